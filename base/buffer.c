@@ -1,0 +1,44 @@
+#include "base/buffer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/must.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "formats on disk are little-endian");
+
+void buffer_deinit(struct buffer *b)
+{
+    free(b->data);
+    *b = (struct buffer){0};
+}
+
+uint8_t *buffer_reserve(struct buffer *b, size_t extra)
+{
+    size_t wanted = b->size + extra;
+    must(wanted >= extra);
+    if (wanted > b->capacity) {
+        size_t capacity = b->capacity < 64 ? 64 : b->capacity;
+        while (capacity < wanted)
+            capacity *= 2;
+        uint8_t *data = realloc(b->data, capacity);
+        must(data != NULL);
+        b->data = data;
+        b->capacity = capacity;
+    }
+    return b->data + b->size;
+}
+
+void buffer_append_format(struct buffer *b, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int size = vsnprintf(NULL, 0, format, arguments);
+    must(size >= 0);
+    vsnprintf((char *)buffer_reserve(b, (size_t)size + 1), (size_t)size + 1, format, again);
+    b->size += (size_t)size;
+    va_end(again);
+    va_end(arguments);
+}

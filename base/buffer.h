@@ -1,0 +1,124 @@
+/* buffer.h - a growable run of bytes, and little-endian readers and writers for our own formats.
+ *
+ * Growing aborts when memory runs out: every buffer is bounded by a limit its owner checks first.
+ */
+#ifndef WEIR_BASE_BUFFER_H
+#define WEIR_BASE_BUFFER_H
+
+#include "base/slice.h"
+#include "base/status.h"
+
+struct buffer {
+    uint8_t *data; /* owns */
+    size_t size;
+    size_t capacity;
+};
+
+void buffer_deinit(struct buffer *b);
+
+/* Room for `extra` more bytes; returns where they go. Does not change size. */
+uint8_t *buffer_reserve(struct buffer *b, size_t extra);
+
+static inline void buffer_clear(struct buffer *b)
+{
+    b->size = 0;
+}
+
+static inline struct slice buffer_slice(const struct buffer *b)
+{
+    return slice_make(b->data, b->size);
+}
+
+static inline void buffer_append(struct buffer *b, const void *data, size_t size)
+{
+    if (size == 0)
+        return;
+    memcpy(buffer_reserve(b, size), data, size);
+    b->size += size;
+}
+
+static inline void buffer_append_slice(struct buffer *b, struct slice s)
+{
+    buffer_append(b, s.data, s.size);
+}
+
+static inline void buffer_append_text(struct buffer *b, const char *text)
+{
+    buffer_append(b, text, strlen(text));
+}
+
+static inline void buffer_append_u8(struct buffer *b, uint8_t value)
+{
+    buffer_append(b, &value, sizeof value);
+}
+
+/* Little-endian, as every machine this runs on is (checked in buffer.c). */
+static inline void buffer_append_u32(struct buffer *b, uint32_t value)
+{
+    buffer_append(b, &value, sizeof value);
+}
+
+static inline void buffer_append_u64(struct buffer *b, uint64_t value)
+{
+    buffer_append(b, &value, sizeof value);
+}
+
+/* u32 length, then the bytes. */
+static inline void buffer_append_sized(struct buffer *b, struct slice s)
+{
+    buffer_append_u32(b, (uint32_t)s.size);
+    buffer_append_slice(b, s);
+}
+
+void buffer_append_format(struct buffer *b, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A reader over bytes from outside: once it ran short it stays failed and yields zeros, so that a
+ * decoder checks `failed` once, at its end. */
+struct reader {
+    struct slice left;
+    bool failed;
+};
+
+static inline struct slice reader_take(struct reader *r, size_t size)
+{
+    if (r->failed || r->left.size < size) {
+        r->failed = true;
+        return (struct slice){NULL, 0};
+    }
+    struct slice taken = slice_make(r->left.data, size);
+    r->left.data += size;
+    r->left.size -= size;
+    return taken;
+}
+
+static inline uint8_t reader_u8(struct reader *r)
+{
+    struct slice s = reader_take(r, 1);
+    return s.size ? s.data[0] : 0;
+}
+
+static inline uint32_t reader_u32(struct reader *r)
+{
+    uint32_t value = 0;
+    struct slice s = reader_take(r, sizeof value);
+    if (s.size)
+        memcpy(&value, s.data, sizeof value);
+    return value;
+}
+
+static inline uint64_t reader_u64(struct reader *r)
+{
+    uint64_t value = 0;
+    struct slice s = reader_take(r, sizeof value);
+    if (s.size)
+        memcpy(&value, s.data, sizeof value);
+    return value;
+}
+
+static inline struct slice reader_sized(struct reader *r)
+{
+    return reader_take(r, reader_u32(r));
+}
+
+#endif

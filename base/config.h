@@ -1,0 +1,42 @@
+/* config.h - the settings of a process: limits.h's table, and which policies are in force.
+ *
+ * A file holds `name = value` lines; `#` starts a comment. Values of the table are whole numbers,
+ * with an optional suffix k, M, G or T (powers of 1024). */
+#ifndef WEIR_BASE_CONFIG_H
+#define WEIR_BASE_CONFIG_H
+
+#include "base/buffer.h"
+#include "base/limits.h"
+
+enum profile {
+    PROFILE_OFF,      /* nothing is ever throttled */
+    PROFILE_AWS,      /* the documented behaviour; the default */
+    PROFILE_STRICT,   /* allocation only: no burst */
+    PROFILE_RESEARCH, /* the aws start, every parameter free */
+};
+
+struct config {
+#define X(name, initial, least, most, help) int64_t name;
+    LIMITS_LIST(X)
+#undef X
+    enum profile profile;
+    char partition_policy[32]; /* engine/admission's policy by name; the profile chooses it */
+};
+
+/* Defaults under the profile. */
+void config_init(struct config *c, enum profile profile);
+
+/* STATUS_MALFORMED: `error` gets one line that names the setting, the value and what it may be. */
+enum status config_set(struct config *c, struct slice name, struct slice value,
+                       struct buffer *error);
+
+/* The same for a file's text; the error starts with the line number. */
+enum status config_parse(struct config *c, struct slice text, struct buffer *error);
+
+/* Every setting with value, bounds and meaning, a line each. */
+void config_describe(const struct config *c, struct buffer *out);
+
+bool profile_parse(struct slice name, enum profile *out);
+const char *profile_name(enum profile profile);
+
+#endif

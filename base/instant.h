@@ -1,0 +1,50 @@
+/* instant.h - points and spans of monotonic time. Time is always an argument; only host/ asks a
+ * clock. */
+#ifndef WEIR_BASE_INSTANT_H
+#define WEIR_BASE_INSTANT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NS_PER_US INT64_C(1000)
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S  INT64_C(1000000000)
+
+struct duration {
+    int64_t ns;
+};
+
+struct instant {
+    int64_t ns; /* since an arbitrary start that does not change while a process lives */
+};
+
+#define INSTANT_NEVER ((struct instant){INT64_MAX})
+
+static inline struct duration duration_ms(int64_t ms)
+{
+    return (struct duration){ms * NS_PER_MS};
+}
+
+static inline struct instant instant_add(struct instant t, struct duration d)
+{
+    int64_t sum;
+    return (struct instant){__builtin_add_overflow(t.ns, d.ns, &sum) ? INT64_MAX : sum};
+}
+
+/* later - earlier */
+static inline struct duration instant_since(struct instant later, struct instant earlier)
+{
+    return (struct duration){later.ns - earlier.ns};
+}
+
+static inline bool instant_before(struct instant a, struct instant b)
+{
+    return a.ns < b.ns;
+}
+
+static inline struct instant instant_earlier(struct instant a, struct instant b)
+{
+    return a.ns < b.ns ? a : b;
+}
+
+#endif

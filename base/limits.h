@@ -1,0 +1,71 @@
+/* limits.h - every bound of the program in one table, and the relations between them.
+ *
+ * LIMITS_LIST holds what a configuration may change: name, default, least, most, what it means.
+ * The unit is the end of the name. Below it stand the bounds fixed at compile time.
+ * Source of the defaults: the DynamoDB developer guide ("Quotas") where a service limit exists. */
+#ifndef WEIR_BASE_LIMITS_H
+#define WEIR_BASE_LIMITS_H
+
+#include <stdint.h>
+
+#define KIB INT64_C(1024)
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
+#define TIB (1024 * GIB)
+
+/* clang-format off */
+#define LIMITS_LIST(X)                                                                             \
+    /* throughput */                                                                               \
+    X(partition_max_wcu, 1000, 1, 1000000, "most a partition serves: write units per second")      \
+    X(partition_max_rcu, 3000, 1, 1000000, "most a partition serves: read units per second")       \
+    X(burst_max_s, 300, 0, 86400, "seconds of unused allocation a partition may save up")          \
+    X(debt_max_s, 300, 1, 86400, "seconds of allocation a bucket may owe after settling")          \
+    X(node_wcu, 40000, 1, 100000000, "capacity of a node: write units per second")                 \
+    X(node_rcu, 120000, 1, 100000000, "capacity of a node: read units per second")                 \
+    X(table_max_wcu, 40000, 1, 100000000, "most write units a table may be given")                 \
+    X(table_max_rcu, 40000, 1, 100000000, "most read units a table may be given")                  \
+    X(on_demand_wcu, 4000, 1, 100000000, "write units a new on-demand table starts with")          \
+    X(on_demand_rcu, 12000, 1, 100000000, "read units a new on-demand table starts with")          \
+    X(tables_max, 2500, 1, 100000, "tables in the cluster")                                        \
+    X(table_partitions_max, 1000, 1, 100000, "partitions of a table")                              \
+    /* storage */                                                                                  \
+    X(log_segment_bytes, 32 * MIB, 4 * MIB, GIB, "size of a log segment")                          \
+    X(log_max_bytes, 512 * MIB, 16 * MIB, TIB, "log kept before writes wait for a checkpoint")     \
+    X(memtable_max_bytes, 64 * MIB, 64 * KIB, 16 * GIB, "memtable size that starts a checkpoint")  \
+    X(checkpoint_ms, 10000, 10, 3600000, "longest time between checkpoints while writes come in")  \
+    X(map_initial_bytes, 256 * MIB, MIB, 64 * TIB, "LMDB map at the first start; it doubles")      \
+    X(map_max_bytes, 16 * TIB, MIB, 64 * TIB, "LMDB map never grows past this")                    \
+    X(resident_max_bytes, 4 * GIB, 0, 64 * TIB, "data up to this size is read on the loop thread") \
+    X(inflight_max_bytes, 256 * MIB, MIB, 64 * GIB, "writes on their way to the log")              \
+    /* the wire */                                                                                 \
+    X(connections_max, 8192, 1, 1000000, "client connections of a router")                         \
+    X(http_header_max_bytes, 32 * KIB, KIB, MIB, "header lines of a request, together")            \
+    X(http_body_max_bytes, 16 * MIB, KIB, 256 * MIB, "body of a request, before and after gzip")   \
+    X(http_memory_max_bytes, GIB, MIB, 64 * GIB, "requests and answers a router holds at once")    \
+    X(http_idle_ms, 300000, 100, 86400000, "a silent connection is closed after this")             \
+    X(http_request_ms, 30000, 100, 86400000, "a request must have arrived whole within this")      \
+    X(request_deadline_ms, 5000, 10, 600000, "a node must have answered a router within this")     \
+    X(node_queue_max, 16384, 16, 1000000, "requests a node works on at once")
+/* clang-format on */
+
+enum {
+    ITEM_SIZE_MAX = 409600,        /* bytes, names included */
+    PARTITION_KEY_SIZE_MAX = 2048, /* bytes */
+    SORT_KEY_SIZE_MAX = 1024,      /* bytes */
+    NESTING_MAX = 32,              /* levels of lists and maps */
+    PAGE_SIZE_MAX = 1048576,       /* bytes of items a Query or Scan page may read */
+    BATCH_GET_MAX = 100,           /* keys */
+    BATCH_WRITE_MAX = 25,          /* puts and deletes */
+    TABLE_NAME_SIZE_MIN = 3,
+    TABLE_NAME_SIZE_MAX = 255,
+    ATTRIBUTE_NAME_SIZE_MAX = 65535,
+    KEY_NAME_SIZE_MAX = 255,
+    EXPRESSION_SIZE_MAX = 4096,
+    SCAN_SEGMENTS_MAX = 1000000,
+    /* Escaping at most doubles a key; 12 bytes of table and hash, 2 of terminator each. */
+    STORAGE_KEY_SIZE_MAX = 12 + 2 * PARTITION_KEY_SIZE_MAX + 2 + 2 * SORT_KEY_SIZE_MAX + 2,
+    /* An encoded item is no longer than its DynamoDB size plus this many bytes per attribute. */
+    FRAME_SIZE_MAX = 24 * 1024 * 1024, /* bytes of one message between processes */
+};
+
+#endif

@@ -1,0 +1,53 @@
+/* slice.h - bytes owned by somebody else. */
+#ifndef WEIR_BASE_SLICE_H
+#define WEIR_BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct slice {
+    const uint8_t *data; /* borrows */
+    size_t size;         /* bytes */
+};
+
+static inline struct slice slice_make(const void *data, size_t size)
+{
+    return (struct slice){data, size};
+}
+
+static inline struct slice slice_of(const char *text)
+{
+    return (struct slice){(const uint8_t *)text, strlen(text)};
+}
+
+static inline bool slice_equal(struct slice a, struct slice b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+static inline bool slice_is(struct slice a, const char *text)
+{
+    return slice_equal(a, slice_of(text));
+}
+
+static inline bool slice_starts_with(struct slice a, struct slice prefix)
+{
+    return a.size >= prefix.size && (prefix.size == 0 || !memcmp(a.data, prefix.data, prefix.size));
+}
+
+/* Byte order, the shorter first where one is the other's prefix: < 0, 0 or > 0. */
+static inline int slice_compare(struct slice a, struct slice b)
+{
+    size_t common = a.size < b.size ? a.size : b.size;
+    int order = common == 0 ? 0 : memcmp(a.data, b.data, common);
+    if (order != 0)
+        return order;
+    return a.size < b.size ? -1 : a.size > b.size;
+}
+
+/* Whether the bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates). */
+bool slice_is_utf8(struct slice text);
+
+#endif

@@ -1,0 +1,26 @@
+/* status.h - what can go wrong that is not our own bug. A code exists only if a caller acts on it.
+ */
+#ifndef WEIR_BASE_STATUS_H
+#define WEIR_BASE_STATUS_H
+
+#define STATUS_LIST(X)                          \
+    X(STATUS_OK, "ok")                          \
+    X(STATUS_NO_MEMORY, "out of memory")        \
+    X(STATUS_IO, "input/output error")          \
+    X(STATUS_CORRUPT, "stored data is damaged") \
+    X(STATUS_FULL, "disk or map is full")       \
+    X(STATUS_MALFORMED, "malformed input")      \
+    X(STATUS_TOO_LARGE, "too large")            \
+    X(STATUS_NOT_FOUND, "not found")            \
+    X(STATUS_PENDING, "not yet; the answer follows")
+
+enum status {
+#define X(code, text) code,
+    STATUS_LIST(X)
+#undef X
+};
+
+/* The code's text: a static string. */
+const char *status_text(enum status status);
+
+#endif

@@ -1,0 +1,51 @@
+/* token_bucket.h - integer token bucket that may go into debt.
+ *
+ * Units: tokens are whole numbers of whatever the owner counts (admission: mcu); the rate is tokens
+ * per second. Why integers: a simulated run must replay bit for bit on every compiler. Why debt: a
+ * request is charged an estimate; the truth may cost more.
+ *
+ * Invariants, checked on entry to and exit from every function:
+ *   B1  balance <= capacity.
+ *   B2  balance >= -debt_max.
+ *   B3  the fraction of a token is kept, so refilling at t1 and t2 equals refilling once at t2.
+ *   B4  updated_at never moves back.
+ *
+ * Not here: who pays, and what a refused request does (engine/admission). */
+#ifndef WEIR_BASE_TOKEN_BUCKET_H
+#define WEIR_BASE_TOKEN_BUCKET_H
+
+#include "base/instant.h"
+
+struct token_bucket {
+    int64_t balance;  /* tokens; below zero is debt */
+    int64_t capacity; /* tokens */
+    int64_t debt_max; /* tokens */
+    int64_t rate;     /* tokens per second */
+    int64_t fraction; /* of a token, in 1/NS_PER_S */
+    struct instant updated_at;
+};
+
+void token_bucket_init(struct token_bucket *b, int64_t capacity, int64_t rate, int64_t debt_max,
+                       int64_t balance, struct instant now);
+
+/* Brings the balance up to `now`; returns the tokens that did not fit. */
+int64_t token_bucket_refill(struct token_bucket *b, struct instant now);
+
+/* Tokens from elsewhere (unused allocation into burst); returns what did not fit. */
+int64_t token_bucket_add(struct token_bucket *b, int64_t tokens);
+
+/* balance >= min(cost, capacity), after a refill by the caller. */
+bool token_bucket_has(const struct token_bucket *b, int64_t cost);
+
+/* Takes the whole cost; the balance stops at -debt_max. */
+void token_bucket_debit(struct token_bucket *b, int64_t cost);
+
+/* From updated_at on, how long until token_bucket_has(cost) if nothing else is taken;
+ * INT64_MAX ns if never. */
+struct duration token_bucket_wait(const struct token_bucket *b, int64_t cost);
+
+/* New rate and capacity: refill first; the balance is cut to the new capacity. */
+void token_bucket_set_rate(struct token_bucket *b, int64_t capacity, int64_t rate,
+                           int64_t debt_max);
+
+#endif

@@ -1,0 +1,117 @@
+/* admission.h - may this request run on this partition now?
+ *
+ * Promises: O(1), no allocation, no lock, no I/O, no clock: time is an argument and must not move
+ * back. Same calls, same answers.
+ * Units: mcu = 1/1000 of a read or write capacity unit; rates in mcu per second.
+ * Source: DynamoDB, USENIX ATC 2022, section 4; differences are named at each function.
+ *
+ * For reads and for writes separately a partition has a cap, an allocation and a burst bucket, and a
+ * node has one bucket. A bucket "has" a cost when balance >= min(cost, capacity); the whole cost is
+ * then debited and the balance may go below zero. */
+#ifndef WEIR_ENGINE_ADMISSION_ADMISSION_H
+#define WEIR_ENGINE_ADMISSION_ADMISSION_H
+
+#include "base/config.h"
+#include "base/instant.h"
+#include "base/token_bucket.h"
+
+#define MCU_PER_UNIT INT64_C(1000)
+
+enum admit_kind { ADMIT_READ, ADMIT_WRITE, ADMIT_KINDS };
+
+enum admit_reason {
+    ADMIT_OK = 0,
+    ADMIT_REFUSED_KEY_RANGE = 1,  /* the partition maximum; burst never lifts it */
+    ADMIT_REFUSED_ALLOCATION = 2, /* allocation and burst both short */
+    ADMIT_REFUSED_NODE = 3,       /* neighbours have used up the node */
+    ADMIT_REFUSED_MEMBER = 4,     /* a member of the replication group has no headroom */
+    ADMIT_REASONS,
+};
+
+const char *admit_reason_name(enum admit_reason reason); /* "ok", "key-range", ... static */
+
+/* Balances as the decision saw them, before any debit. */
+struct admit_levels {
+    int64_t cap_mcu;
+    int64_t allocation_mcu;
+    int64_t burst_mcu;
+    int64_t node_mcu;
+};
+
+struct admit_verdict {
+    enum admit_reason reason;
+    bool burst;            /* admitted from the burst bucket */
+    uint32_t member;       /* the node that refused, for ADMIT_REFUSED_MEMBER */
+    struct duration wait;  /* until the same request could pass, were nothing else to come */
+    struct admit_levels levels;
+};
+
+/* The buckets of a node that all its partitions debit. */
+struct node_admission {
+    struct token_bucket buckets[ADMIT_KINDS];
+    /* Fair sharing of what bursts may use: see node_admission.c. */
+    struct {
+        int64_t round;
+        int64_t share_mcu;
+        int64_t spent_mcu;
+        int32_t bursters;
+        int32_t refused;
+    } residual[ADMIT_KINDS];
+};
+
+struct admission_policy;
+
+struct admission_meter {
+    struct token_bucket cap;
+    struct token_bucket allocation;
+    struct token_bucket burst;
+    int64_t burst_round; /* the node's round in which burst_spent_mcu was counted */
+    int64_t burst_spent_mcu;
+};
+
+struct admission {
+    const struct admission_policy *policy; /* borrows a static table */
+    struct admission_meter meters[ADMIT_KINDS];
+};
+
+struct admission_rates {
+    int64_t rate_mcu[ADMIT_KINDS]; /* allocated, per second */
+};
+
+/* "allocation", "burst", "none"; NULL for any other name. */
+const struct admission_policy *admission_policy_find(struct slice name);
+/* Known names, separated by ", ": for error texts. */
+const char *admission_policy_names(void);
+
+void node_admission_init(struct node_admission *n, const struct config *config, struct instant now);
+
+/* Buckets start full, burst starts empty. */
+void admission_init(struct admission *a, const struct admission_policy *policy,
+                    const struct config *config, const struct admission_rates *rates,
+                    struct instant now);
+
+/* A new allocation: balances are kept, cut to the new capacities. */
+void admission_set_rates(struct admission *a, const struct config *config,
+                         const struct admission_rates *rates, struct instant now);
+
+/* Charge `cost_mcu` >= 0 to partition and node: both or neither. */
+struct admit_verdict admission_try(struct admission *a, struct node_admission *node,
+                                   enum admit_kind kind, struct instant now, int64_t cost_mcu);
+
+/* The work cost `extra_mcu` >= 0 more than was charged by the admitted `verdict`: debit the same
+ * buckets, into debt if need be, at most to their debt limit. */
+void admission_settle(struct admission *a, struct node_admission *node, enum admit_kind kind,
+                      struct instant now, const struct admit_verdict *verdict, int64_t extra_mcu);
+
+/* Levels now, for status pages. */
+struct admit_levels admission_levels(const struct admission *a, const struct node_admission *node,
+                                     enum admit_kind kind, struct instant now);
+
+/* ---- units (spec of the service: sizes round up per item) ---- */
+
+/* Whole units for one read of `size` bytes: 4 KiB steps, at least one; halved if not consistent. */
+int64_t read_cost_mcu(int64_t size_bytes, bool consistent);
+/* 1 KiB steps, at least one. */
+int64_t write_cost_mcu(int64_t size_bytes);
+
+#endif

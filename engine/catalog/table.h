@@ -1,0 +1,73 @@
+/* table.h - tables and their partitions as the catalog knows them, and as bytes. */
+#ifndef WEIR_ENGINE_CATALOG_TABLE_H
+#define WEIR_ENGINE_CATALOG_TABLE_H
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "engine/item/item.h"
+
+enum table_status { TABLE_CREATING = 1, TABLE_ACTIVE, TABLE_UPDATING, TABLE_DELETING };
+enum table_billing { BILLING_PROVISIONED = 1, BILLING_ON_DEMAND };
+
+/* One key attribute: type is ATTR_STRING, ATTR_NUMBER or ATTR_BINARY; an empty name = no sort key. */
+struct key_attr {
+    struct slice name;
+    enum attr_type type;
+};
+
+/* What CreateTable and UpdateTable ask for. */
+struct table_spec {
+    struct slice name;
+    struct key_attr partition_key; /* create only */
+    struct key_attr sort_key;      /* create only */
+    enum table_billing billing;
+    int64_t rcu; /* 0 on demand */
+    int64_t wcu;
+};
+
+/* A partition: storage keys in [lo, hi); hi empty = to the end of the table. */
+struct partition_info {
+    uint32_t id; /* replication group number, never reused */
+    uint32_t node;
+    uint64_t epoch;
+    uint32_t table_id;
+    struct slice lo;
+    struct slice hi;
+    int64_t rate_mcu[2]; /* allocation per second, by enum admit_kind */
+};
+
+struct table {
+    uint32_t id; /* never reused */
+    struct slice name;
+    uint8_t uuid[16];
+    enum table_status status;
+    struct key_attr partition_key;
+    struct key_attr sort_key;
+    enum table_billing billing;
+    int64_t rcu;
+    int64_t wcu;
+    int64_t created_ms;   /* wall clock */
+    int64_t updated_ms;   /* last change of billing or throughput; 0 = never */
+    int64_t increased_ms; /* LastIncreaseDateTime; 0 = never */
+    int64_t decreased_ms;
+    uint32_t decreases_today;
+    int64_t item_count; /* as of the last checkpoint the catalog heard of */
+    int64_t size_bytes;
+    uint32_t partition_count;
+    struct partition_info *partitions; /* in key order; together they cover the table */
+};
+
+void table_spec_encode(struct buffer *out, const struct table_spec *spec);
+enum status table_spec_decode(struct slice bytes, struct table_spec *out); /* borrows from bytes */
+
+void partition_info_encode(struct buffer *out, const struct partition_info *p);
+enum status partition_info_decode(struct reader *r, struct partition_info *out);
+
+void table_encode(struct buffer *out, const struct table *t);
+/* Slices borrow from `bytes`; the partitions come from the arena. */
+enum status table_decode(struct slice bytes, struct arena *arena, struct table *out);
+
+/* The partition that holds a storage key. */
+const struct partition_info *table_partition_of(const struct table *t, struct slice key);
+
+#endif

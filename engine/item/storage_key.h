@@ -1,0 +1,36 @@
+/* storage_key.h - where an item lives: one byte string whose order is the key order.
+ *
+ *   table id (u32 BE) | xxh3-64 of the encoded partition key (BE) | partition key | sort key
+ *
+ * Each key part is escaped (00 becomes 00 FF) and ends in 00 01; numbers stand in number.h's
+ * encoding first. So byte order is: table, hash, partition key, sort key; and a partition is a range
+ * [lo, hi) of such strings, whose ends may fall anywhere, inside an item collection too. */
+#ifndef WEIR_ENGINE_ITEM_STORAGE_KEY_H
+#define WEIR_ENGINE_ITEM_STORAGE_KEY_H
+
+#include "engine/item/item.h"
+
+enum { STORAGE_KEY_TABLE_SIZE = 4, STORAGE_KEY_HASH_SIZE = 8 };
+
+/* Key attributes are of type S, N or B; `sort` is NULL where the table has no sort key. */
+void storage_key_append(struct buffer *out, uint32_t table_id, const struct attr *partition,
+                        const struct attr *sort);
+
+/* The prefix shared by all items of one partition key. */
+void storage_key_append_collection(struct buffer *out, uint32_t table_id,
+                                   const struct attr *partition);
+
+/* Appended to a collection prefix: the sort key's bytes without terminator (for begins_with), or
+ * with it. */
+void storage_key_append_sort(struct buffer *out, const struct attr *sort, bool terminated);
+
+/* table id | hash: the lower bound of a hash range. */
+void storage_key_append_hash(struct buffer *out, uint32_t table_id, uint64_t hash);
+
+/* Turns `key` into the least byte string greater than every string it is a prefix of; an all-FF
+ * key becomes empty, which stands for "no upper bound". */
+void storage_key_successor(struct buffer *key);
+
+uint64_t storage_key_hash(const struct attr *partition);
+
+#endif

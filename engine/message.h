@@ -1,0 +1,107 @@
+/* message.h - what routers, nodes and the catalog say to each other.
+ *
+ * Messages are structs whose slices are borrowed. In one process they are handed over as they are;
+ * between processes message_encode and message_decode carry them in frames (u32 length first).
+ * Every request has exactly one reply with the same id; a lost connection answers none of them. */
+#ifndef WEIR_ENGINE_MESSAGE_H
+#define WEIR_ENGINE_MESSAGE_H
+
+#include "base/buffer.h"
+#include "engine/admission/admission.h"
+
+enum request_op {
+    /* to the node that holds the partition */
+    REQUEST_GET = 1, /* key */
+    REQUEST_PUT,     /* key, item */
+    REQUEST_DELETE,  /* key */
+    REQUEST_RANGE,   /* key .. end: Query and Scan */
+    /* to the node itself */
+    REQUEST_STATS,           /* reply.body: struct partition_stats records, see partition_stats_* */
+    REQUEST_PARTITION_OPEN,  /* catalog to node: body = struct partition_info */
+    REQUEST_PARTITION_CLOSE, /* catalog to node: forget the partition, delete its range */
+    /* to the catalog's leader */
+    REQUEST_TABLE_CREATE, /* body = struct table_spec; reply.body = struct table */
+    REQUEST_TABLE_GET,    /* key = name; reply.body = struct table */
+    REQUEST_TABLE_LIST,   /* key = name to start after (may be empty), items_max; reply.body = names */
+    REQUEST_TABLE_UPDATE, /* body = struct table_spec (name, billing, throughput); reply as GET */
+    REQUEST_TABLE_DELETE, /* key = name; reply.body = struct table */
+    REQUEST_OPS,
+};
+
+struct request {
+    uint64_t id; /* the sender's; comes back in the reply */
+    enum request_op op;
+    uint32_t partition; /* replication group */
+    uint64_t epoch;     /* of the partition as the sender knows it; older or newer is refused */
+    struct slice key;   /* storage key; RANGE: lower bound, inclusive */
+    struct slice end;   /* RANGE: upper bound, exclusive; empty = the partition's */
+    struct slice body;  /* item or catalog record */
+    bool consistent;    /* reads */
+    bool reverse;       /* RANGE: from the end downwards */
+    bool want_old;      /* PUT, DELETE: reply with the item that was there */
+    uint32_t items_max; /* RANGE: 0 = no limit */
+    uint32_t bytes_max; /* RANGE: stop after the item that reaches this many bytes */
+    int64_t wall_ms;    /* catalog: the sender's wall clock, for creation dates */
+};
+
+enum reply_code {
+    REPLY_OK = 0,
+    REPLY_THROTTLED = 1,       /* verdict says by what, and until when */
+    REPLY_WRONG_PARTITION = 2, /* not here, not this epoch, or key outside: refresh the map */
+    REPLY_OVERLOADED = 3,      /* the node sheds load; nothing was done */
+    REPLY_FULL = 4,            /* disk or map full: writes refused, nothing was done */
+    REPLY_STOPPED = 5,         /* the node's disk failed: writes refused until restart */
+    REPLY_CORRUPT = 6,         /* the stored item fails its checksum */
+    REPLY_UNKNOWN = 7,         /* a write whose outcome is not known */
+    REPLY_MALFORMED = 8,       /* the request makes no sense; text says why */
+    REPLY_TABLE_EXISTS = 9,
+    REPLY_TABLE_NOT_FOUND = 10,
+    REPLY_TABLE_BUSY = 11,     /* being created, updated or deleted */
+    REPLY_LIMIT_EXCEEDED = 12, /* text names the limit */
+    REPLY_NOT_LEADER = 13,
+    REPLY_CODES,
+};
+
+struct reply {
+    uint64_t id;
+    enum reply_code code;
+    struct admit_verdict verdict; /* data operations: what admission said */
+    int64_t consumed_mcu;         /* what the request was charged in the end */
+    bool found;                   /* GET: item there; PUT, DELETE with want_old: old item there */
+    struct slice body;            /* item; RANGE: items, each u32 size + bytes; catalog records */
+    uint32_t count;               /* RANGE: items in body */
+    int64_t read_bytes;           /* RANGE: sum of their item_size */
+    bool more;                    /* RANGE: a limit stopped it before the end of range or partition */
+    struct slice text;            /* what went wrong, for people */
+};
+
+/* Appends a frame: u32 length, u8 kind, fields. */
+void request_encode(struct buffer *out, const struct request *r);
+void reply_encode(struct buffer *out, const struct reply *r);
+
+enum message_kind { MESSAGE_REQUEST = 1, MESSAGE_REPLY = 2 };
+
+/* A frame without its length word. STATUS_MALFORMED for anything the encoders do not write. */
+enum status message_kind_of(struct slice frame, enum message_kind *out);
+enum status request_decode(struct slice frame, struct request *out);
+enum status reply_decode(struct slice frame, struct reply *out);
+
+/* What a partition did since the node started: one record of a REQUEST_STATS reply. */
+struct partition_stats {
+    uint32_t partition;
+    uint32_t node;
+    uint32_t table_id;
+    struct {
+        int64_t allocated_mcu; /* per second */
+        int64_t consumed_mcu;  /* total */
+        int64_t throttled[ADMIT_REASONS]; /* requests refused, by reason */
+        int64_t admitted;                 /* requests */
+        int64_t burst;                    /* of them from burst */
+        struct admit_levels levels;
+    } kinds[ADMIT_KINDS];
+};
+
+void partition_stats_encode(struct buffer *out, const struct partition_stats *s);
+enum status partition_stats_decode(struct reader *r, struct partition_stats *out);
+
+#endif

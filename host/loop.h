@@ -1,0 +1,96 @@
+/* loop.h - one thread's io_uring: sockets, file writes with fsync, timers, finished jobs, signals.
+ *
+ * Everything is called from the thread that created the loop, callbacks included. Callbacks run
+ * inside loop_turn; what they send is batched and goes to the kernel at the end of the turn.
+ * Not here: what the bytes mean. */
+#ifndef WEIR_HOST_LOOP_H
+#define WEIR_HOST_LOOP_H
+
+#include "base/instant.h"
+#include "base/slice.h"
+#include "base/status.h"
+
+struct loop;
+struct listener;
+struct connection;
+
+/* STATUS_IO with errno set: no io_uring on this kernel, or no memory to lock. */
+enum status loop_create(struct loop **out);
+void loop_destroy(struct loop *l); /* closes what is open */
+
+struct instant loop_now(const struct loop *l); /* as of the start of this turn's dispatch */
+int64_t loop_wall_ms(const struct loop *l);
+
+/* Submits, waits until something happened or `deadline` passed, dispatches. */
+enum status loop_turn(struct loop *l, struct instant deadline);
+
+/* ---- sockets (TCP, loopback by default) ---- */
+
+struct connection_handler {
+    /* A client came, or an own connect succeeded. May set the user pointer. */
+    void (*opened)(void *context, struct connection *c);
+    void (*received)(void *context, struct connection *c, struct slice bytes); /* lends for the call */
+    /* Gone, or connect failed (error = errno, 0 = orderly). The connection is invalid afterwards. */
+    void (*closed)(void *context, struct connection *c, int error);
+};
+
+/* port 0 = any; listener_port tells which. At most `connections_max` clients, more are closed at
+ * once. STATUS_IO with errno. */
+enum status loop_listen(struct loop *l, const char *address, uint16_t port,
+                        int64_t connections_max, const struct connection_handler *handler,
+                        void *context, struct listener **out);
+uint16_t listener_port(const struct listener *li);
+void listener_close(struct listener *li); /* clients already connected stay */
+
+/* Answers through opened or closed. */
+enum status loop_connect(struct loop *l, const char *address, uint16_t port,
+                         const struct connection_handler *handler, void *context,
+                         struct connection **out);
+
+uint64_t connection_id(const struct connection *c); /* never reused in a process; never 0 */
+struct connection *loop_connection(struct loop *l, uint64_t id); /* NULL if gone */
+void connection_set_user(struct connection *c, void *user);
+void *connection_user(const struct connection *c);
+
+/* Copies into the connection's output, sent at the end of the turn. */
+void connection_send(struct connection *c, struct slice bytes);
+/* Not yet taken by the kernel: the caller's measure for back-pressure. */
+size_t connection_unsent(const struct connection *c);
+/* Stop and go on reading from it (TCP then holds the peer back). */
+void connection_pause(struct connection *c, bool paused);
+/* Closes once everything sent so far has left; `closed` is called. Stops delivery at once. */
+void connection_close(struct connection *c);
+
+/* ---- files ---- */
+
+/* Writes all of `bytes` at `offset`, then fdatasync, as linked operations; `bytes` must stay until
+ * `done`. error: 0 or errno (a short write is completed or reported as its errno). */
+void loop_write_sync(struct loop *l, int fd, int64_t offset, struct slice bytes,
+                     void (*done)(void *context, int error), void *context);
+
+/* ---- threads ---- */
+
+/* A thread that runs jobs one after another; `done` runs on the loop's thread. */
+struct worker;
+enum status worker_create(struct loop *l, const char *name, struct worker **out);
+void worker_destroy(struct worker *w); /* waits for the job that runs; drops those that wait */
+void worker_submit(struct worker *w, void (*job)(void *context), void (*done)(void *context),
+                   void *context);
+
+/* ---- signals ---- */
+
+/* SIGINT and SIGTERM arrive as a call on the loop's thread; SIGPIPE is ignored. */
+enum status loop_on_stop(struct loop *l, void (*stop)(void *context), void *context);
+
+/* ---- faults: for tests and for the fault-injection switch ---- */
+
+struct loop_faults {
+    int64_t writes_until_failure; /* < 0: never; 0: the next loop_write_sync fails */
+    int write_error;              /* errno to report, ENOSPC for a full disk */
+    int64_t syncs_until_failure;
+    int sync_error;
+    bool for_ever; /* all that follow fail too; otherwise one */
+};
+struct loop_faults *loop_faults(struct loop *l);
+
+#endif

@@ -1,0 +1,62 @@
+/* router.h - the DynamoDB endpoint as a state machine: bytes and replies in, bytes and requests out.
+ *
+ * Promises: no I/O, no clock, no global. Time, randomness (a seed) and the wall clock arrive as
+ * arguments. Every HTTP request gets exactly one HTTP response or a closed connection.
+ * Bounds: connections, header and body bytes, bytes held at once (base/limits.h); beyond them a
+ * clean refusal.
+ * Not here: sockets (host), admission of requests (engine/admission, at the nodes). */
+#ifndef WEIR_ROUTER_ROUTER_H
+#define WEIR_ROUTER_ROUTER_H
+
+#include "base/config.h"
+#include "base/instant.h"
+#include "engine/message.h"
+
+struct router;
+
+struct router_options {
+    const struct config *config; /* borrows */
+    uint32_t catalog_node;       /* where group 0 is led */
+    uint32_t node_count;         /* nodes are numbered 1 .. node_count */
+    const char *region;          /* in ARNs; borrows */
+    const char *account;
+    uint64_t seed;
+};
+
+struct router *router_create(const struct router_options *options);
+void router_destroy(struct router *r);
+
+/* ---- events ---- */
+
+/* `wall_ms`: milliseconds since 1970; called at the start and now and then. */
+void router_set_wall_clock(struct router *r, struct instant now, int64_t wall_ms);
+
+/* A client connection, named by the host's number, never reused while open. */
+void router_open(struct router *r, struct instant now, uint64_t connection);
+void router_receive(struct router *r, struct instant now, uint64_t connection, struct slice bytes);
+void router_close(struct router *r, struct instant now, uint64_t connection);
+
+/* The reply of a node; borrowed for the call. */
+void router_reply(struct router *r, struct instant now, uint32_t node, const struct reply *reply);
+/* The connection to a node went away: what it owes will not come. */
+void router_node_lost(struct router *r, struct instant now, uint32_t node);
+
+/* Earliest time router_tick has work; router_tick may be called at any time. */
+struct instant router_deadline(const struct router *r);
+void router_tick(struct router *r, struct instant now);
+
+/* ---- effects: take them after every event, until there are none ---- */
+
+enum router_effect_kind { ROUTER_SEND_REQUEST, ROUTER_SEND_BYTES, ROUTER_CLOSE };
+
+struct router_effect {
+    enum router_effect_kind kind;
+    uint32_t node;                 /* SEND_REQUEST */
+    const struct request *request; /* SEND_REQUEST; lends until the next call into the router */
+    uint64_t connection;           /* SEND_BYTES, CLOSE (after all bytes sent so far) */
+    struct slice bytes;            /* SEND_BYTES; lends until the next call into the router */
+};
+
+bool router_next_effect(struct router *r, struct router_effect *out);
+
+#endif
