@@ -25,6 +25,7 @@ struct log_dir {
     int fd; /* owns */
     uint64_t segment_bytes;
     size_t count;
+    size_t capacity;
     struct segment *segments; /* owns; ascending */
     size_t spares;            /* files `spare-0` .. */
 };
@@ -47,7 +48,11 @@ static int compare_segments(const void *a, const void *b)
 
 static void add_segment(struct log_dir *d, uint64_t number, int fd)
 {
-    must(d->count < SEGMENTS_OPEN_MAX);
+    if (d->count == d->capacity) {
+        d->capacity = d->capacity == 0 ? 16 : d->capacity * 2;
+        d->segments = realloc(d->segments, d->capacity * sizeof d->segments[0]);
+        must(d->segments != NULL);
+    }
     d->segments[d->count++] = (struct segment){number, fd};
     qsort(d->segments, d->count, sizeof d->segments[0], compare_segments);
 }
@@ -84,8 +89,6 @@ enum status log_dir_open(const char *path, uint64_t segment_bytes, struct log_di
 {
     struct log_dir *d = calloc(1, sizeof *d);
     must(d != NULL);
-    d->segments = calloc(SEGMENTS_OPEN_MAX, sizeof d->segments[0]);
-    must(d->segments != NULL);
     d->segment_bytes = segment_bytes;
     d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->fd < 0 || scan(d) != STATUS_OK) {
