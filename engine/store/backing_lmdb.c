@@ -236,9 +236,7 @@ static int erase(MDB_cursor *cursor, const struct backing_batch *batch, uint32_t
         if (error != 0)
             return error;
         *erased += 1;
-        error = mdb_cursor_get(cursor, &k, &v, MDB_GET_CURRENT);
-        if (error == EINVAL || error == MDB_NOTFOUND)
-            error = mdb_cursor_get(cursor, &k, &v, MDB_NEXT);
+        error = mdb_cursor_get(cursor, &k, &v, MDB_NEXT); /* after a deletion: the one behind it */
     }
     return error == MDB_NOTFOUND ? 0 : error;
 }
