@@ -4,7 +4,9 @@
  *   L1  at most one accept is in flight per listener.
  *   L2  without one, the listener is closed or retry_at is set: running out of descriptors neither
  *       spins nor stops it for good.
- *   L3  clients counts the connections that were handed out and are not gone. */
+ *   L3  the socket is closed only when no accept is in flight: one that has not even reached the
+ *       kernel would meet whatever got the number next.
+ *   L4  clients counts the connections that were handed out and are not gone. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -19,6 +21,7 @@ struct listener {
     struct loop *loop; /* borrows */
     int fd;            /* owns; -1 once closed */
     uint16_t port;
+    bool closing;
     bool accepting;
     struct instant retry_at; /* INSTANT_NEVER, unless out of descriptors */
     int64_t clients;
@@ -43,7 +46,7 @@ static void arm(struct listener *li)
 
 static void take_client(struct listener *li, int fd)
 {
-    if (li->fd < 0 || li->clients >= li->clients_max) {
+    if (li->closing || li->clients >= li->clients_max) {
         close(fd);
         return;
     }
@@ -61,6 +64,13 @@ static bool is_of_one_client(int error)
            error == EPERM || error == ENETDOWN || error == EHOSTUNREACH || error == ENETUNREACH;
 }
 
+/* The struct stays until loop_destroy: its clients are counted in it. */
+static void close_socket(struct listener *li)
+{
+    close(li->fd);
+    li->fd = -1;
+}
+
 void listener_complete(struct listener *li, const struct io_uring_cqe *cqe)
 {
     struct loop *l = li->loop;
@@ -68,8 +78,12 @@ void listener_complete(struct listener *li, const struct io_uring_cqe *cqe)
         li->accepting = false;
     if (cqe->res >= 0)
         take_client(li, cqe->res);
-    if (li->accepting || li->fd < 0)
-        return; /* a closed one's struct stays until loop_destroy: its clients are counted in it */
+    if (li->accepting)
+        return;
+    if (li->closing) {
+        close_socket(li);
+        return;
+    }
     bool unknown = cqe->res == -EINVAL && l->multishot_accept;
     if (unknown)
         l->multishot_accept = false;
@@ -149,15 +163,15 @@ uint16_t listener_port(const struct listener *li)
 
 void listener_close(struct listener *li)
 {
-    if (li->fd < 0)
+    if (li->closing)
         return;
-    /* The accept in flight holds the socket open in the kernel until it is cancelled, so that a
-     * client that comes now is refused only after the shutdown. */
+    li->closing = true;
+    /* No more clients from now on, even while an accept still holds the socket. */
     shutdown(li->fd, SHUT_RDWR);
     if (li->accepting)
         loop_cancel_pointer(li->loop, OPERATION_ACCEPT, li);
-    close(li->fd);
-    li->fd = -1;
+    else
+        close_socket(li);
 }
 
 void listeners_deinit(struct loop *l)
