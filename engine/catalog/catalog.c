@@ -483,15 +483,9 @@ static void update(struct catalog *c, const struct catalog_command *command,
 static void set_status(struct catalog *c, struct entry *e, enum table_status status,
                        struct catalog_result *out)
 {
-    struct arena arena = {0};
-    struct table t;
-    struct buffer bytes = {0};
-    buffer_append_slice(&bytes, buffer_slice(&e->bytes));
-    must(table_decode(buffer_slice(&bytes), &arena, &t) == STATUS_OK);
+    struct table t = e->table;
     t.status = status;
     entry_set(e, &t);
-    arena_deinit(&arena);
-    buffer_deinit(&bytes);
     out->table = &e->table;
     row_table(c, out, e);
 }
