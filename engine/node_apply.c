@@ -4,7 +4,7 @@
 #include "base/must.h"
 #include "engine/node_internal.h"
 
-/* Rows of NODE_TABLE_ID: partition rows and ranges still to be erased. */
+/* Rows of NODE_TABLE_ID: partitions, ranges still to be erased, where group 0's log stands. */
 enum {
     ROW_PARTITION = 'p',
     ROW_ERASE = 'e'
