@@ -7,7 +7,8 @@
 /* Rows of NODE_TABLE_ID: partitions, ranges still to be erased, where group 0's log stands. */
 enum {
     ROW_PARTITION = 'p',
-    ROW_ERASE = 'e'
+    ROW_ERASE = 'e',
+    ROW_CATALOG_INDEX = 'i',
 };
 
 static void append_be32(struct buffer *b, uint32_t value)
