@@ -3,7 +3,7 @@
  *            connection_close              flushed                peer's end, or LINGER_MS
  *   OPEN ---------------------> CLOSING ------------> LINGERING ------------> GONE -> slot unused
  *     |                           |                                             ^
- *     +------ error ------ `closed` is told once, on leaving OPEN or CLOSING ---+
+ *     +--- error, or connection_abort: `closed` is told on leaving these two ---+
  *
  * Why LINGERING: closing a socket whose peer still sends resets it, and the reset may overtake the
  * last bytes we sent; so we end our side, and read and drop until the peer has ended its own.
@@ -54,6 +54,7 @@ struct connection {
     bool paused;
     bool peer_ended;
     bool peer_end_told;
+    bool aborted;
     struct connection_handler handler;
     void *context;       /* borrows */
     void *user;          /* borrows */
@@ -306,6 +307,21 @@ void connection_close(struct connection *c)
     queue(c);
 }
 
+void connection_abort(struct connection *c)
+{
+    if (!is_live(c))
+        return;
+    c->state = CONNECTION_CLOSING;
+    c->aborted = true;
+    queue(c);
+}
+
+void connection_abandon(struct connection *c)
+{
+    c->handler = (struct connection_handler){0}; /* `received` is not called while closing */
+    connection_close(c);
+}
+
 void connections_expire(struct loop *l)
 {
     struct connection *c;
@@ -391,6 +407,11 @@ static void service(struct connection *c)
     if (c->state == CONNECTION_GONE) {
         if (!c->connecting && !c->receiving && !c->sending)
             release(c);
+        return;
+    }
+    if (c->aborted) {
+        become_gone(c);
+        tell_closed(c, 0);
         return;
     }
     deliver_held(c);

@@ -69,6 +69,10 @@ size_t connection_unsent(const struct connection *c);
 void connection_pause(struct connection *c, bool paused);
 /* Closes once everything sent so far has left; `closed` is called. Stops delivery at once. */
 void connection_close(struct connection *c);
+/* The same without waiting for what has not left yet. */
+void connection_abort(struct connection *c);
+/* connection_close, after which no callback follows: for users that go away themselves. */
+void connection_abandon(struct connection *c);
 
 /* ---- files ---- */
 
