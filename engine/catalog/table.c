@@ -1,0 +1,171 @@
+#include "engine/catalog/table.h"
+
+#include "base/must.h"
+#include "engine/admission/admission.h"
+
+_Static_assert(ADMIT_KINDS == 2, "partition_info.rate_mcu has one rate for each kind");
+
+static void key_attr_encode(struct buffer *out, const struct key_attr *k)
+{
+    buffer_append_u8(out, (uint8_t)k->type);
+    buffer_append_sized(out, k->name);
+}
+
+static bool key_type_valid(enum attr_type type)
+{
+    return type == ATTR_STRING || type == ATTR_NUMBER || type == ATTR_BINARY;
+}
+
+static struct key_attr key_attr_decode(struct reader *r)
+{
+    struct key_attr k;
+    k.type = (enum attr_type)reader_u8(r);
+    k.name = reader_sized(r);
+    if (k.name.size > KEY_NAME_SIZE_MAX || (k.name.size > 0 && !key_type_valid(k.type)))
+        r->failed = true;
+    return k;
+}
+
+static enum table_billing billing_decode(struct reader *r)
+{
+    uint8_t billing = reader_u8(r);
+    if (billing != BILLING_PROVISIONED && billing != BILLING_ON_DEMAND)
+        r->failed = true;
+    return (enum table_billing)billing;
+}
+
+/* A count or rate: anything negative is damage. */
+static int64_t amount_decode(struct reader *r)
+{
+    int64_t value = (int64_t)reader_u64(r);
+    if (value < 0)
+        r->failed = true;
+    return value;
+}
+
+void table_spec_encode(struct buffer *out, const struct table_spec *spec)
+{
+    buffer_append_sized(out, spec->name);
+    key_attr_encode(out, &spec->partition_key);
+    key_attr_encode(out, &spec->sort_key);
+    buffer_append_u8(out, (uint8_t)spec->billing);
+    buffer_append_u64(out, (uint64_t)spec->rcu);
+    buffer_append_u64(out, (uint64_t)spec->wcu);
+}
+
+enum status table_spec_decode(struct slice bytes, struct table_spec *out)
+{
+    struct reader r = {bytes, false};
+    out->name = reader_sized(&r);
+    out->partition_key = key_attr_decode(&r);
+    out->sort_key = key_attr_decode(&r);
+    out->billing = billing_decode(&r);
+    out->rcu = amount_decode(&r);
+    out->wcu = amount_decode(&r);
+    if (r.failed || r.left.size > 0 || out->name.size == 0 || out->name.size > TABLE_NAME_SIZE_MAX)
+        return STATUS_MALFORMED;
+    return STATUS_OK;
+}
+
+void partition_info_encode(struct buffer *out, const struct partition_info *p)
+{
+    buffer_append_u32(out, p->id);
+    buffer_append_u32(out, p->node);
+    buffer_append_u64(out, p->epoch);
+    buffer_append_u32(out, p->table_id);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        buffer_append_u64(out, (uint64_t)p->rate_mcu[kind]);
+    buffer_append_sized(out, p->lo);
+    buffer_append_sized(out, p->hi);
+}
+
+enum status partition_info_decode(struct reader *r, struct partition_info *out)
+{
+    out->id = reader_u32(r);
+    out->node = reader_u32(r);
+    out->epoch = reader_u64(r);
+    out->table_id = reader_u32(r);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        out->rate_mcu[kind] = amount_decode(r);
+    out->lo = reader_sized(r);
+    out->hi = reader_sized(r);
+    if (out->lo.size > STORAGE_KEY_SIZE_MAX || out->hi.size > STORAGE_KEY_SIZE_MAX)
+        r->failed = true;
+    return r->failed ? STATUS_MALFORMED : STATUS_OK;
+}
+
+void table_encode(struct buffer *out, const struct table *t)
+{
+    buffer_append_u32(out, t->id);
+    buffer_append_sized(out, t->name);
+    buffer_append(out, t->uuid, sizeof t->uuid);
+    buffer_append_u8(out, (uint8_t)t->status);
+    key_attr_encode(out, &t->partition_key);
+    key_attr_encode(out, &t->sort_key);
+    buffer_append_u8(out, (uint8_t)t->billing);
+    buffer_append_u64(out, (uint64_t)t->rcu);
+    buffer_append_u64(out, (uint64_t)t->wcu);
+    buffer_append_u64(out, (uint64_t)t->created_ms);
+    buffer_append_u64(out, (uint64_t)t->updated_ms);
+    buffer_append_u64(out, (uint64_t)t->increased_ms);
+    buffer_append_u64(out, (uint64_t)t->decreased_ms);
+    buffer_append_u32(out, t->decreases_today);
+    buffer_append_u64(out, (uint64_t)t->item_count);
+    buffer_append_u64(out, (uint64_t)t->size_bytes);
+    buffer_append_u32(out, t->partition_count);
+    for (uint32_t i = 0; i < t->partition_count; i++)
+        partition_info_encode(out, &t->partitions[i]);
+}
+
+enum {
+    PARTITION_INFO_SIZE_MIN = 44
+}; /* encoded, with empty bounds */
+
+enum status table_decode(struct slice bytes, struct arena *arena, struct table *out)
+{
+    struct reader r = {bytes, false};
+    *out = (struct table){0};
+    out->id = reader_u32(&r);
+    out->name = reader_sized(&r);
+    struct slice uuid = reader_take(&r, sizeof out->uuid);
+    if (uuid.size > 0)
+        memcpy(out->uuid, uuid.data, uuid.size);
+    uint8_t status = reader_u8(&r);
+    out->status = (enum table_status)status;
+    out->partition_key = key_attr_decode(&r);
+    out->sort_key = key_attr_decode(&r);
+    out->billing = billing_decode(&r);
+    out->rcu = amount_decode(&r);
+    out->wcu = amount_decode(&r);
+    out->created_ms = amount_decode(&r);
+    out->updated_ms = amount_decode(&r);
+    out->increased_ms = amount_decode(&r);
+    out->decreased_ms = amount_decode(&r);
+    out->decreases_today = reader_u32(&r);
+    out->item_count = amount_decode(&r);
+    out->size_bytes = amount_decode(&r);
+    out->partition_count = reader_u32(&r);
+    if (r.failed || status < TABLE_CREATING || status > TABLE_DELETING ||
+        out->partition_count > r.left.size / PARTITION_INFO_SIZE_MIN)
+        return STATUS_MALFORMED;
+    out->partitions = arena_zalloc(arena, out->partition_count * sizeof *out->partitions);
+    for (uint32_t i = 0; i < out->partition_count; i++) {
+        if (partition_info_decode(&r, &out->partitions[i]) != STATUS_OK)
+            return STATUS_MALFORMED;
+    }
+    return r.left.size > 0 ? STATUS_MALFORMED : STATUS_OK;
+}
+
+const struct partition_info *table_partition_of(const struct table *t, struct slice key)
+{
+    must(t->partition_count > 0);
+    uint32_t low = 0, high = t->partition_count; /* partitions[low].lo <= key */
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (slice_compare(t->partitions[middle].lo, key) <= 0)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &t->partitions[low];
+}

@@ -1,0 +1,430 @@
+/* backing_lmdb.c - a store's backing in one LMDB environment.
+ *
+ * Two databases: `items` (storage keys; long ones as long_key.h says) and `meta` (the log
+ * position). Every write is one synchronous transaction: after power loss LMDB holds the last one
+ * in full. Threads: the owner reads in a snapshot of its own; one other thread writes; touches come
+ * from any thread. `lock` keeps touches out while the map is moved, nothing else. */
+#include <errno.h>
+#include <lmdb.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "engine/store/backing.h"
+#include "engine/store/long_key.h"
+
+static const char meta_log_lsn[] = "log_lsn";
+
+struct lmdb {
+    struct backing backing; /* first */
+    MDB_env *env;
+    MDB_dbi items;
+    MDB_dbi meta;
+    uint64_t map_max_bytes;
+    pthread_rwlock_t lock;
+    /* the owner's snapshot and position */
+    MDB_txn *snapshot;
+    MDB_cursor *cursor;
+    struct slice bucket; /* the cursor stands inside this bucket, at bucket_entry */
+    struct bucket_entry bucket_entry;
+    struct buffer scratch; /* the writer's; a bucket being rewritten */
+};
+
+static struct lmdb *lmdb_of(struct backing *b)
+{
+    return (struct lmdb *)b;
+}
+
+static MDB_val val_of(struct slice s)
+{
+    return (MDB_val){s.size, (void *)(uintptr_t)s.data};
+}
+
+static struct slice slice_of_val(MDB_val v)
+{
+    return slice_make(v.mv_data, v.mv_size);
+}
+
+static enum status status_of(int error)
+{
+    switch (error) {
+    case 0:
+        return STATUS_OK;
+    case MDB_NOTFOUND:
+        return STATUS_NOT_FOUND;
+    case MDB_MAP_FULL:
+    case ENOSPC:
+    case EDQUOT:
+        return STATUS_FULL;
+    case MDB_CORRUPTED:
+    case MDB_PAGE_NOTFOUND:
+    case MDB_INVALID:
+    case MDB_VERSION_MISMATCH:
+        errno = EINVAL;
+        return STATUS_CORRUPT;
+    default:
+        errno = error > 0 ? error : EIO;
+        return STATUS_IO;
+    }
+}
+
+/* ---- the owner's reads ---- */
+
+static enum status refresh(struct backing *b)
+{
+    struct lmdb *l = lmdb_of(b);
+    l->bucket = slice_make(NULL, 0);
+    if (l->snapshot == NULL) {
+        enum status status = status_of(mdb_txn_begin(l->env, NULL, MDB_RDONLY, &l->snapshot));
+        if (status != STATUS_OK)
+            return status;
+        return status_of(mdb_cursor_open(l->snapshot, l->items, &l->cursor));
+    }
+    mdb_txn_reset(l->snapshot);
+    int error = mdb_txn_renew(l->snapshot);
+    if (error == 0)
+        error = mdb_cursor_renew(l->snapshot, l->cursor);
+    return status_of(error);
+}
+
+static enum status get(struct backing *b, struct slice key, struct slice *value)
+{
+    struct lmdb *l = lmdb_of(b);
+    MDB_val k = val_of(long_key_prefix(key)), v;
+    int error = mdb_get(l->snapshot, l->items, &k, &v);
+    if (error != 0)
+        return status_of(error);
+    *value = slice_of_val(v);
+    if (key.size < LONG_KEY_PREFIX_SIZE)
+        return STATUS_OK;
+    struct bucket_entry e;
+    if (!bucket_seek(*value, key, &e) || !slice_equal(e.key, key))
+        return STATUS_NOT_FOUND;
+    *value = e.value;
+    return STATUS_OK;
+}
+
+/* The record the cursor stands on, entered from the given side. */
+static enum status enter(struct lmdb *l, MDB_val k, MDB_val v, bool reverse,
+                         struct backing_change *out)
+{
+    l->bucket = slice_make(NULL, 0);
+    if (!long_key_is_bucket(slice_of_val(k))) {
+        *out = (struct backing_change){slice_of_val(k), slice_of_val(v)};
+        return STATUS_OK;
+    }
+    l->bucket = slice_of_val(v);
+    bool found = reverse ? bucket_seek_before(l->bucket, slice_make(NULL, 0), &l->bucket_entry)
+                         : bucket_at(l->bucket, 0, &l->bucket_entry);
+    if (!found)
+        return STATUS_CORRUPT;
+    *out = (struct backing_change){l->bucket_entry.key, l->bucket_entry.value};
+    return STATUS_OK;
+}
+
+static enum status move(struct lmdb *l, bool reverse, struct backing_change *out)
+{
+    MDB_val k, v;
+    int error = mdb_cursor_get(l->cursor, &k, &v, reverse ? MDB_PREV : MDB_NEXT);
+    return error != 0 ? status_of(error) : enter(l, k, v, reverse, out);
+}
+
+static enum status step(struct backing *b, bool reverse, struct backing_change *out)
+{
+    struct lmdb *l = lmdb_of(b);
+    if (l->bucket.data != NULL) {
+        struct bucket_entry e;
+        bool found = reverse ? l->bucket_entry.start > 0 &&
+                                   bucket_seek_before(l->bucket, l->bucket_entry.key, &e)
+                             : bucket_at(l->bucket, l->bucket_entry.end, &e);
+        if (found) {
+            l->bucket_entry = e;
+            *out = (struct backing_change){e.key, e.value};
+            return STATUS_OK;
+        }
+    }
+    return move(l, reverse, out);
+}
+
+static enum status seek_forward(struct lmdb *l, struct slice key, struct backing_change *out)
+{
+    MDB_val k = val_of(long_key_prefix(key)), v;
+    int error = mdb_cursor_get(l->cursor, &k, &v, key.size == 0 ? MDB_FIRST : MDB_SET_RANGE);
+    if (error != 0)
+        return status_of(error);
+    enum status status = enter(l, k, v, false, out);
+    if (status != STATUS_OK || slice_compare(out->key, key) >= 0)
+        return status;
+    /* Inside the key's own bucket, before the key. */
+    if (!bucket_seek(l->bucket, key, &l->bucket_entry))
+        return move(l, false, out);
+    *out = (struct backing_change){l->bucket_entry.key, l->bucket_entry.value};
+    return STATUS_OK;
+}
+
+static enum status seek_backward(struct lmdb *l, struct slice key, struct backing_change *out)
+{
+    MDB_val k = val_of(long_key_prefix(key)), v;
+    int error = key.size == 0 ? MDB_NOTFOUND : mdb_cursor_get(l->cursor, &k, &v, MDB_SET_RANGE);
+    if (error != 0 && error != MDB_NOTFOUND)
+        return status_of(error);
+    if (error == MDB_NOTFOUND) {
+        error = mdb_cursor_get(l->cursor, &k, &v, MDB_LAST);
+        return error != 0 ? status_of(error) : enter(l, k, v, true, out);
+    }
+    if (long_key_is_bucket(slice_of_val(k)) &&
+        bucket_seek_before(slice_of_val(v), key, &l->bucket_entry)) {
+        l->bucket = slice_of_val(v);
+        *out = (struct backing_change){l->bucket_entry.key, l->bucket_entry.value};
+        return STATUS_OK;
+    }
+    return move(l, true, out);
+}
+
+static enum status seek(struct backing *b, struct slice key, bool reverse,
+                        struct backing_change *out)
+{
+    struct lmdb *l = lmdb_of(b);
+    l->bucket = slice_make(NULL, 0);
+    return reverse ? seek_backward(l, key, out) : seek_forward(l, key, out);
+}
+
+/* ---- the writer ---- */
+
+static int write_long(struct lmdb *l, MDB_cursor *cursor, const struct backing_change *c)
+{
+    MDB_val k = val_of(long_key_prefix(c->key)), v = {0, NULL};
+    int error = mdb_cursor_get(cursor, &k, &v, MDB_SET_KEY);
+    if (error != 0 && error != MDB_NOTFOUND)
+        return error;
+    struct slice bucket = error == 0 ? slice_of_val(v) : slice_make(NULL, 0);
+    buffer_clear(&l->scratch);
+    bucket_change(bucket, c->key, c->value, &l->scratch);
+    if (l->scratch.size == 0)
+        return error == 0 ? mdb_cursor_del(cursor, 0) : 0;
+    k = val_of(long_key_prefix(c->key));
+    v = val_of(buffer_slice(&l->scratch));
+    return mdb_cursor_put(cursor, &k, &v, 0);
+}
+
+static int write_change(struct lmdb *l, MDB_cursor *cursor, const struct backing_change *c)
+{
+    if (c->key.size >= LONG_KEY_PREFIX_SIZE)
+        return write_long(l, cursor, c);
+    MDB_val k = val_of(c->key), v = val_of(c->value);
+    if (c->value.data != NULL)
+        return mdb_cursor_put(cursor, &k, &v, 0);
+    int error = mdb_cursor_get(cursor, &k, &v, MDB_SET_KEY);
+    if (error == 0)
+        return mdb_cursor_del(cursor, 0);
+    return error == MDB_NOTFOUND ? 0 : error;
+}
+
+/* A partition's bounds are shorter than a bucket's prefix or fall between buckets of other
+ * partitions, so whole records are erased. */
+static int erase(MDB_cursor *cursor, const struct backing_batch *batch, uint32_t *erased)
+{
+    *erased = 0;
+    if (batch->erase_lo.size == 0)
+        return 0;
+    MDB_val k = val_of(long_key_prefix(batch->erase_lo)), v;
+    int error = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
+    while (error == 0 && *erased < batch->erase_max) {
+        if (batch->erase_hi.size > 0 && slice_compare(slice_of_val(k), batch->erase_hi) >= 0)
+            return 0;
+        error = mdb_cursor_del(cursor, 0);
+        if (error != 0)
+            return error;
+        *erased += 1;
+        error = mdb_cursor_get(cursor, &k, &v, MDB_NEXT); /* after a deletion: the one behind it */
+    }
+    return error == MDB_NOTFOUND ? 0 : error;
+}
+
+static int write_all(struct lmdb *l, MDB_txn *txn, const struct backing_batch *batch,
+                     uint32_t *erased)
+{
+    MDB_cursor *cursor;
+    int error = mdb_cursor_open(txn, l->items, &cursor);
+    if (error != 0)
+        return error;
+    struct backing_change change;
+    while (error == 0 && batch->next(batch->context, &change))
+        error = write_change(l, cursor, &change);
+    if (error == 0)
+        error = erase(cursor, batch, erased);
+    mdb_cursor_close(cursor);
+    if (error != 0)
+        return error;
+    uint64_t lsn = batch->log_lsn;
+    MDB_val k = val_of(slice_of(meta_log_lsn)), v = {sizeof lsn, &lsn};
+    return mdb_put(txn, l->meta, &k, &v, 0);
+}
+
+static enum status write_batch(struct backing *b, const struct backing_batch *batch,
+                               uint32_t *erased)
+{
+    struct lmdb *l = lmdb_of(b);
+    MDB_txn *txn;
+    int error = mdb_txn_begin(l->env, NULL, 0, &txn);
+    if (error != 0)
+        return status_of(error);
+    error = write_all(l, txn, batch, erased);
+    if (error != 0) {
+        mdb_txn_abort(txn);
+        return status_of(error);
+    }
+    return status_of(mdb_txn_commit(txn));
+}
+
+static enum status grow(struct backing *b)
+{
+    struct lmdb *l = lmdb_of(b);
+    MDB_envinfo info;
+    must(mdb_env_info(l->env, &info) == 0);
+    uint64_t wanted = info.me_mapsize * 2;
+    if (wanted > l->map_max_bytes)
+        wanted = l->map_max_bytes;
+    if (wanted <= info.me_mapsize)
+        return STATUS_FULL;
+    mdb_txn_reset(l->snapshot);
+    pthread_rwlock_wrlock(&l->lock);
+    int error = mdb_env_set_mapsize(l->env, wanted);
+    pthread_rwlock_unlock(&l->lock);
+    int again = mdb_txn_renew(l->snapshot);
+    if (again == 0)
+        again = mdb_cursor_renew(l->snapshot, l->cursor);
+    l->bucket = slice_make(NULL, 0);
+    return status_of(error != 0 ? error : again);
+}
+
+/* ---- any thread ---- */
+
+/* Reads a byte of every page, for its effect on the page cache only. */
+static uint64_t touch_pages(MDB_val v)
+{
+    uint64_t sum = 0;
+    for (size_t at = 0; at < v.mv_size; at += 4096)
+        sum += ((const volatile uint8_t *)v.mv_data)[at];
+    return sum;
+}
+
+static void touch(struct backing *b, struct slice key, bool reverse, uint64_t bytes)
+{
+    struct lmdb *l = lmdb_of(b);
+    MDB_txn *txn;
+    MDB_cursor *cursor;
+    pthread_rwlock_rdlock(&l->lock);
+    if (mdb_txn_begin(l->env, NULL, MDB_RDONLY, &txn) == 0) {
+        MDB_val k = val_of(long_key_prefix(key)), v;
+        if (mdb_cursor_open(txn, l->items, &cursor) == 0) {
+            int error = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
+            if (error == MDB_NOTFOUND && reverse)
+                error = mdb_cursor_get(cursor, &k, &v, MDB_LAST);
+            for (uint64_t seen = 0; error == 0; seen += v.mv_size) {
+                touch_pages(v);
+                if (seen >= bytes)
+                    break;
+                error = mdb_cursor_get(cursor, &k, &v, reverse ? MDB_PREV : MDB_NEXT);
+            }
+            mdb_cursor_close(cursor);
+        }
+        mdb_txn_abort(txn);
+    }
+    pthread_rwlock_unlock(&l->lock);
+}
+
+/* ---- open and close ---- */
+
+static struct backing_info info(struct backing *b)
+{
+    struct lmdb *l = lmdb_of(b);
+    MDB_envinfo env;
+    MDB_stat stat;
+    must(mdb_env_info(l->env, &env) == 0);
+    must(mdb_env_stat(l->env, &stat) == 0);
+    struct backing_info i = {.used_bytes = (env.me_last_pgno + 1) * stat.ms_psize,
+                             .map_bytes = env.me_mapsize};
+    MDB_val k = val_of(slice_of(meta_log_lsn)), v;
+    if (mdb_get(l->snapshot, l->meta, &k, &v) == 0 && v.mv_size == sizeof i.log_lsn)
+        memcpy(&i.log_lsn, v.mv_data, sizeof i.log_lsn);
+    return i;
+}
+
+static void close_lmdb(struct backing *b)
+{
+    struct lmdb *l = lmdb_of(b);
+    if (l->cursor != NULL)
+        mdb_cursor_close(l->cursor);
+    if (l->snapshot != NULL)
+        mdb_txn_abort(l->snapshot);
+    mdb_env_close(l->env);
+    pthread_rwlock_destroy(&l->lock);
+    buffer_deinit(&l->scratch);
+    free(l);
+}
+
+static int open_databases(struct lmdb *l)
+{
+    MDB_txn *txn;
+    int error = mdb_txn_begin(l->env, NULL, 0, &txn);
+    if (error != 0)
+        return error;
+    error = mdb_dbi_open(txn, "items", MDB_CREATE, &l->items);
+    if (error == 0)
+        error = mdb_dbi_open(txn, "meta", MDB_CREATE, &l->meta);
+    if (error != 0) {
+        mdb_txn_abort(txn);
+        return error;
+    }
+    return mdb_txn_commit(txn);
+}
+
+/* The configured first size, or what the environment has grown to. */
+static int set_map_size(struct lmdb *l, uint64_t initial)
+{
+    MDB_envinfo env;
+    int error = mdb_env_info(l->env, &env);
+    if (error == 0 && env.me_mapsize < initial)
+        error = mdb_env_set_mapsize(l->env, initial);
+    return error;
+}
+
+enum status backing_open_lmdb(const struct backing_options *options, struct backing **out)
+{
+    static const struct backing_methods methods = {
+        .close = close_lmdb,
+        .info = info,
+        .get = get,
+        .seek = seek,
+        .step = step,
+        .refresh = refresh,
+        .write = write_batch,
+        .grow = grow,
+        .touch = touch,
+    };
+    struct lmdb *l = calloc(1, sizeof *l);
+    must(l != NULL);
+    l->backing.methods = &methods;
+    l->map_max_bytes = options->map_max_bytes;
+    pthread_rwlock_init(&l->lock, NULL);
+    int error = mdb_env_create(&l->env);
+    must(error == 0);
+    must(mdb_env_set_maxdbs(l->env, 2) == 0);
+    error = mdb_env_open(l->env, options->path, MDB_NOTLS | MDB_NORDAHEAD, 0644);
+    if (error == 0)
+        error = set_map_size(l, options->map_initial_bytes < options->map_max_bytes
+                                    ? options->map_initial_bytes
+                                    : options->map_max_bytes);
+    if (error == 0)
+        error = open_databases(l);
+    enum status status = error == 0 ? refresh(&l->backing) : status_of(error);
+    if (status != STATUS_OK) {
+        int kept = errno;
+        close_lmdb(&l->backing);
+        errno = kept;
+        return status;
+    }
+    *out = &l->backing;
+    return STATUS_OK;
+}

@@ -1,0 +1,51 @@
+#include "engine/store/long_key.h"
+
+bool bucket_at(struct slice bucket, size_t at, struct bucket_entry *out)
+{
+    if (at >= bucket.size)
+        return false;
+    struct reader r = {slice_make(bucket.data + at, bucket.size - at), false};
+    out->key = reader_sized(&r);
+    out->value = reader_sized(&r);
+    out->start = at;
+    out->end = bucket.size - r.left.size;
+    return !r.failed;
+}
+
+bool bucket_seek(struct slice bucket, struct slice key, struct bucket_entry *out)
+{
+    for (size_t at = 0; bucket_at(bucket, at, out); at = out->end) {
+        if (slice_compare(out->key, key) >= 0)
+            return true;
+    }
+    return false;
+}
+
+bool bucket_seek_before(struct slice bucket, struct slice key, struct bucket_entry *out)
+{
+    bool found = false;
+    struct bucket_entry e;
+    for (size_t at = 0; bucket_at(bucket, at, &e); at = e.end) {
+        if (key.size > 0 && slice_compare(e.key, key) >= 0)
+            break;
+        *out = e;
+        found = true;
+    }
+    return found;
+}
+
+void bucket_change(struct slice bucket, struct slice key, struct slice value, struct buffer *out)
+{
+    struct bucket_entry e;
+    size_t before = bucket.size, after = bucket.size;
+    if (bucket_seek(bucket, key, &e)) {
+        before = e.start;
+        after = slice_equal(e.key, key) ? e.end : e.start;
+    }
+    buffer_append(out, bucket.data, before);
+    if (value.data != NULL) {
+        buffer_append_sized(out, key);
+        buffer_append_sized(out, value);
+    }
+    buffer_append(out, bucket.data + after, bucket.size - after);
+}

@@ -1,0 +1,298 @@
+#include "engine/store/store.h"
+
+#include <stdlib.h>
+
+#include "base/buffer.h"
+#include "base/must.h"
+
+enum {
+    ERASE_KEYS_PER_CHECKPOINT = 10000
+};
+
+struct erasure {
+    struct erasure *next;
+    struct buffer lo;
+    struct buffer hi;
+};
+
+struct store {
+    struct backing *backing; /* owns */
+    struct memtable *active; /* owns */
+    struct memtable *frozen; /* owns; NULL if none */
+    uint64_t frozen_lsn;
+    uint64_t log_lsn;
+    uint64_t used_bytes;
+    uint64_t resident_max_bytes;
+    struct erasure *erasures; /* owns; the first is at work */
+    struct buffer erased;
+    /* the flush thread's, between freeze and done */
+    const struct mem_entry *flushing;
+    struct erasure *erasing; /* borrows */
+    uint32_t erased_keys;
+};
+
+struct store *store_create(struct backing *backing, uint64_t resident_max_bytes)
+{
+    struct store *s = calloc(1, sizeof *s);
+    must(s != NULL);
+    struct backing_info info = backing->methods->info(backing);
+    s->backing = backing;
+    s->active = memtable_create();
+    s->log_lsn = info.log_lsn;
+    s->used_bytes = info.used_bytes;
+    s->resident_max_bytes = resident_max_bytes;
+    return s;
+}
+
+static void erasure_destroy(struct erasure *e)
+{
+    buffer_deinit(&e->lo);
+    buffer_deinit(&e->hi);
+    free(e);
+}
+
+void store_destroy(struct store *s)
+{
+    while (s->erasures != NULL) {
+        struct erasure *next = s->erasures->next;
+        erasure_destroy(s->erasures);
+        s->erasures = next;
+    }
+    buffer_deinit(&s->erased);
+    memtable_destroy(s->active);
+    memtable_destroy(s->frozen);
+    s->backing->methods->close(s->backing);
+    free(s);
+}
+
+uint64_t store_log_lsn(const struct store *s)
+{
+    return s->log_lsn;
+}
+
+uint64_t store_used_bytes(const struct store *s)
+{
+    return s->used_bytes;
+}
+
+void store_put(struct store *s, struct slice key, struct slice value)
+{
+    memtable_put(s->active, key, memtable_hash(key), value);
+}
+
+bool store_needs_touch(const struct store *s)
+{
+    return s->used_bytes > s->resident_max_bytes;
+}
+
+void store_touch(struct store *s, struct slice key, bool reverse, uint64_t bytes)
+{
+    s->backing->methods->touch(s->backing, key, reverse, bytes);
+}
+
+/* Whether a memtable knows the key; then `status` is the answer. */
+static bool get_in_memory(const struct store *s, struct slice key, struct slice *value,
+                          enum status *status)
+{
+    if (memtable_count(s->active) == 0 && s->frozen == NULL)
+        return false;
+    uint64_t hash = memtable_hash(key);
+    const struct mem_entry *e = memtable_get(s->active, key, hash);
+    if (e == NULL && s->frozen != NULL)
+        e = memtable_get(s->frozen, key, hash);
+    if (e == NULL)
+        return false;
+    *value = e->value;
+    *status = e->value.data == NULL ? STATUS_NOT_FOUND : STATUS_OK;
+    return true;
+}
+
+enum status store_get(struct store *s, struct slice key, bool touched, struct slice *value)
+{
+    enum status status;
+    if (get_in_memory(s, key, value, &status))
+        return status;
+    if (!touched && store_needs_touch(s))
+        return STATUS_PENDING;
+    return s->backing->methods->get(s->backing, key, value);
+}
+
+/* ---- ranges ---- */
+
+static bool inside(const struct store_cursor *c, struct slice key)
+{
+    if (c->reverse)
+        return slice_compare(key, c->end) >= 0;
+    return c->end.size == 0 || slice_compare(key, c->end) < 0;
+}
+
+static const struct mem_entry *mem_inside(const struct store_cursor *c, const struct mem_entry *e)
+{
+    return e != NULL && inside(c, e->key) ? e : NULL;
+}
+
+static void backing_moved(struct store_cursor *c, enum status status)
+{
+    c->backing_valid = status == STATUS_OK && inside(c, c->backing.key);
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+        c->failure = status;
+}
+
+static const struct mem_entry *mem_seek(const struct store_cursor *c, const struct memtable *m,
+                                        struct slice from)
+{
+    if (m == NULL)
+        return NULL;
+    return mem_inside(c, c->reverse ? memtable_seek_before(m, from) : memtable_seek(m, from));
+}
+
+void store_seek(struct store *s, struct slice lo, struct slice hi, bool reverse,
+                struct store_cursor *out)
+{
+    *out = (struct store_cursor){.store = s, .reverse = reverse, .end = reverse ? lo : hi};
+    struct slice from = reverse ? hi : lo;
+    out->active = mem_seek(out, s->active, from);
+    out->frozen = mem_seek(out, s->frozen, from);
+    backing_moved(out, s->backing->methods->seek(s->backing, from, reverse, &out->backing));
+}
+
+static const struct mem_entry *mem_step(const struct store_cursor *c, const struct memtable *m,
+                                        const struct mem_entry *e)
+{
+    return mem_inside(c, c->reverse ? memtable_prev(m, e) : memtable_next(m, e));
+}
+
+/* The key that comes first in the cursor's direction; NULL data at the end. */
+static struct slice first_key(const struct store_cursor *c)
+{
+    struct slice first = {NULL, 0};
+    struct slice keys[3] = {c->active != NULL ? c->active->key : first,
+                            c->frozen != NULL ? c->frozen->key : first,
+                            c->backing_valid ? c->backing.key : first};
+    for (int i = 0; i < 3; i++) {
+        if (keys[i].data == NULL)
+            continue;
+        int order = first.data == NULL ? -1 : slice_compare(keys[i], first);
+        if (first.data == NULL || (c->reverse ? order > 0 : order < 0))
+            first = keys[i];
+    }
+    return first;
+}
+
+static bool stands_on(const struct mem_entry *e, struct slice key)
+{
+    return e != NULL && slice_equal(e->key, key);
+}
+
+enum status store_next(struct store_cursor *c, struct slice *key, struct slice *value)
+{
+    struct store *s = c->store;
+    while (c->failure == STATUS_OK) {
+        *key = first_key(c);
+        if (key->data == NULL)
+            return STATUS_NOT_FOUND;
+        bool in_active = stands_on(c->active, *key), in_frozen = stands_on(c->frozen, *key);
+        bool in_backing = c->backing_valid && slice_equal(c->backing.key, *key);
+        *value = in_active ? c->active->value : in_frozen ? c->frozen->value : c->backing.value;
+        if (in_active)
+            c->active = mem_step(c, s->active, c->active);
+        if (in_frozen)
+            c->frozen = mem_step(c, s->frozen, c->frozen);
+        if (in_backing)
+            backing_moved(c, s->backing->methods->step(s->backing, c->reverse, &c->backing));
+        if (value->data != NULL)
+            return STATUS_OK;
+    }
+    return c->failure;
+}
+
+/* ---- checkpoints ---- */
+
+size_t store_active_bytes(const struct store *s)
+{
+    return memtable_count(s->active) == 0 ? 0 : memtable_bytes(s->active);
+}
+
+bool store_is_frozen(const struct store *s)
+{
+    return s->frozen != NULL;
+}
+
+void store_erase(struct store *s, struct slice lo, struct slice hi)
+{
+    must(lo.size > 0);
+    struct erasure *e = calloc(1, sizeof *e);
+    must(e != NULL);
+    buffer_append_slice(&e->lo, lo);
+    buffer_append_slice(&e->hi, hi);
+    struct erasure **end = &s->erasures;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = e;
+}
+
+bool store_erase_pending(const struct store *s)
+{
+    return s->erasures != NULL;
+}
+
+void store_freeze(struct store *s, uint64_t lsn)
+{
+    must(s->frozen == NULL);
+    must(lsn >= s->log_lsn);
+    s->frozen = s->active;
+    s->frozen_lsn = lsn;
+    s->active = memtable_create();
+    s->erasing = s->erasures;
+}
+
+static bool next_change(void *context, struct backing_change *out)
+{
+    struct store *s = context;
+    if (s->flushing == NULL)
+        return false;
+    *out = (struct backing_change){s->flushing->key, s->flushing->value};
+    s->flushing = memtable_next(s->frozen, s->flushing);
+    return true;
+}
+
+enum status store_checkpoint_write(struct store *s)
+{
+    must(s->frozen != NULL);
+    s->flushing = memtable_seek(s->frozen, slice_make(NULL, 0));
+    struct backing_batch batch = {.next = next_change, .context = s, .log_lsn = s->frozen_lsn};
+    if (s->erasing != NULL) {
+        batch.erase_lo = buffer_slice(&s->erasing->lo);
+        batch.erase_hi = buffer_slice(&s->erasing->hi);
+        batch.erase_max = ERASE_KEYS_PER_CHECKPOINT;
+    }
+    return s->backing->methods->write(s->backing, &batch, &s->erased_keys);
+}
+
+bool store_checkpoint_done(struct store *s, enum status status, struct slice *erased_lo)
+{
+    must(s->frozen != NULL);
+    if (status != STATUS_OK)
+        return false;
+    memtable_destroy(s->frozen);
+    s->frozen = NULL;
+    must(s->backing->methods->refresh(s->backing) == STATUS_OK);
+    struct backing_info info = s->backing->methods->info(s->backing);
+    must(info.log_lsn == s->frozen_lsn);
+    s->log_lsn = info.log_lsn;
+    s->used_bytes = info.used_bytes;
+    if (s->erasing == NULL || s->erased_keys == ERASE_KEYS_PER_CHECKPOINT)
+        return false;
+    must(s->erasing == s->erasures);
+    s->erasures = s->erasing->next;
+    buffer_clear(&s->erased);
+    buffer_append_slice(&s->erased, buffer_slice(&s->erasing->lo));
+    erasure_destroy(s->erasing);
+    *erased_lo = buffer_slice(&s->erased);
+    return true;
+}
+
+enum status store_grow(struct store *s)
+{
+    return s->backing->methods->grow(s->backing);
+}

@@ -1,0 +1,234 @@
+#include "host/log_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/must.h"
+
+enum {
+    SEGMENTS_OPEN_MAX = 4096,
+    NAME_SIZE = 32
+};
+
+struct segment {
+    uint64_t number;
+    int fd;
+};
+
+struct log_dir {
+    int fd; /* owns */
+    uint64_t segment_bytes;
+    size_t count;
+    size_t capacity;
+    struct segment *segments; /* owns; ascending */
+    size_t spares;            /* files `spare-0` .. */
+};
+
+static void segment_name(char name[NAME_SIZE], uint64_t number)
+{
+    snprintf(name, NAME_SIZE, "log-%016" PRIx64, number);
+}
+
+static void spare_name(char name[NAME_SIZE], size_t index)
+{
+    snprintf(name, NAME_SIZE, "spare-%zu", index);
+}
+
+static int compare_segments(const void *a, const void *b)
+{
+    uint64_t x = ((const struct segment *)a)->number, y = ((const struct segment *)b)->number;
+    return x < y ? -1 : x > y;
+}
+
+static void add_segment(struct log_dir *d, uint64_t number, int fd)
+{
+    if (d->count == d->capacity) {
+        d->capacity = d->capacity == 0 ? 16 : d->capacity * 2;
+        d->segments = realloc(d->segments, d->capacity * sizeof d->segments[0]);
+        must(d->segments != NULL);
+    }
+    d->segments[d->count++] = (struct segment){number, fd};
+    qsort(d->segments, d->count, sizeof d->segments[0], compare_segments);
+}
+
+static enum status scan(struct log_dir *d)
+{
+    int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+    if (entries == NULL)
+        return STATUS_IO;
+    enum status status = STATUS_OK;
+    for (struct dirent *e; (e = readdir(entries)) != NULL;) {
+        if (strncmp(e->d_name, "spare-", 6) == 0)
+            unlinkat(d->fd, e->d_name, 0);
+        uint64_t number;
+        char name[NAME_SIZE];
+        if (sscanf(e->d_name, "log-%16" SCNx64, &number) != 1)
+            continue;
+        segment_name(name, number);
+        if (strcmp(name, e->d_name) != 0)
+            continue;
+        int segment = openat(d->fd, name, O_RDWR | O_CLOEXEC);
+        if (segment < 0) {
+            status = STATUS_IO;
+            break;
+        }
+        add_segment(d, number, segment);
+    }
+    closedir(entries);
+    return status;
+}
+
+enum status log_dir_open(const char *path, uint64_t segment_bytes, struct log_dir **out)
+{
+    struct log_dir *d = calloc(1, sizeof *d);
+    must(d != NULL);
+    d->segment_bytes = segment_bytes;
+    d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->fd < 0 || scan(d) != STATUS_OK) {
+        int error = errno;
+        log_dir_close(d);
+        errno = error;
+        return STATUS_IO;
+    }
+    *out = d;
+    return STATUS_OK;
+}
+
+void log_dir_close(struct log_dir *d)
+{
+    for (size_t i = 0; i < d->count; i++)
+        close(d->segments[i].fd);
+    if (d->fd >= 0)
+        close(d->fd);
+    free(d->segments);
+    free(d);
+}
+
+enum status log_dir_range(const struct log_dir *d, uint64_t *first, uint64_t *last)
+{
+    if (d->count == 0)
+        return STATUS_NOT_FOUND;
+    *first = d->segments[0].number;
+    *last = d->segments[d->count - 1].number;
+    return STATUS_OK;
+}
+
+static int segment_fd(const struct log_dir *d, uint64_t number)
+{
+    for (size_t i = d->count; i > 0; i--) {
+        if (d->segments[i - 1].number == number)
+            return d->segments[i - 1].fd;
+    }
+    return -1;
+}
+
+enum status log_dir_read(struct log_dir *d, uint64_t segment, struct buffer *out)
+{
+    int fd = segment_fd(d, segment);
+    if (fd < 0)
+        return STATUS_NOT_FOUND;
+    buffer_clear(out);
+    buffer_reserve(out, d->segment_bytes);
+    while (out->size < d->segment_bytes) {
+        ssize_t n =
+            pread(fd, out->data + out->size, d->segment_bytes - out->size, (off_t)out->size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return STATUS_IO;
+        if (n == 0)
+            break;
+        out->size += (size_t)n;
+    }
+    return STATUS_OK;
+}
+
+static enum status failed(int error)
+{
+    errno = error;
+    return error == ENOSPC || error == EDQUOT || error == EFBIG ? STATUS_FULL : STATUS_IO;
+}
+
+/* A file of the full size under the segment's name: a spare one, or a new one. */
+static enum status segment_create(struct log_dir *d, const char *name, int *fd)
+{
+    char spare[NAME_SIZE];
+    if (d->spares > 0) {
+        spare_name(spare, d->spares - 1);
+        if (renameat(d->fd, spare, d->fd, name) != 0)
+            return failed(errno);
+        d->spares--;
+    }
+    *fd = openat(d->fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (*fd < 0)
+        return failed(errno);
+    int error = posix_fallocate(*fd, 0, (off_t)d->segment_bytes);
+    if (error == 0 && (fsync(*fd) != 0 || fsync(d->fd) != 0))
+        error = errno;
+    if (error == 0)
+        return STATUS_OK;
+    close(*fd);
+    unlinkat(d->fd, name, 0);
+    return failed(error);
+}
+
+enum status log_dir_prepare(struct log_dir *d, uint64_t segment, int *fd)
+{
+    *fd = segment_fd(d, segment);
+    if (*fd >= 0)
+        return STATUS_OK;
+    char name[NAME_SIZE];
+    segment_name(name, segment);
+    enum status status = segment_create(d, name, fd);
+    if (status == STATUS_OK)
+        add_segment(d, segment, *fd);
+    return status;
+}
+
+enum status log_dir_zero(struct log_dir *d, uint64_t segment, uint64_t offset, uint64_t size)
+{
+    int fd = segment_fd(d, segment);
+    must(fd >= 0);
+    must(offset + size <= d->segment_bytes);
+    uint8_t *zeros = calloc(1, size);
+    must(zeros != NULL);
+    size_t done = 0;
+    while (done < size) {
+        ssize_t n = pwrite(fd, zeros + done, size - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    free(zeros);
+    return done == size && fdatasync(fd) == 0 ? STATUS_OK : STATUS_IO;
+}
+
+void log_dir_trim(struct log_dir *d, uint64_t segment)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < d->count; i++) {
+        struct segment s = d->segments[i];
+        if (s.number >= segment) {
+            d->segments[kept++] = s;
+            continue;
+        }
+        char name[NAME_SIZE], spare[NAME_SIZE];
+        segment_name(name, s.number);
+        spare_name(spare, d->spares);
+        close(s.fd);
+        if (d->spares < LOG_DIR_SPARES && renameat(d->fd, name, d->fd, spare) == 0)
+            d->spares++;
+        else
+            unlinkat(d->fd, name, 0);
+    }
+    d->count = kept;
+}

@@ -1,0 +1,70 @@
+/* log_record.h - one record of a node's shared log, as bytes, and a reader that tells a torn tail
+ * from damage.
+ *
+ * The log is an endless run of bytes; a log sequence number (lsn) is a position in it. It is cut
+ * into segments of equal size, each a file. One write (a batch) covers whole records of one segment
+ * and is followed by fdatasync; the next batch is written only after that. So: L1  only the last
+ * batch may be torn: anything unreadable before a later batch is damage. L2  a segment starts with
+ * a LOG_SEGMENT record; all but the last end with LOG_END. L3  a record knows its own lsn and its
+ * batch's: what a recycled file held before is never taken for a record. What a torn batch left
+ * behind the end is zeroed before the log goes on.
+ *
+ * Not here: files (host), what payloads mean (engine/node). */
+#ifndef WEIR_REPLICATION_LOG_RECORD_H
+#define WEIR_REPLICATION_LOG_RECORD_H
+
+#include "base/buffer.h"
+
+enum log_kind {
+    LOG_SEGMENT = 1,   /* first of a segment: payload = u64 segment size, u32 node */
+    LOG_END = 2,       /* last of a segment */
+    LOG_WRITE = 3,     /* a put or delete of one item */
+    LOG_PARTITION = 4, /* the node holds this partition from here on, with this range and rate */
+    LOG_PARTITION_CLOSE = 5,
+    LOG_CATALOG = 6, /* a command of group 0 */
+    LOG_KINDS,
+};
+
+enum {
+    LOG_HEADER_SIZE = 56,
+    LOG_PAYLOAD_SIZE_MAX = 2 * 1024 * 1024, /* an item, its key, and room */
+};
+
+struct log_record {
+    uint64_t lsn;
+    uint64_t batch_lsn;
+    enum log_kind kind;
+    uint32_t group;
+    uint64_t term;
+    uint64_t index;
+    struct slice payload; /* borrows */
+};
+
+/* Bytes a record with this payload takes, padding included. */
+static inline size_t log_record_size(size_t payload)
+{
+    return LOG_HEADER_SIZE + ((payload + 7) & ~(size_t)7);
+}
+
+/* Appends the record. Its payload may be given in two parts, to spare a copy. */
+void log_record_append(struct buffer *out, const struct log_record *r, struct slice head,
+                       struct slice tail);
+
+/* Reads the record at the start of `bytes`, which is expected at `lsn`. STATUS_MALFORMED: there is
+ * no whole, valid record with that lsn here. `size` gets the bytes it takes. */
+enum status log_record_read(struct slice bytes, uint64_t lsn, struct log_record *out, size_t *size);
+
+/* Reads a segment record by record. */
+struct log_segment_reader {
+    struct slice bytes; /* the whole segment file, borrows */
+    uint64_t start;     /* lsn of its first byte */
+    size_t at;
+    uint64_t batch_lsn; /* of the record read last */
+    bool ended;         /* LOG_END was read */
+};
+
+/* STATUS_OK: a record; STATUS_NOT_FOUND: the end, clean or torn (`r->ended` tells);
+ * STATUS_CORRUPT: a later batch follows what cannot be read (L1). */
+enum status log_segment_next(struct log_segment_reader *r, struct log_record *out);
+
+#endif
