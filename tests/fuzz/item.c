@@ -1,9 +1,9 @@
 /* Items from disk or network: what item_check accepts can be read, and written again to the same
- * bytes. The checksum is made good first, or no input would get past it. */
+ * bytes. Checksum, size and count are made good first, or hardly an input would get past them. */
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "engine/item/item.h"
+#include "engine/item/item_format.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -78,28 +78,60 @@ static void check_copies(struct slice item)
     buffer_deinit(&by_attr);
 }
 
-/* Size and count follow from the attributes; the fuzzer gets both for nothing, too. */
-static bool make_good(uint8_t *item, size_t size, uint32_t bytes, uint32_t count)
+static void put_u32(uint8_t *at, uint64_t value)
 {
-    memcpy(item + 8, &bytes, sizeof bytes);
-    memcpy(item + 12, &count, sizeof count);
-    uint64_t checksum = XXH3_64bits(item + 8, size - 8);
+    uint32_t word = (uint32_t)value;
+    memcpy(at, &word, sizeof word);
+}
+
+static void seal(uint8_t *item, size_t size)
+{
+    uint64_t checksum = XXH3_64bits(item + ITEM_SIZE_AT, size - ITEM_SIZE_AT);
     memcpy(item, &checksum, sizeof checksum);
-    return item_check(slice_make(item, size)) == STATUS_OK;
+}
+
+/* The input as a whole item, header and all. */
+static void check_item(const uint8_t *data, size_t size)
+{
+    item_check(slice_make(data, size));
+    if (size < ITEM_HEADER_SIZE)
+        return;
+    uint8_t *item = malloc(size); /* its own block, so that a read past the end is seen */
+    must(item != NULL);
+    memcpy(item, data, size);
+    seal(item, size);
+    if (item_check(slice_make(item, size)) == STATUS_OK)
+        check_copies(slice_make(item, size));
+    free(item);
+}
+
+/* The input as the elements of the item {m: {...}}: measured and checked alike. */
+static void check_map(const uint8_t *data, size_t size)
+{
+    static const uint8_t name[] = {1, 0, 'm', ATTR_MAP};
+    const size_t before = ITEM_HEADER_SIZE + sizeof name + sizeof(uint32_t);
+    uint64_t measured = 0;
+    struct attr map = {ATTR_MAP, slice_make(data, size)};
+    bool whole = attr_measure(&map, 0, &measured);
+    uint8_t *item = malloc(before + size);
+    must(item != NULL);
+    put_u32(item + ITEM_SIZE_AT, measured + 1);
+    put_u32(item + ITEM_COUNT_AT, 1);
+    memcpy(item + ITEM_HEADER_SIZE, name, sizeof name);
+    put_u32(item + ITEM_HEADER_SIZE + sizeof name, size);
+    if (size > 0)
+        memcpy(item + before, data, size);
+    seal(item, before + size);
+    struct slice bytes = slice_make(item, before + size);
+    must((item_check(bytes) == STATUS_OK) == whole);
+    if (whole)
+        check_copies(bytes);
+    free(item);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    item_check(slice_make(data, size));
-    if (size < 16)
-        return 0;
-    uint32_t header[2];
-    memcpy(header, data + 8, sizeof header);
-    uint8_t *item = malloc(size); /* its own block, so that a read past the end is seen */
-    must(item != NULL);
-    memcpy(item, data, size);
-    if (make_good(item, size, header[0], header[1]))
-        check_copies(slice_make(item, size));
-    free(item);
+    check_item(data, size);
+    check_map(data, size);
     return 0;
 }

@@ -287,7 +287,7 @@ static void every_verdict_is_the_models(void **state)
     check_seeds(60, settling_schedule);
     if (getenv("SEED") == NULL &&
         getenv("SEEDS") == NULL) { /* else the property would not have looked at every branch */
-        for (int reason = 0; reason < ADMIT_REFUSED_MEMBER; reason++) {
+        for (enum admit_reason reason = 0; reason < ADMIT_REFUSED_MEMBER; reason++) {
             print_message("%s: %d\n", admit_reason_name(reason), w.reasons[reason]);
             assert_true(w.reasons[reason] > 1000);
         }

@@ -20,9 +20,9 @@ static void every_policy_in_the_list_of_names_is_found_and_no_other(void **state
 static void every_profiles_policy_exists(void **state)
 {
     (void)state;
-    for (int profile = PROFILE_OFF; profile <= PROFILE_RESEARCH; profile++) {
+    for (enum profile profile = PROFILE_OFF; profile <= PROFILE_RESEARCH; profile++) {
         struct config config;
-        config_init(&config, (enum profile)profile);
+        config_init(&config, profile);
         assert_non_null(admission_policy_find(slice_of(config.partition_policy)));
     }
 }
@@ -30,10 +30,9 @@ static void every_profiles_policy_exists(void **state)
 static void reasons_have_names_of_their_own(void **state)
 {
     (void)state;
-    for (int a = 0; a < ADMIT_REASONS; a++) {
-        for (int b = 0; b < a; b++)
-            assert_string_not_equal(admit_reason_name((enum admit_reason)a),
-                                    admit_reason_name((enum admit_reason)b));
+    for (enum admit_reason a = 0; a < ADMIT_REASONS; a++) {
+        for (enum admit_reason b = 0; b < a; b++)
+            assert_string_not_equal(admit_reason_name(a), admit_reason_name(b));
     }
 }
 
