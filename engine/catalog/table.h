@@ -6,10 +6,19 @@
 #include "base/buffer.h"
 #include "engine/item/item.h"
 
-enum table_status { TABLE_CREATING = 1, TABLE_ACTIVE, TABLE_UPDATING, TABLE_DELETING };
-enum table_billing { BILLING_PROVISIONED = 1, BILLING_ON_DEMAND };
+enum table_status {
+    TABLE_CREATING = 1,
+    TABLE_ACTIVE,
+    TABLE_UPDATING,
+    TABLE_DELETING
+};
+enum table_billing {
+    BILLING_PROVISIONED = 1,
+    BILLING_ON_DEMAND
+};
 
-/* One key attribute: type is ATTR_STRING, ATTR_NUMBER or ATTR_BINARY; an empty name = no sort key. */
+/* One key attribute: type is ATTR_STRING, ATTR_NUMBER or ATTR_BINARY; an empty name = no sort key.
+ */
 struct key_attr {
     struct slice name;
     enum attr_type type;

@@ -1,0 +1,539 @@
+#include "engine/catalog/catalog.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "base/must.h"
+#include "engine/admission/share.h"
+
+enum {
+    ROW_TABLE = 't',
+    ROW_COUNTERS = 'c',
+    KEY_SIZE_MAX = 16,
+    NODES_MAX = 65536
+};
+enum {
+    MS_PER_DAY = 86400000
+};
+
+struct table_size {
+    int64_t items;
+    int64_t bytes;
+};
+
+/* A table and the memory its slices live in. */
+struct entry {
+    struct buffer bytes; /* table_encode */
+    struct arena arena;
+    struct table table;
+    struct table_size *sizes; /* by partition, in key order; owns */
+};
+
+struct catalog {
+    struct entry **entries; /* owns; in name order */
+    size_t count;
+    size_t capacity;
+    uint32_t next_table_id;
+    uint32_t next_partition_id;
+    struct entry *removed; /* the last one, still lent out; owns */
+    /* what the last result lends */
+    struct buffer row_values[CATALOG_ROWS_MAX];
+    uint8_t row_keys[CATALOG_ROWS_MAX][KEY_SIZE_MAX];
+    struct buffer text;
+};
+
+struct catalog *catalog_create(void)
+{
+    struct catalog *c = calloc(1, sizeof *c);
+    must(c != NULL);
+    c->next_table_id = CATALOG_TABLE_ID + 1;
+    c->next_partition_id = CATALOG_GROUP + 1;
+    return c;
+}
+
+static void entry_destroy(struct entry *e)
+{
+    if (e == NULL)
+        return;
+    buffer_deinit(&e->bytes);
+    arena_deinit(&e->arena);
+    free(e->sizes);
+    free(e);
+}
+
+void catalog_destroy(struct catalog *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        entry_destroy(c->entries[i]);
+    free(c->entries);
+    entry_destroy(c->removed);
+    for (int i = 0; i < CATALOG_ROWS_MAX; i++)
+        buffer_deinit(&c->row_values[i]);
+    buffer_deinit(&c->text);
+    free(c);
+}
+
+/* ---- lookup ---- */
+
+/* Index of the first table whose name is >= `name`. */
+static size_t lower_bound(const struct catalog *c, struct slice name)
+{
+    size_t low = 0, high = c->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slice_compare(c->entries[middle]->table.name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct entry *find(const struct catalog *c, struct slice name)
+{
+    size_t at = lower_bound(c, name);
+    bool found = at < c->count && slice_equal(c->entries[at]->table.name, name);
+    return found ? c->entries[at] : NULL;
+}
+
+static struct entry *find_id(const struct catalog *c, uint32_t id)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->entries[i]->table.id == id)
+            return c->entries[i];
+    }
+    return NULL;
+}
+
+const struct table *catalog_find(const struct catalog *c, struct slice name)
+{
+    struct entry *e = find(c, name);
+    return e == NULL ? NULL : &e->table;
+}
+
+const struct table *catalog_find_id(const struct catalog *c, uint32_t id)
+{
+    struct entry *e = find_id(c, id);
+    return e == NULL ? NULL : &e->table;
+}
+
+const struct table *catalog_after(const struct catalog *c, struct slice name)
+{
+    size_t at = lower_bound(c, name);
+    if (at < c->count && slice_equal(c->entries[at]->table.name, name))
+        at++;
+    return at < c->count ? &c->entries[at]->table : NULL;
+}
+
+void catalog_report(struct catalog *c, uint32_t table_id, uint32_t partition, int64_t items,
+                    int64_t bytes)
+{
+    struct entry *e = find_id(c, table_id);
+    if (e == NULL)
+        return;
+    e->table.item_count = e->table.size_bytes = 0;
+    for (uint32_t i = 0; i < e->table.partition_count; i++) {
+        if (e->table.partitions[i].id == partition)
+            e->sizes[i] = (struct table_size){items, bytes};
+        e->table.item_count += e->sizes[i].items;
+        e->table.size_bytes += e->sizes[i].bytes;
+    }
+}
+
+/* ---- changing the set ---- */
+
+/* Gives the entry memory of its own for what `t` says (whose slices may point into the entry). */
+static void entry_set(struct entry *e, const struct table *t)
+{
+    struct buffer bytes = {0};
+    table_encode(&bytes, t);
+    buffer_deinit(&e->bytes);
+    arena_reset(&e->arena);
+    e->bytes = bytes;
+    must(table_decode(buffer_slice(&e->bytes), &e->arena, &e->table) == STATUS_OK);
+}
+
+static struct entry *add(struct catalog *c, const struct table *t)
+{
+    struct entry *e = calloc(1, sizeof *e);
+    must(e != NULL);
+    entry_set(e, t);
+    e->sizes = calloc(t->partition_count, sizeof e->sizes[0]);
+    must(e->sizes != NULL);
+    if (c->count == c->capacity) {
+        c->capacity = c->capacity == 0 ? 16 : c->capacity * 2;
+        c->entries = realloc(c->entries, c->capacity * sizeof(struct entry *));
+        must(c->entries != NULL);
+    }
+    size_t at = lower_bound(c, t->name);
+    memmove(c->entries + at + 1, c->entries + at, (c->count - at) * sizeof(struct entry *));
+    c->entries[at] = e;
+    c->count++;
+    return e;
+}
+
+static void take_out(struct catalog *c, struct entry *e)
+{
+    size_t at = lower_bound(c, e->table.name);
+    must(c->entries[at] == e);
+    memmove(c->entries + at, c->entries + at + 1, (c->count - at - 1) * sizeof(struct entry *));
+    c->count--;
+    entry_destroy(c->removed);
+    c->removed = e;
+}
+
+/* ---- rows ---- */
+
+static void put_be32(uint8_t *p, uint32_t value)
+{
+    uint32_t swapped = __builtin_bswap32(value);
+    memcpy(p, &swapped, sizeof swapped);
+}
+
+/* 00 00 00 00 | kind | id, BE. */
+static struct slice row_key(uint8_t out[KEY_SIZE_MAX], uint8_t kind, uint32_t id)
+{
+    put_be32(out, CATALOG_TABLE_ID);
+    out[4] = kind;
+    put_be32(out + 5, id);
+    return slice_make(out, 9);
+}
+
+static struct buffer *row_open(struct catalog *c, struct catalog_result *result, uint8_t kind,
+                               uint32_t id)
+{
+    must(result->row_count < CATALOG_ROWS_MAX);
+    uint32_t i = result->row_count++;
+    result->rows[i].key = row_key(c->row_keys[i], kind, id);
+    buffer_clear(&c->row_values[i]);
+    buffer_append_u64(&c->row_values[i], 0);
+    return &c->row_values[i];
+}
+
+/* A row's value: XXH3 of what follows, then the bytes. */
+static void row_close(struct catalog *c, struct catalog_result *result)
+{
+    struct buffer *b = &c->row_values[result->row_count - 1];
+    uint64_t checksum = XXH3_64bits(b->data + 8, b->size - 8);
+    memcpy(b->data, &checksum, sizeof checksum);
+    result->rows[result->row_count - 1].value = buffer_slice(b);
+}
+
+static void row_table(struct catalog *c, struct catalog_result *result, const struct entry *e)
+{
+    struct buffer *b = row_open(c, result, ROW_TABLE, e->table.id);
+    buffer_append_slice(b, buffer_slice(&e->bytes));
+    row_close(c, result);
+}
+
+static void row_counters(struct catalog *c, struct catalog_result *result)
+{
+    struct buffer *b = row_open(c, result, ROW_COUNTERS, 0);
+    buffer_append_u32(b, c->next_table_id);
+    buffer_append_u32(b, c->next_partition_id);
+    row_close(c, result);
+}
+
+static void row_remove(struct catalog *c, struct catalog_result *result, uint32_t table_id)
+{
+    row_open(c, result, ROW_TABLE, table_id);
+    result->rows[result->row_count - 1].value = slice_make(NULL, 0);
+}
+
+enum status catalog_load_row(struct catalog *c, struct slice key, struct slice value)
+{
+    struct reader r = {value, false};
+    uint64_t checksum = reader_u64(&r);
+    if (r.failed || key.size != 9 || XXH3_64bits(r.left.data, r.left.size) != checksum)
+        return STATUS_CORRUPT;
+    if (key.data[4] == ROW_COUNTERS) {
+        c->next_table_id = reader_u32(&r);
+        c->next_partition_id = reader_u32(&r);
+        return r.failed ? STATUS_CORRUPT : STATUS_OK;
+    }
+    struct arena arena = {0};
+    struct table t;
+    enum status status =
+        key.data[4] == ROW_TABLE ? table_decode(r.left, &arena, &t) : STATUS_CORRUPT;
+    if (status == STATUS_OK)
+        add(c, &t);
+    arena_deinit(&arena);
+    return status == STATUS_OK ? STATUS_OK : STATUS_CORRUPT;
+}
+
+/* ---- commands ---- */
+
+static void refuse(struct catalog *c, struct catalog_result *out, enum reply_code code)
+{
+    out->code = code;
+    out->text = buffer_slice(&c->text);
+}
+
+/* What the table's partitions share: provisioned units, or what on-demand tables start with. */
+static int64_t table_units(const struct catalog_command *command, enum table_billing billing,
+                           enum admit_kind kind)
+{
+    if (billing == BILLING_ON_DEMAND)
+        return command->on_demand[kind];
+    return kind == ADMIT_READ ? command->spec.rcu : command->spec.wcu;
+}
+
+/* Sum of provisioned allocations a node carries, the table `except` left out. */
+static void node_loads(const struct catalog *c, uint32_t node_count, uint32_t except,
+                       int64_t (*loads)[ADMIT_KINDS], uint32_t *partitions)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const struct table *t = &c->entries[i]->table;
+        for (uint32_t p = 0; t->id != except && p < t->partition_count; p++) {
+            const struct partition_info *info = &t->partitions[p];
+            if (info->node > node_count)
+                continue;
+            partitions[info->node]++;
+            for (int kind = 0; t->billing == BILLING_PROVISIONED && kind < ADMIT_KINDS; kind++)
+                loads[info->node][kind] += info->rate_mcu[kind];
+        }
+    }
+}
+
+/* The node with the smallest share of its write capacity promised, then the fewest partitions. */
+static uint32_t least_loaded(uint32_t node_count, int64_t (*loads)[ADMIT_KINDS],
+                             const uint32_t *partitions)
+{
+    uint32_t best = 1;
+    for (uint32_t node = 2; node <= node_count; node++) {
+        if (loads[node][ADMIT_WRITE] < loads[best][ADMIT_WRITE] ||
+            (loads[node][ADMIT_WRITE] == loads[best][ADMIT_WRITE] &&
+             partitions[node] < partitions[best]))
+            best = node;
+    }
+    return best;
+}
+
+/* Sets rates, and nodes where `place`, so that no node is promised more than it has. */
+static bool allocate(struct catalog *c, const struct catalog_command *command, struct table *t,
+                     bool place)
+{
+    must(command->node_count < NODES_MAX);
+    size_t size = command->node_count + 1;
+    int64_t(*loads)[ADMIT_KINDS] = calloc(size, sizeof *loads);
+    uint32_t *partitions = calloc(size, sizeof *partitions);
+    must(loads != NULL && partitions != NULL);
+    node_loads(c, command->node_count, t->id, loads, partitions);
+    bool fits = true;
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        struct partition_info *p = &t->partitions[i];
+        if (place)
+            p->node = least_loaded(command->node_count, loads, partitions);
+        partitions[p->node]++;
+        for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+            int64_t units = table_units(command, t->billing, (enum admit_kind)kind);
+            p->rate_mcu[kind] = share_equal_mcu(units, t->partition_count, i);
+            loads[p->node][kind] += p->rate_mcu[kind];
+            fits &=
+                t->billing == BILLING_ON_DEMAND || loads[p->node][kind] <= command->node_mcu[kind];
+        }
+    }
+    free(loads);
+    free(partitions);
+    if (!fits)
+        buffer_append_text(&c->text, "The nodes of the cluster have no capacity left for this "
+                                     "throughput: add nodes, raise node_wcu and node_rcu, or "
+                                     "ask for less");
+    return fits;
+}
+
+static bool check_throughput(struct catalog *c, const struct catalog_command *command)
+{
+    static const char *const names[] = {[ADMIT_READ] = "read", [ADMIT_WRITE] = "write"};
+    const struct table_spec *spec = &command->spec;
+    const int64_t asked[] = {[ADMIT_READ] = spec->rcu, [ADMIT_WRITE] = spec->wcu};
+    for (int kind = 0; spec->billing == BILLING_PROVISIONED && kind < ADMIT_KINDS; kind++) {
+        if (asked[kind] <= command->table_max[kind])
+            continue;
+        buffer_append_format(&c->text,
+                             "The requested %s capacity of %lld units is above the limit of %lld "
+                             "for a table",
+                             names[kind], (long long)asked[kind],
+                             (long long)command->table_max[kind]);
+        return false;
+    }
+    return true;
+}
+
+/* n equal ranges of the hash space; the first starts and the last ends with the table. */
+static void cut_hash_space(struct catalog *c, struct table *t, struct arena *arena)
+{
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        uint64_t hash = (uint64_t)(((unsigned __int128)i << 64) / t->partition_count);
+        uint64_t swapped = __builtin_bswap64(hash);
+        uint8_t *lo = arena_alloc(arena, 12), *hi = arena_alloc(arena, 4);
+        put_be32(lo, t->id);
+        memcpy(lo + 4, &swapped, 8);
+        put_be32(hi, t->id + 1);
+        struct partition_info *p = &t->partitions[i];
+        *p = (struct partition_info){.id = c->next_partition_id++,
+                                     .epoch = 1,
+                                     .table_id = t->id,
+                                     .lo = slice_make(lo, i == 0 ? 4 : 12),
+                                     .hi = slice_make(hi, 4)};
+        if (i > 0)
+            t->partitions[i - 1].hi = p->lo;
+    }
+}
+
+static void create(struct catalog *c, const struct catalog_command *command,
+                   struct catalog_result *out)
+{
+    const struct table_spec *spec = &command->spec;
+    if (find(c, spec->name) != NULL) {
+        refuse(c, out, REPLY_TABLE_EXISTS);
+        return;
+    }
+    int64_t max[] = {command->partition_max_mcu[ADMIT_READ] / MCU_PER_UNIT,
+                     command->partition_max_mcu[ADMIT_WRITE] / MCU_PER_UNIT};
+    struct table t = {.id = c->next_table_id,
+                      .name = spec->name,
+                      .status = TABLE_CREATING,
+                      .partition_key = spec->partition_key,
+                      .sort_key = spec->sort_key,
+                      .billing = spec->billing,
+                      .rcu = spec->rcu,
+                      .wcu = spec->wcu,
+                      .created_ms = command->wall_ms};
+    memcpy(t.uuid, command->uuid, sizeof t.uuid);
+    t.partition_count = share_initial_partitions(table_units(command, t.billing, ADMIT_READ),
+                                                 table_units(command, t.billing, ADMIT_WRITE),
+                                                 max[ADMIT_READ], max[ADMIT_WRITE]);
+    if ((int64_t)c->count >= command->tables_max)
+        buffer_append_format(&c->text, "The cluster has its limit of %lld tables",
+                             (long long)command->tables_max);
+    else if (t.partition_count > command->table_partitions_max)
+        buffer_append_format(&c->text, "The table would need %u partitions, the limit is %lld",
+                             t.partition_count, (long long)command->table_partitions_max);
+    if (c->text.size > 0 || !check_throughput(c, command)) {
+        refuse(c, out, REPLY_LIMIT_EXCEEDED);
+        return;
+    }
+    struct arena arena = {0};
+    uint32_t first_partition_id = c->next_partition_id;
+    t.partitions = arena_zalloc(&arena, t.partition_count * sizeof t.partitions[0]);
+    cut_hash_space(c, &t, &arena);
+    if (allocate(c, command, &t, true)) {
+        c->next_table_id++;
+        struct entry *e = add(c, &t);
+        out->table = &e->table;
+        row_table(c, out, e);
+        row_counters(c, out);
+    } else {
+        c->next_partition_id = first_partition_id;
+        refuse(c, out, REPLY_LIMIT_EXCEEDED);
+    }
+    arena_deinit(&arena);
+}
+
+static struct entry *find_active(struct catalog *c, const struct catalog_command *command,
+                                 struct catalog_result *out)
+{
+    struct entry *e = find(c, command->spec.name);
+    if (e == NULL) {
+        refuse(c, out, REPLY_TABLE_NOT_FOUND);
+    } else if (e->table.status != TABLE_ACTIVE) {
+        out->table = &e->table;
+        refuse(c, out, REPLY_TABLE_BUSY);
+        e = NULL;
+    }
+    return e;
+}
+
+static void update(struct catalog *c, const struct catalog_command *command,
+                   struct catalog_result *out)
+{
+    struct entry *e = find_active(c, command, out);
+    if (e == NULL)
+        return;
+    struct arena arena = {0};
+    struct table t = e->table;
+    t.partitions = arena_alloc(&arena, t.partition_count * sizeof t.partitions[0]);
+    memcpy(t.partitions, e->table.partitions, t.partition_count * sizeof t.partitions[0]);
+    const struct table_spec *spec = &command->spec;
+    bool decrease = spec->rcu < t.rcu || spec->wcu < t.wcu;
+    bool increase = spec->rcu > t.rcu || spec->wcu > t.wcu;
+    t.billing = spec->billing;
+    t.rcu = spec->rcu;
+    t.wcu = spec->wcu;
+    t.status = TABLE_UPDATING;
+    t.updated_ms = command->wall_ms;
+    if (t.billing == BILLING_PROVISIONED && increase)
+        t.increased_ms = command->wall_ms;
+    if (t.billing == BILLING_PROVISIONED && decrease) {
+        bool same_day = t.decreased_ms / MS_PER_DAY == command->wall_ms / MS_PER_DAY;
+        t.decreases_today = same_day ? t.decreases_today + 1 : 1;
+        t.decreased_ms = command->wall_ms;
+    }
+    if (check_throughput(c, command) && allocate(c, command, &t, false)) {
+        entry_set(e, &t);
+        out->table = &e->table;
+        row_table(c, out, e);
+    } else {
+        refuse(c, out, REPLY_LIMIT_EXCEEDED);
+    }
+    arena_deinit(&arena);
+}
+
+static void set_status(struct catalog *c, struct entry *e, enum table_status status,
+                       struct catalog_result *out)
+{
+    struct arena arena = {0};
+    struct table t;
+    struct buffer bytes = {0};
+    buffer_append_slice(&bytes, buffer_slice(&e->bytes));
+    must(table_decode(buffer_slice(&bytes), &arena, &t) == STATUS_OK);
+    t.status = status;
+    entry_set(e, &t);
+    arena_deinit(&arena);
+    buffer_deinit(&bytes);
+    out->table = &e->table;
+    row_table(c, out, e);
+}
+
+static void settle(struct catalog *c, const struct catalog_command *command,
+                   struct catalog_result *out)
+{
+    struct entry *e = find_id(c, command->table_id);
+    if (e == NULL || e->table.status == TABLE_ACTIVE)
+        return; /* settled before: a leader resumed what another had finished */
+    if (e->table.status != TABLE_DELETING) {
+        set_status(c, e, TABLE_ACTIVE, out);
+        return;
+    }
+    row_remove(c, out, e->table.id);
+    take_out(c, e);
+    out->table = &e->table;
+}
+
+void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result *out)
+{
+    struct catalog_command command;
+    must(catalog_command_decode(bytes, &command) == STATUS_OK);
+    *out = (struct catalog_result){.code = REPLY_OK};
+    buffer_clear(&c->text);
+    switch (command.op) {
+    case CATALOG_CREATE:
+        create(c, &command, out);
+        break;
+    case CATALOG_UPDATE:
+        update(c, &command, out);
+        break;
+    case CATALOG_DELETE: {
+        struct entry *e = find_active(c, &command, out);
+        if (e != NULL)
+            set_status(c, e, TABLE_DELETING, out);
+        break;
+    }
+    case CATALOG_SETTLE:
+        settle(c, &command, out);
+        break;
+    case CATALOG_OPS:
+        must(command.op != CATALOG_OPS);
+    }
+}

@@ -1,0 +1,93 @@
+/* catalog.h - tables, partitions and placement: the state machine of replication group 0.
+ *
+ * Commands are applied in log order; the same commands give the same state on every replica. A
+ * command carries everything that is decided outside: the settings in force, a random uuid, the
+ * wall clock. Nothing about tables is kept anywhere else: routers cache, nodes keep what they host.
+ *
+ * A table is CREATING, UPDATING or DELETING until the nodes have taken over its partitions; whoever
+ * leads the group drives that (engine/node_catalog.c) and then proposes CATALOG_SETTLE.
+ *
+ * Persistence: the state is a set of rows in the storage-key space under table id 0; catalog_apply
+ * says which rows changed, catalog_load_row takes them back. */
+#ifndef WEIR_ENGINE_CATALOG_CATALOG_H
+#define WEIR_ENGINE_CATALOG_CATALOG_H
+
+#include "base/config.h"
+#include "engine/catalog/table.h"
+#include "engine/message.h"
+
+enum {
+    CATALOG_GROUP = 0,
+    CATALOG_TABLE_ID = 0
+};
+
+enum catalog_op {
+    CATALOG_CREATE = 1, /* spec */
+    CATALOG_UPDATE,     /* spec: name, billing, throughput */
+    CATALOG_DELETE,     /* spec: name */
+    CATALOG_SETTLE,     /* table_id: the nodes have done what the table's status asks for */
+    CATALOG_OPS,
+};
+
+struct catalog_command {
+    enum catalog_op op;
+    struct table_spec spec;
+    uint32_t table_id;
+    uint8_t uuid[16];
+    int64_t wall_ms;
+    /* settings in force where it was proposed */
+    uint32_t node_count;
+    int64_t node_mcu[ADMIT_KINDS];          /* a node's capacity per second */
+    int64_t partition_max_mcu[ADMIT_KINDS]; /* per second */
+    int64_t table_max[ADMIT_KINDS];         /* units */
+    int64_t on_demand[ADMIT_KINDS];         /* units */
+    int64_t tables_max;
+    int64_t table_partitions_max;
+};
+
+/* Fills in the settings. */
+void catalog_command_init(struct catalog_command *c, enum catalog_op op,
+                          const struct config *config, uint32_t node_count, int64_t wall_ms);
+void catalog_command_encode(struct buffer *out, const struct catalog_command *c);
+enum status catalog_command_decode(struct slice bytes, struct catalog_command *out);
+
+struct catalog;
+
+struct catalog_row {
+    struct slice key;   /* storage key */
+    struct slice value; /* NULL data: remove */
+};
+
+enum {
+    CATALOG_ROWS_MAX = 2
+};
+
+/* Lends until the next catalog_apply. */
+struct catalog_result {
+    enum reply_code code;
+    struct slice text;         /* why not */
+    const struct table *table; /* as it is now; as it was, if it is gone */
+    uint32_t row_count;
+    struct catalog_row rows[CATALOG_ROWS_MAX];
+};
+
+struct catalog *catalog_create(void);
+void catalog_destroy(struct catalog *c);
+
+/* STATUS_CORRUPT: the row fails its checksum or makes no sense. */
+enum status catalog_load_row(struct catalog *c, struct slice key, struct slice value);
+
+/* `command` must decode: the proposer has checked it. */
+void catalog_apply(struct catalog *c, struct slice command, struct catalog_result *out);
+
+/* Tables in name order; NULL if there is none. They lend until the next catalog_apply. */
+const struct table *catalog_find(const struct catalog *c, struct slice name);
+const struct table *catalog_find_id(const struct catalog *c, uint32_t id);
+const struct table *catalog_after(const struct catalog *c, struct slice name);
+
+/* Items and bytes as a node last reported them for a partition: not part of the replicated state.
+ */
+void catalog_report(struct catalog *c, uint32_t table_id, uint32_t partition, int64_t items,
+                    int64_t bytes);
+
+#endif

@@ -1,0 +1,63 @@
+/* command.c - catalog commands as bytes. */
+#include "engine/catalog/catalog.h"
+
+void catalog_command_init(struct catalog_command *c, enum catalog_op op,
+                          const struct config *config, uint32_t node_count, int64_t wall_ms)
+{
+    *c = (struct catalog_command){
+        .op = op,
+        .spec.billing = BILLING_PROVISIONED,
+        .wall_ms = wall_ms,
+        .node_count = node_count,
+        .node_mcu = {[ADMIT_READ] = config->node_rcu * MCU_PER_UNIT,
+                     [ADMIT_WRITE] = config->node_wcu * MCU_PER_UNIT},
+        .partition_max_mcu = {[ADMIT_READ] = config->partition_max_rcu * MCU_PER_UNIT,
+                              [ADMIT_WRITE] = config->partition_max_wcu * MCU_PER_UNIT},
+        .table_max = {[ADMIT_READ] = config->table_max_rcu, [ADMIT_WRITE] = config->table_max_wcu},
+        .on_demand = {[ADMIT_READ] = config->on_demand_rcu, [ADMIT_WRITE] = config->on_demand_wcu},
+        .tables_max = config->tables_max,
+        .table_partitions_max = config->table_partitions_max,
+    };
+}
+
+void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
+{
+    buffer_append_u8(out, (uint8_t)c->op);
+    buffer_append_u32(out, c->table_id);
+    buffer_append(out, c->uuid, sizeof c->uuid);
+    buffer_append_u64(out, (uint64_t)c->wall_ms);
+    buffer_append_u32(out, c->node_count);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        buffer_append_u64(out, (uint64_t)c->node_mcu[kind]);
+        buffer_append_u64(out, (uint64_t)c->partition_max_mcu[kind]);
+        buffer_append_u64(out, (uint64_t)c->table_max[kind]);
+        buffer_append_u64(out, (uint64_t)c->on_demand[kind]);
+    }
+    buffer_append_u64(out, (uint64_t)c->tables_max);
+    buffer_append_u64(out, (uint64_t)c->table_partitions_max);
+    table_spec_encode(out, &c->spec);
+}
+
+enum status catalog_command_decode(struct slice bytes, struct catalog_command *out)
+{
+    struct reader r = {bytes, false};
+    uint8_t op = reader_u8(&r);
+    out->table_id = reader_u32(&r);
+    struct slice uuid = reader_take(&r, sizeof out->uuid);
+    if (uuid.size > 0)
+        memcpy(out->uuid, uuid.data, uuid.size);
+    out->wall_ms = (int64_t)reader_u64(&r);
+    out->node_count = reader_u32(&r);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        out->node_mcu[kind] = (int64_t)reader_u64(&r);
+        out->partition_max_mcu[kind] = (int64_t)reader_u64(&r);
+        out->table_max[kind] = (int64_t)reader_u64(&r);
+        out->on_demand[kind] = (int64_t)reader_u64(&r);
+    }
+    out->tables_max = (int64_t)reader_u64(&r);
+    out->table_partitions_max = (int64_t)reader_u64(&r);
+    if (r.failed || op == 0 || op >= CATALOG_OPS || out->node_count == 0)
+        return STATUS_MALFORMED;
+    out->op = (enum catalog_op)op;
+    return table_spec_decode(r.left, &out->spec);
+}
