@@ -64,7 +64,9 @@ enum {
     SCAN_SEGMENTS_MAX = 1000000,
     /* Escaping at most doubles a key; 12 bytes of table and hash, 2 of terminator each. */
     STORAGE_KEY_SIZE_MAX = 12 + 2 * PARTITION_KEY_SIZE_MAX + 2 + 2 * SORT_KEY_SIZE_MAX + 2,
-    /* An encoded item is no longer than its DynamoDB size plus this many bytes per attribute. */
+    /* An encoded item is no longer than its header, its DynamoDB size, and this many bytes for each
+     * attribute, element and container. */
+    ITEM_VALUE_OVERHEAD_MAX = 7,
     FRAME_SIZE_MAX = 24 * 1024 * 1024, /* bytes of one message between processes */
 };
 

@@ -28,13 +28,17 @@ struct token_bucket {
 void token_bucket_init(struct token_bucket *b, int64_t capacity, int64_t rate, int64_t debt_max,
                        int64_t balance, struct instant now);
 
-/* Brings the balance up to `now`; returns the tokens that did not fit. */
+/* Brings the balance up to `now`; returns the tokens that did not fit. Whole tokens fall at fixed
+ * instants whether or not there is room: a full bucket keeps its fraction too, so nothing that
+ * overflows into another bucket is lost, and no window sees more than ceil(rate * window) of them.
+ */
 int64_t token_bucket_refill(struct token_bucket *b, struct instant now);
 
 /* Tokens from elsewhere (unused allocation into burst); returns what did not fit. */
 int64_t token_bucket_add(struct token_bucket *b, int64_t tokens);
 
-/* balance >= min(cost, capacity), after a refill by the caller. */
+/* balance >= min(cost, capacity), after a refill by the caller; never for cost > 0 if the capacity
+ * is 0. */
 bool token_bucket_has(const struct token_bucket *b, int64_t cost);
 
 /* Takes the whole cost; the balance stops at -debt_max. */
@@ -44,7 +48,8 @@ void token_bucket_debit(struct token_bucket *b, int64_t cost);
  * INT64_MAX ns if never. */
 struct duration token_bucket_wait(const struct token_bucket *b, int64_t cost);
 
-/* New rate and capacity: refill first; the balance is cut to the new capacity. */
+/* New rate and capacity: refill first; the balance is cut to the new capacity. Debt is kept, and
+ * the new debt limit is no less than it. */
 void token_bucket_set_rate(struct token_bucket *b, int64_t capacity, int64_t rate,
                            int64_t debt_max);
 

@@ -45,8 +45,9 @@ struct item_writer {
         size_t at; /* where the container's length stands */
         uint32_t count;
         enum attr_type type;
-    } open[NESTING_MAX + 1];
+    } open[NESTING_MAX + 2]; /* the item, NESTING_MAX lists and maps, a set in the innermost */
     uint32_t size;
+    bool named; /* a name waits for its value */
 };
 
 void item_begin(struct item_writer *w, struct buffer *out);
@@ -66,7 +67,8 @@ uint32_t item_end(struct item_writer *w);
 /* ---- reading ---- */
 
 /* Checksum and structure of bytes from disk or network: STATUS_CORRUPT or STATUS_OK.
- * Every reader below may then trust the bytes. */
+ * Every reader below may then trust the bytes. Numbers are canonical, sizes and counts true, the
+ * first 64 names of a map distinct. Not looked at: UTF-8, duplicates in sets, ITEM_SIZE_MAX. */
 enum status item_check(struct slice item);
 
 /* Only the checksum: what a read verifies on its way. */
@@ -74,6 +76,12 @@ bool item_checksum_holds(struct slice item);
 
 /* DynamoDB's size in bytes. */
 uint32_t item_size(struct slice item);
+
+/* Attributes at the top. */
+uint32_t item_count(struct slice item);
+
+/* DynamoDB's size of a value, without its name. */
+uint64_t attr_size(const struct attr *value);
 
 /* Steps through the attributes of an item, or the elements of a container. */
 struct attr_cursor {

@@ -36,7 +36,8 @@ enum number_error {
 
 enum number_error number_parse(struct slice text, struct number *out);
 
-/* Plain notation where the service uses it, otherwise scientific. Returns the length; NUL ended. */
+/* Plain digits at every magnitude, as the service answers: 1E+2 reads 100, 1E-3 reads 0.001.
+ * Returns the length; NUL ended. */
 size_t number_format(const struct number *n, char out[NUMBER_TEXT_MAX]);
 
 /* Returns the bytes written, at most NUMBER_ENCODED_MAX. */

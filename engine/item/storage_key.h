@@ -3,14 +3,17 @@
  *   table id (u32 BE) | xxh3-64 of the encoded partition key (BE) | partition key | sort key
  *
  * Each key part is escaped (00 becomes 00 FF) and ends in 00 01; numbers stand in number.h's
- * encoding first. So byte order is: table, hash, partition key, sort key; and a partition is a range
- * [lo, hi) of such strings, whose ends may fall anywhere, inside an item collection too. */
+ * encoding first. So byte order is: table, hash, partition key, sort key; and a partition is a
+ * range [lo, hi) of such strings, whose ends may fall anywhere, inside an item collection too. */
 #ifndef WEIR_ENGINE_ITEM_STORAGE_KEY_H
 #define WEIR_ENGINE_ITEM_STORAGE_KEY_H
 
 #include "engine/item/item.h"
 
-enum { STORAGE_KEY_TABLE_SIZE = 4, STORAGE_KEY_HASH_SIZE = 8 };
+enum {
+    STORAGE_KEY_TABLE_SIZE = 4,
+    STORAGE_KEY_HASH_SIZE = 8
+};
 
 /* Key attributes are of type S, N or B; `sort` is NULL where the table has no sort key. */
 void storage_key_append(struct buffer *out, uint32_t table_id, const struct attr *partition,

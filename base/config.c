@@ -1,0 +1,254 @@
+/* config.c - settings by name, from limits.h's table.
+ *
+ * Every error is one line that names the setting, the value and what it may be; a setting that is
+ * refused keeps its old value. */
+#include "base/config.h"
+
+#include "base/must.h"
+
+static const struct {
+    const char *name;
+    const char *policy;
+} profiles[] = {
+    [PROFILE_OFF] = {"off", "none"},
+    [PROFILE_AWS] = {"aws", "burst"},
+    [PROFILE_STRICT] = {"strict", "allocation"},
+    [PROFILE_RESEARCH] = {"research", "burst"},
+};
+
+enum {
+    PROFILES = sizeof profiles / sizeof profiles[0]
+};
+
+struct setting {
+    const char *name;
+    size_t at; /* offset in struct config */
+    int64_t initial;
+    int64_t least;
+    int64_t most;
+    const char *help;
+};
+
+#define X(name, initial, least, most, help)                                \
+    _Static_assert((least) >= 0 && (least) <= (initial), #name ": least"); \
+    _Static_assert((initial) <= (most), #name ": most");
+LIMITS_LIST(X)
+#undef X
+
+static const struct setting settings[] = {
+#define X(name, initial, least, most, help) \
+    {#name, offsetof(struct config, name), initial, least, most, help},
+    LIMITS_LIST(X)
+#undef X
+};
+
+enum {
+    SETTINGS = sizeof settings / sizeof settings[0]
+};
+
+static int64_t *setting_value(struct config *c, const struct setting *s)
+{
+    return (int64_t *)(void *)((char *)c + s->at);
+}
+
+bool profile_parse(struct slice name, enum profile *out)
+{
+    for (size_t i = 0; i < PROFILES; i++) {
+        if (slice_is(name, profiles[i].name)) {
+            *out = (enum profile)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *profile_name(enum profile profile)
+{
+    must((unsigned)profile < PROFILES);
+    return profiles[profile].name;
+}
+
+static void profile_apply(struct config *c, enum profile profile)
+{
+    const char *policy = profiles[profile].policy;
+    must(strlen(policy) < sizeof c->partition_policy);
+    memset(c->partition_policy, 0, sizeof c->partition_policy);
+    memcpy(c->partition_policy, policy, strlen(policy));
+    c->profile = profile;
+}
+
+void config_init(struct config *c, enum profile profile)
+{
+    must((unsigned)profile < PROFILES);
+    memset(c, 0, sizeof *c);
+    for (size_t i = 0; i < SETTINGS; i++)
+        *setting_value(c, &settings[i]) = settings[i].initial;
+    profile_apply(c, profile);
+}
+
+/* ---- values ---- */
+
+/* Digits and an optional suffix. False if that is not what it is, or it does not fit int64_t. */
+static bool whole_number_parse(struct slice text, int64_t *out)
+{
+    static const char suffixes[] = "kMGT";
+    int64_t unit = 1;
+    if (text.size > 0) {
+        uint8_t last = text.data[text.size - 1];
+        const char *suffix = last == '\0' ? NULL : strchr(suffixes, last);
+        if (suffix != NULL) {
+            unit = INT64_C(1) << (10 * (suffix - suffixes + 1));
+            text.size--;
+        }
+    }
+    if (text.size == 0)
+        return false;
+    *out = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        uint8_t c = text.data[i];
+        if (c < '0' || c > '9' || __builtin_mul_overflow(*out, 10, out) ||
+            __builtin_add_overflow(*out, c - '0', out))
+            return false;
+    }
+    return !__builtin_mul_overflow(*out, unit, out);
+}
+
+/* A value as it may stand in an error line: printable, and not longer than a line bears. */
+static void append_shown(struct buffer *out, struct slice value)
+{
+    enum {
+        SHOWN_MAX = 64
+    };
+    for (size_t i = 0; i < value.size && i < SHOWN_MAX; i++) {
+        uint8_t c = value.data[i];
+        buffer_append_u8(out, c < 0x20 || c == 0x7F ? '?' : c);
+    }
+    if (value.size > SHOWN_MAX)
+        buffer_append_text(out, "...");
+}
+
+static enum status refuse(struct buffer *error, struct slice name, struct slice value,
+                          const char *why)
+{
+    append_shown(error, name);
+    buffer_append_text(error, " = ");
+    append_shown(error, value);
+    buffer_append_text(error, ": ");
+    buffer_append_text(error, why);
+    return STATUS_MALFORMED;
+}
+
+static enum status set_number(struct config *c, const struct setting *s, struct slice value,
+                              struct buffer *error)
+{
+    int64_t number;
+    if (whole_number_parse(value, &number) && number >= s->least && number <= s->most) {
+        *setting_value(c, s) = number;
+        return STATUS_OK;
+    }
+    refuse(error, slice_of(s->name), value, "must be a whole number from ");
+    buffer_append_format(error, "%lld to %lld (suffixes k, M, G, T are powers of 1024)",
+                         (long long)s->least, (long long)s->most);
+    return STATUS_MALFORMED;
+}
+
+static enum status set_policy(struct config *c, struct slice value, struct buffer *error)
+{
+    struct slice name = slice_of("partition_policy");
+    if (c->profile != PROFILE_RESEARCH) {
+        refuse(error, name, value, "the profile chooses it: only profile research may, not ");
+        buffer_append_text(error, profile_name(c->profile));
+        return STATUS_MALFORMED;
+    }
+    bool fits = value.size > 0 && value.size < sizeof c->partition_policy;
+    for (size_t i = 0; i < value.size && fits; i++) {
+        uint8_t byte = value.data[i];
+        fits = (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '_' ||
+               byte == '-';
+    }
+    if (!fits)
+        return refuse(error, name, value,
+                      "must be the name of a policy: 1 to 31 of a-z, 0-9, _ and -");
+    memset(c->partition_policy, 0, sizeof c->partition_policy);
+    memcpy(c->partition_policy, value.data, value.size);
+    return STATUS_OK;
+}
+
+enum status config_set(struct config *c, struct slice name, struct slice value,
+                       struct buffer *error)
+{
+    for (size_t i = 0; i < SETTINGS; i++) {
+        if (slice_is(name, settings[i].name))
+            return set_number(c, &settings[i], value, error);
+    }
+    if (slice_is(name, "partition_policy"))
+        return set_policy(c, value, error);
+    if (!slice_is(name, "profile"))
+        return refuse(error, name, value, "no such setting");
+    enum profile profile;
+    if (!profile_parse(value, &profile))
+        return refuse(error, name, value, "must be off, aws, strict or research");
+    profile_apply(c, profile);
+    return STATUS_OK;
+}
+
+/* ---- files ---- */
+
+static struct slice trimmed(struct slice text)
+{
+    while (text.size > 0 && (text.data[0] == ' ' || text.data[0] == '\t'))
+        text = slice_make(text.data + 1, text.size - 1);
+    while (text.size > 0 && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t' ||
+                             text.data[text.size - 1] == '\r'))
+        text.size--;
+    return text;
+}
+
+/* Up to the first `byte`, which is dropped from `rest`. False if there is none. */
+static bool split_at(struct slice text, uint8_t byte, struct slice *before, struct slice *rest)
+{
+    const uint8_t *at = text.size == 0 ? NULL : memchr(text.data, byte, text.size);
+    *before = at == NULL ? text : slice_make(text.data, (size_t)(at - text.data));
+    *rest = slice_make(text.data + text.size, 0);
+    if (at != NULL)
+        *rest = slice_make(at + 1, text.size - before->size - 1);
+    return at != NULL;
+}
+
+enum status config_parse(struct config *c, struct slice text, struct buffer *error)
+{
+    for (int line_number = 1; text.size > 0; line_number++) {
+        struct slice line, comment, name, value;
+        split_at(text, '\n', &line, &text);
+        split_at(line, '#', &line, &comment);
+        line = trimmed(line);
+        if (line.size == 0)
+            continue;
+        size_t start = error->size;
+        buffer_append_format(error, "line %d: ", line_number);
+        if (!split_at(line, '=', &name, &value)) {
+            append_shown(error, line);
+            buffer_append_text(error, ": must be name = value");
+            return STATUS_MALFORMED;
+        }
+        if (config_set(c, trimmed(name), trimmed(value), error) != STATUS_OK)
+            return STATUS_MALFORMED;
+        error->size = start;
+    }
+    return STATUS_OK;
+}
+
+void config_describe(const struct config *c, struct buffer *out)
+{
+    buffer_append_format(out, "%-22s %-16s off, aws, strict or research\n", "profile",
+                         profile_name(c->profile));
+    buffer_append_format(out, "%-22s %-16s chosen by the profile; free under research\n",
+                         "partition_policy", c->partition_policy);
+    for (size_t i = 0; i < SETTINGS; i++) {
+        const struct setting *s = &settings[i];
+        int64_t value;
+        memcpy(&value, (const char *)c + s->at, sizeof value);
+        buffer_append_format(out, "%-22s %-16lld %lld..%lld: %s\n", s->name, (long long)value,
+                             (long long)s->least, (long long)s->most, s->help);
+    }
+}

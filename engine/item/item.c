@@ -1,0 +1,230 @@
+/* item.c - reads items in place.
+ *
+ * Promises: no allocation; nothing outside the slice is read, whatever its bytes are; nesting is
+ * bounded by NESTING_MAX before it is followed.
+ *
+ * Invariant: item_check accepts exactly what item_writer.c writes, but for what the header says it
+ * does not look at. */
+#include "engine/item/item.h"
+
+#include "base/must.h"
+#include "engine/item/item_format.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* Names of one map that are compared with each other: a stack array, quadratic time. */
+enum {
+    DUPLICATES_CHECKED_MAX = 64
+};
+
+/* Takes `size` bytes off the front; false if there are fewer. */
+static bool take(struct slice *left, size_t size, struct slice *out)
+{
+    if (left->size < size)
+        return false;
+    *out = slice_make(left->data, size);
+    *left = slice_make(left->data + size, left->size - size);
+    return true;
+}
+
+/* A little-endian length of `width` bytes, then as many bytes. */
+static bool take_sized(struct slice *left, size_t width, struct slice *out)
+{
+    uint32_t size = 0;
+    struct slice word;
+    if (!take(left, width, &word))
+        return false;
+    memcpy(&size, word.data, width);
+    return take(left, size, out);
+}
+
+static bool take_value(struct slice *left, struct attr *out)
+{
+    struct slice type;
+    if (!take(left, 1, &type))
+        return false;
+    out->type = type.data[0];
+    switch (out->type) {
+    case ATTR_NUMBER:
+        return take_sized(left, 1, &out->body);
+    case ATTR_BOOL:
+        return take(left, 1, &out->body);
+    case ATTR_NULL:
+        return take(left, 0, &out->body);
+    case ATTR_STRING:
+    case ATTR_BINARY:
+    case ATTR_STRING_SET:
+    case ATTR_NUMBER_SET:
+    case ATTR_BINARY_SET:
+    case ATTR_LIST:
+    case ATTR_MAP:
+        return take_sized(left, 4, &out->body);
+    }
+    return false;
+}
+
+static uint32_t u32_at(struct slice item, size_t at)
+{
+    uint32_t word;
+    must(item.size >= ITEM_HEADER_SIZE);
+    memcpy(&word, item.data + at, sizeof word);
+    return word;
+}
+
+/* ---- measuring and checking ---- */
+
+static bool measure_named(struct slice left, uint32_t depth, uint64_t *size, uint32_t *count)
+{
+    struct slice names[DUPLICATES_CHECKED_MAX];
+    for (*count = 0; left.size > 0; ++*count) {
+        struct slice name;
+        struct attr value;
+        if (!take_sized(&left, 2, &name) || !take_value(&left, &value))
+            return false;
+        if (*count < DUPLICATES_CHECKED_MAX) {
+            for (uint32_t i = 0; i < *count; i++) {
+                if (slice_equal(names[i], name))
+                    return false;
+            }
+            names[*count] = name;
+        }
+        *size += name.size;
+        if (!attr_measure(&value, depth, size))
+            return false;
+    }
+    return true;
+}
+
+static bool measure_unnamed(struct slice left, enum attr_type only, uint32_t depth, uint64_t *size,
+                            uint32_t *count)
+{
+    for (*count = 0; left.size > 0; ++*count) {
+        struct attr value;
+        if (!take_value(&left, &value) || (only != 0 && value.type != only) ||
+            !attr_measure(&value, depth, size))
+            return false;
+    }
+    return true;
+}
+
+static bool measure_number(struct slice body, uint64_t *size)
+{
+    struct number n;
+    size_t used;
+    if (number_decode(body, &n, &used) != STATUS_OK || used != body.size)
+        return false;
+    *size += number_size(&n);
+    return true;
+}
+
+bool attr_measure(const struct attr *value, uint32_t depth, uint64_t *size)
+{
+    uint32_t count;
+    switch (value->type) {
+    case ATTR_STRING:
+    case ATTR_BINARY:
+        *size += value->body.size;
+        return true;
+    case ATTR_NUMBER:
+        return measure_number(value->body, size);
+    case ATTR_BOOL:
+        *size += 1;
+        return value->body.size == 1 && value->body.data[0] <= 1;
+    case ATTR_NULL:
+        *size += 1;
+        return value->body.size == 0;
+    case ATTR_STRING_SET:
+    case ATTR_NUMBER_SET:
+    case ATTR_BINARY_SET:
+        return measure_unnamed(value->body, attr_set_element(value->type), depth, size, &count);
+    case ATTR_LIST:
+    case ATTR_MAP:
+        if (depth >= NESTING_MAX)
+            return false;
+        if (value->type == ATTR_LIST ? !measure_unnamed(value->body, 0, depth + 1, size, &count)
+                                     : !measure_named(value->body, depth + 1, size, &count))
+            return false;
+        *size += ATTR_CONTAINER_SIZE + (uint64_t)ATTR_ELEMENT_SIZE * count;
+        return true;
+    }
+    return false;
+}
+
+bool item_checksum_holds(struct slice item)
+{
+    if (item.size < ITEM_HEADER_SIZE)
+        return false;
+    uint64_t checksum;
+    memcpy(&checksum, item.data, sizeof checksum);
+    return checksum == XXH3_64bits(item.data + ITEM_SIZE_AT, item.size - ITEM_SIZE_AT);
+}
+
+enum status item_check(struct slice item)
+{
+    if (!item_checksum_holds(item))
+        return STATUS_CORRUPT;
+    uint64_t size = 0;
+    uint32_t count;
+    struct slice attrs = slice_make(item.data + ITEM_HEADER_SIZE, item.size - ITEM_HEADER_SIZE);
+    if (!measure_named(attrs, 0, &size, &count))
+        return STATUS_CORRUPT;
+    if (size != u32_at(item, ITEM_SIZE_AT) || count != u32_at(item, ITEM_COUNT_AT))
+        return STATUS_CORRUPT;
+    return STATUS_OK;
+}
+
+uint64_t attr_size(const struct attr *value)
+{
+    uint64_t size = 0;
+    must(attr_measure(value, 0, &size));
+    return size;
+}
+
+/* ---- reading ---- */
+
+uint32_t item_size(struct slice item)
+{
+    return u32_at(item, ITEM_SIZE_AT);
+}
+
+uint32_t item_count(struct slice item)
+{
+    return u32_at(item, ITEM_COUNT_AT);
+}
+
+struct attr_cursor item_attrs(struct slice item)
+{
+    must(item.size >= ITEM_HEADER_SIZE);
+    return (struct attr_cursor){
+        slice_make(item.data + ITEM_HEADER_SIZE, item.size - ITEM_HEADER_SIZE), true};
+}
+
+struct attr_cursor attr_elements(const struct attr *container)
+{
+    must(container->type >= ATTR_STRING_SET);
+    must(container->type <= ATTR_MAP);
+    return (struct attr_cursor){container->body, container->type == ATTR_MAP};
+}
+
+bool attr_next(struct attr_cursor *c, struct slice *name, struct attr *value)
+{
+    if (c->left.size == 0)
+        return false;
+    *name = (struct slice){NULL, 0};
+    if (c->named)
+        must(take_sized(&c->left, 2, name));
+    must(take_value(&c->left, value));
+    return true;
+}
+
+bool item_find(struct slice item, struct slice name, struct attr *out)
+{
+    struct attr_cursor c = item_attrs(item);
+    struct slice found;
+    while (attr_next(&c, &found, out)) {
+        if (slice_equal(found, name))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,33 @@
+/* item_format.h - what the reader and the writer of items share; not for others.
+ *
+ *   item    u64 checksum | u32 size | u32 count | count * (name value)
+ *   name    u16 length | bytes
+ *   value   u8 type | body
+ *   body    string, binary    u32 length | bytes
+ *           number            u8 length | number_encode's bytes
+ *           bool              00 or 01
+ *           null              nothing
+ *           set, list         u32 length | values
+ *           map               u32 length | (name value)s */
+#ifndef WEIR_ENGINE_ITEM_ITEM_FORMAT_H
+#define WEIR_ENGINE_ITEM_ITEM_FORMAT_H
+
+#include "engine/item/item.h"
+
+enum {
+    ITEM_SIZE_AT = 8,
+    ITEM_COUNT_AT = 12,
+    ITEM_HEADER_SIZE = 16,
+    /* What the service counts for a list or map, and for each element of one. */
+    ATTR_CONTAINER_SIZE = 3,
+    ATTR_ELEMENT_SIZE = 1,
+};
+
+/* The type of a set's elements; 0 for types that are not sets. */
+enum attr_type attr_set_element(enum attr_type type);
+
+/* Adds the value's size as the service counts it. False if the body is not what the writer writes
+ * inside `depth` containers. */
+bool attr_measure(const struct attr *value, uint32_t depth, uint64_t *size);
+
+#endif

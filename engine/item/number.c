@@ -1,0 +1,255 @@
+/* number.c - DynamoDB numbers as text and as ordered bytes.
+ *
+ * Encoding: zero is the one byte 02. Every other number is a sign byte (01 negative, 03 positive),
+ * the exponent + 130, the digits in pairs as pair + 2, and a final 01; behind the sign all bytes of
+ * a negative number are complemented. A last digit that stands alone makes a pair with 0.
+ *
+ * Why it orders: the sign decides, then the exponent of the first digit, then the digits as a
+ * fraction; the final 01 is less than any pair, so a number that is another's prefix comes first.
+ * Why no byte pair is 00: a storage key doubles every 00 byte; only exponent -130 has one.
+ *
+ * Invariants:
+ *   N1  one value, one encoding: no leading or trailing zero digit, one zero, no negative zero.
+ *   N2  no encoding is a prefix of another.
+ *
+ * Not here: arithmetic. */
+#include "engine/item/number.h"
+
+#include "base/must.h"
+
+enum {
+    SIGN_NEGATIVE = 1,
+    SIGN_ZERO = 2,
+    SIGN_POSITIVE = 3,
+    PAIR_BASE = 2, /* what is added to a pair of digits */
+    PAIR_MAX = PAIR_BASE + 99,
+    ENCODING_END = 1,
+    PAIRS_MAX = NUMBER_DIGITS_MAX / 2,
+};
+
+_Static_assert(NUMBER_EXPONENT_MAX - NUMBER_EXPONENT_MIN <= 255, "an exponent is one byte");
+_Static_assert(1 + 1 + PAIRS_MAX + 1 <= NUMBER_ENCODED_MAX, "sign, exponent, pairs, end");
+_Static_assert(1 + 2 - NUMBER_EXPONENT_MIN - 1 + NUMBER_DIGITS_MAX + 1 <= NUMBER_TEXT_MAX,
+               "-0.000..digits and NUL");
+
+static void number_check(const struct number *n)
+{
+    must(n->count <= NUMBER_DIGITS_MAX);
+    if (n->count == 0) {
+        must(!n->negative);
+        must(n->exponent == 0);
+        return;
+    }
+    must(n->exponent >= NUMBER_EXPONENT_MIN);
+    must(n->exponent <= NUMBER_EXPONENT_MAX);
+    must(n->digits[0] != 0);
+    must(n->digits[n->count - 1] != 0);
+}
+
+/* ---- text ---- */
+
+struct mantissa {
+    int64_t digits;         /* all of them, zeros included */
+    int64_t integer_digits; /* before the point */
+    int64_t first;          /* index of the first digit that is not 0 */
+    int64_t zeros;          /* since the last digit that is not 0 */
+    bool too_many;
+};
+
+static void mantissa_digit(struct mantissa *m, struct number *out, uint8_t digit)
+{
+    int64_t at = m->digits++;
+    if (digit == 0) {
+        m->zeros += out->count != 0;
+        return;
+    }
+    if (out->count == 0)
+        m->first = at;
+    if (m->too_many || m->zeros >= NUMBER_DIGITS_MAX - out->count) {
+        m->too_many = true;
+        return;
+    }
+    for (; m->zeros > 0; m->zeros--)
+        out->digits[out->count++] = 0;
+    out->digits[out->count++] = digit;
+}
+
+/* Digits with at most one point among them; returns how many bytes that took. */
+static size_t mantissa_scan(struct slice text, struct mantissa *m, struct number *out)
+{
+    bool point = false;
+    size_t at = 0;
+    for (; at < text.size; at++) {
+        uint8_t c = text.data[at];
+        if (c == '.' && !point) {
+            point = true;
+            m->integer_digits = m->digits;
+        } else if (c >= '0' && c <= '9') {
+            mantissa_digit(m, out, (uint8_t)(c - '0'));
+        } else {
+            break;
+        }
+    }
+    if (!point)
+        m->integer_digits = m->digits;
+    return at;
+}
+
+/* All of `text` as e, sign, digits; empty is exponent 0. It saturates far outside every range. */
+static bool exponent_scan(struct slice text, int64_t *out)
+{
+    *out = 0;
+    if (text.size == 0)
+        return true;
+    if (text.data[0] != 'e' && text.data[0] != 'E')
+        return false;
+    size_t at = 1;
+    bool negative = at < text.size && text.data[at] == '-';
+    if (at < text.size && (text.data[at] == '-' || text.data[at] == '+'))
+        at++;
+    if (at == text.size)
+        return false;
+    for (; at < text.size; at++) {
+        uint8_t c = text.data[at];
+        if (c < '0' || c > '9')
+            return false;
+        if (*out < INT64_MAX / 1000)
+            *out = *out * 10 + (c - '0');
+    }
+    if (negative)
+        *out = -*out;
+    return true;
+}
+
+enum number_error number_parse(struct slice text, struct number *out)
+{
+    *out = (struct number){0};
+    bool negative = false;
+    if (text.size > 0 && (text.data[0] == '-' || text.data[0] == '+')) {
+        negative = text.data[0] == '-';
+        text = slice_make(text.data + 1, text.size - 1);
+    }
+    struct mantissa m = {0};
+    int64_t exponent;
+    size_t used = mantissa_scan(text, &m, out);
+    if (m.digits == 0)
+        return NUMBER_NOT_NUMERIC;
+    if (!exponent_scan(slice_make(text.data + used, text.size - used), &exponent))
+        return NUMBER_NOT_NUMERIC;
+    if (m.too_many)
+        return NUMBER_TOO_MANY_DIGITS;
+    if (out->count == 0)
+        return NUMBER_OK;
+    exponent += m.integer_digits - 1 - m.first;
+    if (exponent > NUMBER_EXPONENT_MAX)
+        return NUMBER_OVERFLOW;
+    if (exponent < NUMBER_EXPONENT_MIN)
+        return NUMBER_UNDERFLOW;
+    out->negative = negative;
+    out->exponent = (int16_t)exponent;
+    number_check(out);
+    return NUMBER_OK;
+}
+
+static char *zeros_put(char *p, int count)
+{
+    for (int i = 0; i < count; i++)
+        *p++ = '0';
+    return p;
+}
+
+size_t number_format(const struct number *n, char out[NUMBER_TEXT_MAX])
+{
+    number_check(n);
+    if (n->count == 0) {
+        memcpy(out, "0", 2);
+        return 1;
+    }
+    char *p = out;
+    if (n->negative)
+        *p++ = '-';
+    if (n->exponent < 0) {
+        *p++ = '0';
+        *p++ = '.';
+        p = zeros_put(p, -n->exponent - 1);
+    }
+    for (int i = 0; i < n->count; i++) {
+        if (i > 0 && i == n->exponent + 1)
+            *p++ = '.';
+        *p++ = (char)('0' + n->digits[i]);
+    }
+    if (n->exponent >= n->count)
+        p = zeros_put(p, n->exponent + 1 - n->count);
+    *p = '\0';
+    must(p < out + NUMBER_TEXT_MAX);
+    return (size_t)(p - out);
+}
+
+/* ---- bytes ---- */
+
+size_t number_encode(const struct number *n, uint8_t out[NUMBER_ENCODED_MAX])
+{
+    number_check(n);
+    if (n->count == 0) {
+        out[0] = SIGN_ZERO;
+        return 1;
+    }
+    size_t size = 0;
+    out[size++] = n->negative ? SIGN_NEGATIVE : SIGN_POSITIVE;
+    out[size++] = (uint8_t)(n->exponent - NUMBER_EXPONENT_MIN);
+    for (int i = 0; i < n->count; i += 2) {
+        int low = i + 1 < n->count ? n->digits[i + 1] : 0;
+        out[size++] = (uint8_t)(n->digits[i] * 10 + low + PAIR_BASE);
+    }
+    out[size++] = ENCODING_END;
+    if (n->negative) {
+        for (size_t i = 1; i < size; i++)
+            out[i] = (uint8_t)~out[i];
+    }
+    return size;
+}
+
+enum status number_decode(struct slice bytes, struct number *out, size_t *used)
+{
+    *out = (struct number){0};
+    *used = 1;
+    if (bytes.size == 0)
+        return STATUS_MALFORMED;
+    uint8_t sign = bytes.data[0];
+    if (sign == SIGN_ZERO)
+        return STATUS_OK;
+    if ((sign != SIGN_NEGATIVE && sign != SIGN_POSITIVE) || bytes.size < 2)
+        return STATUS_MALFORMED;
+    uint8_t flip = sign == SIGN_NEGATIVE ? 0xFF : 0;
+    out->negative = sign == SIGN_NEGATIVE;
+    out->exponent = (int16_t)((bytes.data[1] ^ flip) + NUMBER_EXPONENT_MIN);
+    for (size_t at = 2; at < bytes.size; at++) {
+        uint8_t byte = bytes.data[at] ^ flip;
+        if (byte == ENCODING_END) {
+            if (out->count == 0 || out->digits[0] == 0)
+                return STATUS_MALFORMED;
+            out->count = (uint8_t)(out->count - (out->digits[out->count - 1] == 0));
+            *used = at + 1;
+            return out->digits[out->count - 1] == 0 ? STATUS_MALFORMED : STATUS_OK;
+        }
+        if (byte < PAIR_BASE || byte > PAIR_MAX || out->count == NUMBER_DIGITS_MAX)
+            return STATUS_MALFORMED;
+        out->digits[out->count++] = (uint8_t)((byte - PAIR_BASE) / 10);
+        out->digits[out->count++] = (uint8_t)((byte - PAIR_BASE) % 10);
+    }
+    return STATUS_MALFORMED;
+}
+
+/* The service keeps numbers in base 100, aligned at the point: a pair that holds a significant
+ * digit counts one byte. For 123.45 that is ceil(3/2) + ceil(2/2); zeros at either end are free. */
+uint32_t number_size(const struct number *n)
+{
+    number_check(n);
+    if (n->count == 0)
+        return 1;
+    /* Shifted by an even number, so that halving never meets a negative position. */
+    int first = n->exponent + 200;
+    int last = first - n->count + 1;
+    must(last >= 0);
+    return 1 + (uint32_t)(first / 2 - last / 2 + 1) + (n->negative ? 1 : 0);
+}

@@ -1,0 +1,94 @@
+#include "engine/item/storage_key.h"
+
+#include "base/must.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum {
+    ESCAPE = 0x00,
+    ESCAPED_ZERO = 0xFF,
+    END = 0x01
+};
+
+static void append_u32_be(struct buffer *out, uint32_t value)
+{
+    value = __builtin_bswap32(value);
+    buffer_append(out, &value, sizeof value);
+}
+
+static void append_u64_be(struct buffer *out, uint64_t value)
+{
+    value = __builtin_bswap64(value);
+    buffer_append(out, &value, sizeof value);
+}
+
+static struct slice key_bytes(const struct attr *key)
+{
+    must(key->type == ATTR_STRING || key->type == ATTR_NUMBER || key->type == ATTR_BINARY);
+    return key->body;
+}
+
+/* Runs without a zero byte are copied whole: most keys have none. */
+static void append_escaped(struct buffer *out, struct slice bytes)
+{
+    while (bytes.size > 0) {
+        const uint8_t *zero = memchr(bytes.data, ESCAPE, bytes.size);
+        size_t run = zero == NULL ? bytes.size : (size_t)(zero - bytes.data);
+        buffer_append(out, bytes.data, run);
+        if (zero == NULL)
+            return;
+        buffer_append_u8(out, ESCAPE);
+        buffer_append_u8(out, ESCAPED_ZERO);
+        bytes = slice_make(zero + 1, bytes.size - run - 1);
+    }
+}
+
+static void append_end(struct buffer *out)
+{
+    buffer_append_u8(out, ESCAPE);
+    buffer_append_u8(out, END);
+}
+
+uint64_t storage_key_hash(const struct attr *partition)
+{
+    struct slice bytes = key_bytes(partition);
+    return XXH3_64bits(bytes.data, bytes.size);
+}
+
+void storage_key_append_hash(struct buffer *out, uint32_t table_id, uint64_t hash)
+{
+    append_u32_be(out, table_id);
+    append_u64_be(out, hash);
+}
+
+void storage_key_append_collection(struct buffer *out, uint32_t table_id,
+                                   const struct attr *partition)
+{
+    storage_key_append_hash(out, table_id, storage_key_hash(partition));
+    append_escaped(out, key_bytes(partition));
+    append_end(out);
+}
+
+void storage_key_append_sort(struct buffer *out, const struct attr *sort, bool terminated)
+{
+    append_escaped(out, key_bytes(sort));
+    if (terminated)
+        append_end(out);
+}
+
+void storage_key_append(struct buffer *out, uint32_t table_id, const struct attr *partition,
+                        const struct attr *sort)
+{
+    storage_key_append_collection(out, table_id, partition);
+    if (sort != NULL)
+        storage_key_append_sort(out, sort, true);
+}
+
+void storage_key_successor(struct buffer *key)
+{
+    while (key->size > 0 && key->data[key->size - 1] == 0xFF)
+        key->size--;
+    if (key->size > 0)
+        key->data[key->size - 1]++;
+}

@@ -1,0 +1,150 @@
+#include "base/config.h"
+#include "tests/check.h"
+
+static struct config c;
+static struct buffer text;
+
+static int fresh(void **state)
+{
+    (void)state;
+    config_init(&c, PROFILE_AWS);
+    buffer_clear(&text);
+    return 0;
+}
+
+static enum status set(const char *name, const char *value)
+{
+    buffer_clear(&text);
+    return config_set(&c, slice_of(name), slice_of(value), &text);
+}
+
+static void defaults_are_the_tables(void **state)
+{
+    (void)state;
+    assert_int_equal(c.partition_max_wcu, 1000);
+    assert_int_equal(c.partition_max_rcu, 3000);
+    assert_int_equal(c.burst_max_s, 300);
+    assert_int_equal(c.memtable_max_bytes, 64 * MIB);
+}
+
+static void every_profile_chooses_its_policy(void **state)
+{
+    (void)state;
+    static const char *const expected[][2] = {
+        {"off", "none"}, {"aws", "burst"}, {"strict", "allocation"}, {"research", "burst"}};
+    for (size_t i = 0; i < 4; i++) {
+        enum profile profile;
+        assert_true(profile_parse(slice_of(expected[i][0]), &profile));
+        assert_string_equal(profile_name(profile), expected[i][0]);
+        config_init(&c, profile);
+        assert_string_equal(c.partition_policy, expected[i][1]);
+    }
+    enum profile profile;
+    assert_false(profile_parse(slice_of("AWS"), &profile));
+}
+
+static void whole_numbers_with_suffixes_are_read(void **state)
+{
+    (void)state;
+    assert_int_equal(set("burst_max_s", "0"), STATUS_OK);
+    assert_int_equal(c.burst_max_s, 0);
+    assert_int_equal(set("memtable_max_bytes", "128M"), STATUS_OK);
+    assert_int_equal(c.memtable_max_bytes, 128 * MIB);
+    assert_int_equal(set("memtable_max_bytes", "64k"), STATUS_OK);
+    assert_int_equal(c.memtable_max_bytes, 64 * KIB);
+    assert_int_equal(text.size, 0);
+}
+
+static void a_refused_value_names_setting_value_and_limits_and_changes_nothing(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "", "k", "-1", "1.5", "0", "1000001", "99999999999999999999", "9999999999T", "12 ", "0x10"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(set("partition_max_wcu", bad[i]), STATUS_MALFORMED);
+        assert_int_equal(c.partition_max_wcu, 1000);
+    }
+    set("partition_max_wcu", "1000001");
+    assert_slice_is(buffer_slice(&text),
+                    "partition_max_wcu = 1000001: must be a whole number from 1 to 1000000 "
+                    "(suffixes k, M, G, T are powers of 1024)");
+    assert_int_equal(set("partition_max", "5"), STATUS_MALFORMED);
+    assert_slice_is(buffer_slice(&text), "partition_max = 5: no such setting");
+    assert_int_equal(set("profile", "fast"), STATUS_MALFORMED);
+    assert_slice_is(buffer_slice(&text), "profile = fast: must be off, aws, strict or research");
+}
+
+static void only_research_lets_the_policy_be_chosen(void **state)
+{
+    (void)state;
+    assert_int_equal(set("partition_policy", "allocation"), STATUS_MALFORMED);
+    assert_string_equal(c.partition_policy, "burst");
+    assert_int_equal(set("profile", "research"), STATUS_OK);
+    assert_int_equal(set("partition_policy", "allocation"), STATUS_OK);
+    assert_string_equal(c.partition_policy, "allocation");
+    assert_int_equal(set("partition_policy", "Bad Name"), STATUS_MALFORMED);
+    assert_int_equal(set("partition_policy", "a-name-of-thirty-two-characters-"), STATUS_MALFORMED);
+    assert_int_equal(set("profile", "strict"), STATUS_OK);
+    assert_string_equal(c.partition_policy, "allocation");
+}
+
+static void a_file_has_settings_comments_and_empty_lines(void **state)
+{
+    (void)state;
+    assert_int_equal(config_parse(&c,
+                                  slice_of("# a node\n\nprofile = research # all free\r\n"
+                                           "\tnode_wcu=500\npartition_policy = none"),
+                                  &text),
+                     STATUS_OK);
+    assert_int_equal(c.profile, PROFILE_RESEARCH);
+    assert_int_equal(c.node_wcu, 500);
+    assert_string_equal(c.partition_policy, "none");
+    assert_int_equal(text.size, 0);
+}
+
+static void a_files_error_starts_with_its_line(void **state)
+{
+    (void)state;
+    assert_int_equal(config_parse(&c, slice_of("\nnode_wcu 500\n"), &text), STATUS_MALFORMED);
+    assert_slice_is(buffer_slice(&text), "line 2: node_wcu 500: must be name = value");
+    buffer_clear(&text);
+    assert_int_equal(config_parse(&c, slice_of("no\x01pe = 5"), &text), STATUS_MALFORMED);
+    assert_slice_is(buffer_slice(&text), "line 1: no?pe = 5: no such setting");
+}
+
+static void the_description_has_every_setting(void **state)
+{
+    (void)state;
+    config_describe(&c, &text);
+    buffer_append_u8(&text, 0);
+    const char *all = (const char *)text.data;
+#define X(name, initial, least, most, help) \
+    assert_non_null(strstr(all, #name));    \
+    assert_non_null(strstr(all, help));
+    LIMITS_LIST(X)
+#undef X
+    assert_non_null(strstr(all, "aws"));
+}
+
+static int done(void **state)
+{
+    (void)state;
+    buffer_deinit(&text);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(defaults_are_the_tables, fresh),
+        cmocka_unit_test_setup(every_profile_chooses_its_policy, fresh),
+        cmocka_unit_test_setup(whole_numbers_with_suffixes_are_read, fresh),
+        cmocka_unit_test_setup(a_refused_value_names_setting_value_and_limits_and_changes_nothing,
+                               fresh),
+        cmocka_unit_test_setup(only_research_lets_the_policy_be_chosen, fresh),
+        cmocka_unit_test_setup(a_file_has_settings_comments_and_empty_lines, fresh),
+        cmocka_unit_test_setup(a_files_error_starts_with_its_line, fresh),
+        cmocka_unit_test_setup(the_description_has_every_setting, fresh),
+    };
+    return cmocka_run_group_tests(tests, NULL, done);
+}

@@ -1,0 +1,92 @@
+#include "base/histogram.h"
+#include "tests/check.h"
+
+static struct histogram a, b, both;
+
+static void small_values_are_exact(void **state)
+{
+    (void)state;
+    histogram_init(&a);
+    for (int64_t v = 1; v <= 100; v++)
+        histogram_record(&a, v);
+    assert_int_equal(histogram_percentile(&a, 0), 1);
+    assert_int_equal(histogram_percentile(&a, 50000), 50);
+    assert_int_equal(histogram_percentile(&a, 99000), 99);
+    assert_int_equal(histogram_percentile(&a, 99001), 100);
+    assert_int_equal(histogram_percentile(&a, 100000), 100);
+    assert_int_equal(histogram_mean(&a), 50);
+}
+
+static void an_empty_histogram_reports_zero(void **state)
+{
+    (void)state;
+    histogram_init(&a);
+    assert_int_equal(histogram_percentile(&a, 99999), 0);
+    assert_int_equal(histogram_mean(&a), 0);
+}
+
+static void a_value_is_reported_never_low_and_at_most_a_128th_high(void **state)
+{
+    (void)state;
+    struct prng p = prng_seeded(check_seed("histogram"));
+    for (int i = 0; i < 2000; i++) {
+        int64_t value = (int64_t)(prng_next(&p) >> (1 + prng_below(&p, 63)));
+        histogram_init(&a);
+        histogram_record(&a, value);
+        histogram_record(&a, INT64_MAX); /* so that the maximum does not correct the bucket */
+        int64_t seen = histogram_percentile(&a, 50000);
+        assert_true(seen >= value);
+        assert_true(seen - value <= value / 128);
+    }
+}
+
+static void the_greatest_value_has_a_bucket(void **state)
+{
+    (void)state;
+    histogram_init(&a);
+    histogram_record(&a, INT64_MAX);
+    assert_true(histogram_percentile(&a, 50000) == INT64_MAX);
+    assert_true(a.counts[HISTOGRAM_BUCKETS - 1] == 1);
+}
+
+static void one_in_a_hundred_thousand_shows_at_p99999(void **state)
+{
+    (void)state;
+    histogram_init(&a);
+    histogram_record_many(&a, 10, 99998);
+    histogram_record_many(&a, 127, 2);
+    assert_int_equal(histogram_percentile(&a, 99998), 10);
+    assert_int_equal(histogram_percentile(&a, 99999), 127);
+}
+
+static void merging_is_recording_both(void **state)
+{
+    (void)state;
+    struct prng p = prng_seeded(7);
+    histogram_init(&a);
+    histogram_init(&b);
+    histogram_init(&both);
+    for (int i = 0; i < 1000; i++) {
+        int64_t value = (int64_t)prng_below(&p, 1000000);
+        histogram_record(i % 3 ? &a : &b, value);
+        histogram_record(&both, value);
+    }
+    histogram_merge(&a, &b);
+    assert_memory_equal(&a, &both, sizeof a);
+    histogram_init(&b);
+    histogram_merge(&a, &b);
+    assert_memory_equal(&a, &both, sizeof a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_values_are_exact),
+        cmocka_unit_test(an_empty_histogram_reports_zero),
+        cmocka_unit_test(a_value_is_reported_never_low_and_at_most_a_128th_high),
+        cmocka_unit_test(the_greatest_value_has_a_bucket),
+        cmocka_unit_test(one_in_a_hundred_thousand_shows_at_p99999),
+        cmocka_unit_test(merging_is_recording_both),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

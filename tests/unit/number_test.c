@@ -1,0 +1,240 @@
+#include "engine/item/number.h"
+#include "tests/check.h"
+
+static struct number parsed(const char *text)
+{
+    struct number n;
+    enum number_error error = number_parse(slice_of(text), &n);
+    if (error != NUMBER_OK)
+        fail_msg("'%s' is refused: %d", text, error);
+    return n;
+}
+
+static void text_comes_back_in_plain_digits(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"0", "0"},
+        {"-0", "0"},
+        {"0.000", "0"},
+        {"0e1000", "0"},
+        {"1", "1"},
+        {"+3", "3"},
+        {"00042", "42"},
+        {"1.0", "1"},
+        {"1E+2", "100"},
+        {"1e+5", "100000"},
+        {"1.5E2", "150"},
+        {"10E-1", "1"},
+        {".123", "0.123"},
+        {"5.", "5"},
+        {"0001.23", "1.23"},
+        {"-7.1234", "-7.1234"},
+        {"1E-3", "0.001"},
+        {"-17e5", "-1700000"},
+        {"120", "120"},
+        {"12.50", "12.5"},
+        {"99999999999999999999999999999999999999", "99999999999999999999999999999999999999"},
+        {"1.00000000000000007629769841092E+50",
+         "100000000000000007629769841092000000000000000000000"},
+        {"0.00000000000000000000000000000000000000000000000000001",
+         "0.00000000000000000000000000000000000000000000000000001"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        struct number n = parsed(pairs[i][0]);
+        char text[NUMBER_TEXT_MAX];
+        size_t size = number_format(&n, text);
+        assert_string_equal(text, pairs[i][1]);
+        assert_int_equal(size, strlen(pairs[i][1]));
+    }
+}
+
+static void the_ends_of_the_range_are_plain_digits_too(void **state)
+{
+    (void)state;
+    char text[NUMBER_TEXT_MAX];
+    struct number n = parsed("-9.9999999999999999999999999999999999999E+125");
+    assert_int_equal(number_format(&n, text), 127);
+    assert_int_equal(n.count, 38);
+    assert_memory_equal(text, "-99999999999999999999999999999999999999000", 42);
+
+    n = parsed("-1.2345678901234567890123456789012345678E-130");
+    assert_int_equal(number_format(&n, text), 1 + 2 + 129 + 38);
+    assert_memory_equal(text, "-0.000", 6);
+    assert_string_equal(text + 1 + 2 + 129, "12345678901234567890123456789012345678");
+}
+
+static void what_is_not_a_number_is_refused_with_its_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum number_error error;
+    } cases[] = {
+        {"", NUMBER_NOT_NUMERIC},
+        {"-", NUMBER_NOT_NUMERIC},
+        {".", NUMBER_NOT_NUMERIC},
+        {"1.2.3", NUMBER_NOT_NUMERIC},
+        {"1e", NUMBER_NOT_NUMERIC},
+        {"1e+", NUMBER_NOT_NUMERIC},
+        {"e5", NUMBER_NOT_NUMERIC},
+        {"1e5.0", NUMBER_NOT_NUMERIC},
+        {" 1", NUMBER_NOT_NUMERIC},
+        {"1 ", NUMBER_NOT_NUMERIC},
+        {"--1", NUMBER_NOT_NUMERIC},
+        {"0x10", NUMBER_NOT_NUMERIC},
+        {"NaN", NUMBER_NOT_NUMERIC},
+        {"Infinity", NUMBER_NOT_NUMERIC},
+        {"123456789012345678901234567890123456789", NUMBER_TOO_MANY_DIGITS},
+        {"1.00000000000000000000000000000000000001", NUMBER_TOO_MANY_DIGITS},
+        {"314159265358979323846264338327950288419e300", NUMBER_TOO_MANY_DIGITS},
+        {"1e126", NUMBER_OVERFLOW},
+        {"-11e125", NUMBER_OVERFLOW},
+        {"1e99999999999999999999999999", NUMBER_OVERFLOW},
+        {"1e-131", NUMBER_UNDERFLOW},
+        {"0.9e-130", NUMBER_UNDERFLOW},
+        {"-1e-99999999999999999999999999", NUMBER_UNDERFLOW},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct number n;
+        enum number_error error = number_parse(slice_of(cases[i].text), &n);
+        if (error != cases[i].error)
+            fail_msg("'%s': %d, not %d", cases[i].text, error, cases[i].error);
+    }
+}
+
+static void zeros_at_the_ends_count_as_no_digits(void **state)
+{
+    (void)state;
+    char long_text[400];
+    memset(long_text, '0', sizeof long_text);
+    long_text[100] = '7';
+    long_text[101] = '.';
+    struct number n;
+    assert_int_equal(number_parse(slice_make(long_text, sizeof long_text), &n), NUMBER_OK);
+    assert_int_equal(n.count, 1);
+    assert_int_equal(n.exponent, 0);
+    n = parsed("12345678901234567890123456789012345678000");
+    assert_int_equal(n.count, 38);
+}
+
+static void encodings_order_as_the_numbers_do(void **state)
+{
+    (void)state;
+    static const char *const ascending[] = {
+        "-9.9e125", "-1e125",  "-100.5", "-100",   "-99",  "-12.5", "-12", "-1.1", "-1",
+        "-0.1",     "-1e-130", "0",      "1e-130", "0.01", "0.1",   "1",   "1.01", "1.1",
+        "2",        "9",       "10",     "10.5",   "11",   "12",    "99",  "100",  "9.9e125",
+    };
+    uint8_t before[NUMBER_ENCODED_MAX] = {0};
+    size_t before_size = 0;
+    for (size_t i = 0; i < sizeof ascending / sizeof ascending[0]; i++) {
+        struct number n = parsed(ascending[i]);
+        uint8_t bytes[NUMBER_ENCODED_MAX];
+        size_t size = number_encode(&n, bytes);
+        if (slice_compare(slice_make(before, before_size), slice_make(bytes, size)) >= 0)
+            fail_msg("%s does not come after its predecessor", ascending[i]);
+        memcpy(before, bytes, size);
+        before_size = size;
+    }
+}
+
+static void equal_numbers_have_one_encoding(void **state)
+{
+    (void)state;
+    uint8_t a[NUMBER_ENCODED_MAX], b[NUMBER_ENCODED_MAX];
+    struct number one = parsed("1"), same = parsed("10E-1");
+    size_t size = number_encode(&one, a);
+    assert_int_equal(number_encode(&same, b), size);
+    assert_memory_equal(a, b, size);
+}
+
+static void decoding_refuses_what_encoding_does_not_write(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t size;
+    } cases[] = {
+        {"", 0},
+        {"\x04", 1},
+        {"\x03", 1},
+        {"\x03\x82", 2},
+        {"\x03\x82\x01", 3},         /* no digits */
+        {"\x03\x82\x0c", 3},         /* no end */
+        {"\x03\x82\x03\x01", 4},     /* first digit 0 */
+        {"\x03\x82\x0c\x02\x01", 5}, /* last pair 00 */
+        {"\x03\x82\x66\x01", 4},     /* pair above 99 */
+        {"\x03\x82\x0c\x00\x01", 5}, /* pair below 00 */
+        {"\x01\x7d\xf3\x01", 4},     /* a negative number's end is not complemented */
+        {"\x03\x82\x0d\x0d\x0d\x0d\x0d\x0d\x0d\x0d\x0d\x0d\x0d\x0d\x0d\x0d\x0d\x0d\x0d\x0d\x0d\x0d"
+         "\x01",
+         23}, /* 40 digits */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct number n;
+        size_t used;
+        if (number_decode(slice_make(cases[i].bytes, cases[i].size), &n, &used) != STATUS_MALFORMED)
+            fail_msg("case %zu is accepted", i);
+    }
+}
+
+static void decoding_leaves_what_follows_the_number(void **state)
+{
+    (void)state;
+    uint8_t bytes[NUMBER_ENCODED_MAX + 3];
+    struct number n = parsed("-12.5"), back;
+    size_t size = number_encode(&n, bytes), used;
+    memcpy(bytes + size, "abc", 3);
+    assert_int_equal(number_decode(slice_make(bytes, size + 3), &back, &used), STATUS_OK);
+    assert_int_equal(used, size);
+    char text[NUMBER_TEXT_MAX];
+    number_format(&back, text);
+    assert_string_equal(text, "-12.5");
+}
+
+static void a_number_counts_a_byte_for_two_digits_on_either_side_of_the_point(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t size;
+    } cases[] = {
+        {"0", 1},
+        {"1", 2},
+        {"12", 2},
+        {"123", 3},
+        {"1234", 3},
+        {"123.45", 4},
+        {"1.2", 3},
+        {"12.34", 3},
+        {"1.234", 4},
+        {"-1", 3},
+        {"100", 2},
+        {"0.05", 2},
+        {"1e125", 2},
+        {"12345678901234567890123456789012345678", 20},
+        {"-12345678901234567890123456789012345678", 21},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct number n = parsed(cases[i].text);
+        if (number_size(&n) != cases[i].size)
+            fail_msg("%s counts %u bytes, not %u", cases[i].text, number_size(&n), cases[i].size);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_comes_back_in_plain_digits),
+        cmocka_unit_test(the_ends_of_the_range_are_plain_digits_too),
+        cmocka_unit_test(what_is_not_a_number_is_refused_with_its_reason),
+        cmocka_unit_test(zeros_at_the_ends_count_as_no_digits),
+        cmocka_unit_test(encodings_order_as_the_numbers_do),
+        cmocka_unit_test(equal_numbers_have_one_encoding),
+        cmocka_unit_test(decoding_refuses_what_encoding_does_not_write),
+        cmocka_unit_test(decoding_leaves_what_follows_the_number),
+        cmocka_unit_test(a_number_counts_a_byte_for_two_digits_on_either_side_of_the_point),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
