@@ -2,7 +2,9 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <strings.h>
 
+#include "base/limits.h"
 #include "base/must.h"
 #include "router/base64.h"
 
@@ -46,7 +48,8 @@ static void path_append(struct buffer *out, const struct path *p)
         out->data[start] = (uint8_t)tolower(out->data[start]);
 }
 
-/* As the service prints a value: strings and numbers as they are, the rest roughly as Java would. */
+/* As the service prints a value: strings and numbers as they are, the rest roughly as Java would.
+ */
 static void shown_append(struct buffer *out, const struct json_value *v)
 {
     struct slice text;

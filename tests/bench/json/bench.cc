@@ -46,7 +46,8 @@ static std::string item(int attributes)
     std::string s = "{\"id\":{\"S\":\"user#0000000001\"}";
     for (int i = 0; i < attributes; i++)
         s += ",\"attribute" + std::to_string(i) +
-             (i % 3 == 0 ? "\":{\"N\":\"1234567.25\"}" : "\":{\"S\":\"some text of a fair length\"}");
+             (i % 3 == 0 ? "\":{\"N\":\"1234567.25\"}"
+                         : "\":{\"S\":\"some text of a fair length\"}");
     return s + "}";
 }
 
@@ -102,9 +103,8 @@ int main()
             yajl_complete_parse(h);
             yajl_free(h);
         });
-        double jansson = nanoseconds([&] {
-            visited += jansson_parse_and_visit(body.data(), body.size());
-        });
+        double jansson =
+            nanoseconds([&] { visited += jansson_parse_and_visit(body.data(), body.size()); });
         std::printf("%s\n {\"body\": \"%s\", \"bytes\": %zu, \"simdjson_ns\": %.0f, "
                     "\"yajl_ns\": %.0f, \"jansson_ns\": %.0f}",
                     comma, name, body.size(), simd, yajl, jansson);
