@@ -22,9 +22,12 @@ enum request_op {
     /* to the catalog's leader */
     REQUEST_TABLE_CREATE, /* body = struct table_spec; reply.body = struct table */
     REQUEST_TABLE_GET,    /* key = name; reply.body = struct table */
-    REQUEST_TABLE_LIST,   /* key = name to start after (may be empty), items_max; reply.body = names */
+    REQUEST_TABLE_LIST,   /* key = name to start after (may be empty), items_max; reply.body = names
+                           */
     REQUEST_TABLE_UPDATE, /* body = struct table_spec (name, billing, throughput); reply as GET */
     REQUEST_TABLE_DELETE, /* key = name; reply.body = struct table */
+    REQUEST_TABLE_REPORT, /* node to catalog: body = u32 table, u32 partition, u64 items, u64 bytes,
+                             .. */
     REQUEST_OPS,
 };
 
@@ -71,15 +74,18 @@ struct reply {
     struct slice body;            /* item; RANGE: items, each u32 size + bytes; catalog records */
     uint32_t count;               /* RANGE: items in body */
     int64_t read_bytes;           /* RANGE: sum of their item_size */
-    bool more;                    /* RANGE: a limit stopped it before the end of range or partition */
-    struct slice text;            /* what went wrong, for people */
+    bool more;         /* RANGE: a limit stopped it before the end of range or partition */
+    struct slice text; /* what went wrong, for people */
 };
 
 /* Appends a frame: u32 length, u8 kind, fields. */
 void request_encode(struct buffer *out, const struct request *r);
 void reply_encode(struct buffer *out, const struct reply *r);
 
-enum message_kind { MESSAGE_REQUEST = 1, MESSAGE_REPLY = 2 };
+enum message_kind {
+    MESSAGE_REQUEST = 1,
+    MESSAGE_REPLY = 2
+};
 
 /* A frame without its length word. STATUS_MALFORMED for anything the encoders do not write. */
 enum status message_kind_of(struct slice frame, enum message_kind *out);
@@ -92,8 +98,8 @@ struct partition_stats {
     uint32_t node;
     uint32_t table_id;
     struct {
-        int64_t allocated_mcu; /* per second */
-        int64_t consumed_mcu;  /* total */
+        int64_t allocated_mcu;            /* per second */
+        int64_t consumed_mcu;             /* total */
         int64_t throttled[ADMIT_REASONS]; /* requests refused, by reason */
         int64_t admitted;                 /* requests */
         int64_t burst;                    /* of them from burst */

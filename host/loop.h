@@ -1,7 +1,9 @@
 /* loop.h - one thread's io_uring: sockets, file writes with fsync, timers, finished jobs, signals.
  *
  * Everything is called from the thread that created the loop, callbacks included. Callbacks run
- * inside loop_turn; what they send is batched and goes to the kernel at the end of the turn.
+ * inside loop_turn and never inside another function called here; all that was sent since the last
+ * turn goes to the kernel in one call, just before the next one waits.
+ * Needs Linux 5.19; Debian 12 has 6.1.
  * Not here: what the bytes mean. */
 #ifndef WEIR_HOST_LOOP_H
 #define WEIR_HOST_LOOP_H
@@ -16,7 +18,8 @@ struct connection;
 
 /* STATUS_IO with errno set: no io_uring on this kernel, or no memory to lock. */
 enum status loop_create(struct loop **out);
-void loop_destroy(struct loop *l); /* closes what is open */
+/* Closes what is open, without further callbacks; file writes in flight are waited for. */
+void loop_destroy(struct loop *l);
 
 struct instant loop_now(const struct loop *l); /* as of the start of this turn's dispatch */
 int64_t loop_wall_ms(const struct loop *l);
@@ -29,20 +32,26 @@ enum status loop_turn(struct loop *l, struct instant deadline);
 struct connection_handler {
     /* A client came, or an own connect succeeded. May set the user pointer. */
     void (*opened)(void *context, struct connection *c);
-    void (*received)(void *context, struct connection *c, struct slice bytes); /* lends for the call */
-    /* Gone, or connect failed (error = errno, 0 = orderly). The connection is invalid afterwards. */
+    void (*received)(void *context, struct connection *c,
+                     struct slice bytes); /* lends for the call */
+    /* The peer has sent its last byte but still reads: connection_close is now up to the user.
+     * NULL: the connection is closed as soon as what was sent has left. */
+    void (*ended)(void *context, struct connection *c);
+    /* Gone, or connect failed (error = errno, 0 = orderly). The connection is invalid afterwards.
+     */
     void (*closed)(void *context, struct connection *c, int error);
 };
 
 /* port 0 = any; listener_port tells which. At most `connections_max` clients, more are closed at
  * once. STATUS_IO with errno. */
-enum status loop_listen(struct loop *l, const char *address, uint16_t port,
-                        int64_t connections_max, const struct connection_handler *handler,
-                        void *context, struct listener **out);
+enum status loop_listen(struct loop *l, const char *address, uint16_t port, int64_t connections_max,
+                        const struct connection_handler *handler, void *context,
+                        struct listener **out);
 uint16_t listener_port(const struct listener *li);
 void listener_close(struct listener *li); /* clients already connected stay */
 
-/* Answers through opened or closed. */
+/* Answers through opened or closed; what is sent before `opened` leaves with it. `address` may be a
+ * name, for which the resolver may block. STATUS_IO with errno, and then no callback follows. */
 enum status loop_connect(struct loop *l, const char *address, uint16_t port,
                          const struct connection_handler *handler, void *context,
                          struct connection **out);
@@ -52,7 +61,7 @@ struct connection *loop_connection(struct loop *l, uint64_t id); /* NULL if gone
 void connection_set_user(struct connection *c, void *user);
 void *connection_user(const struct connection *c);
 
-/* Copies into the connection's output, sent at the end of the turn. */
+/* Copies into the connection's output. Nothing happens if it is closing. */
 void connection_send(struct connection *c, struct slice bytes);
 /* Not yet taken by the kernel: the caller's measure for back-pressure. */
 size_t connection_unsent(const struct connection *c);
@@ -60,6 +69,10 @@ size_t connection_unsent(const struct connection *c);
 void connection_pause(struct connection *c, bool paused);
 /* Closes once everything sent so far has left; `closed` is called. Stops delivery at once. */
 void connection_close(struct connection *c);
+/* The same without waiting for what has not left yet. */
+void connection_abort(struct connection *c);
+/* connection_close, after which no callback follows: for users that go away themselves. */
+void connection_abandon(struct connection *c);
 
 /* ---- files ---- */
 
@@ -72,8 +85,9 @@ void loop_write_sync(struct loop *l, int fd, int64_t offset, struct slice bytes,
 
 /* A thread that runs jobs one after another; `done` runs on the loop's thread. */
 struct worker;
+/* STATUS_IO with errno. */
 enum status worker_create(struct loop *l, const char *name, struct worker **out);
-void worker_destroy(struct worker *w); /* waits for the job that runs; drops those that wait */
+void worker_destroy(struct worker *w); /* waits for the job that runs; no `done` follows */
 void worker_submit(struct worker *w, void (*job)(void *context), void (*done)(void *context),
                    void *context);
 
@@ -89,7 +103,8 @@ struct loop_faults {
     int write_error;              /* errno to report, ENOSPC for a full disk */
     int64_t syncs_until_failure;
     int sync_error;
-    bool for_ever; /* all that follow fail too; otherwise one */
+    bool for_ever;          /* all that follow fail too; otherwise one */
+    bool without_multishot; /* as on a kernel that has neither multishot accept nor receive */
 };
 struct loop_faults *loop_faults(struct loop *l);
 

@@ -5,9 +5,9 @@
  * Units: mcu = 1/1000 of a read or write capacity unit; rates in mcu per second.
  * Source: DynamoDB, USENIX ATC 2022, section 4; differences are named at each function.
  *
- * For reads and for writes separately a partition has a cap, an allocation and a burst bucket, and a
- * node has one bucket. A bucket "has" a cost when balance >= min(cost, capacity); the whole cost is
- * then debited and the balance may go below zero. */
+ * For reads and for writes separately a partition has a cap, an allocation and a burst bucket, and
+ * a node has one bucket. A bucket "has" a cost when balance >= min(cost, capacity); the whole cost
+ * is then debited and the balance may go below zero. */
 #ifndef WEIR_ENGINE_ADMISSION_ADMISSION_H
 #define WEIR_ENGINE_ADMISSION_ADMISSION_H
 
@@ -17,7 +17,11 @@
 
 #define MCU_PER_UNIT INT64_C(1000)
 
-enum admit_kind { ADMIT_READ, ADMIT_WRITE, ADMIT_KINDS };
+enum admit_kind {
+    ADMIT_READ,
+    ADMIT_WRITE,
+    ADMIT_KINDS
+};
 
 enum admit_reason {
     ADMIT_OK = 0,
@@ -40,23 +44,23 @@ struct admit_levels {
 
 struct admit_verdict {
     enum admit_reason reason;
-    bool burst;            /* admitted from the burst bucket */
-    uint32_t member;       /* the node that refused, for ADMIT_REFUSED_MEMBER */
-    struct duration wait;  /* until the same request could pass, were nothing else to come */
+    bool burst;           /* admitted from the burst bucket */
+    uint32_t member;      /* the node that refused, for ADMIT_REFUSED_MEMBER */
+    struct duration wait; /* until the same request passes, were nothing else to come: to the ns */
     struct admit_levels levels;
+};
+
+/* Who shares what the node has left for bursts: see node_admission.c. */
+struct node_residual {
+    int64_t round;
+    int32_t bursters;        /* partitions that burst in this round, let or not */
+    int32_t bursters_before; /* in the round before */
 };
 
 /* The buckets of a node that all its partitions debit. */
 struct node_admission {
     struct token_bucket buckets[ADMIT_KINDS];
-    /* Fair sharing of what bursts may use: see node_admission.c. */
-    struct {
-        int64_t round;
-        int64_t share_mcu;
-        int64_t spent_mcu;
-        int32_t bursters;
-        int32_t refused;
-    } residual[ADMIT_KINDS];
+    struct node_residual residual[ADMIT_KINDS];
 };
 
 struct admission_policy;
@@ -85,7 +89,8 @@ const char *admission_policy_names(void);
 
 void node_admission_init(struct node_admission *n, const struct config *config, struct instant now);
 
-/* Buckets start full, burst starts empty. */
+/* Buckets start full, burst starts empty. Each may owe debt_max_s of its rate, but never less than
+ * one largest item. now >= 0, here and everywhere. */
 void admission_init(struct admission *a, const struct admission_policy *policy,
                     const struct config *config, const struct admission_rates *rates,
                     struct instant now);

@@ -1,0 +1,389 @@
+#include "embed/node_host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/must.h"
+#include "host/log_dir.h"
+
+enum {
+    READERS = 2,
+    SEGMENTS_AHEAD = 2,
+    RETRY_SPACE_MS = 500
+};
+
+struct node_host {
+    struct loop *loop; /* borrows */
+    struct node_host_options options;
+    int lock_fd;
+    struct log_dir *log_dir; /* owns */
+    struct node *node;       /* owns */
+    struct worker *flusher;  /* owns */
+    struct worker *readers[READERS];
+    uint32_t next_reader;
+    uint64_t segment_bytes;
+    uint64_t space_segment; /* the last one prepared */
+    bool space_short;       /* the next one could not be made */
+    struct instant space_retry_at;
+    uint64_t replayed;
+    enum status flush_status; /* the flush thread's, until its `done` */
+};
+
+struct touch {
+    struct node_host *host;
+    uint32_t ticket;
+    struct slice key; /* lends until node_touched */
+    bool reverse;
+    uint64_t bytes;
+};
+
+/* ---- effects ---- */
+
+static void take_effects(struct node_host *h);
+
+static void flush_job(void *context)
+{
+    struct node_host *h = context;
+    h->flush_status = store_checkpoint_write(node_store(h->node));
+}
+
+static void flush_done(void *context)
+{
+    struct node_host *h = context;
+    node_checkpoint_done(h->node, loop_now(h->loop), h->flush_status);
+    take_effects(h);
+}
+
+static void touch_job(void *context)
+{
+    struct touch *t = context;
+    store_touch(node_store(t->host->node), t->key, t->reverse, t->bytes);
+}
+
+static void touch_done(void *context)
+{
+    struct touch *t = context;
+    struct node_host *h = t->host;
+    node_touched(h->node, loop_now(h->loop), t->ticket);
+    free(t);
+    take_effects(h);
+}
+
+static void start_touch(struct node_host *h, const struct node_effect *e)
+{
+    struct touch *t = malloc(sizeof *t);
+    must(t != NULL);
+    *t = (struct touch){h, e->ticket, e->key, e->reverse, e->bytes};
+    worker_submit(h->readers[h->next_reader++ % READERS], touch_job, touch_done, t);
+}
+
+static void take_effects(struct node_host *h)
+{
+    struct node_effect e;
+    while (node_next_effect(h->node, &e)) {
+        switch (e.kind) {
+        case NODE_REPLY:
+            h->options.reply(h->options.context, h->options.node.id, e.to, &e.reply);
+            break;
+        case NODE_REQUEST:
+            h->options.request(h->options.context, h->options.node.id, (uint32_t)e.to, &e.request);
+            break;
+        case NODE_CHECKPOINT:
+            worker_submit(h->flusher, flush_job, flush_done, h);
+            break;
+        case NODE_TOUCH:
+            start_touch(h, &e);
+            break;
+        case NODE_TRIM_LOG:
+            log_dir_trim(h->log_dir, e.lsn / h->segment_bytes);
+            break;
+        }
+    }
+}
+
+void node_host_request(struct node_host *h, uint64_t from, const struct request *r)
+{
+    node_request(h->node, loop_now(h->loop), from, r);
+    take_effects(h);
+}
+
+void node_host_reply(struct node_host *h, const struct reply *r)
+{
+    node_reply(h->node, loop_now(h->loop), r);
+    take_effects(h);
+}
+
+/* ---- the log ---- */
+
+/* Keeps the segment being written and the next ones on disk. */
+static void prepare_space(struct node_host *h)
+{
+    uint64_t wanted = node_log_end(h->node) / h->segment_bytes + SEGMENTS_AHEAD;
+    if (h->space_segment >= wanted ||
+        (h->space_short && instant_before(loop_now(h->loop), h->space_retry_at)))
+        return;
+    int fd;
+    h->space_short = false;
+    while (h->space_segment < wanted && !h->space_short) {
+        if (log_dir_prepare(h->log_dir, h->space_segment + 1, &fd) == STATUS_OK) {
+            h->space_segment++;
+            continue;
+        }
+        h->space_short = true;
+        h->space_retry_at = instant_add(loop_now(h->loop), duration_ms(RETRY_SPACE_MS));
+    }
+    node_log_space(h->node, (h->space_segment + 1) * h->segment_bytes, h->space_short);
+}
+
+static void batch_written(void *context, int error)
+{
+    struct node_host *h = context;
+    node_log_written(h->node, loop_now(h->loop), error);
+    take_effects(h);
+}
+
+void node_host_end_turn(struct node_host *h)
+{
+    if (!instant_before(loop_now(h->loop), node_deadline(h->node))) {
+        node_tick(h->node, loop_now(h->loop));
+        take_effects(h);
+    }
+    prepare_space(h);
+    const struct log_batch *batch = node_next_batch(h->node);
+    if (batch == NULL)
+        return;
+    int fd;
+    must(log_dir_prepare(h->log_dir, batch->lsn / h->segment_bytes, &fd) == STATUS_OK);
+    loop_write_sync(h->loop, fd, (int64_t)(batch->lsn % h->segment_bytes),
+                    buffer_slice(&batch->bytes), batch_written, h);
+}
+
+struct instant node_host_deadline(const struct node_host *h)
+{
+    struct instant t = node_deadline(h->node);
+    return h->space_short ? instant_earlier(t, h->space_retry_at) : t;
+}
+
+struct node *node_host_node(struct node_host *h)
+{
+    return h->node;
+}
+
+uint64_t node_host_replayed(const struct node_host *h)
+{
+    return h->replayed;
+}
+
+/* ---- opening ---- */
+
+static enum status fail(struct buffer *error, enum status status, const char *what,
+                        const char *where)
+{
+    int number = errno;
+    buffer_append_format(error, "%s %s: %s", what, where,
+                         status == STATUS_IO && number != 0 ? strerror(number)
+                                                            : status_text(status));
+    return status;
+}
+
+static enum status lock_directory(struct node_host *h, struct buffer *error)
+{
+    const char *path = h->options.directory;
+    if (mkdir(path, 0755) != 0 && errno != EEXIST)
+        return fail(error, STATUS_IO, "cannot create", path);
+    char name[4096];
+    snprintf(name, sizeof name, "%s/LOCK", path);
+    h->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (h->lock_fd < 0)
+        return fail(error, STATUS_IO, "cannot open", name);
+    if (flock(h->lock_fd, LOCK_EX | LOCK_NB) == 0)
+        return STATUS_OK;
+    buffer_append_format(error,
+                         "%s is in use by another process: stop it, or name another "
+                         "directory with --data",
+                         path);
+    return STATUS_IO;
+}
+
+/* Replays one segment; `end` gets the lsn behind its last record. */
+static enum status replay_segment(struct node_host *h, uint64_t segment, struct slice bytes,
+                                  uint64_t from, bool last, uint64_t *end, struct buffer *error)
+{
+    struct log_segment_reader reader = {.bytes = bytes, .start = segment * h->segment_bytes};
+    struct log_record record;
+    enum status status;
+    while ((status = log_segment_next(&reader, &record)) == STATUS_OK) {
+        uint64_t stated = 0;
+        if (record.kind == LOG_SEGMENT && record.payload.size >= sizeof stated)
+            memcpy(&stated, record.payload.data, sizeof stated);
+        if (record.kind == LOG_SEGMENT && stated != h->segment_bytes) {
+            buffer_append_format(error,
+                                 "the log in %s was written with log_segment_bytes = %llu: start "
+                                 "with that value",
+                                 h->options.directory, (unsigned long long)stated);
+            return STATUS_CORRUPT;
+        }
+        if (record.lsn < from)
+            continue;
+        h->replayed++;
+        if (node_replay(h->node, &record) != STATUS_OK)
+            break;
+    }
+    *end = reader.ended ? reader.start + h->segment_bytes : reader.start + reader.at;
+    if (status == STATUS_NOT_FOUND && (reader.ended || last))
+        return STATUS_OK;
+    buffer_append_format(error,
+                         "the log in %s is damaged at segment %llx, byte %zu, before records that "
+                         "were acknowledged: restore the directory, or this node's data, from a "
+                         "replica",
+                         h->options.directory, (unsigned long long)segment, reader.at);
+    return STATUS_CORRUPT;
+}
+
+/* What a torn batch left behind the end must never be taken for records later on. */
+static enum status clean_tail(struct node_host *h, uint64_t end, struct buffer *error)
+{
+    uint64_t offset = end % h->segment_bytes;
+    uint64_t size = h->segment_bytes - offset;
+    if (size > LOG_BATCH_SIZE_MAX + LOG_PAYLOAD_SIZE_MAX + LOG_HEADER_SIZE)
+        size = LOG_BATCH_SIZE_MAX + LOG_PAYLOAD_SIZE_MAX + LOG_HEADER_SIZE;
+    int fd;
+    enum status status = log_dir_prepare(h->log_dir, end / h->segment_bytes, &fd);
+    if (status == STATUS_OK)
+        status = log_dir_zero(h->log_dir, end / h->segment_bytes, offset, size);
+    return status == STATUS_OK
+               ? status
+               : fail(error, status, "cannot write the log in", h->options.directory);
+}
+
+/* Whether a segment's first record was written: a file may be prepared ahead of its use. */
+static bool segment_begun(struct node_host *h, uint64_t segment, struct buffer *bytes)
+{
+    struct log_record record;
+    size_t size;
+    return log_dir_read(h->log_dir, segment, bytes) == STATUS_OK &&
+           log_record_read(buffer_slice(bytes), segment * h->segment_bytes, &record, &size) ==
+               STATUS_OK;
+}
+
+static enum status replay(struct node_host *h, uint64_t *next_lsn, struct buffer *error)
+{
+    uint64_t from = store_log_lsn(node_store(h->node));
+    uint64_t first, last;
+    *next_lsn = from;
+    if (log_dir_range(h->log_dir, &first, &last) != STATUS_OK)
+        return STATUS_OK;
+    struct buffer bytes = {0};
+    while (last > first && !segment_begun(h, last, &bytes))
+        last--;
+    enum status status = STATUS_OK;
+    if (first < from / h->segment_bytes)
+        first = from / h->segment_bytes;
+    for (uint64_t s = first; s <= last && status == STATUS_OK; s++) {
+        status = log_dir_read(h->log_dir, s, &bytes);
+        if (status != STATUS_OK)
+            fail(error, status, "cannot read the log in", h->options.directory);
+        else
+            status = replay_segment(h, s, buffer_slice(&bytes), from, s == last, next_lsn, error);
+    }
+    buffer_deinit(&bytes);
+    if (status == STATUS_OK && *next_lsn < from) {
+        buffer_append_format(error,
+                             "the log in %s ends before what LMDB has taken over: it was "
+                             "truncated",
+                             h->options.directory);
+        return STATUS_CORRUPT;
+    }
+    return status == STATUS_OK && first <= last ? clean_tail(h, *next_lsn, error) : status;
+}
+
+static enum status open_store(struct node_host *h, struct buffer *error)
+{
+    const struct config *config = h->options.node.config;
+    struct backing_options options = {h->options.directory, (uint64_t)config->map_initial_bytes,
+                                      (uint64_t)config->map_max_bytes};
+    struct backing *backing;
+    enum status status = backing_open_lmdb(&options, &backing);
+    if (status != STATUS_OK)
+        return fail(error, status, "cannot open LMDB in", h->options.directory);
+    struct store *store = store_create(backing, (uint64_t)config->resident_max_bytes);
+    return node_create(&h->options.node, store, error, &h->node);
+}
+
+static enum status open_threads(struct node_host *h, struct buffer *error)
+{
+    enum status status = worker_create(h->loop, "flush", &h->flusher);
+    for (int i = 0; status == STATUS_OK && i < READERS; i++)
+        status = worker_create(h->loop, "reader", &h->readers[i]);
+    return status == STATUS_OK
+               ? status
+               : fail(error, status, "cannot start threads for", h->options.directory);
+}
+
+static enum status open_all(struct node_host *h, struct buffer *error)
+{
+    enum status status = lock_directory(h, error);
+    if (status == STATUS_OK)
+        status = open_store(h, error);
+    if (status != STATUS_OK)
+        return status;
+    status = log_dir_open(h->options.directory, h->segment_bytes, &h->log_dir);
+    if (status != STATUS_OK)
+        return fail(error, status, "cannot open the log in", h->options.directory);
+    uint64_t next_lsn;
+    status = replay(h, &next_lsn, error);
+    if (status != STATUS_OK)
+        return status;
+    int fd;
+    h->space_segment = next_lsn / h->segment_bytes;
+    status = log_dir_prepare(h->log_dir, h->space_segment, &fd);
+    if (status != STATUS_OK)
+        return fail(error, status, "cannot allocate the log in", h->options.directory);
+    status = open_threads(h, error);
+    if (status != STATUS_OK)
+        return status;
+    node_start(h->node, loop_now(h->loop), h->segment_bytes, next_lsn);
+    prepare_space(h);
+    take_effects(h);
+    return STATUS_OK;
+}
+
+enum status node_host_open(struct loop *l, const struct node_host_options *options,
+                           struct buffer *error, struct node_host **out)
+{
+    struct node_host *h = calloc(1, sizeof *h);
+    must(h != NULL);
+    h->loop = l;
+    h->options = *options;
+    h->lock_fd = -1;
+    h->segment_bytes = (uint64_t)options->node.config->log_segment_bytes;
+    enum status status = open_all(h, error);
+    if (status != STATUS_OK) {
+        node_host_close(h);
+        return status;
+    }
+    *out = h;
+    return STATUS_OK;
+}
+
+void node_host_close(struct node_host *h)
+{
+    if (h->flusher != NULL)
+        worker_destroy(h->flusher);
+    for (int i = 0; i < READERS; i++) {
+        if (h->readers[i] != NULL)
+            worker_destroy(h->readers[i]);
+    }
+    if (h->node != NULL)
+        node_destroy(h->node);
+    if (h->log_dir != NULL)
+        log_dir_close(h->log_dir);
+    if (h->lock_fd >= 0)
+        close(h->lock_fd);
+    free(h);
+}

@@ -1,0 +1,154 @@
+/* admission.c - a partition's buckets: what every policy decides on.
+ *
+ * Invariants:
+ *   A1  a decision debits partition and node, or neither.
+ *   A2  tokens reach the burst bucket only from a full allocation bucket, and none is lost on the
+ *       way while there is room.
+ *   A3  refilling forgives no debt. */
+#include "engine/admission/admission.h"
+
+#include "base/must.h"
+#include "engine/admission/policy.h"
+
+static const struct admission_policy *const policies[] = {
+    &admission_policy_allocation,
+    &admission_policy_burst,
+    &admission_policy_none,
+};
+
+const struct admission_policy *admission_policy_find(struct slice name)
+{
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        if (slice_is(name, policies[i]->name))
+            return policies[i];
+    }
+    return NULL;
+}
+
+const char *admission_policy_names(void)
+{
+    return "allocation, burst, none";
+}
+
+const char *admit_reason_name(enum admit_reason reason)
+{
+    static const char *const names[] = {
+        [ADMIT_OK] = "ok",
+        [ADMIT_REFUSED_KEY_RANGE] = "key-range",
+        [ADMIT_REFUSED_ALLOCATION] = "allocation",
+        [ADMIT_REFUSED_NODE] = "node",
+        [ADMIT_REFUSED_MEMBER] = "member",
+    };
+    must((unsigned)reason < ADMIT_REASONS);
+    return names[reason];
+}
+
+/* A debt of less than one largest item would forgive what a request admitted by min(cost, capacity)
+ * still owes on a partition of a few units per second. */
+int64_t admission_debt_max(const struct config *config, int64_t rate_mcu)
+{
+    const int64_t least = 2 * (ITEM_SIZE_MAX / 1024) * MCU_PER_UNIT; /* a transactional write */
+    int64_t debt;
+    if (__builtin_mul_overflow(rate_mcu, config->debt_max_s, &debt) || debt > INT64_MAX / 4)
+        debt = INT64_MAX / 4;
+    return debt < least ? least : debt;
+}
+
+static int64_t burst_capacity(const struct admission *a, const struct config *config, int64_t rate)
+{
+    int64_t capacity;
+    if (!a->policy->saves)
+        return 0;
+    if (__builtin_mul_overflow(rate, config->burst_max_s, &capacity) || capacity > INT64_MAX / 4)
+        capacity = INT64_MAX / 4;
+    return capacity;
+}
+
+static int64_t cap_rate(const struct config *config, enum admit_kind kind)
+{
+    return (kind == ADMIT_READ ? config->partition_max_rcu : config->partition_max_wcu) *
+           MCU_PER_UNIT;
+}
+
+void admission_init(struct admission *a, const struct admission_policy *policy,
+                    const struct config *config, const struct admission_rates *rates,
+                    struct instant now)
+{
+    must(policy != NULL);
+    *a = (struct admission){.policy = policy};
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct admission_meter *m = &a->meters[kind];
+        int64_t cap = cap_rate(config, kind), rate = rates->rate_mcu[kind];
+        int64_t debt_max = admission_debt_max(config, rate);
+        must(rate >= 0);
+        token_bucket_init(&m->cap, cap, cap, admission_debt_max(config, cap), cap, now);
+        token_bucket_init(&m->allocation, rate, rate, debt_max, rate, now);
+        token_bucket_init(&m->burst, burst_capacity(a, config, rate), 0, debt_max, 0, now);
+        m->burst_round = -1;
+    }
+}
+
+static void meter_refill(struct admission_meter *m, struct instant now)
+{
+    token_bucket_refill(&m->cap, now);
+    token_bucket_add(&m->burst, token_bucket_refill(&m->allocation, now));
+}
+
+void admission_set_rates(struct admission *a, const struct config *config,
+                         const struct admission_rates *rates, struct instant now)
+{
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct admission_meter *m = &a->meters[kind];
+        int64_t cap = cap_rate(config, kind), rate = rates->rate_mcu[kind];
+        int64_t debt_max = admission_debt_max(config, rate);
+        must(rate >= 0);
+        meter_refill(m, now);
+        token_bucket_set_rate(&m->cap, cap, cap, admission_debt_max(config, cap));
+        token_bucket_set_rate(&m->allocation, rate, rate, debt_max);
+        token_bucket_set_rate(&m->burst, burst_capacity(a, config, rate), 0, debt_max);
+    }
+}
+
+static struct admit_levels levels_of(const struct admission_meter *m,
+                                     const struct token_bucket *node)
+{
+    return (struct admit_levels){.cap_mcu = m->cap.balance,
+                                 .allocation_mcu = m->allocation.balance,
+                                 .burst_mcu = m->burst.balance,
+                                 .node_mcu = node->balance};
+}
+
+struct admit_verdict admission_try(struct admission *a, struct node_admission *node,
+                                   enum admit_kind kind, struct instant now, int64_t cost_mcu)
+{
+    must((unsigned)kind < ADMIT_KINDS);
+    must(cost_mcu >= 0);
+    struct admission_meter *m = &a->meters[kind];
+    meter_refill(m, now);
+    token_bucket_refill(&node->buckets[kind], now);
+    struct admit_verdict verdict = {.levels = levels_of(m, &node->buckets[kind])};
+    a->policy->decide(&(struct admission_case){m, node, kind, now}, cost_mcu, &verdict);
+    return verdict;
+}
+
+void admission_settle(struct admission *a, struct node_admission *node, enum admit_kind kind,
+                      struct instant now, const struct admit_verdict *verdict, int64_t extra_mcu)
+{
+    must((unsigned)kind < ADMIT_KINDS);
+    must(verdict->reason == ADMIT_OK);
+    must(extra_mcu >= 0);
+    struct admission_meter *m = &a->meters[kind];
+    meter_refill(m, now);
+    token_bucket_refill(&node->buckets[kind], now);
+    a->policy->settle(&(struct admission_case){m, node, kind, now}, verdict, extra_mcu);
+}
+
+struct admit_levels admission_levels(const struct admission *a, const struct node_admission *node,
+                                     enum admit_kind kind, struct instant now)
+{
+    struct admission_meter m = a->meters[kind];
+    struct token_bucket bucket = node->buckets[kind];
+    meter_refill(&m, now);
+    token_bucket_refill(&bucket, now);
+    return levels_of(&m, &bucket);
+}

@@ -1,0 +1,56 @@
+/* policy_burst.c - the allocated throughput, then what the partition has saved, if the node has it
+ * to spare. Source: DynamoDB, USENIX ATC 2022, section 4.1. */
+#include "engine/admission/policy.h"
+
+static void debit(const struct admission_case *c, int64_t cost_mcu, bool burst)
+{
+    token_bucket_debit(burst ? &c->meter->burst : &c->meter->allocation, cost_mcu);
+    token_bucket_debit(&c->meter->cap, cost_mcu);
+    node_debit(c, cost_mcu, burst);
+}
+
+/* When the cap has the cost, and either the allocation has it or burst and node both do. Burst has
+ * no rate of its own: it grows only while the allocation is full, and a full allocation passes any
+ * cost. So a burst bucket that is short now is never what lets the request pass first. */
+static struct duration earliest(const struct admission_case *c, int64_t cost_mcu, bool burst)
+{
+    struct duration wait = token_bucket_wait(&c->meter->allocation, cost_mcu);
+    if (burst)
+        wait = duration_shorter(wait, node_burst_wait(c, cost_mcu));
+    return duration_longer(wait, token_bucket_wait(&c->meter->cap, cost_mcu));
+}
+
+static void decide(const struct admission_case *c, int64_t cost_mcu, struct admit_verdict *verdict)
+{
+    const struct admission_meter *m = c->meter;
+    bool cap = token_bucket_has(&m->cap, cost_mcu);
+    if (cap && token_bucket_has(&m->allocation, cost_mcu)) {
+        debit(c, cost_mcu, false);
+        verdict->reason = ADMIT_OK;
+        return;
+    }
+    bool burst = token_bucket_has(&m->burst, cost_mcu);
+    if (cap && burst) {
+        node_burst_enter(c);
+        if (node_burst_has(c, cost_mcu)) {
+            debit(c, cost_mcu, true);
+            verdict->reason = ADMIT_OK;
+            verdict->burst = true;
+            return;
+        }
+    }
+    verdict->wait = earliest(c, cost_mcu, burst);
+    if (!cap)
+        verdict->reason = ADMIT_REFUSED_KEY_RANGE;
+    else
+        verdict->reason = burst ? ADMIT_REFUSED_NODE : ADMIT_REFUSED_ALLOCATION;
+}
+
+static void settle(const struct admission_case *c, const struct admit_verdict *verdict,
+                   int64_t extra_mcu)
+{
+    debit(c, extra_mcu, verdict->burst);
+}
+
+const struct admission_policy admission_policy_burst = {
+    .name = "burst", .saves = true, .decide = decide, .settle = settle};

@@ -1,0 +1,21 @@
+/* policy_none.c - never throttles, and charges nothing, so that the buckets owe nothing to the past
+ * when another policy takes over. */
+#include "engine/admission/policy.h"
+
+static void decide(const struct admission_case *c, int64_t cost_mcu, struct admit_verdict *verdict)
+{
+    (void)c;
+    (void)cost_mcu;
+    verdict->reason = ADMIT_OK;
+}
+
+static void settle(const struct admission_case *c, const struct admit_verdict *verdict,
+                   int64_t extra_mcu)
+{
+    (void)c;
+    (void)verdict;
+    (void)extra_mcu;
+}
+
+const struct admission_policy admission_policy_none = {
+    .name = "none", .saves = false, .decide = decide, .settle = settle};

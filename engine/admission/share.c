@@ -1,0 +1,29 @@
+#include "engine/admission/share.h"
+
+#include "base/must.h"
+#include "engine/admission/admission.h"
+
+int64_t share_equal_mcu(int64_t total_units, uint32_t partitions, uint32_t index)
+{
+    must(total_units >= 0);
+    must(total_units <= INT64_MAX / MCU_PER_UNIT);
+    must(index < partitions);
+    int64_t total_mcu = total_units * MCU_PER_UNIT;
+    return total_mcu / partitions + (index < total_mcu % partitions ? 1 : 0);
+}
+
+static int64_t divided_up(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+uint32_t share_partitions_initial(const struct config *config, int64_t rcu, int64_t wcu)
+{
+    must(rcu >= 0);
+    must(wcu >= 0);
+    int64_t reads = divided_up(rcu, config->partition_max_rcu);
+    int64_t writes = divided_up(wcu, config->partition_max_wcu);
+    int64_t most = reads > writes ? reads : writes;
+    must(most <= UINT32_MAX);
+    return most == 0 ? 1 : (uint32_t)most;
+}

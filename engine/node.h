@@ -1,0 +1,99 @@
+/* node.h - a storage node as a state machine: requests and completions in, effects out.
+ *
+ * A node hosts partitions, appends their writes to one log, applies them once they are durable, and
+ * moves them to its store's backing by checkpoints. The node that leads group 0 also runs the
+ * catalog.
+ *
+ * Promises
+ *   N1  No I/O but reads of the store's backing, no clock, no thread, no global.
+ *   N2  Every request gets exactly one reply.
+ *   N3  A write is acknowledged only after its log record is on disk.
+ *   N4  After a failed log write or checkpoint the node is stopped: writes are refused until it is
+ *       started anew, reads go on. Nothing is retried as if it had not failed.
+ *   N5  A full disk or map refuses writes; reads go on; it serves again once there is space.
+ *
+ * Use: create; replay the log; start; then events, and after each event take the effects; at the
+ * end of a turn write the next batch. */
+#ifndef WEIR_ENGINE_NODE_H
+#define WEIR_ENGINE_NODE_H
+
+#include "base/config.h"
+#include "engine/message.h"
+#include "engine/store/log_writer.h"
+#include "engine/store/store.h"
+
+struct node;
+
+struct node_options {
+    const struct config *config; /* borrows */
+    uint32_t id;                 /* 1 .. node_count */
+    uint32_t node_count;
+    uint32_t catalog_node; /* leads group 0 */
+    uint64_t seed;
+};
+
+/* Owns the store, also on failure, and loads from it what the node hosts. STATUS_CORRUPT,
+ * STATUS_IO: `error` tells.
+ */
+enum status node_create(const struct node_options *options, struct store *store,
+                        struct buffer *error, struct node **out);
+void node_destroy(struct node *n);
+
+/* Before the start: the log's records from store_log_lsn on, in order. STATUS_CORRUPT. */
+enum status node_replay(struct node *n, const struct log_record *record);
+/* The log goes on at `next_lsn`. Buckets start now. */
+void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint64_t next_lsn);
+
+/* ---- events ---- */
+
+/* `from` names whoever asks, for the reply; not 0. The request is borrowed for the call. */
+void node_request(struct node *n, struct instant now, uint64_t from, const struct request *r);
+/* The reply of another node to a request of this one. */
+void node_reply(struct node *n, struct instant now, const struct reply *reply);
+/* The batch of node_next_batch is on disk, or failed for good (error: errno). */
+void node_log_written(struct node *n, struct instant now, int error);
+/* Segments up to this lsn exist on disk. Writes beyond it are refused: as REPLY_FULL if the disk is
+ * full, otherwise as REPLY_OVERLOADED until the host has made more. */
+void node_log_space(struct node *n, uint64_t end_lsn, bool disk_full);
+void node_checkpoint_done(struct node *n, struct instant now, enum status status);
+void node_touched(struct node *n, struct instant now, uint32_t ticket);
+
+struct instant node_deadline(const struct node *n);
+void node_tick(struct node *n, struct instant now);
+
+/* ---- effects ---- */
+
+enum node_effect_kind {
+    NODE_REPLY,      /* to whoever asked */
+    NODE_REQUEST,    /* to another node */
+    NODE_CHECKPOINT, /* run store_checkpoint_write on the flush thread, then node_checkpoint_done */
+    NODE_TOUCH,      /* run store_touch on a reader thread, then node_touched */
+    NODE_TRIM_LOG,   /* the log before `lsn` is not needed any more */
+};
+
+/* Everything lends until the next event. */
+struct node_effect {
+    enum node_effect_kind kind;
+    uint64_t to;            /* REPLY: the `from` of the request; REQUEST: the node */
+    struct reply reply;     /* REPLY */
+    struct request request; /* REQUEST */
+    uint64_t lsn;           /* TRIM_LOG */
+    uint32_t ticket;        /* TOUCH; its key lends until node_touched */
+    struct slice key;
+    bool reverse;
+    uint64_t bytes;
+};
+
+bool node_next_effect(struct node *n, struct node_effect *out);
+
+/* The next bytes for the log, if any and none are in flight. Stays until node_log_written. */
+const struct log_batch *node_next_batch(struct node *n);
+
+/* ---- looking ---- */
+
+uint64_t node_log_end(const struct node *n); /* lsn the next record gets */
+bool node_is_stopped(const struct node *n);
+bool node_is_idle(const struct node *n); /* nothing in flight, no checkpoint being written */
+struct store *node_store(struct node *n);
+
+#endif

@@ -1,0 +1,343 @@
+/* node_data.c - reads and writes: route, admit, evaluate, propose or answer, settle. */
+#include "base/must.h"
+#include "engine/node_internal.h"
+
+/* ---- waiting for a page ---- */
+
+static void copy_request(struct deferred *d)
+{
+    struct request *r = &d->operation.request;
+    struct slice *parts[] = {&r->key, &r->end, &r->body};
+    size_t at = 0;
+    buffer_clear(&d->bytes);
+    for (int i = 0; i < 3; i++)
+        buffer_append_slice(&d->bytes, *parts[i]);
+    for (int i = 0; i < 3; i++) {
+        *parts[i] = slice_make(d->bytes.data + at, parts[i]->size);
+        at += parts[i]->size;
+    }
+}
+
+/* The operation is run again, from where admission left it, once its pages have been read. */
+static void defer(struct node *n, const struct operation *o, uint64_t bytes)
+{
+    if (n->deferred_count == n->deferred_size) {
+        node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
+                    "node %u has %u requests waiting for its disk", n->options.id,
+                    n->deferred_count);
+        return;
+    }
+    uint32_t ticket = (uint32_t)prng_below(&n->prng, n->deferred_size);
+    while (n->deferred[ticket].used)
+        ticket = (ticket + 1) % n->deferred_size;
+    struct deferred *d = &n->deferred[ticket];
+    d->used = true;
+    d->operation = *o;
+    n->deferred_count++;
+    copy_request(d);
+    const struct request *r = &d->operation.request;
+    struct node_effect *e = node_push(n, NODE_TOUCH);
+    e->ticket = ticket;
+    e->key = r->reverse ? r->end : r->key;
+    e->reverse = r->reverse;
+    e->bytes = bytes;
+}
+
+/* ---- routing and admission ---- */
+
+static struct partition *route(struct node *n, const struct operation *o)
+{
+    struct partition *p = node_partition(n, o->request.partition);
+    if (p != NULL && !p->closing && p->info.epoch == o->request.epoch)
+        return p;
+    node_refuse(n, o->from, o->request.id, REPLY_WRONG_PARTITION,
+                "node %u does not hold partition %u at epoch %llu", n->options.id,
+                o->request.partition, (unsigned long long)o->request.epoch);
+    return NULL;
+}
+
+static bool holds_key(struct node *n, const struct partition *p, const struct operation *o)
+{
+    if (partition_holds(p, o->request.key))
+        return true;
+    node_refuse(n, o->from, o->request.id, REPLY_WRONG_PARTITION, "the key is outside partition %u",
+                p->info.id);
+    return false;
+}
+
+/* Charges the least the request can cost. A request that waited for a page was charged before. */
+static bool admit(struct node *n, struct partition *p, struct operation *o, enum admit_kind kind,
+                  int64_t cost_mcu)
+{
+    if (o->admitted)
+        return true;
+    o->verdict = admission_try(&p->admission, &n->admission, kind, n->now, cost_mcu);
+    partition_count(p, kind, &o->verdict, cost_mcu);
+    o->admitted = o->verdict.reason == ADMIT_OK;
+    if (!o->admitted)
+        node_push_reply(n, o->from, o->request.id, REPLY_THROTTLED)->verdict = o->verdict;
+    return o->admitted;
+}
+
+static void settle(struct node *n, struct partition *p, const struct operation *o,
+                   enum admit_kind kind, int64_t extra_mcu)
+{
+    if (extra_mcu <= 0)
+        return;
+    admission_settle(&p->admission, &n->admission, kind, n->now, &o->verdict, extra_mcu);
+    p->stats.kinds[kind].consumed_mcu += extra_mcu;
+}
+
+static void refuse_corrupt(struct node *n, const struct operation *o, enum status status)
+{
+    node_refuse(n, o->from, o->request.id, REPLY_CORRUPT, "node %u cannot read the item: %s",
+                n->options.id, status_text(status));
+}
+
+/* ---- reads ---- */
+
+static void run_get(struct node *n, struct operation *o)
+{
+    struct partition *p = route(n, o);
+    const int64_t least = read_cost_mcu(0, o->request.consistent);
+    if (p == NULL || !holds_key(n, p, o) || !admit(n, p, o, ADMIT_READ, least))
+        return;
+    struct slice item = {NULL, 0};
+    enum status status = store_get(n->store, o->request.key, o->touched, &item);
+    if (status == STATUS_PENDING) {
+        defer(n, o, 0);
+        return;
+    }
+    if (status == STATUS_OK && !item_checksum_holds(item))
+        status = STATUS_CORRUPT;
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        refuse_corrupt(n, o, status);
+        return;
+    }
+    bool found = status == STATUS_OK;
+    int64_t cost = found ? read_cost_mcu(item_size(item), o->request.consistent) : least;
+    settle(n, p, o, ADMIT_READ, cost - least);
+    struct reply *r = node_push_reply(n, o->from, o->request.id, REPLY_OK);
+    r->verdict = o->verdict;
+    r->consumed_mcu = cost;
+    r->found = found;
+    r->body = item;
+}
+
+/* Collects items until a limit or the end; false if one is damaged. */
+static enum status collect(struct node *n, const struct request *q, struct reply *r)
+{
+    struct store_cursor c;
+    struct slice key, item;
+    store_seek(n->store, q->key, q->end, q->reverse, &c);
+    enum status status;
+    while ((status = store_next(&c, &key, &item)) == STATUS_OK) {
+        if (r->read_bytes >= q->bytes_max || (q->items_max > 0 && r->count == q->items_max)) {
+            r->more = true;
+            break;
+        }
+        if (!item_checksum_holds(item))
+            return STATUS_CORRUPT;
+        buffer_append_sized(&n->range_out, item);
+        r->read_bytes += item_size(item);
+        r->count++;
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static void run_range(struct node *n, struct operation *o)
+{
+    struct request *q = &o->request;
+    struct partition *p = route(n, o);
+    const int64_t least = read_cost_mcu(0, q->consistent);
+    if (p == NULL || !admit(n, p, o, ADMIT_READ, least))
+        return;
+    if (slice_compare(q->key, p->info.lo) < 0)
+        q->key = p->info.lo;
+    if (q->end.size == 0 || (p->info.hi.size > 0 && slice_compare(p->info.hi, q->end) < 0))
+        q->end = p->info.hi;
+    if (store_needs_touch(n->store) && !o->touched) {
+        defer(n, o, q->bytes_max);
+        return;
+    }
+    struct reply answer = {.code = REPLY_OK};
+    bool empty = q->end.size > 0 && slice_compare(q->key, q->end) >= 0;
+    enum status status = empty ? STATUS_OK : collect(n, q, &answer);
+    if (status != STATUS_OK) {
+        refuse_corrupt(n, o, status);
+        return;
+    }
+    answer.consumed_mcu = read_cost_mcu(answer.read_bytes, q->consistent);
+    settle(n, p, o, ADMIT_READ, answer.consumed_mcu - least);
+    answer.id = q->id;
+    answer.verdict = o->verdict;
+    answer.body = buffer_slice(&n->range_out);
+    *node_push_reply(n, o->from, q->id, REPLY_OK) = answer;
+}
+
+/* ---- writes ---- */
+
+/* The item a write replaces, as of everything proposed so far. */
+static enum status current_item(struct node *n, const struct operation *o, uint64_t hash,
+                                struct slice *item)
+{
+    *item = slice_make(NULL, 0);
+    const struct inflight *e = node_shadow(n, o->request.key, hash);
+    if (e == NULL)
+        return store_get(n->store, o->request.key, o->touched, item);
+    *item = inflight_item(e);
+    return item->data == NULL ? STATUS_NOT_FOUND : STATUS_OK;
+}
+
+static void propose_write(struct node *n, struct partition *p, const struct operation *o,
+                          uint64_t hash, int64_t old_size, int64_t cost_mcu)
+{
+    const struct request *q = &o->request;
+    struct write_head head = {.old_size = old_size, .key_size = (uint32_t)q->key.size};
+    buffer_clear(&n->scratch);
+    buffer_append(&n->scratch, &head, sizeof head);
+    buffer_append_slice(&n->scratch, q->key);
+    struct slice item = q->op == REQUEST_PUT ? q->body : slice_make(NULL, 0);
+    struct inflight *e =
+        node_propose(n, LOG_WRITE, p->info.id, ++p->index, buffer_slice(&n->scratch), item);
+    node_shadow_add(n, e, hash, q->key.size);
+    e->answer = true;
+    e->from = o->from;
+    e->request_id = q->id;
+    e->verdict = o->verdict;
+    e->consumed_mcu = cost_mcu;
+    e->want_old = q->want_old;
+}
+
+static void run_write(struct node *n, struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct partition *p = route(n, o);
+    if (p == NULL || !holds_key(n, p, o))
+        return;
+    bool put = q->op == REQUEST_PUT;
+    if (q->key.size > STORAGE_KEY_SIZE_MAX || (put && item_check(q->body) != STATUS_OK)) {
+        node_refuse(n, o->from, q->id, REPLY_MALFORMED, "the item fails its checksum");
+        return;
+    }
+    size_t payload = sizeof(struct write_head) + q->key.size + q->body.size;
+    int64_t least = write_cost_mcu(put ? item_size(q->body) : 0);
+    if (!node_can_write(n, o, payload) || !admit(n, p, o, ADMIT_WRITE, least))
+        return;
+    uint64_t hash = memtable_hash(q->key);
+    struct slice old;
+    enum status status = current_item(n, o, hash, &old);
+    if (status == STATUS_PENDING) {
+        defer(n, o, 0);
+        return;
+    }
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        refuse_corrupt(n, o, status);
+        return;
+    }
+    int64_t old_size = status == STATUS_OK ? (int64_t)item_size(old) : -1;
+    int64_t cost = old_size > 0 ? write_cost_mcu(old_size) : 0;
+    if (cost < least)
+        cost = least;
+    settle(n, p, o, ADMIT_WRITE, cost - least);
+    propose_write(n, p, o, hash, old_size, cost);
+}
+
+/* ---- the node itself ---- */
+
+static void run_stats(struct node *n, const struct operation *o)
+{
+    for (uint32_t i = 0; i < n->partitions_size; i++) {
+        struct partition *p = n->partitions[i];
+        if (p == NULL)
+            continue;
+        for (int kind = 0; kind < ADMIT_KINDS; kind++)
+            p->stats.kinds[kind].levels =
+                admission_levels(&p->admission, &n->admission, (enum admit_kind)kind, n->now);
+        partition_stats_encode(&n->range_out, &p->stats);
+    }
+    node_push_reply(n, o->from, o->request.id, REPLY_OK)->body = buffer_slice(&n->range_out);
+}
+
+static bool same_partition(const struct partition *p, const struct partition_info *info)
+{
+    return p->info.epoch == info->epoch &&
+           memcmp(p->info.rate_mcu, info->rate_mcu, sizeof info->rate_mcu) == 0;
+}
+
+static void run_partition_open(struct node *n, const struct operation *o)
+{
+    struct partition_info info;
+    struct reader r = {o->request.body, false};
+    if (partition_info_decode(&r, &info) != STATUS_OK || info.node != n->options.id ||
+        info.id == CATALOG_GROUP) {
+        node_refuse(n, o->from, o->request.id, REPLY_MALFORMED, "not a partition of node %u",
+                    n->options.id);
+        return;
+    }
+    struct partition *p = node_partition(n, info.id);
+    if (p != NULL && same_partition(p, &info)) {
+        node_push_reply(n, o->from, o->request.id, REPLY_OK);
+        return;
+    }
+    if (!node_can_write(n, o, o->request.body.size))
+        return;
+    uint64_t index = p == NULL ? 1 : ++p->index;
+    struct inflight *e =
+        node_propose(n, LOG_PARTITION, info.id, index, o->request.body, slice_make(NULL, 0));
+    e->answer = true;
+    e->from = o->from;
+    e->request_id = o->request.id;
+}
+
+static void run_partition_close(struct node *n, const struct operation *o)
+{
+    struct partition *p = node_partition(n, o->request.partition);
+    if (p == NULL) {
+        node_push_reply(n, o->from, o->request.id, REPLY_OK);
+        return;
+    }
+    if (!node_can_write(n, o, 0))
+        return;
+    p->closing = true;
+    struct inflight *e = node_propose(n, LOG_PARTITION_CLOSE, p->info.id, ++p->index,
+                                      slice_make(NULL, 0), slice_make(NULL, 0));
+    e->answer = true;
+    e->from = o->from;
+    e->request_id = o->request.id;
+}
+
+void node_run(struct node *n, struct operation *o)
+{
+    switch (o->request.op) {
+    case REQUEST_GET:
+        run_get(n, o);
+        break;
+    case REQUEST_PUT:
+    case REQUEST_DELETE:
+        run_write(n, o);
+        break;
+    case REQUEST_RANGE:
+        run_range(n, o);
+        break;
+    case REQUEST_STATS:
+        run_stats(n, o);
+        break;
+    case REQUEST_PARTITION_OPEN:
+        run_partition_open(n, o);
+        break;
+    case REQUEST_PARTITION_CLOSE:
+        run_partition_close(n, o);
+        break;
+    case REQUEST_TABLE_CREATE:
+    case REQUEST_TABLE_GET:
+    case REQUEST_TABLE_LIST:
+    case REQUEST_TABLE_UPDATE:
+    case REQUEST_TABLE_DELETE:
+    case REQUEST_TABLE_REPORT:
+        node_catalog_request(n, o);
+        break;
+    case REQUEST_OPS:
+        must(o->request.op != REQUEST_OPS);
+    }
+}

@@ -1,0 +1,54 @@
+#include "engine/partition.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+
+struct partition *partition_create(const struct partition_info *info)
+{
+    struct partition *p = calloc(1, sizeof *p);
+    must(p != NULL);
+    partition_set(p, info);
+    return p;
+}
+
+void partition_destroy(struct partition *p)
+{
+    if (p == NULL)
+        return;
+    buffer_deinit(&p->bytes);
+    free(p);
+}
+
+void partition_set(struct partition *p, const struct partition_info *info)
+{
+    struct buffer bytes = {0};
+    partition_info_encode(&bytes, info);
+    buffer_deinit(&p->bytes);
+    p->bytes = bytes;
+    struct reader r = {buffer_slice(&p->bytes), false};
+    must(partition_info_decode(&r, &p->info) == STATUS_OK);
+    p->stats.partition = p->info.id;
+    p->stats.node = p->info.node;
+    p->stats.table_id = p->info.table_id;
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        p->stats.kinds[kind].allocated_mcu = p->info.rate_mcu[kind];
+}
+
+bool partition_holds(const struct partition *p, struct slice key)
+{
+    return slice_compare(key, p->info.lo) >= 0 &&
+           (p->info.hi.size == 0 || slice_compare(key, p->info.hi) < 0);
+}
+
+void partition_count(struct partition *p, enum admit_kind kind, const struct admit_verdict *v,
+                     int64_t cost_mcu)
+{
+    if (v->reason != ADMIT_OK) {
+        p->stats.kinds[kind].throttled[v->reason]++;
+        return;
+    }
+    p->stats.kinds[kind].admitted++;
+    p->stats.kinds[kind].burst += v->burst;
+    p->stats.kinds[kind].consumed_mcu += cost_mcu;
+}

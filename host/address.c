@@ -1,0 +1,92 @@
+#include "host/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+
+#include "base/must.h"
+
+enum status address_resolve(const char *host, uint16_t port, union address *out)
+{
+    *out = (union address){0};
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    int result = getaddrinfo(host, NULL, &hints, &found);
+    if (result != 0 || found->ai_addrlen > sizeof *out) {
+        if (result == 0)
+            freeaddrinfo(found);
+        errno = EADDRNOTAVAIL;
+        return STATUS_NOT_FOUND;
+    }
+    memcpy(out, found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    if (out->any.sa_family == AF_INET6)
+        out->v6.sin6_port = htons(port);
+    else
+        out->v4.sin_port = htons(port);
+    return STATUS_OK;
+}
+
+socklen_t address_size(const union address *a)
+{
+    return a->any.sa_family == AF_INET6 ? sizeof a->v6 : sizeof a->v4;
+}
+
+static bool parse_port(struct slice text, uint16_t *out)
+{
+    uint32_t value = 0;
+    if (text.size == 0 || text.size > 5)
+        return false;
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return false;
+        value = value * 10 + (uint32_t)(text.data[i] - '0');
+    }
+    *out = (uint16_t)value;
+    return value <= UINT16_MAX;
+}
+
+enum status address_parse(struct slice text, struct buffer *host, uint16_t *port)
+{
+    const uint8_t *colon = text.size ? memrchr(text.data, ':', text.size) : NULL;
+    if (colon == NULL)
+        return STATUS_MALFORMED;
+    struct slice name = slice_make(text.data, (size_t)(colon - text.data));
+    struct slice number = slice_make(colon + 1, text.size - name.size - 1);
+    if (name.size >= 2 && name.data[0] == '[' && name.data[name.size - 1] == ']')
+        name = slice_make(name.data + 1, name.size - 2);
+    else if (name.size && memchr(name.data, ':', name.size) != NULL)
+        return STATUS_MALFORMED;
+    if (name.size == 0 || memchr(name.data, 0, name.size) != NULL || !parse_port(number, port))
+        return STATUS_MALFORMED;
+    buffer_clear(host);
+    buffer_append_slice(host, name);
+    buffer_append_u8(host, 0);
+    host->size--;
+    return STATUS_OK;
+}
+
+void socket_set_options(int fd)
+{
+    static const int on = 1, idle_s = 60, interval_s = 10, count = 6, unacknowledged_ms = 60000;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms, sizeof unacknowledged_ms);
+}
+
+void address_explain(const char *verb, const char *host, uint16_t port, int error,
+                     struct buffer *out)
+{
+    const char *hint = "";
+    if (error == EADDRINUSE)
+        hint = " (another process listens there: choose another port, or stop it)";
+    else if (error == EACCES)
+        hint = " (ports below 1024 need privileges)";
+    else if (error == EADDRNOTAVAIL)
+        hint = " (no such name or address on this machine)";
+    buffer_append_format(out, "cannot %s %s:%u: %s%s", verb, host, port, strerror(error), hint);
+}

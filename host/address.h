@@ -1,0 +1,33 @@
+/* address.h - where a socket listens or connects to. */
+#ifndef WEIR_HOST_ADDRESS_H
+#define WEIR_HOST_ADDRESS_H
+
+#include <netinet/in.h>
+
+#include "base/buffer.h"
+#include "base/status.h"
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+/* A numeric address, IPv4 or IPv6, or a name, for which the resolver may block.
+ * STATUS_NOT_FOUND with errno EADDRNOTAVAIL. */
+enum status address_resolve(const char *host, uint16_t port, union address *out);
+socklen_t address_size(const union address *a);
+
+/* "HOST:PORT" or "[HOST]:PORT" from a command line; `host` gets a terminated text.
+ * STATUS_MALFORMED. */
+enum status address_parse(struct slice text, struct buffer *host, uint16_t *port);
+
+/* No delay for small messages; a peer that vanished without a word is found out within two minutes,
+ * whether idle or owed data. */
+void socket_set_options(int fd);
+
+/* One line for people: why listening on or connecting to `host` failed with `error`, an errno. */
+void address_explain(const char *verb, const char *host, uint16_t port, int error,
+                     struct buffer *out);
+
+#endif

@@ -1,0 +1,561 @@
+/* connection.c - one TCP stream: receiving, sending, and an end that loses nothing.
+ *
+ *            connection_close              flushed                peer's end, or LINGER_MS
+ *   OPEN ---------------------> CLOSING ------------> LINGERING ------------> GONE -> slot unused
+ *     |                           |                                             ^
+ *     +--- error, or connection_abort: `closed` is told on leaving these two ---+
+ *
+ * Why LINGERING: closing a socket whose peer still sends resets it, and the reset may overtake the
+ * last bytes we sent; so we end our side, and read and drop until the peer has ended its own.
+ *
+ * Invariants:
+ *   C1  at most one receive and one send are in flight.
+ *   C2  a slot is reused only after every operation on it has completed: no late completion meets
+ *       a stranger, and no buffer is freed while the kernel reads it.
+ *   C3  `closed` is called exactly once, never from inside a function the user called.
+ *   C4  bytes are delivered in order: nothing new before what was held during a pause. */
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/must.h"
+#include "host/address.h"
+#include "host/loop_internal.h"
+
+enum {
+    SLOT_BITS = 20, /* the rest of an id counts the slot's generations, from 1 */
+    SLOTS_MAX = 1 << SLOT_BITS,
+    BUFFER_KEPT_MAX = 64 * 1024, /* an output buffer larger than this is freed when empty */
+};
+
+enum connection_state {
+    CONNECTION_UNUSED,
+    CONNECTION_CONNECTING,
+    CONNECTION_OPEN,
+    CONNECTION_CLOSING,
+    CONNECTION_LINGERING,
+    CONNECTION_GONE,
+};
+
+struct connection {
+    TAILQ_ENTRY(connection) link;       /* unused or lingering */
+    TAILQ_ENTRY(connection) queue_link; /* queued */
+    struct loop *loop;                  /* borrows */
+    uint64_t id;
+    int fd; /* owns */
+    enum connection_state state;
+    bool queued;
+    bool connecting; /* these three: an operation is in flight */
+    bool receiving;
+    bool sending;
+    bool receive_cancelled; /* the receive in flight was told to stop */
+    bool paused;
+    bool peer_ended;
+    bool peer_end_told;
+    bool aborted;
+    struct connection_handler handler;
+    void *context;       /* borrows */
+    void *user;          /* borrows */
+    int64_t *clients;    /* borrows; NULL for connections of our own */
+    struct buffer out;   /* what the user sent since the send in flight began */
+    struct buffer taken; /* what the send in flight covers */
+    size_t taken_sent;
+    struct buffer held; /* came in during a pause */
+    struct instant linger_until;
+    union address peer; /* while connecting */
+};
+
+/* ---- the table ---- */
+
+void connections_init(struct connection_table *table)
+{
+    TAILQ_INIT(&table->unused);
+    TAILQ_INIT(&table->queued);
+    TAILQ_INIT(&table->lingering);
+}
+
+void connections_deinit(struct connection_table *table)
+{
+    for (uint32_t i = 0; i < table->count; i++) {
+        struct connection *c = table->slots[i];
+        if (c->state != CONNECTION_UNUSED)
+            close(c->fd);
+        buffer_deinit(&c->out);
+        buffer_deinit(&c->taken);
+        buffer_deinit(&c->held);
+        free(c);
+    }
+    free(table->slots);
+}
+
+void connections_shut(struct connection_table *table)
+{
+    for (uint32_t i = 0; i < table->count; i++)
+        if (table->slots[i]->state != CONNECTION_UNUSED)
+            shutdown(table->slots[i]->fd, SHUT_RDWR);
+}
+
+static struct connection *new_slot(struct connection_table *table)
+{
+    must(table->count < SLOTS_MAX);
+    if (table->count == table->capacity) {
+        table->capacity = table->capacity ? table->capacity * 2 : 64;
+        table->slots = realloc(table->slots, table->capacity * sizeof(struct connection *));
+        must(table->slots != NULL);
+    }
+    struct connection *c = calloc(1, sizeof *c);
+    must(c != NULL);
+    c->id = table->count;
+    table->slots[table->count++] = c;
+    return c;
+}
+
+static struct connection *take_slot(struct loop *l)
+{
+    struct connection_table *table = &l->connections;
+    struct connection *c = TAILQ_FIRST(&table->unused);
+    if (c != NULL)
+        TAILQ_REMOVE(&table->unused, c, link);
+    else
+        c = new_slot(table);
+    *c = (struct connection){.loop = l, .id = c->id + SLOTS_MAX, .fd = -1};
+    return c;
+}
+
+static void queue(struct connection *c)
+{
+    if (c->queued)
+        return;
+    c->queued = true;
+    TAILQ_INSERT_TAIL(&c->loop->connections.queued, c, queue_link);
+}
+
+uint64_t connection_id(const struct connection *c)
+{
+    return c->id;
+}
+
+static bool is_live(const struct connection *c)
+{
+    return c->state == CONNECTION_CONNECTING || c->state == CONNECTION_OPEN ||
+           c->state == CONNECTION_CLOSING;
+}
+
+struct connection *loop_connection(struct loop *l, uint64_t id)
+{
+    uint64_t slot = id & (SLOTS_MAX - 1);
+    if (slot >= l->connections.count)
+        return NULL;
+    struct connection *c = l->connections.slots[slot];
+    return c->id == id && is_live(c) ? c : NULL;
+}
+
+void connection_set_user(struct connection *c, void *user)
+{
+    c->user = user;
+}
+
+void *connection_user(const struct connection *c)
+{
+    return c->user;
+}
+
+/* ---- receiving ---- */
+
+static bool wants_bytes(const struct connection *c)
+{
+    if (c->peer_ended || c->receiving)
+        return false;
+    if (c->state == CONNECTION_OPEN)
+        return !c->paused && c->held.size == 0;
+    return c->state == CONNECTION_CLOSING || c->state == CONNECTION_LINGERING;
+}
+
+static void arm_receive(struct connection *c)
+{
+    struct loop *l = c->loop;
+    struct io_uring_sqe *sqe = loop_submission(l);
+    if (l->multishot_receive && !l->faults.without_multishot)
+        io_uring_prep_recv_multishot(sqe, c->fd, NULL, 0, 0);
+    else
+        io_uring_prep_recv(sqe, c->fd, NULL, RECEIVE_BUFFER_SIZE, 0);
+    sqe->flags |= IOSQE_BUFFER_SELECT;
+    sqe->buf_group = 0;
+    c->receiving = true;
+    c->receive_cancelled = false;
+    loop_mark(l, sqe, OPERATION_RECEIVE, c->id);
+}
+
+static void cancel_receive(struct connection *c)
+{
+    if (!c->receiving || c->receive_cancelled)
+        return;
+    c->receive_cancelled = true;
+    loop_cancel(c->loop, OPERATION_RECEIVE, c->id);
+}
+
+static void give_back_buffer(struct loop *l, unsigned short number)
+{
+    io_uring_buf_ring_add(l->receive_ring, l->receive_memory + (size_t)number * RECEIVE_BUFFER_SIZE,
+                          RECEIVE_BUFFER_SIZE, number, io_uring_buf_ring_mask(RECEIVE_BUFFERS), 0);
+    io_uring_buf_ring_advance(l->receive_ring, 1);
+}
+
+static void deliver(struct connection *c, struct slice bytes)
+{
+    if (c->state != CONNECTION_OPEN)
+        return; /* closing: read only to see the peer's end */
+    if (c->paused || c->held.size > 0) {
+        buffer_append_slice(&c->held, bytes);
+        cancel_receive(c);
+        return;
+    }
+    c->handler.received(c->context, c, bytes);
+}
+
+/* The peer has sent its last byte; it may still read. */
+static void tell_peer_end(struct connection *c)
+{
+    if (c->state != CONNECTION_OPEN || c->peer_end_told || c->paused || c->held.size > 0)
+        return;
+    c->peer_end_told = true;
+    if (c->handler.ended != NULL)
+        c->handler.ended(c->context, c);
+    else
+        connection_close(c);
+}
+
+static void deliver_held(struct connection *c)
+{
+    if (c->paused || c->state != CONNECTION_OPEN)
+        return;
+    if (c->held.size > 0) {
+        struct buffer held = c->held;
+        c->held = (struct buffer){0};
+        c->handler.received(c->context, c, buffer_slice(&held));
+        buffer_deinit(&held);
+    }
+    if (c->peer_ended)
+        tell_peer_end(c);
+}
+
+void connection_pause(struct connection *c, bool paused)
+{
+    if (c->paused == paused)
+        return;
+    c->paused = paused; /* the receive is stopped only if bytes come: most pauses are short */
+    if (!paused)
+        queue(c);
+}
+
+/* ---- the end ---- */
+
+static void become_gone(struct connection *c)
+{
+    if (c->state == CONNECTION_LINGERING)
+        TAILQ_REMOVE(&c->loop->connections.lingering, c, link);
+    c->state = CONNECTION_GONE;
+    if (c->connecting)
+        loop_cancel(c->loop, OPERATION_CONNECT, c->id);
+    if (c->receiving || c->sending)
+        shutdown(c->fd, SHUT_RDWR); /* both complete with an end or an error */
+    queue(c);
+}
+
+static void tell_closed(struct connection *c, int error)
+{
+    if (c->handler.closed != NULL)
+        c->handler.closed(c->context, c, error);
+}
+
+static void fail(struct connection *c, int error)
+{
+    bool told = !is_live(c);
+    become_gone(c);
+    if (!told)
+        tell_closed(c, error);
+}
+
+static void begin_lingering(struct connection *c)
+{
+    struct loop *l = c->loop;
+    shutdown(c->fd, SHUT_WR);
+    c->state = CONNECTION_LINGERING;
+    c->linger_until = instant_add(l->now, duration_ms(LINGER_MS));
+    TAILQ_INSERT_TAIL(&l->connections.lingering, c, link);
+    if (wants_bytes(c))
+        arm_receive(c);
+}
+
+static void finish_closing(struct connection *c)
+{
+    bool connected = !c->connecting;
+    if (connected && !c->peer_ended)
+        begin_lingering(c);
+    else
+        become_gone(c);
+    tell_closed(c, 0);
+}
+
+void connection_close(struct connection *c)
+{
+    if (!is_live(c) || c->state == CONNECTION_CLOSING)
+        return;
+    c->state = CONNECTION_CLOSING;
+    queue(c);
+}
+
+void connection_abort(struct connection *c)
+{
+    if (!is_live(c))
+        return;
+    c->state = CONNECTION_CLOSING;
+    c->aborted = true;
+    queue(c);
+}
+
+void connection_abandon(struct connection *c)
+{
+    c->handler = (struct connection_handler){0}; /* `received` is not called while closing */
+    connection_close(c);
+}
+
+void connections_expire(struct loop *l)
+{
+    struct connection *c;
+    while ((c = TAILQ_FIRST(&l->connections.lingering)) != NULL &&
+           !instant_before(l->now, c->linger_until))
+        become_gone(c);
+}
+
+struct instant connections_deadline(const struct loop *l)
+{
+    if (!TAILQ_EMPTY(&l->connections.queued))
+        return l->now;
+    const struct connection *c = TAILQ_FIRST(&l->connections.lingering);
+    return c ? c->linger_until : INSTANT_NEVER;
+}
+
+static void release(struct connection *c)
+{
+    struct connection_table *table = &c->loop->connections;
+    close(c->fd);
+    buffer_deinit(&c->out);
+    buffer_deinit(&c->taken);
+    buffer_deinit(&c->held);
+    if (c->clients != NULL)
+        (*c->clients)--;
+    c->state = CONNECTION_UNUSED;
+    TAILQ_INSERT_TAIL(&table->unused, c, link);
+}
+
+/* ---- sending ---- */
+
+void connection_send(struct connection *c, struct slice bytes)
+{
+    if ((c->state != CONNECTION_OPEN && c->state != CONNECTION_CONNECTING) || bytes.size == 0)
+        return;
+    buffer_append_slice(&c->out, bytes);
+    queue(c);
+}
+
+size_t connection_unsent(const struct connection *c)
+{
+    return c->out.size + c->taken.size - c->taken_sent;
+}
+
+static void arm_send(struct connection *c)
+{
+    struct loop *l = c->loop;
+    size_t left = c->taken.size - c->taken_sent;
+    struct io_uring_sqe *sqe = loop_submission(l);
+    io_uring_prep_send(sqe, c->fd, c->taken.data + c->taken_sent,
+                       left < SEND_CHUNK_SIZE_MAX ? left : SEND_CHUNK_SIZE_MAX,
+                       MSG_NOSIGNAL | MSG_WAITALL);
+    c->sending = true;
+    loop_mark(l, sqe, OPERATION_SEND, c->id);
+}
+
+static void swap_buffers(struct connection *c)
+{
+    struct buffer emptied = c->taken;
+    c->taken = c->out;
+    c->taken_sent = 0;
+    buffer_clear(&emptied);
+    if (emptied.capacity > BUFFER_KEPT_MAX)
+        buffer_deinit(&emptied);
+    c->out = emptied;
+}
+
+static void complete_send(struct connection *c, int result)
+{
+    c->sending = false;
+    if (result < 0) {
+        fail(c, -result);
+        return;
+    }
+    c->taken_sent += (size_t)result;
+    must(c->taken_sent <= c->taken.size);
+    if (c->state == CONNECTION_GONE || connection_unsent(c) > 0 || c->state == CONNECTION_CLOSING)
+        queue(c);
+}
+
+static void service(struct connection *c)
+{
+    if (c->state == CONNECTION_GONE) {
+        if (!c->connecting && !c->receiving && !c->sending)
+            release(c);
+        return;
+    }
+    if (c->aborted) {
+        become_gone(c);
+        tell_closed(c, 0);
+        return;
+    }
+    deliver_held(c);
+    if (wants_bytes(c))
+        arm_receive(c);
+    if (c->connecting) {
+        if (c->state == CONNECTION_CLOSING && connection_unsent(c) == 0)
+            finish_closing(c);
+        return;
+    }
+    if (!c->sending && c->taken_sent == c->taken.size && c->out.size > 0)
+        swap_buffers(c);
+    if (!c->sending && c->taken_sent < c->taken.size)
+        arm_send(c);
+    if (c->state == CONNECTION_CLOSING && connection_unsent(c) == 0)
+        finish_closing(c);
+}
+
+void connections_service(struct loop *l)
+{
+    struct connection_list *queued = &l->connections.queued;
+    struct connection *last = TAILQ_LAST(queued, connection_list), *c = NULL;
+    /* What callbacks queue behind `last` waits for the next call: no turn is endless. */
+    while (last != NULL && c != last) {
+        c = TAILQ_FIRST(queued);
+        TAILQ_REMOVE(queued, c, queue_link);
+        c->queued = false;
+        service(c);
+    }
+}
+
+/* ---- completions ---- */
+
+static void complete_connect(struct connection *c, int result)
+{
+    c->connecting = false;
+    if (c->state == CONNECTION_GONE) {
+        queue(c);
+        return;
+    }
+    if (result < 0) {
+        fail(c, -result);
+        return;
+    }
+    if (c->state == CONNECTION_CLOSING) {
+        queue(c);
+        return;
+    }
+    c->state = CONNECTION_OPEN;
+    queue(c);
+    if (c->handler.opened != NULL)
+        c->handler.opened(c->context, c);
+}
+
+static bool is_passing(int error)
+{
+    return error == ENOBUFS || error == EINTR || error == EAGAIN || error == ECANCELED;
+}
+
+static void end_of_stream(struct connection *c)
+{
+    c->peer_ended = true;
+    if (c->state == CONNECTION_LINGERING)
+        become_gone(c);
+    else
+        tell_peer_end(c);
+}
+
+static void complete_receive(struct connection *c, const struct io_uring_cqe *cqe)
+{
+    struct loop *l = c->loop;
+    if (!(cqe->flags & IORING_CQE_F_MORE))
+        c->receiving = false;
+    if (cqe->res > 0) {
+        unsigned short number = (unsigned short)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
+        must(cqe->flags & IORING_CQE_F_BUFFER);
+        must(number < RECEIVE_BUFFERS);
+        deliver(c, slice_make(l->receive_memory + (size_t)number * RECEIVE_BUFFER_SIZE,
+                              (size_t)cqe->res));
+        give_back_buffer(l, number);
+    } else if (cqe->res == 0) {
+        end_of_stream(c);
+    } else if (cqe->res == -EINVAL && l->multishot_receive) {
+        l->multishot_receive = false; /* before Linux 6.0 */
+    } else if (!is_passing(-cqe->res)) {
+        fail(c, -cqe->res);
+    }
+    if (!c->receiving && c->state == CONNECTION_GONE)
+        queue(c);
+    else if (wants_bytes(c))
+        arm_receive(c);
+}
+
+void connection_complete(struct loop *l, enum operation operation, uint64_t id,
+                         const struct io_uring_cqe *cqe)
+{
+    struct connection *c = l->connections.slots[id & (SLOTS_MAX - 1)];
+    must(c->id == id);
+    must(c->state != CONNECTION_UNUSED);
+    if (operation == OPERATION_RECEIVE)
+        complete_receive(c, cqe);
+    else if (operation == OPERATION_SEND)
+        complete_send(c, cqe->res);
+    else
+        complete_connect(c, cqe->res);
+}
+
+/* ---- beginning ---- */
+
+struct connection *connection_adopt(struct loop *l, int fd, int64_t *clients,
+                                    const struct connection_handler *handler, void *context)
+{
+    struct connection *c = take_slot(l);
+    c->fd = fd;
+    c->state = CONNECTION_OPEN;
+    c->clients = clients;
+    c->handler = *handler;
+    c->context = context;
+    queue(c); /* arms the receive, unless `opened` pauses or closes it */
+    return c;
+}
+
+enum status loop_connect(struct loop *l, const char *address, uint16_t port,
+                         const struct connection_handler *handler, void *context,
+                         struct connection **out)
+{
+    must(handler->received != NULL);
+    union address peer;
+    if (address_resolve(address, port, &peer) != STATUS_OK)
+        return STATUS_IO;
+    int fd = socket(peer.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+    if (fd < 0)
+        return STATUS_IO;
+    socket_set_options(fd);
+    struct connection *c = take_slot(l);
+    c->fd = fd;
+    c->state = CONNECTION_CONNECTING;
+    c->connecting = true;
+    c->handler = *handler;
+    c->context = context;
+    c->peer = peer;
+    struct io_uring_sqe *sqe = loop_submission(l);
+    io_uring_prep_connect(sqe, fd, &c->peer.any, address_size(&c->peer));
+    loop_mark(l, sqe, OPERATION_CONNECT, c->id);
+    *out = c;
+    return STATUS_OK;
+}

@@ -1,0 +1,186 @@
+/* listener.c - accepts clients, as many as it may have.
+ *
+ * Invariants:
+ *   L1  at most one accept is in flight per listener.
+ *   L2  without one, the listener is closed or retry_at is set: running out of descriptors neither
+ *       spins nor stops it for good.
+ *   L3  the socket is closed only when no accept is in flight: one that has not even reached the
+ *       kernel would meet whatever got the number next.
+ *   L4  clients counts the connections that were handed out and are not gone. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/must.h"
+#include "host/address.h"
+#include "host/loop_internal.h"
+
+struct listener {
+    LIST_ENTRY(listener) link;
+    struct loop *loop; /* borrows */
+    int fd;            /* owns; -1 once closed */
+    uint16_t port;
+    bool closing;
+    bool accepting;
+    struct instant retry_at; /* INSTANT_NEVER, unless out of descriptors */
+    int64_t clients;
+    int64_t clients_max;
+    struct connection_handler handler;
+    void *context; /* borrows */
+};
+
+static void arm(struct listener *li)
+{
+    struct loop *l = li->loop;
+    must(!li->accepting);
+    li->accepting = true;
+    li->retry_at = INSTANT_NEVER;
+    struct io_uring_sqe *sqe = loop_submission(l);
+    if (l->multishot_accept && !l->faults.without_multishot)
+        io_uring_prep_multishot_accept(sqe, li->fd, NULL, NULL, SOCK_CLOEXEC);
+    else
+        io_uring_prep_accept(sqe, li->fd, NULL, NULL, SOCK_CLOEXEC);
+    loop_mark_pointer(l, sqe, OPERATION_ACCEPT, li);
+}
+
+static void take_client(struct listener *li, int fd)
+{
+    if (li->closing || li->clients >= li->clients_max) {
+        close(fd);
+        return;
+    }
+    li->clients++;
+    struct connection *c = connection_adopt(li->loop, fd, &li->clients, &li->handler, li->context);
+    if (li->handler.opened != NULL)
+        li->handler.opened(li->context, c);
+}
+
+/* Errors of one client that never came to be; all others are of the machine or the socket, and
+ * trying at once would most likely meet them again. */
+static bool is_of_one_client(int error)
+{
+    return error == ECONNABORTED || error == EINTR || error == EAGAIN || error == EPROTO ||
+           error == EPERM || error == ENETDOWN || error == EHOSTUNREACH || error == ENETUNREACH;
+}
+
+/* The struct stays until loop_destroy: its clients are counted in it. */
+static void close_socket(struct listener *li)
+{
+    close(li->fd);
+    li->fd = -1;
+}
+
+void listener_complete(struct listener *li, const struct io_uring_cqe *cqe)
+{
+    struct loop *l = li->loop;
+    if (!(cqe->flags & IORING_CQE_F_MORE))
+        li->accepting = false;
+    if (cqe->res >= 0)
+        take_client(li, cqe->res);
+    if (li->accepting)
+        return;
+    if (li->closing) {
+        close_socket(li);
+        return;
+    }
+    bool unknown = cqe->res == -EINVAL && l->multishot_accept;
+    if (unknown)
+        l->multishot_accept = false;
+    if (cqe->res >= 0 || unknown || is_of_one_client(-cqe->res))
+        arm(li);
+    else
+        li->retry_at = instant_add(l->now, duration_ms(ACCEPT_RETRY_MS));
+}
+
+void listeners_retry(struct loop *l)
+{
+    struct listener *li;
+    LIST_FOREACH(li, &l->listeners, link)
+    if (li->fd >= 0 && !li->accepting && !instant_before(l->now, li->retry_at))
+        arm(li);
+}
+
+struct instant listeners_deadline(const struct loop *l)
+{
+    struct instant earliest = INSTANT_NEVER;
+    const struct listener *li;
+    LIST_FOREACH(li, &l->listeners, link)
+    if (li->fd >= 0)
+        earliest = instant_earlier(earliest, li->retry_at);
+    return earliest;
+}
+
+static int bound_socket(const union address *address, union address *actual)
+{
+    int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+    if (fd < 0)
+        return -1;
+    static const int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    socket_set_options(fd); /* accepted sockets inherit them */
+    socklen_t size = sizeof *actual;
+    if (bind(fd, &address->any, address_size(address)) != 0 || listen(fd, SOMAXCONN) != 0 ||
+        getsockname(fd, &actual->any, &size) != 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+enum status loop_listen(struct loop *l, const char *address, uint16_t port, int64_t connections_max,
+                        const struct connection_handler *handler, void *context,
+                        struct listener **out)
+{
+    must(handler->received != NULL);
+    union address wanted, actual;
+    if (address_resolve(address, port, &wanted) != STATUS_OK)
+        return STATUS_IO;
+    int fd = bound_socket(&wanted, &actual);
+    if (fd < 0)
+        return STATUS_IO;
+    struct listener *li = calloc(1, sizeof *li);
+    must(li != NULL);
+    *li = (struct listener){
+        .loop = l,
+        .fd = fd,
+        .port = ntohs(actual.any.sa_family == AF_INET6 ? actual.v6.sin6_port : actual.v4.sin_port),
+        .clients_max = connections_max,
+        .handler = *handler,
+        .context = context};
+    LIST_INSERT_HEAD(&l->listeners, li, link);
+    arm(li);
+    *out = li;
+    return STATUS_OK;
+}
+
+uint16_t listener_port(const struct listener *li)
+{
+    return li->port;
+}
+
+void listener_close(struct listener *li)
+{
+    if (li->closing)
+        return;
+    li->closing = true;
+    /* No more clients from now on, even while an accept still holds the socket. */
+    shutdown(li->fd, SHUT_RDWR);
+    if (li->accepting)
+        loop_cancel_pointer(li->loop, OPERATION_ACCEPT, li);
+    else
+        close_socket(li);
+}
+
+void listeners_deinit(struct loop *l)
+{
+    while (!LIST_EMPTY(&l->listeners)) {
+        struct listener *li = LIST_FIRST(&l->listeners);
+        LIST_REMOVE(li, link);
+        if (li->fd >= 0)
+            close(li->fd);
+        free(li);
+    }
+}

@@ -1,0 +1,282 @@
+#include "host/loop_internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/must.h"
+
+static void read_clocks(struct loop *l)
+{
+    struct timespec t;
+    must(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
+    l->now.ns = t.tv_sec * NS_PER_S + t.tv_nsec;
+    must(clock_gettime(CLOCK_REALTIME, &t) == 0);
+    l->wall_ms = t.tv_sec * 1000 + t.tv_nsec / NS_PER_MS;
+}
+
+struct instant loop_now(const struct loop *l)
+{
+    return l->now;
+}
+
+int64_t loop_wall_ms(const struct loop *l)
+{
+    return l->wall_ms;
+}
+
+struct loop_faults *loop_faults(struct loop *l)
+{
+    return &l->faults;
+}
+
+/* ---- submissions ---- */
+
+void loop_reserve(struct loop *l, unsigned count)
+{
+    while (io_uring_sq_space_left(&l->ring) < count) {
+        int result = io_uring_submit(&l->ring);
+        must(result >= 0 || result == -EINTR || result == -EAGAIN || result == -EBUSY);
+        if (result < 0) /* the kernel wants its completions taken over into the ring first */
+            io_uring_get_events(&l->ring);
+    }
+}
+
+struct io_uring_sqe *loop_submission(struct loop *l)
+{
+    loop_reserve(l, 1);
+    struct io_uring_sqe *sqe = io_uring_get_sqe(&l->ring);
+    must(sqe != NULL);
+    return sqe;
+}
+
+void loop_mark(struct loop *l, struct io_uring_sqe *sqe, enum operation operation, uint64_t id)
+{
+    sqe->user_data = id << OPERATION_BITS | (uint64_t)operation;
+    l->in_flight++;
+}
+
+void loop_mark_pointer(struct loop *l, struct io_uring_sqe *sqe, enum operation operation,
+                       void *pointer)
+{
+    must(((uintptr_t)pointer & ((1u << OPERATION_BITS) - 1)) == 0);
+    sqe->user_data = (uint64_t)(uintptr_t)pointer | (uint64_t)operation;
+    l->in_flight++;
+}
+
+static void cancel(struct loop *l, uint64_t user_data)
+{
+    struct io_uring_sqe *sqe = loop_submission(l);
+    io_uring_prep_cancel64(sqe, user_data, 0);
+    loop_mark(l, sqe, OPERATION_IGNORED, 0);
+}
+
+void loop_cancel(struct loop *l, enum operation operation, uint64_t id)
+{
+    cancel(l, id << OPERATION_BITS | (uint64_t)operation);
+}
+
+void loop_cancel_pointer(struct loop *l, enum operation operation, void *pointer)
+{
+    cancel(l, (uint64_t)(uintptr_t)pointer | (uint64_t)operation);
+}
+
+/* ---- creation ---- */
+
+/* The best mode the kernel knows: 6.1 has all of it. */
+static int open_ring(struct io_uring *ring)
+{
+    static const unsigned modes[] = {
+        IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
+        IORING_SETUP_COOP_TASKRUN,
+        0,
+    };
+    int result = -EINVAL;
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0] && result == -EINVAL; i++) {
+        struct io_uring_params params = {.flags = modes[i] | IORING_SETUP_CQSIZE,
+                                         .cq_entries = COMPLETION_ENTRIES};
+        result = io_uring_queue_init_params(RING_ENTRIES, ring, &params);
+    }
+    return result;
+}
+
+static int open_receive_buffers(struct loop *l)
+{
+    size_t ring_size = RECEIVE_BUFFERS * sizeof(struct io_uring_buf);
+    void *ring = mmap(NULL, ring_size, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_PRIVATE, -1, 0);
+    if (ring == MAP_FAILED)
+        return -ENOMEM;
+    l->receive_ring = ring;
+    l->receive_memory = malloc((size_t)RECEIVE_BUFFERS * RECEIVE_BUFFER_SIZE);
+    if (l->receive_memory == NULL)
+        return -ENOMEM;
+    struct io_uring_buf_reg registration = {.ring_addr = (uint64_t)(uintptr_t)ring,
+                                            .ring_entries = RECEIVE_BUFFERS};
+    io_uring_buf_ring_init(l->receive_ring);
+    for (int i = 0; i < RECEIVE_BUFFERS; i++)
+        io_uring_buf_ring_add(l->receive_ring, l->receive_memory + (size_t)i * RECEIVE_BUFFER_SIZE,
+                              RECEIVE_BUFFER_SIZE, (unsigned short)i,
+                              io_uring_buf_ring_mask(RECEIVE_BUFFERS), i);
+    io_uring_buf_ring_advance(l->receive_ring, RECEIVE_BUFFERS);
+    return io_uring_register_buf_ring(&l->ring, &registration, 0);
+}
+
+static void close_receive_buffers(struct loop *l)
+{
+    free(l->receive_memory);
+    if (l->receive_ring != NULL)
+        munmap(l->receive_ring, RECEIVE_BUFFERS * sizeof(struct io_uring_buf));
+}
+
+enum status loop_create(struct loop **out)
+{
+    struct loop *l = calloc(1, sizeof *l);
+    if (l == NULL)
+        return STATUS_NO_MEMORY;
+    int result = open_ring(&l->ring);
+    if (result < 0) {
+        free(l);
+        errno = -result;
+        return STATUS_IO;
+    }
+    result = open_receive_buffers(l);
+    if (result < 0) {
+        io_uring_queue_exit(&l->ring);
+        close_receive_buffers(l);
+        free(l);
+        errno = -result;
+        return STATUS_IO;
+    }
+    io_uring_register_ring_fd(&l->ring); /* saves a look-up per call; no harm if refused */
+    l->multishot_accept = true;
+    l->multishot_receive = true;
+    l->wake_fd = -1;
+    l->signal_fd = -1;
+    l->faults = (struct loop_faults){.writes_until_failure = -1, .syncs_until_failure = -1};
+    connections_init(&l->connections);
+    LIST_INIT(&l->listeners);
+    LIST_INIT(&l->workers);
+    LIST_INIT(&l->file_writes);
+    /* A peer that went away is an error of one send, never a signal to the process. */
+    signal(SIGPIPE, SIG_IGN);
+    read_clocks(l);
+    *out = l;
+    return STATUS_OK;
+}
+
+/* Takes back everything the kernel still holds: memory must not be freed under its hands. */
+static void drain(struct loop *l)
+{
+    connections_shut(&l->connections);
+    while (l->in_flight > 0) {
+        struct io_uring_sqe *sqe = loop_submission(l);
+        io_uring_prep_cancel64(sqe, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
+        loop_mark(l, sqe, OPERATION_IGNORED, 0);
+        struct __kernel_timespec pause = {.tv_nsec = 10 * NS_PER_MS};
+        struct io_uring_cqe *cqe;
+        io_uring_submit_and_wait_timeout(&l->ring, &cqe, 1, &pause, NULL);
+        while (io_uring_peek_cqe(&l->ring, &cqe) == 0) {
+            bool accepted = (cqe->user_data & ((1u << OPERATION_BITS) - 1)) == OPERATION_ACCEPT;
+            if (accepted && cqe->res >= 0)
+                close(cqe->res);
+            if (!(cqe->flags & IORING_CQE_F_MORE))
+                l->in_flight--;
+            io_uring_cqe_seen(&l->ring, cqe);
+        }
+    }
+}
+
+void loop_destroy(struct loop *l)
+{
+    if (l == NULL)
+        return;
+    workers_deinit(l);
+    drain(l);
+    io_uring_queue_exit(&l->ring);
+    listeners_deinit(l);
+    file_writes_deinit(l);
+    if (l->wake_fd >= 0)
+        close(l->wake_fd);
+    connections_deinit(&l->connections);
+    stop_signal_deinit(l);
+    close_receive_buffers(l);
+    free(l);
+}
+
+/* ---- a turn ---- */
+
+static void dispatch(struct loop *l, const struct io_uring_cqe *cqe)
+{
+    enum operation operation = (enum operation)(cqe->user_data & ((1u << OPERATION_BITS) - 1));
+    uint64_t id = cqe->user_data >> OPERATION_BITS;
+    void *pointer = (void *)(uintptr_t)(id << OPERATION_BITS);
+    if (!(cqe->flags & IORING_CQE_F_MORE))
+        l->in_flight--;
+    switch (operation) {
+    case OPERATION_IGNORED:
+        break;
+    case OPERATION_ACCEPT:
+        listener_complete(pointer, cqe);
+        break;
+    case OPERATION_CONNECT:
+    case OPERATION_RECEIVE:
+    case OPERATION_SEND:
+        connection_complete(l, operation, id, cqe);
+        break;
+    case OPERATION_WRITE:
+    case OPERATION_SYNC:
+        file_write_complete(pointer, operation, cqe->res);
+        break;
+    case OPERATION_WAKE:
+        workers_wake(l);
+        break;
+    case OPERATION_SIGNAL:
+        stop_signal_complete(l, cqe->res);
+        break;
+    }
+}
+
+static int submit_and_wait(struct loop *l, struct instant deadline)
+{
+    struct instant until = instant_earlier(deadline, listeners_deadline(l));
+    until = instant_earlier(until, connections_deadline(l));
+    struct io_uring_cqe *cqe;
+    if (until.ns == INT64_MAX)
+        return io_uring_submit_and_wait(&l->ring, 1);
+    struct timespec t;
+    must(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
+    int64_t wait_ns = until.ns - (t.tv_sec * NS_PER_S + t.tv_nsec);
+    if (wait_ns <= 0)
+        return io_uring_submit_and_get_events(&l->ring);
+    struct __kernel_timespec wait = {.tv_sec = wait_ns / NS_PER_S, .tv_nsec = wait_ns % NS_PER_S};
+    return io_uring_submit_and_wait_timeout(&l->ring, &cqe, 1, &wait, NULL);
+}
+
+enum status loop_turn(struct loop *l, struct instant deadline)
+{
+    connections_service(l);
+    int result = submit_and_wait(l, deadline);
+    bool passing = result == -ETIME || result == -EINTR || result == -EAGAIN || result == -EBUSY;
+    if (result < 0 && !passing) {
+        errno = -result;
+        return STATUS_IO;
+    }
+    read_clocks(l);
+    /* Only those that are there now: one turn never becomes endless. */
+    for (unsigned left = io_uring_cq_ready(&l->ring); left > 0; left--) {
+        struct io_uring_cqe *ready;
+        if (io_uring_peek_cqe(&l->ring, &ready) != 0)
+            break;
+        struct io_uring_cqe cqe = {
+            .user_data = ready->user_data, .res = ready->res, .flags = ready->flags};
+        io_uring_cqe_seen(&l->ring, ready);
+        dispatch(l, &cqe);
+    }
+    listeners_retry(l);
+    connections_expire(l);
+    connections_service(l);
+    return STATUS_OK;
+}

@@ -1,0 +1,118 @@
+/* loop_internal.h - what the files of the loop share. Nothing outside host/ includes it.
+ *
+ * Every submission carries an enum operation in the low four bits of its user data; above them
+ * stands a connection's id (OPERATION_ACCEPT to OPERATION_SEND for connections) or a pointer, which
+ * malloc aligns to 16. */
+#ifndef WEIR_HOST_LOOP_INTERNAL_H
+#define WEIR_HOST_LOOP_INTERNAL_H
+
+#include <liburing.h>
+#include <pthread.h>
+#include <sys/queue.h>
+
+#include "base/buffer.h"
+#include "host/loop.h"
+
+enum operation {
+    OPERATION_IGNORED, /* a cancellation's own answer */
+    OPERATION_ACCEPT,  /* a listener */
+    OPERATION_CONNECT, /* a connection, from here */
+    OPERATION_RECEIVE,
+    OPERATION_SEND,  /* to here */
+    OPERATION_WRITE, /* a file write, from here */
+    OPERATION_SYNC,  /* to here */
+    OPERATION_WAKE,
+    OPERATION_SIGNAL,
+};
+
+enum {
+    OPERATION_BITS = 4,
+    RING_ENTRIES = 1024,
+    COMPLETION_ENTRIES = 8192,
+    RECEIVE_BUFFERS = 512, /* a power of two */
+    RECEIVE_BUFFER_SIZE = 8192,
+    SEND_CHUNK_SIZE_MAX = 1 << 20, /* so that connection_unsent follows a long transfer */
+    ACCEPT_RETRY_MS = 50,          /* out of descriptors: look again after this */
+    LINGER_MS = 2000,              /* how long a closed connection waits for its peer's end */
+};
+
+TAILQ_HEAD(connection_list, connection);
+LIST_HEAD(listener_list, listener);
+LIST_HEAD(worker_list, worker);
+LIST_HEAD(file_write_list, file_write);
+
+struct connection_table {
+    struct connection **slots; /* owns; a slot's struct is reused under a new generation */
+    uint32_t count;
+    uint32_t capacity;
+    struct connection_list unused;
+    struct connection_list queued;    /* something to do before the loop waits */
+    struct connection_list lingering; /* in the order of linger_until */
+};
+
+struct loop {
+    struct io_uring ring;
+    int64_t in_flight; /* submissions whose last completion has not come */
+    struct instant now;
+    int64_t wall_ms;
+    struct io_uring_buf_ring *receive_ring; /* owns, with receive_memory */
+    uint8_t *receive_memory;
+    bool multishot_accept; /* cleared at the first refusal by the kernel */
+    bool multishot_receive;
+    struct connection_table connections;
+    struct listener_list listeners;
+    struct worker_list workers;
+    struct file_write_list file_writes; /* owns */
+    int wake_fd;                        /* -1 until the first worker */
+    uint64_t wake_count;
+    int signal_fd;                        /* -1 until loop_on_stop */
+    struct signalfd_siginfo *signal_info; /* owns */
+    void (*stop)(void *context);
+    void *stop_context;
+    struct loop_faults faults;
+};
+
+/* `count` submissions that reach the kernel together. */
+void loop_reserve(struct loop *l, unsigned count);
+/* The next submission, with its user data set after the caller prepared it. */
+struct io_uring_sqe *loop_submission(struct loop *l);
+void loop_mark(struct loop *l, struct io_uring_sqe *sqe, enum operation operation, uint64_t id);
+void loop_mark_pointer(struct loop *l, struct io_uring_sqe *sqe, enum operation operation,
+                       void *pointer);
+void loop_cancel(struct loop *l, enum operation operation, uint64_t id);
+void loop_cancel_pointer(struct loop *l, enum operation operation, void *pointer);
+
+/* connection.c */
+void connections_init(struct connection_table *table);
+void connections_deinit(struct connection_table *table);
+void connections_shut(struct connection_table *table);
+/* Does what callbacks have asked for: deliveries after a pause, sends, closing. */
+void connections_service(struct loop *l);
+void connections_expire(struct loop *l); /* lingering ones whose time is over */
+struct instant connections_deadline(const struct loop *l);
+void connection_complete(struct loop *l, enum operation operation, uint64_t id,
+                         const struct io_uring_cqe *cqe);
+/* Takes over a socket that is connected; `clients` is counted down when it is gone. */
+struct connection *connection_adopt(struct loop *l, int fd, int64_t *clients,
+                                    const struct connection_handler *handler, void *context);
+
+/* listener.c */
+void listener_complete(struct listener *li, const struct io_uring_cqe *cqe);
+void listeners_retry(struct loop *l);
+struct instant listeners_deadline(const struct loop *l);
+void listeners_deinit(struct loop *l);
+
+/* file_write.c */
+struct file_write;
+void file_write_complete(struct file_write *w, enum operation operation, int result);
+void file_writes_deinit(struct loop *l);
+
+/* worker.c */
+void workers_wake(struct loop *l); /* jobs have finished */
+void workers_deinit(struct loop *l);
+
+/* stop_signal.c */
+void stop_signal_complete(struct loop *l, int result);
+void stop_signal_deinit(struct loop *l);
+
+#endif

@@ -1,0 +1,51 @@
+/* stop_signal.c - SIGINT and SIGTERM as an event of the loop. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/must.h"
+#include "host/loop_internal.h"
+
+static void arm(struct loop *l)
+{
+    struct io_uring_sqe *sqe = loop_submission(l);
+    io_uring_prep_read(sqe, l->signal_fd, l->signal_info, sizeof *l->signal_info, 0);
+    loop_mark(l, sqe, OPERATION_SIGNAL, 0);
+}
+
+enum status loop_on_stop(struct loop *l, void (*stop)(void *context), void *context)
+{
+    must(l->signal_fd < 0);
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    l->signal_info = calloc(1, sizeof *l->signal_info);
+    must(l->signal_info != NULL);
+    l->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+    if (l->signal_fd < 0)
+        return STATUS_IO;
+    must(pthread_sigmask(SIG_BLOCK, &signals, NULL) == 0);
+    l->stop = stop;
+    l->stop_context = context;
+    arm(l);
+    return STATUS_OK;
+}
+
+void stop_signal_complete(struct loop *l, int result)
+{
+    if (result < 0 && result != -EINTR && result != -EAGAIN)
+        return; /* cancelled */
+    arm(l);
+    if (result > 0)
+        l->stop(l->stop_context);
+}
+
+void stop_signal_deinit(struct loop *l)
+{
+    if (l->signal_fd >= 0)
+        close(l->signal_fd);
+    free(l->signal_info);
+}

@@ -1,0 +1,453 @@
+/* transport.c - links and their hellos.
+ *
+ *   a peer:  WAITING --retry_at--> its link --closed--> WAITING
+ *   a link:  CONNECTING --opened--> GREETING --hello--> UP --closed--> freed
+ *
+ * Invariants:
+ *   T1  a peer has at most one link; a link to a peer is UP only if the hello named that peer.
+ *   T2  `up` and `down` alternate, and frames come between them.
+ *   T3  a link that is not UP has a deadline. */
+#include "host/transport.h"
+
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "base/must.h"
+#include "base/prng.h"
+#include "host/address.h"
+#include "host/frame.h"
+
+enum {
+    HELLO_MAGIC = 0x52494557, /* "WEIR" */
+    HELLO_SIZE = 13,          /* u32 magic, u32 version, u8 kind, u32 id */
+};
+
+enum link_state {
+    LINK_CONNECTING,
+    LINK_GREETING,
+    LINK_UP,
+    LINK_CLOSING
+};
+
+struct peer {
+    LIST_ENTRY(peer) entry;
+    enum peer_kind kind;
+    uint32_t id;
+    char *address; /* owns */
+    uint16_t port;
+    struct link *link;       /* borrows; NULL while waiting */
+    struct instant retry_at; /* while waiting */
+    int64_t pause_ms;        /* the next one, before jitter; 0 after a link was up */
+    bool failure_noted;
+};
+
+struct link {
+    TAILQ_ENTRY(link) entry;
+    struct transport *transport; /* borrows */
+    struct connection *connection;
+    uint64_t id; /* the connection's */
+    enum link_state state;
+    bool was_up;
+    struct peer *peer; /* borrows; NULL for an accepted link */
+    enum peer_kind kind;
+    uint32_t peer_id;
+    struct instant deadline; /* of connecting, or of the hello */
+    struct frame_reader reader;
+};
+
+TAILQ_HEAD(link_list, link);
+LIST_HEAD(peer_list, peer);
+
+struct transport {
+    struct transport_options options;
+    struct transport_handler handler;
+    struct listener *listener;
+    struct link_list links; /* owns */
+    struct peer_list peers; /* owns */
+    struct prng random;
+};
+
+static const char *kind_name(enum peer_kind kind)
+{
+    switch (kind) {
+    case PEER_NODE:
+        return "node";
+    case PEER_ROUTER:
+        return "router";
+    case PEER_GAC:
+        return "gac";
+    case PEER_TOOL:
+        return "tool";
+    }
+    return "process of an unknown kind";
+}
+
+static void note(struct transport *t, struct buffer *text)
+{
+    buffer_append_u8(text, 0);
+    if (t->handler.note != NULL)
+        t->handler.note(t->options.context, (const char *)text->data);
+    buffer_deinit(text);
+}
+
+static void describe_link(const struct link *link, struct buffer *out)
+{
+    if (link->peer != NULL)
+        buffer_append_format(out, "%s %u at %s:%u", kind_name(link->peer->kind), link->peer->id,
+                             link->peer->address, link->peer->port);
+    else if (link->was_up)
+        buffer_append_format(out, "%s %u", kind_name(link->kind), link->peer_id);
+    else
+        buffer_append_text(out, "an incoming connection");
+}
+
+static void close_link(struct link *link)
+{
+    link->state = LINK_CLOSING;
+    connection_close(link->connection);
+}
+
+static void refuse(struct link *link, const char *why)
+{
+    bool again = link->peer != NULL && link->peer->failure_noted;
+    if (link->peer != NULL)
+        link->peer->failure_noted = true;
+    close_link(link);
+    if (again)
+        return;
+    struct buffer text = {0};
+    describe_link(link, &text);
+    buffer_append_format(&text, ": %s", why);
+    note(link->transport, &text);
+}
+
+/* ---- hello ---- */
+
+static void send_framed(struct link *link, struct slice content)
+{
+    uint32_t length = (uint32_t)content.size;
+    connection_send(link->connection, slice_make(&length, sizeof length));
+    connection_send(link->connection, content);
+}
+
+static void greet(struct link *link)
+{
+    const struct transport_options *o = &link->transport->options;
+    struct buffer hello = {0};
+    buffer_append_u32(&hello, HELLO_MAGIC);
+    buffer_append_u32(&hello, TRANSPORT_VERSION);
+    buffer_append_u8(&hello, (uint8_t)o->kind);
+    buffer_append_u32(&hello, o->id);
+    send_framed(link, buffer_slice(&hello));
+    buffer_deinit(&hello);
+}
+
+/* What is wrong with the hello, or an empty text. Versions after this one begin alike. */
+static void check_hello(struct link *link, struct slice bytes, struct buffer *error)
+{
+    struct reader r = {bytes, false};
+    uint32_t magic = reader_u32(&r), version = reader_u32(&r);
+    uint8_t kind = reader_u8(&r);
+    uint32_t id = reader_u32(&r);
+    const struct peer *peer = link->peer;
+    if (magic != HELLO_MAGIC)
+        buffer_append_text(error, "does not speak weir's protocol");
+    else if (version != TRANSPORT_VERSION)
+        buffer_append_format(error, "speaks protocol version %u, this process speaks version %d",
+                             version, TRANSPORT_VERSION);
+    else if (r.failed || r.left.size > 0 || kind < PEER_NODE || kind > PEER_TOOL)
+        buffer_append_text(error, "sent a malformed hello");
+    else if (peer != NULL && (peer->kind != kind || peer->id != id))
+        buffer_append_format(error, "is %s %u, not %s %u: check the list of peers",
+                             kind_name((enum peer_kind)kind), id, kind_name(peer->kind), peer->id);
+    link->kind = (enum peer_kind)kind;
+    link->peer_id = id;
+}
+
+static void take_hello(struct link *link, struct slice bytes)
+{
+    struct transport *t = link->transport;
+    struct buffer error = {0};
+    check_hello(link, bytes, &error);
+    if (error.size > 0) {
+        buffer_append_u8(&error, 0);
+        refuse(link, (const char *)error.data);
+        buffer_deinit(&error);
+        return;
+    }
+    link->state = LINK_UP;
+    link->was_up = true;
+    link->deadline = INSTANT_NEVER;
+    if (link->peer != NULL) {
+        link->peer->pause_ms = 0;
+        link->peer->failure_noted = false;
+    }
+    if (t->handler.up != NULL)
+        t->handler.up(t->options.context, link->id, link->kind, link->peer_id);
+}
+
+/* ---- the connection's events ---- */
+
+static struct link *add_link(struct transport *t, struct peer *peer, int64_t wait_ms)
+{
+    struct link *link = calloc(1, sizeof *link);
+    must(link != NULL);
+    link->transport = t;
+    link->peer = peer;
+    link->deadline = instant_add(loop_now(t->options.loop), duration_ms(wait_ms));
+    TAILQ_INSERT_TAIL(&t->links, link, entry);
+    return link;
+}
+
+static void free_link(struct link *link)
+{
+    TAILQ_REMOVE(&link->transport->links, link, entry);
+    frame_reader_deinit(&link->reader);
+    free(link);
+}
+
+static void begin_greeting(struct link *link)
+{
+    link->state = LINK_GREETING;
+    link->deadline =
+        instant_add(loop_now(link->transport->options.loop), duration_ms(HELLO_WAIT_MS));
+    greet(link);
+}
+
+static void on_accepted(void *context, struct connection *c)
+{
+    struct link *link = add_link(context, NULL, HELLO_WAIT_MS);
+    link->connection = c;
+    link->id = connection_id(c);
+    connection_set_user(c, link);
+    begin_greeting(link);
+}
+
+static void on_connected(void *context, struct connection *c)
+{
+    (void)context;
+    begin_greeting(connection_user(c));
+}
+
+static bool on_frame(void *context, struct slice bytes)
+{
+    struct link *link = context;
+    struct transport *t = link->transport;
+    if (link->state == LINK_GREETING)
+        take_hello(link, bytes);
+    else
+        t->handler.frame(t->options.context, link->id, bytes);
+    return link->state == LINK_UP;
+}
+
+static void on_received(void *context, struct connection *c, struct slice bytes)
+{
+    (void)context;
+    struct link *link = connection_user(c);
+    if (frame_reader_feed(&link->reader, bytes, on_frame, link) == STATUS_MALFORMED)
+        refuse(link, link->was_up ? "sent a malformed frame" : "does not speak weir's protocol");
+}
+
+static void schedule_retry(struct transport *t, struct peer *peer)
+{
+    int64_t pause_ms = peer->pause_ms;
+    peer->pause_ms = pause_ms == 0 ? RECONNECT_MS_MIN : pause_ms * 2;
+    if (peer->pause_ms > RECONNECT_MS_MAX)
+        peer->pause_ms = RECONNECT_MS_MAX;
+    int64_t half_ns = pause_ms * NS_PER_MS / 2;
+    struct duration pause = {half_ns + (int64_t)prng_below(&t->random, (uint64_t)half_ns + 1)};
+    peer->link = NULL;
+    peer->retry_at = instant_add(loop_now(t->options.loop), pause);
+}
+
+static void note_loss(struct link *link, int error)
+{
+    struct peer *peer = link->peer;
+    if (link->state == LINK_CLOSING || (peer != NULL && peer->failure_noted))
+        return; /* said so when it was closed, or before */
+    if (peer == NULL && !link->was_up)
+        return;
+    struct buffer text = {0};
+    if (peer != NULL)
+        peer->failure_noted = true;
+    if (link->state == LINK_CONNECTING) {
+        buffer_append_format(&text, "%s %u: ", kind_name(peer->kind), peer->id);
+        address_explain("connect to", peer->address, peer->port, error, &text);
+    } else {
+        describe_link(link, &text);
+        buffer_append_format(&text, ": connection lost (%s)",
+                             error ? strerror(error) : "closed by the other side");
+    }
+    note(link->transport, &text);
+}
+
+static void on_closed(void *context, struct connection *c, int error)
+{
+    (void)context;
+    struct link *link = connection_user(c);
+    struct transport *t = link->transport;
+    bool was_up = link->was_up;
+    note_loss(link, error);
+    if (link->peer != NULL)
+        schedule_retry(t, link->peer);
+    uint64_t id = link->id;
+    enum peer_kind kind = link->kind;
+    uint32_t peer_id = link->peer_id;
+    free_link(link);
+    if (was_up && t->handler.down != NULL)
+        t->handler.down(t->options.context, id, kind, peer_id);
+}
+
+static const struct connection_handler accepted_handler = {
+    .opened = on_accepted, .received = on_received, .closed = on_closed};
+static const struct connection_handler connected_handler = {
+    .opened = on_connected, .received = on_received, .closed = on_closed};
+
+/* ---- peers ---- */
+
+static void connect_peer(struct transport *t, struct peer *peer)
+{
+    struct connection *c;
+    if (loop_connect(t->options.loop, peer->address, peer->port, &connected_handler, t, &c) !=
+        STATUS_OK) {
+        schedule_retry(t, peer);
+        return;
+    }
+    struct link *link = add_link(t, peer, CONNECT_WAIT_MS);
+    link->connection = c;
+    link->id = connection_id(c);
+    connection_set_user(c, link);
+    peer->link = link;
+}
+
+void transport_add_peer(struct transport *t, enum peer_kind kind, uint32_t id, const char *address,
+                        uint16_t port)
+{
+    struct peer *peer = calloc(1, sizeof *peer);
+    must(peer != NULL);
+    *peer = (struct peer){.kind = kind, .id = id, .address = strdup(address), .port = port};
+    must(peer->address != NULL);
+    LIST_INSERT_HEAD(&t->peers, peer, entry);
+    connect_peer(t, peer);
+}
+
+uint64_t transport_link(const struct transport *t, enum peer_kind kind, uint32_t id)
+{
+    const struct peer *peer;
+    LIST_FOREACH(peer, &t->peers, entry)
+    if (peer->kind == kind && peer->id == id)
+        return peer->link != NULL && peer->link->state == LINK_UP ? peer->link->id : 0;
+    return 0;
+}
+
+struct instant transport_deadline(const struct transport *t)
+{
+    struct instant earliest = INSTANT_NEVER;
+    const struct peer *peer;
+    const struct link *link;
+    LIST_FOREACH(peer, &t->peers, entry)
+    if (peer->link == NULL)
+        earliest = instant_earlier(earliest, peer->retry_at);
+    TAILQ_FOREACH(link, &t->links, entry)
+    if (link->state != LINK_CLOSING)
+        earliest = instant_earlier(earliest, link->deadline);
+    return earliest;
+}
+
+void transport_tick(struct transport *t)
+{
+    struct instant now = loop_now(t->options.loop);
+    struct peer *peer;
+    struct link *link;
+    LIST_FOREACH(peer, &t->peers, entry)
+    if (peer->link == NULL && !instant_before(now, peer->retry_at))
+        connect_peer(t, peer);
+    TAILQ_FOREACH(link, &t->links, entry)
+    if (link->state != LINK_CLOSING && !instant_before(now, link->deadline))
+        refuse(link, link->state == LINK_CONNECTING ? "does not answer" : "sent no hello");
+}
+
+/* ---- links ---- */
+
+static struct link *find_link(struct transport *t, uint64_t id)
+{
+    struct connection *c = loop_connection(t->options.loop, id);
+    struct link *link = c != NULL ? connection_user(c) : NULL;
+    return link != NULL && link->state == LINK_UP ? link : NULL;
+}
+
+bool transport_send(struct transport *t, uint64_t id, struct slice frame)
+{
+    must(frame.size > 0);
+    must(frame.size <= FRAME_SIZE_MAX);
+    struct link *link = find_link(t, id);
+    if (link == NULL)
+        return false;
+    if (connection_unsent(link->connection) + frame.size > LINK_UNSENT_MAX) {
+        refuse(link, "does not take what it is sent");
+        connection_abort(link->connection);
+        return false;
+    }
+    send_framed(link, frame);
+    return true;
+}
+
+size_t transport_unsent(struct transport *t, uint64_t id)
+{
+    struct link *link = find_link(t, id);
+    return link != NULL ? connection_unsent(link->connection) : 0;
+}
+
+void transport_close(struct transport *t, uint64_t id)
+{
+    struct link *link = find_link(t, id);
+    if (link != NULL)
+        close_link(link);
+}
+
+/* ---- life ---- */
+
+struct transport *transport_create(const struct transport_options *options)
+{
+    must(options->handler->frame != NULL);
+    struct transport *t = calloc(1, sizeof *t);
+    must(t != NULL);
+    t->options = *options;
+    t->handler = *options->handler;
+    t->random = prng_seeded(options->seed);
+    TAILQ_INIT(&t->links);
+    LIST_INIT(&t->peers);
+    return t;
+}
+
+enum status transport_listen(struct transport *t, const char *address, uint16_t port)
+{
+    must(t->listener == NULL);
+    return loop_listen(t->options.loop, address, port, LINKS_MAX, &accepted_handler, t,
+                       &t->listener);
+}
+
+uint16_t transport_port(const struct transport *t)
+{
+    return listener_port(t->listener);
+}
+
+void transport_destroy(struct transport *t)
+{
+    if (t == NULL)
+        return;
+    if (t->listener != NULL)
+        listener_close(t->listener);
+    while (!TAILQ_EMPTY(&t->links)) {
+        struct link *link = TAILQ_FIRST(&t->links);
+        connection_abandon(link->connection);
+        free_link(link);
+    }
+    while (!LIST_EMPTY(&t->peers)) {
+        struct peer *peer = LIST_FIRST(&t->peers);
+        LIST_REMOVE(peer, entry);
+        free(peer->address);
+        free(peer);
+    }
+    free(t);
+}

@@ -1,0 +1,85 @@
+/* transport.h - messages between the processes of a cluster, over the loop's connections.
+ *
+ * A link is one connection on which both sides have said hello: who they are and which protocol
+ * version they speak. A process accepts links and keeps up links to the peers it was given,
+ * reconnecting with growing pauses. Links carry frames both ways, in order, each at most once;
+ * what was on its way when a link went down is lost, and `down` says so.
+ *
+ * Bounds: FRAME_SIZE_MAX bytes a frame, LINK_UNSENT_MAX bytes waiting on a link, LINKS_MAX accepted
+ * links; a link that breaks one, or stays silent before its hello, is closed with a note.
+ * Not here: what frames mean (engine/message), retries, who talks to whom. */
+#ifndef WEIR_HOST_TRANSPORT_H
+#define WEIR_HOST_TRANSPORT_H
+
+#include "base/limits.h"
+#include "host/loop.h"
+
+enum {
+    TRANSPORT_VERSION = 1, /* of hello and of all frames; both sides must have the same */
+    LINKS_MAX = 4096,
+    LINK_UNSENT_MAX = 4 * FRAME_SIZE_MAX,
+    HELLO_WAIT_MS = 5000,
+    CONNECT_WAIT_MS = 5000,
+    RECONNECT_MS_MIN = 20,
+    RECONNECT_MS_MAX = 1000,
+};
+
+/* On the wire: never renumber. */
+enum peer_kind {
+    PEER_NODE = 1,
+    PEER_ROUTER = 2,
+    PEER_GAC = 3,
+    PEER_TOOL = 4,
+};
+
+struct transport;
+
+/* `link` names a connection from `up` to `down` and is never reused, nor 0. All are called inside
+ * loop_turn; any may be NULL except `frame`. */
+struct transport_handler {
+    void (*up)(void *context, uint64_t link, enum peer_kind kind, uint32_t id);
+    void (*frame)(void *context, uint64_t link, struct slice bytes); /* lends for the call */
+    void (*down)(void *context, uint64_t link, enum peer_kind kind, uint32_t id);
+    /* One line for people, without a newline: why a link was refused or lost. Lends for the call.
+     * Repeated failures to reach the same peer are told once. */
+    void (*note)(void *context, const char *text);
+};
+
+struct transport_options {
+    struct loop *loop; /* borrows */
+    enum peer_kind kind;
+    uint32_t id;                             /* ours, among our kind */
+    uint64_t seed;                           /* spreads the reconnects of many processes */
+    const struct transport_handler *handler; /* copied */
+    void *context;
+};
+
+struct transport *transport_create(const struct transport_options *options);
+/* Before loop_destroy; closes all links without callbacks. */
+void transport_destroy(struct transport *t);
+
+/* Accept links. STATUS_IO with errno (host/address.h turns it into a text). */
+enum status transport_listen(struct transport *t, const char *address, uint16_t port);
+uint16_t transport_port(const struct transport *t);
+
+/* Keep a link to that peer up from now on; another process than {kind, id} at that address is
+ * refused with a note. */
+void transport_add_peer(struct transport *t, enum peer_kind kind, uint32_t id, const char *address,
+                        uint16_t port);
+
+/* The link to a peer given by transport_add_peer; 0 while it is down. */
+uint64_t transport_link(const struct transport *t, enum peer_kind kind, uint32_t id);
+
+/* Copies. False, and nothing is sent: the link is down, or it is closed now because too much waits
+ * on it. 1 .. FRAME_SIZE_MAX bytes. */
+bool transport_send(struct transport *t, uint64_t link, struct slice frame);
+/* Bytes that wait on it: the measure for back-pressure. */
+size_t transport_unsent(struct transport *t, uint64_t link);
+/* `down` follows. */
+void transport_close(struct transport *t, uint64_t link);
+
+/* When transport_tick has something to do: give it to loop_turn, and tick after every turn. */
+struct instant transport_deadline(const struct transport *t);
+void transport_tick(struct transport *t);
+
+#endif

@@ -1,0 +1,193 @@
+/* write_sync_test.c - file writes of the loop: their contents, and each way they can fail. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/must.h"
+#include "base/prng.h"
+#include "host/loop.h"
+
+enum {
+    PATIENCE_MS = 60000
+};
+
+struct fixture {
+    struct loop *loop;
+    int fd;
+    int done;
+    int last_error;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    must(f != NULL);
+    char path[] = "/tmp/weir-write-sync-XXXXXX";
+    f->fd = mkstemp(path);
+    must(f->fd >= 0);
+    must(unlink(path) == 0);
+    assert_int_equal(loop_create(&f->loop), STATUS_OK);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    loop_destroy(f->loop);
+    close(f->fd);
+    free(f);
+    return 0;
+}
+
+static void on_done(void *context, int error)
+{
+    struct fixture *f = context;
+    f->done++;
+    f->last_error = error;
+}
+
+static void wait_for(struct fixture *f, int done)
+{
+    struct instant give_up_at = instant_add(loop_now(f->loop), duration_ms(PATIENCE_MS));
+    while (f->done < done) {
+        assert_int_equal(loop_turn(f->loop, give_up_at), STATUS_OK);
+        assert_true(instant_before(loop_now(f->loop), give_up_at));
+    }
+}
+
+static int write_once(struct fixture *f, int64_t offset, const char *text)
+{
+    loop_write_sync(f->loop, f->fd, offset, slice_of(text), on_done, f);
+    wait_for(f, f->done + 1);
+    return f->last_error;
+}
+
+static int64_t file_size(struct fixture *f)
+{
+    struct stat s;
+    must(fstat(f->fd, &s) == 0);
+    return s.st_size;
+}
+
+static void hundreds_of_writes_at_once_all_land_where_they_belong(void **state)
+{
+    struct fixture *f = *state;
+    enum {
+        WRITES = 700,
+        SIZE = 3000
+    };
+    uint8_t *bytes = malloc(WRITES * SIZE), *read_back = malloc(WRITES * SIZE);
+    struct prng random = prng_seeded(1);
+    for (int i = 0; i < WRITES * SIZE; i++)
+        bytes[i] = (uint8_t)prng_next(&random);
+    for (int i = 0; i < WRITES; i++)
+        loop_write_sync(f->loop, f->fd, i * SIZE, slice_make(bytes + i * SIZE, SIZE), on_done, f);
+    wait_for(f, WRITES);
+    assert_int_equal(f->last_error, 0);
+    assert_int_equal(pread(f->fd, read_back, WRITES * SIZE, 0), WRITES * SIZE);
+    assert_memory_equal(bytes, read_back, WRITES * SIZE);
+    free(bytes);
+    free(read_back);
+}
+
+static void an_injected_write_failure_is_reported_once_and_leaves_nothing(void **state)
+{
+    struct fixture *f = *state;
+    *loop_faults(f->loop) = (struct loop_faults){
+        .writes_until_failure = 1, .write_error = ENOSPC, .syncs_until_failure = -1};
+    assert_int_equal(write_once(f, 0, "first"), 0);
+    assert_int_equal(write_once(f, 5, "second"), ENOSPC);
+    assert_int_equal(file_size(f), 5);
+    assert_int_equal(write_once(f, 5, "third"), 0);
+    assert_int_equal(file_size(f), 10);
+}
+
+static void an_injected_failure_for_ever_stays(void **state)
+{
+    struct fixture *f = *state;
+    *loop_faults(f->loop) = (struct loop_faults){.writes_until_failure = 0,
+                                                 .write_error = EDQUOT,
+                                                 .syncs_until_failure = -1,
+                                                 .for_ever = true};
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(write_once(f, 0, "x"), EDQUOT);
+}
+
+static void an_injected_sync_failure_comes_after_the_write(void **state)
+{
+    struct fixture *f = *state;
+    *loop_faults(f->loop) = (struct loop_faults){
+        .writes_until_failure = -1, .syncs_until_failure = 0, .sync_error = EIO};
+    assert_int_equal(write_once(f, 0, "written, not synced"), EIO);
+    assert_int_equal(file_size(f), 19);
+    assert_int_equal(write_once(f, 0, "x"), 0);
+}
+
+static void a_short_write_is_completed_or_reported_as_its_errno(void **state)
+{
+    struct fixture *f = *state;
+    struct rlimit before, limit;
+    signal(SIGXFSZ, SIG_IGN);
+    must(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    limit = before;
+    limit.rlim_cur = 100; /* bytes: the kernel writes up to there, and then refuses */
+    must(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    int error = write_once(f, 98, "five!");
+    must(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    assert_int_equal(error, EFBIG);
+    assert_int_equal(file_size(f), 100);
+}
+
+static void a_write_to_a_bad_descriptor_reports_its_errno(void **state)
+{
+    struct fixture *f = *state;
+    loop_write_sync(f->loop, 9999, 0, slice_of("x"), on_done, f);
+    wait_for(f, 1);
+    assert_int_equal(f->last_error, EBADF);
+}
+
+static void an_empty_write_is_a_sync(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(write_once(f, 0, ""), 0);
+}
+
+static void destroying_the_loop_with_writes_in_flight_leaks_nothing(void **state)
+{
+    struct fixture *f = *state;
+    static const uint8_t bytes[100000];
+    for (int i = 0; i < 20; i++)
+        loop_write_sync(f->loop, f->fd, i * 100000, slice_make(bytes, sizeof bytes), on_done, f);
+    loop_destroy(f->loop);
+    f->loop = NULL;
+    assert_int_equal(f->done, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(hundreds_of_writes_at_once_all_land_where_they_belong),
+        TEST(an_injected_write_failure_is_reported_once_and_leaves_nothing),
+        TEST(an_injected_failure_for_ever_stays),
+        TEST(an_injected_sync_failure_comes_after_the_write),
+        TEST(a_short_write_is_completed_or_reported_as_its_errno),
+        TEST(a_write_to_a_bad_descriptor_reports_its_errno),
+        TEST(an_empty_write_is_a_sync),
+        TEST(destroying_the_loop_with_writes_in_flight_leaks_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,364 @@
+/* transport_test.c - links between transports on one loop, and against peers that speak nonsense.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/must.h"
+#include "base/prng.h"
+#include "host/frame.h"
+#include "host/transport.h"
+
+enum {
+    PATIENCE_MS = 60000
+};
+
+/* One process, as the test sees it. */
+struct process {
+    struct transport *transport;
+    int ups, downs, frames;
+    uint64_t link;
+    enum peer_kind peer_kind;
+    uint32_t peer_id;
+    struct buffer received; /* the frames, one after another */
+    struct buffer notes;    /* a line each */
+    bool echo;
+};
+
+static void on_up(void *context, uint64_t link, enum peer_kind kind, uint32_t id)
+{
+    struct process *p = context;
+    assert_int_equal(p->ups, p->downs);
+    p->ups++;
+    p->link = link;
+    p->peer_kind = kind;
+    p->peer_id = id;
+}
+
+static void on_frame(void *context, uint64_t link, struct slice bytes)
+{
+    struct process *p = context;
+    assert_true(link == p->link);
+    p->frames++;
+    buffer_append_slice(&p->received, bytes);
+    if (p->echo)
+        transport_send(p->transport, link, bytes);
+}
+
+static void on_down(void *context, uint64_t link, enum peer_kind kind, uint32_t id)
+{
+    struct process *p = context;
+    assert_true(link == p->link);
+    assert_int_equal(kind, p->peer_kind);
+    assert_int_equal(id, p->peer_id);
+    p->downs++;
+    p->link = 0;
+}
+
+static void on_note(void *context, const char *text)
+{
+    struct process *p = context;
+    buffer_append_format(&p->notes, "%s\n", text);
+}
+
+static const struct transport_handler handler = {
+    .up = on_up, .frame = on_frame, .down = on_down, .note = on_note};
+
+struct fixture {
+    struct loop *loop;
+    struct process node, router;
+};
+
+static void start(struct fixture *f, struct process *p, enum peer_kind kind, uint32_t id)
+{
+    struct transport_options options = {
+        .loop = f->loop, .kind = kind, .id = id, .seed = id, .handler = &handler, .context = p};
+    p->transport = transport_create(&options);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    must(f != NULL);
+    assert_int_equal(loop_create(&f->loop), STATUS_OK);
+    start(f, &f->node, PEER_NODE, 7);
+    start(f, &f->router, PEER_ROUTER, 1);
+    assert_int_equal(transport_listen(f->node.transport, "127.0.0.1", 0), STATUS_OK);
+    *state = f;
+    return 0;
+}
+
+static void stop(struct process *p)
+{
+    transport_destroy(p->transport);
+    buffer_deinit(&p->received);
+    buffer_deinit(&p->notes);
+    *p = (struct process){0};
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    stop(&f->node);
+    stop(&f->router);
+    loop_destroy(f->loop);
+    free(f);
+    return 0;
+}
+
+static void turn(struct fixture *f, struct instant deadline)
+{
+    struct process *all[] = {&f->node, &f->router};
+    for (int i = 0; i < 2; i++)
+        if (all[i]->transport != NULL)
+            deadline = instant_earlier(deadline, transport_deadline(all[i]->transport));
+    assert_int_equal(loop_turn(f->loop, deadline), STATUS_OK);
+    for (int i = 0; i < 2; i++)
+        if (all[i]->transport != NULL)
+            transport_tick(all[i]->transport);
+}
+
+#define TURN_UNTIL(f, condition)                                                                \
+    do {                                                                                        \
+        struct instant give_up_at = instant_add(loop_now((f)->loop), duration_ms(PATIENCE_MS)); \
+        while (!(condition)) {                                                                  \
+            turn(f, give_up_at);                                                                \
+            assert_true(instant_before(loop_now((f)->loop), give_up_at));                       \
+        }                                                                                       \
+    } while (0)
+
+static bool noted(struct process *p, const char *text)
+{
+    return p->notes.size > 0 && memmem(p->notes.data, p->notes.size, text, strlen(text)) != NULL;
+}
+
+static void join(struct fixture *f)
+{
+    transport_add_peer(f->router.transport, PEER_NODE, 7, "127.0.0.1",
+                       transport_port(f->node.transport));
+    TURN_UNTIL(f, f->router.ups == 1 && f->node.ups == 1);
+}
+
+static void both_sides_learn_who_the_other_one_is(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(transport_link(f->router.transport, PEER_NODE, 7), 0);
+    join(f);
+    assert_int_equal(f->node.peer_kind, PEER_ROUTER);
+    assert_int_equal(f->node.peer_id, 1);
+    assert_int_equal(f->router.peer_kind, PEER_NODE);
+    assert_int_equal(f->router.peer_id, 7);
+    assert_true(transport_link(f->router.transport, PEER_NODE, 7) == f->router.link);
+    assert_int_equal(f->router.notes.size, 0);
+}
+
+static void frames_of_every_size_arrive_whole_and_in_order(void **state)
+{
+    struct fixture *f = *state;
+    struct buffer sent = {0};
+    struct prng random = prng_seeded(3);
+    join(f);
+    f->node.echo = true;
+    int frames = 0;
+    for (size_t size = 1; size < 4000000; size = size * 2 + prng_below(&random, 3)) {
+        struct buffer frame = {0};
+        uint8_t *bytes = buffer_reserve(&frame, size);
+        for (size_t i = 0; i < size; i++)
+            bytes[i] = (uint8_t)prng_next(&random);
+        frame.size = size;
+        assert_true(transport_send(f->router.transport, f->router.link, buffer_slice(&frame)));
+        buffer_append_slice(&sent, buffer_slice(&frame));
+        buffer_deinit(&frame);
+        frames++;
+    }
+    assert_true(transport_unsent(f->router.transport, f->router.link) > sent.size);
+    TURN_UNTIL(f, f->router.frames == frames);
+    assert_true(slice_equal(buffer_slice(&sent), buffer_slice(&f->node.received)));
+    assert_true(slice_equal(buffer_slice(&sent), buffer_slice(&f->router.received)));
+    buffer_deinit(&sent);
+}
+
+static void a_peer_that_comes_later_is_reached_by_retrying(void **state)
+{
+    struct fixture *f = *state;
+    uint16_t port = transport_port(f->node.transport);
+    stop(&f->node);
+    transport_add_peer(f->router.transport, PEER_NODE, 7, "127.0.0.1", port);
+    TURN_UNTIL(f, noted(&f->router, "node 7: cannot connect to 127.0.0.1"));
+    size_t notes = f->router.notes.size;
+    struct instant later = instant_add(loop_now(f->loop), duration_ms(300));
+    while (instant_before(loop_now(f->loop), later))
+        turn(f, later);
+    assert_int_equal(f->router.notes.size, notes); /* told once, however often it was tried */
+    start(f, &f->node, PEER_NODE, 7);
+    assert_int_equal(transport_listen(f->node.transport, "127.0.0.1", port), STATUS_OK);
+    TURN_UNTIL(f, f->router.ups == 1);
+}
+
+static void a_lost_link_is_told_to_both_and_comes_back(void **state)
+{
+    struct fixture *f = *state;
+    join(f);
+    uint64_t before = f->router.link;
+    transport_close(f->node.transport, f->node.link);
+    assert_false(transport_send(f->node.transport, f->node.link, slice_of("x")));
+    TURN_UNTIL(f, f->router.downs == 1 && f->node.downs == 1);
+    assert_false(transport_send(f->router.transport, before, slice_of("x")));
+    TURN_UNTIL(f, f->router.ups == 2 && f->node.ups == 2);
+    assert_true(f->router.link != before);
+    assert_true(noted(&f->router, "closed by the other side"));
+}
+
+static void a_peer_that_is_somebody_else_is_refused_by_name(void **state)
+{
+    struct fixture *f = *state;
+    transport_add_peer(f->router.transport, PEER_NODE, 8, "127.0.0.1",
+                       transport_port(f->node.transport));
+    TURN_UNTIL(f, noted(&f->router, "is node 7, not node 8: check the list of peers"));
+    assert_int_equal(f->router.ups, 0);
+    assert_int_equal(transport_link(f->router.transport, PEER_NODE, 8), 0);
+}
+
+static void a_link_that_takes_nothing_is_closed_before_memory_runs_out(void **state)
+{
+    struct fixture *f = *state;
+    static uint8_t frame[FRAME_SIZE_MAX];
+    join(f);
+    int sent = 0;
+    /* No turn in between: nothing can leave. */
+    while (transport_send(f->router.transport, f->router.link, slice_make(frame, sizeof frame)))
+        sent++;
+    assert_true(sent >= 3 && sent <= 4);
+    TURN_UNTIL(f, f->router.downs == 1);
+    assert_true(noted(&f->router, "does not take what it is sent"));
+}
+
+/* ---- strangers ---- */
+
+static int stranger(struct fixture *f)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(transport_port(f->node.transport)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    must(fd >= 0);
+    must(connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
+    return fd;
+}
+
+static void say(int fd, uint32_t magic, uint32_t version, uint8_t kind, uint32_t id)
+{
+    struct buffer hello = {0};
+    buffer_append_u32(&hello, 13);
+    buffer_append_u32(&hello, magic);
+    buffer_append_u32(&hello, version);
+    buffer_append_u8(&hello, kind);
+    buffer_append_u32(&hello, id);
+    must(write(fd, hello.data, hello.size) == (ssize_t)hello.size);
+    buffer_deinit(&hello);
+}
+
+static void a_stranger_is_refused_with_the_reason(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *bytes;
+        uint32_t magic, version;
+        uint8_t kind;
+        const char *note;
+    } cases[] = {
+        {"GET / HTTP/1.1\r\n\r\n", 0, 0, 0, "does not speak weir's protocol"},
+        {NULL, 0x12345678, 1, PEER_NODE, "does not speak weir's protocol"},
+        {NULL, 0x52494557, 99, PEER_NODE, "speaks protocol version 99, this process speaks"},
+        {NULL, 0x52494557, 1, 200, "sent a malformed hello"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int fd = stranger(f);
+        buffer_clear(&f->node.notes);
+        if (cases[i].bytes != NULL)
+            must(write(fd, cases[i].bytes, strlen(cases[i].bytes)) > 0);
+        else
+            say(fd, cases[i].magic, cases[i].version, cases[i].kind, 1);
+        TURN_UNTIL(f, noted(&f->node, cases[i].note));
+        close(fd);
+    }
+    assert_int_equal(f->node.ups, 0);
+}
+
+static void a_malformed_frame_closes_the_link(void **state)
+{
+    struct fixture *f = *state;
+    static const uint32_t lengths[] = {0, FRAME_SIZE_MAX + 1, UINT32_MAX};
+    for (int i = 0; i < 3; i++) {
+        int fd = stranger(f);
+        say(fd, 0x52494557, TRANSPORT_VERSION, PEER_TOOL, 5);
+        TURN_UNTIL(f, f->node.ups == i + 1);
+        must(write(fd, &lengths[i], sizeof lengths[i]) == sizeof lengths[i]);
+        TURN_UNTIL(f, f->node.downs == i + 1);
+        assert_true(noted(&f->node, "tool 5: sent a malformed frame"));
+        close(fd);
+    }
+    assert_int_equal(f->node.frames, 0);
+}
+
+/* ---- reassembly alone ---- */
+
+static bool append_line(void *context, struct slice bytes)
+{
+    buffer_append_slice(context, bytes);
+    buffer_append_u8(context, '\n');
+    return true;
+}
+
+static void a_stream_cut_anywhere_gives_the_same_frames(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"a", "bc", "a longer frame", "d"};
+    struct buffer stream = {0};
+    for (int i = 0; i < 4; i++)
+        buffer_append_sized(&stream, slice_of(texts[i]));
+    for (size_t first = 0; first <= stream.size; first++) {
+        for (size_t second = first; second <= stream.size; second++) {
+            struct frame_reader r = {0};
+            struct buffer out = {0};
+            const size_t cuts[] = {0, first, second, stream.size};
+            for (int i = 0; i < 3; i++)
+                assert_int_equal(
+                    frame_reader_feed(&r, slice_make(stream.data + cuts[i], cuts[i + 1] - cuts[i]),
+                                      append_line, &out),
+                    STATUS_OK);
+            assert_true(slice_is(buffer_slice(&out), "a\nbc\na longer frame\nd\n"));
+            buffer_deinit(&out);
+            frame_reader_deinit(&r);
+        }
+    }
+    buffer_deinit(&stream);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(both_sides_learn_who_the_other_one_is),
+        TEST(frames_of_every_size_arrive_whole_and_in_order),
+        TEST(a_peer_that_comes_later_is_reached_by_retrying),
+        TEST(a_lost_link_is_told_to_both_and_comes_back),
+        TEST(a_peer_that_is_somebody_else_is_refused_by_name),
+        TEST(a_link_that_takes_nothing_is_closed_before_memory_runs_out),
+        TEST(a_stranger_is_refused_with_the_reason),
+        TEST(a_malformed_frame_closes_the_link),
+        cmocka_unit_test(a_stream_cut_anywhere_gives_the_same_frames),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
