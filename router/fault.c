@@ -19,12 +19,14 @@ static const struct {
 void fault_deinit(struct fault *f)
 {
     buffer_deinit(&f->text);
+    buffer_deinit(&f->more);
 }
 
 bool fault_set(struct fault *f, enum fault_kind kind, const char *format, ...)
 {
     f->kind = kind;
     buffer_clear(&f->text);
+    buffer_clear(&f->more);
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
@@ -66,4 +68,9 @@ void fault_write(struct buffer *out, const struct fault *f)
         json_write_key(out, FAULTS[f->kind].member);
         json_write_string(out, buffer_slice(&f->text));
     }
+    if (f->more.size > 0) {
+        buffer_append_u8(out, ',');
+        buffer_append_slice(out, buffer_slice(&f->more));
+    }
+    json_write_close(out, '}');
 }

@@ -38,17 +38,18 @@ enum fault_kind {
 struct fault {
     enum fault_kind kind;
     struct buffer text; /* owns; UTF-8; empty = the service sends none */
+    struct buffer more; /* owns; further members of the answer, as JSON */
 };
 
 void fault_deinit(struct fault *f);
 
-/* Sets kind and text; always false, so that a check can return it. */
+/* Sets kind and text, clears `more`; always false, so that a check can return it. */
 bool fault_set(struct fault *f, enum fault_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 int fault_status(enum fault_kind kind);
 
-/* The body of the answer, up to and without the closing brace. */
+/* The body of the answer. */
 void fault_write(struct buffer *out, const struct fault *f);
 
 /* A refusal of what weir does not have yet: never silently ignored. */

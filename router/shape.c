@@ -445,6 +445,23 @@ static void check_map_keys(struct check *c, const struct shape *shape, const str
     }
 }
 
+/* For maps of few entries. */
+static bool refuse_equal_names(struct check *c, const struct json_value *map)
+{
+    struct json_cursor cursor = json_members(map);
+    struct json_value value;
+    struct slice name, other;
+    for (size_t i = 0; json_next_member(&cursor, &name, &value); i++) {
+        struct json_cursor before = json_members(map);
+        for (size_t j = 0; j < i && json_next_member(&before, &other, &value); j++) {
+            if (slice_equal(name, other))
+                return fault_set(c->fault, FAULT_SERIALIZATION, "Duplicate field '%.*s'",
+                                 SHOWN(name));
+        }
+    }
+    return true;
+}
+
 static bool check_map(struct check *c, const struct shape *shape, const struct json_value *v,
                       const struct path *path)
 {
@@ -453,6 +470,8 @@ static bool check_map(struct check *c, const struct shape *shape, const struct j
     check_bounds(c, shape, v, path, (int64_t)json_count(v), true);
     if (shape->key != NULL)
         check_map_keys(c, shape, v, path);
+    if (shape->max > 0 && json_count(v) <= (size_t)shape->max && !refuse_equal_names(c, v))
+        return false;
     struct json_cursor cursor = json_members(v);
     struct json_value element;
     struct path at = {path, {NULL, 0}, 0, true};

@@ -1,5 +1,6 @@
 #include "router/expression/names.h"
 
+#include "base/limits.h"
 #include "router/value.h"
 
 static bool key_is_valid(struct slice key, char sign)
@@ -23,6 +24,9 @@ static bool read_keys(struct arena *arena, const struct json_value *map, const c
     size_t room = json_count(map);
     if (room == 0)
         return fault_set(fault, FAULT_VALIDATION, "%s must not be empty", what);
+    if (room > EXPRESSION_SIZE_MAX)
+        return fault_set(fault, FAULT_VALIDATION, "%s has %zu keys: more than any expression uses",
+                         what, room);
     *out = arena_zalloc(arena, room * sizeof **out);
     struct json_cursor cursor = json_members(map);
     struct json_value value;
