@@ -37,6 +37,14 @@ static void received(void *context, struct connection *c, struct slice bytes)
     s->woken(s->context);
 }
 
+/* The client has said all it will: the router closes once it has answered. */
+static void ended(void *context, struct connection *c)
+{
+    struct http_server *s = context;
+    router_end(s->router, loop_now(s->loop), connection_id(c));
+    s->woken(s->context);
+}
+
 static void closed(void *context, struct connection *c, int error)
 {
     (void)error;
@@ -49,7 +57,7 @@ enum status http_server_open(struct loop *l, struct router *r, const struct conf
                              const char *address, uint16_t port, void (*woken)(void *context),
                              void *context, struct buffer *error, struct http_server **out)
 {
-    static const struct connection_handler handler = {opened, received, closed};
+    static const struct connection_handler handler = {opened, received, ended, closed};
     struct http_server *s = calloc(1, sizeof *s);
     must(s != NULL);
     *s = (struct http_server){.loop = l, .router = r, .woken = woken, .context = context};

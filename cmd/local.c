@@ -4,17 +4,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "base/must.h"
 #include "cmd/cmd.h"
+#include "cmd/daemon.h"
 #include "cmd/http_server.h"
-#include "cmd/options.h"
 #include "embed/node_host.h"
 
 enum {
-    CATALOG_NODE = 1,
     ROUTER = 0,
     STOP_MS = 2000
 };
@@ -137,19 +135,6 @@ static void on_stop(void *context)
     l->stopping = true;
 }
 
-static int explain(const struct buffer *error)
-{
-    fprintf(stderr, "weir local: %.*s\n", (int)error->size, error->data);
-    return 1;
-}
-
-static uint64_t random_seed(void)
-{
-    uint64_t seed;
-    must(getrandom(&seed, sizeof seed, 0) == sizeof seed);
-    return seed;
-}
-
 static enum status open_nodes(struct local *l, struct buffer *error)
 {
     if (mkdir(l->options.data, 0755) != 0 && errno != EEXIST) {
@@ -166,7 +151,7 @@ static enum status open_nodes(struct local *l, struct buffer *error)
                      .id = id,
                      .node_count = l->options.nodes,
                      .catalog_node = CATALOG_NODE,
-                     .seed = random_seed()},
+                     .seed = daemon_seed()},
             .reply = on_reply,
             .request = on_request,
             .context = l,
@@ -178,20 +163,18 @@ static enum status open_nodes(struct local *l, struct buffer *error)
 
 static enum status open_all(struct local *l, struct buffer *error)
 {
-    if (loop_create(&l->loop) != STATUS_OK || loop_on_stop(l->loop, on_stop, l) != STATUS_OK) {
-        buffer_append_format(error, "cannot set up io_uring: %s (Linux 6.1 or newer is needed)",
-                             strerror(errno));
-        return STATUS_IO;
-    }
+    enum status status = daemon_open_loop(&l->loop, on_stop, l, error);
+    if (status != STATUS_OK)
+        return status;
     struct router_options options = {.config = &l->options.config,
                                      .catalog_node = CATALOG_NODE,
                                      .node_count = l->options.nodes,
                                      .region = "local",
                                      .account = "000000000000",
-                                     .seed = random_seed()};
+                                     .seed = daemon_seed()};
     l->router = router_create(&options);
     router_set_wall_clock(l->router, loop_now(l->loop), loop_wall_ms(l->loop));
-    enum status status = open_nodes(l, error);
+    status = open_nodes(l, error);
     if (status == STATUS_OK)
         status = http_server_open(l->loop, l->router, &l->options.config, l->options.address,
                                   l->options.port, pump, l, error, &l->server);
@@ -268,7 +251,7 @@ int cmd_local(int argc, char **argv)
     struct buffer error = {0};
     enum status status = open_all(&l, &error);
     if (status != STATUS_OK) {
-        explain(&error);
+        daemon_fail("local", &error);
     } else {
         enum profile profile = l.options.config.profile;
         printf("weir local: %u nodes, data in %s, profile %s (%s)\n", l.options.nodes,
