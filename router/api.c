@@ -11,22 +11,22 @@
 static const char AMZ_JSON[] = "application/x-amz-json-1.0";
 static const char TARGET_PREFIX[] = "DynamoDB_20120810.";
 
-static void answer(struct router *r, struct connection *c, int status, const char *type,
+static void answer(struct router *r, struct client *c, int status, const char *type,
                    struct slice body)
 {
     char id[REQUEST_ID_SIZE];
     request_id_make(&r->prng, id);
-    connection_answer(c, status, type, body, id);
+    client_answer(c, status, type, body, id);
 }
 
-void api_answer_fault(struct router *r, struct connection *c, const char *type)
+void api_answer_fault(struct router *r, struct client *c, const char *type)
 {
     buffer_clear(&r->scratch);
     fault_write(&r->scratch, &r->fault);
     answer(r, c, fault_status(r->fault.kind), type, buffer_slice(&r->scratch));
 }
 
-static bool refuse(struct router *r, struct connection *c, enum fault_kind kind, const char *text)
+static bool refuse(struct router *r, struct client *c, enum fault_kind kind, const char *text)
 {
     fault_set(&r->fault, kind, "%s", text);
     api_answer_fault(r, c, c->http.head.type == HTTP_TYPE_JSON ? "application/json" : AMZ_JSON);
@@ -35,12 +35,12 @@ static bool refuse(struct router *r, struct connection *c, enum fault_kind kind,
 
 /* ---- what is not the API ---- */
 
-static void answer_not_found(struct router *r, struct connection *c)
+static void answer_not_found(struct router *r, struct client *c)
 {
     answer(r, c, 404, "text/xml", slice_of("<UnknownOperationException/>\n"));
 }
 
-static void answer_health(struct router *r, struct connection *c)
+static void answer_health(struct router *r, struct client *c)
 {
     buffer_clear(&r->scratch);
     buffer_append_text(&r->scratch, "healthy: ");
@@ -48,7 +48,7 @@ static void answer_health(struct router *r, struct connection *c)
     answer(r, c, 200, "text/plain", buffer_slice(&r->scratch));
 }
 
-static void get(struct router *r, struct connection *c)
+static void get(struct router *r, struct client *c)
 {
     const char *path = c->http.head.path;
     size_t size = strcspn(path, "?");
@@ -66,7 +66,7 @@ static void get(struct router *r, struct connection *c)
 /* ---- the API ---- */
 
 /* The body, unpacked and padded, in the scratch buffer. */
-static bool take_body(struct router *r, struct connection *c)
+static bool take_body(struct router *r, struct client *c)
 {
     const struct http_head *head = &c->http.head;
     buffer_clear(&r->scratch);
@@ -91,7 +91,7 @@ static bool take_body(struct router *r, struct connection *c)
     return true;
 }
 
-static bool refuse_operation(struct router *r, struct connection *c, struct slice name)
+static bool refuse_operation(struct router *r, struct client *c, struct slice name)
 {
     if (!operation_is_later(name))
         return refuse(r, c, FAULT_UNKNOWN_OPERATION, "");
@@ -101,7 +101,7 @@ static bool refuse_operation(struct router *r, struct connection *c, struct slic
 }
 
 /* The operation X-Amz-Target names. */
-static const struct operation *find_operation(struct router *r, struct connection *c)
+static const struct operation *find_operation(struct router *r, struct client *c)
 {
     const char *target = c->http.head.target;
     size_t prefix = sizeof TARGET_PREFIX - 1;
@@ -117,7 +117,7 @@ static const struct operation *find_operation(struct router *r, struct connectio
     return o;
 }
 
-static void post(struct router *r, struct connection *c)
+static void post(struct router *r, struct client *c)
 {
     const struct http_head *head = &c->http.head;
     struct json_value root = {0};
@@ -152,7 +152,7 @@ static void post(struct router *r, struct connection *c)
     call_begin(call, members);
 }
 
-void api_request(struct router *r, struct connection *c)
+void api_request(struct router *r, struct client *c)
 {
     switch (c->http.head.method) {
     case HTTP_POST:

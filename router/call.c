@@ -6,8 +6,7 @@
 
 /* ---- memory ---- */
 
-struct call *call_create(struct router *r, struct connection *connection,
-                         const struct operation *operation)
+struct call *call_create(struct router *r, struct client *client, const struct operation *operation)
 {
     struct call *c = r->spare_calls;
     if (c != NULL) {
@@ -18,9 +17,9 @@ struct call *call_create(struct router *r, struct connection *connection,
         must(c != NULL);
         c->router = r;
     }
-    c->connection = connection;
+    c->client = client;
     c->operation = operation;
-    connection->call = c;
+    client->call = c;
     request_id_make(&r->prng, c->request_id);
     return c;
 }
@@ -90,9 +89,9 @@ void call_end(struct call *c)
     for (struct route_use *u = c->routes; u != NULL; u = u->next)
         route_release(u->route);
     c->routes = NULL;
-    if (c->connection != NULL)
-        c->connection->call = NULL;
-    c->connection = NULL;
+    if (c->client != NULL)
+        c->client->call = NULL;
+    c->client = NULL;
     router_account(r, &c->accounted, 0);
     c->next = r->finished;
     r->finished = c;
@@ -101,11 +100,10 @@ void call_end(struct call *c)
 /* Ends the call with what is in its body. */
 static void call_answer(struct call *c, int status)
 {
-    struct connection *connection = c->connection;
+    struct client *client = c->client;
     call_end(c);
-    if (connection != NULL)
-        connection_answer(connection, status, c->content_type, buffer_slice(&c->body),
-                          c->request_id);
+    if (client != NULL)
+        client_answer(client, status, c->content_type, buffer_slice(&c->body), c->request_id);
 }
 
 void call_fail(struct call *c)

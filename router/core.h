@@ -1,14 +1,14 @@
 /* core.h - the router's state, for its own files only.
  *
- *   connection --(a whole request)--> call --(subrequests)--> nodes
+ *   client --(a whole request)--> call --(subrequests)--> nodes
  *        ^                             |  \--(tables)------> route cache --> catalog
  *        \---------(answer)------------/
  *
  * Invariants:
- *   C1  a connection has at most one call; what the client sends meanwhile waits in its backlog.
+ *   C1  a client has at most one call; what the client sends meanwhile waits in its backlog.
  *   C2  a call that ended holds no timer, no reply slot, no table and no place in a queue; its
  * memory stays until an event that is not a reply: nodes may answer while they read a lent request.
- *   C3  held_bytes is the sum of what connections and calls account for. */
+ *   C3  held_bytes is the sum of what clients and calls account for. */
 #ifndef WEIR_ROUTER_CORE_H
 #define WEIR_ROUTER_CORE_H
 
@@ -23,7 +23,7 @@
 #include "router/timer.h"
 
 struct call;
-struct connection;
+struct client;
 struct operation;
 struct route;
 struct route_entry;
@@ -94,8 +94,8 @@ struct route_use {
 
 /* One API request. Owned by the router; lives from the request to its answer. */
 struct call {
-    struct router *router;         /* borrows */
-    struct connection *connection; /* borrows; NULL: the client is gone */
+    struct router *router; /* borrows */
+    struct client *client; /* borrows; NULL: the client is gone */
     const struct operation *operation;
     struct arena arena;  /* owns; everything of the call that needs no buffer */
     struct buffer bytes; /* owns; items and keys: complete before any subrequest is made */
@@ -115,9 +115,9 @@ struct call {
     struct call *next; /* spare or finished */
 };
 
-/* ---- connections ---- */
+/* ---- clients ---- */
 
-struct connection {
+struct client {
     uint64_t id;
     struct router *router; /* borrows */
     struct http http;
@@ -126,12 +126,13 @@ struct connection {
     size_t backlog_at;
     struct call *call;
     struct timer timer;
-    struct connection *next_output;
-    struct connection *next_resume;
+    struct client *next_output;
+    struct client *next_resume;
     bool in_output;
     bool in_resume;
     bool feeding;     /* http is at work further up the stack */
     bool closing;     /* closes once `out` is sent */
+    bool ended;       /* it sends nothing more: closes once all it asked is answered */
     bool draining;    /* refused: what still comes is dropped, then it closes */
     bool over_budget; /* the request being read will be refused for lack of memory */
     uint64_t drain_left;
@@ -165,7 +166,7 @@ struct router {
     struct json_parser *json;
     struct buffer scratch; /* a request's body, padded for the parser */
     struct fault fault;    /* of the call at work */
-    struct id_map connections;
+    struct id_map clients;
     struct timer_queue idle;
     struct timer_queue arriving;
     struct timer_queue deadlines;
@@ -175,10 +176,10 @@ struct router {
     uint32_t slot_free; /* index + 1; 0: none */
     struct subrequest *send_first;
     struct subrequest *send_last;
-    struct connection *output_first;
-    struct connection *output_last;
-    struct connection *resume; /* answered, with a backlog to go on with */
-    struct buffer lent;        /* the bytes of the last effect */
+    struct client *output_first;
+    struct client *output_last;
+    struct client *resume; /* answered, with a backlog to go on with */
+    struct buffer lent;    /* the bytes of the last effect */
     struct buffer spare[SPARE_BUFFERS];
     uint32_t spare_count;
     struct call *spare_calls;
@@ -208,34 +209,36 @@ static inline int64_t router_wall_ms(const struct router *r)
     return r->wall_ms + instant_since(r->now, r->wall_at).ns / NS_PER_MS;
 }
 
-/* ---- connection.c ---- */
+/* ---- client.c ---- */
 
-void connection_open(struct router *r, uint64_t id);
-void connection_receive(struct router *r, uint64_t id, struct slice bytes);
+void client_open(struct router *r, uint64_t id);
+void client_receive(struct router *r, uint64_t id, struct slice bytes);
+/* It will send nothing more. */
+void client_end(struct router *r, uint64_t id);
 /* The host says it is gone. */
-void connection_close(struct router *r, uint64_t id);
-void connection_expire(struct router *r, struct connection *c);
-void connection_destroy(struct connection *c);
+void client_close(struct router *r, uint64_t id);
+void client_expire(struct router *r, struct client *c);
+void client_destroy(struct client *c);
 /* Next bytes or close to hand to the host. */
-bool connection_next_effect(struct router *r, struct router_effect *out);
+bool client_next_effect(struct router *r, struct router_effect *out);
 
-/* Feeds the backlogs of connections whose calls were answered during the event. */
-void connection_resume_all(struct router *r);
+/* Feeds the backlogs of clients whose calls were answered during the event. */
+void client_resume_all(struct router *r);
 
-/* Answers the request that http read last. The connection goes on with what follows. */
-void connection_answer(struct connection *c, int status, const char *type, struct slice body,
-                       const char *request_id);
+/* Answers the request that http read last. The client goes on with what follows. */
+void client_answer(struct client *c, int status, const char *type, struct slice body,
+                   const char *request_id);
 
 /* ---- api.c ---- */
 
 /* A whole request has come. */
-void api_request(struct router *r, struct connection *c);
+void api_request(struct router *r, struct client *c);
 /* The answer that says `r->fault`, with an id of its own. */
-void api_answer_fault(struct router *r, struct connection *c, const char *type);
+void api_answer_fault(struct router *r, struct client *c, const char *type);
 
 /* ---- call.c ---- */
 
-struct call *call_create(struct router *r, struct connection *c, const struct operation *o);
+struct call *call_create(struct router *r, struct client *c, const struct operation *o);
 /* Runs the operation on its parsed members. */
 void call_begin(struct call *c, const struct json_value members[]);
 /* Something the call waited for has come. */

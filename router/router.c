@@ -32,9 +32,9 @@ struct router *router_create(const struct router_options *options)
 
 void router_destroy(struct router *r)
 {
-    struct connection *c;
-    while ((c = id_map_any(&r->connections)) != NULL)
-        connection_destroy(c);
+    struct client *c;
+    while ((c = id_map_any(&r->clients)) != NULL)
+        client_destroy(c);
     route_cache_deinit(r);
     call_reap(r, true);
     must(r->held_bytes == 0);
@@ -49,7 +49,7 @@ void router_destroy(struct router *r)
     buffer_deinit(&r->scratch);
     fault_deinit(&r->fault);
     json_parser_destroy(r->json);
-    id_map_deinit(&r->connections);
+    id_map_deinit(&r->clients);
     free(r->slots);
     free(r);
 }
@@ -64,7 +64,7 @@ static void event_begin(struct router *r, struct instant now)
 
 static void event_end(struct router *r)
 {
-    connection_resume_all(r);
+    client_resume_all(r);
 }
 
 void router_set_wall_clock(struct router *r, struct instant now, int64_t wall_ms)
@@ -77,21 +77,27 @@ void router_set_wall_clock(struct router *r, struct instant now, int64_t wall_ms
 void router_open(struct router *r, struct instant now, uint64_t connection)
 {
     event_begin(r, now);
-    connection_open(r, connection);
+    client_open(r, connection);
 }
 
 void router_receive(struct router *r, struct instant now, uint64_t connection, struct slice bytes)
 {
     event_begin(r, now);
     call_reap(r, true);
-    connection_receive(r, connection, bytes);
+    client_receive(r, connection, bytes);
     event_end(r);
+}
+
+void router_end(struct router *r, struct instant now, uint64_t connection)
+{
+    event_begin(r, now);
+    client_end(r, connection);
 }
 
 void router_close(struct router *r, struct instant now, uint64_t connection)
 {
     event_begin(r, now);
-    connection_close(r, connection);
+    client_close(r, connection);
 }
 
 void router_reply(struct router *r, struct instant now, uint32_t node, const struct reply *reply)
@@ -120,10 +126,10 @@ struct instant router_deadline(const struct router *r)
     return next;
 }
 
-static void expire_connections(struct router *r, struct timer_queue *q)
+static void expire_clients(struct router *r, struct timer_queue *q)
 {
     for (struct timer *t; (t = timer_queue_expire(q, r->now)) != NULL;)
-        connection_expire(r, TIMER_OWNER(t, struct connection, timer));
+        client_expire(r, TIMER_OWNER(t, struct client, timer));
 }
 
 void router_tick(struct router *r, struct instant now)
@@ -131,8 +137,8 @@ void router_tick(struct router *r, struct instant now)
     struct timer *t;
     event_begin(r, now);
     call_reap(r, true);
-    expire_connections(r, &r->idle);
-    expire_connections(r, &r->arriving);
+    expire_clients(r, &r->idle);
+    expire_clients(r, &r->arriving);
     while ((t = timer_queue_expire(&r->deadlines, now)) != NULL)
         subrequest_deadline(r, TIMER_OWNER(t, struct subrequest, deadline));
     for (int i = 0; i < BACKOFFS; i++) {
@@ -148,7 +154,7 @@ bool router_next_effect(struct router *r, struct router_effect *out)
 {
     if (subrequest_next_effect(r, out))
         return true;
-    if (connection_next_effect(r, out))
+    if (client_next_effect(r, out))
         return true;
     call_reap(r, true);
     return false;

@@ -39,7 +39,7 @@ static bool describe_endpoints(struct call *c, const struct json_value m[])
     json_write_open(&c->body, '[');
     json_write_open(&c->body, '{');
     json_write_key(&c->body, "Address");
-    struct slice host = slice_of(c->connection->http.head.host);
+    struct slice host = slice_of(c->client->http.head.host);
     json_write_string(&c->body, slice_is_utf8(host) ? host : slice_of(""));
     json_write_key(&c->body, "CachePeriodInMinutes");
     json_write_integer(&c->body, CACHE_MINUTES);

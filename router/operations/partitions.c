@@ -99,7 +99,7 @@ static bool begin(struct call *c, const struct json_value m[])
     (void)m;
     struct partitions *p = arena_zalloc(&c->arena, sizeof *p);
     c->state = p;
-    p->only = table_of(c, c->connection->http.head.path);
+    p->only = table_of(c, c->client->http.head.path);
     if (p->only.size == 0) {
         ask_names(c, slice_make(NULL, 0));
     } else {
@@ -274,7 +274,7 @@ static void write_counters(struct buffer *out, const struct router *r)
         {"refused_memory", n->refused_memory},
         {"internal_retries", n->internal_retries},
         {"deadlines", n->deadlines},
-        {"connections", (int64_t)r->connections.count},
+        {"connections", (int64_t)r->clients.count},
         {"held_bytes", (int64_t)r->held_bytes},
     };
     json_write_key(out, "router");

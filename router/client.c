@@ -1,10 +1,10 @@
-/* connection.c - client connections: what they send, what they get, when they close.
+/* client.c - client connections: what they send, what they get, when they close.
  *
  *   reading --(whole request)--> busy --(answer)--> reading
  *      |  \--(refused)-> draining --\      \
  *      \--(idle or too slow)---------> closing --> gone
  *
- * connection_receive and connection_resume_all lead from reading to busy, connection_answer back.
+ * client_receive and client_resume_all lead from reading to busy, client_answer back.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 
 /* ---- output ---- */
 
-static void output_add(struct connection *c)
+static void output_add(struct client *c)
 {
     struct router *r = c->router;
     if (c->in_output)
@@ -27,7 +27,7 @@ static void output_add(struct connection *c)
     r->output_last = c;
 }
 
-static struct buffer *output_of(struct connection *c)
+static struct buffer *output_of(struct client *c)
 {
     struct router *r = c->router;
     if (c->out.data == NULL && r->spare_count > 0)
@@ -47,17 +47,17 @@ static void buffer_give_back(struct router *r, struct buffer *b)
     }
 }
 
-static void start_closing(struct connection *c)
+static void start_closing(struct client *c)
 {
     c->closing = true;
     timer_stop(&c->timer);
     output_add(c);
 }
 
-bool connection_next_effect(struct router *r, struct router_effect *out)
+bool client_next_effect(struct router *r, struct router_effect *out)
 {
     buffer_give_back(r, &r->lent);
-    struct connection *c = r->output_first;
+    struct client *c = r->output_first;
     if (c == NULL)
         return false;
     if (c->out.size > 0) {
@@ -75,69 +75,69 @@ bool connection_next_effect(struct router *r, struct router_effect *out)
         r->output_last = NULL;
     c->in_output = false;
     if (out->kind == ROUTER_CLOSE)
-        connection_destroy(c);
+        client_destroy(c);
     return true;
 }
 
 /* ---- life ---- */
 
-static void list_remove(struct connection **first, struct connection *c, size_t next)
+static void list_remove(struct client **first, struct client *c, size_t next)
 {
     while (*first != NULL && *first != c)
-        first = (struct connection **)((char *)*first + next);
+        first = (struct client **)((char *)*first + next);
     if (*first == c)
-        *first = *(struct connection **)((char *)c + next);
+        *first = *(struct client **)((char *)c + next);
 }
 
-void connection_open(struct router *r, uint64_t id)
+void client_open(struct router *r, uint64_t id)
 {
-    must(id_map_find(&r->connections, id) == NULL);
-    struct connection *c = calloc(1, sizeof *c);
+    must(id_map_find(&r->clients, id) == NULL);
+    struct client *c = calloc(1, sizeof *c);
     must(c != NULL);
     c->id = id;
     c->router = r;
     http_init(&c->http, r->config);
-    id_map_add(&r->connections, id, c);
-    if ((int64_t)r->connections.count > r->config->connections_max)
+    id_map_add(&r->clients, id, c);
+    if ((int64_t)r->clients.count > r->config->connections_max)
         start_closing(c);
     else
         timer_start(&c->timer, &r->idle, r->now);
 }
 
-void connection_destroy(struct connection *c)
+void client_destroy(struct client *c)
 {
     struct router *r = c->router;
     if (c->call != NULL)
         call_end(c->call);
     if (c->in_output) {
-        list_remove(&r->output_first, c, offsetof(struct connection, next_output));
+        list_remove(&r->output_first, c, offsetof(struct client, next_output));
         r->output_last = r->output_first;
         while (r->output_last != NULL && r->output_last->next_output != NULL)
             r->output_last = r->output_last->next_output;
     }
     if (c->in_resume)
-        list_remove(&r->resume, c, offsetof(struct connection, next_resume));
+        list_remove(&r->resume, c, offsetof(struct client, next_resume));
     timer_stop(&c->timer);
     router_account(r, &c->accounted, 0);
-    id_map_remove(&r->connections, c->id);
+    id_map_remove(&r->clients, c->id);
     http_deinit(&c->http);
     buffer_give_back(r, &c->out);
     buffer_deinit(&c->backlog);
     free(c);
 }
 
-void connection_close(struct router *r, uint64_t id)
+void client_close(struct router *r, uint64_t id)
 {
-    struct connection *c = id_map_find(&r->connections, id);
+    struct client *c = id_map_find(&r->clients, id);
     if (c != NULL)
-        connection_destroy(c);
+        client_destroy(c);
 }
 
 /* ---- refusals ---- */
 
 /* The answer is on its way; what the client still sends of a body is read and dropped, because a
  * close with bytes unread would take the answer away from it. */
-static void drain(struct connection *c, uint64_t bytes)
+static void drain(struct client *c, uint64_t bytes)
 {
     c->draining = true;
     c->drain_left = bytes;
@@ -146,7 +146,7 @@ static void drain(struct connection *c, uint64_t bytes)
         start_closing(c);
 }
 
-static uint64_t body_left(const struct connection *c, size_t received)
+static uint64_t body_left(const struct client *c, size_t received)
 {
     const struct http *h = &c->http;
     uint64_t announced = http_body_announced(h);
@@ -159,7 +159,7 @@ static uint64_t body_left(const struct connection *c, size_t received)
 }
 
 /* `rest`: bytes after those that were refused. */
-static void refuse(struct connection *c, size_t rest)
+static void refuse(struct client *c, size_t rest)
 {
     const struct config *config = c->router->config;
     switch (c->http.refusal) {
@@ -185,12 +185,12 @@ static void refuse(struct connection *c, size_t rest)
 
 /* ---- input ---- */
 
-static void account(struct connection *c)
+static void account(struct client *c)
 {
     router_account(c->router, &c->accounted, c->http.pieces.capacity + c->backlog.capacity);
 }
 
-static void on_headers(struct connection *c)
+static void on_headers(struct client *c)
 {
     struct router *r = c->router;
     uint64_t announced = http_body_announced(&c->http);
@@ -201,7 +201,7 @@ static void on_headers(struct connection *c)
         buffer_append_text(output_of(c), "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-static void on_request(struct connection *c)
+static void on_request(struct client *c)
 {
     struct router *r = c->router;
     timer_stop(&c->timer);
@@ -218,7 +218,7 @@ static void on_request(struct connection *c)
 }
 
 /* A body that grows past the budget is dropped as it comes, and refused at its end. */
-static void check_budget(struct connection *c)
+static void check_budget(struct client *c)
 {
     account(c);
     if (!c->http.in_request || c->over_budget || !router_over_budget(c->router, 0))
@@ -230,7 +230,7 @@ static void check_budget(struct connection *c)
 }
 
 /* Returns the bytes it had use for: all, unless a call has begun. */
-static size_t feed(struct connection *c, struct slice bytes)
+static size_t feed(struct client *c, struct slice bytes)
 {
     size_t at = 0;
     c->feeding = true;
@@ -256,7 +256,7 @@ static size_t feed(struct connection *c, struct slice bytes)
 }
 
 /* Which of the two clocks runs while nothing is being answered. */
-static void watch(struct connection *c)
+static void watch(struct client *c)
 {
     struct router *r = c->router;
     if (c->call != NULL || c->closing || c->draining)
@@ -266,7 +266,7 @@ static void watch(struct connection *c)
         timer_start(&c->timer, q, r->now);
 }
 
-static void drop_drained(struct connection *c, size_t size)
+static void drop_drained(struct client *c, size_t size)
 {
     c->drain_left -= size < c->drain_left ? size : c->drain_left;
     if (c->drain_left == 0 && !c->closing)
@@ -278,7 +278,7 @@ static size_t backlog_max(const struct router *r)
     return (size_t)(r->config->http_header_max_bytes + r->config->http_body_max_bytes);
 }
 
-static void keep_backlog(struct connection *c, struct slice bytes)
+static void keep_backlog(struct client *c, struct slice bytes)
 {
     struct router *r = c->router;
     if (bytes.size == 0)
@@ -298,9 +298,9 @@ static void keep_backlog(struct connection *c, struct slice bytes)
     account(c);
 }
 
-void connection_receive(struct router *r, uint64_t id, struct slice bytes)
+void client_receive(struct router *r, uint64_t id, struct slice bytes)
 {
-    struct connection *c = id_map_find(&r->connections, id);
+    struct client *c = id_map_find(&r->clients, id);
     if (c == NULL || c->closing)
         return;
     if (c->draining) {
@@ -315,7 +315,7 @@ void connection_receive(struct router *r, uint64_t id, struct slice bytes)
     watch(c);
 }
 
-static void resume(struct connection *c)
+static void resume(struct client *c)
 {
     size_t size = c->backlog.size - c->backlog_at;
     if (size > 0 && c->call == NULL && !c->closing)
@@ -329,18 +329,35 @@ static void resume(struct connection *c)
     watch(c);
 }
 
-void connection_resume_all(struct router *r)
+/* Everything it asked is answered, and what is left is not a request. */
+static void close_if_ended(struct client *c)
+{
+    if (c->ended && c->call == NULL && c->backlog.size == 0 && !c->closing)
+        start_closing(c);
+}
+
+void client_end(struct router *r, uint64_t id)
+{
+    struct client *c = id_map_find(&r->clients, id);
+    if (c == NULL)
+        return;
+    c->ended = true;
+    close_if_ended(c);
+}
+
+void client_resume_all(struct router *r)
 {
     while (r->resume != NULL) {
-        struct connection *c = r->resume;
+        struct client *c = r->resume;
         r->resume = c->next_resume;
         c->in_resume = false;
         resume(c);
+        close_if_ended(c);
     }
 }
 
-void connection_answer(struct connection *c, int status, const char *type, struct slice body,
-                       const char *request_id)
+void client_answer(struct client *c, int status, const char *type, struct slice body,
+                   const char *request_id)
 {
     struct router *r = c->router;
     const struct http_head *head = &c->http.head;
@@ -362,7 +379,7 @@ void connection_answer(struct connection *c, int status, const char *type, struc
     }
 }
 
-void connection_expire(struct router *r, struct connection *c)
+void client_expire(struct router *r, struct client *c)
 {
     if (!c->draining && c->http.in_request) {
         c->http.head.keep_alive = false;
