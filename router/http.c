@@ -178,7 +178,7 @@ static int on_headers_complete(http_parser *p)
     h->head.method = (enum http_method)p->method;
     h->head.http_1_0 = p->http_major == 1 && p->http_minor == 0;
     h->head.keep_alive = http_should_keep_alive(p) != 0;
-    if (p->method == HTTP_CONNECT) {
+    if (p->method == HTTP_CONNECT || p->http_major != 1) {
         h->refusal = HTTP_REFUSAL_MALFORMED;
         return -1;
     }
@@ -283,7 +283,8 @@ enum http_event http_receive(struct http *h, struct slice bytes, size_t *taken)
 
 uint64_t http_body_announced(const struct http *h)
 {
-    return h->parser.content_length == ULLONG_MAX ? 0 : h->parser.content_length;
+    bool known = h->parser.content_length != ULLONG_MAX && !(h->parser.flags & F_CHUNKED);
+    return known ? h->parser.content_length : 0;
 }
 
 void http_discard_body(struct http *h)
