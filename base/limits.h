@@ -29,7 +29,7 @@
     X(tables_max, 2500, 1, 100000, "tables in the cluster")                                        \
     X(table_partitions_max, 1000, 1, 100000, "partitions of a table")                              \
     /* storage */                                                                                  \
-    X(log_segment_bytes, 32 * MIB, 4 * MIB, GIB, "size of a log segment")                          \
+    X(log_segment_bytes, 16 * MIB, 8 * MIB, GIB, "size of a log segment")                          \
     X(log_max_bytes, 512 * MIB, 16 * MIB, TIB, "log kept before writes wait for a checkpoint")     \
     X(memtable_max_bytes, 64 * MIB, 64 * KIB, 16 * GIB, "memtable size that starts a checkpoint")  \
     X(checkpoint_ms, 10000, 10, 3600000, "longest time between checkpoints while writes come in")  \

@@ -13,6 +13,7 @@
 
 enum {
     READERS = 2,
+    SEGMENTS_AHEAD = 2,
     RETRY_SPACE_MS = 500
 };
 
@@ -119,10 +120,10 @@ void node_host_reply(struct node_host *h, const struct reply *r)
 
 /* ---- the log ---- */
 
-/* Keeps the segment being written and the next one on disk. */
+/* Keeps the segment being written and the next ones on disk. */
 static void prepare_space(struct node_host *h)
 {
-    uint64_t wanted = node_log_end(h->node) / h->segment_bytes + 1;
+    uint64_t wanted = node_log_end(h->node) / h->segment_bytes + SEGMENTS_AHEAD;
     if (h->space_segment >= wanted ||
         (h->space_short && instant_before(loop_now(h->loop), h->space_retry_at)))
         return;
@@ -136,7 +137,7 @@ static void prepare_space(struct node_host *h)
         h->space_short = true;
         h->space_retry_at = instant_add(loop_now(h->loop), duration_ms(RETRY_SPACE_MS));
     }
-    node_log_space(h->node, (h->space_segment + 1) * h->segment_bytes);
+    node_log_space(h->node, (h->space_segment + 1) * h->segment_bytes, h->space_short);
 }
 
 static void batch_written(void *context, int error)
@@ -233,7 +234,7 @@ static enum status replay_segment(struct node_host *h, uint64_t segment, struct 
         if (node_replay(h->node, &record) != STATUS_OK)
             break;
     }
-    *end = reader.start + reader.at;
+    *end = reader.ended ? reader.start + h->segment_bytes : reader.start + reader.at;
     if (status == STATUS_NOT_FOUND && (reader.ended || last))
         return STATUS_OK;
     buffer_append_format(error,
@@ -251,7 +252,10 @@ static enum status clean_tail(struct node_host *h, uint64_t end, struct buffer *
     uint64_t size = h->segment_bytes - offset;
     if (size > LOG_BATCH_SIZE_MAX + LOG_PAYLOAD_SIZE_MAX + LOG_HEADER_SIZE)
         size = LOG_BATCH_SIZE_MAX + LOG_PAYLOAD_SIZE_MAX + LOG_HEADER_SIZE;
-    enum status status = log_dir_zero(h->log_dir, end / h->segment_bytes, offset, size);
+    int fd;
+    enum status status = log_dir_prepare(h->log_dir, end / h->segment_bytes, &fd);
+    if (status == STATUS_OK)
+        status = log_dir_zero(h->log_dir, end / h->segment_bytes, offset, size);
     return status == STATUS_OK
                ? status
                : fail(error, status, "cannot write the log in", h->options.directory);
@@ -308,10 +312,7 @@ static enum status open_store(struct node_host *h, struct buffer *error)
     if (status != STATUS_OK)
         return fail(error, status, "cannot open LMDB in", h->options.directory);
     struct store *store = store_create(backing, (uint64_t)config->resident_max_bytes);
-    status = node_create(&h->options.node, store, error, &h->node);
-    if (status != STATUS_OK)
-        store_destroy(store);
-    return status;
+    return node_create(&h->options.node, store, error, &h->node);
 }
 
 static enum status open_threads(struct node_host *h, struct buffer *error)
@@ -347,7 +348,6 @@ static enum status open_all(struct node_host *h, struct buffer *error)
     if (status != STATUS_OK)
         return status;
     node_start(h->node, loop_now(h->loop), h->segment_bytes, next_lsn);
-    node_log_space(h->node, (h->space_segment + 1) * h->segment_bytes);
     prepare_space(h);
     take_effects(h);
     return STATUS_OK;

@@ -275,13 +275,14 @@ bool node_can_write(struct node *n, const struct operation *o, size_t payload)
         return false;
     }
     uint64_t end = n->log.next_lsn + log_record_size(payload) + 4 * LOG_HEADER_SIZE;
-    if (n->map_full || end > n->log_space_end) {
+    bool log_short = end > n->log_space_end;
+    if (n->map_full || (log_short && n->log_disk_full)) {
         node_refuse(n, o->from, id, REPLY_FULL,
                     "node %u has no space left for writes (%s); reads are served", n->options.id,
                     n->map_full ? "the LMDB map or its disk is full" : "the log's disk is full");
         return false;
     }
-    bool busy = n->ring_count == n->ring_size ||
+    bool busy = log_short || n->ring_count == n->ring_size ||
                 n->log.unwritten_bytes > (size_t)n->config->inflight_max_bytes ||
                 n->log.next_lsn - store_log_lsn(n->store) > (uint64_t)n->config->log_max_bytes ||
                 store_active_bytes(n->store) > 2 * (size_t)n->config->memtable_max_bytes;
@@ -308,9 +309,10 @@ const struct log_batch *node_next_batch(struct node *n)
     return n->stop_error != 0 ? NULL : log_writer_next(&n->log);
 }
 
-void node_log_space(struct node *n, uint64_t end_lsn)
+void node_log_space(struct node *n, uint64_t end_lsn, bool disk_full)
 {
     n->log_space_end = end_lsn;
+    n->log_disk_full = disk_full;
 }
 
 static void tick(struct node *n);

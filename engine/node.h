@@ -32,7 +32,8 @@ struct node_options {
     uint64_t seed;
 };
 
-/* Owns the store and loads from it what the node hosts. STATUS_CORRUPT, STATUS_IO: `error` tells.
+/* Owns the store, also on failure, and loads from it what the node hosts. STATUS_CORRUPT,
+ * STATUS_IO: `error` tells.
  */
 enum status node_create(const struct node_options *options, struct store *store,
                         struct buffer *error, struct node **out);
@@ -51,8 +52,9 @@ void node_request(struct node *n, struct instant now, uint64_t from, const struc
 void node_reply(struct node *n, struct instant now, const struct reply *reply);
 /* The batch of node_next_batch is on disk, or failed for good (error: errno). */
 void node_log_written(struct node *n, struct instant now, int error);
-/* Segments up to this lsn exist on disk; writes beyond it are refused as REPLY_FULL. */
-void node_log_space(struct node *n, uint64_t end_lsn);
+/* Segments up to this lsn exist on disk. Writes beyond it are refused: as REPLY_FULL if the disk is
+ * full, otherwise as REPLY_OVERLOADED until the host has made more. */
+void node_log_space(struct node *n, uint64_t end_lsn, bool disk_full);
 void node_checkpoint_done(struct node *n, struct instant now, enum status status);
 void node_touched(struct node *n, struct instant now, uint32_t ticket);
 

@@ -81,6 +81,7 @@ struct node {
     struct store *store; /* owns */
     struct log_writer log;
     uint64_t log_space_end;
+    bool log_disk_full;
     struct node_admission admission;
     struct partition **partitions; /* owns; by id, NULL where not here */
     uint32_t partitions_size;

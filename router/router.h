@@ -34,6 +34,8 @@ void router_set_wall_clock(struct router *r, struct instant now, int64_t wall_ms
 /* A client connection, named by the host's number, never reused while open. */
 void router_open(struct router *r, struct instant now, uint64_t connection);
 void router_receive(struct router *r, struct instant now, uint64_t connection, struct slice bytes);
+/* The client will send nothing more, but still reads: it is closed once it has its answers. */
+void router_end(struct router *r, struct instant now, uint64_t connection);
 void router_close(struct router *r, struct instant now, uint64_t connection);
 
 /* The reply of a node; borrowed for the call. */

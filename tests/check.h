@@ -23,14 +23,23 @@
                      (const char *)checked_slice.data, text);       \
     } while (0)
 
-/* A property's seed: SEED=n replays one, otherwise it is fixed, so that a run that passed passes
- * again; the long run gives many. */
-static inline uint64_t check_seed(const char *test)
+/* Runs a property under `runs` seeds, each printed before it is used, from 1 on: what passed passes
+ * again. SEED=n replays one, SEEDS=n runs n of them. */
+static inline void check_seeds(uint64_t runs, void (*property)(struct prng *p))
 {
-    const char *text = getenv("SEED");
-    uint64_t seed = text == NULL ? 1 : strtoull(text, NULL, 10);
-    printf("%s: SEED=%llu\n", test, (unsigned long long)seed);
-    return seed;
+    const char *one = getenv("SEED"), *many = getenv("SEEDS");
+    uint64_t first = one == NULL ? 1 : strtoull(one, NULL, 10);
+    if (one != NULL)
+        runs = 1;
+    else if (many != NULL)
+        runs = strtoull(many, NULL, 10);
+    assert_true(runs > 0);
+    for (uint64_t seed = first; seed < first + runs; seed++) {
+        printf("SEED=%llu\n", (unsigned long long)seed);
+        fflush(stdout);
+        struct prng p = prng_seeded(seed);
+        property(&p);
+    }
 }
 
 #endif

@@ -76,7 +76,7 @@ void admission_init(struct admission *a, const struct admission_policy *policy,
 {
     must(policy != NULL);
     *a = (struct admission){.policy = policy};
-    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_meter *m = &a->meters[kind];
         int64_t cap = cap_rate(config, kind), rate = rates->rate_mcu[kind];
         int64_t debt_max = admission_debt_max(config, rate);
@@ -97,7 +97,7 @@ static void meter_refill(struct admission_meter *m, struct instant now)
 void admission_set_rates(struct admission *a, const struct config *config,
                          const struct admission_rates *rates, struct instant now)
 {
-    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_meter *m = &a->meters[kind];
         int64_t cap = cap_rate(config, kind), rate = rates->rate_mcu[kind];
         int64_t debt_max = admission_debt_max(config, rate);

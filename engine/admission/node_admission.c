@@ -89,7 +89,7 @@ void node_admission_init(struct node_admission *n, const struct config *config, 
     const int64_t units[ADMIT_KINDS] = {
         [ADMIT_READ] = config->node_rcu, [ADMIT_WRITE] = config->node_wcu};
     *n = (struct node_admission){0};
-    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t rate = units[kind] * MCU_PER_UNIT;
         token_bucket_init(&n->buckets[kind], rate, rate, admission_debt_max(config, rate), rate,
                           now);

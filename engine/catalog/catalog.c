@@ -389,8 +389,9 @@ static void create(struct catalog *c, const struct catalog_command *command,
         refuse(c, out, REPLY_TABLE_EXISTS);
         return;
     }
-    int64_t max[] = {command->partition_max_mcu[ADMIT_READ] / MCU_PER_UNIT,
-                     command->partition_max_mcu[ADMIT_WRITE] / MCU_PER_UNIT};
+    const struct config settings = {
+        .partition_max_rcu = command->partition_max_mcu[ADMIT_READ] / MCU_PER_UNIT,
+        .partition_max_wcu = command->partition_max_mcu[ADMIT_WRITE] / MCU_PER_UNIT};
     struct table t = {.id = c->next_table_id,
                       .name = spec->name,
                       .status = TABLE_CREATING,
@@ -401,9 +402,9 @@ static void create(struct catalog *c, const struct catalog_command *command,
                       .wcu = spec->wcu,
                       .created_ms = command->wall_ms};
     memcpy(t.uuid, command->uuid, sizeof t.uuid);
-    t.partition_count = share_initial_partitions(table_units(command, t.billing, ADMIT_READ),
-                                                 table_units(command, t.billing, ADMIT_WRITE),
-                                                 max[ADMIT_READ], max[ADMIT_WRITE]);
+    t.partition_count =
+        share_partitions_initial(&settings, table_units(command, t.billing, ADMIT_READ),
+                                 table_units(command, t.billing, ADMIT_WRITE));
     if ((int64_t)c->count >= command->tables_max)
         buffer_append_format(&c->text, "The cluster has its limit of %lld tables",
                              (long long)command->tables_max);

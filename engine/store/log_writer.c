@@ -91,8 +91,9 @@ struct log_place log_writer_append(struct log_writer *w, enum log_kind kind, uin
     uint64_t left = w->segment_bytes - w->next_lsn % w->segment_bytes;
     if (left < size + LOG_HEADER_SIZE) {
         struct log_record end = {.kind = LOG_END};
+        uint64_t segment = w->next_lsn / w->segment_bytes;
         append_record(w, &end, slice_make(NULL, 0), slice_make(NULL, 0));
-        w->next_lsn += w->segment_bytes - w->next_lsn % w->segment_bytes;
+        w->next_lsn = (segment + 1) * w->segment_bytes;
     }
     if (w->next_lsn % w->segment_bytes == 0)
         append_segment_header(w);

@@ -111,7 +111,7 @@ static struct partition *partition_in(struct world *w, const char *name)
 static struct admission_rates rates_in(char **words, int count)
 {
     struct admission_rates rates = {{0}};
-    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t units = option_in(words, count, kind == ADMIT_READ ? "rcu" : "wcu");
         int64_t mcu = option_in(words, count, kind == ADMIT_READ ? "rmcu" : "wmcu");
         rates.rate_mcu[kind] = units >= 0 ? units * MCU_PER_UNIT : mcu >= 0 ? mcu : 0;

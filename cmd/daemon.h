@@ -1,0 +1,37 @@
+/* daemon.h - what the processes of a cluster have in common: messages over a transport. */
+#ifndef WEIR_CMD_DAEMON_H
+#define WEIR_CMD_DAEMON_H
+
+#include "cmd/options.h"
+#include "engine/message.h"
+#include "host/transport.h"
+
+enum {
+    CATALOG_NODE = 1
+}; /* where group 0 is led */
+
+uint64_t daemon_seed(void);
+
+/* Prints "weir NAME: " and the text to standard error; returns exit code 1. */
+int daemon_fail(const char *name, const struct buffer *error);
+
+/* Sends one message; `scratch` is working memory. False if the link is down. */
+bool daemon_send_request(struct transport *t, uint64_t link, struct buffer *scratch,
+                         const struct request *r);
+bool daemon_send_reply(struct transport *t, uint64_t link, struct buffer *scratch,
+                       const struct reply *r);
+
+/* A loop that stops on signals. `error` tells why not. */
+enum status daemon_open_loop(struct loop **out, void (*stop)(void *context), void *context,
+                             struct buffer *error);
+
+/* Numbers 1 .. peer_count, each once; `error` tells what is wrong with --peers. */
+bool daemon_peers_valid(const struct options *o, struct buffer *error);
+
+/* Adds every peer but `except`. */
+void daemon_add_peers(struct transport *t, const struct options *o, uint32_t except);
+
+/* transport_handler.note: a line on standard error. */
+void daemon_note(void *context, const char *text);
+
+#endif

@@ -1,0 +1,268 @@
+/* local.c - `weir local`: every role in one process, messages passed in memory.
+ *
+ * One loop thread for router and nodes, and the nodes' flush and reader threads. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/must.h"
+#include "cmd/cmd.h"
+#include "cmd/daemon.h"
+#include "cmd/http_server.h"
+#include "embed/node_host.h"
+
+enum {
+    ROUTER = 0,
+    STOP_MS = 2000
+};
+
+/* A message from one node to another: kept until no node is in the middle of its effects. */
+struct mail {
+    uint32_t from;
+    uint32_t to;
+    struct buffer frame; /* owns; without the length word */
+};
+
+struct local {
+    struct options options;
+    struct loop *loop;
+    struct router *router;
+    struct http_server *server;
+    struct node_host *nodes[NODES_LIMIT + 1]; /* by id */
+    struct mail *mail;                        /* owns; oldest first */
+    size_t mail_count;
+    size_t mail_capacity;
+    bool stopping;
+};
+
+static const char help[] =
+    "usage: weir local [--port 8000] [--data DIR] [--nodes 3] [options]\n\n"
+    "A DynamoDB endpoint with real partitions, nodes and throttling, in one process.\n\n"
+    "  --port N           port on 127.0.0.1 (default 8000; 0 = any free one)\n"
+    "  --listen A:P       another address\n"
+    "  --data DIR         where items are kept (default ./weir-data)\n"
+    "  --nodes N          storage nodes, 1 to 64 (default 3)\n"
+    "\n"
+    "examples:\n"
+    "  weir local\n"
+    "  weir local --port 8001 --data /tmp/w --nodes 5 --profile strict\n"
+    "  aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000\n"
+    "\noptions:";
+
+/* ---- messages ---- */
+
+/* In the `from` of a request: who asked. Requests of nodes carry the node, the router's carry 0. */
+static uint64_t from_node(uint32_t node)
+{
+    return (uint64_t)node + 1;
+}
+
+static struct buffer *post(struct local *l, uint32_t from, uint32_t to)
+{
+    if (l->mail_count == l->mail_capacity) {
+        l->mail_capacity = l->mail_capacity == 0 ? 16 : l->mail_capacity * 2;
+        l->mail = realloc(l->mail, l->mail_capacity * sizeof l->mail[0]);
+        must(l->mail != NULL);
+    }
+    struct mail *m = &l->mail[l->mail_count++];
+    *m = (struct mail){.from = from, .to = to};
+    return &m->frame;
+}
+
+static void on_reply(void *context, uint32_t node, uint64_t to, const struct reply *r)
+{
+    struct local *l = context;
+    if (to == from_node(ROUTER))
+        router_reply(l->router, loop_now(l->loop), node, r);
+    else
+        reply_encode(post(l, node, (uint32_t)(to - 1)), r);
+}
+
+static void on_request(void *context, uint32_t from, uint32_t to, const struct request *r)
+{
+    request_encode(post(context, from, to), r);
+}
+
+static void deliver(struct local *l, const struct mail *m)
+{
+    struct slice frame = slice_make(m->frame.data + 4, m->frame.size - 4);
+    struct node_host *node = l->nodes[m->to];
+    enum message_kind kind;
+    struct request request;
+    struct reply reply;
+    must(message_kind_of(frame, &kind) == STATUS_OK);
+    if (kind == MESSAGE_REQUEST) {
+        must(request_decode(frame, &request) == STATUS_OK);
+        node_host_request(node, from_node(m->from), &request);
+    } else {
+        must(reply_decode(frame, &reply) == STATUS_OK);
+        node_host_reply(node, &reply);
+    }
+}
+
+static bool deliver_mail(struct local *l)
+{
+    if (l->mail_count == 0)
+        return false;
+    struct mail m = l->mail[0];
+    memmove(l->mail, l->mail + 1, --l->mail_count * sizeof l->mail[0]);
+    deliver(l, &m);
+    buffer_deinit(&m.frame);
+    return true;
+}
+
+/* Carries messages until everybody is at rest. */
+static void pump(void *context)
+{
+    struct local *l = context;
+    struct router_effect e;
+    do {
+        while (router_next_effect(l->router, &e)) {
+            if (e.kind == ROUTER_SEND_REQUEST)
+                node_host_request(l->nodes[e.node], from_node(ROUTER), e.request);
+            else
+                http_server_effect(l->server, &e);
+        }
+    } while (deliver_mail(l));
+}
+
+/* ---- life ---- */
+
+static void on_stop(void *context)
+{
+    struct local *l = context;
+    l->stopping = true;
+}
+
+static enum status open_nodes(struct local *l, struct buffer *error)
+{
+    if (mkdir(l->options.data, 0755) != 0 && errno != EEXIST) {
+        buffer_append_format(error, "cannot create %s: %s", l->options.data, strerror(errno));
+        return STATUS_IO;
+    }
+    enum status status = STATUS_OK;
+    for (uint32_t id = 1; id <= l->options.nodes && status == STATUS_OK; id++) {
+        char directory[4096];
+        snprintf(directory, sizeof directory, "%s/node-%u", l->options.data, id);
+        struct node_host_options options = {
+            .directory = directory,
+            .node = {.config = &l->options.config,
+                     .id = id,
+                     .node_count = l->options.nodes,
+                     .catalog_node = CATALOG_NODE,
+                     .seed = daemon_seed()},
+            .reply = on_reply,
+            .request = on_request,
+            .context = l,
+        };
+        status = node_host_open(l->loop, &options, error, &l->nodes[id]);
+    }
+    return status;
+}
+
+static enum status open_all(struct local *l, struct buffer *error)
+{
+    enum status status = daemon_open_loop(&l->loop, on_stop, l, error);
+    if (status != STATUS_OK)
+        return status;
+    struct router_options options = {.config = &l->options.config,
+                                     .catalog_node = CATALOG_NODE,
+                                     .node_count = l->options.nodes,
+                                     .region = "local",
+                                     .account = "000000000000",
+                                     .seed = daemon_seed()};
+    l->router = router_create(&options);
+    router_set_wall_clock(l->router, loop_now(l->loop), loop_wall_ms(l->loop));
+    status = open_nodes(l, error);
+    if (status == STATUS_OK)
+        status = http_server_open(l->loop, l->router, &l->options.config, l->options.address,
+                                  l->options.port, pump, l, error, &l->server);
+    return status;
+}
+
+static void close_all(struct local *l)
+{
+    for (uint32_t id = 1; id <= l->options.nodes; id++) {
+        if (l->nodes[id] != NULL)
+            node_host_close(l->nodes[id]);
+    }
+    http_server_close(l->server);
+    loop_destroy(l->loop);
+    if (l->router != NULL)
+        router_destroy(l->router);
+    for (size_t i = 0; i < l->mail_count; i++)
+        buffer_deinit(&l->mail[i].frame);
+    free(l->mail);
+}
+
+static bool nodes_idle(const struct local *l)
+{
+    bool idle = true;
+    for (uint32_t id = 1; id <= l->options.nodes; id++)
+        idle &= node_is_idle(node_host_node(l->nodes[id]));
+    return idle;
+}
+
+static struct instant deadline(const struct local *l)
+{
+    struct instant t = router_deadline(l->router);
+    for (uint32_t id = 1; id <= l->options.nodes; id++)
+        t = instant_earlier(t, node_host_deadline(l->nodes[id]));
+    return t;
+}
+
+static enum status turn(struct local *l, struct instant until)
+{
+    enum status status = loop_turn(l->loop, instant_earlier(until, deadline(l)));
+    struct instant now = loop_now(l->loop);
+    if (!instant_before(now, router_deadline(l->router))) {
+        router_set_wall_clock(l->router, now, loop_wall_ms(l->loop));
+        router_tick(l->router, now);
+    }
+    pump(l);
+    for (uint32_t id = 1; id <= l->options.nodes; id++)
+        node_host_end_turn(l->nodes[id]);
+    pump(l);
+    http_server_end_turn(l->server);
+    return status;
+}
+
+/* Serves until told to stop; then finishes the writes that are in flight. */
+static enum status serve(struct local *l)
+{
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && !l->stopping)
+        status = turn(l, INSTANT_NEVER);
+    struct instant end = instant_add(loop_now(l->loop), duration_ms(STOP_MS));
+    while (status == STATUS_OK && !nodes_idle(l) && instant_before(loop_now(l->loop), end))
+        status = turn(l, end);
+    return status;
+}
+
+int cmd_local(int argc, char **argv)
+{
+    struct local l = {
+        .options = {.data = "weir-data", .address = "127.0.0.1", .port = 8000, .nodes = 3}};
+    int parsed = options_parse(&l.options, OPTION_DATA | OPTION_PORT | OPTION_LISTEN | OPTION_NODES,
+                               help, argc, argv);
+    if (parsed != 0)
+        return parsed - 1;
+    struct buffer error = {0};
+    enum status status = open_all(&l, &error);
+    if (status != STATUS_OK) {
+        daemon_fail("local", &error);
+    } else {
+        enum profile profile = l.options.config.profile;
+        printf("weir local: %u nodes, data in %s, profile %s (%s)\n", l.options.nodes,
+               l.options.data, profile_name(profile), options_profile_meaning(profile));
+        printf("ready http://%s:%u\n", l.options.address, http_server_port(l.server));
+        fflush(stdout);
+        status = serve(&l);
+        if (status != STATUS_OK)
+            fprintf(stderr, "weir local: the event loop failed: %s\n", strerror(errno));
+    }
+    close_all(&l);
+    buffer_deinit(&error);
+    return status == STATUS_OK ? 0 : 1;
+}

@@ -1,0 +1,164 @@
+/* node.c - `weir node`: one storage node as a process. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "cmd/cmd.h"
+#include "cmd/daemon.h"
+#include "embed/node_host.h"
+#include "host/address.h"
+
+enum {
+    STOP_MS = 2000
+};
+
+struct node_process {
+    struct options options;
+    struct loop *loop;
+    struct transport *transport;
+    struct node_host *node;
+    struct buffer scratch;
+    bool stopping;
+};
+
+static const char help[] =
+    "usage: weir node --id N --listen ADDRESS:PORT --data DIR --peers 1=A:P,2=A:P,.. [options]\n\n"
+    "A storage node. Node 1 leads the catalog.\n\n"
+    "  --id N             this node's number in --peers\n"
+    "  --listen A:P       where routers and nodes reach it\n"
+    "  --data DIR         where it keeps its partitions\n"
+    "  --peers LIST       every node of the cluster, this one included\n"
+    "\n"
+    "example:\n"
+    "  weir node --id 1 --listen 127.0.0.1:7101 --data /var/lib/weir-1 \\\n"
+    "            --peers 1=127.0.0.1:7101,2=127.0.0.1:7102\n"
+    "\noptions:";
+
+static void on_reply(void *context, uint32_t node, uint64_t to, const struct reply *r)
+{
+    struct node_process *p = context;
+    (void)node;
+    daemon_send_reply(p->transport, to, &p->scratch, r); /* a link that is gone wants no answer */
+}
+
+static void on_request(void *context, uint32_t from, uint32_t to, const struct request *r)
+{
+    struct node_process *p = context;
+    (void)from;
+    uint64_t link = transport_link(p->transport, PEER_NODE, to);
+    daemon_send_request(p->transport, link, &p->scratch, r); /* sent again until answered */
+}
+
+static void on_frame(void *context, uint64_t link, struct slice frame)
+{
+    struct node_process *p = context;
+    enum message_kind kind;
+    struct request request;
+    struct reply reply;
+    if (message_kind_of(frame, &kind) != STATUS_OK)
+        transport_close(p->transport, link);
+    else if (kind == MESSAGE_REQUEST && request_decode(frame, &request) == STATUS_OK)
+        node_host_request(p->node, link, &request);
+    else if (kind == MESSAGE_REPLY && reply_decode(frame, &reply) == STATUS_OK)
+        node_host_reply(p->node, &reply);
+    else
+        transport_close(p->transport, link);
+}
+
+static void on_stop(void *context)
+{
+    ((struct node_process *)context)->stopping = true;
+}
+
+static enum status open_all(struct node_process *p, struct buffer *error)
+{
+    const struct options *o = &p->options;
+    if (!daemon_peers_valid(o, error))
+        return STATUS_MALFORMED;
+    if (o->id == 0 || o->id > o->peer_count || o->data == NULL) {
+        buffer_append_text(error, "--id and --data are needed, and --id must be one of --peers");
+        return STATUS_MALFORMED;
+    }
+    enum status status = daemon_open_loop(&p->loop, on_stop, p, error);
+    if (status != STATUS_OK)
+        return status;
+    const struct transport_handler handler = {.frame = on_frame, .note = daemon_note};
+    struct transport_options transport = {.loop = p->loop,
+                                          .kind = PEER_NODE,
+                                          .id = o->id,
+                                          .seed = daemon_seed(),
+                                          .handler = &handler,
+                                          .context = p};
+    p->transport = transport_create(&transport);
+    struct node_host_options options = {
+        .directory = o->data,
+        .node = {.config = &o->config,
+                 .id = o->id,
+                 .node_count = o->peer_count,
+                 .catalog_node = CATALOG_NODE,
+                 .seed = daemon_seed()},
+        .reply = on_reply,
+        .request = on_request,
+        .context = p,
+    };
+    status = node_host_open(p->loop, &options, error, &p->node);
+    if (status != STATUS_OK)
+        return status;
+    if (transport_listen(p->transport, o->address, o->port) != STATUS_OK) {
+        buffer_append_format(error, "cannot listen on %s:%u: %s", o->address, o->port,
+                             strerror(errno));
+        return STATUS_IO;
+    }
+    daemon_add_peers(p->transport, o, o->id);
+    return STATUS_OK;
+}
+
+static enum status turn(struct node_process *p, struct instant until)
+{
+    struct instant t = instant_earlier(until, node_host_deadline(p->node));
+    enum status status = loop_turn(p->loop, instant_earlier(t, transport_deadline(p->transport)));
+    transport_tick(p->transport);
+    node_host_end_turn(p->node);
+    return status;
+}
+
+static enum status serve(struct node_process *p)
+{
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && !p->stopping)
+        status = turn(p, INSTANT_NEVER);
+    struct instant end = instant_add(loop_now(p->loop), duration_ms(STOP_MS));
+    while (status == STATUS_OK && !node_is_idle(node_host_node(p->node)) &&
+           instant_before(loop_now(p->loop), end))
+        status = turn(p, end);
+    return status;
+}
+
+int cmd_node(int argc, char **argv)
+{
+    struct node_process p = {.options = {.address = "127.0.0.1"}};
+    int parsed = options_parse(&p.options, OPTION_ID | OPTION_LISTEN | OPTION_DATA | OPTION_PEERS,
+                               help, argc, argv);
+    if (parsed != 0)
+        return parsed - 1;
+    struct buffer error = {0};
+    enum status status = open_all(&p, &error);
+    if (status != STATUS_OK) {
+        daemon_fail("node", &error);
+    } else {
+        printf("weir node %u: %llu log records replayed, profile %s (%s)\n", p.options.id,
+               (unsigned long long)node_host_replayed(p.node),
+               profile_name(p.options.config.profile),
+               options_profile_meaning(p.options.config.profile));
+        printf("ready %s:%u\n", p.options.address, transport_port(p.transport));
+        fflush(stdout);
+        status = serve(&p);
+    }
+    if (p.node != NULL)
+        node_host_close(p.node);
+    if (p.transport != NULL)
+        transport_destroy(p.transport);
+    loop_destroy(p.loop);
+    buffer_deinit(&p.scratch);
+    buffer_deinit(&error);
+    return status == STATUS_OK ? 0 : 1;
+}

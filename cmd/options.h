@@ -1,0 +1,46 @@
+/* options.h - what the daemons' command lines have in common. */
+#ifndef WEIR_CMD_OPTIONS_H
+#define WEIR_CMD_OPTIONS_H
+
+#include "base/config.h"
+
+enum {
+    NODES_LIMIT = 64
+};
+
+/* `--help` lines of the common options. */
+extern const char *const options_common_help;
+
+struct options {
+    struct config config;
+    const char *data;
+    const char *address; /* to listen on */
+    uint16_t port;
+    uint32_t nodes;
+    uint32_t id;
+    struct {
+        uint32_t id;
+        char address[64];
+        uint16_t port;
+    } peers[NODES_LIMIT];
+    uint32_t peer_count;
+};
+
+/* Which options a subcommand knows besides --config, --profile, --set and --help. */
+enum options_known {
+    OPTION_DATA = 1,
+    OPTION_PORT = 2,   /* --port N */
+    OPTION_LISTEN = 4, /* --listen ADDRESS:PORT */
+    OPTION_NODES = 8,
+    OPTION_ID = 16,
+    OPTION_PEERS = 32, /* --peers 1=ADDRESS:PORT,2=.. */
+};
+
+/* 0: go on; otherwise the subcommand returns (exit code + 1): 1 after --help, 3 after a usage
+ * error, which has been explained on standard error. `o` holds the defaults. */
+int options_parse(struct options *o, unsigned known, const char *help, int argc, char **argv);
+
+/* One line that tells which profile is in force and what that means. */
+const char *options_profile_meaning(enum profile profile);
+
+#endif

@@ -1,0 +1,203 @@
+/* item.c - weir.h's items: a checked face over engine/item. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/must.h"
+#include "embed/weir_internal.h"
+
+_Static_assert(WEIR_NUMBER_TEXT_MAX == (int)NUMBER_TEXT_MAX, "one buffer size");
+_Static_assert(WEIR_MAP == (int)ATTR_MAP && WEIR_STRING == (int)ATTR_STRING, "the same numbers");
+
+struct weir_item *weir_item_create(void)
+{
+    struct weir_item *item = calloc(1, sizeof *item);
+    must(item != NULL);
+    weir_item_clear(item);
+    return item;
+}
+
+void weir_item_destroy(struct weir_item *item)
+{
+    if (item == NULL)
+        return;
+    buffer_deinit(&item->bytes);
+    free(item);
+}
+
+void weir_item_clear(struct weir_item *item)
+{
+    buffer_clear(&item->bytes);
+    item->mistake = NULL;
+    item->finished = false;
+    item_begin(&item->writer, &item->bytes);
+}
+
+static void mistake(struct weir_item *item, const char *text)
+{
+    if (item->mistake == NULL)
+        item->mistake = text;
+}
+
+/* Whether a value may stand here, under this name. */
+static bool place(struct weir_item *item, const char *name, enum weir_type type)
+{
+    if (item->mistake != NULL)
+        return false;
+    struct item_writer *w = &item->writer;
+    enum attr_type outer = w->open[w->depth].type;
+    bool named = outer == ATTR_MAP;
+    bool set = outer == ATTR_STRING_SET || outer == ATTR_NUMBER_SET || outer == ATTR_BINARY_SET;
+    if (item->finished)
+        mistake(item, "an item that was used must be cleared before it is added to");
+    else if (named && (name == NULL || strlen(name) > ATTRIBUTE_NAME_SIZE_MAX))
+        mistake(item, "an attribute needs a name of 1 to 65535 bytes");
+    else if (!named && name != NULL)
+        mistake(item, "elements of lists and sets have no name");
+    else if (set && (int)type != (int)outer - (ATTR_STRING_SET - ATTR_STRING))
+        mistake(item, "an element is not of its set's type");
+    else if (named)
+        item_name(w, slice_of(name));
+    return item->mistake == NULL;
+}
+
+static void add_number(struct weir_item *item, struct slice text)
+{
+    static const char *const texts[] = {
+        [NUMBER_NOT_NUMERIC] = "a number is decimal text",
+        [NUMBER_TOO_MANY_DIGITS] = "a number has at most 38 significant digits",
+        [NUMBER_OVERFLOW] = "a number is below 1E126",
+        [NUMBER_UNDERFLOW] = "a number is 0 or at least 1E-130",
+    };
+    struct number n;
+    enum number_error error = number_parse(text, &n);
+    if (error == NUMBER_OK)
+        item_number(&item->writer, &n);
+    else
+        mistake(item, texts[error]);
+}
+
+void weir_item_add(struct weir_item *item, const char *name, enum weir_type type, const void *data,
+                   size_t size)
+{
+    struct slice value = slice_make(data, size);
+    if (item->bytes.size + size > 2 * ITEM_SIZE_MAX)
+        mistake(item, "an item has at most 409600 bytes");
+    if (type == WEIR_NUMBER && item->mistake == NULL) { /* checked before its name is written */
+        struct number n;
+        if (number_parse(value, &n) != NUMBER_OK) {
+            add_number(item, value);
+            return;
+        }
+    }
+    if (type == WEIR_STRING && !slice_is_utf8(value))
+        mistake(item, "a string is not UTF-8");
+    if (type > WEIR_NULL || type < WEIR_STRING || (type == WEIR_BOOL && size != 1))
+        mistake(item, "not a value of its type; containers use weir_item_begin");
+    if (!place(item, name, type))
+        return;
+    switch (type) {
+    case WEIR_STRING:
+        item_string(&item->writer, value);
+        break;
+    case WEIR_NUMBER:
+        add_number(item, value);
+        break;
+    case WEIR_BINARY:
+        item_binary(&item->writer, value);
+        break;
+    case WEIR_BOOL:
+        item_bool(&item->writer, value.data[0] != 0);
+        break;
+    default:
+        item_null(&item->writer);
+    }
+}
+
+void weir_item_begin(struct weir_item *item, const char *name, enum weir_type container)
+{
+    if (container < WEIR_STRING_SET || container > WEIR_MAP)
+        mistake(item, "weir_item_begin takes a set, a list or a map");
+    if (item->writer.depth >= NESTING_MAX)
+        mistake(item, "an item nests at most 32 levels");
+    if (place(item, name, container))
+        item_open(&item->writer, (enum attr_type)container);
+}
+
+void weir_item_end(struct weir_item *item)
+{
+    if (item->mistake == NULL && item->writer.depth == 0)
+        mistake(item, "weir_item_end without weir_item_begin");
+    if (item->mistake == NULL)
+        item_close(&item->writer);
+}
+
+const char *weir_item_finish(struct weir_item *item, struct slice *out)
+{
+    if (item->mistake == NULL && item->writer.depth > 0)
+        mistake(item, "weir_item_end is missing");
+    if (item->mistake != NULL)
+        return item->mistake;
+    if (!item->finished) {
+        item_end(&item->writer);
+        item->finished = true;
+        if (item_check(buffer_slice(&item->bytes)) != STATUS_OK)
+            mistake(item, "an attribute or element occurs twice");
+        else if (item_size(buffer_slice(&item->bytes)) > ITEM_SIZE_MAX)
+            mistake(item, "an item has at most 409600 bytes");
+    }
+    *out = buffer_slice(&item->bytes);
+    return item->mistake;
+}
+
+/* ---- reading ---- */
+
+bool weir_result_next(const struct weir_result *result, size_t *position, struct weir_cursor *attrs)
+{
+    if (*position >= result->items_size)
+        return false;
+    struct reader r = {
+        slice_make((const uint8_t *)result->items + *position, result->items_size - *position),
+        false};
+    struct slice item = result->single ? r.left : reader_sized(&r);
+    if (r.failed || item.size == 0)
+        return false;
+    *position = result->single ? result->items_size : result->items_size - r.left.size;
+    struct attr_cursor c = item_attrs(item);
+    *attrs = (struct weir_cursor){c.left.data, c.left.size, c.named};
+    return true;
+}
+
+bool weir_cursor_next(struct weir_cursor *cursor, struct weir_attr *out)
+{
+    struct attr_cursor c = {slice_make(cursor->data, cursor->size), cursor->named};
+    struct slice name;
+    struct attr value;
+    if (!attr_next(&c, &name, &value))
+        return false;
+    *cursor = (struct weir_cursor){c.left.data, c.left.size, c.named};
+    *out = (struct weir_attr){.name = (const char *)name.data,
+                              .name_size = name.size,
+                              .type = (enum weir_type)value.type,
+                              .data = value.body.data,
+                              .size = value.body.size};
+    return true;
+}
+
+struct weir_cursor weir_attr_elements(const struct weir_attr *container)
+{
+    struct attr value = {(enum attr_type)container->type,
+                         slice_make(container->data, container->size)};
+    struct attr_cursor c = attr_elements(&value);
+    return (struct weir_cursor){c.left.data, c.left.size, c.named};
+}
+
+size_t weir_attr_number(const struct weir_attr *number, char *out)
+{
+    struct number n;
+    size_t used;
+    if (number_decode(slice_make(number->data, number->size), &n, &used) != STATUS_OK) {
+        out[0] = '\0';
+        return 0;
+    }
+    return number_format(&n, out);
+}

@@ -1,0 +1,18 @@
+/* weir_internal.h - what the files behind include/weir.h share. */
+#ifndef WEIR_EMBED_WEIR_INTERNAL_H
+#define WEIR_EMBED_WEIR_INTERNAL_H
+
+#include "engine/item/item.h"
+#include "include/weir.h"
+
+struct weir_item {
+    struct buffer bytes; /* owns */
+    struct item_writer writer;
+    const char *mistake; /* the first one; a static text */
+    bool finished;
+};
+
+/* Completes the item; NULL and its bytes, or what is wrong with it. */
+const char *weir_item_finish(struct weir_item *item, struct slice *out);
+
+#endif

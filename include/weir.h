@@ -1,0 +1,180 @@
+/* weir.h - weir's storage engine, with its admission control, inside your own process.
+ *
+ * A database is a directory: tables, their partitions with allocation and burst token buckets, a
+ * log and an LMDB environment. What was acknowledged survives a crash. One thread at a time may use
+ * a database; threads of its own do what would block.
+ *
+ * Units: mcu = 1/1000 of a read or write capacity unit.
+ * Errors: every function that can fail returns an enum weir_status; weir_error has the text.
+ * Lifetimes: what a result lends stays until the next call with the same database. */
+#ifndef WEIR_H
+#define WEIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEIR_API __attribute__((visibility("default")))
+
+enum weir_status {
+    WEIR_OK = 0,
+    WEIR_NOT_FOUND = 1, /* no such item or table */
+    WEIR_THROTTLED = 2, /* result.reason says by what, result.wait_ns until when */
+    WEIR_INVALID = 3,   /* the request makes no sense; weir_error names field, value and limit */
+    WEIR_EXISTS = 4,    /* a table of that name is there */
+    WEIR_LIMIT = 5,     /* a limit of the database is reached */
+    WEIR_BUSY = 6,      /* too much in flight: complete some, try again */
+    WEIR_FULL = 7,      /* disk or map full: writes are refused, reads go on */
+    WEIR_STOPPED = 8,   /* the disk failed: no more writes until the database is opened anew */
+    WEIR_CORRUPT = 9,   /* stored data fails its checksum */
+    WEIR_IO = 10,
+    WEIR_UNKNOWN = 11, /* a write whose outcome is not known: the disk failed under it */
+};
+
+enum weir_type {
+    WEIR_STRING = 1, /* UTF-8 */
+    WEIR_NUMBER,     /* decimal text, up to 38 digits */
+    WEIR_BINARY,
+    WEIR_BOOL, /* one byte, 0 or 1 */
+    WEIR_NULL,
+    WEIR_STRING_SET,
+    WEIR_NUMBER_SET,
+    WEIR_BINARY_SET,
+    WEIR_LIST,
+    WEIR_MAP,
+};
+
+enum weir_reason {
+    WEIR_ADMITTED = 0,
+    WEIR_REFUSED_KEY_RANGE = 1,  /* the partition's maximum */
+    WEIR_REFUSED_ALLOCATION = 2, /* its allocation and burst are used up */
+    WEIR_REFUSED_NODE = 3,       /* the node's capacity */
+    WEIR_REFUSED_MEMBER = 4,
+};
+
+struct weir;       /* an open database */
+struct weir_table; /* a table of it */
+struct weir_item;  /* attributes being put together */
+
+/* ---- databases ---- */
+
+/* `settings`: "name = value" lines as a configuration file has them, "profile = off" among them;
+ * NULL for the defaults. On failure *error gets a text to be freed, if `error` is not NULL. */
+WEIR_API enum weir_status weir_open(const char *directory, const char *settings, struct weir **out,
+                                    char **error);
+WEIR_API void weir_close(struct weir *db);
+
+/* Why the last call failed; lends until the next. */
+WEIR_API const char *weir_error(const struct weir *db);
+
+/* ---- tables ---- */
+
+struct weir_table_options {
+    const char *partition_key;
+    enum weir_type partition_key_type; /* WEIR_STRING, WEIR_NUMBER or WEIR_BINARY */
+    const char *sort_key;              /* NULL: none */
+    enum weir_type sort_key_type;
+    int64_t read_units; /* per second; both 0: on demand */
+    int64_t write_units;
+};
+
+WEIR_API enum weir_status weir_table_create(struct weir *db, const char *name,
+                                            const struct weir_table_options *options);
+/* The handle stays valid until weir_close. */
+WEIR_API enum weir_status weir_table_open(struct weir *db, const char *name,
+                                          struct weir_table **out);
+
+/* ---- putting items together ---- */
+
+WEIR_API struct weir_item *weir_item_create(void);
+WEIR_API void weir_item_destroy(struct weir_item *item);
+WEIR_API void weir_item_clear(struct weir_item *item);
+/* `name` is NULL inside lists and sets. `data` as enum weir_type says. Mistakes show in the call
+ * that uses the item. */
+WEIR_API void weir_item_add(struct weir_item *item, const char *name, enum weir_type type,
+                            const void *data, size_t size);
+/* Everything until weir_item_end is inside this list, map or set. */
+WEIR_API void weir_item_begin(struct weir_item *item, const char *name, enum weir_type container);
+WEIR_API void weir_item_end(struct weir_item *item);
+
+/* ---- requests ---- */
+
+struct weir_result {
+    enum weir_status status;
+    uint64_t tag;            /* of the request */
+    enum weir_reason reason; /* WEIR_THROTTLED: by what */
+    int64_t wait_ns;         /* WEIR_THROTTLED: the same request could pass after this */
+    int64_t consumed_mcu;
+    uint32_t count;    /* items lent */
+    bool more;         /* a query stopped at a limit */
+    const void *items; /* read them with weir_result_next */
+    size_t items_size;
+    bool single;
+};
+
+/* `key` holds the key attributes; others are ignored. */
+WEIR_API enum weir_status weir_get(struct weir_table *table, const struct weir_item *key,
+                                   bool consistent, struct weir_result *result);
+/* Replaces the item with the same key. Returns once it is on disk. */
+WEIR_API enum weir_status weir_put(struct weir_table *table, const struct weir_item *item,
+                                   struct weir_result *result);
+WEIR_API enum weir_status weir_delete(struct weir_table *table, const struct weir_item *key,
+                                      struct weir_result *result);
+
+struct weir_query_options {
+    bool reverse; /* by descending sort key */
+    bool consistent;
+    uint32_t limit;                /* items; 0: up to 1 MiB of them */
+    const struct weir_item *after; /* go on behind this item; NULL: from the start */
+};
+
+/* Items with the partition key in `key`, in sort key order. */
+WEIR_API enum weir_status weir_query(struct weir_table *table, const struct weir_item *key,
+                                     const struct weir_query_options *options,
+                                     struct weir_result *result);
+
+/* Writes without waiting: many share one trip to the disk. Each start that returns WEIR_OK has one
+ * completion, in any order, with its tag. */
+WEIR_API enum weir_status weir_put_start(struct weir_table *table, const struct weir_item *item,
+                                         uint64_t tag);
+WEIR_API enum weir_status weir_delete_start(struct weir_table *table, const struct weir_item *key,
+                                            uint64_t tag);
+/* Waits for a completion; WEIR_NOT_FOUND if nothing is in flight. */
+WEIR_API enum weir_status weir_complete(struct weir *db, struct weir_result *result);
+
+/* ---- reading items ---- */
+
+struct weir_cursor {
+    const unsigned char *data;
+    size_t size;
+    bool named;
+};
+
+struct weir_attr {
+    const char *name; /* not NUL ended */
+    size_t name_size;
+    enum weir_type type;
+    const void *data; /* containers: read with weir_attr_elements; numbers: weir_attr_number */
+    size_t size;
+};
+
+/* The next item of a result; false at the end. Start with *position = 0. */
+WEIR_API bool weir_result_next(const struct weir_result *result, size_t *position,
+                               struct weir_cursor *attrs);
+WEIR_API bool weir_cursor_next(struct weir_cursor *cursor, struct weir_attr *out);
+WEIR_API struct weir_cursor weir_attr_elements(const struct weir_attr *container);
+/* A number's text, NUL ended; `out` holds at least WEIR_NUMBER_TEXT_MAX bytes. */
+enum {
+    WEIR_NUMBER_TEXT_MAX = 176
+};
+WEIR_API size_t weir_attr_number(const struct weir_attr *number, char *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,438 @@
+/* Admission against a model written from its rules: every verdict, level and wait the same over
+ * random schedules of several partitions on a node.
+ *
+ * The model shares no code with the engine: it counts tokens from the beginning of time, keeps a
+ * list of who burst in which round, and finds a wait by bisection. */
+#include "engine/admission/admission.h"
+#include "tests/check.h"
+
+enum {
+    PARTITIONS = 4,
+    STEPS = 600
+};
+
+/* ---- the model ---- */
+
+struct tokens {
+    __int128 minted; /* in 1e-9 tokens, since the beginning */
+    __int128 handed; /* whole tokens of them already given out */
+    int64_t rate;
+    int64_t level;
+    int64_t capacity;
+    int64_t debt_max;
+};
+
+struct model {
+    int64_t now;
+    struct tokens node;
+    struct model_partition {
+        struct tokens cap, allocation, burst;
+        int64_t attempt_round[2]; /* the last two rounds in which it tried to burst */
+        int64_t taken;            /* by its bursts in attempt_round[0] */
+    } partitions[PARTITIONS];
+};
+
+static int64_t tokens_due(struct tokens *t, int64_t elapsed)
+{
+    t->minted += (__int128)t->rate * elapsed;
+    int64_t due = (int64_t)(t->minted / NS_PER_S - t->handed);
+    t->handed += due;
+    return due;
+}
+
+static int64_t tokens_put(struct tokens *t, int64_t count)
+{
+    int64_t over = t->level + count - t->capacity;
+    t->level = over > 0 ? t->capacity : t->level + count;
+    return over > 0 ? over : 0;
+}
+
+static bool tokens_have(const struct tokens *t, int64_t cost)
+{
+    if (t->capacity == 0)
+        return cost == 0 && t->level >= 0;
+    return t->level >= cost || t->level == t->capacity;
+}
+
+static void tokens_take(struct tokens *t, int64_t cost)
+{
+    t->level = t->level - cost < -t->debt_max ? -t->debt_max : t->level - cost;
+}
+
+static void model_move(struct model *m, int64_t now)
+{
+    int64_t elapsed = now - m->now;
+    m->now = now;
+    tokens_put(&m->node, tokens_due(&m->node, elapsed));
+    for (int i = 0; i < PARTITIONS; i++) {
+        struct model_partition *p = &m->partitions[i];
+        tokens_put(&p->cap, tokens_due(&p->cap, elapsed));
+        tokens_put(&p->burst, tokens_put(&p->allocation, tokens_due(&p->allocation, elapsed)));
+    }
+}
+
+/* More than one partition tried to burst in this round, or in the one before. */
+static bool model_contended(const struct model *m, int64_t round)
+{
+    int now = 0, before = 0;
+    for (int i = 0; i < PARTITIONS; i++) {
+        const int64_t *rounds = m->partitions[i].attempt_round;
+        now += rounds[0] == round;
+        before += rounds[0] == round - 1 || rounds[1] == round - 1;
+    }
+    return now >= 2 || before >= 2;
+}
+
+static struct admit_verdict model_decide(struct model *m, int index, int64_t cost)
+{
+    struct model_partition *p = &m->partitions[index];
+    struct admit_verdict v = {
+        .levels = {p->cap.level, p->allocation.level, p->burst.level, m->node.level}};
+    struct tokens *from = &p->allocation;
+    if (!tokens_have(&p->cap, cost)) {
+        v.reason = ADMIT_REFUSED_KEY_RANGE;
+        return v;
+    }
+    if (!tokens_have(&p->allocation, cost)) {
+        int64_t round = m->now / NS_PER_S;
+        if (!tokens_have(&p->burst, cost)) {
+            v.reason = ADMIT_REFUSED_ALLOCATION;
+            return v;
+        }
+        if (p->attempt_round[0] != round) {
+            p->attempt_round[1] = p->attempt_round[0];
+            p->attempt_round[0] = round;
+            p->taken = 0;
+        }
+        if (!tokens_have(&m->node, cost + (model_contended(m, round) ? p->taken : 0))) {
+            v.reason = ADMIT_REFUSED_NODE;
+            return v;
+        }
+        from = &p->burst;
+        p->taken += cost;
+    }
+    v.burst = from == &p->burst;
+    tokens_take(from, cost);
+    tokens_take(&p->cap, cost);
+    tokens_take(&m->node, cost);
+    return v;
+}
+
+static bool model_passes_in(const struct model *m, int index, int64_t cost, int64_t wait)
+{
+    struct model copy = *m;
+    model_move(&copy, m->now + wait);
+    return model_decide(&copy, index, cost).reason == ADMIT_OK;
+}
+
+static int64_t model_wait(const struct model *m, int index, int64_t cost)
+{
+    int64_t low = 0, high = INT64_C(1) << 60; /* refused at low, passes at high */
+    if (!model_passes_in(m, index, cost, high))
+        return INT64_MAX;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (model_passes_in(m, index, cost, middle))
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+/* ---- both worlds ---- */
+
+struct admitted {
+    int64_t at;
+    int64_t cost;
+    int partition;
+    bool burst;
+};
+
+struct world {
+    struct config config;
+    struct node_admission node;
+    struct admission partitions[PARTITIONS];
+    struct model model;
+    struct admitted log[STEPS * 8];
+    int logged;
+    int64_t cost_max;
+    int reasons[ADMIT_REASONS];
+};
+
+static struct world w;
+
+static struct tokens tokens_like(const struct token_bucket *b)
+{
+    return (struct tokens){
+        .rate = b->rate, .level = b->balance, .capacity = b->capacity, .debt_max = b->debt_max};
+}
+
+/* Rates from a few mcu to more than the partition maximum; a node that is often too small. */
+static int64_t any_rate(struct prng *p)
+{
+    static const int64_t most[] = {0, 20, 1000, 30000, 300000, 1500000};
+    return prng_between(p, 0, most[prng_below(p, 6)]);
+}
+
+static void world_start(struct prng *p)
+{
+    w.logged = 0;
+    w.cost_max = 0;
+    config_init(&w.config, PROFILE_RESEARCH);
+    w.config.node_wcu = prng_between(p, 1, prng_below(p, 2) ? 50 : 3000);
+    if (prng_below(p, 2))
+        w.config.partition_max_wcu = prng_between(p, 5, 500);
+    w.config.burst_max_s = prng_below(p, 5) == 0 ? 0 : prng_between(p, 1, 300);
+    w.model = (struct model){.now = prng_between(p, 0, NS_PER_S * 10)};
+    struct instant now = {w.model.now};
+    node_admission_init(&w.node, &w.config, now);
+    w.model.node = tokens_like(&w.node.buckets[ADMIT_WRITE]);
+    for (int i = 0; i < PARTITIONS; i++) {
+        struct admission_rates rates = {{0, any_rate(p)}};
+        admission_init(&w.partitions[i], admission_policy_find(slice_of("burst")), &w.config,
+                       &rates, now);
+        const struct admission_meter *m = &w.partitions[i].meters[ADMIT_WRITE];
+        w.model.partitions[i] = (struct model_partition){.cap = tokens_like(&m->cap),
+                                                         .allocation = tokens_like(&m->allocation),
+                                                         .burst = tokens_like(&m->burst),
+                                                         .attempt_round = {-9, -9}};
+    }
+}
+
+static struct admit_verdict try_both(int index, int64_t cost)
+{
+    struct instant now = {w.model.now};
+    struct model before = w.model;
+    struct admit_verdict v = admission_try(&w.partitions[index], &w.node, ADMIT_WRITE, now, cost);
+    struct admit_verdict expected = model_decide(&w.model, index, cost);
+    assert_int_equal(v.reason, expected.reason);
+    assert_int_equal(v.burst, expected.burst);
+    assert_memory_equal(&v.levels, &expected.levels, sizeof v.levels);
+    w.reasons[v.reason]++;
+    w.cost_max = cost > w.cost_max ? cost : w.cost_max;
+    if (v.reason == ADMIT_OK) {
+        assert_true(w.logged < (int)(sizeof w.log / sizeof w.log[0]));
+        w.log[w.logged++] = (struct admitted){now.ns, cost, index, v.burst};
+    } else {
+        assert_true(v.wait.ns == model_wait(&before, index, cost));
+    }
+    return v;
+}
+
+static void move_both(int64_t elapsed)
+{
+    model_move(&w.model, w.model.now + elapsed);
+}
+
+static int64_t any_cost(struct prng *p)
+{
+    int64_t units = prng_below(p, 10) == 0 ? prng_between(p, 1, 400) : prng_between(p, 1, 4);
+    return units * MCU_PER_UNIT;
+}
+
+static int64_t any_pause(struct prng *p)
+{
+    static const int64_t most[] = {0, 1000, NS_PER_MS, 50 * NS_PER_MS, NS_PER_S, 30 * NS_PER_S};
+    return prng_between(p, 0, most[prng_below(p, 6)]);
+}
+
+static void settle_both(struct prng *p, int index, const struct admit_verdict *v)
+{
+    struct instant now = {w.model.now};
+    struct model_partition *m = &w.model.partitions[index];
+    int64_t extra = any_cost(p);
+    admission_settle(&w.partitions[index], &w.node, ADMIT_WRITE, now, v, extra);
+    tokens_take(v->burst ? &m->burst : &m->allocation, extra);
+    tokens_take(&m->cap, extra);
+    tokens_take(&w.model.node, extra);
+    if (v->burst && m->attempt_round[0] == now.ns / NS_PER_S)
+        m->taken += extra;
+}
+
+static void schedule(struct prng *p, bool settling)
+{
+    world_start(p);
+    for (int i = 0; i < STEPS; i++) {
+        int index = (int)prng_below(p, PARTITIONS), times = (int)prng_between(p, 1, 6);
+        int64_t cost = any_cost(p);
+        move_both(any_pause(p));
+        for (int t = 0; t < times; t++) {
+            struct admit_verdict v = try_both(index, cost);
+            if (v.reason == ADMIT_OK && settling && prng_below(p, 4) == 0) {
+                move_both(any_pause(p));
+                settle_both(p, index, &v);
+            }
+            if (v.reason == ADMIT_OK || v.wait.ns > NS_PER_S * 100000)
+                continue;
+            if (prng_below(p, 4) == 0) { /* the wait is exact, and nothing else came */
+                move_both(v.wait.ns - 1);
+                assert_true(try_both(index, cost).reason != ADMIT_OK);
+                move_both(1);
+                assert_true(try_both(index, cost).reason == ADMIT_OK);
+            }
+        }
+    }
+}
+
+static void settling_schedule(struct prng *p)
+{
+    schedule(p, true);
+}
+
+static void every_verdict_is_the_models(void **state)
+{
+    (void)state;
+    memset(w.reasons, 0, sizeof w.reasons);
+    check_seeds(60, settling_schedule);
+    if (getenv("SEED") == NULL &&
+        getenv("SEEDS") == NULL) { /* else the property would not have looked at every branch */
+        for (enum admit_reason reason = 0; reason < ADMIT_REFUSED_MEMBER; reason++) {
+            print_message("%s: %d\n", admit_reason_name(reason), w.reasons[reason]);
+            assert_true(w.reasons[reason] > 1000);
+        }
+    }
+}
+
+/* ---- what may be admitted over a window ---- */
+
+/* The bound on any window that starts at an admission: what the buckets held, what fell since, and
+ * what one request larger than a bucket may owe. */
+static void check_windows(int index, bool burst_only, int64_t bank, int64_t rate)
+{
+    for (int i = 0; i < w.logged; i++) {
+        __int128 sum = 0;
+        for (int j = i; j < w.logged; j++) {
+            if ((index >= 0 && w.log[j].partition != index) || (burst_only && !w.log[j].burst))
+                continue;
+            sum += w.log[j].cost;
+            __int128 minted = (__int128)rate * (w.log[j].at - w.log[i].at);
+            __int128 whole = (minted + NS_PER_S - 1) / NS_PER_S;
+            assert_true(sum <= bank + whole);
+        }
+    }
+}
+
+static int64_t owed(int64_t capacity)
+{
+    return capacity == 0 || w.cost_max <= capacity ? 0 : w.cost_max - capacity;
+}
+
+static void windows(struct prng *p)
+{
+    schedule(p, false);
+    for (int i = 0; i < PARTITIONS; i++) {
+        const struct admission_meter *m = &w.partitions[i].meters[ADMIT_WRITE];
+        int64_t bank = m->allocation.capacity + m->burst.capacity;
+        bank += owed(m->allocation.capacity) + owed(m->burst.capacity);
+        check_windows(i, false, bank, m->allocation.rate);
+        check_windows(i, false, m->cap.capacity + owed(m->cap.capacity), m->cap.rate);
+    }
+    const struct token_bucket *node = &w.node.buckets[ADMIT_WRITE];
+    check_windows(-1, true, node->capacity + owed(node->capacity), node->rate);
+}
+
+static void no_window_admits_more_than_rate_times_window_and_bank(void **state)
+{
+    (void)state;
+    check_seeds(30, windows);
+}
+
+/* ---- isolation and fairness ---- */
+
+/* A partition that keeps to its allocation beside others that burst without pause. */
+static void isolation(struct prng *p)
+{
+    world_start(p);
+    int64_t units = prng_between(p, 5, w.config.partition_max_wcu); /* the largest cost is 5 */
+    struct admission_rates rates = {{0, units * MCU_PER_UNIT}};
+    struct admission quiet;
+    struct instant now = {w.model.now};
+    admission_init(&quiet, admission_policy_find(slice_of("burst")), &w.config, &rates, now);
+    for (int i = 0; i < 5000; i++) {
+        int64_t cost = prng_between(p, 1, 5) * MCU_PER_UNIT;
+        /* The pause in which the allocation earns the cost, rounded up. */
+        now.ns += cost * NS_PER_S / rates.rate_mcu[ADMIT_WRITE] + 1;
+        for (int loud = 0; loud < PARTITIONS; loud++)
+            admission_try(&w.partitions[loud], &w.node, ADMIT_WRITE, now, any_cost(p));
+        struct admit_verdict v = admission_try(&quiet, &w.node, ADMIT_WRITE, now, cost);
+        assert_int_equal(v.reason, ADMIT_OK);
+        assert_false(v.burst);
+    }
+}
+
+static void within_its_allocation_a_partition_is_never_refused(void **state)
+{
+    (void)state;
+    check_seeds(50, isolation);
+}
+
+enum {
+    HOGS = PARTITIONS - 1
+};
+
+/* Three that want more than the node has, one of them asking far more often, another for larger
+ * items; and one that wants a tenth of a fair share. */
+static void sharing(struct prng *p)
+{
+    struct config config;
+    config_init(&config, PROFILE_AWS);
+    config.node_wcu = prng_between(p, 400, 4000);
+    config.partition_max_wcu = 10000;
+    struct node_admission node;
+    struct admission partitions[PARTITIONS];
+    struct instant now = {prng_between(p, 0, NS_PER_S)};
+    struct admission_rates rates = {{0, 50 * MCU_PER_UNIT}};
+    node_admission_init(&node, &config, now);
+    for (int i = 0; i < PARTITIONS; i++)
+        admission_init(&partitions[i], admission_policy_find(slice_of("burst")), &config, &rates,
+                       now);
+    int64_t node_rate = config.node_wcu * MCU_PER_UNIT, seconds = 12;
+    int64_t light_every = 10000 / (50 + config.node_wcu / 30); /* ticks of 0.1 ms */
+    now.ns += 2000 * NS_PER_S;                                 /* banks of 15,000 units */
+    int64_t started = now.ns, bursts[PARTITIONS] = {0}, allocated = 0, light_refused = 0;
+    for (int64_t tick = 0; now.ns < started + seconds * NS_PER_S; tick++, now.ns += 100000) {
+        for (int turn = 0; turn < PARTITIONS; turn++) {
+            int64_t cost = MCU_PER_UNIT * (turn == 1 ? prng_between(p, 1, 10) : 1);
+            bool asks = turn == 0 || (turn < HOGS && tick % 2 == turn % 2) ||
+                        (turn == HOGS && tick % light_every == 0);
+            if (!asks)
+                continue;
+            struct admit_verdict v =
+                admission_try(&partitions[turn], &node, ADMIT_WRITE, now, cost);
+            light_refused += turn == HOGS && v.reason != ADMIT_OK;
+            if (now.ns < started + 2 * NS_PER_S) /* the node's full bucket is spent first */
+                continue;
+            bursts[turn] += v.burst ? cost : 0;
+            allocated += v.reason == ADMIT_OK && !v.burst ? cost : 0;
+        }
+    }
+    assert_int_equal(light_refused, 0);
+    assert_true(bursts[HOGS] > 0);
+    int64_t residual = node_rate * (seconds - 2) - allocated - bursts[HOGS];
+    int64_t fair = residual / HOGS;
+    /* A tenth, and in every round one item of the largest. */
+    int64_t tolerance = fair / 10 + (seconds - 2) * 10 * MCU_PER_UNIT;
+    for (int i = 0; i < HOGS; i++) {
+        if (bursts[i] < fair - tolerance || bursts[i] > fair + tolerance)
+            fail_msg("burster %d got %lld of a fair %lld", i, (long long)bursts[i],
+                     (long long)fair);
+    }
+}
+
+static void bursters_share_what_is_left_and_first_come_does_not_take_all(void **state)
+{
+    (void)state;
+    check_seeds(30, sharing);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_verdict_is_the_models),
+        cmocka_unit_test(no_window_admits_more_than_rate_times_window_and_bank),
+        cmocka_unit_test(within_its_allocation_a_partition_is_never_refused),
+        cmocka_unit_test(bursters_share_what_is_left_and_first_come_does_not_take_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

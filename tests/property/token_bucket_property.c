@@ -1,0 +1,120 @@
+/* A token bucket against a model that keeps one exact sum since the beginning. */
+#include "base/token_bucket.h"
+#include "tests/check.h"
+
+struct model {
+    __int128 minted; /* in 1/NS_PER_S of a token, since the start */
+    __int128 handed; /* whole tokens of it that were given out */
+    int64_t balance;
+};
+
+/* Tokens that fell until `now`, given what fell until `then`. */
+static int64_t model_refill(struct model *m, const struct token_bucket *b, int64_t elapsed)
+{
+    m->minted += (__int128)b->rate * elapsed;
+    int64_t tokens = (int64_t)(m->minted / NS_PER_S - m->handed);
+    m->handed += tokens;
+    int64_t room = b->capacity - m->balance;
+    m->balance += tokens < room ? tokens : room;
+    return tokens < room ? 0 : tokens - room;
+}
+
+static bool model_has(const struct model *m, const struct token_bucket *b, int64_t cost)
+{
+    return m->balance >= (cost < b->capacity ? cost : b->capacity);
+}
+
+static int64_t any(struct prng *p, int bits_max)
+{
+    return (int64_t)(prng_next(p) >> (64 - prng_between(p, 1, bits_max)));
+}
+
+/* B1 to B4 hold whatever happens: must() checks them, the model what they are worth. */
+static void random_schedule(struct prng *p)
+{
+    struct token_bucket b;
+    struct model m = {0};
+    struct instant now = {any(p, 40)};
+    int64_t capacity = any(p, 40) + 1;
+    m.balance = prng_between(p, 0, capacity);
+    token_bucket_init(&b, capacity, any(p, 36), any(p, 45), m.balance, now);
+    for (int i = 0; i < 2000; i++) {
+        int64_t elapsed = any(p, 45), cost = any(p, 42);
+        now = instant_add(now, (struct duration){elapsed});
+        assert_true(token_bucket_refill(&b, now) == model_refill(&m, &b, elapsed));
+        assert_true(b.balance == m.balance);
+        assert_true(token_bucket_has(&b, cost) == model_has(&m, &b, cost));
+        if (prng_below(p, 2)) {
+            token_bucket_debit(&b, cost);
+            m.balance = m.balance - cost < -b.debt_max ? -b.debt_max : m.balance - cost;
+        }
+        if (prng_below(p, 50) == 0) {
+            token_bucket_set_rate(&b, any(p, 40) + 1, any(p, 36), any(p, 45));
+            m.balance = m.balance > b.capacity ? b.capacity : m.balance;
+        }
+    }
+}
+
+static void a_bucket_counts_as_the_exact_model_does(void **state)
+{
+    (void)state;
+    check_seeds(50, random_schedule);
+}
+
+static void one_refill_or_many(struct prng *p)
+{
+    struct token_bucket once, often;
+    int64_t capacity = any(p, 30) + 1;
+    token_bucket_init(&once, capacity, any(p, 36), any(p, 30), 0, (struct instant){0});
+    token_bucket_debit(&once, any(p, 30));
+    often = once;
+    int64_t overflow = 0;
+    for (int i = 0; i < 100; i++) {
+        struct instant next = instant_add(often.updated_at, (struct duration){any(p, 32)});
+        overflow += token_bucket_refill(&often, next);
+    }
+    assert_true(token_bucket_refill(&once, often.updated_at) == overflow);
+    assert_memory_equal(&once, &often, sizeof once);
+}
+
+static void refilling_often_equals_refilling_once(void **state)
+{
+    (void)state;
+    check_seeds(500, one_refill_or_many); /* B3 */
+}
+
+static void wait_then_has(struct prng *p)
+{
+    struct token_bucket b;
+    int64_t capacity = any(p, 40) + 1, cost = any(p, 42);
+    token_bucket_init(&b, capacity, any(p, 36) + 1, any(p, 42), 0, (struct instant){any(p, 40)});
+    token_bucket_debit(&b, any(p, 42));
+    token_bucket_refill(&b, instant_add(b.updated_at, (struct duration){any(p, 30)}));
+    struct duration wait = token_bucket_wait(&b, cost);
+    if (wait.ns > INT64_MAX / 2) /* centuries: the instant could not be written down */
+        return;
+    if (wait.ns > 0) {
+        assert_false(token_bucket_has(&b, cost));
+        token_bucket_refill(&b, instant_add(b.updated_at, (struct duration){wait.ns - 1}));
+        assert_false(token_bucket_has(&b, cost));
+        assert_true(token_bucket_wait(&b, cost).ns == 1);
+        token_bucket_refill(&b, instant_add(b.updated_at, (struct duration){1}));
+    }
+    assert_true(token_bucket_has(&b, cost));
+}
+
+static void the_wait_is_right_to_the_nanosecond(void **state)
+{
+    (void)state;
+    check_seeds(2000, wait_then_has);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_bucket_counts_as_the_exact_model_does),
+        cmocka_unit_test(refilling_often_equals_refilling_once),
+        cmocka_unit_test(the_wait_is_right_to_the_nanosecond),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,66 @@
+/* What case files (tests/cases) and properties do not say about admission. */
+#include "engine/admission/admission.h"
+#include "tests/check.h"
+
+static void every_policy_in_the_list_of_names_is_found_and_no_other(void **state)
+{
+    (void)state;
+    char names[128], *rest = names;
+    int found = 0;
+    assert_true(strlen(admission_policy_names()) < sizeof names);
+    memcpy(names, admission_policy_names(), strlen(admission_policy_names()) + 1);
+    for (char *name; (name = strtok_r(rest, ", ", &rest)) != NULL; found++)
+        assert_non_null(admission_policy_find(slice_of(name)));
+    assert_int_equal(found, 3);
+    assert_null(admission_policy_find(slice_of("")));
+    assert_null(admission_policy_find(slice_of("burs")));
+    assert_null(admission_policy_find(slice_of("bursts")));
+}
+
+static void every_profiles_policy_exists(void **state)
+{
+    (void)state;
+    for (enum profile profile = PROFILE_OFF; profile <= PROFILE_RESEARCH; profile++) {
+        struct config config;
+        config_init(&config, profile);
+        assert_non_null(admission_policy_find(slice_of(config.partition_policy)));
+    }
+}
+
+static void reasons_have_names_of_their_own(void **state)
+{
+    (void)state;
+    for (enum admit_reason a = 0; a < ADMIT_REASONS; a++) {
+        for (enum admit_reason b = 0; b < a; b++)
+            assert_string_not_equal(admit_reason_name(a), admit_reason_name(b));
+    }
+}
+
+static void levels_show_the_present_and_change_nothing(void **state)
+{
+    (void)state;
+    struct config config;
+    struct node_admission node;
+    struct admission a;
+    struct admission_rates rates = {{5 * MCU_PER_UNIT, 10 * MCU_PER_UNIT}};
+    struct instant start = {0}, later = {NS_PER_S / 2};
+    config_init(&config, PROFILE_AWS);
+    node_admission_init(&node, &config, start);
+    admission_init(&a, admission_policy_find(slice_of("burst")), &config, &rates, start);
+    admission_try(&a, &node, ADMIT_WRITE, start, 10 * MCU_PER_UNIT);
+    struct admission before = a;
+    struct admit_levels levels = admission_levels(&a, &node, ADMIT_WRITE, later);
+    assert_int_equal(levels.allocation_mcu, 5 * MCU_PER_UNIT);
+    assert_memory_equal(&before, &a, sizeof a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_policy_in_the_list_of_names_is_found_and_no_other),
+        cmocka_unit_test(every_profiles_policy_exists),
+        cmocka_unit_test(reasons_have_names_of_their_own),
+        cmocka_unit_test(levels_show_the_present_and_change_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

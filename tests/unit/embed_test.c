@@ -1,0 +1,278 @@
+/* The library face over a real log and a real LMDB environment. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "include/weir.h"
+#include "tests/temporary.h"
+
+static struct weir *open_db(const char *directory, const char *settings)
+{
+    struct weir *db;
+    char *error = NULL;
+    enum weir_status status = weir_open(directory, settings, &db, &error);
+    if (status != WEIR_OK)
+        fail_msg("weir_open: %s", error);
+    return db;
+}
+
+static struct weir_table *create_table(struct weir *db, const char *sort_key, int64_t units)
+{
+    struct weir_table_options options = {.partition_key = "id",
+                                         .partition_key_type = WEIR_STRING,
+                                         .sort_key = sort_key,
+                                         .sort_key_type = WEIR_NUMBER,
+                                         .read_units = units,
+                                         .write_units = units};
+    struct weir_table *t;
+    assert_int_equal(weir_table_create(db, "music", &options), WEIR_OK);
+    assert_int_equal(weir_table_open(db, "music", &t), WEIR_OK);
+    return t;
+}
+
+static struct weir_item *item_of(const char *id, const char *sort, size_t filler)
+{
+    struct weir_item *item = weir_item_create();
+    weir_item_add(item, "id", WEIR_STRING, id, strlen(id));
+    if (sort != NULL)
+        weir_item_add(item, "n", WEIR_NUMBER, sort, strlen(sort));
+    char *bytes = malloc(filler + 1);
+    memset(bytes, 'x', filler + 1);
+    if (filler > 0)
+        weir_item_add(item, "filler", WEIR_BINARY, bytes, filler);
+    free(bytes);
+    return item;
+}
+
+static enum weir_status put(struct weir_table *t, const char *id, const char *sort, size_t filler)
+{
+    struct weir_result r;
+    struct weir_item *item = item_of(id, sort, filler);
+    enum weir_status status = weir_put(t, item, &r);
+    weir_item_destroy(item);
+    return status;
+}
+
+static size_t get_filler(struct weir_table *t, const char *id)
+{
+    struct weir_result r;
+    struct weir_item *key = item_of(id, NULL, 0);
+    enum weir_status status = weir_get(t, key, true, &r);
+    weir_item_destroy(key);
+    if (status == WEIR_NOT_FOUND)
+        return SIZE_MAX;
+    assert_int_equal(status, WEIR_OK);
+    size_t position = 0, size = 0;
+    struct weir_cursor c;
+    struct weir_attr a;
+    assert_true(weir_result_next(&r, &position, &c));
+    while (weir_cursor_next(&c, &a)) {
+        if (a.name_size == 6)
+            size = a.size;
+    }
+    return size;
+}
+
+static void what_was_put_is_there_and_survives_closing(void **state)
+{
+    struct weir *db = open_db(*state, NULL);
+    struct weir_table *t = create_table(db, NULL, 100);
+    assert_int_equal(put(t, "a", NULL, 10), WEIR_OK);
+    assert_int_equal(put(t, "b", NULL, 20), WEIR_OK);
+    assert_int_equal(put(t, "a", NULL, 30), WEIR_OK);
+    assert_int_equal(get_filler(t, "a"), 30);
+    assert_true(get_filler(t, "c") == SIZE_MAX);
+    weir_close(db);
+    db = open_db(*state, NULL);
+    assert_int_equal(weir_table_open(db, "music", &t), WEIR_OK);
+    assert_int_equal(get_filler(t, "a"), 30);
+    assert_int_equal(get_filler(t, "b"), 20);
+    struct weir_item *key = item_of("b", NULL, 0);
+    struct weir_result r;
+    assert_int_equal(weir_delete(t, key, &r), WEIR_OK);
+    weir_item_destroy(key);
+    assert_true(get_filler(t, "b") == SIZE_MAX);
+    weir_close(db);
+}
+
+/* Small memtables: many checkpoints, several log segments, growth of the map. */
+static void checkpoints_segments_and_map_growth_lose_nothing(void **state)
+{
+    const char *settings = "profile = off\nmemtable_max_bytes = 1M\nlog_segment_bytes = 8M\n"
+                           "map_initial_bytes = 1M\ncheckpoint_ms = 10\n";
+    struct weir *db = open_db(*state, settings);
+    struct weir_table *t = create_table(db, NULL, 3000);
+    struct weir_result r;
+    char id[32];
+    enum {
+        ITEMS = 4000,
+        IN_FLIGHT = 64
+    };
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(id, sizeof id, "item-%d", i);
+        struct weir_item *item = item_of(id, NULL, (size_t)(i % 7000) + 1);
+        assert_int_equal(weir_put_start(t, item, (uint64_t)i), WEIR_OK);
+        weir_item_destroy(item);
+        if (i >= IN_FLIGHT) {
+            assert_int_equal(weir_complete(db, &r), WEIR_OK);
+            assert_int_equal(r.status, WEIR_OK);
+        }
+    }
+    while (weir_complete(db, &r) == WEIR_OK)
+        assert_int_equal(r.status, WEIR_OK);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < ITEMS; i++) {
+            snprintf(id, sizeof id, "item-%d", i);
+            assert_int_equal(get_filler(t, id), (size_t)(i % 7000) + 1);
+        }
+        weir_close(db);
+        db = open_db(*state, settings);
+        assert_int_equal(weir_table_open(db, "music", &t), WEIR_OK);
+    }
+    weir_close(db);
+}
+
+static int query(struct weir_table *t, const struct weir_query_options *options, char *out,
+                 size_t size)
+{
+    struct weir_item *key = item_of("k", NULL, 0);
+    struct weir_result r;
+    assert_int_equal(weir_query(t, key, options, &r), WEIR_OK);
+    weir_item_destroy(key);
+    size_t position = 0;
+    struct weir_cursor c;
+    struct weir_attr a;
+    out[0] = '\0';
+    while (weir_result_next(&r, &position, &c)) {
+        while (weir_cursor_next(&c, &a)) {
+            char number[WEIR_NUMBER_TEXT_MAX];
+            if (a.name_size != 1)
+                continue;
+            weir_attr_number(&a, number);
+            snprintf(out + strlen(out), size - strlen(out), "%s ", number);
+        }
+    }
+    return (int)r.count;
+}
+
+static void a_query_runs_in_sort_key_order_both_ways_and_goes_on_behind_an_item(void **state)
+{
+    struct weir *db = open_db(*state, "profile = off\n");
+    struct weir_table *t = create_table(db, "n", 100);
+    static const char *const numbers[] = {"10", "-3", "2.5", "1e3", "0", "7"};
+    char out[256];
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(put(t, "k", numbers[i], 0), WEIR_OK);
+    assert_int_equal(put(t, "other", "5", 0), WEIR_OK);
+    assert_int_equal(query(t, NULL, out, sizeof out), 6);
+    assert_string_equal(out, "-3 0 2.5 7 10 1000 ");
+    struct weir_item *after = item_of("k", "2.5", 0);
+    struct weir_query_options options = {.limit = 2, .after = after};
+    assert_int_equal(query(t, &options, out, sizeof out), 2);
+    assert_string_equal(out, "7 10 ");
+    options.reverse = true;
+    assert_int_equal(query(t, &options, out, sizeof out), 2);
+    assert_string_equal(out, "0 -3 ");
+    weir_item_destroy(after);
+    weir_close(db);
+}
+
+static void a_partition_over_its_allocation_is_throttled_with_reason_and_time(void **state)
+{
+    struct weir *db = open_db(*state, "profile = strict\n");
+    struct weir_table *t = create_table(db, NULL, 2);
+    struct weir_item *item = item_of("a", NULL, 10);
+    struct weir_result r;
+    assert_int_equal(weir_put(t, item, &r), WEIR_OK);
+    assert_int_equal(weir_put(t, item, &r), WEIR_OK);
+    int throttled = 0;
+    for (int i = 0; i < 100 && !throttled; i++)
+        throttled = weir_put(t, item, &r) == WEIR_THROTTLED;
+    assert_true(throttled);
+    assert_int_equal(r.reason, WEIR_REFUSED_ALLOCATION);
+    assert_true(r.wait_ns > 0 && r.wait_ns <= 1000000000);
+    weir_item_destroy(item);
+    weir_close(db);
+}
+
+static void mistakes_in_items_and_keys_are_explained(void **state)
+{
+    struct weir *db = open_db(*state, NULL);
+    struct weir_table *t = create_table(db, NULL, 10);
+    struct weir_result r;
+    struct weir_item *item = weir_item_create();
+    weir_item_add(item, "name", WEIR_STRING, "x", 1);
+    assert_int_equal(weir_put(t, item, &r), WEIR_INVALID);
+    assert_non_null(strstr(weir_error(db), "partition key"));
+    weir_item_clear(item);
+    weir_item_add(item, "id", WEIR_STRING, "\xff", 1);
+    assert_int_equal(weir_put(t, item, &r), WEIR_INVALID);
+    assert_non_null(strstr(weir_error(db), "UTF-8"));
+    weir_item_clear(item);
+    weir_item_add(item, "id", WEIR_STRING, "a", 1);
+    weir_item_begin(item, "list", WEIR_LIST);
+    assert_int_equal(weir_put(t, item, &r), WEIR_INVALID);
+    weir_item_destroy(item);
+    item = item_of("a", NULL, 409600);
+    assert_int_equal(weir_put(t, item, &r), WEIR_INVALID);
+    assert_non_null(strstr(weir_error(db), "409600"));
+    weir_item_destroy(item);
+    weir_close(db);
+}
+
+static void wrong_settings_and_a_directory_in_use_are_refused_with_a_text(void **state)
+{
+    struct weir *db = open_db(*state, NULL), *second;
+    char *error = NULL;
+    assert_int_equal(weir_open(*state, NULL, &second, &error), WEIR_IO);
+    assert_non_null(strstr(error, "in use"));
+    free(error);
+    weir_close(db);
+    assert_int_equal(weir_open(*state, "node_wcu = -1\n", &db, &error), WEIR_INVALID);
+    assert_non_null(strstr(error, "node_wcu"));
+    free(error);
+}
+
+/* Keys longer than LMDB's share records there; order and identity must not notice. */
+static void keys_longer_than_lmdb_allows_keep_their_order_through_checkpoints(void **state)
+{
+    struct weir *db =
+        open_db(*state, "profile = off\nmemtable_max_bytes = 64k\ncheckpoint_ms=10\n");
+    struct weir_table *t = create_table(db, NULL, 100);
+    static char id[2049];
+    for (int round = 0; round < 3; round++) {
+        for (int size = 490; size < 2048; size += 50) {
+            memset(id, 'k', (size_t)size);
+            id[size] = '\0';
+            assert_int_equal(put(t, id, NULL, (size_t)(size + round)), WEIR_OK);
+        }
+    }
+    for (int size = 490; size < 2048; size += 50) {
+        memset(id, 'k', (size_t)size);
+        id[size] = '\0';
+        assert_int_equal(get_filler(t, id), (size_t)(size + 2));
+    }
+    weir_close(db);
+}
+
+int main(void)
+{
+#define EMBED_TEST(f) cmocka_unit_test_setup_teardown(f, temporary_setup, temporary_teardown)
+    const struct CMUnitTest tests[] = {
+        EMBED_TEST(what_was_put_is_there_and_survives_closing),
+        EMBED_TEST(checkpoints_segments_and_map_growth_lose_nothing),
+        EMBED_TEST(a_query_runs_in_sort_key_order_both_ways_and_goes_on_behind_an_item),
+        EMBED_TEST(a_partition_over_its_allocation_is_throttled_with_reason_and_time),
+        EMBED_TEST(mistakes_in_items_and_keys_are_explained),
+        EMBED_TEST(wrong_settings_and_a_directory_in_use_are_refused_with_a_text),
+        EMBED_TEST(keys_longer_than_lmdb_allows_keep_their_order_through_checkpoints),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
