@@ -24,8 +24,10 @@ static void count_label(struct load_labels *l, const char *text)
     int i = 0;
     while (i < l->used && strcmp(l->entries[i].text, text) != 0)
         i++;
-    if (i == LOAD_LABELS_MAX - 1)
+    if (i >= LOAD_LABELS_MAX - 1) {
+        i = LOAD_LABELS_MAX - 1;
         text = "other";
+    }
     if (i == l->used) {
         must(strlen(text) < LOAD_LABEL_SIZE_MAX);
         memcpy(l->entries[i].text, text, strlen(text) + 1);
