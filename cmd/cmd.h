@@ -7,6 +7,7 @@
     X(local, "the whole cluster in one process: DynamoDB on http://127.0.0.1:8000")       \
     X(node, "a storage node")                                                             \
     X(router, "a request router: the DynamoDB endpoint of a cluster")                     \
+    X(verify, "check every item a stopped node holds: checksums, places, counts")         \
     X(load, "an open-loop load generator that reports latencies and throttles by reason") \
     X(bench, "measure a part of weir: decision, embedded, http")
 

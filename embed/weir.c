@@ -166,6 +166,16 @@ const char *weir_error(const struct weir *db)
     return (const char *)b->data;
 }
 
+struct loop *weir_loop(struct weir *db)
+{
+    return db->loop;
+}
+
+struct node *weir_node(struct weir *db)
+{
+    return node_host_node(db->node);
+}
+
 /* ---- databases ---- */
 
 static enum status configure(struct weir *db, const char *settings, struct buffer *error)
@@ -269,6 +279,21 @@ void weir_close(struct weir *db)
     buffer_deinit(&db->kept);
     free(db->done);
     free(db);
+}
+
+enum weir_status weir_checkpoint(struct weir *db)
+{
+    struct node *n = node_host_node(db->node);
+    struct store *s = node_store(n);
+    while (store_active_bytes(s) > 0 || store_is_frozen(s) || !node_is_idle(n)) {
+        if (node_is_stopped(n))
+            return WEIR_STOPPED;
+        if (node_is_full(n))
+            return WEIR_FULL;
+        node_checkpoint_soon(n);
+        turn(db, INSTANT_NEVER);
+    }
+    return WEIR_OK;
 }
 
 /* ---- tables ---- */

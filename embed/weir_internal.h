@@ -3,14 +3,19 @@
 #define WEIR_EMBED_WEIR_INTERNAL_H
 
 #include "engine/item/item.h"
+#include "host/loop.h"
 #include "include/weir.h"
 
 struct weir_item {
     struct buffer bytes; /* owns */
-    struct item_writer writer;
     const char *mistake; /* the first one; a static text */
     bool finished;
+    struct item_writer writer; /* large, and idle once finished: last */
 };
+
+/* For tests: faults are injected at the loop, and a node is verified. */
+struct loop *weir_loop(struct weir *db);
+struct node *weir_node(struct weir *db);
 
 /* Completes the item; NULL and its bytes, or what is wrong with it. */
 const char *weir_item_finish(struct weir_item *item, struct slice *out);

@@ -417,6 +417,12 @@ void node_checkpoint_done(struct node *n, struct instant now, enum status status
         n->checkpoint_at = instant_add(now, checkpoint_interval(n));
 }
 
+void node_checkpoint_soon(struct node *n)
+{
+    if (store_active_bytes(n->store) > 0)
+        n->checkpoint_at = n->now;
+}
+
 /* ---- requests ---- */
 
 void node_request(struct node *n, struct instant now, uint64_t from, const struct request *r)
@@ -517,6 +523,11 @@ uint64_t node_log_end(const struct node *n)
 bool node_is_stopped(const struct node *n)
 {
     return n->stop_error != 0;
+}
+
+bool node_is_full(const struct node *n)
+{
+    return n->map_full;
 }
 
 bool node_is_idle(const struct node *n)

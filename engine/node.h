@@ -56,6 +56,8 @@ void node_log_written(struct node *n, struct instant now, int error);
  * full, otherwise as REPLY_OVERLOADED until the host has made more. */
 void node_log_space(struct node *n, uint64_t end_lsn, bool disk_full);
 void node_checkpoint_done(struct node *n, struct instant now, enum status status);
+/* A checkpoint of everything applied so far, at the next tick. */
+void node_checkpoint_soon(struct node *n);
 void node_touched(struct node *n, struct instant now, uint32_t ticket);
 
 struct instant node_deadline(const struct node *n);
@@ -93,7 +95,22 @@ const struct log_batch *node_next_batch(struct node *n);
 
 uint64_t node_log_end(const struct node *n); /* lsn the next record gets */
 bool node_is_stopped(const struct node *n);
+bool node_is_full(const struct node *n); /* the map or its disk: checkpoints wait for space */
 bool node_is_idle(const struct node *n); /* nothing in flight, no checkpoint being written */
 struct store *node_store(struct node *n);
+
+struct node_verification {
+    int64_t partitions;
+    int64_t items;
+    int64_t bytes; /* item sizes */
+    int64_t damaged;
+    struct slice first_damaged_key; /* lends until the next call */
+    uint32_t miscounted; /* partitions whose item count or bytes disagree with their items */
+};
+
+/* Reads everything the node holds, memtables included, and checks every item's checksum, structure
+ * and place, and every partition's count. STATUS_IO, STATUS_CORRUPT: it could not be read to the
+ * end. */
+enum status node_verify(struct node *n, struct node_verification *out);
 
 #endif

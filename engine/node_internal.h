@@ -3,6 +3,7 @@
  *   node.c          life, events, effects, checkpoints
  *   node_data.c     reads and writes: route, admit, evaluate, propose, settle
  *   node_apply.c    what a durable log record does, in service and in replay
+ *   node_verify.c   reading everything back
  *   node_catalog.c  leading group 0: table requests, and getting partitions where they belong */
 #ifndef WEIR_ENGINE_NODE_INTERNAL_H
 #define WEIR_ENGINE_NODE_INTERNAL_H

@@ -1,4 +1,5 @@
-/* router.h - the DynamoDB endpoint as a state machine: bytes and replies in, bytes and requests out.
+/* router.h - the DynamoDB endpoint as a state machine: bytes and replies in, bytes and requests
+ * out.
  *
  * Promises: no I/O, no clock, no global. Time, randomness (a seed) and the wall clock arrive as
  * arguments. Every HTTP request gets exactly one HTTP response or a closed connection.
@@ -49,7 +50,11 @@ void router_tick(struct router *r, struct instant now);
 
 /* ---- effects: take them after every event, until there are none ---- */
 
-enum router_effect_kind { ROUTER_SEND_REQUEST, ROUTER_SEND_BYTES, ROUTER_CLOSE };
+enum router_effect_kind {
+    ROUTER_SEND_REQUEST,
+    ROUTER_SEND_BYTES,
+    ROUTER_CLOSE
+};
 
 struct router_effect {
     enum router_effect_kind kind;

@@ -21,7 +21,7 @@
  *   F2  a sole burster is asked for its cost alone.
  *   F3  a full node passes every cost. */
 #include "base/must.h"
-#include "engine/admission/policy.h"
+#include "engine/admission/policy_internal.h"
 
 /* As long as the bucket's depth: shorter rounds would forget what a partition took before the
  * tokens it took came back, and favour whoever asks for small amounts. */

@@ -1,6 +1,6 @@
 /* policy_burst.c - the allocated throughput, then what the partition has saved, if the node has it
  * to spare. Source: DynamoDB, USENIX ATC 2022, section 4.1. */
-#include "engine/admission/policy.h"
+#include "engine/admission/policy_internal.h"
 
 static void debit(const struct admission_case *c, int64_t cost_mcu, bool burst)
 {

@@ -8,7 +8,7 @@
 #include "engine/item/item.h"
 
 #include "base/must.h"
-#include "engine/item/item_format.h"
+#include "engine/item/item_internal.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -7,7 +7,7 @@
  *   W1  open[0] is the item, open[depth] the innermost container.
  *   W2  in a map a value follows its name, and a name is followed by its value. */
 #include "base/must.h"
-#include "engine/item/item_format.h"
+#include "engine/item/item_internal.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -55,6 +55,7 @@ static enum status status_of(int error)
     case MDB_MAP_FULL:
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:
         return STATUS_FULL;
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "engine/item/item_format.h"
+#include "engine/item/item_internal.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,8 +1,8 @@
-/* policy.h - what a partition policy is; for engine/admission only.
+/* policy_internal.h - what a partition policy is; for engine/admission only.
  *
  * A policy decides on buckets that are up to date and debits them; it keeps no state of its own. */
-#ifndef WEIR_ENGINE_ADMISSION_POLICY_H
-#define WEIR_ENGINE_ADMISSION_POLICY_H
+#ifndef WEIR_ENGINE_ADMISSION_POLICY_INTERNAL_H
+#define WEIR_ENGINE_ADMISSION_POLICY_INTERNAL_H
 
 #include "engine/admission/admission.h"
 

@@ -1,4 +1,4 @@
-/* item_format.h - what the reader and the writer of items share; not for others.
+/* item_internal.h - what the reader and the writer of items share; not for others.
  *
  *   item    u64 checksum | u32 size | u32 count | count * (name value)
  *   name    u16 length | bytes
@@ -9,8 +9,8 @@
  *           null              nothing
  *           set, list         u32 length | values
  *           map               u32 length | (name value)s */
-#ifndef WEIR_ENGINE_ITEM_ITEM_FORMAT_H
-#define WEIR_ENGINE_ITEM_ITEM_FORMAT_H
+#ifndef WEIR_ENGINE_ITEM_ITEM_INTERNAL_H
+#define WEIR_ENGINE_ITEM_ITEM_INTERNAL_H
 
 #include "engine/item/item.h"
 

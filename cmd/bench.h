@@ -1,0 +1,13 @@
+/* bench.h - `weir bench NAME`: measures one part of weir on this machine. */
+#ifndef WEIR_CMD_BENCH_H
+#define WEIR_CMD_BENCH_H
+
+/* Every bench takes --json (one object on standard output) and --help; argv[0] is its name.
+ * Returns the exit code: 0 done, 1 failed or out of its budget, 2 wrong usage. */
+#define BENCH_LIST(X) X(decision, "ns per admission decision, and what it allocates")
+
+#define X(name, help) int bench_##name(int argc, char **argv);
+BENCH_LIST(X)
+#undef X
+
+#endif

@@ -1,0 +1,252 @@
+/* bench_decision.c - what one admission decision costs.
+ *
+ * Method: a clock read costs about as much as a decision, so decisions are timed in batches of
+ * BATCH; the median cost of an empty batch, measured first in the same loop, is subtracted, and the
+ * rest divided by BATCH. Percentiles are therefore those of batch means, and a single decision that
+ * takes longer than its neighbours shows as a BATCHth of its excess. Time inside the decisions is
+ * virtual: it moves on by a fixed step, as it would for a busy node.
+ * What is allocated is read from the allocator's own count for this thread, around all batches. */
+#include <errno.h>
+#include <getopt.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/histogram.h"
+#include "base/must.h"
+#include "base/prng.h"
+#include "cmd/bench.h"
+#include "engine/admission/admission.h"
+
+enum {
+    BATCH = 32,
+    BATCHES = 200000,
+    CALIBRATIONS = 20001,
+    BUDGET_NS = 40,
+    PS_PER_NS = 1000,
+};
+
+/* jemalloc's, where the executable is linked with it. */
+int mallctl(const char *name, void *old, size_t *old_size, void *new, size_t new_size)
+    __attribute__((weak));
+
+/* Bytes this thread ever allocated; without jemalloc, bytes in use. */
+static uint64_t bytes_allocated(void)
+{
+    uint64_t bytes = 0;
+    size_t size = sizeof bytes;
+    if (mallctl != NULL && mallctl("thread.allocated", &bytes, &size, NULL, 0) == 0)
+        return bytes;
+    return mallinfo2().uordblks;
+}
+
+static int64_t clock_ns(void)
+{
+    struct timespec t;
+    must(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
+    return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+struct scene {
+    const char *name;
+    const char *meaning;
+    const char *policy;
+    int64_t rate_mcu; /* of each partition */
+    int64_t step_ns;  /* virtual time between decisions, of all partitions together */
+    int64_t partitions;
+    int64_t node_wcu;
+};
+
+/* Virtual steps are chosen so that, with 1000 mcu a decision, the named branch is the common one.
+ */
+static const struct scene scenes[] = {
+    {"allocation", "within the allocation, one partition", "burst", 500000, 2000000, 1, 40000},
+    {"burst", "nine of ten from the burst bucket, one partition", "burst", 90000, 1111111, 1,
+     40000},
+    {"refused", "refused by the allocation, with the wait", "allocation", 1000, 1000, 1, 40000},
+    {"shared", "1,000 partitions burst on a node that is too small", "burst", 10000, 12500, 1000,
+     20000},
+    {"strict", "policy allocation, 1,000 partitions", "allocation", 40000, 25000, 1000, 40000},
+};
+
+enum {
+    SCENES = sizeof scenes / sizeof scenes[0]
+};
+
+struct outcome {
+    struct histogram ps; /* per decision, as batch means */
+    uint64_t reasons[ADMIT_REASONS];
+    uint64_t bursts;
+    uint64_t allocated;
+};
+
+struct stage {
+    struct config config;
+    struct node_admission node;
+    struct admission *partitions; /* owns */
+    uint32_t order[BATCH];
+    struct instant now;
+};
+
+static void stage_set(struct stage *s, const struct scene *scene)
+{
+    config_init(&s->config, PROFILE_RESEARCH);
+    s->config.burst_max_s = 86400; /* a bank that lasts for the whole scene */
+    s->config.node_wcu = scene->node_wcu;
+    s->now = (struct instant){0};
+    s->partitions = malloc((size_t)scene->partitions * sizeof *s->partitions);
+    must(s->partitions != NULL);
+    node_admission_init(&s->node, &s->config, s->now);
+    struct admission_rates rates = {{scene->rate_mcu, scene->rate_mcu}};
+    for (int64_t i = 0; i < scene->partitions; i++)
+        admission_init(&s->partitions[i], admission_policy_find(slice_of(scene->policy)),
+                       &s->config, &rates, s->now);
+    s->now.ns = 90000 * NS_PER_S; /* and is full */
+}
+
+/* The partitions of the next batch, drawn outside the timed part. */
+static void stage_draw(struct stage *s, const struct scene *scene, struct prng *p)
+{
+    for (int i = 0; i < BATCH; i++)
+        s->order[i] = (uint32_t)prng_below(p, (uint64_t)scene->partitions);
+}
+
+/* Median ns of a timed batch without decisions. */
+static int64_t overhead_ns(struct histogram *h)
+{
+    histogram_init(h);
+    for (int i = 0; i < CALIBRATIONS; i++) {
+        int64_t start = clock_ns();
+        for (int j = 0; j < BATCH; j++)
+            __asm__ volatile("" : : "r"(j) : "memory");
+        histogram_record(h, clock_ns() - start);
+    }
+    return histogram_percentile(h, HISTOGRAM_WHOLE / 2);
+}
+
+static void scene_run(const struct scene *scene, int64_t overhead, struct outcome *o)
+{
+    struct stage s;
+    struct admit_verdict verdicts[BATCH];
+    struct prng p = prng_seeded(1);
+    stage_set(&s, scene);
+    memset(o, 0, sizeof *o);
+    histogram_init(&o->ps);
+    uint64_t before = bytes_allocated();
+    for (int batch = -BATCHES / 10; batch < BATCHES; batch++) { /* the first tenth warms up */
+        stage_draw(&s, scene, &p);
+        int64_t start = clock_ns();
+        for (int i = 0; i < BATCH; i++) {
+            s.now.ns += scene->step_ns;
+            verdicts[i] =
+                admission_try(&s.partitions[s.order[i]], &s.node, ADMIT_WRITE, s.now, MCU_PER_UNIT);
+        }
+        int64_t spent = clock_ns() - start - overhead;
+        if (batch < 0)
+            continue;
+        histogram_record(&o->ps, (spent < 0 ? 0 : spent) * PS_PER_NS / BATCH);
+        for (int i = 0; i < BATCH; i++) {
+            o->reasons[verdicts[i].reason]++;
+            o->bursts += verdicts[i].burst;
+        }
+    }
+    o->allocated = bytes_allocated() - before;
+    free(s.partitions);
+}
+
+static double ns_at(const struct outcome *o, uint32_t per_100000)
+{
+    return (double)histogram_percentile(&o->ps, per_100000) / PS_PER_NS;
+}
+
+static void print_text(const struct scene *scene, const struct outcome *o)
+{
+    uint64_t all = (uint64_t)BATCHES * BATCH;
+    printf("%-10s p50 %6.1f ns  p99 %6.1f ns  allocated %llu bytes  (%s; %.0f %% burst, %.0f %% "
+           "refused)\n",
+           scene->name, ns_at(o, 50000), ns_at(o, 99000), (unsigned long long)o->allocated,
+           scene->meaning, 100.0 * (double)o->bursts / (double)all,
+           100.0 * (double)(all - o->reasons[ADMIT_OK]) / (double)all);
+}
+
+static void print_json(const struct scene *scene, const struct outcome *o, bool last)
+{
+    printf("{\"name\":\"%s\",\"policy\":\"%s\",\"partitions\":%lld,\"p50_ns\":%.3f,\"p99_ns\":%.3f,"
+           "\"allocated_bytes\":%llu,\"allocations\":%s,\"burst\":%llu,\"decisions\":%llu",
+           scene->name, scene->policy, (long long)scene->partitions, ns_at(o, 50000),
+           ns_at(o, 99000), (unsigned long long)o->allocated, o->allocated == 0 ? "0" : "null",
+           (unsigned long long)o->bursts, (unsigned long long)BATCHES * BATCH);
+    for (enum admit_reason reason = 0; reason < ADMIT_REASONS; reason++)
+        printf(",\"%s\":%llu", admit_reason_name(reason), (unsigned long long)o->reasons[reason]);
+    printf("}%s", last ? "" : ",");
+}
+
+static void print_help(FILE *out)
+{
+    fprintf(out,
+            "usage: weir bench decision [--json]\n\n"
+            "Times admission decisions in batches of %d with the clock's own cost subtracted;\n"
+            "percentiles are those of batch means. Fails if a decision's p50 is over %d ns in\n"
+            "any scene, or anything was allocated.\n\n"
+            "  --json   one object on standard output\n"
+            "  --help   this text\n\n"
+            "example:\n  weir bench decision --json\n",
+            BATCH, BUDGET_NS);
+}
+
+/* -1: go on; otherwise the exit code. */
+static int parse(int argc, char **argv, bool *json)
+{
+    static const struct option known[] = {
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    optind = 1;
+    for (int option; (option = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
+        if (option == 'h') {
+            print_help(stdout);
+            return 0;
+        }
+        if (option != 'j') {
+            print_help(stderr);
+            return 2;
+        }
+        *json = true;
+    }
+    if (optind != argc) {
+        fprintf(stderr, "weir bench decision: '%s' is not an option\n", argv[optind]);
+        return 2;
+    }
+    return -1;
+}
+
+int bench_decision(int argc, char **argv)
+{
+    static struct outcome outcome;
+    bool json = false, within = true;
+    int code = parse(argc, argv, &json);
+    if (code >= 0)
+        return code;
+    int64_t overhead = overhead_ns(&outcome.ps);
+    if (json)
+        printf("{\"bench\":\"decision\",\"method\":\"batch means\",\"batch\":%d,"
+               "\"clock_overhead_ns\":%lld,\"budget_p50_ns\":%d,\"scenes\":[",
+               BATCH, (long long)overhead, BUDGET_NS);
+    else
+        printf("means of batches of %d decisions, the clock's %lld ns a batch subtracted\n", BATCH,
+               (long long)overhead);
+    for (int i = 0; i < SCENES; i++) {
+        scene_run(&scenes[i], overhead, &outcome);
+        within = within && outcome.allocated == 0 && ns_at(&outcome, 50000) <= BUDGET_NS;
+        if (json)
+            print_json(&scenes[i], &outcome, i == SCENES - 1);
+        else
+            print_text(&scenes[i], &outcome);
+    }
+    if (json)
+        printf("],\"within_budget\":%s}\n", within ? "true" : "false");
+    else
+        printf("budget: p50 <= %d ns, nothing allocated: %s\n", BUDGET_NS,
+               within ? "kept" : "BROKEN");
+    return within ? 0 : 1;
+}

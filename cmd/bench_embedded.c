@@ -1,0 +1,315 @@
+/* bench_embedded.c - `weir bench embedded`: the library against raw LMDB, side by side in one run.
+ *
+ * get: the same items under the same storage keys, in random order; both sides alternate in rounds,
+ * so that what else the machine does hits both. The library admits, checks and finds; LMDB only
+ * finds. put: durable, 64 in flight, against LMDB committing every 64 puts. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/instant.h"
+#include "base/must.h"
+#include "base/prng.h"
+#include "cmd/bench.h"
+#include "cmd/bench_lmdb.h"
+#include "embed/weir_internal.h"
+#include "engine/item/storage_key.h"
+
+enum {
+    ROUNDS = 10,
+    IN_FLIGHT = 64,
+    ID_SIZE = 22,
+    KEY_SIZE = 4 + 8 + ID_SIZE - 1 + 2
+};
+
+struct figures {
+    double get_ns[2]; /* weir, LMDB; per operation, median of the rounds */
+    double put_ns[2];
+};
+
+struct bench {
+    int64_t items;
+    int64_t item_bytes;
+    int64_t puts;
+    const char *directory;
+    struct weir *db;
+    struct weir_table *table;
+    struct bench_lmdb *peer;
+    struct weir_item **made;   /* the items, by number */
+    char (*ids)[ID_SIZE];      /* their keys, as an application has them at hand */
+    uint8_t (*keys)[KEY_SIZE]; /* the same as storage keys, ready for the peer */
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof values[0], compare_doubles);
+    return values[count / 2];
+}
+
+static void make_items(struct bench *b)
+{
+    struct prng prng = prng_seeded(1);
+    uint8_t *filler = malloc((size_t)b->item_bytes);
+    must(filler != NULL);
+    b->made = calloc((size_t)b->items, sizeof(struct weir_item *));
+    b->keys = calloc((size_t)b->items, sizeof b->keys[0]);
+    b->ids = calloc((size_t)b->items, sizeof b->ids[0]);
+    must(b->made != NULL && b->keys != NULL && b->ids != NULL);
+    struct buffer key = {0};
+    for (int64_t i = 0; i < b->items; i++) {
+        char *id = b->ids[i];
+        snprintf(id, ID_SIZE, "user-%016llx", (unsigned long long)prng_next(&prng));
+        for (int64_t j = 0; j < b->item_bytes; j++)
+            filler[j] = (uint8_t)prng_next(&prng);
+        b->made[i] = weir_item_create();
+        weir_item_add(b->made[i], "id", WEIR_STRING, id, ID_SIZE - 1);
+        weir_item_add(b->made[i], "payload", WEIR_BINARY, filler, (size_t)b->item_bytes);
+        struct attr partition = {ATTR_STRING, slice_make(id, ID_SIZE - 1)};
+        buffer_clear(&key);
+        storage_key_append(&key, 1, &partition, NULL);
+        must(key.size == KEY_SIZE);
+        memcpy(b->keys[i], key.data, KEY_SIZE);
+    }
+    buffer_deinit(&key);
+    free(filler);
+}
+
+/* One round of durable puts on each side; ns per put. */
+static double put_weir(struct bench *b, struct prng *prng)
+{
+    int64_t start = now_ns();
+    struct weir_result r;
+    for (int64_t i = 0; i < b->puts; i++) {
+        int64_t at = (int64_t)prng_below(prng, (uint64_t)b->items);
+        must(weir_put_start(b->table, b->made[at], 0) == WEIR_OK);
+        if (i >= IN_FLIGHT) {
+            must(weir_complete(b->db, &r) == WEIR_OK);
+            must(r.status == WEIR_OK);
+        }
+    }
+    while (weir_complete(b->db, &r) == WEIR_OK)
+        must(r.status == WEIR_OK);
+    return (double)(now_ns() - start) / (double)b->puts;
+}
+
+static double put_peer(struct bench *b, struct prng *prng)
+{
+    int64_t start = now_ns();
+    struct slice keys[IN_FLIGHT], values[IN_FLIGHT];
+    for (int64_t i = 0; i < b->puts; i += IN_FLIGHT) {
+        for (size_t j = 0; j < IN_FLIGHT; j++) {
+            int64_t at = (int64_t)prng_below(prng, (uint64_t)b->items);
+            keys[j] = slice_make(b->keys[at], KEY_SIZE);
+            weir_item_finish(b->made[at], &values[j]);
+        }
+        must(bench_lmdb_put(b->peer, keys, values, IN_FLIGHT));
+    }
+    return (double)(now_ns() - start) / (double)b->puts;
+}
+
+static double get_weir(struct bench *b, struct prng *prng, int64_t gets)
+{
+    struct weir_item *key = weir_item_create();
+    int64_t start = now_ns();
+    for (int64_t i = 0; i < gets; i++) {
+        struct weir_result r;
+        int64_t at = (int64_t)prng_below(prng, (uint64_t)b->items);
+        weir_item_clear(key);
+        weir_item_add(key, "id", WEIR_STRING, b->ids[at], ID_SIZE - 1);
+        must(weir_get(b->table, key, true, &r) == WEIR_OK);
+    }
+    double ns = (double)(now_ns() - start) / (double)gets;
+    weir_item_destroy(key);
+    return ns;
+}
+
+static double get_peer(struct bench *b, struct prng *prng, int64_t gets)
+{
+    int64_t start = now_ns();
+    for (int64_t i = 0; i < gets; i++) {
+        struct slice value;
+        int64_t at = (int64_t)prng_below(prng, (uint64_t)b->items);
+        must(bench_lmdb_get(b->peer, slice_make(b->keys[at], KEY_SIZE), &value));
+    }
+    return (double)(now_ns() - start) / (double)gets;
+}
+
+static void load_peer(struct bench *b)
+{
+    enum {
+        BATCH = 1024
+    };
+    struct slice keys[BATCH], values[BATCH];
+    for (int64_t at = 0; at < b->items;) {
+        size_t n = 0;
+        for (; n < BATCH && at < b->items; n++, at++) {
+            keys[n] = slice_make(b->keys[at], KEY_SIZE);
+            must(weir_item_finish(b->made[at], &values[n]) == NULL);
+        }
+        must(bench_lmdb_put(b->peer, keys, values, n));
+    }
+}
+
+static void load_weir(struct bench *b)
+{
+    struct weir_result r;
+    for (int64_t i = 0; i < b->items; i++) {
+        must(weir_put_start(b->table, b->made[i], 0) == WEIR_OK);
+        if (i >= IN_FLIGHT * 16)
+            must(weir_complete(b->db, &r) == WEIR_OK);
+    }
+    while (weir_complete(b->db, &r) == WEIR_OK)
+        must(r.status == WEIR_OK);
+}
+
+static const char *const settings = "partition_max_wcu = 1000000\npartition_max_rcu = 1000000\n"
+                                    "table_max_wcu = 100000000\ntable_max_rcu = 100000000\n"
+                                    "node_wcu = 100000000\nnode_rcu = 100000000\n";
+
+/* Sixteen partitions with allocations nobody can use up: admission decides, and always admits. */
+static bool open_both(struct bench *b)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/weir", b->directory);
+    struct weir_table_options options = {.partition_key = "id",
+                                         .partition_key_type = WEIR_STRING,
+                                         .read_units = 16000000,
+                                         .write_units = 16000000};
+    char *error = NULL;
+    if (weir_open(path, settings, &b->db, &error) != WEIR_OK) {
+        fprintf(stderr, "weir bench embedded: %s\n", error);
+        free(error);
+        return false;
+    }
+    must(weir_table_create(b->db, "bench", &options) == WEIR_OK);
+    must(weir_table_open(b->db, "bench", &b->table) == WEIR_OK);
+    snprintf(path, sizeof path, "%s/lmdb", b->directory);
+    mkdir(path, 0755);
+    b->peer = bench_lmdb_open(path);
+    return b->peer != NULL;
+}
+
+static void measure(struct bench *b, struct figures *f)
+{
+    struct prng prng = prng_seeded(2);
+    double gets[2][ROUNDS], puts[2][ROUNDS];
+    must(weir_checkpoint(b->db) == WEIR_OK);
+    must(bench_lmdb_begin(b->peer));
+    for (int i = 0; i < ROUNDS; i++) {
+        int64_t count = 200000;
+        gets[0][i] = get_weir(b, &prng, count);
+        gets[1][i] = get_peer(b, &prng, count);
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        puts[0][i] = put_weir(b, &prng);
+        puts[1][i] = put_peer(b, &prng);
+    }
+    for (int side = 0; side < 2; side++) {
+        f->get_ns[side] = median(gets[side], ROUNDS);
+        f->put_ns[side] = median(puts[side], ROUNDS);
+    }
+}
+
+static void report(const struct bench *b, const struct figures *f, bool json)
+{
+    double get_ratio = f->get_ns[1] / f->get_ns[0], put_ratio = f->put_ns[1] / f->put_ns[0];
+    if (json) {
+        printf("{\"bench\":\"embedded\",\"items\":%lld,\"item_bytes\":%lld,\"rounds\":%d,"
+               "\"get\":{\"weir_ns\":%.1f,\"lmdb_ns\":%.1f,\"ratio\":%.3f,\"budget\":0.8},"
+               "\"durable_put\":{\"in_flight\":%d,\"weir_ns\":%.1f,\"lmdb_ns\":%.1f,"
+               "\"ratio\":%.3f,\"budget\":5.0}}\n",
+               (long long)b->items, (long long)b->item_bytes, ROUNDS, f->get_ns[0], f->get_ns[1],
+               get_ratio, IN_FLIGHT, f->put_ns[0], f->put_ns[1], put_ratio);
+        return;
+    }
+    printf("%lld items of %lld bytes, median of %d alternating rounds\n", (long long)b->items,
+           (long long)b->item_bytes, ROUNDS);
+    printf("  get          weir %8.0f ns   raw mdb_get            %8.0f ns   ratio %.2f "
+           "(budget 0.8)\n",
+           f->get_ns[0], f->get_ns[1], get_ratio);
+    printf("  durable put  weir %8.0f ns   raw LMDB, 64 a commit  %8.0f ns   ratio %.2f "
+           "(budget 5)\n",
+           f->put_ns[0], f->put_ns[1], put_ratio);
+}
+
+static const char help[] =
+    "usage: weir bench embedded [--items N] [--item-bytes N] [--puts N] [--json] --data DIR\n\n"
+    "The embedded library against raw LMDB on the same data, in one run: random gets, and durable\n"
+    "puts with 64 in flight. DIR must be empty; it is left for you to look at.\n\n"
+    "example: weir bench embedded --data /tmp/bench --json\n";
+
+static int parse(struct bench *b, bool *json, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"items", required_argument, NULL, 'i'},
+        {"item-bytes", required_argument, NULL, 'b'},
+        {"puts", required_argument, NULL, 'p'},
+        {"data", required_argument, NULL, 'd'},
+        {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    int option;
+    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        if (option == 'j')
+            *json = true;
+        else if (option == 'd')
+            b->directory = optarg;
+        else if (option == 'i')
+            b->items = atoll(optarg);
+        else if (option == 'b')
+            b->item_bytes = atoll(optarg);
+        else if (option == 'p')
+            b->puts = atoll(optarg);
+        else {
+            fputs(help, option == 'h' ? stdout : stderr);
+            return option == 'h' ? 0 : 2;
+        }
+    }
+    if (b->directory != NULL && b->items > 0 && b->item_bytes > 0 && b->puts > 0)
+        return -1;
+    fputs(help, stderr);
+    return 2;
+}
+
+int bench_embedded(int argc, char **argv)
+{
+    struct bench b = {.items = 200000, .item_bytes = 200, .puts = 20032};
+    bool json = false;
+    int parsed = parse(&b, &json, argc, argv);
+    if (parsed >= 0)
+        return parsed;
+    mkdir(b.directory, 0755);
+    make_items(&b);
+    if (!open_both(&b))
+        return 1;
+    load_weir(&b);
+    load_peer(&b);
+    struct figures f;
+    measure(&b, &f);
+    report(&b, &f, json);
+    weir_close(b.db);
+    bench_lmdb_close(b.peer);
+    for (int64_t i = 0; i < b.items; i++) {
+        weir_item_destroy(b.made[i]);
+    }
+    free(b.made);
+    free(b.ids);
+    free(b.keys);
+    return 0;
+}

@@ -1,0 +1,78 @@
+/* node_verify.c - reading back everything a node holds. */
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "engine/node_internal.h"
+
+struct tally {
+    int64_t items;
+    int64_t bytes;
+};
+
+static uint32_t table_of(struct slice key)
+{
+    uint32_t id = 0;
+    if (key.size >= sizeof id)
+        memcpy(&id, key.data, sizeof id);
+    return __builtin_bswap32(id);
+}
+
+static struct partition *holder_of(const struct node *n, struct slice key)
+{
+    for (uint32_t i = 0; i < n->partitions_size; i++) {
+        if (n->partitions[i] != NULL && partition_holds(n->partitions[i], key))
+            return n->partitions[i];
+    }
+    return NULL;
+}
+
+static void damaged(struct node *n, struct slice key, struct node_verification *out)
+{
+    if (out->damaged++ > 0)
+        return;
+    buffer_clear(&n->scratch);
+    buffer_append_slice(&n->scratch, key);
+    out->first_damaged_key = buffer_slice(&n->scratch);
+}
+
+static enum status read_all(struct node *n, struct tally *tallies, struct node_verification *out)
+{
+    static const uint8_t first_table[4] = {0, 0, 0, CATALOG_TABLE_ID + 1};
+    struct store_cursor c;
+    struct slice key, item;
+    struct partition *p = NULL;
+    enum status status;
+    store_seek(n->store, slice_make(first_table, 4), slice_make(NULL, 0), false, &c);
+    while ((status = store_next(&c, &key, &item)) == STATUS_OK && table_of(key) != NODE_TABLE_ID) {
+        if (p == NULL || !partition_holds(p, key))
+            p = holder_of(n, key);
+        if (p == NULL)
+            continue; /* of a partition that was closed, not erased yet */
+        if (item_check(item) != STATUS_OK) {
+            damaged(n, key, out);
+            continue;
+        }
+        tallies[p->info.id].items++;
+        tallies[p->info.id].bytes += item_size(item);
+        out->items++;
+        out->bytes += item_size(item);
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status node_verify(struct node *n, struct node_verification *out)
+{
+    *out = (struct node_verification){0};
+    struct tally *tallies = calloc(n->partitions_size + 1, sizeof *tallies);
+    must(tallies != NULL);
+    enum status status = read_all(n, tallies, out);
+    for (uint32_t i = 0; i < n->partitions_size; i++) {
+        const struct partition *p = n->partitions[i];
+        if (p == NULL)
+            continue;
+        out->partitions++;
+        out->miscounted += p->item_count != tallies[i].items || p->item_bytes != tallies[i].bytes;
+    }
+    free(tallies);
+    return status;
+}
