@@ -4,7 +4,10 @@
 
 /* Every bench takes --json (one object on standard output) and --help; argv[0] is its name.
  * Returns the exit code: 0 done, 1 failed or out of its budget, 2 wrong usage. */
-#define BENCH_LIST(X) X(decision, "ns per admission decision, and what it allocates")
+#define BENCH_LIST(X)                                                   \
+    X(decision, "ns per admission decision, and what it allocates")     \
+    X(embedded, "gets and durable puts of the engine, beside raw LMDB") \
+    X(http, "requests per second and latencies over HTTP")
 
 #define X(name, help) int bench_##name(int argc, char **argv);
 BENCH_LIST(X)

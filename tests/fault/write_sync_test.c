@@ -81,7 +81,7 @@ static int64_t file_size(struct fixture *f)
     return s.st_size;
 }
 
-static void hundreds_of_writes_at_once_all_land_where_they_belong(void **state)
+static void more_writes_than_the_rings_hold_all_land_where_they_belong(void **state)
 {
     struct fixture *f = *state;
     enum {
@@ -180,7 +180,7 @@ static void destroying_the_loop_with_writes_in_flight_leaks_nothing(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(hundreds_of_writes_at_once_all_land_where_they_belong),
+        TEST(more_writes_than_the_rings_hold_all_land_where_they_belong),
         TEST(an_injected_write_failure_is_reported_once_and_leaves_nothing),
         TEST(an_injected_failure_for_ever_stays),
         TEST(an_injected_sync_failure_comes_after_the_write),

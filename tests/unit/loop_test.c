@@ -421,6 +421,48 @@ static void closing_sends_everything_that_was_sent_before(void **state)
     assert_int_equal(p->server.received_bytes, size);
 }
 
+/* A client that takes nothing, and a connection to it with more to send than sockets hold. */
+static struct connection *stuck_connection(struct pair *p, int *fd)
+{
+    static const uint8_t piece[1 << 20];
+    *fd = raw_client(p);
+    TURN_UNTIL(p->loop, p->server.opened == 1);
+    struct connection *c = p->server.last;
+    for (int i = 0; i < 64; i++)
+        connection_send(c, slice_make(piece, sizeof piece));
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(loop_turn(p->loop, loop_now(p->loop)), STATUS_OK);
+    assert_true(connection_unsent(c) > 0);
+    return c;
+}
+
+static void an_abort_does_not_wait_for_a_peer_that_takes_nothing(void **state)
+{
+    struct pair *p = *state;
+    int fd;
+    struct connection *c = stuck_connection(p, &fd);
+    connection_close(c);
+    assert_int_equal(loop_turn(p->loop, loop_now(p->loop)), STATUS_OK);
+    assert_int_equal(p->server.closed, 0);
+    connection_abort(c);
+    assert_int_equal(p->server.closed, 0); /* never from inside a call */
+    TURN_UNTIL(p->loop, p->server.closed == 1);
+    close(fd);
+}
+
+static void an_abandoned_connection_sends_what_it_has_and_calls_nobody(void **state)
+{
+    struct pair *p = *state;
+    struct connection *c = connect_to(p);
+    TURN_UNTIL(p->loop, p->client.opened == 1 && p->server.opened == 1);
+    connection_send(p->server.last, slice_of("not delivered"));
+    connection_send(c, slice_of("last words"));
+    connection_abandon(c);
+    TURN_UNTIL(p->loop, p->server.closed == 1);
+    assert_int_equal(p->server.received_bytes, 10);
+    assert_int_equal(p->client.received_bytes + p->client.closed, 0);
+}
+
 static void an_id_is_never_given_out_twice(void **state)
 {
     struct pair *p = *state;
@@ -496,6 +538,8 @@ int main(void)
         TEST(a_client_that_ended_its_side_still_gets_its_answer),
         TEST(the_last_bytes_reach_a_client_that_is_still_sending),
         TEST(closing_sends_everything_that_was_sent_before),
+        TEST(an_abort_does_not_wait_for_a_peer_that_takes_nothing),
+        TEST(an_abandoned_connection_sends_what_it_has_and_calls_nobody),
         TEST(an_id_is_never_given_out_twice),
         TEST(without_multishot_operations_everything_works_as_well),
         TEST(a_stop_signal_is_a_call_on_the_loop),

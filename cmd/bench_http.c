@@ -1,0 +1,247 @@
+/* bench_http.c - `weir bench http`: requests per second and latencies over HTTP, closed loop.
+ *
+ * Measures a `weir local` of its own, the server on one core and the load on another, or any server
+ * by --url: then GetItem and PutItem of a table, or plain GETs with --path. One process after
+ * another on the same cores: that is how tools/bench compares servers. */
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/instant.h"
+#include "base/must.h"
+#include "cmd/bench.h"
+#include "cmd/bench_server.h"
+#include "cmd/load_run.h"
+#include "cmd/load_setup.h"
+
+struct bench_http {
+    bool json;
+    const char *url;
+    const char *path;
+    const char *duration;
+    const char *connections;
+    const char *keys;
+    const char *item_bytes;
+    const char *data;
+    int server_cpu, load_cpu;
+    bool any_output;
+};
+
+struct measure {
+    const char *name;
+    const char *workload; /* settings */
+    bool preload;
+};
+
+static const struct measure table_measures[] = {
+    {"PutItem", "read-ratio=0", true},
+    {"GetItem", "read-ratio=1", false},
+    {"GetItem consistent", "read-ratio=1,consistent", false},
+};
+
+static const char help_text[] =
+    "usage: weir bench http [--json] [options]\n\n"
+    "Requests per second and latencies of PutItem (durable) and GetItem over HTTP, one after the\n"
+    "other, each answered before the connection's next one is sent.\n\n"
+    "  --url URL         measure that server instead of a `weir local` started for it\n"
+    "  --path /PATH      plain GETs of that path\n"
+    "  --duration TIME   of each measurement (5s)\n"
+    "  --connections N   (64)\n"
+    "  --keys N          keys in the table (10000)\n"
+    "  --item-bytes N    (100)\n"
+    "  --data DIR        where the started server keeps its data (/tmp)\n"
+    "  --server-cpu N    (0; -1: any)\n"
+    "  --load-cpu N      (1; -1: any)\n"
+    "\nexample:\n  weir bench http --json --duration 10s\n";
+
+/* The measurement as a command line of `weir load`. */
+static enum status parse_load(const struct bench_http *b, const char *url, const char *settings,
+                              struct load_options *o, struct buffer *error)
+{
+    char group[2048];
+    snprintf(group, sizeof group, "bench:rate=max,%s%s%s", settings, b->path ? ",path=" : "",
+             b->path ? b->path : "");
+    const char *arguments[] = {"load",         "--url",       url,          "--table",
+                               "bench",        "--duration",  b->duration,  "--connections",
+                               b->connections, "--keys",      b->keys,      "--item-bytes",
+                               b->item_bytes,  "--on-demand", "--workload", group};
+    enum {
+        COUNT = sizeof arguments / sizeof arguments[0]
+    };
+    char *argv[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        argv[i] = (char *)(uintptr_t)arguments[i];
+    return load_options_parse(o, COUNT, argv, error);
+}
+
+static enum status run_once(const struct load_options *o, int64_t requests_max,
+                            struct load_run **out, struct buffer *error)
+{
+    struct load_run_options options = {.load = o,
+                                       .workloads = o->workloads,
+                                       .workload_count = 1,
+                                       .requests_max = requests_max,
+                                       .try_again = requests_max > 0};
+    return load_run(&options, out, error);
+}
+
+static enum status preload(const struct bench_http *b, const char *url, struct load_options *o,
+                           struct buffer *error)
+{
+    struct load_run *run = NULL;
+    enum status status = parse_load(b, url, "distribution=sequential,duration=1h", o, error);
+    if (status == STATUS_OK)
+        status = load_setup_tables(o, error);
+    if (status == STATUS_OK)
+        status = run_once(o, (int64_t)o->workloads[0].keys.count, &run, error);
+    load_run_destroy(run);
+    return status;
+}
+
+static void print_result(struct bench_http *b, const char *name, const struct load_result *r)
+{
+    const struct histogram *h = &r->latency_admitted;
+    double elapsed_s = (double)r->elapsed_ns / 1e9;
+    double per_s = elapsed_s > 0 ? (double)r->admitted / elapsed_s : 0;
+    int64_t others = r->refused + r->failed + r->unfinished;
+    double p50 = (double)histogram_percentile(h, 50000) / 1e3;
+    double p99 = (double)histogram_percentile(h, 99000) / 1e3;
+    double p999 = (double)histogram_percentile(h, 99900) / 1e3;
+    if (b->json)
+        printf("%s{\"name\":\"%s\",\"requests_per_s\":%.1f,\"not_admitted\":%lld,\"latency_us\":{"
+               "\"p50\":%.1f,\"p99\":%.1f,\"p99.9\":%.1f,\"max\":%.1f}}",
+               b->any_output ? ",\n" : "", name, per_s, (long long)others, p50, p99, p999,
+               (double)h->max / 1e3);
+    else
+        printf("%-20s %10.0f/s   p50 %7.0f us   p99 %7.0f us   p99.9 %7.0f us%s\n", name, per_s,
+               p50, p99, p999, others ? "   (some were not admitted!)" : "");
+    b->any_output = true;
+}
+
+static enum status measure(struct bench_http *b, const char *url, const struct measure *m,
+                           struct load_options *o, struct buffer *error)
+{
+    struct load_run *run = NULL;
+    enum status status = STATUS_OK;
+    if (m->preload)
+        status = preload(b, url, o, error);
+    if (status == STATUS_OK)
+        status = parse_load(b, url, m->workload, o, error);
+    if (status == STATUS_OK)
+        status = run_once(o, 0, &run, error);
+    if (status == STATUS_OK && load_run_results(run)[0].result->admitted == 0) {
+        buffer_append_format(error, "%s: no request was admitted", m->name);
+        status = STATUS_IO;
+    }
+    if (status == STATUS_OK)
+        print_result(b, m->name, load_run_results(run)[0].result);
+    load_run_destroy(run);
+    return status;
+}
+
+static enum status measure_all(struct bench_http *b, const char *url, struct buffer *error)
+{
+    static const struct measure plain = {"GET", "read-ratio=1", false};
+    struct load_options *o = calloc(1, sizeof *o);
+    must(o != NULL);
+    enum status status = STATUS_OK;
+    if (b->path != NULL)
+        status = measure(b, url, &plain, o, error);
+    for (size_t i = 0; b->path == NULL && status == STATUS_OK &&
+                       i < sizeof table_measures / sizeof table_measures[0];
+         i++)
+        status = measure(b, url, &table_measures[i], o, error);
+    free(o);
+    return status;
+}
+
+enum {
+    OPTION_URL = 1000,
+    OPTION_PATH,
+    OPTION_DURATION,
+    OPTION_CONNECTIONS,
+    OPTION_KEYS,
+    OPTION_ITEM_BYTES,
+    OPTION_DATA,
+    OPTION_SERVER_CPU,
+    OPTION_LOAD_CPU,
+    OPTION_JSON,
+    OPTION_HELP
+};
+
+/* 0: go on; 1: --help; 2: wrong usage. */
+static int parse(struct bench_http *b, int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"url", required_argument, NULL, OPTION_URL},
+        {"path", required_argument, NULL, OPTION_PATH},
+        {"duration", required_argument, NULL, OPTION_DURATION},
+        {"connections", required_argument, NULL, OPTION_CONNECTIONS},
+        {"keys", required_argument, NULL, OPTION_KEYS},
+        {"item-bytes", required_argument, NULL, OPTION_ITEM_BYTES},
+        {"data", required_argument, NULL, OPTION_DATA},
+        {"server-cpu", required_argument, NULL, OPTION_SERVER_CPU},
+        {"load-cpu", required_argument, NULL, OPTION_LOAD_CPU},
+        {"json", no_argument, NULL, OPTION_JSON},
+        {"help", no_argument, NULL, OPTION_HELP},
+        {NULL, 0, NULL, 0}};
+    const char **texts[] = {&b->url,  &b->path,       &b->duration, &b->connections,
+                            &b->keys, &b->item_bytes, &b->data};
+    int option;
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        if (option >= OPTION_URL && option <= OPTION_DATA)
+            *texts[option - OPTION_URL] = optarg;
+        else if (option == OPTION_SERVER_CPU)
+            b->server_cpu = atoi(optarg);
+        else if (option == OPTION_LOAD_CPU)
+            b->load_cpu = atoi(optarg);
+        else if (option == OPTION_JSON)
+            b->json = true;
+        else
+            return option == OPTION_HELP ? 1 : 2;
+    }
+    return optind == argc ? 0 : 2;
+}
+
+int bench_http(int argc, char **argv)
+{
+    cpu_set_t allowed;
+    bool two = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_ISSET(0, &allowed) &&
+               CPU_ISSET(1, &allowed);
+    struct bench_http b = {.duration = "5s",
+                           .connections = "64",
+                           .keys = "10000",
+                           .item_bytes = "100",
+                           .data = "/tmp",
+                           .server_cpu = two ? 0 : -1,
+                           .load_cpu = two ? 1 : -1};
+    int usage = parse(&b, argc, argv);
+    if (usage != 0) {
+        fputs(help_text, usage == 1 ? stdout : stderr);
+        return usage == 1 ? 0 : 2;
+    }
+    struct buffer error = {0};
+    struct bench_server server = {0};
+    char url[64];
+    enum status status = STATUS_OK;
+    if (b.url == NULL) {
+        status = bench_server_start(&server, b.data, b.server_cpu, &error);
+        snprintf(url, sizeof url, "http://127.0.0.1:%u", server.port);
+        b.url = url;
+    }
+    bench_pin(b.load_cpu);
+    if (b.json)
+        printf("{\"bench\":\"http\",\"connections\":%s,\"item_bytes\":%s,\"measures\":[",
+               b.connections, b.item_bytes);
+    if (status == STATUS_OK)
+        status = measure_all(&b, b.url, &error);
+    if (b.json)
+        printf("]}\n");
+    bench_server_stop(&server);
+    if (status != STATUS_OK)
+        fprintf(stderr, "weir bench http: %.*s\n", (int)error.size, (char *)error.data);
+    buffer_deinit(&error);
+    return status == STATUS_OK ? 0 : 1;
+}

@@ -1,0 +1,113 @@
+#include "cmd/bench_server.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    READY_WAIT_MS = 30000
+};
+
+void bench_pin(int cpu)
+{
+    cpu_set_t set;
+    if (cpu < 0)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+static _Noreturn void run_child(const char *folder, int cpu, int output)
+{
+    bench_pin(cpu);
+    dup2(output, STDOUT_FILENO);
+    char *arguments[] = {(char[]){"weir"},
+                         (char[]){"local"},
+                         (char[]){"--nodes"},
+                         (char[]){"1"},
+                         (char[]){"--port"},
+                         (char[]){"0"},
+                         (char[]){"--profile"},
+                         (char[]){"off"},
+                         (char[]){"--data"},
+                         (char *)(uintptr_t)folder,
+                         NULL};
+    execv("/proc/self/exe", arguments);
+    _exit(127);
+}
+
+/* The port of its line `ready http://ADDRESS:PORT`; 0 if none came. */
+static uint16_t read_port(int input)
+{
+    struct buffer text = {0};
+    long port = 0;
+    for (;;) {
+        struct pollfd p = {.fd = input, .events = POLLIN};
+        if (poll(&p, 1, READY_WAIT_MS) <= 0)
+            break;
+        ssize_t size = read(input, buffer_reserve(&text, 256), 255);
+        if (size <= 0)
+            break;
+        text.size += (size_t)size;
+        text.data[text.size] = 0;
+        const char *ready = strstr((const char *)text.data, "ready ");
+        if (ready == NULL || strchr(ready, '\n') == NULL)
+            continue;
+        const char *colon = memrchr(ready, ':', strcspn(ready, "\n"));
+        port = colon ? strtol(colon + 1, NULL, 10) : 0;
+        break;
+    }
+    buffer_deinit(&text);
+    return port > 0 && port <= UINT16_MAX ? (uint16_t)port : 0;
+}
+
+enum status bench_server_start(struct bench_server *s, const char *parent, int cpu,
+                               struct buffer *error)
+{
+    int ends[2];
+    *s = (struct bench_server){0};
+    snprintf(s->folder, sizeof s->folder, "%s/weir-bench-XXXXXX", parent);
+    if (mkdtemp(s->folder) == NULL || pipe(ends) != 0) {
+        buffer_append_format(error, "%s: %s", s->folder, strerror(errno));
+        return STATUS_IO;
+    }
+    s->pid = fork();
+    if (s->pid == 0) {
+        close(ends[0]);
+        run_child(s->folder, cpu, ends[1]);
+    }
+    close(ends[1]);
+    s->port = read_port(ends[0]);
+    close(ends[0]);
+    if (s->port != 0)
+        return STATUS_OK;
+    buffer_append_text(error, "`weir local` did not become ready");
+    bench_server_stop(s);
+    return STATUS_IO;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+void bench_server_stop(struct bench_server *s)
+{
+    if (s->pid > 0) {
+        kill(s->pid, SIGTERM);
+        waitpid(s->pid, NULL, 0);
+    }
+    if (s->folder[0] != 0)
+        nftw(s->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    *s = (struct bench_server){0};
+}

@@ -1,0 +1,24 @@
+/* bench_server.h - a `weir local` of our own as another process, to be measured over HTTP. */
+#ifndef WEIR_CMD_BENCH_SERVER_H
+#define WEIR_CMD_BENCH_SERVER_H
+
+#include <sys/types.h>
+
+#include "base/buffer.h"
+
+struct bench_server {
+    pid_t pid; /* 0: none */
+    uint16_t port;
+    char folder[4096]; /* its data; removed at the end */
+};
+
+/* Starts this very executable on `cpu` (< 0: any) with its data in a new folder under `parent`, and
+ * waits until it is ready. STATUS_IO: `error` gets one line. */
+enum status bench_server_start(struct bench_server *s, const char *parent, int cpu,
+                               struct buffer *error);
+void bench_server_stop(struct bench_server *s);
+
+/* The calling thread and what it starts. */
+void bench_pin(int cpu);
+
+#endif

@@ -1,0 +1,206 @@
+/* load.c - `weir load`: the tables, the preload, the run, the report. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/must.h"
+#include "cmd/cmd.h"
+#include "cmd/load_request.h"
+#include "cmd/load_run.h"
+#include "cmd/load_setup.h"
+
+struct progress {
+    const struct load_options *options;
+    bool tty;
+    const char *prefix;
+};
+
+static void show_second(void *context, const struct load_workload_result *all, int64_t second)
+{
+    const struct progress *p = context;
+    struct buffer line = {0};
+    load_progress_line(all, p->options->workload_count, second, &line);
+    fprintf(stderr, p->tty ? "\r\033[K%.*s" : "%.*s\n", (int)line.size, (char *)line.data);
+    fflush(stderr);
+    buffer_deinit(&line);
+}
+
+static void end_progress(const struct progress *p)
+{
+    if (p->tty)
+        fputs("\r\033[K", stderr);
+}
+
+static enum status check_sizes(const struct load_options *o, struct buffer *error)
+{
+    for (int i = 0; i < o->workload_count; i++) {
+        const struct load_workload_options *w = &o->workloads[i];
+        int64_t least = load_item_bytes_min(w);
+        if (w->path[0] == 0 && w->item_bytes_min < least) {
+            buffer_append_format(error,
+                                 "workload %s: item-bytes=%lld: an item with this key has at least "
+                                 "%lld bytes",
+                                 w->name, (long long)w->item_bytes_min, (long long)least);
+            return STATUS_MALFORMED;
+        }
+    }
+    return STATUS_OK;
+}
+
+static void preload_second(void *context, const struct load_workload_result *all, int64_t second)
+{
+    const struct progress *p = context;
+    fprintf(stderr,
+            p->tty ? "\r\033[Kpreload of %s: %lld of %llu keys"
+                   : "preload of %s: %lld of %llu keys\n",
+            all[0].options->table, (long long)all[0].result->admitted,
+            (unsigned long long)all[0].options->keys.count);
+    fflush(stderr);
+    (void)second;
+}
+
+/* Every key once, as fast as the server takes them. */
+static enum status preload_one(const struct load_options *o, const struct load_workload_options *of,
+                               const struct progress *p, struct buffer *error)
+{
+    struct load_workload_options w = *of;
+    if (w.keys.kind == LOAD_KEYS_SINGLE)
+        w.keys.count = 1;
+    else
+        w.keys.kind = LOAD_KEYS_SEQUENTIAL;
+    w.rate = 0;
+    w.read_ratio = 0;
+    w.start_ns = 0;
+    w.duration_ns = INT64_C(86400) * NS_PER_S;
+    struct load_run_options options = {.load = o,
+                                       .workloads = &w,
+                                       .workload_count = 1,
+                                       .requests_max = (int64_t)w.keys.count,
+                                       .try_again = true,
+                                       .second_over = o->quiet ? NULL : preload_second,
+                                       .context = (void *)(uintptr_t)p};
+    struct load_run *run = NULL;
+    enum status status = load_run(&options, &run, error);
+    if (status == STATUS_OK && load_run_was_stopped(run)) {
+        buffer_append_text(error, "stopped during the preload");
+        status = STATUS_IO;
+    }
+    if (status == STATUS_OK)
+        load_run_destroy(run);
+    end_progress(p);
+    return status;
+}
+
+static enum status preload(const struct load_options *o, const struct progress *p,
+                           struct buffer *error)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < o->workload_count && status == STATUS_OK; i++)
+        if (o->workloads[i].path[0] == 0)
+            status = preload_one(o, &o->workloads[i], p, error);
+    return status;
+}
+
+static enum status open_file(const char *path, FILE **out, struct buffer *error)
+{
+    *out = fopen(path, "we");
+    if (*out != NULL)
+        return STATUS_OK;
+    buffer_append_format(error, "%s: %s", path, strerror(errno));
+    return STATUS_IO;
+}
+
+static enum status write_text(FILE *f, const char *path, const struct buffer *text,
+                              struct buffer *error)
+{
+    if (fwrite(text->data, 1, text->size, f) == text->size && fflush(f) == 0)
+        return STATUS_OK;
+    buffer_append_format(error, "%s: %s", path, strerror(errno));
+    return STATUS_IO;
+}
+
+static enum status report(const struct load_options *o, const struct load_run *run,
+                          struct buffer *error)
+{
+    const struct load_workload_result *all = load_run_results(run);
+    enum status status = STATUS_OK;
+    struct buffer text = {0};
+    if (!o->json || o->json_path != NULL) {
+        load_summary(all, o->workload_count, &text);
+        status = write_text(stdout, "standard output", &text, error);
+    }
+    buffer_clear(&text);
+    if (status == STATUS_OK && o->json) {
+        FILE *f = stdout;
+        load_json(o, all, o->workload_count, load_run_started_wall_ms(run), &text);
+        if (o->json_path != NULL)
+            status = open_file(o->json_path, &f, error);
+        if (status == STATUS_OK)
+            status = write_text(f, o->json_path ? o->json_path : "standard output", &text, error);
+        if (f != NULL && f != stdout)
+            fclose(f);
+    }
+    buffer_deinit(&text);
+    return status;
+}
+
+static enum status run(const struct load_options *o, const struct progress *p, struct buffer *error)
+{
+    struct load_run_options options = {.load = o,
+                                       .workloads = o->workloads,
+                                       .workload_count = o->workload_count,
+                                       .second_over = o->quiet ? NULL : show_second,
+                                       .context = (void *)(uintptr_t)p};
+    struct load_run *finished = NULL;
+    if (o->history_path != NULL && open_file(o->history_path, &options.history, error) != STATUS_OK)
+        return STATUS_IO;
+    enum status status = load_run(&options, &finished, error);
+    end_progress(p);
+    if (options.history != NULL && fclose(options.history) != 0 && status == STATUS_OK) {
+        buffer_append_format(error, "%s: %s", o->history_path, strerror(errno));
+        status = STATUS_IO;
+    }
+    if (status == STATUS_OK)
+        status = report(o, finished, error);
+    load_run_destroy(finished);
+    return status;
+}
+
+static int help(void)
+{
+    struct buffer text = {0};
+    load_options_help(&text);
+    fwrite(text.data, 1, text.size, stdout);
+    buffer_deinit(&text);
+    return 0;
+}
+
+int cmd_load(int argc, char **argv)
+{
+    struct buffer error = {0};
+    struct load_options *o = calloc(1, sizeof *o);
+    must(o != NULL);
+    enum status status = load_options_parse(o, argc, argv, &error);
+    int exit_code = status == STATUS_OK ? 0 : 2;
+    if (status == STATUS_OK && o->help) {
+        free(o);
+        return help();
+    }
+    struct progress p = {.options = o, .tty = isatty(STDERR_FILENO)};
+    if (status == STATUS_OK && (status = check_sizes(o, &error)) != STATUS_OK)
+        exit_code = 2;
+    if (status == STATUS_OK && o->create_table)
+        status = load_setup_tables(o, &error);
+    if (status == STATUS_OK && o->preload)
+        status = preload(o, &p, &error);
+    if (status == STATUS_OK)
+        status = run(o, &p, &error);
+    if (status != STATUS_OK) {
+        fprintf(stderr, "weir load: %.*s\n", (int)error.size, (char *)error.data);
+        exit_code = exit_code ? exit_code : 1;
+    }
+    buffer_deinit(&error);
+    free(o);
+    return exit_code;
+}

@@ -1,0 +1,69 @@
+/* load_options.h - what `weir load` was asked to do. */
+#ifndef WEIR_CMD_LOAD_OPTIONS_H
+#define WEIR_CMD_LOAD_OPTIONS_H
+
+#include "base/buffer.h"
+#include "base/limits.h"
+#include "cmd/load_keys.h"
+
+enum {
+    LOAD_WORKLOADS_MAX = 16,
+    LOAD_URLS_MAX = 16,
+    LOAD_NAME_SIZE_MAX = 32,
+};
+
+enum load_arrival {
+    LOAD_ARRIVAL_POISSON,
+    LOAD_ARRIVAL_CONSTANT
+};
+
+struct load_workload_options {
+    char name[LOAD_NAME_SIZE_MAX];
+    char table[TABLE_NAME_SIZE_MAX + 1];
+    char key_name[LOAD_KEY_SIZE_MAX]; /* the attribute */
+    double rate;                      /* requests per second; 0 = as fast as answers come back */
+    enum load_arrival arrival;
+    int64_t concurrency; /* with rate 0; 0 = connections * pipeline */
+    int64_t connections;
+    int64_t pipeline; /* requests on their way on one connection */
+    int64_t outstanding_max;
+    int64_t start_ns; /* after the run's start */
+    int64_t duration_ns;
+    struct load_keys keys;
+    int64_t item_bytes_min; /* DynamoDB's size of an item: names and values */
+    int64_t item_bytes_max;
+    double read_ratio;
+    bool consistent;
+    char path[1024]; /* not empty: plain HTTP GET of that instead of DynamoDB operations */
+};
+
+struct load_url {
+    char host[256];
+    uint16_t port;
+};
+
+struct load_options {
+    struct load_url urls[LOAD_URLS_MAX]; /* connections are spread over them */
+    int url_count;
+    struct load_workload_options workloads[LOAD_WORKLOADS_MAX];
+    int workload_count;
+    bool create_table;
+    bool on_demand;
+    int64_t rcu, wcu;
+    bool preload;
+    bool unsigned_requests;
+    bool quiet;
+    bool json;
+    const char *json_path;    /* NULL: standard output */
+    const char *history_path; /* NULL: none */
+    int64_t timeout_ns;
+    uint64_t seed;
+    bool help;
+};
+
+/* STATUS_MALFORMED: `error` gets one line that names the option, the value and what it may be. */
+enum status load_options_parse(struct load_options *o, int argc, char **argv, struct buffer *error);
+
+void load_options_help(struct buffer *out);
+
+#endif

@@ -1,0 +1,46 @@
+/* load_request.h - the bytes of a request: DynamoDB PutItem or GetItem, or a plain GET.
+ *
+ * An item is {key, "v": the write's own number in 16 hexadecimal digits, "data": filling}, and its
+ * size counts names and values as DynamoDB does. All but key, number and filling is written once,
+ * at the start. */
+#ifndef WEIR_CMD_LOAD_REQUEST_H
+#define WEIR_CMD_LOAD_REQUEST_H
+
+#include "cmd/load_options.h"
+
+struct load_template {
+    const struct load_workload_options *options; /* borrows */
+    struct buffer put_head;                      /* up to the digits of Content-Length */
+    struct buffer get_head;
+    struct buffer put_open; /* body up to the key */
+    struct buffer get_open;
+    struct buffer put_middle; /* from the key to the number */
+    struct buffer get_close;
+    struct buffer filling;
+    struct buffer plain; /* the whole of a plain GET */
+};
+
+struct load_request {
+    int64_t intended_ns; /* since the run's start: when it was due */
+    int64_t sent_ns;
+    uint64_t number; /* of the request, in the whole run, from 1 */
+    uint64_t key;
+    int32_t item_bytes;
+    bool is_read;
+};
+
+/* The least `item-bytes` an item of this workload can have. */
+int64_t load_item_bytes_min(const struct load_workload_options *w);
+
+void load_template_init(struct load_template *t, const struct load_workload_options *w,
+                        const struct load_url *url, bool is_unsigned);
+void load_template_deinit(struct load_template *t);
+
+void load_request_write(const struct load_template *t, const struct load_request *r,
+                        struct buffer *out);
+
+/* Head and body of any other operation. */
+void load_request_write_operation(const struct load_url *url, const char *operation,
+                                  struct slice body, bool is_unsigned, struct buffer *out);
+
+#endif

@@ -1,0 +1,71 @@
+/* main.c - `weir`: finds the subcommand. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+};
+
+static const struct command commands[] = {
+#define X(name, help) {#name, cmd_##name, help},
+    COMMAND_LIST(X)
+#undef X
+};
+
+enum {
+    COMMANDS = sizeof commands / sizeof commands[0]
+};
+
+static void print_help(FILE *out)
+{
+    fputs("weir - a DynamoDB-compatible storage cluster with real admission control\n\n"
+          "Usage: weir COMMAND [OPTION]...\n\n",
+          out);
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
+    fputs("\n`weir COMMAND --help` tells more; `weir --version` which version this is.\n"
+          "Begin with `weir local`, and point any DynamoDB client at it.\n",
+          out);
+}
+
+static const struct command *find(const char *name)
+{
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    if (command == NULL) {
+        fprintf(stderr, "weir: there is no command `%s`; try `weir --help`\n", argv[0]);
+        return 2;
+    }
+    return command->run(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("weir " WEIR_VERSION);
+        return 0;
+    }
+    if (strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "help") != 0)
+        return run(find(argv[1]), argc - 1, argv + 1);
+    if (argc == 2) {
+        print_help(stdout);
+        return 0;
+    }
+    static char help_option[] = "--help";
+    char *arguments[] = {argv[2], help_option, NULL};
+    return run(find(argv[2]), 2, arguments);
+}

@@ -1,0 +1,301 @@
+/* load_test.c - the parts of the load generator that need no server. */
+#include "tests/check.h"
+
+#include <math.h>
+
+#include "base/instant.h"
+#include "cmd/load_options.h"
+#include "cmd/load_request.h"
+#include "cmd/load_response.h"
+#include "cmd/load_result.h"
+
+/* ---- keys ---- */
+
+static struct load_keys keys_of(const char *text, uint64_t count)
+{
+    struct load_keys k = {.count = count};
+    assert_null(load_keys_parse(&k, text));
+    assert_null(load_keys_start(&k));
+    return k;
+}
+
+static void zipf_keys_have_the_frequencies_of_their_formula(void **state)
+{
+    (void)state;
+    enum {
+        KEYS = 1000,
+        DRAWS = 400000
+    };
+    static const double thetas[] = {0.5, 0.99, 1.0, 1.2, 2.0};
+    struct prng random = prng_seeded(5);
+    for (size_t t = 0; t < sizeof thetas / sizeof thetas[0]; t++) {
+        char text[32];
+        int64_t counts[KEYS] = {0};
+        double whole = 0;
+        snprintf(text, sizeof text, "zipf:%g", thetas[t]);
+        struct load_keys k = keys_of(text, KEYS);
+        for (int i = 0; i < DRAWS; i++)
+            counts[load_keys_next(&k, &random)]++;
+        for (int i = 1; i <= KEYS; i++)
+            whole += pow(i, -thetas[t]);
+        for (int i = 0; i < 20; i++) {
+            double expected = DRAWS * pow(i + 1, -thetas[t]) / whole;
+            /* Five standard deviations: fails once in two million honest runs. */
+            assert_true(fabs((double)counts[i] - expected) < 5 * sqrt(expected) + 1);
+        }
+    }
+}
+
+static void a_hotspot_gets_its_fraction_and_the_other_keys_the_rest(void **state)
+{
+    (void)state;
+    struct load_keys k = keys_of("hotspot:0.9:10", 1000);
+    struct prng random = prng_seeded(6);
+    int hot = 0;
+    for (int i = 0; i < 100000; i++) {
+        uint64_t key = load_keys_next(&k, &random);
+        assert_true(key < 1000);
+        hot += key < 10;
+    }
+    assert_in_range(hot, 89500, 90500);
+}
+
+static void sequential_keys_come_in_order_and_begin_again(void **state)
+{
+    (void)state;
+    struct load_keys k = keys_of("sequential", 3);
+    struct prng random = prng_seeded(1);
+    for (uint64_t i = 0; i < 7; i++)
+        assert_int_equal(load_keys_next(&k, &random), i % 3);
+}
+
+static void malformed_distributions_are_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"",        "zipf",        "zipf:",       "zipf:0",
+                                        "zipf:x",  "hotspot:0.5", "hotspot:2:1", "hotspot:0.5:0",
+                                        "single:", "single:a\"b", "uniform:1",   "hotspot:0.5:-1"};
+    struct load_keys k = {.count = 10};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_non_null(load_keys_parse(&k, wrong[i]));
+    assert_null(load_keys_parse(&k, "hotspot:0.5:11"));
+    assert_non_null(load_keys_start(&k));
+}
+
+/* ---- options ---- */
+
+static struct load_options options;
+
+static enum status parse(struct buffer *error, int count, const char *const *arguments)
+{
+    char *argv[16] = {(char[]){"load"}};
+    for (int i = 0; i < count; i++)
+        argv[i + 1] = strdup(arguments[i]);
+    buffer_clear(error);
+    enum status status = load_options_parse(&options, count + 1, argv, error);
+    for (int i = 0; i < count; i++)
+        free(argv[i + 1]);
+    return status;
+}
+
+#define PARSE(error, ...)                                                \
+    parse(error, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *), \
+          (const char *[]){__VA_ARGS__})
+
+static void workloads_inherit_what_stands_outside_of_them(void **state)
+{
+    (void)state;
+    struct buffer error = {0};
+    assert_int_equal(PARSE(&error, "--workload", "base:rate=3k", "--workload",
+                           "hot:rate=5000,distribution=single:x,start=2s,table=other", "--keys",
+                           "500", "--table=shared", "--read-ratio", "0.5"),
+                     STATUS_OK);
+    assert_int_equal(options.workload_count, 2);
+    const struct load_workload_options *base = &options.workloads[0], *hot = &options.workloads[1];
+    assert_string_equal(base->name, "base");
+    assert_string_equal(base->table, "shared");
+    assert_string_equal(hot->table, "other");
+    assert_true(base->rate == 3000 && hot->rate == 5000);
+    assert_true(base->keys.count == 500 && hot->keys.count == 500);
+    assert_int_equal(hot->keys.kind, LOAD_KEYS_SINGLE);
+    assert_int_equal(hot->start_ns, 2 * NS_PER_S);
+    assert_true(hot->read_ratio == 0.5);
+    assert_int_equal(options.url_count, 1);
+    assert_int_equal(options.urls[0].port, 8000);
+    buffer_deinit(&error);
+}
+
+static void a_wrong_option_is_named_with_its_value_and_what_it_may_be(void **state)
+{
+    (void)state;
+    struct buffer error = {0};
+    static const struct {
+        const char *arguments[2];
+        const char *text;
+    } cases[] = {
+        {{"--rate", "-5"},
+         "--rate -5: expected requests per second above 0, such as 500 or 2.5k, or `max`"},
+        {{"--nonsense", "1"}, "--nonsense : expected an option that exists, see --help"},
+        {{"--url", "https://x:1"}, "--url https://x:1: expected http://HOST:PORT"},
+        {{"--read-ratio", "1.5"}, "--read-ratio 1.5: expected 0 (writes only) to 1 (reads only)"},
+        {{"--workload", "a:speed=1"}, "workload a: there is no setting `speed`"},
+        {{"--workload", "a:rate=x"},
+         "workload a: rate=x: expected requests per second above 0, such as 500 or 2.5k, or `max`"},
+        {{"--item-bytes", "500-100"},
+         "--item-bytes 500-100: expected bytes up to 409600, such as 900, or a range such as "
+         "100-4000"},
+        {{"--duration", "5 parsecs"},
+         "--duration 5 parsecs: expected a time above 0, such as 30s or 5m"},
+        {{"--consistent", "table"}, "unexpected argument table: expected options only, see --help"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(parse(&error, 2, cases[i].arguments), STATUS_MALFORMED);
+        assert_slice_is(buffer_slice(&error), cases[i].text);
+    }
+    assert_int_equal(PARSE(&error, "--rate"), STATUS_MALFORMED);
+    assert_int_equal(PARSE(&error, "--workload", "a", "--workload", "a"), STATUS_MALFORMED);
+    buffer_deinit(&error);
+}
+
+/* ---- requests ---- */
+
+static void a_request_announces_its_length_and_an_item_has_the_size_asked_for(void **state)
+{
+    (void)state;
+    struct buffer error = {0}, bytes = {0};
+    assert_int_equal(PARSE(&error, "--item-bytes", "50-3000"), STATUS_OK);
+    const struct load_workload_options *w = &options.workloads[0];
+    struct load_template t;
+    load_template_init(&t, w, &options.urls[0], false);
+    for (int32_t size = 50; size <= 3000; size += 59) {
+        struct load_request r = {.key = 7, .number = 255, .item_bytes = size};
+        buffer_clear(&bytes);
+        load_request_write(&t, &r, &bytes);
+        buffer_append_u8(&bytes, 0);
+        const char *text = (const char *)bytes.data, *body = strstr(text, "\r\n\r\n") + 4;
+        unsigned long length = strtoul(strstr(text, "Content-Length: ") + 16, NULL, 10);
+        assert_int_equal(length, strlen(body));
+        assert_non_null(strstr(body, "\"pk\":{\"S\":\"key-0000000007\"}"));
+        assert_non_null(strstr(body, "\"v\":{\"S\":\"00000000000000ff\"}"));
+        const char *data = strstr(body, "\"data\":{\"S\":\"");
+        size_t filling = data ? strcspn(data + 13, "\"") : 0;
+        size_t item = 2 + 14 + 1 + 16 + (data ? 4 + filling : 0);
+        assert_int_equal(item, size);
+    }
+    load_template_deinit(&t);
+    buffer_deinit(&bytes);
+    buffer_deinit(&error);
+}
+
+/* ---- answers ---- */
+
+struct answers {
+    int count;
+    int statuses[8];
+    struct buffer bodies;
+};
+
+static void on_answer(void *context, int http_status, struct slice body)
+{
+    struct answers *a = context;
+    a->statuses[a->count++] = http_status;
+    buffer_append_slice(&a->bodies, body);
+    buffer_append_u8(&a->bodies, '\n');
+}
+
+static void answers_cut_anywhere_are_read_the_same(void **state)
+{
+    (void)state;
+    static const char stream[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+                                 "HTTP/1.1 400 Bad Request\r\nContent-Length: 3\r\n\r\nabc"
+                                 "HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\n"
+                                 "2\r\nde\r\n0\r\n\r\n";
+    struct slice all = slice_of(stream);
+    for (size_t cut = 0; cut <= all.size; cut++) {
+        struct answers a = {0};
+        struct load_response_reader r = {0};
+        load_response_init(&r, false, on_answer, &a);
+        if (cut > 0)
+            assert_int_equal(load_response_feed(&r, slice_make(all.data, cut)), STATUS_OK);
+        if (cut < all.size)
+            assert_int_equal(load_response_feed(&r, slice_make(all.data + cut, all.size - cut)),
+                             STATUS_OK);
+        assert_int_equal(a.count, 3);
+        assert_int_equal(a.statuses[1], 400);
+        assert_slice_is(buffer_slice(&a.bodies), "\nabc\nde\n");
+        load_response_deinit(&r);
+        buffer_deinit(&a.bodies);
+    }
+}
+
+static void what_is_not_http_is_refused(void **state)
+{
+    (void)state;
+    struct answers a = {0};
+    struct load_response_reader r = {0};
+    load_response_init(&r, false, on_answer, &a);
+    assert_int_equal(load_response_feed(&r, slice_of("SSH-2.0-OpenSSH\r\n\r\n")), STATUS_MALFORMED);
+    load_response_deinit(&r);
+}
+
+static void a_throttling_error_is_a_refusal_with_its_reasons(void **state)
+{
+    (void)state;
+    static const char body[] =
+        "{\"__type\":\"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException\","
+        "\"message\":\"...\",\"ThrottlingReasons\":[{\"reason\":\"TableWriteKeyRangeThroughput"
+        "Exceeded\",\"resource\":\"arn:a\"},{\"resource\":\"arn:b\",\"reason\" : \"Other<b>\"}]}";
+    struct load_verdict v;
+    load_verdict_of(400, slice_of(body), &v);
+    assert_int_equal(v.outcome, LOAD_REFUSED);
+    assert_int_equal(v.reason_count, 2);
+    assert_string_equal(v.reasons[0], "TableWriteKeyRangeThroughputExceeded");
+    assert_string_equal(v.reasons[1], "Other_b_");
+    assert_false(v.applied_unknown);
+    load_verdict_of(400, slice_of("{\"__type\":\"ValidationException\"}"), &v);
+    assert_int_equal(v.outcome, LOAD_FAILED);
+    assert_string_equal(v.error, "ValidationException");
+    load_verdict_of(502, slice_of("<html>"), &v);
+    assert_int_equal(v.outcome, LOAD_FAILED);
+    assert_string_equal(v.error, "http-502");
+    assert_true(v.applied_unknown);
+    load_verdict_of(200, slice_of("{}"), &v);
+    assert_int_equal(v.outcome, LOAD_ADMITTED);
+}
+
+static void labels_from_outside_cannot_fill_memory(void **state)
+{
+    (void)state;
+    static struct load_result r;
+    load_result_init(&r);
+    for (int i = 0; i < 1000; i++) {
+        struct load_verdict v = {.outcome = LOAD_FAILED};
+        snprintf(v.error, sizeof v.error, "Error%d", i);
+        load_result_count(&r, &v, false, 100, 1000);
+    }
+    assert_int_equal(r.errors.used, LOAD_LABELS_MAX);
+    assert_string_equal(r.errors.entries[LOAD_LABELS_MAX - 1].text, "other");
+    int64_t sum = 0;
+    for (int i = 0; i < r.errors.used; i++)
+        sum += r.errors.entries[i].count;
+    assert_int_equal(sum, 1000);
+    load_result_deinit(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(zipf_keys_have_the_frequencies_of_their_formula),
+        cmocka_unit_test(a_hotspot_gets_its_fraction_and_the_other_keys_the_rest),
+        cmocka_unit_test(sequential_keys_come_in_order_and_begin_again),
+        cmocka_unit_test(malformed_distributions_are_refused),
+        cmocka_unit_test(workloads_inherit_what_stands_outside_of_them),
+        cmocka_unit_test(a_wrong_option_is_named_with_its_value_and_what_it_may_be),
+        cmocka_unit_test(a_request_announces_its_length_and_an_item_has_the_size_asked_for),
+        cmocka_unit_test(answers_cut_anywhere_are_read_the_same),
+        cmocka_unit_test(what_is_not_http_is_refused),
+        cmocka_unit_test(a_throttling_error_is_a_refusal_with_its_reasons),
+        cmocka_unit_test(labels_from_outside_cannot_fill_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""The classic story, live: a table with 10,000 write units a second, 3,000 in use, and throttled.
+
+Runs `weir load` against a cluster that is up (tools/cluster demo starts one) and shows the table's
+partitions second by second: what each may consume, consumes, and refuses, and why. Every figure is
+measured: the live table's by the cluster (GET /weir/partitions), the summary's by `weir load`.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+TABLE = "orders"
+WCU = 10000
+BASE_RATE = 3000
+HOT_RATE = 5000
+HOT_KEY = "the-popular-one"
+HOT_START_S = 6
+LENGTH_S = 26
+SETTLE_S = 3  # left out of the summary: the hot key's first seconds
+
+WHY = {
+    "key-range": "partition maximum",
+    "allocation": "its share is used up",
+    "node": "the node is full",
+    "member": "a follower is full",
+}
+
+
+class Screen:
+    """Redraws a block of lines on a terminal; elsewhere prints it now and then."""
+
+    def __init__(self):
+        self.tty = sys.stdout.isatty()
+        self.color = self.tty and "NO_COLOR" not in os.environ
+        self.drawn = 0
+
+    def paint(self, text, code):
+        return f"\033[{code}m{text}\033[0m" if self.color else text
+
+    def draw(self, lines, keep=True):
+        if self.tty:
+            if self.drawn:
+                sys.stdout.write(f"\033[{self.drawn}A")
+            sys.stdout.write("".join(f"\033[K{line}\n" for line in lines))
+            self.drawn = len(lines)
+        elif keep:
+            print("\n".join(lines), end="\n\n")
+        sys.stdout.flush()
+
+
+def get_partitions(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/partitions", timeout=5) as answer:
+        partitions = json.load(answer)["partitions"]
+    mine = [p for p in partitions if p["table"] == TABLE]
+    return {p["partition"]: p for p in mine}
+
+
+def rates(before, after, seconds):
+    """Per partition: what happened between two looks, per second."""
+    rows = []
+    for number, now in sorted(after.items()):
+        writes = now["writes"]
+        was = before.get(number, {}).get("writes", {"consumed_mcu": 0, "throttled": {}})
+        throttled = {
+            reason: (count - was["throttled"].get(reason, 0)) / seconds
+            for reason, count in writes["throttled"].items()
+        }
+        rows.append({
+            "partition": number,
+            "node": now["node"],
+            "allocated": writes["allocated_mcu"] / 1000,
+            "consumed": (writes["consumed_mcu"] - was["consumed_mcu"]) / 1000 / seconds,
+            "throttled": throttled,
+        })
+    return rows
+
+
+def bar(part, width=24):
+    eighths = round(max(0.0, min(1.0, part)) * width * 8)
+    full, rest = divmod(eighths, 8)
+    return ("█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")).ljust(width)
+
+
+def table_lines(screen, rows, headline):
+    lines = [
+        screen.paint(headline, "1"),
+        "",
+        " partition  node   allocated   consumed                              throttled   why",
+    ]
+    for row in rows:
+        throttled = sum(row["throttled"].values())
+        why = ""
+        if throttled >= 0.5:
+            reason = max(row["throttled"], key=row["throttled"].get)
+            why = WHY.get(reason, reason)
+        line = (f" {row['partition']:>9}  {row['node']:>4}  {row['allocated']:>8,.0f}/s "
+                f"{row['consumed']:>8,.0f}/s  {bar(row['consumed'] / max(row['allocated'], 1))} "
+                f"{throttled:>10,.0f}/s  {why}")
+        lines.append(screen.paint(line, "31") if why else line)
+    allocated = sum(row["allocated"] for row in rows)
+    consumed = sum(row["consumed"] for row in rows)
+    throttled = sum(sum(row["throttled"].values()) for row in rows)
+    lines.append(screen.paint(
+        f"     table        {allocated:>8,.0f}/s {consumed:>8,.0f}/s  "
+        f"{bar(consumed / max(allocated, 1))} {throttled:>10,.0f}/s  "
+        f"{max(0, allocated - consumed):,.0f}/s lie idle", "1"))
+    return lines
+
+
+def load_command(weir, port, result):
+    return [
+        weir, "load", "--url", f"http://127.0.0.1:{port}", "--table", TABLE, "--create-table",
+        "--wcu", str(WCU), "--rcu", "1", "--quiet", "--json", result, "--keys", "100000",
+        "--connections", "64",
+        "--workload", f"base:rate={BASE_RATE},distribution=uniform,duration={LENGTH_S}s",
+        "--workload", f"hot:rate={HOT_RATE},distribution=single:{HOT_KEY},start={HOT_START_S}s,"
+                      f"duration={LENGTH_S - HOT_START_S}s",
+    ]
+
+
+def watch(screen, port, load):
+    """Shows the partitions until the load is over."""
+    before, at, start = {}, 0.0, None
+    next_look = time.monotonic()
+    while load.poll() is None:
+        next_look += 1
+        try:
+            after = get_partitions(port)
+        except OSError as error:
+            if load.poll() is None:
+                print(f"demo: the router does not answer: {error}", file=sys.stderr)
+            after = {}
+        now = time.monotonic()
+        busy = any(p["writes"]["consumed_mcu"] for p in after.values())
+        if busy and start is None:
+            start = now
+        if start is not None and before:
+            second = round(now - start)
+            hot = "" if second <= HOT_START_S else f" + one hot key {HOT_RATE:,} writes/s"
+            headline = (f"table {TABLE}: {WCU:,} write units a second.   second {second} of "
+                        f"{LENGTH_S}:  {BASE_RATE:,} writes/s, spread evenly{hot}")
+            rows = rates(before, after, now - at)
+            screen.draw(table_lines(screen, rows, headline), keep=second % 5 == 0)
+        before, at = after, now
+        time.sleep(max(0.0, next_look - time.monotonic()))
+
+
+def mean(workload, name, first, last):
+    seconds = [s[name] for s in workload["seconds"] if first <= s["t"] < last]
+    return sum(seconds) / max(len(seconds), 1)
+
+
+def summary(screen, result):
+    """Figures of the seconds in which both workloads ran."""
+    base, hot = result["workloads"]
+    first, last = HOT_START_S + SETTLE_S, LENGTH_S - 1
+    admitted = {w["name"]: mean(w, "admitted", first, last) for w in (base, hot)}
+    throttled = {w["name"]: mean(w, "throttled", first, last) for w in (base, hot)}
+    used = sum(admitted.values())
+    failed = sum(w["failed"] + w["client_overrun"] + w["unfinished"] for w in (base, hot))
+    reasons = ", ".join(sorted(set(base["throttled_by_reason"]) | set(hot["throttled_by_reason"])))
+    lines = [
+        "",
+        screen.paint(f"What `weir load` measured, seconds {first} to {last}:", "1"),
+        f"  hot key   {HOT_RATE:>6,} writes/s asked for, {admitted['hot']:>6,.0f}/s admitted, "
+        f"{throttled['hot']:>6,.0f}/s throttled",
+        f"  the rest  {BASE_RATE:>6,} writes/s asked for, {admitted['base']:>6,.0f}/s admitted, "
+        f"{throttled['base']:>6,.0f}/s throttled",
+        f"  the table {WCU:>6,} units/s paid for,  {used:>6,.0f}/s used:      "
+        f"{max(0, WCU - used):>6,.0f}/s idle",
+        f"  reason given: {reasons or 'none'}",
+        f"  latency of admitted writes, p50 / p99: "
+        f"{base['latency_us']['admitted']['p50'] / 1000:.2f} / "
+        f"{base['latency_us']['admitted']['p99'] / 1000:.2f} ms (three processes and a router "
+        f"share this machine with the load)",
+    ]
+    if failed:
+        lines.append(f"  and {failed:,} requests failed or were not sent")
+    lines += [
+        "",
+        "Why: a table's units are divided among its partitions, and no partition serves more than "
+        "1,000",
+        "write units a second, whatever the table has left. One key lives in one partition, so its "
+        "writes",
+        "beyond that are refused, and so are its neighbours' in that partition. Neither more units "
+        "nor",
+        "retries help; spreading the key does.",
+        "",
+        "Look next:",
+        "  tools/cluster up                      a cluster to point your own code at",
+        "  build/weir load --help                your own workload",
+        "  build/weir node --config help         every limit that took part in this",
+    ]
+    print("\n".join(lines))
+    return 0 if throttled["hot"] > 0 else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--port", type=int, default=8000, help="of the router")
+    parser.add_argument("--weir", default="build/weir", help="the executable")
+    options = parser.parse_args()
+    screen = Screen()
+    with tempfile.TemporaryDirectory() as folder:
+        result_path = os.path.join(folder, "result.json")
+        load = subprocess.Popen(load_command(options.weir, options.port, result_path))
+        try:
+            watch(screen, options.port, load)
+        except KeyboardInterrupt:
+            load.terminate()
+            load.wait()
+            return 130
+        if load.wait() != 0:
+            return 1
+        with open(result_path, encoding="utf-8") as file:
+            result = json.load(file)
+    return summary(screen, result)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
