@@ -142,8 +142,8 @@ def watch(screen, port, load):
         if start is not None and before:
             second = round(now - start)
             hot = "" if second <= HOT_START_S else f" + one hot key, {HOT_RATE:,}/s"
-            headline = (f"{TABLE}: {WCU:,} write units/s.  Second {second:>2} of {LENGTH_S}:  "
-                        f"{BASE_RATE:,} writes/s spread evenly{hot}")
+            headline = (f"second {second} of {LENGTH_S}: {BASE_RATE:,} writes/s spread evenly"
+                        f"{hot}")
             rows = rates(before, after, now - at)
             screen.draw(table_lines(screen, rows, headline), keep=second % 5 == 0)
         before, at = after, now
