@@ -14,7 +14,7 @@ struct slice {
 
 static inline struct slice slice_make(const void *data, size_t size)
 {
-    return (struct slice){data, size};
+    return (struct slice){(const uint8_t *)data, size};
 }
 
 static inline struct slice slice_of(const char *text)

@@ -9,11 +9,17 @@
 
 #include "base/must.h"
 
-static void read_clocks(struct loop *l)
+void loop_read_clock(struct loop *l)
 {
     struct timespec t;
     must(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
     l->now.ns = t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+static void read_clocks(struct loop *l)
+{
+    struct timespec t;
+    loop_read_clock(l);
     must(clock_gettime(CLOCK_REALTIME, &t) == 0);
     l->wall_ms = t.tv_sec * 1000 + t.tv_nsec / NS_PER_MS;
 }

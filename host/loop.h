@@ -22,6 +22,8 @@ enum status loop_create(struct loop **out);
 void loop_destroy(struct loop *l);
 
 struct instant loop_now(const struct loop *l); /* as of the start of this turn's dispatch */
+/* Moves loop_now on without a turn. */
+void loop_read_clock(struct loop *l);
 int64_t loop_wall_ms(const struct loop *l);
 
 /* Submits, waits until something happened or `deadline` passed, dispatches. */

@@ -5,10 +5,13 @@
  * in full. Threads: the owner reads in a snapshot of its own; one other thread writes; touches come
  * from any thread. `lock` keeps touches out while the map is moved, nothing else. */
 #include <errno.h>
+#include <fcntl.h>
 #include <lmdb.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
+#include "base/limits.h"
 #include "base/must.h"
 #include "engine/store/backing.h"
 #include "engine/store/long_key.h"
@@ -262,6 +265,17 @@ static int write_all(struct lmdb *l, MDB_txn *txn, const struct backing_batch *b
     return mdb_put(txn, l->meta, &k, &v, 0);
 }
 
+/* LMDB reports a write that ran short as EIO. It is a full disk if the file cannot grow now; the
+ * transaction was given up before anything that counts was written. */
+static bool disk_is_full(const struct lmdb *l)
+{
+    int fd;
+    struct stat info;
+    return mdb_env_get_fd(l->env, &fd) == 0 && fstat(fd, &info) == 0 &&
+           fallocate(fd, FALLOC_FL_KEEP_SIZE, info.st_size, MIB) != 0 &&
+           status_of(errno) == STATUS_FULL;
+}
+
 static enum status write_batch(struct backing *b, const struct backing_batch *batch,
                                uint32_t *erased)
 {
@@ -271,11 +285,11 @@ static enum status write_batch(struct backing *b, const struct backing_batch *ba
     if (error != 0)
         return status_of(error);
     error = write_all(l, txn, batch, erased);
-    if (error != 0) {
+    if (error != 0)
         mdb_txn_abort(txn);
-        return status_of(error);
-    }
-    return status_of(mdb_txn_commit(txn));
+    else
+        error = mdb_txn_commit(txn);
+    return error == EIO && disk_is_full(l) ? STATUS_FULL : status_of(error);
 }
 
 static enum status grow(struct backing *b)

@@ -1,0 +1,232 @@
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "router/operation.h"
+#include "router/throttle.h"
+
+/* ---- memory ---- */
+
+struct call *call_create(struct router *r, struct client *client, const struct operation *operation)
+{
+    struct call *c = r->spare_calls;
+    if (c != NULL) {
+        r->spare_calls = c->next;
+        r->spare_call_count--;
+    } else {
+        c = calloc(1, sizeof *c);
+        must(c != NULL);
+        c->router = r;
+    }
+    c->client = client;
+    c->operation = operation;
+    client->call = c;
+    request_id_make(&r->prng, c->request_id);
+    return c;
+}
+
+void call_destroy(struct call *c)
+{
+    arena_deinit(&c->arena);
+    buffer_deinit(&c->bytes);
+    buffer_deinit(&c->body);
+    free(c);
+}
+
+static void buffer_keep_small(struct buffer *b)
+{
+    if (b->capacity > KEPT_BUFFER_MAX)
+        buffer_deinit(b);
+    buffer_clear(b);
+}
+
+static void call_recycle(struct router *r, struct call *c)
+{
+    if (r->spare_call_count == SPARE_CALLS) {
+        call_destroy(c);
+        return;
+    }
+    buffer_keep_small(&c->bytes);
+    buffer_keep_small(&c->body);
+    arena_reset(&c->arena);
+    *c = (struct call){
+        .router = r, .arena = c->arena, .bytes = c->bytes, .body = c->body, .next = r->spare_calls};
+    r->spare_calls = c;
+    r->spare_call_count++;
+}
+
+void call_reap(struct router *r, bool all)
+{
+    struct call **at = &r->finished;
+    while (*at != NULL) {
+        struct call *c = *at;
+        if (!all && c->subrequests != NULL) {
+            at = &c->next;
+            continue;
+        }
+        *at = c->next;
+        call_recycle(r, c);
+    }
+}
+
+void call_account(struct call *c)
+{
+    if (!c->ended)
+        router_account(c->router, &c->accounted,
+                       c->arena.used_bytes + c->bytes.capacity + c->body.capacity);
+}
+
+/* ---- life ---- */
+
+void call_end(struct call *c)
+{
+    struct router *r = c->router;
+    must(!c->ended);
+    c->ended = true;
+    for (struct subrequest *s = c->subrequests; s != NULL; s = s->next_of_call)
+        subrequest_cancel(r, s);
+    for (struct route_waiter *w = c->waiters; w != NULL; w = w->next_of_call)
+        route_cancel(r, w);
+    for (struct route_use *u = c->routes; u != NULL; u = u->next)
+        route_release(u->route);
+    c->routes = NULL;
+    if (c->client != NULL)
+        c->client->call = NULL;
+    c->client = NULL;
+    router_account(r, &c->accounted, 0);
+    c->next = r->finished;
+    r->finished = c;
+}
+
+/* Ends the call with what is in its body. */
+static void call_answer(struct call *c, int status)
+{
+    struct client *client = c->client;
+    call_end(c);
+    if (client != NULL)
+        client_answer(client, status, c->content_type, buffer_slice(&c->body), c->request_id);
+}
+
+void call_fail(struct call *c)
+{
+    struct fault *f = call_fault(c);
+    must(f->kind != FAULT_NONE);
+    if (f->kind == FAULT_THROUGHPUT || f->kind == FAULT_THROTTLING)
+        c->router->counters.throttled++;
+    buffer_clear(&c->body);
+    fault_write(&c->body, f);
+    call_answer(c, fault_status(f->kind));
+}
+
+static bool within_budget(struct call *c)
+{
+    if (!router_over_budget(c->router, 0))
+        return true;
+    c->router->counters.refused_memory++;
+    return fault_set(call_fault(c), FAULT_UNAVAILABLE,
+                     "The router holds as many requests and answers as its memory budget allows "
+                     "(http_memory_max_bytes); please try again");
+}
+
+/* One step; false: the call has failed. */
+static bool step(struct call *c)
+{
+    if (!within_budget(c))
+        return false;
+    if (!c->ready) {
+        c->ready = true;
+        return c->operation->ready == NULL || c->operation->ready(c);
+    }
+    if (c->operation->finish != NULL && !c->operation->finish(c))
+        return false;
+    call_account(c);
+    if (c->outstanding == 0 && c->routes_pending == 0)
+        call_answer(c, 200);
+    return true;
+}
+
+void call_advance(struct call *c)
+{
+    while (!c->ended && c->outstanding == 0 && c->routes_pending == 0) {
+        if (!step(c)) {
+            call_fail(c);
+            return;
+        }
+    }
+}
+
+void call_begin(struct call *c, const struct json_value members[])
+{
+    if (!c->operation->begin(c, members)) {
+        call_fail(c);
+        return;
+    }
+    call_account(c);
+    call_advance(c);
+}
+
+/* ---- tables ---- */
+
+struct route *call_hold_route(struct call *c, struct route *route)
+{
+    struct route_use *u = arena_alloc(&c->arena, sizeof *u);
+    *u = (struct route_use){route, c->routes};
+    c->routes = u;
+    route->uses++;
+    return route;
+}
+
+void call_want_table(struct call *c, struct slice name, struct route **out)
+{
+    struct route_waiter *w = arena_zalloc(&c->arena, sizeof *w);
+    w->call = c;
+    w->out = out;
+    w->next_of_call = c->waiters;
+    c->waiters = w;
+    *out = NULL;
+    struct route *route = route_want(c->router, name, w);
+    if (route != NULL) {
+        *out = call_hold_route(c, route);
+        route_release(route);
+        return;
+    }
+    c->routes_pending++;
+}
+
+void call_route_refused(struct call *c, const struct reply *refusal)
+{
+    static const struct subrequest ASKED = {.request = {.op = REQUEST_TABLE_GET}};
+    call_refuse(c, &ASKED, refusal);
+    call_fail(c);
+}
+
+/* ---- requests ---- */
+
+static struct subrequest *new_request(struct call *c, enum request_op op)
+{
+    struct subrequest *s = arena_zalloc(&c->arena, sizeof *s);
+    s->call = c;
+    s->request.op = op;
+    s->next_of_call = c->subrequests;
+    c->subrequests = s;
+    return s;
+}
+
+struct subrequest *call_data_request(struct call *c, struct route *route, enum request_op op)
+{
+    struct subrequest *s = new_request(c, op);
+    s->route = route;
+    return s;
+}
+
+struct subrequest *call_catalog_request(struct call *c, enum request_op op)
+{
+    struct subrequest *s = new_request(c, op);
+    s->node = c->router->options.catalog_node;
+    s->request.wall_ms = router_wall_ms(c->router);
+    return s;
+}
+
+void call_send(struct call *c, struct subrequest *s)
+{
+    subrequest_start(c->router, s);
+}

@@ -1,0 +1,392 @@
+/* client.c - client connections: what they send, what they get, when they close.
+ *
+ *   reading --(whole request)--> busy --(answer)--> reading
+ *      |  \--(refused)-> draining --\      \
+ *      \--(idle or too slow)---------> closing --> gone
+ *
+ * client_receive and client_resume_all lead from reading to busy, client_answer back.
+ */
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "router/core.h"
+
+/* ---- output ---- */
+
+static void output_add(struct client *c)
+{
+    struct router *r = c->router;
+    if (c->in_output)
+        return;
+    c->in_output = true;
+    c->next_output = NULL;
+    if (r->output_last != NULL)
+        r->output_last->next_output = c;
+    else
+        r->output_first = c;
+    r->output_last = c;
+}
+
+static struct buffer *output_of(struct client *c)
+{
+    struct router *r = c->router;
+    if (c->out.data == NULL && r->spare_count > 0)
+        c->out = r->spare[--r->spare_count];
+    output_add(c);
+    return &c->out;
+}
+
+static void buffer_give_back(struct router *r, struct buffer *b)
+{
+    if (b->data != NULL && b->capacity <= KEPT_BUFFER_MAX && r->spare_count < SPARE_BUFFERS) {
+        buffer_clear(b);
+        r->spare[r->spare_count++] = *b;
+        *b = (struct buffer){0};
+    } else {
+        buffer_deinit(b);
+    }
+}
+
+static void start_closing(struct client *c)
+{
+    c->closing = true;
+    timer_stop(&c->timer);
+    output_add(c);
+}
+
+bool client_next_effect(struct router *r, struct router_effect *out)
+{
+    buffer_give_back(r, &r->lent);
+    struct client *c = r->output_first;
+    if (c == NULL)
+        return false;
+    if (c->out.size > 0) {
+        r->lent = c->out;
+        c->out = (struct buffer){0};
+        *out = (struct router_effect){
+            .kind = ROUTER_SEND_BYTES, .connection = c->id, .bytes = buffer_slice(&r->lent)};
+        if (c->closing)
+            return true; /* the close follows */
+    } else {
+        *out = (struct router_effect){.kind = ROUTER_CLOSE, .connection = c->id};
+    }
+    r->output_first = c->next_output;
+    if (r->output_first == NULL)
+        r->output_last = NULL;
+    c->in_output = false;
+    if (out->kind == ROUTER_CLOSE)
+        client_destroy(c);
+    return true;
+}
+
+/* ---- life ---- */
+
+static void list_remove(struct client **first, struct client *c, size_t next)
+{
+    while (*first != NULL && *first != c)
+        first = (struct client **)((char *)*first + next);
+    if (*first == c)
+        *first = *(struct client **)((char *)c + next);
+}
+
+void client_open(struct router *r, uint64_t id)
+{
+    must(id_map_find(&r->clients, id) == NULL);
+    struct client *c = calloc(1, sizeof *c);
+    must(c != NULL);
+    c->id = id;
+    c->router = r;
+    http_init(&c->http, r->config);
+    id_map_add(&r->clients, id, c);
+    if ((int64_t)r->clients.count > r->config->connections_max)
+        start_closing(c);
+    else
+        timer_start(&c->timer, &r->idle, r->now);
+}
+
+void client_destroy(struct client *c)
+{
+    struct router *r = c->router;
+    if (c->call != NULL)
+        call_end(c->call);
+    if (c->in_output) {
+        list_remove(&r->output_first, c, offsetof(struct client, next_output));
+        r->output_last = r->output_first;
+        while (r->output_last != NULL && r->output_last->next_output != NULL)
+            r->output_last = r->output_last->next_output;
+    }
+    if (c->in_resume)
+        list_remove(&r->resume, c, offsetof(struct client, next_resume));
+    timer_stop(&c->timer);
+    router_account(r, &c->accounted, 0);
+    id_map_remove(&r->clients, c->id);
+    http_deinit(&c->http);
+    buffer_give_back(r, &c->out);
+    buffer_deinit(&c->backlog);
+    free(c);
+}
+
+void client_close(struct router *r, uint64_t id)
+{
+    struct client *c = id_map_find(&r->clients, id);
+    if (c != NULL)
+        client_destroy(c);
+}
+
+/* ---- refusals ---- */
+
+/* The answer is on its way; what the client still sends of a body is read and dropped, because a
+ * close with bytes unread would take the answer away from it. */
+static void drain(struct client *c, uint64_t bytes)
+{
+    c->draining = true;
+    c->drain_left = bytes;
+    timer_start(&c->timer, &c->router->arriving, c->router->now);
+    if (bytes == 0)
+        start_closing(c);
+}
+
+static uint64_t body_left(const struct client *c, size_t received)
+{
+    const struct http *h = &c->http;
+    uint64_t announced = http_body_announced(h);
+    if (h->head.expects_continue)
+        return 0; /* it waits for leave to send */
+    if (announced == 0)
+        return h->body_max; /* chunked: as much again, then it is enough */
+    uint64_t had = received - 1; /* refused on the last line feed of the header */
+    return announced > had ? announced - had : 0;
+}
+
+/* `rest`: bytes after those that were refused. */
+static void refuse(struct client *c, size_t rest)
+{
+    const struct config *config = c->router->config;
+    switch (c->http.refusal) {
+    case HTTP_REFUSAL_BODY:
+        fault_set(&c->router->fault, FAULT_TOO_LARGE,
+                  "The body is larger than %lld bytes (http_body_max_bytes)",
+                  (long long)config->http_body_max_bytes);
+        break;
+    case HTTP_REFUSAL_HEADERS:
+        fault_set(&c->router->fault, FAULT_HEADERS_TOO_LARGE,
+                  "The header lines are longer than %lld bytes (http_header_max_bytes)",
+                  (long long)config->http_header_max_bytes);
+        break;
+    default:
+        fault_set(&c->router->fault, FAULT_MALFORMED_HTTP, "This is not an HTTP/1.1 request");
+    }
+    uint64_t left = c->http.refusal == HTTP_REFUSAL_BODY ? body_left(c, rest) : 0;
+    c->http.head.keep_alive = false;
+    c->draining = true; /* so that the answer does not close it yet */
+    api_answer_fault(c->router, c, "application/x-amz-json-1.0");
+    drain(c, left);
+}
+
+/* ---- input ---- */
+
+static void account(struct client *c)
+{
+    router_account(c->router, &c->accounted, c->http.pieces.capacity + c->backlog.capacity);
+}
+
+static void on_headers(struct client *c)
+{
+    struct router *r = c->router;
+    uint64_t announced = http_body_announced(&c->http);
+    c->over_budget = router_over_budget(r, announced);
+    if (c->over_budget)
+        http_discard_body(&c->http);
+    if (c->http.head.expects_continue && !c->http.head.http_1_0)
+        buffer_append_text(output_of(c), "HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+static void on_request(struct client *c)
+{
+    struct router *r = c->router;
+    timer_stop(&c->timer);
+    if (c->over_budget) {
+        c->over_budget = false;
+        r->counters.refused_memory++;
+        fault_set(&r->fault, FAULT_UNAVAILABLE,
+                  "The router holds as many requests and answers as its memory budget allows "
+                  "(http_memory_max_bytes); please try again");
+        api_answer_fault(r, c, "application/x-amz-json-1.0");
+        return;
+    }
+    api_request(r, c);
+}
+
+/* A body that grows past the budget is dropped as it comes, and refused at its end. */
+static void check_budget(struct client *c)
+{
+    account(c);
+    if (!c->http.in_request || c->over_budget || !router_over_budget(c->router, 0))
+        return;
+    c->over_budget = true;
+    http_discard_body(&c->http);
+    http_drop_body(&c->http);
+    account(c);
+}
+
+/* Returns the bytes it had use for: all, unless a call has begun. */
+static size_t feed(struct client *c, struct slice bytes)
+{
+    size_t at = 0;
+    c->feeding = true;
+    while (at < bytes.size && c->call == NULL && !c->closing && !c->draining) {
+        size_t taken;
+        enum http_event event =
+            http_receive(&c->http, slice_make(bytes.data + at, bytes.size - at), &taken);
+        at += taken;
+        if (event == HTTP_EVENT_HEADERS) {
+            on_headers(c);
+        } else if (event == HTTP_EVENT_REQUEST) {
+            on_request(c);
+            http_drop_body(&c->http); /* parsed: the bytes are of no more use */
+            call_reap(c->router, false);
+        } else if (event == HTTP_EVENT_REFUSED) {
+            refuse(c, bytes.size - at);
+            at = bytes.size;
+        }
+    }
+    c->feeding = false;
+    check_budget(c);
+    return at;
+}
+
+/* Which of the two clocks runs while nothing is being answered. */
+static void watch(struct client *c)
+{
+    struct router *r = c->router;
+    if (c->call != NULL || c->closing || c->draining)
+        return;
+    struct timer_queue *q = c->http.in_request ? &r->arriving : &r->idle;
+    if (c->timer.queue != q)
+        timer_start(&c->timer, q, r->now);
+}
+
+static void drop_drained(struct client *c, size_t size)
+{
+    c->drain_left -= size < c->drain_left ? size : c->drain_left;
+    if (c->drain_left == 0 && !c->closing)
+        start_closing(c);
+}
+
+static size_t backlog_max(const struct router *r)
+{
+    return (size_t)(r->config->http_header_max_bytes + r->config->http_body_max_bytes);
+}
+
+static void keep_backlog(struct client *c, struct slice bytes)
+{
+    struct router *r = c->router;
+    if (bytes.size == 0)
+        return;
+    if (c->backlog_at > 0 && c->backlog_at * 2 > c->backlog.size) {
+        c->backlog.size -= c->backlog_at;
+        memmove(c->backlog.data, c->backlog.data + c->backlog_at, c->backlog.size);
+        c->backlog_at = 0;
+    }
+    size_t waiting = c->backlog.size - c->backlog_at;
+    if (waiting + bytes.size > backlog_max(r) || router_over_budget(r, bytes.size)) {
+        /* It sends on without reading answers: there is no other way to stop it. */
+        start_closing(c);
+        return;
+    }
+    buffer_append_slice(&c->backlog, bytes);
+    account(c);
+}
+
+void client_receive(struct router *r, uint64_t id, struct slice bytes)
+{
+    struct client *c = id_map_find(&r->clients, id);
+    if (c == NULL || c->closing)
+        return;
+    if (c->draining) {
+        drop_drained(c, bytes.size);
+        return;
+    }
+    size_t taken = 0;
+    if (c->call == NULL && c->backlog.size == 0)
+        taken = feed(c, bytes);
+    if (!c->closing && !c->draining)
+        keep_backlog(c, slice_make(bytes.data + taken, bytes.size - taken));
+    watch(c);
+}
+
+static void resume(struct client *c)
+{
+    size_t size = c->backlog.size - c->backlog_at;
+    if (size > 0 && c->call == NULL && !c->closing)
+        c->backlog_at += feed(c, slice_make(c->backlog.data + c->backlog_at, size));
+    if (c->backlog_at == c->backlog.size) {
+        if (c->backlog.capacity > 0)
+            buffer_deinit(&c->backlog);
+        c->backlog_at = 0;
+        account(c);
+    }
+    watch(c);
+}
+
+/* Everything it asked is answered, and what is left is not a request. */
+static void close_if_ended(struct client *c)
+{
+    if (c->ended && c->call == NULL && c->backlog.size == 0 && !c->closing)
+        start_closing(c);
+}
+
+void client_end(struct router *r, uint64_t id)
+{
+    struct client *c = id_map_find(&r->clients, id);
+    if (c == NULL)
+        return;
+    c->ended = true;
+    close_if_ended(c);
+}
+
+void client_resume_all(struct router *r)
+{
+    while (r->resume != NULL) {
+        struct client *c = r->resume;
+        r->resume = c->next_resume;
+        c->in_resume = false;
+        resume(c);
+        close_if_ended(c);
+    }
+}
+
+void client_answer(struct client *c, int status, const char *type, struct slice body,
+                   const char *request_id)
+{
+    struct router *r = c->router;
+    const struct http_head *head = &c->http.head;
+    struct http_answer answer = {.status = status,
+                                 .type = type,
+                                 .body = body,
+                                 .request_id = request_id,
+                                 .gzip = head->accepts_gzip,
+                                 .keep_alive = head->keep_alive,
+                                 .http_1_0 = head->http_1_0,
+                                 .head_only = head->method == HTTP_HEAD};
+    http_write_answer(output_of(c), &answer);
+    if (!head->keep_alive && !c->draining)
+        start_closing(c);
+    if (!c->feeding && !c->in_resume) {
+        c->in_resume = true;
+        c->next_resume = r->resume;
+        r->resume = c;
+    }
+}
+
+void client_expire(struct router *r, struct client *c)
+{
+    if (!c->draining && c->http.in_request) {
+        c->http.head.keep_alive = false;
+        fault_set(&r->fault, FAULT_TIMEOUT,
+                  "The request did not arrive whole within %lld ms (http_request_ms)",
+                  (long long)r->config->http_request_ms);
+        api_answer_fault(r, c, "application/x-amz-json-1.0");
+    }
+    start_closing(c);
+}

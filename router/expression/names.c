@@ -1,0 +1,142 @@
+#include "router/expression/names.h"
+
+#include "base/limits.h"
+#include "router/value.h"
+
+static bool key_is_valid(struct slice key, char sign)
+{
+    if (key.size < 2 || key.data[0] != (uint8_t)sign)
+        return false;
+    for (size_t i = 1; i < key.size; i++) {
+        uint8_t c = key.data[i];
+        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+            c != '_')
+            return false;
+    }
+    return true;
+}
+
+/* Keys of one of the maps; the values are left to the caller. */
+static bool read_keys(struct arena *arena, const struct json_value *map, const char *what,
+                      char sign, struct expression_name **out, size_t *count, struct fault *fault)
+{
+    *count = 0;
+    size_t room = json_count(map);
+    if (room == 0)
+        return fault_set(fault, FAULT_VALIDATION, "%s must not be empty", what);
+    if (room > EXPRESSION_SIZE_MAX)
+        return fault_set(fault, FAULT_VALIDATION, "%s has %zu keys: more than any expression uses",
+                         what, room);
+    *out = arena_zalloc(arena, room * sizeof **out);
+    struct json_cursor cursor = json_members(map);
+    struct json_value value;
+    struct slice key;
+    while (*count < room && json_next_member(&cursor, &key, &value)) {
+        if (!key_is_valid(key, sign))
+            return fault_set(fault, FAULT_VALIDATION,
+                             "%s contains invalid key: Syntax error; key: \"%.*s\"", what,
+                             SHOWN(key));
+        struct expression_name *n = &(*out)[(*count)++];
+        n->key = arena_copy(arena, key);
+        if (value.type == JSON_STRING)
+            n->name = arena_copy(arena, json_string(&value));
+    }
+    return true;
+}
+
+/* One attribute value, encoded as an item of its own that holds only it. */
+static bool read_value(struct arena *arena, struct slice key, const struct json_value *value,
+                       struct attr *out, struct fault *fault)
+{
+    struct buffer encoded = {0};
+    struct span span;
+    bool read = value_read_item_of_one(&encoded, arena, value, &span, fault);
+    if (read) {
+        struct slice item = arena_copy(arena, span_in(&encoded, span));
+        struct attr_cursor cursor = item_attrs(item);
+        struct slice name;
+        attr_next(&cursor, &name, out);
+    } else if (fault->kind == FAULT_VALIDATION) {
+        struct slice text = arena_copy(arena, buffer_slice(&fault->text));
+        fault_set(fault, FAULT_VALIDATION,
+                  "ExpressionAttributeValues contains invalid value: %.*s for key %.*s",
+                  SHOWN(text), SHOWN(key));
+    }
+    buffer_deinit(&encoded);
+    return read;
+}
+
+static bool read_values(struct expression_names *out, struct arena *arena,
+                        const struct json_value *values, struct fault *fault)
+{
+    if (!read_keys(arena, values, "ExpressionAttributeValues", ':', &out->values, &out->value_count,
+                   fault))
+        return false;
+    struct json_cursor cursor = json_members(values);
+    struct json_value value;
+    struct slice key;
+    for (size_t i = 0; i < out->value_count && json_next_member(&cursor, &key, &value); i++) {
+        if (!read_value(arena, key, &value, &out->values[i].value, fault))
+            return false;
+    }
+    return true;
+}
+
+bool expression_names_read(struct expression_names *out, struct arena *arena,
+                           const struct json_value *names, const struct json_value *values,
+                           struct fault *fault)
+{
+    *out = (struct expression_names){0};
+    if (names->type == JSON_OBJECT && !read_keys(arena, names, "ExpressionAttributeNames", '#',
+                                                 &out->names, &out->name_count, fault))
+        return false;
+    return values->type != JSON_OBJECT || read_values(out, arena, values, fault);
+}
+
+static const struct expression_name *find(struct expression_name *list, size_t count,
+                                          struct slice key)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (slice_equal(list[i].key, key)) {
+            list[i].used = true;
+            return &list[i];
+        }
+    }
+    return NULL;
+}
+
+const struct expression_name *expression_names_name(struct expression_names *n, struct slice key)
+{
+    return find(n->names, n->name_count, key);
+}
+
+const struct expression_name *expression_names_value(struct expression_names *n, struct slice key)
+{
+    return find(n->values, n->value_count, key);
+}
+
+static bool all_used(const struct expression_name *list, size_t count, const char *what,
+                     struct fault *fault)
+{
+    struct buffer unused = {0};
+    for (size_t i = 0; i < count && unused.size < FAULT_SHOWN_MAX; i++) {
+        if (list[i].used)
+            continue;
+        if (unused.size > 0)
+            buffer_append_text(&unused, ", ");
+        buffer_append(&unused, list[i].key.data, (size_t)fault_shown_size(list[i].key));
+    }
+    bool all = unused.size == 0;
+    if (!all)
+        fault_set(fault, FAULT_VALIDATION,
+                  "Value provided in %s unused in expressions: keys: {%.*s}", what,
+                  (int)unused.size, (const char *)unused.data);
+    buffer_deinit(&unused);
+    return all;
+}
+
+bool expression_names_all_used(const struct expression_names *n, struct fault *fault)
+{
+    return all_used(n->names, n->name_count, "ExpressionAttributeNames", fault) &&
+           all_used(n->values, n->value_count, "ExpressionAttributeValues", fault);
+}

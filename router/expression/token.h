@@ -1,0 +1,46 @@
+/* token.h - the words of DynamoDB expressions: conditions, key conditions, later all others. */
+#ifndef WEIR_ROUTER_EXPRESSION_TOKEN_H
+#define WEIR_ROUTER_EXPRESSION_TOKEN_H
+
+#include "base/slice.h"
+
+enum token_kind {
+    TOKEN_END,
+    TOKEN_BAD,       /* a character no expression has */
+    TOKEN_NAME,      /* attribute or function */
+    TOKEN_NAME_REF,  /* #name */
+    TOKEN_VALUE_REF, /* :value */
+    TOKEN_NUMBER,    /* digits: an index */
+    TOKEN_EQ,
+    TOKEN_NE,
+    TOKEN_LT,
+    TOKEN_LE,
+    TOKEN_GT,
+    TOKEN_GE,
+    TOKEN_PLUS,
+    TOKEN_MINUS,
+    TOKEN_COMMA,
+    TOKEN_DOT,
+    TOKEN_OPEN,
+    TOKEN_CLOSE,
+    TOKEN_OPEN_INDEX,
+    TOKEN_CLOSE_INDEX,
+    TOKEN_AND, /* words, in any case */
+    TOKEN_OR,
+    TOKEN_NOT,
+    TOKEN_IN,
+    TOKEN_BETWEEN,
+};
+
+struct token {
+    enum token_kind kind;
+    struct slice text; /* borrows from the expression; empty at the end */
+};
+
+/* The token at `from`, after white space; the next starts at text.data + text.size. */
+struct token token_at(struct slice expression, size_t from);
+
+/* Whether DynamoDB reserves the word as an attribute name, in any case. */
+bool token_is_reserved(struct slice name);
+
+#endif

@@ -1,0 +1,65 @@
+/* fault.h - the errors a client sees: kind, HTTP status, the service's type name, and a text.
+ *
+ * A function that can refuse takes a fault and returns false after it has set it. */
+#ifndef WEIR_ROUTER_FAULT_H
+#define WEIR_ROUTER_FAULT_H
+
+#include "base/buffer.h"
+
+/* kind, HTTP status, __type, name of the member that holds the text */
+#define FAULT_LIST(X)                                                                          \
+    X(FAULT_NONE, 200, "", "message")                                                          \
+    X(FAULT_SERIALIZATION, 400, "com.amazon.coral.service#SerializationException", "Message")  \
+    X(FAULT_UNKNOWN_OPERATION, 400, "com.amazon.coral.service#UnknownOperationException",      \
+      "message")                                                                               \
+    X(FAULT_VALIDATION, 400, "com.amazon.coral.validate#ValidationException", "message")       \
+    X(FAULT_NOT_FOUND, 400, "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException",      \
+      "message")                                                                               \
+    X(FAULT_IN_USE, 400, "com.amazonaws.dynamodb.v20120810#ResourceInUseException", "message") \
+    X(FAULT_LIMIT, 400, "com.amazonaws.dynamodb.v20120810#LimitExceededException", "message")  \
+    X(FAULT_THROUGHPUT, 400,                                                                   \
+      "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException", "message")    \
+    X(FAULT_THROTTLING, 400, "com.amazon.coral.availability#ThrottlingException", "message")   \
+    X(FAULT_INTERNAL, 500, "com.amazonaws.dynamodb.v20120810#InternalServerError", "message")  \
+    X(FAULT_UNAVAILABLE, 503, "com.amazon.coral.service#ServiceUnavailable", "message")        \
+    X(FAULT_MALFORMED_HTTP, 400, "com.amazon.coral.service#MalformedHttpRequestException",     \
+      "Message")                                                                               \
+    X(FAULT_TIMEOUT, 408, "com.amazon.coral.service#RequestTimeout", "Message")                \
+    X(FAULT_TOO_LARGE, 413, "com.amazon.coral.service#RequestEntityTooLarge", "Message")       \
+    X(FAULT_HEADERS_TOO_LARGE, 431, "com.amazon.coral.service#RequestHeaderFieldsTooLarge",    \
+      "Message")
+
+enum fault_kind {
+#define X(kind, status, type, member) kind,
+    FAULT_LIST(X)
+#undef X
+};
+
+struct fault {
+    enum fault_kind kind;
+    struct buffer text; /* owns; UTF-8; empty = the service sends none */
+    struct buffer more; /* owns; further members of the answer, as JSON */
+};
+
+void fault_deinit(struct fault *f);
+
+/* Sets kind and text, clears `more`; always false, so that a check can return it. */
+bool fault_set(struct fault *f, enum fault_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+int fault_status(enum fault_kind kind);
+
+/* The body of the answer. */
+void fault_write(struct buffer *out, const struct fault *f);
+
+/* A refusal of what weir does not have yet: never silently ignored. */
+bool fault_set_later(struct fault *f, const char *what);
+
+/* Printf arguments for UTF-8 in "%.*s", cut between characters to what an error text can bear. */
+enum {
+    FAULT_SHOWN_MAX = 2048
+};
+int fault_shown_size(struct slice s);
+#define SHOWN(s) fault_shown_size(s), (const char *)(s).data
+
+#endif

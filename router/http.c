@@ -1,0 +1,299 @@
+#include "router/http.h"
+
+#include <limits.h>
+#include <strings.h>
+
+#include "base/must.h"
+
+/* ---- header lines ---- */
+
+static void copy_text(char *to, size_t room, const char *from, size_t size)
+{
+    if (size >= room)
+        size = room - 1;
+    memcpy(to, from, size);
+    to[size] = '\0';
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+    return strncasecmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* The media type without its parameters. */
+static enum http_content_type type_of(const char *value)
+{
+    size_t size = strcspn(value, "; \t");
+    if (size == strlen("application/x-amz-json-1.0") &&
+        starts_with(value, "application/x-amz-json-1.0"))
+        return HTTP_TYPE_AMZ_JSON;
+    if (size == strlen("application/json") && starts_with(value, "application/json"))
+        return HTTP_TYPE_JSON;
+    return HTTP_TYPE_OTHER;
+}
+
+static uint32_t attempt_of(const char *value)
+{
+    const char *at = strstr(value, "attempt=");
+    uint32_t attempt = 0;
+    if (at == NULL)
+        return 0;
+    for (at += strlen("attempt="); *at >= '0' && *at <= '9' && attempt < 1000; at++)
+        attempt = attempt * 10 + (uint32_t)(*at - '0');
+    return attempt;
+}
+
+static void on_target(struct http *h)
+{
+    copy_text(h->head.target, sizeof h->head.target, h->value, h->value_size);
+}
+
+static void on_host(struct http *h)
+{
+    copy_text(h->head.host, sizeof h->head.host, h->value, h->value_size);
+}
+
+static void on_type(struct http *h)
+{
+    h->head.type = type_of(h->value);
+}
+
+static void on_coding(struct http *h)
+{
+    if (strcasecmp(h->value, "gzip") == 0)
+        h->head.gzip_body = true;
+    else if (h->value_size > 0 && strcasecmp(h->value, "identity") != 0)
+        h->head.unknown_coding = true;
+}
+
+static void on_accept(struct http *h)
+{
+    const char *gzip = strcasestr(h->value, "gzip");
+    h->head.accepts_gzip = gzip != NULL && strncmp(gzip + 4, ";q=0", 4) != 0;
+}
+
+static void on_expect(struct http *h)
+{
+    h->head.expects_continue = strcasecmp(h->value, "100-continue") == 0;
+}
+
+static void on_attempt(struct http *h)
+{
+    h->head.attempt = attempt_of(h->value);
+}
+
+/* A line is complete. Those after a chunked body say nothing about the request. */
+static void header_end(struct http *h)
+{
+    static const struct {
+        const char *field;
+        void (*take)(struct http *h);
+    } FIELDS[] = {
+        {"x-amz-target", on_target},     {"host", on_host},
+        {"content-type", on_type},       {"content-encoding", on_coding},
+        {"accept-encoding", on_accept},  {"expect", on_expect},
+        {"amz-sdk-request", on_attempt},
+    };
+    h->value_seen = false;
+    h->value[h->value_size] = '\0';
+    for (size_t i = 0; !h->head_told && i < sizeof FIELDS / sizeof FIELDS[0]; i++) {
+        if (strlen(FIELDS[i].field) == h->field_size &&
+            strncasecmp(FIELDS[i].field, h->field, h->field_size) == 0) {
+            FIELDS[i].take(h);
+            break;
+        }
+    }
+    h->field_size = 0;
+    h->value_size = 0;
+}
+
+/* ---- http-parser's callbacks: anything but 0 stops it ---- */
+
+static struct http *http_of(http_parser *p)
+{
+    return p->data;
+}
+
+static int header_grows(struct http *h, size_t size)
+{
+    h->header_size += size;
+    if (h->header_size <= h->header_max)
+        return 0;
+    h->refusal = HTTP_REFUSAL_HEADERS;
+    return 1;
+}
+
+static int on_message_begin(http_parser *p)
+{
+    struct http *h = http_of(p);
+    h->head = (struct http_head){0};
+    h->header_size = 0;
+    h->body_size = 0;
+    h->field_size = 0;
+    h->value_size = 0;
+    h->value_seen = false;
+    h->in_request = true;
+    h->head_told = false;
+    h->discarding = false;
+    return 0;
+}
+
+static int on_url(http_parser *p, const char *at, size_t size)
+{
+    struct http *h = http_of(p);
+    size_t held = strlen(h->head.path);
+    copy_text(h->head.path + held, sizeof h->head.path - held, at, size);
+    return header_grows(h, size);
+}
+
+static int on_header_field(http_parser *p, const char *at, size_t size)
+{
+    struct http *h = http_of(p);
+    if (h->value_seen)
+        header_end(h);
+    /* One too long is none of ours: its size alone must say so. */
+    for (size_t i = 0; i < size && h->field_size < HTTP_FIELD_MAX; i++)
+        h->field[h->field_size++] = at[i];
+    return header_grows(h, size);
+}
+
+static int on_header_value(http_parser *p, const char *at, size_t size)
+{
+    struct http *h = http_of(p);
+    h->value_seen = true;
+    if (h->value_size < HTTP_VALUE_MAX - 1) {
+        size_t room = HTTP_VALUE_MAX - 1 - h->value_size;
+        size_t part = size < room ? size : room;
+        memcpy(h->value + h->value_size, at, part);
+        h->value_size += (uint32_t)part;
+    }
+    return header_grows(h, size);
+}
+
+static int on_headers_complete(http_parser *p)
+{
+    struct http *h = http_of(p);
+    if (h->value_seen)
+        header_end(h);
+    h->head.method = (enum http_method)p->method;
+    h->head.http_1_0 = p->http_major == 1 && p->http_minor == 0;
+    h->head.keep_alive = http_should_keep_alive(p) != 0;
+    if (p->method == HTTP_CONNECT || p->http_major != 1) {
+        h->refusal = HTTP_REFUSAL_MALFORMED;
+        return -1;
+    }
+    p->upgrade = 0; /* offers to speak another protocol are not taken */
+    if (p->content_length != ULLONG_MAX && p->content_length > h->body_max) {
+        h->refusal = HTTP_REFUSAL_BODY;
+        return -1;
+    }
+    http_parser_pause(p, 1);
+    return 0;
+}
+
+static int on_body(http_parser *p, const char *at, size_t size)
+{
+    struct http *h = http_of(p);
+    h->body_size += size;
+    if (h->body_size > h->body_max) {
+        h->refusal = HTTP_REFUSAL_BODY;
+        return 1;
+    }
+    if (h->discarding)
+        return 0;
+    if (h->body.size == 0 && h->pieces.size == 0) {
+        h->body = slice_make(at, size);
+        return 0;
+    }
+    if (h->pieces.size == 0)
+        buffer_append_slice(&h->pieces, h->body);
+    buffer_append(&h->pieces, at, size);
+    h->body = buffer_slice(&h->pieces);
+    return 0;
+}
+
+static int on_message_complete(http_parser *p)
+{
+    http_of(p)->in_request = false;
+    http_parser_pause(p, 1);
+    return 0;
+}
+
+/* ---- */
+
+void http_init(struct http *h, const struct config *config)
+{
+    *h = (struct http){.header_max = (size_t)config->http_header_max_bytes,
+                       .body_max = (size_t)config->http_body_max_bytes};
+    http_parser_init(&h->parser, HTTP_REQUEST);
+    h->parser.data = h;
+}
+
+void http_deinit(struct http *h)
+{
+    buffer_deinit(&h->pieces);
+}
+
+static enum http_event http_event_of(struct http *h)
+{
+    enum http_errno error = HTTP_PARSER_ERRNO(&h->parser);
+    if (error == HPE_PAUSED) {
+        http_parser_pause(&h->parser, 0);
+        if (!h->in_request)
+            return HTTP_EVENT_REQUEST;
+        h->head_told = true;
+        return HTTP_EVENT_HEADERS;
+    }
+    if (error == HPE_OK)
+        return HTTP_EVENT_MORE;
+    if (h->refusal == HTTP_REFUSAL_NONE)
+        h->refusal = error == HPE_HEADER_OVERFLOW ? HTTP_REFUSAL_HEADERS : HTTP_REFUSAL_MALFORMED;
+    return HTTP_EVENT_REFUSED;
+}
+
+/* The bytes go away, the request is not whole: what came of its body must stay. */
+static void keep_pieces(struct http *h)
+{
+    if (h->body.size > 0 && h->pieces.size == 0) {
+        buffer_append_slice(&h->pieces, h->body);
+        h->body = buffer_slice(&h->pieces);
+    }
+}
+
+enum http_event http_receive(struct http *h, struct slice bytes, size_t *taken)
+{
+    static const http_parser_settings SETTINGS = {
+        .on_message_begin = on_message_begin,
+        .on_url = on_url,
+        .on_header_field = on_header_field,
+        .on_header_value = on_header_value,
+        .on_headers_complete = on_headers_complete,
+        .on_body = on_body,
+        .on_message_complete = on_message_complete,
+    };
+    *taken = 0;
+    if (bytes.size == 0)
+        return HTTP_EVENT_MORE; /* http-parser takes this for the end of the stream */
+    *taken = http_parser_execute(&h->parser, &SETTINGS, (const char *)bytes.data, bytes.size);
+    enum http_event event = http_event_of(h);
+    if (event == HTTP_EVENT_MORE)
+        keep_pieces(h);
+    return event;
+}
+
+uint64_t http_body_announced(const struct http *h)
+{
+    bool known = h->parser.content_length != ULLONG_MAX && !(h->parser.flags & F_CHUNKED);
+    return known ? h->parser.content_length : 0;
+}
+
+void http_discard_body(struct http *h)
+{
+    h->discarding = true;
+}
+
+void http_drop_body(struct http *h)
+{
+    h->body = slice_make(NULL, 0);
+    buffer_deinit(&h->pieces);
+}

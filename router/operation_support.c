@@ -1,0 +1,128 @@
+/* operation_support.c - what operations are written with: refusals, capacity, names. */
+#include "router/json_writer.h"
+#include "router/operation.h"
+#include "router/throttle.h"
+
+void table_arn_append(struct buffer *out, const struct router *r, struct slice name)
+{
+    buffer_append_format(out, "arn:aws:dynamodb:%s:%s:table/%.*s", r->options.region,
+                         r->options.account, (int)name.size, (const char *)name.data);
+}
+
+/* ---- capacity ---- */
+
+void call_take_consumed(struct call *c, const struct json_value *member)
+{
+    struct slice text = member->type == JSON_STRING ? json_string(member) : slice_of("NONE");
+    c->consumed = slice_is(text, "TOTAL")     ? CONSUMED_TOTAL
+                  : slice_is(text, "INDEXES") ? CONSUMED_INDEXES
+                                              : CONSUMED_NONE;
+}
+
+void capacity_write(struct buffer *out, const struct call *c, const struct table *t,
+                    int64_t consumed_mcu)
+{
+    json_write_open(out, '{');
+    json_write_key(out, "TableName");
+    json_write_string(out, t->name);
+    json_write_key(out, "CapacityUnits");
+    json_write_thousandths(out, consumed_mcu);
+    if (c->consumed == CONSUMED_INDEXES) {
+        json_write_key(out, "Table");
+        json_write_open(out, '{');
+        json_write_key(out, "CapacityUnits");
+        json_write_thousandths(out, consumed_mcu);
+        json_write_close(out, '}');
+    }
+    json_write_close(out, '}');
+}
+
+/* ---- tables and keys ---- */
+
+bool call_table_usable(struct call *c, const struct table *t)
+{
+    return t->status != TABLE_CREATING ||
+           fault_set(call_fault(c), FAULT_NOT_FOUND, "Requested resource not found");
+}
+
+struct slice call_storage_key(struct call *c, const struct table *t, const struct key *key)
+{
+    struct buffer *scratch = &c->router->scratch;
+    buffer_clear(scratch);
+    key_append_storage(scratch, t, key);
+    return arena_copy(&c->arena, buffer_slice(scratch));
+}
+
+/* ---- replies that say no ---- */
+
+static bool is_table_op(enum request_op op)
+{
+    return op == REQUEST_TABLE_CREATE || op == REQUEST_TABLE_UPDATE || op == REQUEST_TABLE_DELETE ||
+           op == REQUEST_TABLE_LIST;
+}
+
+static bool busy(struct call *c, const struct reply *reply, struct slice name)
+{
+    struct table t;
+    struct arena arena = {0};
+    const char *doing = "used";
+    if (table_decode(reply->body, &arena, &t) == STATUS_OK)
+        doing = t.status == TABLE_CREATING   ? "created"
+                : t.status == TABLE_DELETING ? "deleted"
+                                             : "updated";
+    arena_deinit(&arena);
+    return fault_set(call_fault(c), FAULT_IN_USE,
+                     "Attempt to change a resource which is still in use: Table is being %s: %.*s",
+                     doing, SHOWN(name));
+}
+
+/* A node's text, after ours. */
+static bool explain(struct call *c, enum fault_kind kind, const char *text,
+                    const struct reply *reply)
+{
+    return fault_set(call_fault(c), kind, "%s%s%.*s", text, reply->text.size > 0 ? ": " : "",
+                     SHOWN(reply->text));
+}
+
+bool call_refuse(struct call *c, const struct subrequest *s, const struct reply *reply)
+{
+    bool write = s->request.op == REQUEST_PUT || s->request.op == REQUEST_DELETE;
+    struct slice name = s->request.key;
+    switch (reply->code) {
+    case REPLY_THROTTLED:
+        if (s->route == NULL)
+            break; /* the catalog admits everybody */
+        return throttle_refuse(c, &s->route->table, write ? ADMIT_WRITE : ADMIT_READ,
+                               &reply->verdict);
+    case REPLY_OVERLOADED:
+        return explain(c, FAULT_UNAVAILABLE, "The node is overloaded and did nothing", reply);
+    case REPLY_FULL:
+        return explain(c, FAULT_UNAVAILABLE,
+                       "The node's storage is full: writes are refused, reads go on", reply);
+    case REPLY_STOPPED:
+        return explain(c, FAULT_INTERNAL,
+                       "The node's disk has failed: writes are refused until it is restarted",
+                       reply);
+    case REPLY_CORRUPT:
+        return explain(c, FAULT_INTERNAL, "The stored item is damaged", reply);
+    case REPLY_TABLE_EXISTS:
+        return fault_set(call_fault(c), FAULT_IN_USE, "Table already exists: %.*s", SHOWN(name));
+    case REPLY_TABLE_NOT_FOUND:
+        return is_table_op(s->request.op)
+                   ? fault_set(call_fault(c), FAULT_NOT_FOUND,
+                               "Requested resource not found: Table: %.*s not found", SHOWN(name))
+                   : fault_set(call_fault(c), FAULT_NOT_FOUND, "Requested resource not found");
+    case REPLY_TABLE_BUSY:
+        return busy(c, reply, name);
+    case REPLY_LIMIT_EXCEEDED:
+        return fault_set(call_fault(c), FAULT_LIMIT, "%.*s", SHOWN(reply->text));
+    case REPLY_UNKNOWN:
+        return explain(c, FAULT_INTERNAL,
+                       write ? "It is not known whether the write was done"
+                             : "The request could not be completed",
+                       reply);
+    default:
+        break;
+    }
+    return explain(c, FAULT_INTERNAL, "A node refused the request", reply);
+}

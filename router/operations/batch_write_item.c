@@ -1,0 +1,195 @@
+#include "base/limits.h"
+#include "router/json_writer.h"
+#include "router/operations/batch.h"
+#include "router/operations/operations.h"
+#include "router/operations/shapes.h"
+#include "router/operations/write.h"
+
+enum {
+    REQUEST_ITEMS,
+    RETURN_CONSUMED
+};
+enum {
+    PUT_REQUEST,
+    DELETE_REQUEST
+};
+enum {
+    ITEM_OR_KEY
+};
+
+static const struct shape_member PUT_MEMBERS[] = {
+    {"Item", &shape_attribute_map, MEMBER_REQUIRED},
+    {0},
+};
+static const struct shape PUT = {
+    .kind = SHAPE_STRUCTURE, .java = "PutRequest", .members = PUT_MEMBERS};
+
+static const struct shape_member DELETE_MEMBERS[] = {
+    {"Key", &shape_attribute_map, MEMBER_REQUIRED},
+    {0},
+};
+static const struct shape DELETE = {
+    .kind = SHAPE_STRUCTURE, .java = "DeleteRequest", .members = DELETE_MEMBERS};
+
+static const struct shape_member WRITE_MEMBERS[] = {
+    {"PutRequest", &PUT, MEMBER_OPTIONAL},
+    {"DeleteRequest", &DELETE, MEMBER_OPTIONAL},
+    {0},
+};
+static const struct shape WRITE = {
+    .kind = SHAPE_STRUCTURE, .java = "WriteRequest", .members = WRITE_MEMBERS};
+
+static const struct shape WRITE_LIST = {.kind = SHAPE_LIST,
+                                        .min = 1,
+                                        .min_set = true,
+                                        .max = BATCH_WRITE_MAX,
+                                        .parameterized = true,
+                                        .element = &WRITE};
+
+static const struct shape TABLES = {.kind = SHAPE_MAP,
+                                    .min = 1,
+                                    .min_set = true,
+                                    .max = BATCH_WRITE_MAX,
+                                    .java = "java.util.List<com.amazonaws.dynamodb.v20120810."
+                                            "WriteRequest>",
+                                    .key = &shape_table_name,
+                                    .element = &WRITE_LIST};
+
+static const struct shape_member MEMBERS[] = {
+    {"RequestItems", &TABLES, MEMBER_REQUIRED},
+    {"ReturnConsumedCapacity", &shape_return_consumed, MEMBER_OPTIONAL},
+    {"ReturnItemCollectionMetrics", &shape_return_metrics, MEMBER_OPTIONAL},
+    {0},
+};
+
+static const struct shape INPUT = {
+    .kind = SHAPE_STRUCTURE, .java = "BatchWriteItemInput", .members = MEMBERS};
+
+/* ---- the request alone ---- */
+
+static bool read_write(struct call *c, struct batch *b, const struct json_value *value)
+{
+    struct json_value m[SHAPE_MEMBERS_MAX], inner[SHAPE_MEMBERS_MAX];
+    shape_bind(&WRITE, value, m);
+    bool put = m[PUT_REQUEST].type != JSON_ABSENT, del = m[DELETE_REQUEST].type != JSON_ABSENT;
+    if (put == del)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "Supplied AttributeValue has more than one datatypes set, must contain "
+                         "exactly one of the supported datatypes");
+    shape_bind(put ? &PUT : &DELETE, &m[put ? PUT_REQUEST : DELETE_REQUEST], inner);
+    struct batch_entry *e = batch_add_entry(b);
+    e->put = put;
+    return value_read_item(&c->bytes, &c->arena, &inner[ITEM_OR_KEY], &e->item, call_fault(c)) &&
+           (!put || write_item_fits(span_in(&c->bytes, e->item), call_fault(c)));
+}
+
+static bool read_table(struct call *c, struct batch *b, struct slice name,
+                       const struct json_value *list)
+{
+    struct json_cursor cursor = json_elements(list);
+    struct json_value write;
+    batch_add_table(c, b, name);
+    while (json_next_element(&cursor, &write)) {
+        if (b->entry_count == BATCH_WRITE_MAX)
+            return fault_set(call_fault(c), FAULT_VALIDATION,
+                             "Too many items requested for the BatchWriteItem call");
+        if (!read_write(c, b, &write))
+            return false;
+    }
+    return true;
+}
+
+static bool begin(struct call *c, const struct json_value m[])
+{
+    struct batch *b = batch_create(c, json_count(&m[REQUEST_ITEMS]), BATCH_WRITE_MAX);
+    struct json_cursor cursor = json_members(&m[REQUEST_ITEMS]);
+    struct json_value table;
+    struct slice name;
+    call_take_consumed(c, &m[RETURN_CONSUMED]);
+    while (json_next_member(&cursor, &name, &table)) {
+        if (table.type == JSON_LIST && !read_table(c, b, name, &table))
+            return false;
+    }
+    batch_want_tables(c, b);
+    return true;
+}
+
+/* ---- with the tables ---- */
+
+static bool ready(struct call *c)
+{
+    struct batch *b = c->state;
+    if (!batch_find_keys(c, b) || !batch_keys_differ(c, b))
+        return false;
+    for (uint32_t i = 0; i < b->entry_count; i++)
+        batch_send(c, b, i, b->entries[i].put ? REQUEST_PUT : REQUEST_DELETE);
+    return true;
+}
+
+static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    struct batch *b = c->state;
+    struct batch_entry *e = &b->entries[s->index];
+    if (r->code != REPLY_OK) {
+        batch_fail(c, b, s, r);
+        return true;
+    }
+    b->tables[e->table].consumed_mcu += r->consumed_mcu;
+    b->done++;
+    e->done = true;
+    return true;
+}
+
+static void write_entry(struct buffer *out, const struct call *c, const struct batch_entry *e)
+{
+    json_write_open(out, '{');
+    json_write_key(out, e->put ? "PutRequest" : "DeleteRequest");
+    json_write_open(out, '{');
+    json_write_key(out, e->put ? "Item" : "Key");
+    value_write_item(out, span_in(&c->bytes, e->item));
+    json_write_close(out, '}');
+    json_write_close(out, '}');
+}
+
+static void write_unprocessed(struct buffer *out, const struct call *c, const struct batch *b,
+                              uint32_t table)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < b->entry_count; i++) {
+        const struct batch_entry *e = &b->entries[i];
+        if (e->table != table || e->done)
+            continue;
+        if (!any) {
+            json_write_name(out, b->tables[table].name);
+            json_write_open(out, '[');
+        }
+        any = true;
+        write_entry(out, c, e);
+    }
+    if (any)
+        json_write_close(out, ']');
+}
+
+static bool finish(struct call *c)
+{
+    struct batch *b = c->state;
+    struct buffer *out = &c->body;
+    if (!batch_any_done(c, b))
+        return false;
+    json_write_open(out, '{');
+    json_write_key(out, "UnprocessedItems");
+    json_write_open(out, '{');
+    for (uint32_t i = 0; i < b->table_count; i++)
+        write_unprocessed(out, c, b, i);
+    json_write_close(out, '}');
+    batch_write_capacity(out, c, b);
+    json_write_close(out, '}');
+    return true;
+}
+
+const struct operation operation_batch_write_item = {.name = "BatchWriteItem",
+                                                     .input = &INPUT,
+                                                     .begin = begin,
+                                                     .ready = ready,
+                                                     .reply = reply,
+                                                     .finish = finish};

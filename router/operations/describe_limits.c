@@ -1,0 +1,55 @@
+/* describe_limits.c - DescribeLimits and DescribeEndpoints: answered without asking anybody. */
+#include "router/json_writer.h"
+#include "router/operations/operations.h"
+#include "router/operations/shapes.h"
+
+static const struct shape_member NO_MEMBERS[] = {{0}};
+
+static const struct shape LIMITS_INPUT = {
+    .kind = SHAPE_STRUCTURE, .java = "DescribeLimitsInput", .members = NO_MEMBERS};
+static const struct shape ENDPOINTS_INPUT = {
+    .kind = SHAPE_STRUCTURE, .java = "DescribeEndpointsRequest", .members = NO_MEMBERS};
+
+static bool describe_limits(struct call *c, const struct json_value m[])
+{
+    (void)m;
+    const struct config *config = c->router->config;
+    int64_t nodes = c->router->options.node_count;
+    json_write_open(&c->body, '{');
+    json_write_key(&c->body, "AccountMaxReadCapacityUnits");
+    json_write_integer(&c->body, nodes * config->node_rcu);
+    json_write_key(&c->body, "AccountMaxWriteCapacityUnits");
+    json_write_integer(&c->body, nodes * config->node_wcu);
+    json_write_key(&c->body, "TableMaxReadCapacityUnits");
+    json_write_integer(&c->body, config->table_max_rcu);
+    json_write_key(&c->body, "TableMaxWriteCapacityUnits");
+    json_write_integer(&c->body, config->table_max_wcu);
+    json_write_close(&c->body, '}');
+    return true;
+}
+
+static bool describe_endpoints(struct call *c, const struct json_value m[])
+{
+    enum {
+        CACHE_MINUTES = 1440
+    };
+    (void)m;
+    json_write_open(&c->body, '{');
+    json_write_key(&c->body, "Endpoints");
+    json_write_open(&c->body, '[');
+    json_write_open(&c->body, '{');
+    json_write_key(&c->body, "Address");
+    struct slice host = slice_of(c->client->http.head.host);
+    json_write_string(&c->body, slice_is_utf8(host) ? host : slice_of(""));
+    json_write_key(&c->body, "CachePeriodInMinutes");
+    json_write_integer(&c->body, CACHE_MINUTES);
+    json_write_close(&c->body, '}');
+    json_write_close(&c->body, ']');
+    json_write_close(&c->body, '}');
+    return true;
+}
+
+const struct operation operation_describe_limits = {
+    .name = "DescribeLimits", .input = &LIMITS_INPUT, .begin = describe_limits};
+const struct operation operation_describe_endpoints = {
+    .name = "DescribeEndpoints", .input = &ENDPOINTS_INPUT, .begin = describe_endpoints};

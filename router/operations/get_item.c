@@ -1,0 +1,81 @@
+#include "router/json_writer.h"
+#include "router/operations/operations.h"
+#include "router/operations/shapes.h"
+
+enum {
+    TABLE_NAME,
+    KEY,
+    CONSISTENT_READ,
+    RETURN_CONSUMED,
+    PROJECTION,
+    NAMES,
+};
+
+static const struct shape_member MEMBERS[] = {
+    {"TableName", &shape_table_name, MEMBER_REQUIRED},
+    {"Key", &shape_attribute_map, MEMBER_REQUIRED},
+    {"ConsistentRead", &shape_boolean_value, MEMBER_OPTIONAL},
+    {"ReturnConsumedCapacity", &shape_return_consumed, MEMBER_OPTIONAL},
+    {"ProjectionExpression", &shape_string, MEMBER_LATER},
+    {"ExpressionAttributeNames", &shape_name_map, MEMBER_OPTIONAL},
+    {"AttributesToGet", &shape_anything, MEMBER_LATER},
+    {0},
+};
+
+static const struct shape INPUT = {
+    .kind = SHAPE_STRUCTURE, .java = "GetItemInput", .members = MEMBERS};
+
+struct get_item {
+    struct route *route;
+    struct span key; /* encoded as an item */
+    bool consistent;
+};
+
+static bool begin(struct call *c, const struct json_value m[])
+{
+    struct get_item *g = arena_zalloc(&c->arena, sizeof *g);
+    c->state = g;
+    if (m[NAMES].type != JSON_ABSENT)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "ExpressionAttributeNames can only be specified when using expressions");
+    call_take_consumed(c, &m[RETURN_CONSUMED]);
+    g->consistent = shape_boolean(&m[CONSISTENT_READ], false);
+    if (!value_read_item(&c->bytes, &c->arena, &m[KEY], &g->key, call_fault(c)))
+        return false;
+    call_want_table(c, json_string(&m[TABLE_NAME]), &g->route);
+    return true;
+}
+
+static bool ready(struct call *c)
+{
+    struct get_item *g = c->state;
+    const struct table *t = &g->route->table;
+    struct key key;
+    if (!call_table_usable(c, t) || !key_of_key(t, span_in(&c->bytes, g->key), &key, call_fault(c)))
+        return false;
+    struct subrequest *s = call_data_request(c, g->route, REQUEST_GET);
+    s->request.key = call_storage_key(c, t, &key);
+    s->request.consistent = g->consistent;
+    call_send(c, s);
+    return true;
+}
+
+static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    if (r->code != REPLY_OK)
+        return call_refuse(c, s, r);
+    json_write_open(&c->body, '{');
+    if (r->found) {
+        json_write_key(&c->body, "Item");
+        value_write_item(&c->body, r->body);
+    }
+    if (c->consumed != CONSUMED_NONE) {
+        json_write_key(&c->body, "ConsumedCapacity");
+        capacity_write(&c->body, c, &s->route->table, r->consumed_mcu);
+    }
+    json_write_close(&c->body, '}');
+    return true;
+}
+
+const struct operation operation_get_item = {
+    .name = "GetItem", .input = &INPUT, .begin = begin, .ready = ready, .reply = reply};

@@ -1,0 +1,60 @@
+#include "router/json_writer.h"
+#include "router/operations/operations.h"
+#include "router/operations/shapes.h"
+
+enum {
+    START,
+    LIMIT
+};
+
+enum {
+    NAMES_MAX = 100
+}; /* in one answer */
+
+static const struct shape LIMIT_SHAPE = {
+    .kind = SHAPE_INTEGER, .min = 1, .min_set = true, .max = NAMES_MAX};
+
+static const struct shape_member MEMBERS[] = {
+    {"ExclusiveStartTableName", &shape_table_name, MEMBER_OPTIONAL},
+    {"Limit", &LIMIT_SHAPE, MEMBER_OPTIONAL},
+    {0},
+};
+
+static const struct shape INPUT = {
+    .kind = SHAPE_STRUCTURE, .java = "ListTablesInput", .members = MEMBERS};
+
+static bool begin(struct call *c, const struct json_value m[])
+{
+    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_LIST);
+    if (m[START].type == JSON_STRING)
+        s->request.key = arena_copy(&c->arena, json_string(&m[START]));
+    s->request.items_max = (uint32_t)shape_integer(&m[LIMIT], NAMES_MAX);
+    call_send(c, s);
+    return true;
+}
+
+static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    if (r->code != REPLY_OK)
+        return call_refuse(c, s, r);
+    struct reader names = {r->body, false};
+    struct slice name = {NULL, 0};
+    json_write_open(&c->body, '{');
+    json_write_key(&c->body, "TableNames");
+    json_write_open(&c->body, '[');
+    for (uint32_t i = 0; i < r->count && !names.failed; i++) {
+        name = reader_sized(&names);
+        json_write_string(&c->body, name);
+    }
+    json_write_close(&c->body, ']');
+    if (r->more && r->count > 0) {
+        json_write_key(&c->body, "LastEvaluatedTableName");
+        json_write_string(&c->body, name);
+    }
+    json_write_close(&c->body, '}');
+    return !names.failed ||
+           fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");
+}
+
+const struct operation operation_list_tables = {
+    .name = "ListTables", .input = &INPUT, .begin = begin, .reply = reply};

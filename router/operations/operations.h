@@ -1,0 +1,22 @@
+/* operations.h - every operation, one file each. */
+#ifndef WEIR_ROUTER_OPERATIONS_OPERATIONS_H
+#define WEIR_ROUTER_OPERATIONS_OPERATIONS_H
+
+#include "router/operation.h"
+
+extern const struct operation operation_get_item;
+extern const struct operation operation_put_item;
+extern const struct operation operation_delete_item;
+extern const struct operation operation_query;
+extern const struct operation operation_scan;
+extern const struct operation operation_batch_get_item;
+extern const struct operation operation_batch_write_item;
+extern const struct operation operation_create_table;
+extern const struct operation operation_describe_table;
+extern const struct operation operation_list_tables;
+extern const struct operation operation_update_table;
+extern const struct operation operation_delete_table;
+extern const struct operation operation_describe_limits;
+extern const struct operation operation_describe_endpoints;
+
+#endif

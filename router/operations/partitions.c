@@ -1,0 +1,314 @@
+/* partitions.c - GET /weir/partitions[?table=NAME]: what every partition is doing, as JSON.
+ *
+ *   LIST: names, page by page (or the one asked for) -> TABLES: their partitions, from the catalog
+ * -> NODES: statistics of all nodes -> answer.
+ *
+ * Statistics are the nodes' own counters since they started; a node that does not answer is named
+ * under "silent_nodes" and its partitions are missing. */
+#include <stdio.h>
+
+#include "router/json_writer.h"
+#include "router/operations/operations.h"
+
+enum {
+    LIST_PAGE = 1000
+};
+
+struct partitions {
+    struct slice only; /* a table's name; empty: all */
+    struct table_name *first;
+    struct table_name *last;
+    bool nodes_asked;
+};
+
+struct table_name {
+    struct slice name;
+    struct table *table; /* NULL: gone */
+    struct table_name *next;
+};
+
+/* ---- the query string ---- */
+
+static int hex_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* The value of table=, percent-decoded. */
+static struct slice table_of(struct call *c, const char *path)
+{
+    const char *at = strchr(path, '?');
+    at = at == NULL ? NULL : strstr(at, "table=");
+    if (at == NULL || (at[-1] != '?' && at[-1] != '&'))
+        return slice_make(NULL, 0);
+    at += strlen("table=");
+    size_t size = strcspn(at, "&#"), out = 0;
+    char *text = arena_alloc(&c->arena, size + 1);
+    for (size_t i = 0; i < size; i++) {
+        bool escaped =
+            at[i] == '%' && i + 2 < size && hex_of(at[i + 1]) >= 0 && hex_of(at[i + 2]) >= 0;
+        text[out++] = escaped ? (char)(hex_of(at[i + 1]) * 16 + hex_of(at[i + 2])) : at[i];
+        i += escaped ? 2 : 0;
+    }
+    return slice_make(text, out);
+}
+
+/* ---- asking ---- */
+
+static void add_name(struct call *c, struct partitions *p, struct slice name)
+{
+    struct table_name *n = arena_zalloc(&c->arena, sizeof *n);
+    n->name = arena_copy(&c->arena, name);
+    if (p->last != NULL)
+        p->last->next = n;
+    else
+        p->first = n;
+    p->last = n;
+}
+
+static void ask_names(struct call *c, struct slice after)
+{
+    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_LIST);
+    s->request.key = after;
+    s->request.items_max = LIST_PAGE;
+    call_send(c, s);
+}
+
+static void ask_table(struct call *c, struct table_name *n)
+{
+    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
+    s->request.key = n->name;
+    call_send(c, s);
+}
+
+static void ask_nodes(struct call *c)
+{
+    for (uint32_t node = 1; node <= c->router->options.node_count; node++) {
+        struct subrequest *s = call_catalog_request(c, REQUEST_STATS);
+        s->node = node;
+        call_send(c, s);
+    }
+}
+
+static bool begin(struct call *c, const struct json_value m[])
+{
+    (void)m;
+    struct partitions *p = arena_zalloc(&c->arena, sizeof *p);
+    c->state = p;
+    p->only = table_of(c, c->client->http.head.path);
+    if (p->only.size == 0) {
+        ask_names(c, slice_make(NULL, 0));
+    } else {
+        add_name(c, p, p->only);
+        ask_table(c, p->first);
+    }
+    return true;
+}
+
+/* ---- taking ---- */
+
+static bool take_names(struct call *c, struct partitions *p, const struct reply *r)
+{
+    struct reader names = {r->body, false};
+    for (uint32_t i = 0; i < r->count && !names.failed; i++) {
+        struct slice name = reader_sized(&names);
+        if (names.failed)
+            break;
+        add_name(c, p, name);
+        ask_table(c, p->last);
+    }
+    if (r->more && p->last != NULL)
+        ask_names(c, p->last->name);
+    return true;
+}
+
+static void take_table(struct call *c, struct partitions *p, const struct subrequest *s,
+                       const struct reply *r)
+{
+    struct table_name *n = p->first;
+    while (n != NULL && !slice_equal(n->name, s->request.key))
+        n = n->next;
+    if (n == NULL || r->code != REPLY_OK)
+        return;
+    struct table *t = arena_alloc(&c->arena, sizeof *t);
+    if (table_decode(arena_copy(&c->arena, r->body), &c->arena, t) == STATUS_OK)
+        n->table = t;
+}
+
+static const struct partition_info *find_partition(const struct partitions *p, uint32_t partition,
+                                                   const struct table **table)
+{
+    for (const struct table_name *n = p->first; n != NULL; n = n->next) {
+        for (uint32_t i = 0; n->table != NULL && i < n->table->partition_count; i++) {
+            if (n->table->partitions[i].id == partition) {
+                *table = n->table;
+                return &n->table->partitions[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* ---- writing ---- */
+
+/* The hash a partition's bound starts with; an open end is the last hash. */
+static void write_hash(struct buffer *out, const char *key, struct slice bound, bool end)
+{
+    char text[17];
+    uint64_t hash = end ? UINT64_MAX : 0;
+    if (bound.size > STORAGE_KEY_TABLE_SIZE) {
+        hash = 0;
+        for (size_t i = 0; i < STORAGE_KEY_HASH_SIZE; i++) {
+            size_t at = STORAGE_KEY_TABLE_SIZE + i;
+            hash = hash << 8 | (at < bound.size ? bound.data[at] : 0);
+        }
+    }
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
+    json_write_key(out, key);
+    json_write_text(out, text);
+}
+
+static void write_levels(struct buffer *out, const struct admit_levels *l)
+{
+    json_write_key(out, "levels");
+    json_write_open(out, '{');
+    json_write_key(out, "cap");
+    json_write_thousandths(out, l->cap_mcu);
+    json_write_key(out, "allocation");
+    json_write_thousandths(out, l->allocation_mcu);
+    json_write_key(out, "burst");
+    json_write_thousandths(out, l->burst_mcu);
+    json_write_key(out, "node");
+    json_write_thousandths(out, l->node_mcu);
+    json_write_close(out, '}');
+}
+
+static void write_kind(struct buffer *out, const struct partition_stats *s, enum admit_kind kind)
+{
+    json_write_key(out, kind == ADMIT_READ ? "read" : "write");
+    json_write_open(out, '{');
+    json_write_key(out, "allocated");
+    json_write_thousandths(out, s->kinds[kind].allocated_mcu);
+    json_write_key(out, "consumed");
+    json_write_thousandths(out, s->kinds[kind].consumed_mcu);
+    json_write_key(out, "admitted");
+    json_write_integer(out, s->kinds[kind].admitted);
+    json_write_key(out, "burst");
+    json_write_integer(out, s->kinds[kind].burst);
+    json_write_key(out, "throttled");
+    json_write_open(out, '{');
+    for (int reason = ADMIT_OK + 1; reason < ADMIT_REASONS; reason++) {
+        json_write_key(out, admit_reason_name((enum admit_reason)reason));
+        json_write_integer(out, s->kinds[kind].throttled[reason]);
+    }
+    json_write_close(out, '}');
+    write_levels(out, &s->kinds[kind].levels);
+    json_write_close(out, '}');
+}
+
+static void write_partition(struct buffer *out, const struct partition_stats *s,
+                            const struct partition_info *info, const struct table *t)
+{
+    json_write_open(out, '{');
+    json_write_key(out, "table");
+    json_write_string(out, t->name);
+    json_write_key(out, "partition");
+    json_write_integer(out, s->partition);
+    json_write_key(out, "node");
+    json_write_integer(out, s->node);
+    write_hash(out, "start_hash", info->lo, false);
+    write_hash(out, "end_hash", info->hi, true);
+    write_kind(out, s, ADMIT_READ);
+    write_kind(out, s, ADMIT_WRITE);
+    json_write_close(out, '}');
+}
+
+static void take_stats(struct call *c, struct partitions *p, const struct subrequest *s,
+                       const struct reply *r)
+{
+    struct reader records = {r->body, false};
+    struct partition_stats stats;
+    if (r->code != REPLY_OK) {
+        buffer_append_format(&c->bytes, "%s%u", c->bytes.size == 0 ? "" : ",", s->node);
+        return;
+    }
+    while (records.left.size > 0 && partition_stats_decode(&records, &stats) == STATUS_OK) {
+        const struct table *t = NULL;
+        const struct partition_info *info = find_partition(p, stats.partition, &t);
+        if (info != NULL)
+            write_partition(&c->body, &stats, info, t);
+    }
+}
+
+static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    struct partitions *p = c->state;
+    switch (s->request.op) {
+    case REQUEST_TABLE_LIST:
+        return r->code == REPLY_OK ? take_names(c, p, r) : call_refuse(c, s, r);
+    case REQUEST_TABLE_GET:
+        if (r->code == REPLY_TABLE_NOT_FOUND && p->only.size > 0)
+            return call_refuse(c, s, r);
+        take_table(c, p, s, r);
+        return true;
+    default:
+        take_stats(c, p, s, r);
+        return true;
+    }
+}
+
+static void write_counters(struct buffer *out, const struct router *r)
+{
+    const struct router_counters *n = &r->counters;
+    const struct {
+        const char *name;
+        int64_t value;
+    } COUNTERS[] = {
+        {"requests", n->requests},
+        {"client_retries", n->client_retries},
+        {"throttled", n->throttled},
+        {"refused_memory", n->refused_memory},
+        {"internal_retries", n->internal_retries},
+        {"deadlines", n->deadlines},
+        {"connections", (int64_t)r->clients.count},
+        {"held_bytes", (int64_t)r->held_bytes},
+    };
+    json_write_key(out, "router");
+    json_write_open(out, '{');
+    for (size_t i = 0; i < sizeof COUNTERS / sizeof COUNTERS[0]; i++) {
+        json_write_key(out, COUNTERS[i].name);
+        json_write_integer(out, COUNTERS[i].value);
+    }
+    json_write_close(out, '}');
+}
+
+static bool finish(struct call *c)
+{
+    struct partitions *p = c->state;
+    struct buffer *out = &c->body;
+    if (!p->nodes_asked) {
+        p->nodes_asked = true;
+        json_write_open(out, '{');
+        json_write_key(out, "profile");
+        json_write_text(out, profile_name(c->router->config->profile));
+        write_counters(out, c->router);
+        json_write_key(out, "partitions");
+        json_write_open(out, '[');
+        ask_nodes(c);
+        return true;
+    }
+    json_write_close(out, ']');
+    json_write_key(out, "silent_nodes");
+    json_write_open(out, '[');
+    buffer_append_slice(out, buffer_slice(&c->bytes));
+    json_write_close(out, ']');
+    json_write_close(out, '}');
+    return true;
+}
+
+const struct operation operation_partitions = {
+    .name = "partitions", .begin = begin, .reply = reply, .finish = finish};

@@ -1,0 +1,210 @@
+#include "router/expression/key_condition.h"
+#include "router/json_writer.h"
+#include "router/operations/operations.h"
+#include "router/operations/page.h"
+#include "router/operations/shapes.h"
+
+enum {
+    TABLE_NAME,
+    SELECT,
+    LIMIT,
+    CONSISTENT_READ,
+    SCAN_INDEX_FORWARD,
+    START_KEY,
+    RETURN_CONSUMED,
+    KEY_CONDITION,
+    NAMES,
+    VALUES,
+};
+
+static const struct shape_member MEMBERS[] = {
+    {"TableName", &shape_table_name, MEMBER_REQUIRED},
+    {"Select", &shape_select, MEMBER_OPTIONAL},
+    {"Limit", &shape_limit, MEMBER_OPTIONAL},
+    {"ConsistentRead", &shape_boolean_value, MEMBER_OPTIONAL},
+    {"ScanIndexForward", &shape_boolean_value, MEMBER_OPTIONAL},
+    {"ExclusiveStartKey", &shape_attribute_map, MEMBER_OPTIONAL},
+    {"ReturnConsumedCapacity", &shape_return_consumed, MEMBER_OPTIONAL},
+    {"KeyConditionExpression", &shape_string, MEMBER_OPTIONAL},
+    {"ExpressionAttributeNames", &shape_name_map, MEMBER_OPTIONAL},
+    {"ExpressionAttributeValues", &shape_attribute_map, MEMBER_OPTIONAL},
+    {"IndexName", &shape_table_name, MEMBER_LATER},
+    {"FilterExpression", &shape_string, MEMBER_LATER},
+    {"ProjectionExpression", &shape_string, MEMBER_LATER},
+    {"AttributesToGet", &shape_anything, MEMBER_LATER},
+    {"KeyConditions", &shape_anything, MEMBER_LATER},
+    {"QueryFilter", &shape_anything, MEMBER_LATER},
+    {"ConditionalOperator", &shape_anything, MEMBER_LATER},
+    {0},
+};
+
+static const struct shape INPUT = {
+    .kind = SHAPE_STRUCTURE, .java = "QueryInput", .members = MEMBERS};
+
+struct query {
+    struct page page; /* first: what page_reply takes call->state for */
+    struct key_conditions conditions;
+    struct span start_key; /* encoded as an item; size 0: none */
+};
+
+/* The service says where a bad value was only for some of them. */
+static bool read_start_key(struct call *c, const struct json_value *member, struct span *out)
+{
+    if (member->type == JSON_ABSENT)
+        return true;
+    struct fault *f = call_fault(c);
+    if (value_read_item(&c->bytes, &c->arena, member, out, f))
+        return true;
+    static const char *const PREFIXED[] = {"Supplied AttributeValue",
+                                           "One or more parameter values were invalid: Null",
+                                           "One or more parameter values were invalid: An string "
+                                           "set  may",
+                                           "One or more parameter values were invalid: Binary "
+                                           "sets should"};
+    struct slice text = arena_copy(&c->arena, buffer_slice(&f->text));
+    for (size_t i = 0; i < sizeof PREFIXED / sizeof PREFIXED[0]; i++) {
+        if (slice_starts_with(text, slice_of(PREFIXED[i])))
+            return fault_set(f, f->kind, "The provided starting key is invalid: %.*s", SHOWN(text));
+    }
+    return false;
+}
+
+static bool check_expression_members(struct call *c, const struct json_value m[])
+{
+    struct fault *f = call_fault(c);
+    if (m[KEY_CONDITION].type != JSON_ABSENT)
+        return true;
+    if (m[NAMES].type != JSON_ABSENT)
+        return fault_set(f, FAULT_VALIDATION,
+                         "ExpressionAttributeNames can only be specified when using expressions");
+    if (m[VALUES].type != JSON_ABSENT)
+        return fault_set(f, FAULT_VALIDATION,
+                         "ExpressionAttributeValues can only be specified when using expressions: "
+                         "FilterExpression and KeyConditionExpression are null");
+    return true;
+}
+
+static bool read_condition(struct call *c, struct query *q, const struct json_value m[])
+{
+    struct expression_names names;
+    if (m[KEY_CONDITION].type == JSON_ABSENT)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "Either the KeyConditions or KeyConditionExpression parameter must be "
+                         "specified in the request.");
+    if (!expression_names_read(&names, &c->arena, &m[NAMES], &m[VALUES], call_fault(c)))
+        return false;
+    struct slice text = arena_copy(&c->arena, json_string(&m[KEY_CONDITION]));
+    return key_conditions_parse(text, &names, &c->arena, &q->conditions, call_fault(c));
+}
+
+static bool begin(struct call *c, const struct json_value m[])
+{
+    struct query *q = arena_zalloc(&c->arena, sizeof *q);
+    c->state = q;
+    call_take_consumed(c, &m[RETURN_CONSUMED]);
+    q->page.reverse = !shape_boolean(&m[SCAN_INDEX_FORWARD], true);
+    if (!check_expression_members(c, m) ||
+        !page_take(c, &q->page, &m[SELECT], &m[LIMIT], &m[CONSISTENT_READ]) ||
+        !read_start_key(c, &m[START_KEY], &q->start_key) || !read_condition(c, q, m))
+        return false;
+    call_want_table(c, json_string(&m[TABLE_NAME]), &q->page.route);
+    return true;
+}
+
+/* ---- with the table ---- */
+
+static bool start_key_invalid(struct call *c)
+{
+    return fault_set(call_fault(c), FAULT_VALIDATION, "The provided starting key is invalid");
+}
+
+static bool start_key_element(struct call *c, struct slice item, const struct key_attr *schema)
+{
+    struct attr value;
+    if (!item_find(item, schema->name, &value))
+        return start_key_invalid(c);
+    return value.type == schema->type ||
+           fault_set(call_fault(c), FAULT_VALIDATION,
+                     "The provided key element does not match the schema");
+}
+
+static bool start_key_counts(struct call *c, struct slice item, const struct table *t)
+{
+    struct attr_cursor cursor = item_attrs(item);
+    struct slice name;
+    struct attr value;
+    uint32_t count = 0;
+    while (attr_next(&cursor, &name, &value))
+        count++;
+    return count == (table_has_sort_key(t) ? 2 : 1) || start_key_invalid(c);
+}
+
+/* The key must lie where the query could have stopped. */
+static bool start_key_inside(struct call *c, const struct key *key,
+                             const struct key_condition *partition,
+                             const struct key_condition *sort)
+{
+    bool same = slice_equal(key->partition.body, partition->values[0].body);
+    if (sort->op == KEY_ANY)
+        return same || fault_set(call_fault(c), FAULT_VALIDATION,
+                                 "The provided starting key is outside query boundaries based on "
+                                 "provided conditions");
+    if (!key_condition_holds(sort, &key->sort))
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "The provided starting key does not match the range key predicate");
+    return same || fault_set(call_fault(c), FAULT_VALIDATION,
+                             "The query can return at most one row and cannot be restarted");
+}
+
+static bool skip_to_start(struct call *c, struct query *q, struct slice item,
+                          const struct key_condition *partition, const struct key_condition *sort)
+{
+    const struct table *t = &q->page.route->table;
+    struct key key;
+    if (table_has_sort_key(t) && !start_key_element(c, item, &t->sort_key))
+        return false;
+    if (!key_of_key(t, item, &key, call_fault(c)) || !start_key_inside(c, &key, partition, sort))
+        return false;
+    page_skip_past(c, &q->page, call_storage_key(c, t, &key));
+    return true;
+}
+
+static void set_bounds(struct call *c, struct page *p, const struct key_condition *partition,
+                       const struct key_condition *sort)
+{
+    struct buffer *scratch = &c->router->scratch;
+    buffer_clear(scratch);
+    key_condition_append_lo(scratch, p->route->table.id, partition, sort);
+    p->lo = arena_copy(&c->arena, buffer_slice(scratch));
+    buffer_clear(scratch);
+    key_condition_append_hi(scratch, p->route->table.id, partition, sort);
+    p->hi = arena_copy(&c->arena, buffer_slice(scratch));
+}
+
+static bool ready(struct call *c)
+{
+    struct query *q = c->state;
+    const struct table *t = &q->page.route->table;
+    struct key_condition partition, sort;
+    bool resumed = q->start_key.size > 0;
+    struct slice start = resumed ? span_in(&c->bytes, q->start_key) : slice_make(NULL, 0);
+    if (!call_table_usable(c, t))
+        return false;
+    if (resumed &&
+        (!start_key_counts(c, start, t) || !start_key_element(c, start, &t->partition_key)))
+        return false;
+    if (!key_conditions_match(&q->conditions, t, &partition, &sort, call_fault(c)))
+        return false;
+    set_bounds(c, &q->page, &partition, &sort);
+    if (resumed && !skip_to_start(c, q, start, &partition, &sort))
+        return false;
+    page_start(c, &q->page);
+    return true;
+}
+
+const struct operation operation_query = {.name = "Query",
+                                          .input = &INPUT,
+                                          .begin = begin,
+                                          .ready = ready,
+                                          .reply = page_reply,
+                                          .finish = page_finish};

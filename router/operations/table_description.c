@@ -1,0 +1,219 @@
+#include "router/operations/table_description.h"
+
+#include "router/json_writer.h"
+#include "router/operations/shapes.h"
+
+/* ---- description ---- */
+
+static const char *status_name(enum table_status status)
+{
+    static const char *const NAMES[] = {[TABLE_CREATING] = "CREATING",
+                                        [TABLE_ACTIVE] = "ACTIVE",
+                                        [TABLE_UPDATING] = "UPDATING",
+                                        [TABLE_DELETING] = "DELETING"};
+    return NAMES[status];
+}
+
+static void write_definition(struct buffer *out, const struct key_attr *k)
+{
+    json_write_open(out, '{');
+    json_write_key(out, "AttributeName");
+    json_write_string(out, k->name);
+    json_write_key(out, "AttributeType");
+    json_write_text(out, value_type_name(k->type));
+    json_write_close(out, '}');
+}
+
+static void write_schema_element(struct buffer *out, const struct key_attr *k, const char *type)
+{
+    json_write_open(out, '{');
+    json_write_key(out, "AttributeName");
+    json_write_string(out, k->name);
+    json_write_key(out, "KeyType");
+    json_write_text(out, type);
+    json_write_close(out, '}');
+}
+
+static void write_keys(struct buffer *out, const struct table *t)
+{
+    json_write_key(out, "AttributeDefinitions");
+    json_write_open(out, '[');
+    write_definition(out, &t->partition_key);
+    if (table_has_sort_key(t))
+        write_definition(out, &t->sort_key);
+    json_write_close(out, ']');
+    json_write_key(out, "KeySchema");
+    json_write_open(out, '[');
+    write_schema_element(out, &t->partition_key, "HASH");
+    if (table_has_sort_key(t))
+        write_schema_element(out, &t->sort_key, "RANGE");
+    json_write_close(out, ']');
+}
+
+/* Seconds since 1970. */
+static void write_date(struct buffer *out, const char *key, int64_t wall_ms)
+{
+    if (wall_ms == 0)
+        return;
+    json_write_key(out, key);
+    json_write_thousandths(out, wall_ms);
+}
+
+static void write_throughput(struct buffer *out, const struct table *t)
+{
+    json_write_key(out, "ProvisionedThroughput");
+    json_write_open(out, '{');
+    write_date(out, "LastIncreaseDateTime", t->increased_ms);
+    write_date(out, "LastDecreaseDateTime", t->decreased_ms);
+    json_write_key(out, "NumberOfDecreasesToday");
+    json_write_integer(out, t->decreases_today);
+    json_write_key(out, "ReadCapacityUnits");
+    json_write_integer(out, t->rcu);
+    json_write_key(out, "WriteCapacityUnits");
+    json_write_integer(out, t->wcu);
+    json_write_close(out, '}');
+}
+
+static void write_billing(struct buffer *out, const struct table *t)
+{
+    if (t->billing != BILLING_ON_DEMAND)
+        return;
+    json_write_key(out, "BillingModeSummary");
+    json_write_open(out, '{');
+    json_write_key(out, "BillingMode");
+    json_write_text(out, "PAY_PER_REQUEST");
+    write_date(out, "LastUpdateToPayPerRequestDateTime",
+               t->updated_ms != 0 ? t->updated_ms : t->created_ms);
+    json_write_close(out, '}');
+}
+
+static void write_id(struct buffer *out, const uint8_t uuid[16])
+{
+    char text[37];
+    size_t at = 0;
+    for (int i = 0; i < 16; i++) {
+        static const char HEX[] = "0123456789abcdef";
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            text[at++] = '-';
+        text[at++] = HEX[uuid[i] >> 4];
+        text[at++] = HEX[uuid[i] & 15];
+    }
+    json_write_string(out, slice_make(text, at));
+}
+
+void table_description_write(struct buffer *out, const struct router *r, const struct table *t)
+{
+    struct buffer arn = {0};
+    table_arn_append(&arn, r, t->name);
+    json_write_open(out, '{');
+    write_keys(out, t);
+    json_write_key(out, "TableName");
+    json_write_string(out, t->name);
+    json_write_key(out, "TableStatus");
+    json_write_text(out, status_name(t->status));
+    write_date(out, "CreationDateTime", t->created_ms);
+    write_throughput(out, t);
+    write_billing(out, t);
+    json_write_key(out, "TableSizeBytes");
+    json_write_integer(out, t->size_bytes);
+    json_write_key(out, "ItemCount");
+    json_write_integer(out, t->item_count);
+    json_write_key(out, "TableArn");
+    json_write_string(out, buffer_slice(&arn));
+    json_write_key(out, "TableId");
+    write_id(out, t->uuid);
+    json_write_key(out, "DeletionProtectionEnabled");
+    json_write_bool(out, false);
+    json_write_close(out, '}');
+    buffer_deinit(&arn);
+}
+
+bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
+                              const char *member)
+{
+    struct table t;
+    if (r->code != REPLY_OK)
+        return call_refuse(c, s, r);
+    if (table_decode(r->body, &c->arena, &t) != STATUS_OK)
+        return fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");
+    if (s->request.op != REQUEST_TABLE_GET)
+        route_forget(c->router, t.name);
+    json_write_open(&c->body, '{');
+    json_write_key(&c->body, member);
+    table_description_write(&c->body, c->router, &t);
+    json_write_close(&c->body, '}');
+    return true;
+}
+
+bool table_description_reply(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    return table_description_answer(c, s, r, "TableDescription");
+}
+
+/* ---- settings ---- */
+
+enum {
+    WRITE_UNITS,
+    READ_UNITS
+};
+
+bool table_take_throughput(struct call *c, const struct json_value *member, int64_t *rcu,
+                           int64_t *wcu)
+{
+    static const int64_t UNITS_MAX = 1000000000000;
+    struct json_value m[SHAPE_MEMBERS_MAX];
+    struct fault *f = call_fault(c);
+    shape_bind(&shape_throughput, member, m);
+    *rcu = shape_integer(&m[READ_UNITS], 0);
+    *wcu = shape_integer(&m[WRITE_UNITS], 0);
+    if (*rcu > UNITS_MAX)
+        return fault_set(f, FAULT_VALIDATION,
+                         "Given value %lld for ReadCapacityUnits is out of bounds",
+                         (long long)*rcu);
+    return *wcu <= UNITS_MAX ||
+           fault_set(f, FAULT_VALIDATION,
+                     "Given value %lld for WriteCapacityUnits is out of bounds", (long long)*wcu);
+}
+
+const struct shape shape_billing = {.kind = SHAPE_STRING,
+                                    .choices = "PROVISIONED, PAY_PER_REQUEST"};
+const struct shape shape_table_class = {.kind = SHAPE_STRING,
+                                        .choices = "STANDARD, STANDARD_INFREQUENT_ACCESS"};
+
+static const struct shape_member STREAM[] = {
+    {"StreamEnabled", &shape_boolean_value, MEMBER_REQUIRED},
+    {0},
+};
+const struct shape shape_stream = {
+    .kind = SHAPE_STRUCTURE, .java = "StreamSpecification", .members = STREAM};
+
+static const struct shape_member ENCRYPTION[] = {
+    {"Enabled", &shape_boolean_value, MEMBER_OPTIONAL},
+    {0},
+};
+const struct shape shape_encryption = {
+    .kind = SHAPE_STRUCTURE, .java = "SSESpecification", .members = ENCRYPTION};
+
+/* Both structures have one member that turns them on. */
+static bool is_on(const struct shape *shape, const struct json_value *v)
+{
+    struct json_value m[SHAPE_MEMBERS_MAX];
+    if (v->type == JSON_ABSENT)
+        return false;
+    shape_bind(shape, v, m);
+    return shape_boolean(&m[0], false);
+}
+
+bool table_settings_check(struct call *c, const struct table_settings *s)
+{
+    struct fault *f = call_fault(c);
+    if (shape_boolean(s->protection, false))
+        return fault_set_later(f, "DeletionProtectionEnabled");
+    if (is_on(&shape_stream, s->stream))
+        return fault_set_later(f, "StreamSpecification");
+    if (is_on(&shape_encryption, s->encryption))
+        return fault_set_later(f, "SSESpecification");
+    if (s->table_class->type == JSON_STRING && !slice_is(json_string(s->table_class), "STANDARD"))
+        return fault_set_later(f, "TableClass STANDARD_INFREQUENT_ACCESS");
+    return true;
+}

@@ -1,0 +1,36 @@
+/* table_description.h - a table as the service describes it, and the answer of those operations
+ * that end with it. */
+#ifndef WEIR_ROUTER_OPERATIONS_TABLE_DESCRIPTION_H
+#define WEIR_ROUTER_OPERATIONS_TABLE_DESCRIPTION_H
+
+#include "router/operation.h"
+
+void table_description_write(struct buffer *out, const struct router *r, const struct table *t);
+
+/* {"member": description} from a catalog reply that holds a table. The cached route is dropped: the
+ * table is not what it was. */
+bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
+                              const char *member);
+/* The same under "TableDescription": a `reply` for struct operation. */
+bool table_description_reply(struct call *c, struct subrequest *s, const struct reply *r);
+
+/* ProvisionedThroughput, a member that passed shape_check: units out of all bounds are refused. */
+bool table_take_throughput(struct call *c, const struct json_value *member, int64_t *rcu,
+                           int64_t *wcu);
+
+/* Settings weir has in one state only: deletion protection off, streams off, encryption by default,
+ * class STANDARD. Anything else is refused. */
+struct table_settings {
+    const struct json_value *protection;
+    const struct json_value *stream;
+    const struct json_value *encryption;
+    const struct json_value *table_class;
+};
+bool table_settings_check(struct call *c, const struct table_settings *s);
+
+extern const struct shape shape_billing;
+extern const struct shape shape_table_class;
+extern const struct shape shape_stream;
+extern const struct shape shape_encryption;
+
+#endif

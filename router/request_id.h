@@ -1,0 +1,14 @@
+/* request_id.h - x-amzn-RequestId: 52 characters as the service's, 130 of their bits random. */
+#ifndef WEIR_ROUTER_REQUEST_ID_H
+#define WEIR_ROUTER_REQUEST_ID_H
+
+#include "base/prng.h"
+
+enum {
+    REQUEST_ID_SIZE = 52
+};
+
+/* Writes REQUEST_ID_SIZE characters, without a NUL. */
+void request_id_make(struct prng *prng, char out[REQUEST_ID_SIZE]);
+
+#endif

@@ -1,0 +1,234 @@
+#include "router/route.h"
+
+#include <stdlib.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/must.h"
+
+struct route_entry {
+    struct route_entry *next; /* in its bucket */
+    uint32_t bucket;
+    struct route *route; /* owns a use; NULL: not known */
+    bool fetching;
+    struct subrequest fetch;
+    struct route_waiter *first;
+    struct route_waiter *last;
+    size_t name_size;
+    uint8_t name[];
+};
+
+static uint32_t bucket_of(struct slice name)
+{
+    return (uint32_t)XXH3_64bits(name.data, name.size) & (ROUTE_BUCKETS - 1);
+}
+
+static struct route_entry *entry_find(struct router *r, struct slice name)
+{
+    struct route_entry *e = r->routes[bucket_of(name)];
+    while (e != NULL && !slice_equal(slice_make(e->name, e->name_size), name))
+        e = e->next;
+    return e;
+}
+
+static struct route_entry *entry_add(struct router *r, struct slice name)
+{
+    struct route_entry *e = calloc(1, sizeof *e + name.size);
+    must(e != NULL);
+    e->bucket = bucket_of(name);
+    e->name_size = name.size;
+    memcpy(e->name, name.data, name.size);
+    e->next = r->routes[e->bucket];
+    r->routes[e->bucket] = e;
+    r->route_count++;
+    return e;
+}
+
+static void entry_set(struct route_entry *e, struct route *route)
+{
+    if (e->route != NULL)
+        route_release(e->route);
+    e->route = route;
+}
+
+static void entry_remove(struct router *r, struct route_entry *e)
+{
+    struct route_entry **at = &r->routes[e->bucket];
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+    r->route_count--;
+    entry_set(e, NULL);
+    free(e);
+}
+
+/* An entry nobody waits for and that knows nothing is not kept. */
+static void entry_tidy(struct router *r, struct route_entry *e)
+{
+    if (e->route == NULL && !e->fetching)
+        entry_remove(r, e);
+}
+
+/* Tables come and go: beyond the number a cluster may have, one is forgotten for each that comes.
+ */
+static void evict(struct router *r)
+{
+    while ((int64_t)r->route_count > r->config->tables_max) {
+        uint32_t tried = 0;
+        struct route_entry *e = NULL;
+        while (e == NULL && tried++ < ROUTE_BUCKETS) {
+            e = r->routes[r->route_evict++ & (ROUTE_BUCKETS - 1)];
+            while (e != NULL && e->fetching)
+                e = e->next;
+        }
+        if (e == NULL)
+            return;
+        entry_remove(r, e);
+    }
+}
+
+void route_release(struct route *route)
+{
+    must(route->uses > 0);
+    if (--route->uses > 0)
+        return;
+    arena_deinit(&route->arena);
+    buffer_deinit(&route->bytes);
+    free(route);
+}
+
+static void fetch_start(struct router *r, struct route_entry *e)
+{
+    e->fetching = true;
+    e->fetch = (struct subrequest){.fetch = e, .node = r->options.catalog_node};
+    e->fetch.request =
+        (struct request){.op = REQUEST_TABLE_GET, .key = slice_make(e->name, e->name_size)};
+    subrequest_start(r, &e->fetch);
+}
+
+struct route *route_want(struct router *r, struct slice name, struct route_waiter *w)
+{
+    struct route_entry *e = entry_find(r, name);
+    if (e != NULL && e->route != NULL) {
+        e->route->uses++;
+        return e->route;
+    }
+    if (e == NULL)
+        e = entry_add(r, name);
+    w->entry = e;
+    w->previous = e->last;
+    w->next = NULL;
+    if (e->last != NULL)
+        e->last->next = w;
+    else
+        e->first = w;
+    e->last = w;
+    if (!e->fetching)
+        fetch_start(r, e);
+    return NULL;
+}
+
+void route_cancel(struct router *r, struct route_waiter *w)
+{
+    (void)r; /* the fetch goes on: its table will be of use to the next */
+    struct route_entry *e = w->entry;
+    if (e == NULL)
+        return;
+    if (w->previous != NULL)
+        w->previous->next = w->next;
+    else
+        e->first = w->next;
+    if (w->next != NULL)
+        w->next->previous = w->previous;
+    else
+        e->last = w->previous;
+    w->entry = NULL;
+}
+
+void route_drop(struct router *r, const struct route *route)
+{
+    struct route_entry *e = entry_find(r, route->table.name);
+    if (e == NULL || e->route != route)
+        return;
+    entry_set(e, NULL);
+    entry_tidy(r, e);
+}
+
+void route_forget(struct router *r, struct slice name)
+{
+    struct route_entry *e = entry_find(r, name);
+    if (e == NULL)
+        return;
+    entry_set(e, NULL);
+    entry_tidy(r, e);
+}
+
+/* NULL if the reply holds no table that could be routed by. */
+static struct route *route_create(const struct reply *reply)
+{
+    struct route *route = calloc(1, sizeof *route);
+    must(route != NULL);
+    route->uses = 1;
+    buffer_append_slice(&route->bytes, reply->body);
+    if (table_decode(buffer_slice(&route->bytes), &route->arena, &route->table) == STATUS_OK &&
+        route->table.partition_count > 0)
+        return route;
+    route_release(route);
+    return NULL;
+}
+
+/* Hands the table, or the refusal, to the first who waits. */
+static void tell(struct router *r, struct route_waiter *w, struct route *route,
+                 const struct reply *refusal)
+{
+    route_cancel(r, w);
+    if (w->subrequest != NULL) {
+        subrequest_routed(r, w->subrequest, route, refusal);
+        return;
+    }
+    struct call *c = w->call;
+    c->routes_pending--;
+    if (route == NULL) {
+        call_route_refused(c, refusal);
+        return;
+    }
+    *w->out = call_hold_route(c, route);
+    call_advance(c);
+}
+
+void route_fetched(struct router *r, struct route_entry *e, const struct reply *reply)
+{
+    static const struct reply NO_TABLE = {.code = REPLY_MALFORMED};
+    struct route *route = reply->code == REPLY_OK ? route_create(reply) : NULL;
+    const struct reply *refusal = reply->code == REPLY_OK ? &NO_TABLE : reply;
+    /* Those who are told may want the table anew: they join those who wait already. */
+    struct route_waiter *last = e->last;
+    if (route != NULL && route->table.status != TABLE_CREATING) {
+        route->uses++;
+        entry_set(e, route);
+    }
+    for (struct route_waiter *w = e->first; w != NULL; w = e->first) {
+        bool is_last = w == last;
+        tell(r, w, route, refusal);
+        if (is_last)
+            break;
+    }
+    e->fetching = false;
+    if (route != NULL)
+        route_release(route);
+    if (e->first != NULL && e->route == NULL)
+        fetch_start(r, e);
+    entry_tidy(r, e);
+    evict(r);
+}
+
+void route_cache_deinit(struct router *r)
+{
+    for (uint32_t i = 0; i < ROUTE_BUCKETS; i++) {
+        while (r->routes[i] != NULL) {
+            subrequest_cancel(r, &r->routes[i]->fetch);
+            entry_remove(r, r->routes[i]);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+/* route.h - the route cache: tables by name as the catalog last told them.
+ *
+ * One fetch at a time for a table, however many wait for it. A table that is being created is
+ * handed to those who wait, not kept. A route is dropped when a node says it is wrong; those who
+ * still use it keep it until they are done.
+ * Bound: as many tables as the cluster may have. */
+#ifndef WEIR_ROUTER_ROUTE_H
+#define WEIR_ROUTER_ROUTE_H
+
+#include "engine/catalog/table.h"
+#include "router/core.h"
+
+struct route {
+    struct table table; /* borrows from bytes and arena */
+    struct buffer bytes;
+    struct arena arena;
+    uint32_t uses;
+};
+
+/* The table, with a use the caller must give back; or NULL: the waiter is told later. */
+struct route *route_want(struct router *r, struct slice name, struct route_waiter *w);
+void route_cancel(struct router *r, struct route_waiter *w);
+void route_release(struct route *route);
+
+/* The route is wrong: the next who wants the table asks the catalog. */
+void route_drop(struct router *r, const struct route *route);
+void route_forget(struct router *r, struct slice name);
+
+/* The catalog's reply to a fetch. */
+void route_fetched(struct router *r, struct route_entry *e, const struct reply *reply);
+
+void route_cache_deinit(struct router *r);
+
+#endif

@@ -1,0 +1,161 @@
+#include "router/router.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "router/core.h"
+#include "router/route.h"
+
+static const int64_t BACKOFF_MS[BACKOFFS] = {1, 2, 10, 50, 100, 250};
+
+enum {
+    /* http-parser's own bound is a global of the library; ours is what counts. */
+    PARSER_HEADER_MAX = 4 * 1024 * 1024,
+};
+
+struct router *router_create(const struct router_options *options)
+{
+    struct router *r = calloc(1, sizeof *r);
+    must(r != NULL);
+    r->options = *options;
+    r->config = options->config;
+    r->prng = prng_seeded(options->seed);
+    r->json = json_parser_create();
+    r->idle.delay = duration_ms(r->config->http_idle_ms);
+    r->arriving.delay = duration_ms(r->config->http_request_ms);
+    r->deadlines.delay = duration_ms(r->config->request_deadline_ms);
+    for (int i = 0; i < BACKOFFS; i++)
+        r->backoffs[i].delay = duration_ms(BACKOFF_MS[i]);
+    http_parser_set_max_header_size(PARSER_HEADER_MAX);
+    return r;
+}
+
+void router_destroy(struct router *r)
+{
+    struct client *c;
+    while ((c = id_map_any(&r->clients)) != NULL)
+        client_destroy(c);
+    route_cache_deinit(r);
+    call_reap(r, true);
+    must(r->held_bytes == 0);
+    while (r->spare_calls != NULL) {
+        struct call *spare = r->spare_calls;
+        r->spare_calls = spare->next;
+        call_destroy(spare);
+    }
+    for (uint32_t i = 0; i < r->spare_count; i++)
+        buffer_deinit(&r->spare[i]);
+    buffer_deinit(&r->lent);
+    buffer_deinit(&r->scratch);
+    fault_deinit(&r->fault);
+    json_parser_destroy(r->json);
+    id_map_deinit(&r->clients);
+    free(r->slots);
+    free(r);
+}
+
+/* ---- events ---- */
+
+static void event_begin(struct router *r, struct instant now)
+{
+    must(!instant_before(now, r->now));
+    r->now = now;
+}
+
+static void event_end(struct router *r)
+{
+    client_resume_all(r);
+}
+
+void router_set_wall_clock(struct router *r, struct instant now, int64_t wall_ms)
+{
+    event_begin(r, now);
+    r->wall_ms = wall_ms;
+    r->wall_at = now;
+}
+
+void router_open(struct router *r, struct instant now, uint64_t connection)
+{
+    event_begin(r, now);
+    client_open(r, connection);
+}
+
+void router_receive(struct router *r, struct instant now, uint64_t connection, struct slice bytes)
+{
+    event_begin(r, now);
+    call_reap(r, true);
+    client_receive(r, connection, bytes);
+    event_end(r);
+}
+
+void router_end(struct router *r, struct instant now, uint64_t connection)
+{
+    event_begin(r, now);
+    client_end(r, connection);
+}
+
+void router_close(struct router *r, struct instant now, uint64_t connection)
+{
+    event_begin(r, now);
+    client_close(r, connection);
+}
+
+void router_reply(struct router *r, struct instant now, uint32_t node, const struct reply *reply)
+{
+    event_begin(r, now);
+    subrequest_reply(r, node, reply);
+    event_end(r);
+}
+
+void router_node_lost(struct router *r, struct instant now, uint32_t node)
+{
+    event_begin(r, now);
+    subrequest_node_lost(r, node);
+    event_end(r);
+}
+
+/* ---- time ---- */
+
+struct instant router_deadline(const struct router *r)
+{
+    struct instant next =
+        instant_earlier(timer_queue_next(&r->idle), timer_queue_next(&r->arriving));
+    next = instant_earlier(next, timer_queue_next(&r->deadlines));
+    for (int i = 0; i < BACKOFFS; i++)
+        next = instant_earlier(next, timer_queue_next(&r->backoffs[i]));
+    return next;
+}
+
+static void expire_clients(struct router *r, struct timer_queue *q)
+{
+    for (struct timer *t; (t = timer_queue_expire(q, r->now)) != NULL;)
+        client_expire(r, TIMER_OWNER(t, struct client, timer));
+}
+
+void router_tick(struct router *r, struct instant now)
+{
+    struct timer *t;
+    event_begin(r, now);
+    call_reap(r, true);
+    expire_clients(r, &r->idle);
+    expire_clients(r, &r->arriving);
+    while ((t = timer_queue_expire(&r->deadlines, now)) != NULL)
+        subrequest_deadline(r, TIMER_OWNER(t, struct subrequest, deadline));
+    for (int i = 0; i < BACKOFFS; i++) {
+        while ((t = timer_queue_expire(&r->backoffs[i], now)) != NULL)
+            subrequest_backoff_over(r, TIMER_OWNER(t, struct subrequest, backoff));
+    }
+    event_end(r);
+}
+
+/* ---- effects ---- */
+
+bool router_next_effect(struct router *r, struct router_effect *out)
+{
+    if (subrequest_next_effect(r, out))
+        return true;
+    if (client_next_effect(r, out))
+        return true;
+    call_reap(r, true);
+    return false;
+}

@@ -1,0 +1,653 @@
+#include "router/shape.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <strings.h>
+
+#include "base/limits.h"
+#include "base/must.h"
+#include "router/base64.h"
+
+static const char PATTERN[] = "[a-zA-Z0-9_.-]+";
+static const char MODEL[] = "com.amazonaws.dynamodb.v20120810.";
+
+/* Where a value stands; printed only in errors. */
+struct path {
+    const struct path *parent;
+    struct slice name;
+    size_t index; /* of a list's element, from 1; 0: use the name */
+    bool member;  /* an element of a list or map: ".member" follows */
+};
+
+struct check {
+    struct fault *fault;
+    struct buffer list; /* owns; of failed constraints */
+    uint32_t errors;
+};
+
+static bool check_value(struct check *c, const struct shape *shape, const struct json_value *v,
+                        const struct path *path, bool element);
+
+/* ---- the list of constraints ---- */
+
+static void path_append(struct buffer *out, const struct path *p)
+{
+    if (p->parent != NULL) {
+        path_append(out, p->parent);
+        buffer_append_u8(out, '.');
+    }
+    if (p->index > 0) {
+        buffer_append_format(out, "%zu.member", p->index);
+        return;
+    }
+    size_t start = out->size;
+    buffer_append(out, p->name.data, (size_t)fault_shown_size(p->name));
+    if (p->member)
+        buffer_append_text(out, ".member");
+    else if (out->size > start)
+        out->data[start] = (uint8_t)tolower(out->data[start]);
+}
+
+/* As the service prints a value: strings and numbers as they are, the rest roughly as Java would.
+ */
+static void shown_append(struct buffer *out, const struct json_value *v)
+{
+    struct slice text;
+    switch (v->type) {
+    case JSON_STRING:
+        text = json_string(v);
+        buffer_append(out, text.data, (size_t)fault_shown_size(text));
+        break;
+    case JSON_INTEGER:
+        buffer_append_format(out, "%lld", (long long)json_integer(v));
+        break;
+    case JSON_DECIMAL:
+        buffer_append_format(out, "%lld", (long long)shape_integer(v, 0));
+        break;
+    case JSON_LIST:
+        buffer_append_text(out, json_count(v) == 0 ? "[]" : "[...]");
+        break;
+    case JSON_OBJECT:
+        buffer_append_text(out, json_count(v) == 0 ? "{}" : "{...}");
+        break;
+    default:
+        break;
+    }
+}
+
+/* Starts an entry of the list; false if the list is full. */
+static bool constraint_begin(struct check *c, const struct json_value *v, const struct path *path)
+{
+    if (c->errors == SHAPE_ERRORS_MAX)
+        return false;
+    if (c->errors++ > 0)
+        buffer_append_text(&c->list, "; ");
+    buffer_append_text(&c->list, "Value ");
+    if (v->type == JSON_ABSENT || v->type == JSON_NULL) {
+        buffer_append_text(&c->list, "null");
+    } else {
+        buffer_append_u8(&c->list, '\'');
+        shown_append(&c->list, v);
+        buffer_append_u8(&c->list, '\'');
+    }
+    buffer_append_text(&c->list, " at '");
+    path_append(&c->list, path);
+    buffer_append_text(&c->list, "' failed to satisfy constraint: ");
+    return true;
+}
+
+static void constraint_failed(struct check *c, const struct json_value *v, const struct path *path,
+                              const char *rule, int64_t bound)
+{
+    if (!constraint_begin(c, v, path))
+        return;
+    if (bound == INT64_MIN)
+        buffer_append_text(&c->list, rule);
+    else
+        buffer_append_format(&c->list, "%s%lld", rule, (long long)bound);
+}
+
+static void constraint_null(struct check *c, const struct path *path)
+{
+    struct json_value absent = {JSON_ABSENT, {NULL, NULL}};
+    constraint_failed(c, &absent, path, "Member must not be null", INT64_MIN);
+}
+
+static void check_bounds(struct check *c, const struct shape *shape, const struct json_value *v,
+                         const struct path *path, int64_t measure, bool length)
+{
+    if (shape->min_set && measure < shape->min)
+        constraint_failed(c, v, path,
+                          length ? "Member must have length greater than or equal to "
+                                 : "Member must have value greater than or equal to ",
+                          shape->min);
+    if (shape->max > 0 && measure > shape->max)
+        constraint_failed(c, v, path,
+                          length ? "Member must have length less than or equal to "
+                                 : "Member must have value less than or equal to ",
+                          shape->max);
+}
+
+static bool name_matches(struct slice text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        uint8_t b = text.data[i];
+        if (!(b >= 'a' && b <= 'z') && !(b >= 'A' && b <= 'Z') && !(b >= '0' && b <= '9') &&
+            b != '_' && b != '.' && b != '-')
+            return false;
+    }
+    return text.size > 0;
+}
+
+/* Length as Java counts it: UTF-16 units. */
+static int64_t string_length(struct slice text)
+{
+    int64_t length = 0;
+    for (size_t i = 0; i < text.size; i++)
+        length += (text.data[i] & 0xc0) != 0x80 ? 1 + (text.data[i] >= 0xf0) : 0;
+    return length;
+}
+
+static bool choice_matches(const char *choices, struct slice text)
+{
+    const char *at = choices;
+    while (text.size > 0) {
+        size_t size = strcspn(at, ",");
+        if (size == text.size && memcmp(at, text.data, size) == 0)
+            return true;
+        if (at[size] == '\0')
+            return false;
+        at += size + 2;
+    }
+    return false;
+}
+
+static void check_string(struct check *c, const struct shape *shape, const struct json_value *v,
+                         const struct path *path)
+{
+    struct slice text = json_string(v);
+    if (shape->named && !name_matches(text)) {
+        if (constraint_begin(c, v, path))
+            buffer_append_format(&c->list, "Member must satisfy regular expression pattern: %s",
+                                 PATTERN);
+    }
+    if (shape->min_set || shape->max > 0)
+        check_bounds(c, shape, v, path, string_length(text), true);
+    if (shape->choices != NULL && !choice_matches(shape->choices, text)) {
+        if (constraint_begin(c, v, path))
+            buffer_append_format(&c->list, "Member must satisfy enum value set: [%s]",
+                                 shape->choices);
+    }
+}
+
+/* ---- types ---- */
+
+static bool wrong_type(struct check *c, const char *text)
+{
+    return fault_set(c->fault, FAULT_SERIALIZATION, "%s", text);
+}
+
+static const char *token_name(const struct json_value *v)
+{
+    switch (v->type) {
+    case JSON_BOOL:
+        return json_bool(v) ? "TRUE_VALUE" : "FALSE_VALUE";
+    case JSON_INTEGER:
+        return "NUMBER_VALUE";
+    case JSON_DECIMAL:
+        return "DECIMAL_VALUE";
+    default:
+        return "STRING_VALUE";
+    }
+}
+
+/* A scalar was due: `java` is its class without package. */
+static bool refuse_scalar(struct check *c, const struct json_value *v, const char *package,
+                          const char *java)
+{
+    if (v->type == JSON_OBJECT)
+        return wrong_type(c, "Start of structure or map found where not expected");
+    if (v->type == JSON_LIST)
+        return fault_set(c->fault, FAULT_SERIALIZATION, "Unrecognized collection type class %s%s",
+                         package, java);
+    return fault_set(c->fault, FAULT_SERIALIZATION, "%s cannot be converted to %s", token_name(v),
+                     java);
+}
+
+static bool text_is_boolean(struct slice text, bool *value)
+{
+    static const struct {
+        const char *text;
+        bool value;
+    } WORDS[] = {{"true", true}, {"false", false}, {"yes", true}, {"no", false}};
+    for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+        if (text.size == strlen(WORDS[i].text) &&
+            strncasecmp((const char *)text.data, WORDS[i].text, text.size) == 0) {
+            *value = WORDS[i].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool check_boolean(struct check *c, const struct json_value *v)
+{
+    bool value;
+    if (v->type == JSON_BOOL)
+        return true;
+    if (v->type == JSON_STRING)
+        return text_is_boolean(json_string(v), &value) ||
+               wrong_type(c, "Unexpected token received from parser");
+    return refuse_scalar(c, v, "java.lang.", "Boolean");
+}
+
+static bool check_blob(struct check *c, const struct json_value *v)
+{
+    if (v->type == JSON_OBJECT)
+        return wrong_type(c, "Start of structure or map found where not expected");
+    if (v->type == JSON_LIST)
+        return wrong_type(c, "Unrecognized collection type class java.nio.ByteBuffer");
+    if (v->type != JSON_STRING)
+        return wrong_type(c, "only base-64-encoded strings are convertible to bytes");
+    struct slice text = json_string(v);
+    switch (base64_check(text)) {
+    case BASE64_LENGTH:
+        return fault_set(c->fault, FAULT_SERIALIZATION,
+                         "Base64 encoded length is expected a multiple of 4 bytes but found: %zu",
+                         text.size);
+    case BASE64_CHARACTER:
+        return wrong_type(c, "Invalid Base64 character");
+    case BASE64_LAST:
+        return wrong_type(c, "Invalid last non-pad Base64 character dectected");
+    default:
+        return true;
+    }
+}
+
+static bool check_list_type(struct check *c, const struct json_value *v)
+{
+    if (v->type == JSON_OBJECT)
+        return wrong_type(c, "Start of structure or map found where not expected");
+    return v->type == JSON_LIST || wrong_type(c, "Unexpected field type");
+}
+
+static const char CAST_ERROR[] =
+    "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class "
+    "java.lang.Class (sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and "
+    "java.lang.Class are in module java.base of loader 'bootstrap')";
+
+static bool check_map_type(struct check *c, const struct json_value *v, const char *java,
+                           bool parameterized)
+{
+    if (v->type == JSON_OBJECT)
+        return true;
+    if (v->type == JSON_LIST)
+        return fault_set(c->fault, FAULT_SERIALIZATION,
+                         "Unrecognized collection type java.util.Map<java.lang.String, %s%s>",
+                         strchr(java, '.') != NULL ? "" : MODEL, java);
+    return wrong_type(c, parameterized ? CAST_ERROR : "Unexpected field type");
+}
+
+static bool check_structure_type(struct check *c, const struct json_value *v, const char *java,
+                                 bool element)
+{
+    if (v->type == JSON_OBJECT)
+        return true;
+    if (v->type == JSON_LIST)
+        return fault_set(c->fault, FAULT_SERIALIZATION, "Unrecognized collection type class %s%s",
+                         MODEL, java);
+    return wrong_type(c, element ? "Unexpected value type in payload" : "Unexpected field type");
+}
+
+/* ---- attribute values: types only ---- */
+
+static bool check_attribute(struct check *c, const struct json_value *v);
+
+static bool check_attribute_set(struct check *c, const struct json_value *v, bool blobs)
+{
+    if (!check_list_type(c, v))
+        return false;
+    struct json_cursor cursor = json_elements(v);
+    struct json_value element;
+    while (json_next_element(&cursor, &element)) {
+        if (element.type == JSON_NULL)
+            continue;
+        if (blobs ? !check_blob(c, &element)
+                  : element.type != JSON_STRING &&
+                        !refuse_scalar(c, &element, "java.lang.", "String"))
+            return false;
+    }
+    return true;
+}
+
+static bool check_attribute_list(struct check *c, const struct json_value *v)
+{
+    if (!check_list_type(c, v))
+        return false;
+    struct json_cursor cursor = json_elements(v);
+    struct json_value element;
+    while (json_next_element(&cursor, &element)) {
+        if (element.type != JSON_NULL && !check_attribute(c, &element))
+            return false;
+    }
+    return true;
+}
+
+static bool check_attribute_map(struct check *c, const struct json_value *v)
+{
+    if (!check_map_type(c, v, "AttributeValue", false))
+        return false;
+    struct json_cursor cursor = json_members(v);
+    struct json_value element;
+    struct slice name;
+    while (json_next_member(&cursor, &name, &element)) {
+        if (element.type != JSON_NULL && !check_attribute(c, &element))
+            return false;
+    }
+    return true;
+}
+
+static bool check_attribute_member(struct check *c, struct slice type, const struct json_value *v)
+{
+    if (v->type == JSON_NULL)
+        return true;
+    if (slice_is(type, "S") || slice_is(type, "N"))
+        return v->type == JSON_STRING || refuse_scalar(c, v, "java.lang.", "String");
+    if (slice_is(type, "B"))
+        return check_blob(c, v);
+    if (slice_is(type, "BOOL") || slice_is(type, "NULL"))
+        return check_boolean(c, v);
+    if (slice_is(type, "SS") || slice_is(type, "NS"))
+        return check_attribute_set(c, v, false);
+    if (slice_is(type, "BS"))
+        return check_attribute_set(c, v, true);
+    if (slice_is(type, "L"))
+        return check_attribute_list(c, v);
+    if (slice_is(type, "M"))
+        return check_attribute_map(c, v);
+    return true;
+}
+
+/* Recursion is bounded: the parser refuses more than JSON_DEPTH_MAX levels. */
+static bool check_attribute(struct check *c, const struct json_value *v)
+{
+    if (!check_structure_type(c, v, "AttributeValue", true))
+        return false;
+    struct json_cursor cursor = json_members(v);
+    struct json_value member;
+    struct slice type;
+    while (json_next_member(&cursor, &type, &member)) {
+        if (!check_attribute_member(c, type, &member))
+            return false;
+    }
+    return true;
+}
+
+/* ---- shapes ---- */
+
+static bool check_list(struct check *c, const struct shape *shape, const struct json_value *v,
+                       const struct path *path)
+{
+    if (v->type != JSON_LIST && v->type != JSON_OBJECT && shape->parameterized)
+        return wrong_type(c, CAST_ERROR);
+    if (!check_list_type(c, v))
+        return false;
+    check_bounds(c, shape, v, path, (int64_t)json_count(v), true);
+    struct json_cursor cursor = json_elements(v);
+    struct json_value element;
+    struct path at = {path, {NULL, 0}, 0, true};
+    while (json_next_element(&cursor, &element)) {
+        at.index++;
+        if (element.type == JSON_NULL)
+            constraint_null(c, &at);
+        else if (!check_value(c, shape->element, &element, &at, true))
+            return false;
+    }
+    return true;
+}
+
+/* The service prints the bounds of a map's keys, or of its lists, all together. */
+static void map_rule_append(struct buffer *out, const struct shape *rule)
+{
+    buffer_append_format(out,
+                         "[Member must have length less than or equal to %lld, "
+                         "Member must have length greater than or equal to %lld",
+                         (long long)rule->max, (long long)rule->min);
+    if (rule->named)
+        buffer_append_format(out, ", Member must satisfy regular expression pattern: %s", PATTERN);
+    buffer_append_u8(out, ']');
+}
+
+static bool within(const struct shape *rule, int64_t measure)
+{
+    return measure >= rule->min && (rule->max == 0 || measure <= rule->max);
+}
+
+static void check_map_keys(struct check *c, const struct shape *shape, const struct json_value *v,
+                           const struct path *path)
+{
+    bool keys_fit = true, values_fit = true;
+    struct json_cursor cursor = json_members(v);
+    struct json_value element;
+    struct slice name;
+    while (json_next_member(&cursor, &name, &element)) {
+        keys_fit = keys_fit && within(shape->key, string_length(name)) && name_matches(name);
+        if (shape->element->kind == SHAPE_LIST && element.type == JSON_LIST)
+            values_fit = values_fit && within(shape->element, (int64_t)json_count(&element));
+    }
+    if (!keys_fit && constraint_begin(c, v, path)) {
+        buffer_append_text(&c->list, "Map keys must satisfy constraint: ");
+        map_rule_append(&c->list, shape->key);
+    }
+    if (!values_fit && constraint_begin(c, v, path)) {
+        buffer_append_text(&c->list, "Map value must satisfy constraint: ");
+        map_rule_append(&c->list, shape->element);
+    }
+}
+
+/* For maps of few entries. */
+static bool refuse_equal_names(struct check *c, const struct json_value *map)
+{
+    struct json_cursor cursor = json_members(map);
+    struct json_value value;
+    struct slice name, other;
+    for (size_t i = 0; json_next_member(&cursor, &name, &value); i++) {
+        struct json_cursor before = json_members(map);
+        for (size_t j = 0; j < i && json_next_member(&before, &other, &value); j++) {
+            if (slice_equal(name, other))
+                return fault_set(c->fault, FAULT_SERIALIZATION, "Duplicate field '%.*s'",
+                                 SHOWN(name));
+        }
+    }
+    return true;
+}
+
+static bool check_map(struct check *c, const struct shape *shape, const struct json_value *v,
+                      const struct path *path)
+{
+    if (!check_map_type(c, v, shape->java, shape->parameterized))
+        return false;
+    check_bounds(c, shape, v, path, (int64_t)json_count(v), true);
+    if (shape->key != NULL)
+        check_map_keys(c, shape, v, path);
+    if (shape->max > 0 && json_count(v) <= (size_t)shape->max && !refuse_equal_names(c, v))
+        return false;
+    struct json_cursor cursor = json_members(v);
+    struct json_value element;
+    struct path at = {path, {NULL, 0}, 0, true};
+    /* A list's length was judged with the keys; only its elements are left. */
+    struct shape inner = *shape->element;
+    if (inner.kind == SHAPE_LIST)
+        inner.min_set = false, inner.max = 0;
+    while (json_next_member(&cursor, &at.name, &element)) {
+        if (element.type == JSON_NULL)
+            continue;
+        if (!check_value(c, &inner, &element, &at, true))
+            return false;
+    }
+    return true;
+}
+
+static bool check_members(struct check *c, const struct shape *shape,
+                          const struct json_value members[], const struct path *path)
+{
+    for (size_t i = 0; shape->members[i].name != NULL; i++) {
+        const struct shape_member *m = &shape->members[i];
+        struct path at = {path, slice_of(m->name), 0, false};
+        if (members[i].type == JSON_ABSENT) {
+            if (m->use == MEMBER_REQUIRED)
+                constraint_null(c, &at);
+        } else if (!check_value(c, m->shape, &members[i], &at, false)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A member given twice leaves open which one is meant: refused. */
+static bool refuse_duplicates(struct check *c, const struct json_value *structure,
+                              const struct shape *shape)
+{
+    bool seen[SHAPE_MEMBERS_MAX] = {false};
+    struct json_cursor cursor = json_members(structure);
+    struct json_value value;
+    struct slice name;
+    while (json_next_member(&cursor, &name, &value)) {
+        for (size_t i = 0; shape->members[i].name != NULL; i++) {
+            if (!slice_is(name, shape->members[i].name))
+                continue;
+            if (seen[i])
+                return fault_set(c->fault, FAULT_SERIALIZATION, "Duplicate field '%s'",
+                                 shape->members[i].name);
+            seen[i] = true;
+        }
+    }
+    return true;
+}
+
+static bool check_structure(struct check *c, const struct shape *shape, const struct json_value *v,
+                            const struct path *path, bool element)
+{
+    struct json_value members[SHAPE_MEMBERS_MAX];
+    if (!check_structure_type(c, v, shape->java, element) || !refuse_duplicates(c, v, shape))
+        return false;
+    shape_bind(shape, v, members);
+    return check_members(c, shape, members, path);
+}
+
+static bool check_value(struct check *c, const struct shape *shape, const struct json_value *v,
+                        const struct path *path, bool element)
+{
+    switch (shape->kind) {
+    case SHAPE_STRING:
+        if (v->type != JSON_STRING)
+            return refuse_scalar(c, v, "java.lang.", "String");
+        check_string(c, shape, v, path);
+        return true;
+    case SHAPE_BOOLEAN:
+        return check_boolean(c, v);
+    case SHAPE_INTEGER:
+    case SHAPE_LONG:
+        if (v->type != JSON_INTEGER && v->type != JSON_DECIMAL)
+            return refuse_scalar(c, v, "java.lang.",
+                                 shape->kind == SHAPE_LONG ? "Long" : "Integer");
+        check_bounds(c, shape, v, path, shape_integer(v, 0), false);
+        return true;
+    case SHAPE_ATTRIBUTE:
+        return check_attribute(c, v);
+    case SHAPE_LIST:
+        return check_list(c, shape, v, path);
+    case SHAPE_MAP:
+        return check_map(c, shape, v, path);
+    case SHAPE_STRUCTURE:
+        return check_structure(c, shape, v, path, element);
+    case SHAPE_ANYTHING:
+        break;
+    }
+    return true;
+}
+
+/* CreateTable and its kin look at the name before the list of constraints. */
+static bool check_name_first(const struct json_value *name, struct fault *fault)
+{
+    if (name->type == JSON_ABSENT)
+        return fault_set(fault, FAULT_VALIDATION,
+                         "The parameter 'TableName' is required but was not present in the "
+                         "request");
+    int64_t length = string_length(json_string(name));
+    if (length < TABLE_NAME_SIZE_MIN || length > TABLE_NAME_SIZE_MAX)
+        return fault_set(fault, FAULT_VALIDATION,
+                         "TableName must be at least %d characters long and at most %d characters "
+                         "long",
+                         TABLE_NAME_SIZE_MIN, TABLE_NAME_SIZE_MAX);
+    return true;
+}
+
+bool shape_check(const struct shape *shape, const struct json_value *input, bool name_first,
+                 struct json_value members[SHAPE_MEMBERS_MAX], struct fault *fault)
+{
+    struct check c = {fault, {0}, 0};
+    if (!check_structure_type(&c, input, shape->java, true) || !refuse_duplicates(&c, input, shape))
+        return false;
+    shape_bind(shape, input, members);
+    bool fits = check_members(&c, shape, members, NULL);
+    if (fits && name_first)
+        fits = check_name_first(&members[0], fault);
+    if (fits && c.errors > 0)
+        fits = fault_set(fault, FAULT_VALIDATION, "%u validation error%s detected: %.*s", c.errors,
+                         c.errors == 1 ? "" : "s", (int)c.list.size, (const char *)c.list.data);
+    buffer_deinit(&c.list);
+    return fits;
+}
+
+void shape_bind(const struct shape *shape, const struct json_value *structure,
+                struct json_value members[SHAPE_MEMBERS_MAX])
+{
+    size_t count = 0;
+    while (shape->members[count].name != NULL)
+        members[count++].type = JSON_ABSENT;
+    must(count <= SHAPE_MEMBERS_MAX);
+    struct json_cursor cursor = json_members(structure);
+    struct json_value value;
+    struct slice name;
+    while (json_next_member(&cursor, &name, &value)) {
+        for (size_t i = 0; i < count && value.type != JSON_NULL; i++) {
+            if (slice_is(name, shape->members[i].name)) {
+                members[i] = value;
+                break;
+            }
+        }
+    }
+}
+
+bool shape_refuse_later(const struct shape *shape, const struct json_value members[],
+                        struct fault *fault)
+{
+    for (size_t i = 0; shape->members[i].name != NULL; i++) {
+        if (shape->members[i].use == MEMBER_LATER && members[i].type != JSON_ABSENT)
+            return fault_set_later(fault, shape->members[i].name);
+    }
+    return true;
+}
+
+bool shape_boolean(const struct json_value *v, bool otherwise)
+{
+    bool value = otherwise;
+    if (v->type == JSON_BOOL)
+        value = json_bool(v);
+    else if (v->type == JSON_STRING)
+        text_is_boolean(json_string(v), &value);
+    return value;
+}
+
+int64_t shape_integer(const struct json_value *v, int64_t otherwise)
+{
+    if (v->type == JSON_INTEGER)
+        return json_integer(v);
+    if (v->type != JSON_DECIMAL)
+        return otherwise;
+    double value = floor(json_decimal(v));
+    if (value >= 9.2e18)
+        return INT64_MAX;
+    return value <= -9.2e18 ? INT64_MIN : (int64_t)value;
+}

@@ -1,0 +1,292 @@
+/* subrequest.c - requests to nodes: sent, answered, sent again, given up.
+ *
+ * A subrequest's deadline runs from its first start; whatever is tried again is tried within it.
+ * Sent again are only those that did nothing: refused as wrongly routed, or reads whose node went
+ * away. A write whose node went away has an unknown outcome and is never repeated. */
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "router/core.h"
+#include "router/operation.h"
+#include "router/route.h"
+
+/* ---- ids: a slot and how often it was used, so that a late reply finds nobody ---- */
+
+static void slots_grow(struct router *r)
+{
+    uint32_t count = r->slot_count == 0 ? 64 : r->slot_count * 2;
+    r->slots = realloc(r->slots, count * sizeof *r->slots);
+    must(r->slots != NULL);
+    for (uint32_t i = r->slot_count; i < count; i++) {
+        r->slots[i] = (struct reply_slot){.generation = 1, .next_free = r->slot_free};
+        r->slot_free = i + 1;
+    }
+    r->slot_count = count;
+}
+
+static void slot_take(struct router *r, struct subrequest *s)
+{
+    if (r->slot_free == 0)
+        slots_grow(r);
+    s->slot = r->slot_free - 1;
+    struct reply_slot *slot = &r->slots[s->slot];
+    r->slot_free = slot->next_free;
+    slot->subrequest = s;
+    s->request.id = (uint64_t)slot->generation << 32 | s->slot;
+}
+
+static void slot_give(struct router *r, struct subrequest *s)
+{
+    struct reply_slot *slot = &r->slots[s->slot];
+    must(slot->subrequest == s);
+    slot->subrequest = NULL;
+    slot->generation++;
+    slot->next_free = r->slot_free;
+    r->slot_free = s->slot + 1;
+}
+
+/* ---- the queue of those the host has to take ---- */
+
+static void queue_add(struct router *r, struct subrequest *s)
+{
+    s->state = SUBREQUEST_QUEUED;
+    s->previous_send = r->send_last;
+    s->next_send = NULL;
+    if (r->send_last != NULL)
+        r->send_last->next_send = s;
+    else
+        r->send_first = s;
+    r->send_last = s;
+}
+
+static void queue_remove(struct router *r, struct subrequest *s)
+{
+    if (s->previous_send != NULL)
+        s->previous_send->next_send = s->next_send;
+    else
+        r->send_first = s->next_send;
+    if (s->next_send != NULL)
+        s->next_send->previous_send = s->previous_send;
+    else
+        r->send_last = s->previous_send;
+}
+
+bool subrequest_next_effect(struct router *r, struct router_effect *out)
+{
+    struct subrequest *s = r->send_first;
+    if (s == NULL)
+        return false;
+    queue_remove(r, s);
+    s->state = SUBREQUEST_SENT;
+    *out = (struct router_effect){
+        .kind = ROUTER_SEND_REQUEST, .node = s->node, .request = &s->request};
+    return true;
+}
+
+/* ---- where to ---- */
+
+static bool is_data(enum request_op op)
+{
+    return op == REQUEST_GET || op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_RANGE;
+}
+
+static bool is_write(enum request_op op)
+{
+    return op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_TABLE_CREATE ||
+           op == REQUEST_TABLE_UPDATE || op == REQUEST_TABLE_DELETE;
+}
+
+/* The partition that holds the key; of a reverse range, the one its last key is in. */
+static const struct partition_info *partition_of(const struct subrequest *s)
+{
+    const struct table *t = &s->route->table;
+    if (!s->request.reverse)
+        return table_partition_of(t, s->request.key);
+    const struct partition_info *p = table_partition_of(t, s->request.end);
+    /* The end itself is not in the range. */
+    if (p > t->partitions && slice_equal(p->lo, s->request.end))
+        p--;
+    return p;
+}
+
+/* False: the table says what a node has refused before. */
+static bool route(struct subrequest *s)
+{
+    const struct partition_info *p = partition_of(s);
+    bool same = s->attempts > 0 && s->request.partition == p->id && s->request.epoch == p->epoch &&
+                s->node == p->node;
+    s->request.partition = p->id;
+    s->request.epoch = p->epoch;
+    s->node = p->node;
+    return !same;
+}
+
+static void send(struct router *r, struct subrequest *s)
+{
+    slot_take(r, s);
+    queue_add(r, s);
+}
+
+void subrequest_start(struct router *r, struct subrequest *s)
+{
+    must(s->state == SUBREQUEST_IDLE);
+    if (is_data(s->request.op))
+        route(s);
+    if (s->call != NULL)
+        s->call->outstanding++;
+    timer_start(&s->deadline, &r->deadlines, r->now);
+    send(r, s);
+}
+
+/* No longer on its way: neither queued nor awaited. */
+static void withdraw(struct router *r, struct subrequest *s)
+{
+    if (s->state == SUBREQUEST_QUEUED)
+        queue_remove(r, s);
+    if (s->state == SUBREQUEST_QUEUED || s->state == SUBREQUEST_SENT)
+        slot_give(r, s);
+    timer_stop(&s->backoff);
+    route_cancel(r, &s->waiter);
+}
+
+void subrequest_cancel(struct router *r, struct subrequest *s)
+{
+    if (s->state == SUBREQUEST_IDLE || s->state == SUBREQUEST_DONE)
+        return;
+    withdraw(r, s);
+    timer_stop(&s->deadline);
+    s->state = SUBREQUEST_DONE;
+}
+
+/* The last word on it. */
+static void finish(struct router *r, struct subrequest *s, const struct reply *reply)
+{
+    subrequest_cancel(r, s);
+    if (s->call == NULL) {
+        route_fetched(r, s->fetch, reply);
+        return;
+    }
+    struct call *c = s->call;
+    c->outstanding--;
+    if (!c->operation->reply(c, s, reply)) {
+        call_fail(c);
+        return;
+    }
+    call_account(c);
+    call_advance(c);
+}
+
+static void give_up(struct router *r, struct subrequest *s, enum reply_code code, const char *text)
+{
+    struct reply reply = {.code = code, .text = slice_of(text)};
+    finish(r, s, &reply);
+}
+
+/* ---- once more ---- */
+
+static void back_off(struct router *r, struct subrequest *s)
+{
+    uint32_t step = s->attempts < BACKOFFS ? s->attempts : BACKOFFS - 1;
+    s->state = SUBREQUEST_WAITING;
+    timer_start(&s->backoff, &r->backoffs[step], r->now);
+}
+
+/* By what the catalog says now. */
+static void reroute(struct router *r, struct subrequest *s)
+{
+    struct slice name = s->route->table.name;
+    s->state = SUBREQUEST_WAITING;
+    s->waiter = (struct route_waiter){.call = s->call, .subrequest = s};
+    struct route *route = route_want(r, name, &s->waiter);
+    if (route == NULL)
+        return;
+    subrequest_routed(r, s, route, NULL);
+    route_release(route);
+}
+
+void subrequest_routed(struct router *r, struct subrequest *s, struct route *found,
+                       const struct reply *refusal)
+{
+    if (found == NULL) {
+        finish(r, s, refusal);
+        return;
+    }
+    if (found->table.id != s->route->table.id) {
+        /* Deleted, and created anew with other keys perhaps. */
+        give_up(r, s, REPLY_TABLE_NOT_FOUND, "");
+        return;
+    }
+    s->route = call_hold_route(s->call, found);
+    if (route(s))
+        send(r, s);
+    else
+        back_off(r, s);
+}
+
+void subrequest_backoff_over(struct router *r, struct subrequest *s)
+{
+    if (is_data(s->request.op)) {
+        route_drop(r, s->route);
+        reroute(r, s);
+    } else {
+        send(r, s);
+    }
+}
+
+static void try_again(struct router *r, struct subrequest *s)
+{
+    withdraw(r, s);
+    s->attempts++;
+    r->counters.internal_retries++;
+    if (is_data(s->request.op) && s->attempts == 1) {
+        route_drop(r, s->route);
+        reroute(r, s);
+    } else {
+        back_off(r, s);
+    }
+}
+
+/* ---- what comes back ---- */
+
+void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply)
+{
+    uint32_t at = (uint32_t)reply->id;
+    if (at >= r->slot_count || r->slots[at].generation != reply->id >> 32)
+        return;
+    struct subrequest *s = r->slots[at].subrequest;
+    if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node)
+        return;
+    if (reply->code == REPLY_WRONG_PARTITION || reply->code == REPLY_NOT_LEADER)
+        try_again(r, s);
+    else
+        finish(r, s, reply);
+}
+
+void subrequest_node_lost(struct router *r, uint32_t node)
+{
+    /* Only what was on its way when this was called: what is sent meanwhile goes elsewhere. */
+    for (uint32_t i = 0; i < r->slot_count; i++) {
+        struct subrequest *s = r->slots[i].subrequest;
+        if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node)
+            continue;
+        if (is_write(s->request.op) || s->lost) {
+            give_up(r, s, REPLY_UNKNOWN, "the connection to the node was lost");
+        } else {
+            s->lost = true;
+            withdraw(r, s);
+            s->attempts++;
+            back_off(r, s);
+        }
+    }
+}
+
+void subrequest_deadline(struct router *r, struct subrequest *s)
+{
+    r->counters.deadlines++;
+    give_up(r, s, REPLY_UNKNOWN, "no node answered within the deadline");
+}
+
+const char *request_op_name(enum request_op op)
+{
+    return is_write(op) ? "write" : "read";
+}

@@ -1,0 +1,70 @@
+#include "router/throttle.h"
+
+#include "router/json_writer.h"
+#include "router/operation.h"
+
+enum {
+    BILLINGS = BILLING_ON_DEMAND + 1
+};
+
+/* The one place that says which exception carries which reason: the documentation contradicts
+ * itself about key ranges of provisioned tables. */
+static const enum fault_kind EXCEPTIONS[BILLINGS][ADMIT_REASONS] = {
+    [BILLING_PROVISIONED] = {[ADMIT_REFUSED_KEY_RANGE] = FAULT_THROUGHPUT,
+                             [ADMIT_REFUSED_ALLOCATION] = FAULT_THROUGHPUT,
+                             [ADMIT_REFUSED_NODE] = FAULT_THROUGHPUT,
+                             [ADMIT_REFUSED_MEMBER] = FAULT_THROUGHPUT},
+    [BILLING_ON_DEMAND] = {[ADMIT_REFUSED_KEY_RANGE] = FAULT_THROTTLING,
+                           [ADMIT_REFUSED_ALLOCATION] = FAULT_THROTTLING,
+                           [ADMIT_REFUSED_NODE] = FAULT_THROTTLING,
+                           [ADMIT_REFUSED_MEMBER] = FAULT_THROTTLING},
+};
+
+const char *throttle_reason_name(enum admit_kind kind, enum admit_reason reason)
+{
+    if (reason == ADMIT_REFUSED_KEY_RANGE)
+        return kind == ADMIT_READ ? "TableReadKeyRangeThroughputExceeded"
+                                  : "TableWriteKeyRangeThroughputExceeded";
+    return kind == ADMIT_READ ? "TableReadProvisionedThroughputExceeded"
+                              : "TableWriteProvisionedThroughputExceeded";
+}
+
+static void write_reasons(struct call *c, const struct table *t, enum admit_kind kind,
+                          enum admit_reason reason)
+{
+    struct fault *f = call_fault(c);
+    struct buffer *out = &f->more;
+    struct buffer arn = {0};
+    table_arn_append(&arn, c->router, t->name);
+    json_write_key(out, f->kind == FAULT_THROUGHPUT ? "ThrottlingReasons" : "throttlingReasons");
+    json_write_open(out, '[');
+    json_write_open(out, '{');
+    json_write_key(out, "reason");
+    json_write_text(out, throttle_reason_name(kind, reason));
+    json_write_key(out, "resource");
+    json_write_string(out, buffer_slice(&arn));
+    json_write_close(out, '}');
+    json_write_close(out, ']');
+    buffer_deinit(&arn);
+}
+
+bool throttle_refuse(struct call *c, const struct table *t, enum admit_kind kind,
+                     const struct admit_verdict *verdict)
+{
+    static const char PROVISIONED[] =
+        "The level of configured provisioned throughput for the table was exceeded. Consider "
+        "increasing your provisioning level with the UpdateTable API.";
+    static const char ON_DEMAND[] =
+        "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically "
+        "scaling your table or index so please try again shortly. If exceptions persist, check if "
+        "you have a hot key: "
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
+        "bp-partition-key-design.html";
+    enum fault_kind kind_of_fault = EXCEPTIONS[t->billing][verdict->reason];
+    if (kind_of_fault == FAULT_NONE) /* a refusal without a reason, or of a reason to come */
+        kind_of_fault = FAULT_THROUGHPUT;
+    fault_set(call_fault(c), kind_of_fault, "%s",
+              t->billing == BILLING_ON_DEMAND ? ON_DEMAND : PROVISIONED);
+    write_reasons(c, t, kind, verdict->reason);
+    return false;
+}

@@ -1,0 +1,24 @@
+/* throttle.h - what a client sees of an admission refusal.
+ *
+ * The service documents the reasons {Table|Index}{Read|Write}{KeyRangeThroughputExceeded |
+ * ProvisionedThroughputExceeded | AccountLimitExceeded | MaxOnDemandThroughputExceeded}, and two
+ * exceptions: ProvisionedThroughputExceededException for provisioned tables, ThrottlingException
+ * for on-demand ones. weir knows more reasons than that: a partition's allocation, its node and a
+ * member of its replication group being short are all ProvisionedThroughputExceeded to the client;
+ * which it was is in the statistics. Source: DynamoDB developer guide, "Diagnosing throttling
+ * issues". */
+#ifndef WEIR_ROUTER_THROTTLE_H
+#define WEIR_ROUTER_THROTTLE_H
+
+#include "engine/catalog/table.h"
+#include "engine/message.h"
+#include "router/core.h"
+
+/* "TableReadKeyRangeThroughputExceeded", ...: static. */
+const char *throttle_reason_name(enum admit_kind kind, enum admit_reason reason);
+
+/* Sets the fault of a call whose request was refused; false. */
+bool throttle_refuse(struct call *c, const struct table *t, enum admit_kind kind,
+                     const struct admit_verdict *verdict);
+
+#endif

@@ -1,0 +1,553 @@
+#include "tests/support/fake_cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <zlib.h>
+
+#include "base/must.h"
+#include "engine/item/storage_key.h"
+
+/* ---- the world ---- */
+
+void fake_init(struct fake_cluster *f)
+{
+    *f = (struct fake_cluster){.now = {NS_PER_S}, .next_partition = 1};
+    config_init(&f->config, PROFILE_AWS);
+}
+
+void fake_start(struct fake_cluster *f)
+{
+    struct router_options options = {.config = &f->config,
+                                     .catalog_node = 1,
+                                     .node_count = FAKE_NODES,
+                                     .region = "local",
+                                     .account = "000000000000",
+                                     .seed = 78};
+    f->router = router_create(&options);
+    router_set_wall_clock(f->router, f->now, INT64_C(1700000000123));
+}
+
+void fake_deinit(struct fake_cluster *f)
+{
+    router_destroy(f->router);
+    for (size_t i = 0; i < f->item_count; i++) {
+        buffer_deinit(&f->items[i].key);
+        buffer_deinit(&f->items[i].item);
+    }
+    for (size_t i = 0; i < f->held_count; i++)
+        buffer_deinit(&f->held[i].frame);
+    for (size_t i = 0; i < f->table_count; i++) {
+        for (size_t j = 0; j < 8; j++) {
+            free((void *)(uintptr_t)f->partitions[i][j].lo.data);
+            free((void *)(uintptr_t)f->partitions[i][j].hi.data);
+        }
+        free((void *)(uintptr_t)f->tables[i].name.data);
+        free((void *)(uintptr_t)f->tables[i].partition_key.name.data);
+        free((void *)(uintptr_t)f->tables[i].sort_key.name.data);
+    }
+    for (size_t i = 0; i <= FAKE_CLIENTS_MAX; i++)
+        buffer_deinit(&f->clients[i].received);
+    buffer_deinit(&f->names);
+    free(f->items);
+    free(f->held);
+}
+
+static struct slice owned(struct slice s)
+{
+    if (s.size == 0)
+        return slice_make(NULL, 0);
+    uint8_t *copy = malloc(s.size);
+    must(copy != NULL);
+    memcpy(copy, s.data, s.size);
+    return slice_make(copy, s.size);
+}
+
+static struct slice hash_bound(uint32_t table, uint32_t at, uint32_t of)
+{
+    struct buffer b = {0};
+    storage_key_append_hash(&b, table, (uint64_t)(((unsigned __int128)at << 64) / of));
+    struct slice bound = owned(buffer_slice(&b));
+    buffer_deinit(&b);
+    return bound;
+}
+
+void fake_repartition(struct fake_cluster *f, struct table *t, uint32_t partitions)
+{
+    struct partition_info *p = f->partitions[t - f->tables];
+    must(partitions <= 8);
+    for (uint32_t i = 0; i < 8; i++) {
+        free((void *)(uintptr_t)p[i].lo.data);
+        free((void *)(uintptr_t)p[i].hi.data);
+        p[i] = (struct partition_info){0};
+    }
+    for (uint32_t i = 0; i < partitions; i++) {
+        p[i] = (struct partition_info){.id = f->next_partition,
+                                       .node = f->next_partition % FAKE_NODES + 1,
+                                       .epoch = 1,
+                                       .table_id = t->id,
+                                       .lo = hash_bound(t->id, i, partitions)};
+        f->next_partition++;
+        if (i + 1 < partitions)
+            p[i].hi = hash_bound(t->id, i + 1, partitions);
+    }
+    t->partition_count = partitions;
+    t->partitions = p;
+}
+
+struct table *fake_table(struct fake_cluster *f, const char *name, const char *key_name,
+                         enum attr_type key_type, const char *sort_name, enum attr_type sort_type,
+                         uint32_t partitions)
+{
+    must(f->table_count < FAKE_TABLES_MAX);
+    struct table *t = &f->tables[f->table_count++];
+    *t = (struct table){.id = f->table_count,
+                        .name = owned(slice_of(name)),
+                        .status = TABLE_ACTIVE,
+                        .partition_key = {owned(slice_of(key_name)), key_type},
+                        .billing = BILLING_PROVISIONED,
+                        .rcu = 10,
+                        .wcu = 5,
+                        .created_ms = INT64_C(1700000000000)};
+    if (sort_name != NULL)
+        t->sort_key = (struct key_attr){owned(slice_of(sort_name)), sort_type};
+    fake_repartition(f, t, partitions);
+    return t;
+}
+
+/* ---- nodes ---- */
+
+/* The first item that is not before the key. */
+static size_t find_item(const struct fake_cluster *f, struct slice key)
+{
+    size_t low = 0, high = f->item_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (slice_compare(buffer_slice(&f->items[middle].key), key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct fake_item *item_at(struct fake_cluster *f, struct slice key)
+{
+    size_t at = find_item(f, key);
+    bool there = at < f->item_count && slice_equal(buffer_slice(&f->items[at].key), key);
+    return there ? &f->items[at] : NULL;
+}
+
+static void put_item(struct fake_cluster *f, struct slice key, struct slice item)
+{
+    struct fake_item *there = item_at(f, key);
+    if (there == NULL) {
+        size_t at = find_item(f, key);
+        if (f->item_count == f->item_room) {
+            f->item_room = f->item_room == 0 ? 64 : f->item_room * 2;
+            f->items = realloc(f->items, f->item_room * sizeof *f->items);
+            must(f->items != NULL);
+        }
+        memmove(&f->items[at + 1], &f->items[at], (f->item_count - at) * sizeof *f->items);
+        f->item_count++;
+        there = &f->items[at];
+        *there = (struct fake_item){0};
+        buffer_append_slice(&there->key, key);
+    }
+    buffer_clear(&there->item);
+    buffer_append_slice(&there->item, item);
+}
+
+static void delete_item(struct fake_cluster *f, struct slice key)
+{
+    struct fake_item *there = item_at(f, key);
+    if (there == NULL)
+        return;
+    size_t at = (size_t)(there - f->items);
+    buffer_deinit(&there->key);
+    buffer_deinit(&there->item);
+    f->item_count--;
+    memmove(there, there + 1, (f->item_count - at) * sizeof *f->items);
+}
+
+static const struct partition_info *partition_of(const struct fake_cluster *f,
+                                                 const struct request *q, uint32_t node)
+{
+    for (uint32_t t = 0; t < f->table_count; t++) {
+        for (uint32_t i = 0; i < f->tables[t].partition_count; i++) {
+            const struct partition_info *p = &f->tables[t].partitions[i];
+            if (p->id == q->partition && p->node == node && p->epoch == q->epoch)
+                return p;
+        }
+    }
+    return NULL;
+}
+
+static int64_t size_at(const struct fake_item *i)
+{
+    return i == NULL ? 0 : item_size(buffer_slice(&i->item));
+}
+
+static void answer_point(struct fake_cluster *f, const struct request *q, struct reply *r,
+                         struct buffer *body)
+{
+    struct fake_item *there = item_at(f, q->key);
+    int64_t old = size_at(there);
+    r->found = there != NULL && (q->op == REQUEST_GET || q->want_old);
+    if (r->found)
+        buffer_append_slice(body, buffer_slice(&there->item));
+    if (q->op == REQUEST_GET) {
+        r->consumed_mcu = read_cost_mcu(old, q->consistent);
+    } else if (q->op == REQUEST_PUT) {
+        must(item_check(q->body) == STATUS_OK);
+        int64_t new = item_size(q->body);
+        r->consumed_mcu = write_cost_mcu(new > old ? new : old);
+        put_item(f, q->key, q->body);
+    } else {
+        r->consumed_mcu = write_cost_mcu(old);
+        delete_item(f, q->key);
+    }
+}
+
+static void answer_range(struct fake_cluster *f, const struct request *q,
+                         const struct partition_info *p, struct reply *r, struct buffer *body)
+{
+    struct slice lo = slice_compare(q->key, p->lo) < 0 ? p->lo : q->key;
+    struct slice hi = p->hi.size > 0 && slice_compare(p->hi, q->end) < 0 ? p->hi : q->end;
+    must(q->end.size > 0);
+    size_t low = find_item(f, lo), high = find_item(f, hi);
+    for (size_t i = 0; low + i < high; i++) {
+        if ((q->items_max > 0 && r->count == q->items_max) || r->read_bytes >= q->bytes_max) {
+            r->more = true;
+            break;
+        }
+        struct slice item = buffer_slice(&f->items[q->reverse ? high - 1 - i : low + i].item);
+        buffer_append_sized(body, item);
+        r->read_bytes += item_size(item);
+        r->count++;
+    }
+    r->consumed_mcu = read_cost_mcu(r->read_bytes, q->consistent);
+}
+
+static void answer_data(struct fake_cluster *f, const struct request *q, uint32_t node,
+                        struct reply *r, struct buffer *body)
+{
+    const struct partition_info *p = partition_of(f, q, node);
+    if (f->fail_count > 0 && f->fail_after-- <= 0) {
+        f->fail_count--;
+        r->code = f->fail_code;
+        r->verdict.reason = f->fail_reason;
+    } else if (p == NULL) {
+        r->code = REPLY_WRONG_PARTITION;
+    } else if (q->op == REQUEST_RANGE) {
+        answer_range(f, q, p, r, body);
+    } else if (slice_compare(q->key, p->lo) < 0 ||
+               (p->hi.size > 0 && slice_compare(q->key, p->hi) >= 0)) {
+        r->code = REPLY_WRONG_PARTITION;
+    } else {
+        answer_point(f, q, r, body);
+    }
+}
+
+/* ---- the catalog ---- */
+
+static struct table *find_table(struct fake_cluster *f, struct slice name)
+{
+    for (uint32_t i = 0; i < f->table_count; i++) {
+        if (slice_equal(f->tables[i].name, name))
+            return &f->tables[i];
+    }
+    return NULL;
+}
+
+static void answer_list(struct fake_cluster *f, const struct request *q, struct reply *r,
+                        struct buffer *body)
+{
+    struct slice after = q->key;
+    for (;;) {
+        const struct table *next = NULL;
+        for (uint32_t i = 0; i < f->table_count; i++) {
+            const struct table *t = &f->tables[i];
+            if (slice_compare(t->name, after) > 0 &&
+                (next == NULL || slice_compare(t->name, next->name) < 0))
+                next = t;
+        }
+        if (next == NULL)
+            return;
+        r->more = r->count == q->items_max;
+        if (r->more)
+            return;
+        buffer_append_sized(body, next->name);
+        r->count++;
+        after = next->name;
+    }
+}
+
+static void answer_create(struct fake_cluster *f, const struct table_spec *spec, struct reply *r,
+                          struct buffer *body)
+{
+    char name[256], key[256], sort[256];
+    if (find_table(f, spec->name) != NULL || f->table_count == FAKE_TABLES_MAX) {
+        r->code = f->table_count == FAKE_TABLES_MAX ? REPLY_LIMIT_EXCEEDED : REPLY_TABLE_EXISTS;
+        return;
+    }
+    snprintf(name, sizeof name, "%.*s", (int)spec->name.size, (const char *)spec->name.data);
+    snprintf(key, sizeof key, "%.*s", (int)spec->partition_key.name.size,
+             (const char *)spec->partition_key.name.data);
+    snprintf(sort, sizeof sort, "%.*s", (int)spec->sort_key.name.size,
+             (const char *)spec->sort_key.name.data);
+    struct table *t = fake_table(f, name, key, spec->partition_key.type,
+                                 sort[0] == '\0' ? NULL : sort, spec->sort_key.type, 1);
+    t->billing = spec->billing;
+    t->rcu = spec->rcu;
+    t->wcu = spec->wcu;
+    t->status = TABLE_CREATING;
+    table_encode(body, t);
+    t->status = TABLE_ACTIVE;
+}
+
+static void answer_update(struct table *t, const struct table_spec *spec, struct buffer *body)
+{
+    t->billing = spec->billing;
+    t->rcu = spec->rcu;
+    t->wcu = spec->wcu;
+    t->status = TABLE_UPDATING;
+    table_encode(body, t);
+    t->status = TABLE_ACTIVE;
+}
+
+static void answer_catalog(struct fake_cluster *f, const struct request *q, struct reply *r,
+                           struct buffer *body)
+{
+    struct table_spec spec = {.name = q->key};
+    if (q->op == REQUEST_TABLE_CREATE || q->op == REQUEST_TABLE_UPDATE)
+        must(table_spec_decode(q->body, &spec) == STATUS_OK);
+    struct table *t = find_table(f, spec.name);
+    if (q->op == REQUEST_TABLE_LIST) {
+        answer_list(f, q, r, body);
+    } else if (q->op == REQUEST_TABLE_CREATE) {
+        answer_create(f, &spec, r, body);
+    } else if (t == NULL) {
+        r->code = REPLY_TABLE_NOT_FOUND;
+    } else if (t->status == TABLE_DELETING && q->op != REQUEST_TABLE_GET) {
+        r->code = REPLY_TABLE_BUSY;
+        table_encode(body, t);
+    } else if (q->op == REQUEST_TABLE_UPDATE) {
+        answer_update(t, &spec, body);
+    } else {
+        if (q->op == REQUEST_TABLE_DELETE)
+            t->status = TABLE_DELETING;
+        table_encode(body, t);
+    }
+}
+
+static void answer_stats(struct fake_cluster *f, uint32_t node, struct buffer *body)
+{
+    for (uint32_t t = 0; t < f->table_count; t++) {
+        for (uint32_t i = 0; i < f->tables[t].partition_count; i++) {
+            const struct partition_info *p = &f->tables[t].partitions[i];
+            struct partition_stats s = {.partition = p->id, .node = node, .table_id = p->table_id};
+            s.kinds[ADMIT_READ].throttled[ADMIT_REFUSED_KEY_RANGE] = 7;
+            if (p->node == node)
+                partition_stats_encode(body, &s);
+        }
+    }
+}
+
+/* ---- requests ---- */
+
+static void answer(struct fake_cluster *f, uint32_t node, const struct request *q)
+{
+    struct reply r = {.id = q->id, .code = REPLY_OK};
+    struct buffer body = {0};
+    if (q->op == REQUEST_GET || q->op == REQUEST_PUT || q->op == REQUEST_DELETE ||
+        q->op == REQUEST_RANGE)
+        answer_data(f, q, node, &r, &body);
+    else if (q->op == REQUEST_STATS)
+        answer_stats(f, node, &body);
+    else if (node != 1)
+        r.code = REPLY_NOT_LEADER;
+    else
+        answer_catalog(f, q, &r, &body);
+    r.body = buffer_slice(&body);
+    router_reply(f->router, f->now, node, &r);
+    buffer_deinit(&body);
+}
+
+static void hold(struct fake_cluster *f, uint32_t node, const struct request *q)
+{
+    if (f->held_count == f->held_room) {
+        f->held_room = f->held_room == 0 ? 16 : f->held_room * 2;
+        f->held = realloc(f->held, f->held_room * sizeof *f->held);
+        must(f->held != NULL);
+    }
+    struct fake_request *h = &f->held[f->held_count++];
+    *h = (struct fake_request){.node = node};
+    request_encode(&h->frame, q);
+}
+
+void fake_pump(struct fake_cluster *f)
+{
+    struct router_effect e;
+    while (router_next_effect(f->router, &e)) {
+        if (e.kind == ROUTER_SEND_REQUEST) {
+            f->asked[e.request->op]++;
+            if (f->hold)
+                hold(f, e.node, e.request);
+            else
+                answer(f, e.node, e.request);
+            continue;
+        }
+        struct fake_client *c = &f->clients[e.connection];
+        must(c->open);
+        must(!c->closed);
+        if (e.kind == ROUTER_SEND_BYTES)
+            buffer_append_slice(&c->received, e.bytes);
+        else
+            c->closed = true;
+    }
+}
+
+static struct fake_request take_held(struct fake_cluster *f, size_t index, struct request *q)
+{
+    must(index < f->held_count);
+    struct fake_request h = f->held[index];
+    f->held_count--;
+    memmove(&f->held[index], &f->held[index + 1], (f->held_count - index) * sizeof h);
+    must(request_decode(slice_make(h.frame.data + 4, h.frame.size - 4), q) == STATUS_OK);
+    return h;
+}
+
+void fake_answer(struct fake_cluster *f, size_t index)
+{
+    struct request q;
+    struct fake_request h = take_held(f, index, &q);
+    answer(f, h.node, &q);
+    buffer_deinit(&h.frame);
+    fake_pump(f);
+}
+
+void fake_answer_all(struct fake_cluster *f)
+{
+    while (f->held_count > 0)
+        fake_answer(f, 0);
+}
+
+void fake_answer_code(struct fake_cluster *f, size_t index, enum reply_code code)
+{
+    struct request q;
+    struct fake_request h = take_held(f, index, &q);
+    struct reply r = {.id = q.id, .code = code, .text = slice_of("as the test said")};
+    router_reply(f->router, f->now, h.node, &r);
+    buffer_deinit(&h.frame);
+    fake_pump(f);
+}
+
+/* ---- clients ---- */
+
+void fake_open(struct fake_cluster *f, uint64_t connection)
+{
+    struct fake_client *c = &f->clients[connection];
+    must(!c->open);
+    c->open = true;
+    c->closed = false;
+    buffer_clear(&c->received);
+    router_open(f->router, f->now, connection);
+    fake_pump(f);
+}
+
+void fake_send(struct fake_cluster *f, uint64_t connection, struct slice bytes)
+{
+    if (!f->clients[connection].closed)
+        router_receive(f->router, f->now, connection, bytes);
+    fake_pump(f);
+}
+
+void fake_send_text(struct fake_cluster *f, uint64_t connection, const char *text)
+{
+    fake_send(f, connection, slice_of(text));
+}
+
+void fake_advance_ms(struct fake_cluster *f, int64_t ms)
+{
+    struct instant end = instant_add(f->now, duration_ms(ms));
+    for (;;) {
+        struct instant next = router_deadline(f->router);
+        if (instant_before(end, next))
+            break;
+        f->now = instant_before(next, f->now) ? f->now : next;
+        router_tick(f->router, f->now);
+        fake_pump(f);
+    }
+    f->now = end;
+}
+
+/* ---- HTTP ---- */
+
+struct slice fake_header(struct fake_answer a, const char *name)
+{
+    const char *at = (const char *)a.head.data, *end = at + a.head.size;
+    size_t size = strlen(name);
+    while (at < end) {
+        const char *line_end = memchr(at, '\r', (size_t)(end - at));
+        if ((size_t)(line_end - at) > size + 2 && strncasecmp(at, name, size) == 0 &&
+            at[size] == ':')
+            return slice_make(at + size + 2, (size_t)(line_end - at) - size - 2);
+        at = line_end + 2;
+    }
+    return slice_make(NULL, 0);
+}
+
+static uint64_t number_of(struct slice digits)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < digits.size; i++)
+        value = value * 10 + (uint64_t)(digits.data[i] - '0');
+    return value;
+}
+
+struct fake_answer fake_take_answer(struct fake_cluster *f, uint64_t connection)
+{
+    static struct buffer lent;
+    struct fake_answer a = {0};
+    struct buffer *in = &f->clients[connection].received;
+    const char *end = memmem(in->data, in->size, "\r\n\r\n", 4);
+    if (in->size == 0 || end == NULL)
+        return a;
+    buffer_clear(&lent);
+    buffer_append_slice(&lent, buffer_slice(in));
+    a.head = slice_make(lent.data, (size_t)(end - (const char *)in->data) + 2);
+    a.status = atoi((const char *)lent.data + strlen("HTTP/1.1 "));
+    size_t size = number_of(fake_header(a, "Content-Length"));
+    size_t at = a.head.size + 2;
+    must(at + size <= lent.size);
+    a.body = slice_make(lent.data + at, size);
+    if (a.status != 100)
+        must(number_of(fake_header(a, "x-amz-crc32")) == crc32(0, a.body.data, (uInt)size));
+    memmove(in->data, in->data + at + size, in->size - at - size);
+    in->size -= at + size;
+    return a;
+}
+
+void fake_request_text(struct buffer *out, const char *operation, struct slice body)
+{
+    buffer_append_format(out,
+                         "POST / HTTP/1.1\r\nHost: localhost:8000\r\n"
+                         "Content-Type: application/x-amz-json-1.0\r\n"
+                         "X-Amz-Target: DynamoDB_20120810.%s\r\nContent-Length: %zu\r\n\r\n",
+                         operation, body.size);
+    buffer_append_slice(out, body);
+}
+
+struct fake_answer fake_call(struct fake_cluster *f, const char *operation, const char *body)
+{
+    struct buffer request = {0};
+    if (f->clients[1].closed)
+        f->clients[1].open = false;
+    if (!f->clients[1].open)
+        fake_open(f, 1);
+    fake_request_text(&request, operation, slice_of(body));
+    fake_send(f, 1, buffer_slice(&request));
+    buffer_deinit(&request);
+    return fake_take_answer(f, 1);
+}

@@ -1,0 +1,109 @@
+/* fake_cluster.h - a router with a cluster of paper: nodes and catalog answer from memory, clients
+ * are buffers. For tests and fuzz targets.
+ *
+ * Answers come at once, unless they are held back: then the test delivers them one by one, in any
+ * order, or never. */
+#ifndef WEIR_TESTS_SUPPORT_FAKE_CLUSTER_H
+#define WEIR_TESTS_SUPPORT_FAKE_CLUSTER_H
+
+#include "engine/catalog/table.h"
+#include "router/router.h"
+
+enum {
+    FAKE_TABLES_MAX = 16,
+    FAKE_CLIENTS_MAX = 16,
+    FAKE_NODES = 3
+};
+
+struct fake_item {
+    struct buffer key;
+    struct buffer item;
+};
+
+/* A request the router has sent and nobody has answered. */
+struct fake_request {
+    uint32_t node;
+    struct buffer frame; /* request_encode's */
+};
+
+struct fake_client {
+    struct buffer received;
+    bool open;
+    bool closed; /* by the router */
+};
+
+struct fake_cluster {
+    struct config config;
+    struct router *router;
+    struct instant now;
+    struct table tables[FAKE_TABLES_MAX];
+    struct partition_info partitions[FAKE_TABLES_MAX][8];
+    struct buffer names; /* of tables and keys */
+    uint32_t table_count;
+    uint32_t next_partition;
+    struct fake_item *items; /* in key order */
+    size_t item_count;
+    size_t item_room;
+    bool hold;
+    struct fake_request *held;
+    size_t held_count;
+    size_t held_room;
+    struct fake_client clients[FAKE_CLIENTS_MAX + 1]; /* by connection id, from 1 */
+    /* the next `fail_count` data requests get this code */
+    enum reply_code fail_code;
+    enum admit_reason fail_reason;
+    int fail_count;
+    int fail_after; /* once so many were answered */
+    /* what was asked */
+    int64_t asked[REQUEST_OPS];
+};
+
+/* Call fake_start after changing the configuration. */
+void fake_init(struct fake_cluster *f);
+void fake_start(struct fake_cluster *f);
+void fake_deinit(struct fake_cluster *f);
+
+/* An active table with `partitions` equal ranges of the hash space. sort_name NULL: no sort key. */
+struct table *fake_table(struct fake_cluster *f, const char *name, const char *key_name,
+                         enum attr_type key_type, const char *sort_name, enum attr_type sort_type,
+                         uint32_t partitions);
+/* Cuts the table's ranges anew: the router's map is out of date then. */
+void fake_repartition(struct fake_cluster *f, struct table *t, uint32_t partitions);
+
+/* ---- clients ---- */
+
+void fake_open(struct fake_cluster *f, uint64_t connection);
+void fake_send(struct fake_cluster *f, uint64_t connection, struct slice bytes);
+void fake_send_text(struct fake_cluster *f, uint64_t connection, const char *text);
+
+/* Time passes; the router is told at each of its deadlines on the way. */
+void fake_advance_ms(struct fake_cluster *f, int64_t ms);
+
+/* Takes effects until there are none. */
+void fake_pump(struct fake_cluster *f);
+
+/* Answers held requests: the one at `index`, all, or with a code. */
+void fake_answer(struct fake_cluster *f, size_t index);
+void fake_answer_all(struct fake_cluster *f);
+void fake_answer_code(struct fake_cluster *f, size_t index, enum reply_code code);
+
+/* ---- HTTP from the client's side ---- */
+
+struct fake_answer {
+    int status;        /* 0: none has come */
+    struct slice head; /* status line and header lines */
+    struct slice body;
+};
+
+/* Takes the first answer from what the client received; checks Content-Length and x-amz-crc32.
+ * Lends until the next. */
+struct fake_answer fake_take_answer(struct fake_cluster *f, uint64_t connection);
+/* The value of a header line, or an empty slice. */
+struct slice fake_header(struct fake_answer a, const char *name);
+
+/* POST with X-Amz-Target and the body, on connection 1, opened anew if needed; its answer. */
+struct fake_answer fake_call(struct fake_cluster *f, const char *operation, const char *body);
+/* Appends the request that fake_call sends. */
+void fake_request_text(struct buffer *out, const char *operation, struct slice body);
+
+#endif

@@ -1,0 +1,582 @@
+#include "tests/check.h"
+
+#include <zlib.h>
+
+#include "base/buffer.h"
+#include "tests/support/fake_cluster.h"
+
+static struct fake_cluster f;
+
+static int init(void **state)
+{
+    (void)state;
+    fake_init(&f);
+    f.config.http_header_max_bytes = 1024;
+    f.config.http_body_max_bytes = 4096;
+    return 0;
+}
+
+static int start(void **state)
+{
+    init(state);
+    fake_start(&f);
+    fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 1);
+    fake_open(&f, 1);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    return 0;
+}
+
+static struct buffer request_of(const char *operation, const char *body)
+{
+    struct buffer b = {0};
+    fake_request_text(&b, operation, slice_of(body));
+    return b;
+}
+
+static void send_list(uint64_t connection)
+{
+    struct buffer b = request_of("ListTables", "{}");
+    fake_send(&f, connection, buffer_slice(&b));
+    buffer_deinit(&b);
+}
+
+static void expect_list(uint64_t connection)
+{
+    struct fake_answer a = fake_take_answer(&f, connection);
+    assert_int_equal(a.status, 200);
+    assert_slice_is(a.body, "{\"TableNames\":[\"users\"]}");
+}
+
+static void get_slash_answers_that_it_is_healthy(void **state)
+{
+    (void)state;
+    fake_send_text(&f, 1, "GET / HTTP/1.1\r\nHost: localhost:8000\r\n\r\n");
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 200);
+    assert_slice_is(a.body, "healthy: localhost:8000");
+    assert_false(f.clients[1].closed);
+}
+
+static void an_answer_carries_id_checksum_and_type(void **state)
+{
+    (void)state;
+    send_list(1);
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_slice_is(fake_header(a, "Content-Type"), "application/x-amz-json-1.0");
+    struct slice id = fake_header(a, "x-amzn-RequestId");
+    assert_int_equal(id.size, 52);
+    for (size_t i = 0; i < id.size; i++)
+        assert_true((id.data[i] >= '0' && id.data[i] <= '9') ||
+                    (id.data[i] >= 'A' && id.data[i] <= 'V'));
+    char first[53] = {0};
+    memcpy(first, id.data, 52);
+    send_list(1);
+    assert_false(slice_is(fake_header(fake_take_answer(&f, 1), "x-amzn-RequestId"), first));
+}
+
+static void application_json_is_answered_in_kind(void **state)
+{
+    (void)state;
+    fake_send_text(&f, 1,
+                   "POST / HTTP/1.1\r\nContent-Type:  application/json ; charset=utf-8\r\n"
+                   "x-amz-target: DynamoDB_20120810.ListTables\r\nContent-Length: 2\r\n\r\n{}");
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 200);
+    assert_slice_is(fake_header(a, "Content-Type"), "application/json");
+}
+
+static void other_methods_paths_and_types_are_not_found(void **state)
+{
+    (void)state;
+    static const char *const REQUESTS[] = {
+        "PUT / HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
+        "DELETE / HTTP/1.1\r\n\r\n",
+        "GET /elsewhere HTTP/1.1\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi",
+        "POST / HTTP/1.1\r\nContent-Type: application/jsonasdf\r\nContent-Length: 2\r\n\r\nhi",
+    };
+    for (size_t i = 0; i < sizeof REQUESTS / sizeof REQUESTS[0]; i++) {
+        fake_send_text(&f, 1, REQUESTS[i]);
+        struct fake_answer a = fake_take_answer(&f, 1);
+        assert_int_equal(a.status, 404);
+        assert_slice_is(a.body, "<UnknownOperationException/>\n");
+        assert_slice_is(fake_header(a, "x-amz-crc32"), "3552371480");
+    }
+    assert_false(f.clients[1].closed);
+}
+
+static void head_gets_no_body(void **state)
+{
+    (void)state;
+    fake_send_text(&f, 1, "HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_non_null(memmem(f.clients[1].received.data, f.clients[1].received.size,
+                           "Content-Length: 10\r\n", 20));
+    assert_memory_equal(f.clients[1].received.data + f.clients[1].received.size - 4, "\r\n\r\n", 4);
+}
+
+static void requests_may_come_byte_by_byte(void **state)
+{
+    (void)state;
+    struct buffer b = request_of("ListTables", "{\"Limit\": 1}");
+    for (size_t i = 0; i < b.size; i++) {
+        assert_int_equal(f.clients[1].received.size, 0);
+        fake_send(&f, 1, slice_make(b.data + i, 1));
+    }
+    expect_list(1);
+    buffer_deinit(&b);
+}
+
+static void pipelined_requests_are_answered_in_order(void **state)
+{
+    (void)state;
+    struct buffer b = {0};
+    f.hold = true;
+    fake_request_text(&b, "ListTables", slice_of("{}"));
+    fake_request_text(&b, "Nonsense", slice_of("{}"));
+    fake_request_text(&b, "ListTables", slice_of("{}"));
+    fake_send(&f, 1, buffer_slice(&b));
+    assert_int_equal(f.held_count, 1);
+    assert_int_equal(f.clients[1].received.size, 0);
+    fake_answer(&f, 0);
+    expect_list(1);
+    assert_int_equal(fake_take_answer(&f, 1).status, 400);
+    assert_int_equal(fake_take_answer(&f, 1).status, 0);
+    fake_answer(&f, 0);
+    expect_list(1);
+    buffer_deinit(&b);
+}
+
+static void many_pipelined_requests_that_need_no_node_are_all_answered(void **state)
+{
+    (void)state;
+    struct buffer b = {0};
+    for (int i = 0; i < 500; i++)
+        buffer_append_text(&b, "GET / HTTP/1.1\r\n\r\n");
+    fake_send(&f, 1, buffer_slice(&b));
+    for (int i = 0; i < 500; i++)
+        assert_int_equal(fake_take_answer(&f, 1).status, 200);
+    assert_int_equal(f.clients[1].received.size, 0);
+    buffer_deinit(&b);
+}
+
+static void a_client_that_sends_on_without_end_while_it_waits_is_closed(void **state)
+{
+    (void)state;
+    static uint8_t noise[1024];
+    f.hold = true;
+    send_list(1);
+    for (int i = 0; i < 5; i++)
+        fake_send(&f, 1, slice_make(noise, sizeof noise));
+    assert_false(f.clients[1].closed);
+    fake_send(&f, 1, slice_make(noise, sizeof noise));
+    assert_true(f.clients[1].closed);
+    fake_answer_all(&f);
+}
+
+static void chunked_bodies_are_put_together(void **state)
+{
+    (void)state;
+    fake_send_text(&f, 1,
+                   "POST / HTTP/1.1\r\nContent-Type: application/x-amz-json-1.0\r\n"
+                   "X-Amz-Target: DynamoDB_20120810.ListTables\r\n"
+                   "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n5\r\n\"Limi\r\n");
+    fake_send_text(&f, 1, "5\r\nt\":1}\r\n0\r\nX-Amz-Target: Nonsense\r\n\r\n");
+    expect_list(1);
+}
+
+static void a_length_and_chunks_together_are_refused(void **state)
+{
+    (void)state;
+    fake_send_text(&f, 1,
+                   "POST / HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}");
+    assert_int_equal(fake_take_answer(&f, 1).status, 400);
+    assert_true(f.clients[1].closed);
+}
+
+static void expect_100_continue_is_answered_at_once(void **state)
+{
+    (void)state;
+    fake_send_text(&f, 1,
+                   "POST / HTTP/1.1\r\nContent-Type: application/x-amz-json-1.0\r\n"
+                   "X-Amz-Target: DynamoDB_20120810.ListTables\r\n"
+                   "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    assert_int_equal(fake_take_answer(&f, 1).status, 100);
+    fake_send_text(&f, 1, "{}");
+    expect_list(1);
+}
+
+static struct buffer gzipped(struct slice bytes)
+{
+    struct buffer b = {0};
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)bytes.data, .avail_in = (uInt)bytes.size};
+    deflateInit2(&z, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY);
+    z.next_out = buffer_reserve(&b, 65536);
+    z.avail_out = 65536;
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    b.size = 65536 - z.avail_out;
+    deflateEnd(&z);
+    return b;
+}
+
+static void send_gzipped(struct slice body, size_t cut)
+{
+    struct buffer packed = gzipped(body), b = {0};
+    packed.size -= cut;
+    buffer_append_format(&b,
+                         "POST / HTTP/1.1\r\nContent-Type: application/x-amz-json-1.0\r\n"
+                         "X-Amz-Target: DynamoDB_20120810.ListTables\r\n"
+                         "Content-Encoding: gzip\r\nContent-Length: %zu\r\n\r\n",
+                         packed.size);
+    buffer_append_slice(&b, buffer_slice(&packed));
+    fake_send(&f, 1, buffer_slice(&b));
+    buffer_deinit(&packed);
+    buffer_deinit(&b);
+}
+
+static void gzip_bodies_are_unpacked(void **state)
+{
+    (void)state;
+    send_gzipped(slice_of("{\"Limit\":1}"), 0);
+    expect_list(1);
+}
+
+static void a_gzip_bomb_and_a_torn_gzip_are_refused_and_the_connection_lives(void **state)
+{
+    (void)state;
+    static uint8_t zeros[1 << 20];
+    send_gzipped(slice_make(zeros, sizeof zeros), 0);
+    assert_int_equal(fake_take_answer(&f, 1).status, 413);
+    send_gzipped(slice_of("{}"), 3);
+    assert_int_equal(fake_take_answer(&f, 1).status, 400);
+    assert_false(f.clients[1].closed);
+    send_list(1);
+    expect_list(1);
+}
+
+static void large_answers_are_packed_for_those_who_accept_it(void **state)
+{
+    (void)state;
+    struct buffer item = {0};
+    buffer_append_text(&item, "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"}");
+    for (int i = 0; i < 3; i++) {
+        buffer_append_format(&item, ",\"v%d\":{\"S\":\"%01000d\"}", i, i);
+        buffer_append_u8(&item, 0);
+        item.size--;
+    }
+    buffer_append_text(&item, "}}");
+    buffer_append_u8(&item, 0);
+    fake_call(&f, "PutItem", (char *)item.data);
+    for (int i = 0; i < 8; i++) {
+        char put[64];
+        snprintf(put, sizeof put, "{\"S\":\"%d\"}", i);
+        char *at = strstr((char *)item.data, "{\"S\":\"");
+        memcpy(at, put, strlen(put));
+        assert_int_equal(fake_call(&f, "PutItem", (char *)item.data).status, 200);
+    }
+    struct buffer b = {0};
+    buffer_append_text(&b, "POST / HTTP/1.1\r\nContent-Type: application/x-amz-json-1.0\r\n"
+                           "X-Amz-Target: DynamoDB_20120810.Scan\r\nContent-Length: 21\r\n"
+                           "Accept-Encoding: br, gzip\r\n\r\n{\"TableName\":\"users\"}");
+    fake_send(&f, 1, buffer_slice(&b));
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 200);
+    assert_slice_is(fake_header(a, "Content-Encoding"), "gzip");
+    uint8_t plain[65536];
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)a.body.data,
+                  .avail_in = (uInt)a.body.size,
+                  .next_out = plain,
+                  .avail_out = sizeof plain};
+    inflateInit2(&z, 31);
+    assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+    inflateEnd(&z);
+    assert_non_null(memmem(plain, sizeof plain - z.avail_out, "\"Count\":9,", 10));
+    buffer_deinit(&item);
+    buffer_deinit(&b);
+}
+
+static void a_body_too_large_is_answered_read_to_its_end_and_closed(void **state)
+{
+    (void)state;
+    fake_send_text(&f, 1, "POST / HTTP/1.1\r\nContent-Length: 5000\r\n\r\n12345");
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 413);
+    assert_slice_is(fake_header(a, "Connection"), "close");
+    assert_false(f.clients[1].closed);
+    uint8_t rest[4995] = {0};
+    fake_send(&f, 1, slice_make(rest, 4994));
+    assert_false(f.clients[1].closed);
+    fake_send(&f, 1, slice_make(rest, 1));
+    assert_true(f.clients[1].closed);
+}
+
+static void a_chunked_body_that_grows_too_large_is_answered_and_closed(void **state)
+{
+    (void)state;
+    char chunk[1100];
+    fake_send_text(&f, 1, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+    snprintf(chunk, sizeof chunk, "400\r\n%01024d\r\n", 0);
+    for (int i = 0; i < 4; i++)
+        fake_send_text(&f, 1, chunk);
+    assert_int_equal(fake_take_answer(&f, 1).status, 0);
+    fake_send_text(&f, 1, chunk);
+    assert_int_equal(fake_take_answer(&f, 1).status, 413);
+    for (int i = 0; i < 5 && !f.clients[1].closed; i++)
+        fake_send_text(&f, 1, chunk);
+    assert_true(f.clients[1].closed);
+}
+
+static void a_body_nobody_has_sent_yet_is_refused_without_waiting(void **state)
+{
+    (void)state;
+    fake_send_text(&f, 1,
+                   "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5000\r\n\r\n");
+    assert_int_equal(fake_take_answer(&f, 1).status, 413);
+    assert_true(f.clients[1].closed);
+}
+
+static void header_lines_too_long_are_refused(void **state)
+{
+    (void)state;
+    char line[1200];
+    snprintf(line, sizeof line, "GET / HTTP/1.1\r\nX: %01100d\r\n", 0);
+    fake_send_text(&f, 1, line);
+    assert_int_equal(fake_take_answer(&f, 1).status, 431);
+    assert_true(f.clients[1].closed);
+}
+
+static void what_is_not_http_is_refused_and_closed(void **state)
+{
+    (void)state;
+    static const char *const NOISE[] = {
+        "\x16\x03\x01\x02\x00\x01",
+        "GET\r\n\r\n",
+        "GET / HTTP/9.9\r\nHost: x\r\n\r\n",
+        "CONNECT x:1 HTTP/1.1\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nXYZ\r\n",
+    };
+    for (size_t i = 0; i < sizeof NOISE / sizeof NOISE[0]; i++) {
+        uint64_t connection = i + 2;
+        fake_open(&f, connection);
+        fake_send_text(&f, connection, NOISE[i]);
+        assert_int_equal(fake_take_answer(&f, connection).status, 400);
+        assert_true(f.clients[connection].closed);
+    }
+}
+
+static void connection_close_and_http_1_0_are_obeyed(void **state)
+{
+    (void)state;
+    fake_send_text(&f, 1, "GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+    assert_slice_is(fake_header(fake_take_answer(&f, 1), "Connection"), "close");
+    assert_true(f.clients[1].closed);
+    fake_open(&f, 2);
+    fake_send_text(&f, 2, "GET / HTTP/1.0\r\n\r\n");
+    assert_int_equal(fake_take_answer(&f, 2).status, 200);
+    assert_true(f.clients[2].closed);
+    fake_open(&f, 3);
+    fake_send_text(&f, 3, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    assert_slice_is(fake_header(fake_take_answer(&f, 3), "Connection"), "keep-alive");
+    assert_false(f.clients[3].closed);
+}
+
+static void an_offer_to_upgrade_is_not_taken(void **state)
+{
+    (void)state;
+    fake_send_text(&f, 1,
+                   "POST / HTTP/1.1\r\nContent-Type: application/x-amz-json-1.0\r\n"
+                   "X-Amz-Target: DynamoDB_20120810.ListTables\r\n"
+                   "Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\n{}");
+    expect_list(1);
+}
+
+static void an_idle_connection_is_closed_without_a_word(void **state)
+{
+    (void)state;
+    send_list(1);
+    expect_list(1);
+    fake_advance_ms(&f, f.config.http_idle_ms - 1);
+    assert_false(f.clients[1].closed);
+    fake_advance_ms(&f, 1);
+    assert_true(f.clients[1].closed);
+    assert_int_equal(f.clients[1].received.size, 0);
+}
+
+static void a_request_that_does_not_arrive_in_time_is_answered_408(void **state)
+{
+    (void)state;
+    fake_open(&f, 2);
+    fake_send_text(&f, 2, "POST / HTTP/1.1\r\nX:");
+    for (int i = 0; i < 9; i++) { /* trickling does not help */
+        fake_advance_ms(&f, f.config.http_request_ms / 10);
+        fake_send_text(&f, 2, "x");
+    }
+    assert_false(f.clients[2].closed);
+    fake_advance_ms(&f, f.config.http_request_ms / 10);
+    assert_int_equal(fake_take_answer(&f, 2).status, 408);
+    assert_true(f.clients[2].closed);
+}
+
+static void waiting_for_a_node_is_not_idling(void **state)
+{
+    (void)state;
+    f.config.request_deadline_ms = 600000;
+    fake_deinit(&f);
+    init(NULL);
+    f.config.request_deadline_ms = 600000;
+    fake_start(&f);
+    fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 1);
+    fake_open(&f, 1);
+    f.hold = true;
+    send_list(1);
+    fake_advance_ms(&f, f.config.http_idle_ms + f.config.http_request_ms);
+    assert_false(f.clients[1].closed);
+    fake_answer_all(&f);
+    expect_list(1);
+}
+
+static void a_client_that_goes_away_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    f.hold = true;
+    send_list(1);
+    assert_int_equal(f.held_count, 1);
+    router_close(f.router, f.now, 1);
+    f.clients[1].open = false;
+    fake_answer_all(&f); /* finds nobody */
+    fake_open(&f, 1);
+    send_list(1);
+    fake_answer_all(&f);
+    expect_list(1);
+}
+
+static void a_client_that_has_said_all_gets_its_answers_before_the_close(void **state)
+{
+    (void)state;
+    f.hold = true;
+    struct buffer b = {0};
+    fake_request_text(&b, "ListTables", slice_of("{}"));
+    fake_request_text(&b, "ListTables", slice_of("{}"));
+    fake_send(&f, 1, buffer_slice(&b));
+    router_end(f.router, f.now, 1);
+    fake_pump(&f);
+    fake_answer(&f, 0);
+    expect_list(1);
+    assert_false(f.clients[1].closed);
+    fake_answer(&f, 0);
+    expect_list(1);
+    assert_true(f.clients[1].closed);
+    buffer_deinit(&b);
+}
+
+static void beyond_the_connection_limit_clients_are_turned_away(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    init(NULL);
+    f.config.connections_max = 2;
+    fake_start(&f);
+    fake_open(&f, 1);
+    fake_open(&f, 2);
+    fake_open(&f, 3);
+    assert_true(f.clients[3].closed);
+    assert_false(f.clients[2].closed);
+    router_close(f.router, f.now, 1);
+    fake_open(&f, 4);
+    assert_false(f.clients[4].closed);
+}
+
+static void beyond_the_memory_budget_requests_are_refused_and_the_connection_lives(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    init(NULL);
+    f.config.http_body_max_bytes = 16 * MIB;
+    f.config.http_memory_max_bytes = MIB;
+    fake_start(&f);
+    fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 1);
+    fake_open(&f, 1);
+    fake_open(&f, 2);
+    /* One holds most of the budget with a body that has not come whole. */
+    static uint8_t bytes[MIB];
+    memset(bytes, ' ', sizeof bytes);
+    fake_send_text(&f, 1,
+                   "POST / HTTP/1.1\r\nContent-Type: application/x-amz-json-1.0\r\n"
+                   "X-Amz-Target: DynamoDB_20120810.ListTables\r\nContent-Length: 900000\r\n\r\n");
+    fake_send(&f, 1, slice_make(bytes, 899000));
+    fake_send_text(&f, 2,
+                   "POST / HTTP/1.1\r\nContent-Type: application/x-amz-json-1.0\r\n"
+                   "X-Amz-Target: DynamoDB_20120810.ListTables\r\nContent-Length: 500000\r\n\r\n");
+    fake_send(&f, 2, slice_make(bytes, 500000));
+    struct fake_answer a = fake_take_answer(&f, 2);
+    assert_int_equal(a.status, 503);
+    assert_non_null(memmem(a.body.data, a.body.size, "ServiceUnavailable", 18));
+    assert_false(f.clients[2].closed);
+    router_close(f.router, f.now, 1);
+    send_list(2);
+    expect_list(2);
+}
+
+static void retries_of_clients_are_counted(void **state)
+{
+    (void)state;
+    for (int attempt = 1; attempt <= 3; attempt++) {
+        char request[512];
+        snprintf(request, sizeof request,
+                 "POST / HTTP/1.1\r\nContent-Type: application/x-amz-json-1.0\r\n"
+                 "X-Amz-Target: DynamoDB_20120810.ListTables\r\n"
+                 "amz-sdk-request: attempt=%d; max=3\r\nContent-Length: 2\r\n\r\n{}",
+                 attempt);
+        fake_send_text(&f, 1, request);
+        expect_list(1);
+    }
+    fake_send_text(&f, 1, "GET /weir/partitions HTTP/1.1\r\n\r\n");
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 200);
+    assert_non_null(memmem(a.body.data, a.body.size, "\"requests\":3,\"client_retries\":2", 31));
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, start, stop)
+    const struct CMUnitTest tests[] = {
+        T(get_slash_answers_that_it_is_healthy),
+        T(an_answer_carries_id_checksum_and_type),
+        T(application_json_is_answered_in_kind),
+        T(other_methods_paths_and_types_are_not_found),
+        T(head_gets_no_body),
+        T(requests_may_come_byte_by_byte),
+        T(pipelined_requests_are_answered_in_order),
+        T(many_pipelined_requests_that_need_no_node_are_all_answered),
+        T(a_client_that_sends_on_without_end_while_it_waits_is_closed),
+        T(chunked_bodies_are_put_together),
+        T(a_length_and_chunks_together_are_refused),
+        T(expect_100_continue_is_answered_at_once),
+        T(gzip_bodies_are_unpacked),
+        T(a_gzip_bomb_and_a_torn_gzip_are_refused_and_the_connection_lives),
+        T(large_answers_are_packed_for_those_who_accept_it),
+        T(a_body_too_large_is_answered_read_to_its_end_and_closed),
+        T(a_chunked_body_that_grows_too_large_is_answered_and_closed),
+        T(a_body_nobody_has_sent_yet_is_refused_without_waiting),
+        T(header_lines_too_long_are_refused),
+        T(what_is_not_http_is_refused_and_closed),
+        T(connection_close_and_http_1_0_are_obeyed),
+        T(an_offer_to_upgrade_is_not_taken),
+        T(an_idle_connection_is_closed_without_a_word),
+        T(a_request_that_does_not_arrive_in_time_is_answered_408),
+        T(waiting_for_a_node_is_not_idling),
+        T(a_client_that_goes_away_leaves_nothing_behind),
+        T(a_client_that_has_said_all_gets_its_answers_before_the_close),
+        T(beyond_the_connection_limit_clients_are_turned_away),
+        T(beyond_the_memory_budget_requests_are_refused_and_the_connection_lives),
+        T(retries_of_clients_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
