@@ -14,8 +14,8 @@
 #include "base/prng.h"
 #include "cmd/bench.h"
 #include "cmd/bench_lmdb.h"
-#include "embed/weir_internal.h"
 #include "engine/item/storage_key.h"
+#include "include/weir.h"
 
 enum {
     ROUNDS = 10,
@@ -38,6 +38,7 @@ struct bench {
     struct weir_table *table;
     struct bench_lmdb *peer;
     struct weir_item **made;   /* the items, by number */
+    struct buffer *encoded;    /* the same as the bytes weir stores, for the peer */
     char (*ids)[ID_SIZE];      /* their keys, as an application has them at hand */
     uint8_t (*keys)[KEY_SIZE]; /* the same as storage keys, ready for the peer */
 };
@@ -61,6 +62,17 @@ static double median(double *values, size_t count)
     return values[count / 2];
 }
 
+static void encode(struct buffer *out, const char *id, struct slice payload)
+{
+    struct item_writer w;
+    item_begin(&w, out);
+    item_name(&w, slice_of("id"));
+    item_string(&w, slice_of(id));
+    item_name(&w, slice_of("payload"));
+    item_binary(&w, payload);
+    item_end(&w);
+}
+
 static void make_items(struct bench *b)
 {
     struct prng prng = prng_seeded(1);
@@ -69,7 +81,8 @@ static void make_items(struct bench *b)
     b->made = calloc((size_t)b->items, sizeof(struct weir_item *));
     b->keys = calloc((size_t)b->items, sizeof b->keys[0]);
     b->ids = calloc((size_t)b->items, sizeof b->ids[0]);
-    must(b->made != NULL && b->keys != NULL && b->ids != NULL);
+    b->encoded = calloc((size_t)b->items, sizeof b->encoded[0]);
+    must(b->made != NULL && b->keys != NULL && b->ids != NULL && b->encoded != NULL);
     struct buffer key = {0};
     for (int64_t i = 0; i < b->items; i++) {
         char *id = b->ids[i];
@@ -80,6 +93,7 @@ static void make_items(struct bench *b)
         weir_item_add(b->made[i], "id", WEIR_STRING, id, ID_SIZE - 1);
         weir_item_add(b->made[i], "payload", WEIR_BINARY, filler, (size_t)b->item_bytes);
         struct attr partition = {ATTR_STRING, slice_make(id, ID_SIZE - 1)};
+        encode(&b->encoded[i], id, slice_make(filler, (size_t)b->item_bytes));
         buffer_clear(&key);
         storage_key_append(&key, 1, &partition, NULL);
         must(key.size == KEY_SIZE);
@@ -115,7 +129,7 @@ static double put_peer(struct bench *b, struct prng *prng)
         for (size_t j = 0; j < IN_FLIGHT; j++) {
             int64_t at = (int64_t)prng_below(prng, (uint64_t)b->items);
             keys[j] = slice_make(b->keys[at], KEY_SIZE);
-            weir_item_finish(b->made[at], &values[j]);
+            values[j] = buffer_slice(&b->encoded[at]);
         }
         must(bench_lmdb_put(b->peer, keys, values, IN_FLIGHT));
     }
@@ -159,7 +173,7 @@ static void load_peer(struct bench *b)
         size_t n = 0;
         for (; n < BATCH && at < b->items; n++, at++) {
             keys[n] = slice_make(b->keys[at], KEY_SIZE);
-            must(weir_item_finish(b->made[at], &values[n]) == NULL);
+            values[n] = buffer_slice(&b->encoded[at]);
         }
         must(bench_lmdb_put(b->peer, keys, values, n));
     }
@@ -307,8 +321,10 @@ int bench_embedded(int argc, char **argv)
     bench_lmdb_close(b.peer);
     for (int64_t i = 0; i < b.items; i++) {
         weir_item_destroy(b.made[i]);
+        buffer_deinit(&b.encoded[i]);
     }
     free(b.made);
+    free(b.encoded);
     free(b.ids);
     free(b.keys);
     return 0;

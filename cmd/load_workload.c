@@ -277,7 +277,9 @@ int64_t load_workload_deadline(const struct load_workload *w)
 
 bool load_workload_is_over(const struct load_workload *w, int64_t now_ns)
 {
-    return w->outstanding == 0 && (now_ns >= w->end_ns || w->requests_left == 0);
+    /* What was due before the end is still to come if this turn was long. */
+    bool all_begun = w->options.rate > 0 ? w->next_ns >= w->end_ns : now_ns >= w->end_ns;
+    return w->outstanding == 0 && (all_begun || w->requests_left == 0);
 }
 
 void load_workload_start(struct load_workload *w)

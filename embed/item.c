@@ -131,7 +131,7 @@ void weir_item_end(struct weir_item *item)
         item_close(&item->writer);
 }
 
-const char *weir_item_finish(struct weir_item *item, struct slice *out)
+const char *weir_item_finish(struct weir_item *item, bool stored, struct slice *out)
 {
     if (item->mistake == NULL && item->writer.depth > 0)
         mistake(item, "weir_item_end is missing");
@@ -140,6 +140,10 @@ const char *weir_item_finish(struct weir_item *item, struct slice *out)
     if (!item->finished) {
         item_end(&item->writer);
         item->finished = true;
+        item->checked = false;
+    }
+    if (stored && !item->checked) {
+        item->checked = true;
         if (item_check(buffer_slice(&item->bytes)) != STATUS_OK)
             mistake(item, "an attribute or element occurs twice");
         else if (item_size(buffer_slice(&item->bytes)) > ITEM_SIZE_MAX)

@@ -78,29 +78,30 @@ static void start_touch(struct node_host *h, const struct node_effect *e)
 {
     struct touch *t = malloc(sizeof *t);
     must(t != NULL);
-    *t = (struct touch){h, e->ticket, e->key, e->reverse, e->bytes};
+    *t = (struct touch){h, e->touch.ticket, e->touch.key, e->touch.reverse, e->touch.bytes};
     worker_submit(h->readers[h->next_reader++ % READERS], touch_job, touch_done, t);
 }
 
 static void take_effects(struct node_host *h)
 {
-    struct node_effect e;
-    while (node_next_effect(h->node, &e)) {
-        switch (e.kind) {
+    const struct node_effect *e;
+    while ((e = node_next_effect(h->node)) != NULL) {
+        switch (e->kind) {
         case NODE_REPLY:
-            h->options.reply(h->options.context, h->options.node.id, e.to, &e.reply);
+            h->options.reply(h->options.context, h->options.node.id, e->to, &e->reply);
             break;
         case NODE_REQUEST:
-            h->options.request(h->options.context, h->options.node.id, (uint32_t)e.to, &e.request);
+            h->options.request(h->options.context, h->options.node.id, (uint32_t)e->to,
+                               &e->request);
             break;
         case NODE_CHECKPOINT:
             worker_submit(h->flusher, flush_job, flush_done, h);
             break;
         case NODE_TOUCH:
-            start_touch(h, &e);
+            start_touch(h, e);
             break;
         case NODE_TRIM_LOG:
-            log_dir_trim(h->log_dir, e.lsn / h->segment_bytes);
+            log_dir_trim(h->log_dir, e->lsn / h->segment_bytes);
             break;
         }
     }

@@ -413,10 +413,10 @@ static const char *locate(struct weir_table *t, struct slice item, struct reques
 }
 
 /* The item's bytes and place; NULL or what is wrong with it. */
-static const char *prepare(struct weir_table *t, const struct weir_item *item, struct request *r,
-                           struct slice *bytes)
+static const char *prepare(struct weir_table *t, const struct weir_item *item, bool stored,
+                           struct request *r, struct slice *bytes)
 {
-    const char *wrong = weir_item_finish((struct weir_item *)(uintptr_t)item, bytes);
+    const char *wrong = weir_item_finish((struct weir_item *)(uintptr_t)item, stored, bytes);
     return wrong != NULL ? wrong : locate(t, *bytes, r);
 }
 
@@ -425,7 +425,7 @@ enum weir_status weir_get(struct weir_table *table, const struct weir_item *key,
 {
     struct request r = {.op = REQUEST_GET, .consistent = consistent};
     struct slice bytes;
-    const char *wrong = prepare(table, key, &r, &bytes);
+    const char *wrong = prepare(table, key, false, &r, &bytes);
     if (wrong != NULL)
         return invalid(table->db, wrong, result);
     const struct reply *reply = call(table->db, &r);
@@ -444,7 +444,7 @@ static enum weir_status write_one(struct weir_table *table, enum request_op op,
 {
     struct request r = {.op = op};
     struct slice bytes;
-    const char *wrong = prepare(table, item, &r, &bytes);
+    const char *wrong = prepare(table, item, op == REQUEST_PUT, &r, &bytes);
     if (wrong != NULL)
         return invalid(table->db, wrong, result);
     if (op == REQUEST_PUT)
@@ -471,7 +471,7 @@ static enum weir_status start_one(struct weir_table *table, enum request_op op,
     struct weir *db = table->db;
     struct request r = {.op = op, .id = tag};
     struct slice bytes;
-    const char *wrong = prepare(table, item, &r, &bytes);
+    const char *wrong = prepare(table, item, op == REQUEST_PUT, &r, &bytes);
     if (wrong != NULL)
         return invalid(db, wrong, NULL);
     if (op == REQUEST_PUT)
@@ -540,14 +540,14 @@ enum weir_status weir_query(struct weir_table *table, const struct weir_item *ke
     struct attr partition;
     if (options == NULL)
         options = &none;
-    const char *wrong = weir_item_finish((struct weir_item *)(uintptr_t)key, &bytes);
+    const char *wrong = weir_item_finish((struct weir_item *)(uintptr_t)key, false, &bytes);
     if (wrong == NULL && !key_attr(&table->table.partition_key, bytes, &partition))
         wrong = "the key lacks the table's partition key, or it is empty or of another type";
     if (wrong != NULL)
         return invalid(db, wrong, result);
     struct buffer position = {0};
     if (options->after != NULL) {
-        wrong = prepare(table, options->after, &r, &bytes);
+        wrong = prepare(table, options->after, false, &r, &bytes);
         buffer_append_slice(&position, r.key);
     }
     if (wrong == NULL) {

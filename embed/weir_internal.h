@@ -10,6 +10,7 @@ struct weir_item {
     struct buffer bytes; /* owns */
     const char *mistake; /* the first one; a static text */
     bool finished;
+    bool checked;
     struct item_writer writer; /* large, and idle once finished: last */
 };
 
@@ -17,7 +18,8 @@ struct weir_item {
 struct loop *weir_loop(struct weir *db);
 struct node *weir_node(struct weir *db);
 
-/* Completes the item; NULL and its bytes, or what is wrong with it. */
-const char *weir_item_finish(struct weir_item *item, struct slice *out);
+/* Completes the item; NULL and its bytes, or what is wrong with it. A key of a read is only looked
+ * into: it need not be checked as something to be stored is. */
+const char *weir_item_finish(struct weir_item *item, bool stored, struct slice *out);
 
 #endif

@@ -183,22 +183,21 @@ static void event(struct node *n, struct instant now)
     buffer_clear(&n->range_out);
 }
 
-bool node_next_effect(struct node *n, struct node_effect *out)
+const struct node_effect *node_next_effect(struct node *n)
 {
     while (n->effect_next < n->effect_count) {
-        *out = n->effects[n->effect_next++];
-        bool own = (out->kind == NODE_REPLY && out->to == FROM_SELF) ||
-                   (out->kind == NODE_REQUEST && out->to == n->options.id);
-        if (!own)
-            return true;
-        if (out->kind == NODE_REPLY) {
-            node_catalog_reply(n, &out->reply);
-        } else {
-            struct operation o = {.from = FROM_SELF, .request = out->request};
+        const struct node_effect *e = &n->effects[n->effect_next++];
+        if (e->kind == NODE_REPLY && e->to == FROM_SELF) {
+            struct reply reply = e->reply; /* what it brings about may move the effects */
+            node_catalog_reply(n, &reply);
+        } else if (e->kind == NODE_REQUEST && e->to == n->options.id) {
+            struct operation o = {.from = FROM_SELF, .request = e->request};
             node_run(n, &o);
+        } else {
+            return e;
         }
     }
-    return false;
+    return NULL;
 }
 
 /* ---- records in flight ---- */

@@ -76,17 +76,22 @@ enum node_effect_kind {
 /* Everything lends until the next event. */
 struct node_effect {
     enum node_effect_kind kind;
-    uint64_t to;            /* REPLY: the `from` of the request; REQUEST: the node */
-    struct reply reply;     /* REPLY */
-    struct request request; /* REQUEST */
-    uint64_t lsn;           /* TRIM_LOG */
-    uint32_t ticket;        /* TOUCH; its key lends until node_touched */
-    struct slice key;
-    bool reverse;
-    uint64_t bytes;
+    uint64_t to; /* REPLY: the `from` of the request; REQUEST: the node */
+    union {
+        struct reply reply;     /* REPLY */
+        struct request request; /* REQUEST */
+        uint64_t lsn;           /* TRIM_LOG */
+        struct {
+            uint32_t ticket;
+            bool reverse;
+            struct slice key; /* lends until node_touched */
+            uint64_t bytes;
+        } touch;
+    };
 };
 
-bool node_next_effect(struct node *n, struct node_effect *out);
+/* NULL if all were taken; otherwise lends until the next call. */
+const struct node_effect *node_next_effect(struct node *n);
 
 /* The next bytes for the log, if any and none are in flight. Stays until node_log_written. */
 const struct log_batch *node_next_batch(struct node *n);

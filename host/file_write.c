@@ -1,8 +1,9 @@
-/* file_write.c - bytes to a file and down to the disk, as one linked pair of operations.
+/* file_write.c - bytes to a file and down to the disk, as one operation.
  *
- * The sync starts only after a complete write; a short write breaks the link, and then the pair is
- * sent again for the rest. An error is reported once and never retried: what a failed write or
- * sync left behind is unknown. */
+ * RWF_DSYNC: the write completes once its bytes, and what is needed to find them, are durable. One
+ * operation costs one trip through the kernel's worker where a write linked to an fsync costs two.
+ * A short write is gone on with. An error is reported once and never retried: what a failed write
+ * left behind is unknown. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -14,10 +15,7 @@ struct file_write {
     struct loop *loop; /* borrows */
     int fd;            /* borrows */
     int64_t offset;
-    struct slice left; /* lends until `done` */
-    int completions_awaited;
-    int write_result;
-    int sync_result;
+    struct slice left;  /* lends until `done` */
     int write_injected; /* errno, 0 for none */
     int sync_injected;
     void (*done)(void *context, int error);
@@ -46,21 +44,14 @@ static void submit(struct file_write *w)
 {
     struct loop *l = w->loop;
     unsigned size = w->left.size < WRITE_SIZE_MAX ? (unsigned)w->left.size : WRITE_SIZE_MAX;
-    loop_reserve(l, 2);
     struct io_uring_sqe *sqe = loop_submission(l);
-    if (w->write_injected)
+    if (w->write_injected) {
         io_uring_prep_nop(sqe);
-    else
+    } else {
         io_uring_prep_write(sqe, w->fd, w->left.data, size, (uint64_t)w->offset);
-    io_uring_sqe_set_flags(sqe, IOSQE_IO_LINK);
+        sqe->rw_flags = w->sync_injected ? 0 : RWF_DSYNC;
+    }
     loop_mark_pointer(l, sqe, OPERATION_WRITE, w);
-    sqe = loop_submission(l);
-    if (w->write_injected || w->sync_injected)
-        io_uring_prep_nop(sqe);
-    else
-        io_uring_prep_fsync(sqe, w->fd, IORING_FSYNC_DATASYNC);
-    loop_mark_pointer(l, sqe, OPERATION_SYNC, w);
-    w->completions_awaited = 2;
 }
 
 void loop_write_sync(struct loop *l, int fd, int64_t offset, struct slice bytes,
@@ -93,31 +84,25 @@ static void finish(struct file_write *w, int error)
     done(context, error);
 }
 
-void file_write_complete(struct file_write *w, enum operation operation, int result)
+void file_write_complete(struct file_write *w, int result)
 {
-    if (operation == OPERATION_WRITE)
-        w->write_result = w->write_injected ? -w->write_injected : result;
-    else
-        w->sync_result = w->sync_injected ? -w->sync_injected : result;
-    if (--w->completions_awaited > 0)
-        return;
-    bool again = w->write_result == -EINTR || w->write_result == -EAGAIN;
-    if (w->write_result < 0 && !again) {
-        finish(w, -w->write_result);
+    if (w->write_injected || (w->sync_injected && result >= 0))
+        result = -(w->write_injected ? w->write_injected : w->sync_injected);
+    if (result == -EINTR || result == -EAGAIN) {
+        submit(w);
         return;
     }
-    if (w->write_result > 0) {
-        w->left.data += w->write_result;
-        w->left.size -= (size_t)w->write_result;
-        w->offset += w->write_result;
-    } else if (w->left.size > 0 && !again) {
-        finish(w, EIO); /* a write of nothing would be tried for ever */
+    if (result <= 0) { /* a write of nothing would be tried for ever */
+        finish(w, result < 0 || w->left.size == 0 ? -result : EIO);
         return;
     }
-    if (w->left.size > 0 || w->sync_result == -ECANCELED)
+    w->left.data += result;
+    w->left.size -= (size_t)result;
+    w->offset += result;
+    if (w->left.size > 0)
         submit(w);
     else
-        finish(w, -w->sync_result);
+        finish(w, 0);
 }
 
 void file_writes_deinit(struct loop *l)

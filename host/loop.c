@@ -233,8 +233,7 @@ static void dispatch(struct loop *l, const struct io_uring_cqe *cqe)
         connection_complete(l, operation, id, cqe);
         break;
     case OPERATION_WRITE:
-    case OPERATION_SYNC:
-        file_write_complete(pointer, operation, cqe->res);
+        file_write_complete(pointer, cqe->res);
         break;
     case OPERATION_WAKE:
         workers_wake(l);

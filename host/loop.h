@@ -78,8 +78,8 @@ void connection_abandon(struct connection *c);
 
 /* ---- files ---- */
 
-/* Writes all of `bytes` at `offset`, then fdatasync, as linked operations; `bytes` must stay until
- * `done`. error: 0 or errno (a short write is completed or reported as its errno). */
+/* Writes all of `bytes` at `offset`, durably; `bytes` must stay until `done`. error: 0 or errno (a
+ * short write is completed or reported as its errno). */
 void loop_write_sync(struct loop *l, int fd, int64_t offset, struct slice bytes,
                      void (*done)(void *context, int error), void *context);
 

@@ -19,8 +19,7 @@ enum operation {
     OPERATION_CONNECT, /* a connection, from here */
     OPERATION_RECEIVE,
     OPERATION_SEND,  /* to here */
-    OPERATION_WRITE, /* a file write, from here */
-    OPERATION_SYNC,  /* to here */
+    OPERATION_WRITE, /* a file write */
     OPERATION_WAKE,
     OPERATION_SIGNAL,
 };
@@ -104,7 +103,7 @@ void listeners_deinit(struct loop *l);
 
 /* file_write.c */
 struct file_write;
-void file_write_complete(struct file_write *w, enum operation operation, int result);
+void file_write_complete(struct file_write *w, int result);
 void file_writes_deinit(struct loop *l);
 
 /* worker.c */

@@ -68,8 +68,8 @@ WEIR_API enum weir_status weir_open(const char *directory, const char *settings,
                                     char **error);
 WEIR_API void weir_close(struct weir *db);
 
-/* Returns once LMDB has taken over everything that was acknowledged so far: the log is then short, and
- * the next weir_open fast. Never needed for safety. */
+/* Returns once LMDB has taken over everything that was acknowledged so far: the log is then short,
+ * and the next weir_open fast. Never needed for safety. */
 WEIR_API enum weir_status weir_checkpoint(struct weir *db);
 
 /* Why the last call failed; lends until the next. */

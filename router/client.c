@@ -153,7 +153,7 @@ static uint64_t body_left(const struct client *c, size_t received)
     if (h->head.expects_continue)
         return 0; /* it waits for leave to send */
     if (announced == 0)
-        return h->body_max; /* chunked: as much again, then it is enough */
+        return h->body_max;      /* chunked: as much again, then it is enough */
     uint64_t had = received - 1; /* refused on the last line feed of the header */
     return announced > had ? announced - had : 0;
 }

@@ -70,6 +70,7 @@ struct subrequest {
     uint32_t attempts;
     uint32_t index; /* the operation's own */
     bool lost;      /* its node went away once already */
+    bool rested;    /* it has paused since it was refused last */
     struct timer deadline;
     struct timer backoff;
     struct route_waiter waiter;

@@ -217,7 +217,8 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
         return;
     }
     s->route = call_hold_route(s->call, found);
-    if (route(s))
+    /* What a node has just refused is not sent again before a pause. */
+    if (route(s) || s->rested)
         send(r, s);
     else
         back_off(r, s);
@@ -225,6 +226,7 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
 
 void subrequest_backoff_over(struct router *r, struct subrequest *s)
 {
+    s->rested = true;
     if (is_data(s->request.op)) {
         route_drop(r, s->route);
         reroute(r, s);
@@ -237,6 +239,7 @@ static void try_again(struct router *r, struct subrequest *s)
 {
     withdraw(r, s);
     s->attempts++;
+    s->rested = false;
     r->counters.internal_retries++;
     if (is_data(s->request.op) && s->attempts == 1) {
         route_drop(r, s->route);

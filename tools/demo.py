@@ -46,7 +46,8 @@ class Screen:
         if self.tty:
             if self.drawn:
                 sys.stdout.write(f"\033[{self.drawn}A")
-            sys.stdout.write("".join(f"\033[K{line}\n" for line in lines))
+            # No wrapping: a narrow window cuts lines instead of breaking the block.
+            sys.stdout.write("\033[?7l" + "".join(f"\033[K{line}\n" for line in lines) + "\033[?7h")
             self.drawn = len(lines)
         elif keep:
             print("\n".join(lines), end="\n\n")
@@ -64,8 +65,8 @@ def rates(before, after, seconds):
     """Per partition: what happened between two looks, per second."""
     rows = []
     for number, now in sorted(after.items()):
-        writes = now["writes"]
-        was = before.get(number, {}).get("writes", {"consumed_mcu": 0, "throttled": {}})
+        writes = now["write"]
+        was = before.get(number, {}).get("write", {"consumed": 0, "throttled": {}})
         throttled = {
             reason: (count - was["throttled"].get(reason, 0)) / seconds
             for reason, count in writes["throttled"].items()
@@ -73,14 +74,14 @@ def rates(before, after, seconds):
         rows.append({
             "partition": number,
             "node": now["node"],
-            "allocated": writes["allocated_mcu"] / 1000,
-            "consumed": (writes["consumed_mcu"] - was["consumed_mcu"]) / 1000 / seconds,
+            "allocated": writes["allocated"],
+            "consumed": (writes["consumed"] - was["consumed"]) / seconds,
             "throttled": throttled,
         })
     return rows
 
 
-def bar(part, width=24):
+def bar(part, width=18):
     eighths = round(max(0.0, min(1.0, part)) * width * 8)
     full, rest = divmod(eighths, 8)
     return ("█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")).ljust(width)
@@ -90,7 +91,7 @@ def table_lines(screen, rows, headline):
     lines = [
         screen.paint(headline, "1"),
         "",
-        " partition  node   allocated   consumed                              throttled   why",
+        " part  node   allocated   consumed                     throttled  why",
     ]
     for row in rows:
         throttled = sum(row["throttled"].values())
@@ -98,24 +99,23 @@ def table_lines(screen, rows, headline):
         if throttled >= 0.5:
             reason = max(row["throttled"], key=row["throttled"].get)
             why = WHY.get(reason, reason)
-        line = (f" {row['partition']:>9}  {row['node']:>4}  {row['allocated']:>8,.0f}/s "
-                f"{row['consumed']:>8,.0f}/s  {bar(row['consumed'] / max(row['allocated'], 1))} "
-                f"{throttled:>10,.0f}/s  {why}")
+        line = (f" {row['partition']:>4} {row['node']:>5} {row['allocated']:>9,.0f}/s "
+                f"{row['consumed']:>8,.0f}/s {bar(row['consumed'] / max(row['allocated'], 1))} "
+                f"{throttled:>7,.0f}/s  {why}")
         lines.append(screen.paint(line, "31") if why else line)
     allocated = sum(row["allocated"] for row in rows)
     consumed = sum(row["consumed"] for row in rows)
     throttled = sum(sum(row["throttled"].values()) for row in rows)
     lines.append(screen.paint(
-        f"     table        {allocated:>8,.0f}/s {consumed:>8,.0f}/s  "
-        f"{bar(consumed / max(allocated, 1))} {throttled:>10,.0f}/s  "
-        f"{max(0, allocated - consumed):,.0f}/s lie idle", "1"))
+        f"  table     {allocated:>9,.0f}/s {consumed:>8,.0f}/s {bar(consumed / max(allocated, 1))} "
+        f"{throttled:>7,.0f}/s  {max(0, allocated - consumed):,.0f}/s idle", "1"))
     return lines
 
 
-def load_command(weir, port, result):
+def load_command(weir, port):
     return [
         weir, "load", "--url", f"http://127.0.0.1:{port}", "--table", TABLE, "--create-table",
-        "--wcu", str(WCU), "--rcu", "1", "--quiet", "--json", result, "--keys", "100000",
+        "--wcu", str(WCU), "--rcu", "1", "--quiet", "--json", "--keys", "100000",
         "--connections", "64",
         "--workload", f"base:rate={BASE_RATE},distribution=uniform,duration={LENGTH_S}s",
         "--workload", f"hot:rate={HOT_RATE},distribution=single:{HOT_KEY},start={HOT_START_S}s,"
@@ -136,14 +136,14 @@ def watch(screen, port, load):
                 print(f"demo: the router does not answer: {error}", file=sys.stderr)
             after = {}
         now = time.monotonic()
-        busy = any(p["writes"]["consumed_mcu"] for p in after.values())
+        busy = any(p["write"]["consumed"] for p in after.values())
         if busy and start is None:
             start = now
         if start is not None and before:
             second = round(now - start)
-            hot = "" if second <= HOT_START_S else f" + one hot key {HOT_RATE:,} writes/s"
-            headline = (f"table {TABLE}: {WCU:,} write units a second.   second {second} of "
-                        f"{LENGTH_S}:  {BASE_RATE:,} writes/s, spread evenly{hot}")
+            hot = "" if second <= HOT_START_S else f" + one hot key, {HOT_RATE:,}/s"
+            headline = (f"second {second} of {LENGTH_S}: {BASE_RATE:,} writes/s spread evenly"
+                        f"{hot}")
             rows = rates(before, after, now - at)
             screen.draw(table_lines(screen, rows, headline), keep=second % 5 == 0)
         before, at = after, now
@@ -176,20 +176,17 @@ def summary(screen, result):
         f"  reason given: {reasons or 'none'}",
         f"  latency of admitted writes, p50 / p99: "
         f"{base['latency_us']['admitted']['p50'] / 1000:.2f} / "
-        f"{base['latency_us']['admitted']['p99'] / 1000:.2f} ms (three processes and a router "
-        f"share this machine with the load)",
+        f"{base['latency_us']['admitted']['p99'] / 1000:.2f} ms (nodes, router and load "
+        f"share this machine)",
     ]
     if failed:
         lines.append(f"  and {failed:,} requests failed or were not sent")
     lines += [
         "",
-        "Why: a table's units are divided among its partitions, and no partition serves more than "
-        "1,000",
-        "write units a second, whatever the table has left. One key lives in one partition, so its "
-        "writes",
-        "beyond that are refused, and so are its neighbours' in that partition. Neither more units "
-        "nor",
-        "retries help; spreading the key does.",
+        "Why: a table's units are divided among its partitions, and no partition serves more",
+        "than 1,000 write units a second, whatever the table has left. One key lives in one",
+        "partition, so its writes beyond that are refused, and some of its neighbours' too.",
+        "Neither more units nor retries help; spreading the key does.",
         "",
         "Look next:",
         "  tools/cluster up                      a cluster to point your own code at",
@@ -206,9 +203,10 @@ def main():
     parser.add_argument("--weir", default="build/weir", help="the executable")
     options = parser.parse_args()
     screen = Screen()
-    with tempfile.TemporaryDirectory() as folder:
-        result_path = os.path.join(folder, "result.json")
-        load = subprocess.Popen(load_command(options.weir, options.port, result_path))
+    print(f"A table with {WCU:,} write units a second; {BASE_RATE:,} writes a second come in; after "
+          f"{HOT_START_S} seconds one key grows popular.\n", flush=True)
+    with tempfile.TemporaryFile() as output:
+        load = subprocess.Popen(load_command(options.weir, options.port), stdout=output)
         try:
             watch(screen, options.port, load)
         except KeyboardInterrupt:
@@ -217,8 +215,8 @@ def main():
             return 130
         if load.wait() != 0:
             return 1
-        with open(result_path, encoding="utf-8") as file:
-            result = json.load(file)
+        output.seek(0)
+        result = json.load(output)
     return summary(screen, result)
 
 

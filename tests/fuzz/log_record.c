@@ -47,7 +47,8 @@ static void read_recipe(struct reader recipe, uint64_t start)
     }
     for (uint8_t i = 0; i < flips && segment.size > 0; i++)
         segment.data[places[i] % segment.size] ^= (uint8_t)(1 + (places[i] >> 24) % 255);
-    read_segment(buffer_slice(&segment), start);
+    if (segment.size > 0)
+        read_segment(buffer_slice(&segment), start);
     buffer_deinit(&segment);
 }
 
@@ -56,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct reader r = {slice_make(data, size), false};
     uint64_t start = reader_u64(&r) & UINT64_C(0xFFFFFFFFF8);
     uint8_t mode = reader_u8(&r);
-    if (r.failed)
+    if (r.failed || r.left.size == 0)
         return 0;
     if (mode & 1)
         read_recipe(r, start);

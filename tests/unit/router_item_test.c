@@ -1,14 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/check.h"
 
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "tests/support/fake_cluster.h"
+#include "tests/support/expect.h"
 
 static struct fake_cluster f;
 
@@ -32,30 +24,12 @@ static int stop(void **state)
 
 static void expect(const char *operation, const char *request, int status, const char *body)
 {
-    struct fake_answer a = fake_call(&f, operation, request);
-    char *got = strndup((const char *)a.body.data, a.body.size);
-    assert_string_equal(got, body);
-    assert_int_equal(a.status, status);
-    free(got);
-}
-
-/* The message of a ValidationException. */
-static void expect_invalid(const char *operation, const char *request, const char *message)
-{
-    char body[4096];
-    snprintf(body, sizeof body,
-             "{\"__type\":\"com.amazon.coral.validate#ValidationException\",\"message\":\"%s\"}",
-             message);
-    expect(operation, request, 400, body);
+    expect_call(&f, operation, request, status, body);
 }
 
 static void expect_mistyped(const char *operation, const char *request, const char *message)
 {
-    char body[4096];
-    snprintf(body, sizeof body,
-             "{\"__type\":\"com.amazon.coral.service#SerializationException\",\"Message\":\"%s\"}",
-             message);
-    expect(operation, request, 400, body);
+    expect_fault(&f, operation, request, "SerializationException", message);
 }
 
 #define INVALID "One or more parameter values were invalid: "
@@ -145,7 +119,7 @@ static void put_and_delete_return_the_old_item_if_asked(void **state)
            "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}},"
            "\"ReturnValues\":\"ALL_OLD\"}",
            200, "{}");
-    expect_invalid("PutItem",
+    expect_invalid(&f, "PutItem",
                    "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"}},"
                    "\"ReturnValues\":\"ALL_NEW\"}",
                    "Return values set to invalid value");
@@ -199,19 +173,19 @@ static void a_value_of_the_wrong_type_is_named_as_the_service_names_it(void **st
 static void constraints_are_told_all_at_once(void **state)
 {
     (void)state;
-    expect_invalid("GetItem", "{}",
+    expect_invalid(&f, "GetItem", "{}",
                    "2 validation errors detected: Value null at 'tableName' failed to satisfy "
                    "constraint: Member must not be null; Value null at 'key' failed to satisfy "
                    "constraint: Member must not be null");
     expect_invalid(
-        "GetItem", "{\"TableName\":\"a;\",\"ReturnConsumedCapacity\":\"hi\"}",
+        &f, "GetItem", "{\"TableName\":\"a;\",\"ReturnConsumedCapacity\":\"hi\"}",
         "4 validation errors detected: Value 'a;' at 'tableName' failed to satisfy "
         "constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+; "
         "Value 'a;' at 'tableName' failed to satisfy constraint: Member must have length "
         "greater than or equal to 3; Value null at 'key' failed to satisfy constraint: "
         "Member must not be null; Value 'hi' at 'returnConsumedCapacity' failed to "
         "satisfy constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]");
-    expect_invalid("PutItem",
+    expect_invalid(&f, "PutItem",
                    "{\"TableName\":\"abc\",\"Item\":{},\"ReturnItemCollectionMetrics\":\"\"}",
                    "1 validation error detected: Value '' at 'returnItemCollectionMetrics' failed "
                    "to satisfy constraint: Member must satisfy enum value set: [SIZE, NONE]");
@@ -223,18 +197,18 @@ types_come_before_constraints_and_those_before_values_and_those_before_tables(vo
     (void)state;
     expect_mistyped("GetItem", "{\"TableName\":\"\",\"Key\":{\"a\":{\"S\":1}}}",
                     "NUMBER_VALUE cannot be converted to String");
-    expect_invalid("GetItem", "{\"TableName\":\"\",\"Key\":{\"a\":{}}}",
+    expect_invalid(&f, "GetItem", "{\"TableName\":\"\",\"Key\":{\"a\":{}}}",
                    "2 validation errors detected: Value '' at 'tableName' failed to satisfy "
                    "constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+; "
                    "Value '' at 'tableName' failed to satisfy constraint: Member must have length "
                    "greater than or equal to 3");
-    expect_invalid("GetItem", "{\"TableName\":\"nowhere\",\"Key\":{\"a\":{}}}",
+    expect_invalid(&f, "GetItem", "{\"TableName\":\"nowhere\",\"Key\":{\"a\":{}}}",
                    "Supplied AttributeValue is empty, must contain exactly one of the supported "
                    "datatypes");
     expect("GetItem", "{\"TableName\":\"nowhere\",\"Key\":{}}", 400,
            "{\"__type\":\"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException\","
            "\"message\":\"Requested resource not found\"}");
-    expect_invalid("GetItem", "{\"TableName\":\"users\",\"Key\":{}}",
+    expect_invalid(&f, "GetItem", "{\"TableName\":\"users\",\"Key\":{}}",
                    "The provided key element does not match the schema");
 }
 
@@ -283,7 +257,7 @@ static void bad_values_are_refused_with_the_services_words(void **state)
         snprintf(request, sizeof request,
                  "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"},\"v\":%s}}",
                  CASES[i].value);
-        expect_invalid("PutItem", request, CASES[i].message);
+        expect_invalid(&f, "PutItem", request, CASES[i].message);
     }
 }
 
@@ -309,7 +283,7 @@ static void thirty_two_levels_nest_and_no_more(void **state)
     expect("PutItem", text, 200, "{}");
     free(text);
     text = nested(33);
-    expect_invalid("PutItem", text, "Nesting Levels have exceeded supported limits");
+    expect_invalid(&f, "PutItem", text, "Nesting Levels have exceeded supported limits");
     free(text);
     text = nested(5000);
     expect("PutItem", text, 400,
@@ -354,21 +328,21 @@ static void keys_must_fit_the_schema(void **state)
     char request[512];
     for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
         snprintf(request, sizeof request, "{\"TableName\":\"users\",\"Key\":%s}", KEYS[i]);
-        expect_invalid("GetItem", request, MISMATCH);
-        expect_invalid("DeleteItem", request, MISMATCH);
+        expect_invalid(&f, "GetItem", request, MISMATCH);
+        expect_invalid(&f, "DeleteItem", request, MISMATCH);
     }
-    expect_invalid("GetItem", "{\"TableName\":\"events\",\"Key\":{\"who\":{\"S\":\"a\"}}}",
+    expect_invalid(&f, "GetItem", "{\"TableName\":\"events\",\"Key\":{\"who\":{\"S\":\"a\"}}}",
                    MISMATCH);
-    expect_invalid("GetItem", "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"\"}}}",
+    expect_invalid(&f, "GetItem", "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"\"}}}",
                    INVALID "The AttributeValue for a key attribute cannot contain an empty string "
                            "value. Key: id");
-    expect_invalid("GetItem",
+    expect_invalid(&f, "GetItem",
                    "{\"TableName\":\"blobs\",\"Key\":{\"id\":{\"S\":\"a\"},\"part\":{\"B\":\"\"}}}",
                    INVALID "The AttributeValue for a key attribute cannot contain an empty binary "
                            "value. Key: part");
-    expect_invalid("PutItem", "{\"TableName\":\"users\",\"Item\":{\"x\":{\"S\":\"a\"}}}",
+    expect_invalid(&f, "PutItem", "{\"TableName\":\"users\",\"Item\":{\"x\":{\"S\":\"a\"}}}",
                    INVALID "Missing the key id in the item");
-    expect_invalid("PutItem", "{\"TableName\":\"users\",\"Item\":{\"id\":{\"N\":\"1\"}}}",
+    expect_invalid(&f, "PutItem", "{\"TableName\":\"users\",\"Item\":{\"id\":{\"N\":\"1\"}}}",
                    INVALID "Type mismatch for key id expected: S actual: N");
 }
 
@@ -379,7 +353,7 @@ static void keys_have_their_limits(void **state)
     memset(long_text, 'k', sizeof long_text);
     snprintf(request, sizeof request, "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"%.*s\"}}}",
              2049, long_text);
-    expect_invalid("GetItem", request,
+    expect_invalid(&f, "GetItem", request,
                    INVALID "Size of hashkey has exceeded the maximum size limit of2048 bytes");
     snprintf(request, sizeof request, "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"%.*s\"}}}",
              2048, long_text);
@@ -388,7 +362,7 @@ static void keys_have_their_limits(void **state)
     snprintf(request, sizeof request,
              "{\"TableName\":\"blobs\",\"Key\":{\"id\":{\"S\":\"a\"},\"part\":{\"B\":\"%.*s\"}}}",
              1368, long_text);
-    expect_invalid("GetItem", request,
+    expect_invalid(&f, "GetItem", request,
                    INVALID "Aggregated size of all range keys has exceeded the size limit of 1024 "
                            "bytes");
 }
@@ -396,15 +370,15 @@ static void keys_have_their_limits(void **state)
 static void what_weir_does_not_have_is_refused_by_name(void **state)
 {
     (void)state;
-    expect_invalid("GetItem",
+    expect_invalid(&f, "GetItem",
                    "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}},"
                    "\"ProjectionExpression\":\"id\"}",
                    "ProjectionExpression is not supported by weir yet");
-    expect_invalid("PutItem",
+    expect_invalid(&f, "PutItem",
                    "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"}},"
                    "\"ConditionExpression\":\"attribute_not_exists(id)\"}",
                    "ConditionExpression is not supported by weir yet");
-    expect_invalid("DeleteItem",
+    expect_invalid(&f, "DeleteItem",
                    "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}},\"Expected\":{}}",
                    "Expected is not supported by weir yet");
     expect("UpdateItem", "{}", 400,

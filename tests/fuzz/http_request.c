@@ -1,0 +1,45 @@
+/* http_request.c - bytes from a client into a router with a cluster of paper.
+ *
+ * The first byte says in how large pieces the rest arrives, so that every parser state is entered
+ * in the middle. The same input is also given whole: the answers must be the same bytes but for
+ * their request ids, which the seed decides. */
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "tests/support/fake_cluster.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct buffer run(struct slice bytes, size_t piece)
+{
+    struct fake_cluster f;
+    struct buffer received = {0};
+    fake_init(&f);
+    f.config.http_body_max_bytes = 64 * KIB;
+    f.config.http_header_max_bytes = 4 * KIB;
+    fake_start(&f);
+    fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 2);
+    fake_table(&f, "events", "who", ATTR_STRING, "n", ATTR_NUMBER, 3);
+    fake_open(&f, 1);
+    for (size_t at = 0; at < bytes.size && !f.clients[1].closed; at += piece) {
+        size_t left = bytes.size - at;
+        fake_send(&f, 1, slice_make(bytes.data + at, left < piece ? left : piece));
+    }
+    buffer_append_slice(&received, buffer_slice(&f.clients[1].received));
+    fake_advance_ms(&f, f.config.http_request_ms);
+    fake_deinit(&f);
+    return received;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    struct slice bytes = slice_make(data + 1, size - 1);
+    struct buffer whole = run(bytes, bytes.size);
+    struct buffer pieces = run(bytes, (size_t)data[0] + 1);
+    must(slice_equal(buffer_slice(&whole), buffer_slice(&pieces)));
+    buffer_deinit(&whole);
+    buffer_deinit(&pieces);
+    return 0;
+}

@@ -1,0 +1,339 @@
+#include "tests/check.h"
+
+#include "tests/support/expect.h"
+
+static struct fake_cluster f;
+
+static const char GET[] = "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}}}";
+static const char PUT[] = "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"}}}";
+
+static int start(void **state)
+{
+    (void)state;
+    fake_init(&f);
+    fake_start(&f);
+    fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 4);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    return 0;
+}
+
+/* Sends on `connection`; the answer is due later. */
+static void send_call(uint64_t connection, const char *operation, const char *body)
+{
+    struct buffer b = {0};
+    if (!f.clients[connection].open)
+        fake_open(&f, connection);
+    fake_request_text(&b, operation, slice_of(body));
+    fake_send(&f, connection, buffer_slice(&b));
+    buffer_deinit(&b);
+}
+
+static bool says(struct fake_answer a, const char *text)
+{
+    return memmem(a.body.data, a.body.size, text, strlen(text)) != NULL;
+}
+
+static void a_table_is_looked_up_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        expect_call(&f, "GetItem", GET, 200, "{}");
+    assert_int_equal(f.asked[REQUEST_TABLE_GET], 1);
+}
+
+static void those_who_want_a_table_at_once_share_one_lookup(void **state)
+{
+    (void)state;
+    f.hold = true;
+    for (uint64_t i = 1; i <= 5; i++)
+        send_call(i, "GetItem", GET);
+    assert_int_equal(f.held_count, 1);
+    fake_answer(&f, 0);
+    assert_int_equal(f.held_count, 5);
+    fake_answer_all(&f);
+    for (uint64_t i = 1; i <= 5; i++)
+        expect_answer(fake_take_answer(&f, i), 200, "{}");
+    assert_int_equal(f.asked[REQUEST_TABLE_GET], 1);
+}
+
+static void a_client_may_go_while_its_table_is_looked_up(void **state)
+{
+    (void)state;
+    f.hold = true;
+    send_call(1, "GetItem", GET);
+    send_call(2, "GetItem", GET);
+    router_close(f.router, f.now, 1);
+    f.clients[1].open = false;
+    fake_answer_all(&f);
+    expect_answer(fake_take_answer(&f, 2), 200, "{}");
+}
+
+static void a_table_that_is_being_created_is_not_found_and_not_kept(void **state)
+{
+    (void)state;
+    f.tables[0].status = TABLE_CREATING;
+    expect_fault(&f, "GetItem", GET, "ResourceNotFoundException", "Requested resource not found");
+    f.tables[0].status = TABLE_ACTIVE;
+    expect_call(&f, "GetItem", GET, 200, "{}");
+}
+
+static void an_old_map_is_replaced_and_the_request_sent_again(void **state)
+{
+    (void)state;
+    expect_call(&f, "PutItem", PUT, 200, "{}");
+    fake_repartition(&f, &f.tables[0], 3);
+    expect_call(&f, "GetItem", GET, 200, "{\"Item\":{\"id\":{\"S\":\"a\"}}}");
+    assert_int_equal(f.asked[REQUEST_TABLE_GET], 2);
+    expect_call(&f, "GetItem", GET, 200, "{\"Item\":{\"id\":{\"S\":\"a\"}}}");
+    assert_int_equal(f.asked[REQUEST_TABLE_GET], 2);
+}
+
+static void a_scan_survives_a_split_between_its_partitions(void **state)
+{
+    (void)state;
+    char request[128];
+    for (int i = 0; i < 12; i++) {
+        snprintf(request, sizeof request,
+                 "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"%d\"}}}", i);
+        expect_call(&f, "PutItem", request, 200, "{}");
+    }
+    f.hold = true;
+    send_call(1, "Scan", "{\"TableName\":\"users\",\"Select\":\"COUNT\"}");
+    fake_answer(&f, 0);
+    fake_answer(&f, 0);
+    fake_repartition(&f, &f.tables[0], 7);
+    fake_answer_all(&f);
+    expect_answer(fake_take_answer(&f, 1), 200, "{\"Count\":12,\"ScannedCount\":12}");
+}
+
+static void a_map_that_stays_wrong_is_asked_for_with_pauses_until_the_deadline(void **state)
+{
+    (void)state;
+    f.fail_code = REPLY_WRONG_PARTITION;
+    f.fail_count = 1000;
+    send_call(1, "GetItem", GET);
+    fake_advance_ms(&f, f.config.request_deadline_ms - 1);
+    assert_int_equal(fake_take_answer(&f, 1).status, 0);
+    assert_true(f.asked[REQUEST_GET] > 5);
+    assert_true(f.asked[REQUEST_GET] < 60);
+    fake_advance_ms(&f, 1);
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 500);
+    assert_true(says(a, "InternalServerError"));
+    f.fail_count = 0;
+    expect_call(&f, "GetItem", GET, 200, "{}");
+}
+
+static void a_map_that_becomes_right_within_the_deadline_serves_the_request(void **state)
+{
+    (void)state;
+    f.fail_code = REPLY_WRONG_PARTITION;
+    f.fail_count = 6;
+    send_call(1, "PutItem", PUT);
+    fake_advance_ms(&f, 1000);
+    expect_answer(fake_take_answer(&f, 1), 200, "{}");
+}
+
+static void a_deleted_table_is_not_found_once_its_nodes_refuse(void **state)
+{
+    (void)state;
+    expect_call(&f, "GetItem", GET, 200, "{}");
+    f.table_count = 0;
+    f.fail_code = REPLY_WRONG_PARTITION;
+    f.fail_count = 1;
+    expect_fault(&f, "GetItem", GET, "ResourceNotFoundException", "Requested resource not found");
+    f.table_count = 1;
+}
+
+static void a_catalog_that_moved_is_asked_again(void **state)
+{
+    (void)state;
+    f.hold = true;
+    send_call(1, "ListTables", "{}");
+    fake_answer_code(&f, 0, REPLY_NOT_LEADER);
+    assert_int_equal(f.held_count, 0);
+    fake_advance_ms(&f, 10);
+    assert_int_equal(f.held_count, 1);
+    fake_answer(&f, 0);
+    expect_answer(fake_take_answer(&f, 1), 200, "{\"TableNames\":[\"users\"]}");
+}
+
+static void a_write_without_an_answer_has_an_unknown_outcome_and_is_not_repeated(void **state)
+{
+    (void)state;
+    f.hold = true;
+    send_call(1, "PutItem", PUT);
+    fake_answer(&f, 0); /* the table */
+    fake_advance_ms(&f, f.config.request_deadline_ms);
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 500);
+    assert_true(says(a, "It is not known whether the write was done"));
+    assert_int_equal(f.asked[REQUEST_PUT], 1);
+    fake_answer_all(&f); /* too late for anybody */
+    assert_int_equal(f.clients[1].received.size, 0);
+    send_call(2, "PutItem", PUT);
+    router_node_lost(f.router, f.now, f.held[0].node);
+    fake_pump(&f);
+    assert_int_equal(fake_take_answer(&f, 2).status, 500);
+    assert_int_equal(f.asked[REQUEST_PUT], 2);
+}
+
+static void a_read_whose_node_went_away_is_tried_once_more(void **state)
+{
+    (void)state;
+    expect_call(&f, "PutItem", PUT, 200, "{}");
+    f.hold = true;
+    send_call(1, "GetItem", GET);
+    router_node_lost(f.router, f.now, f.held[0].node);
+    fake_pump(&f);
+    assert_int_equal(fake_take_answer(&f, 1).status, 0);
+    fake_advance_ms(&f, 50);
+    assert_int_equal(f.held_count, 2); /* the old one and a lookup of the table */
+    fake_answer(&f, 0);
+    fake_answer(&f, 0);
+    fake_advance_ms(&f, 500);
+    fake_answer_all(&f);
+    fake_advance_ms(&f, 500);
+    fake_answer_all(&f);
+    expect_answer(fake_take_answer(&f, 1), 200, "{\"Item\":{\"id\":{\"S\":\"a\"}}}");
+    assert_int_equal(f.asked[REQUEST_GET], 2);
+}
+
+static void throttles_carry_their_reason_and_the_arn(void **state)
+{
+    (void)state;
+    static const struct {
+        enum admit_reason reason;
+        enum table_billing billing;
+        const char *type;
+        const char *member;
+        const char *read;
+        const char *write;
+    } CASES[] = {
+        {ADMIT_REFUSED_KEY_RANGE, BILLING_PROVISIONED, "#ProvisionedThroughputExceededException",
+         "\"ThrottlingReasons\"", "TableReadKeyRangeThroughputExceeded",
+         "TableWriteKeyRangeThroughputExceeded"},
+        {ADMIT_REFUSED_ALLOCATION, BILLING_PROVISIONED, "#ProvisionedThroughputExceededException",
+         "\"ThrottlingReasons\"", "TableReadProvisionedThroughputExceeded",
+         "TableWriteProvisionedThroughputExceeded"},
+        {ADMIT_REFUSED_NODE, BILLING_PROVISIONED, "#ProvisionedThroughputExceededException",
+         "\"ThrottlingReasons\"", "TableReadProvisionedThroughputExceeded",
+         "TableWriteProvisionedThroughputExceeded"},
+        {ADMIT_REFUSED_KEY_RANGE, BILLING_ON_DEMAND, "#ThrottlingException",
+         "\"throttlingReasons\"", "TableReadKeyRangeThroughputExceeded",
+         "TableWriteKeyRangeThroughputExceeded"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        stop(NULL);
+        start(NULL);
+        f.tables[0].billing = CASES[i].billing;
+        f.fail_code = REPLY_THROTTLED;
+        f.fail_reason = CASES[i].reason;
+        f.fail_count = 2;
+        char reason[256];
+        struct fake_answer a = fake_call(&f, "GetItem", GET);
+        assert_int_equal(a.status, 400);
+        assert_int_equal(fake_header(a, "x-amzn-RequestId").size, 52);
+        assert_true(says(a, CASES[i].type));
+        snprintf(reason, sizeof reason,
+                 "%s:[{\"reason\":\"%s\",\"resource\":"
+                 "\"arn:aws:dynamodb:local:000000000000:table/users\"}]",
+                 CASES[i].member, CASES[i].read);
+        assert_true(says(a, reason));
+        a = fake_call(&f, "PutItem", PUT);
+        assert_true(says(a, CASES[i].write));
+    }
+}
+
+static void refusals_of_nodes_have_their_status(void **state)
+{
+    (void)state;
+    static const struct {
+        enum reply_code code;
+        int status;
+        const char *text;
+    } CASES[] = {
+        {REPLY_OVERLOADED, 503, "ServiceUnavailable"},
+        {REPLY_FULL, 503, "storage is full"},
+        {REPLY_STOPPED, 500, "disk has failed"},
+        {REPLY_CORRUPT, 500, "damaged"},
+        {REPLY_UNKNOWN, 500, "InternalServerError"},
+        {REPLY_MALFORMED, 500, "InternalServerError"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        f.fail_code = CASES[i].code;
+        f.fail_count = 1;
+        struct fake_answer a = fake_call(&f, "PutItem", PUT);
+        assert_int_equal(a.status, CASES[i].status);
+        assert_true(says(a, CASES[i].text));
+    }
+}
+
+static void a_page_that_was_throttled_midway_ends_there(void **state)
+{
+    (void)state;
+    char request[128];
+    for (int i = 0; i < 12; i++) {
+        snprintf(request, sizeof request,
+                 "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"%d\"}}}", i);
+        expect_call(&f, "PutItem", request, 200, "{}");
+    }
+    f.fail_code = REPLY_THROTTLED;
+    f.fail_reason = ADMIT_REFUSED_ALLOCATION;
+    f.fail_count = 1;
+    f.fail_after = 2;
+    struct fake_answer a = fake_call(&f, "Scan", "{\"TableName\":\"users\",\"Select\":\"COUNT\"}");
+    assert_int_equal(a.status, 200);
+    assert_true(says(a, "LastEvaluatedKey"));
+    f.fail_count = 1;
+    f.fail_after = 0;
+    a = fake_call(&f, "Scan", "{\"TableName\":\"users\",\"Select\":\"COUNT\"}");
+    assert_int_equal(a.status, 400);
+}
+
+static void replies_nobody_waits_for_are_ignored(void **state)
+{
+    (void)state;
+    struct reply r = {.id = 0};
+    router_reply(f.router, f.now, 1, &r);
+    r.id = UINT64_MAX;
+    router_reply(f.router, f.now, 1, &r);
+    f.hold = true;
+    send_call(1, "ListTables", "{}");
+    r.id = UINT64_C(1) << 32;
+    router_reply(f.router, f.now, 2, &r); /* from another node than was asked */
+    fake_pump(&f);
+    assert_int_equal(f.clients[1].received.size, 0);
+    fake_answer_all(&f);
+    expect_answer(fake_take_answer(&f, 1), 200, "{\"TableNames\":[\"users\"]}");
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, start, stop)
+    const struct CMUnitTest tests[] = {
+        T(a_table_is_looked_up_once),
+        T(those_who_want_a_table_at_once_share_one_lookup),
+        T(a_client_may_go_while_its_table_is_looked_up),
+        T(a_table_that_is_being_created_is_not_found_and_not_kept),
+        T(an_old_map_is_replaced_and_the_request_sent_again),
+        T(a_scan_survives_a_split_between_its_partitions),
+        T(a_map_that_stays_wrong_is_asked_for_with_pauses_until_the_deadline),
+        T(a_map_that_becomes_right_within_the_deadline_serves_the_request),
+        T(a_deleted_table_is_not_found_once_its_nodes_refuse),
+        T(a_catalog_that_moved_is_asked_again),
+        T(a_write_without_an_answer_has_an_unknown_outcome_and_is_not_repeated),
+        T(a_read_whose_node_went_away_is_tried_once_more),
+        T(throttles_carry_their_reason_and_the_arn),
+        T(refusals_of_nodes_have_their_status),
+        T(a_page_that_was_throttled_midway_ends_there),
+        T(replies_nobody_waits_for_are_ignored),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,321 @@
+#include "tests/check.h"
+
+#include "tests/support/expect.h"
+
+static struct fake_cluster f;
+
+static int start(void **state)
+{
+    (void)state;
+    fake_init(&f);
+    fake_start(&f);
+    fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 2);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    return 0;
+}
+
+static const char ONE_KEY[] =
+    "\"AttributeDefinitions\":[{\"AttributeName\":\"a\",\"AttributeType\":\"S\"}],"
+    "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]";
+
+static void a_table_is_created_and_described(void **state)
+{
+    (void)state;
+    char request[512];
+    snprintf(request, sizeof request,
+             "{\"TableName\":\"new\",%s,\"ProvisionedThroughput\":{\"ReadCapacityUnits\":3,"
+             "\"WriteCapacityUnits\":2},\"StreamSpecification\":{\"StreamEnabled\":false},"
+             "\"DeletionProtectionEnabled\":false,\"TableClass\":\"STANDARD\",\"Tags\":[]}",
+             ONE_KEY);
+    static const char DESCRIPTION[] =
+        "\"AttributeDefinitions\":[{\"AttributeName\":\"a\",\"AttributeType\":\"S\"}],"
+        "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}],\"TableName\":\"new\","
+        "\"TableStatus\":\"%s\",\"CreationDateTime\":1700000000.0,"
+        "\"ProvisionedThroughput\":{\"NumberOfDecreasesToday\":0,\"ReadCapacityUnits\":3,"
+        "\"WriteCapacityUnits\":2},\"TableSizeBytes\":0,\"ItemCount\":0,"
+        "\"TableArn\":\"arn:aws:dynamodb:local:000000000000:table/new\","
+        "\"TableId\":\"00000000-0000-0000-0000-000000000000\","
+        "\"DeletionProtectionEnabled\":false}}";
+    char format[1024], answer[1024];
+    snprintf(format, sizeof format, "{\"TableDescription\":{%s", DESCRIPTION);
+    snprintf(answer, sizeof answer, format, "CREATING");
+    expect_call(&f, "CreateTable", request, 200, answer);
+    snprintf(format, sizeof format, "{\"Table\":{%s", DESCRIPTION);
+    snprintf(answer, sizeof answer, format, "ACTIVE");
+    expect_call(&f, "DescribeTable", "{\"TableName\":\"new\"}", 200, answer);
+    expect_fault(&f, "CreateTable", request, "ResourceInUseException", "Table already exists: new");
+}
+
+static void an_on_demand_table_with_a_sort_key_is_described_as_such(void **state)
+{
+    (void)state;
+    struct fake_answer a =
+        fake_call(&f, "CreateTable",
+                  "{\"TableName\":\"pay\",\"BillingMode\":\"PAY_PER_REQUEST\","
+                  "\"AttributeDefinitions\":[{\"AttributeName\":\"s\",\"AttributeType\":\"B\"},"
+                  "{\"AttributeName\":\"p\",\"AttributeType\":\"N\"}],"
+                  "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"},"
+                  "{\"AttributeName\":\"s\",\"KeyType\":\"RANGE\"}]}");
+    assert_int_equal(a.status, 200);
+    static const char *const PARTS[] = {
+        "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"s\","
+        "\"KeyType\":\"RANGE\"}]",
+        "{\"AttributeName\":\"s\",\"AttributeType\":\"B\"}",
+        "\"BillingModeSummary\":{\"BillingMode\":\"PAY_PER_REQUEST\","
+        "\"LastUpdateToPayPerRequestDateTime\":1700000000.0}",
+        "\"ReadCapacityUnits\":0"};
+    for (size_t i = 0; i < 4; i++)
+        assert_non_null(memmem(a.body.data, a.body.size, PARTS[i], strlen(PARTS[i])));
+}
+
+#define THROUGHPUT "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":1,\"WriteCapacityUnits\":1}"
+#define INVALID    "One or more parameter values were invalid: "
+
+static void bad_tables_are_refused_with_the_services_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *members;
+        const char *message;
+    } CASES[] = {
+        {"\"x\":1", "The parameter 'TableName' is required but was not present in the request"},
+        {"\"TableName\":\"a;\"",
+         "TableName must be at least 3 characters long and at most 255 characters long"},
+        {"\"TableName\":\"abc;\"",
+         "3 validation errors detected: Value 'abc;' at 'tableName' failed to satisfy constraint: "
+         "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+; Value null at "
+         "'attributeDefinitions' failed to satisfy constraint: Member must not be null; Value null "
+         "at 'keySchema' failed to satisfy constraint: Member must not be null"},
+        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{}],\"KeySchema\":[],"
+         "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":-1}",
+         "5 validation errors detected: Value null at "
+         "'attributeDefinitions.1.member.attributeName' failed to satisfy constraint: Member must "
+         "not be null; Value null at 'attributeDefinitions.1.member.attributeType' failed to "
+         "satisfy constraint: Member must not be null; Value '[]' at 'keySchema' failed to satisfy "
+         "constraint: Member must have length greater than or equal to 1; Value null at "
+         "'provisionedThroughput.writeCapacityUnits' failed to satisfy constraint: Member must not "
+         "be null; Value '-1' at 'provisionedThroughput.readCapacityUnits' failed to satisfy "
+         "constraint: Member must have value greater than or equal to 1"},
+        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"b\","
+         "\"AttributeType\":\"SS\"}],\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"W\"}]",
+         "2 validation errors detected: Value 'SS' at "
+         "'attributeDefinitions.1.member.attributeType' "
+         "failed to satisfy constraint: Member must satisfy enum value set: [B, N, S]; Value 'W' "
+         "at "
+         "'keySchema.1.member.keyType' failed to satisfy constraint: Member must satisfy enum "
+         "value "
+         "set: [HASH, RANGE]"},
+        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[],"
+         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]",
+         INVALID "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode "
+                 "is PROVISIONED"},
+        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[],\"BillingMode\":\"PAY_PER_REQUEST\","
+         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
+         INVALID "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
+                 "BillingMode is PAY_PER_REQUEST"},
+        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[],"
+         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}],"
+         "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":1000000000001,"
+         "\"WriteCapacityUnits\":1000000000001}",
+         "Given value 1000000000001 for ReadCapacityUnits is out of bounds"},
+        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"b\","
+         "\"AttributeType\":\"S\"}],"
+         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
+         INVALID "Some index key attributes are not defined in AttributeDefinitions. Keys: [a], "
+                 "AttributeDefinitions: [b]"},
+        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"b\","
+         "\"AttributeType\":\"S\"}],\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},"
+         "{\"AttributeName\":\"b\",\"KeyType\":\"RANGE\"}]," THROUGHPUT,
+         "Invalid KeySchema: Some index key attribute have no definition"},
+        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"a\","
+         "\"AttributeType\":\"S\"},{\"AttributeName\":\"b\",\"AttributeType\":\"S\"}],"
+         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},"
+         "{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
+         "Both the Hash Key and the Range Key element in the KeySchema have the same name"},
+        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"a\","
+         "\"AttributeType\":\"S\"},{\"AttributeName\":\"b\",\"AttributeType\":\"S\"}],"
+         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"RANGE\"},"
+         "{\"AttributeName\":\"b\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
+         "Invalid KeySchema: The first KeySchemaElement is not a HASH key type"},
+        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"a\","
+         "\"AttributeType\":\"S\"},{\"AttributeName\":\"b\",\"AttributeType\":\"S\"}],"
+         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},"
+         "{\"AttributeName\":\"b\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
+         "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type"},
+        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"a\","
+         "\"AttributeType\":\"S\"},{\"AttributeName\":\"b\",\"AttributeType\":\"S\"}],"
+         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
+         INVALID "Number of attributes in KeySchema does not exactly match number of attributes "
+                 "defined in AttributeDefinitions"},
+    };
+    char request[1024];
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        snprintf(request, sizeof request, "{%s}", CASES[i].members);
+        expect_invalid(&f, "CreateTable", request, CASES[i].message);
+    }
+    assert_int_equal(f.table_count, 1);
+}
+
+static void settings_weir_does_not_have_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *members;
+        const char *message;
+    } CASES[] = {
+        {"\"StreamSpecification\":{\"StreamEnabled\":true}",
+         "StreamSpecification is not supported by weir yet"},
+        {"\"SSESpecification\":{\"Enabled\":true}",
+         "SSESpecification is not supported by weir yet"},
+        {"\"DeletionProtectionEnabled\":true",
+         "DeletionProtectionEnabled is not supported by weir yet"},
+        {"\"TableClass\":\"STANDARD_INFREQUENT_ACCESS\"",
+         "TableClass STANDARD_INFREQUENT_ACCESS is not supported by weir yet"},
+        {"\"Tags\":[{\"Key\":\"a\",\"Value\":\"b\"}]", "Tags is not supported by weir yet"},
+        {"\"GlobalSecondaryIndexes\":[{}]", "GlobalSecondaryIndexes is not supported by weir yet"},
+        {"\"LocalSecondaryIndexes\":[]", INVALID "List of LocalSecondaryIndexes is empty"},
+        {"\"OnDemandThroughput\":{}", "OnDemandThroughput is not supported by weir yet"},
+    };
+    char request[1024];
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        snprintf(request, sizeof request, "{\"TableName\":\"abc\",%s," THROUGHPUT ",%s}", ONE_KEY,
+                 CASES[i].members);
+        expect_invalid(&f, "CreateTable", request, CASES[i].message);
+    }
+}
+
+static void tables_are_listed_page_by_page(void **state)
+{
+    (void)state;
+    fake_table(&f, "zoo", "id", ATTR_STRING, NULL, 0, 1);
+    fake_table(&f, "abc", "id", ATTR_STRING, NULL, 0, 1);
+    expect_call(&f, "ListTables", "{\"ExclusiveStartTableName\":null,\"hi\":\"yo\"}", 200,
+                "{\"TableNames\":[\"abc\",\"users\",\"zoo\"]}");
+    expect_call(&f, "ListTables", "{\"Limit\":2}", 200,
+                "{\"TableNames\":[\"abc\",\"users\"],\"LastEvaluatedTableName\":\"users\"}");
+    expect_call(&f, "ListTables", "{\"Limit\":2,\"ExclusiveStartTableName\":\"users\"}", 200,
+                "{\"TableNames\":[\"zoo\"]}");
+    expect_call(&f, "ListTables", "{\"Limit\":3}", 200,
+                "{\"TableNames\":[\"abc\",\"users\",\"zoo\"]}");
+    expect_invalid(&f, "ListTables", "{\"Limit\":101}",
+                   "1 validation error detected: Value '101' at 'limit' failed to satisfy "
+                   "constraint: Member must have value less than or equal to 100");
+}
+
+static void throughput_and_billing_are_updated(void **state)
+{
+    (void)state;
+    static const char SAME[] = "{\"TableName\":\"users\",\"ProvisionedThroughput\":{"
+                               "\"ReadCapacityUnits\":10,\"WriteCapacityUnits\":5}}";
+    expect_invalid(
+        &f, "UpdateTable", SAME,
+        "The provisioned throughput for the table will not change. The requested value "
+        "equals the current value. Current ReadCapacityUnits provisioned for the table: "
+        "10. Requested ReadCapacityUnits: 10. Current WriteCapacityUnits provisioned for "
+        "the table: 5. Requested WriteCapacityUnits: 5. Refer to the Amazon DynamoDB "
+        "Developer Guide for current limits and how to request higher limits.");
+    struct fake_answer a = fake_call(&f, "UpdateTable",
+                                     "{\"TableName\":\"users\",\"ProvisionedThroughput\":{"
+                                     "\"ReadCapacityUnits\":20,\"WriteCapacityUnits\":5}}");
+    assert_int_equal(a.status, 200);
+    assert_non_null(memmem(a.body.data, a.body.size, "\"TableStatus\":\"UPDATING\"", 24));
+    assert_int_equal(f.tables[0].rcu, 20);
+    assert_int_equal(fake_call(&f, "UpdateTable",
+                               "{\"TableName\":\"users\",\"BillingMode\":\"PAY_PER_REQUEST\"}")
+                         .status,
+                     200);
+    assert_int_equal(f.tables[0].billing, BILLING_ON_DEMAND);
+    expect_invalid(&f, "UpdateTable", SAME,
+                   INVALID "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
+                           "BillingMode is PAY_PER_REQUEST");
+    expect_invalid(&f, "UpdateTable", "{\"TableName\":\"users\",\"BillingMode\":\"PROVISIONED\"}",
+                   INVALID "ProvisionedThroughput must be specified when BillingMode is "
+                           "PROVISIONED");
+    expect_invalid(&f, "UpdateTable", "{\"TableName\":\"users\"}",
+                   "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
+                   "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required");
+    expect_invalid(&f, "UpdateTable",
+                   "{\"TableName\":\"users\",\"GlobalSecondaryIndexUpdates\":[]}",
+                   "GlobalSecondaryIndexUpdates is not supported by weir yet");
+}
+
+static void a_table_is_deleted_and_then_busy(void **state)
+{
+    (void)state;
+    struct fake_answer a = fake_call(&f, "DeleteTable", "{\"TableName\":\"users\"}");
+    assert_int_equal(a.status, 200);
+    assert_non_null(memmem(a.body.data, a.body.size, "\"TableStatus\":\"DELETING\"", 24));
+    expect_fault(&f, "DeleteTable", "{\"TableName\":\"users\"}", "ResourceInUseException",
+                 "Attempt to change a resource which is still in use: Table is being deleted: "
+                 "users");
+}
+
+static void unknown_tables_are_not_found(void **state)
+{
+    (void)state;
+    static const char *const OPERATIONS[] = {"DescribeTable", "DeleteTable"};
+    for (size_t i = 0; i < 2; i++)
+        expect_fault(&f, OPERATIONS[i], "{\"TableName\":\"nowhere\"}", "ResourceNotFoundException",
+                     "Requested resource not found: Table: nowhere not found");
+    expect_fault(
+        &f, "UpdateTable", "{\"TableName\":\"nowhere\",\"BillingMode\":\"PAY_PER_REQUEST\"}",
+        "ResourceNotFoundException", "Requested resource not found: Table: nowhere not found");
+}
+
+static void limits_and_endpoints_are_told(void **state)
+{
+    (void)state;
+    expect_call(&f, "DescribeLimits", "{}", 200,
+                "{\"AccountMaxReadCapacityUnits\":360000,\"AccountMaxWriteCapacityUnits\":120000,"
+                "\"TableMaxReadCapacityUnits\":40000,\"TableMaxWriteCapacityUnits\":40000}");
+    expect_call(&f, "DescribeEndpoints", "{}", 200,
+                "{\"Endpoints\":[{\"Address\":\"localhost:8000\",\"CachePeriodInMinutes\":1440}]}");
+}
+
+static void the_partitions_page_shows_every_partition_and_one_table_if_asked(void **state)
+{
+    (void)state;
+    fake_table(&f, "zoo", "id", ATTR_STRING, NULL, 0, 1);
+    fake_open(&f, 2);
+    fake_send_text(&f, 2, "GET /weir/partitions HTTP/1.1\r\n\r\n");
+    struct fake_answer a = fake_take_answer(&f, 2);
+    assert_int_equal(a.status, 200);
+    static const char FIRST[] = "\"table\":\"users\",\"partition\":1,\"node\":2,"
+                                "\"start_hash\":\"0000000000000000\","
+                                "\"end_hash\":\"8000000000000000\",\"read\":{\"allocated\":0.0,"
+                                "\"consumed\":0.0,\"admitted\":0,\"burst\":0,\"throttled\":{"
+                                "\"key-range\":7,";
+    assert_non_null(memmem(a.body.data, a.body.size, FIRST, sizeof FIRST - 1));
+    assert_non_null(memmem(a.body.data, a.body.size, "\"table\":\"zoo\"", 13));
+    assert_non_null(memmem(a.body.data, a.body.size, "\"silent_nodes\":[]", 17));
+    fake_send_text(&f, 2, "GET /weir/partitions?table=z%6fo HTTP/1.1\r\n\r\n");
+    a = fake_take_answer(&f, 2);
+    assert_null(memmem(a.body.data, a.body.size, "users", 5));
+    assert_non_null(memmem(a.body.data, a.body.size, "\"table\":\"zoo\"", 13));
+    fake_send_text(&f, 2, "GET /weir/partitions?table=none HTTP/1.1\r\n\r\n");
+    assert_int_equal(fake_take_answer(&f, 2).status, 400);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, start, stop)
+    const struct CMUnitTest tests[] = {
+        T(a_table_is_created_and_described),
+        T(an_on_demand_table_with_a_sort_key_is_described_as_such),
+        T(bad_tables_are_refused_with_the_services_words),
+        T(settings_weir_does_not_have_are_refused),
+        T(tables_are_listed_page_by_page),
+        T(throughput_and_billing_are_updated),
+        T(a_table_is_deleted_and_then_busy),
+        T(unknown_tables_are_not_found),
+        T(limits_and_endpoints_are_told),
+        T(the_partitions_page_shows_every_partition_and_one_table_if_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
