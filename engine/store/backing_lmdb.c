@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/must.h"
@@ -266,14 +267,18 @@ static int write_all(struct lmdb *l, MDB_txn *txn, const struct backing_batch *b
 }
 
 /* LMDB reports a write that ran short as EIO. It is a full disk if the file cannot grow now; the
- * transaction was given up before anything that counts was written. */
+ * transaction was given up before anything that counts was written. The size must grow too: limits
+ * on files and quotas know nothing of space kept beyond the end. */
 static bool disk_is_full(const struct lmdb *l)
 {
     int fd;
     struct stat info;
-    return mdb_env_get_fd(l->env, &fd) == 0 && fstat(fd, &info) == 0 &&
-           fallocate(fd, FALLOC_FL_KEEP_SIZE, info.st_size, MIB) != 0 &&
-           status_of(errno) == STATUS_FULL;
+    if (mdb_env_get_fd(l->env, &fd) != 0 || fstat(fd, &info) != 0)
+        return false;
+    int error = posix_fallocate(fd, info.st_size, MIB);
+    if (error == 0)
+        error = ftruncate(fd, info.st_size) == 0 ? 0 : errno;
+    return error != 0 && status_of(error) == STATUS_FULL;
 }
 
 static enum status write_batch(struct backing *b, const struct backing_batch *batch,
