@@ -1,0 +1,223 @@
+"""What the fault tests share: weir processes that never outlive the test, and a lean client.
+
+A server is ended by its process, never by name; the kernel ends it if the test dies first. Nothing
+sleeps for a fixed time: `until` polls a condition within a bound.
+"""
+import ctypes
+import http.client
+import json
+import os
+import pathlib
+import resource
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+POLL_S = 0.01
+START_S = 120  # generous: a sanitized build replaying a log on a busy machine
+PR_SET_PDEATHSIG = 1
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class Refused(Exception):
+    """An answer that is not 200: `name` is the exception's, `status` the HTTP status."""
+
+    def __init__(self, status, body):
+        try:
+            answer = json.loads(body)
+        except ValueError:
+            answer = {}
+        self.status = status
+        self.name = answer.get("__type", "").rsplit("#", 1)[-1]
+        self.text = answer.get("message", answer.get("Message", ""))
+        self.answer = answer
+        super().__init__(f"{status} {self.name}: {self.text or body[:200]}")
+
+
+class Unreachable(Exception):
+    """No answer: the connection was lost, or silent for too long."""
+
+
+class NotSent(Unreachable):
+    """Nobody listens: the request never left."""
+
+
+class Client:
+    """One connection, opened when needed; not for several threads."""
+
+    def __init__(self, port, timeout_s=20):
+        self.port = port
+        self.timeout_s = timeout_s
+        self.connection = None
+        self.connections = 0  # opened so far
+
+    def close(self):
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def connect(self):
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout_s)
+        try:
+            self.connection.connect()
+            self.connections += 1
+        except OSError as error:
+            self.close()
+            raise NotSent(str(error)) from error
+
+    def call(self, operation, **members):
+        body = json.dumps(members).encode()
+        headers = {
+            "Content-Type": "application/x-amz-json-1.0",
+            "X-Amz-Target": f"DynamoDB_20120810.{operation}",
+        }
+        if self.connection is None:
+            self.connect()
+        try:
+            self.connection.request("POST", "/", body, headers)
+            answer = self.connection.getresponse()
+            text = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise Unreachable(str(error)) from error
+        if answer.status != 200:
+            raise Refused(answer.status, text)
+        return json.loads(text)
+
+
+def until(what, condition, bound_s=START_S):
+    """Polls until the condition is true; its value."""
+    end = time.monotonic() + bound_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {bound_s} s: {what}")
+        time.sleep(POLL_S)
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def more_files(count):
+    """Raises this process's limit of open files, which its servers inherit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < count:
+        raise AssertionError(f"the test needs {count} open files, the limit is {hard}: ulimit -Hn")
+    if soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+
+
+class Server:
+    """One weir process. `arguments` without the executable; started anew with the same ones."""
+
+    def __init__(self, weir, arguments, log):
+        self.command = [str(weir)] + [str(a) for a in arguments]
+        self.log = pathlib.Path(log)
+        self.process = None
+        self.watcher = None
+        self.ready = threading.Event()
+        self.address = None
+
+    def start(self, wait=True):
+        assert self.process is None
+        self.ready.clear()
+        owner = os.getpid()
+
+        def die_with_the_test():
+            LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != owner:
+                os._exit(1)
+
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=self.log.open("ab"), preexec_fn=die_with_the_test)
+        self.watcher = threading.Thread(target=self.watch, args=(self.process,), daemon=True)
+        self.watcher.start()
+        if wait:
+            self.wait_ready()
+
+    def watch(self, process):
+        with self.log.open("ab") as log:
+            for line in process.stdout:
+                log.write(line)
+                log.flush()
+                if line.startswith(b"ready "):
+                    self.address = line.split()[1].decode()
+                    self.ready.set()
+
+    def wait_ready(self):
+        until(f"{self.command[1]} is ready", lambda: self.ready.is_set() or self.has_ended())
+        if not self.ready.is_set():
+            raise AssertionError(f"{' '.join(self.command)} did not start:\n{self.tail()}")
+
+    def has_ended(self):
+        return self.process is not None and self.process.poll() is not None
+
+    def tail(self):
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-30:])
+
+    @property
+    def port(self):
+        return int(self.address.rsplit(":", 1)[1])
+
+    def memory_bytes(self):
+        """The most memory it has had resident: VmHWM."""
+        for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+        raise AssertionError("no VmHWM")
+
+    def kill(self):
+        """kill -9. It must still have been running: a server that ends by itself is a failure."""
+        if self.has_ended():
+            raise AssertionError(f"{' '.join(self.command)} ended by itself with "
+                                 f"{self.process.returncode}:\n{self.tail()}")
+        self.process.send_signal(signal.SIGKILL)
+        self.forget()
+
+    def stop(self):
+        """Ends it in good order, within a bound; it must say that all went well."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(timeout=START_S)
+        finally:
+            self.forget()
+        if code != 0:
+            raise AssertionError(f"{' '.join(self.command)} ended with {code}:\n{self.tail()}")
+
+    def forget(self):
+        """No process is left behind, however the test went."""
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.watcher.join()
+        self.process.stdout.close()
+        self.process = None
+
+
+def verify(weir, data, settings=()):
+    """`weir verify` on a directory whose processes have stopped; what it printed."""
+    done = subprocess.run([str(weir), "verify", "--data", str(data), *settings],
+                          capture_output=True, text=True, timeout=START_S * 5, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"weir verify fails on {data}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def default_weir():
+    return os.environ.get("WEIR", ROOT / "build" / "weir")
