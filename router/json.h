@@ -17,7 +17,7 @@ extern "C" {
 
 enum {
     JSON_PADDING = 64,    /* readable bytes a text must have after its end */
-    JSON_DEPTH_MAX = 128, /* nested lists and objects; an item needs two for each of its levels */
+    JSON_DEPTH_MAX = 128, /* fewer lists and objects nest; an item needs two for each level */
 };
 
 enum json_type {

@@ -145,7 +145,7 @@ def watch(screen, port, load):
             headline = (f"second {second} of {LENGTH_S}: {BASE_RATE:,} writes/s spread evenly"
                         f"{hot}")
             rows = rates(before, after, now - at)
-            screen.draw(table_lines(screen, rows, headline), keep=second % 5 == 0)
+            screen.draw(table_lines(screen, rows, headline), keep=second > 0 and second % 5 == 0)
         before, at = after, now
         time.sleep(max(0.0, next_look - time.monotonic()))
 

@@ -511,8 +511,8 @@ struct fake_answer fake_take_answer(struct fake_cluster *f, uint64_t connection)
     static struct buffer lent;
     struct fake_answer a = {0};
     struct buffer *in = &f->clients[connection].received;
-    const char *end = memmem(in->data, in->size, "\r\n\r\n", 4);
-    if (in->size == 0 || end == NULL)
+    const char *end = in->size == 0 ? NULL : memmem(in->data, in->size, "\r\n\r\n", 4);
+    if (end == NULL)
         return a;
     buffer_clear(&lent);
     buffer_append_slice(&lent, buffer_slice(in));

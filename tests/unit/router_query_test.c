@@ -264,87 +264,87 @@ static void a_page_ends_after_one_megabyte(void **state)
                   "\"CapacityUnits\":146.5}}");
 }
 
+static const struct {
+    const char *expression;
+    const char *message;
+} EXPRESSIONS[] = {
+    {"", "Invalid KeyConditionExpression: The expression can not be empty;"},
+    {"things are not gonna be ok", "Invalid KeyConditionExpression: Syntax error; token: "
+                                   "\\\"are\\\", near: \\\"things are not\\\""},
+    {"a > 4", "Invalid KeyConditionExpression: Syntax error; token: \\\"4\\\", near: \\\"> "
+              "4\\\""},
+    {"a =", "Invalid KeyConditionExpression: Syntax error; token: \\\"<EOF>\\\", near: "
+            "\\\"=\\\""},
+    {"(size(a))[0] > a", "Invalid KeyConditionExpression: Syntax error; token: \\\"[\\\", "
+                         "near: \\\")[0\\\""},
+    {"a = :w AND", "Invalid KeyConditionExpression: Syntax error; token: \\\"<EOF>\\\", near: "
+                   "\\\"AND\\\""},
+    {"a = \xc3\xa4", "Invalid KeyConditionExpression: Syntax error; token: \\\"\xc3\xa4\\\", "
+                     "near: \\\"= \xc3\xa4\\\""},
+    {"((a = :w))", "Invalid KeyConditionExpression: The expression has redundant parentheses;"},
+    {"what(a, :w)", "Invalid KeyConditionExpression: Invalid function name; function: what"},
+    {"begins_with(a)", "Invalid KeyConditionExpression: Incorrect number of operands for "
+                       "operator or function; operator or function: begins_with, number of "
+                       "operands: 1"},
+    {"begins_with(a, :n)", "Invalid KeyConditionExpression: Incorrect operand type for operator "
+                           "or function; operator or function: begins_with, operand type: N"},
+    {"contains(a, begins_with(b, :w))",
+     "Invalid KeyConditionExpression: The function is not allowed to be used this way in an "
+     "expression; function: begins_with"},
+    {"name = :w", "Invalid KeyConditionExpression: Attribute name is a reserved keyword; "
+                  "reserved keyword: name"},
+    {"#x = :w", "Invalid KeyConditionExpression: An expression attribute name used in the "
+                "document path is not defined; attribute name: #x"},
+    {"a = :x", "Invalid KeyConditionExpression: An expression attribute value used in "
+               "expression is not defined; attribute value: :x"},
+    {"a = a", "Invalid KeyConditionExpression: The first operand must be distinct from the "
+              "remaining operands for this operator or function; operator: =, first operand: "
+              "[a]"},
+    {"a between :w and :n",
+     "Invalid KeyConditionExpression: The BETWEEN operator requires same data type for lower "
+     "and upper bounds; lower bound operand: AttributeValue: {S:a}, upper bound operand: "
+     "AttributeValue: {N:1}"},
+    {"a between :w and :l",
+     "Invalid KeyConditionExpression: The BETWEEN operator requires upper bound to be greater "
+     "than or equal to lower bound; lower bound operand: AttributeValue: {S:a}, upper bound "
+     "operand: AttributeValue: {S:A}"},
+    {"a > b and size(b) > c or a > c and a in (:w, :n, :l)",
+     "Invalid operator used in KeyConditionExpression: OR"},
+    {"a in (:w, :n, :l)", "Invalid operator used in KeyConditionExpression: IN"},
+    {"not a in (:w, :n, :l)", "Invalid operator used in KeyConditionExpression: NOT"},
+    {"a <> :w and a in (:n, :l)", "Invalid operator used in KeyConditionExpression: <>"},
+    {"contains(a, :w) and a in (:n, :l)",
+     "Invalid operator used in KeyConditionExpression: contains"},
+    {":w between :n and size(b) and a in (:l)", "Invalid condition in KeyConditionExpression: "
+                                                "BETWEEN operator must have the key attribute "
+                                                "as its first operand"},
+    {"size(b) > a AND b > c and a in (:w, :n, :l)",
+     "KeyConditionExpressions cannot contain nested operations"},
+    {"b > a.b and a in (:w, :n, :l)",
+     "Invalid condition in KeyConditionExpression: Multiple attribute names used in one "
+     "condition"},
+    {"a.d > :w and a in (:n, :l)",
+     "KeyConditionExpressions cannot have conditions on nested attributes"},
+    {":w > :l AND a < :n", "Invalid condition in KeyConditionExpression: No key attribute "
+                           "specified"},
+    {"b > :w AND b < :n and c = :l",
+     "KeyConditionExpressions must only contain one condition per key"},
+    {"b > :w AND d < :n and c = :l", "Conditions can be of length 1 or 2 only"},
+    {"a = :w", "Value provided in ExpressionAttributeValues unused in expressions: keys: {:n, "
+               ":l}"},
+};
+
 static void expressions_are_refused_with_the_services_words(void **state)
 {
     (void)state;
-    static const struct {
-        const char *expression;
-        const char *message;
-    } CASES[] = {
-        {"", "Invalid KeyConditionExpression: The expression can not be empty;"},
-        {"things are not gonna be ok", "Invalid KeyConditionExpression: Syntax error; token: "
-                                       "\\\"are\\\", near: \\\"things are not\\\""},
-        {"a > 4", "Invalid KeyConditionExpression: Syntax error; token: \\\"4\\\", near: \\\"> "
-                  "4\\\""},
-        {"a =", "Invalid KeyConditionExpression: Syntax error; token: \\\"<EOF>\\\", near: "
-                "\\\"=\\\""},
-        {"(size(a))[0] > a", "Invalid KeyConditionExpression: Syntax error; token: \\\"[\\\", "
-                             "near: \\\")[0\\\""},
-        {"a = :w AND", "Invalid KeyConditionExpression: Syntax error; token: \\\"<EOF>\\\", near: "
-                       "\\\"AND\\\""},
-        {"a = \xc3\xa4", "Invalid KeyConditionExpression: Syntax error; token: \\\"\xc3\xa4\\\", "
-                         "near: \\\"= \xc3\xa4\\\""},
-        {"((a = :w))", "Invalid KeyConditionExpression: The expression has redundant parentheses;"},
-        {"what(a, :w)", "Invalid KeyConditionExpression: Invalid function name; function: what"},
-        {"begins_with(a)", "Invalid KeyConditionExpression: Incorrect number of operands for "
-                           "operator or function; operator or function: begins_with, number of "
-                           "operands: 1"},
-        {"begins_with(a, :n)",
-         "Invalid KeyConditionExpression: Incorrect operand type for operator "
-         "or function; operator or function: begins_with, operand type: N"},
-        {"contains(a, begins_with(b, :w))",
-         "Invalid KeyConditionExpression: The function is not allowed to be used this way in an "
-         "expression; function: begins_with"},
-        {"name = :w", "Invalid KeyConditionExpression: Attribute name is a reserved keyword; "
-                      "reserved keyword: name"},
-        {"#x = :w", "Invalid KeyConditionExpression: An expression attribute name used in the "
-                    "document path is not defined; attribute name: #x"},
-        {"a = :x", "Invalid KeyConditionExpression: An expression attribute value used in "
-                   "expression is not defined; attribute value: :x"},
-        {"a = a", "Invalid KeyConditionExpression: The first operand must be distinct from the "
-                  "remaining operands for this operator or function; operator: =, first operand: "
-                  "[a]"},
-        {"a between :w and :n",
-         "Invalid KeyConditionExpression: The BETWEEN operator requires same data type for lower "
-         "and upper bounds; lower bound operand: AttributeValue: {S:a}, upper bound operand: "
-         "AttributeValue: {N:1}"},
-        {"a between :w and :l",
-         "Invalid KeyConditionExpression: The BETWEEN operator requires upper bound to be greater "
-         "than or equal to lower bound; lower bound operand: AttributeValue: {S:a}, upper bound "
-         "operand: AttributeValue: {S:A}"},
-        {"a > b and size(b) > c or a > c and a in (:w, :n, :l)",
-         "Invalid operator used in KeyConditionExpression: OR"},
-        {"a in (:w, :n, :l)", "Invalid operator used in KeyConditionExpression: IN"},
-        {"not a in (:w, :n, :l)", "Invalid operator used in KeyConditionExpression: NOT"},
-        {"a <> :w and a in (:n, :l)", "Invalid operator used in KeyConditionExpression: <>"},
-        {"contains(a, :w) and a in (:n, :l)",
-         "Invalid operator used in KeyConditionExpression: contains"},
-        {":w between :n and size(b) and a in (:l)", "Invalid condition in KeyConditionExpression: "
-                                                    "BETWEEN operator must have the key attribute "
-                                                    "as its first operand"},
-        {"size(b) > a AND b > c and a in (:w, :n, :l)",
-         "KeyConditionExpressions cannot contain nested operations"},
-        {"b > a.b and a in (:w, :n, :l)",
-         "Invalid condition in KeyConditionExpression: Multiple attribute names used in one "
-         "condition"},
-        {"a.d > :w and a in (:n, :l)",
-         "KeyConditionExpressions cannot have conditions on nested attributes"},
-        {":w > :l AND a < :n", "Invalid condition in KeyConditionExpression: No key attribute "
-                               "specified"},
-        {"b > :w AND b < :n and c = :l",
-         "KeyConditionExpressions must only contain one condition per key"},
-        {"b > :w AND d < :n and c = :l", "Conditions can be of length 1 or 2 only"},
-        {"a = :w", "Value provided in ExpressionAttributeValues unused in expressions: keys: {:n, "
-                   ":l}"},
-    };
     char request[1024];
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    for (size_t i = 0; i < sizeof EXPRESSIONS / sizeof EXPRESSIONS[0]; i++) {
         snprintf(request, sizeof request,
                  "{\"TableName\":\"nowhere\",\"KeyConditionExpression\":\"%s\","
                  "\"ExpressionAttributeValues\":{\":w\":{\"S\":\"a\"},\":n\":{\"N\":\"1\"},"
                  "\":l\":{\"S\":\"A\"}}}",
-                 CASES[i].expression);
-        expect_invalid(&f, "Query", request, CASES[i].message);
+                 EXPRESSIONS[i].expression);
+        expect_invalid(&f, "Query", request, EXPRESSIONS[i].message);
     }
 }
 

@@ -77,87 +77,88 @@ static void an_on_demand_table_with_a_sort_key_is_described_as_such(void **state
 #define THROUGHPUT "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":1,\"WriteCapacityUnits\":1}"
 #define INVALID    "One or more parameter values were invalid: "
 
+static const struct {
+    const char *members;
+    const char *message;
+} BAD_TABLES[] = {
+    {"\"x\":1", "The parameter 'TableName' is required but was not present in the request"},
+    {"\"TableName\":\"a;\"",
+     "TableName must be at least 3 characters long and at most 255 characters long"},
+    {"\"TableName\":\"abc;\"",
+     "3 validation errors detected: Value 'abc;' at 'tableName' failed to satisfy constraint: "
+     "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+; Value null at "
+     "'attributeDefinitions' failed to satisfy constraint: Member must not be null; Value null "
+     "at 'keySchema' failed to satisfy constraint: Member must not be null"},
+    {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{}],\"KeySchema\":[],"
+     "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":-1}",
+     "5 validation errors detected: Value null at "
+     "'attributeDefinitions.1.member.attributeName' failed to satisfy constraint: Member must "
+     "not be null; Value null at 'attributeDefinitions.1.member.attributeType' failed to "
+     "satisfy constraint: Member must not be null; Value '[]' at 'keySchema' failed to satisfy "
+     "constraint: Member must have length greater than or equal to 1; Value null at "
+     "'provisionedThroughput.writeCapacityUnits' failed to satisfy constraint: Member must not "
+     "be null; Value '-1' at 'provisionedThroughput.readCapacityUnits' failed to satisfy "
+     "constraint: Member must have value greater than or equal to 1"},
+    {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"b\","
+     "\"AttributeType\":\"SS\"}],\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"W\"}]",
+     "2 validation errors detected: Value 'SS' at "
+     "'attributeDefinitions.1.member.attributeType' "
+     "failed to satisfy constraint: Member must satisfy enum value set: [B, N, S]; Value 'W' "
+     "at "
+     "'keySchema.1.member.keyType' failed to satisfy constraint: Member must satisfy enum "
+     "value "
+     "set: [HASH, RANGE]"},
+    {"\"TableName\":\"abc\",\"AttributeDefinitions\":[],"
+     "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]",
+     INVALID "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode "
+             "is PROVISIONED"},
+    {"\"TableName\":\"abc\",\"AttributeDefinitions\":[],\"BillingMode\":\"PAY_PER_REQUEST\","
+     "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
+     INVALID "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
+             "BillingMode is PAY_PER_REQUEST"},
+    {"\"TableName\":\"abc\",\"AttributeDefinitions\":[],"
+     "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}],"
+     "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":1000000000001,"
+     "\"WriteCapacityUnits\":1000000000001}",
+     "Given value 1000000000001 for ReadCapacityUnits is out of bounds"},
+    {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"b\","
+     "\"AttributeType\":\"S\"}],"
+     "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
+     INVALID "Some index key attributes are not defined in AttributeDefinitions. Keys: [a], "
+             "AttributeDefinitions: [b]"},
+    {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"b\","
+     "\"AttributeType\":\"S\"}],\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},"
+     "{\"AttributeName\":\"b\",\"KeyType\":\"RANGE\"}]," THROUGHPUT,
+     "Invalid KeySchema: Some index key attribute have no definition"},
+    {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"a\","
+     "\"AttributeType\":\"S\"},{\"AttributeName\":\"b\",\"AttributeType\":\"S\"}],"
+     "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},"
+     "{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
+     "Both the Hash Key and the Range Key element in the KeySchema have the same name"},
+    {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"a\","
+     "\"AttributeType\":\"S\"},{\"AttributeName\":\"b\",\"AttributeType\":\"S\"}],"
+     "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"RANGE\"},"
+     "{\"AttributeName\":\"b\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
+     "Invalid KeySchema: The first KeySchemaElement is not a HASH key type"},
+    {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"a\","
+     "\"AttributeType\":\"S\"},{\"AttributeName\":\"b\",\"AttributeType\":\"S\"}],"
+     "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},"
+     "{\"AttributeName\":\"b\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
+     "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type"},
+    {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"a\","
+     "\"AttributeType\":\"S\"},{\"AttributeName\":\"b\",\"AttributeType\":\"S\"}],"
+     "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
+     INVALID "Number of attributes in KeySchema does not exactly match number of attributes "
+             "defined in AttributeDefinitions"},
+};
+
 static void bad_tables_are_refused_with_the_services_words(void **state)
 {
     (void)state;
-    static const struct {
-        const char *members;
-        const char *message;
-    } CASES[] = {
-        {"\"x\":1", "The parameter 'TableName' is required but was not present in the request"},
-        {"\"TableName\":\"a;\"",
-         "TableName must be at least 3 characters long and at most 255 characters long"},
-        {"\"TableName\":\"abc;\"",
-         "3 validation errors detected: Value 'abc;' at 'tableName' failed to satisfy constraint: "
-         "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+; Value null at "
-         "'attributeDefinitions' failed to satisfy constraint: Member must not be null; Value null "
-         "at 'keySchema' failed to satisfy constraint: Member must not be null"},
-        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{}],\"KeySchema\":[],"
-         "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":-1}",
-         "5 validation errors detected: Value null at "
-         "'attributeDefinitions.1.member.attributeName' failed to satisfy constraint: Member must "
-         "not be null; Value null at 'attributeDefinitions.1.member.attributeType' failed to "
-         "satisfy constraint: Member must not be null; Value '[]' at 'keySchema' failed to satisfy "
-         "constraint: Member must have length greater than or equal to 1; Value null at "
-         "'provisionedThroughput.writeCapacityUnits' failed to satisfy constraint: Member must not "
-         "be null; Value '-1' at 'provisionedThroughput.readCapacityUnits' failed to satisfy "
-         "constraint: Member must have value greater than or equal to 1"},
-        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"b\","
-         "\"AttributeType\":\"SS\"}],\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"W\"}]",
-         "2 validation errors detected: Value 'SS' at "
-         "'attributeDefinitions.1.member.attributeType' "
-         "failed to satisfy constraint: Member must satisfy enum value set: [B, N, S]; Value 'W' "
-         "at "
-         "'keySchema.1.member.keyType' failed to satisfy constraint: Member must satisfy enum "
-         "value "
-         "set: [HASH, RANGE]"},
-        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[],"
-         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]",
-         INVALID "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode "
-                 "is PROVISIONED"},
-        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[],\"BillingMode\":\"PAY_PER_REQUEST\","
-         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
-         INVALID "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
-                 "BillingMode is PAY_PER_REQUEST"},
-        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[],"
-         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}],"
-         "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":1000000000001,"
-         "\"WriteCapacityUnits\":1000000000001}",
-         "Given value 1000000000001 for ReadCapacityUnits is out of bounds"},
-        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"b\","
-         "\"AttributeType\":\"S\"}],"
-         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
-         INVALID "Some index key attributes are not defined in AttributeDefinitions. Keys: [a], "
-                 "AttributeDefinitions: [b]"},
-        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"b\","
-         "\"AttributeType\":\"S\"}],\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},"
-         "{\"AttributeName\":\"b\",\"KeyType\":\"RANGE\"}]," THROUGHPUT,
-         "Invalid KeySchema: Some index key attribute have no definition"},
-        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"a\","
-         "\"AttributeType\":\"S\"},{\"AttributeName\":\"b\",\"AttributeType\":\"S\"}],"
-         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},"
-         "{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
-         "Both the Hash Key and the Range Key element in the KeySchema have the same name"},
-        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"a\","
-         "\"AttributeType\":\"S\"},{\"AttributeName\":\"b\",\"AttributeType\":\"S\"}],"
-         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"RANGE\"},"
-         "{\"AttributeName\":\"b\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
-         "Invalid KeySchema: The first KeySchemaElement is not a HASH key type"},
-        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"a\","
-         "\"AttributeType\":\"S\"},{\"AttributeName\":\"b\",\"AttributeType\":\"S\"}],"
-         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},"
-         "{\"AttributeName\":\"b\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
-         "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type"},
-        {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"a\","
-         "\"AttributeType\":\"S\"},{\"AttributeName\":\"b\",\"AttributeType\":\"S\"}],"
-         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]," THROUGHPUT,
-         INVALID "Number of attributes in KeySchema does not exactly match number of attributes "
-                 "defined in AttributeDefinitions"},
-    };
     char request[1024];
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
-        snprintf(request, sizeof request, "{%s}", CASES[i].members);
-        expect_invalid(&f, "CreateTable", request, CASES[i].message);
+    for (size_t i = 0; i < sizeof BAD_TABLES / sizeof BAD_TABLES[0]; i++) {
+        snprintf(request, sizeof request, "{%s}", BAD_TABLES[i].members);
+        expect_invalid(&f, "CreateTable", request, BAD_TABLES[i].message);
     }
     assert_int_equal(f.table_count, 1);
 }

@@ -1,0 +1,207 @@
+#include "tests/check.h"
+
+#include "router/base64.h"
+#include "router/expression/token.h"
+#include "router/gzip.h"
+#include "router/id_map.h"
+#include "router/json.h"
+#include "router/json_writer.h"
+#include "router/timer.h"
+
+static void base64_gives_back_what_it_took(void **state)
+{
+    (void)state;
+    uint8_t bytes[256], back[256];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 37);
+    for (size_t size = 0; size <= sizeof bytes; size++) {
+        struct buffer text = {0};
+        base64_append(&text, slice_make(bytes, size));
+        assert_int_equal(base64_check(buffer_slice(&text)), BASE64_OK);
+        assert_int_equal(base64_decode(buffer_slice(&text), back), size);
+        assert_memory_equal(back, bytes, size);
+        buffer_deinit(&text);
+    }
+}
+
+static void base64_is_strict(void **state)
+{
+    (void)state;
+    assert_int_equal(base64_check(slice_of("abc")), BASE64_LENGTH);
+    assert_int_equal(base64_check(slice_of("ab c")), BASE64_CHARACTER);
+    assert_int_equal(base64_check(slice_of("ab=c")), BASE64_LAST);
+    assert_int_equal(base64_check(slice_of("YR==")), BASE64_LAST);
+    assert_int_equal(base64_check(slice_of("YWJ=")), BASE64_LAST);
+    assert_int_equal(base64_check(slice_of("====")), BASE64_LAST);
+}
+
+static void json_text_is_escaped_and_amounts_have_their_fraction(void **state)
+{
+    (void)state;
+    struct buffer out = {0};
+    json_write_open(&out, '[');
+    json_write_string(&out, slice_make("a\"\\\b\f\n\r\t\x1f\0\xc3\xa4", 12));
+    json_write_thousandths(&out, 0);
+    json_write_thousandths(&out, 1500);
+    json_write_thousandths(&out, -25);
+    json_write_thousandths(&out, INT64_MIN);
+    json_write_integer(&out, INT64_MIN);
+    json_write_open(&out, '{');
+    json_write_key(&out, "k");
+    json_write_bool(&out, true);
+    json_write_close(&out, '}');
+    json_write_close(&out, ']');
+    assert_slice_is(buffer_slice(&out),
+                    "[\"a\\\"\\\\\\b\\f\\n\\r\\t\\u001f\\u0000\xc3\xa4\",0.0,1.5,-0.025,"
+                    "-9223372036854775.808,-9223372036854775808,{\"k\":true}]");
+    buffer_deinit(&out);
+}
+
+static enum status parse(struct json_parser *p, const char *text, struct json_value *root)
+{
+    char padded[4096 + JSON_PADDING] = {0};
+    size_t size = strlen(text);
+    assert_true(size <= 4096);
+    memcpy(padded, text, size);
+    return json_parse(p, slice_make(padded, size), root);
+}
+
+static void json_that_is_not_json_is_refused_and_the_parser_lives(void **state)
+{
+    (void)state;
+    static const char *const BAD[] = {"",         "{",           "{\"a\":}", "[1,]",
+                                      "\"\xff\"", "\"\\ud800\"", "1e999",    "{\"a\" 1}",
+                                      "truex",    "[1] 2"};
+    struct json_parser *p = json_parser_create();
+    struct json_value root;
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        assert_int_equal(parse(p, BAD[i], &root), STATUS_MALFORMED);
+        assert_int_equal(parse(p, "{\"a\":[1,2.5,null]}", &root), STATUS_OK);
+    }
+    struct json_cursor members = json_members(&root);
+    struct slice name;
+    struct json_value list, value;
+    assert_true(json_next_member(&members, &name, &list));
+    assert_slice_is(name, "a");
+    assert_false(json_next_member(&members, &name, &value));
+    struct json_cursor elements = json_elements(&list);
+    assert_true(json_next_element(&elements, &value));
+    assert_int_equal(json_integer(&value), 1);
+    assert_true(json_next_element(&elements, &value));
+    assert_int_equal(value.type, JSON_DECIMAL);
+    assert_true(json_next_element(&elements, &value));
+    assert_int_equal(value.type, JSON_NULL);
+    assert_false(json_next_element(&elements, &value));
+    json_parser_destroy(p);
+}
+
+static void json_nests_so_deep_and_no_deeper(void **state)
+{
+    (void)state;
+    struct json_parser *p = json_parser_create();
+    struct json_value root;
+    char text[4096];
+    for (size_t depth = JSON_DEPTH_MAX - 2; depth <= JSON_DEPTH_MAX + 2; depth++) {
+        memset(text, '[', depth);
+        text[depth] = '1';
+        memset(text + depth + 1, ']', depth);
+        text[2 * depth + 1] = '\0';
+        bool refused = parse(p, text, &root) != STATUS_OK;
+        assert_int_equal(refused, depth >= JSON_DEPTH_MAX);
+    }
+    json_parser_destroy(p);
+}
+
+static void the_id_map_agrees_with_an_array(struct prng *p)
+{
+    enum {
+        IDS = 400
+    };
+    static bool in[IDS + 1];
+    struct id_map m = {0};
+    size_t count = 0;
+    memset(in, 0, sizeof in);
+    for (int i = 0; i < 4000; i++) {
+        uint64_t id = 1 + prng_below(p, IDS);
+        if (in[id])
+            id_map_remove(&m, id);
+        else
+            id_map_add(&m, id, &in[id]);
+        in[id] = !in[id];
+        count += in[id] ? 1 : (size_t)-1;
+        assert_int_equal(m.count, count);
+        for (uint64_t j = 1; j <= IDS; j++)
+            assert_ptr_equal(id_map_find(&m, j), in[j] ? &in[j] : NULL);
+    }
+    id_map_deinit(&m);
+}
+
+static void an_id_map_finds_what_was_added_and_not_removed(void **state)
+{
+    (void)state;
+    check_seeds(5, the_id_map_agrees_with_an_array);
+}
+
+static void timers_expire_in_the_order_they_were_started(void **state)
+{
+    (void)state;
+    struct timer_queue q = {.delay = {10}};
+    struct timer t[3] = {0};
+    for (int i = 0; i < 3; i++)
+        timer_start(&t[i], &q, (struct instant){i});
+    timer_start(&t[0], &q, (struct instant){3});
+    timer_stop(&t[2]);
+    timer_stop(&t[2]);
+    assert_int_equal(timer_queue_next(&q).ns, 11);
+    assert_null(timer_queue_expire(&q, (struct instant){10}));
+    assert_ptr_equal(timer_queue_expire(&q, (struct instant){20}), &t[1]);
+    assert_ptr_equal(timer_queue_expire(&q, (struct instant){20}), &t[0]);
+    assert_null(timer_queue_expire(&q, (struct instant){20}));
+    assert_int_equal(timer_queue_next(&q).ns, INSTANT_NEVER.ns);
+}
+
+static void gzip_gives_back_what_it_took_and_stops_at_the_limit(void **state)
+{
+    (void)state;
+    static uint8_t bytes[300000];
+    struct buffer packed = {0}, back = {0};
+    gzip_pack(&packed, slice_make(bytes, sizeof bytes));
+    assert_true(packed.size < 2000);
+    assert_int_equal(gzip_unpack(&back, buffer_slice(&packed), sizeof bytes), STATUS_OK);
+    assert_true(slice_equal(buffer_slice(&back), slice_make(bytes, sizeof bytes)));
+    buffer_clear(&back);
+    assert_int_equal(gzip_unpack(&back, buffer_slice(&packed), sizeof bytes - 1), STATUS_TOO_LARGE);
+    buffer_clear(&back);
+    buffer_append_u8(&packed, 0);
+    assert_int_equal(gzip_unpack(&back, buffer_slice(&packed), sizeof bytes), STATUS_MALFORMED);
+    assert_int_equal(gzip_unpack(&back, slice_of("no gzip"), 100), STATUS_MALFORMED);
+    buffer_deinit(&packed);
+    buffer_deinit(&back);
+}
+
+static void reserved_words_are_known_in_any_case(void **state)
+{
+    (void)state;
+    static const char *const RESERVED[] = {"ABORT", "zone", "Name", "at", "INNTER"};
+    static const char *const FREE[] = {"abor", "aborts", "zones", "", "id", "zz", "a"};
+    for (size_t i = 0; i < sizeof RESERVED / sizeof RESERVED[0]; i++)
+        assert_true(token_is_reserved(slice_of(RESERVED[i])));
+    for (size_t i = 0; i < sizeof FREE / sizeof FREE[0]; i++)
+        assert_false(token_is_reserved(slice_of(FREE[i])));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(base64_gives_back_what_it_took),
+        cmocka_unit_test(base64_is_strict),
+        cmocka_unit_test(json_text_is_escaped_and_amounts_have_their_fraction),
+        cmocka_unit_test(json_that_is_not_json_is_refused_and_the_parser_lives),
+        cmocka_unit_test(json_nests_so_deep_and_no_deeper),
+        cmocka_unit_test(an_id_map_finds_what_was_added_and_not_removed),
+        cmocka_unit_test(timers_expire_in_the_order_they_were_started),
+        cmocka_unit_test(gzip_gives_back_what_it_took_and_stops_at_the_limit),
+        cmocka_unit_test(reserved_words_are_known_in_any_case),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
