@@ -262,14 +262,16 @@ static enum status clean_tail(struct node_host *h, uint64_t end, struct buffer *
                : fail(error, status, "cannot write the log in", h->options.directory);
 }
 
-/* Whether a segment's first record was written: a file may be prepared ahead of its use. */
+/* Whether a record of this segment was acknowledged: a file may be prepared ahead of its use, or
+ * its first write be torn. Damage at its start is for replay_segment to report. */
 static bool segment_begun(struct node_host *h, uint64_t segment, struct buffer *bytes)
 {
     struct log_record record;
-    size_t size;
-    return log_dir_read(h->log_dir, segment, bytes) == STATUS_OK &&
-           log_record_read(buffer_slice(bytes), segment * h->segment_bytes, &record, &size) ==
-               STATUS_OK;
+    if (log_dir_read(h->log_dir, segment, bytes) != STATUS_OK)
+        return false;
+    struct log_segment_reader reader = {.bytes = buffer_slice(bytes),
+                                        .start = segment * h->segment_bytes};
+    return log_segment_next(&reader, &record) != STATUS_NOT_FOUND;
 }
 
 static enum status replay(struct node_host *h, uint64_t *next_lsn, struct buffer *error)
@@ -277,7 +279,15 @@ static enum status replay(struct node_host *h, uint64_t *next_lsn, struct buffer
     uint64_t from = store_log_lsn(node_store(h->node));
     uint64_t first, last;
     *next_lsn = from;
-    if (log_dir_range(h->log_dir, &first, &last) != STATUS_OK)
+    bool found = log_dir_range(h->log_dir, &first, &last) == STATUS_OK;
+    if (found ? first > from / h->segment_bytes : from > 0) {
+        buffer_append_format(error,
+                             "the log in %s lacks segment %llx, where LMDB's data ends: it was "
+                             "removed, or written with another log_segment_bytes",
+                             h->options.directory, (unsigned long long)(from / h->segment_bytes));
+        return STATUS_CORRUPT;
+    }
+    if (!found)
         return STATUS_OK;
     struct buffer bytes = {0};
     while (last > first && !segment_begun(h, last, &bytes))
@@ -338,6 +348,8 @@ static enum status open_all(struct node_host *h, struct buffer *error)
         return fail(error, status, "cannot open the log in", h->options.directory);
     uint64_t next_lsn;
     status = replay(h, &next_lsn, error);
+    if (status == STATUS_OK)
+        status = node_check(h->node, error);
     if (status != STATUS_OK)
         return status;
     int fd;

@@ -41,6 +41,9 @@ void node_destroy(struct node *n);
 
 /* Before the start: the log's records from store_log_lsn on, in order. STATUS_CORRUPT. */
 enum status node_replay(struct node *n, const struct log_record *record);
+/* After the replay: whether what the node knows fits its options. STATUS_MALFORMED: tables have
+ * partitions on nodes beyond `node_count`; `error` tells. */
+enum status node_check(const struct node *n, struct buffer *error);
 /* The log goes on at `next_lsn`. Buckets start now. */
 void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint64_t next_lsn);
 

@@ -181,7 +181,7 @@ static enum status apply_partition(struct node *n, uint64_t index, struct slice 
         partition_set(p, &info);
         admission_set_rates(&p->admission, n->config, &rates, n->now);
     }
-    p->index = index;
+    p->index = index > p->index ? index : p->index;
     node_store_partition(n, p);
     return STATUS_OK;
 }

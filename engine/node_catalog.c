@@ -92,6 +92,7 @@ static void propose_settle(struct node *n, struct settling *s)
 {
     struct operation o = {.from = FROM_SELF};
     struct catalog_command command;
+    s->send_at = instant_add(n->now, duration_ms(SEND_AGAIN_MS)); /* if it cannot be written now */
     catalog_command_init(&command, CATALOG_SETTLE, n->config, n->options.node_count, 0);
     command.table_id = s->table_id;
     command.spec.name = catalog_find_id(n->catalog, s->table_id)->name;
@@ -134,6 +135,26 @@ void node_catalog_reply(struct node *n, const struct reply *reply)
     s->acknowledged++;
     if (s->acknowledged == s->count && !s->proposed)
         propose_settle(n, s);
+}
+
+enum status node_check(const struct node *n, struct buffer *error)
+{
+    struct slice name = {NULL, 0};
+    const struct table *t = NULL;
+    while (n->catalog != NULL && (t = catalog_after(n->catalog, name)) != NULL) {
+        for (uint32_t i = 0; i < t->partition_count; i++) {
+            if (t->partitions[i].node <= n->options.node_count)
+                continue;
+            buffer_append_format(error,
+                                 "the table %.*s has a partition on node %u, but there are only %u "
+                                 "nodes: start with all the nodes the data was written with",
+                                 (int)t->name.size, t->name.data, t->partitions[i].node,
+                                 n->options.node_count);
+            return STATUS_MALFORMED;
+        }
+        name = t->name;
+    }
+    return STATUS_OK;
 }
 
 void node_catalog_resume(struct node *n)

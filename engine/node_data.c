@@ -195,8 +195,10 @@ static enum status current_item(struct node *n, const struct operation *o, uint6
 {
     *item = slice_make(NULL, 0);
     const struct inflight *e = node_shadow(n, o->request.key, hash);
-    if (e == NULL)
-        return store_get(n->store, o->request.key, o->touched, item);
+    if (e == NULL) {
+        enum status status = store_get(n->store, o->request.key, o->touched, item);
+        return status == STATUS_OK && !item_checksum_holds(*item) ? STATUS_CORRUPT : status;
+    }
     *item = inflight_item(e);
     return item->data == NULL ? STATUS_NOT_FOUND : STATUS_OK;
 }
@@ -288,6 +290,11 @@ static void run_partition_open(struct node *n, const struct operation *o)
         return;
     }
     struct partition *p = node_partition(n, info.id);
+    if (p != NULL && p->closing) {
+        node_refuse(n, o->from, o->request.id, REPLY_WRONG_PARTITION,
+                    "partition %u is being closed", info.id);
+        return;
+    }
     if (p != NULL && same_partition(p, &info)) {
         node_push_reply(n, o->from, o->request.id, REPLY_OK);
         return;
@@ -311,7 +318,7 @@ static void run_partition_close(struct node *n, const struct operation *o)
     }
     if (!node_can_write(n, o, 0))
         return;
-    p->closing = true;
+    p->closing = true; /* a second one on its way finds nothing left to do */
     struct inflight *e = node_propose(n, LOG_PARTITION_CLOSE, p->info.id, ++p->index,
                                       slice_make(NULL, 0), slice_make(NULL, 0));
     e->answer = true;

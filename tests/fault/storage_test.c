@@ -341,6 +341,58 @@ static void damage_before_acknowledged_records_is_refused_not_skipped(void **sta
     free(error);
 }
 
+/* More than a segment of items, so that the last one starts with a batch of its own. */
+static void fill_two_segments(const char *directory)
+{
+    struct weir *db = open_db(directory, "profile = off\nlog_segment_bytes = 8M\n");
+    struct weir_table *t = open_table(db);
+    struct weir_item *item = weir_item_create();
+    struct weir_result r;
+    static uint8_t filler[300000];
+    for (int i = 0; i < 30; i++) {
+        weir_item_clear(item);
+        weir_item_add(item, "id", WEIR_NUMBER, "7", 1);
+        weir_item_add(item, "filler", WEIR_BINARY, filler, sizeof filler);
+        assert_int_equal(weir_put(t, item, &r), WEIR_OK);
+    }
+    weir_item_destroy(item);
+    weir_close(db);
+}
+
+static void damage_at_the_start_of_the_last_segment_is_refused_too(void **state)
+{
+    char path[4096];
+    fill_two_segments(*state);
+    last_segment(*state, path);
+    assert_non_null(strstr(path, "log-0000000000000001"));
+    int fd = open(path, O_RDWR);
+    assert_int_equal(pwrite(fd, "damage", 6, 20), 6);
+    close(fd);
+    struct weir *db;
+    char *error = NULL;
+    assert_int_equal(weir_open(*state, "profile = off\nlog_segment_bytes = 8M\n", &db, &error),
+                     WEIR_CORRUPT);
+    assert_non_null(strstr(error, "damaged"));
+    free(error);
+}
+
+static void a_log_that_was_removed_is_missed(void **state)
+{
+    char path[4096];
+    struct weir *db = open_db(*state, settings);
+    open_table(db);
+    assert_int_equal(weir_checkpoint(db), WEIR_OK);
+    weir_close(db);
+    for (int segment = 0; segment < 3; segment++) {
+        snprintf(path, sizeof path, "%s/log-%016x", (const char *)*state, segment);
+        remove(path);
+    }
+    char *error = NULL;
+    assert_int_equal(weir_open(*state, settings, &db, &error), WEIR_CORRUPT);
+    assert_non_null(strstr(error, "removed"));
+    free(error);
+}
+
 /* ---- failing writes and syncs ---- */
 
 /* After the failure: writes refused, reads served; after reopening: all that was acknowledged. */
@@ -504,6 +556,8 @@ int main(void)
         FAULT_TEST(a_torn_last_write_is_cut_off_and_the_log_goes_on),
         FAULT_TEST(a_truncated_segment_loses_only_what_was_cut),
         FAULT_TEST(damage_before_acknowledged_records_is_refused_not_skipped),
+        FAULT_TEST(damage_at_the_start_of_the_last_segment_is_refused_too),
+        FAULT_TEST(a_log_that_was_removed_is_missed),
         FAULT_TEST(a_failed_log_write_or_sync_stops_the_node_for_good),
         FAULT_TEST(a_failed_checkpoint_sync_stops_the_node_and_loses_nothing),
         FAULT_TEST(a_full_map_refuses_writes_and_serves_reads_until_it_may_grow),
