@@ -159,7 +159,6 @@ static int apply_profile(struct options *o, int argc, char **argv)
 static int take_option(struct options *o, const char *command, int option, const char *help)
 {
     long number;
-    char *listen = o->peers[NODES_LIMIT - 1].address; /* unused until parsed */
     switch (option) {
     case 'h':
         printf("%s\n%s", help, options_common_help);
@@ -179,9 +178,9 @@ static int take_option(struct options *o, const char *command, int option, const
         o->port = (uint16_t)number;
         return 0;
     case OPTION_LISTEN:
-        if (!parse_endpoint(optarg, listen, sizeof o->peers[0].address, &o->port))
+        if (!parse_endpoint(optarg, o->listen, sizeof o->listen, &o->port))
             return usage(command, "--listen takes ADDRESS:PORT, not `%s`", optarg);
-        o->address = strdup(listen);
+        o->address = o->listen;
         return 0;
     case OPTION_NODES:
         if (!parse_number(optarg, 1, NODES_LIMIT, &number))
