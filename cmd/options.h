@@ -19,6 +19,7 @@ struct options {
     uint16_t port;
     uint32_t nodes;
     uint32_t id;
+    char listen[64]; /* what --listen gave `address` to point to */
     struct {
         uint32_t id;
         char address[64];
