@@ -80,18 +80,20 @@ static struct weir_table *open_table(struct weir *db)
     return t;
 }
 
+static size_t filler_max = 700; /* larger where a disk is to be filled */
+
 /* Item `id` holds `version` and a filler that depends on both. */
 static void fill_item(struct weir_item *item, uint64_t id, uint64_t version)
 {
     char text[32];
-    uint8_t filler[700];
+    static uint8_t filler[20000];
     weir_item_clear(item);
     int size = snprintf(text, sizeof text, "%llu", (unsigned long long)id);
     weir_item_add(item, "id", WEIR_NUMBER, text, (size_t)size);
     size = snprintf(text, sizeof text, "%llu", (unsigned long long)version);
     weir_item_add(item, "version", WEIR_NUMBER, text, (size_t)size);
     memset(filler, (int)(id + version), sizeof filler);
-    weir_item_add(item, "filler", WEIR_BINARY, filler, 1 + (id * 31 + version) % 699);
+    weir_item_add(item, "filler", WEIR_BINARY, filler, 1 + (id * 31 + version) % (filler_max - 1));
 }
 
 /* The stored version, or -1. */
@@ -495,6 +497,7 @@ static void fill_mend_and_go_on(const char *directory, void (*spoil)(void), void
     struct weir *db = open_db(directory, settings);
     struct weir_table *t = open_table(db);
     enum weir_status last;
+    filler_max = 20000;
     spoil();
     uint64_t written = put_until(t, 200000, &last);
     assert_int_equal(last, WEIR_FULL);
@@ -511,6 +514,7 @@ static void fill_mend_and_go_on(const char *directory, void (*spoil)(void), void
     } while (r.status != WEIR_OK);
     weir_item_destroy(item);
     weir_close(db);
+    filler_max = 700;
     assert_reopens_with(directory, written + 1);
 }
 
