@@ -15,7 +15,6 @@ struct options {
     struct config config;
     const char *data;
     const char *address; /* to listen on; may point to `listen` */
-    char listen[64];
     uint16_t port;
     uint32_t nodes;
     uint32_t id;
