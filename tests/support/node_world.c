@@ -1,0 +1,326 @@
+#include "tests/support/node_world.h"
+
+#include "engine/item/storage_key.h"
+#include "tests/check.h"
+#include "tests/temporary.h"
+
+/* ---- effects ---- */
+
+static void take_answer(struct world *w, const struct reply *r)
+{
+    assert_true(w->answer_count < ANSWERS_MAX);
+    struct answer *a = &w->answers[w->answer_count++];
+    struct buffer body = a->body, text = a->text;
+    *a = (struct answer){.id = r->id,
+                         .code = r->code,
+                         .found = r->found,
+                         .more = r->more,
+                         .count = r->count,
+                         .consumed_mcu = r->consumed_mcu,
+                         .verdict = r->verdict,
+                         .body = body,
+                         .text = text};
+    buffer_clear(&a->body);
+    buffer_clear(&a->text);
+    buffer_append_slice(&a->body, r->body);
+    buffer_append_slice(&a->text, r->text);
+}
+
+void world_take_effects(struct world *w)
+{
+    const struct node_effect *e;
+    while ((e = node_next_effect(w->node)) != NULL) {
+        switch (e->kind) {
+        case NODE_REPLY:
+            assert_int_equal(e->to, ROUTER);
+            take_answer(w, &e->reply);
+            break;
+        case NODE_REQUEST:
+            fail_msg("a lone node has nobody to ask");
+            break;
+        case NODE_CHECKPOINT:
+            assert_false(w->checkpoint);
+            w->checkpoint = true;
+            break;
+        case NODE_TOUCH:
+            assert_true(w->touch_count < TOUCHES_MAX);
+            store_touch(node_store(w->node), e->touch.key, e->touch.reverse, e->touch.bytes);
+            w->touches[w->touch_count++] = e->touch.ticket;
+            break;
+        case NODE_TRIM_LOG:
+            assert_true(e->lsn >= w->trimmed && e->lsn <= w->log.size);
+            w->trimmed = e->lsn;
+            break;
+        }
+    }
+}
+
+/* ---- life ---- */
+
+static void replay(struct world *w)
+{
+    struct log_segment_reader reader = {.bytes = buffer_slice(&w->log)};
+    struct log_record record;
+    enum status status;
+    while ((status = log_segment_next(&reader, &record)) == STATUS_OK) {
+        if (record.lsn >= store_log_lsn(node_store(w->node)))
+            assert_int_equal(node_replay(w->node, &record), STATUS_OK);
+    }
+    assert_int_equal(status, STATUS_NOT_FOUND);
+    assert_int_equal(reader.at, w->log.size);
+}
+
+void world_open(struct world *w)
+{
+    struct backing_options options = {w->directory, (uint64_t)w->config.map_initial_bytes,
+                                      (uint64_t)w->config.map_max_bytes};
+    struct backing *backing;
+    struct buffer error = {0};
+    struct node_options node = {
+        .config = &w->config, .id = 1, .node_count = 1, .catalog_node = 1, .seed = 1};
+    assert_int_equal(backing_open_lmdb(&options, &backing), STATUS_OK);
+    struct store *store = store_create(backing, w->resident_max);
+    assert_int_equal(node_create(&node, store, &error, &w->node), STATUS_OK);
+    replay(w);
+    assert_int_equal(node_check(w->node, &error), STATUS_OK);
+    node_start(w->node, w->now, SEGMENT_BYTES, w->log.size);
+    node_log_space(w->node, SEGMENT_BYTES, false);
+    world_take_effects(w);
+}
+
+void world_crash(struct world *w)
+{
+    node_destroy(w->node);
+    w->flying = NULL;
+    w->checkpoint = false;
+    w->touch_count = 0;
+    world_open(w);
+}
+
+void world_set(struct world *w, const char *name, const char *value)
+{
+    struct buffer error = {0};
+    assert_int_equal(config_set(&w->config, slice_of(name), slice_of(value), &error), STATUS_OK);
+}
+
+void world_init(struct world *w, enum profile profile)
+{
+    *w = (struct world){.now = {1000000}, .resident_max = UINT64_MAX, .next_id = 1};
+    assert_int_equal(temporary_setup(&w->directory), 0);
+    config_init(&w->config, profile);
+    world_set(w, "map_initial_bytes", "1M");
+}
+
+void world_deinit(struct world *w)
+{
+    node_destroy(w->node);
+    arena_deinit(&w->arena);
+    buffer_deinit(&w->log);
+    buffer_deinit(&w->table_bytes);
+    buffer_deinit(&w->key);
+    buffer_deinit(&w->item);
+    for (size_t i = 0; i < ANSWERS_MAX; i++) {
+        buffer_deinit(&w->answers[i].body);
+        buffer_deinit(&w->answers[i].text);
+    }
+    assert_int_equal(temporary_teardown(&w->directory), 0);
+}
+
+/* ---- the disk and the clock, a step at a time ---- */
+
+bool world_write_begin(struct world *w)
+{
+    if (w->flying == NULL)
+        w->flying = node_next_batch(w->node);
+    return w->flying != NULL;
+}
+
+void world_write_end(struct world *w, int error)
+{
+    const struct log_batch *b = w->flying;
+    w->flying = NULL;
+    if (error == 0) {
+        assert_int_equal(b->lsn, w->log.size);
+        buffer_append_slice(&w->log, buffer_slice(&b->bytes));
+    }
+    node_log_written(w->node, w->now, error);
+    world_take_effects(w);
+}
+
+void world_write_all(struct world *w)
+{
+    while (world_write_begin(w))
+        world_write_end(w, 0);
+}
+
+void world_checkpoint_end(struct world *w)
+{
+    assert_true(w->checkpoint);
+    w->checkpoint = false;
+    node_checkpoint_done(w->node, w->now, store_checkpoint_write(node_store(w->node)));
+    world_take_effects(w);
+}
+
+void world_pass(struct world *w, int64_t ms)
+{
+    w->now = instant_add(w->now, duration_ms(ms));
+    node_tick(w->node, w->now);
+    world_take_effects(w);
+}
+
+void world_checkpoint_all(struct world *w)
+{
+    world_pass(w, w->config.checkpoint_ms);
+    while (w->checkpoint)
+        world_checkpoint_end(w);
+}
+
+/* ---- requests ---- */
+
+uint64_t world_ask(struct world *w, struct request *r)
+{
+    r->id = w->next_id++;
+    w->answer_count = 0;
+    node_request(w->node, w->now, ROUTER, r);
+    world_take_effects(w);
+    return r->id;
+}
+
+/* The one answer there is. */
+const struct answer *world_answer(const struct world *w)
+{
+    assert_int_equal(w->answer_count, 1);
+    return &w->answers[0];
+}
+
+void world_assert_answer(const struct world *w, enum reply_code code)
+{
+    assert_int_equal(world_answer(w)->code, code);
+    assert_int_equal(world_answer(w)->id, w->next_id - 1);
+}
+
+void world_key(struct world *w, uint32_t name)
+{
+    char text[16];
+    int size = snprintf(text, sizeof text, "%u", name);
+    struct attr a = {ATTR_STRING, slice_make(text, (size_t)size)};
+    buffer_clear(&w->key);
+    storage_key_append(&w->key, w->table.id, &a, NULL);
+}
+
+/* {v: version, f: filler}; the filler's length is 100 * version % 5000, or `filler`. */
+static struct slice item_of(struct world *w, uint32_t version, size_t filler)
+{
+    static uint8_t bytes[400000];
+    struct item_writer writer;
+    memset(bytes, (int)version, sizeof bytes);
+    buffer_clear(&w->item);
+    item_begin(&writer, &w->item);
+    item_name(&writer, slice_of("v"));
+    item_binary(&writer, slice_make(&version, sizeof version));
+    item_name(&writer, slice_of("f"));
+    item_binary(&writer, slice_make(bytes, filler));
+    item_end(&writer);
+    return buffer_slice(&w->item);
+}
+
+struct request world_request(struct world *w, enum request_op op, uint32_t name)
+{
+    world_key(w, name);
+    const struct partition_info *p = table_partition_of(&w->table, buffer_slice(&w->key));
+    return (struct request){.op = op,
+                            .partition = p->id,
+                            .epoch = p->epoch,
+                            .key = buffer_slice(&w->key),
+                            .want_old = op == REQUEST_PUT || op == REQUEST_DELETE,
+                            .consistent = true};
+}
+
+uint64_t world_put_sized(struct world *w, uint32_t name, uint32_t version, size_t filler)
+{
+    struct request r = world_request(w, REQUEST_PUT, name);
+    r.body = item_of(w, version, filler);
+    return world_ask(w, &r);
+}
+
+uint64_t world_put(struct world *w, uint32_t name, uint32_t version)
+{
+    return world_put_sized(w, name, version, version * 100 % 5000);
+}
+
+uint64_t world_ask_for(struct world *w, enum request_op op, uint32_t name)
+{
+    struct request r = world_request(w, op, name);
+    return world_ask(w, &r);
+}
+
+static uint32_t version_in(struct slice item)
+{
+    struct attr a;
+    uint32_t version;
+    assert_int_equal(item_check(item), STATUS_OK);
+    assert_true(item_find(item, slice_of("v"), &a));
+    memcpy(&version, a.body.data, sizeof version);
+    return version;
+}
+
+/* 0: not found. */
+uint32_t answer_version(const struct answer *a)
+{
+    assert_int_equal(a->code, REPLY_OK);
+    return a->found ? version_in(buffer_slice(&a->body)) : 0;
+}
+
+uint32_t world_get(struct world *w, uint32_t name)
+{
+    world_ask_for(w, REQUEST_GET, name);
+    return answer_version(world_answer(w));
+}
+
+void world_fetch_table(struct world *w)
+{
+    struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("t")};
+    world_ask(w, &r);
+    world_assert_answer(w, REPLY_OK);
+    arena_reset(&w->arena);
+    buffer_clear(&w->table_bytes);
+    buffer_append_slice(&w->table_bytes, buffer_slice(&world_answer(w)->body));
+    assert_int_equal(table_decode(buffer_slice(&w->table_bytes), &w->arena, &w->table), STATUS_OK);
+}
+
+void world_table_op(struct world *w, enum request_op op, int64_t rcu, int64_t wcu)
+{
+    struct buffer b = {0};
+    struct table_spec spec = {.name = slice_of("t"),
+                              .partition_key = {slice_of("id"), ATTR_STRING},
+                              .billing = BILLING_PROVISIONED,
+                              .rcu = rcu,
+                              .wcu = wcu};
+    table_spec_encode(&b, &spec);
+    struct request r = {.op = op, .key = slice_of("t"), .body = buffer_slice(&b), .wall_ms = 1};
+    world_ask(w, &r);
+    world_write_all(w);
+    world_assert_answer(w, REPLY_OK);
+    buffer_deinit(&b);
+    world_pass(w, 0);
+    world_write_all(w);
+    world_pass(w, 0);
+    world_write_all(w);
+}
+
+void world_open_table(struct world *w, int64_t rcu, int64_t wcu)
+{
+    world_open(w);
+    world_table_op(w, REQUEST_TABLE_CREATE, rcu, wcu);
+    world_fetch_table(w);
+    assert_int_equal(w->table.status, TABLE_ACTIVE);
+}
+
+void world_assert_verified(struct world *w, int64_t items)
+{
+    struct node_verification v;
+    assert_int_equal(node_verify(w->node, &v), STATUS_OK);
+    assert_int_equal(v.damaged, 0);
+    assert_int_equal(v.miscounted, 0);
+    assert_int_equal(v.items, items);
+}

@@ -1,0 +1,98 @@
+/* node_world.h - a node driven by hand: events in, effects out, a log that is a buffer, LMDB in a
+ * directory. One table `t` with a partition key `id`; items are known by name and version. */
+#ifndef WEIR_TESTS_SUPPORT_NODE_WORLD_H
+#define WEIR_TESTS_SUPPORT_NODE_WORLD_H
+
+#include "base/arena.h"
+#include "engine/catalog/table.h"
+#include "engine/node.h"
+
+enum {
+    SEGMENT_BYTES = 8 << 20,
+    ROUTER = 77,
+    ANSWERS_MAX = 64,
+    TOUCHES_MAX = 32
+};
+
+struct answer {
+    uint64_t id;
+    enum reply_code code;
+    bool found;
+    bool more;
+    uint32_t count;
+    int64_t consumed_mcu;
+    struct admit_verdict verdict;
+    struct buffer body;
+    struct buffer text;
+};
+
+struct world {
+    void *directory;
+    struct config config;
+    uint64_t resident_max;
+    struct node *node;
+    struct instant now;
+    struct buffer log; /* what is on disk of segment 0 */
+    const struct log_batch *flying;
+    bool checkpoint;
+    uint64_t trimmed;
+    struct answer answers[ANSWERS_MAX]; /* since the last ask, in order */
+    size_t answer_count;
+    uint32_t touches[TOUCHES_MAX];
+    size_t touch_count;
+    uint64_t next_id;
+    struct arena arena;
+    struct buffer table_bytes;
+    struct table table;
+    struct buffer key; /* of the last request */
+    struct buffer item;
+};
+
+/* ---- life ---- */
+
+/* The configuration may be changed, and `resident_max`, before the node is opened. */
+void world_init(struct world *w, enum profile profile);
+void world_set(struct world *w, const char *name, const char *value);
+/* Recovers what the log and the directory hold. */
+void world_open(struct world *w);
+/* Opened, with an ACTIVE table. */
+void world_open_table(struct world *w, int64_t rcu, int64_t wcu);
+/* The process dies; what is in `log` is on disk. */
+void world_crash(struct world *w);
+void world_deinit(struct world *w);
+
+/* ---- the disk and the clock, a step at a time ---- */
+
+/* Every event leaves its replies in `answers`, its touches in `touches`. */
+void world_take_effects(struct world *w);
+/* False: nothing to write. */
+bool world_write_begin(struct world *w);
+void world_write_end(struct world *w, int error);
+void world_write_all(struct world *w);
+void world_checkpoint_end(struct world *w);
+void world_checkpoint_all(struct world *w);
+void world_pass(struct world *w, int64_t ms);
+
+/* ---- requests: the id; `answers` is emptied first ---- */
+
+uint64_t world_ask(struct world *w, struct request *r);
+uint64_t world_ask_for(struct world *w, enum request_op op, uint32_t name);
+uint64_t world_put(struct world *w, uint32_t name, uint32_t version);
+uint64_t world_put_sized(struct world *w, uint32_t name, uint32_t version, size_t filler);
+struct request world_request(struct world *w, enum request_op op, uint32_t name);
+/* Into w->key. */
+void world_key(struct world *w, uint32_t name);
+/* The one answer there is. */
+const struct answer *world_answer(const struct world *w);
+void world_assert_answer(const struct world *w, enum reply_code code);
+/* Of the item in it; 0: not found. */
+uint32_t answer_version(const struct answer *a);
+uint32_t world_get(struct world *w, uint32_t name);
+/* Into w->table. */
+void world_fetch_table(struct world *w);
+/* CREATE, UPDATE or DELETE, settled. */
+void world_table_op(struct world *w, enum request_op op, int64_t rcu, int64_t wcu);
+/* Every item is whole, every count true. */
+void world_assert_verified(struct world *w, int64_t items);
+
+#endif

@@ -1,0 +1,470 @@
+/* What a node does, one fact at a time, driven by hand. */
+#include "tests/check.h"
+
+#include <errno.h>
+
+#include "tests/support/node_world.h"
+
+enum {
+    SOME_MS = 5000
+};
+
+/* ---- writes in flight ---- */
+
+static void a_write_is_answered_and_read_only_once_it_is_on_disk(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    uint64_t id = world_put(&w, 1, 11);
+    assert_int_equal(w.answer_count, 0);
+    assert_true(world_write_begin(&w));
+    assert_int_equal(world_get(&w, 1), 0);
+    w.answer_count = 0;
+    world_write_end(&w, 0);
+    assert_int_equal(world_answer(&w)->id, id);
+    assert_int_equal(answer_version(world_answer(&w)), 0); /* what was there: nothing */
+    assert_int_equal(world_get(&w, 1), 11);
+    world_deinit(&w);
+}
+
+static void a_write_sees_the_writes_in_flight_before_it(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    uint64_t first = world_put_sized(&w, 1, 5, 3000), other = world_put(&w, 2, 7);
+    assert_true(world_write_begin(&w)); /* the ones below go into the next batch */
+    uint64_t second = world_put(&w, 1, 6), third = world_ask_for(&w, REQUEST_DELETE, 1);
+    uint64_t fourth = world_ask_for(&w, REQUEST_DELETE, 1), fifth = world_put(&w, 1, 8);
+    assert_int_equal(w.answer_count, 0);
+    world_write_all(&w);
+    const uint64_t ids[] = {first, other, second, third, fourth, fifth};
+    const uint32_t olds[] = {0, 0, 5, 6, 0, 0};
+    assert_int_equal(w.answer_count, 6);
+    for (size_t i = 0; i < 6; i++) {
+        assert_int_equal(w.answers[i].id, ids[i]);
+        assert_int_equal(answer_version(&w.answers[i]), olds[i]);
+    }
+    assert_int_equal(w.answers[2].consumed_mcu, 3000); /* the larger of old and new */
+    assert_int_equal(world_get(&w, 1), 8);
+    world_assert_verified(&w, 2);
+    world_crash(&w);
+    world_assert_verified(&w, 2);
+    assert_int_equal(world_get(&w, 1), 8);
+    world_deinit(&w);
+}
+
+/* ---- admission ---- */
+
+static void refusals_carry_their_reason_and_the_wait_that_passes(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_AWS);
+    world_open_table(&w, 2, 2);
+    world_put(&w, 1, 1);
+    world_put(&w, 1, 2);
+    assert_int_equal(w.answer_count, 0);
+    world_put(&w, 1, 3);
+    world_assert_answer(&w, REPLY_THROTTLED);
+    assert_int_equal(world_answer(&w)->verdict.reason, ADMIT_REFUSED_ALLOCATION);
+    struct duration wait = world_answer(&w)->verdict.wait;
+    assert_true(wait.ns > 0 && wait.ns <= NS_PER_S / 2);
+    w.now.ns += wait.ns - 1;
+    world_put(&w, 1, 4);
+    world_assert_answer(&w, REPLY_THROTTLED);
+    w.now.ns += 1;
+    world_put(&w, 1, 5);
+    assert_int_equal(w.answer_count, 0);
+    world_write_all(&w);
+    assert_int_equal(w.answer_count, 3);
+    assert_int_equal(world_get(&w, 1), 5);
+    world_deinit(&w);
+}
+
+/* A read is charged least first; what the item turns out to cost puts the bucket into debt. */
+static void what_an_item_costs_is_settled_afterwards(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_AWS);
+    world_open_table(&w, 10, 100);
+    world_put_sized(&w, 1, 1, 40000);
+    world_write_all(&w);
+    assert_int_equal(w.answers[0].consumed_mcu, 40000);
+    assert_int_equal(world_get(&w, 1), 1);
+    assert_int_equal(world_answer(&w)->consumed_mcu, 10000);
+    world_ask_for(&w, REQUEST_GET, 1);
+    world_assert_answer(&w, REPLY_THROTTLED);
+    world_pass(&w, 101);
+    assert_int_equal(world_get(&w, 1), 1); /* admitted for a unit, costs ten: nine owed */
+    world_pass(&w, 900);
+    world_ask_for(&w, REQUEST_GET, 2);
+    world_assert_answer(&w, REPLY_THROTTLED);
+    world_pass(&w, 200);
+    assert_int_equal(world_get(&w, 2), 0);
+    assert_int_equal(world_answer(&w)->consumed_mcu, 1000);
+    world_deinit(&w);
+}
+
+static void stats_count_what_was_admitted_and_refused(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_AWS);
+    world_open_table(&w, 5, 2);
+    for (uint32_t i = 0; i < 5; i++)
+        world_put(&w, i, 1);
+    world_write_all(&w);
+    for (uint32_t i = 0; i < 3; i++)
+        world_get(&w, i);
+    struct request r = {.op = REQUEST_STATS};
+    world_ask(&w, &r);
+    world_assert_answer(&w, REPLY_OK);
+    struct reader reader = {buffer_slice(&world_answer(&w)->body), false};
+    struct partition_stats s;
+    assert_int_equal(partition_stats_decode(&reader, &s), STATUS_OK);
+    assert_int_equal(reader.left.size, 0);
+    assert_int_equal(s.partition, w.table.partitions[0].id);
+    assert_int_equal(s.kinds[ADMIT_WRITE].allocated_mcu, 2000);
+    assert_int_equal(s.kinds[ADMIT_WRITE].admitted, 2);
+    assert_int_equal(s.kinds[ADMIT_WRITE].consumed_mcu, 2000);
+    assert_int_equal(s.kinds[ADMIT_WRITE].throttled[ADMIT_REFUSED_ALLOCATION], 3);
+    assert_int_equal(s.kinds[ADMIT_READ].admitted, 3);
+    assert_int_equal(s.kinds[ADMIT_READ].levels.allocation_mcu, 2000);
+    world_deinit(&w);
+}
+
+/* ---- no space, and worse ---- */
+
+static void a_log_without_space_refuses_and_takes_writes_again(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    node_log_space(w.node, node_log_end(w.node), true);
+    world_put(&w, 1, 1);
+    world_assert_answer(&w, REPLY_FULL);
+    node_log_space(w.node, node_log_end(w.node), false);
+    world_put(&w, 1, 2);
+    world_assert_answer(&w, REPLY_OVERLOADED);
+    assert_int_equal(world_get(&w, 1), 0);
+    node_log_space(w.node, SEGMENT_BYTES, false);
+    world_put(&w, 1, 3);
+    world_write_all(&w);
+    assert_int_equal(world_get(&w, 1), 3);
+    world_deinit(&w);
+}
+
+static void a_full_map_refuses_writes_until_a_checkpoint_finds_room(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_set(&w, "map_max_bytes", "1M"); /* it may not grow */
+    world_open_table(&w, 100, 100);
+    world_put(&w, 1, 1);
+    world_write_all(&w);
+    world_pass(&w, w.config.checkpoint_ms);
+    assert_true(w.checkpoint);
+    w.checkpoint = false;
+    node_checkpoint_done(w.node, w.now, STATUS_FULL);
+    world_take_effects(&w);
+    assert_true(node_is_full(w.node));
+    world_put(&w, 1, 2);
+    world_assert_answer(&w, REPLY_FULL);
+    assert_int_equal(world_get(&w, 1), 1);
+    assert_true(instant_before(w.now, node_deadline(w.node)));
+    world_pass(&w, SOME_MS); /* it tries again by itself */
+    world_checkpoint_end(&w);
+    assert_false(node_is_full(w.node));
+    world_put(&w, 1, 3);
+    world_write_all(&w);
+    assert_int_equal(world_get(&w, 1), 3);
+    world_deinit(&w);
+}
+
+/* N4, and that a stopped node rests: its deadline is never in the past. */
+static void a_failed_disk_stops_the_node(void **state)
+{
+    (void)state;
+    for (int failing = 0; failing < 2; failing++) {
+        struct world w;
+        world_init(&w, PROFILE_OFF);
+        world_open_table(&w, 100, 100);
+        world_put(&w, 1, 1);
+        world_write_all(&w);
+        uint64_t unknown = world_put(&w, 1, 2);
+        if (failing == 0) {
+            assert_true(world_write_begin(&w));
+            w.answer_count = 0;
+            world_write_end(&w, EIO);
+        } else {
+            world_pass(&w, w.config.checkpoint_ms);
+            w.checkpoint = false;
+            w.answer_count = 0;
+            node_checkpoint_done(w.node, w.now, STATUS_IO);
+            world_take_effects(&w);
+        }
+        assert_int_equal(world_answer(&w)->id, unknown);
+        assert_int_equal(world_answer(&w)->code, REPLY_UNKNOWN);
+        assert_true(node_is_stopped(w.node));
+        world_put(&w, 1, 3);
+        world_assert_answer(&w, REPLY_STOPPED);
+        assert_int_equal(world_get(&w, 1), 1);
+        for (int i = 0; i < 5; i++) {
+            world_pass(&w, 2 * w.config.checkpoint_ms);
+            assert_true(instant_before(w.now, node_deadline(w.node)));
+            assert_false(w.checkpoint);
+            assert_null(node_next_batch(w.node));
+        }
+        world_crash(&w);
+        assert_int_equal(world_get(&w, 1), 1);
+        world_deinit(&w);
+    }
+}
+
+static void a_full_queue_sheds_load_and_recovers(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_set(&w, "node_queue_max", "16");
+    world_open_table(&w, 100, 100);
+    for (uint32_t i = 0; i < 16; i++) {
+        world_put(&w, i, i + 1);
+        assert_int_equal(w.answer_count, 0);
+    }
+    world_put(&w, 16, 17);
+    world_assert_answer(&w, REPLY_OVERLOADED);
+    w.answer_count = 0;
+    world_write_all(&w);
+    assert_int_equal(w.answer_count, 16);
+    world_put(&w, 16, 17);
+    world_write_all(&w);
+    assert_int_equal(world_get(&w, 16), 17);
+    world_assert_verified(&w, 17);
+    world_deinit(&w);
+}
+
+/* A table that cannot be settled for want of space is tried again later, not at once for ever. */
+static void a_table_waits_for_space_to_settle(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open(&w);
+    struct buffer b = {0};
+    struct table_spec spec = {.name = slice_of("t"),
+                              .partition_key = {slice_of("id"), ATTR_STRING},
+                              .billing = BILLING_PROVISIONED,
+                              .rcu = 1,
+                              .wcu = 1};
+    table_spec_encode(&b, &spec);
+    struct request r = {.op = REQUEST_TABLE_CREATE, .body = buffer_slice(&b), .wall_ms = 1};
+    world_ask(&w, &r);
+    node_log_space(w.node, node_log_end(w.node), true);
+    world_write_all(&w);
+    for (int i = 0; i < 5; i++) {
+        world_pass(&w, 300);
+        assert_null(node_next_batch(w.node));
+        assert_true(instant_before(w.now, node_deadline(w.node)));
+    }
+    node_log_space(w.node, SEGMENT_BYTES, false);
+    world_pass(&w, 300);
+    world_write_begin(&w); /* the partition is open; now there is no room to settle */
+    node_log_space(w.node, node_log_end(w.node), true);
+    world_write_end(&w, 0);
+    for (int i = 0; i < 5; i++) {
+        world_pass(&w, 300);
+        assert_true(instant_before(w.now, node_deadline(w.node)));
+    }
+    node_log_space(w.node, SEGMENT_BYTES, false);
+    world_pass(&w, 300);
+    world_write_all(&w);
+    world_fetch_table(&w);
+    assert_int_equal(w.table.status, TABLE_ACTIVE);
+    buffer_deinit(&b);
+    world_deinit(&w);
+}
+
+/* ---- cold pages ---- */
+
+static void a_cold_item_is_touched_first_and_then_answered(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_AWS);
+    w.resident_max = 0;
+    world_open_table(&w, 100, 100);
+    world_put(&w, 1, 1);
+    assert_int_equal(w.touch_count, 1);
+    node_touched(w.node, w.now, w.touches[--w.touch_count]);
+    world_take_effects(&w);
+    world_write_all(&w);
+    assert_int_equal(world_get(&w, 1), 1); /* from the memtable: nothing to wait for */
+    assert_int_equal(w.touch_count, 0);
+    world_checkpoint_all(&w);
+    uint64_t id = world_ask_for(&w, REQUEST_GET, 1);
+    assert_int_equal(w.answer_count, 0);
+    assert_int_equal(w.touch_count, 1);
+    assert_false(node_is_idle(w.node));
+    w.touch_count = 0;
+    buffer_clear(&w.key); /* the request was borrowed for the call only */
+    buffer_append_text(&w.key, "something else");
+    node_touched(w.node, w.now, w.touches[0]);
+    world_take_effects(&w);
+    assert_int_equal(world_answer(&w)->id, id);
+    assert_int_equal(answer_version(world_answer(&w)), 1);
+    assert_true(node_is_idle(w.node));
+    struct request r = world_request(&w, REQUEST_RANGE, 1);
+    r.key = r.end = slice_make(NULL, 0);
+    r.bytes_max = PAGE_SIZE_MAX;
+    world_ask(&w, &r);
+    assert_int_equal(w.touch_count, 1);
+    w.touch_count = 0;
+    node_touched(w.node, w.now, w.touches[0]);
+    world_take_effects(&w);
+    assert_int_equal(world_answer(&w)->code, REPLY_OK);
+    assert_int_equal(world_answer(&w)->count, 1);
+    world_deinit(&w);
+}
+
+/* ---- partitions ---- */
+
+static void open_partition(struct world *w, const struct partition_info *p)
+{
+    struct buffer b = {0};
+    partition_info_encode(&b, p);
+    struct request r = {.op = REQUEST_PARTITION_OPEN, .body = buffer_slice(&b)};
+    world_ask(w, &r);
+    buffer_deinit(&b);
+}
+
+static void opening_and_closing_a_partition_may_be_repeated(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    struct partition_info info = w.table.partitions[0];
+    open_partition(&w, &info);
+    world_assert_answer(&w, REPLY_OK); /* it is open: no record needed */
+    info.node = 2;
+    open_partition(&w, &info);
+    world_assert_answer(&w, REPLY_MALFORMED);
+    info.node = 1;
+    for (uint32_t i = 0; i < 10; i++)
+        world_put(&w, i, 1);
+    world_write_all(&w);
+    world_checkpoint_all(&w);
+    struct request close = {.op = REQUEST_PARTITION_CLOSE, .partition = info.id};
+    world_ask(&w, &close);
+    world_put(&w, 1, 2);
+    world_assert_answer(&w, REPLY_WRONG_PARTITION);
+    open_partition(&w, &info);
+    world_assert_answer(&w, REPLY_WRONG_PARTITION); /* not while it is being closed */
+    world_ask(&w, &close);
+    w.answer_count = 0;
+    world_write_all(&w);
+    assert_int_equal(w.answer_count, 2);
+    assert_int_equal(w.answers[0].code, REPLY_OK);
+    assert_int_equal(w.answers[1].code, REPLY_OK);
+    world_ask(&w, &close);
+    world_assert_answer(&w, REPLY_OK);
+    world_crash(&w); /* before its keys are erased */
+    world_checkpoint_all(&w);
+    world_checkpoint_all(&w);
+    assert_false(store_erase_pending(node_store(w.node)));
+    struct slice lo = info.lo, hi = info.hi, key, value;
+    struct store_cursor c;
+    store_seek(node_store(w.node), lo, hi, false, &c);
+    assert_int_equal(store_next(&c, &key, &value), STATUS_NOT_FOUND);
+    world_deinit(&w);
+}
+
+static void a_deleted_table_leaves_nothing_and_its_name_is_free(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    uint32_t first = w.table.id;
+    world_put(&w, 1, 1);
+    world_write_all(&w);
+    world_table_op(&w, REQUEST_TABLE_DELETE, 0, 0);
+    struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("t")};
+    world_ask(&w, &r);
+    world_assert_answer(&w, REPLY_TABLE_NOT_FOUND);
+    world_table_op(&w, REQUEST_TABLE_CREATE, 100, 100);
+    world_fetch_table(&w);
+    assert_true(w.table.id > first);
+    assert_int_equal(world_get(&w, 1), 0);
+    world_checkpoint_all(&w);
+    world_assert_verified(&w, 0);
+    world_deinit(&w);
+}
+
+/* ---- bytes that lie ---- */
+
+static void a_damaged_item_is_never_returned_nor_believed(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    world_put(&w, 1, 1);
+    world_write_all(&w);
+    world_checkpoint_all(&w);
+    struct slice stored;
+    struct buffer damaged = {0};
+    world_key(&w, 1);
+    assert_int_equal(store_get(node_store(w.node), buffer_slice(&w.key), true, &stored), STATUS_OK);
+    for (size_t size = 0; size <= stored.size; size += stored.size / 4) {
+        buffer_clear(&damaged);
+        buffer_append(&damaged, stored.data, size);
+        if (size == stored.size)
+            damaged.data[10] ^= 1;
+        store_put(node_store(w.node), buffer_slice(&w.key),
+                  slice_make(buffer_reserve(&damaged, 1) - size, size));
+        world_ask_for(&w, REQUEST_GET, 1);
+        world_assert_answer(&w, REPLY_CORRUPT);
+        world_put(&w, 1, 2);
+        world_assert_answer(&w, REPLY_CORRUPT);
+        world_key(&w, 1);
+        struct node_verification v;
+        assert_int_equal(node_verify(w.node, &v), STATUS_OK);
+        assert_int_equal(v.damaged, 1);
+    }
+    struct request r = world_request(&w, REQUEST_PUT, 2);
+    r.body = slice_of("this is no item");
+    world_ask(&w, &r);
+    world_assert_answer(&w, REPLY_MALFORMED);
+    buffer_deinit(&damaged);
+    world_deinit(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_write_is_answered_and_read_only_once_it_is_on_disk),
+        cmocka_unit_test(a_write_sees_the_writes_in_flight_before_it),
+        cmocka_unit_test(refusals_carry_their_reason_and_the_wait_that_passes),
+        cmocka_unit_test(what_an_item_costs_is_settled_afterwards),
+        cmocka_unit_test(stats_count_what_was_admitted_and_refused),
+        cmocka_unit_test(a_log_without_space_refuses_and_takes_writes_again),
+        cmocka_unit_test(a_full_map_refuses_writes_until_a_checkpoint_finds_room),
+        cmocka_unit_test(a_failed_disk_stops_the_node),
+        cmocka_unit_test(a_full_queue_sheds_load_and_recovers),
+        cmocka_unit_test(a_table_waits_for_space_to_settle),
+        cmocka_unit_test(a_cold_item_is_touched_first_and_then_answered),
+        cmocka_unit_test(opening_and_closing_a_partition_may_be_repeated),
+        cmocka_unit_test(a_deleted_table_leaves_nothing_and_its_name_is_free),
+        cmocka_unit_test(a_damaged_item_is_never_returned_nor_believed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
