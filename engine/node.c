@@ -482,6 +482,8 @@ struct instant node_deadline(const struct node *n)
     struct instant t = instant_earlier(n->report_at, node_catalog_deadline(n));
     if (n->stop_error != 0)
         return t; /* N4: no checkpoint is due any more */
+    if (n->stop_error != 0)
+        return t; /* no checkpoint will come of it */
     if (store_is_frozen(n->store))
         return n->checkpoint_running ? t : instant_earlier(t, n->retry_at);
     if (store_erase_pending(n->store))

@@ -408,6 +408,13 @@ static void assert_stopped_but_reading(struct weir *db, struct weir_table *t, ui
     weir_item_destroy(item);
     for (uint64_t id = 0; id < written; id++)
         assert_int_equal(version_of(t, id), (int64_t)id);
+    /* It waits for something to come, not for a checkpoint that never will. */
+    bool waits = false;
+    for (int i = 0; i < 1000000 && !waits; i++) {
+        version_of(t, 0);
+        waits = instant_before(loop_now(weir_loop(db)), node_deadline(weir_node(db)));
+    }
+    assert_true(waits);
 }
 
 static uint64_t put_until(struct weir_table *t, uint64_t most, enum weir_status *last)

@@ -262,6 +262,30 @@ static void keys_longer_than_lmdb_allows_keep_their_order_through_checkpoints(vo
     weir_close(db);
 }
 
+/* Far more data than `resident_max_bytes`: every read goes by way of a reader thread. */
+static void reads_of_cold_data_and_writes_over_it_find_what_was_written(void **state)
+{
+    struct weir *db = open_db(*state, "profile = off\nresident_max_bytes = 512k\n");
+    struct weir_table *t = create_table(db, NULL, 100);
+    char id[32];
+    enum {
+        ITEMS = 600
+    };
+    for (int round = 0; round < 2; round++) { /* the second overwrites cold items */
+        for (int i = 0; i < ITEMS; i++) {
+            snprintf(id, sizeof id, "item-%d", i);
+            assert_int_equal(put(t, id, NULL, (size_t)(3500 + i + round)), WEIR_OK);
+        }
+        assert_int_equal(weir_checkpoint(db), WEIR_OK);
+        for (int i = 0; i < ITEMS; i++) {
+            snprintf(id, sizeof id, "item-%d", i);
+            assert_int_equal(get_filler(t, id), (size_t)(3500 + i + round));
+        }
+    }
+    assert_true(get_filler(t, "nobody") == SIZE_MAX);
+    weir_close(db);
+}
+
 int main(void)
 {
 #define EMBED_TEST(f) cmocka_unit_test_setup_teardown(f, temporary_setup, temporary_teardown)
@@ -272,6 +296,7 @@ int main(void)
         EMBED_TEST(a_partition_over_its_allocation_is_throttled_with_reason_and_time),
         EMBED_TEST(mistakes_in_items_and_keys_are_explained),
         EMBED_TEST(wrong_settings_and_a_directory_in_use_are_refused_with_a_text),
+        EMBED_TEST(reads_of_cold_data_and_writes_over_it_find_what_was_written),
         EMBED_TEST(keys_longer_than_lmdb_allows_keep_their_order_through_checkpoints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
