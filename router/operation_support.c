@@ -23,15 +23,11 @@ void capacity_write(struct buffer *out, const struct call *c, const struct table
                     int64_t consumed_mcu)
 {
     json_write_open(out, '{');
-    json_write_key(out, "TableName");
-    json_write_string(out, t->name);
-    json_write_key(out, "CapacityUnits");
-    json_write_thousandths(out, consumed_mcu);
+    json_member_string(out, "TableName", t->name);
+    json_member_thousandths(out, "CapacityUnits", consumed_mcu);
     if (c->consumed == CONSUMED_INDEXES) {
-        json_write_key(out, "Table");
-        json_write_open(out, '{');
-        json_write_key(out, "CapacityUnits");
-        json_write_thousandths(out, consumed_mcu);
+        json_member_open(out, "Table", '{');
+        json_member_thousandths(out, "CapacityUnits", consumed_mcu);
         json_write_close(out, '}');
     }
     json_write_close(out, '}');

@@ -92,8 +92,7 @@ void batch_write_capacity(struct buffer *out, const struct call *c, const struct
 {
     if (c->consumed == CONSUMED_NONE)
         return;
-    json_write_key(out, "ConsumedCapacity");
-    json_write_open(out, '[');
+    json_member_open(out, "ConsumedCapacity", '[');
     for (uint32_t i = 0; i < b->table_count; i++)
         capacity_write(out, c, &b->tables[i].route->table, b->tables[i].consumed_mcu);
     json_write_close(out, ']');

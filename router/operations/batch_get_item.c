@@ -186,8 +186,7 @@ static void write_unprocessed(struct buffer *out, const struct call *c, const st
         if (!any) {
             json_write_name(out, b->tables[table].name);
             json_write_open(out, '{');
-            json_write_key(out, "Keys");
-            json_write_open(out, '[');
+            json_member_open(out, "Keys", '[');
         }
         any = true;
         value_write_item(out, span_in(&c->bytes, e->item));
@@ -209,13 +208,11 @@ static bool finish(struct call *c)
     if (!batch_any_done(c, b))
         return false;
     json_write_open(&answer, '{');
-    json_write_key(&answer, "Responses");
-    json_write_open(&answer, '{');
+    json_member_open(&answer, "Responses", '{');
     for (uint32_t i = 0; i < b->table_count; i++)
         write_found(&answer, c, b, i);
     json_write_close(&answer, '}');
-    json_write_key(&answer, "UnprocessedKeys");
-    json_write_open(&answer, '{');
+    json_member_open(&answer, "UnprocessedKeys", '{');
     for (uint32_t i = 0; i < b->table_count; i++)
         write_unprocessed(&answer, c, b, i);
     json_write_close(&answer, '}');

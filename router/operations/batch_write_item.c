@@ -143,8 +143,7 @@ static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
 static void write_entry(struct buffer *out, const struct call *c, const struct batch_entry *e)
 {
     json_write_open(out, '{');
-    json_write_key(out, e->put ? "PutRequest" : "DeleteRequest");
-    json_write_open(out, '{');
+    json_member_open(out, e->put ? "PutRequest" : "DeleteRequest", '{');
     json_write_key(out, e->put ? "Item" : "Key");
     value_write_item(out, span_in(&c->bytes, e->item));
     json_write_close(out, '}');
@@ -177,8 +176,7 @@ static bool finish(struct call *c)
     if (!batch_any_done(c, b))
         return false;
     json_write_open(out, '{');
-    json_write_key(out, "UnprocessedItems");
-    json_write_open(out, '{');
+    json_member_open(out, "UnprocessedItems", '{');
     for (uint32_t i = 0; i < b->table_count; i++)
         write_unprocessed(out, c, b, i);
     json_write_close(out, '}');
