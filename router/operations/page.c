@@ -135,10 +135,7 @@ bool page_finish(struct call *c)
         json_write_key(out, "LastEvaluatedKey");
         buffer_append_slice(out, p->last_key);
     }
-    if (c->consumed != CONSUMED_NONE) {
-        json_write_key(out, "ConsumedCapacity");
-        capacity_write(out, c, &p->route->table, read_cost_mcu(p->read_bytes, p->consistent));
-    }
+    capacity_write_member(out, c, &p->route->table, read_cost_mcu(p->read_bytes, p->consistent));
     json_write_close(out, '}');
     return true;
 }
