@@ -30,6 +30,17 @@ uint8_t *buffer_reserve(struct buffer *b, size_t extra)
     return b->data + b->size;
 }
 
+void buffer_append_decimal(struct buffer *b, uint64_t value)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0);
+    buffer_append(b, digits + at, sizeof digits - at);
+}
+
 void buffer_append_format(struct buffer *b, const char *format, ...)
 {
     va_list arguments, again;

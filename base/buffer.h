@@ -70,6 +70,9 @@ static inline void buffer_append_sized(struct buffer *b, struct slice s)
     buffer_append_slice(b, s);
 }
 
+/* The digits of `value`, at least one: for answers, where the format costs too much. */
+void buffer_append_decimal(struct buffer *b, uint64_t value);
+
 void buffer_append_format(struct buffer *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

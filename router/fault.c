@@ -62,11 +62,9 @@ int fault_shown_size(struct slice s)
 void fault_write(struct buffer *out, const struct fault *f)
 {
     json_write_open(out, '{');
-    json_write_key(out, "__type");
-    json_write_text(out, FAULTS[f->kind].type);
+    json_member_text(out, "__type", FAULTS[f->kind].type);
     if (f->text.size > 0) {
-        json_write_key(out, FAULTS[f->kind].member);
-        json_write_string(out, buffer_slice(&f->text));
+        json_member_string(out, FAULTS[f->kind].member, buffer_slice(&f->text));
     }
     if (f->more.size > 0) {
         buffer_append_u8(out, ',');

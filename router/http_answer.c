@@ -9,17 +9,6 @@ enum {
     GZIP_SIZE_MIN = 8192,
 };
 
-static void append_digits(struct buffer *out, uint64_t value)
-{
-    char digits[20];
-    size_t at = sizeof digits;
-    do {
-        digits[--at] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
-    buffer_append(out, digits + at, sizeof digits - at);
-}
-
 static const char *reason_of(int status)
 {
     switch (status) {
@@ -52,7 +41,7 @@ static void write_head(struct buffer *out, const struct http_answer *a, struct s
     APPEND(out, "\r\nx-amzn-RequestId: ");
     buffer_append(out, a->request_id, HTTP_REQUEST_ID_SIZE);
     APPEND(out, "\r\nx-amz-crc32: ");
-    append_digits(out, crc32_z(0, body.data, body.size));
+    buffer_append_decimal(out, crc32_z(0, body.data, body.size));
     APPEND(out, "\r\nContent-Type: ");
     buffer_append_text(out, a->type);
     if (packed)
@@ -62,7 +51,7 @@ static void write_head(struct buffer *out, const struct http_answer *a, struct s
     else if (a->http_1_0)
         APPEND(out, "\r\nConnection: keep-alive");
     APPEND(out, "\r\nContent-Length: ");
-    append_digits(out, body.size);
+    buffer_append_decimal(out, body.size);
     APPEND(out, "\r\n\r\n");
 }
 

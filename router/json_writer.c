@@ -98,18 +98,6 @@ void json_write_base64(struct buffer *out, struct slice bytes)
     buffer_append_u8(out, '"');
 }
 
-/* The digits of `value`, at least one. */
-static void write_digits(struct buffer *out, uint64_t value)
-{
-    char digits[20];
-    size_t at = sizeof digits;
-    do {
-        digits[--at] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
-    buffer_append(out, digits + at, sizeof digits - at);
-}
-
 static uint64_t write_sign(struct buffer *out, int64_t value)
 {
     if (value >= 0)
@@ -121,7 +109,7 @@ static uint64_t write_sign(struct buffer *out, int64_t value)
 void json_write_integer(struct buffer *out, int64_t value)
 {
     write_comma(out);
-    write_digits(out, write_sign(out, value));
+    buffer_append_decimal(out, write_sign(out, value));
 }
 
 void json_write_bool(struct buffer *out, bool value)
@@ -134,7 +122,7 @@ void json_write_thousandths(struct buffer *out, int64_t value)
 {
     write_comma(out);
     uint64_t magnitude = write_sign(out, value);
-    write_digits(out, magnitude / 1000);
+    buffer_append_decimal(out, magnitude / 1000);
     uint64_t rest = magnitude % 1000;
     char digits[4] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
                       (char)('0' + rest % 10)};

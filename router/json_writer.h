@@ -25,4 +25,35 @@ void json_write_bool(struct buffer *out, bool value);
 /* Thousandths as a decimal without trailing zeros: 1500 is 1.5, 2000 is 2.0 as the service says. */
 void json_write_thousandths(struct buffer *out, int64_t value);
 
+/* The same with the member's name, which is ours and needs no escaping, in front. */
+static inline void json_member_open(struct buffer *out, const char *name, char c)
+{
+    json_write_key(out, name);
+    json_write_open(out, c);
+}
+
+static inline void json_member_string(struct buffer *out, const char *name, struct slice text)
+{
+    json_write_key(out, name);
+    json_write_string(out, text);
+}
+
+static inline void json_member_text(struct buffer *out, const char *name, const char *text)
+{
+    json_write_key(out, name);
+    json_write_text(out, text);
+}
+
+static inline void json_member_integer(struct buffer *out, const char *name, int64_t value)
+{
+    json_write_key(out, name);
+    json_write_integer(out, value);
+}
+
+static inline void json_member_thousandths(struct buffer *out, const char *name, int64_t value)
+{
+    json_write_key(out, name);
+    json_write_thousandths(out, value);
+}
+
 #endif

@@ -48,6 +48,11 @@ bool call_table_usable(struct call *c, const struct table *t);
 /* The storage key, copied to the arena. */
 struct slice call_storage_key(struct call *c, const struct table *t, const struct key *key);
 
+/* The same for what a request of this kind names: a whole item to put, else a key alone. Refuses a
+ * table that is not usable and a key that does not fit it. */
+bool call_find_key(struct call *c, const struct table *t, enum request_op op, struct slice item,
+                   struct slice *out);
+
 /* A request to a node about the table's data; fill it in, then call_send. */
 struct subrequest *call_data_request(struct call *c, struct route *route, enum request_op op);
 struct subrequest *call_catalog_request(struct call *c, enum request_op op);
@@ -60,6 +65,13 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
 void call_take_consumed(struct call *c, const struct json_value *member);
 void capacity_write(struct buffer *out, const struct call *c, const struct table *t,
                     int64_t consumed_mcu);
+/* "ConsumedCapacity":{...} if it was asked for. */
+void capacity_write_member(struct buffer *out, const struct call *c, const struct table *t,
+                           int64_t consumed_mcu);
+
+/* {"member": the item the node found}, with the capacity; member NULL: the capacity alone. */
+bool call_answer_item(struct call *c, struct subrequest *s, const struct reply *r,
+                      const char *member);
 
 /* arn:aws:dynamodb:region:account:table/name */
 void table_arn_append(struct buffer *out, const struct router *r, struct slice name);

@@ -1,4 +1,4 @@
-/* operation_support.c - what operations are written with: refusals, capacity, names. */
+/* operation_support.c - what operations are written with: capacity, keys, refusals, answers. */
 #include "router/json_writer.h"
 #include "router/operation.h"
 #include "router/throttle.h"
@@ -23,18 +23,23 @@ void capacity_write(struct buffer *out, const struct call *c, const struct table
                     int64_t consumed_mcu)
 {
     json_write_open(out, '{');
-    json_write_key(out, "TableName");
-    json_write_string(out, t->name);
-    json_write_key(out, "CapacityUnits");
-    json_write_thousandths(out, consumed_mcu);
+    json_member_string(out, "TableName", t->name);
+    json_member_thousandths(out, "CapacityUnits", consumed_mcu);
     if (c->consumed == CONSUMED_INDEXES) {
-        json_write_key(out, "Table");
-        json_write_open(out, '{');
-        json_write_key(out, "CapacityUnits");
-        json_write_thousandths(out, consumed_mcu);
+        json_member_open(out, "Table", '{');
+        json_member_thousandths(out, "CapacityUnits", consumed_mcu);
         json_write_close(out, '}');
     }
     json_write_close(out, '}');
+}
+
+void capacity_write_member(struct buffer *out, const struct call *c, const struct table *t,
+                           int64_t consumed_mcu)
+{
+    if (c->consumed == CONSUMED_NONE)
+        return;
+    json_write_key(out, "ConsumedCapacity");
+    capacity_write(out, c, t, consumed_mcu);
 }
 
 /* ---- tables and keys ---- */
@@ -51,6 +56,17 @@ struct slice call_storage_key(struct call *c, const struct table *t, const struc
     buffer_clear(scratch);
     key_append_storage(scratch, t, key);
     return arena_copy(&c->arena, buffer_slice(scratch));
+}
+
+bool call_find_key(struct call *c, const struct table *t, enum request_op op, struct slice item,
+                   struct slice *out)
+{
+    struct key key;
+    if (!call_table_usable(c, t) || !(op == REQUEST_PUT ? key_of_item(t, item, &key, call_fault(c))
+                                                        : key_of_key(t, item, &key, call_fault(c))))
+        return false;
+    *out = call_storage_key(c, t, &key);
+    return true;
 }
 
 /* ---- replies that say no ---- */
@@ -125,4 +141,19 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
         break;
     }
     return explain(c, FAULT_INTERNAL, "A node refused the request", reply);
+}
+
+bool call_answer_item(struct call *c, struct subrequest *s, const struct reply *r,
+                      const char *member)
+{
+    if (r->code != REPLY_OK)
+        return call_refuse(c, s, r);
+    json_write_open(&c->body, '{');
+    if (member != NULL && r->found) {
+        json_write_key(&c->body, member);
+        value_write_item(&c->body, r->body);
+    }
+    capacity_write_member(&c->body, c, &s->route->table, r->consumed_mcu);
+    json_write_close(&c->body, '}');
+    return true;
 }

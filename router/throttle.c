@@ -36,13 +36,11 @@ static void write_reasons(struct call *c, const struct table *t, enum admit_kind
     struct buffer *out = &f->more;
     struct buffer arn = {0};
     table_arn_append(&arn, c->router, t->name);
-    json_write_key(out, f->kind == FAULT_THROUGHPUT ? "ThrottlingReasons" : "throttlingReasons");
-    json_write_open(out, '[');
+    json_member_open(out, f->kind == FAULT_THROUGHPUT ? "ThrottlingReasons" : "throttlingReasons",
+                     '[');
     json_write_open(out, '{');
-    json_write_key(out, "reason");
-    json_write_text(out, throttle_reason_name(kind, reason));
-    json_write_key(out, "resource");
-    json_write_string(out, buffer_slice(&arn));
+    json_member_text(out, "reason", throttle_reason_name(kind, reason));
+    json_member_string(out, "resource", buffer_slice(&arn));
     json_write_close(out, '}');
     json_write_close(out, ']');
     buffer_deinit(&arn);

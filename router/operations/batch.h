@@ -11,9 +11,15 @@ enum {
     BATCH_ANSWER_MAX = 16 * 1024 * 1024
 }; /* bytes of items in one answer */
 
+/* The first members of both inputs. */
+enum {
+    BATCH_REQUEST_ITEMS,
+    BATCH_RETURN_CONSUMED
+};
+
 struct batch_entry {
     uint32_t table;
-    bool put;         /* BatchWriteItem: the item is to be written, not the key deleted */
+    enum request_op op;
     struct span item; /* a key or an item, encoded */
     struct slice storage_key;
     bool done;
@@ -24,6 +30,7 @@ struct batch_table {
     struct slice name;
     struct route *route;
     bool consistent;
+    uint32_t left; /* entries that are not done */
     int64_t consumed_mcu;
 };
 
@@ -32,26 +39,29 @@ struct batch {
     uint32_t table_count;
     struct batch_entry *entries; /* those of a table stand together */
     uint32_t entry_count;
+    uint32_t entries_max;
     uint32_t done;
     int64_t item_bytes;
     struct subrequest *failed; /* the first */
     struct reply failure;
 };
 
-/* Room for as many tables and entries. */
-struct batch *batch_create(struct call *c, size_t tables, size_t entries);
-struct batch_table *batch_add_table(struct call *c, struct batch *b, struct slice name);
-struct batch_entry *batch_add_entry(struct batch *b);
+/* Takes RequestItems table by table: `read_table` adds what stands under the table's name. */
+bool batch_begin(struct call *c, const struct json_value m[], uint32_t entries_max,
+                 bool (*read_table)(struct call *c, struct batch *b, struct batch_table *t,
+                                    const struct json_value *value));
+/* An entry of the table being read, its op and item still to be set. NULL: there are too many. */
+struct batch_entry *batch_add_entry(struct call *c, struct batch *b);
 
-/* Storage keys of all entries; refuses keys that do not fit their table. */
-bool batch_find_keys(struct call *c, struct batch *b);
-/* Refuses the same key twice. */
-bool batch_keys_differ(struct call *c, const struct batch *b);
-void batch_want_tables(struct call *c, struct batch *b);
-void batch_send(struct call *c, struct batch *b, uint32_t index, enum request_op op);
+/* For struct operation: sends all entries; refuses keys that do not fit their table, and the same
+ * key twice. */
+bool batch_ready(struct call *c);
 
-/* A part that was not done. */
-void batch_fail(struct call *c, struct batch *b, struct subrequest *s, const struct reply *r);
+/* The entry that the reply is for; NULL if the node did not do it. */
+struct batch_entry *batch_take_reply(struct call *c, struct subrequest *s, const struct reply *r);
+/* It will not come back as unprocessed. */
+void batch_finish_entry(struct batch *b, struct batch_entry *e);
+
 /* False, with the fault of the first part, if no part was done. */
 bool batch_any_done(struct call *c, const struct batch *b);
 

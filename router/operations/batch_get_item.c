@@ -5,10 +5,6 @@
 #include "router/operations/shapes.h"
 
 enum {
-    REQUEST_ITEMS,
-    RETURN_CONSUMED
-};
-enum {
     KEYS,
     CONSISTENT_READ,
     NAMES
@@ -83,7 +79,16 @@ static bool refuse_duplicates(struct call *c, const struct batch *b, uint32_t fi
     return true;
 }
 
-static bool read_table(struct call *c, struct batch *b, struct slice name,
+static bool read_key(struct call *c, struct batch *b, const struct json_value *key)
+{
+    struct batch_entry *e = batch_add_entry(c, b);
+    if (e == NULL)
+        return false;
+    e->op = REQUEST_GET;
+    return value_read_item(&c->bytes, &c->arena, key, &e->item, call_fault(c));
+}
+
+static bool read_table(struct call *c, struct batch *b, struct batch_table *t,
                        const struct json_value *value)
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
@@ -95,13 +100,10 @@ static bool read_table(struct call *c, struct batch *b, struct slice name,
     if (m[NAMES].type != JSON_ABSENT)
         return fault_set(call_fault(c), FAULT_VALIDATION,
                          "ExpressionAttributeNames can only be specified when using expressions");
-    batch_add_table(c, b, name)->consistent = shape_boolean(&m[CONSISTENT_READ], false);
+    t->consistent = shape_boolean(&m[CONSISTENT_READ], false);
     struct json_cursor cursor = json_elements(&m[KEYS]);
     while (json_next_element(&cursor, &key)) {
-        if (b->entry_count == BATCH_GET_MAX)
-            return fault_set(call_fault(c), FAULT_VALIDATION,
-                             "Too many items requested for the BatchGetItem call");
-        if (!value_read_item(&c->bytes, &c->arena, &key, &batch_add_entry(b)->item, call_fault(c)))
+        if (!read_key(c, b, &key))
             return false;
     }
     return refuse_duplicates(c, b, first);
@@ -109,41 +111,17 @@ static bool read_table(struct call *c, struct batch *b, struct slice name,
 
 static bool begin(struct call *c, const struct json_value m[])
 {
-    struct batch *b = batch_create(c, json_count(&m[REQUEST_ITEMS]), BATCH_GET_MAX);
-    struct json_cursor cursor = json_members(&m[REQUEST_ITEMS]);
-    struct json_value table;
-    struct slice name;
-    call_take_consumed(c, &m[RETURN_CONSUMED]);
-    while (json_next_member(&cursor, &name, &table)) {
-        if (table.type == JSON_OBJECT && !read_table(c, b, name, &table))
-            return false;
-    }
-    batch_want_tables(c, b);
-    return true;
+    return batch_begin(c, m, BATCH_GET_MAX, read_table);
 }
 
-/* ---- with the tables ---- */
-
-static bool ready(struct call *c)
-{
-    struct batch *b = c->state;
-    if (!batch_find_keys(c, b) || !batch_keys_differ(c, b))
-        return false;
-    for (uint32_t i = 0; i < b->entry_count; i++)
-        batch_send(c, b, i, REQUEST_GET);
-    return true;
-}
+/* ---- what came back ---- */
 
 static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct batch *b = c->state;
-    struct batch_entry *e = &b->entries[s->index];
-    if (r->code != REPLY_OK) {
-        batch_fail(c, b, s, r);
+    struct batch_entry *e = batch_take_reply(c, s, r);
+    if (e == NULL)
         return true;
-    }
-    b->tables[e->table].consumed_mcu += r->consumed_mcu;
-    b->done++;
     if (r->found) {
         b->item_bytes += item_size(r->body);
         if (b->item_bytes > BATCH_ANSWER_MAX)
@@ -153,7 +131,7 @@ static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
         e->json = (struct span){c->body.size, c->router->scratch.size};
         buffer_append_slice(&c->body, buffer_slice(&c->router->scratch));
     }
-    e->done = true;
+    batch_finish_entry(b, e);
     return true;
 }
 
@@ -178,22 +156,16 @@ static void write_found(struct buffer *out, const struct call *c, const struct b
 static void write_unprocessed(struct buffer *out, const struct call *c, const struct batch *b,
                               uint32_t table)
 {
-    bool any = false;
+    if (b->tables[table].left == 0)
+        return;
+    json_write_name(out, b->tables[table].name);
+    json_write_open(out, '{');
+    json_member_open(out, "Keys", '[');
     for (uint32_t i = 0; i < b->entry_count; i++) {
         const struct batch_entry *e = &b->entries[i];
-        if (e->table != table || e->done)
-            continue;
-        if (!any) {
-            json_write_name(out, b->tables[table].name);
-            json_write_open(out, '{');
-            json_write_key(out, "Keys");
-            json_write_open(out, '[');
-        }
-        any = true;
-        value_write_item(out, span_in(&c->bytes, e->item));
+        if (e->table == table && !e->done)
+            value_write_item(out, span_in(&c->bytes, e->item));
     }
-    if (!any)
-        return;
     json_write_close(out, ']');
     if (b->tables[table].consistent) {
         json_write_key(out, "ConsistentRead");
@@ -209,13 +181,11 @@ static bool finish(struct call *c)
     if (!batch_any_done(c, b))
         return false;
     json_write_open(&answer, '{');
-    json_write_key(&answer, "Responses");
-    json_write_open(&answer, '{');
+    json_member_open(&answer, "Responses", '{');
     for (uint32_t i = 0; i < b->table_count; i++)
         write_found(&answer, c, b, i);
     json_write_close(&answer, '}');
-    json_write_key(&answer, "UnprocessedKeys");
-    json_write_open(&answer, '{');
+    json_member_open(&answer, "UnprocessedKeys", '{');
     for (uint32_t i = 0; i < b->table_count; i++)
         write_unprocessed(&answer, c, b, i);
     json_write_close(&answer, '}');
@@ -229,6 +199,6 @@ static bool finish(struct call *c)
 const struct operation operation_batch_get_item = {.name = "BatchGetItem",
                                                    .input = &INPUT,
                                                    .begin = begin,
-                                                   .ready = ready,
+                                                   .ready = batch_ready,
                                                    .reply = reply,
                                                    .finish = finish};

@@ -6,10 +6,6 @@
 #include "router/operations/write.h"
 
 enum {
-    REQUEST_ITEMS,
-    RETURN_CONSUMED
-};
-enum {
     PUT_REQUEST,
     DELETE_REQUEST
 };
@@ -70,6 +66,9 @@ static const struct shape INPUT = {
 static bool read_write(struct call *c, struct batch *b, const struct json_value *value)
 {
     struct json_value m[SHAPE_MEMBERS_MAX], inner[SHAPE_MEMBERS_MAX];
+    struct batch_entry *e = batch_add_entry(c, b);
+    if (e == NULL)
+        return false;
     shape_bind(&WRITE, value, m);
     bool put = m[PUT_REQUEST].type != JSON_ABSENT, del = m[DELETE_REQUEST].type != JSON_ABSENT;
     if (put == del)
@@ -77,22 +76,18 @@ static bool read_write(struct call *c, struct batch *b, const struct json_value 
                          "Supplied AttributeValue has more than one datatypes set, must contain "
                          "exactly one of the supported datatypes");
     shape_bind(put ? &PUT : &DELETE, &m[put ? PUT_REQUEST : DELETE_REQUEST], inner);
-    struct batch_entry *e = batch_add_entry(b);
-    e->put = put;
+    e->op = put ? REQUEST_PUT : REQUEST_DELETE;
     return value_read_item(&c->bytes, &c->arena, &inner[ITEM_OR_KEY], &e->item, call_fault(c)) &&
            (!put || write_item_fits(span_in(&c->bytes, e->item), call_fault(c)));
 }
 
-static bool read_table(struct call *c, struct batch *b, struct slice name,
+static bool read_table(struct call *c, struct batch *b, struct batch_table *t,
                        const struct json_value *list)
 {
+    (void)t;
     struct json_cursor cursor = json_elements(list);
     struct json_value write;
-    batch_add_table(c, b, name);
     while (json_next_element(&cursor, &write)) {
-        if (b->entry_count == BATCH_WRITE_MAX)
-            return fault_set(call_fault(c), FAULT_VALIDATION,
-                             "Too many items requested for the BatchWriteItem call");
         if (!read_write(c, b, &write))
             return false;
     }
@@ -101,51 +96,25 @@ static bool read_table(struct call *c, struct batch *b, struct slice name,
 
 static bool begin(struct call *c, const struct json_value m[])
 {
-    struct batch *b = batch_create(c, json_count(&m[REQUEST_ITEMS]), BATCH_WRITE_MAX);
-    struct json_cursor cursor = json_members(&m[REQUEST_ITEMS]);
-    struct json_value table;
-    struct slice name;
-    call_take_consumed(c, &m[RETURN_CONSUMED]);
-    while (json_next_member(&cursor, &name, &table)) {
-        if (table.type == JSON_LIST && !read_table(c, b, name, &table))
-            return false;
-    }
-    batch_want_tables(c, b);
-    return true;
+    return batch_begin(c, m, BATCH_WRITE_MAX, read_table);
 }
 
-/* ---- with the tables ---- */
-
-static bool ready(struct call *c)
-{
-    struct batch *b = c->state;
-    if (!batch_find_keys(c, b) || !batch_keys_differ(c, b))
-        return false;
-    for (uint32_t i = 0; i < b->entry_count; i++)
-        batch_send(c, b, i, b->entries[i].put ? REQUEST_PUT : REQUEST_DELETE);
-    return true;
-}
+/* ---- what came back ---- */
 
 static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
-    struct batch *b = c->state;
-    struct batch_entry *e = &b->entries[s->index];
-    if (r->code != REPLY_OK) {
-        batch_fail(c, b, s, r);
-        return true;
-    }
-    b->tables[e->table].consumed_mcu += r->consumed_mcu;
-    b->done++;
-    e->done = true;
+    struct batch_entry *e = batch_take_reply(c, s, r);
+    if (e != NULL)
+        batch_finish_entry(c->state, e);
     return true;
 }
 
 static void write_entry(struct buffer *out, const struct call *c, const struct batch_entry *e)
 {
+    bool put = e->op == REQUEST_PUT;
     json_write_open(out, '{');
-    json_write_key(out, e->put ? "PutRequest" : "DeleteRequest");
-    json_write_open(out, '{');
-    json_write_key(out, e->put ? "Item" : "Key");
+    json_member_open(out, put ? "PutRequest" : "DeleteRequest", '{');
+    json_write_key(out, put ? "Item" : "Key");
     value_write_item(out, span_in(&c->bytes, e->item));
     json_write_close(out, '}');
     json_write_close(out, '}');
@@ -154,20 +123,16 @@ static void write_entry(struct buffer *out, const struct call *c, const struct b
 static void write_unprocessed(struct buffer *out, const struct call *c, const struct batch *b,
                               uint32_t table)
 {
-    bool any = false;
+    if (b->tables[table].left == 0)
+        return;
+    json_write_name(out, b->tables[table].name);
+    json_write_open(out, '[');
     for (uint32_t i = 0; i < b->entry_count; i++) {
         const struct batch_entry *e = &b->entries[i];
-        if (e->table != table || e->done)
-            continue;
-        if (!any) {
-            json_write_name(out, b->tables[table].name);
-            json_write_open(out, '[');
-        }
-        any = true;
-        write_entry(out, c, e);
+        if (e->table == table && !e->done)
+            write_entry(out, c, e);
     }
-    if (any)
-        json_write_close(out, ']');
+    json_write_close(out, ']');
 }
 
 static bool finish(struct call *c)
@@ -177,8 +142,7 @@ static bool finish(struct call *c)
     if (!batch_any_done(c, b))
         return false;
     json_write_open(out, '{');
-    json_write_key(out, "UnprocessedItems");
-    json_write_open(out, '{');
+    json_member_open(out, "UnprocessedItems", '{');
     for (uint32_t i = 0; i < b->table_count; i++)
         write_unprocessed(out, c, b, i);
     json_write_close(out, '}');
@@ -190,6 +154,6 @@ static bool finish(struct call *c)
 const struct operation operation_batch_write_item = {.name = "BatchWriteItem",
                                                      .input = &INPUT,
                                                      .begin = begin,
-                                                     .ready = ready,
+                                                     .ready = batch_ready,
                                                      .reply = reply,
                                                      .finish = finish};

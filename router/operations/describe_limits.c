@@ -16,14 +16,10 @@ static bool describe_limits(struct call *c, const struct json_value m[])
     const struct config *config = c->router->config;
     int64_t nodes = c->router->options.node_count;
     json_write_open(&c->body, '{');
-    json_write_key(&c->body, "AccountMaxReadCapacityUnits");
-    json_write_integer(&c->body, nodes * config->node_rcu);
-    json_write_key(&c->body, "AccountMaxWriteCapacityUnits");
-    json_write_integer(&c->body, nodes * config->node_wcu);
-    json_write_key(&c->body, "TableMaxReadCapacityUnits");
-    json_write_integer(&c->body, config->table_max_rcu);
-    json_write_key(&c->body, "TableMaxWriteCapacityUnits");
-    json_write_integer(&c->body, config->table_max_wcu);
+    json_member_integer(&c->body, "AccountMaxReadCapacityUnits", nodes * config->node_rcu);
+    json_member_integer(&c->body, "AccountMaxWriteCapacityUnits", nodes * config->node_wcu);
+    json_member_integer(&c->body, "TableMaxReadCapacityUnits", config->table_max_rcu);
+    json_member_integer(&c->body, "TableMaxWriteCapacityUnits", config->table_max_wcu);
     json_write_close(&c->body, '}');
     return true;
 }
@@ -35,14 +31,12 @@ static bool describe_endpoints(struct call *c, const struct json_value m[])
     };
     (void)m;
     json_write_open(&c->body, '{');
-    json_write_key(&c->body, "Endpoints");
-    json_write_open(&c->body, '[');
+    json_member_open(&c->body, "Endpoints", '[');
     json_write_open(&c->body, '{');
     json_write_key(&c->body, "Address");
     struct slice host = slice_of(c->client->http.head.host);
     json_write_string(&c->body, slice_is_utf8(host) ? host : slice_of(""));
-    json_write_key(&c->body, "CachePeriodInMinutes");
-    json_write_integer(&c->body, CACHE_MINUTES);
+    json_member_integer(&c->body, "CachePeriodInMinutes", CACHE_MINUTES);
     json_write_close(&c->body, '}');
     json_write_close(&c->body, ']');
     json_write_close(&c->body, '}');

@@ -1,4 +1,3 @@
-#include "router/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 
@@ -49,12 +48,11 @@ static bool begin(struct call *c, const struct json_value m[])
 static bool ready(struct call *c)
 {
     struct get_item *g = c->state;
-    const struct table *t = &g->route->table;
-    struct key key;
-    if (!call_table_usable(c, t) || !key_of_key(t, span_in(&c->bytes, g->key), &key, call_fault(c)))
+    struct slice key;
+    if (!call_find_key(c, &g->route->table, REQUEST_GET, span_in(&c->bytes, g->key), &key))
         return false;
     struct subrequest *s = call_data_request(c, g->route, REQUEST_GET);
-    s->request.key = call_storage_key(c, t, &key);
+    s->request.key = key;
     s->request.consistent = g->consistent;
     call_send(c, s);
     return true;
@@ -62,19 +60,7 @@ static bool ready(struct call *c)
 
 static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
-    if (r->code != REPLY_OK)
-        return call_refuse(c, s, r);
-    json_write_open(&c->body, '{');
-    if (r->found) {
-        json_write_key(&c->body, "Item");
-        value_write_item(&c->body, r->body);
-    }
-    if (c->consumed != CONSUMED_NONE) {
-        json_write_key(&c->body, "ConsumedCapacity");
-        capacity_write(&c->body, c, &s->route->table, r->consumed_mcu);
-    }
-    json_write_close(&c->body, '}');
-    return true;
+    return call_answer_item(c, s, r, "Item");
 }
 
 const struct operation operation_get_item = {

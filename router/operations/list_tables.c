@@ -40,16 +40,14 @@ static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
     struct reader names = {r->body, false};
     struct slice name = {NULL, 0};
     json_write_open(&c->body, '{');
-    json_write_key(&c->body, "TableNames");
-    json_write_open(&c->body, '[');
+    json_member_open(&c->body, "TableNames", '[');
     for (uint32_t i = 0; i < r->count && !names.failed; i++) {
         name = reader_sized(&names);
         json_write_string(&c->body, name);
     }
     json_write_close(&c->body, ']');
     if (r->more && r->count > 0) {
-        json_write_key(&c->body, "LastEvaluatedTableName");
-        json_write_string(&c->body, name);
+        json_member_string(&c->body, "LastEvaluatedTableName", name);
     }
     json_write_close(&c->body, '}');
     return !names.failed ||

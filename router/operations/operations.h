@@ -1,4 +1,4 @@
-/* operations.h - every operation, one file each. */
+/* operations.h - every operation. */
 #ifndef WEIR_ROUTER_OPERATIONS_OPERATIONS_H
 #define WEIR_ROUTER_OPERATIONS_OPERATIONS_H
 

@@ -52,8 +52,7 @@ void page_start(struct call *c, struct page *p)
 {
     json_write_open(&c->body, '{');
     if (!p->count_only) {
-        json_write_key(&c->body, "Items");
-        json_write_open(&c->body, '[');
+        json_member_open(&c->body, "Items", '[');
     }
     p->ended = slice_compare(p->lo, p->hi) >= 0;
     if (!p->ended)
@@ -130,18 +129,13 @@ bool page_finish(struct call *c)
     }
     if (!p->count_only)
         json_write_close(out, ']');
-    json_write_key(out, "Count");
-    json_write_integer(out, p->count);
-    json_write_key(out, "ScannedCount");
-    json_write_integer(out, p->count);
+    json_member_integer(out, "Count", p->count);
+    json_member_integer(out, "ScannedCount", p->count);
     if (p->truncated && p->last_key.size > 0) {
         json_write_key(out, "LastEvaluatedKey");
         buffer_append_slice(out, p->last_key);
     }
-    if (c->consumed != CONSUMED_NONE) {
-        json_write_key(out, "ConsumedCapacity");
-        capacity_write(out, c, &p->route->table, read_cost_mcu(p->read_bytes, p->consistent));
-    }
+    capacity_write_member(out, c, &p->route->table, read_cost_mcu(p->read_bytes, p->consistent));
     json_write_close(out, '}');
     return true;
 }

@@ -168,42 +168,30 @@ static void write_hash(struct buffer *out, const char *key, struct slice bound, 
         }
     }
     snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
-    json_write_key(out, key);
-    json_write_text(out, text);
+    json_member_text(out, key, text);
 }
 
 static void write_levels(struct buffer *out, const struct admit_levels *l)
 {
-    json_write_key(out, "levels");
-    json_write_open(out, '{');
-    json_write_key(out, "cap");
-    json_write_thousandths(out, l->cap_mcu);
-    json_write_key(out, "allocation");
-    json_write_thousandths(out, l->allocation_mcu);
-    json_write_key(out, "burst");
-    json_write_thousandths(out, l->burst_mcu);
-    json_write_key(out, "node");
-    json_write_thousandths(out, l->node_mcu);
+    json_member_open(out, "levels", '{');
+    json_member_thousandths(out, "cap", l->cap_mcu);
+    json_member_thousandths(out, "allocation", l->allocation_mcu);
+    json_member_thousandths(out, "burst", l->burst_mcu);
+    json_member_thousandths(out, "node", l->node_mcu);
     json_write_close(out, '}');
 }
 
 static void write_kind(struct buffer *out, const struct partition_stats *s, enum admit_kind kind)
 {
-    json_write_key(out, kind == ADMIT_READ ? "read" : "write");
-    json_write_open(out, '{');
-    json_write_key(out, "allocated");
-    json_write_thousandths(out, s->kinds[kind].allocated_mcu);
-    json_write_key(out, "consumed");
-    json_write_thousandths(out, s->kinds[kind].consumed_mcu);
-    json_write_key(out, "admitted");
-    json_write_integer(out, s->kinds[kind].admitted);
-    json_write_key(out, "burst");
-    json_write_integer(out, s->kinds[kind].burst);
-    json_write_key(out, "throttled");
-    json_write_open(out, '{');
+    json_member_open(out, kind == ADMIT_READ ? "read" : "write", '{');
+    json_member_thousandths(out, "allocated", s->kinds[kind].allocated_mcu);
+    json_member_thousandths(out, "consumed", s->kinds[kind].consumed_mcu);
+    json_member_integer(out, "admitted", s->kinds[kind].admitted);
+    json_member_integer(out, "burst", s->kinds[kind].burst);
+    json_member_open(out, "throttled", '{');
     for (int reason = ADMIT_OK + 1; reason < ADMIT_REASONS; reason++) {
-        json_write_key(out, admit_reason_name((enum admit_reason)reason));
-        json_write_integer(out, s->kinds[kind].throttled[reason]);
+        json_member_integer(out, admit_reason_name((enum admit_reason)reason),
+                            s->kinds[kind].throttled[reason]);
     }
     json_write_close(out, '}');
     write_levels(out, &s->kinds[kind].levels);
@@ -214,12 +202,9 @@ static void write_partition(struct buffer *out, const struct partition_stats *s,
                             const struct partition_info *info, const struct table *t)
 {
     json_write_open(out, '{');
-    json_write_key(out, "table");
-    json_write_string(out, t->name);
-    json_write_key(out, "partition");
-    json_write_integer(out, s->partition);
-    json_write_key(out, "node");
-    json_write_integer(out, s->node);
+    json_member_string(out, "table", t->name);
+    json_member_integer(out, "partition", s->partition);
+    json_member_integer(out, "node", s->node);
     write_hash(out, "start_hash", info->lo, false);
     write_hash(out, "end_hash", info->hi, true);
     write_kind(out, s, ADMIT_READ);
@@ -277,11 +262,9 @@ static void write_counters(struct buffer *out, const struct router *r)
         {"connections", (int64_t)r->clients.count},
         {"held_bytes", (int64_t)r->held_bytes},
     };
-    json_write_key(out, "router");
-    json_write_open(out, '{');
+    json_member_open(out, "router", '{');
     for (size_t i = 0; i < sizeof COUNTERS / sizeof COUNTERS[0]; i++) {
-        json_write_key(out, COUNTERS[i].name);
-        json_write_integer(out, COUNTERS[i].value);
+        json_member_integer(out, COUNTERS[i].name, COUNTERS[i].value);
     }
     json_write_close(out, '}');
 }
@@ -293,17 +276,14 @@ static bool finish(struct call *c)
     if (!p->nodes_asked) {
         p->nodes_asked = true;
         json_write_open(out, '{');
-        json_write_key(out, "profile");
-        json_write_text(out, profile_name(c->router->config->profile));
+        json_member_text(out, "profile", profile_name(c->router->config->profile));
         write_counters(out, c->router);
-        json_write_key(out, "partitions");
-        json_write_open(out, '[');
+        json_member_open(out, "partitions", '[');
         ask_nodes(c);
         return true;
     }
     json_write_close(out, ']');
-    json_write_key(out, "silent_nodes");
-    json_write_open(out, '[');
+    json_member_open(out, "silent_nodes", '[');
     buffer_append_slice(out, buffer_slice(&c->bytes));
     json_write_close(out, ']');
     json_write_close(out, '}');

@@ -14,39 +14,26 @@ static const char *status_name(enum table_status status)
     return NAMES[status];
 }
 
-static void write_definition(struct buffer *out, const struct key_attr *k)
+static void write_key_attr(struct buffer *out, const struct key_attr *k, const char *what,
+                           const char *value)
 {
     json_write_open(out, '{');
-    json_write_key(out, "AttributeName");
-    json_write_string(out, k->name);
-    json_write_key(out, "AttributeType");
-    json_write_text(out, value_type_name(k->type));
-    json_write_close(out, '}');
-}
-
-static void write_schema_element(struct buffer *out, const struct key_attr *k, const char *type)
-{
-    json_write_open(out, '{');
-    json_write_key(out, "AttributeName");
-    json_write_string(out, k->name);
-    json_write_key(out, "KeyType");
-    json_write_text(out, type);
+    json_member_string(out, "AttributeName", k->name);
+    json_member_text(out, what, value);
     json_write_close(out, '}');
 }
 
 static void write_keys(struct buffer *out, const struct table *t)
 {
-    json_write_key(out, "AttributeDefinitions");
-    json_write_open(out, '[');
-    write_definition(out, &t->partition_key);
+    json_member_open(out, "AttributeDefinitions", '[');
+    write_key_attr(out, &t->partition_key, "AttributeType", value_type_name(t->partition_key.type));
     if (table_has_sort_key(t))
-        write_definition(out, &t->sort_key);
+        write_key_attr(out, &t->sort_key, "AttributeType", value_type_name(t->sort_key.type));
     json_write_close(out, ']');
-    json_write_key(out, "KeySchema");
-    json_write_open(out, '[');
-    write_schema_element(out, &t->partition_key, "HASH");
+    json_member_open(out, "KeySchema", '[');
+    write_key_attr(out, &t->partition_key, "KeyType", "HASH");
     if (table_has_sort_key(t))
-        write_schema_element(out, &t->sort_key, "RANGE");
+        write_key_attr(out, &t->sort_key, "KeyType", "RANGE");
     json_write_close(out, ']');
 }
 
@@ -55,22 +42,17 @@ static void write_date(struct buffer *out, const char *key, int64_t wall_ms)
 {
     if (wall_ms == 0)
         return;
-    json_write_key(out, key);
-    json_write_thousandths(out, wall_ms);
+    json_member_thousandths(out, key, wall_ms);
 }
 
 static void write_throughput(struct buffer *out, const struct table *t)
 {
-    json_write_key(out, "ProvisionedThroughput");
-    json_write_open(out, '{');
+    json_member_open(out, "ProvisionedThroughput", '{');
     write_date(out, "LastIncreaseDateTime", t->increased_ms);
     write_date(out, "LastDecreaseDateTime", t->decreased_ms);
-    json_write_key(out, "NumberOfDecreasesToday");
-    json_write_integer(out, t->decreases_today);
-    json_write_key(out, "ReadCapacityUnits");
-    json_write_integer(out, t->rcu);
-    json_write_key(out, "WriteCapacityUnits");
-    json_write_integer(out, t->wcu);
+    json_member_integer(out, "NumberOfDecreasesToday", t->decreases_today);
+    json_member_integer(out, "ReadCapacityUnits", t->rcu);
+    json_member_integer(out, "WriteCapacityUnits", t->wcu);
     json_write_close(out, '}');
 }
 
@@ -78,10 +60,8 @@ static void write_billing(struct buffer *out, const struct table *t)
 {
     if (t->billing != BILLING_ON_DEMAND)
         return;
-    json_write_key(out, "BillingModeSummary");
-    json_write_open(out, '{');
-    json_write_key(out, "BillingMode");
-    json_write_text(out, "PAY_PER_REQUEST");
+    json_member_open(out, "BillingModeSummary", '{');
+    json_member_text(out, "BillingMode", "PAY_PER_REQUEST");
     write_date(out, "LastUpdateToPayPerRequestDateTime",
                t->updated_ms != 0 ? t->updated_ms : t->created_ms);
     json_write_close(out, '}');
@@ -107,19 +87,14 @@ void table_description_write(struct buffer *out, const struct router *r, const s
     table_arn_append(&arn, r, t->name);
     json_write_open(out, '{');
     write_keys(out, t);
-    json_write_key(out, "TableName");
-    json_write_string(out, t->name);
-    json_write_key(out, "TableStatus");
-    json_write_text(out, status_name(t->status));
+    json_member_string(out, "TableName", t->name);
+    json_member_text(out, "TableStatus", status_name(t->status));
     write_date(out, "CreationDateTime", t->created_ms);
     write_throughput(out, t);
     write_billing(out, t);
-    json_write_key(out, "TableSizeBytes");
-    json_write_integer(out, t->size_bytes);
-    json_write_key(out, "ItemCount");
-    json_write_integer(out, t->item_count);
-    json_write_key(out, "TableArn");
-    json_write_string(out, buffer_slice(&arn));
+    json_member_integer(out, "TableSizeBytes", t->size_bytes);
+    json_member_integer(out, "ItemCount", t->item_count);
+    json_member_string(out, "TableArn", buffer_slice(&arn));
     json_write_key(out, "TableId");
     write_id(out, t->uuid);
     json_write_key(out, "DeletionProtectionEnabled");
