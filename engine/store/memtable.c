@@ -14,6 +14,7 @@ struct node {
     struct mem_entry entry; /* first: a mem_entry is a node */
     uint64_t hash;
     struct node *chain; /* next in the same hash bucket */
+    struct node *older; /* put before this one */
     struct node *previous;
     uint8_t levels;
     struct node *next[];
@@ -23,7 +24,9 @@ struct memtable {
     struct arena arena; /* owns */
     struct node *head;  /* before the first; all levels */
     struct node *last;
-    int levels; /* in use */
+    struct node *newest;  /* of the chain of `older` */
+    struct node *ordered; /* it and all older ones are in the skip list */
+    int levels;           /* in use */
     size_t count;
     size_t bucket_count;   /* a power of two */
     struct node **buckets; /* owns */
@@ -105,7 +108,7 @@ static void grow_buckets(struct memtable *m)
     size_t count = m->bucket_count * 2;
     struct node **buckets = calloc(count, sizeof buckets[0]);
     must(buckets != NULL);
-    for (struct node *n = m->head->next[0]; n != NULL; n = n->next[0]) {
+    for (struct node *n = m->newest; n != NULL; n = n->older) {
         n->chain = buckets[n->hash & (count - 1)];
         buckets[n->hash & (count - 1)] = n;
     }
@@ -124,15 +127,24 @@ static int levels_of(uint64_t hash)
 
 static void insert(struct memtable *m, struct slice key, uint64_t hash, struct slice value)
 {
-    struct node *before[LEVELS_MAX];
-    descend(m, key, before);
-    int levels = levels_of(hash);
-    while (m->levels < levels)
-        before[m->levels++] = m->head;
-    struct node *n = node_alloc(&m->arena, levels);
+    struct node *n = node_alloc(&m->arena, levels_of(hash));
     n->entry = (struct mem_entry){arena_copy(&m->arena, key), value};
     n->hash = hash;
-    for (int level = 0; level < levels; level++) {
+    n->older = m->newest;
+    m->newest = n;
+    n->chain = m->buckets[hash & (m->bucket_count - 1)];
+    m->buckets[hash & (m->bucket_count - 1)] = n;
+    if (++m->count > m->bucket_count)
+        grow_buckets(m);
+}
+
+static void link(struct memtable *m, struct node *n)
+{
+    struct node *before[LEVELS_MAX];
+    descend(m, n->entry.key, before);
+    while (m->levels < n->levels)
+        before[m->levels++] = m->head;
+    for (int level = 0; level < n->levels; level++) {
         n->next[level] = before[level]->next[level];
         before[level]->next[level] = n;
     }
@@ -141,10 +153,32 @@ static void insert(struct memtable *m, struct slice key, uint64_t hash, struct s
         m->last = n;
     else
         n->next[0]->previous = n;
-    n->chain = m->buckets[hash & (m->bucket_count - 1)];
-    m->buckets[hash & (m->bucket_count - 1)] = n;
-    if (++m->count > m->bucket_count)
-        grow_buckets(m);
+}
+
+/* Brings the skip list up to date. */
+static void order(struct memtable *m)
+{
+    for (struct node *n = m->newest; n != m->ordered; n = n->older)
+        link(m, n);
+    m->ordered = m->newest;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    return slice_compare((*(const struct mem_entry *const *)a)->key,
+                         (*(const struct mem_entry *const *)b)->key);
+}
+
+const struct mem_entry **memtable_sorted(const struct memtable *m)
+{
+    const struct mem_entry **entries = malloc((m->count + 1) * sizeof(const struct mem_entry *));
+    must(entries != NULL);
+    size_t count = 0;
+    for (const struct node *n = m->newest; n != NULL; n = n->older)
+        entries[count++] = &n->entry;
+    must(count == m->count);
+    qsort(entries, count, sizeof(const struct mem_entry *), compare_entries);
+    return entries;
 }
 
 void memtable_put(struct memtable *m, struct slice key, uint64_t hash, struct slice value)
@@ -165,13 +199,15 @@ static const struct mem_entry *entry_of(const struct node *n)
     return n == NULL ? NULL : &n->entry;
 }
 
-const struct mem_entry *memtable_seek(const struct memtable *m, struct slice key)
+const struct mem_entry *memtable_seek(struct memtable *m, struct slice key)
 {
+    order(m);
     return entry_of(descend(m, key, NULL)->next[0]);
 }
 
-const struct mem_entry *memtable_seek_before(const struct memtable *m, struct slice key)
+const struct mem_entry *memtable_seek_before(struct memtable *m, struct slice key)
 {
+    order(m);
     if (key.size == 0)
         return entry_of(m->last);
     struct node *n = descend(m, key, NULL);

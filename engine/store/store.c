@@ -26,7 +26,8 @@ struct store {
     struct erasure *erasures; /* owns; the first is at work */
     struct buffer erased;
     /* the flush thread's, between freeze and done */
-    const struct mem_entry *flushing;
+    const struct mem_entry **flushing; /* owns */
+    size_t flushed;
     struct erasure *erasing; /* borrows */
     uint32_t erased_keys;
 };
@@ -138,7 +139,7 @@ static void backing_moved(struct store_cursor *c, enum status status)
         c->failure = status;
 }
 
-static const struct mem_entry *mem_seek(const struct store_cursor *c, const struct memtable *m,
+static const struct mem_entry *mem_seek(const struct store_cursor *c, struct memtable *m,
                                         struct slice from)
 {
     if (m == NULL)
@@ -249,24 +250,27 @@ void store_freeze(struct store *s, uint64_t lsn)
 static bool next_change(void *context, struct backing_change *out)
 {
     struct store *s = context;
-    if (s->flushing == NULL)
+    if (s->flushed == memtable_count(s->frozen))
         return false;
-    *out = (struct backing_change){s->flushing->key, s->flushing->value};
-    s->flushing = memtable_next(s->frozen, s->flushing);
+    const struct mem_entry *e = s->flushing[s->flushed++];
+    *out = (struct backing_change){e->key, e->value};
     return true;
 }
 
 enum status store_checkpoint_write(struct store *s)
 {
     must(s->frozen != NULL);
-    s->flushing = memtable_seek(s->frozen, slice_make(NULL, 0));
+    s->flushing = memtable_sorted(s->frozen);
+    s->flushed = 0;
     struct backing_batch batch = {.next = next_change, .context = s, .log_lsn = s->frozen_lsn};
     if (s->erasing != NULL) {
         batch.erase_lo = buffer_slice(&s->erasing->lo);
         batch.erase_hi = buffer_slice(&s->erasing->hi);
         batch.erase_max = ERASE_KEYS_PER_CHECKPOINT;
     }
-    return s->backing->methods->write(s->backing, &batch, &s->erased_keys);
+    enum status status = s->backing->methods->write(s->backing, &batch, &s->erased_keys);
+    free(s->flushing);
+    return status;
 }
 
 bool store_checkpoint_done(struct store *s, enum status status, struct slice *erased_lo)

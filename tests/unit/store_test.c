@@ -69,9 +69,23 @@ static void assert_holds(size_t i, uint32_t version, struct slice value)
 
 /* ---- memtable ---- */
 
-static void check_memtable_range(const struct memtable *m, const uint32_t *model, struct prng *p)
+/* What the flush thread takes: all keys the memtable knows, in order. */
+static void check_memtable_sorted(const struct memtable *m, const uint32_t *model)
+{
+    const struct mem_entry **sorted = memtable_sorted(m);
+    size_t at = 0;
+    for (size_t i = 0; i < KEYS; i++) {
+        if (model[i] != ABSENT)
+            assert_true(slice_equal(sorted[at++]->key, key_at(i)));
+    }
+    assert_int_equal(at, memtable_count(m));
+    free(sorted);
+}
+
+static void check_memtable_range(struct memtable *m, const uint32_t *model, struct prng *p)
 {
     size_t from = prng_below(p, KEYS);
+    check_memtable_sorted(m, model);
     const struct mem_entry *e = memtable_seek(m, key_at(from));
     for (size_t i = from; i < KEYS; i++) {
         if (model[i] == ABSENT)
