@@ -22,7 +22,7 @@
 
 /* ---- the disk under LMDB: its syncs pass through here ---- */
 
-static int lmdb_syncs_until_failure = -1;
+static _Atomic int lmdb_syncs_until_failure = -1; /* the flush thread counts */
 
 __attribute__((visibility("default"))) int fdatasync(int fd)
 {
@@ -40,7 +40,7 @@ __attribute__((visibility("default"))) int fdatasync(int fd)
 
 /* ---- the disk under the log: its segments are allocated through here ---- */
 
-static bool disk_is_full;
+static _Atomic bool disk_is_full;
 
 __attribute__((visibility("default"))) int posix_fallocate(int fd, off_t offset, off_t size)
 {
