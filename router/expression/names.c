@@ -93,6 +93,18 @@ bool expression_names_read(struct expression_names *out, struct arena *arena,
     return values->type != JSON_OBJECT || read_values(out, arena, values, fault);
 }
 
+bool expression_names_absent(const struct json_value *names, const struct json_value *values,
+                             const char *missing, struct fault *fault)
+{
+    if (names->type != JSON_ABSENT)
+        return fault_set(fault, FAULT_VALIDATION,
+                         "ExpressionAttributeNames can only be specified when using expressions");
+    return values == NULL || values->type == JSON_ABSENT ||
+           fault_set(fault, FAULT_VALIDATION,
+                     "ExpressionAttributeValues can only be specified when using expressions: %s",
+                     missing);
+}
+
 static const struct expression_name *find(struct expression_name *list, size_t count,
                                           struct slice key)
 {

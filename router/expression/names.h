@@ -27,6 +27,11 @@ bool expression_names_read(struct expression_names *out, struct arena *arena,
                            const struct json_value *names, const struct json_value *values,
                            struct fault *fault);
 
+/* For a request without an expression that could use them: refuses either map. `values` is NULL
+ * where the operation has none; else `missing` says which expressions are null. */
+bool expression_names_absent(const struct json_value *names, const struct json_value *values,
+                             const char *missing, struct fault *fault);
+
 /* NULL if not defined; marks it used. */
 const struct expression_name *expression_names_name(struct expression_names *n, struct slice key);
 const struct expression_name *expression_names_value(struct expression_names *n, struct slice key);

@@ -1,4 +1,5 @@
 #include "base/limits.h"
+#include "router/expression/names.h"
 #include "router/json_writer.h"
 #include "router/operations/batch.h"
 #include "router/operations/operations.h"
@@ -95,11 +96,9 @@ static bool read_table(struct call *c, struct batch *b, struct batch_table *t,
     struct json_value key;
     uint32_t first = b->entry_count;
     shape_bind(&TABLE, value, m);
-    if (!shape_refuse_later(&TABLE, m, call_fault(c)))
+    if (!shape_refuse_later(&TABLE, m, call_fault(c)) ||
+        !expression_names_absent(&m[NAMES], NULL, NULL, call_fault(c)))
         return false;
-    if (m[NAMES].type != JSON_ABSENT)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "ExpressionAttributeNames can only be specified when using expressions");
     t->consistent = shape_boolean(&m[CONSISTENT_READ], false);
     struct json_cursor cursor = json_elements(&m[KEYS]);
     while (json_next_element(&cursor, &key)) {

@@ -81,10 +81,7 @@ static bool read_billing(struct call *c, const struct json_value m[], struct tab
     if (m[BILLING].type == JSON_STRING && slice_is(json_string(&m[BILLING]), "PAY_PER_REQUEST"))
         spec->billing = BILLING_ON_DEMAND;
     if (spec->billing == BILLING_ON_DEMAND)
-        return !throughput ||
-               fault_set(f, FAULT_VALIDATION,
-                         "One or more parameter values were invalid: Neither ReadCapacityUnits nor "
-                         "WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST");
+        return !throughput || table_refuse_throughput(c);
     if (!throughput)
         return fault_set(f, FAULT_VALIDATION,
                          "One or more parameter values were invalid: ReadCapacityUnits and "

@@ -20,10 +20,6 @@ static bool begin(struct call *c, const struct json_value m[])
 
 static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
-    if (r->code == REPLY_TABLE_NOT_FOUND)
-        return fault_set(call_fault(c), FAULT_NOT_FOUND,
-                         "Requested resource not found: Table: %.*s not found",
-                         SHOWN(s->request.key));
     return table_description_answer(c, s, r, "Table");
 }
 

@@ -1,3 +1,4 @@
+#include "router/expression/names.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 
@@ -34,9 +35,8 @@ static bool begin(struct call *c, const struct json_value m[])
 {
     struct get_item *g = arena_zalloc(&c->arena, sizeof *g);
     c->state = g;
-    if (m[NAMES].type != JSON_ABSENT)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "ExpressionAttributeNames can only be specified when using expressions");
+    if (!expression_names_absent(&m[NAMES], NULL, NULL, call_fault(c)))
+        return false;
     call_take_consumed(c, &m[RETURN_CONSUMED]);
     g->consistent = shape_boolean(&m[CONSISTENT_READ], false);
     if (!value_read_item(&c->bytes, &c->arena, &m[KEY], &g->key, call_fault(c)))

@@ -19,6 +19,13 @@ bool page_take(struct call *c, struct page *p, const struct json_value *select,
     return true;
 }
 
+bool page_blame_start_key(struct call *c)
+{
+    struct fault *f = call_fault(c);
+    struct slice text = arena_copy(&c->arena, buffer_slice(&f->text));
+    return fault_set(f, f->kind, "The provided starting key is invalid: %.*s", SHOWN(text));
+}
+
 void page_skip_past(struct call *c, struct page *p, struct slice key)
 {
     if (p->reverse) {

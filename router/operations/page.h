@@ -29,6 +29,9 @@ struct page {
 bool page_take(struct call *c, struct page *p, const struct json_value *select,
                const struct json_value *limit, const struct json_value *consistent);
 
+/* Puts in front of the fault's text that it is about the starting key; false. */
+bool page_blame_start_key(struct call *c);
+
 /* Begins reading at lo, or at hi if reverse. */
 void page_start(struct call *c, struct page *p);
 /* For struct operation, where call->state is the page. */

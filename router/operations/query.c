@@ -61,27 +61,11 @@ static bool read_start_key(struct call *c, const struct json_value *member, stru
                                            "set  may",
                                            "One or more parameter values were invalid: Binary "
                                            "sets should"};
-    struct slice text = arena_copy(&c->arena, buffer_slice(&f->text));
     for (size_t i = 0; i < sizeof PREFIXED / sizeof PREFIXED[0]; i++) {
-        if (slice_starts_with(text, slice_of(PREFIXED[i])))
-            return fault_set(f, f->kind, "The provided starting key is invalid: %.*s", SHOWN(text));
+        if (slice_starts_with(buffer_slice(&f->text), slice_of(PREFIXED[i])))
+            return page_blame_start_key(c);
     }
     return false;
-}
-
-static bool check_expression_members(struct call *c, const struct json_value m[])
-{
-    struct fault *f = call_fault(c);
-    if (m[KEY_CONDITION].type != JSON_ABSENT)
-        return true;
-    if (m[NAMES].type != JSON_ABSENT)
-        return fault_set(f, FAULT_VALIDATION,
-                         "ExpressionAttributeNames can only be specified when using expressions");
-    if (m[VALUES].type != JSON_ABSENT)
-        return fault_set(f, FAULT_VALIDATION,
-                         "ExpressionAttributeValues can only be specified when using expressions: "
-                         "FilterExpression and KeyConditionExpression are null");
-    return true;
 }
 
 static bool read_condition(struct call *c, struct query *q, const struct json_value m[])
@@ -103,8 +87,12 @@ static bool begin(struct call *c, const struct json_value m[])
     c->state = q;
     call_take_consumed(c, &m[RETURN_CONSUMED]);
     q->page.reverse = !shape_boolean(&m[SCAN_INDEX_FORWARD], true);
-    if (!check_expression_members(c, m) ||
-        !page_take(c, &q->page, &m[SELECT], &m[LIMIT], &m[CONSISTENT_READ]) ||
+    if (m[KEY_CONDITION].type == JSON_ABSENT &&
+        !expression_names_absent(&m[NAMES], &m[VALUES],
+                                 "FilterExpression and KeyConditionExpression are null",
+                                 call_fault(c)))
+        return false;
+    if (!page_take(c, &q->page, &m[SELECT], &m[LIMIT], &m[CONSISTENT_READ]) ||
         !read_start_key(c, &m[START_KEY], &q->start_key) || !read_condition(c, q, m))
         return false;
     call_want_table(c, json_string(&m[TABLE_NAME]), &q->page.route);

@@ -1,3 +1,4 @@
+#include "router/expression/names.h"
 #include "router/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/page.h"
@@ -71,19 +72,6 @@ static bool check_segments(struct call *c, const struct scan *s, const struct js
     return true;
 }
 
-static bool check_expression_members(struct call *c, const struct json_value m[])
-{
-    struct fault *f = call_fault(c);
-    if (m[NAMES].type != JSON_ABSENT)
-        return fault_set(f, FAULT_VALIDATION,
-                         "ExpressionAttributeNames can only be specified when using expressions");
-    if (m[VALUES].type != JSON_ABSENT)
-        return fault_set(f, FAULT_VALIDATION,
-                         "ExpressionAttributeValues can only be specified when using expressions: "
-                         "FilterExpression is null");
-    return true;
-}
-
 static bool begin(struct call *c, const struct json_value m[])
 {
     struct scan *s = arena_zalloc(&c->arena, sizeof *s);
@@ -91,7 +79,8 @@ static bool begin(struct call *c, const struct json_value m[])
     s->segment = shape_integer(&m[SEGMENT], 0);
     s->segments = shape_integer(&m[TOTAL_SEGMENTS], 1);
     call_take_consumed(c, &m[RETURN_CONSUMED]);
-    if (!check_expression_members(c, m) ||
+    if (!expression_names_absent(&m[NAMES], &m[VALUES], "FilterExpression is null",
+                                 call_fault(c)) ||
         !page_take(c, &s->page, &m[SELECT], &m[LIMIT], &m[CONSISTENT_READ]))
         return false;
     if (m[START_KEY].type != JSON_ABSENT &&
@@ -133,10 +122,8 @@ static bool skip_to_start(struct call *c, struct scan *s)
     const struct table *t = &s->page.route->table;
     struct fault *f = call_fault(c);
     struct key key;
-    if (!key_of_key(t, span_in(&c->bytes, s->start_key), &key, f)) {
-        struct slice text = arena_copy(&c->arena, buffer_slice(&f->text));
-        return fault_set(f, f->kind, "The provided starting key is invalid: %.*s", SHOWN(text));
-    }
+    if (!key_of_key(t, span_in(&c->bytes, s->start_key), &key, f))
+        return page_blame_start_key(c);
     struct slice at = call_storage_key(c, t, &key);
     if (slice_compare(at, s->page.lo) < 0 || slice_compare(at, s->page.hi) >= 0)
         return fault_set(f, FAULT_VALIDATION,

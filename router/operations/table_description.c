@@ -103,14 +103,25 @@ void table_description_write(struct buffer *out, const struct router *r, const s
     buffer_deinit(&arn);
 }
 
+bool table_take_reply(struct call *c, const struct subrequest *s, const struct reply *r,
+                      struct table *out)
+{
+    if (r->code == REPLY_TABLE_NOT_FOUND)
+        return fault_set(call_fault(c), FAULT_NOT_FOUND,
+                         "Requested resource not found: Table: %.*s not found",
+                         SHOWN(s->request.key));
+    if (r->code != REPLY_OK)
+        return call_refuse(c, s, r);
+    return table_decode(r->body, &c->arena, out) == STATUS_OK ||
+           fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");
+}
+
 bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
                               const char *member)
 {
     struct table t;
-    if (r->code != REPLY_OK)
-        return call_refuse(c, s, r);
-    if (table_decode(r->body, &c->arena, &t) != STATUS_OK)
-        return fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");
+    if (!table_take_reply(c, s, r, &t))
+        return false;
     if (s->request.op != REQUEST_TABLE_GET)
         route_forget(c->router, t.name);
     json_write_open(&c->body, '{');
@@ -131,6 +142,13 @@ enum {
     WRITE_UNITS,
     READ_UNITS
 };
+
+bool table_refuse_throughput(struct call *c)
+{
+    return fault_set(call_fault(c), FAULT_VALIDATION,
+                     "One or more parameter values were invalid: Neither ReadCapacityUnits nor "
+                     "WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST");
+}
 
 bool table_take_throughput(struct call *c, const struct json_value *member, int64_t *rcu,
                            int64_t *wcu)

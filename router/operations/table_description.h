@@ -7,6 +7,10 @@
 
 void table_description_write(struct buffer *out, const struct router *r, const struct table *t);
 
+/* The table in a catalog's reply. */
+bool table_take_reply(struct call *c, const struct subrequest *s, const struct reply *r,
+                      struct table *out);
+
 /* {"member": description} from a catalog reply that holds a table. The cached route is dropped: the
  * table is not what it was. */
 bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
@@ -17,6 +21,9 @@ bool table_description_reply(struct call *c, struct subrequest *s, const struct 
 /* ProvisionedThroughput, a member that passed shape_check: units out of all bounds are refused. */
 bool table_take_throughput(struct call *c, const struct json_value *member, int64_t *rcu,
                            int64_t *wcu);
+
+/* ProvisionedThroughput of a table on demand. */
+bool table_refuse_throughput(struct call *c);
 
 /* Settings weir has in one state only: deletion protection off, streams off, encryption by default,
  * class STANDARD. Anything else is refused. */

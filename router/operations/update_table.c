@@ -41,13 +41,6 @@ struct update_table {
     int64_t wcu;
 };
 
-static bool neither(struct call *c)
-{
-    return fault_set(call_fault(c), FAULT_VALIDATION,
-                     "One or more parameter values were invalid: Neither ReadCapacityUnits nor "
-                     "WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST");
-}
-
 static bool read_change(struct call *c, struct update_table *u, const struct json_value m[])
 {
     struct fault *f = call_fault(c);
@@ -63,7 +56,7 @@ static bool read_change(struct call *c, struct update_table *u, const struct jso
                          "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is "
                          "required");
     if (u->throughput && u->billing == BILLING_ON_DEMAND)
-        return neither(c);
+        return table_refuse_throughput(c);
     if (!u->throughput && u->billing == BILLING_PROVISIONED)
         return fault_set(f, FAULT_VALIDATION,
                          "One or more parameter values were invalid: ProvisionedThroughput must be "
@@ -113,16 +106,11 @@ static bool found(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct update_table *u = c->state;
     struct table t;
-    if (r->code == REPLY_TABLE_NOT_FOUND)
-        return fault_set(call_fault(c), FAULT_NOT_FOUND,
-                         "Requested resource not found: Table: %.*s not found", SHOWN(u->name));
-    if (r->code != REPLY_OK)
-        return call_refuse(c, s, r);
-    if (table_decode(r->body, &c->arena, &t) != STATUS_OK)
-        return fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");
+    if (!table_take_reply(c, s, r, &t))
+        return false;
     enum table_billing billing = u->billing != 0 ? u->billing : t.billing;
     if (u->throughput && billing == BILLING_ON_DEMAND)
-        return neither(c);
+        return table_refuse_throughput(c);
     bool same = billing == t.billing && (billing == BILLING_ON_DEMAND || !u->throughput ||
                                          (u->rcu == t.rcu && u->wcu == t.wcu));
     if (same && u->throughput)
