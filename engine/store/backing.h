@@ -54,8 +54,8 @@ struct backing_methods {
     /* STATUS_FULL: map or disk full, nothing was changed, may be tried again after backing_grow or
      * when there is space; STATUS_IO: never again. `erased` = keys the erasure deleted. */
     enum status (*write)(struct backing *b, const struct backing_batch *batch, uint32_t *erased);
-    /* Doubles the map. Called by the owner while nobody else is inside. STATUS_FULL: at its limit.
-     */
+    /* Doubles the map. Called by the owner while nobody else is inside. STATUS_FULL: at its limit,
+     * or what the last write lacked was not map. */
     enum status (*grow)(struct backing *b);
     /* Reads from `key`, up to `bytes` in the given direction, so that the pages are resident. */
     void (*touch)(struct backing *b, struct slice key, bool reverse, uint64_t bytes);

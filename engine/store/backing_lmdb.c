@@ -9,6 +9,7 @@
 #include <lmdb.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ struct lmdb {
     MDB_dbi items;
     MDB_dbi meta;
     uint64_t map_max_bytes;
+    bool map_full; /* what the last write lacked was map, not disk */
     pthread_rwlock_t lock;
     /* the owner's snapshot and position */
     MDB_txn *snapshot;
@@ -294,7 +296,15 @@ static enum status write_batch(struct backing *b, const struct backing_batch *ba
         mdb_txn_abort(txn);
     else
         error = mdb_txn_commit(txn);
+    l->map_full = error == MDB_MAP_FULL;
     return error == EIO && disk_is_full(l) ? STATUS_FULL : status_of(error);
+}
+
+/* LMDB cannot live without its map, so whether there is address space is tried out first. */
+static bool address_space_left(uint64_t size)
+{
+    void *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p != MAP_FAILED && munmap(p, size) == 0;
 }
 
 static enum status grow(struct backing *b)
@@ -305,7 +315,7 @@ static enum status grow(struct backing *b)
     uint64_t wanted = info.me_mapsize * 2;
     if (wanted > l->map_max_bytes)
         wanted = l->map_max_bytes;
-    if (wanted <= info.me_mapsize)
+    if (!l->map_full || wanted <= info.me_mapsize || !address_space_left(wanted))
         return STATUS_FULL;
     mdb_txn_reset(l->snapshot);
     pthread_rwlock_wrlock(&l->lock);
