@@ -75,6 +75,23 @@ void daemon_add_peers(struct transport *t, const struct options *o, uint32_t exc
     }
 }
 
+void daemon_tell_stopped(const struct node *n, uint32_t id, bool *told)
+{
+    enum {
+        EVENTS = 12
+    };
+    if (*told || !node_is_stopped(n))
+        return;
+    *told = true;
+    struct buffer text = {0};
+    node_trace_describe(n, EVENTS, &text);
+    fprintf(stderr,
+            "weir: node %u has stopped writing: its disk failed. Reads go on. Mend the disk, then "
+            "restart it.\nIts last events:\n%.*s",
+            id, (int)text.size, text.data);
+    buffer_deinit(&text);
+}
+
 void daemon_note(void *context, const char *text)
 {
     (void)context;

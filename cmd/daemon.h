@@ -4,6 +4,7 @@
 
 #include "cmd/options.h"
 #include "engine/message.h"
+#include "engine/node.h"
 #include "host/transport.h"
 
 enum {
@@ -30,6 +31,9 @@ bool daemon_peers_valid(const struct options *o, struct buffer *error);
 
 /* Adds every peer but `except`. */
 void daemon_add_peers(struct transport *t, const struct options *o, uint32_t except);
+
+/* Once, when the node has stopped writing: what it was doing, on standard error. */
+void daemon_tell_stopped(const struct node *n, uint32_t id, bool *told);
 
 /* transport_handler.note: a line on standard error. */
 void daemon_note(void *context, const char *text);

@@ -33,6 +33,7 @@ struct local {
     struct mail *mail;                        /* owns; oldest first */
     size_t mail_count;
     size_t mail_capacity;
+    bool told_stopped[NODES_LIMIT + 1]; /* by id */
     bool stopping;
 };
 
@@ -221,8 +222,10 @@ static enum status turn(struct local *l, struct instant until)
         router_tick(l->router, now);
     }
     pump(l);
-    for (uint32_t id = 1; id <= l->options.nodes; id++)
+    for (uint32_t id = 1; id <= l->options.nodes; id++) {
         node_host_end_turn(l->nodes[id]);
+        daemon_tell_stopped(node_host_node(l->nodes[id]), id, &l->told_stopped[id]);
+    }
     pump(l);
     http_server_end_turn(l->server);
     return status;

@@ -17,6 +17,7 @@ struct node_process {
     struct transport *transport;
     struct node_host *node;
     struct buffer scratch;
+    bool told_stopped;
     bool stopping;
 };
 
@@ -118,6 +119,7 @@ static enum status turn(struct node_process *p, struct instant until)
     enum status status = loop_turn(p->loop, instant_earlier(t, transport_deadline(p->transport)));
     transport_tick(p->transport);
     node_host_end_turn(p->node);
+    daemon_tell_stopped(node_host_node(p->node), p->options.id, &p->told_stopped);
     return status;
 }
 

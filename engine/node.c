@@ -117,6 +117,7 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     must(!n->started);
     n->now = now;
     n->started = true;
+    node_note(n, NODE_TRACE_STARTED, 0, (int64_t)next_lsn);
     log_writer_init(&n->log, n->options.id, segment_bytes, next_lsn);
     node_admission_init(&n->admission, n->config, now);
     for (uint32_t i = 0; i < n->partitions_size; i++) {
@@ -169,6 +170,7 @@ void node_refuse(struct node *n, uint64_t from, uint64_t request_id, enum reply_
     va_end(arguments);
     struct slice copy = arena_copy(&n->lent, slice_of(text));
     node_push_reply(n, from, request_id, code)->text = copy;
+    node_note(n, NODE_TRACE_REFUSED, code, (int64_t)request_id);
 }
 
 /* Every event starts here: what the last one lent is given back. */
@@ -336,6 +338,7 @@ static void complete(struct node *n, const struct inflight *e)
 static void stop(struct node *n, int error)
 {
     n->stop_error = error;
+    node_note(n, NODE_TRACE_STOPPED, 0, error);
     while (n->ring_count > 0) {
         struct inflight *e = ring_take(n);
         if (e->answer)
@@ -356,6 +359,7 @@ void node_log_written(struct node *n, struct instant now, int error)
     const struct log_batch *batch = log_writer_written(&n->log);
     while (n->ring_count > 0 && ring_at(n, n->ring_head)->place.batch == batch)
         complete(n, ring_take(n));
+    node_note(n, NODE_TRACE_LOG_WRITTEN, 0, (int64_t)n->log.written_lsn);
     log_writer_release(&n->log);
     if (n->checkpoint_at.ns == INSTANT_NEVER.ns && store_active_bytes(n->store) > 0)
         n->checkpoint_at = instant_add(now, checkpoint_interval(n));
@@ -373,6 +377,7 @@ static void start_checkpoint(struct node *n)
     if (n->catalog != NULL)
         node_store_catalog_index(n);
     store_freeze(n->store, n->log.written_lsn);
+    node_note(n, NODE_TRACE_CHECKPOINT_BEGUN, 0, (int64_t)n->log.written_lsn);
     n->checkpoint_running = true;
     n->checkpoint_at = INSTANT_NEVER;
     node_push(n, NODE_CHECKPOINT);
@@ -393,6 +398,7 @@ void node_checkpoint_done(struct node *n, struct instant now, enum status status
 {
     event(n, now);
     must(n->checkpoint_running);
+    node_note(n, NODE_TRACE_CHECKPOINT_ENDED, status, (int64_t)store_log_lsn(n->store));
     n->checkpoint_running = false;
     if (status == STATUS_FULL && store_grow(n->store) == STATUS_OK) {
         n->checkpoint_running = true;
@@ -536,6 +542,33 @@ bool node_is_full(const struct node *n)
 bool node_is_idle(const struct node *n)
 {
     return n->ring_count == 0 && !n->checkpoint_running && n->deferred_count == 0;
+}
+
+const struct trace *node_trace(const struct node *n)
+{
+    return &n->trace;
+}
+
+void node_trace_describe(const struct node *n, uint64_t most, struct buffer *out)
+{
+    static const struct {
+        const char *text;
+        const char *value;
+    } kinds[] = {
+#define X(code, text, value) [code] = {text, value},
+        NODE_TRACE_LIST(X)
+#undef X
+    };
+    for (uint64_t back = most; back-- > 0;) {
+        const struct trace_event *e = trace_last(&n->trace, back);
+        if (e == NULL)
+            continue;
+        buffer_append_format(out, "%9.3f s ago  %s", (double)(n->now.ns - e->at.ns) / 1e9,
+                             kinds[e->kind].text);
+        if (e->subject != 0)
+            buffer_append_format(out, " %u", e->subject);
+        buffer_append_format(out, ", %s %lld\n", kinds[e->kind].value, (long long)e->value);
+    }
 }
 
 struct store *node_store(struct node *n)

@@ -18,6 +18,7 @@
 #define WEIR_ENGINE_NODE_H
 
 #include "base/config.h"
+#include "base/trace.h"
 #include "engine/message.h"
 #include "engine/store/log_writer.h"
 #include "engine/store/store.h"
@@ -100,6 +101,29 @@ const struct node_effect *node_next_effect(struct node *n);
 const struct log_batch *node_next_batch(struct node *n);
 
 /* ---- looking ---- */
+
+/* What a node's trace tells: subject and value of each kind. */
+#define NODE_TRACE_LIST(X)                                                     \
+    X(NODE_TRACE_STARTED, "started", "log lsn")                                \
+    X(NODE_TRACE_THROTTLED, "throttled a request of partition", "cost in mcu") \
+    X(NODE_TRACE_REFUSED, "refused a request with code", "its number")         \
+    X(NODE_TRACE_LOG_WRITTEN, "log written", "lsn")                            \
+    X(NODE_TRACE_PARTITION_OPENED, "opened partition", "log index")            \
+    X(NODE_TRACE_PARTITION_CLOSED, "closed partition", "log index")            \
+    X(NODE_TRACE_CATALOG, "applied a catalog command with code", "log index")  \
+    X(NODE_TRACE_CHECKPOINT_BEGUN, "checkpoint begun", "lsn")                  \
+    X(NODE_TRACE_CHECKPOINT_ENDED, "checkpoint ended with status", "lsn")      \
+    X(NODE_TRACE_STOPPED, "stopped writing", "errno")
+
+enum node_trace {
+#define X(code, text, value) code,
+    NODE_TRACE_LIST(X)
+#undef X
+};
+
+const struct trace *node_trace(const struct node *n);
+/* Appends the last `most` events, oldest first, a line each. */
+void node_trace_describe(const struct node *n, uint64_t most, struct buffer *out);
 
 uint64_t node_log_end(const struct node *n); /* lsn the next record gets */
 bool node_is_stopped(const struct node *n);

@@ -182,6 +182,7 @@ static enum status apply_partition(struct node *n, uint64_t index, struct slice 
         admission_set_rates(&p->admission, n->config, &rates, n->now);
     }
     p->index = index > p->index ? index : p->index;
+    node_note(n, NODE_TRACE_PARTITION_OPENED, info.id, (int64_t)index);
     node_store_partition(n, p);
     return STATUS_OK;
 }
@@ -195,6 +196,7 @@ static enum status apply_partition_close(struct node *n, uint32_t group)
     store_put(n->store, erase_row_key(n, lo), hi.size > 0 ? hi : slice_of(""));
     store_erase(n->store, lo, hi);
     store_put(n->store, node_partition_row_key(n, group), slice_make(NULL, 0));
+    node_note(n, NODE_TRACE_PARTITION_CLOSED, group, (int64_t)p->index);
     node_remove_partition(n, group);
     return STATUS_OK;
 }
@@ -215,6 +217,7 @@ static enum status apply_catalog(struct node *n, uint64_t index, struct slice pa
     for (uint32_t i = 0; i < result.row_count; i++)
         store_put(n->store, result.rows[i].key, result.rows[i].value);
     n->catalog_index = index;
+    node_note(n, NODE_TRACE_CATALOG, result.code, (int64_t)index);
     out->code = result.code;
     out->text = arena_copy(&n->lent, result.text);
     if (result.table != NULL) {

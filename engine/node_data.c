@@ -74,8 +74,10 @@ static bool admit(struct node *n, struct partition *p, struct operation *o, enum
     o->verdict = admission_try(&p->admission, &n->admission, kind, n->now, cost_mcu);
     partition_count(p, kind, &o->verdict, cost_mcu);
     o->admitted = o->verdict.reason == ADMIT_OK;
-    if (!o->admitted)
+    if (!o->admitted) {
         node_push_reply(n, o->from, o->request.id, REPLY_THROTTLED)->verdict = o->verdict;
+        node_note(n, NODE_TRACE_THROTTLED, p->info.id, cost_mcu);
+    }
     return o->admitted;
 }
 

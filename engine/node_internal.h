@@ -113,6 +113,7 @@ struct node {
     struct instant retry_at;      /* after one that found no space */
     struct instant report_at;
     struct instant now; /* of the last event */
+    struct trace trace;
 
     /* effects not taken yet, and what they lend */
     struct node_effect *effects; /* owns */
@@ -126,6 +127,11 @@ struct node {
 };
 
 /* ---- node.c ---- */
+static inline void node_note(struct node *n, enum node_trace kind, uint32_t subject, int64_t value)
+{
+    trace_add(&n->trace, n->now, kind, subject, value);
+}
+
 struct node_effect *node_push(struct node *n, enum node_effect_kind kind);
 /* Replies to `from`; FROM_SELF comes back as an event of this node's own. */
 struct reply *node_push_reply(struct node *n, uint64_t from, uint64_t request_id,
