@@ -44,6 +44,8 @@
     X(http_memory_max_bytes, GIB, MIB, 64 * GIB, "requests and answers a router holds at once")    \
     X(http_idle_ms, 300000, 100, 86400000, "a silent connection is closed after this")             \
     X(http_request_ms, 30000, 100, 86400000, "a request must have arrived whole within this")      \
+    X(key_range_as_throttling_exception, 0, 0, 1,                                                  \
+      "1: a partition maximum of a provisioned table is a ThrottlingException too")                \
     X(request_deadline_ms, 5000, 10, 600000, "a node must have answered a router within this")     \
     X(node_queue_max, 16384, 16, 1000000, "requests a node works on at once")
 /* clang-format on */

@@ -3,22 +3,15 @@
 #include "router/json_writer.h"
 #include "router/operation.h"
 
-enum {
-    BILLINGS = BILLING_ON_DEMAND + 1
-};
-
-/* The one place that says which exception carries which reason: the documentation contradicts
- * itself about key ranges of provisioned tables. */
-static const enum fault_kind EXCEPTIONS[BILLINGS][ADMIT_REASONS] = {
-    [BILLING_PROVISIONED] = {[ADMIT_REFUSED_KEY_RANGE] = FAULT_THROUGHPUT,
-                             [ADMIT_REFUSED_ALLOCATION] = FAULT_THROUGHPUT,
-                             [ADMIT_REFUSED_NODE] = FAULT_THROUGHPUT,
-                             [ADMIT_REFUSED_MEMBER] = FAULT_THROUGHPUT},
-    [BILLING_ON_DEMAND] = {[ADMIT_REFUSED_KEY_RANGE] = FAULT_THROTTLING,
-                           [ADMIT_REFUSED_ALLOCATION] = FAULT_THROTTLING,
-                           [ADMIT_REFUSED_NODE] = FAULT_THROTTLING,
-                           [ADMIT_REFUSED_MEMBER] = FAULT_THROTTLING},
-};
+/* The one place that says which exception a refusal is. The documentation contradicts itself about
+ * key ranges of provisioned tables, so that is a setting. */
+static enum fault_kind exception_of(const struct config *config, const struct table *t,
+                                    enum admit_reason reason)
+{
+    bool as_throttling =
+        reason == ADMIT_REFUSED_KEY_RANGE && config->key_range_as_throttling_exception != 0;
+    return t->billing == BILLING_ON_DEMAND || as_throttling ? FAULT_THROTTLING : FAULT_THROUGHPUT;
+}
 
 const char *throttle_reason_name(enum admit_kind kind, enum admit_reason reason)
 {
@@ -58,9 +51,7 @@ bool throttle_refuse(struct call *c, const struct table *t, enum admit_kind kind
         "you have a hot key: "
         "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
         "bp-partition-key-design.html";
-    enum fault_kind kind_of_fault = EXCEPTIONS[t->billing][verdict->reason];
-    if (kind_of_fault == FAULT_NONE) /* a refusal without a reason, or of a reason to come */
-        kind_of_fault = FAULT_THROUGHPUT;
+    enum fault_kind kind_of_fault = exception_of(c->router->config, t, verdict->reason);
     fault_set(call_fault(c), kind_of_fault, "%s",
               t->billing == BILLING_ON_DEMAND ? ON_DEMAND : PROVISIONED);
     write_reasons(c, t, kind, verdict->reason);

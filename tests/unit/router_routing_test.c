@@ -251,6 +251,22 @@ static void throttles_carry_their_reason_and_the_arn(void **state)
     }
 }
 
+static void a_setting_makes_key_ranges_of_provisioned_tables_throttling_exceptions(void **state)
+{
+    (void)state;
+    f.config.key_range_as_throttling_exception = 1;
+    f.fail_code = REPLY_THROTTLED;
+    f.fail_reason = ADMIT_REFUSED_KEY_RANGE;
+    f.fail_count = 1;
+    struct fake_answer a = fake_call(&f, "PutItem", PUT);
+    assert_true(says(a, "#ThrottlingException"));
+    assert_true(says(a, "\"throttlingReasons\":[{\"reason\":"
+                        "\"TableWriteKeyRangeThroughputExceeded\""));
+    f.fail_reason = ADMIT_REFUSED_ALLOCATION;
+    f.fail_count = 1;
+    assert_true(says(fake_call(&f, "PutItem", PUT), "#ProvisionedThroughputExceededException"));
+}
+
 static void refusals_of_nodes_have_their_status(void **state)
 {
     (void)state;
@@ -331,6 +347,7 @@ int main(void)
         T(a_write_without_an_answer_has_an_unknown_outcome_and_is_not_repeated),
         T(a_read_whose_node_went_away_is_tried_once_more),
         T(throttles_carry_their_reason_and_the_arn),
+        T(a_setting_makes_key_ranges_of_provisioned_tables_throttling_exceptions),
         T(refusals_of_nodes_have_their_status),
         T(a_page_that_was_throttled_midway_ends_there),
         T(replies_nobody_waits_for_are_ignored),
