@@ -94,6 +94,9 @@ static void take_effects(struct node_host *h)
             h->options.request(h->options.context, h->options.node.id, (uint32_t)e->to,
                                &e->request);
             break;
+        case NODE_SEND:
+            h->options.send(h->options.context, h->options.node.id, (uint32_t)e->to, e->frame);
+            break;
         case NODE_CHECKPOINT:
             worker_submit(h->flusher, flush_job, flush_done, h);
             break;
@@ -117,6 +120,13 @@ void node_host_reply(struct node_host *h, const struct reply *r)
 {
     node_reply(h->node, loop_now(h->loop), r);
     take_effects(h);
+}
+
+enum status node_host_receive(struct node_host *h, struct slice frame)
+{
+    enum status status = node_receive(h->node, loop_now(h->loop), frame);
+    take_effects(h);
+    return status;
 }
 
 /* ---- the log ---- */

@@ -1,8 +1,8 @@
 /* node_host.h - a node on a loop: its files, its flush and reader threads, its recovery.
  *
- * Whoever owns it passes requests in, and takes replies and requests to other nodes out through the
- * two callbacks. The callbacks run while the node's effects are taken: they must not call back into
- * the same node_host. */
+ * Whoever owns it passes requests in, and takes replies, and requests and envelopes to other nodes,
+ * out through the callbacks. The callbacks run while the node's effects are taken: they must not
+ * call back into the same node_host. */
 #ifndef WEIR_EMBED_NODE_HOST_H
 #define WEIR_EMBED_NODE_HOST_H
 
@@ -16,6 +16,8 @@ struct node_host_options {
     struct node_options node;
     void (*reply)(void *context, uint32_t node, uint64_t to, const struct reply *r);
     void (*request)(void *context, uint32_t from, uint32_t to, const struct request *r);
+    /* An envelope for another node: node_host_receive there. */
+    void (*send)(void *context, uint32_t from, uint32_t to, struct slice frame);
     void *context;
 };
 
@@ -27,6 +29,8 @@ void node_host_close(struct node_host *h);
 
 void node_host_request(struct node_host *h, uint64_t from, const struct request *r);
 void node_host_reply(struct node_host *h, const struct reply *r);
+/* STATUS_MALFORMED: the link is to be closed. */
+enum status node_host_receive(struct node_host *h, struct slice frame);
 
 /* After everything a turn brought: what is due by time, then the next batch for the log. */
 void node_host_end_turn(struct node_host *h);

@@ -146,7 +146,7 @@ enum status reply_decode(struct slice frame, struct reply *out)
 
 enum status message_kind_of(struct slice frame, enum message_kind *out)
 {
-    if (frame.size == 0 || (frame.data[0] != MESSAGE_REQUEST && frame.data[0] != MESSAGE_REPLY))
+    if (frame.size == 0 || frame.data[0] < MESSAGE_REQUEST || frame.data[0] > MESSAGE_PEER)
         return STATUS_MALFORMED;
     *out = (enum message_kind)frame.data[0];
     return STATUS_OK;

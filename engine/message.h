@@ -84,7 +84,8 @@ void reply_encode(struct buffer *out, const struct reply *r);
 
 enum message_kind {
     MESSAGE_REQUEST = 1,
-    MESSAGE_REPLY = 2
+    MESSAGE_REPLY = 2,
+    MESSAGE_PEER = 3, /* node to node: NODE_SEND's envelopes */
 };
 
 /* A frame without its length word. STATUS_MALFORMED for anything the encoders do not write. */

@@ -456,6 +456,13 @@ void node_touched(struct node *n, struct instant now, uint32_t ticket)
     n->deferred_count--;
 }
 
+enum status node_receive(struct node *n, struct instant now, struct slice frame)
+{
+    event(n, now);
+    (void)frame;
+    return STATUS_MALFORMED; /* no node sends envelopes yet */
+}
+
 /* ---- time ---- */
 
 /* Tells the catalog how many items the partitions hold, where that changed. */

@@ -54,6 +54,8 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
 void node_request(struct node *n, struct instant now, uint64_t from, const struct request *r);
 /* The reply of another node to a request of this one. */
 void node_reply(struct node *n, struct instant now, const struct reply *reply);
+/* An envelope another node sent with NODE_SEND. STATUS_MALFORMED: the link is to be closed. */
+enum status node_receive(struct node *n, struct instant now, struct slice frame);
 /* The batch of node_next_batch is on disk, or failed for good (error: errno). */
 void node_log_written(struct node *n, struct instant now, int error);
 /* Segments up to this lsn exist on disk. Writes beyond it are refused: as REPLY_FULL if the disk is
@@ -72,6 +74,7 @@ void node_tick(struct node *n, struct instant now);
 enum node_effect_kind {
     NODE_REPLY,      /* to whoever asked */
     NODE_REQUEST,    /* to another node */
+    NODE_SEND,       /* an envelope to another node; may be lost, doubled or late */
     NODE_CHECKPOINT, /* run store_checkpoint_write on the flush thread, then node_checkpoint_done */
     NODE_TOUCH,      /* run store_touch on a reader thread, then node_touched */
     NODE_TRIM_LOG,   /* the log before `lsn` is not needed any more */
@@ -84,6 +87,7 @@ struct node_effect {
     union {
         struct reply reply;     /* REPLY */
         struct request request; /* REQUEST */
+        struct slice frame;     /* SEND: MESSAGE_PEER and what follows, without its length */
         uint64_t lsn;           /* TRIM_LOG */
         struct {
             uint32_t ticket;

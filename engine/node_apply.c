@@ -245,6 +245,9 @@ enum status node_apply(struct node *n, enum log_kind kind, uint32_t group, uint6
         return apply_catalog(n, index, payload, out);
     case LOG_SEGMENT:
     case LOG_END:
+    case LOG_NOOP:
+    case LOG_MEMBERS:
+    case LOG_HARD_STATE:
     case LOG_KINDS:
         break;
     }

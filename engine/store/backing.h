@@ -38,7 +38,9 @@ struct backing_info {
     uint64_t log_lsn; /* of the last write */
 };
 
-struct backing_cursor; /* one position; belongs to the owner's snapshot */
+/* What the backing held when it was opened, whatever is written later. Belongs to the owner's
+ * thread; keeps the space of what is replaced meanwhile from being used again. */
+struct backing_snapshot;
 
 struct backing_methods {
     void (*close)(struct backing *b);
@@ -57,6 +59,14 @@ struct backing_methods {
     /* Doubles the map. Called by the owner while nobody else is inside. STATUS_FULL: at its limit,
      * or what the last write lacked was not map. */
     enum status (*grow)(struct backing *b);
+    /* STATUS_OK, STATUS_IO (too many are open). Close it before the backing, and before grow. */
+    enum status (*snapshot_open)(struct backing *b, struct backing_snapshot **out);
+    void (*snapshot_close)(struct backing *b, struct backing_snapshot *s);
+    /* As get; and the first key >= `key` (`after`: > `key`). They lend until the next of them. */
+    enum status (*snapshot_get)(struct backing *b, struct backing_snapshot *s, struct slice key,
+                                struct slice *value);
+    enum status (*snapshot_seek)(struct backing *b, struct backing_snapshot *s, struct slice key,
+                                 bool after, struct backing_change *out);
     /* Reads from `key`, up to `bytes` in the given direction, so that the pages are resident. */
     void (*touch)(struct backing *b, struct slice key, bool reverse, uint64_t bytes);
 };

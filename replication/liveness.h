@@ -1,0 +1,101 @@
+/* liveness.h - which nodes support which, agreed on once per pair of nodes for all their groups.
+ *
+ * A node sends each peer one heartbeat an interval. Whoever hears it supports the sender for a
+ * while: a promise, counted from the receipt, not to elect another leader in any group in which it
+ * has acknowledged a leader there under this epoch of support. The sender counts the same while
+ * from the moment it sent the acknowledged heartbeat, less the drift two clocks may have: so it
+ * never believes in support longer than it is given. Idle groups thus need no message of their own,
+ * and leader leases cost nothing.
+ *
+ * Invariants
+ *   V1  Support under one epoch is without a gap: once it lapses, or the peer has restarted, the
+ *       next support has another epoch, never used before.
+ *   V2  got_until, on the supported node's clock, is never later in real time than given_until on
+ *       the supporter's, while drift stays within the bound.
+ *   V3  A heartbeat or acknowledgement that is late, duplicated or of an earlier incarnation never
+ *       extends anything.
+ * Promises: pure; no I/O, no clock. Not here: what groups do with it (raft.h), sending (the node).
+ * Source: Ongaro, "Consensus: Bridging Theory and Practice", 2014, section 6.4.1 (leases);
+ * the division per pair of nodes is ours. */
+#ifndef WEIR_REPLICATION_LIVENESS_H
+#define WEIR_REPLICATION_LIVENESS_H
+
+#include "base/buffer.h"
+#include "base/instant.h"
+#include "base/status.h"
+
+enum {
+    LIVENESS_ROUNDS = 16 /* unacknowledged heartbeats whose send times are remembered */
+};
+
+struct liveness_options {
+    uint32_t node; /* this one, 1 .. node_count */
+    uint32_t node_count;
+    uint64_t incarnation;     /* random per process life, not 0 */
+    struct duration interval; /* between heartbeats */
+    struct duration support;  /* how long one heartbeat is worth; > interval */
+    int64_t drift_ppm;        /* two clocks' rates differ by at most this much */
+};
+
+struct liveness_peer {
+    uint64_t incarnation; /* of the peer; 0: never heard */
+    /* support given to the peer */
+    uint64_t given_epoch; /* 0: none */
+    struct instant given_until;
+    uint64_t heard_round; /* highest; to acknowledge */
+    /* support got from the peer */
+    uint64_t got_epoch; /* 0: none yet */
+    struct instant got_until;
+    uint64_t acked_round;
+    struct instant sent_at[LIVENESS_ROUNDS]; /* by round % LIVENESS_ROUNDS */
+};
+
+struct liveness {
+    struct liveness_options options;
+    uint64_t next_epoch;
+    uint64_t round; /* of the last heartbeat */
+    struct instant beat_at;
+    struct liveness_peer *peers; /* owns; by node, 1 .. node_count */
+};
+
+/* What one node tells another; travels at the head of every envelope between them. */
+struct liveness_beat {
+    uint64_t incarnation;
+    uint64_t round;           /* 0: no new heartbeat, only an acknowledgement */
+    uint64_t ack_incarnation; /* the receiver's, as last heard; 0: never */
+    uint64_t ack_round;
+    uint64_t ack_epoch; /* support the sender gives; 0: none */
+};
+
+void liveness_init(struct liveness *l, const struct liveness_options *options, struct instant now);
+void liveness_deinit(struct liveness *l);
+
+/* True once an interval: then a beat is to be sent to every peer. */
+bool liveness_tick(struct liveness *l, struct instant now);
+/* The next heartbeat, or the next moment at which support given or got lapses. */
+struct instant liveness_deadline(const struct liveness *l, struct instant now);
+
+/* What to tell `node` now. In the tick's turn it carries a new round, otherwise acknowledges. */
+struct liveness_beat liveness_beat(struct liveness *l, struct instant now, uint32_t node,
+                                   bool heartbeat);
+
+struct liveness_change {
+    bool answer;    /* a beat without heartbeat is due to the sender */
+    bool given;     /* the support given has a new epoch */
+    bool got;       /* the support got has a new epoch: leaders announce themselves again */
+    bool restarted; /* the peer is another incarnation than before */
+};
+struct liveness_change liveness_heard(struct liveness *l, struct instant now, uint32_t node,
+                                      const struct liveness_beat *beat);
+
+/* Epoch of the support given to `node` now; 0: none. */
+uint64_t liveness_given(const struct liveness *l, struct instant now, uint32_t node);
+/* Epoch of the support got from `node` now, and until when; 0: none. A node supports itself, under
+ * epoch 1, for ever. */
+uint64_t liveness_got(const struct liveness *l, struct instant now, uint32_t node,
+                      struct instant *until);
+
+void liveness_beat_encode(struct buffer *out, const struct liveness_beat *b);
+enum status liveness_beat_decode(struct reader *r, struct liveness_beat *out);
+
+#endif
