@@ -180,6 +180,8 @@ uint64_t raft_quorum(const struct raft *r, uint64_t own,
 void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_t leader);
 void raft_wait_for_leader(struct raft *r, struct instant now);
 bool raft_is_promised(const struct raft *r);
+/* By a promise, or by one it may have forgotten: it neither runs nor votes. */
+bool raft_is_bound(const struct raft *r, struct instant now);
 /* Ends what is over; on entry of every event. */
 void raft_check_promise(struct raft *r, struct instant now);
 bool raft_may_run(const struct raft *r);

@@ -63,7 +63,9 @@ static const struct raft_members *committed_members(const struct world *w)
         if (r != NULL && (newest == NULL || raft_applied(r) > raft_applied(newest)))
             newest = r;
     }
-    return newest == NULL ? NULL : raft_members_applied(newest);
+    if (newest == NULL || raft_applied(newest) < w->committed_count)
+        return NULL; /* whoever has it is down */
+    return raft_members_applied(newest);
 }
 
 /* Replicas of removed members go, as their nodes would see to. */
@@ -266,7 +268,7 @@ static void expect_silence(struct world *w) /* R6 */
         world_fail(w, "a settled group sent %llu messages",
                    (unsigned long long)(w->raft_messages - sent));
     const struct raft_members *m = committed_members(w);
-    for (uint32_t i = 0; i < m->count && w->violation[0] == '\0'; i++) {
+    for (uint32_t i = 0; m != NULL && i < m->count && w->violation[0] == '\0'; i++) {
         uint32_t node = raft_member_node(m->all[i].id);
         if (raft_deadline(w->nodes[node].raft).ns != INSTANT_NEVER.ns)
             world_fail(w, "node %u of a settled group has a deadline", node);
