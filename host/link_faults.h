@@ -13,6 +13,7 @@
 enum {
     LINK_CUT_IN = 1, /* what comes from the peer is lost */
     LINK_CUT_OUT = 2,
+    LINK_CUT_BOTH = LINK_CUT_IN | LINK_CUT_OUT,
     LINK_RULES_MAX = 256,
     LINK_DELAYED_MAX = 64 * 1024 * 1024, /* bytes */
 };

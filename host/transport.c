@@ -159,7 +159,7 @@ static void greet(struct link *link)
 {
     const struct transport_options *o = &link->transport->options;
     const struct peer *peer = link->peer;
-    if (peer != NULL && is_cut(link->transport, peer->kind, peer->id, LINK_CUT_OUT))
+    if (peer != NULL && is_cut(link->transport, peer->kind, peer->id, LINK_CUT_BOTH))
         return;
     struct buffer hello = {0};
     buffer_append_u32(&hello, HELLO_MAGIC);
@@ -204,7 +204,7 @@ static void take_hello(struct link *link, struct slice bytes)
         buffer_deinit(&error);
         return;
     }
-    if (is_cut(t, link->kind, link->peer_id, LINK_CUT_IN)) {
+    if (is_cut(t, link->kind, link->peer_id, LINK_CUT_BOTH)) {
         link->deaf = true;
         return;
     }

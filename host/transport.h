@@ -86,9 +86,9 @@ void transport_tick(struct transport *t);
 /* ---- faults: for tests and for the fault-injection switch ---- */
 
 /* The rules of this process's links, made at the first call (and costing nothing before it): change
- * them through link_faults_rule. A hello is lost like any frame. */
+ * them through link_faults_rule. A link cannot be made through a cut, one way or both. */
 struct link_faults *transport_faults(struct transport *t);
-/* No rules any more; links whose hello was lost are tried again at once. */
+/* No rules any more; links that could not be made are tried again at once. */
 void transport_heal(struct transport *t);
 /* "node", "router", .. and back; false if there is no such kind. */
 const char *peer_kind_name(enum peer_kind kind);
