@@ -191,9 +191,12 @@ class Server:
         self.process.send_signal(signal.SIGKILL)
         self.forget()
 
+    def terminate(self):
+        self.process.send_signal(signal.SIGTERM)
+
     def stop(self):
         """Ends it in good order, within a bound; it must say that all went well."""
-        self.process.send_signal(signal.SIGTERM)
+        self.terminate()
         try:
             code = self.process.wait(timeout=START_S)
         finally:
@@ -277,7 +280,11 @@ class Cluster:
             server.fault("heal")
 
     def stop(self):
-        for name in self.routers + self.nodes:
+        for name in self.routers:
+            self[name].stop()
+        for name in self.nodes:  # together: none is to lead on for a moment
+            self[name].terminate()
+        for name in self.nodes:
             self[name].stop()
 
     def forget(self):
@@ -292,6 +299,17 @@ def verify(weir, data, settings=()):
     if done.returncode != 0:
         raise AssertionError(f"weir verify fails on {data}:\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def replicas(weir, data, settings=()):
+    """What `weir verify` finds on a directory whose processes have stopped: a dict from partition to
+    the (items, checksum) of each of its replicas."""
+    found = {}
+    for node in json.loads(verify(weir, data, ["--json", *settings]))["nodes"]:
+        for replica in node["replicas"]:
+            found.setdefault(replica["partition"], []).append(
+                (replica["items"], replica["checksum"]))
+    return found
 
 
 def default_weir():
