@@ -2,14 +2,16 @@
 #ifndef WEIR_CMD_CMD_H
 #define WEIR_CMD_CMD_H
 
-/* argv[0] is the subcommand's name. Returns the exit code: 0 done, 1 failed, 2 wrong usage. */
+/* argv[0] is the subcommand's name, with - for _. Returns the exit code: 0 done, 1 failed, 2 wrong
+ * usage. */
 #define COMMAND_LIST(X)                                                                   \
     X(local, "the whole cluster in one process: DynamoDB on http://127.0.0.1:8000")       \
     X(node, "a storage node")                                                             \
     X(router, "a request router: the DynamoDB endpoint of a cluster")                     \
     X(verify, "check every item a stopped node holds: checksums, places, counts")         \
     X(load, "an open-loop load generator that reports latencies and throttles by reason") \
-    X(bench, "measure a part of weir: decision, embedded, http")
+    X(check_history, "decide whether what `weir load --history` saw is linearizable")     \
+    X(bench, "measure a part of weir: decision, embedded, http, etcd")
 
 #define X(name, help) int cmd_##name(int argc, char **argv);
 COMMAND_LIST(X)

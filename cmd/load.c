@@ -13,7 +13,8 @@
 struct progress {
     const struct load_options *options;
     bool tty;
-    const char *prefix;
+    FILE *history; /* borrows; NULL: none */
+    uint64_t next_number;
 };
 
 static void show_second(void *context, const struct load_workload_result *all, int64_t second)
@@ -62,7 +63,7 @@ static void preload_second(void *context, const struct load_workload_result *all
 
 /* Every key once, as fast as the server takes them. */
 static enum status preload_one(const struct load_options *o, const struct load_workload_options *of,
-                               const struct progress *p, struct buffer *error)
+                               struct progress *p, struct buffer *error)
 {
     struct load_workload_options w = *of;
     if (w.keys.kind == LOAD_KEYS_SINGLE)
@@ -70,7 +71,7 @@ static enum status preload_one(const struct load_options *o, const struct load_w
     else
         w.keys.kind = LOAD_KEYS_SEQUENTIAL;
     w.rate = 0;
-    w.read_ratio = 0;
+    w.read_ratio = w.delete_ratio = 0;
     w.start_ns = 0;
     w.duration_ns = INT64_C(86400) * NS_PER_S;
     struct load_run_options options = {.load = o,
@@ -78,8 +79,10 @@ static enum status preload_one(const struct load_options *o, const struct load_w
                                        .workload_count = 1,
                                        .requests_max = (int64_t)w.keys.count,
                                        .try_again = true,
+                                       .history = p->history,
+                                       .first_number = p->next_number,
                                        .second_over = o->quiet ? NULL : preload_second,
-                                       .context = (void *)(uintptr_t)p};
+                                       .context = p};
     struct load_run *run = NULL;
     enum status status = load_run(&options, &run, error);
     if (status == STATUS_OK && load_run_was_stopped(run)) {
@@ -87,13 +90,13 @@ static enum status preload_one(const struct load_options *o, const struct load_w
         status = STATUS_IO;
     }
     if (status == STATUS_OK)
-        load_run_destroy(run);
+        p->next_number = load_run_next_number(run);
+    load_run_destroy(run);
     end_progress(p);
     return status;
 }
 
-static enum status preload(const struct load_options *o, const struct progress *p,
-                           struct buffer *error)
+static enum status preload(const struct load_options *o, struct progress *p, struct buffer *error)
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < o->workload_count && status == STATUS_OK; i++)
@@ -145,25 +148,31 @@ static enum status report(const struct load_options *o, const struct load_run *r
     return status;
 }
 
-static enum status run(const struct load_options *o, const struct progress *p, struct buffer *error)
+static enum status run(const struct load_options *o, struct progress *p, struct buffer *error)
 {
     struct load_run_options options = {.load = o,
                                        .workloads = o->workloads,
                                        .workload_count = o->workload_count,
+                                       .history = p->history,
+                                       .first_number = p->next_number,
                                        .second_over = o->quiet ? NULL : show_second,
-                                       .context = (void *)(uintptr_t)p};
+                                       .context = p};
     struct load_run *finished = NULL;
-    if (o->history_path != NULL && open_file(o->history_path, &options.history, error) != STATUS_OK)
-        return STATUS_IO;
     enum status status = load_run(&options, &finished, error);
     end_progress(p);
-    if (options.history != NULL && fclose(options.history) != 0 && status == STATUS_OK) {
-        buffer_append_format(error, "%s: %s", o->history_path, strerror(errno));
-        status = STATUS_IO;
-    }
     if (status == STATUS_OK)
         status = report(o, finished, error);
     load_run_destroy(finished);
+    return status;
+}
+
+static enum status close_history(const struct load_options *o, struct progress *p,
+                                 enum status status, struct buffer *error)
+{
+    if (p->history != NULL && fclose(p->history) != 0 && status == STATUS_OK) {
+        buffer_append_format(error, "%s: %s", o->history_path, strerror(errno));
+        return STATUS_IO;
+    }
     return status;
 }
 
@@ -192,10 +201,13 @@ int cmd_load(int argc, char **argv)
         exit_code = 2;
     if (status == STATUS_OK && o->create_table)
         status = load_setup_tables(o, &error);
+    if (status == STATUS_OK && o->history_path != NULL)
+        status = open_file(o->history_path, &p.history, &error);
     if (status == STATUS_OK && o->preload)
         status = preload(o, &p, &error);
     if (status == STATUS_OK)
         status = run(o, &p, &error);
+    status = close_history(o, &p, status, &error);
     if (status != STATUS_OK) {
         fprintf(stderr, "weir load: %.*s\n", (int)error.size, (char *)error.data);
         exit_code = exit_code ? exit_code : 1;

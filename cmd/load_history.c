@@ -1,7 +1,7 @@
 #include "cmd/load_history.h"
 
 void load_history_invoke(FILE *f, const struct load_keys *keys, const struct load_request *r,
-                         const char *table)
+                         const char *table, bool consistent)
 {
     if (f == NULL)
         return;
@@ -12,8 +12,12 @@ void load_history_invoke(FILE *f, const struct load_keys *keys, const struct loa
             "*s\"",
             (unsigned long long)r->number, (long long)r->sent_ns, r->is_read ? "read" : "write",
             table, size, key);
-    if (!r->is_read)
+    if (r->is_delete)
+        fputs(",\"value\":null", f);
+    else if (!r->is_read)
         fprintf(f, ",\"value\":\"%016llx\"", (unsigned long long)r->number);
+    else if (!consistent)
+        fputs(",\"consistent\":false", f);
     fputs("}\n", f);
 }
 

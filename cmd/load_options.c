@@ -166,6 +166,12 @@ static const char *set_read_ratio(struct load_workload_options *w, const char *v
     return ok ? NULL : "0 (writes only) to 1 (reads only)";
 }
 
+static const char *set_delete_ratio(struct load_workload_options *w, const char *v)
+{
+    bool ok = parse_number(v, &w->delete_ratio) && w->delete_ratio >= 0 && w->delete_ratio <= 1;
+    return ok ? NULL : "0 (puts only) to 1 (deletes only)";
+}
+
 static const char *set_consistent(struct load_workload_options *w, const char *v)
 {
     return parse_flag(v, &w->consistent) ? NULL : "true or false";
@@ -206,6 +212,7 @@ static const struct workload_setting workload_settings[] = {
      "uniform, zipf:THETA, hotspot:FRACTION:KEYS, sequential, single:KEY"},
     {"item-bytes", "N|LO-HI", set_item_bytes, "size of an item, names and values; 100 by default"},
     {"read-ratio", "R", set_read_ratio, "part of the requests that read, 0 by default"},
+    {"delete-ratio", "R", set_delete_ratio, "part of the writes that delete, 0 by default"},
     {"consistent", NULL, set_consistent, "strongly consistent reads"},
     {"key-name", "NAME", set_key_name, "the partition key's attribute, `pk` by default"},
     {"path", "/PATH", set_path, "plain HTTP GETs of that path, to measure another server"},
@@ -346,7 +353,8 @@ struct run_setting {
 
 static const struct run_setting run_settings[] = {
     {"url", "URL", set_url, 0,
-     "http://127.0.0.1:8000 by default; repeat it to spread over routers"},
+     "http://127.0.0.1:8000 by default; repeat it to spread over routers,"
+     " whose connections move to the next when one dies"},
     FLAG("create-table", create_table, "create the tables that are missing, and wait for them"),
     {"wcu", "N", set_wcu, 0, "write capacity of a created table, 1000 by default"},
     {"rcu", "N", set_rcu, 0, "read capacity of a created table, 1000 by default"},
@@ -528,11 +536,15 @@ void load_options_help(struct buffer *out)
                  workload_settings[i].help);
     describe(out, "workload", "NAME:...", "one of several workloads at once: setting=value,...;");
     buffer_append_text(
-        out, "                         settings outside of it hold for all\n\n"
-             "Examples:\n"
-             "  weir load --create-table --wcu 1000 --rate 1500 --duration 30s\n"
-             "  weir load --rate max --concurrency 64 --read-ratio 1 --preload --json result.json\n"
-             "  weir load --table t --duration 20s \\\n"
-             "      --workload base:rate=3000,distribution=uniform \\\n"
-             "      --workload hot:rate=5000,distribution=single:popular,start=5s\n");
+        out,
+        "                         settings outside of it hold for all\n\n"
+        "Examples:\n"
+        "  weir load --create-table --wcu 1000 --rate 1500 --duration 30s\n"
+        "  weir load --rate max --concurrency 64 --read-ratio 1 --preload --json result.json\n"
+        "  weir load --url http://127.0.0.1:8000 --url http://127.0.0.1:8001 --create-table \\\n"
+        "      --rate 2000 --connections 64 --outstanding 64 --keys 8 --read-ratio 0.5 \\\n"
+        "      --consistent --history run.jsonl    then: weir check-history run.jsonl\n"
+        "  weir load --table t --duration 20s \\\n"
+        "      --workload base:rate=3000,distribution=uniform \\\n"
+        "      --workload hot:rate=5000,distribution=single:popular,start=5s\n");
 }

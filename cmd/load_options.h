@@ -33,6 +33,7 @@ struct load_workload_options {
     int64_t item_bytes_min; /* DynamoDB's size of an item: names and values */
     int64_t item_bytes_max;
     double read_ratio;
+    double delete_ratio; /* of what does not read */
     bool consistent;
     char path[1024]; /* not empty: plain HTTP GET of that instead of DynamoDB operations */
 };

@@ -44,6 +44,8 @@ void load_template_init(struct load_template *t, const struct load_workload_opti
     }
     write_head(url, "PutItem", is_unsigned, &t->put_head);
     write_head(url, "GetItem", is_unsigned, &t->get_head);
+    write_head(url, "DeleteItem", is_unsigned, &t->delete_head);
+    buffer_append_text(&t->delete_close, "\"}}}");
     buffer_append_format(&t->put_open, "{\"TableName\":\"%s\",\"Item\":{\"%s\":{\"S\":\"", w->table,
                          w->key_name);
     buffer_append_format(&t->put_middle, "\"},\"%s\":{\"S\":\"", number_name);
@@ -57,8 +59,9 @@ void load_template_init(struct load_template *t, const struct load_workload_opti
 
 void load_template_deinit(struct load_template *t)
 {
-    struct buffer *all[] = {&t->put_head,   &t->get_head,  &t->put_open, &t->get_open,
-                            &t->put_middle, &t->get_close, &t->filling,  &t->plain};
+    struct buffer *all[] = {&t->put_head,    &t->get_head,    &t->put_open, &t->get_open,
+                            &t->put_middle,  &t->get_close,   &t->filling,  &t->plain,
+                            &t->delete_head, &t->delete_close};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         buffer_deinit(all[i]);
 }
@@ -110,16 +113,18 @@ static void write_put(const struct load_template *t, const struct load_request *
     buffer_append_text(out, close_all);
 }
 
-static void write_get(const struct load_template *t, const struct load_request *r,
-                      struct buffer *out)
+/* GetItem or DeleteItem: alike but for their ends. */
+static void write_with_key(const struct load_template *t, const struct load_request *r,
+                           const struct buffer *head, const struct buffer *close,
+                           struct buffer *out)
 {
     char key[LOAD_KEY_SIZE_MAX];
     size_t key_size = load_keys_text(&t->options->keys, r->key, key);
-    buffer_append_slice(out, buffer_slice(&t->get_head));
-    append_length(out, t->get_open.size + key_size + t->get_close.size);
+    buffer_append_slice(out, buffer_slice(head));
+    append_length(out, t->get_open.size + key_size + close->size);
     buffer_append_slice(out, buffer_slice(&t->get_open));
     buffer_append(out, key, key_size);
-    buffer_append_slice(out, buffer_slice(&t->get_close));
+    buffer_append_slice(out, buffer_slice(close));
 }
 
 void load_request_write(const struct load_template *t, const struct load_request *r,
@@ -128,7 +133,9 @@ void load_request_write(const struct load_template *t, const struct load_request
     if (t->plain.size > 0)
         buffer_append_slice(out, buffer_slice(&t->plain));
     else if (r->is_read)
-        write_get(t, r, out);
+        write_with_key(t, r, &t->get_head, &t->get_close, out);
+    else if (r->is_delete)
+        write_with_key(t, r, &t->delete_head, &t->delete_close, out);
     else
         write_put(t, r, out);
 }

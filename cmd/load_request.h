@@ -1,4 +1,4 @@
-/* load_request.h - the bytes of a request: DynamoDB PutItem or GetItem, or a plain GET.
+/* load_request.h - the bytes of a request: DynamoDB PutItem, GetItem or DeleteItem, or a plain GET.
  *
  * An item is {key, "v": the write's own number in 16 hexadecimal digits, "data": filling}, and its
  * size counts names and values as DynamoDB does. All but key, number and filling is written once,
@@ -12,10 +12,12 @@ struct load_template {
     const struct load_workload_options *options; /* borrows */
     struct buffer put_head;                      /* up to the digits of Content-Length */
     struct buffer get_head;
+    struct buffer delete_head;
     struct buffer put_open; /* body up to the key */
     struct buffer get_open;
     struct buffer put_middle; /* from the key to the number */
     struct buffer get_close;
+    struct buffer delete_close;
     struct buffer filling;
     struct buffer plain; /* the whole of a plain GET */
 };
@@ -27,6 +29,7 @@ struct load_request {
     uint64_t key;
     int32_t item_bytes;
     bool is_read;
+    bool is_delete; /* otherwise a put */
 };
 
 /* The least `item-bytes` an item of this workload can have. */

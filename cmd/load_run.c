@@ -139,6 +139,8 @@ static struct load_run *create_run(const struct load_run_options *options)
     run->count = options->workload_count;
     run->shared = (struct load_shared){
         .load = options->load, .history = options->history, .try_again = options->try_again};
+    if (options->first_number > 0)
+        run->shared.last_number = options->first_number - 1;
     run->workloads = calloc((size_t)run->count, sizeof run->workloads[0]);
     run->results = calloc((size_t)run->count, sizeof run->results[0]);
     must(run->workloads != NULL);
@@ -191,6 +193,11 @@ void load_run_destroy(struct load_run *run)
 const struct load_workload_result *load_run_results(const struct load_run *run)
 {
     return run->results;
+}
+
+uint64_t load_run_next_number(const struct load_run *run)
+{
+    return run->shared.last_number + 1;
 }
 
 int64_t load_run_started_wall_ms(const struct load_run *run)

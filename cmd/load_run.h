@@ -19,9 +19,10 @@ struct load_run_options {
     const struct load_options *load;               /* borrows: URLs, timeout, seed */
     const struct load_workload_options *workloads; /* borrows */
     int workload_count;
-    int64_t requests_max; /* of each workload; 0: until its duration is over */
-    bool try_again;       /* refused and failed requests: a preload wants all of them through */
-    FILE *history;        /* borrows; NULL: none */
+    int64_t requests_max;  /* of each workload; 0: until its duration is over */
+    bool try_again;        /* refused and failed requests: a preload wants all of them through */
+    FILE *history;         /* borrows; NULL: none */
+    uint64_t first_number; /* requests are numbered from here on; 0: from 1 */
     /* After every second; may be NULL. */
     void (*second_over)(void *context, const struct load_workload_result *all, int64_t second);
     void *context;
@@ -36,6 +37,8 @@ void load_run_destroy(struct load_run *run);
 
 /* One per workload, in their order. Lends until load_run_destroy. */
 const struct load_workload_result *load_run_results(const struct load_run *run);
+/* The number after the last request's. */
+uint64_t load_run_next_number(const struct load_run *run);
 int64_t load_run_started_wall_ms(const struct load_run *run);
 bool load_run_was_stopped(const struct load_run *run); /* by SIGINT or SIGTERM */
 

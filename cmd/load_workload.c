@@ -123,6 +123,14 @@ static void on_received(void *context, struct connection *c, struct slice bytes)
         set_ready(lc);
 }
 
+/* After a failure, to the next URL: a router that died is not waited for. */
+static void try_next_url(struct load_connection *lc)
+{
+    const struct load_options *o = lc->workload->shared->load;
+    int next = (int)(lc->url - o->urls) + 1;
+    lc->url = &o->urls[next % o->url_count];
+}
+
 static void on_closed(void *context, struct connection *c, int error)
 {
     (void)context;
@@ -137,6 +145,7 @@ static void on_closed(void *context, struct connection *c, int error)
     lc->connection = NULL;
     set_ready(lc);
     fail_all_sent(lc, now_ns, "connection-lost");
+    try_next_url(lc);
     lc->retry_ns = now_ns + lc->pause_ns;
     lc->pause_ns = lc->pause_ns ? lc->pause_ns * 2 : PAUSE_NS_MIN;
     if (lc->pause_ns > PAUSE_NS_MAX)
@@ -154,6 +163,7 @@ static void connect_one(struct load_connection *lc)
         STATUS_OK) {
         lc->connection = NULL;
         lc->retry_ns = loop_now(s->loop).ns + PAUSE_NS_MAX;
+        try_next_url(lc);
         return;
     }
     connection_set_user(lc->connection, lc);
@@ -186,7 +196,7 @@ static void send_one(struct load_workload *w, struct load_connection *lc, int64_
     r.sent_ns = now_ns;
     buffer_clear(&w->scratch);
     load_request_write(&w->request, &r, &w->scratch);
-    load_history_invoke(s->history, &w->options.keys, &r, w->options.table);
+    load_history_invoke(s->history, &w->options.keys, &r, w->options.table, w->options.consistent);
     connection_send(lc->connection, buffer_slice(&w->scratch));
     lc->sent[(lc->first + lc->count++) % w->options.pipeline] = r;
     w->result.sent++;
@@ -214,6 +224,7 @@ static void begin_request(struct load_workload *w, int64_t intended_ns)
     r.key = load_keys_next(&w->options.keys, &w->random);
     r.is_read = o->path[0] != 0 || (o->read_ratio > 0 &&
                                     (o->read_ratio >= 1 || prng_unit(&w->random) < o->read_ratio));
+    r.is_delete = !r.is_read && o->delete_ratio > 0 && prng_unit(&w->random) < o->delete_ratio;
     r.item_bytes = (int32_t)prng_between(&w->random, o->item_bytes_min, o->item_bytes_max);
     w->outstanding++;
     push_waiting(w, &r);

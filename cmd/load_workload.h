@@ -16,7 +16,7 @@ struct load_workload;
 struct load_connection {
     TAILQ_ENTRY(load_connection) entry; /* in the ready list */
     struct load_workload *workload;     /* borrows */
-    const struct load_url *url;         /* borrows */
+    const struct load_url *url;         /* borrows; the next one after each loss */
     struct connection *connection;      /* NULL while down */
     bool up, ready, closing;
     int64_t retry_ns; /* while down */

@@ -20,13 +20,24 @@ enum {
     COMMANDS = sizeof commands / sizeof commands[0]
 };
 
+/* As it is typed: with - for _. Lends until the next call. */
+static const char *typed(const char *name)
+{
+    static char text[32];
+    size_t size = 0;
+    for (; name[size] != '\0' && size < sizeof text - 1; size++)
+        text[size] = name[size] == '_' ? '-' : name[size];
+    text[size] = '\0';
+    return text;
+}
+
 static void print_help(FILE *out)
 {
     fputs("weir - a DynamoDB-compatible storage cluster with real admission control\n\n"
           "Usage: weir COMMAND [OPTION]...\n\n",
           out);
     for (int i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
+        fprintf(out, "  %-14s %s\n", typed(commands[i].name), commands[i].help);
     fputs("\n`weir COMMAND --help` tells more; `weir --version` which version this is.\n"
           "Begin with `weir local`, and point any DynamoDB client at it.\n",
           out);
@@ -35,7 +46,7 @@ static void print_help(FILE *out)
 static const struct command *find(const char *name)
 {
     for (int i = 0; i < COMMANDS; i++)
-        if (strcmp(commands[i].name, name) == 0)
+        if (strcmp(typed(commands[i].name), name) == 0)
             return &commands[i];
     return NULL;
 }

@@ -1,0 +1,202 @@
+/* history_test.c - what load writes is read back; what is not a history is refused with its line.
+ */
+#include "tests/check.h"
+
+#include "cmd/cmd.h"
+#include "cmd/history.h"
+#include "cmd/load_history.h"
+#include "tests/temporary.h"
+
+static enum status add(struct history *h, const char *text, struct buffer *error)
+{
+    struct buffer line = {0};
+    buffer_append_text(&line, text);
+    buffer_reserve(&line, HISTORY_LINE_PADDING);
+    enum status status = history_add_line(h, buffer_slice(&line), error);
+    buffer_deinit(&line);
+    return status;
+}
+
+static void refuses(const char *before, const char *line, const char *text)
+{
+    struct history h;
+    struct buffer error = {0};
+    history_init(&h);
+    if (before != NULL)
+        assert_int_equal(add(&h, before, &error), STATUS_OK);
+    assert_int_equal(add(&h, line, &error), STATUS_MALFORMED);
+    assert_slice_is(buffer_slice(&error), text);
+    assert_int_equal(h.count, before != NULL);
+    buffer_deinit(&error);
+    history_deinit(&h);
+}
+
+static const char invocation[] =
+    "{\"op\":7,\"type\":\"invoke\",\"t\":5,\"f\":\"read\",\"key\":\"k\"}";
+
+static void what_is_no_history_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    refuses(NULL, "hello", "line 1: not a JSON object");
+    refuses(NULL, "[1]", "line 1: not a JSON object");
+    refuses(NULL, "{\"op\":7,\"type\":\"ok\"}", "line 1: `op`, `t` and `type` are needed");
+    refuses(NULL, "{\"op\":0,\"type\":\"ok\",\"t\":1}", "line 1: `op` is a whole number above 0");
+    refuses(NULL, "{\"op\":7,\"type\":\"ok\",\"t\":-1}",
+            "line 1: `t` is a whole number of nanoseconds");
+    refuses(NULL, "{\"op\":7,\"type\":\"ok\",\"t\":1}",
+            "line 1: a return of an `op` that is not on its way");
+    refuses(NULL, "{\"op\":7,\"type\":\"invoke\",\"t\":5,\"f\":\"cas\",\"key\":\"k\"}",
+            "line 1: `f` of an invocation is read or write");
+    refuses(NULL, "{\"op\":7,\"type\":\"invoke\",\"t\":5,\"f\":\"read\"}",
+            "line 1: an invocation needs a `key`");
+    refuses(NULL,
+            "{\"op\":7,\"type\":\"invoke\",\"t\":5,\"f\":\"write\",\"key\":\"k\",\"value\":\"x\"}",
+            "line 1: `value` is null or 1 to 16 hexadecimal digits, not all 0");
+    refuses(NULL, "{\"op\":7,\"type\":\"invoke\",\"t\":5,\"f\":\"write\",\"key\":\"k\"}",
+            "line 1: `value` is null or 1 to 16 hexadecimal digits, not all 0");
+    refuses(invocation, invocation, "line 2: this `op` was invoked before");
+    refuses(invocation, "{\"op\":7,\"type\":\"ok\",\"t\":4,\"value\":null}",
+            "line 2: it returns before it was invoked");
+    refuses(invocation, "{\"op\":7,\"type\":\"done\",\"t\":6}",
+            "line 2: `type` is invoke, ok, fail or info");
+    refuses(invocation, "{\"op\":7,\"type\":\"ok\",\"t\":6,\"value\":\"\"}",
+            "line 2: `value` is null or 1 to 16 hexadecimal digits, not all 0");
+}
+
+static void two_writes_of_one_value_to_a_key_are_refused(void **state)
+{
+    (void)state;
+    struct history h;
+    struct buffer error = {0};
+    history_init(&h);
+    for (int op = 1; op <= 3; op++) {
+        char line[200];
+        snprintf(line, sizeof line,
+                 "{\"op\":%d,\"type\":\"invoke\",\"t\":5,\"f\":\"write\",\"key\":\"%s\",\"value\":"
+                 "\"a\"}",
+                 op, op == 2 ? "other" : "k");
+        assert_int_equal(add(&h, line, &error), STATUS_OK);
+    }
+    assert_int_equal(history_group(&h, &error), STATUS_MALFORMED);
+    assert_slice_is(buffer_slice(&error), "lines 1 and 3 write the same value to key k: every "
+                                          "write must write another one");
+    buffer_deinit(&error);
+    history_deinit(&h);
+}
+
+/* ---- whole files, through the command ---- */
+
+struct script {
+    char path[4096];
+    FILE *f;
+    struct load_keys keys;
+};
+
+static void begin(struct script *s, const char *directory)
+{
+    snprintf(s->path, sizeof s->path, "%s/history.jsonl", directory);
+    s->f = fopen(s->path, "w");
+    s->keys = (struct load_keys){.count = 10};
+    assert_non_null(s->f);
+}
+
+static void invoke(struct script *s, uint64_t number, bool is_read, bool consistent)
+{
+    struct load_request r = {.number = number, .is_read = is_read, .sent_ns = (int64_t)number};
+    load_history_invoke(s->f, &s->keys, &r, "t", consistent);
+}
+
+static void answer(struct script *s, uint64_t number, bool is_read, int status, const char *body)
+{
+    struct load_request r = {.number = number, .is_read = is_read};
+    struct load_verdict v;
+    load_verdict_of(status, slice_of(body), &v);
+    load_history_return(s->f, &r, (int64_t)number, &v, slice_of(body));
+}
+
+static int check(struct script *s)
+{
+    fclose(s->f);
+    char *argv[] = {(char[]){"check-history"}, (char[]){"--quiet"}, s->path};
+    return cmd_check_history(3, argv);
+}
+
+static const char item_of_1[] = "{\"Item\":{\"v\":{\"S\":\"0000000000000001\"}}}";
+static const char throttled[] = "{\"__type\":\"x#ProvisionedThroughputExceededException\"}";
+
+static void a_refused_write_did_nothing_and_one_that_broke_may_have(void **state)
+{
+    for (int status = 400; status <= 500; status += 100) {
+        struct script s;
+        begin(&s, *state);
+        invoke(&s, 1, false, true);
+        answer(&s, 1, false, status, throttled);
+        invoke(&s, 2, true, true);
+        answer(&s, 2, true, 200, item_of_1);
+        assert_int_equal(check(&s), status == 400 ? 1 : 0);
+    }
+}
+
+static void a_failed_read_says_nothing(void **state)
+{
+    struct script s;
+    begin(&s, *state);
+    invoke(&s, 1, false, true);
+    answer(&s, 1, false, 200, "{}");
+    invoke(&s, 2, true, true);
+    answer(&s, 2, true, 500, "{}");
+    invoke(&s, 3, true, true); /* never answered */
+    assert_int_equal(check(&s), 0);
+}
+
+static void an_eventual_read_may_be_stale_but_not_invented(void **state)
+{
+    static const char item_of_9[] = "{\"Item\":{\"v\":{\"S\":\"0000000000000009\"}}}";
+    for (int invented = 0; invented < 2; invented++) {
+        struct script s;
+        begin(&s, *state);
+        for (uint64_t number = 1; number <= 2; number++) {
+            invoke(&s, number, false, true);
+            answer(&s, number, false, 200, "{}");
+        }
+        invoke(&s, 3, true, false);
+        answer(&s, 3, true, 200, invented ? item_of_9 : item_of_1);
+        assert_int_equal(check(&s), invented);
+    }
+}
+
+static void a_torn_last_line_is_left_out_and_a_torn_middle_is_not(void **state)
+{
+    for (int middle = 0; middle < 2; middle++) {
+        struct script s;
+        begin(&s, *state);
+        invoke(&s, 1, false, true);
+        fputs("{\"op\":1,\"ty", s.f);
+        if (middle) {
+            fputs("\n", s.f);
+            invoke(&s, 2, true, true);
+        }
+        assert_int_equal(check(&s), middle ? 2 : 0);
+    }
+}
+
+static void an_empty_file_is_no_proof(void **state)
+{
+    struct script s;
+    begin(&s, *state);
+    assert_int_equal(check(&s), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_no_history_is_refused_with_its_line),
+        cmocka_unit_test(two_writes_of_one_value_to_a_key_are_refused),
+        cmocka_unit_test(a_refused_write_did_nothing_and_one_that_broke_may_have),
+        cmocka_unit_test(a_failed_read_says_nothing),
+        cmocka_unit_test(an_eventual_read_may_be_stale_but_not_invented),
+        cmocka_unit_test(a_torn_last_line_is_left_out_and_a_torn_middle_is_not),
+        cmocka_unit_test(an_empty_file_is_no_proof),
+    };
+    return cmocka_run_group_tests(tests, temporary_setup, temporary_teardown);
+}
