@@ -61,6 +61,8 @@ void raft_replay_hard_state(struct raft *r, uint64_t term, uint64_t vote)
  * base's index was another. */
 static bool follows_base(struct raft *r, const struct raft_entry *e)
 {
+    if (MUTATED(RAFT_MUTATION_KEEP_TAIL))
+        return true;
     if (e->index == r->log.base_index)
         r->replay_base_term = e->term;
     return r->replay_base_term == r->log.base_term && e->term >= r->log.base_term;

@@ -328,8 +328,8 @@ void raft_on_pre_vote(struct raft *r, struct instant now, const struct raft_mess
         if (p != NULL)
             raft_peer_resume(p);
     }
-    bool granted =
-        m->term > r->term && r->role != RAFT_LEADER && !raft_is_bound(r, now) && is_up_to_date(r, m);
+    bool granted = m->term > r->term && r->role != RAFT_LEADER && !raft_is_bound(r, now) &&
+                   is_up_to_date(r, m);
     if (granted)
         reply(r, RAFT_PRE_VOTE_REPLY, m->from, m->term, false);
     else if (r->durable_term == r->term)

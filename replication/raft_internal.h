@@ -56,6 +56,7 @@ struct raft_peer {
     bool snapshot_running;
     uint64_t match;
     uint64_t next;
+    uint64_t probe;    /* PROBE: next as of the message that awaits an answer */
     uint64_t bytes_to; /* of the log up to match */
     uint64_t commit;   /* what it is known to know */
     uint64_t commit_sent;
