@@ -77,6 +77,7 @@ void paper_check_applied(struct paper *w, struct paper_node *n, const struct raf
         if (w->acknowledged < e->index)
             w->acknowledged = e->index;
         w->acknowledged_count++;
+        w->counts.acknowledged++;
         n->proposals[i] = n->proposals[--n->proposal_count];
         break;
     }
@@ -97,6 +98,7 @@ void paper_answer(struct paper *w, struct paper_node *n)
             continue;
         }
         w->reads_done++;
+        w->counts.round_reads++;
         if (n->applied < r->floor)
             paper_fail(w, "node %u reads as of %llu though %llu was acknowledged before", n->id,
                        (unsigned long long)n->applied, (unsigned long long)r->floor);
@@ -140,6 +142,7 @@ static void check_leader(struct paper *w, const struct paper_node *n)
                        (unsigned long long)w->leader_of[term],
                        (unsigned long long)raft_self(n->raft), (unsigned long long)term);
         w->leader_of[term] = raft_self(n->raft);
+        w->counts.leaders++;
         check_completeness(w, n);
     }
 }

@@ -152,6 +152,7 @@ void paper_crash(struct paper *w, uint32_t node, uint32_t kept)
 {
     struct paper_node *n = &w->nodes[node];
     must(n->up);
+    w->counts.crashes++;
     if (n->installing)
         end_snapshot(w, n, n->incoming_from, paper_member(w, node), 0);
     uint64_t durable = n->durable_lsn;
@@ -324,6 +325,7 @@ void paper_checkpoint(struct paper *w, uint32_t node, bool compact)
     trim(n, pinned < n->durable_lsn ? pinned : n->durable_lsn);
     if (compact)
         raft_compact(n->raft, applied);
+    w->counts.compactions += compact;
 }
 
 void paper_rewrite(struct paper *w, uint32_t node)
@@ -448,6 +450,7 @@ void paper_install(struct paper *w, uint32_t node)
     if (raft_install(n->raft, paper_local(w, n), &n->row.base)) {
         n->applied = index;
         n->hash = n->incoming.hash;
+        w->counts.snapshots++;
     } else {
         paper_fail(w, "node %u refuses a snapshot it began to install", node);
     }
@@ -583,6 +586,7 @@ enum raft_outcome paper_change(struct paper *w, uint32_t node, enum raft_change 
 {
     struct paper_node *n = &w->nodes[node];
     enum raft_outcome outcome = raft_change_members(n->raft, paper_local(w, n), change, member);
+    w->counts.changes += outcome == RAFT_OK;
     paper_turn(w, node);
     return outcome;
 }
@@ -591,6 +595,7 @@ enum raft_outcome paper_transfer(struct paper *w, uint32_t node, uint32_t to)
 {
     struct paper_node *n = &w->nodes[node];
     enum raft_outcome outcome = raft_transfer(n->raft, paper_local(w, n), paper_member(w, to));
+    w->counts.transfers += outcome == RAFT_OK;
     paper_turn(w, node);
     return outcome;
 }
@@ -602,6 +607,7 @@ enum raft_outcome paper_ask(struct paper *w, uint32_t node)
     enum raft_outcome outcome = raft_read(n->raft, paper_local(w, n), &read.round);
     if (outcome == RAFT_OK) {
         w->reads_done++;
+        w->counts.lease_reads++;
         if (n->applied < read.floor)
             paper_fail(w, "node %u reads by lease as of %llu though %llu was acknowledged", node,
                        (unsigned long long)n->applied, (unsigned long long)read.floor);

@@ -138,6 +138,19 @@ struct paper_committed {
     uint64_t hash;      /* of the state after it */
 };
 
+/* How often what is worth testing happened. */
+struct paper_counts {
+    uint64_t leaders;
+    uint64_t acknowledged;
+    uint64_t lease_reads;
+    uint64_t round_reads;
+    uint64_t crashes;
+    uint64_t snapshots;
+    uint64_t changes; /* of members */
+    uint64_t transfers;
+    uint64_t compactions;
+};
+
 struct paper {
     struct paper_options options;
     struct prng prng;
@@ -163,6 +176,7 @@ struct paper {
     uint64_t acknowledged; /* highest index of an acknowledged proposal */
     uint64_t acknowledged_count;
     uint64_t reads_done;
+    struct paper_counts counts;
     uint64_t leader_of[4096]; /* by term */
     char violation[256];      /* "": none so far */
 };
