@@ -105,7 +105,7 @@ static bool is_evidence(const struct raft *r, const struct raft_message *m)
     return m->from == r->promise.leader && m->term > r->promise.term;
 }
 
-static bool is_bound(const struct raft *r, struct instant now)
+bool raft_is_bound(const struct raft *r, struct instant now)
 {
     if (MUTATED(RAFT_MUTATION_FORGET_PROMISE))
         return false;
@@ -114,15 +114,20 @@ static bool is_bound(const struct raft *r, struct instant now)
 
 /* ---- running ---- */
 
-/* One that is being removed still runs, in the group without itself, until that is committed: it
- * may be the only one to have what a majority needs. */
+/* One whose removal is not known to be committed still runs, in the group without itself: it may be
+ * the only one to have what a majority needs. The list before was committed when the last one was
+ * made, whatever is known of that here. */
 bool raft_may_run(const struct raft *r)
 {
     if (r->no_state && !MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE))
         return false;
-    const struct raft_member *m =
-        raft_members_find(raft_members_as_of(r, r->commit), r->options.self);
-    return r->voter || (m != NULL && m->voter);
+    if (r->voter)
+        return true;
+    const struct raft_members_at *last = &r->history[r->history_count - 1];
+    if (r->history_count == 1 || last->index <= r->commit)
+        return false;
+    const struct raft_member *m = raft_members_find(&last[-1].members, r->options.self);
+    return m != NULL && m->voter;
 }
 
 bool raft_is_only_voter(const struct raft *r)
@@ -274,7 +279,7 @@ void raft_on_vote(struct raft *r, struct instant now, const struct raft_message 
     }
     if (is_evidence(r, m) || (m->transfer && m->term > r->term))
         end_promise(r, now);
-    if (is_bound(r, now) || (r->role == RAFT_LEADER && !m->transfer)) {
+    if (raft_is_bound(r, now) || (r->role == RAFT_LEADER && !m->transfer)) {
         ask_leader(r);
         return;
     }
@@ -328,8 +333,8 @@ void raft_on_pre_vote(struct raft *r, struct instant now, const struct raft_mess
         if (p != NULL)
             raft_peer_resume(p);
     }
-    bool granted =
-        m->term > r->term && r->role != RAFT_LEADER && !is_bound(r, now) && is_up_to_date(r, m);
+    bool granted = m->term > r->term && r->role != RAFT_LEADER && !raft_is_bound(r, now) &&
+                   is_up_to_date(r, m);
     if (granted)
         reply(r, RAFT_PRE_VOTE_REPLY, m->from, m->term, false);
     else if (r->durable_term == r->term)
@@ -386,7 +391,7 @@ void raft_election_tick(struct raft *r, struct instant now)
             raft_follow_term(r, now, r->term, 0);
         return;
     }
-    if (is_bound(r, now))
+    if (raft_is_bound(r, now))
         return;
     bool waits_for_disk = r->role == RAFT_CANDIDATE && !r->asked;
     if (!instant_before(now, r->election_at)) {
