@@ -238,6 +238,8 @@ static void end_closed(struct link *l, int end)
         return;
     l->open[end] = false;
     drop_messages(l, 1 - end); /* what it sent and was not delivered */
+    if (l->open[1 - end])
+        enqueue_kind(l, 1 - end, MESSAGE_TIMEOUT);
     note(n, NETWORK_TRACE_LINK_DOWN, l->process[end], l->process[1 - end], 0);
     p->handler.closed(p->context, handle_of(l, end));
 }
