@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/daemon.h"
 #include "cmd/sim_jobs.h"
 
 struct arguments {
@@ -21,7 +22,7 @@ static const char help_text[] =
     "them. A seed decides everything, and is run twice to prove it. After the faults every key\n"
     "must answer; what clients saw must be linearizable, and every node's data whole.\n"
     "Exit code 1 if a seed fails: it fails again with --seed and the same options.\n\n"
-    "  --seed S           the first seed (1)\n"
+    "  --seed S           the first seed (1); `fresh`: one that nobody has seen\n"
     "  --seeds N          how many (1)\n"
     "  --faults LIST      all: the seed chooses (default); none; or these, all of them:\n";
 
@@ -30,6 +31,7 @@ static const char help_options[] =
     "                     fix what the seed would choose\n"
     "  --seconds V        virtual seconds during which faults strike\n"
     "  --jobs J           processes (the machine's cores); 0: this one\n"
+    "  --wall-seconds W   begin no seed after that time\n"
     "  --once             do not run each seed twice\n"
     "  --bench            a quiet network, no history: how many requests per second?\n"
     "  --probes           list the marks on rare paths, and how often they were passed\n"
@@ -110,6 +112,7 @@ enum {
     OPT_CLIENTS,
     OPT_SECONDS,
     OPT_JOBS,
+    OPT_WALL,
     OPT_ONCE,
     OPT_BENCH,
     OPT_PROBES,
@@ -122,6 +125,10 @@ static bool take(struct arguments *a, int option, const char *value)
     uint64_t seconds;
     switch (option) {
     case OPT_SEED:
+        if (strcmp(value, "fresh") == 0) {
+            o->seed = daemon_seed() % 1000000000 + 1;
+            return true;
+        }
         return parse_number("seed", value, UINT64_MAX - 1, &o->seed);
     case OPT_SEEDS:
         return parse_number("seeds", value, 1000000000, &a->run.seeds);
@@ -143,6 +150,11 @@ static bool take(struct arguments *a, int option, const char *value)
     case OPT_JOBS:
         a->jobs_given = true;
         return parse_count("jobs", value, SIM_JOBS_MAX, &a->run.jobs);
+    case OPT_WALL:
+        if (!parse_number("wall-seconds", value, 1000000, &seconds))
+            return false;
+        a->run.wall_s_max = (int64_t)seconds;
+        return true;
     case OPT_ONCE:
         a->run.once = true;
         return true;
@@ -173,6 +185,7 @@ static int parse(struct arguments *a, int argc, char **argv)
                                             {"clients", required_argument, NULL, OPT_CLIENTS},
                                             {"seconds", required_argument, NULL, OPT_SECONDS},
                                             {"jobs", required_argument, NULL, OPT_JOBS},
+                                            {"wall-seconds", required_argument, NULL, OPT_WALL},
                                             {"once", no_argument, NULL, OPT_ONCE},
                                             {"bench", no_argument, NULL, OPT_BENCH},
                                             {"probes", no_argument, NULL, OPT_PROBES},
@@ -238,10 +251,14 @@ static void print_probes(const struct sim_summary *s)
         printf("%zu of %zu marks were never reached\n", missed, sim_probe_count());
 }
 
-static void print_text(const struct sim_summary *s)
+static void print_text(const struct arguments *a, const struct sim_summary *s)
 {
-    printf("%llu seeds, %llu violations, %llu undecided\n", (unsigned long long)s->seeds,
+    printf("%llu seeds from %llu on, %llu violations, %llu undecided\n",
+           (unsigned long long)s->seeds, (unsigned long long)a->run.sim.seed,
            (unsigned long long)s->violations, (unsigned long long)s->undecided);
+    if (s->violations > 0)
+        printf("again: weir sim --seed %llu, with the same options\n",
+               (unsigned long long)s->first_violations[0]);
     printf("%llu requests: %llu ok, %llu failed, %llu unknown; %llu faults; calm within %lld ms\n",
            (unsigned long long)s->clients.calls, (unsigned long long)s->clients.ok,
            (unsigned long long)s->clients.failed, (unsigned long long)s->clients.unknown,
@@ -268,7 +285,7 @@ int cmd_sim(int argc, char **argv)
     if (a.json)
         print_json(&a, &summary);
     else
-        print_text(&summary);
+        print_text(&a, &summary);
     if (a.probes && !a.json)
         print_probes(&summary);
     return summary.violations > 0 ? 1 : 0;

@@ -57,6 +57,13 @@ static void take_probes(uint64_t *out)
 }
 #endif
 
+static int64_t wall_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
 /* ---- one seed ---- */
 
 /* For the signal handler only: what is running. */
@@ -186,6 +193,11 @@ static bool read_all(int fd, void *data, size_t size)
 
 /* ---- processes ---- */
 
+static bool late(const struct sim_jobs_options *o)
+{
+    return o->wall_s_max > 0 && wall_ns() > o->begun_ns + o->wall_s_max * NS_PER_S;
+}
+
 struct job {
     pid_t pid; /* 0: has ended */
     int fd;
@@ -196,7 +208,7 @@ struct job {
 static _Noreturn void work(const struct sim_jobs_options *o, uint64_t first, uint64_t step, int fd)
 {
     watch_signals();
-    for (uint64_t seed = first; seed < o->sim.seed + o->seeds; seed += step) {
+    for (uint64_t seed = first; seed < o->sim.seed + o->seeds && !late(o); seed += step) {
         struct word w = {.seed = seed};
         struct buffer report = {0};
         write_all(fd, &w, sizeof w);
@@ -313,7 +325,7 @@ static void run_many(const struct sim_jobs_options *o, struct sim_summary *s)
 static void run_here(const struct sim_jobs_options *o, struct sim_summary *s)
 {
     watch_signals();
-    for (uint64_t i = 0; i < o->seeds; i++) {
+    for (uint64_t i = 0; i < o->seeds && !late(o); i++) {
         struct word w = {.seed = o->sim.seed + i};
         struct buffer report = {0};
         run_seed(o, w.seed, &w.result, &report);
@@ -325,23 +337,17 @@ static void run_here(const struct sim_jobs_options *o, struct sim_summary *s)
     }
 }
 
-static int64_t wall_ns(void)
+void sim_jobs_run(const struct sim_jobs_options *options, struct sim_summary *out)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
-void sim_jobs_run(const struct sim_jobs_options *o, struct sim_summary *out)
-{
-    int64_t begun = wall_ns();
-    must(o->jobs <= SIM_JOBS_MAX);
+    struct sim_jobs_options o = *options;
+    o.begun_ns = wall_ns();
+    must(o.jobs <= SIM_JOBS_MAX);
     *out = (struct sim_summary){0};
-    if (o->jobs == 0)
-        run_here(o, out);
+    if (o.jobs == 0)
+        run_here(&o, out);
     else
-        run_many(o, out);
-    if (o->progress)
+        run_many(&o, out);
+    if (o.progress)
         fputc('\n', stderr);
-    out->wall_ns = wall_ns() - begun;
+    out->wall_ns = wall_ns() - o.begun_ns;
 }

@@ -15,10 +15,12 @@ enum {
 struct sim_jobs_options {
     struct sim_options sim; /* its seed is the first */
     uint64_t seeds;
-    uint32_t jobs; /* 0: in this process; one seed at a time */
-    bool once;     /* do not run each seed twice */
-    bool progress; /* on standard error */
-    bool quiet;    /* no report of violations */
+    uint32_t jobs;      /* 0: in this process; one seed at a time */
+    int64_t begun_ns;   /* sim_jobs_run's own */
+    int64_t wall_s_max; /* no seed is begun after that; 0: no limit */
+    bool once;          /* do not run each seed twice */
+    bool progress;      /* on standard error */
+    bool quiet;         /* no report of violations */
 };
 
 struct sim_summary {

@@ -10,9 +10,9 @@
 
 enum {
     SETUP_S = 60, /* bounds, in virtual time */
-    CALM_S = 60,
+    CALM_S = 30,
     SETTLE_S = 3, /* for what is acknowledged to be everywhere */
-    STEPS_BETWEEN_LOOKS = 64
+    STEPS_BETWEEN_LOOKS = 4
 };
 
 /* One stream of random numbers per concern: more of one changes nothing in the others. */

@@ -38,6 +38,9 @@ void world_take_effects(struct world *w)
         case NODE_REQUEST:
             fail_msg("a lone node has nobody to ask");
             break;
+        case NODE_SEND:
+            fail_msg("a lone node has no peers");
+            break;
         case NODE_CHECKPOINT:
             assert_false(w->checkpoint);
             w->checkpoint = true;
