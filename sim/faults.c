@@ -70,15 +70,40 @@ static void start_node(void *context, uint64_t id)
         f->options.failed(f->options.context, (uint32_t)id, buffer_slice(&f->error));
 }
 
-static void strike_crash(struct faults *f, enum sim_fault fault)
+static void crash(struct faults *f, uint32_t id, bool power)
 {
-    uint32_t id = some_node(f);
     int64_t ns = between_ms(f, 1, 3000);
     if (!node_process_is_up(node_at(f, id)))
         return;
-    note(f, fault, id, ns);
-    node_process_crash(node_at(f, id), fault == SIM_POWER);
+    note(f, power ? SIM_POWER : SIM_CRASH, id, ns);
+    node_process_crash(node_at(f, id), power);
     scheduler_in(f->options.scheduler, (struct duration){ns}, start_node, f, id);
+}
+
+static void ambush_crash(void *context, uint64_t id)
+{
+    struct faults *f = context;
+    if (f->on)
+        crash(f, (uint32_t)id, false);
+}
+
+static void ambush_power(void *context, uint64_t id)
+{
+    struct faults *f = context;
+    if (f->on)
+        crash(f, (uint32_t)id, true);
+}
+
+/* At any time, or at one of the moments that are short. */
+static void strike_crash(struct faults *f, enum sim_fault fault)
+{
+    uint32_t id = some_node(f);
+    enum node_point point = (enum node_point)prng_below(&f->prng, 2 * NODE_POINTS);
+    if (point > NODE_POINT_NONE && point < NODE_POINTS)
+        node_process_arm(node_at(f, id), point, fault == SIM_POWER ? ambush_power : ambush_crash,
+                         f);
+    else
+        crash(f, id, fault == SIM_POWER);
 }
 
 static void start_router(void *context, uint64_t index)

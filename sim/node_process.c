@@ -39,6 +39,9 @@ struct node_process {
     struct instant space_retry_at;
     uint64_t *peers; /* owns; links this node has dialled, by node; 0: down */
     bool redial_scheduled;
+    enum node_point armed;
+    scheduler_run *ambush;
+    void *ambush_context; /* borrows */
     struct buffer scratch;
 };
 
@@ -57,6 +60,24 @@ static void note(struct node_process *p, enum node_process_trace kind, int64_t v
 static int64_t some(struct node_process *p, int64_t spread_ns)
 {
     return spread_ns > 0 ? (int64_t)prng_below(&p->timing_prng, (uint64_t)spread_ns) : 0;
+}
+
+void node_process_arm(struct node_process *p, enum node_point point, scheduler_run *ambush,
+                      void *context)
+{
+    p->armed = point;
+    p->ambush = ambush;
+    p->ambush_context = context;
+}
+
+/* The moment is here, and lasts so long. */
+static void moment(struct node_process *p, enum node_point point, int64_t ns)
+{
+    if (p->armed != point)
+        return;
+    p->armed = NODE_POINT_NONE;
+    scheduler_in(p->options.scheduler, (struct duration){some(p, ns + 1)}, p->ambush,
+                 p->ambush_context, p->options.id);
 }
 
 /* False: the event is for an earlier life, or is put off to the end of a pause. */
@@ -132,6 +153,7 @@ static void checkpoint_commit(void *context, uint64_t life)
         return;
     p->checkpoint_status = store_checkpoint_write(node_store(p->node));
     int64_t ns = some(p, p->options.timings.checkpoint_spread_ns / 4);
+    moment(p, NODE_POINT_COMMITTED, ns);
     scheduler_in(p->options.scheduler, (struct duration){ns}, checkpoint_done, p, p->life);
 }
 
@@ -139,6 +161,7 @@ static void start_checkpoint(struct node_process *p)
 {
     int64_t ns = some(p, p->options.timings.checkpoint_spread_ns) * p->slow_times;
     p->checkpoint_running = true;
+    moment(p, NODE_POINT_CHECKPOINT, ns);
     scheduler_in(p->options.scheduler, (struct duration){ns}, checkpoint_commit, p, p->life);
 }
 
@@ -254,6 +277,7 @@ static void write_batch(struct node_process *p)
     if (t->write_tail_per_million > 0 &&
         prng_below(&p->timing_prng, MILLION) < t->write_tail_per_million)
         ns += some(p, t->write_tail_ns);
+    moment(p, NODE_POINT_LOG, ns * p->slow_times);
     disk_write_begin(&p->disk, batch->lsn, buffer_slice(&batch->bytes));
     scheduler_in(p->options.scheduler, (struct duration){ns * p->slow_times}, batch_written, p,
                  p->life);
@@ -386,6 +410,7 @@ enum status node_process_start(struct node_process *p, struct buffer *error)
     take_effects(p);
     redial(p, p->life);
     want_turn(p);
+    moment(p, NODE_POINT_STARTED, 50 * NS_PER_MS);
     return STATUS_OK;
 }
 

@@ -45,6 +45,16 @@ struct node_process_options {
     uint64_t seed;
 };
 
+/* Moments that are short, and at which a crash is worth having. */
+enum node_point {
+    NODE_POINT_NONE,
+    NODE_POINT_LOG,        /* a log write is in flight */
+    NODE_POINT_CHECKPOINT, /* a checkpoint is being written */
+    NODE_POINT_COMMITTED,  /* it is durable, and the node does not know yet */
+    NODE_POINT_STARTED,    /* it has just been started */
+    NODE_POINTS
+};
+
 struct node_process;
 
 struct node_process *node_process_create(const struct node_process_options *options);
@@ -57,6 +67,10 @@ void node_process_wipe(struct node_process *p); /* while it is down */
 bool node_process_is_up(const struct node_process *p);
 /* It does nothing meanwhile, while its clock goes on. Ignored while it is paused already. */
 void node_process_pause(struct node_process *p, struct instant until);
+
+/* Runs `ambush` with the node's id some time inside the next such moment, once. */
+void node_process_arm(struct node_process *p, enum node_point point, scheduler_run *ambush,
+                      void *context);
 
 /* The log write in flight, or the next one, fails. */
 void node_process_fail_write(struct node_process *p);
