@@ -103,6 +103,7 @@ static void plan_workload(struct workload *w, struct prng *p)
         .delete_percent = often(p, 50) ? (uint32_t)prng_between(p, 0, 40) : 0,
         .eventual_percent = (uint32_t)prng_between(p, 0, 50),
         .old_percent = (uint32_t)prng_between(p, 0, 100),
+        .many_percent = often(p, 50) ? (uint32_t)prng_between(p, 1, 40) : 0,
         .pad_bytes = often(p, 50) ? 0 : (uint32_t)spread(p, 10, 4000),
         .think_ns = often(p, 30) ? 0 : spread(p, 100, 50000) * NS_PER_US,
         .timeout_ns = spread(p, 300, 10000) * NS_PER_MS,

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "sim/dynamo.h"
 
 enum {
     RETRY_MS = 50,
     SETUP_TIMEOUT_MS = 5000,
+    MANY_MAX = 25,
     WRITE_UNITS = 1000 /* a partition's: so many times that make so many partitions */
 };
 
@@ -19,6 +21,12 @@ enum step {
     STEP_DONE
 };
 
+/* What is asked of a key, and its place in the history. */
+struct asked {
+    struct recording_ticket ticket;
+    bool answered; /* the answer has said what became of it */
+};
+
 struct sim_client {
     struct sim_client_options options;
     struct http_client http;
@@ -29,13 +37,13 @@ struct sim_client {
     bool scheduled; /* the next operation is */
     bool calling;
     bool probing; /* what is called is the probe's step */
-    struct recording_ticket ticket;
+    struct asked asked[MANY_MAX];
+    uint32_t asked_count;
     bool writes;
     bool wants_old;
     int last_status;
     struct client_counters counters;
     struct buffer body;
-    struct buffer pad;
 };
 
 static void next(struct sim_client *c, struct duration pause);
@@ -45,46 +53,12 @@ static struct instant now(const struct sim_client *c)
     return c->options.http.scheduler->now;
 }
 
-/* ---- requests ---- */
-
-#define APPEND(b, text) buffer_append(b, text, sizeof text - 1)
-
-static void append_key(struct sim_client *c, const char *member, uint32_t key)
+static bool chance(struct sim_client *c, uint32_t percent)
 {
-    APPEND(&c->body, "{\"TableName\":\"sim\",\"");
-    buffer_append_text(&c->body, member);
-    APPEND(&c->body, "\":{\"k\":{\"S\":\"key-");
-    buffer_append_decimal(&c->body, key);
-    APPEND(&c->body, "\"}");
+    return percent > 0 && prng_below(&c->prng, 100) < percent;
 }
 
-static void write_put(struct sim_client *c, uint32_t key, uint64_t value)
-{
-    append_key(c, "Item", key);
-    APPEND(&c->body, ",\"v\":{\"N\":\"");
-    buffer_append_decimal(&c->body, value);
-    APPEND(&c->body, "\"}");
-    size_t pad = c->pad.size > 0 ? prng_below(&c->prng, c->pad.size + 1) : 0;
-    if (pad > 0) {
-        APPEND(&c->body, ",\"p\":{\"S\":\"");
-        buffer_append(&c->body, c->pad.data, pad);
-        APPEND(&c->body, "\"}");
-    }
-    APPEND(&c->body, "}");
-}
-
-/* The number in "v"; 0: there is no item. */
-static uint64_t value_in(struct slice body)
-{
-    static const char name[] = "\"v\":{\"N\":\"";
-    const uint8_t *at = memmem(body.data, body.size, name, sizeof name - 1);
-    uint64_t value = 0;
-    if (at == NULL)
-        return 0;
-    for (at += sizeof name - 1; *at >= '0' && *at <= '9'; at++)
-        value = value * 10 + (uint64_t)(*at - '0');
-    return value;
-}
+/* ---- outcomes ---- */
 
 /* 500 may mean that nobody knows; everything else that is not 200 did nothing. */
 static enum history_outcome outcome_of(int status)
@@ -95,19 +69,58 @@ static enum history_outcome outcome_of(int status)
     return unknown ? HISTORY_INFO : HISTORY_FAIL;
 }
 
-static void count(struct sim_client *c, enum history_outcome outcome)
+static enum history_outcome take_outcome(struct sim_client *c, int status)
 {
+    enum history_outcome outcome = outcome_of(status);
+    c->calling = false;
+    c->last_status = status;
     c->counters.ok += outcome == HISTORY_OK;
     c->counters.failed += outcome == HISTORY_FAIL;
     c->counters.unknown += outcome == HISTORY_INFO;
+    return outcome;
 }
 
-/* ---- keys ---- */
-
-static void probe_on(struct sim_client *c, bool ok)
+static void go_on(struct sim_client *c, bool ok)
 {
+    int64_t think = c->options.workload->think_ns;
     if (!ok)
-        return;
+        next(c, duration_ms(prng_between(&c->prng, 1, RETRY_MS)));
+    else
+        next(c, (struct duration){think > 0 ? prng_between(&c->prng, 0, think) : 0});
+}
+
+static void call(struct sim_client *c, const char *operation, http_client_done *done)
+{
+    c->calling = true;
+    c->counters.calls++;
+    http_client_call(&c->http, operation, buffer_slice(&c->body),
+                     (struct duration){c->options.workload->timeout_ns}, done, c);
+}
+
+/* The number that a write of it writes. */
+static uint64_t ask(struct sim_client *c, uint32_t key, enum history_kind kind, bool consistent,
+                    bool deletes)
+{
+    must(c->asked_count < MANY_MAX);
+    struct asked *a = &c->asked[c->asked_count++];
+    a->answered = false;
+    a->ticket = recording_invoke(c->options.history, now(c), c->options.number, key, kind,
+                                 consistent, deletes);
+    return deletes ? 0 : a->ticket.id;
+}
+
+static void answer(struct sim_client *c, struct asked *a, enum history_outcome outcome,
+                   uint64_t value)
+{
+    must(!a->answered);
+    a->answered = true;
+    recording_return(c->options.history, now(c), &a->ticket, outcome, value);
+}
+
+/* ---- one key ---- */
+
+static void probe_on(struct sim_client *c)
+{
     if (c->step == STEP_WRITE) {
         c->step = STEP_READ;
         return;
@@ -118,77 +131,152 @@ static void probe_on(struct sim_client *c, bool ok)
         c->step = STEP_DONE;
 }
 
-static void data_done(void *context, int status, struct slice body)
+static void one_done(void *context, int status, struct slice body)
 {
     struct sim_client *c = context;
-    enum history_outcome outcome = outcome_of(status);
+    enum history_outcome outcome = take_outcome(c, status);
     bool ok = outcome == HISTORY_OK;
-    c->calling = false;
-    c->last_status = status;
-    count(c, outcome);
     if (ok && c->wants_old)
-        recording_replaced(c->options.history, &c->ticket, value_in(body));
-    recording_return(c->options.history, now(c), &c->ticket, outcome,
-                     ok && !c->writes ? value_in(body) : 0);
-    if (c->plan == CLIENT_PROBE && c->probing)
-        probe_on(c, ok);
-    int64_t think = c->options.workload->think_ns;
-    if (!ok)
-        next(c, duration_ms(prng_between(&c->prng, 1, RETRY_MS)));
-    else
-        next(c, (struct duration){think > 0 ? prng_between(&c->prng, 0, think) : 0});
-}
-
-static void call(struct sim_client *c, const char *operation)
-{
-    c->calling = true;
-    c->counters.calls++;
-    http_client_call(&c->http, operation, buffer_slice(&c->body),
-                     (struct duration){c->options.workload->timeout_ns}, data_done, c);
+        recording_replaced(c->options.history, &c->asked[0].ticket, dynamo_value(body));
+    answer(c, &c->asked[0], outcome, ok && !c->writes ? dynamo_value(body) : 0);
+    if (ok && c->plan == CLIENT_PROBE && c->probing)
+        probe_on(c);
+    go_on(c, ok);
 }
 
 static void read_key(struct sim_client *c, uint32_t key, bool consistent)
 {
     c->writes = c->wants_old = false;
-    c->ticket = recording_invoke(c->options.history, now(c), c->options.number, key, HISTORY_READ,
-                                 consistent, false);
-    append_key(c, "Key", key);
-    APPEND(&c->body, "}");
-    if (consistent)
-        APPEND(&c->body, ",\"ConsistentRead\":true");
-    APPEND(&c->body, "}");
-    call(c, "GetItem");
+    ask(c, key, HISTORY_READ, consistent, false);
+    dynamo_get(&c->body, key, consistent);
+    call(c, "GetItem", one_done);
+}
+
+static size_t some_pad(struct sim_client *c)
+{
+    uint32_t most = c->options.workload->pad_bytes;
+    return most > 0 ? prng_below(&c->prng, most + 1) : 0;
 }
 
 static void write_key(struct sim_client *c, uint32_t key, bool deletes, bool wants_old)
 {
     c->writes = true;
     c->wants_old = wants_old;
-    c->ticket = recording_invoke(c->options.history, now(c), c->options.number, key, HISTORY_WRITE,
-                                 true, deletes);
-    if (deletes) {
-        append_key(c, "Key", key);
-        APPEND(&c->body, "}");
-    } else {
-        write_put(c, key, c->ticket.id);
-    }
-    if (wants_old)
-        APPEND(&c->body, ",\"ReturnValues\":\"ALL_OLD\"");
-    APPEND(&c->body, "}");
-    call(c, deletes ? "DeleteItem" : "PutItem");
+    struct dynamo_write w = {.key = key, .pad = some_pad(c)};
+    w.value = ask(c, key, HISTORY_WRITE, true, deletes);
+    dynamo_write(&c->body, &w, wants_old);
+    call(c, deletes ? "DeleteItem" : "PutItem", one_done);
 }
 
-static bool chance(struct sim_client *c, uint32_t percent)
+/* ---- many keys ---- */
+
+static struct asked *asked_of(struct sim_client *c, uint32_t key)
 {
-    return prng_below(&c->prng, 100) < percent;
+    for (uint32_t i = 0; i < c->asked_count; i++) {
+        if (c->asked[i].ticket.key == key)
+            return &c->asked[i];
+    }
+    return NULL;
 }
+
+/* What was left undone may be a write nobody knows the outcome of ("internal processing failure").
+ * Of the rest a read saw what is there, and nothing where nothing is. */
+static void many_ok(struct sim_client *c, struct slice body)
+{
+    struct slice done, left;
+    uint32_t key;
+    uint64_t value;
+    dynamo_split(body, &done, &left);
+    while (dynamo_next(&left, &key, &value)) {
+        struct asked *a = asked_of(c, key);
+        must(a != NULL);
+        answer(c, a, c->writes ? HISTORY_INFO : HISTORY_FAIL, 0);
+    }
+    while (!c->writes && dynamo_next(&done, &key, &value)) {
+        struct asked *a = asked_of(c, key);
+        must(a != NULL);
+        answer(c, a, HISTORY_OK, value);
+    }
+    bool whole = !dynamo_says(body, "LastEvaluatedKey");
+    for (uint32_t i = 0; i < c->asked_count; i++) {
+        if (!c->asked[i].answered)
+            answer(c, &c->asked[i], whole ? HISTORY_OK : HISTORY_FAIL, 0);
+    }
+}
+
+static void many_done(void *context, int status, struct slice body)
+{
+    struct sim_client *c = context;
+    enum history_outcome outcome = take_outcome(c, status);
+    if (outcome == HISTORY_OK)
+        many_ok(c, body);
+    for (uint32_t i = 0; outcome != HISTORY_OK && i < c->asked_count; i++)
+        answer(c, &c->asked[i], outcome, 0);
+    go_on(c, outcome == HISTORY_OK);
+}
+
+/* Different ones, at least one: each with its own chance. */
+static uint32_t some_keys(struct sim_client *c, uint32_t *out)
+{
+    uint32_t count = 0, keys = c->options.workload->keys;
+    uint32_t percent = (uint32_t)prng_between(&c->prng, 1, 100);
+    for (uint32_t key = 0; key < keys && count < MANY_MAX; key++) {
+        if (chance(c, percent))
+            out[count++] = key;
+    }
+    if (count == 0)
+        out[count++] = (uint32_t)prng_below(&c->prng, keys);
+    return count;
+}
+
+static void read_many(struct sim_client *c, bool consistent)
+{
+    uint32_t keys[MANY_MAX], count = some_keys(c, keys);
+    bool scan = chance(c, 40) && c->options.workload->keys <= MANY_MAX;
+    c->writes = false;
+    if (scan)
+        count = c->options.workload->keys;
+    for (uint32_t i = 0; i < count; i++)
+        ask(c, scan ? i : keys[i], HISTORY_READ, consistent, false);
+    if (scan)
+        dynamo_scan(&c->body, consistent);
+    else
+        dynamo_batch_get(&c->body, keys, count, consistent);
+    call(c, scan ? "Scan" : "BatchGetItem", many_done);
+}
+
+static void write_many(struct sim_client *c)
+{
+    uint32_t keys[MANY_MAX], count = some_keys(c, keys);
+    struct dynamo_write all[MANY_MAX];
+    c->writes = true;
+    for (uint32_t i = 0; i < count; i++) {
+        bool deletes = chance(c, c->options.workload->delete_percent);
+        all[i] = (struct dynamo_write){.key = keys[i], .pad = some_pad(c)};
+        all[i].value = ask(c, keys[i], HISTORY_WRITE, true, deletes);
+    }
+    dynamo_batch_write(&c->body, all, count);
+    call(c, "BatchWriteItem", many_done);
+}
+
+/* ---- plans ---- */
 
 static void load(struct sim_client *c)
 {
     const struct workload *w = c->options.workload;
+    bool many = chance(c, w->many_percent), reads = chance(c, w->read_percent);
+    bool consistent = reads && !chance(c, w->eventual_percent);
+    if (many && reads) {
+        read_many(c, consistent);
+        return;
+    }
+    if (many) {
+        write_many(c);
+        return;
+    }
     uint32_t key = (uint32_t)prng_below(&c->prng, w->keys);
-    if (chance(c, w->read_percent))
-        read_key(c, key, !chance(c, w->eventual_percent));
+    if (reads)
+        read_key(c, key, consistent);
     else
         write_key(c, key, chance(c, w->delete_percent), chance(c, w->old_percent));
 }
@@ -201,48 +289,36 @@ static void probe(struct sim_client *c)
         read_key(c, c->probe_key, true);
 }
 
-/* ---- the table ---- */
-
 static void setup_done(void *context, int status, struct slice body)
 {
     struct sim_client *c = context;
-    static const char active[] = "\"TableStatus\":\"ACTIVE\"", in_use[] = "ResourceInUse";
     c->calling = false;
     c->last_status = status;
-    if (c->step == STEP_CREATE) {
-        bool there = status == 400 && memmem(body.data, body.size, in_use, sizeof in_use - 1);
-        if (status == 200 || there)
-            c->step = STEP_DESCRIBE;
-    } else if (status == 200 && memmem(body.data, body.size, active, sizeof active - 1) != NULL) {
+    if (c->step == STEP_CREATE && (status == 200 || dynamo_says(body, "ResourceInUse")))
+        c->step = STEP_DESCRIBE;
+    else if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\""))
         c->step = STEP_DONE;
-    }
     next(c, duration_ms(prng_between(&c->prng, 1, RETRY_MS)));
 }
 
 static void setup(struct sim_client *c)
 {
-    if (c->step == STEP_CREATE)
-        buffer_append_format(
-            &c->body,
-            "{\"TableName\":\"sim\",\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"}],"
-            "\"AttributeDefinitions\":[{\"AttributeName\":\"k\",\"AttributeType\":\"S\"}],"
-            "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%u,\"WriteCapacityUnits\":%u}}",
-            c->options.workload->partitions * WRITE_UNITS,
-            c->options.workload->partitions * WRITE_UNITS);
+    bool create = c->step == STEP_CREATE;
+    if (create)
+        dynamo_create_table(&c->body, "sim", c->options.workload->partitions * WRITE_UNITS);
     else
-        APPEND(&c->body, "{\"TableName\":\"sim\"}");
+        dynamo_table(&c->body, "sim");
     c->calling = true;
-    http_client_call(&c->http, c->step == STEP_CREATE ? "CreateTable" : "DescribeTable",
-                     buffer_slice(&c->body), duration_ms(SETUP_TIMEOUT_MS), setup_done, c);
+    http_client_call(&c->http, create ? "CreateTable" : "DescribeTable", buffer_slice(&c->body),
+                     duration_ms(SETUP_TIMEOUT_MS), setup_done, c);
 }
-
-/* ---- plans ---- */
 
 static void run(void *context, uint64_t argument)
 {
     struct sim_client *c = context;
     (void)argument;
     c->scheduled = false;
+    c->asked_count = 0;
     buffer_clear(&c->body);
     c->probing = c->plan == CLIENT_PROBE;
     if (c->plan == CLIENT_LOAD)
@@ -300,8 +376,6 @@ struct sim_client *sim_client_create(const struct sim_client_options *options)
     c->options = *options;
     c->prng = prng_seeded(options->seed);
     http_client_init(&c->http, &options->http);
-    for (uint32_t i = 0; i < options->workload->pad_bytes; i++)
-        buffer_append_u8(&c->pad, (uint8_t)('a' + i % 26));
     return c;
 }
 
@@ -309,6 +383,5 @@ void sim_client_destroy(struct sim_client *c)
 {
     http_client_deinit(&c->http);
     buffer_deinit(&c->body);
-    buffer_deinit(&c->pad);
     free(c);
 }

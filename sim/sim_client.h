@@ -13,6 +13,7 @@ struct workload {
     uint32_t delete_percent;   /* of writes */
     uint32_t eventual_percent; /* of reads */
     uint32_t old_percent;      /* of writes: asked for what they replace */
+    uint32_t many_percent;     /* of all: BatchGetItem, BatchWriteItem, Scan */
     uint32_t pad_bytes;        /* filler of an item, at most */
     int64_t think_ns;          /* between two operations: 0 .. this */
     int64_t timeout_ns;
