@@ -42,7 +42,31 @@ static const struct setting settings[] = {
 #undef X
 };
 
+/* Settings that are one of a few names; the value is its place among them. */
+static const struct choice {
+    const char *name;
+    size_t at;
+    int64_t initial;
+    const char *names[4];
+    const char *names_text;
+    const char *help;
+} choices[] = {
+    {"write_check",
+     offsetof(struct config, write_check),
+     WRITE_CHECK_GAUGE,
+     {"off", "gauge", "lease"},
+     "off, gauge or lease",
+     "what a burst write asks of the group's other nodes"},
+    {"read_tokens",
+     offsetof(struct config, read_tokens),
+     READ_TOKENS_LOCAL,
+     {"local", "group"},
+     "local or group",
+     "whether an eventual read refused by one replica is tried at the others"},
+};
+
 enum {
+    CHOICES = sizeof choices / sizeof choices[0],
     SETTINGS = sizeof settings / sizeof settings[0]
 };
 
@@ -83,6 +107,8 @@ void config_init(struct config *c, enum profile profile)
     memset(c, 0, sizeof *c);
     for (size_t i = 0; i < SETTINGS; i++)
         *setting_value(c, &settings[i]) = settings[i].initial;
+    for (size_t i = 0; i < CHOICES; i++)
+        memcpy((char *)c + choices[i].at, &choices[i].initial, sizeof choices[i].initial);
     profile_apply(c, profile);
 }
 
@@ -152,6 +178,20 @@ static enum status set_number(struct config *c, const struct setting *s, struct 
     return STATUS_MALFORMED;
 }
 
+static enum status set_choice(struct config *c, const struct choice *choice, struct slice value,
+                              struct buffer *error)
+{
+    for (int64_t i = 0; i < 4 && choice->names[i] != NULL; i++) {
+        if (slice_is(value, choice->names[i])) {
+            memcpy((char *)c + choice->at, &i, sizeof i);
+            return STATUS_OK;
+        }
+    }
+    refuse(error, slice_of(choice->name), value, "must be ");
+    buffer_append_text(error, choice->names_text);
+    return STATUS_MALFORMED;
+}
+
 static enum status set_policy(struct config *c, struct slice value, struct buffer *error)
 {
     struct slice name = slice_of("partition_policy");
@@ -180,6 +220,10 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
     for (size_t i = 0; i < SETTINGS; i++) {
         if (slice_is(name, settings[i].name))
             return set_number(c, &settings[i], value, error);
+    }
+    for (size_t i = 0; i < CHOICES; i++) {
+        if (slice_is(name, choices[i].name))
+            return set_choice(c, &choices[i], value, error);
     }
     if (slice_is(name, "partition_policy"))
         return set_policy(c, value, error);
@@ -244,6 +288,12 @@ void config_describe(const struct config *c, struct buffer *out)
                          profile_name(c->profile));
     buffer_append_format(out, "%-22s %-16s chosen by the profile; free under research\n",
                          "partition_policy", c->partition_policy);
+    for (size_t i = 0; i < CHOICES; i++) {
+        int64_t value;
+        memcpy(&value, (const char *)c + choices[i].at, sizeof value);
+        buffer_append_format(out, "%-22s %-16s %s: %s\n", choices[i].name, choices[i].names[value],
+                             choices[i].names_text, choices[i].help);
+    }
     for (size_t i = 0; i < SETTINGS; i++) {
         const struct setting *s = &settings[i];
         int64_t value;

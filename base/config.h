@@ -16,10 +16,25 @@ enum profile {
     PROFILE_RESEARCH, /* the aws start, every parameter free */
 };
 
+/* What a burst write asks of the group's other nodes. */
+enum write_check {
+    WRITE_CHECK_OFF,   /* nothing */
+    WRITE_CHECK_GAUGE, /* headroom in their last report */
+    WRITE_CHECK_LEASE, /* tokens they have set aside for this node */
+};
+
+/* Whose tokens an eventual read may use. */
+enum read_tokens {
+    READ_TOKENS_LOCAL, /* those of the replica that serves it */
+    READ_TOKENS_GROUP, /* those of any replica */
+};
+
 struct config {
 #define X(name, initial, least, most, help) int64_t name;
     LIMITS_LIST(X)
 #undef X
+    int64_t write_check; /* enum write_check */
+    int64_t read_tokens; /* enum read_tokens */
     enum profile profile;
     char partition_policy[32]; /* engine/admission's policy by name; the profile chooses it */
 };

@@ -28,6 +28,20 @@
     X(on_demand_rcu, 12000, 1, 100000000, "read units a new on-demand table starts with")          \
     X(tables_max, 2500, 1, 100000, "tables in the cluster")                                        \
     X(table_partitions_max, 1000, 1, 100000, "partitions of a table")                              \
+    /* replication */                                                                              \
+    X(replicas, 3, 1, 7, "replicas of a new partition, and of the catalog, on as many nodes")      \
+    X(heartbeat_ms, 100, 1, 60000, "between heartbeats of a pair of nodes")                        \
+    X(support_ms, 600, 10, 600000, "a node is followed for this long after its last heartbeat")    \
+    X(election_ms, 300, 5, 600000, "a replica without leader waits up to twice this, then runs")   \
+    X(append_retry_ms, 200, 1, 60000, "an unanswered append is sent again after this")             \
+    X(clock_drift_ppm, 1000, 0, 100000, "clocks' rates differ by at most this, in millionths")     \
+    X(follower_max_bytes, 8 * MIB, 64 * KIB, GIB, "on their way to one follower of a group")       \
+    X(group_max_bytes, 32 * MIB, 64 * KIB, GIB, "uncommitted writes of a group")                   \
+    X(entries_max_bytes, 4 * MIB, 64 * KIB, GIB, "kept in memory for slow followers of a group")   \
+    X(snapshot_bytes_s, 64 * MIB, 64 * KIB, 64 * GIB, "what a node sends in snapshots per second") \
+    X(report_ms, 100, 1, 60000, "between reports of a node's headroom to its peers")               \
+    X(report_deadline_ms, 1000, 1, 600000, "a member silent for longer has no headroom")           \
+    X(member_lease_ms, 200, 1, 60000, "a lease of a member's tokens lasts this long")              \
     /* storage */                                                                                  \
     X(log_segment_bytes, 16 * MIB, 8 * MIB, GIB, "size of a log segment")                          \
     X(log_max_bytes, 512 * MIB, 16 * MIB, TIB, "log kept before writes wait for a checkpoint")     \

@@ -7,10 +7,6 @@
 #include "engine/node.h"
 #include "host/transport.h"
 
-enum {
-    CATALOG_NODE = 1
-}; /* where group 0 is led */
-
 uint64_t daemon_seed(void);
 
 /* Prints "weir NAME: " and the text to standard error; returns exit code 1. */

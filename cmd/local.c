@@ -85,6 +85,12 @@ static void on_request(void *context, uint32_t from, uint32_t to, const struct r
     request_encode(post(context, from, to), r);
 }
 
+static void on_send(void *context, uint32_t from, uint32_t to, struct slice frame)
+{
+    struct buffer *out = post(context, from, to);
+    buffer_append_sized(out, frame);
+}
+
 static void deliver(struct local *l, const struct mail *m)
 {
     struct slice frame = slice_make(m->frame.data + 4, m->frame.size - 4);
@@ -93,7 +99,9 @@ static void deliver(struct local *l, const struct mail *m)
     struct request request;
     struct reply reply;
     must(message_kind_of(frame, &kind) == STATUS_OK);
-    if (kind == MESSAGE_REQUEST) {
+    if (kind == MESSAGE_PEER) {
+        must(node_host_receive(node, frame) == STATUS_OK);
+    } else if (kind == MESSAGE_REQUEST) {
         must(request_decode(frame, &request) == STATUS_OK);
         node_host_request(node, from_node(m->from), &request);
     } else {
@@ -151,10 +159,10 @@ static enum status open_nodes(struct local *l, struct buffer *error)
             .node = {.config = &l->options.config,
                      .id = id,
                      .node_count = l->options.nodes,
-                     .catalog_node = CATALOG_NODE,
                      .seed = daemon_seed()},
             .reply = on_reply,
             .request = on_request,
+            .send = on_send,
             .context = l,
         };
         status = node_host_open(l->loop, &options, error, &l->nodes[id]);
@@ -168,7 +176,6 @@ static enum status open_all(struct local *l, struct buffer *error)
     if (status != STATUS_OK)
         return status;
     struct router_options options = {.config = &l->options.config,
-                                     .catalog_node = CATALOG_NODE,
                                      .node_count = l->options.nodes,
                                      .region = "local",
                                      .account = "000000000000",
@@ -222,11 +229,15 @@ static enum status turn(struct local *l, struct instant until)
         router_tick(l->router, now);
     }
     pump(l);
-    for (uint32_t id = 1; id <= l->options.nodes; id++) {
-        node_host_end_turn(l->nodes[id]);
+    bool mail;
+    do {
+        for (uint32_t id = 1; id <= l->options.nodes; id++)
+            node_host_end_turn(l->nodes[id]);
+        mail = l->mail_count > 0;
+        pump(l);
+    } while (mail);
+    for (uint32_t id = 1; id <= l->options.nodes; id++)
         daemon_tell_stopped(node_host_node(l->nodes[id]), id, &l->told_stopped[id]);
-    }
-    pump(l);
     http_server_end_turn(l->server);
     return status;
 }

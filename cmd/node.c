@@ -23,7 +23,7 @@ struct node_process {
 
 static const char help[] =
     "usage: weir node --id N --listen ADDRESS:PORT --data DIR --peers 1=A:P,2=A:P,.. [options]\n\n"
-    "A storage node. Node 1 leads the catalog.\n\n"
+    "A storage node: replicas of partitions, and a part in electing their leaders.\n\n"
     "  --id N             this node's number in --peers\n"
     "  --listen A:P       where routers and nodes reach it\n"
     "  --data DIR         where it keeps its partitions\n"
@@ -49,6 +49,16 @@ static void on_request(void *context, uint32_t from, uint32_t to, const struct r
     daemon_send_request(p->transport, link, &p->scratch, r); /* sent again until answered */
 }
 
+static void on_send(void *context, uint32_t from, uint32_t to, struct slice frame)
+{
+    struct node_process *p = context;
+    (void)from;
+    /* A link that is down loses it: what matters is sent again. */
+    uint64_t link = transport_link(p->transport, PEER_NODE, to);
+    if (link != 0)
+        transport_send(p->transport, link, frame);
+}
+
 static void on_frame(void *context, uint64_t link, struct slice frame)
 {
     struct node_process *p = context;
@@ -61,6 +71,8 @@ static void on_frame(void *context, uint64_t link, struct slice frame)
         node_host_request(p->node, link, &request);
     else if (kind == MESSAGE_REPLY && reply_decode(frame, &reply) == STATUS_OK)
         node_host_reply(p->node, &reply);
+    else if (kind == MESSAGE_PEER && node_host_receive(p->node, frame) == STATUS_OK)
+        return;
     else
         transport_close(p->transport, link);
 }
@@ -95,10 +107,10 @@ static enum status open_all(struct node_process *p, struct buffer *error)
         .node = {.config = &o->config,
                  .id = o->id,
                  .node_count = o->peer_count,
-                 .catalog_node = CATALOG_NODE,
                  .seed = daemon_seed()},
         .reply = on_reply,
         .request = on_request,
+        .send = on_send,
         .context = p,
     };
     status = node_host_open(p->loop, &options, error, &p->node);

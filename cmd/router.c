@@ -35,7 +35,7 @@ static void pump(void *context)
         if (e.kind != ROUTER_SEND_REQUEST)
             http_server_effect(p->server, &e);
         else if (!daemon_send_request(p->transport, p->links[e.node], &p->scratch, e.request))
-            router_node_lost(p->router, loop_now(p->loop), e.node);
+            router_not_sent(p->router, loop_now(p->loop), e.node, e.request->id);
     }
 }
 
@@ -85,7 +85,6 @@ static enum status open_all(struct router_process *p, struct buffer *error)
     if (status != STATUS_OK)
         return status;
     struct router_options router = {.config = &o->config,
-                                    .catalog_node = CATALOG_NODE,
                                     .node_count = o->peer_count,
                                     .region = "local",
                                     .account = "000000000000",

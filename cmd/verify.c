@@ -32,6 +32,14 @@ static void ignore_request(void *context, uint32_t from, uint32_t to, const stru
     (void)r;
 }
 
+static void ignore_send(void *context, uint32_t from, uint32_t to, struct slice frame)
+{
+    (void)context;
+    (void)from;
+    (void)to;
+    (void)frame;
+}
+
 static bool report(uint32_t id, const struct node_host *h, enum status status,
                    const struct node_verification *v)
 {
@@ -52,12 +60,10 @@ static bool verify(struct loop *l, const struct options *o, uint32_t id, const c
     struct node_host *h;
     struct node_host_options options = {
         .directory = directory,
-        .node = {.config = &o->config,
-                 .id = id,
-                 .node_count = node_count,
-                 .catalog_node = CATALOG_NODE},
+        .node = {.config = &o->config, .id = id, .node_count = node_count},
         .reply = ignore_reply,
         .request = ignore_request,
+        .send = ignore_send,
     };
     bool well = false;
     if (node_host_open(l, &options, &error, &h) == STATUS_OK) {

@@ -165,6 +165,8 @@ void node_host_end_turn(struct node_host *h)
         take_effects(h);
     }
     prepare_space(h);
+    node_end_turn(h->node, loop_now(h->loop));
+    take_effects(h);
     const struct log_batch *batch = node_next_batch(h->node);
     if (batch == NULL)
         return;

@@ -131,6 +131,14 @@ static void on_request(void *context, uint32_t from, uint32_t to, const struct r
     must(to == NODE); /* the only one: the node answers itself */
 }
 
+static void on_send(void *context, uint32_t from, uint32_t to, struct slice frame)
+{
+    (void)context;
+    (void)from;
+    (void)frame;
+    must(to == NODE); /* it has no peers */
+}
+
 static void turn(struct weir *db, struct instant deadline)
 {
     db->turning = true;
@@ -232,16 +240,17 @@ static enum status open_all(struct weir *db, const char *directory, const char *
     must(getrandom(&seed, sizeof seed, 0) == sizeof seed);
     struct node_host_options options = {
         .directory = directory,
-        .node = {.config = &db->config,
-                 .id = NODE,
-                 .node_count = 1,
-                 .catalog_node = NODE,
-                 .seed = seed},
+        .node = {.config = &db->config, .id = NODE, .node_count = 1, .seed = seed},
         .reply = on_reply,
         .request = on_request,
+        .send = on_send,
         .context = db,
     };
-    return node_host_open(db->loop, &options, error, &db->node);
+    status = node_host_open(db->loop, &options, error, &db->node);
+    while (status == STATUS_OK && !node_is_ready(node_host_node(db->node)) &&
+           !node_is_stopped(node_host_node(db->node)))
+        turn(db, INSTANT_NEVER);
+    return status;
 }
 
 enum weir_status weir_open(const char *directory, const char *settings, struct weir **out,
@@ -352,7 +361,8 @@ enum weir_status weir_table_create(struct weir *db, const char *name,
     do {
         turn(db, instant_add(loop_now(db->loop), duration_ms(1)));
         status = fetch_table(db, name, &t);
-    } while (status == WEIR_OK && t.table.status != TABLE_ACTIVE &&
+    } while (status == WEIR_OK &&
+             (t.table.status != TABLE_ACTIVE || !node_is_ready(node_host_node(db->node))) &&
              instant_before(loop_now(db->loop), end));
     buffer_deinit(&t.bytes);
     arena_deinit(&t.arena);

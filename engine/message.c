@@ -110,6 +110,7 @@ void reply_encode(struct buffer *out, const struct reply *r)
     buffer_append_u64(out, (uint64_t)r->consumed_mcu);
     buffer_append_u32(out, r->count);
     buffer_append_u64(out, (uint64_t)r->read_bytes);
+    buffer_append_u32(out, r->leader);
     buffer_append_sized(out, r->body);
     buffer_append_sized(out, r->text);
     frame_close(out, start);
@@ -131,6 +132,7 @@ enum status reply_decode(struct slice frame, struct reply *out)
     out->consumed_mcu = (int64_t)reader_u64(&r);
     out->count = reader_u32(&r);
     out->read_bytes = (int64_t)reader_u64(&r);
+    out->leader = reader_u32(&r);
     out->body = reader_sized(&r);
     out->text = reader_sized(&r);
     if (r.failed || r.left.size > 0 || code >= REPLY_CODES || reason >= ADMIT_REASONS ||
@@ -157,6 +159,7 @@ void partition_stats_encode(struct buffer *out, const struct partition_stats *s)
     buffer_append_u32(out, s->partition);
     buffer_append_u32(out, s->node);
     buffer_append_u32(out, s->table_id);
+    buffer_append_u8(out, s->leads);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         buffer_append_u64(out, (uint64_t)s->kinds[kind].allocated_mcu);
         buffer_append_u64(out, (uint64_t)s->kinds[kind].consumed_mcu);
@@ -173,6 +176,7 @@ enum status partition_stats_decode(struct reader *r, struct partition_stats *out
     out->partition = reader_u32(r);
     out->node = reader_u32(r);
     out->table_id = reader_u32(r);
+    out->leads = reader_u8(r);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         out->kinds[kind].allocated_mcu = (int64_t)reader_u64(r);
         out->kinds[kind].consumed_mcu = (int64_t)reader_u64(r);

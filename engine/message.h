@@ -19,6 +19,8 @@ enum request_op {
     REQUEST_STATS,           /* reply.body: struct partition_stats records, see partition_stats_* */
     REQUEST_PARTITION_OPEN,  /* catalog to node: body = struct partition_info */
     REQUEST_PARTITION_CLOSE, /* catalog to node: forget the partition, delete its range */
+    REQUEST_PARTITION_MEMBERS, /* catalog to the group's leader: body = partition_info; OK once the
+                                  group's members are these */
     /* to the catalog's leader */
     REQUEST_TABLE_CREATE, /* body = struct table_spec; reply.body = struct table */
     REQUEST_TABLE_GET,    /* key = name; reply.body = struct table */
@@ -26,8 +28,9 @@ enum request_op {
                            */
     REQUEST_TABLE_UPDATE, /* body = struct table_spec (name, billing, throughput); reply as GET */
     REQUEST_TABLE_DELETE, /* key = name; reply.body = struct table */
-    REQUEST_TABLE_REPORT, /* node to catalog: body = u32 table, u32 partition, u64 items, u64 bytes,
-                             .. */
+    REQUEST_TABLE_REPORT, /* node to catalog: body = u32 table, u32 partition, u64 member, items,
+                             bytes,
+                             ..; reply.body = u32 partition, ..: those no table has any more */
     REQUEST_OPS,
 };
 
@@ -61,7 +64,7 @@ enum reply_code {
     REPLY_TABLE_NOT_FOUND = 10,
     REPLY_TABLE_BUSY = 11,     /* being created, updated or deleted */
     REPLY_LIMIT_EXCEEDED = 12, /* text names the limit */
-    REPLY_NOT_LEADER = 13,
+    REPLY_NOT_LEADER = 13,     /* nothing was done; `leader` may, or nobody for now: try again */
     REPLY_CODES,
 };
 
@@ -75,6 +78,7 @@ struct reply {
     uint32_t count;               /* RANGE: items in body */
     int64_t read_bytes;           /* RANGE: sum of their item_size */
     bool more;         /* RANGE: a limit stopped it before the end of range or partition */
+    uint32_t leader;   /* the node that leads the group, as far as known; 0: not known */
     struct slice text; /* what went wrong, for people */
 };
 
@@ -98,6 +102,7 @@ struct partition_stats {
     uint32_t partition;
     uint32_t node;
     uint32_t table_id;
+    bool leads;
     struct {
         int64_t allocated_mcu;            /* per second */
         int64_t consumed_mcu;             /* total */

@@ -8,16 +8,6 @@
 #include "base/must.h"
 #include "engine/node_internal.h"
 
-enum {
-    RETRY_MS = 1000,
-    REPORT_MS = 2000
-};
-
-static struct duration checkpoint_interval(const struct node *n)
-{
-    return duration_ms(n->config->checkpoint_ms);
-}
-
 /* ---- partitions ---- */
 
 struct partition *node_partition(const struct node *n, uint32_t id)
@@ -40,8 +30,25 @@ void node_add_partition(struct node *n, struct partition *p)
     n->partitions[id] = p;
 }
 
+static void unlist(struct partition **dirty, struct partition **writing, const struct partition *p)
+{
+    while (*dirty != NULL && *dirty != p)
+        dirty = &(*dirty)->next_dirty;
+    if (*dirty != NULL)
+        *dirty = p->next_dirty;
+    while (*writing != NULL && *writing != p)
+        writing = &(*writing)->next_writing;
+    if (*writing != NULL)
+        *writing = p->next_writing;
+}
+
 void node_remove_partition(struct node *n, uint32_t id)
 {
+    struct partition *p = n->partitions[id];
+    unlist(&n->dirty, &n->writing, p);
+    node_drop_proposals(n, p, "the partition was closed");
+    node_drop_reads(n, p);
+    node_snapshots_forget(n, id);
     partition_destroy(n->partitions[id]);
     n->partitions[id] = NULL;
 }
@@ -59,7 +66,8 @@ static uint32_t power_of_two_above(int64_t value)
 enum status node_create(const struct node_options *options, struct store *store,
                         struct buffer *error, struct node **out)
 {
-    must(options->id >= 1 && options->id <= options->node_count);
+    must(options->id >= 1 && options->id <= options->node_count &&
+         options->node_count <= NODES_MAX);
     struct node *n = calloc(1, sizeof *n);
     must(n != NULL);
     n->options = *options;
@@ -68,18 +76,20 @@ enum status node_create(const struct node_options *options, struct store *store,
     must(n->policy != NULL);
     n->store = store;
     n->prng = prng_seeded(options->seed);
-    n->ring_size = power_of_two_above(n->config->node_queue_max);
-    n->ring = calloc(n->ring_size, sizeof n->ring[0]);
-    n->shadow = malloc(n->ring_size * sizeof n->shadow[0]);
-    must(n->ring != NULL && n->shadow != NULL);
-    for (uint32_t i = 0; i < n->ring_size; i++)
+    n->inflight_size = power_of_two_above(n->config->node_queue_max);
+    n->inflight = calloc(n->inflight_size, sizeof n->inflight[0]);
+    n->shadow = malloc(n->inflight_size * sizeof n->shadow[0]);
+    n->peers = calloc(options->node_count + 1, sizeof n->peers[0]);
+    must(n->inflight != NULL && n->shadow != NULL && n->peers != NULL);
+    for (uint32_t i = n->inflight_size; i-- > 0;) {
         n->shadow[i] = NO_ENTRY;
+        n->inflight[i].next = n->inflight_free;
+        n->inflight_free = &n->inflight[i];
+    }
     n->deferred_size = (uint32_t)n->config->node_queue_max;
     n->deferred = calloc(n->deferred_size, sizeof n->deferred[0]);
     must(n->deferred != NULL);
-    n->checkpoint_at = n->retry_at = n->report_at = INSTANT_NEVER;
-    if (options->id == options->catalog_node)
-        n->catalog = catalog_create();
+    n->checkpoint_at = n->retry_at = n->report_at = n->raft_at = INSTANT_NEVER;
     enum status status = node_load(n, error);
     if (status != STATUS_OK) {
         node_destroy(n);
@@ -97,17 +107,23 @@ void node_destroy(struct node *n)
     for (uint32_t i = 0; i < n->deferred_size; i++)
         buffer_deinit(&n->deferred[i].bytes);
     free(n->deferred);
-    node_catalog_deinit(n);
+    node_settling_end(n);
+    node_snapshots_close(n);
     if (n->catalog != NULL)
         catalog_destroy(n->catalog);
+    for (struct inflight *e = n->own_first; e != NULL; e = e->next)
+        free((void *)(uintptr_t)e->payload.data);
+    node_peers_deinit(n);
+    raft_outbox_deinit(&n->outbox);
+    arena_deinit(&n->received);
     log_writer_deinit(&n->log);
-    free(n->ring);
+    free(n->inflight);
     free(n->shadow);
     free(n->effects);
     arena_deinit(&n->lent);
     buffer_deinit(&n->range_out);
     buffer_deinit(&n->scratch);
-    buffer_deinit(&n->text);
+    buffer_deinit(&n->outgoing);
     store_destroy(n->store);
     free(n);
 }
@@ -119,7 +135,16 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     n->started = true;
     node_note(n, NODE_TRACE_STARTED, 0, (int64_t)next_lsn);
     log_writer_init(&n->log, n->options.id, segment_bytes, next_lsn);
+    n->start_lsn = next_lsn;
     node_admission_init(&n->admission, n->config, now);
+    node_peers_start(n);
+    node_snapshots_start(n);
+    n->report_at = now;
+    if (n->generation == 0) {
+        uint32_t generation = (uint32_t)prng_next(&n->prng) | 1;
+        node_append_own(n, LOG_NODE, 0, generation, slice_make(NULL, 0));
+    }
+    struct instant quiet_until = instant_add(now, duration_ms(n->config->support_ms));
     for (uint32_t i = 0; i < n->partitions_size; i++) {
         struct partition *p = n->partitions[i];
         if (p == NULL)
@@ -127,12 +152,8 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
         struct admission_rates rates;
         memcpy(rates.rate_mcu, p->info.rate_mcu, sizeof rates.rate_mcu);
         admission_init(&p->admission, n->policy, n->config, &rates, now);
+        node_group_start(n, p, quiet_until);
     }
-    if (store_active_bytes(n->store) > 0 || store_erase_pending(n->store))
-        n->checkpoint_at = instant_add(now, checkpoint_interval(n));
-    n->report_at = now;
-    if (n->catalog != NULL)
-        node_catalog_resume(n);
 }
 
 /* ---- effects ---- */
@@ -182,6 +203,7 @@ static void event(struct node *n, struct instant now)
     n->now = now;
     n->effect_count = n->effect_next = 0;
     arena_reset(&n->lent);
+    node_peers_reclaim(n);
     buffer_clear(&n->range_out);
 }
 
@@ -191,7 +213,10 @@ const struct node_effect *node_next_effect(struct node *n)
         const struct node_effect *e = &n->effects[n->effect_next++];
         if (e->kind == NODE_REPLY && e->to == FROM_SELF) {
             struct reply reply = e->reply; /* what it brings about may move the effects */
-            node_catalog_reply(n, &reply);
+            if (reply.id == 0)
+                node_reported(n, &reply);
+            else
+                node_settling_reply(n, &reply);
         } else if (e->kind == NODE_REQUEST && e->to == n->options.id) {
             struct operation o = {.from = FROM_SELF, .request = e->request};
             node_run(n, &o);
@@ -202,108 +227,7 @@ const struct node_effect *node_next_effect(struct node *n)
     return NULL;
 }
 
-/* ---- records in flight ---- */
-
-static struct inflight *ring_at(const struct node *n, uint32_t position)
-{
-    return &n->ring[position & (n->ring_size - 1)];
-}
-
-struct slice inflight_key(const struct inflight *e)
-{
-    struct slice payload = log_place_slice(e->place);
-    return slice_make(payload.data + sizeof(struct write_head), e->key_size);
-}
-
-struct slice inflight_item(const struct inflight *e)
-{
-    struct slice payload = log_place_slice(e->place);
-    size_t at = sizeof(struct write_head) + e->key_size;
-    if (payload.size == at)
-        return slice_make(NULL, 0);
-    return slice_make(payload.data + at, payload.size - at);
-}
-
-struct inflight *node_shadow(const struct node *n, struct slice key, uint64_t hash)
-{
-    int32_t i = n->shadow[hash & (n->ring_size - 1)];
-    while (i != NO_ENTRY) {
-        struct inflight *e = &n->ring[i];
-        if (e->hash == hash && slice_equal(inflight_key(e), key))
-            return e;
-        i = e->older;
-    }
-    return NULL;
-}
-
-void node_shadow_add(struct node *n, struct inflight *e, uint64_t hash, size_t key_size)
-{
-    int32_t *bucket = &n->shadow[hash & (n->ring_size - 1)];
-    e->hash = hash;
-    e->key_size = (uint32_t)key_size;
-    e->older = *bucket;
-    *bucket = (int32_t)(e - n->ring);
-}
-
-/* The oldest entry leaves: it is the last of its bucket's chain. */
-static void shadow_drop(struct node *n, struct inflight *e)
-{
-    int32_t *link = &n->shadow[e->hash & (n->ring_size - 1)];
-    while (*link != e - n->ring)
-        link = &n->ring[*link].older;
-    *link = e->older;
-}
-
-static struct inflight *ring_take(struct node *n)
-{
-    must(n->ring_count > 0);
-    struct inflight *e = ring_at(n, n->ring_head);
-    if (e->kind == LOG_WRITE)
-        shadow_drop(n, e);
-    n->ring_head++;
-    n->ring_count--;
-    return e;
-}
-
-bool node_can_write(struct node *n, const struct operation *o, size_t payload)
-{
-    uint64_t id = o->request.id;
-    if (n->stop_error != 0) {
-        node_refuse(n, o->from, id, REPLY_STOPPED,
-                    "node %u refuses writes since its disk failed (%s): mend the disk, then "
-                    "restart the node",
-                    n->options.id, strerror(n->stop_error));
-        return false;
-    }
-    uint64_t end = n->log.next_lsn + log_record_size(payload) + 4 * LOG_HEADER_SIZE;
-    bool log_short = end > n->log_space_end;
-    if (n->map_full || (log_short && n->log_disk_full)) {
-        node_refuse(n, o->from, id, REPLY_FULL,
-                    "node %u has no space left for writes (%s); reads are served", n->options.id,
-                    n->map_full ? "the LMDB map or its disk is full" : "the log's disk is full");
-        return false;
-    }
-    bool busy = log_short || n->ring_count == n->ring_size ||
-                n->log.unwritten_bytes > (size_t)n->config->inflight_max_bytes ||
-                n->log.next_lsn - store_log_lsn(n->store) > (uint64_t)n->config->log_max_bytes ||
-                store_active_bytes(n->store) > 2 * (size_t)n->config->memtable_max_bytes;
-    if (busy)
-        node_refuse(n, o->from, id, REPLY_OVERLOADED,
-                    "node %u has more writes in flight than it may hold", n->options.id);
-    return !busy;
-}
-
-struct inflight *node_propose(struct node *n, enum log_kind kind, uint32_t group, uint64_t index,
-                              struct slice head, struct slice tail)
-{
-    must(n->ring_count < n->ring_size);
-    struct inflight *e = ring_at(n, n->ring_head + n->ring_count++);
-    *e = (struct inflight){.kind = kind, .group = group, .index = index};
-    e->place = log_writer_append(&n->log, kind, group, 1, index, head, tail);
-    return e;
-}
-
-/* ---- the log ---- */
+/* ---- the log and the checkpoints ---- */
 
 const struct log_batch *node_next_batch(struct node *n)
 {
@@ -316,36 +240,46 @@ void node_log_space(struct node *n, uint64_t end_lsn, bool disk_full)
     n->log_disk_full = disk_full;
 }
 
-static void tick(struct node *n);
-
-static void complete(struct node *n, const struct inflight *e)
+static void free_own(struct node *n, struct inflight *e)
 {
-    struct applied applied;
-    enum status status = node_apply(n, e->kind, e->group, e->index, log_place_slice(e->place),
-                                    e->want_old, &applied);
-    must(status == STATUS_OK); /* we wrote it ourselves */
-    if (!e->answer)
-        return;
-    struct reply *r = node_push_reply(n, e->from, e->request_id, applied.code);
-    r->verdict = e->verdict;
-    r->consumed_mcu = e->consumed_mcu;
-    r->found = applied.found;
-    r->body = applied.body;
-    r->text = applied.text;
+    free((void *)(uintptr_t)e->payload.data);
+    node_free_inflight(n, e);
 }
 
-/* N4: what is in flight has an unknown outcome; nothing more goes to the disk. */
-static void stop(struct node *n, int error)
+void node_stop(struct node *n, int error)
 {
     n->stop_error = error;
     node_note(n, NODE_TRACE_STOPPED, 0, error);
-    while (n->ring_count > 0) {
-        struct inflight *e = ring_take(n);
+    char why[128];
+    snprintf(why, sizeof why, "node %u could not write its log (%s)", n->options.id,
+             strerror(error));
+    for (uint32_t i = 0; i < n->partitions_size; i++) {
+        if (n->partitions[i] != NULL)
+            node_drop_proposals(n, n->partitions[i], why);
+    }
+    while (n->own_first != NULL) {
+        struct inflight *e = n->own_first;
+        n->own_first = e->next;
         if (e->answer)
-            node_refuse(n, e->from, e->request_id, REPLY_UNKNOWN,
-                        "node %u could not write its log (%s); the write may or may not be "
-                        "found after a restart",
-                        n->options.id, strerror(error));
+            node_refuse(n, e->from, e->request_id, REPLY_UNKNOWN, "%s", why);
+        free_own(n, e);
+    }
+    n->own_last = NULL;
+}
+
+/* Records of the node's own that are durable take effect. */
+static void apply_own(struct node *n)
+{
+    while (n->own_first != NULL && n->own_first->lsn <= n->log.written_lsn) {
+        struct inflight *e = n->own_first;
+        n->own_first = e->next;
+        if (n->own_first == NULL)
+            n->own_last = NULL;
+        must(node_apply_own(n, e->kind, e->group, e->index,
+                            e->lsn - log_record_size(e->payload.size), e->payload) == STATUS_OK);
+        if (e->answer)
+            node_push_reply(n, e->from, e->request_id, REPLY_OK);
+        free_own(n, e);
     }
 }
 
@@ -353,79 +287,20 @@ void node_log_written(struct node *n, struct instant now, int error)
 {
     event(n, now);
     if (error != 0) {
-        stop(n, error);
+        node_stop(n, error);
         return;
     }
-    const struct log_batch *batch = log_writer_written(&n->log);
-    while (n->ring_count > 0 && ring_at(n, n->ring_head)->place.batch == batch)
-        complete(n, ring_take(n));
-    node_note(n, NODE_TRACE_LOG_WRITTEN, 0, (int64_t)n->log.written_lsn);
+    log_writer_written(&n->log);
     log_writer_release(&n->log);
-    if (n->checkpoint_at.ns == INSTANT_NEVER.ns && store_active_bytes(n->store) > 0)
-        n->checkpoint_at = instant_add(now, checkpoint_interval(n));
-    tick(n);
-}
-
-/* ---- checkpoints ---- */
-
-static void start_checkpoint(struct node *n)
-{
-    for (uint32_t i = 0; i < n->partitions_size; i++) {
-        if (n->partitions[i] != NULL)
-            node_store_partition(n, n->partitions[i]);
-    }
-    if (n->catalog != NULL)
-        node_store_catalog_index(n);
-    store_freeze(n->store, n->log.written_lsn);
-    node_note(n, NODE_TRACE_CHECKPOINT_BEGUN, 0, (int64_t)n->log.written_lsn);
-    n->checkpoint_running = true;
-    n->checkpoint_at = INSTANT_NEVER;
-    node_push(n, NODE_CHECKPOINT);
-}
-
-static bool checkpoint_due(const struct node *n)
-{
-    if (store_is_frozen(n->store) || n->stop_error != 0)
-        return false;
-    size_t bytes = store_active_bytes(n->store);
-    return !instant_before(n->now, n->checkpoint_at) || store_erase_pending(n->store) ||
-           bytes >= (size_t)n->config->memtable_max_bytes ||
-           (bytes > 0 &&
-            n->log.next_lsn - store_log_lsn(n->store) > (uint64_t)n->config->log_max_bytes / 2);
+    node_note(n, NODE_TRACE_LOG_WRITTEN, 0, (int64_t)n->log.written_lsn);
+    apply_own(n);
+    node_groups_persisted(n);
 }
 
 void node_checkpoint_done(struct node *n, struct instant now, enum status status)
 {
     event(n, now);
-    must(n->checkpoint_running);
-    node_note(n, NODE_TRACE_CHECKPOINT_ENDED, status, (int64_t)store_log_lsn(n->store));
-    n->checkpoint_running = false;
-    if (status == STATUS_FULL && store_grow(n->store) == STATUS_OK) {
-        n->checkpoint_running = true;
-        node_push(n, NODE_CHECKPOINT);
-        return;
-    }
-    n->map_full = status == STATUS_FULL;
-    if (n->map_full) {
-        n->retry_at = instant_add(now, duration_ms(RETRY_MS));
-        return;
-    }
-    if (status != STATUS_OK) {
-        stop(n, EIO);
-        return;
-    }
-    struct slice erased;
-    if (store_checkpoint_done(n->store, status, &erased))
-        node_erased(n, erased);
-    node_push(n, NODE_TRIM_LOG)->lsn = store_log_lsn(n->store);
-    if (store_active_bytes(n->store) > 0)
-        n->checkpoint_at = instant_add(now, checkpoint_interval(n));
-}
-
-void node_checkpoint_soon(struct node *n)
-{
-    if (store_active_bytes(n->store) > 0)
-        n->checkpoint_at = n->now;
+    node_checkpoint_ended(n, status);
 }
 
 /* ---- requests ---- */
@@ -441,7 +316,10 @@ void node_request(struct node *n, struct instant now, uint64_t from, const struc
 void node_reply(struct node *n, struct instant now, const struct reply *reply)
 {
     event(n, now);
-    node_catalog_reply(n, reply);
+    if (reply->id == 0)
+        node_reported(n, reply);
+    else
+        node_settling_reply(n, reply);
 }
 
 void node_touched(struct node *n, struct instant now, uint32_t ticket)
@@ -459,74 +337,44 @@ void node_touched(struct node *n, struct instant now, uint32_t ticket)
 enum status node_receive(struct node *n, struct instant now, struct slice frame)
 {
     event(n, now);
-    (void)frame;
-    return STATUS_MALFORMED; /* no node sends envelopes yet */
+    return node_peers_receive(n, frame);
 }
 
 /* ---- time ---- */
 
-/* Tells the catalog how many items the partitions hold, where that changed. */
-static void report(struct node *n)
-{
-    struct buffer *b = &n->scratch;
-    buffer_clear(b);
-    for (uint32_t i = 0; i < n->partitions_size; i++) {
-        struct partition *p = n->partitions[i];
-        if (p == NULL || (p->item_count == p->reported_count && p->item_bytes == p->reported_bytes))
-            continue;
-        buffer_append_u32(b, p->info.table_id);
-        buffer_append_u32(b, p->info.id);
-        buffer_append_u64(b, (uint64_t)p->item_count);
-        buffer_append_u64(b, (uint64_t)p->item_bytes);
-        p->reported_count = p->item_count;
-        p->reported_bytes = p->item_bytes;
-    }
-    n->report_at = instant_add(n->now, duration_ms(REPORT_MS));
-    if (b->size == 0)
-        return;
-    struct node_effect *e = node_push(n, NODE_REQUEST);
-    e->to = n->options.catalog_node;
-    e->request =
-        (struct request){.op = REQUEST_TABLE_REPORT, .body = arena_copy(&n->lent, buffer_slice(b))};
-}
-
 struct instant node_deadline(const struct node *n)
 {
-    struct instant t = instant_earlier(n->report_at, node_catalog_deadline(n));
+    struct instant t = instant_earlier(n->report_at, node_checkpoint_deadline(n));
     if (n->stop_error != 0)
-        return t; /* N4: no checkpoint is due any more */
-    if (n->stop_error != 0)
-        return t; /* no checkpoint will come of it */
-    if (store_is_frozen(n->store))
-        return n->checkpoint_running ? t : instant_earlier(t, n->retry_at);
-    if (store_erase_pending(n->store))
-        return n->now;
-    return instant_earlier(t, n->checkpoint_at);
-}
-
-/* What is due by the clock, or by what has just been applied. */
-static void tick(struct node *n)
-{
-    struct instant now = n->now;
-    if (!instant_before(now, n->report_at))
-        report(n);
-    if (n->catalog != NULL)
-        node_catalog_tick(n);
-    bool retry = store_is_frozen(n->store) && !n->checkpoint_running && n->stop_error == 0 &&
-                 !instant_before(now, n->retry_at);
-    if (retry) {
-        n->retry_at = INSTANT_NEVER;
-        n->checkpoint_running = true;
-        node_push(n, NODE_CHECKPOINT);
-    } else if (checkpoint_due(n)) {
-        start_checkpoint(n);
-    }
+        return t;
+    t = instant_earlier(t, n->raft_at);
+    t = instant_earlier(t, node_settling_deadline(n));
+    t = instant_earlier(t, node_snapshots_deadline(n));
+    return instant_earlier(t, liveness_deadline(&n->liveness, n->now));
 }
 
 void node_tick(struct node *n, struct instant now)
 {
     event(n, now);
-    tick(n);
+    if (!instant_before(now, n->report_at))
+        node_report(n);
+    if (n->stop_error != 0)
+        return;
+    node_peers_tick(n);
+    node_groups_tick(n, false);
+    node_settling_tick(n);
+}
+
+void node_end_turn(struct node *n, struct instant now)
+{
+    event(n, now);
+    if (n->stop_error != 0)
+        return;
+    node_begin_cluster(n);
+    node_groups_end_turn(n);
+    node_snapshots_end_turn(n);
+    node_checkpoint_tick(n);
+    node_peers_end_turn(n);
 }
 
 /* ---- looking ---- */
@@ -548,7 +396,21 @@ bool node_is_full(const struct node *n)
 
 bool node_is_idle(const struct node *n)
 {
-    return n->ring_count == 0 && !n->checkpoint_running && n->deferred_count == 0;
+    return n->inflight_count == 0 && !n->checkpoint_running && n->deferred_count == 0;
+}
+
+bool node_is_ready(const struct node *n)
+{
+    bool ready = node_partition(n, CATALOG_GROUP) != NULL &&
+                 (!node_leads_catalog(n) || node_knows_enough_nodes(n));
+    for (uint32_t i = 0; i < n->partitions_size && ready; i++) {
+        const struct partition *p = n->partitions[i];
+        if (p == NULL)
+            continue;
+        uint64_t leader = raft_leader(p->raft);
+        ready = leader != 0 && (leader != raft_self(p->raft) || p->led != 0);
+    }
+    return ready;
 }
 
 const struct trace *node_trace(const struct node *n)

@@ -2,18 +2,18 @@
  *
  * A node hosts partitions, appends their writes to one log, applies them once they are durable, and
  * moves them to its store's backing by checkpoints. The node that leads group 0 also runs the
- * catalog.
+ * catalog. Nodes talk to each other in envelopes, at most one per turn and peer.
  *
  * Promises
  *   N1  No I/O but reads of the store's backing, no clock, no thread, no global.
  *   N2  Every request gets exactly one reply.
- *   N3  A write is acknowledged only after its log record is on disk.
+ *   N3  A write is acknowledged only after its log record is on the disks of a majority.
  *   N4  After a failed log write or checkpoint the node is stopped: writes are refused until it is
  *       started anew, reads go on. Nothing is retried as if it had not failed.
  *   N5  A full disk or map refuses writes; reads go on; it serves again once there is space.
  *
- * Use: create; replay the log; start; then events, and after each event take the effects; at the
- * end of a turn write the next batch. */
+ * Use: create; replay the log; start; then events, and after each event take the effects. A turn
+ * ends with node_end_turn and the writing of the next batch. */
 #ifndef WEIR_ENGINE_NODE_H
 #define WEIR_ENGINE_NODE_H
 
@@ -29,7 +29,6 @@ struct node_options {
     const struct config *config; /* borrows */
     uint32_t id;                 /* 1 .. node_count */
     uint32_t node_count;
-    uint32_t catalog_node; /* leads group 0 */
     uint64_t seed;
 };
 
@@ -68,6 +67,8 @@ void node_touched(struct node *n, struct instant now, uint32_t ticket);
 
 struct instant node_deadline(const struct node *n);
 void node_tick(struct node *n, struct instant now);
+/* After all events of a turn: what they add up to. Takes its effects, then node_next_batch. */
+void node_end_turn(struct node *n, struct instant now);
 
 /* ---- effects ---- */
 
@@ -115,6 +116,11 @@ const struct log_batch *node_next_batch(struct node *n);
     X(NODE_TRACE_PARTITION_OPENED, "opened partition", "log index")            \
     X(NODE_TRACE_PARTITION_CLOSED, "closed partition", "log index")            \
     X(NODE_TRACE_CATALOG, "applied a catalog command with code", "log index")  \
+    X(NODE_TRACE_LEADS, "leads partition", "term")                             \
+    X(NODE_TRACE_FOLLOWS, "does not lead any more partition", "term")          \
+    X(NODE_TRACE_SNAPSHOT_BEGUN, "sends a snapshot of partition", "log index") \
+    X(NODE_TRACE_SNAPSHOT_ENDED, "has sent partition", "log index")            \
+    X(NODE_TRACE_SNAPSHOT_INSTALLED, "has received partition", "log index")    \
     X(NODE_TRACE_CHECKPOINT_BEGUN, "checkpoint begun", "lsn")                  \
     X(NODE_TRACE_CHECKPOINT_ENDED, "checkpoint ended with status", "lsn")      \
     X(NODE_TRACE_STOPPED, "stopped writing", "errno")
@@ -133,6 +139,8 @@ uint64_t node_log_end(const struct node *n); /* lsn the next record gets */
 bool node_is_stopped(const struct node *n);
 bool node_is_full(const struct node *n); /* the map or its disk: checkpoints wait for space */
 bool node_is_idle(const struct node *n); /* nothing in flight, no checkpoint being written */
+/* Each of its replicas knows a leader, and those it leads are ready for requests. */
+bool node_is_ready(const struct node *n);
 struct store *node_store(struct node *n);
 
 struct node_verification {

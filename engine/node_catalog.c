@@ -1,140 +1,35 @@
-/* node_catalog.c - leading group 0: answering for tables, and getting partitions onto their nodes.
- *
- * A table that is not ACTIVE is being settled: every partition is opened (or closed) at its node,
- * again and again until the node has acknowledged; then CATALOG_SETTLE is proposed. All steps may
- * be repeated, so a restart resumes from the table's status alone. */
-#include <stdlib.h>
-
+/* node_catalog.c - leading group 0: answering for tables, and hearing from the nodes. */
 #include "base/must.h"
 #include "engine/node_internal.h"
 
 enum {
-    SEND_AGAIN_MS = 250
+    REPORT_MS = 2000,
+    REPORT_SOON_MS = 100
 };
 
-/* ---- settling ---- */
-
-static uint64_t settle_request_id(const struct settling *s, uint32_t index)
+bool node_leads_catalog(const struct node *n)
 {
-    return (uint64_t)s->table_id << 32 | (uint64_t)s->status << 28 | (index + 1);
+    const struct partition *p = node_partition(n, CATALOG_GROUP);
+    return p != NULL && p->led != 0;
 }
 
-static struct settling **find_settling(struct node *n, uint32_t table_id)
+bool node_knows_enough_nodes(const struct node *n)
 {
-    struct settling **link = &n->settling;
-    while (*link != NULL && (*link)->table_id != table_id)
-        link = &(*link)->next;
-    return link;
+    uint32_t known = 0;
+    for (uint32_t node = 1; node <= n->options.node_count; node++)
+        known += catalog_generation(n->catalog, node) != 0;
+    return known == n->options.node_count || known >= n->config->replicas;
 }
 
-static void drop_settling(struct settling **link)
-{
-    struct settling *s = *link;
-    *link = s->next;
-    free(s);
-}
-
-void node_catalog_table_changed(struct node *n, const struct table *t)
-{
-    struct settling **link = find_settling(n, t->id);
-    if (*link != NULL)
-        drop_settling(link);
-    if (t->status == TABLE_ACTIVE || catalog_find_id(n->catalog, t->id) == NULL)
-        return;
-    struct settling *s = calloc(1, sizeof *s + t->partition_count);
-    must(s != NULL);
-    s->table_id = t->id;
-    s->status = t->status;
-    s->count = t->partition_count;
-    s->send_at = n->now;
-    s->next = n->settling;
-    n->settling = s;
-}
-
-static void send_partitions(struct node *n, struct settling *s)
-{
-    const struct table *t = catalog_find_id(n->catalog, s->table_id);
-    must(t != NULL && t->partition_count == s->count);
-    for (uint32_t i = 0; i < s->count; i++) {
-        if (s->done[i])
-            continue;
-        bool closing = s->status == TABLE_DELETING;
-        buffer_clear(&n->scratch);
-        partition_info_encode(&n->scratch, &t->partitions[i]);
-        struct node_effect *e = node_push(n, NODE_REQUEST);
-        e->to = t->partitions[i].node;
-        e->request = (struct request){
-            .id = settle_request_id(s, i),
-            .op = closing ? REQUEST_PARTITION_CLOSE : REQUEST_PARTITION_OPEN,
-            .partition = t->partitions[i].id,
-            .epoch = t->partitions[i].epoch,
-            .body = arena_copy(&n->lent, buffer_slice(&n->scratch)),
-        };
-    }
-    s->send_at = instant_add(n->now, duration_ms(SEND_AGAIN_MS));
-}
-
-static void propose_command(struct node *n, const struct operation *o,
-                            struct catalog_command *command)
+void node_catalog_propose(struct node *n, const struct operation *o,
+                          struct catalog_command *command)
 {
     for (size_t i = 0; i < sizeof command->uuid; i++)
         command->uuid[i] = (uint8_t)prng_next(&n->prng);
     buffer_clear(&n->scratch);
     catalog_command_encode(&n->scratch, command);
-    struct inflight *e = node_propose(n, LOG_CATALOG, CATALOG_GROUP, ++n->catalog_index,
-                                      buffer_slice(&n->scratch), slice_make(NULL, 0));
-    e->answer = o->from != FROM_SELF;
-    e->from = o->from;
-    e->request_id = o->request.id;
-}
-
-static void propose_settle(struct node *n, struct settling *s)
-{
-    struct operation o = {.from = FROM_SELF};
-    struct catalog_command command;
-    s->send_at = instant_add(n->now, duration_ms(SEND_AGAIN_MS)); /* if it cannot be written now */
-    catalog_command_init(&command, CATALOG_SETTLE, n->config, n->options.node_count, 0);
-    command.table_id = s->table_id;
-    command.spec.name = catalog_find_id(n->catalog, s->table_id)->name;
-    if (!node_can_write(n, &o, 1024))
-        return;
-    s->proposed = true;
-    propose_command(n, &o, &command);
-}
-
-void node_catalog_tick(struct node *n)
-{
-    for (struct settling *s = n->settling; s != NULL; s = s->next) {
-        if (instant_before(n->now, s->send_at) || s->proposed)
-            continue;
-        if (s->acknowledged < s->count)
-            send_partitions(n, s);
-        else
-            propose_settle(n, s);
-    }
-}
-
-struct instant node_catalog_deadline(const struct node *n)
-{
-    struct instant t = INSTANT_NEVER;
-    for (const struct settling *s = n->settling; s != NULL; s = s->next) {
-        if (!s->proposed && n->stop_error == 0)
-            t = instant_earlier(t, s->send_at);
-    }
-    return t;
-}
-
-void node_catalog_reply(struct node *n, const struct reply *reply)
-{
-    struct settling *s = *find_settling(n, (uint32_t)(reply->id >> 32));
-    uint32_t index = (uint32_t)(reply->id & 0xFFFFFFF) - 1;
-    if (reply->id == 0 || s == NULL || index >= s->count || s->done[index] ||
-        reply->id != settle_request_id(s, index) || reply->code != REPLY_OK)
-        return; /* an answer to what is settled already, or a refusal: it is sent again */
-    s->done[index] = 1;
-    s->acknowledged++;
-    if (s->acknowledged == s->count && !s->proposed)
-        propose_settle(n, s);
+    node_propose(n, node_partition(n, CATALOG_GROUP), o, LOG_CATALOG, buffer_slice(&n->scratch),
+                 slice_make(NULL, 0));
 }
 
 enum status node_check(const struct node *n, struct buffer *error)
@@ -143,13 +38,17 @@ enum status node_check(const struct node *n, struct buffer *error)
     const struct table *t = NULL;
     while (n->catalog != NULL && (t = catalog_after(n->catalog, name)) != NULL) {
         for (uint32_t i = 0; i < t->partition_count; i++) {
-            if (t->partitions[i].node <= n->options.node_count)
+            uint32_t node = 0;
+            for (uint32_t m = 0; m < t->partitions[i].member_count; m++) {
+                if (partition_node(&t->partitions[i], m) > n->options.node_count)
+                    node = partition_node(&t->partitions[i], m);
+            }
+            if (node == 0)
                 continue;
             buffer_append_format(error,
                                  "the table %.*s has a partition on node %u, but there are only %u "
                                  "nodes: start with all the nodes the data was written with",
-                                 (int)t->name.size, t->name.data, t->partitions[i].node,
-                                 n->options.node_count);
+                                 (int)t->name.size, t->name.data, node, n->options.node_count);
             return STATUS_MALFORMED;
         }
         name = t->name;
@@ -157,17 +56,76 @@ enum status node_check(const struct node *n, struct buffer *error)
     return STATUS_OK;
 }
 
-void node_catalog_resume(struct node *n)
+/* ---- reports ---- */
+
+static void append_report(struct buffer *b, const struct partition *p, int64_t items, int64_t bytes)
 {
-    struct slice name = {NULL, 0};
-    for (const struct table *t; (t = catalog_after(n->catalog, name)) != NULL; name = t->name)
-        node_catalog_table_changed(n, t);
+    buffer_append_u32(b, p->info.table_id);
+    buffer_append_u32(b, p->info.id);
+    buffer_append_u64(b, raft_self(p->raft));
+    buffer_append_u64(b, (uint64_t)items);
+    buffer_append_u64(b, (uint64_t)bytes);
 }
 
-void node_catalog_deinit(struct node *n)
+void node_report(struct node *n)
 {
-    while (n->settling != NULL)
-        drop_settling(&n->settling);
+    struct buffer *b = &n->scratch;
+    bool all = n->report_all || n->report_waiting;
+    buffer_clear(b);
+    for (uint32_t i = 0; i < n->partitions_size; i++) {
+        struct partition *p = n->partitions[i];
+        if (p == NULL || p->info.id == CATALOG_GROUP)
+            continue;
+        if (p->led == 0 && raft_leader(p->raft) == 0)
+            append_report(b, p, -1, -1);
+        if (p->led == 0 ||
+            (!all && p->item_count == p->reported_count && p->item_bytes == p->reported_bytes))
+            continue;
+        append_report(b, p, p->item_count, p->item_bytes);
+        p->reported_count = p->item_count;
+        p->reported_bytes = p->item_bytes;
+    }
+    n->report_at = instant_add(n->now, duration_ms(REPORT_MS));
+    if (b->size == 0)
+        return;
+    if (n->report_waiting || n->catalog_leader == 0)
+        n->catalog_leader = n->catalog_leader % n->options.node_count + 1;
+    n->report_waiting = true;
+    n->report_all = false;
+    struct node_effect *e = node_push(n, NODE_REQUEST);
+    e->to = n->catalog_leader;
+    e->request =
+        (struct request){.op = REQUEST_TABLE_REPORT, .body = arena_copy(&n->lent, buffer_slice(b))};
+}
+
+/* Not the leader: the one it names, or the next one, is asked soon. */
+static void ask_elsewhere(struct node *n, uint32_t leader)
+{
+    bool named = leader != 0 && leader <= n->options.node_count;
+    n->catalog_leader = named ? leader : n->catalog_leader % n->options.node_count + 1;
+    n->report_all = true;
+    n->report_at = instant_add(n->now, duration_ms(REPORT_SOON_MS));
+}
+
+void node_reported(struct node *n, const struct reply *reply)
+{
+    n->report_waiting = false;
+    if (reply->code != REPLY_OK) {
+        ask_elsewhere(n, reply->leader);
+        return;
+    }
+    struct reader r = {reply->body, false};
+    while (r.left.size > 0) {
+        struct partition *p = node_partition(n, reader_u32(&r));
+        if (r.failed)
+            return;
+        bool orphan = p != NULL && !p->closing && p->info.id != CATALOG_GROUP && p->led == 0 &&
+                      raft_leader(p->raft) == 0;
+        if (!orphan || n->inflight_free == NULL || !node_has_log_space(n, 0))
+            continue;
+        p->closing = true;
+        node_append_own(n, LOG_PARTITION_CLOSE, p->info.id, 0, slice_make(NULL, 0));
+    }
 }
 
 /* ---- requests ---- */
@@ -185,8 +143,14 @@ static void change_table(struct node *n, const struct operation *o, enum catalog
         node_refuse(n, o->from, q->id, REPLY_MALFORMED, "the table's description makes no sense");
         return;
     }
+    if (op == CATALOG_CREATE && !node_knows_enough_nodes(n)) {
+        node_refuse(n, o->from, q->id, REPLY_NOT_LEADER,
+                    "fewer nodes have been heard of than the %u that a table's replicas need",
+                    command.replicas);
+        return;
+    }
     if (node_can_write(n, o, 2048))
-        propose_command(n, o, &command);
+        node_catalog_propose(n, o, &command);
 }
 
 static void get_table(struct node *n, const struct operation *o)
@@ -217,24 +181,35 @@ static void list_tables(struct node *n, const struct operation *o)
     r->body = arena_copy(&n->lent, buffer_slice(&n->scratch));
 }
 
+/* Replicas that say they have no leader may be of groups that are gone: those are named. */
 static void take_report(struct node *n, const struct operation *o)
 {
     struct reader r = {o->request.body, false};
+    buffer_clear(&n->scratch);
     while (r.left.size > 0 && !r.failed) {
         uint32_t table = reader_u32(&r), partition = reader_u32(&r);
+        uint64_t member = reader_u64(&r);
         int64_t items = (int64_t)reader_u64(&r), bytes = (int64_t)reader_u64(&r);
         if (!r.failed && items >= 0 && bytes >= 0)
             catalog_report(n->catalog, table, partition, items, bytes);
+        else if (!r.failed && !catalog_may_have(n->catalog, partition, member))
+            buffer_append_u32(&n->scratch, partition);
     }
-    node_push_reply(n, o->from, o->request.id, r.failed ? REPLY_MALFORMED : REPLY_OK);
+    struct reply *reply =
+        node_push_reply(n, o->from, o->request.id, r.failed ? REPLY_MALFORMED : REPLY_OK);
+    reply->body = arena_copy(&n->lent, buffer_slice(&n->scratch));
 }
 
 void node_catalog_request(struct node *n, struct operation *o)
 {
-    if (n->catalog == NULL) {
+    struct partition *p = node_partition(n, CATALOG_GROUP);
+    if (p == NULL) {
         node_refuse(n, o->from, o->request.id, REPLY_NOT_LEADER,
-                    "node %u does not lead the catalog, node %u does", n->options.id,
-                    n->options.catalog_node);
+                    "node %u has no replica of the catalog", n->options.id);
+        return;
+    }
+    if (p->led == 0) {
+        node_refuse_not_leader(n, o, p);
         return;
     }
     switch (o->request.op) {
@@ -248,12 +223,14 @@ void node_catalog_request(struct node *n, struct operation *o)
         change_table(n, o, CATALOG_DELETE);
         break;
     case REQUEST_TABLE_LIST:
-        list_tables(n, o);
+        if (node_leads_read(n, p, o))
+            list_tables(n, o);
         break;
     case REQUEST_TABLE_REPORT:
         take_report(n, o);
         break;
     default:
-        get_table(n, o);
+        if (node_leads_read(n, p, o))
+            get_table(n, o);
     }
 }

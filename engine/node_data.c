@@ -18,14 +18,13 @@ static void copy_request(struct deferred *d)
     }
 }
 
-/* The operation is run again, from where admission left it, once its pages have been read. */
-static void defer(struct node *n, const struct operation *o, uint64_t bytes)
+/* Keeps the operation to run it again from where it is. -1: it was refused. */
+static int32_t keep(struct node *n, const struct operation *o)
 {
     if (n->deferred_count == n->deferred_size) {
-        node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
-                    "node %u has %u requests waiting for its disk", n->options.id,
-                    n->deferred_count);
-        return;
+        node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED, "node %u has %u requests waiting",
+                    n->options.id, n->deferred_count);
+        return NO_ENTRY;
     }
     uint32_t ticket = (uint32_t)prng_below(&n->prng, n->deferred_size);
     while (n->deferred[ticket].used)
@@ -35,12 +34,85 @@ static void defer(struct node *n, const struct operation *o, uint64_t bytes)
     d->operation = *o;
     n->deferred_count++;
     copy_request(d);
-    const struct request *r = &d->operation.request;
+    return (int32_t)ticket;
+}
+
+/* The operation is run again, from where admission left it, once its pages have been read. */
+static void defer(struct node *n, const struct operation *o, uint64_t bytes)
+{
+    int32_t ticket = keep(n, o);
+    if (ticket == NO_ENTRY)
+        return;
+    const struct request *r = &n->deferred[ticket].operation.request;
     struct node_effect *e = node_push(n, NODE_TOUCH);
-    e->touch.ticket = ticket;
+    e->touch.ticket = (uint32_t)ticket;
     e->touch.key = r->reverse ? r->end : r->key;
     e->touch.reverse = r->reverse;
     e->touch.bytes = bytes;
+}
+
+/* ---- waiting for leadership to be confirmed ---- */
+
+bool node_leads_read(struct node *n, struct partition *p, struct operation *o)
+{
+    uint64_t round;
+    if (p->led != 0 && o->confirmed == p->led)
+        return true;
+    enum raft_outcome outcome = p->led == 0 ? RAFT_NOT_LEADER : raft_read(p->raft, n->now, &round);
+    if (outcome == RAFT_OK)
+        return true;
+    if (outcome != RAFT_PENDING || n->stop_error != 0) {
+        node_refuse_not_leader(n, o, p);
+        return false;
+    }
+    int32_t ticket = keep(n, o);
+    if (ticket == NO_ENTRY)
+        return false;
+    struct deferred *d = &n->deferred[ticket];
+    d->round = round;
+    d->term = p->led;
+    d->next = NO_ENTRY;
+    if (p->reads_first == NO_ENTRY)
+        p->reads_first = ticket;
+    else
+        n->deferred[p->reads_last].next = ticket;
+    p->reads_last = ticket;
+    node_group_stepped(n, p);
+    return false;
+}
+
+static struct deferred *take_read(struct node *n, struct partition *p)
+{
+    struct deferred *d = &n->deferred[p->reads_first];
+    p->reads_first = d->next;
+    d->used = false; /* its bytes stay until the slot is taken again */
+    n->deferred_count--;
+    return d;
+}
+
+void node_run_reads(struct node *n, struct partition *p)
+{
+    while (p->reads_first != NO_ENTRY) {
+        const struct deferred *first = &n->deferred[p->reads_first];
+        bool lost = p->led != first->term;
+        if (!lost && raft_reads_confirmed(p->raft) < first->round)
+            return;
+        struct operation o = take_read(n, p)->operation;
+        o.confirmed = lost ? 0 : p->led;
+        if (lost)
+            node_refuse_not_leader(n, &o, p);
+        else
+            node_run(n, &o);
+    }
+}
+
+void node_drop_reads(struct node *n, struct partition *p)
+{
+    while (p->reads_first != NO_ENTRY) {
+        struct operation o = take_read(n, p)->operation;
+        node_refuse(n, o.from, o.request.id, REPLY_WRONG_PARTITION, "partition %u was closed",
+                    p->info.id);
+    }
 }
 
 /* ---- routing and admission ---- */
@@ -48,8 +120,13 @@ static void defer(struct node *n, const struct operation *o, uint64_t bytes)
 static struct partition *route(struct node *n, const struct operation *o)
 {
     struct partition *p = node_partition(n, o->request.partition);
-    if (p != NULL && !p->closing && p->info.epoch == o->request.epoch)
-        return p;
+    if (p != NULL && !p->closing && p->info.epoch == o->request.epoch &&
+        p->info.id != CATALOG_GROUP) {
+        if (!p->no_state)
+            return p;
+        node_refuse_not_leader(n, o, p);
+        return NULL;
+    }
     node_refuse(n, o->from, o->request.id, REPLY_WRONG_PARTITION,
                 "node %u does not hold partition %u at epoch %llu", n->options.id,
                 o->request.partition, (unsigned long long)o->request.epoch);
@@ -113,7 +190,8 @@ static void run_get(struct node *n, struct operation *o)
 {
     struct partition *p = route(n, o);
     const int64_t least = read_cost_mcu(0, o->request.consistent);
-    if (p == NULL || !holds_key(n, p, o) || !admit(n, p, o, ADMIT_READ, least))
+    if (p == NULL || !holds_key(n, p, o) || (o->request.consistent && !node_leads_read(n, p, o)) ||
+        !admit(n, p, o, ADMIT_READ, least))
         return;
     struct slice item = {NULL, 0};
     enum status status = store_get(n->store, o->request.key, o->touched, &item);
@@ -164,7 +242,8 @@ static void run_range(struct node *n, struct operation *o)
     struct request *q = &o->request;
     struct partition *p = route(n, o);
     const int64_t least = read_cost_mcu(0, q->consistent);
-    if (p == NULL || !admit(n, p, o, ADMIT_READ, least))
+    if (p == NULL || (q->consistent && !node_leads_read(n, p, o)) ||
+        !admit(n, p, o, ADMIT_READ, least))
         return;
     if (slice_compare(q->key, p->info.lo) < 0)
         q->key = p->info.lo;
@@ -209,17 +288,18 @@ static void propose_write(struct node *n, struct partition *p, const struct oper
                           uint64_t hash, int64_t old_size, int64_t cost_mcu)
 {
     const struct request *q = &o->request;
-    struct write_head head = {.old_size = old_size, .key_size = (uint32_t)q->key.size};
+    struct write_head head = {.old_size = old_size,
+                              .cost_mcu = cost_mcu,
+                              .key_size = (uint32_t)q->key.size,
+                              .burst = o->verdict.burst};
     buffer_clear(&n->scratch);
     buffer_append(&n->scratch, &head, sizeof head);
     buffer_append_slice(&n->scratch, q->key);
     struct slice item = q->op == REQUEST_PUT ? q->body : slice_make(NULL, 0);
-    struct inflight *e =
-        node_propose(n, LOG_WRITE, p->info.id, ++p->index, buffer_slice(&n->scratch), item);
+    struct inflight *e = node_propose(n, p, o, LOG_WRITE, buffer_slice(&n->scratch), item);
+    if (e == NULL)
+        return;
     node_shadow_add(n, e, hash, q->key.size);
-    e->answer = true;
-    e->from = o->from;
-    e->request_id = q->id;
     e->verdict = o->verdict;
     e->consumed_mcu = cost_mcu;
     e->want_old = q->want_old;
@@ -234,6 +314,10 @@ static void run_write(struct node *n, struct operation *o)
     bool put = q->op == REQUEST_PUT;
     if (q->key.size > STORAGE_KEY_SIZE_MAX || (put && item_check(q->body) != STATUS_OK)) {
         node_refuse(n, o->from, q->id, REPLY_MALFORMED, "the item fails its checksum");
+        return;
+    }
+    if (p->led == 0) {
+        node_refuse_not_leader(n, o, p);
         return;
     }
     size_t payload = sizeof(struct write_head) + q->key.size + q->body.size;
@@ -265,30 +349,33 @@ static void run_stats(struct node *n, const struct operation *o)
 {
     for (uint32_t i = 0; i < n->partitions_size; i++) {
         struct partition *p = n->partitions[i];
-        if (p == NULL)
+        if (p == NULL || p->info.id == CATALOG_GROUP)
             continue;
         for (int kind = 0; kind < ADMIT_KINDS; kind++)
             p->stats.kinds[kind].levels =
                 admission_levels(&p->admission, &n->admission, (enum admit_kind)kind, n->now);
+        p->stats.leads = p->led != 0;
         partition_stats_encode(&n->range_out, &p->stats);
     }
     node_push_reply(n, o->from, o->request.id, REPLY_OK)->body = buffer_slice(&n->range_out);
 }
 
-static bool same_partition(const struct partition *p, const struct partition_info *info)
+/* The answer to an own record comes when it is durable. */
+static void answer_later(struct inflight *e, const struct operation *o)
 {
-    return p->info.epoch == info->epoch &&
-           memcmp(p->info.rate_mcu, info->rate_mcu, sizeof info->rate_mcu) == 0;
+    e->answer = true;
+    e->from = o->from;
+    e->request_id = o->request.id;
 }
 
 static void run_partition_open(struct node *n, const struct operation *o)
 {
     struct partition_info info;
     struct reader r = {o->request.body, false};
-    if (partition_info_decode(&r, &info) != STATUS_OK || info.node != n->options.id ||
-        info.id == CATALOG_GROUP) {
-        node_refuse(n, o->from, o->request.id, REPLY_MALFORMED, "not a partition of node %u",
-                    n->options.id);
+    if (partition_info_decode(&r, &info) != STATUS_OK || r.left.size > 0 ||
+        partition_member_on(&info, n->options.id) != raft_member_id(n->options.id, n->generation)) {
+        node_refuse(n, o->from, o->request.id, REPLY_MALFORMED,
+                    "not a replica of node %u, generation %u", n->options.id, n->generation);
         return;
     }
     struct partition *p = node_partition(n, info.id);
@@ -297,35 +384,30 @@ static void run_partition_open(struct node *n, const struct operation *o)
                     "partition %u is being closed", info.id);
         return;
     }
-    if (p != NULL && same_partition(p, &info)) {
+    if (p != NULL && slice_equal(buffer_slice(&p->bytes), o->request.body)) {
         node_push_reply(n, o->from, o->request.id, REPLY_OK);
         return;
     }
-    if (!node_can_write(n, o, o->request.body.size))
+    if (p == NULL && store_erase_overlaps(n->store, info.lo, info.hi)) {
+        node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
+                    "node %u is still erasing what it held there before", n->options.id);
         return;
-    uint64_t index = p == NULL ? 1 : ++p->index;
-    struct inflight *e =
-        node_propose(n, LOG_PARTITION, info.id, index, o->request.body, slice_make(NULL, 0));
-    e->answer = true;
-    e->from = o->from;
-    e->request_id = o->request.id;
+    }
+    if (node_can_write(n, o, o->request.body.size))
+        answer_later(node_append_own(n, LOG_PARTITION, info.id, 0, o->request.body), o);
 }
 
 static void run_partition_close(struct node *n, const struct operation *o)
 {
     struct partition *p = node_partition(n, o->request.partition);
-    if (p == NULL) {
+    if (p == NULL || p->info.id == CATALOG_GROUP) {
         node_push_reply(n, o->from, o->request.id, REPLY_OK);
         return;
     }
     if (!node_can_write(n, o, 0))
         return;
     p->closing = true; /* a second one on its way finds nothing left to do */
-    struct inflight *e = node_propose(n, LOG_PARTITION_CLOSE, p->info.id, ++p->index,
-                                      slice_make(NULL, 0), slice_make(NULL, 0));
-    e->answer = true;
-    e->from = o->from;
-    e->request_id = o->request.id;
+    answer_later(node_append_own(n, LOG_PARTITION_CLOSE, p->info.id, 0, slice_make(NULL, 0)), o);
 }
 
 void node_run(struct node *n, struct operation *o)
@@ -349,6 +431,9 @@ void node_run(struct node *n, struct operation *o)
         break;
     case REQUEST_PARTITION_CLOSE:
         run_partition_close(n, o);
+        break;
+    case REQUEST_PARTITION_MEMBERS:
+        node_run_members(n, o);
         break;
     case REQUEST_TABLE_CREATE:
     case REQUEST_TABLE_GET:

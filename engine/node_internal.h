@@ -1,10 +1,17 @@
 /* node_internal.h - what the files of the node share. Not for anybody else.
  *
- *   node.c          life, events, effects, checkpoints
- *   node_data.c     reads and writes: route, admit, evaluate, propose, settle
- *   node_apply.c    what a durable log record does, in service and in replay
- *   node_verify.c   reading everything back
- *   node_catalog.c  leading group 0: table requests, and getting partitions where they belong */
+ *   node.c             life, events, effects
+ *   node_data.c        reads and writes: route, admit, evaluate, propose, settle
+ *   node_inflight.c    proposals and records on their way, and what they will have changed
+ *   node_group.c       replication: every replica's raft, its records, its messages, its deadlines
+ *   node_peer.c        envelopes between nodes: liveness, messages, how a cluster begins
+ *   node_snapshot.c    ranges streamed to replicas that lack the log
+ *   node_apply.c       what a committed entry or a local record does
+ *   node_rows.c        what the node keeps of itself in the store
+ *   node_checkpoint.c  from the memtable to the backing
+ *   node_catalog.c     leading group 0: table requests
+ *   node_settling.c    leading group 0: getting partitions where they belong
+ *   node_verify.c      reading everything back */
 #ifndef WEIR_ENGINE_NODE_INTERNAL_H
 #define WEIR_ENGINE_NODE_INTERNAL_H
 
@@ -21,21 +28,26 @@ enum {
     NO_ENTRY = -1
 };
 
-/* A request on its way: in hand, waiting for a page, or waiting for the disk. */
+/* A request on its way: in hand, waiting for a page, a round of heartbeats, or the disks. */
 struct operation {
     uint64_t from;
     struct request request;
     struct admit_verdict verdict;
     bool admitted;
     bool touched;
+    uint64_t confirmed; /* the term in which this node was found to lead after the read came */
 };
 
-/* A record in the log that is not durable yet, oldest first in a ring. */
+/* A proposal of this node that is not applied yet, or a record of its own that is not durable yet.
+ */
 struct inflight {
-    struct log_place place;
+    struct inflight *next; /* of its group, or of the node's own records; or free */
     enum log_kind kind;
     uint32_t group;
-    uint64_t index;
+    uint64_t index;       /* proposals */
+    uint64_t term;        /* proposals */
+    uint64_t lsn;         /* own records: the end of the record */
+    struct slice payload; /* proposals: lends until it is applied; own records: owns */
     uint64_t from;
     uint64_t request_id;
     bool answer;
@@ -48,32 +60,39 @@ struct inflight {
     uint32_t key_size;
 };
 
-/* Payload of a LOG_WRITE record: this head, the key, the item (none: deleted). */
+/* Payload of a LOG_WRITE entry: this head, the key, the item (none: deleted). */
 struct write_head {
     int64_t old_size; /* item_size of what was there; -1: nothing */
+    int64_t cost_mcu; /* what the leader charged */
     uint32_t key_size;
-    uint32_t zero;
+    uint32_t burst; /* 1: from the burst bucket; 2: with tokens the members had set aside */
 };
-_Static_assert(sizeof(struct write_head) == 16, "the head is written as it is");
+_Static_assert(sizeof(struct write_head) == 24, "the head is written as it is");
 
-/* A request that waits for store_touch. */
+/* A request that waits for store_touch, or for leadership to be confirmed. */
 struct deferred {
     struct operation operation;
     struct buffer bytes; /* what the operation's slices point to */
     bool used;
+    int32_t next; /* of its partition's reads; they wait for `round`, in `term` */
+    uint64_t round;
+    uint64_t term;
 };
 
-/* A table that is not ACTIVE: its partitions on their way to where the catalog wants them. */
-struct settling {
-    struct settling *next;
-    uint32_t table_id;
-    enum table_status status;
-    uint32_t count;
-    uint32_t acknowledged;
-    bool proposed; /* CATALOG_SETTLE is in the log */
-    struct instant send_at;
-    uint8_t done[]; /* by partition */
+/* Another node, as this one sees it. */
+struct peer {
+    uint32_t generation; /* 0: never heard */
+    bool fresh;          /* it holds nothing and waits for a cluster to begin */
+    bool beat_due;
+    struct buffer envelope; /* what this turn has for it: the head, then messages; empty: nothing */
+    uint32_t messages;
+    bool sent; /* the envelope is lent out */
 };
+
+/* A table whose partitions are on their way to where the catalog wants them. */
+struct settling;
+struct snapshot_out;
+struct snapshot_in;
 
 struct node {
     struct node_options options;
@@ -83,6 +102,10 @@ struct node {
     struct log_writer log;
     uint64_t log_space_end;
     bool log_disk_full;
+    uint64_t local_lsn;    /* own records before it are in the store: where the log was durable to
+                              at the last checkpoint */
+    uint64_t relogged_lsn; /* no checkpoint before the log is durable up to here */
+    uint64_t start_lsn;    /* where the log went on at the start */
     struct node_admission admission;
     struct partition **partitions; /* owns; by id, NULL where not here */
     uint32_t partitions_size;
@@ -91,21 +114,41 @@ struct node {
     int stop_error; /* errno; 0 = not stopped */
     bool map_full;
 
-    /* records in flight: a ring of `ring_size` (a power of two) and a hash of their keys */
-    struct inflight *ring; /* owns */
-    uint32_t ring_size;
-    uint32_t ring_head; /* oldest */
-    uint32_t ring_count;
+    /* proposals and records in flight, and a hash of the keys they write */
+    struct inflight *inflight; /* owns; `inflight_size` (a power of two) of them */
+    uint32_t inflight_size;
+    uint32_t inflight_count;
+    struct inflight *inflight_free;
+    struct inflight *own_first; /* own records, in the order of the log */
+    struct inflight *own_last;
     int32_t *shadow; /* owns; hash bucket -> newest entry */
 
     struct deferred *deferred; /* owns; `deferred_size` slots */
     uint32_t deferred_size;
     uint32_t deferred_count;
 
-    /* catalog, where group 0 is led */
+    /* replication */
+    uint32_t generation; /* 0: not durable yet */
+    bool founded;        /* group 0 is about to be opened here */
+    struct liveness liveness;
+    struct raft_outbox outbox;
+    struct partition *dirty;   /* replicas stepped in this turn */
+    struct partition *writing; /* replicas with records that are not durable */
+    struct instant raft_at;    /* the earliest deadline of all replicas */
+    struct peer *peers;        /* owns; by node */
+    struct arena received;
+    struct snapshot_out *snapshots_out; /* owns */
+    struct snapshot_in *snapshots_in;   /* owns */
+    struct token_bucket snapshot_rate;
+
+    /* catalog, where a replica of group 0 is */
     struct catalog *catalog;
-    uint64_t catalog_index;
-    struct settling *settling; /* owns */
+    struct settling *settling; /* owns; while group 0 is led here */
+    uint32_t settle_round;
+    struct instant nodes_at;
+    uint32_t catalog_leader; /* a guess: where reports go */
+    bool report_waiting;     /* for the answer to the last one */
+    bool report_all;         /* the last one may be lost */
 
     /* checkpoints */
     bool checkpoint_running;
@@ -123,7 +166,7 @@ struct node {
     struct arena lent;
     struct buffer range_out;
     struct buffer scratch;
-    struct buffer text;
+    struct buffer outgoing; /* a snapshot's message while it is put together */
 };
 
 /* ---- node.c ---- */
@@ -142,11 +185,27 @@ void node_refuse(struct node *n, uint64_t from, uint64_t request_id, enum reply_
 struct partition *node_partition(const struct node *n, uint32_t id);
 void node_add_partition(struct node *n, struct partition *p);
 void node_remove_partition(struct node *n, uint32_t id);
+/* What is in flight has an unknown outcome; nothing more goes to the disk. */
+void node_stop(struct node *n, int error);
+
+/* ---- node_inflight.c ---- */
 /* Whether a record of this payload size can be taken now; if not, the request was refused. */
 bool node_can_write(struct node *n, const struct operation *o, size_t payload);
-/* Appends a record and its ring entry; valid until the next append. */
-struct inflight *node_propose(struct node *n, enum log_kind kind, uint32_t group, uint64_t index,
-                              struct slice head, struct slice tail);
+/* Room in the log for what replication must write. */
+bool node_has_log_space(const struct node *n, size_t bytes);
+/* Proposes an entry of a group that is led here. NULL: it was refused. */
+struct inflight *node_propose(struct node *n, struct partition *p, const struct operation *o,
+                              enum log_kind kind, struct slice head, struct slice tail);
+/* Appends a record of the node's own. */
+struct inflight *node_append_own(struct node *n, enum log_kind kind, uint32_t group, uint64_t index,
+                                 struct slice payload);
+/* Takes the oldest proposal of the group if it is this entry; NULL: nobody here asked for it. The
+ * caller frees it. */
+struct inflight *node_take_proposal(struct node *n, struct partition *p,
+                                    const struct raft_entry *e);
+void node_free_inflight(struct node *n, struct inflight *e);
+/* Every proposal of the group is answered: its outcome is not known. */
+void node_drop_proposals(struct node *n, struct partition *p, const char *why);
 /* The newest write in flight for a key. */
 struct inflight *node_shadow(const struct node *n, struct slice key, uint64_t hash);
 void node_shadow_add(struct node *n, struct inflight *e, uint64_t hash, size_t key_size);
@@ -155,6 +214,63 @@ struct slice inflight_item(const struct inflight *e); /* NULL data: a deletion *
 
 /* ---- node_data.c ---- */
 void node_run(struct node *n, struct operation *o);
+/* Whether a strong read may be answered from what is applied here, now. If not, it was refused, or
+ * will run again. */
+bool node_leads_read(struct node *n, struct partition *p, struct operation *o);
+/* The reads that waited for leadership to be confirmed, or have lost it. */
+void node_run_reads(struct node *n, struct partition *p);
+void node_drop_reads(struct node *n, struct partition *p);
+
+/* ---- node_group.c ---- */
+/* The replica's raft, from its base. */
+void node_group_create(struct node *n, struct partition *p, const struct raft_base *base);
+void node_group_start(struct node *n, struct partition *p, struct instant quiet_until);
+/* After every call of raft: its records go to the log, its messages to the peers. */
+void node_group_stepped(struct node *n, struct partition *p);
+void node_groups_persisted(struct node *n);
+void node_groups_tick(struct node *n, bool all);
+void node_groups_heard(struct node *n, uint32_t node);
+/* Everything stepped in this turn: appends, applying, who leads. */
+void node_groups_end_turn(struct node *n);
+/* Where the log must be kept from for entries that are not applied. */
+uint64_t node_groups_pinned_lsn(const struct node *n);
+/* Writes entries again that have held up the log since before `lsn`. */
+void node_groups_relog(struct node *n, uint64_t lsn);
+void node_groups_compact(struct node *n);
+/* Why a group takes no writes, or no reads: into a refusal with a hint of the leader. */
+void node_refuse_not_leader(struct node *n, const struct operation *o, const struct partition *p);
+
+/* ---- node_peer.c ---- */
+void node_peers_start(struct node *n);
+void node_peers_deinit(struct node *n);
+enum peer_message {
+    PEER_RAFT = 1,
+    PEER_SNAPSHOT,
+    PEER_FOUNDERS, /* of group 0 */
+};
+/* Where to append a message of this kind to the node's envelope. */
+struct buffer *node_peer_message(struct node *n, uint32_t node, enum peer_message kind);
+enum status node_peers_receive(struct node *n, struct slice frame);
+/* Opens group 0 here once all its founders have met. */
+void node_begin_cluster(struct node *n);
+void node_peers_tick(struct node *n);
+void node_peers_end_turn(struct node *n);
+/* The next event begins: envelopes lent out are given back. */
+void node_peers_reclaim(struct node *n);
+bool node_is_reachable(const struct node *n, uint32_t node);
+
+/* ---- node_snapshot.c ---- */
+/* Starts a snapshot if a member of the group that is led here needs one. */
+void node_snapshot_offer(struct node *n, struct partition *p);
+void node_snapshots_start(struct node *n);
+void node_snapshots_end_turn(struct node *n);
+struct instant node_snapshots_deadline(const struct node *n);
+/* A checkpoint has been frozen; is in the backing. */
+void node_snapshots_frozen(struct node *n);
+void node_snapshots_stored(struct node *n);
+bool node_snapshot_receive(struct node *n, uint32_t from, struct reader *r);
+void node_snapshots_close(struct node *n);
+void node_snapshots_forget(struct node *n, uint32_t group);
 
 /* ---- node_apply.c ---- */
 struct applied {
@@ -163,22 +279,60 @@ struct applied {
     struct slice body;
     struct slice text;
 };
-/* The effect of a durable record. `want_old`: the item a write replaces goes into applied.body. */
-enum status node_apply(struct node *n, enum log_kind kind, uint32_t group, uint64_t index,
-                       struct slice payload, bool want_old, struct applied *out);
+/* The effect of a committed entry. `want_old`: the item a write replaces goes into applied.body. */
+void node_apply(struct node *n, struct partition *p, const struct raft_entry *e, bool want_old,
+                struct applied *out);
+/* The effect of a durable record of the node's own. */
+enum status node_apply_own(struct node *n, enum log_kind kind, uint32_t group, uint64_t index,
+                           uint64_t lsn, struct slice payload);
+
+/* ---- node_rows.c ---- */
 enum status node_load(struct node *n, struct buffer *error);
+enum status node_load_catalog(struct node *n);
 struct slice node_partition_row_key(struct node *n, uint32_t id);
+struct partition_row {
+    uint64_t since_lsn;
+    struct raft_base base;
+    uint64_t term;
+    uint64_t vote;
+    int64_t item_count;
+    int64_t item_bytes;
+    struct slice info; /* partition_info_encode */
+};
+enum status partition_row_decode(struct slice value, struct partition_row *out);
 void node_store_partition(struct node *n, struct partition *p);
-void node_store_catalog_index(struct node *n);
+void node_store_generation(struct node *n);
+void node_store_local_lsn(struct node *n, uint64_t lsn);
+void node_erase(struct node *n, struct slice lo, struct slice hi);
 void node_erased(struct node *n, struct slice lo);
+
+/* ---- node_checkpoint.c ---- */
+void node_checkpoint_tick(struct node *n);
+void node_checkpoint_ended(struct node *n, enum status status);
+struct instant node_checkpoint_deadline(const struct node *n);
 
 /* ---- node_catalog.c ---- */
 void node_catalog_request(struct node *n, struct operation *o);
-void node_catalog_table_changed(struct node *n, const struct table *t);
-void node_catalog_reply(struct node *n, const struct reply *reply);
-void node_catalog_tick(struct node *n);
-struct instant node_catalog_deadline(const struct node *n);
-void node_catalog_resume(struct node *n); /* after the start: tables left unsettled */
-void node_catalog_deinit(struct node *n);
+/* FROM_SELF or a request's: proposes to group 0. */
+void node_catalog_propose(struct node *n, const struct operation *o,
+                          struct catalog_command *command);
+bool node_leads_catalog(const struct node *n);
+/* Whether as many nodes have been heard of as a table has replicas. */
+bool node_knows_enough_nodes(const struct node *n);
+/* Tells the catalog how many items the partitions led here hold, where that changed, and asks
+ * about those without a leader. */
+void node_report(struct node *n);
+void node_reported(struct node *n, const struct reply *reply);
+
+/* ---- node_settling.c ---- */
+void node_settling_changed(struct node *n, const struct table *t);
+/* Group 0 is led here from now on, or not any more. */
+void node_settling_start(struct node *n);
+void node_settling_end(struct node *n);
+void node_settling_reply(struct node *n, const struct reply *reply);
+void node_settling_tick(struct node *n);
+struct instant node_settling_deadline(const struct node *n);
+/* One step of the group's members towards those of `info`. */
+void node_run_members(struct node *n, const struct operation *o);
 
 #endif

@@ -4,11 +4,13 @@
 
 #include "base/must.h"
 
-struct partition *partition_create(const struct partition_info *info)
+struct partition *partition_create(const struct partition_info *info, uint32_t node)
 {
     struct partition *p = calloc(1, sizeof *p);
     must(p != NULL);
     partition_set(p, info);
+    p->stats.node = node;
+    p->reported_count = p->reads_first = p->reads_last = -1;
     return p;
 }
 
@@ -16,6 +18,9 @@ void partition_destroy(struct partition *p)
 {
     if (p == NULL)
         return;
+    if (p->raft != NULL)
+        raft_destroy(p->raft);
+    free(p->installing);
     buffer_deinit(&p->bytes);
     free(p);
 }
@@ -28,8 +33,8 @@ void partition_set(struct partition *p, const struct partition_info *info)
     p->bytes = bytes;
     struct reader r = {buffer_slice(&p->bytes), false};
     must(partition_info_decode(&r, &p->info) == STATUS_OK);
+    p->stored = false;
     p->stats.partition = p->info.id;
-    p->stats.node = p->info.node;
     p->stats.table_id = p->info.table_id;
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
         p->stats.kinds[kind].allocated_mcu = p->info.rate_mcu[kind];

@@ -39,6 +39,7 @@ struct liveness_options {
 
 struct liveness_peer {
     uint64_t incarnation; /* of the peer; 0: never heard */
+    uint64_t since_round; /* ours, when this incarnation was first heard */
     /* support given to the peer */
     uint64_t given_epoch; /* 0: none */
     struct instant given_until;

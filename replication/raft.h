@@ -15,12 +15,13 @@
  *   R6  A settled group is silent: no message, no deadline, until a proposal or a lost peer.
  *   R7  Bytes in flight are bounded per follower, uncommitted bytes per group.
  * No clock, no I/O, no randomness but the seed, no global. Every call may put messages into the
- * outbox; entries in them lend until the next call on the same group.
+ * outbox; appends, with entries that lend until the next event of the same group, only raft_flush
+ * does: it has to follow every event before the turn ends.
  *
  * A turn of the owner:
  *   events ..                       raft_receive, raft_propose, raft_tick, ..
  *   raft_flush                      a leader's appends for all that was proposed, in few messages
- *   raft_take_writes                append to the log, tell raft_logged the lsn of each record
+ *   raft_take_writes                append to the log, tell raft the lsn of each record
  *   send the outbox
  *   raft_next_committed             apply, until NULL
  * and when the log is durable up to an lsn: raft_persisted, which may do all of the above again.
@@ -155,8 +156,9 @@ struct raft *raft_create(const struct raft_options *options, const struct raft_b
 void raft_destroy(struct raft *r);
 
 /* Before the start, in the order of the log. Older hard states and entries up to the base are
- * passed over; an entry cuts off what followed its index. STATUS_CORRUPT: a gap, or a LOG_MEMBERS
- * entry that does not decode. */
+ * passed over; an entry of another term cuts off what followed its index, the same entry again
+ * does not. One behind a gap is passed over: it was written anew further on, together with all that
+ * comes before it. STATUS_CORRUPT: terms fall, or a LOG_MEMBERS entry does not decode. */
 void raft_replay_hard_state(struct raft *r, uint64_t term, uint64_t vote);
 enum status raft_replay_entry(struct raft *r, const struct raft_entry *e);
 /* Everything replayed is durable. Until `quiet_until` it neither runs nor votes: what it may have
@@ -169,7 +171,8 @@ void raft_start(struct raft *r, struct instant now, struct instant quiet_until);
 void raft_receive(struct raft *r, struct instant now, const struct raft_message *m);
 /* Everything appended to the log before `lsn` is durable. */
 void raft_persisted(struct raft *r, struct instant now, uint64_t lsn);
-/* At raft_deadline; also whenever support given to or got from any member's node has lapsed. */
+/* At raft_deadline; also whenever support given to or got from any member's node has lapsed, or
+ * the support given has another epoch. */
 void raft_tick(struct raft *r, struct instant now);
 /* The support got from a node has a new epoch. */
 void raft_node_heard(struct raft *r, struct instant now, uint32_t node);
@@ -221,7 +224,9 @@ struct raft_writes {
 /* False: nothing. Otherwise the caller appends all of it now, in this order, and reports. */
 bool raft_take_writes(struct raft *r, struct raft_writes *out);
 void raft_hard_state_logged(struct raft *r, uint64_t lsn);
-/* Also for an entry that was written anew further on, to free the log before it. */
+/* Also for an entry that was written anew further on, to free the log before it: then every later
+ * entry has to be written anew as well, in order, and the log before it stays until all of them are
+ * durable. */
 void raft_entry_logged(struct raft *r, uint64_t index, uint64_t lsn);
 
 /* The next entry to apply, committed and durable here: each exactly once. NULL: none. Lends until
@@ -244,8 +249,8 @@ void raft_snapshot_ended(struct raft *r, struct instant now, uint64_t to, uint64
 
 /* On the receiving side. From here on the state is not whole (the owner makes that durable). */
 void raft_install_begin(struct raft *r);
-/* The state is whole and durable at the base: whatever the log held goes. False: it was overtaken,
- * nothing changed. */
+/* The state is whole and durable at the base: whatever the log held goes, but for entries that
+ * follow the base (they may have been acknowledged). False: it was overtaken, nothing changed. */
 bool raft_install(struct raft *r, struct instant now, const struct raft_base *base);
 
 /* ---- looking ---- */

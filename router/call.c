@@ -221,7 +221,7 @@ struct subrequest *call_data_request(struct call *c, struct route *route, enum r
 struct subrequest *call_catalog_request(struct call *c, enum request_op op)
 {
     struct subrequest *s = new_request(c, op);
-    s->node = c->router->options.catalog_node;
+    s->node = c->router->catalog_node;
     s->request.wall_ms = router_wall_ms(c->router);
     return s;
 }

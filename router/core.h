@@ -68,9 +68,11 @@ struct subrequest {
     uint32_t node;
     uint32_t slot;
     uint32_t attempts;
-    uint32_t index; /* the operation's own */
-    bool lost;      /* its node went away once already */
-    bool rested;    /* it has paused since it was refused last */
+    uint32_t index;     /* the operation's own */
+    uint32_t turn;      /* which member is next, where no leader is known */
+    uint32_t redirects; /* followed without a pause */
+    struct slice why;   /* the last refusal's text, in the call's arena */
+    bool rested;        /* it has paused since it was refused last */
     struct timer deadline;
     struct timer backoff;
     struct route_waiter waiter;
@@ -164,6 +166,7 @@ struct router {
     int64_t wall_ms; /* at wall_at */
     struct instant wall_at;
     struct prng prng;
+    uint32_t catalog_node; /* a guess: who leads group 0 */
     struct json_parser *json;
     struct buffer scratch; /* a request's body, padded for the parser */
     struct fault fault;    /* of the call at work */
@@ -263,6 +266,7 @@ void subrequest_start(struct router *r, struct subrequest *s);
 void subrequest_cancel(struct router *r, struct subrequest *s);
 void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply);
 void subrequest_node_lost(struct router *r, uint32_t node);
+void subrequest_not_sent(struct router *r, uint32_t node, uint64_t id);
 void subrequest_deadline(struct router *r, struct subrequest *s);
 void subrequest_backoff_over(struct router *r, struct subrequest *s);
 /* The table it waited for, or the reply that says why not. */

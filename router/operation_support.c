@@ -132,6 +132,9 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
         return busy(c, reply, name);
     case REPLY_LIMIT_EXCEEDED:
         return fault_set(call_fault(c), FAULT_LIMIT, "%.*s", SHOWN(reply->text));
+    case REPLY_NOT_LEADER:
+        return explain(c, FAULT_UNAVAILABLE, "No replica could serve the request: nothing was done",
+                       reply);
     case REPLY_UNKNOWN:
         return explain(c, FAULT_INTERNAL,
                        write ? "It is not known whether the write was done"

@@ -101,7 +101,7 @@ void route_release(struct route *route)
 static void fetch_start(struct router *r, struct route_entry *e)
 {
     e->fetching = true;
-    e->fetch = (struct subrequest){.fetch = e, .node = r->options.catalog_node};
+    e->fetch = (struct subrequest){.fetch = e, .node = r->catalog_node};
     e->fetch.request =
         (struct request){.op = REQUEST_TABLE_GET, .key = slice_make(e->name, e->name_size)};
     subrequest_start(r, &e->fetch);
@@ -172,8 +172,11 @@ static struct route *route_create(const struct reply *reply)
     route->uses = 1;
     buffer_append_slice(&route->bytes, reply->body);
     if (table_decode(buffer_slice(&route->bytes), &route->arena, &route->table) == STATUS_OK &&
-        route->table.partition_count > 0)
+        route->table.partition_count > 0) {
+        route->leaders =
+            arena_zalloc(&route->arena, route->table.partition_count * sizeof route->leaders[0]);
         return route;
+    }
     route_release(route);
     return NULL;
 }

@@ -15,6 +15,7 @@ struct route {
     struct buffer bytes;
     struct arena arena;
     uint32_t uses;
+    uint32_t *leaders; /* by partition: the node that leads it, as last heard; 0: not known */
 };
 
 /* The table, with a use the caller must give back; or NULL: the waiter is told later. */

@@ -20,6 +20,7 @@ struct router *router_create(const struct router_options *options)
     r->options = *options;
     r->config = options->config;
     r->prng = prng_seeded(options->seed);
+    r->catalog_node = 1;
     r->json = json_parser_create();
     r->idle.delay = duration_ms(r->config->http_idle_ms);
     r->arriving.delay = duration_ms(r->config->http_request_ms);
@@ -111,6 +112,13 @@ void router_node_lost(struct router *r, struct instant now, uint32_t node)
 {
     event_begin(r, now);
     subrequest_node_lost(r, node);
+    event_end(r);
+}
+
+void router_not_sent(struct router *r, struct instant now, uint32_t node, uint64_t request_id)
+{
+    event_begin(r, now);
+    subrequest_not_sent(r, node, request_id);
     event_end(r);
 }
 

@@ -17,7 +17,6 @@ struct router;
 
 struct router_options {
     const struct config *config; /* borrows */
-    uint32_t catalog_node;       /* where group 0 is led */
     uint32_t node_count;         /* nodes are numbered 1 .. node_count */
     const char *region;          /* in ARNs; borrows */
     const char *account;
@@ -43,6 +42,9 @@ void router_close(struct router *r, struct instant now, uint64_t connection);
 void router_reply(struct router *r, struct instant now, uint32_t node, const struct reply *reply);
 /* The connection to a node went away: what it owes will not come. */
 void router_node_lost(struct router *r, struct instant now, uint32_t node);
+
+/* A request could not be sent: its node does not have it, and will not get it. */
+void router_not_sent(struct router *r, struct instant now, uint32_t node, uint64_t request_id);
 
 /* Earliest time router_tick has work; router_tick may be called at any time. */
 struct instant router_deadline(const struct router *r);

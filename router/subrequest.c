@@ -1,14 +1,24 @@
 /* subrequest.c - requests to nodes: sent, answered, sent again, given up.
  *
  * A subrequest's deadline runs from its first start; whatever is tried again is tried within it.
- * Sent again are only those that did nothing: refused as wrongly routed, or reads whose node went
- * away. A write whose node went away has an unknown outcome and is never repeated. */
+ * Sent again are only those that did nothing: refused as wrongly routed or by who does not lead,
+ * never sent at all, or reads whose node went away. A write whose node went away has an unknown
+ * outcome and is never repeated.
+ *
+ * Writes and strong reads go to the leader: the one a node named last, else the members in turn.
+ * Eventual reads go to any member; with read_tokens = group one that is throttled is tried at the
+ * others. */
 #include <stdlib.h>
 
 #include "base/must.h"
 #include "router/core.h"
 #include "router/operation.h"
 #include "router/route.h"
+
+enum {
+    REDIRECTS_MAX = 4,    /* before a pause */
+    ATTEMPTS_PER_MAP = 4, /* then the catalog is asked again where partitions are */
+};
 
 /* ---- ids: a slot and how often it was used, so that a late reply finds nobody ---- */
 
@@ -90,6 +100,11 @@ static bool is_data(enum request_op op)
     return op == REQUEST_GET || op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_RANGE;
 }
 
+static bool asks_catalog(const struct subrequest *s)
+{
+    return !is_data(s->request.op) && s->request.op != REQUEST_STATS;
+}
+
 static bool is_write(enum request_op op)
 {
     return op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_TABLE_CREATE ||
@@ -109,15 +124,38 @@ static const struct partition_info *partition_of(const struct subrequest *s)
     return p;
 }
 
+static bool is_eventual(const struct subrequest *s)
+{
+    return !s->request.consistent &&
+           (s->request.op == REQUEST_GET || s->request.op == REQUEST_RANGE);
+}
+
+static uint32_t *leader_of(const struct subrequest *s, const struct partition_info *p)
+{
+    return &s->route->leaders[p - s->route->table.partitions];
+}
+
+static uint32_t choose_node(struct router *r, struct subrequest *s, const struct partition_info *p)
+{
+    if (is_eventual(s)) {
+        if (s->turn == 0)
+            s->turn = 1 + (uint32_t)prng_below(&r->prng, p->member_count);
+        return partition_node(p, s->turn % p->member_count);
+    }
+    uint32_t leader = *leader_of(s, p);
+    return leader != 0 ? leader : partition_node(p, s->turn % p->member_count);
+}
+
 /* False: the table says what a node has refused before. */
-static bool route(struct subrequest *s)
+static bool route(struct router *r, struct subrequest *s)
 {
     const struct partition_info *p = partition_of(s);
+    uint32_t node = choose_node(r, s, p);
     bool same = s->attempts > 0 && s->request.partition == p->id && s->request.epoch == p->epoch &&
-                s->node == p->node;
+                s->node == node;
     s->request.partition = p->id;
     s->request.epoch = p->epoch;
-    s->node = p->node;
+    s->node = node;
     return !same;
 }
 
@@ -131,7 +169,7 @@ void subrequest_start(struct router *r, struct subrequest *s)
 {
     must(s->state == SUBREQUEST_IDLE);
     if (is_data(s->request.op))
-        route(s);
+        route(r, s);
     if (s->call != NULL)
         s->call->outstanding++;
     timer_start(&s->deadline, &r->deadlines, r->now);
@@ -218,7 +256,7 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
     }
     s->route = call_hold_route(s->call, found);
     /* What a node has just refused is not sent again before a pause. */
-    if (route(s) || s->rested)
+    if (route(r, s) || s->rested)
         send(r, s);
     else
         back_off(r, s);
@@ -227,14 +265,19 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
 void subrequest_backoff_over(struct router *r, struct subrequest *s)
 {
     s->rested = true;
-    if (is_data(s->request.op)) {
-        route_drop(r, s->route);
-        reroute(r, s);
-    } else {
+    s->redirects = 0;
+    if (!is_data(s->request.op)) {
+        if (asks_catalog(s))
+            s->node = r->catalog_node;
         send(r, s);
+        return;
     }
+    if (s->attempts % ATTEMPTS_PER_MAP == 0)
+        route_drop(r, s->route);
+    reroute(r, s);
 }
 
+/* Refused as not here, or not as the table says. */
 static void try_again(struct router *r, struct subrequest *s)
 {
     withdraw(r, s);
@@ -245,24 +288,87 @@ static void try_again(struct router *r, struct subrequest *s)
         route_drop(r, s->route);
         reroute(r, s);
     } else {
+        if (is_data(s->request.op))
+            route_drop(r, s->route);
         back_off(r, s);
     }
 }
 
+/* The one that was asked does not lead, or cannot be reached: the named leader, or the next. */
+static void try_elsewhere(struct router *r, struct subrequest *s, uint32_t leader)
+{
+    uint32_t asked = s->node;
+    bool named = leader != 0 && leader <= r->options.node_count && leader != asked;
+    withdraw(r, s);
+    s->attempts++;
+    s->turn++;
+    r->counters.internal_retries++;
+    if (asks_catalog(s) && r->catalog_node == asked)
+        r->catalog_node = named ? leader : asked % r->options.node_count + 1;
+    if (is_data(s->request.op) && !is_eventual(s)) {
+        uint32_t *known = leader_of(s, partition_of(s));
+        if (named || *known == asked)
+            *known = named ? leader : 0;
+    }
+    if (s->redirects++ >= REDIRECTS_MAX || (!named && !is_eventual(s))) {
+        back_off(r, s);
+        return;
+    }
+    if (is_data(s->request.op))
+        route(r, s);
+    else if (asks_catalog(s))
+        s->node = r->catalog_node;
+    send(r, s);
+}
+
+static void try_refused_elsewhere(struct router *r, struct subrequest *s, const struct reply *reply)
+{
+    if (s->call != NULL && !slice_equal(s->why, reply->text))
+        s->why = arena_copy(&s->call->arena, reply->text);
+    try_elsewhere(r, s, reply->leader);
+}
+
+/* Another replica may have the tokens this one lacks. */
+static bool may_use_other_tokens(const struct router *r, const struct subrequest *s)
+{
+    return r->config->read_tokens == READ_TOKENS_GROUP && is_eventual(s) &&
+           s->redirects + 1 < partition_of(s)->member_count;
+}
+
 /* ---- what comes back ---- */
+
+static struct subrequest *find_sent(struct router *r, uint32_t node, uint64_t id)
+{
+    uint32_t at = (uint32_t)id;
+    if (at >= r->slot_count || r->slots[at].generation != id >> 32)
+        return NULL;
+    struct subrequest *s = r->slots[at].subrequest;
+    return s != NULL && s->state == SUBREQUEST_SENT && s->node == node ? s : NULL;
+}
 
 void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply)
 {
-    uint32_t at = (uint32_t)reply->id;
-    if (at >= r->slot_count || r->slots[at].generation != reply->id >> 32)
+    struct subrequest *s = find_sent(r, node, reply->id);
+    if (s == NULL)
         return;
-    struct subrequest *s = r->slots[at].subrequest;
-    if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node)
-        return;
-    if (reply->code == REPLY_WRONG_PARTITION || reply->code == REPLY_NOT_LEADER)
+    if (reply->code == REPLY_WRONG_PARTITION)
         try_again(r, s);
+    else if (reply->code == REPLY_NOT_LEADER ||
+             (reply->code == REPLY_THROTTLED && may_use_other_tokens(r, s)))
+        try_refused_elsewhere(r, s, reply);
     else
         finish(r, s, reply);
+}
+
+void subrequest_not_sent(struct router *r, uint32_t node, uint64_t id)
+{
+    struct subrequest *s = find_sent(r, node, id);
+    if (s == NULL)
+        return;
+    if (is_data(s->request.op) || asks_catalog(s))
+        try_elsewhere(r, s, 0);
+    else
+        give_up(r, s, REPLY_UNKNOWN, "the node cannot be reached");
 }
 
 void subrequest_node_lost(struct router *r, uint32_t node)
@@ -272,21 +378,22 @@ void subrequest_node_lost(struct router *r, uint32_t node)
         struct subrequest *s = r->slots[i].subrequest;
         if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node)
             continue;
-        if (is_write(s->request.op) || s->lost) {
+        if (is_write(s->request.op) || s->request.op == REQUEST_STATS)
             give_up(r, s, REPLY_UNKNOWN, "the connection to the node was lost");
-        } else {
-            s->lost = true;
-            withdraw(r, s);
-            s->attempts++;
-            back_off(r, s);
-        }
+        else
+            try_elsewhere(r, s, 0);
     }
 }
 
 void subrequest_deadline(struct router *r, struct subrequest *s)
 {
     r->counters.deadlines++;
-    give_up(r, s, REPLY_UNKNOWN, "no node answered within the deadline");
+    if (s->state == SUBREQUEST_SENT) {
+        give_up(r, s, REPLY_UNKNOWN, "no node answered within the deadline");
+        return;
+    }
+    const struct reply refused = {.code = REPLY_NOT_LEADER, .text = s->why};
+    finish(r, s, &refused);
 }
 
 const char *request_op_name(enum request_op op)

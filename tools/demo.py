@@ -57,7 +57,7 @@ class Screen:
 def get_partitions(port):
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/partitions", timeout=5) as answer:
         partitions = json.load(answer)["partitions"]
-    mine = [p for p in partitions if p["table"] == TABLE]
+    mine = [p for p in partitions if p["table"] == TABLE and p["role"] == "leader"]
     return {p["partition"]: p for p in mine}
 
 

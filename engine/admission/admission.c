@@ -143,6 +143,17 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
     a->policy->settle(&(struct admission_case){m, node, kind, now}, verdict, extra_mcu);
 }
 
+void admission_follow(struct admission *a, struct node_admission *node, enum admit_kind kind,
+                      struct instant now, int64_t cost_mcu, bool burst, bool node_paid)
+{
+    const struct admit_verdict verdict = {.reason = ADMIT_OK, .burst = burst};
+    struct token_bucket before = node->buckets[kind];
+    token_bucket_refill(&before, now);
+    admission_settle(a, node, kind, now, &verdict, cost_mcu);
+    if (node_paid)
+        node->buckets[kind] = before;
+}
+
 struct admit_levels admission_levels(const struct admission *a, const struct node_admission *node,
                                      enum admit_kind kind, struct instant now)
 {

@@ -108,6 +108,12 @@ struct admit_verdict admission_try(struct admission *a, struct node_admission *n
 void admission_settle(struct admission *a, struct node_admission *node, enum admit_kind kind,
                       struct instant now, const struct admit_verdict *verdict, int64_t extra_mcu);
 
+/* What another node admitted for this partition and this one does too, as a member of its group:
+ * debits the same buckets here, so that they tell the truth when this node leads. `node_paid`: the
+ * node's tokens were set aside before. */
+void admission_follow(struct admission *a, struct node_admission *node, enum admit_kind kind,
+                      struct instant now, int64_t cost_mcu, bool burst, bool node_paid);
+
 /* Levels now, for status pages. */
 struct admit_levels admission_levels(const struct admission *a, const struct node_admission *node,
                                      enum admit_kind kind, struct instant now);

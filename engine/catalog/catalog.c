@@ -9,8 +9,8 @@
 enum {
     ROW_TABLE = 't',
     ROW_COUNTERS = 'c',
-    KEY_SIZE_MAX = 16,
-    NODES_MAX = 65536
+    ROW_NODE = 'n',
+    KEY_SIZE_MAX = 16
 };
 enum {
     MS_PER_DAY = 86400000
@@ -35,7 +35,8 @@ struct catalog {
     size_t capacity;
     uint32_t next_table_id;
     uint32_t next_partition_id;
-    struct entry *removed; /* the last one, still lent out; owns */
+    uint32_t generations[NODES_MAX + 1]; /* by node */
+    struct entry *removed;               /* the last one, still lent out; owns */
     /* what the last result lends */
     struct buffer row_values[CATALOG_ROWS_MAX];
     uint8_t row_keys[CATALOG_ROWS_MAX][KEY_SIZE_MAX];
@@ -61,10 +62,19 @@ static void entry_destroy(struct entry *e)
     free(e);
 }
 
-void catalog_destroy(struct catalog *c)
+void catalog_clear(struct catalog *c)
 {
     for (size_t i = 0; i < c->count; i++)
         entry_destroy(c->entries[i]);
+    c->count = 0;
+    c->next_table_id = CATALOG_TABLE_ID + 1;
+    c->next_partition_id = CATALOG_GROUP + 1;
+    memset(c->generations, 0, sizeof c->generations);
+}
+
+void catalog_destroy(struct catalog *c)
+{
+    catalog_clear(c);
     free(c->entries);
     entry_destroy(c->removed);
     for (int i = 0; i < CATALOG_ROWS_MAX; i++)
@@ -123,6 +133,38 @@ const struct table *catalog_after(const struct catalog *c, struct slice name)
     if (at < c->count && slice_equal(c->entries[at]->table.name, name))
         at++;
     return at < c->count ? &c->entries[at]->table : NULL;
+}
+
+uint32_t catalog_generation(const struct catalog *c, uint32_t node)
+{
+    return node <= NODES_MAX ? c->generations[node] : 0;
+}
+
+bool catalog_needs_replacing(const struct catalog *c, const struct table *t)
+{
+    for (uint32_t p = 0; p < t->partition_count; p++) {
+        for (uint32_t i = 0; i < t->partitions[p].member_count; i++) {
+            uint32_t node = partition_node(&t->partitions[p], i);
+            if (t->partitions[p].members[i] != raft_member_id(node, catalog_generation(c, node)))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool catalog_may_have(const struct catalog *c, uint32_t partition, uint64_t member)
+{
+    if (partition >= c->next_partition_id)
+        return true;
+    for (size_t i = 0; i < c->count; i++) {
+        const struct table *t = &c->entries[i]->table;
+        for (uint32_t p = 0; p < t->partition_count; p++) {
+            if (t->partitions[p].id != partition)
+                continue;
+            return partition_member_on(&t->partitions[p], raft_member_node(member)) == member;
+        }
+    }
+    return false;
 }
 
 void catalog_report(struct catalog *c, uint32_t table_id, uint32_t partition, int64_t items,
@@ -251,6 +293,16 @@ enum status catalog_load_row(struct catalog *c, struct slice key, struct slice v
         c->next_partition_id = reader_u32(&r);
         return r.failed ? STATUS_CORRUPT : STATUS_OK;
     }
+    if (key.data[4] == ROW_NODE) {
+        uint32_t node;
+        memcpy(&node, key.data + 5, sizeof node);
+        node = __builtin_bswap32(node);
+        uint32_t generation = reader_u32(&r);
+        if (r.failed || node > NODES_MAX)
+            return STATUS_CORRUPT;
+        c->generations[node] = generation;
+        return STATUS_OK;
+    }
     struct arena arena = {0};
     struct table t;
     enum status status =
@@ -278,68 +330,103 @@ static int64_t table_units(const struct catalog_command *command, enum table_bil
     return kind == ADMIT_READ ? command->spec.rcu : command->spec.wcu;
 }
 
+/* Every member's node carries the writes, the leader's the reads. */
+static void node_take(const struct partition_info *info, uint32_t member,
+                      enum table_billing billing, int64_t (*loads)[ADMIT_KINDS],
+                      uint32_t *partitions)
+{
+    uint32_t node = partition_node(info, member);
+    partitions[node] += member == 0 ? 2 : 1; /* leading is work too */
+    if (billing != BILLING_PROVISIONED)
+        return;
+    loads[node][ADMIT_WRITE] += info->rate_mcu[ADMIT_WRITE];
+    if (member == 0)
+        loads[node][ADMIT_READ] += info->rate_mcu[ADMIT_READ];
+}
+
 /* Sum of provisioned allocations a node carries, the table `except` left out. */
-static void node_loads(const struct catalog *c, uint32_t node_count, uint32_t except,
-                       int64_t (*loads)[ADMIT_KINDS], uint32_t *partitions)
+static void node_loads(const struct catalog *c, uint32_t except, int64_t (*loads)[ADMIT_KINDS],
+                       uint32_t *partitions)
 {
     for (size_t i = 0; i < c->count; i++) {
         const struct table *t = &c->entries[i]->table;
         for (uint32_t p = 0; t->id != except && p < t->partition_count; p++) {
             const struct partition_info *info = &t->partitions[p];
-            if (info->node > node_count)
-                continue;
-            partitions[info->node]++;
-            for (int kind = 0; t->billing == BILLING_PROVISIONED && kind < ADMIT_KINDS; kind++)
-                loads[info->node][kind] += info->rate_mcu[kind];
+            for (uint32_t m = 0; m < info->member_count; m++)
+                node_take(info, m, t->billing, loads, partitions);
         }
     }
 }
 
-/* The node with the smallest share of its write capacity promised, then the fewest partitions. */
-static uint32_t least_loaded(uint32_t node_count, int64_t (*loads)[ADMIT_KINDS],
-                             const uint32_t *partitions)
+/* The node with the smallest share of its write capacity promised, then the least work, among those
+ * that are known and not `taken`. 0: none. */
+static uint32_t least_loaded(const struct catalog *c, uint32_t node_count,
+                             int64_t (*loads)[ADMIT_KINDS], const uint32_t *partitions,
+                             const struct partition_info *taken)
 {
-    uint32_t best = 1;
-    for (uint32_t node = 2; node <= node_count; node++) {
-        if (loads[node][ADMIT_WRITE] < loads[best][ADMIT_WRITE] ||
-            (loads[node][ADMIT_WRITE] == loads[best][ADMIT_WRITE] &&
-             partitions[node] < partitions[best]))
+    uint32_t best = 0;
+    for (uint32_t node = 1; node <= node_count; node++) {
+        bool free = c->generations[node] != 0;
+        for (uint32_t i = 0; i < taken->member_count; i++)
+            free &= partition_node(taken, i) != node;
+        if (free && (best == 0 || loads[node][ADMIT_WRITE] < loads[best][ADMIT_WRITE] ||
+                     (loads[node][ADMIT_WRITE] == loads[best][ADMIT_WRITE] &&
+                      partitions[node] < partitions[best])))
             best = node;
     }
     return best;
 }
 
-/* Sets rates, and nodes where `place`, so that no node is promised more than it has. */
-static bool allocate(struct catalog *c, const struct catalog_command *command, struct table *t,
-                     bool place)
+/* Finds nodes for the replicas, the one that should lead first: it has most to carry. */
+static bool place(struct catalog *c, const struct catalog_command *command,
+                  struct partition_info *p, int64_t (*loads)[ADMIT_KINDS],
+                  const uint32_t *partitions)
 {
-    must(command->node_count < NODES_MAX);
-    size_t size = command->node_count + 1;
+    p->member_count = p->joined = 0;
+    while (p->member_count < command->replicas) {
+        uint32_t node = least_loaded(c, command->node_count, loads, partitions, p);
+        if (node == 0) {
+            buffer_append_format(&c->text, "Only %u of the nodes needed for %u replicas are known",
+                                 p->member_count, command->replicas);
+            return false;
+        }
+        p->members[p->member_count++] = raft_member_id(node, c->generations[node]);
+    }
+    return true;
+}
+
+/* Sets rates, and nodes where `placing`, so that no node is promised more than it has. */
+static bool allocate(struct catalog *c, const struct catalog_command *command, struct table *t,
+                     bool placing)
+{
+    size_t size = NODES_MAX + 1;
     int64_t(*loads)[ADMIT_KINDS] = calloc(size, sizeof *loads);
     uint32_t *partitions = calloc(size, sizeof *partitions);
     must(loads != NULL && partitions != NULL);
-    node_loads(c, command->node_count, t->id, loads, partitions);
+    node_loads(c, t->id, loads, partitions);
     bool fits = true;
-    for (uint32_t i = 0; i < t->partition_count; i++) {
+    for (uint32_t i = 0; i < t->partition_count && c->text.size == 0; i++) {
         struct partition_info *p = &t->partitions[i];
-        if (place)
-            p->node = least_loaded(command->node_count, loads, partitions);
-        partitions[p->node]++;
         for (int kind = 0; kind < ADMIT_KINDS; kind++) {
             int64_t units = table_units(command, t->billing, (enum admit_kind)kind);
             p->rate_mcu[kind] = share_equal_mcu(units, t->partition_count, i);
-            loads[p->node][kind] += p->rate_mcu[kind];
-            fits &=
-                t->billing == BILLING_ON_DEMAND || loads[p->node][kind] <= command->node_mcu[kind];
+        }
+        if (placing && !place(c, command, p, loads, partitions))
+            break;
+        for (uint32_t m = 0; m < p->member_count; m++) {
+            const int64_t *load = loads[partition_node(p, m)];
+            node_take(p, m, t->billing, loads, partitions);
+            for (int kind = 0; kind < ADMIT_KINDS; kind++)
+                fits &= t->billing == BILLING_ON_DEMAND || load[kind] <= command->node_mcu[kind];
         }
     }
     free(loads);
     free(partitions);
-    if (!fits)
+    if (!fits && c->text.size == 0)
         buffer_append_text(&c->text, "The nodes of the cluster have no capacity left for this "
                                      "throughput: add nodes, raise node_wcu and node_rcu, or "
                                      "ask for less");
-    return fits;
+    return c->text.size == 0;
 }
 
 static bool check_throughput(struct catalog *c, const struct catalog_command *command)
@@ -491,6 +578,39 @@ static void set_status(struct catalog *c, struct entry *e, enum table_status sta
     row_table(c, out, e);
 }
 
+static void set_node(struct catalog *c, const struct catalog_command *command,
+                     struct catalog_result *out)
+{
+    c->generations[command->node] = command->generation;
+    struct buffer *b = row_open(c, out, ROW_NODE, command->node);
+    buffer_append_u32(b, command->generation);
+    row_close(c, out);
+}
+
+/* What a node held under a generation that is gone is lost: it starts again from a snapshot. */
+static void replace(struct catalog *c, const struct catalog_command *command,
+                    struct catalog_result *out)
+{
+    struct entry *e = find_id(c, command->table_id);
+    if (e == NULL)
+        return;
+    for (uint32_t p = 0; p < e->table.partition_count; p++) {
+        struct partition_info *info = &e->table.partitions[p];
+        for (uint32_t i = 0; i < info->member_count; i++) {
+            uint32_t node = partition_node(info, i);
+            uint64_t id = raft_member_id(node, catalog_generation(c, node));
+            if (info->members[i] == id)
+                continue;
+            info->members[i] = id;
+            info->joined |= 1U << i;
+        }
+    }
+    struct table t = e->table;
+    entry_set(e, &t);
+    out->table = &e->table;
+    row_table(c, out, e);
+}
+
 static void settle(struct catalog *c, const struct catalog_command *command,
                    struct catalog_result *out)
 {
@@ -527,6 +647,12 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
     }
     case CATALOG_SETTLE:
         settle(c, &command, out);
+        break;
+    case CATALOG_NODE:
+        set_node(c, &command, out);
+        break;
+    case CATALOG_REPLACE:
+        replace(c, &command, out);
         break;
     case CATALOG_OPS:
         must(command.op != CATALOG_OPS);

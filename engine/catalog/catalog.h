@@ -26,6 +26,8 @@ enum catalog_op {
     CATALOG_UPDATE,     /* spec: name, billing, throughput */
     CATALOG_DELETE,     /* spec: name */
     CATALOG_SETTLE,     /* table_id: the nodes have done what the table's status asks for */
+    CATALOG_NODE,       /* node, generation: as which the node lives from now on */
+    CATALOG_REPLACE,    /* table_id: replicas of generations that are gone give way to new ones */
     CATALOG_OPS,
 };
 
@@ -33,10 +35,13 @@ struct catalog_command {
     enum catalog_op op;
     struct table_spec spec;
     uint32_t table_id;
+    uint32_t node;
+    uint32_t generation;
     uint8_t uuid[16];
     int64_t wall_ms;
     /* settings in force where it was proposed */
     uint32_t node_count;
+    uint32_t replicas;                      /* of a partition; fewer if there are fewer nodes */
     int64_t node_mcu[ADMIT_KINDS];          /* a node's capacity per second */
     int64_t partition_max_mcu[ADMIT_KINDS]; /* per second */
     int64_t table_max[ADMIT_KINDS];         /* units */
@@ -58,6 +63,13 @@ struct catalog_row {
     struct slice value; /* NULL data: remove */
 };
 
+/* The generation under which the node lives; 0: it was never heard of. */
+uint32_t catalog_generation(const struct catalog *c, uint32_t node);
+/* Whether CATALOG_REPLACE would change anything. */
+bool catalog_needs_replacing(const struct catalog *c, const struct table *t);
+/* Whether the partition should have this member, or may get it yet. */
+bool catalog_may_have(const struct catalog *c, uint32_t partition, uint64_t member);
+
 enum {
     CATALOG_ROWS_MAX = 2
 };
@@ -72,6 +84,8 @@ struct catalog_result {
 };
 
 struct catalog *catalog_create(void);
+/* Forgets everything: its rows are about to be loaded anew. */
+void catalog_clear(struct catalog *c);
 void catalog_destroy(struct catalog *c);
 
 /* STATUS_CORRUPT: the row fails its checksum or makes no sense. */

@@ -9,6 +9,7 @@ void catalog_command_init(struct catalog_command *c, enum catalog_op op,
         .spec.billing = BILLING_PROVISIONED,
         .wall_ms = wall_ms,
         .node_count = node_count,
+        .replicas = (uint32_t)(config->replicas < node_count ? config->replicas : node_count),
         .node_mcu = {[ADMIT_READ] = config->node_rcu * MCU_PER_UNIT,
                      [ADMIT_WRITE] = config->node_wcu * MCU_PER_UNIT},
         .partition_max_mcu = {[ADMIT_READ] = config->partition_max_rcu * MCU_PER_UNIT,
@@ -24,9 +25,12 @@ void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
 {
     buffer_append_u8(out, (uint8_t)c->op);
     buffer_append_u32(out, c->table_id);
+    buffer_append_u32(out, c->node);
+    buffer_append_u32(out, c->generation);
     buffer_append(out, c->uuid, sizeof c->uuid);
     buffer_append_u64(out, (uint64_t)c->wall_ms);
     buffer_append_u32(out, c->node_count);
+    buffer_append_u32(out, c->replicas);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         buffer_append_u64(out, (uint64_t)c->node_mcu[kind]);
         buffer_append_u64(out, (uint64_t)c->partition_max_mcu[kind]);
@@ -43,11 +47,14 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
     struct reader r = {bytes, false};
     uint8_t op = reader_u8(&r);
     out->table_id = reader_u32(&r);
+    out->node = reader_u32(&r);
+    out->generation = reader_u32(&r);
     struct slice uuid = reader_take(&r, sizeof out->uuid);
     if (uuid.size > 0)
         memcpy(out->uuid, uuid.data, uuid.size);
     out->wall_ms = (int64_t)reader_u64(&r);
     out->node_count = reader_u32(&r);
+    out->replicas = reader_u32(&r);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         out->node_mcu[kind] = (int64_t)reader_u64(&r);
         out->partition_max_mcu[kind] = (int64_t)reader_u64(&r);
@@ -56,7 +63,9 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
     }
     out->tables_max = (int64_t)reader_u64(&r);
     out->table_partitions_max = (int64_t)reader_u64(&r);
-    if (r.failed || op == 0 || op >= CATALOG_OPS || out->node_count == 0)
+    if (r.failed || op == 0 || op >= CATALOG_OPS || out->node_count == 0 ||
+        out->node_count > NODES_MAX || out->replicas == 0 || out->replicas > REPLICAS_MAX ||
+        out->node > NODES_MAX)
         return STATUS_MALFORMED;
     out->op = (enum catalog_op)op;
     return table_spec_decode(r.left, &out->spec);

@@ -70,27 +70,37 @@ enum status table_spec_decode(struct slice bytes, struct table_spec *out)
 void partition_info_encode(struct buffer *out, const struct partition_info *p)
 {
     buffer_append_u32(out, p->id);
-    buffer_append_u32(out, p->node);
     buffer_append_u64(out, p->epoch);
     buffer_append_u32(out, p->table_id);
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
         buffer_append_u64(out, (uint64_t)p->rate_mcu[kind]);
     buffer_append_sized(out, p->lo);
     buffer_append_sized(out, p->hi);
+    buffer_append_u8(out, (uint8_t)p->member_count);
+    buffer_append_u8(out, (uint8_t)p->joined);
+    for (uint32_t i = 0; i < p->member_count; i++)
+        buffer_append_u64(out, p->members[i]);
 }
 
 enum status partition_info_decode(struct reader *r, struct partition_info *out)
 {
     out->id = reader_u32(r);
-    out->node = reader_u32(r);
     out->epoch = reader_u64(r);
     out->table_id = reader_u32(r);
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
         out->rate_mcu[kind] = amount_decode(r);
     out->lo = reader_sized(r);
     out->hi = reader_sized(r);
-    if (out->lo.size > STORAGE_KEY_SIZE_MAX || out->hi.size > STORAGE_KEY_SIZE_MAX)
+    out->member_count = reader_u8(r);
+    out->joined = reader_u8(r);
+    if (out->lo.size > STORAGE_KEY_SIZE_MAX || out->hi.size > STORAGE_KEY_SIZE_MAX ||
+        out->member_count == 0 || out->member_count > REPLICAS_MAX)
         r->failed = true;
+    for (uint32_t i = 0; i < out->member_count && !r->failed; i++) {
+        out->members[i] = reader_u64(r);
+        if (raft_member_node(out->members[i]) == 0)
+            r->failed = true;
+    }
     return r->failed ? STATUS_MALFORMED : STATUS_OK;
 }
 
@@ -118,7 +128,7 @@ void table_encode(struct buffer *out, const struct table *t)
 }
 
 enum {
-    PARTITION_INFO_SIZE_MIN = 44
+    PARTITION_INFO_SIZE_MIN = 50
 }; /* encoded, with empty bounds */
 
 enum status table_decode(struct slice bytes, struct arena *arena, struct table *out)
@@ -168,4 +178,13 @@ const struct partition_info *table_partition_of(const struct table *t, struct sl
             high = middle;
     }
     return &t->partitions[low];
+}
+
+uint64_t partition_member_on(const struct partition_info *info, uint32_t node)
+{
+    for (uint32_t i = 0; i < info->member_count; i++) {
+        if (partition_node(info, i) == node)
+            return info->members[i];
+    }
+    return 0;
 }

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "engine/item/item.h"
+#include "replication/raft.h"
 
 enum table_status {
     TABLE_CREATING = 1,
@@ -34,15 +35,24 @@ struct table_spec {
     int64_t wcu;
 };
 
+enum {
+    REPLICAS_MAX = 7,
+    NODES_MAX = 1024
+};
+
 /* A partition: storage keys in [lo, hi); hi empty = to the end of the table. */
 struct partition_info {
     uint32_t id; /* replication group number, never reused */
-    uint32_t node;
     uint64_t epoch;
     uint32_t table_id;
     struct slice lo;
     struct slice hi;
     int64_t rate_mcu[2]; /* allocation per second, by enum admit_kind */
+    /* Where its replicas should be; the first one should lead. Who is in the group at this moment,
+     * the group itself knows. */
+    uint32_t member_count;
+    uint64_t members[REPLICAS_MAX]; /* raft_member_id */
+    uint32_t joined;                /* bit i: members[i] came later, and starts from a snapshot */
 };
 
 struct table {
@@ -65,6 +75,15 @@ struct table {
     uint32_t partition_count;
     struct partition_info *partitions; /* in key order; together they cover the table */
 };
+
+/* The node that holds replica `i`. */
+static inline uint32_t partition_node(const struct partition_info *p, uint32_t i)
+{
+    return raft_member_node(p->members[i]);
+}
+
+/* The member the node has in it; 0: none. */
+uint64_t partition_member_on(const struct partition_info *p, uint32_t node);
 
 void table_spec_encode(struct buffer *out, const struct table_spec *spec);
 enum status table_spec_decode(struct slice bytes, struct table_spec *out); /* borrows from bytes */

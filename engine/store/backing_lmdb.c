@@ -20,6 +20,15 @@
 
 static const char meta_log_lsn[] = "log_lsn";
 
+/* A read transaction and a position in it. */
+struct backing_snapshot {
+    MDB_txn *txn;
+    MDB_cursor *cursor;
+    MDB_dbi items;
+    struct slice bucket; /* the cursor stands inside this bucket, at bucket_entry */
+    struct bucket_entry bucket_entry;
+};
+
 struct lmdb {
     struct backing backing; /* first */
     MDB_env *env;
@@ -28,12 +37,8 @@ struct lmdb {
     uint64_t map_max_bytes;
     bool map_full; /* what the last write lacked was map, not disk */
     pthread_rwlock_t lock;
-    /* the owner's snapshot and position */
-    MDB_txn *snapshot;
-    MDB_cursor *cursor;
-    struct slice bucket; /* the cursor stands inside this bucket, at bucket_entry */
-    struct bucket_entry bucket_entry;
-    struct buffer scratch; /* the writer's; a bucket being rewritten */
+    struct backing_snapshot now; /* what the owner reads, renewed by refresh */
+    struct buffer scratch;       /* the writer's; a bucket being rewritten */
 };
 
 static struct lmdb *lmdb_of(struct backing *b)
@@ -75,30 +80,41 @@ static enum status status_of(int error)
     }
 }
 
-/* ---- the owner's reads ---- */
+/* ---- reads ---- */
+
+static enum status snapshot_begin(struct lmdb *l, struct backing_snapshot *s)
+{
+    s->items = l->items;
+    enum status status = status_of(mdb_txn_begin(l->env, NULL, MDB_RDONLY, &s->txn));
+    if (status != STATUS_OK)
+        return status;
+    status = status_of(mdb_cursor_open(s->txn, l->items, &s->cursor));
+    if (status != STATUS_OK) {
+        mdb_txn_abort(s->txn);
+        s->txn = NULL;
+    }
+    return status;
+}
 
 static enum status refresh(struct backing *b)
 {
     struct lmdb *l = lmdb_of(b);
-    l->bucket = slice_make(NULL, 0);
-    if (l->snapshot == NULL) {
-        enum status status = status_of(mdb_txn_begin(l->env, NULL, MDB_RDONLY, &l->snapshot));
-        if (status != STATUS_OK)
-            return status;
-        return status_of(mdb_cursor_open(l->snapshot, l->items, &l->cursor));
-    }
-    mdb_txn_reset(l->snapshot);
-    int error = mdb_txn_renew(l->snapshot);
+    l->now.bucket = slice_make(NULL, 0);
+    if (l->now.txn == NULL)
+        return snapshot_begin(l, &l->now);
+    mdb_txn_reset(l->now.txn);
+    int error = mdb_txn_renew(l->now.txn);
     if (error == 0)
-        error = mdb_cursor_renew(l->snapshot, l->cursor);
+        error = mdb_cursor_renew(l->now.txn, l->now.cursor);
     return status_of(error);
 }
 
-static enum status get(struct backing *b, struct slice key, struct slice *value)
+static enum status snapshot_get(struct backing *b, struct backing_snapshot *s, struct slice key,
+                                struct slice *value)
 {
-    struct lmdb *l = lmdb_of(b);
+    (void)b;
     MDB_val k = val_of(long_key_prefix(key)), v;
-    int error = mdb_get(l->snapshot, l->items, &k, &v);
+    int error = mdb_get(s->txn, s->items, &k, &v);
     if (error != 0)
         return status_of(error);
     *value = slice_of_val(v);
@@ -112,88 +128,131 @@ static enum status get(struct backing *b, struct slice key, struct slice *value)
 }
 
 /* The record the cursor stands on, entered from the given side. */
-static enum status enter(struct lmdb *l, MDB_val k, MDB_val v, bool reverse,
+static enum status enter(struct backing_snapshot *s, MDB_val k, MDB_val v, bool reverse,
                          struct backing_change *out)
 {
-    l->bucket = slice_make(NULL, 0);
+    s->bucket = slice_make(NULL, 0);
     if (!long_key_is_bucket(slice_of_val(k))) {
         *out = (struct backing_change){slice_of_val(k), slice_of_val(v)};
         return STATUS_OK;
     }
-    l->bucket = slice_of_val(v);
-    bool found = reverse ? bucket_seek_before(l->bucket, slice_make(NULL, 0), &l->bucket_entry)
-                         : bucket_at(l->bucket, 0, &l->bucket_entry);
+    s->bucket = slice_of_val(v);
+    bool found = reverse ? bucket_seek_before(s->bucket, slice_make(NULL, 0), &s->bucket_entry)
+                         : bucket_at(s->bucket, 0, &s->bucket_entry);
     if (!found)
         return STATUS_CORRUPT;
-    *out = (struct backing_change){l->bucket_entry.key, l->bucket_entry.value};
+    *out = (struct backing_change){s->bucket_entry.key, s->bucket_entry.value};
     return STATUS_OK;
 }
 
-static enum status move(struct lmdb *l, bool reverse, struct backing_change *out)
+static enum status move(struct backing_snapshot *s, bool reverse, struct backing_change *out)
 {
     MDB_val k, v;
-    int error = mdb_cursor_get(l->cursor, &k, &v, reverse ? MDB_PREV : MDB_NEXT);
-    return error != 0 ? status_of(error) : enter(l, k, v, reverse, out);
+    int error = mdb_cursor_get(s->cursor, &k, &v, reverse ? MDB_PREV : MDB_NEXT);
+    return error != 0 ? status_of(error) : enter(s, k, v, reverse, out);
 }
 
-static enum status step(struct backing *b, bool reverse, struct backing_change *out)
+static enum status snapshot_step(struct backing_snapshot *s, bool reverse,
+                                 struct backing_change *out)
 {
-    struct lmdb *l = lmdb_of(b);
-    if (l->bucket.data != NULL) {
+    if (s->bucket.data != NULL) {
         struct bucket_entry e;
-        bool found = reverse ? l->bucket_entry.start > 0 &&
-                                   bucket_seek_before(l->bucket, l->bucket_entry.key, &e)
-                             : bucket_at(l->bucket, l->bucket_entry.end, &e);
+        bool found = reverse ? s->bucket_entry.start > 0 &&
+                                   bucket_seek_before(s->bucket, s->bucket_entry.key, &e)
+                             : bucket_at(s->bucket, s->bucket_entry.end, &e);
         if (found) {
-            l->bucket_entry = e;
+            s->bucket_entry = e;
             *out = (struct backing_change){e.key, e.value};
             return STATUS_OK;
         }
     }
-    return move(l, reverse, out);
+    return move(s, reverse, out);
 }
 
-static enum status seek_forward(struct lmdb *l, struct slice key, struct backing_change *out)
+static enum status seek_forward(struct backing_snapshot *s, struct slice key,
+                                struct backing_change *out)
 {
     MDB_val k = val_of(long_key_prefix(key)), v;
-    int error = mdb_cursor_get(l->cursor, &k, &v, key.size == 0 ? MDB_FIRST : MDB_SET_RANGE);
+    int error = mdb_cursor_get(s->cursor, &k, &v, key.size == 0 ? MDB_FIRST : MDB_SET_RANGE);
     if (error != 0)
         return status_of(error);
-    enum status status = enter(l, k, v, false, out);
+    enum status status = enter(s, k, v, false, out);
     if (status != STATUS_OK || slice_compare(out->key, key) >= 0)
         return status;
     /* Inside the key's own bucket, before the key. */
-    if (!bucket_seek(l->bucket, key, &l->bucket_entry))
-        return move(l, false, out);
-    *out = (struct backing_change){l->bucket_entry.key, l->bucket_entry.value};
+    if (!bucket_seek(s->bucket, key, &s->bucket_entry))
+        return move(s, false, out);
+    *out = (struct backing_change){s->bucket_entry.key, s->bucket_entry.value};
     return STATUS_OK;
 }
 
-static enum status seek_backward(struct lmdb *l, struct slice key, struct backing_change *out)
+static enum status seek_backward(struct backing_snapshot *s, struct slice key,
+                                 struct backing_change *out)
 {
     MDB_val k = val_of(long_key_prefix(key)), v;
-    int error = key.size == 0 ? MDB_NOTFOUND : mdb_cursor_get(l->cursor, &k, &v, MDB_SET_RANGE);
+    int error = key.size == 0 ? MDB_NOTFOUND : mdb_cursor_get(s->cursor, &k, &v, MDB_SET_RANGE);
     if (error != 0 && error != MDB_NOTFOUND)
         return status_of(error);
     if (error == MDB_NOTFOUND) {
-        error = mdb_cursor_get(l->cursor, &k, &v, MDB_LAST);
-        return error != 0 ? status_of(error) : enter(l, k, v, true, out);
+        error = mdb_cursor_get(s->cursor, &k, &v, MDB_LAST);
+        return error != 0 ? status_of(error) : enter(s, k, v, true, out);
     }
     if (long_key_is_bucket(slice_of_val(k)) &&
-        bucket_seek_before(slice_of_val(v), key, &l->bucket_entry)) {
-        l->bucket = slice_of_val(v);
-        *out = (struct backing_change){l->bucket_entry.key, l->bucket_entry.value};
+        bucket_seek_before(slice_of_val(v), key, &s->bucket_entry)) {
+        s->bucket = slice_of_val(v);
+        *out = (struct backing_change){s->bucket_entry.key, s->bucket_entry.value};
         return STATUS_OK;
     }
-    return move(l, true, out);
+    return move(s, true, out);
+}
+
+static enum status get(struct backing *b, struct slice key, struct slice *value)
+{
+    return snapshot_get(b, &lmdb_of(b)->now, key, value);
+}
+
+static enum status step(struct backing *b, bool reverse, struct backing_change *out)
+{
+    return snapshot_step(&lmdb_of(b)->now, reverse, out);
 }
 
 static enum status seek(struct backing *b, struct slice key, bool reverse,
                         struct backing_change *out)
 {
-    struct lmdb *l = lmdb_of(b);
-    l->bucket = slice_make(NULL, 0);
-    return reverse ? seek_backward(l, key, out) : seek_forward(l, key, out);
+    struct backing_snapshot *s = &lmdb_of(b)->now;
+    s->bucket = slice_make(NULL, 0);
+    return reverse ? seek_backward(s, key, out) : seek_forward(s, key, out);
+}
+
+static enum status snapshot_seek(struct backing *b, struct backing_snapshot *s, struct slice key,
+                                 bool after, struct backing_change *out)
+{
+    (void)b;
+    s->bucket = slice_make(NULL, 0);
+    enum status status = seek_forward(s, key, out);
+    if (status != STATUS_OK || !after || !slice_equal(out->key, key))
+        return status;
+    return snapshot_step(s, false, out);
+}
+
+static enum status snapshot_open(struct backing *b, struct backing_snapshot **out)
+{
+    struct backing_snapshot *s = calloc(1, sizeof *s);
+    must(s != NULL);
+    enum status status = snapshot_begin(lmdb_of(b), s);
+    if (status == STATUS_OK)
+        *out = s;
+    else
+        free(s);
+    return status;
+}
+
+static void snapshot_close(struct backing *b, struct backing_snapshot *s)
+{
+    (void)b;
+    mdb_cursor_close(s->cursor);
+    mdb_txn_abort(s->txn);
+    free(s);
 }
 
 /* ---- the writer ---- */
@@ -317,14 +376,14 @@ static enum status grow(struct backing *b)
         wanted = l->map_max_bytes;
     if (!l->map_full || wanted <= info.me_mapsize || !address_space_left(wanted))
         return STATUS_FULL;
-    mdb_txn_reset(l->snapshot);
+    mdb_txn_reset(l->now.txn);
     pthread_rwlock_wrlock(&l->lock);
     int error = mdb_env_set_mapsize(l->env, wanted);
     pthread_rwlock_unlock(&l->lock);
-    int again = mdb_txn_renew(l->snapshot);
+    int again = mdb_txn_renew(l->now.txn);
     if (again == 0)
-        again = mdb_cursor_renew(l->snapshot, l->cursor);
-    l->bucket = slice_make(NULL, 0);
+        again = mdb_cursor_renew(l->now.txn, l->now.cursor);
+    l->now.bucket = slice_make(NULL, 0);
     return status_of(error != 0 ? error : again);
 }
 
@@ -376,7 +435,7 @@ static struct backing_info info(struct backing *b)
     struct backing_info i = {.used_bytes = (env.me_last_pgno + 1) * stat.ms_psize,
                              .map_bytes = env.me_mapsize};
     MDB_val k = val_of(slice_of(meta_log_lsn)), v;
-    if (mdb_get(l->snapshot, l->meta, &k, &v) == 0 && v.mv_size == sizeof i.log_lsn)
+    if (mdb_get(l->now.txn, l->meta, &k, &v) == 0 && v.mv_size == sizeof i.log_lsn)
         memcpy(&i.log_lsn, v.mv_data, sizeof i.log_lsn);
     return i;
 }
@@ -384,10 +443,10 @@ static struct backing_info info(struct backing *b)
 static void close_lmdb(struct backing *b)
 {
     struct lmdb *l = lmdb_of(b);
-    if (l->cursor != NULL)
-        mdb_cursor_close(l->cursor);
-    if (l->snapshot != NULL)
-        mdb_txn_abort(l->snapshot);
+    if (l->now.cursor != NULL)
+        mdb_cursor_close(l->now.cursor);
+    if (l->now.txn != NULL)
+        mdb_txn_abort(l->now.txn);
     mdb_env_close(l->env);
     pthread_rwlock_destroy(&l->lock);
     buffer_deinit(&l->scratch);
@@ -431,6 +490,10 @@ enum status backing_open_lmdb(const struct backing_options *options, struct back
         .refresh = refresh,
         .write = write_batch,
         .grow = grow,
+        .snapshot_open = snapshot_open,
+        .snapshot_close = snapshot_close,
+        .snapshot_get = snapshot_get,
+        .snapshot_seek = snapshot_seek,
         .touch = touch,
     };
     struct lmdb *l = calloc(1, sizeof *l);

@@ -237,6 +237,17 @@ bool store_erase_pending(const struct store *s)
     return s->erasures != NULL;
 }
 
+bool store_erase_overlaps(const struct store *s, struct slice lo, struct slice hi)
+{
+    for (const struct erasure *e = s->erasures; e != NULL; e = e->next) {
+        bool before = e->hi.size > 0 && slice_compare(buffer_slice(&e->hi), lo) <= 0;
+        bool behind = hi.size > 0 && slice_compare(hi, buffer_slice(&e->lo)) <= 0;
+        if (!before && !behind)
+            return true;
+    }
+    return false;
+}
+
 void store_freeze(struct store *s, uint64_t lsn)
 {
     must(s->frozen == NULL);
@@ -299,4 +310,26 @@ bool store_checkpoint_done(struct store *s, enum status status, struct slice *er
 enum status store_grow(struct store *s)
 {
     return s->backing->methods->grow(s->backing);
+}
+
+enum status store_snapshot_open(struct store *s, struct backing_snapshot **out)
+{
+    return s->backing->methods->snapshot_open(s->backing, out);
+}
+
+void store_snapshot_close(struct store *s, struct backing_snapshot *snapshot)
+{
+    s->backing->methods->snapshot_close(s->backing, snapshot);
+}
+
+enum status store_snapshot_get(struct store *s, struct backing_snapshot *snapshot, struct slice key,
+                               struct slice *value)
+{
+    return s->backing->methods->snapshot_get(s->backing, snapshot, key, value);
+}
+
+enum status store_snapshot_seek(struct store *s, struct backing_snapshot *snapshot,
+                                struct slice key, bool after, struct backing_change *out)
+{
+    return s->backing->methods->snapshot_seek(s->backing, snapshot, key, after, out);
 }

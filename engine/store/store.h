@@ -67,6 +67,7 @@ bool store_is_frozen(const struct store *s);
  * store_erased once nothing is left of it. */
 void store_erase(struct store *s, struct slice lo, struct slice hi);
 bool store_erase_pending(const struct store *s);
+bool store_erase_overlaps(const struct store *s, struct slice lo, struct slice hi);
 
 /* Freezes the active memtable, which holds the log up to `lsn`. */
 void store_freeze(struct store *s, uint64_t lsn);
@@ -75,6 +76,19 @@ enum status store_checkpoint_write(struct store *s);
 /* Back on the owner's thread, with what store_checkpoint_write returned. If a range was erased to
  * its end, true, and `erased_lo` is its lower bound (lends until the next store_erase). */
 bool store_checkpoint_done(struct store *s, enum status status, struct slice *erased_lo);
+/* ---- snapshots: what the backing holds, for as long as they are open ---- */
+
+struct backing_snapshot;
+
+/* To be closed before store_grow. */
+enum status store_snapshot_open(struct store *s, struct backing_snapshot **out);
+void store_snapshot_close(struct store *s, struct backing_snapshot *snapshot);
+enum status store_snapshot_get(struct store *s, struct backing_snapshot *snapshot, struct slice key,
+                               struct slice *value);
+/* The first key >= `key` (`after`: > `key`); STATUS_NOT_FOUND: there is none. */
+enum status store_snapshot_seek(struct store *s, struct backing_snapshot *snapshot,
+                                struct slice key, bool after, struct backing_change *out);
+
 /* A bigger map, while no checkpoint is being written. STATUS_FULL: it is as big as it may be. */
 enum status store_grow(struct store *s);
 

@@ -205,6 +205,7 @@ static void write_partition(struct buffer *out, const struct partition_stats *s,
     json_member_string(out, "table", t->name);
     json_member_integer(out, "partition", s->partition);
     json_member_integer(out, "node", s->node);
+    json_member_text(out, "role", s->leads ? "leader" : "follower");
     write_hash(out, "start_hash", info->lo, false);
     write_hash(out, "end_hash", info->hi, true);
     write_kind(out, s, ADMIT_READ);

@@ -19,7 +19,6 @@ void fake_init(struct fake_cluster *f)
 void fake_start(struct fake_cluster *f)
 {
     struct router_options options = {.config = &f->config,
-                                     .catalog_node = 1,
                                      .node_count = FAKE_NODES,
                                      .region = "local",
                                      .account = "000000000000",
@@ -82,11 +81,13 @@ void fake_repartition(struct fake_cluster *f, struct table *t, uint32_t partitio
         p[i] = (struct partition_info){0};
     }
     for (uint32_t i = 0; i < partitions; i++) {
-        p[i] = (struct partition_info){.id = f->next_partition,
-                                       .node = f->next_partition % FAKE_NODES + 1,
-                                       .epoch = 1,
-                                       .table_id = t->id,
-                                       .lo = hash_bound(t->id, i, partitions)};
+        p[i] = (struct partition_info){
+            .id = f->next_partition,
+            .member_count = 1,
+            .members = {raft_member_id(f->next_partition % FAKE_NODES + 1, 1)},
+            .epoch = 1,
+            .table_id = t->id,
+            .lo = hash_bound(t->id, i, partitions)};
         f->next_partition++;
         if (i + 1 < partitions)
             p[i].hi = hash_bound(t->id, i + 1, partitions);
@@ -176,7 +177,7 @@ static const struct partition_info *partition_of(const struct fake_cluster *f,
     for (uint32_t t = 0; t < f->table_count; t++) {
         for (uint32_t i = 0; i < f->tables[t].partition_count; i++) {
             const struct partition_info *p = &f->tables[t].partitions[i];
-            if (p->id == q->partition && p->node == node && p->epoch == q->epoch)
+            if (p->id == q->partition && partition_node(p, 0) == node && p->epoch == q->epoch)
                 return p;
         }
     }
@@ -348,7 +349,8 @@ static void answer_stats(struct fake_cluster *f, uint32_t node, struct buffer *b
             const struct partition_info *p = &f->tables[t].partitions[i];
             struct partition_stats s = {.partition = p->id, .node = node, .table_id = p->table_id};
             s.kinds[ADMIT_READ].throttled[ADMIT_REFUSED_KEY_RANGE] = 7;
-            if (p->node == node)
+            s.leads = true;
+            if (partition_node(p, 0) == node)
                 partition_stats_encode(body, &s);
         }
     }

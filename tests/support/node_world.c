@@ -26,7 +26,7 @@ static void take_answer(struct world *w, const struct reply *r)
     buffer_append_slice(&a->text, r->text);
 }
 
-void world_take_effects(struct world *w)
+static void take_effects(struct world *w)
 {
     const struct node_effect *e;
     while ((e = node_next_effect(w->node)) != NULL) {
@@ -35,6 +35,7 @@ void world_take_effects(struct world *w)
             assert_int_equal(e->to, ROUTER);
             take_answer(w, &e->reply);
             break;
+        case NODE_SEND:
         case NODE_REQUEST:
             fail_msg("a lone node has nobody to ask");
             break;
@@ -58,6 +59,13 @@ void world_take_effects(struct world *w)
     }
 }
 
+void world_take_effects(struct world *w)
+{
+    take_effects(w);
+    node_end_turn(w->node, w->now);
+    take_effects(w);
+}
+
 /* ---- life ---- */
 
 static void replay(struct world *w)
@@ -79,8 +87,7 @@ void world_open(struct world *w)
                                       (uint64_t)w->config.map_max_bytes};
     struct backing *backing;
     struct buffer error = {0};
-    struct node_options node = {
-        .config = &w->config, .id = 1, .node_count = 1, .catalog_node = 1, .seed = 1};
+    struct node_options node = {.config = &w->config, .id = 1, .node_count = 1, .seed = 1};
     assert_int_equal(backing_open_lmdb(&options, &backing), STATUS_OK);
     struct store *store = store_create(backing, w->resident_max);
     assert_int_equal(node_create(&node, store, &error, &w->node), STATUS_OK);
@@ -89,6 +96,9 @@ void world_open(struct world *w)
     node_start(w->node, w->now, SEGMENT_BYTES, w->log.size);
     node_log_space(w->node, SEGMENT_BYTES, false);
     world_take_effects(w);
+    while (!node_is_ready(w->node) && world_write_begin(w))
+        world_write_end(w, 0);
+    assert_true(node_is_ready(w->node));
 }
 
 void world_crash(struct world *w)

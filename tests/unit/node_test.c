@@ -354,10 +354,11 @@ static void opening_and_closing_a_partition_may_be_repeated(void **state)
     struct partition_info info = w.table.partitions[0];
     open_partition(&w, &info);
     world_assert_answer(&w, REPLY_OK); /* it is open: no record needed */
-    info.node = 2;
+    uint64_t self = info.members[0];
+    info.members[0] = raft_member_id(2, 1);
     open_partition(&w, &info);
     world_assert_answer(&w, REPLY_MALFORMED);
-    info.node = 1;
+    info.members[0] = self;
     for (uint32_t i = 0; i < 10; i++)
         world_put(&w, i, 1);
     world_write_all(&w);

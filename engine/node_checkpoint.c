@@ -1,0 +1,113 @@
+/* node_checkpoint.c - from the memtable to the backing, and freeing the log behind it.
+ *
+ * A checkpoint holds everything applied, each replica's row with the index up to which that is. The
+ * log must stay from the first entry on that some replica has not applied; one that holds it up
+ * from one checkpoint to the next (a minority without its leader) is written again at the end. */
+#include <errno.h>
+
+#include "base/must.h"
+#include "engine/node_internal.h"
+
+enum {
+    RETRY_MS = 1000
+};
+
+static struct instant next_checkpoint(const struct node *n)
+{
+    return instant_add(n->now, duration_ms(n->config->checkpoint_ms));
+}
+
+static void start(struct node *n)
+{
+    node_groups_compact(n);
+    for (uint32_t i = 0; i < n->partitions_size; i++) {
+        if (n->partitions[i] != NULL && !n->partitions[i]->stored)
+            node_store_partition(n, n->partitions[i]);
+    }
+    uint64_t lsn = n->log.written_lsn, pinned = node_groups_pinned_lsn(n);
+    n->local_lsn = lsn;
+    node_store_local_lsn(n, lsn);
+    if (pinned < lsn)
+        lsn = pinned;
+    store_freeze(n->store, lsn);
+    node_snapshots_frozen(n);
+    node_note(n, NODE_TRACE_CHECKPOINT_BEGUN, 0, (int64_t)lsn);
+    n->checkpoint_running = true;
+    n->checkpoint_at = INSTANT_NEVER;
+    node_push(n, NODE_CHECKPOINT);
+}
+
+static bool due(const struct node *n)
+{
+    if (store_is_frozen(n->store) || n->stop_error != 0 || n->log.written_lsn < n->relogged_lsn)
+        return false;
+    size_t bytes = store_active_bytes(n->store);
+    return !instant_before(n->now, n->checkpoint_at) || store_erase_pending(n->store) ||
+           bytes >= (size_t)n->config->memtable_max_bytes ||
+           n->log.next_lsn - store_log_lsn(n->store) > (uint64_t)n->config->log_max_bytes / 2;
+}
+
+void node_checkpoint_tick(struct node *n)
+{
+    bool retry = store_is_frozen(n->store) && !n->checkpoint_running && n->stop_error == 0 &&
+                 !instant_before(n->now, n->retry_at);
+    if (retry) {
+        n->retry_at = INSTANT_NEVER;
+        n->checkpoint_running = true;
+        node_push(n, NODE_CHECKPOINT);
+        return;
+    }
+    if (n->checkpoint_at.ns == INSTANT_NEVER.ns && store_active_bytes(n->store) > 0 &&
+        !store_is_frozen(n->store))
+        n->checkpoint_at = next_checkpoint(n);
+    if (due(n))
+        start(n);
+}
+
+void node_checkpoint_ended(struct node *n, enum status status)
+{
+    must(n->checkpoint_running);
+    node_note(n, NODE_TRACE_CHECKPOINT_ENDED, status, (int64_t)store_log_lsn(n->store));
+    n->checkpoint_running = false;
+    if (status == STATUS_FULL)
+        node_snapshots_close(n); /* the map cannot grow under them */
+    if (status == STATUS_FULL && store_grow(n->store) == STATUS_OK) {
+        n->checkpoint_running = true;
+        node_push(n, NODE_CHECKPOINT);
+        return;
+    }
+    n->map_full = status == STATUS_FULL;
+    if (n->map_full) {
+        n->retry_at = instant_add(n->now, duration_ms(RETRY_MS));
+        return;
+    }
+    if (status != STATUS_OK) {
+        node_stop(n, EIO);
+        return;
+    }
+    struct slice erased;
+    if (store_checkpoint_done(n->store, status, &erased))
+        node_erased(n, erased);
+    node_push(n, NODE_TRIM_LOG)->lsn = store_log_lsn(n->store);
+    if (store_active_bytes(n->store) > 0 && n->checkpoint_at.ns == INSTANT_NEVER.ns)
+        n->checkpoint_at = next_checkpoint(n);
+    node_groups_relog(n, n->local_lsn);
+    node_snapshots_stored(n);
+}
+
+void node_checkpoint_soon(struct node *n)
+{
+    if (store_active_bytes(n->store) > 0)
+        n->checkpoint_at = n->now;
+}
+
+struct instant node_checkpoint_deadline(const struct node *n)
+{
+    if (n->stop_error != 0)
+        return INSTANT_NEVER; /* no checkpoint will come of it */
+    if (store_is_frozen(n->store))
+        return n->checkpoint_running ? INSTANT_NEVER : n->retry_at;
+    if (store_erase_pending(n->store))
+        return n->now;
+    return n->checkpoint_at;
+}

@@ -1,0 +1,292 @@
+/* node_peer.c - envelopes between nodes: who is alive, what their replicas say, how a cluster
+ * begins.
+ *
+ * Everything a turn has for another node goes out in one frame: a head of fixed size, then
+ * messages. A heartbeat is an envelope like any other; an idle node sends one to each peer per
+ * interval.
+ *
+ * Frame: u8 MESSAGE_PEER | u32 node | u32 generation | u8 flags | liveness_beat | headroom: i64
+ * balance and i64 capacity of the write bucket, in mcu | u32 messages | each: u8 kind, its bytes.
+ *
+ * How a cluster begins: a node that holds nothing is fresh. When the first `replicas` nodes have
+ * all told each other that they are, each opens its replica of group 0, with the same members,
+ * named by the generations they told. A node that comes later, or lost its disk, hears the
+ * founders' list instead: if its generation is on it, it opens its replica; if not, it waits for
+ * the catalog to give it replicas under its new generation. */
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "engine/node_internal.h"
+
+enum {
+    PEER_FRESH = 1,
+    PEER_FLAGS = 1,
+    ENVELOPE_FLUSH_BYTES = 4 * 1024 * 1024,
+};
+
+void node_peers_start(struct node *n)
+{
+    const struct config *c = n->config;
+    const struct liveness_options options = {
+        .node = n->options.id,
+        .node_count = n->options.node_count,
+        .incarnation = prng_next(&n->prng) | 1,
+        .interval = duration_ms(c->heartbeat_ms),
+        .support = duration_ms(c->support_ms),
+        .drift_ppm = c->clock_drift_ppm,
+    };
+    liveness_init(&n->liveness, &options, n->now);
+}
+
+void node_peers_deinit(struct node *n)
+{
+    for (uint32_t i = 0; i <= n->options.node_count; i++)
+        buffer_deinit(&n->peers[i].envelope);
+    free(n->peers);
+    if (n->started)
+        liveness_deinit(&n->liveness);
+}
+
+bool node_is_reachable(const struct node *n, uint32_t node)
+{
+    struct instant until;
+    return node == n->options.id || liveness_got(&n->liveness, n->now, node, &until) != 0;
+}
+
+/* ---- writing ---- */
+
+static bool is_fresh(const struct node *n)
+{
+    return node_partition(n, CATALOG_GROUP) == NULL &&
+           n->options.id <= (uint32_t)n->config->replicas;
+}
+
+static void append_head(struct node *n, struct buffer *out, uint32_t node)
+{
+    struct peer *peer = &n->peers[node];
+    struct liveness_beat beat = liveness_beat(&n->liveness, n->now, node, peer->beat_due);
+    token_bucket_refill(&n->admission.buckets[ADMIT_WRITE], n->now);
+    buffer_append_u8(out, MESSAGE_PEER);
+    buffer_append_u32(out, n->options.id);
+    buffer_append_u32(out, n->generation);
+    buffer_append_u8(out, is_fresh(n) ? PEER_FRESH : 0);
+    liveness_beat_encode(out, &beat);
+    buffer_append_u64(out, (uint64_t)n->admission.buckets[ADMIT_WRITE].balance);
+    buffer_append_u64(out, (uint64_t)n->admission.buckets[ADMIT_WRITE].capacity);
+    buffer_append_u32(out, peer->messages);
+    peer->beat_due = false;
+}
+
+/* The head is written last, over the room that was left for it: it tells the latest. */
+static void close_envelope(struct node *n, uint32_t node)
+{
+    struct peer *peer = &n->peers[node];
+    size_t size = peer->envelope.size;
+    peer->envelope.size = 0;
+    append_head(n, &peer->envelope, node);
+    if (size > peer->envelope.size)
+        peer->envelope.size = size;
+    struct node_effect *e = node_push(n, NODE_SEND);
+    e->to = node;
+    e->frame = buffer_slice(&peer->envelope);
+}
+
+static void open_envelope(struct node *n, uint32_t node)
+{
+    struct peer *peer = &n->peers[node];
+    if (peer->envelope.size > 0)
+        return;
+    bool due = peer->beat_due;
+    peer->messages = 0;
+    append_head(n, &peer->envelope, node);
+    peer->beat_due = due;
+}
+
+struct buffer *node_peer_message(struct node *n, uint32_t node, enum peer_message kind)
+{
+    must(node >= 1 && node <= n->options.node_count && node != n->options.id);
+    struct peer *peer = &n->peers[node];
+    if (peer->envelope.size > ENVELOPE_FLUSH_BYTES) {
+        close_envelope(n, node);
+        struct node_effect *e = &n->effects[n->effect_count - 1];
+        e->frame = arena_copy(&n->lent, e->frame);
+        buffer_clear(&peer->envelope);
+    }
+    open_envelope(n, node);
+    peer->messages++;
+    buffer_append_u8(&peer->envelope, (uint8_t)kind);
+    return &peer->envelope;
+}
+
+void node_peers_end_turn(struct node *n)
+{
+    for (uint32_t node = 1; node <= n->options.node_count; node++) {
+        struct peer *peer = &n->peers[node];
+        if (n->generation == 0 || (peer->envelope.size == 0 && !peer->beat_due))
+            continue;
+        open_envelope(n, node);
+        close_envelope(n, node);
+        peer->sent = true;
+    }
+}
+
+void node_peers_reclaim(struct node *n)
+{
+    for (uint32_t node = 1; node <= n->options.node_count; node++) {
+        if (!n->peers[node].sent)
+            continue;
+        buffer_clear(&n->peers[node].envelope);
+        n->peers[node].sent = false;
+    }
+}
+
+void node_peers_tick(struct node *n)
+{
+    if (instant_before(n->now, liveness_deadline(&n->liveness, n->now)))
+        return;
+    bool beat = liveness_tick(&n->liveness, n->now);
+    for (uint32_t node = 1; beat && node <= n->options.node_count; node++)
+        n->peers[node].beat_due = node != n->options.id;
+    node_groups_tick(n, true); /* support may have lapsed */
+}
+
+/* ---- how a cluster begins ---- */
+
+static void open_catalog(struct node *n, const struct partition_info *info)
+{
+    buffer_clear(&n->scratch);
+    partition_info_encode(&n->scratch, info);
+    node_append_own(n, LOG_PARTITION, CATALOG_GROUP, 0, buffer_slice(&n->scratch));
+    n->founded = true;
+}
+
+static void found_cluster(struct node *n)
+{
+    static const uint8_t lo[4] = {0, 0, 0, 0}, hi[4] = {0, 0, 0, 1};
+    struct partition_info info = {.id = CATALOG_GROUP,
+                                  .table_id = CATALOG_TABLE_ID,
+                                  .lo = slice_make(lo, sizeof lo),
+                                  .hi = slice_make(hi, sizeof hi)};
+    uint32_t founders = (uint32_t)n->config->replicas;
+    if (founders > n->options.node_count)
+        founders = n->options.node_count;
+    for (uint32_t node = 1; node <= founders; node++) {
+        bool self = node == n->options.id;
+        if (!self && (!n->peers[node].fresh || n->peers[node].generation == 0))
+            return;
+        uint32_t generation = self ? n->generation : n->peers[node].generation;
+        info.members[info.member_count++] = raft_member_id(node, generation);
+    }
+    open_catalog(n, &info);
+}
+
+void node_begin_cluster(struct node *n)
+{
+    if (n->generation != 0 && is_fresh(n) && !n->founded && node_has_log_space(n, 1024) &&
+        n->inflight_free != NULL)
+        found_cluster(n);
+}
+
+static bool receive_founders(struct node *n, struct reader *r)
+{
+    struct slice bytes = reader_sized(r);
+    struct reader inner = {bytes, r->failed};
+    struct partition_info info;
+    if (partition_info_decode(&inner, &info) != STATUS_OK || info.id != CATALOG_GROUP)
+        return false;
+    uint64_t self = raft_member_id(n->options.id, n->generation);
+    for (uint32_t i = 0; i < info.member_count; i++) {
+        if (info.members[i] == self && (info.joined >> i & 1) == 0 && is_fresh(n) && !n->founded &&
+            n->generation != 0 && n->inflight_free != NULL)
+            open_catalog(n, &info);
+    }
+    return true;
+}
+
+static void tell_founders(struct node *n, uint32_t node)
+{
+    const struct partition *p = node_partition(n, CATALOG_GROUP);
+    if (p != NULL)
+        buffer_append_sized(node_peer_message(n, node, PEER_FOUNDERS), buffer_slice(&p->bytes));
+}
+
+/* ---- reading ---- */
+
+static bool receive_raft(struct node *n, uint32_t from, struct reader *r)
+{
+    struct raft_message m;
+    arena_reset(&n->received);
+    if (raft_message_decode(r, &n->received, &m) != STATUS_OK)
+        return false;
+    struct partition *p = node_partition(n, m.group);
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < m.entry_count; i++)
+        bytes += log_record_size(m.entries[i]->payload.size);
+    bool takes = p != NULL && !p->closing && raft_member_node(m.from) == from &&
+                 node_has_log_space(n, bytes);
+    if (!takes || (bytes > 0 && n->map_full))
+        return true; /* it is sent again */
+    raft_receive(p->raft, n->now, &m);
+    node_group_stepped(n, p);
+    return true;
+}
+
+static bool receive_messages(struct node *n, uint32_t from, uint32_t count, struct reader *r)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        bool valid = false;
+        switch (reader_u8(r)) {
+        case PEER_RAFT:
+            valid = receive_raft(n, from, r);
+            break;
+        case PEER_SNAPSHOT:
+            valid = node_snapshot_receive(n, from, r);
+            break;
+        case PEER_FOUNDERS:
+            valid = receive_founders(n, r);
+            break;
+        default:
+            break;
+        }
+        if (!valid || r->failed)
+            return false;
+    }
+    return r->left.size == 0;
+}
+
+static void heard(struct node *n, uint32_t from, const struct liveness_beat *beat)
+{
+    struct liveness_change change = liveness_heard(&n->liveness, n->now, from, beat);
+    if (change.answer && n->generation != 0)
+        open_envelope(n, from);
+    if (change.given || change.restarted)
+        node_groups_tick(n, true);
+    if (change.got)
+        node_groups_heard(n, from);
+}
+
+enum status node_peers_receive(struct node *n, struct slice frame)
+{
+    struct reader r = {frame, false};
+    struct liveness_beat beat;
+    uint8_t kind = reader_u8(&r);
+    uint32_t from = reader_u32(&r);
+    uint32_t generation = reader_u32(&r);
+    uint8_t flags = reader_u8(&r);
+    enum status status = liveness_beat_decode(&r, &beat);
+    int64_t balance = (int64_t)reader_u64(&r), capacity = (int64_t)reader_u64(&r);
+    uint32_t count = reader_u32(&r);
+    if (r.failed || status != STATUS_OK || kind != MESSAGE_PEER || from == 0 ||
+        from > n->options.node_count || from == n->options.id || generation == 0 ||
+        (flags & ~PEER_FLAGS) || capacity < 0 || balance > capacity)
+        return STATUS_MALFORMED;
+    if (n->stop_error != 0)
+        return STATUS_OK; /* a node that cannot write promises nothing */
+    struct peer *peer = &n->peers[from];
+    peer->generation = generation;
+    peer->fresh = flags & PEER_FRESH;
+    heard(n, from, &beat);
+    if (peer->fresh)
+        tell_founders(n, from);
+    return receive_messages(n, from, count, &r) ? STATUS_OK : STATUS_MALFORMED;
+}

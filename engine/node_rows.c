@@ -1,0 +1,198 @@
+/* node_rows.c - what a node keeps of itself in its store, beside the items: under NODE_TABLE_ID. */
+#include <xxhash.h>
+
+#include "base/must.h"
+#include "engine/node_internal.h"
+
+enum {
+    ROW_PARTITION = 'p',  /* | id, BE: a replica */
+    ROW_ERASE = 'e',      /* | lower bound: a range still to be erased; value: upper bound */
+    ROW_GENERATION = 'g', /* u32 */
+    ROW_LOCAL_LSN = 'l',  /* u64: own records before it are in the rows */
+    ROW_NO_STATE = 1,     /* a flag of a replica */
+};
+
+static void append_be32(struct buffer *b, uint32_t value)
+{
+    buffer_append_u32(b, __builtin_bswap32(value));
+}
+
+static struct slice row_key(struct node *n, uint8_t kind, struct slice rest)
+{
+    buffer_clear(&n->scratch);
+    append_be32(&n->scratch, NODE_TABLE_ID);
+    buffer_append_u8(&n->scratch, kind);
+    buffer_append_slice(&n->scratch, rest);
+    return buffer_slice(&n->scratch);
+}
+
+struct slice node_partition_row_key(struct node *n, uint32_t id)
+{
+    uint32_t swapped = __builtin_bswap32(id);
+    return row_key(n, ROW_PARTITION, slice_make(&swapped, sizeof swapped));
+}
+
+/* Value: XXH3 of what follows | since lsn | applied index and term | term | vote | items | bytes |
+ * u8 flags | members as of the applied index, sized | partition_info. */
+void node_store_partition(struct node *n, struct partition *p)
+{
+    struct buffer row = {0}, members = {0};
+    struct raft_base base = {.index = raft_applied(p->raft), .no_state = p->no_state};
+    base.term = raft_term_at(p->raft, base.index);
+    base.members = *raft_members_applied(p->raft);
+    if (p->installing != NULL)
+        base = *p->installing;
+    raft_members_encode(&members, &base.members);
+    buffer_append_u64(&row, 0);
+    buffer_append_u64(&row, p->since_lsn);
+    buffer_append_u64(&row, base.index);
+    buffer_append_u64(&row, base.term);
+    buffer_append_u64(&row, raft_term(p->raft));
+    buffer_append_u64(&row, raft_vote(p->raft));
+    buffer_append_u64(&row, (uint64_t)p->item_count);
+    buffer_append_u64(&row, (uint64_t)p->item_bytes);
+    buffer_append_u8(&row, base.no_state ? ROW_NO_STATE : 0);
+    buffer_append_sized(&row, buffer_slice(&members));
+    buffer_append_slice(&row, buffer_slice(&p->bytes));
+    uint64_t checksum = XXH3_64bits(row.data + 8, row.size - 8);
+    memcpy(row.data, &checksum, sizeof checksum);
+    store_put(n->store, node_partition_row_key(n, p->info.id), buffer_slice(&row));
+    p->stored = true;
+    buffer_deinit(&members);
+    buffer_deinit(&row);
+}
+
+enum status partition_row_decode(struct slice value, struct partition_row *out)
+{
+    struct reader r = {value, false};
+    uint64_t checksum = reader_u64(&r);
+    if (r.failed || XXH3_64bits(r.left.data, r.left.size) != checksum)
+        return STATUS_CORRUPT;
+    out->since_lsn = reader_u64(&r);
+    out->base.index = reader_u64(&r);
+    out->base.term = reader_u64(&r);
+    out->term = reader_u64(&r);
+    out->vote = reader_u64(&r);
+    out->item_count = (int64_t)reader_u64(&r);
+    out->item_bytes = (int64_t)reader_u64(&r);
+    out->base.no_state = reader_u8(&r) & ROW_NO_STATE;
+    struct reader members = {reader_sized(&r), false};
+    if (r.failed || raft_members_decode(&members, &out->base.members) != STATUS_OK)
+        return STATUS_CORRUPT;
+    out->info = r.left;
+    return STATUS_OK;
+}
+
+static enum status load_partition(struct node *n, struct slice value)
+{
+    struct partition_row row;
+    struct partition_info info;
+    if (partition_row_decode(value, &row) != STATUS_OK)
+        return STATUS_CORRUPT;
+    struct reader r = {row.info, false};
+    if (partition_info_decode(&r, &info) != STATUS_OK ||
+        partition_member_on(&info, n->options.id) == 0)
+        return STATUS_CORRUPT;
+    struct partition *p = partition_create(&info, n->options.id);
+    p->since_lsn = row.since_lsn;
+    p->item_count = row.item_count;
+    p->item_bytes = row.item_bytes;
+    p->stored = true;
+    node_add_partition(n, p);
+    node_group_create(n, p, &row.base);
+    raft_replay_hard_state(p->raft, row.term, row.vote);
+    return STATUS_OK;
+}
+
+void node_store_generation(struct node *n)
+{
+    struct slice key = row_key(n, ROW_GENERATION, slice_make(NULL, 0));
+    store_put(n->store, key, slice_make(&n->generation, sizeof n->generation));
+}
+
+void node_store_local_lsn(struct node *n, uint64_t lsn)
+{
+    struct slice key = row_key(n, ROW_LOCAL_LSN, slice_make(NULL, 0));
+    store_put(n->store, key, slice_make(&lsn, sizeof lsn));
+}
+
+void node_erase(struct node *n, struct slice lo, struct slice hi)
+{
+    store_put(n->store, row_key(n, ROW_ERASE, lo), hi.size > 0 ? hi : slice_of(""));
+    store_erase(n->store, lo, hi);
+}
+
+void node_erased(struct node *n, struct slice lo)
+{
+    store_put(n->store, row_key(n, ROW_ERASE, lo), slice_make(NULL, 0));
+}
+
+/* ---- at the start ---- */
+
+static enum status load_row(struct node *n, struct slice key, struct slice value)
+{
+    if (key.size < 5)
+        return STATUS_CORRUPT;
+    switch (key.data[4]) {
+    case ROW_PARTITION:
+        return load_partition(n, value);
+    case ROW_ERASE:
+        store_erase(n->store, slice_make(key.data + 5, key.size - 5), value);
+        return key.size > 5 ? STATUS_OK : STATUS_CORRUPT;
+    case ROW_GENERATION:
+        if (value.size != sizeof n->generation)
+            return STATUS_CORRUPT;
+        memcpy(&n->generation, value.data, value.size);
+        return STATUS_OK;
+    case ROW_LOCAL_LSN:
+        if (value.size != sizeof n->local_lsn)
+            return STATUS_CORRUPT;
+        memcpy(&n->local_lsn, value.data, value.size);
+        return STATUS_OK;
+    default:
+        return STATUS_CORRUPT;
+    }
+}
+
+static enum status load_rows(struct node *n, struct slice lo, struct slice hi,
+                             enum status (*load)(struct node *n, struct slice key,
+                                                 struct slice value))
+{
+    struct store_cursor c;
+    struct slice key, value;
+    store_seek(n->store, lo, hi, false, &c);
+    enum status status;
+    while ((status = store_next(&c, &key, &value)) == STATUS_OK) {
+        status = load(n, key, value);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status load_catalog_row(struct node *n, struct slice key, struct slice value)
+{
+    return catalog_load_row(n->catalog, key, value);
+}
+
+enum status node_load_catalog(struct node *n)
+{
+    static const uint8_t lo[4] = {0, 0, 0, 0}, hi[4] = {0, 0, 0, 1};
+    if (n->catalog == NULL)
+        n->catalog = catalog_create();
+    catalog_clear(n->catalog);
+    return load_rows(n, slice_make(lo, sizeof lo), slice_make(hi, sizeof hi), load_catalog_row);
+}
+
+enum status node_load(struct node *n, struct buffer *error)
+{
+    uint32_t lo = NODE_TABLE_ID;
+    enum status status = load_rows(n, slice_make(&lo, sizeof lo), slice_make(NULL, 0), load_row);
+    const struct partition *catalog = node_partition(n, CATALOG_GROUP);
+    if (status == STATUS_OK && catalog != NULL && !catalog->no_state)
+        status = node_load_catalog(n);
+    if (status != STATUS_OK)
+        buffer_append_format(error, "the node's own records cannot be read: %s",
+                             status_text(status));
+    return status;
+}

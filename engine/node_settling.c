@@ -1,0 +1,338 @@
+/* node_settling.c - leading group 0: getting partitions where the catalog wants them.
+ *
+ * A table whose partitions may not be in place is being settled: every replica is opened (or
+ * closed) at its node, again and again while the node can be reached, until it has acknowledged;
+ * groups whose intended members have changed are told to change. Once a majority of each group has
+ * acknowledged, CATALOG_SETTLE is proposed; the rest goes on behind it. All steps may be repeated:
+ * a new leader settles every table once.
+ *
+ * Nodes are watched too: one that lives under another generation than the catalog knows has lost
+ * its disk, and its replicas are replaced. */
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "engine/node_internal.h"
+
+enum {
+    SEND_AGAIN_MS = 250,
+    NODES_MS = 50,
+    SLOTS = 8,        /* of a partition: its members, then MEMBERS_SLOT */
+    MEMBERS_SLOT = 7, /* the group itself has the right members */
+    ROUNDS = 32,
+};
+_Static_assert((int)REPLICAS_MAX <= (int)MEMBERS_SLOT, "a slot for each");
+
+struct settling {
+    struct settling *next;
+    uint32_t table_id;
+    enum table_status status;
+    uint32_t count;
+    uint32_t round;
+    uint32_t attempt;
+    uint32_t missing; /* slots not done */
+    bool proposed;    /* CATALOG_SETTLE is in the log */
+    struct instant send_at;
+    uint8_t done[]; /* by partition: a bit per slot */
+};
+
+/* table | round | partition and slot: an answer to an earlier round is told from one to this. */
+static uint64_t request_id(const struct settling *s, uint32_t index, uint32_t slot)
+{
+    return (uint64_t)s->table_id << 32 | (uint64_t)s->round << 27 | (index * SLOTS + slot + 1);
+}
+
+static struct settling **find_settling(struct node *n, uint32_t table_id)
+{
+    struct settling **link = &n->settling;
+    while (*link != NULL && (*link)->table_id != table_id)
+        link = &(*link)->next;
+    return link;
+}
+
+static void drop_settling(struct settling **link)
+{
+    struct settling *s = *link;
+    *link = s->next;
+    free(s);
+}
+
+/* Group 0 has no table: it is settled as table 0, from its own replica's info. */
+static uint32_t partitions_of(const struct node *n, uint32_t table_id,
+                              const struct partition_info **out)
+{
+    const struct table *t = NULL;
+    if (table_id == CATALOG_TABLE_ID) {
+        *out = &node_partition(n, CATALOG_GROUP)->info;
+        return 1;
+    }
+    t = catalog_find_id(n->catalog, table_id);
+    must(t != NULL);
+    *out = t->partitions;
+    return t->partition_count;
+}
+
+static void settle(struct node *n, uint32_t table_id, enum table_status status)
+{
+    const struct partition_info *partitions;
+    uint32_t count = partitions_of(n, table_id, &partitions);
+    struct settling *s = calloc(1, sizeof *s + count);
+    must(s != NULL);
+    s->table_id = table_id;
+    s->status = status;
+    s->count = count;
+    s->round = n->settle_round++ % ROUNDS;
+    s->send_at = n->now;
+    for (uint32_t i = 0; i < count; i++) {
+        bool members = status != TABLE_DELETING && partitions[i].joined != 0;
+        s->missing += partitions[i].member_count + members;
+        if (!members)
+            s->done[i] = 1 << MEMBERS_SLOT;
+    }
+    s->next = n->settling;
+    n->settling = s;
+}
+
+void node_settling_changed(struct node *n, const struct table *t)
+{
+    struct settling **link = find_settling(n, t->id);
+    bool gone = catalog_find_id(n->catalog, t->id) == NULL;
+    if (*link != NULL && !gone && t->status == TABLE_ACTIVE && (*link)->proposed) {
+        (*link)->status = TABLE_ACTIVE; /* what is missing goes on */
+        return;
+    }
+    if (*link != NULL)
+        drop_settling(link);
+    if (!gone)
+        settle(n, t->id, t->status);
+}
+
+/* ---- sending ---- */
+
+static void send_slot(struct node *n, struct settling *s, const struct partition_info *p,
+                      uint32_t index, uint32_t slot)
+{
+    bool members = slot == MEMBERS_SLOT;
+    uint32_t node = partition_node(p, members ? s->attempt % p->member_count : slot);
+    if (!node_is_reachable(n, node))
+        return;
+    enum request_op op = s->status == TABLE_DELETING ? REQUEST_PARTITION_CLOSE
+                         : members                   ? REQUEST_PARTITION_MEMBERS
+                                                     : REQUEST_PARTITION_OPEN;
+    buffer_clear(&n->scratch);
+    partition_info_encode(&n->scratch, p);
+    struct node_effect *e = node_push(n, NODE_REQUEST);
+    e->to = node;
+    e->request = (struct request){
+        .id = request_id(s, index, slot),
+        .op = op,
+        .partition = p->id,
+        .epoch = p->epoch,
+        .body = arena_copy(&n->lent, buffer_slice(&n->scratch)),
+    };
+}
+
+static void send_missing(struct node *n, struct settling *s)
+{
+    const struct partition_info *partitions;
+    must(partitions_of(n, s->table_id, &partitions) == s->count);
+    for (uint32_t i = 0; i < s->count; i++) {
+        for (uint32_t slot = 0; slot < SLOTS; slot++) {
+            bool exists = slot == MEMBERS_SLOT || slot < partitions[i].member_count;
+            if (exists && !(s->done[i] >> slot & 1))
+                send_slot(n, s, &partitions[i], i, slot);
+        }
+    }
+    s->attempt++;
+    s->send_at = instant_add(n->now, duration_ms(SEND_AGAIN_MS));
+}
+
+/* Whether each group has a majority of its replicas where they should be. */
+static bool is_usable(const struct node *n, const struct settling *s)
+{
+    const struct partition_info *partitions;
+    must(partitions_of(n, s->table_id, &partitions) == s->count);
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint32_t members = s->done[i] & ((1U << MEMBERS_SLOT) - 1);
+        if ((uint32_t)__builtin_popcount(members) < partitions[i].member_count / 2 + 1)
+            return false;
+    }
+    return true;
+}
+
+static void propose(struct node *n, enum catalog_op op, uint32_t table_id, uint32_t node,
+                    uint32_t generation)
+{
+    const struct operation o = {.from = FROM_SELF};
+    struct catalog_command command;
+    catalog_command_init(&command, op, n->config, n->options.node_count, 0);
+    command.table_id = table_id;
+    command.node = node;
+    command.generation = generation;
+    command.spec.name = slice_of("-");
+    if (node_can_write(n, &o, 1024))
+        node_catalog_propose(n, &o, &command);
+}
+
+/* Proposes what the acknowledgements allow; forgets what is done. */
+static void advance(struct node *n, struct settling **link)
+{
+    struct settling *s = *link;
+    if (s->status != TABLE_ACTIVE && !s->proposed && is_usable(n, s)) {
+        s->proposed = true;
+        propose(n, CATALOG_SETTLE, s->table_id, 0, 0);
+    }
+    if (s->missing == 0 && s->status == TABLE_ACTIVE)
+        drop_settling(link);
+}
+
+void node_settling_reply(struct node *n, const struct reply *reply)
+{
+    struct settling **link = find_settling(n, (uint32_t)(reply->id >> 32));
+    struct settling *s = *link;
+    uint32_t place = (uint32_t)(reply->id & ((1U << 27) - 1)) - 1;
+    uint32_t index = place / SLOTS, slot = place % SLOTS;
+    if (s == NULL || index >= s->count || reply->id != request_id(s, index, slot) ||
+        reply->code != REPLY_OK || (s->done[index] >> slot & 1))
+        return; /* an answer to what is settled already, or a refusal: it is sent again */
+    s->done[index] |= (uint8_t)(1U << slot);
+    s->missing--;
+    advance(n, link);
+}
+
+/* ---- nodes ---- */
+
+/* Group 0's own replicas: its leader's info tells who should be in it. */
+static void watch_founders(struct node *n, uint32_t node, uint32_t generation)
+{
+    struct partition *p = node_partition(n, CATALOG_GROUP);
+    struct partition_info info = p->info;
+    bool changed = false;
+    for (uint32_t i = 0; i < info.member_count; i++) {
+        if (partition_node(&info, i) != node || info.members[i] == raft_member_id(node, generation))
+            continue;
+        info.members[i] = raft_member_id(node, generation);
+        info.joined |= 1U << i;
+        changed = true;
+    }
+    if (!changed)
+        return;
+    partition_set(p, &info);
+    struct settling **link = find_settling(n, CATALOG_TABLE_ID);
+    if (*link != NULL)
+        drop_settling(link);
+    settle(n, CATALOG_TABLE_ID, TABLE_ACTIVE);
+}
+
+static void watch_nodes(struct node *n)
+{
+    for (uint32_t node = 1; node <= n->options.node_count; node++) {
+        uint32_t generation = node == n->options.id ? n->generation : n->peers[node].generation;
+        if (generation == 0 || !node_is_reachable(n, node))
+            continue;
+        if (generation != catalog_generation(n->catalog, node))
+            propose(n, CATALOG_NODE, 0, node, generation);
+        watch_founders(n, node, generation);
+    }
+    struct slice name = {NULL, 0};
+    for (const struct table *t; (t = catalog_after(n->catalog, name)) != NULL; name = t->name) {
+        if (catalog_needs_replacing(n->catalog, t))
+            propose(n, CATALOG_REPLACE, t->id, 0, 0);
+    }
+    n->nodes_at = instant_add(n->now, duration_ms(NODES_MS));
+}
+
+/* ---- life and time ---- */
+
+void node_settling_start(struct node *n)
+{
+    struct slice name = {NULL, 0};
+    for (const struct table *t; (t = catalog_after(n->catalog, name)) != NULL; name = t->name)
+        settle(n, t->id, t->status);
+    settle(n, CATALOG_TABLE_ID, TABLE_ACTIVE);
+    watch_nodes(n);
+}
+
+void node_settling_end(struct node *n)
+{
+    while (n->settling != NULL)
+        drop_settling(&n->settling);
+}
+
+void node_settling_tick(struct node *n)
+{
+    if (!node_leads_catalog(n))
+        return;
+    if (!instant_before(n->now, n->nodes_at))
+        watch_nodes(n);
+    for (struct settling **link = &n->settling; *link != NULL;) {
+        struct settling *s = *link;
+        if (!instant_before(n->now, s->send_at)) {
+            send_missing(n, s);
+            if (s->proposed && s->status != TABLE_ACTIVE)
+                s->proposed = false; /* it may not have got through */
+            advance(n, link);
+        }
+        if (*link == s)
+            link = &s->next;
+    }
+}
+
+struct instant node_settling_deadline(const struct node *n)
+{
+    if (!node_leads_catalog(n))
+        return INSTANT_NEVER;
+    struct instant t = n->nodes_at;
+    for (const struct settling *s = n->settling; s != NULL; s = s->next)
+        t = instant_earlier(t, s->send_at);
+    return t;
+}
+
+/* ---- the group's side ---- */
+
+/* The next step from the members there are to those there should be: add, promote, remove. */
+static enum raft_outcome step_members(struct node *n, struct partition *p,
+                                      const struct partition_info *info)
+{
+    const struct raft_members *m = raft_members(p->raft);
+    for (uint32_t i = 0; i < info->member_count; i++) {
+        const struct raft_member *member = raft_members_find(m, info->members[i]);
+        if (member == NULL)
+            return raft_change_members(p->raft, n->now, RAFT_ADD_LEARNER, info->members[i]);
+        if (!member->voter)
+            return raft_change_members(p->raft, n->now, RAFT_PROMOTE, info->members[i]);
+    }
+    for (uint32_t i = 0; i < m->count; i++) {
+        uint64_t id = m->all[i].id;
+        if (partition_member_on(info, raft_member_node(id)) == id)
+            continue;
+        if (id != raft_self(p->raft))
+            return raft_change_members(p->raft, n->now, RAFT_REMOVE, id);
+        return raft_transfer(p->raft, n->now, info->members[0]);
+    }
+    return RAFT_INVALID; /* nothing to do */
+}
+
+void node_run_members(struct node *n, const struct operation *o)
+{
+    struct partition_info info;
+    struct reader r = {o->request.body, false};
+    struct partition *p = node_partition(n, o->request.partition);
+    if (partition_info_decode(&r, &info) != STATUS_OK || p == NULL || info.id != p->info.id) {
+        node_refuse(n, o->from, o->request.id, REPLY_WRONG_PARTITION,
+                    "node %u does not hold partition %u", n->options.id, o->request.partition);
+        return;
+    }
+    if (p->led == 0) {
+        node_refuse_not_leader(n, o, p);
+        return;
+    }
+    if (!node_can_write(n, o, 256))
+        return;
+    enum raft_outcome outcome = step_members(n, p, &info);
+    node_group_stepped(n, p);
+    if (outcome == RAFT_INVALID)
+        node_push_reply(n, o->from, o->request.id, REPLY_OK);
+    else
+        node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
+                    "the members of partition %u are changing", p->info.id);
+}

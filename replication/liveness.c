@@ -1,0 +1,204 @@
+/* liveness.c - promises between pairs of nodes; liveness.h tells the rules V1 to V3.
+ *
+ * How V2 is kept. The supporter's promise runs for `support` on its clock from the moment it heard
+ * a heartbeat, which is not before it was sent. The supported node counts from the moment it sent
+ * it, and only support * (1 - 2 * drift). Let both clocks be off real time by up to the drift d,
+ * either way: (1 - 2d) / (1 - d) <= 1 / (1 + d), so what the slower clock of the supported measures
+ * is over before what the faster clock of the supporter does.
+ *
+ * Who believes a new incarnation. A heartbeat of an earlier process may arrive after one of its
+ * successor; taking it for a restart would end a promise that is still relied on. So while a
+ * promise is open, another incarnation is believed only if it acknowledges a round sent after the
+ * present one was first heard: nobody who was dead by then can. A promise that has lapsed binds
+ * nobody. */
+#include "replication/liveness.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "base/prng.h"
+
+void liveness_init(struct liveness *l, const struct liveness_options *options, struct instant now)
+{
+    must(options->node >= 1 && options->node <= options->node_count);
+    must(options->incarnation != 0);
+    must(options->interval.ns > 0);
+    must(options->support.ns > options->interval.ns);
+    must(options->drift_ppm >= 0 && options->drift_ppm < 500000);
+    struct prng p = prng_seeded(options->incarnation);
+    *l = (struct liveness){.options = *options, .next_epoch = prng_next(&p), .beat_at = now};
+    l->peers = calloc((size_t)options->node_count + 1, sizeof *l->peers);
+    must(l->peers != NULL);
+}
+
+void liveness_deinit(struct liveness *l)
+{
+    free(l->peers);
+    *l = (struct liveness){0};
+}
+
+static bool is_peer(const struct liveness *l, uint32_t node)
+{
+    return node >= 1 && node <= l->options.node_count && node != l->options.node;
+}
+
+bool liveness_tick(struct liveness *l, struct instant now)
+{
+    if (instant_before(now, l->beat_at))
+        return false;
+    l->beat_at = instant_add(now, l->options.interval);
+    l->round++;
+    return true;
+}
+
+struct instant liveness_deadline(const struct liveness *l, struct instant now)
+{
+    struct instant next = l->beat_at;
+    for (uint32_t node = 1; node <= l->options.node_count; node++) {
+        const struct liveness_peer *p = &l->peers[node];
+        if (p->given_epoch != 0 && instant_before(now, p->given_until))
+            next = instant_earlier(next, p->given_until);
+        if (p->got_epoch != 0 && instant_before(now, p->got_until))
+            next = instant_earlier(next, p->got_until);
+    }
+    return next;
+}
+
+struct liveness_beat liveness_beat(struct liveness *l, struct instant now, uint32_t node,
+                                   bool heartbeat)
+{
+    must(is_peer(l, node));
+    struct liveness_peer *p = &l->peers[node];
+    struct liveness_beat beat = {
+        .incarnation = l->options.incarnation,
+        .ack_incarnation = p->incarnation,
+        .ack_round = p->heard_round,
+        .ack_epoch = liveness_given(l, now, node),
+    };
+    if (heartbeat && l->round > 0) {
+        beat.round = l->round;
+        p->sent_at[l->round % LIVENESS_ROUNDS] = now;
+    }
+    return beat;
+}
+
+/* ---- hearing ---- */
+
+/* False: a beat of an incarnation that is not, or not yet, believed. */
+static bool believe(struct liveness *l, struct instant now, struct liveness_peer *p,
+                    const struct liveness_beat *beat, struct liveness_change *change)
+{
+    if (p->incarnation == beat->incarnation)
+        return true;
+    bool promised = p->given_epoch != 0 && instant_before(now, p->given_until);
+    bool newer =
+        beat->ack_incarnation == l->options.incarnation && beat->ack_round > p->since_round;
+    if (p->incarnation != 0 && promised && !newer)
+        return false;
+    change->restarted = p->incarnation != 0;
+    p->incarnation = beat->incarnation;
+    p->since_round = l->round;
+    p->heard_round = 0;
+    p->given_epoch = 0;
+    return true;
+}
+
+static void give(struct liveness *l, struct instant now, struct liveness_peer *p,
+                 const struct liveness_beat *beat, struct liveness_change *change)
+{
+    if (beat->round <= p->heard_round)
+        return; /* V3; 0 is no heartbeat at all */
+    p->heard_round = beat->round;
+    if (p->given_epoch == 0 || !instant_before(now, p->given_until)) { /* V1 */
+        p->given_epoch = l->next_epoch == 0 ? 1 : l->next_epoch;
+        l->next_epoch = p->given_epoch + 1;
+        change->given = true;
+    }
+    p->given_until = instant_add(now, l->options.support);
+    change->answer = true;
+}
+
+static struct instant counted_until(const struct liveness *l, struct instant sent_at)
+{
+    const int64_t million = 1000000;
+    int64_t support = l->options.support.ns, drift = 2 * l->options.drift_ppm;
+    /* Rounded up, in two steps so that it cannot overflow. */
+    int64_t less = support / million * drift + (support % million * drift + million - 1) / million;
+    return instant_add(sent_at, (struct duration){support - less});
+}
+
+static void get(struct liveness *l, struct instant now, struct liveness_peer *p,
+                const struct liveness_beat *beat, struct liveness_change *change)
+{
+    if (beat->ack_incarnation != l->options.incarnation || beat->ack_epoch == 0 ||
+        beat->ack_round <= p->acked_round || beat->ack_round > l->round ||
+        l->round - beat->ack_round >= LIVENESS_ROUNDS)
+        return; /* V3 */
+    bool had = p->got_epoch != 0 && instant_before(now, p->got_until);
+    uint64_t before = had ? p->got_epoch : 0;
+    struct instant until = counted_until(l, p->sent_at[beat->ack_round % LIVENESS_ROUNDS]);
+    p->acked_round = beat->ack_round;
+    p->got_epoch = beat->ack_epoch;
+    p->got_until = until;
+    change->got = instant_before(now, until) && before != beat->ack_epoch;
+}
+
+struct liveness_change liveness_heard(struct liveness *l, struct instant now, uint32_t node,
+                                      const struct liveness_beat *beat)
+{
+    struct liveness_change change = {0};
+    if (!is_peer(l, node) || beat->incarnation == 0)
+        return change;
+    struct liveness_peer *p = &l->peers[node];
+    if (!believe(l, now, p, beat, &change))
+        return change;
+    give(l, now, p, beat, &change);
+    get(l, now, p, beat, &change);
+    return change;
+}
+
+/* ---- looking ---- */
+
+uint64_t liveness_given(const struct liveness *l, struct instant now, uint32_t node)
+{
+    if (node == l->options.node)
+        return 1;
+    if (!is_peer(l, node) || !instant_before(now, l->peers[node].given_until))
+        return 0;
+    return l->peers[node].given_epoch;
+}
+
+uint64_t liveness_got(const struct liveness *l, struct instant now, uint32_t node,
+                      struct instant *until)
+{
+    *until = INSTANT_NEVER;
+    if (node == l->options.node)
+        return 1;
+    *until = now;
+    if (!is_peer(l, node) || l->peers[node].got_epoch == 0 ||
+        !instant_before(now, l->peers[node].got_until))
+        return 0;
+    *until = l->peers[node].got_until;
+    return l->peers[node].got_epoch;
+}
+
+/* ---- bytes ---- */
+
+void liveness_beat_encode(struct buffer *out, const struct liveness_beat *b)
+{
+    buffer_append_u64(out, b->incarnation);
+    buffer_append_u64(out, b->round);
+    buffer_append_u64(out, b->ack_incarnation);
+    buffer_append_u64(out, b->ack_round);
+    buffer_append_u64(out, b->ack_epoch);
+}
+
+enum status liveness_beat_decode(struct reader *r, struct liveness_beat *out)
+{
+    out->incarnation = reader_u64(r);
+    out->round = reader_u64(r);
+    out->ack_incarnation = reader_u64(r);
+    out->ack_round = reader_u64(r);
+    out->ack_epoch = reader_u64(r);
+    return r->failed || out->incarnation == 0 ? STATUS_MALFORMED : STATUS_OK;
+}

@@ -1,0 +1,453 @@
+/* raft.c - a replica's life: created, replayed, started, stepped; and what it hands out. */
+#include <stdlib.h>
+
+#include "replication/raft_internal.h"
+
+#ifdef WEIR_MUTATIONS
+enum raft_mutation raft_mutation = RAFT_MUTATION_NONE;
+#endif
+
+/* ---- creation ---- */
+
+struct raft *raft_create(const struct raft_options *options, const struct raft_base *base)
+{
+    must(options->self != 0);
+    must(options->election.ns > 0);
+    must(options->retry.ns > 0);
+    must(options->liveness != NULL);
+    must(options->outbox != NULL);
+    must(base->members.count > 0 && base->members.count <= RAFT_MEMBERS_MAX);
+    struct raft *r = calloc(1, sizeof *r);
+    must(r != NULL);
+    r->options = *options;
+    r->prng = prng_seeded(options->seed);
+    r->no_state = base->no_state;
+    r->hard_durable = true;
+    r->log.base_index = base->index;
+    r->log.base_term = base->term;
+    r->logged = r->durable = r->commit = r->applied = base->index;
+    r->replay_base_term = base->term;
+    r->quorum_at = r->deadline = INSTANT_NEVER;
+    raft_history_push(r, base->index, &base->members);
+    return r;
+}
+
+void raft_destroy(struct raft *r)
+{
+    if (r == NULL)
+        return;
+    raft_log_deinit(&r->log);
+    free(r->history);
+    free(r->peers);
+    free(r);
+}
+
+/* ---- replay ---- */
+
+void raft_replay_hard_state(struct raft *r, uint64_t term, uint64_t vote)
+{
+    must(!r->started);
+    if (term > r->term) {
+        r->term = term;
+        r->vote = vote;
+    } else if (term == r->term && vote != 0) {
+        r->vote = vote;
+    }
+}
+
+/* Whether what is replayed follows the base: the log may still hold a tail whose entry at the
+ * base's index was another. */
+static bool follows_base(struct raft *r, const struct raft_entry *e)
+{
+    if (e->index == r->log.base_index)
+        r->replay_base_term = e->term;
+    return r->replay_base_term == r->log.base_term && e->term >= r->log.base_term;
+}
+
+enum status raft_replay_entry(struct raft *r, const struct raft_entry *e)
+{
+    must(!r->started);
+    bool follows = follows_base(r, e);
+    if (MUTATED(RAFT_MUTATION_APPLY_AGAIN) && e->index == r->applied && r->log.count == 0 &&
+        r->log.base_index > 0) {
+        r->applied--; /* the owner's mark is taken for one less than it is */
+    }
+    if (e->index <= r->log.base_index || !follows)
+        return STATUS_OK;
+    if (e->index > raft_last(r) + 1)
+        return STATUS_OK; /* written anew further on, with all that comes before it */
+    struct raft_members members;
+    struct reader payload = {e->payload, false};
+    if (e->kind == LOG_MEMBERS && raft_members_decode(&payload, &members) != STATUS_OK)
+        return STATUS_CORRUPT;
+    if (e->index <= raft_last(r)) {
+        struct raft_entry *known = raft_log_at(&r->log, e->index);
+        if (known->term == e->term) { /* the same entry, written anew */
+            known->lsn = e->lsn;
+            return STATUS_OK;
+        }
+        raft_truncate(r, e->index);
+    }
+    if (e->term < raft_log_term(&r->log, raft_last(r)))
+        return STATUS_CORRUPT;
+    raft_log_append(&r->log, e->term, e->kind, e->payload, slice_make(NULL, 0));
+    raft_log_at(&r->log, e->index)->lsn = e->lsn;
+    if (e->kind == LOG_MEMBERS)
+        raft_history_push(r, e->index, &members);
+    return STATUS_OK;
+}
+
+static void leave(struct raft *r, struct instant now)
+{
+    r->deadline = r->role == RAFT_LEADER ? raft_lead_deadline(r, now) : raft_election_deadline(r);
+}
+
+void raft_start(struct raft *r, struct instant now, struct instant quiet_until)
+{
+    must(!r->started);
+    r->started = true;
+    r->logged = r->durable = raft_last(r);
+    r->durable_term = r->term;
+    uint64_t term = raft_log_term(&r->log, r->durable);
+    if (term > r->term) /* whom it voted for then is not known: nobody else gets a vote */
+        raft_set_hard_state(r, term, r->options.self);
+    r->quiet_until = quiet_until;
+    raft_wait_for_leader(r, now);
+    if (MUTATED(RAFT_MUTATION_RESUME_TERM) && r->vote == r->options.self && r->term > 0) {
+        r->role = RAFT_CANDIDATE;
+        r->quiet_until = now;
+        raft_lead(r, now);
+    } else if (raft_is_only_voter(r) && raft_may_run(r)) {
+        raft_run(r, now, false);
+    }
+    leave(r, now);
+}
+
+/* ---- shared by the other files ---- */
+
+struct duration raft_random(struct raft *r, int64_t from_ns, int64_t to_ns)
+{
+    return (struct duration){from_ns +
+                             (int64_t)prng_below(&r->prng, (uint64_t)(to_ns - from_ns) + 1)};
+}
+
+void raft_set_hard_state(struct raft *r, uint64_t term, uint64_t vote)
+{
+    must(term >= r->term);
+    must(term > r->term || r->vote == 0); /* R4 */
+    r->term = term;
+    r->vote = vote;
+    r->hard_dirty = true;
+    r->hard_durable = false;
+    r->hard_lsn = 0;
+}
+
+void raft_append_own(struct raft *r, enum log_kind kind, struct slice head, struct slice tail)
+{
+    must(r->role == RAFT_LEADER);
+    raft_log_append(&r->log, r->term, kind, head, tail);
+}
+
+void raft_truncate(struct raft *r, uint64_t index)
+{
+    must(r->role != RAFT_LEADER); /* R4 */
+    must(index > r->commit);
+    raft_log_truncate(&r->log, index);
+    raft_history_truncate(r, index);
+    if (r->logged >= index)
+        r->logged = index - 1;
+    if (r->durable >= index)
+        r->durable = index - 1;
+    if (r->verified >= index)
+        r->verified = index - 1;
+}
+
+/* ---- events ---- */
+
+void raft_receive(struct raft *r, struct instant now, const struct raft_message *m)
+{
+    must(r->started);
+    if (m->group != r->options.group || m->to != r->options.self || m->from == r->options.self ||
+        m->from == 0)
+        return;
+    raft_check_promise(r, now);
+    switch (m->kind) {
+    case RAFT_APPEND:
+        raft_on_append(r, now, m);
+        break;
+    case RAFT_APPEND_REPLY:
+        raft_on_append_reply(r, now, m);
+        break;
+    case RAFT_PRE_VOTE:
+        raft_on_pre_vote(r, now, m);
+        break;
+    case RAFT_PRE_VOTE_REPLY:
+        raft_on_pre_vote_reply(r, now, m);
+        break;
+    case RAFT_VOTE:
+        raft_on_vote(r, now, m);
+        break;
+    case RAFT_VOTE_REPLY:
+        raft_on_vote_reply(r, now, m);
+        break;
+    case RAFT_CAMPAIGN_NOW:
+        raft_on_campaign_now(r, now, m);
+        break;
+    case RAFT_MESSAGE_KINDS:
+        break;
+    }
+    leave(r, now);
+}
+
+static bool is_durable(const struct raft *r, const struct raft_entry *e, uint64_t lsn)
+{
+    if (MUTATED(RAFT_MUTATION_ANY_COMPLETION) && e->index <= r->logged)
+        return true;
+    return e->lsn != 0 && e->lsn <= lsn;
+}
+
+void raft_persisted(struct raft *r, struct instant now, uint64_t lsn)
+{
+    must(r->started);
+    raft_check_promise(r, now);
+    const struct raft_entry *e;
+    while ((e = raft_log_at(&r->log, r->durable + 1)) != NULL && is_durable(r, e, lsn))
+        r->durable++;
+    if (!r->hard_durable && !r->hard_dirty && r->hard_lsn != 0 && r->hard_lsn <= lsn) {
+        r->hard_durable = true;
+        r->durable_term = r->term;
+    }
+    raft_election_persisted(r, now);
+    raft_follow_persisted(r, now);
+    raft_advance_commit(r);
+    leave(r, now);
+}
+
+void raft_tick(struct raft *r, struct instant now)
+{
+    must(r->started);
+    raft_check_promise(r, now);
+    if (r->role == RAFT_LEADER)
+        raft_lead_tick(r, now);
+    else
+        raft_election_tick(r, now);
+    leave(r, now);
+}
+
+void raft_campaign(struct raft *r, struct instant now)
+{
+    must(r->started);
+    raft_check_promise(r, now);
+    bool quiet = instant_before(now, r->quiet_until) && !raft_is_only_voter(r);
+    if (r->role == RAFT_FOLLOWER && raft_may_run(r) && !raft_is_promised(r) && !quiet)
+        raft_pre_run(r, now);
+    leave(r, now);
+}
+
+/* ---- effects ---- */
+
+bool raft_take_writes(struct raft *r, struct raft_writes *out)
+{
+    *out = (struct raft_writes){.hard_state = r->hard_dirty,
+                                .term = r->term,
+                                .vote = r->vote,
+                                .first = r->logged + 1,
+                                .last = raft_last(r)};
+    r->hard_dirty = false;
+    r->logged = out->last;
+    return out->hard_state || out->first <= out->last;
+}
+
+void raft_hard_state_logged(struct raft *r, uint64_t lsn)
+{
+    must(lsn > 0);
+    if (!r->hard_durable && !r->hard_dirty)
+        r->hard_lsn = lsn;
+}
+
+void raft_entry_logged(struct raft *r, uint64_t index, uint64_t lsn)
+{
+    must(lsn > 0);
+    must(index <= r->logged);
+    struct raft_entry *e = raft_log_at(&r->log, index);
+    if (e != NULL)
+        e->lsn = lsn;
+}
+
+const struct raft_entry *raft_next_committed(struct raft *r)
+{
+    uint64_t limit = r->commit < r->durable ? r->commit : r->durable;
+    if (r->applied >= limit || (r->no_state && !MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE)))
+        return NULL;
+    const struct raft_entry *e = raft_log_at(&r->log, r->applied + 1);
+    must(e != NULL);
+    r->applied++;
+    if (r->role == RAFT_LEADER && e->index == r->term_start)
+        r->leading = r->term;
+    return e;
+}
+
+struct instant raft_deadline(const struct raft *r)
+{
+    return r->deadline;
+}
+
+/* ---- compaction and snapshots, at the receiver ---- */
+
+void raft_compact(struct raft *r, uint64_t index)
+{
+    must(index <= r->applied);
+    if (index <= r->log.base_index)
+        return;
+    raft_log_compact(&r->log, index);
+    raft_history_compact(r, index);
+}
+
+void raft_install_begin(struct raft *r)
+{
+    must(r->started);
+    must(r->role != RAFT_LEADER);
+    r->no_state = true;
+    r->role = RAFT_FOLLOWER;
+}
+
+/* What follows the base in the log stays if it does follow it: it may have been acknowledged. */
+static void rebase(struct raft *r, const struct raft_base *base)
+{
+    bool follows = base->index <= raft_last(r) && raft_log_term(&r->log, base->index) == base->term;
+    if (follows) {
+        raft_log_compact(&r->log, base->index);
+        raft_history_compact(r, base->index);
+        must(r->history[0].index <= base->index);
+        r->history[0].members = base->members;
+    } else {
+        must(r->commit <= base->index);
+        raft_log_reset(&r->log, base->index, base->term);
+        r->history_count = 0;
+        r->logged = r->durable = base->index;
+        r->verified = 0;
+        raft_history_push(r, base->index, &base->members);
+    }
+}
+
+bool raft_install(struct raft *r, struct instant now, const struct raft_base *base)
+{
+    must(r->started);
+    must(base->members.count > 0 && base->members.count <= RAFT_MEMBERS_MAX);
+    if (r->role == RAFT_LEADER || base->index < r->log.base_index ||
+        (!r->no_state && base->index <= r->commit))
+        return false;
+    if (r->role != RAFT_FOLLOWER || base->term > r->term)
+        raft_follow_term(r, now, base->term > r->term ? base->term : r->term, 0);
+    rebase(r, base);
+    r->no_state = false;
+    r->applied = base->index;
+    if (r->commit < base->index)
+        r->commit = base->index;
+    if (r->durable < base->index)
+        r->durable = base->index;
+    if (r->logged < base->index)
+        r->logged = base->index;
+    raft_peers_sync(r);
+    raft_check_promise(r, now);
+    leave(r, now);
+    return true;
+}
+
+/* ---- looking ---- */
+
+enum raft_role raft_role(const struct raft *r)
+{
+    return r->role;
+}
+
+uint64_t raft_term(const struct raft *r)
+{
+    return r->term;
+}
+
+uint64_t raft_vote(const struct raft *r)
+{
+    return r->vote;
+}
+
+uint64_t raft_self(const struct raft *r)
+{
+    return r->options.self;
+}
+
+uint64_t raft_leader(const struct raft *r)
+{
+    return r->leader;
+}
+
+uint64_t raft_leading(const struct raft *r)
+{
+    return r->role == RAFT_LEADER ? r->leading : 0;
+}
+
+uint64_t raft_first(const struct raft *r)
+{
+    return r->log.base_index + 1;
+}
+
+uint64_t raft_last(const struct raft *r)
+{
+    return raft_log_last(&r->log);
+}
+
+uint64_t raft_commit(const struct raft *r)
+{
+    return r->commit;
+}
+
+uint64_t raft_applied(const struct raft *r)
+{
+    return r->applied;
+}
+
+const struct raft_entry *raft_entry_at(const struct raft *r, uint64_t index)
+{
+    return raft_log_at(&r->log, index);
+}
+
+uint64_t raft_term_at(const struct raft *r, uint64_t index)
+{
+    return raft_log_term(&r->log, index);
+}
+
+const struct raft_members *raft_members(const struct raft *r)
+{
+    return &r->history[r->history_count - 1].members;
+}
+
+const struct raft_members *raft_members_applied(const struct raft *r)
+{
+    return raft_members_as_of(r, r->applied);
+}
+
+uint64_t raft_match(const struct raft *r, uint64_t id)
+{
+    if (r->role != RAFT_LEADER)
+        return 0;
+    if (id == r->options.self)
+        return raft_members_find(raft_members(r), id) == NULL ? 0 : r->durable;
+    const struct raft_peer *p = raft_peer_find(r, id);
+    return p == NULL ? 0 : p->match;
+}
+
+uint64_t raft_memory_bytes(const struct raft *r)
+{
+    return raft_log_bytes_to(&r->log, raft_last(r)) - r->log.base_bytes_to;
+}
+
+uint64_t raft_pinned_lsn(const struct raft *r)
+{
+    uint64_t lowest = UINT64_MAX;
+    for (uint64_t i = r->applied + 1; i <= raft_last(r); i++) {
+        const struct raft_entry *e = raft_log_at(&r->log, i);
+        if (e->lsn != 0 && e->lsn < lowest)
+            lowest = e->lsn;
+    }
+    return lowest;
+}

@@ -1,0 +1,359 @@
+/* raft_election.c - who may run, who votes for whom, and what a promise forbids.
+ *
+ * follower --patience over--> pre-candidate --majority would--> candidate --majority did--> leader
+ *   raft_election_tick        raft_pre_run      raft_run                raft_lead
+ *
+ * A promise (raft_on_append makes it) forbids to run and to vote while the epoch of support it was
+ * made under is still given to the leader's node. It does not end with the term: the leader may
+ * still rely on it while this replica has moved on. It ends when
+ *   - the support lapses, or has another epoch;
+ *   - its leader evidently leads no more in that term: it asks for a vote in a later one, or a
+ *     later leader was accepted;
+ *   - a leader of that term or a later one transfers its leadership (it uses no lease any more);
+ *   - its leader has been removed, in a change that is committed or that it sent itself (it uses no
+ *     lease from the moment the change is in its log).
+ *
+ * Requests from replicas that are not members here are judged like any other: they may be members
+ * in a newer list. One that was removed cannot disturb: it lacks the entry that removed it, so it
+ * gets no pre-vote from a majority, and without one it never raises the term. */
+#include "replication/raft_internal.h"
+
+/* ---- terms ---- */
+
+static void forget_term(struct raft *r)
+{
+    r->verified = 0;
+    r->echo_round = 0;
+    r->acked = 0;
+    r->acked_support = 0;
+    r->ack_due = false;
+    r->ack_rejected = false;
+    r->grant_due = 0;
+    r->leader = 0;
+    r->leading = 0;
+    r->asked = false;
+    r->by_transfer = false;
+    r->transfer_to = 0;
+    r->lease_off = false;
+    r->resigning = false;
+}
+
+void raft_wait_for_leader(struct raft *r, struct instant now)
+{
+    int64_t election = r->options.election.ns;
+    r->election_at = instant_add(now, raft_random(r, election, 2 * election));
+}
+
+/* A follower in `term`, which is not before the present one. */
+void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_t leader)
+{
+    must(term >= r->term);
+    bool was_follower = r->role == RAFT_FOLLOWER;
+    if (term > r->term) {
+        forget_term(r);
+        raft_set_hard_state(r, term, 0);
+    } else if (!was_follower) {
+        forget_term(r);
+    }
+    r->role = RAFT_FOLLOWER;
+    r->leader = leader;
+    if (!was_follower)
+        raft_wait_for_leader(r, now);
+}
+
+/* ---- promises ---- */
+
+bool raft_is_promised(const struct raft *r)
+{
+    return r->promise.leader != 0;
+}
+
+void raft_check_promise(struct raft *r, struct instant now)
+{
+    if (!raft_is_promised(r))
+        return;
+    uint32_t node = raft_member_node(r->promise.leader);
+    uint64_t given = liveness_given(r->options.liveness, now, node);
+    uint64_t known = r->commit;
+    if (r->term == r->promise.term && r->verified > known)
+        known = r->verified;
+    if (given != r->promise.epoch) {
+        r->promise = (struct raft_promise){0};
+        r->election_at = instant_add(now, raft_random(r, 0, r->options.election.ns));
+    } else if (raft_members_find(raft_members_as_of(r, known), r->promise.leader) == NULL) {
+        r->promise = (struct raft_promise){0};
+        raft_wait_for_leader(r, now);
+    }
+}
+
+static void end_promise(struct raft *r, struct instant now)
+{
+    if (!raft_is_promised(r))
+        return;
+    r->promise = (struct raft_promise){0};
+    raft_wait_for_leader(r, now);
+}
+
+/* A (pre-)vote request for `m->term` shows that its sender does not lead the promise's term. */
+static bool is_evidence(const struct raft *r, const struct raft_message *m)
+{
+    return m->from == r->promise.leader && m->term > r->promise.term;
+}
+
+static bool is_bound(const struct raft *r, struct instant now)
+{
+    if (MUTATED(RAFT_MUTATION_FORGET_PROMISE))
+        return false;
+    return raft_is_promised(r) || (instant_before(now, r->quiet_until) && !raft_is_only_voter(r));
+}
+
+/* ---- running ---- */
+
+bool raft_may_run(const struct raft *r)
+{
+    return r->voter && (!r->no_state || MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE));
+}
+
+bool raft_is_only_voter(const struct raft *r)
+{
+    return r->voter && raft_voters(r) == 1;
+}
+
+static bool has_won(const struct raft *r)
+{
+    uint32_t granted = r->voter;
+    for (uint32_t i = 0; i < r->peer_count; i++)
+        granted += r->peers[i].voter && r->peers[i].granted;
+    return granted > raft_voters(r) / 2;
+}
+
+static void repeat_later(struct raft *r, struct instant now)
+{
+    int64_t repeat = r->options.election.ns / 4;
+    if (r->options.retry.ns < repeat)
+        repeat = r->options.retry.ns;
+    r->repeat_at = instant_add(now, (struct duration){repeat > 0 ? repeat : 1});
+}
+
+static void begin_attempt(struct raft *r, struct instant now)
+{
+    for (uint32_t i = 0; i < r->peer_count; i++)
+        r->peers[i].granted = false;
+    raft_wait_for_leader(r, now);
+    repeat_later(r, now);
+}
+
+static void ask_vote(struct raft *r, const struct raft_peer *p)
+{
+    bool pre = r->role == RAFT_PRE_CANDIDATE;
+    struct raft_message *m = raft_push(r, pre ? RAFT_PRE_VOTE : RAFT_VOTE, p->id);
+    m->term = r->term + pre;
+    m->index = r->durable;
+    m->log_term = raft_log_term(&r->log, r->durable);
+    m->transfer = !pre && r->by_transfer;
+}
+
+/* Whoever has not granted it yet. */
+void raft_ask_votes(struct raft *r)
+{
+    for (uint32_t i = 0; i < r->peer_count; i++) {
+        if (r->peers[i].voter && !r->peers[i].granted)
+            ask_vote(r, &r->peers[i]);
+    }
+}
+
+void raft_pre_run(struct raft *r, struct instant now)
+{
+    must(r->role != RAFT_LEADER);
+    must(raft_may_run(r));
+    if (raft_is_only_voter(r)) {
+        raft_run(r, now, false);
+        return;
+    }
+    forget_term(r);
+    r->role = RAFT_PRE_CANDIDATE;
+    begin_attempt(r, now);
+    raft_ask_votes(r);
+}
+
+void raft_run(struct raft *r, struct instant now, bool transfer)
+{
+    must(r->role != RAFT_LEADER);
+    must(raft_may_run(r));
+    forget_term(r);
+    r->role = RAFT_CANDIDATE;
+    r->by_transfer = transfer;
+    r->promise = (struct raft_promise){0};
+    raft_set_hard_state(r, r->term + 1, r->options.self);
+    begin_attempt(r, now);
+    if (MUTATED(RAFT_MUTATION_VOTE_AT_ONCE)) {
+        r->hard_durable = true;
+        raft_election_persisted(r, now);
+    }
+}
+
+/* ---- voting ---- */
+
+static void reply(struct raft *r, enum raft_message_kind kind, uint64_t to, uint64_t term,
+                  bool rejected)
+{
+    struct raft_message *m = raft_push(r, kind, to);
+    m->term = term;
+    m->rejected = rejected;
+}
+
+/* Judged by what is on disk: what is not was never acknowledged. */
+static bool is_up_to_date(const struct raft *r, const struct raft_message *m)
+{
+    uint64_t term = raft_log_term(&r->log, r->durable);
+    return m->log_term > term || (m->log_term == term && m->index >= r->durable);
+}
+
+static void tell_grant(struct raft *r)
+{
+    if (r->grant_due == 0 || !r->hard_durable)
+        return;
+    reply(r, RAFT_VOTE_REPLY, r->grant_due, r->term, false);
+    r->grant_due = 0;
+}
+
+void raft_on_vote(struct raft *r, struct instant now, const struct raft_message *m)
+{
+    if (m->term < r->term) {
+        if (r->durable_term == r->term)
+            reply(r, RAFT_VOTE_REPLY, m->from, r->term, true);
+        return;
+    }
+    if (is_evidence(r, m) || (m->transfer && m->term > r->term))
+        end_promise(r, now);
+    if (is_bound(r, now) || (r->role == RAFT_LEADER && !m->transfer))
+        return;
+    if (m->term > r->term)
+        raft_follow_term(r, now, m->term, 0);
+    bool open = (r->role == RAFT_FOLLOWER || r->role == RAFT_PRE_CANDIDATE) &&
+                (r->vote == 0 || r->vote == m->from) && (r->leader == 0 || r->leader == m->from);
+    if (!open || !is_up_to_date(r, m)) {
+        if (r->durable_term == r->term)
+            reply(r, RAFT_VOTE_REPLY, m->from, r->term, true);
+        return;
+    }
+    raft_follow_term(r, now, r->term, r->leader);
+    if (r->vote == 0)
+        raft_set_hard_state(r, r->term, m->from);
+    if (MUTATED(RAFT_MUTATION_VOTE_AT_ONCE))
+        r->hard_durable = true;
+    r->grant_due = m->from;
+    raft_wait_for_leader(r, now);
+    tell_grant(r);
+}
+
+void raft_on_vote_reply(struct raft *r, struct instant now, const struct raft_message *m)
+{
+    struct raft_peer *p = raft_peer_find(r, m->from);
+    if (p == NULL || r->role != RAFT_CANDIDATE)
+        return;
+    if (m->term > r->term) {
+        raft_follow_term(r, now, m->term, 0);
+        return;
+    }
+    if (m->term < r->term || m->rejected || !r->asked)
+        return;
+    p->granted = true;
+    if (has_won(r))
+        raft_lead(r, now);
+}
+
+void raft_on_pre_vote(struct raft *r, struct instant now, const struct raft_message *m)
+{
+    if (m->term <= r->term && MUTATED(RAFT_MUTATION_SILENT_PRE_VOTE))
+        return;
+    if (m->term > r->term && is_evidence(r, m))
+        end_promise(r, now);
+    if (r->role == RAFT_LEADER) { /* it has lost touch */
+        struct raft_peer *p = raft_peer_find(r, m->from);
+        if (p != NULL)
+            raft_peer_resume(p);
+    }
+    bool granted =
+        m->term > r->term && r->role != RAFT_LEADER && !is_bound(r, now) && is_up_to_date(r, m);
+    if (granted)
+        reply(r, RAFT_PRE_VOTE_REPLY, m->from, m->term, false);
+    else if (r->durable_term == r->term)
+        reply(r, RAFT_PRE_VOTE_REPLY, m->from, r->term, true);
+}
+
+void raft_on_pre_vote_reply(struct raft *r, struct instant now, const struct raft_message *m)
+{
+    struct raft_peer *p = raft_peer_find(r, m->from);
+    if (p == NULL || r->role != RAFT_PRE_CANDIDATE)
+        return;
+    if (m->rejected) {
+        if (m->term <= r->term)
+            return;
+        raft_follow_term(r, now, m->term, 0);
+        r->election_at = instant_add(now, raft_random(r, 0, r->options.election.ns));
+        return;
+    }
+    if (m->term != r->term + 1)
+        return;
+    p->granted = true;
+    if (has_won(r))
+        raft_run(r, now, false);
+}
+
+void raft_on_campaign_now(struct raft *r, struct instant now, const struct raft_message *m)
+{
+    if (m->term != r->term || r->role != RAFT_FOLLOWER || r->leader != m->from ||
+        !raft_may_run(r) || instant_before(now, r->quiet_until))
+        return;
+    raft_run(r, now, true);
+}
+
+/* ---- time and disk ---- */
+
+void raft_election_persisted(struct raft *r, struct instant now)
+{
+    if (!r->hard_durable)
+        return;
+    tell_grant(r);
+    if (r->role != RAFT_CANDIDATE || r->asked)
+        return;
+    r->asked = true;
+    if (has_won(r))
+        raft_lead(r, now);
+    else
+        raft_ask_votes(r);
+}
+
+void raft_election_tick(struct raft *r, struct instant now)
+{
+    if (!raft_may_run(r)) {
+        if (r->role != RAFT_FOLLOWER) /* it was removed while it ran */
+            raft_follow_term(r, now, r->term, 0);
+        return;
+    }
+    if (is_bound(r, now))
+        return;
+    bool waits_for_disk = r->role == RAFT_CANDIDATE && !r->asked;
+    if (!instant_before(now, r->election_at)) {
+        if (waits_for_disk)
+            raft_wait_for_leader(r, now);
+        else
+            raft_pre_run(r, now);
+        return;
+    }
+    if (r->role == RAFT_FOLLOWER || instant_before(now, r->repeat_at))
+        return;
+    repeat_later(r, now);
+    if (!waits_for_disk)
+        raft_ask_votes(r);
+}
+
+struct instant raft_election_deadline(const struct raft *r)
+{
+    if (!raft_may_run(r) || raft_is_promised(r))
+        return INSTANT_NEVER;
+    if (r->role == RAFT_FOLLOWER)
+        return instant_before(r->election_at, r->quiet_until) ? r->quiet_until : r->election_at;
+    return instant_earlier(r->election_at, r->repeat_at);
+}

@@ -1,0 +1,224 @@
+/* raft_internal.h - what the files of raft share: raft.c (life and effects), raft_log.c,
+ * raft_members.c, raft_election.c, raft_follow.c, raft_replicate.c (a leader and its peers),
+ * raft_lead.c (what a leader is asked for), raft_message.c. */
+#ifndef WEIR_REPLICATION_RAFT_INTERNAL_H
+#define WEIR_REPLICATION_RAFT_INTERNAL_H
+
+#include "base/must.h"
+#include "base/prng.h"
+#include "replication/raft.h"
+#include "replication/raft_mutation.h"
+
+enum {
+    RAFT_CATCH_UP_ENTRIES = 64 /* a member that lacks more has not caught up */
+};
+
+/* An entry and its payload are one allocation; the entry comes first, so that a pointer to it is
+ * one to the slot. */
+struct raft_slot {
+    struct raft_entry entry;
+    uint64_t bytes_to; /* of all entries up to this one since the replica was created */
+    uint8_t payload[];
+};
+
+struct raft_log {
+    struct raft_entry **slots; /* owns; base_index + 1 .. at slots[head] */
+    uint32_t head;
+    uint32_t count;
+    uint32_t capacity;
+    uint64_t base_index;
+    uint64_t base_term;
+    uint64_t base_bytes_to;
+};
+
+struct raft_members_at {
+    uint64_t index; /* of the entry; the first one: of the base, or before */
+    struct raft_members members;
+};
+
+/* What a leader knows of a member in this term; candidates use `granted` only. */
+enum raft_flow {
+    RAFT_PROBE,    /* one message at a time, to find where the logs agree */
+    RAFT_PIPELINE, /* next runs ahead of match */
+    RAFT_SNAPSHOT, /* it needs what is compacted */
+};
+
+struct raft_peer {
+    uint64_t id;
+    enum raft_flow flow;
+    bool voter;
+    bool granted;
+    bool awaiting; /* PROBE: an answer */
+    bool waiting;  /* something is unanswered since sent_at */
+    bool ask;      /* an append is wanted though there may be nothing new */
+    bool heard;    /* in this term */
+    bool snapshot_wanted;
+    bool snapshot_running;
+    uint64_t match;
+    uint64_t next;
+    uint64_t bytes_to; /* of the log up to match */
+    uint64_t commit;   /* what it is known to know */
+    uint64_t commit_sent;
+    uint64_t round; /* echoed */
+    uint64_t round_sent;
+    uint64_t epoch; /* of support, as it reported */
+    struct instant heard_at;
+    struct instant sent_at;
+    struct instant snapshot_at; /* when it is wanted again */
+};
+
+/* A promise not to elect another than `leader`, while `epoch` is given to its node. It outlives the
+ * term: what ends it is told in raft_election.c. */
+struct raft_promise {
+    uint64_t leader; /* 0: none */
+    uint64_t epoch;
+    uint64_t term; /* in which it led */
+};
+
+struct raft {
+    struct raft_options options;
+    struct prng prng;
+    bool started;
+    bool no_state;
+    enum raft_role role;
+
+    /* hard state */
+    uint64_t term;
+    uint64_t vote;
+    bool hard_dirty;       /* to be logged */
+    bool hard_durable;     /* term and vote are */
+    uint64_t hard_lsn;     /* 0: not logged yet */
+    uint64_t durable_term; /* the term alone */
+
+    struct raft_log log;
+    struct raft_members_at *history; /* owns; the base's, then one per LOG_MEMBERS entry */
+    uint32_t history_count;
+    uint32_t history_capacity;
+    struct raft_peer *peers; /* owns; members in force but this one, in their order */
+    uint32_t peer_count;
+    bool voter; /* this one, as of the members in force */
+    uint64_t logged;
+    uint64_t durable;
+    uint64_t commit;
+    uint64_t applied;
+    uint64_t replay_base_term; /* of the replayed entry at the base's index */
+    bool replay_apart;         /* what is replayed does not follow the base */
+
+    /* followers */
+    uint64_t leader;
+    struct raft_promise promise;
+    uint64_t verified; /* in this term, against its leader */
+    uint64_t echo_round;
+    uint64_t acked;         /* index, last told to this leader */
+    uint64_t acked_support; /* epoch, last told to this leader */
+    bool ack_due;
+    bool ack_rejected; /* with the hint that follows */
+    uint64_t hint_index;
+    uint64_t hint_term;
+
+    /* elections */
+    struct instant quiet_until;
+    struct instant election_at; /* a follower's patience, a candidate's attempt */
+    struct instant repeat_at;
+    uint64_t grant_due; /* a vote, not told yet */
+    bool asked;         /* candidate: the requests went out */
+    bool by_transfer;
+
+    /* leaders */
+    uint64_t term_start; /* index of the no-op */
+    uint64_t leading;
+    struct instant quorum_at; /* NEVER: a majority supports it */
+    uint64_t round_open;
+    uint64_t round_sent;
+    uint64_t round_confirmed;
+    uint64_t transfer_to;
+    struct instant transfer_until;
+    struct instant transfer_at; /* when to ask (again) */
+    bool lease_off;
+    bool resigning; /* removed itself; one more flush tells the others */
+
+    struct instant deadline;
+};
+
+/* ---- raft_log.c ---- */
+
+static inline uint64_t raft_log_last(const struct raft_log *l)
+{
+    return l->base_index + l->count;
+}
+
+struct raft_entry *raft_log_at(const struct raft_log *l, uint64_t index);
+uint64_t raft_log_term(const struct raft_log *l, uint64_t index);
+/* Bytes of everything up to `index`; of what is compacted: of the base. */
+uint64_t raft_log_bytes_to(const struct raft_log *l, uint64_t index);
+uint64_t raft_entry_bytes(const struct raft_entry *e);
+/* Copies the payload; the entry is not logged yet. */
+void raft_log_append(struct raft_log *l, uint64_t term, enum log_kind kind, struct slice head,
+                     struct slice tail);
+/* Drops everything from `index` on. */
+void raft_log_truncate(struct raft_log *l, uint64_t index);
+void raft_log_compact(struct raft_log *l, uint64_t index);
+void raft_log_reset(struct raft_log *l, uint64_t index, uint64_t term);
+void raft_log_deinit(struct raft_log *l);
+
+/* ---- raft_members.c ---- */
+
+const struct raft_members *raft_members_as_of(const struct raft *r, uint64_t index);
+void raft_history_push(struct raft *r, uint64_t index, const struct raft_members *m);
+void raft_history_truncate(struct raft *r, uint64_t index);
+void raft_history_compact(struct raft *r, uint64_t index);
+/* Peers follow the members in force. */
+void raft_peers_sync(struct raft *r);
+struct raft_peer *raft_peer_find(const struct raft *r, uint64_t id);
+uint32_t raft_voters(const struct raft *r);
+/* The greatest value that a majority of voters has reached. */
+uint64_t raft_quorum(const struct raft *r, uint64_t own,
+                     uint64_t (*value)(const struct raft_peer *p));
+
+/* ---- raft_election.c ---- */
+
+void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_t leader);
+void raft_wait_for_leader(struct raft *r, struct instant now);
+bool raft_is_promised(const struct raft *r);
+/* Ends what is over; on entry of every event. */
+void raft_check_promise(struct raft *r, struct instant now);
+bool raft_may_run(const struct raft *r);
+bool raft_is_only_voter(const struct raft *r);
+void raft_run(struct raft *r, struct instant now, bool transfer);
+void raft_pre_run(struct raft *r, struct instant now);
+void raft_ask_votes(struct raft *r);
+void raft_on_vote(struct raft *r, struct instant now, const struct raft_message *m);
+void raft_on_vote_reply(struct raft *r, struct instant now, const struct raft_message *m);
+void raft_on_pre_vote(struct raft *r, struct instant now, const struct raft_message *m);
+void raft_on_pre_vote_reply(struct raft *r, struct instant now, const struct raft_message *m);
+void raft_on_campaign_now(struct raft *r, struct instant now, const struct raft_message *m);
+void raft_election_persisted(struct raft *r, struct instant now);
+void raft_election_tick(struct raft *r, struct instant now);
+struct instant raft_election_deadline(const struct raft *r);
+
+/* ---- raft_follow.c ---- */
+
+void raft_on_append(struct raft *r, struct instant now, const struct raft_message *m);
+void raft_follow_persisted(struct raft *r, struct instant now);
+
+/* ---- raft_replicate.c ---- */
+
+void raft_lead(struct raft *r, struct instant now);
+void raft_step_down(struct raft *r, struct instant now);
+void raft_on_append_reply(struct raft *r, struct instant now, const struct raft_message *m);
+void raft_advance_commit(struct raft *r);
+void raft_peer_resume(struct raft_peer *p);
+void raft_lead_tick(struct raft *r, struct instant now);
+struct instant raft_lead_deadline(struct raft *r, struct instant now);
+void raft_confirm_rounds(struct raft *r);
+
+/* ---- raft.c ---- */
+
+void raft_append_own(struct raft *r, enum log_kind kind, struct slice head, struct slice tail);
+void raft_truncate(struct raft *r, uint64_t index);
+void raft_set_hard_state(struct raft *r, uint64_t term, uint64_t vote);
+/* The caller fills in what is not zero. */
+struct raft_message *raft_push(struct raft *r, enum raft_message_kind kind, uint64_t to);
+struct duration raft_random(struct raft *r, int64_t from_ns, int64_t to_ns);
+
+#endif

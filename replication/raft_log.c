@@ -1,0 +1,111 @@
+/* raft_log.c - the entries in memory: one array of pointers, whose middle a message may borrow. */
+#include <stdlib.h>
+
+#include "replication/raft_internal.h"
+
+_Static_assert(offsetof(struct raft_slot, entry) == 0, "an entry's pointer is its slot's");
+
+static const struct raft_slot *slot_of(const struct raft_entry *e)
+{
+    return (const struct raft_slot *)(const void *)e;
+}
+
+uint64_t raft_entry_bytes(const struct raft_entry *e)
+{
+    return sizeof(struct raft_slot) + e->payload.size;
+}
+
+struct raft_entry *raft_log_at(const struct raft_log *l, uint64_t index)
+{
+    if (index <= l->base_index || index > raft_log_last(l))
+        return NULL;
+    return l->slots[l->head + (uint32_t)(index - l->base_index - 1)];
+}
+
+uint64_t raft_log_term(const struct raft_log *l, uint64_t index)
+{
+    must(index >= l->base_index);
+    must(index <= raft_log_last(l));
+    return index == l->base_index ? l->base_term : raft_log_at(l, index)->term;
+}
+
+uint64_t raft_log_bytes_to(const struct raft_log *l, uint64_t index)
+{
+    const struct raft_entry *e = raft_log_at(l, index);
+    return e == NULL ? l->base_bytes_to : slot_of(e)->bytes_to;
+}
+
+static void make_room(struct raft_log *l)
+{
+    if (l->head + l->count < l->capacity)
+        return;
+    if (l->head > 0 && l->head >= l->capacity / 2) {
+        memmove(l->slots, l->slots + l->head, l->count * sizeof *l->slots);
+        l->head = 0;
+        return;
+    }
+    must(l->capacity <= UINT32_MAX / 2);
+    l->capacity = l->capacity == 0 ? 8 : l->capacity * 2;
+    l->slots = realloc(l->slots, l->capacity * sizeof *l->slots);
+    must(l->slots != NULL);
+}
+
+void raft_log_append(struct raft_log *l, uint64_t term, enum log_kind kind, struct slice head,
+                     struct slice tail)
+{
+    uint64_t last = raft_log_last(l);
+    must(term >= raft_log_term(l, last));
+    make_room(l);
+    struct raft_slot *s = malloc(sizeof *s + head.size + tail.size);
+    must(s != NULL);
+    if (head.size > 0)
+        memcpy(s->payload, head.data, head.size);
+    if (tail.size > 0)
+        memcpy(s->payload + head.size, tail.data, tail.size);
+    s->entry = (struct raft_entry){.index = last + 1,
+                                   .term = term,
+                                   .kind = kind,
+                                   .payload = slice_make(s->payload, head.size + tail.size)};
+    s->bytes_to = raft_log_bytes_to(l, last) + raft_entry_bytes(&s->entry);
+    l->slots[l->head + l->count++] = &s->entry;
+}
+
+static void give_back(struct raft_log *l)
+{
+    if (l->count > 0)
+        return;
+    free(l->slots);
+    l->slots = NULL;
+    l->head = l->capacity = 0;
+}
+
+void raft_log_truncate(struct raft_log *l, uint64_t index)
+{
+    must(index > l->base_index);
+    while (raft_log_last(l) >= index)
+        free(l->slots[l->head + --l->count]);
+    give_back(l);
+}
+
+void raft_log_compact(struct raft_log *l, uint64_t index)
+{
+    must(index >= l->base_index);
+    must(index <= raft_log_last(l));
+    l->base_term = raft_log_term(l, index);
+    l->base_bytes_to = raft_log_bytes_to(l, index);
+    for (; l->base_index < index; l->base_index++, l->head++, l->count--)
+        free(l->slots[l->head]);
+    give_back(l);
+}
+
+void raft_log_reset(struct raft_log *l, uint64_t index, uint64_t term)
+{
+    raft_log_truncate(l, l->base_index + 1);
+    l->base_index = index;
+    l->base_term = term;
+}
+
+void raft_log_deinit(struct raft_log *l)
+{
+    raft_log_reset(l, 0, 0);
+}

@@ -1,0 +1,158 @@
+/* raft_members.c - who is in the group: as bytes, as a history along the log, as peers. */
+#include <stdlib.h>
+
+#include "replication/raft_internal.h"
+
+/* ---- bytes: u8 count, then u64 id and u8 voter each ---- */
+
+void raft_members_encode(struct buffer *out, const struct raft_members *m)
+{
+    must(m->count <= RAFT_MEMBERS_MAX);
+    buffer_append_u8(out, (uint8_t)m->count);
+    for (uint32_t i = 0; i < m->count; i++) {
+        buffer_append_u64(out, m->all[i].id);
+        buffer_append_u8(out, m->all[i].voter);
+    }
+}
+
+enum status raft_members_decode(struct reader *r, struct raft_members *out)
+{
+    *out = (struct raft_members){0};
+    uint32_t count = reader_u8(r), voters = 0;
+    if (r->failed || count > RAFT_MEMBERS_MAX)
+        return STATUS_MALFORMED;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t id = reader_u64(r);
+        uint8_t voter = reader_u8(r);
+        if (r->failed || id == 0 || voter > 1 || raft_members_find(out, id) != NULL)
+            return STATUS_MALFORMED;
+        out->all[out->count++] = (struct raft_member){id, voter};
+        voters += voter;
+    }
+    return voters == 0 ? STATUS_MALFORMED : STATUS_OK;
+}
+
+const struct raft_member *raft_members_find(const struct raft_members *m, uint64_t id)
+{
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (m->all[i].id == id)
+            return &m->all[i];
+    }
+    return NULL;
+}
+
+/* ---- history ---- */
+
+const struct raft_members *raft_members_as_of(const struct raft *r, uint64_t index)
+{
+    uint32_t i = r->history_count - 1;
+    while (i > 0 && r->history[i].index > index)
+        i--;
+    return &r->history[i].members;
+}
+
+void raft_history_push(struct raft *r, uint64_t index, const struct raft_members *m)
+{
+    must(r->history_count == 0 || r->history[r->history_count - 1].index < index);
+    if (r->history_count == r->history_capacity) {
+        r->history_capacity = r->history_capacity == 0 ? 1 : r->history_capacity * 2;
+        r->history = realloc(r->history, r->history_capacity * sizeof *r->history);
+        must(r->history != NULL);
+    }
+    r->history[r->history_count++] = (struct raft_members_at){index, *m};
+    raft_peers_sync(r);
+}
+
+void raft_history_truncate(struct raft *r, uint64_t index)
+{
+    uint32_t count = r->history_count;
+    while (count > 1 && r->history[count - 1].index >= index)
+        count--;
+    if (count == r->history_count)
+        return;
+    if (MUTATED(RAFT_MUTATION_KEEP_MEMBERS) && count == 1)
+        r->history[0].members = r->history[r->history_count - 1].members;
+    r->history_count = count;
+    raft_peers_sync(r);
+}
+
+void raft_history_compact(struct raft *r, uint64_t index)
+{
+    uint32_t first = r->history_count - 1;
+    while (first > 0 && r->history[first].index > index)
+        first--;
+    if (first == 0)
+        return;
+    r->history_count -= first;
+    memmove(r->history, r->history + first, r->history_count * sizeof *r->history);
+    if (r->history_count == 1) {
+        struct raft_members_at *less = realloc(r->history, sizeof *less);
+        must(less != NULL);
+        r->history = less;
+        r->history_capacity = 1;
+    }
+}
+
+/* ---- peers ---- */
+
+struct raft_peer *raft_peer_find(const struct raft *r, uint64_t id)
+{
+    for (uint32_t i = 0; i < r->peer_count; i++) {
+        if (r->peers[i].id == id)
+            return &r->peers[i];
+    }
+    return NULL;
+}
+
+void raft_peers_sync(struct raft *r)
+{
+    const struct raft_members *m = raft_members(r);
+    struct raft_peer *peers = calloc(m->count, sizeof *peers);
+    must(peers != NULL);
+    uint32_t count = 0;
+    r->voter = false;
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (m->all[i].id == r->options.self) {
+            r->voter = m->all[i].voter;
+            continue;
+        }
+        struct raft_peer *p = &peers[count++];
+        const struct raft_peer *known = raft_peer_find(r, m->all[i].id);
+        if (known != NULL)
+            *p = *known;
+        else
+            *p = (struct raft_peer){
+                .id = m->all[i].id, .next = raft_last(r) + 1, .ask = true, .awaiting = false};
+        p->voter = m->all[i].voter;
+    }
+    free(r->peers);
+    r->peers = peers;
+    r->peer_count = count;
+}
+
+uint32_t raft_voters(const struct raft *r)
+{
+    uint32_t voters = r->voter;
+    for (uint32_t i = 0; i < r->peer_count; i++)
+        voters += r->peers[i].voter;
+    return voters;
+}
+
+uint64_t raft_quorum(const struct raft *r, uint64_t own,
+                     uint64_t (*value)(const struct raft_peer *p))
+{
+    uint64_t sorted[RAFT_MEMBERS_MAX]; /* descending */
+    uint32_t count = 0;
+    for (uint32_t i = 0; i <= r->peer_count; i++) {
+        bool self = i == r->peer_count;
+        if (self ? !r->voter : !r->peers[i].voter)
+            continue;
+        uint64_t v = self ? own : value(&r->peers[i]);
+        uint32_t at = count++;
+        for (; at > 0 && sorted[at - 1] < v; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = v;
+    }
+    must(count > 0);
+    return sorted[count / 2];
+}

@@ -1,0 +1,127 @@
+/* raft_message.c - messages as bytes, and the outbox.
+ *
+ * Layout: u8 kind | u8 flags | u32 group | u64 from, to, term, index, log_term, commit, round,
+ * support | u32 entries | each: u64 term | u8 kind | u32 size | payload. An entry's index follows
+ * from the message's. What a decoder lets pass keeps the rules that hold for every append: terms
+ * never fall along the log and never exceed the message's. */
+#include <stdlib.h>
+
+#include "replication/raft_internal.h"
+
+enum {
+    FLAG_REJECTED = 1,
+    FLAG_TRANSFER = 2,
+    FLAG_NO_STATE = 4,
+    FLAGS = 7,
+    ENTRY_HEAD_SIZE = 13
+};
+
+void raft_message_encode(struct buffer *out, const struct raft_message *m)
+{
+    must(m->kind >= RAFT_APPEND && m->kind < RAFT_MESSAGE_KINDS);
+    must(m->entry_count == 0 || m->kind == RAFT_APPEND);
+    buffer_append_u8(out, (uint8_t)m->kind);
+    buffer_append_u8(out, (uint8_t)((m->rejected ? FLAG_REJECTED : 0) |
+                                    (m->transfer ? FLAG_TRANSFER : 0) |
+                                    (m->no_state ? FLAG_NO_STATE : 0)));
+    buffer_append_u32(out, m->group);
+    buffer_append_u64(out, m->from);
+    buffer_append_u64(out, m->to);
+    buffer_append_u64(out, m->term);
+    buffer_append_u64(out, m->index);
+    buffer_append_u64(out, m->log_term);
+    buffer_append_u64(out, m->commit);
+    buffer_append_u64(out, m->round);
+    buffer_append_u64(out, m->support);
+    buffer_append_u32(out, m->entry_count);
+    for (uint32_t i = 0; i < m->entry_count; i++) {
+        const struct raft_entry *e = m->entries[i];
+        must(e->index == m->index + 1 + i);
+        buffer_append_u64(out, e->term);
+        buffer_append_u8(out, (uint8_t)e->kind);
+        buffer_append_sized(out, e->payload);
+    }
+}
+
+/* Kinds that stand in a group's log. */
+static bool is_entry(uint8_t kind, struct slice payload)
+{
+    struct raft_members members;
+    struct reader r = {payload, false};
+    if (kind == LOG_MEMBERS)
+        return raft_members_decode(&r, &members) == STATUS_OK;
+    return kind > LOG_END && kind < LOG_KINDS && kind != LOG_HARD_STATE;
+}
+
+static enum status decode_entries(struct reader *r, struct arena *arena, struct raft_message *m)
+{
+    if (m->entry_count > r->left.size / ENTRY_HEAD_SIZE)
+        return STATUS_MALFORMED;
+    struct raft_entry *entries = arena_alloc(arena, m->entry_count * sizeof *entries);
+    const struct raft_entry **all = arena_alloc(arena, m->entry_count * sizeof *all);
+    uint64_t term = m->log_term;
+    for (uint32_t i = 0; i < m->entry_count; i++) {
+        struct raft_entry *e = &entries[i];
+        *e = (struct raft_entry){.index = m->index + 1 + i, .term = reader_u64(r)};
+        uint8_t kind = reader_u8(r);
+        e->payload = reader_sized(r);
+        if (r->failed || !is_entry(kind, e->payload) || e->payload.size > LOG_PAYLOAD_SIZE_MAX ||
+            e->term < term || e->term > m->term)
+            return STATUS_MALFORMED;
+        e->kind = (enum log_kind)kind;
+        term = e->term;
+        all[i] = e;
+    }
+    m->entries = all;
+    return STATUS_OK;
+}
+
+enum status raft_message_decode(struct reader *r, struct arena *arena, struct raft_message *out)
+{
+    uint8_t kind = reader_u8(r), flags = reader_u8(r);
+    *out = (struct raft_message){
+        .rejected = flags & FLAG_REJECTED,
+        .transfer = flags & FLAG_TRANSFER,
+        .no_state = flags & FLAG_NO_STATE,
+        .group = reader_u32(r),
+    };
+    out->from = reader_u64(r);
+    out->to = reader_u64(r);
+    out->term = reader_u64(r);
+    out->index = reader_u64(r);
+    out->log_term = reader_u64(r);
+    out->commit = reader_u64(r);
+    out->round = reader_u64(r);
+    out->support = reader_u64(r);
+    out->entry_count = reader_u32(r);
+    if (r->failed || kind < RAFT_APPEND || kind >= RAFT_MESSAGE_KINDS || (flags & ~FLAGS) != 0 ||
+        out->from == 0 || out->to == 0 || out->log_term > out->term || out->term == UINT64_MAX ||
+        out->index > UINT64_MAX / 2)
+        return STATUS_MALFORMED;
+    out->kind = (enum raft_message_kind)kind;
+    if (out->entry_count == 0)
+        return STATUS_OK;
+    return out->kind == RAFT_APPEND ? decode_entries(r, arena, out) : STATUS_MALFORMED;
+}
+
+/* ---- the outbox ---- */
+
+struct raft_message *raft_push(struct raft *r, enum raft_message_kind kind, uint64_t to)
+{
+    struct raft_outbox *o = r->options.outbox;
+    if (o->count == o->capacity) {
+        o->capacity = o->capacity == 0 ? 16 : o->capacity * 2;
+        o->messages = realloc(o->messages, o->capacity * sizeof *o->messages);
+        must(o->messages != NULL);
+    }
+    struct raft_message *m = &o->messages[o->count++];
+    *m = (struct raft_message){
+        .kind = kind, .group = r->options.group, .from = r->options.self, .to = to};
+    return m;
+}
+
+void raft_outbox_deinit(struct raft_outbox *o)
+{
+    free(o->messages);
+    *o = (struct raft_outbox){0};
+}

@@ -1,0 +1,33 @@
+/* raft_mutation.h - mistakes on purpose, one at a time, to show that a test would see them.
+ *
+ * Only a build with WEIR_MUTATIONS, which only tests have, can make any; elsewhere MUTATED is
+ * false. */
+#ifndef WEIR_REPLICATION_RAFT_MUTATION_H
+#define WEIR_REPLICATION_RAFT_MUTATION_H
+
+enum raft_mutation {
+    RAFT_MUTATION_NONE = 0,
+    RAFT_MUTATION_ACK_OWN_SUFFIX,    /* a follower acknowledges entries it has not checked */
+    RAFT_MUTATION_COUNT_OLD_TERMS,   /* entries of earlier terms are committed by counting */
+    RAFT_MUTATION_ACK_ONLY_WHOLE,    /* only an acknowledgement of the newest entry counts */
+    RAFT_MUTATION_RESUME_TERM,       /* a restarted leader goes on in the term it led */
+    RAFT_MUTATION_SILENT_PRE_VOTE,   /* a refused pre-vote does not tell the higher term */
+    RAFT_MUTATION_KEEP_MEMBERS,      /* a truncated change of members stays in force */
+    RAFT_MUTATION_ANY_COMPLETION,    /* a completed write counts for all that was written */
+    RAFT_MUTATION_COUNT_UNPERSISTED, /* a leader counts entries it has not on disk */
+    RAFT_MUTATION_VOTE_AT_ONCE,      /* a vote leaves before it is durable */
+    RAFT_MUTATION_OLD_TERM_REPLIES,  /* acknowledgements to an earlier leader count */
+    RAFT_MUTATION_RUN_WITHOUT_STATE, /* a half installed snapshot is taken for a whole one */
+    RAFT_MUTATION_APPLY_AGAIN,       /* the replay starts before what is applied */
+    RAFT_MUTATION_FORGET_PROMISE,    /* votes do not heed support that was given */
+    RAFT_MUTATIONS,
+};
+
+#ifdef WEIR_MUTATIONS
+extern enum raft_mutation raft_mutation;
+#define MUTATED(which) (raft_mutation == (which))
+#else
+#define MUTATED(which) false
+#endif
+
+#endif

@@ -1,0 +1,421 @@
+/* raft_replicate.c - a leader and its peers: what is sent to whom, what their answers mean.
+ *
+ *            answer: it matches               needs what is compacted
+ *   PROBE ---------------------> PIPELINE    ------------------------> SNAPSHOT
+ *     ^  <--------------------------+                                     |
+ *     |   rejected, unanswered, gone                                      |
+ *     +-------------------------------------------------------------------+
+ *                        installed, or it turns out to have it
+ *
+ * A peer is settled once it has everything, knows the commit index and supports the leader; only an
+ * unsettled one has a deadline, and only if its node can be reached: for one that cannot,
+ * raft_node_heard is the wake-up call (R6). */
+#include "replication/raft_internal.h"
+
+enum {
+    PATIENCE = 3 /* election timeouts for which a silent peer counts as reachable */
+};
+
+static uint64_t support_of(const struct raft *r, struct instant now, const struct raft_peer *p)
+{
+    struct instant until;
+    return liveness_got(r->options.liveness, now, raft_member_node(p->id), &until);
+}
+
+static bool is_reachable(const struct raft *r, struct instant now, const struct raft_peer *p)
+{
+    struct instant until = p->heard_at;
+    for (int i = 0; i < PATIENCE; i++)
+        until = instant_add(until, r->options.election);
+    return support_of(r, now, p) != 0 || instant_before(now, until);
+}
+
+static bool wants_round(const struct raft *r, const struct raft_peer *p)
+{
+    return p->voter && r->round_open > r->round_confirmed && p->round < r->round_open;
+}
+
+static bool is_settled(const struct raft *r, struct instant now, const struct raft_peer *p)
+{
+    uint64_t support = support_of(r, now, p);
+    if ((support != 0 && support != p->epoch) || wants_round(r, p))
+        return false;
+    if (p->flow == RAFT_SNAPSHOT)
+        return true; /* the snapshot's end is an event of its own */
+    return p->match >= raft_last(r) && p->commit >= r->commit;
+}
+
+/* ---- leading ---- */
+
+void raft_lead(struct raft *r, struct instant now)
+{
+    must(r->role == RAFT_CANDIDATE);
+    must(!raft_is_promised(r));
+    r->role = RAFT_LEADER;
+    r->leader = r->options.self;
+    r->quorum_at = instant_add(now, r->options.election);
+    for (uint32_t i = 0; i < r->peer_count; i++) {
+        struct raft_peer *p = &r->peers[i];
+        *p = (struct raft_peer){.id = p->id,
+                                .voter = p->voter,
+                                .next = raft_last(r) + 1,
+                                .ask = true,
+                                .heard_at = now,
+                                .sent_at = now};
+    }
+    const struct slice nothing = {NULL, 0};
+    r->term_start = raft_last(r) + 1;
+    raft_append_own(r, LOG_NOOP, nothing, nothing);
+}
+
+void raft_step_down(struct raft *r, struct instant now)
+{
+    must(r->role == RAFT_LEADER);
+    raft_follow_term(r, now, r->term, 0);
+}
+
+static uint64_t match_of(const struct raft_peer *p)
+{
+    return p->match;
+}
+
+static uint64_t round_of(const struct raft_peer *p)
+{
+    return p->round;
+}
+
+void raft_confirm_rounds(struct raft *r)
+{
+    if (r->role != RAFT_LEADER || r->commit < r->term_start)
+        return;
+    uint64_t confirmed = raft_quorum(r, r->round_sent, round_of);
+    if (confirmed > r->round_confirmed)
+        r->round_confirmed = confirmed;
+}
+
+void raft_advance_commit(struct raft *r)
+{
+    if (r->role != RAFT_LEADER)
+        return;
+    uint64_t own = MUTATED(RAFT_MUTATION_COUNT_UNPERSISTED) ? raft_last(r) : r->durable;
+    uint64_t index = raft_quorum(r, own, match_of);
+    must(index <= raft_last(r));
+    if (index <= r->commit)
+        return;
+    if (raft_log_term(&r->log, index) != r->term && !MUTATED(RAFT_MUTATION_COUNT_OLD_TERMS))
+        return; /* R2 */
+    r->commit = index;
+    raft_confirm_rounds(r);
+    r->resigning = raft_members_find(raft_members_as_of(r, index), r->options.self) == NULL;
+}
+
+/* ---- sending ---- */
+
+void raft_peer_resume(struct raft_peer *p)
+{
+    if (p->flow != RAFT_SNAPSHOT) {
+        p->flow = RAFT_PROBE;
+        p->next = p->match + 1;
+    }
+    p->awaiting = false;
+    p->waiting = false;
+    p->ask = true;
+    p->commit_sent = p->commit;
+    p->round_sent = p->round;
+}
+
+/* The time of retrying counts from the oldest thing unanswered. */
+static void wait_for_answer(struct raft_peer *p, struct instant now)
+{
+    if (p->waiting)
+        return;
+    p->waiting = true;
+    p->sent_at = now;
+}
+
+static void send(struct raft *r, struct instant now, struct raft_peer *p, uint64_t previous,
+                 uint32_t count)
+{
+    uint64_t end = previous + count;
+    struct raft_message *m = raft_push(r, RAFT_APPEND, p->id);
+    m->term = r->term;
+    m->index = previous;
+    m->log_term = raft_log_term(&r->log, previous);
+    m->commit = r->commit;
+    m->round = r->round_open;
+    m->entry_count = count;
+    if (count > 0)
+        m->entries = (const struct raft_entry *const *)&r->log
+                         .slots[r->log.head + previous - r->log.base_index];
+    p->ask = false;
+    wait_for_answer(p, now);
+    p->round_sent = r->round_open;
+    p->commit_sent = r->commit < end ? r->commit : end;
+}
+
+/* Entries from p->next on that may go now, in one message. */
+static uint32_t entries_that_fit(const struct raft *r, const struct raft_peer *p)
+{
+    uint64_t sent = raft_log_bytes_to(&r->log, p->next - 1);
+    uint64_t flying = p->flow == RAFT_PIPELINE && sent > p->bytes_to ? sent - p->bytes_to : 0;
+    uint64_t room =
+        flying < r->options.inflight_max_bytes ? r->options.inflight_max_bytes - flying : 0;
+    if (room > r->options.message_max_bytes)
+        room = r->options.message_max_bytes;
+    uint64_t first = p->next, end = p->next;
+    while (end <= raft_last(r) && raft_log_bytes_to(&r->log, end) - sent <= room)
+        end++;
+    if (end == first && first <= raft_last(r) && flying == 0)
+        end++;
+    return (uint32_t)(end - first);
+}
+
+/* It gets no entries; what it is told always matches: that this leads, the round, nothing else. */
+static void flush_without_entries(struct raft *r, struct instant now, struct raft_peer *p)
+{
+    bool round = wants_round(r, p) && p->round_sent < r->round_open;
+    if (p->ask || round)
+        send(r, now, p, r->log.base_index, 0);
+}
+
+static void need_snapshot(struct raft_peer *p)
+{
+    p->flow = RAFT_SNAPSHOT;
+    p->snapshot_wanted = true;
+    p->awaiting = false;
+}
+
+static void flush_peer(struct raft *r, struct instant now, struct raft_peer *p)
+{
+    bool reachable = is_reachable(r, now, p);
+    bool round = wants_round(r, p) && p->round_sent < r->round_open && reachable;
+    if (p->flow == RAFT_PIPELINE && !reachable && p->match < raft_last(r)) {
+        p->flow = RAFT_PROBE;
+        p->next = p->match + 1;
+        p->awaiting = false;
+    }
+    if (p->flow != RAFT_SNAPSHOT && p->next < raft_first(r)) {
+        if (!reachable)
+            return; /* the snapshot waits for its node */
+        need_snapshot(p);
+        p->ask = true;
+    }
+    if (p->flow == RAFT_SNAPSHOT) {
+        flush_without_entries(r, now, p);
+        return;
+    }
+    if (p->flow == RAFT_PROBE && p->awaiting) {
+        if (round)
+            send(r, now, p, p->next - 1, 0);
+        return;
+    }
+    uint32_t count;
+    bool sent = false;
+    while (!p->awaiting && (count = entries_that_fit(r, p)) > 0) {
+        send(r, now, p, p->next - 1, count);
+        p->next += count;
+        p->awaiting = p->flow == RAFT_PROBE;
+        sent = true;
+    }
+    uint64_t tell = r->commit < p->next - 1 ? r->commit : p->next - 1;
+    if (!sent && (p->ask || round || p->commit_sent < tell)) {
+        send(r, now, p, p->next - 1, 0);
+        p->awaiting = p->flow == RAFT_PROBE;
+    }
+}
+
+static void ask_to_campaign(struct raft *r, struct instant now)
+{
+    const struct raft_peer *p = raft_peer_find(r, r->transfer_to);
+    if (p == NULL || p->match < raft_last(r) || instant_before(now, r->transfer_at))
+        return;
+    raft_push(r, RAFT_CAMPAIGN_NOW, p->id)->term = r->term;
+    r->transfer_at = instant_add(now, r->options.retry);
+}
+
+void raft_flush(struct raft *r, struct instant now)
+{
+    must(r->started);
+    if (r->role != RAFT_LEADER)
+        return;
+    r->round_sent = r->round_open;
+    for (uint32_t i = 0; i < r->peer_count; i++)
+        flush_peer(r, now, &r->peers[i]);
+    raft_confirm_rounds(r);
+    if (r->transfer_to != 0)
+        ask_to_campaign(r, now);
+    if (r->resigning)
+        raft_step_down(r, now);
+    r->deadline = r->role == RAFT_LEADER ? raft_lead_deadline(r, now) : raft_election_deadline(r);
+}
+
+/* ---- answers ---- */
+
+static void on_match(struct raft *r, struct instant now, struct raft_peer *p, uint64_t index)
+{
+    if (index > raft_last(r))
+        return; /* of a log that is not ours */
+    if (MUTATED(RAFT_MUTATION_ACK_ONLY_WHOLE) && index != raft_last(r))
+        return;
+    if (index > p->match) {
+        p->match = index;
+        p->bytes_to = raft_log_bytes_to(&r->log, index);
+        p->sent_at = now; /* it goes on: no reason to repeat */
+    }
+    if (p->next <= p->match)
+        p->next = p->match + 1;
+    if (p->flow == RAFT_SNAPSHOT && p->match + 1 < raft_first(r))
+        return;
+    p->flow = RAFT_PIPELINE;
+    p->awaiting = false;
+}
+
+static void on_mismatch(struct raft *r, struct raft_peer *p, const struct raft_message *m)
+{
+    if (m->no_state && p->flow != RAFT_SNAPSHOT)
+        need_snapshot(p);
+    if (p->flow == RAFT_SNAPSHOT)
+        return;
+    uint64_t at = m->index < raft_last(r) ? m->index : raft_last(r);
+    while (at > r->log.base_index && raft_log_term(&r->log, at) > m->log_term)
+        at--;
+    if (at == r->log.base_index && r->log.base_term > m->log_term && at > 0)
+        at--;
+    p->flow = RAFT_PROBE;
+    p->awaiting = false;
+    p->ask = true;
+    p->next = (at > p->match ? at : p->match) + 1;
+}
+
+void raft_on_append_reply(struct raft *r, struct instant now, const struct raft_message *m)
+{
+    struct raft_peer *p = raft_peer_find(r, m->from);
+    if (p == NULL || r->role != RAFT_LEADER)
+        return;
+    if (m->term > r->term) {
+        raft_follow_term(r, now, m->term, 0);
+        return;
+    }
+    if (m->term < r->term && !MUTATED(RAFT_MUTATION_OLD_TERM_REPLIES))
+        return;
+    p->heard = true;
+    p->heard_at = now;
+    p->epoch = m->support;
+    if (m->round > p->round && m->round <= r->round_sent)
+        p->round = m->round;
+    if (m->commit > p->commit)
+        p->commit = m->commit;
+    if (m->rejected)
+        on_mismatch(r, p, m);
+    else
+        on_match(r, now, p, m->index);
+    raft_confirm_rounds(r);
+    raft_advance_commit(r);
+    if (is_settled(r, now, p))
+        p->waiting = false;
+    else
+        wait_for_answer(p, now);
+}
+
+void raft_node_heard(struct raft *r, struct instant now, uint32_t node)
+{
+    must(r->started);
+    raft_check_promise(r, now);
+    for (uint32_t i = 0; i < r->peer_count; i++) {
+        struct raft_peer *p = &r->peers[i];
+        if (raft_member_node(p->id) != node)
+            continue;
+        if (r->role == RAFT_LEADER && p->flow == RAFT_SNAPSHOT && !p->snapshot_running)
+            p->snapshot_wanted = true;
+        if (r->role == RAFT_LEADER && !is_settled(r, now, p))
+            raft_peer_resume(p);
+        else if (r->role == RAFT_PRE_CANDIDATE || (r->role == RAFT_CANDIDATE && r->asked))
+            raft_ask_votes(r);
+    }
+    r->deadline = r->role == RAFT_LEADER ? raft_lead_deadline(r, now) : raft_election_deadline(r);
+}
+
+/* ---- time ---- */
+
+/* Members, as a majority counts them, that support this leader; `patient`: or did answer lately. */
+static uint32_t supporters(const struct raft *r, struct instant now, bool patient)
+{
+    uint32_t count = r->voter;
+    for (uint32_t i = 0; i < r->peer_count; i++) {
+        const struct raft_peer *p = &r->peers[i];
+        uint64_t support = support_of(r, now, p);
+        bool lately = patient && p->heard &&
+                      instant_before(now, instant_add(p->heard_at, r->options.election));
+        count += p->voter && ((support != 0 && support == p->epoch) || lately);
+    }
+    return count;
+}
+
+uint32_t raft_supporters(const struct raft *r, struct instant now)
+{
+    return r->role == RAFT_LEADER ? supporters(r, now, false) : 0;
+}
+
+static bool has_majority(const struct raft *r, uint32_t count)
+{
+    return count > raft_voters(r) / 2;
+}
+
+bool raft_has_lease(const struct raft *r, struct instant now)
+{
+    return r->role == RAFT_LEADER && r->voter && !r->lease_off && r->commit >= r->term_start &&
+           has_majority(r, supporters(r, now, false));
+}
+
+static bool waits_for_snapshot(const struct raft_peer *p)
+{
+    return p->flow == RAFT_SNAPSHOT && !p->snapshot_wanted && !p->snapshot_running;
+}
+
+void raft_lead_tick(struct raft *r, struct instant now)
+{
+    if (has_majority(r, supporters(r, now, false))) {
+        r->quorum_at = INSTANT_NEVER;
+    } else if (!instant_before(now, r->quorum_at)) {
+        if (!has_majority(r, supporters(r, now, true))) {
+            raft_step_down(r, now);
+            return;
+        }
+        r->quorum_at = instant_add(now, r->options.election);
+    }
+    if (r->transfer_to != 0 && !instant_before(now, r->transfer_until))
+        r->transfer_to = 0;
+    for (uint32_t i = 0; i < r->peer_count; i++) {
+        struct raft_peer *p = &r->peers[i];
+        if (!is_reachable(r, now, p))
+            continue;
+        if (waits_for_snapshot(p) && !instant_before(now, p->snapshot_at))
+            p->snapshot_wanted = true;
+        if (p->waiting && !is_settled(r, now, p) &&
+            !instant_before(now, instant_add(p->sent_at, r->options.retry)))
+            raft_peer_resume(p);
+    }
+}
+
+struct instant raft_lead_deadline(struct raft *r, struct instant now)
+{
+    if (has_majority(r, supporters(r, now, false)))
+        r->quorum_at = INSTANT_NEVER;
+    else if (r->quorum_at.ns == INSTANT_NEVER.ns)
+        r->quorum_at = instant_add(now, r->options.election);
+    struct instant next = r->quorum_at;
+    if (r->transfer_to != 0)
+        next = instant_earlier(next, r->transfer_until);
+    for (uint32_t i = 0; i < r->peer_count; i++) {
+        const struct raft_peer *p = &r->peers[i];
+        if (!is_reachable(r, now, p))
+            continue;
+        if (waits_for_snapshot(p))
+            next = instant_earlier(next, p->snapshot_at);
+        if (p->waiting && !is_settled(r, now, p))
+            next = instant_earlier(next, instant_add(p->sent_at, r->options.retry));
+        if (p->id == r->transfer_to && p->match >= raft_last(r))
+            next = instant_earlier(next, r->transfer_at);
+    }
+    return next;
+}
