@@ -22,6 +22,8 @@ struct faults {
     struct prng prng;
     bool on;
     uint64_t strikes;
+    uint32_t wipes;
+    bool wiped[SIM_NODES_MAX + 1];
     struct cut cuts[CUTS_MAX];
     struct buffer error;
 };
@@ -104,6 +106,23 @@ static void strike_crash(struct faults *f, enum sim_fault fault)
                          f);
     else
         crash(f, id, fault == SIM_POWER);
+}
+
+/* So many that a majority of each group keeps its disks, whatever else happens. */
+static void strike_wipe(struct faults *f)
+{
+    uint32_t id = some_node(f);
+    int64_t ns = between_ms(f, 1, 3000);
+    if (f->wipes == (f->options.plan->replicas - 1) / 2 || f->wiped[id] ||
+        !node_process_is_up(node_at(f, id)))
+        return;
+    f->wipes++;
+    f->wiped[id] = true;
+    note(f, SIM_WIPE, id, ns);
+    PROBE("a node loses its disk");
+    node_process_crash(node_at(f, id), true);
+    node_process_wipe(node_at(f, id));
+    scheduler_in(f->options.scheduler, (struct duration){ns}, start_node, f, id);
 }
 
 static void start_router(void *context, uint64_t index)
@@ -333,7 +352,9 @@ static void strike_one(struct faults *f, enum sim_fault fault)
     case SIM_LYING_DISK:
         strike_lying(f);
         break;
-    case SIM_WIPE: /* a single replica has nobody to get its data back from */
+    case SIM_WIPE:
+        strike_wipe(f);
+        break;
     case SIM_DROP: /* the network's, all the time */
     case SIM_DUPLICATE:
     case SIM_REORDER:

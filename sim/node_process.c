@@ -26,6 +26,7 @@ struct node_process {
     struct prng life_prng;
     uint32_t life; /* events of earlier lives find nobody */
     uint64_t hash;
+    uint64_t traced; /* events of the node's trace that were looked at */
     bool turn_scheduled;
     int64_t wake_at_ns;
     bool paused;
@@ -221,11 +222,23 @@ static void take_effect(struct node_process *p, const struct node_effect *e)
     }
 }
 
+/* What its trace tells of elections. */
+static void look_for_leaders(struct node_process *p)
+{
+    const struct trace *t = node_trace(p->node);
+    for (; p->traced < t->count; p->traced++) {
+        const struct trace_event *e = trace_last(t, t->count - 1 - p->traced);
+        if (e != NULL && e->kind == NODE_TRACE_LEADS)
+            p->options.leads(p->options.context, p->options.id, e->subject, (uint64_t)e->value);
+    }
+}
+
 static void take_effects(struct node_process *p)
 {
     const struct node_effect *e;
     while ((e = node_next_effect(p->node)) != NULL)
         take_effect(p, e);
+    look_for_leaders(p);
 }
 
 /* ---- the log ---- */
@@ -295,6 +308,8 @@ static void turn(void *context, uint64_t life)
         take_effects(p);
     }
     prepare_space(p);
+    node_end_turn(p->node, local_now(p));
+    take_effects(p);
     write_batch(p);
     arm(p);
 }
@@ -378,7 +393,6 @@ enum status node_process_start(struct node_process *p, struct buffer *error)
     struct node_options options = {.config = p->options.config,
                                    .id = p->options.id,
                                    .node_count = p->options.node_count,
-                                   .catalog_node = p->options.catalog_node,
                                    .seed = prng_next(&p->life_prng)};
     struct store *store = store_create(backing_open_memory(&p->medium),
                                        (uint64_t)p->options.config->resident_max_bytes);
@@ -403,6 +417,7 @@ enum status node_process_start(struct node_process *p, struct buffer *error)
     p->turn_scheduled = p->paused = p->fail_write = p->checkpoint_running = false;
     p->space_short = p->redial_scheduled = false;
     p->wake_at_ns = INT64_MAX;
+    p->traced = 0;
     note(p, NODE_PROCESS_TRACE_STARTED, (int64_t)recovery.records);
     network_start(p->options.network, p->options.id);
     node_start(p->node, local_now(p), p->disk.segment_bytes, recovery.next_lsn);
@@ -492,6 +507,11 @@ bool node_process_is_up(const struct node_process *p)
 struct node *node_process_node(struct node_process *p)
 {
     return p->node;
+}
+
+struct instant node_process_now(const struct node_process *p)
+{
+    return local_now(p);
 }
 
 struct disk *node_process_disk(struct node_process *p)

@@ -40,9 +40,11 @@ struct node_process_options {
     const struct config *config; /* borrows */
     uint32_t id;                 /* of the node and of the process */
     uint32_t node_count;         /* nodes are processes 1 .. node_count */
-    uint32_t catalog_node;
     struct node_timings timings;
     uint64_t seed;
+    /* The node has begun to lead a replication group. */
+    void (*leads)(void *context, uint32_t node, uint32_t group, uint64_t term);
+    void *context;
 };
 
 /* Moments that are short, and at which a crash is worth having. */
@@ -81,6 +83,8 @@ void node_process_slow_disk(struct node_process *p, int64_t times);
 
 /* NULL while it is down. */
 struct node *node_process_node(struct node_process *p);
+/* What its clock reads. */
+struct instant node_process_now(const struct node_process *p);
 struct disk *node_process_disk(struct node_process *p);
 struct memory_medium *node_process_medium(struct node_process *p);
 struct sim_clock *node_process_clock(struct node_process *p);

@@ -56,14 +56,13 @@ static void plan_faults(struct plan *plan, struct prng *p, const struct sim_opti
     f->reorder = (plan->faults & SIM_FAULT_BIT(SIM_REORDER)) != 0;
     plan->strike_ns = spread(p, 20, 1000) * NS_PER_MS;
     plan->split_per_million = often(p, 30) ? 50000 : 0;
-    plan->drift_ppm = prng_between(p, 1, 200);
 }
 
 /* Some limits are set below what a configuration may: the rare happens more often. */
 static void plan_config(struct config *c, struct prng *p)
 {
     config_init(c, often(p, 90) ? PROFILE_OFF : PROFILE_AWS);
-    c->log_segment_bytes = often(p, 70) ? spread(p, 16, 512) * KIB : 8 * MIB;
+    c->log_segment_bytes = often(p, 70) ? spread(p, 64, 1024) * KIB : 8 * MIB;
     c->log_segment_bytes &= ~INT64_C(7);
     c->log_max_bytes = spread(p, 4, 64) * c->log_segment_bytes;
     c->memtable_max_bytes = spread(p, 16, 4096) * KIB;
@@ -73,6 +72,22 @@ static void plan_config(struct config *c, struct prng *p)
     c->resident_max_bytes = often(p, 30) ? 0 : 4 * GIB;
     c->node_queue_max = spread(p, 16, 1024);
     c->request_deadline_ms = spread(p, 500, 5000);
+}
+
+static void plan_replication(struct plan *plan, struct prng *p)
+{
+    struct config *c = &plan->config;
+    c->replicas = plan->replicas;
+    c->heartbeat_ms = spread(p, 5, 200);
+    c->support_ms = c->heartbeat_ms * prng_between(p, 2, 8) + prng_between(p, 1, 50);
+    c->election_ms = spread(p, 10, 500);
+    c->append_retry_ms = spread(p, 5, 500);
+    c->follower_max_bytes = spread(p, 1, 1024) * KIB;
+    c->group_max_bytes = spread(p, 8, 1024) * KIB;
+    c->entries_max_bytes = spread(p, 1, 1024) * KIB;
+    c->snapshot_bytes_s = often(p, 50) ? 64 * MIB : spread(p, 64, 4096) * KIB;
+    /* Each clock may be off by half of what two may differ by, and a little less. */
+    plan->drift_ppm = prng_between(p, 1, c->clock_drift_ppm / 2 - 10);
 }
 
 static void plan_timings(struct plan *plan, struct prng *p)
@@ -115,6 +130,7 @@ static void plan_bench(struct plan *plan)
 {
     config_init(&plan->config, PROFILE_OFF);
     plan->config.node_queue_max = 1024;
+    plan->config.replicas = plan->replicas;
     plan->keep_history = false;
     plan->split_per_million = 0;
     plan->workload = (struct workload){
@@ -130,8 +146,12 @@ void plan_make(const struct sim_options *o, struct plan *out)
 {
     struct prng p = prng_seeded(o->seed);
     *out = (struct plan){.seed = o->seed, .keep_history = true};
-    out->nodes = choose(&p, o->nodes, 1, 5);
-    out->replicas = choose(&p, o->replicas, 1, 1);
+    out->nodes = choose(&p, o->nodes, 1, 7);
+    if (out->nodes > 5 && o->nodes == 0)
+        out->nodes = 3; /* most of them */
+    out->replicas = choose(&p, o->replicas, 1, out->nodes);
+    if (o->replicas == 0 && often(&p, 50))
+        out->replicas = 3;
     if (out->replicas > out->nodes)
         out->replicas = out->nodes;
     out->routers = choose(&p, o->routers, 1, 3);
@@ -141,6 +161,7 @@ void plan_make(const struct sim_options *o, struct plan *out)
         out->length_ns = o->length_ms * NS_PER_MS;
     plan_faults(out, &p, o);
     plan_config(&out->config, &p);
+    plan_replication(out, &p);
     plan_timings(out, &p);
     plan_workload(&out->workload, &p);
     if (o->bench)
@@ -180,4 +201,13 @@ void plan_describe(const struct plan *p, struct buffer *out)
         (long long)p->config.memtable_max_bytes, (long long)p->config.checkpoint_ms,
         (long long)p->config.node_queue_max, (long long)p->config.resident_max_bytes,
         (long long)p->config.request_deadline_ms);
+    buffer_append_format(
+        out,
+        "replication: heartbeat %lld ms, support %lld, election %lld, retry %lld; "
+        "follower %lld, group %lld, entries %lld, snapshots %lld; drift %lld ppm\n",
+        (long long)p->config.heartbeat_ms, (long long)p->config.support_ms,
+        (long long)p->config.election_ms, (long long)p->config.append_retry_ms,
+        (long long)p->config.follower_max_bytes, (long long)p->config.group_max_bytes,
+        (long long)p->config.entries_max_bytes, (long long)p->config.snapshot_bytes_s,
+        (long long)p->drift_ppm);
 }

@@ -70,7 +70,7 @@ static void send_request(struct router_process *p, const struct router_effect *e
     request_encode(&p->scratch, e->request);
     struct slice frame = slice_make(p->scratch.data + LENGTH_SIZE, p->scratch.size - LENGTH_SIZE);
     if (!network_send(p->options.network, p->peers[e->node], frame))
-        router_node_lost(p->router, local_now(p), e->node);
+        router_not_sent(p->router, local_now(p), e->node, e->request->id);
 }
 
 static void pump(struct router_process *p)
@@ -187,7 +187,6 @@ void router_process_start(struct router_process *p)
 {
     must(p->router == NULL);
     struct router_options options = {.config = p->options.config,
-                                     .catalog_node = p->options.catalog_node,
                                      .node_count = p->options.node_count,
                                      .region = "local",
                                      .account = "000000000000",

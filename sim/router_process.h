@@ -21,7 +21,6 @@ struct router_process_options {
     const struct config *config; /* borrows */
     uint32_t process;
     uint32_t node_count;
-    uint32_t catalog_node;
     uint64_t seed;
 };
 

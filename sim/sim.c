@@ -31,6 +31,7 @@ struct sim {
     struct network *network; /* owns */
     struct faults *faults;   /* owns */
     struct recording history;
+    struct leaders leaders;
     struct node_process *nodes[SIM_NODES_MAX + 1]; /* owns; by id */
     struct router_process *routers[SIM_ROUTERS_MAX];
     struct sim_client *clients[SIM_CLIENTS_MAX];
@@ -65,6 +66,16 @@ static void node_failed(void *context, uint32_t node, struct slice why)
     violate(context, "node %u cannot start: %.*s\n", node, (int)why.size, (const char *)why.data);
 }
 
+/* Of a group in a term there is one leader, whatever it and others have forgotten since. */
+static void node_leads(void *context, uint32_t node, uint32_t group, uint64_t term)
+{
+    struct sim *s = context;
+    uint32_t other = leaders_add(&s->leaders, group, term, node);
+    if (other != node)
+        violate(s, "nodes %u and %u both lead group %u in term %llu\n", other, node, group,
+                (unsigned long long)term);
+}
+
 /* ---- making the world ---- */
 
 static void create_servers(struct sim *s)
@@ -75,8 +86,9 @@ static void create_servers(struct sim *s)
                                         .trace = &s->trace,
                                         .config = &p->config,
                                         .node_count = p->nodes,
-                                        .catalog_node = 1,
-                                        .timings = p->timings};
+                                        .timings = p->timings,
+                                        .leads = node_leads,
+                                        .context = s};
     for (uint32_t id = 1; id <= p->nodes; id++) {
         node.id = id;
         node.seed = seed_of(s, CONCERN_NODES, id);
@@ -86,8 +98,7 @@ static void create_servers(struct sim *s)
                                             .network = s->network,
                                             .trace = &s->trace,
                                             .config = &p->config,
-                                            .node_count = p->nodes,
-                                            .catalog_node = 1};
+                                            .node_count = p->nodes};
     for (uint32_t i = 0; i < p->routers; i++) {
         router.process = p->nodes + 1 + i;
         router.seed = seed_of(s, CONCERN_ROUTERS, i);
@@ -158,6 +169,7 @@ void sim_destroy(struct sim *s)
         sim_client_destroy(s->clients[i]);
     faults_destroy(s->faults);
     recording_deinit(&s->history);
+    leaders_deinit(&s->leaders);
     scheduler_deinit(&s->scheduler);
     buffer_deinit(&s->violation);
     free(s);
@@ -237,7 +249,8 @@ static void judge(struct sim *s)
 {
     if (s->violation.size > 0)
         return;
-    if (!check_nodes(s->nodes, s->plan.nodes, &s->violation))
+    if (!check_nodes(s->nodes, s->plan.nodes, &s->violation) ||
+        !check_replicas(s->nodes, s->plan.nodes, s->plan.replicas, &s->violation))
         return;
     if (s->plan.keep_history)
         recording_verify(&s->history, &s->violation);
