@@ -278,22 +278,30 @@ uint64_t node_groups_pinned_lsn(const struct node *n)
     return pinned;
 }
 
+/* All entries that are not applied, in order, or none. */
+static void relog(struct node *n, struct partition *p)
+{
+    size_t bytes = 0;
+    const struct raft_entry *e;
+    const uint64_t first = raft_applied(p->raft) + 1;
+    for (uint64_t at = first; (e = raft_entry_at(p->raft, at)) != NULL; at++)
+        bytes += log_record_size(e->payload.size) + LOG_HEADER_SIZE;
+    if (!node_has_log_space(n, bytes))
+        return;
+    for (uint64_t at = first; (e = raft_entry_at(p->raft, at)) != NULL; at++) {
+        log_writer_append(&n->log, e->kind, p->info.id, e->term, at, e->payload,
+                          slice_make(NULL, 0));
+        raft_entry_logged(p->raft, at, n->log.next_lsn);
+    }
+    logged(n, p);
+    n->relogged_lsn = n->log.next_lsn;
+}
+
 void node_groups_relog(struct node *n, uint64_t lsn)
 {
     for (uint32_t i = 0; i < n->partitions_size; i++) {
-        struct partition *p = n->partitions[i];
-        if (p == NULL || pinned_lsn(p) >= lsn)
-            continue;
-        const struct raft_entry *e;
-        for (uint64_t at = raft_applied(p->raft) + 1;
-             (e = raft_entry_at(p->raft, at)) != NULL && node_has_log_space(n, e->payload.size);
-             at++) {
-            log_writer_append(&n->log, e->kind, p->info.id, e->term, at, e->payload,
-                              slice_make(NULL, 0));
-            raft_entry_logged(p->raft, at, n->log.next_lsn);
-        }
-        logged(n, p);
-        n->relogged_lsn = n->log.next_lsn;
+        if (n->partitions[i] != NULL && pinned_lsn(n->partitions[i]) < lsn)
+            relog(n, n->partitions[i]);
     }
 }
 

@@ -219,6 +219,9 @@ static bool receive_raft(struct node *n, uint32_t from, struct reader *r)
     if (raft_message_decode(r, &n->received, &m) != STATUS_OK)
         return false;
     struct partition *p = node_partition(n, m.group);
+    struct raft_message answer;
+    if (p == NULL && raft_member_node(m.from) == from && raft_answer_for_absent(&m, &answer))
+        raft_message_encode(node_peer_message(n, from, PEER_RAFT), &answer);
     size_t bytes = 0;
     for (uint32_t i = 0; i < m.entry_count; i++)
         bytes += log_record_size(m.entries[i]->payload.size);

@@ -400,7 +400,6 @@ static void finish(struct node *n, struct partition *p, struct snapshot_in *s)
     s->whole = true;
     p->item_count = s->item_count;
     p->item_bytes = s->item_bytes;
-    p->since_lsn = n->log.next_lsn;
     p->installing = malloc(sizeof *p->installing);
     must(p->installing != NULL);
     *p->installing = s->base;

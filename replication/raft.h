@@ -106,7 +106,7 @@ struct raft_message {
     uint64_t commit;   /* APPEND: the leader's; APPEND_REPLY: what the follower knows of it */
     uint64_t round;    /* APPEND: of reads to confirm; comes back in the reply */
     uint64_t support;  /* APPEND_REPLY: epoch of support given to the leader's node; 0: none */
-    bool rejected;     /* replies */
+    bool rejected;     /* replies; PRE_VOTE: it is none, the sender only leads no more */
     bool transfer;     /* VOTE: the leader wants it so, whatever support it has */
     bool no_state;     /* APPEND_REPLY, rejected: only a snapshot helps */
     uint32_t entry_count;
@@ -116,6 +116,11 @@ struct raft_message {
 void raft_message_encode(struct buffer *out, const struct raft_message *m);
 /* Payloads borrow from the bytes, arrays come from the arena. */
 enum status raft_message_decode(struct reader *r, struct arena *arena, struct raft_message *out);
+
+/* For the owner of a node that gets a message for a replica it had and never will have again, or
+ * never had: what to answer, lest the sender waits for that replica's lead for ever. False:
+ * nothing. */
+bool raft_answer_for_absent(const struct raft_message *m, struct raft_message *out);
 
 /* Messages on their way out, of all groups of a node. */
 struct raft_outbox {

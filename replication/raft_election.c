@@ -7,15 +7,20 @@
  * made under is still given to the leader's node. It does not end with the term: the leader may
  * still rely on it while this replica has moved on. It ends when
  *   - the support lapses, or has another epoch;
- *   - its leader evidently leads no more in that term: it asks for a vote in a later one, or a
- *     later leader was accepted;
+ *   - its leader evidently leads no more in that term: it asks for a vote in a later one, or says
+ * so when asked, or a later leader was accepted;
  *   - a leader of that term or a later one transfers its leadership (it uses no lease any more);
  *   - its leader has been removed, in a change that is committed or that it sent itself (it uses no
  *     lease from the moment the change is in its log).
  *
  * Requests from replicas that are not members here are judged like any other: they may be members
  * in a newer list. One that was removed cannot disturb: it lacks the entry that removed it, so it
- * gets no pre-vote from a majority, and without one it never raises the term. */
+ * gets no pre-vote from a majority, and without one it never raises the term.
+ *
+ * A leader's node may live while its replica leads no more, and nobody hears of it: so whoever is
+ * asked for a vote that a promise forbids asks that leader, by acknowledging to it once more. One
+ * that leads no more, or the owner of a replica that is gone, says so with a pre-vote that is
+ * marked as none (`rejected`). */
 #include "replication/raft_internal.h"
 
 /* ---- terms ---- */
@@ -109,9 +114,15 @@ static bool is_bound(const struct raft *r, struct instant now)
 
 /* ---- running ---- */
 
+/* One that is being removed still runs, in the group without itself, until that is committed: it
+ * may be the only one to have what a majority needs. */
 bool raft_may_run(const struct raft *r)
 {
-    return r->voter && (!r->no_state || MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE));
+    if (r->no_state && !MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE))
+        return false;
+    const struct raft_member *m =
+        raft_members_find(raft_members_as_of(r, r->commit), r->options.self);
+    return r->voter || (m != NULL && m->voter);
 }
 
 bool raft_is_only_voter(const struct raft *r)
@@ -192,6 +203,43 @@ void raft_run(struct raft *r, struct instant now, bool transfer)
     }
 }
 
+/* ---- who leads no more ---- */
+
+static void ask_leader(struct raft *r)
+{
+    if (!raft_is_promised(r) || r->durable_term != r->term)
+        return;
+    struct raft_message *m = raft_push(r, RAFT_APPEND_REPLY, r->promise.leader);
+    m->term = r->term;
+    m->rejected = true;
+    m->index = r->durable;
+    m->log_term = raft_log_term(&r->log, r->durable);
+    m->no_state = r->no_state;
+    m->commit = r->commit;
+    m->round = r->leader == r->promise.leader ? r->echo_round : 0;
+    m->support = r->leader == r->promise.leader ? r->promise.epoch : 0;
+}
+
+void raft_lead_no_more(struct raft *r, uint64_t to)
+{
+    struct raft_message *m = raft_push(r, RAFT_PRE_VOTE, to);
+    m->term = r->term + 1;
+    m->rejected = true;
+}
+
+bool raft_answer_for_absent(const struct raft_message *m, struct raft_message *out)
+{
+    if (m->kind != RAFT_APPEND_REPLY)
+        return false;
+    *out = (struct raft_message){.kind = RAFT_PRE_VOTE,
+                                 .group = m->group,
+                                 .from = m->to,
+                                 .to = m->from,
+                                 .term = m->term + 1,
+                                 .rejected = true};
+    return true;
+}
+
 /* ---- voting ---- */
 
 static void reply(struct raft *r, enum raft_message_kind kind, uint64_t to, uint64_t term,
@@ -226,8 +274,10 @@ void raft_on_vote(struct raft *r, struct instant now, const struct raft_message 
     }
     if (is_evidence(r, m) || (m->transfer && m->term > r->term))
         end_promise(r, now);
-    if (is_bound(r, now) || (r->role == RAFT_LEADER && !m->transfer))
+    if (is_bound(r, now) || (r->role == RAFT_LEADER && !m->transfer)) {
+        ask_leader(r);
         return;
+    }
     if (m->term > r->term)
         raft_follow_term(r, now, m->term, 0);
     bool open = (r->role == RAFT_FOLLOWER || r->role == RAFT_PRE_CANDIDATE) &&
@@ -269,6 +319,10 @@ void raft_on_pre_vote(struct raft *r, struct instant now, const struct raft_mess
         return;
     if (m->term > r->term && is_evidence(r, m))
         end_promise(r, now);
+    if (m->rejected)
+        return; /* it only says that it leads no more */
+    if (m->term > r->term && m->from != r->promise.leader)
+        ask_leader(r);
     if (r->role == RAFT_LEADER) { /* it has lost touch */
         struct raft_peer *p = raft_peer_find(r, m->from);
         if (p != NULL)

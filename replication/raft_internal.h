@@ -187,6 +187,8 @@ bool raft_is_only_voter(const struct raft *r);
 void raft_run(struct raft *r, struct instant now, bool transfer);
 void raft_pre_run(struct raft *r, struct instant now);
 void raft_ask_votes(struct raft *r);
+/* Tells a follower that still counts on this one. */
+void raft_lead_no_more(struct raft *r, uint64_t to);
 void raft_on_vote(struct raft *r, struct instant now, const struct raft_message *m);
 void raft_on_vote_reply(struct raft *r, struct instant now, const struct raft_message *m);
 void raft_on_pre_vote(struct raft *r, struct instant now, const struct raft_message *m);

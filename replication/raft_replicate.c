@@ -290,7 +290,11 @@ static void on_mismatch(struct raft *r, struct raft_peer *p, const struct raft_m
 void raft_on_append_reply(struct raft *r, struct instant now, const struct raft_message *m)
 {
     struct raft_peer *p = raft_peer_find(r, m->from);
-    if (p == NULL || r->role != RAFT_LEADER)
+    if (r->role != RAFT_LEADER) {
+        raft_lead_no_more(r, m->from);
+        return;
+    }
+    if (p == NULL)
         return;
     if (m->term > r->term) {
         raft_follow_term(r, now, m->term, 0);

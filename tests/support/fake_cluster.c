@@ -368,7 +368,7 @@ static void answer(struct fake_cluster *f, uint32_t node, const struct request *
     else if (q->op == REQUEST_STATS)
         answer_stats(f, node, &body);
     else if (node != 1)
-        r.code = REPLY_NOT_LEADER;
+        r = (struct reply){.id = q->id, .code = REPLY_NOT_LEADER, .leader = 1};
     else
         answer_catalog(f, q, &r, &body);
     r.body = buffer_slice(&body);

@@ -193,3 +193,36 @@ void world_check(struct world *w)
         holder = i;
     }
 }
+
+void world_dump(const struct world *w)
+{
+    printf("at %lld ms: %s\n", (long long)(w->now / NS_PER_MS), w->violation);
+    for (uint32_t i = 1; i <= w->options.nodes; i++) {
+        const struct world_node *n = &w->nodes[i];
+        printf("node %u %s%s generation %u", i, n->up ? "up" : "down", n->paused ? " paused" : "",
+               n->row.generation);
+        if (n->raft == NULL) {
+            printf(", no replica\n");
+            continue;
+        }
+        const struct raft *r = n->raft;
+        printf(" role %d term %llu leader %llx first %llu last %llu commit %llu applied %llu%s%s\n",
+               (int)raft_role(r), (unsigned long long)raft_term(r),
+               (unsigned long long)raft_leader(r), (unsigned long long)raft_first(r),
+               (unsigned long long)raft_last(r), (unsigned long long)raft_commit(r),
+               (unsigned long long)raft_applied(r), n->row.base.no_state ? " no state" : "",
+               n->installing ? " installing" : "");
+        const struct raft_members *m = raft_members(r);
+        struct instant until;
+        printf("   deadline in %lld ms; members",
+               raft_deadline(r).ns == INSTANT_NEVER.ns
+                   ? -1
+                   : (long long)((raft_deadline(r).ns - world_local(w, n).ns) / NS_PER_MS));
+        for (uint32_t k = 0; k < m->count; k++)
+            printf(" %llx%s(match %llu, got %llx)", (unsigned long long)m->all[k].id,
+                   m->all[k].voter ? "" : "-", (unsigned long long)raft_match(r, m->all[k].id),
+                   (unsigned long long)liveness_got(&n->liveness, world_local(w, n),
+                                                    raft_member_node(m->all[k].id), &until));
+        printf("\n");
+    }
+}

@@ -34,6 +34,34 @@ uint64_t world_member(const struct world *w, uint32_t node)
     return raft_member_id(node, w->nodes[node].row.generation);
 }
 
+/* ---- messages ---- */
+
+static struct world_message *post(struct world *w, enum world_message_kind kind, uint32_t from,
+                                  uint32_t to)
+{
+    if (w->bag_count == w->bag_capacity) {
+        w->bag_capacity = w->bag_capacity == 0 ? 64 : w->bag_capacity * 2;
+        w->bag = realloc(w->bag, w->bag_capacity * sizeof *w->bag);
+        must(w->bag != NULL);
+    }
+    struct world_message *m = &w->bag[w->bag_count++];
+    *m = (struct world_message){.kind = kind, .from = from, .to = to, .sequence = ++w->sequence};
+    if (w->options.automatic) {
+        int64_t slow = !w->calm && prng_below(&w->prng, 50) == 0 ? 100 : 1;
+        m->at = w->now + slow * prng_between(&w->prng, 1, w->options.delay_ns_max);
+    }
+    return m;
+}
+
+/* However a stream ends, its sender notices. */
+static void end_snapshot(struct world *w, const struct world_node *n, uint32_t to, uint64_t member,
+                         uint64_t index)
+{
+    struct world_message *m = post(w, WORLD_SNAPSHOT_END, n->id, to);
+    m->to_member = member;
+    m->index = index;
+}
+
 /* ---- life ---- */
 
 static void open_raft(struct world *w, struct world_node *n)
@@ -124,6 +152,8 @@ void world_crash(struct world *w, uint32_t node, uint32_t kept)
 {
     struct world_node *n = &w->nodes[node];
     must(n->up);
+    if (n->installing)
+        end_snapshot(w, n, n->incoming_from, world_member(w, node), 0);
     uint64_t durable = n->durable_lsn;
     for (size_t i = 0; i < n->record_count && kept > 0; i++) {
         if (n->records[i].lsn > n->durable_lsn && n->records[i].lsn <= n->submitted_lsn) {
@@ -193,7 +223,8 @@ void world_unhost(struct world *w, uint32_t node)
 {
     struct world_node *n = &w->nodes[node];
     must(n->up && n->raft != NULL);
-    (void)w;
+    if (n->installing)
+        end_snapshot(w, n, n->incoming_from, world_member(w, node), 0);
     raft_destroy(n->raft);
     n->raft = NULL;
     n->row.hosted = false;
@@ -307,23 +338,6 @@ void world_rewrite(struct world *w, uint32_t node)
 
 /* ---- the network ---- */
 
-static struct world_message *post(struct world *w, enum world_message_kind kind, uint32_t from,
-                                  uint32_t to)
-{
-    if (w->bag_count == w->bag_capacity) {
-        w->bag_capacity = w->bag_capacity == 0 ? 64 : w->bag_capacity * 2;
-        w->bag = realloc(w->bag, w->bag_capacity * sizeof *w->bag);
-        must(w->bag != NULL);
-    }
-    struct world_message *m = &w->bag[w->bag_count++];
-    *m = (struct world_message){.kind = kind, .from = from, .to = to, .sequence = ++w->sequence};
-    if (w->options.automatic) {
-        int64_t slow = prng_below(&w->prng, 50) == 0 ? 100 : 1;
-        m->at = w->now + slow * prng_between(&w->prng, 1, w->options.delay_ns_max);
-    }
-    return m;
-}
-
 static bool is_lost(struct world *w, uint32_t from, uint32_t to)
 {
     return w->cut[from][to] || (w->drop_percent > 0 && prng_below(&w->prng, 100) < w->drop_percent);
@@ -397,18 +411,10 @@ static void hear(struct world *w, struct world_node *n, const struct world_messa
     world_turn(w, n->id);
 }
 
-static void end_snapshot(struct world *w, struct world_node *n, uint32_t to, uint64_t member,
-                         uint64_t index)
-{
-    struct world_message *m = post(w, WORLD_SNAPSHOT_END, n->id, to);
-    m->to_member = member;
-    m->index = index;
-}
-
 static void begin_install(struct world *w, struct world_node *n, const struct world_message *m)
 {
-    bool wanted = n->raft != NULL && raft_self(n->raft) == m->to_member && !n->installing &&
-                  raft_role(n->raft) != RAFT_LEADER &&
+    bool wanted = n->up && n->raft != NULL && raft_self(n->raft) == m->to_member &&
+                  !n->installing && raft_role(n->raft) != RAFT_LEADER &&
                   (n->row.base.no_state || m->row.base.index > raft_commit(n->raft));
     if (!wanted) {
         end_snapshot(w, n, m->from, m->to_member, 0);
@@ -451,27 +457,32 @@ void world_install(struct world *w, uint32_t node)
 static void deliver(struct world *w, const struct world_message *m)
 {
     struct world_node *n = &w->nodes[m->to];
+    if (m->kind == WORLD_SNAPSHOT) {
+        begin_install(w, n, m);
+        return;
+    }
     if (!n->up)
         return;
     if (m->kind == WORLD_BEAT) {
         hear(w, n, m);
         return;
     }
-    if (n->raft == NULL)
-        return;
-    if (m->kind == WORLD_SNAPSHOT) {
-        begin_install(w, n, m);
-        return;
-    }
     struct instant now = world_local(w, n);
     if (m->kind == WORLD_SNAPSHOT_END) {
+        if (n->raft == NULL)
+            return;
         raft_snapshot_ended(n->raft, now, m->to_member, m->index);
     } else {
         arena_reset(&w->arena);
         struct reader r = {buffer_slice(&m->bytes), false};
-        struct raft_message message;
+        struct raft_message message, answer;
         must(raft_message_decode(&r, &w->arena, &message) == STATUS_OK);
         must(r.left.size == 0);
+        if (n->raft == NULL || raft_self(n->raft) != message.to) {
+            if (raft_answer_for_absent(&message, &answer))
+                post_raft(w, n, &answer);
+            return;
+        }
         raft_receive(n->raft, now, &message);
     }
     trace_add(&w->trace, (struct instant){w->now}, 2, m->to, (int64_t)m->sequence);

@@ -144,6 +144,7 @@ struct world {
     int64_t now; /* real time */
     struct world_node nodes[WORLD_NODES_MAX + 1];
     bool cut[WORLD_NODES_MAX + 1][WORLD_NODES_MAX + 1]; /* from, to */
+    bool calm;                                          /* no message is very late */
     uint32_t drop_percent;
     uint32_t duplicate_percent;
     struct world_message *bag;
@@ -228,6 +229,7 @@ void world_run(struct world *w, int64_t ns);
 /* ---- checks (raft_check.c) ---- */
 
 void world_fail(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void world_dump(const struct world *w); /* for people: what every node is at */
 void world_check_applied(struct world *w, struct world_node *n, const struct raft_entry *e);
 void world_check(struct world *w); /* leaders, leases, logs */
 void world_check_logs(struct world *w);
