@@ -7,7 +7,8 @@
 #define BENCH_LIST(X)                                                   \
     X(decision, "ns per admission decision, and what it allocates")     \
     X(embedded, "gets and durable puts of the engine, beside raw LMDB") \
-    X(http, "requests per second and latencies over HTTP")
+    X(http, "requests per second and latencies over HTTP")              \
+    X(etcd, "puts per second and latencies of an etcd, to compare with")
 
 #define X(name, help) int bench_##name(int argc, char **argv);
 BENCH_LIST(X)

@@ -140,8 +140,8 @@ static void scene_run(const struct scene *scene, int64_t overhead, struct outcom
         int64_t start = clock_ns();
         for (int i = 0; i < BATCH; i++) {
             s.now.ns += scene->step_ns;
-            verdicts[i] =
-                admission_try(&s.partitions[s.order[i]], &s.node, ADMIT_WRITE, s.now, MCU_PER_UNIT);
+            verdicts[i] = admission_try(&s.partitions[s.order[i]], &s.node, ADMIT_WRITE, s.now,
+                                        MCU_PER_UNIT, NULL);
         }
         int64_t spent = clock_ns() - start - overhead;
         if (batch < 0)

@@ -67,6 +67,17 @@ bool daemon_peers_valid(const struct options *o, struct buffer *error)
     return false;
 }
 
+enum status daemon_open_faults(struct loop *l, struct transport *t, const struct options *o,
+                               struct buffer *error, struct faults **out)
+{
+    if (!o->faults)
+        return STATUS_OK;
+    enum status status = faults_open(l, t, o->faults_port, error, out);
+    if (status == STATUS_OK)
+        printf("faults 127.0.0.1:%u\n", faults_port(*out));
+    return status;
+}
+
 void daemon_add_peers(struct transport *t, const struct options *o, uint32_t except)
 {
     for (uint32_t i = 0; i < o->peer_count; i++) {

@@ -2,6 +2,7 @@
 #ifndef WEIR_CMD_DAEMON_H
 #define WEIR_CMD_DAEMON_H
 
+#include "cmd/faults.h"
 #include "cmd/options.h"
 #include "engine/message.h"
 #include "engine/node.h"
@@ -24,6 +25,10 @@ enum status daemon_open_loop(struct loop **out, void (*stop)(void *context), voi
 
 /* Numbers 1 .. peer_count, each once; `error` tells what is wrong with --peers. */
 bool daemon_peers_valid(const struct options *o, struct buffer *error);
+
+/* The admin port for faults, if --faults asks for one; says where on standard output. */
+enum status daemon_open_faults(struct loop *l, struct transport *t, const struct options *o,
+                               struct buffer *error, struct faults **out);
 
 /* Adds every peer but `except`. */
 void daemon_add_peers(struct transport *t, const struct options *o, uint32_t except);

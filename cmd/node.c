@@ -16,6 +16,7 @@ struct node_process {
     struct loop *loop;
     struct transport *transport;
     struct node_host *node;
+    struct faults *faults; /* NULL without --faults */
     struct buffer scratch;
     bool told_stopped;
     bool stopping;
@@ -28,6 +29,7 @@ static const char help[] =
     "  --listen A:P       where routers and nodes reach it\n"
     "  --data DIR         where it keeps its partitions\n"
     "  --peers LIST       every node of the cluster, this one included\n"
+    "  --faults PORT      for tests: break links, disk and clock by commands to 127.0.0.1:PORT\n"
     "\n"
     "example:\n"
     "  weir node --id 1 --listen 127.0.0.1:7101 --data /var/lib/weir-1 \\\n"
@@ -122,7 +124,7 @@ static enum status open_all(struct node_process *p, struct buffer *error)
         return STATUS_IO;
     }
     daemon_add_peers(p->transport, o, o->id);
-    return STATUS_OK;
+    return daemon_open_faults(p->loop, p->transport, o, error, &p->faults);
 }
 
 static enum status turn(struct node_process *p, struct instant until)
@@ -140,7 +142,11 @@ static enum status serve(struct node_process *p)
     enum status status = STATUS_OK;
     while (status == STATUS_OK && !p->stopping)
         status = turn(p, INSTANT_NEVER);
+    /* What is applied goes to LMDB, so that the next start has little to replay. */
     struct instant end = instant_add(loop_now(p->loop), duration_ms(STOP_MS));
+    node_checkpoint_soon(node_host_node(p->node));
+    if (status == STATUS_OK)
+        status = turn(p, loop_now(p->loop));
     while (status == STATUS_OK && !node_is_idle(node_host_node(p->node)) &&
            instant_before(loop_now(p->loop), end))
         status = turn(p, end);
@@ -150,8 +156,9 @@ static enum status serve(struct node_process *p)
 int cmd_node(int argc, char **argv)
 {
     struct node_process p = {.options = {.address = "127.0.0.1"}};
-    int parsed = options_parse(&p.options, OPTION_ID | OPTION_LISTEN | OPTION_DATA | OPTION_PEERS,
-                               help, argc, argv);
+    int parsed = options_parse(
+        &p.options, OPTION_ID | OPTION_LISTEN | OPTION_DATA | OPTION_PEERS | OPTION_FAULTS, help,
+        argc, argv);
     if (parsed != 0)
         return parsed - 1;
     struct buffer error = {0};
@@ -169,6 +176,7 @@ int cmd_node(int argc, char **argv)
     }
     if (p.node != NULL)
         node_host_close(p.node);
+    faults_close(p.faults);
     if (p.transport != NULL)
         transport_destroy(p.transport);
     loop_destroy(p.loop);

@@ -197,6 +197,15 @@ static int take_option(struct options *o, const char *command, int option, const
             return usage(command, "--peers takes 1=ADDRESS:PORT,2=ADDRESS:PORT,.. not `%s`",
                          optarg);
         return 0;
+    case OPTION_JSON:
+        o->json = true;
+        return 0;
+    case OPTION_FAULTS:
+        if (!parse_number(optarg, 0, 65535, &number))
+            return usage(command, "--faults is a port up to 65535, not `%s`", optarg);
+        o->faults = true;
+        o->faults_port = (uint16_t)number;
+        return 0;
     default:
         return usage(command, "unknown option");
     }
@@ -211,6 +220,8 @@ int options_parse(struct options *o, unsigned known, const char *help, int argc,
         {"nodes", required_argument, NULL, OPTION_NODES},
         {"id", required_argument, NULL, OPTION_ID},
         {"peers", required_argument, NULL, OPTION_PEERS},
+        {"faults", required_argument, NULL, OPTION_FAULTS},
+        {"json", no_argument, NULL, OPTION_JSON},
     };
     static const struct option common[] = {
         {"help", no_argument, NULL, 'h'},

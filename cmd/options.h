@@ -25,6 +25,9 @@ struct options {
         uint16_t port;
     } peers[NODES_LIMIT];
     uint32_t peer_count;
+    bool faults; /* open the admin port (cmd/faults.h) */
+    uint16_t faults_port;
+    bool json;
 };
 
 /* Which options a subcommand knows besides --config, --profile, --set and --help. */
@@ -34,7 +37,9 @@ enum options_known {
     OPTION_LISTEN = 4, /* --listen ADDRESS:PORT */
     OPTION_NODES = 8,
     OPTION_ID = 16,
-    OPTION_PEERS = 32, /* --peers 1=ADDRESS:PORT,2=.. */
+    OPTION_PEERS = 32,  /* --peers 1=ADDRESS:PORT,2=.. */
+    OPTION_FAULTS = 64, /* --faults PORT */
+    OPTION_JSON = 128,
 };
 
 /* 0: go on; otherwise the subcommand returns (exit code + 1): 1 after --help, 3 after a usage

@@ -13,6 +13,7 @@ struct router_process {
     struct router *router;
     struct http_server *server;
     uint64_t links[NODES_LIMIT + 1]; /* by node; 0 = down */
+    struct faults *faults;           /* NULL without --faults */
     struct buffer scratch;
     bool stopping;
 };
@@ -22,6 +23,8 @@ static const char help[] =
     "A request router: speaks the DynamoDB HTTP API and finds the nodes that hold the data.\n\n"
     "  --listen A:P       the endpoint for SDKs (default 127.0.0.1:8000)\n"
     "  --peers LIST       every storage node of the cluster\n"
+    "  --id N             which router this is, 1 to 64 (default 1)\n"
+    "  --faults PORT      for tests: break links and clock by commands to 127.0.0.1:PORT\n"
     "\n"
     "example:\n"
     "  weir router --listen 127.0.0.1:8000 --peers 1=127.0.0.1:7101,2=127.0.0.1:7102\n"
@@ -94,12 +97,15 @@ static enum status open_all(struct router_process *p, struct buffer *error)
     const struct transport_handler handler = {on_up, on_frame, on_down, daemon_note};
     struct transport_options transport = {.loop = p->loop,
                                           .kind = PEER_ROUTER,
-                                          .id = 1,
+                                          .id = o->id,
                                           .seed = daemon_seed(),
                                           .handler = &handler,
                                           .context = p};
     p->transport = transport_create(&transport);
     daemon_add_peers(p->transport, o, 0);
+    status = daemon_open_faults(p->loop, p->transport, o, error, &p->faults);
+    if (status != STATUS_OK)
+        return status;
     return http_server_open(p->loop, p->router, &o->config, o->address, o->port, pump, p, error,
                             &p->server);
 }
@@ -125,9 +131,10 @@ static enum status serve(struct router_process *p)
 
 int cmd_router(int argc, char **argv)
 {
-    struct router_process p = {.options = {.address = "127.0.0.1", .port = 8000}};
-    int parsed =
-        options_parse(&p.options, OPTION_LISTEN | OPTION_PORT | OPTION_PEERS, help, argc, argv);
+    struct router_process p = {.options = {.address = "127.0.0.1", .port = 8000, .id = 1}};
+    int parsed = options_parse(
+        &p.options, OPTION_LISTEN | OPTION_PORT | OPTION_PEERS | OPTION_ID | OPTION_FAULTS, help,
+        argc, argv);
     if (parsed != 0)
         return parsed - 1;
     struct buffer error = {0};
@@ -143,6 +150,7 @@ int cmd_router(int argc, char **argv)
         status = serve(&p);
     }
     http_server_close(p.server);
+    faults_close(p.faults);
     if (p.transport != NULL)
         transport_destroy(p.transport);
     loop_destroy(p.loop);

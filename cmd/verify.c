@@ -1,20 +1,39 @@
 /* verify.c - `weir verify`: reads back everything the nodes in a data directory hold. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/must.h"
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
 #include "embed/node_host.h"
+#include "router/json_writer.h"
 
 static const char help[] =
-    "usage: weir verify --data DIR [options]\n\n"
+    "usage: weir verify --data DIR [--json] [options]\n\n"
     "Opens the nodes that DIR holds (node-1, node-2, ..), replays their logs and checks every "
     "item:\n"
-    "checksum, structure, place, and the partitions' counts. The nodes must be stopped.\n"
+    "checksum, structure, place, and the partitions' counts. Replicas of a partition that have\n"
+    "applied the same entries must hold the same items. The nodes must be stopped.\n"
     "Exit code 0: all is well; 1: it is not.\n\n"
+    "  --json             one JSON object, with each replica's checksum\n\n"
     "example:\n"
     "  weir verify --data weir-data\n"
     "\noptions:";
+
+struct replica {
+    uint32_t node;
+    struct replica_verification is;
+};
+
+struct verify_run {
+    struct options options;
+    uint32_t node;            /* the one that is being read */
+    struct replica *replicas; /* owns */
+    size_t count, capacity;
+    struct buffer json;
+    bool well;
+};
 
 static void ignore_reply(void *context, uint32_t node, uint64_t to, const struct reply *r)
 {
@@ -40,27 +59,74 @@ static void ignore_send(void *context, uint32_t from, uint32_t to, struct slice 
     (void)frame;
 }
 
-static bool report(uint32_t id, const struct node_host *h, enum status status,
-                   const struct node_verification *v)
+/* ---- a node ---- */
+
+static void on_replica(void *context, const struct replica_verification *r)
+{
+    struct verify_run *run = context;
+    if (run->count == run->capacity) {
+        run->capacity = run->capacity == 0 ? 64 : run->capacity * 2;
+        run->replicas = realloc(run->replicas, run->capacity * sizeof run->replicas[0]);
+        must(run->replicas != NULL);
+    }
+    run->replicas[run->count++] = (struct replica){run->node, *r};
+}
+
+static void write_node(struct verify_run *run, bool well, uint64_t replayed,
+                       const struct node_verification *v, size_t first)
+{
+    struct buffer *out = &run->json;
+    json_write_open(out, '{');
+    json_member_integer(out, "node", run->node);
+    json_write_key(out, "well");
+    json_write_bool(out, well);
+    json_member_integer(out, "items", v->items);
+    json_member_integer(out, "bytes", v->bytes);
+    json_member_integer(out, "damaged", v->damaged);
+    json_member_integer(out, "miscounted", v->miscounted);
+    json_member_integer(out, "log_records_replayed", (int64_t)replayed);
+    json_member_open(out, "replicas", '[');
+    for (size_t i = first; i < run->count; i++) {
+        const struct replica_verification *r = &run->replicas[i].is;
+        char checksum[17];
+        snprintf(checksum, sizeof checksum, "%016llx", (unsigned long long)r->checksum);
+        json_write_open(out, '{');
+        json_member_integer(out, "partition", (int64_t)r->group);
+        json_member_integer(out, "applied", (int64_t)r->applied);
+        json_member_integer(out, "items", r->items);
+        json_member_integer(out, "bytes", r->bytes);
+        json_member_text(out, "checksum", checksum);
+        json_write_key(out, "no_state");
+        json_write_bool(out, r->no_state);
+        json_write_close(out, '}');
+    }
+    json_write_close(out, ']');
+    json_write_close(out, '}');
+}
+
+static bool report(struct verify_run *run, const struct node_host *h, enum status status,
+                   const struct node_verification *v, size_t first)
 {
     bool well = status == STATUS_OK && v->damaged == 0 && v->miscounted == 0;
-    printf("node %u: %lld items, %lld bytes in %lld partitions, %llu log records replayed; "
-           "%lld damaged, %u partitions miscounted%s%s\n",
-           id, (long long)v->items, (long long)v->bytes, (long long)v->partitions,
-           (unsigned long long)node_host_replayed(h), (long long)v->damaged, v->miscounted,
-           status == STATUS_OK ? "" : "; not read to the end: ",
-           status == STATUS_OK ? "" : status_text(status));
+    if (run->options.json)
+        write_node(run, well, node_host_replayed(h), v, first);
+    else
+        printf("node %u: %lld items, %lld bytes in %lld partitions, %llu log records replayed; "
+               "%lld damaged, %u partitions miscounted%s%s\n",
+               run->node, (long long)v->items, (long long)v->bytes, (long long)v->partitions,
+               (unsigned long long)node_host_replayed(h), (long long)v->damaged, v->miscounted,
+               status == STATUS_OK ? "" : "; not read to the end: ",
+               status == STATUS_OK ? "" : status_text(status));
     return well;
 }
 
-static bool verify(struct loop *l, const struct options *o, uint32_t id, const char *directory,
-                   uint32_t node_count)
+static bool verify(struct verify_run *run, struct loop *l, const char *directory)
 {
     struct buffer error = {0};
     struct node_host *h;
     struct node_host_options options = {
         .directory = directory,
-        .node = {.config = &o->config, .id = id, .node_count = node_count},
+        .node = {.config = &run->options.config, .id = run->node, .node_count = NODES_LIMIT},
         .reply = ignore_reply,
         .request = ignore_request,
         .send = ignore_send,
@@ -68,14 +134,75 @@ static bool verify(struct loop *l, const struct options *o, uint32_t id, const c
     bool well = false;
     if (node_host_open(l, &options, &error, &h) == STATUS_OK) {
         struct node_verification v;
-        enum status status = node_verify(node_host_node(h), &v);
-        well = report(id, h, status, &v);
+        size_t first = run->count;
+        enum status status = node_verify_replicas(node_host_node(h), &v, on_replica, run);
+        well = report(run, h, status, &v, first);
         node_host_close(h);
     } else {
-        printf("node %u: %.*s\n", id, (int)error.size, error.data);
+        fprintf(run->options.json ? stderr : stdout, "node %u: %.*s\n", run->node, (int)error.size,
+                (const char *)error.data);
     }
     buffer_deinit(&error);
     return well;
+}
+
+/* ---- replicas beside each other ---- */
+
+/* By partition, then by what they have applied. */
+static int compare_replicas(const void *a, const void *b)
+{
+    const struct replica *x = a, *y = b;
+    if (x->is.group != y->is.group)
+        return x->is.group < y->is.group ? -1 : 1;
+    if (x->is.applied != y->is.applied)
+        return x->is.applied < y->is.applied ? -1 : 1;
+    return x->node < y->node ? -1 : x->node > y->node;
+}
+
+static bool hold_the_same(const struct replica_verification *a,
+                          const struct replica_verification *b)
+{
+    return a->items == b->items && a->bytes == b->bytes && a->checksum == b->checksum;
+}
+
+static void tell_difference(struct verify_run *run, const struct replica *a,
+                            const struct replica *b)
+{
+    run->well = false;
+    fprintf(run->options.json ? stderr : stdout,
+            "partition %llu: nodes %u and %u have both applied entries up to %llu, but hold "
+            "different items (%lld and %lld of them)\n",
+            (unsigned long long)a->is.group, a->node, b->node, (unsigned long long)a->is.applied,
+            (long long)a->is.items, (long long)b->is.items);
+}
+
+static void compare(struct verify_run *run)
+{
+    int64_t partitions = 0, behind = 0, different = 0;
+    if (run->count > 0)
+        qsort(run->replicas, run->count, sizeof run->replicas[0], compare_replicas);
+    for (size_t i = 0; i < run->count; i++) {
+        const struct replica *r = &run->replicas[i], *next = r + 1;
+        bool last = i + 1 == run->count || next->is.group != r->is.group;
+        partitions += last;
+        if (last || r->is.no_state || next->is.no_state)
+            continue;
+        if (next->is.applied != r->is.applied) {
+            behind++;
+        } else if (!hold_the_same(&r->is, &next->is)) {
+            different++;
+            tell_difference(run, r, next);
+        }
+    }
+    if (run->options.json) {
+        json_member_integer(&run->json, "partitions", partitions);
+        json_member_integer(&run->json, "replicas_behind", behind);
+        json_member_integer(&run->json, "replicas_different", different);
+    } else {
+        printf(
+            "%lld partitions in %zu replicas: %lld different, %lld not compared because behind\n",
+            (long long)partitions, run->count, (long long)different, (long long)behind);
+    }
 }
 
 static void on_stop(void *context)
@@ -84,33 +211,50 @@ static void on_stop(void *context)
     _exit(1);
 }
 
+static void verify_all(struct verify_run *run, struct loop *l)
+{
+    const char *data = run->options.data;
+    uint32_t found = 0;
+    json_write_open(&run->json, '{');
+    json_member_open(&run->json, "nodes", '[');
+    for (run->node = 1; run->node <= NODES_LIMIT; run->node++) {
+        char directory[4096];
+        snprintf(directory, sizeof directory, "%s/node-%u", data, run->node);
+        if (access(directory, F_OK) != 0)
+            continue;
+        found++;
+        run->well &= verify(run, l, directory);
+    }
+    json_write_close(&run->json, ']');
+    if (found == 0) {
+        fprintf(stderr,
+                "weir verify: %s holds no node-1, node-2, ..; name the directory that "
+                "`weir local --data` or `tools/cluster --data` was given\n",
+                data);
+        run->well = false;
+        return;
+    }
+    compare(run);
+    json_write_key(&run->json, "well");
+    json_write_bool(&run->json, run->well);
+    json_write_close(&run->json, '}');
+    if (run->options.json)
+        printf("%.*s\n", (int)run->json.size, (const char *)run->json.data);
+}
+
 int cmd_verify(int argc, char **argv)
 {
-    struct options o = {.data = "weir-data"};
-    int parsed = options_parse(&o, OPTION_DATA, help, argc, argv);
+    struct verify_run run = {.options = {.data = "weir-data"}, .well = true};
+    int parsed = options_parse(&run.options, OPTION_DATA | OPTION_JSON, help, argc, argv);
     if (parsed != 0)
         return parsed - 1;
     struct buffer error = {0};
     struct loop *l = NULL;
     if (daemon_open_loop(&l, on_stop, NULL, &error) != STATUS_OK)
         return daemon_fail("verify", &error);
-    uint32_t found = 0;
-    bool well = true;
-    for (uint32_t id = 1; id <= NODES_LIMIT; id++) {
-        char directory[4096];
-        snprintf(directory, sizeof directory, "%s/node-%u", o.data, id);
-        if (access(directory, F_OK) != 0)
-            continue;
-        found++;
-        well &= verify(l, &o, id, directory, NODES_LIMIT);
-    }
-    if (found == 0) {
-        fprintf(stderr,
-                "weir verify: %s holds no node-1, node-2, ..; name the directory that "
-                "`weir local --data` or `tools/cluster --data` was given\n",
-                o.data);
-        well = false;
-    }
+    verify_all(&run, l);
     loop_destroy(l);
-    return well ? 0 : 1;
+    free(run.replicas);
+    buffer_deinit(&run.json);
+    return run.well ? 0 : 1;
 }

@@ -141,7 +141,8 @@ static void prepare_space(struct node_host *h)
     int fd;
     h->space_short = false;
     while (h->space_segment < wanted && !h->space_short) {
-        if (log_dir_prepare(h->log_dir, h->space_segment + 1, &fd) == STATUS_OK) {
+        if (!loop_faults(h->loop)->disk_full &&
+            log_dir_prepare(h->log_dir, h->space_segment + 1, &fd) == STATUS_OK) {
             h->space_segment++;
             continue;
         }

@@ -114,6 +114,7 @@ void node_destroy(struct node *n)
     for (struct inflight *e = n->own_first; e != NULL; e = e->next)
         free((void *)(uintptr_t)e->payload.data);
     node_peers_deinit(n);
+    members_deinit(&n->members);
     raft_outbox_deinit(&n->outbox);
     arena_deinit(&n->received);
     log_writer_deinit(&n->log);
@@ -137,6 +138,7 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     log_writer_init(&n->log, n->options.id, segment_bytes, next_lsn);
     n->start_lsn = next_lsn;
     node_admission_init(&n->admission, n->config, now);
+    members_init(&n->members, n->config, n->options.node_count);
     node_peers_start(n);
     node_snapshots_start(n);
     n->report_at = now;

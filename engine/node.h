@@ -157,4 +157,19 @@ struct node_verification {
  * end. */
 enum status node_verify(struct node *n, struct node_verification *out);
 
+/* What a replica holds: equal on all members of a group that have applied the same entries. */
+struct replica_verification {
+    uint64_t group;
+    uint64_t applied; /* index of the last entry that is in it */
+    int64_t items;
+    int64_t bytes;     /* item sizes */
+    uint64_t checksum; /* of keys and items, in order */
+    bool no_state;     /* a snapshot was being installed: it holds nothing yet */
+};
+/* The same, and tells each replica of a partition, in the order of their groups. */
+enum status node_verify_replicas(struct node *n, struct node_verification *out,
+                                 void (*replica)(void *context,
+                                                 const struct replica_verification *r),
+                                 void *context);
+
 #endif

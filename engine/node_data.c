@@ -142,13 +142,29 @@ static bool holds_key(struct node *n, const struct partition *p, const struct op
     return false;
 }
 
+/* The other nodes that will do a write of this partition. */
+static const struct admit_group *group_of(struct node *n, const struct partition *p,
+                                          enum admit_kind kind)
+{
+    n->group.members = &n->members;
+    n->group.count = 0;
+    const struct raft_members *m = raft_members(p->raft);
+    for (uint32_t i = 0; kind == ADMIT_WRITE && i < m->count; i++) {
+        uint32_t node = raft_member_node(m->all[i].id);
+        if (m->all[i].id != raft_self(p->raft) && node <= n->options.node_count)
+            n->group.nodes[n->group.count++] = node;
+    }
+    return &n->group;
+}
+
 /* Charges the least the request can cost. A request that waited for a page was charged before. */
 static bool admit(struct node *n, struct partition *p, struct operation *o, enum admit_kind kind,
                   int64_t cost_mcu)
 {
     if (o->admitted)
         return true;
-    o->verdict = admission_try(&p->admission, &n->admission, kind, n->now, cost_mcu);
+    o->verdict =
+        admission_try(&p->admission, &n->admission, kind, n->now, cost_mcu, group_of(n, p, kind));
     partition_count(p, kind, &o->verdict, cost_mcu);
     o->admitted = o->verdict.reason == ADMIT_OK;
     if (!o->admitted) {
@@ -163,7 +179,8 @@ static void settle(struct node *n, struct partition *p, const struct operation *
 {
     if (extra_mcu <= 0)
         return;
-    admission_settle(&p->admission, &n->admission, kind, n->now, &o->verdict, extra_mcu);
+    admission_settle(&p->admission, &n->admission, kind, n->now, &o->verdict, extra_mcu,
+                     group_of(n, p, kind));
     p->stats.kinds[kind].consumed_mcu += extra_mcu;
 }
 
@@ -288,10 +305,11 @@ static void propose_write(struct node *n, struct partition *p, const struct oper
                           uint64_t hash, int64_t old_size, int64_t cost_mcu)
 {
     const struct request *q = &o->request;
-    struct write_head head = {.old_size = old_size,
-                              .cost_mcu = cost_mcu,
-                              .key_size = (uint32_t)q->key.size,
-                              .burst = o->verdict.burst};
+    struct write_head head = {
+        .old_size = old_size,
+        .cost_mcu = cost_mcu,
+        .key_size = (uint32_t)q->key.size,
+        .burst = o->verdict.burst ? n->members.mode == WRITE_CHECK_LEASE ? 2 : 1 : 0};
     buffer_clear(&n->scratch);
     buffer_append(&n->scratch, &head, sizeof head);
     buffer_append_slice(&n->scratch, q->key);

@@ -84,6 +84,7 @@ struct peer {
     uint32_t generation; /* 0: never heard */
     bool fresh;          /* it holds nothing and waits for a cluster to begin */
     bool beat_due;
+    struct instant report_at; /* the next report of this node's headroom to it */
     struct buffer envelope; /* what this turn has for it: the head, then messages; empty: nothing */
     uint32_t messages;
     bool sent; /* the envelope is lent out */
@@ -107,6 +108,8 @@ struct node {
     uint64_t relogged_lsn; /* no checkpoint before the log is durable up to here */
     uint64_t start_lsn;    /* where the log went on at the start */
     struct node_admission admission;
+    struct members members;        /* the other nodes' headroom */
+    struct admit_group group;      /* of the request in hand */
     struct partition **partitions; /* owns; by id, NULL where not here */
     uint32_t partitions_size;
     struct prng prng;
@@ -246,7 +249,9 @@ void node_peers_deinit(struct node *n);
 enum peer_message {
     PEER_RAFT = 1,
     PEER_SNAPSHOT,
-    PEER_FOUNDERS, /* of group 0 */
+    PEER_FOUNDERS,    /* of group 0 */
+    PEER_LEASE_ASK,   /* for tokens of the node: u64 number, u64 mcu */
+    PEER_LEASE_GRANT, /* u64 number, u64 mcu */
 };
 /* Where to append a message of this kind to the node's envelope. */
 struct buffer *node_peer_message(struct node *n, uint32_t node, enum peer_message kind);

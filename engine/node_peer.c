@@ -5,8 +5,9 @@
  * messages. A heartbeat is an envelope like any other; an idle node sends one to each peer per
  * interval.
  *
- * Frame: u8 MESSAGE_PEER | u32 node | u32 generation | u8 flags | liveness_beat | headroom: i64
- * balance and i64 capacity of the write bucket, in mcu | u32 messages | each: u8 kind, its bytes.
+ * Frame: u8 MESSAGE_PEER | u32 node | u32 generation | u8 flags | liveness_beat | headroom, counted
+ * as a report if PEER_REPORT: i64 balance and i64 capacity of the write bucket, in mcu | u32
+ * messages | each: u8 kind, its bytes.
  *
  * How a cluster begins: a node that holds nothing is fresh. When the first `replicas` nodes have
  * all told each other that they are, each opens its replica of group 0, with the same members,
@@ -20,7 +21,8 @@
 
 enum {
     PEER_FRESH = 1,
-    PEER_FLAGS = 1,
+    PEER_REPORT = 2, /* the headroom is told anew */
+    PEER_FLAGS = 3,
     ENVELOPE_FLUSH_BYTES = 4 * 1024 * 1024,
 };
 
@@ -69,7 +71,8 @@ static void append_head(struct node *n, struct buffer *out, uint32_t node)
     buffer_append_u8(out, MESSAGE_PEER);
     buffer_append_u32(out, n->options.id);
     buffer_append_u32(out, n->generation);
-    buffer_append_u8(out, is_fresh(n) ? PEER_FRESH : 0);
+    bool report = !instant_before(n->now, peer->report_at);
+    buffer_append_u8(out, (uint8_t)((is_fresh(n) ? PEER_FRESH : 0) | (report ? PEER_REPORT : 0)));
     liveness_beat_encode(out, &beat);
     buffer_append_u64(out, (uint64_t)n->admission.buckets[ADMIT_WRITE].balance);
     buffer_append_u64(out, (uint64_t)n->admission.buckets[ADMIT_WRITE].capacity);
@@ -86,6 +89,8 @@ static void close_envelope(struct node *n, uint32_t node)
     append_head(n, &peer->envelope, node);
     if (size > peer->envelope.size)
         peer->envelope.size = size;
+    if (!instant_before(n->now, peer->report_at))
+        peer->report_at = instant_add(n->now, duration_ms(n->config->report_ms));
     struct node_effect *e = node_push(n, NODE_SEND);
     e->to = node;
     e->frame = buffer_slice(&peer->envelope);
@@ -118,8 +123,21 @@ struct buffer *node_peer_message(struct node *n, uint32_t node, enum peer_messag
     return &peer->envelope;
 }
 
+static void ask_for_tokens(struct node *n, uint32_t node)
+{
+    uint64_t number;
+    int64_t wanted_mcu;
+    if (node == n->options.id || !member_asks(&n->members, node, n->now, &number, &wanted_mcu))
+        return;
+    struct buffer *out = node_peer_message(n, node, PEER_LEASE_ASK);
+    buffer_append_u64(out, number);
+    buffer_append_u64(out, (uint64_t)wanted_mcu);
+}
+
 void node_peers_end_turn(struct node *n)
 {
+    for (uint32_t node = 1; n->generation != 0 && node <= n->options.node_count; node++)
+        ask_for_tokens(n, node);
     for (uint32_t node = 1; node <= n->options.node_count; node++) {
         struct peer *peer = &n->peers[node];
         if (n->generation == 0 || (peer->envelope.size == 0 && !peer->beat_due))
@@ -234,16 +252,38 @@ static bool receive_raft(struct node *n, uint32_t from, struct reader *r)
     return true;
 }
 
+static bool receive_lease(struct node *n, uint32_t from, uint8_t kind, struct reader *r)
+{
+    uint64_t number = reader_u64(r);
+    int64_t mcu = (int64_t)reader_u64(r);
+    if (r->failed || mcu < 0)
+        return false;
+    if (kind == PEER_LEASE_GRANT) {
+        member_granted(&n->members, from, n->now, number, mcu);
+        return true;
+    }
+    int64_t granted = member_grant(&n->admission.buckets[ADMIT_WRITE], n->now, mcu);
+    struct buffer *out = node_peer_message(n, from, PEER_LEASE_GRANT);
+    buffer_append_u64(out, number);
+    buffer_append_u64(out, (uint64_t)granted);
+    return true;
+}
+
 static bool receive_messages(struct node *n, uint32_t from, uint32_t count, struct reader *r)
 {
     for (uint32_t i = 0; i < count; i++) {
         bool valid = false;
-        switch (reader_u8(r)) {
+        uint8_t kind = reader_u8(r);
+        switch (kind) {
         case PEER_RAFT:
             valid = receive_raft(n, from, r);
             break;
         case PEER_SNAPSHOT:
             valid = node_snapshot_receive(n, from, r);
+            break;
+        case PEER_LEASE_ASK:
+        case PEER_LEASE_GRANT:
+            valid = receive_lease(n, from, kind, r);
             break;
         case PEER_FOUNDERS:
             valid = receive_founders(n, r);
@@ -288,6 +328,8 @@ enum status node_peers_receive(struct node *n, struct slice frame)
     struct peer *peer = &n->peers[from];
     peer->generation = generation;
     peer->fresh = flags & PEER_FRESH;
+    if (flags & PEER_REPORT)
+        members_reported(&n->members, from, n->now, balance, capacity);
     heard(n, from, &beat);
     if (peer->fresh)
         tell_founders(n, from);

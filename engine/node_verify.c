@@ -1,5 +1,6 @@
 /* node_verify.c - reading back everything a node holds. */
 #include <stdlib.h>
+#include <xxhash.h>
 
 #include "base/must.h"
 #include "engine/node_internal.h"
@@ -7,7 +8,16 @@
 struct tally {
     int64_t items;
     int64_t bytes;
+    uint64_t checksum;
 };
+
+static void add_item(struct tally *t, struct slice key, struct slice item)
+{
+    t->items++;
+    t->bytes += item_size(item);
+    t->checksum = XXH3_64bits_withSeed(key.data, key.size, t->checksum);
+    t->checksum = XXH3_64bits_withSeed(item.data, item.size, t->checksum);
+}
 
 static uint32_t table_of(struct slice key)
 {
@@ -52,8 +62,7 @@ static enum status read_all(struct node *n, struct tally *tallies, struct node_v
             damaged(n, key, out);
             continue;
         }
-        tallies[p->info.id].items++;
-        tallies[p->info.id].bytes += item_size(item);
+        add_item(&tallies[p->info.id], key, item);
         out->items++;
         out->bytes += item_size(item);
     }
@@ -61,6 +70,27 @@ static enum status read_all(struct node *n, struct tally *tallies, struct node_v
 }
 
 enum status node_verify(struct node *n, struct node_verification *out)
+{
+    return node_verify_replicas(n, out, NULL, NULL);
+}
+
+static void tell(const struct partition *p, const struct tally *t,
+                 void (*replica)(void *context, const struct replica_verification *r),
+                 void *context)
+{
+    struct replica_verification r = {.group = p->info.id,
+                                     .applied = raft_applied(p->raft),
+                                     .items = t->items,
+                                     .bytes = t->bytes,
+                                     .checksum = t->checksum,
+                                     .no_state = p->no_state};
+    replica(context, &r);
+}
+
+enum status node_verify_replicas(struct node *n, struct node_verification *out,
+                                 void (*replica)(void *context,
+                                                 const struct replica_verification *r),
+                                 void *context)
 {
     *out = (struct node_verification){0};
     struct tally *tallies = calloc(n->partitions_size + 1, sizeof *tallies);
@@ -72,6 +102,8 @@ enum status node_verify(struct node *n, struct node_verification *out)
             continue;
         out->partitions++;
         out->miscounted += p->item_count != tallies[i].items || p->item_bytes != tallies[i].bytes;
+        if (replica != NULL && p->info.id != CATALOG_GROUP)
+            tell(p, &tallies[i], replica, context);
     }
     free(tallies);
     return status;

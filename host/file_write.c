@@ -18,6 +18,7 @@ struct file_write {
     struct slice left;  /* lends until `done` */
     int write_injected; /* errno, 0 for none */
     int sync_injected;
+    struct __kernel_timespec delay; /* a slow disk's; 0 for none */
     void (*done)(void *context, int error);
     void *context;
 };
@@ -40,10 +41,22 @@ static int injected(int64_t *until_failure, int error, bool for_ever)
     return error;
 }
 
+/* The operation submitted next begins only after the delay. */
+static void submit_delay(struct file_write *w)
+{
+    loop_reserve(w->loop, 2);
+    struct io_uring_sqe *sqe = loop_submission(w->loop);
+    io_uring_prep_timeout(sqe, &w->delay, 0, IORING_TIMEOUT_ETIME_SUCCESS);
+    sqe->flags |= IOSQE_IO_LINK;
+    loop_mark(w->loop, sqe, OPERATION_IGNORED, 0);
+}
+
 static void submit(struct file_write *w)
 {
     struct loop *l = w->loop;
     unsigned size = w->left.size < WRITE_SIZE_MAX ? (unsigned)w->left.size : WRITE_SIZE_MAX;
+    if (w->delay.tv_sec > 0 || w->delay.tv_nsec > 0)
+        submit_delay(w);
     struct io_uring_sqe *sqe = loop_submission(l);
     if (w->write_injected) {
         io_uring_prep_nop(sqe);
@@ -69,6 +82,7 @@ void loop_write_sync(struct loop *l, int fd, int64_t offset, struct slice bytes,
         .left = bytes,
         .write_injected = injected(&f->writes_until_failure, f->write_error, f->for_ever),
         .sync_injected = injected(&f->syncs_until_failure, f->sync_error, f->for_ever),
+        .delay = {f->write_delay_ns / NS_PER_S, f->write_delay_ns % NS_PER_S},
         .done = done,
         .context = context};
     LIST_INSERT_HEAD(&l->file_writes, w, link);

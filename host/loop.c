@@ -9,11 +9,38 @@
 
 #include "base/must.h"
 
-void loop_read_clock(struct loop *l)
+enum {
+    MILLION = 1000000
+};
+
+static int64_t true_clock_ns(void)
 {
     struct timespec t;
     must(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
-    l->now.ns = t.tv_sec * NS_PER_S + t.tv_nsec;
+    return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+/* How far the clock is ahead of the true one: 0 unless a fault was set. */
+static int64_t clock_error_ns(const struct loop *l, int64_t true_ns)
+{
+    const struct loop_faults *f = &l->faults;
+    if (f->clock_drift_ppm == 0)
+        return f->clock_skew_ns;
+    __int128 gained = (__int128)(true_ns - f->clock_drift_since) * f->clock_drift_ppm / MILLION;
+    return f->clock_skew_ns + (int64_t)gained;
+}
+
+static int64_t clock_ns(const struct loop *l)
+{
+    int64_t true_ns = true_clock_ns();
+    return true_ns + clock_error_ns(l, true_ns);
+}
+
+void loop_read_clock(struct loop *l)
+{
+    int64_t now_ns = clock_ns(l);
+    if (now_ns > l->now.ns)
+        l->now.ns = now_ns;
 }
 
 static void read_clocks(struct loop *l)
@@ -22,6 +49,16 @@ static void read_clocks(struct loop *l)
     loop_read_clock(l);
     must(clock_gettime(CLOCK_REALTIME, &t) == 0);
     l->wall_ms = t.tv_sec * 1000 + t.tv_nsec / NS_PER_MS;
+    if (l->faults.clock_skew_ns != 0 || l->faults.clock_drift_ppm != 0)
+        l->wall_ms += clock_error_ns(l, true_clock_ns()) / NS_PER_MS;
+}
+
+void loop_set_clock_fault(struct loop *l, struct duration skew, int64_t drift_ppm)
+{
+    must(drift_ppm > -MILLION);
+    l->faults.clock_skew_ns = skew.ns;
+    l->faults.clock_drift_ppm = drift_ppm;
+    l->faults.clock_drift_since = true_clock_ns();
 }
 
 struct instant loop_now(const struct loop *l)
@@ -251,11 +288,12 @@ static int submit_and_wait(struct loop *l, struct instant deadline)
     struct io_uring_cqe *cqe;
     if (until.ns == INT64_MAX)
         return io_uring_submit_and_wait(&l->ring, 1);
-    struct timespec t;
-    must(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
-    int64_t wait_ns = until.ns - (t.tv_sec * NS_PER_S + t.tv_nsec);
+    int64_t now_ns = clock_ns(l);
+    int64_t wait_ns = until.ns - (now_ns > l->now.ns ? now_ns : l->now.ns);
     if (wait_ns <= 0)
         return io_uring_submit_and_get_events(&l->ring);
+    if (l->faults.clock_drift_ppm != 0) /* the kernel's clock is true */
+        wait_ns = (int64_t)((__int128)wait_ns * MILLION / (MILLION + l->faults.clock_drift_ppm));
     struct __kernel_timespec wait = {.tv_sec = wait_ns / NS_PER_S, .tv_nsec = wait_ns % NS_PER_S};
     return io_uring_submit_and_wait_timeout(&l->ring, &cqe, 1, &wait, NULL);
 }

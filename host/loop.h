@@ -105,9 +105,18 @@ struct loop_faults {
     int write_error;              /* errno to report, ENOSPC for a full disk */
     int64_t syncs_until_failure;
     int sync_error;
-    bool for_ever;          /* all that follow fail too; otherwise one */
-    bool without_multishot; /* as on a kernel that has neither multishot accept nor receive */
+    bool for_ever;             /* all that follow fail too; otherwise one */
+    bool without_multishot;    /* as on a kernel that has neither multishot accept nor receive */
+    int64_t write_delay_ns;    /* every loop_write_sync takes that much longer */
+    bool disk_full;            /* for who allocates files: there is no more space */
+    int64_t clock_skew_ns;     /* since its setting, ahead of the true clock; < 0: behind */
+    int64_t clock_drift_ppm;   /* > -1,000,000: so much faster than the true clock */
+    int64_t clock_drift_since; /* true time from which the drift counts */
 };
 struct loop_faults *loop_faults(struct loop *l);
+
+/* From now on this process's clocks are `skew` ahead (behind, if negative) and gain `drift_ppm`
+ * microseconds a second on top. A clock that is to go back stands still until it is due. */
+void loop_set_clock_fault(struct loop *l, struct duration skew, int64_t drift_ppm);
 
 #endif

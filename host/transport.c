@@ -48,6 +48,7 @@ struct link {
     uint64_t id; /* the connection's */
     enum link_state state;
     bool was_up;
+    bool deaf;         /* its hello was lost: nothing it says means anything */
     struct peer *peer; /* borrows; NULL for an accepted link */
     enum peer_kind kind;
     uint32_t peer_id;
@@ -65,9 +66,10 @@ struct transport {
     struct link_list links; /* owns */
     struct peer_list peers; /* owns */
     struct prng random;
+    struct link_faults *faults; /* owns; NULL: none were ever asked for */
 };
 
-static const char *kind_name(enum peer_kind kind)
+const char *peer_kind_name(enum peer_kind kind)
 {
     switch (kind) {
     case PEER_NODE:
@@ -82,6 +84,29 @@ static const char *kind_name(enum peer_kind kind)
     return "process of an unknown kind";
 }
 
+bool peer_kind_parse(struct slice name, enum peer_kind *out)
+{
+    for (int kind = PEER_NODE; kind <= PEER_TOOL; kind++) {
+        if (!slice_is(name, peer_kind_name((enum peer_kind)kind)))
+            continue;
+        *out = (enum peer_kind)kind;
+        return true;
+    }
+    return false;
+}
+
+/* The rule for what goes to and comes from that process, or NULL. */
+static const struct link_rule *rule_for(const struct transport *t, enum peer_kind kind, uint32_t id)
+{
+    return t->faults != NULL ? link_faults_find(t->faults, kind, id) : NULL;
+}
+
+static bool is_cut(const struct transport *t, enum peer_kind kind, uint32_t id, unsigned direction)
+{
+    const struct link_rule *rule = rule_for(t, kind, id);
+    return rule != NULL && (rule->cut & direction) != 0;
+}
+
 static void note(struct transport *t, struct buffer *text)
 {
     buffer_append_u8(text, 0);
@@ -93,10 +118,10 @@ static void note(struct transport *t, struct buffer *text)
 static void describe_link(const struct link *link, struct buffer *out)
 {
     if (link->peer != NULL)
-        buffer_append_format(out, "%s %u at %s:%u", kind_name(link->peer->kind), link->peer->id,
-                             link->peer->address, link->peer->port);
+        buffer_append_format(out, "%s %u at %s:%u", peer_kind_name(link->peer->kind),
+                             link->peer->id, link->peer->address, link->peer->port);
     else if (link->was_up)
-        buffer_append_format(out, "%s %u", kind_name(link->kind), link->peer_id);
+        buffer_append_format(out, "%s %u", peer_kind_name(link->kind), link->peer_id);
     else
         buffer_append_text(out, "an incoming connection");
 }
@@ -133,6 +158,9 @@ static void send_framed(struct link *link, struct slice content)
 static void greet(struct link *link)
 {
     const struct transport_options *o = &link->transport->options;
+    const struct peer *peer = link->peer;
+    if (peer != NULL && is_cut(link->transport, peer->kind, peer->id, LINK_CUT_BOTH))
+        return;
     struct buffer hello = {0};
     buffer_append_u32(&hello, HELLO_MAGIC);
     buffer_append_u32(&hello, TRANSPORT_VERSION);
@@ -159,7 +187,8 @@ static void check_hello(struct link *link, struct slice bytes, struct buffer *er
         buffer_append_text(error, "sent a malformed hello");
     else if (peer != NULL && (peer->kind != kind || peer->id != id))
         buffer_append_format(error, "is %s %u, not %s %u: check the list of peers",
-                             kind_name((enum peer_kind)kind), id, kind_name(peer->kind), peer->id);
+                             peer_kind_name((enum peer_kind)kind), id, peer_kind_name(peer->kind),
+                             peer->id);
     link->kind = (enum peer_kind)kind;
     link->peer_id = id;
 }
@@ -173,6 +202,10 @@ static void take_hello(struct link *link, struct slice bytes)
         buffer_append_u8(&error, 0);
         refuse(link, (const char *)error.data);
         buffer_deinit(&error);
+        return;
+    }
+    if (is_cut(t, link->kind, link->peer_id, LINK_CUT_BOTH)) {
+        link->deaf = true;
         return;
     }
     link->state = LINK_UP;
@@ -233,11 +266,13 @@ static bool on_frame(void *context, struct slice bytes)
 {
     struct link *link = context;
     struct transport *t = link->transport;
+    if (link->deaf)
+        return true;
     if (link->state == LINK_GREETING)
         take_hello(link, bytes);
-    else
+    else if (!is_cut(t, link->kind, link->peer_id, LINK_CUT_IN))
         t->handler.frame(t->options.context, link->id, bytes);
-    return link->state == LINK_UP;
+    return link->state == LINK_UP || link->deaf;
 }
 
 static void on_received(void *context, struct connection *c, struct slice bytes)
@@ -271,7 +306,7 @@ static void note_loss(struct link *link, int error)
     if (peer != NULL)
         peer->failure_noted = true;
     if (link->state == LINK_CONNECTING) {
-        buffer_append_format(&text, "%s %u: ", kind_name(peer->kind), peer->id);
+        buffer_append_format(&text, "%s %u: ", peer_kind_name(peer->kind), peer->id);
         address_explain("connect to", peer->address, peer->port, error, &text);
     } else {
         describe_link(link, &text);
@@ -351,14 +386,20 @@ struct instant transport_deadline(const struct transport *t)
     TAILQ_FOREACH(link, &t->links, entry)
     if (link->state != LINK_CLOSING)
         earliest = instant_earlier(earliest, link->deadline);
+    if (t->faults != NULL)
+        earliest = instant_earlier(earliest, link_faults_deadline(t->faults));
     return earliest;
 }
+
+static void send_held(struct transport *t);
 
 void transport_tick(struct transport *t)
 {
     struct instant now = loop_now(t->options.loop);
     struct peer *peer;
     struct link *link;
+    if (t->faults != NULL)
+        send_held(t);
     LIST_FOREACH(peer, &t->peers, entry)
     if (peer->link == NULL && !instant_before(now, peer->retry_at))
         connect_peer(t, peer);
@@ -376,6 +417,17 @@ static struct link *find_link(struct transport *t, uint64_t id)
     return link != NULL && link->state == LINK_UP ? link : NULL;
 }
 
+static bool send_now(struct link *link, struct slice frame)
+{
+    if (connection_unsent(link->connection) + frame.size > LINK_UNSENT_MAX) {
+        refuse(link, "does not take what it is sent");
+        connection_abort(link->connection);
+        return false;
+    }
+    send_framed(link, frame);
+    return true;
+}
+
 bool transport_send(struct transport *t, uint64_t id, struct slice frame)
 {
     must(frame.size > 0);
@@ -383,12 +435,14 @@ bool transport_send(struct transport *t, uint64_t id, struct slice frame)
     struct link *link = find_link(t, id);
     if (link == NULL)
         return false;
-    if (connection_unsent(link->connection) + frame.size > LINK_UNSENT_MAX) {
-        refuse(link, "does not take what it is sent");
-        connection_abort(link->connection);
-        return false;
-    }
-    send_framed(link, frame);
+    const struct link_rule *rule = rule_for(t, link->kind, link->peer_id);
+    if (rule != NULL && rule->cut & LINK_CUT_OUT)
+        return true;
+    bool slow = rule != NULL && rule->delay.ns > 0;
+    if (!slow && (t->faults == NULL || !link_faults_holds(t->faults, id)))
+        return send_now(link, frame);
+    struct instant due = loop_now(t->options.loop);
+    link_faults_hold(t->faults, id, frame, slow ? instant_add(due, rule->delay) : due);
     return true;
 }
 
@@ -403,6 +457,43 @@ void transport_close(struct transport *t, uint64_t id)
     struct link *link = find_link(t, id);
     if (link != NULL)
         close_link(link);
+}
+
+/* ---- faults ---- */
+
+static void send_held(struct transport *t)
+{
+    uint64_t id;
+    struct slice frame;
+    while (link_faults_next(t->faults, loop_now(t->options.loop), &id, &frame)) {
+        struct link *link = find_link(t, id);
+        if (link != NULL && !is_cut(t, link->kind, link->peer_id, LINK_CUT_OUT))
+            send_now(link, frame);
+    }
+}
+
+struct link_faults *transport_faults(struct transport *t)
+{
+    if (t->faults == NULL)
+        t->faults = link_faults_create();
+    return t->faults;
+}
+
+void transport_heal(struct transport *t)
+{
+    struct peer *peer;
+    struct link *link;
+    if (t->faults == NULL)
+        return;
+    link_faults_clear(t->faults);
+    TAILQ_FOREACH(link, &t->links, entry)
+    if (link->state == LINK_GREETING)
+        close_link(link);
+    LIST_FOREACH(peer, &t->peers, entry)
+    if (peer->link == NULL) {
+        peer->pause_ms = 0;
+        peer->retry_at = loop_now(t->options.loop);
+    }
 }
 
 /* ---- life ---- */
@@ -449,5 +540,6 @@ void transport_destroy(struct transport *t)
         free(peer->address);
         free(peer);
     }
+    link_faults_destroy(t->faults);
     free(t);
 }

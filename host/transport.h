@@ -12,6 +12,7 @@
 #define WEIR_HOST_TRANSPORT_H
 
 #include "base/limits.h"
+#include "host/link_faults.h"
 #include "host/loop.h"
 
 enum {
@@ -81,5 +82,16 @@ void transport_close(struct transport *t, uint64_t link);
 /* When transport_tick has something to do: give it to loop_turn, and tick after every turn. */
 struct instant transport_deadline(const struct transport *t);
 void transport_tick(struct transport *t);
+
+/* ---- faults: for tests and for the fault-injection switch ---- */
+
+/* The rules of this process's links, made at the first call (and costing nothing before it): change
+ * them through link_faults_rule. A link cannot be made through a cut, one way or both. */
+struct link_faults *transport_faults(struct transport *t);
+/* No rules any more; links that could not be made are tried again at once. */
+void transport_heal(struct transport *t);
+/* "node", "router", .. and back; false if there is no such kind. */
+const char *peer_kind_name(enum peer_kind kind);
+bool peer_kind_parse(struct slice name, enum peer_kind *out);
 
 #endif

@@ -24,8 +24,10 @@ struct raft *raft_create(const struct raft_options *options, const struct raft_b
     r->no_state = base->no_state;
     r->hard_durable = true;
     r->log.base_index = base->index;
+    if (MUTATED(RAFT_MUTATION_APPLY_AGAIN) && base->index > 0)
+        r->log.base_index--;
     r->log.base_term = base->term;
-    r->logged = r->durable = r->commit = r->applied = base->index;
+    r->logged = r->durable = r->commit = r->applied = r->log.base_index;
     r->replay_base_term = base->term;
     r->quorum_at = r->deadline = INSTANT_NEVER;
     raft_history_push(r, base->index, &base->members);
@@ -59,6 +61,8 @@ void raft_replay_hard_state(struct raft *r, uint64_t term, uint64_t vote)
  * base's index was another. */
 static bool follows_base(struct raft *r, const struct raft_entry *e)
 {
+    if (MUTATED(RAFT_MUTATION_KEEP_TAIL))
+        return true;
     if (e->index == r->log.base_index)
         r->replay_base_term = e->term;
     return r->replay_base_term == r->log.base_term && e->term >= r->log.base_term;
@@ -68,10 +72,6 @@ enum status raft_replay_entry(struct raft *r, const struct raft_entry *e)
 {
     must(!r->started);
     bool follows = follows_base(r, e);
-    if (MUTATED(RAFT_MUTATION_APPLY_AGAIN) && e->index == r->applied && r->log.count == 0 &&
-        r->log.base_index > 0) {
-        r->applied--; /* the owner's mark is taken for one less than it is */
-    }
     if (e->index <= r->log.base_index || !follows)
         return STATUS_OK;
     if (e->index > raft_last(r) + 1)
@@ -238,8 +238,7 @@ void raft_campaign(struct raft *r, struct instant now)
 {
     must(r->started);
     raft_check_promise(r, now);
-    bool quiet = instant_before(now, r->quiet_until) && !raft_is_only_voter(r);
-    if (r->role == RAFT_FOLLOWER && raft_may_run(r) && !raft_is_promised(r) && !quiet)
+    if (r->role == RAFT_FOLLOWER && raft_may_run(r) && !raft_is_bound(r, now))
         raft_pre_run(r, now);
     leave(r, now);
 }

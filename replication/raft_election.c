@@ -105,7 +105,7 @@ static bool is_evidence(const struct raft *r, const struct raft_message *m)
     return m->from == r->promise.leader && m->term > r->promise.term;
 }
 
-static bool is_bound(const struct raft *r, struct instant now)
+bool raft_is_bound(const struct raft *r, struct instant now)
 {
     if (MUTATED(RAFT_MUTATION_FORGET_PROMISE))
         return false;
@@ -274,7 +274,7 @@ void raft_on_vote(struct raft *r, struct instant now, const struct raft_message 
     }
     if (is_evidence(r, m) || (m->transfer && m->term > r->term))
         end_promise(r, now);
-    if (is_bound(r, now) || (r->role == RAFT_LEADER && !m->transfer)) {
+    if (raft_is_bound(r, now) || (r->role == RAFT_LEADER && !m->transfer)) {
         ask_leader(r);
         return;
     }
@@ -328,8 +328,8 @@ void raft_on_pre_vote(struct raft *r, struct instant now, const struct raft_mess
         if (p != NULL)
             raft_peer_resume(p);
     }
-    bool granted =
-        m->term > r->term && r->role != RAFT_LEADER && !is_bound(r, now) && is_up_to_date(r, m);
+    bool granted = m->term > r->term && r->role != RAFT_LEADER && !raft_is_bound(r, now) &&
+                   is_up_to_date(r, m);
     if (granted)
         reply(r, RAFT_PRE_VOTE_REPLY, m->from, m->term, false);
     else if (r->durable_term == r->term)
@@ -386,7 +386,7 @@ void raft_election_tick(struct raft *r, struct instant now)
             raft_follow_term(r, now, r->term, 0);
         return;
     }
-    if (is_bound(r, now))
+    if (raft_is_bound(r, now))
         return;
     bool waits_for_disk = r->role == RAFT_CANDIDATE && !r->asked;
     if (!instant_before(now, r->election_at)) {

@@ -56,6 +56,7 @@ struct raft_peer {
     bool snapshot_running;
     uint64_t match;
     uint64_t next;
+    uint64_t probe;    /* PROBE: next as of the message that awaits an answer */
     uint64_t bytes_to; /* of the log up to match */
     uint64_t commit;   /* what it is known to know */
     uint64_t commit_sent;
@@ -180,6 +181,8 @@ uint64_t raft_quorum(const struct raft *r, uint64_t own,
 void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_t leader);
 void raft_wait_for_leader(struct raft *r, struct instant now);
 bool raft_is_promised(const struct raft *r);
+/* By a promise, or by one it may have forgotten: it neither runs nor votes. */
+bool raft_is_bound(const struct raft *r, struct instant now);
 /* Ends what is over; on entry of every event. */
 void raft_check_promise(struct raft *r, struct instant now);
 bool raft_may_run(const struct raft *r);

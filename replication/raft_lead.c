@@ -171,6 +171,7 @@ void raft_snapshot_ended(struct raft *r, struct instant now, uint64_t to, uint64
         return;
     if (index == 0 || index > r->commit) {
         p->snapshot_at = instant_add(now, r->options.retry);
+        p->ask = true; /* it may have refused what it does not need any more */
     } else {
         if (index > p->match) {
             p->match = index;

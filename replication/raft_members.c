@@ -121,8 +121,10 @@ void raft_peers_sync(struct raft *r)
         if (known != NULL)
             *p = *known;
         else
-            *p = (struct raft_peer){
-                .id = m->all[i].id, .next = raft_last(r) + 1, .ask = true, .awaiting = false};
+            *p = (struct raft_peer){.id = m->all[i].id,
+                                    .next = raft_last(r) + 1,
+                                    .probe = raft_last(r) + 1,
+                                    .ask = true};
         p->voter = m->all[i].voter;
     }
     free(r->peers);

@@ -19,6 +19,7 @@ enum raft_mutation {
     RAFT_MUTATION_OLD_TERM_REPLIES,  /* acknowledgements to an earlier leader count */
     RAFT_MUTATION_RUN_WITHOUT_STATE, /* a half installed snapshot is taken for a whole one */
     RAFT_MUTATION_APPLY_AGAIN,       /* the replay starts before what is applied */
+    RAFT_MUTATION_KEEP_TAIL,         /* a log's tail is kept whatever the base is */
     RAFT_MUTATION_FORGET_PROMISE,    /* votes do not heed support that was given */
     RAFT_MUTATIONS,
 };

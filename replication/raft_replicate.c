@@ -59,6 +59,7 @@ void raft_lead(struct raft *r, struct instant now)
         *p = (struct raft_peer){.id = p->id,
                                 .voter = p->voter,
                                 .next = raft_last(r) + 1,
+                                .probe = raft_last(r) + 1,
                                 .ask = true,
                                 .heard_at = now,
                                 .sent_at = now};
@@ -113,9 +114,11 @@ void raft_advance_commit(struct raft *r)
 
 void raft_peer_resume(struct raft_peer *p)
 {
+    if (p->flow == RAFT_PIPELINE)
+        p->probe = p->match + 1;
     if (p->flow != RAFT_SNAPSHOT) {
         p->flow = RAFT_PROBE;
-        p->next = p->match + 1;
+        p->next = p->probe > p->match ? p->probe : p->match + 1;
     }
     p->awaiting = false;
     p->waiting = false;
@@ -191,14 +194,18 @@ static void flush_peer(struct raft *r, struct instant now, struct raft_peer *p)
     bool round = wants_round(r, p) && p->round_sent < r->round_open && reachable;
     if (p->flow == RAFT_PIPELINE && !reachable && p->match < raft_last(r)) {
         p->flow = RAFT_PROBE;
-        p->next = p->match + 1;
+        p->next = p->probe = p->match + 1;
         p->awaiting = false;
     }
     if (p->flow != RAFT_SNAPSHOT && p->next < raft_first(r)) {
-        if (!reachable)
+        if (!p->heard) {
+            p->next = p->probe = raft_first(r); /* what it needs is not known yet */
+        } else if (!reachable) {
             return; /* the snapshot waits for its node */
-        need_snapshot(p);
-        p->ask = true;
+        } else {
+            need_snapshot(p);
+            p->ask = true;
+        }
     }
     if (p->flow == RAFT_SNAPSHOT) {
         flush_without_entries(r, now, p);
@@ -206,12 +213,13 @@ static void flush_peer(struct raft *r, struct instant now, struct raft_peer *p)
     }
     if (p->flow == RAFT_PROBE && p->awaiting) {
         if (round)
-            send(r, now, p, p->next - 1, 0);
+            send(r, now, p, p->probe < raft_first(r) ? r->log.base_index : p->probe - 1, 0);
         return;
     }
     uint32_t count;
     bool sent = false;
     while (!p->awaiting && (count = entries_that_fit(r, p)) > 0) {
+        p->probe = p->next;
         send(r, now, p, p->next - 1, count);
         p->next += count;
         p->awaiting = p->flow == RAFT_PROBE;
@@ -281,10 +289,12 @@ static void on_mismatch(struct raft *r, struct raft_peer *p, const struct raft_m
         at--;
     if (at == r->log.base_index && r->log.base_term > m->log_term && at > 0)
         at--;
+    if (at < p->match)
+        return; /* late; were it true, trying again at once would not help either */
     p->flow = RAFT_PROBE;
     p->awaiting = false;
     p->ask = true;
-    p->next = (at > p->match ? at : p->match) + 1;
+    p->next = p->probe = at + 1;
 }
 
 void raft_on_append_reply(struct raft *r, struct instant now, const struct raft_message *m)

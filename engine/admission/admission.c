@@ -118,8 +118,28 @@ static struct admit_levels levels_of(const struct admission_meter *m,
                                  .node_mcu = node->balance};
 }
 
+bool group_has(const struct admission_case *c, int64_t cost_mcu, struct admit_verdict *verdict)
+{
+    for (uint32_t i = 0; c->group != NULL && i < c->group->count; i++) {
+        struct duration wait;
+        if (member_has(c->group->members, c->group->nodes[i], c->now, cost_mcu, &wait))
+            continue;
+        verdict->member = c->group->nodes[i];
+        verdict->wait = wait;
+        return false;
+    }
+    return true;
+}
+
+void group_spend(const struct admission_case *c, int64_t cost_mcu)
+{
+    for (uint32_t i = 0; c->group != NULL && i < c->group->count; i++)
+        member_spend(c->group->members, c->group->nodes[i], cost_mcu);
+}
+
 struct admit_verdict admission_try(struct admission *a, struct node_admission *node,
-                                   enum admit_kind kind, struct instant now, int64_t cost_mcu)
+                                   enum admit_kind kind, struct instant now, int64_t cost_mcu,
+                                   const struct admit_group *group)
 {
     must((unsigned)kind < ADMIT_KINDS);
     must(cost_mcu >= 0);
@@ -127,12 +147,13 @@ struct admit_verdict admission_try(struct admission *a, struct node_admission *n
     meter_refill(m, now);
     token_bucket_refill(&node->buckets[kind], now);
     struct admit_verdict verdict = {.levels = levels_of(m, &node->buckets[kind])};
-    a->policy->decide(&(struct admission_case){m, node, kind, now}, cost_mcu, &verdict);
+    a->policy->decide(&(struct admission_case){m, node, kind, now, group}, cost_mcu, &verdict);
     return verdict;
 }
 
 void admission_settle(struct admission *a, struct node_admission *node, enum admit_kind kind,
-                      struct instant now, const struct admit_verdict *verdict, int64_t extra_mcu)
+                      struct instant now, const struct admit_verdict *verdict, int64_t extra_mcu,
+                      const struct admit_group *group)
 {
     must((unsigned)kind < ADMIT_KINDS);
     must(verdict->reason == ADMIT_OK);
@@ -140,7 +161,7 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
     struct admission_meter *m = &a->meters[kind];
     meter_refill(m, now);
     token_bucket_refill(&node->buckets[kind], now);
-    a->policy->settle(&(struct admission_case){m, node, kind, now}, verdict, extra_mcu);
+    a->policy->settle(&(struct admission_case){m, node, kind, now, group}, verdict, extra_mcu);
 }
 
 void admission_follow(struct admission *a, struct node_admission *node, enum admit_kind kind,
@@ -149,7 +170,7 @@ void admission_follow(struct admission *a, struct node_admission *node, enum adm
     const struct admit_verdict verdict = {.reason = ADMIT_OK, .burst = burst};
     struct token_bucket before = node->buckets[kind];
     token_bucket_refill(&before, now);
-    admission_settle(a, node, kind, now, &verdict, cost_mcu);
+    admission_settle(a, node, kind, now, &verdict, cost_mcu, NULL);
     if (node_paid)
         node->buckets[kind] = before;
 }

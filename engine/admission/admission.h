@@ -14,6 +14,7 @@
 #include "base/config.h"
 #include "base/instant.h"
 #include "base/token_bucket.h"
+#include "engine/admission/member.h"
 
 #define MCU_PER_UNIT INT64_C(1000)
 
@@ -63,6 +64,13 @@ struct node_admission {
     struct node_residual residual[ADMIT_KINDS];
 };
 
+/* The other nodes of a replication group, whose headroom a burst write needs. */
+struct admit_group {
+    struct members *members;
+    uint32_t count;
+    uint32_t nodes[16];
+};
+
 struct admission_policy;
 
 struct admission_meter {
@@ -99,14 +107,17 @@ void admission_init(struct admission *a, const struct admission_policy *policy,
 void admission_set_rates(struct admission *a, const struct config *config,
                          const struct admission_rates *rates, struct instant now);
 
-/* Charge `cost_mcu` >= 0 to partition and node: both or neither. */
+/* Charge `cost_mcu` >= 0 to partition and node: both or neither. `group`: for a write, the other
+ * nodes that will do it too; NULL: none are asked. */
 struct admit_verdict admission_try(struct admission *a, struct node_admission *node,
-                                   enum admit_kind kind, struct instant now, int64_t cost_mcu);
+                                   enum admit_kind kind, struct instant now, int64_t cost_mcu,
+                                   const struct admit_group *group);
 
 /* The work cost `extra_mcu` >= 0 more than was charged by the admitted `verdict`: debit the same
  * buckets, into debt if need be, at most to their debt limit. */
 void admission_settle(struct admission *a, struct node_admission *node, enum admit_kind kind,
-                      struct instant now, const struct admit_verdict *verdict, int64_t extra_mcu);
+                      struct instant now, const struct admit_verdict *verdict, int64_t extra_mcu,
+                      const struct admit_group *group);
 
 /* What another node admitted for this partition and this one does too, as a member of its group:
  * debits the same buckets here, so that they tell the truth when this node leads. `node_paid`: the

@@ -30,14 +30,23 @@ static void decide(const struct admission_case *c, int64_t cost_mcu, struct admi
         return;
     }
     bool burst = token_bucket_has(&m->burst, cost_mcu);
+    bool node = false;
     if (cap && burst) {
         node_burst_enter(c);
-        if (node_burst_has(c, cost_mcu)) {
+        node = node_burst_has(c, cost_mcu);
+        if (node && group_has(c, cost_mcu, verdict)) {
             debit(c, cost_mcu, true);
+            group_spend(c, cost_mcu);
             verdict->reason = ADMIT_OK;
             verdict->burst = true;
             return;
         }
+    }
+    if (node) { /* the member's answer is the earliest, unless the allocation comes first */
+        verdict->wait =
+            duration_shorter(verdict->wait, token_bucket_wait(&m->allocation, cost_mcu));
+        verdict->reason = ADMIT_REFUSED_MEMBER;
+        return;
     }
     verdict->wait = earliest(c, cost_mcu, burst);
     if (!cap)
@@ -50,6 +59,8 @@ static void settle(const struct admission_case *c, const struct admit_verdict *v
                    int64_t extra_mcu)
 {
     debit(c, extra_mcu, verdict->burst);
+    if (verdict->burst)
+        group_spend(c, extra_mcu);
 }
 
 const struct admission_policy admission_policy_burst = {

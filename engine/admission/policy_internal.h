@@ -12,6 +12,7 @@ struct admission_case {
     struct node_admission *node;
     enum admit_kind kind;
     struct instant now;
+    const struct admit_group *group; /* NULL: nobody else is asked */
 };
 
 struct admission_policy {
@@ -31,6 +32,13 @@ extern const struct admission_policy admission_policy_none;
 
 /* What a bucket of this rate may owe. */
 int64_t admission_debt_max(const struct config *config, int64_t rate_mcu);
+
+/* ---- admission.c ---- */
+
+/* Whether every other member of the group has headroom; if not, `verdict` gets the member and how
+ * long until it may have. */
+bool group_has(const struct admission_case *c, int64_t cost_mcu, struct admit_verdict *verdict);
+void group_spend(const struct admission_case *c, int64_t cost_mcu);
 
 /* ---- node_admission.c ---- */
 

@@ -33,7 +33,15 @@ def client(**config):
     )
 
 
+
+def read_own_writes(params, **_):
+    """Tests read back what they wrote: from the leader, unless they say otherwise."""
+    params.setdefault("ConsistentRead", True)
+
+
 DB = client()
+for operation in ("GetItem", "Query", "Scan"):
+    DB.meta.events.register(f"provide-client-params.dynamodb.{operation}", read_own_writes)
 # For setting up more at once than a partition takes in a second: goes on after throttles.
 PATIENT = client(retries={"max_attempts": 20, "mode": "standard"})
 
@@ -440,6 +448,7 @@ class QueryTest(unittest.TestCase, Refusals):
             KeyConditionExpression="p = :p",
             ExpressionAttributeValues={":p": {"S": "a"}},
             Select="COUNT",
+            ConsistentRead=False,
             ReturnConsumedCapacity="TOTAL",
         )
         self.assertEqual((answer["Count"], answer["ScannedCount"]), (100, 100))
@@ -501,7 +510,7 @@ class BatchTest(unittest.TestCase, Refusals):
         self.assertEqual(units, {first: 20.0, second: 1.0})
         got = DB.batch_get_item(
             RequestItems={
-                first: {"Keys": [{"id": {"S": str(i)}} for i in range(30)]},
+                first: {"Keys": [{"id": {"S": str(i)}} for i in range(30)], "ConsistentRead": True},
                 second: {"Keys": [{"p": {"S": "x"}, "s": {"N": "1"}}], "ConsistentRead": True},
             }
         )
@@ -634,7 +643,11 @@ class HttpTest(unittest.TestCase):
                 b"".join(
                     request(
                         "GetItem",
-                        json.dumps({"TableName": table, "Key": {"id": {"S": str(i)}}}).encode(),
+                        json.dumps({
+                            "TableName": table,
+                            "Key": {"id": {"S": str(i)}},
+                            "ConsistentRead": True,
+                        }).encode(),
                     )
                     for i in range(10)
                 )
@@ -655,7 +668,7 @@ class HttpTest(unittest.TestCase):
         table = new_table()
         for i in range(20):
             DB.put_item(TableName=table, Item={"id": {"S": str(i)}, "v": {"S": "x" * 1000}})
-        body = json.dumps({"TableName": table}).encode()
+        body = json.dumps({"TableName": table, "ConsistentRead": True}).encode()
         _, headers, answer = post("Scan", body, "Accept-Encoding: gzip")
         self.assertEqual(headers["content-encoding"], "gzip")
         self.assertEqual(int(headers["x-amz-crc32"]), zlib.crc32(answer))

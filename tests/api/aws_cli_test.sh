@@ -36,20 +36,20 @@ db put-item --table-name "$table" --item '{"p":{"S":"a"},"s":{"N":"2"},"v":{"S":
 expect "get-item" one "$(db get-item --table-name "$table" --consistent-read \
     --key '{"p":{"S":"a"},"s":{"N":"1"}}' --query Item.v.S --output text)"
 
-expect "query" "2	1" "$(db query --table-name "$table" --no-scan-index-forward \
+expect "query" "2	1" "$(db query --consistent-read --table-name "$table" --no-scan-index-forward \
     --key-condition-expression 'p = :p AND s BETWEEN :a AND :b' \
     --expression-attribute-values '{":p":{"S":"a"},":a":{"N":"0"},":b":{"N":"9"}}' \
     --query 'Items[].s.N' --output text)"
 
-expect "scan" 2 "$(db scan --table-name "$table" --select COUNT --query Count --output text)"
-expect "scan by pages" 2 "$(db scan --table-name "$table" --page-size 1 \
+expect "scan" 2 "$(db scan --consistent-read --table-name "$table" --select COUNT --query Count --output text)"
+expect "scan by pages" 2 "$(db scan --consistent-read --table-name "$table" --page-size 1 \
     --query 'length(Items)' --output json)"
 
 expect "batch-write-item" 0 "$(db batch-write-item --request-items "{\"$table\":[
     {\"PutRequest\":{\"Item\":{\"p\":{\"S\":\"b\"},\"s\":{\"N\":\"3\"}}}},
     {\"DeleteRequest\":{\"Key\":{\"p\":{\"S\":\"a\"},\"s\":{\"N\":\"1\"}}}}]}" \
     --query 'length(UnprocessedItems)' --output text)"
-expect "batch-get-item" 3 "$(db batch-get-item --request-items "{\"$table\":{\"Keys\":[
+expect "batch-get-item" 3 "$(db batch-get-item --request-items "{\"$table\":{\"ConsistentRead\":true,\"Keys\":[
     {\"p\":{\"S\":\"b\"},\"s\":{\"N\":\"3\"}},{\"p\":{\"S\":\"a\"},\"s\":{\"N\":\"1\"}}]}}" \
     --query "Responses.\"$table\"[].s.N" --output text)"
 

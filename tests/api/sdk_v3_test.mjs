@@ -80,7 +80,7 @@ test("documents come back as they were put", async () => {
     new DeleteCommand({ TableName, Key: { p: "docs", s: 1.5 }, ReturnValues: "ALL_OLD" }),
   );
   assert.deepEqual(gone.Attributes, item);
-  const none = await db.send(new GetCommand({ TableName, Key: { p: "docs", s: 1.5 } }));
+  const none = await db.send(new GetCommand({ TableName, Key: { p: "docs", s: 1.5 }, ConsistentRead: true }));
   assert.equal(none.Item, undefined);
 });
 
@@ -91,7 +91,7 @@ test("batches, queries and scans see the same items", async () => {
   );
   assert.deepEqual(UnprocessedItems, {});
   const Keys = puts.map((put) => put.PutRequest.Item);
-  const got = await db.send(new BatchGetCommand({ RequestItems: { [TableName]: { Keys } } }));
+  const got = await db.send(new BatchGetCommand({ RequestItems: { [TableName]: { Keys, ConsistentRead: true } } }));
   assert.equal(got.Responses[TableName].length, 25);
   const query = {
     TableName,
@@ -99,13 +99,14 @@ test("batches, queries and scans see the same items", async () => {
     ExpressionAttributeNames: { "#p": "p", "#s": "s" },
     ExpressionAttributeValues: { ":p": "many", ":s": 10 },
     ScanIndexForward: false,
+    ConsistentRead: true,
   };
   const found = [];
   for await (const page of paginateQuery({ client: db, pageSize: 4 }, query))
     found.push(...page.Items.map((item) => item.s));
   assert.deepEqual(found, Array.from({ length: 15 }, (_, i) => 24 - i));
   let scanned = 0;
-  for await (const page of paginateScan({ client: db, pageSize: 7 }, { TableName }))
+  for await (const page of paginateScan({ client: db, pageSize: 7 }, { TableName, ConsistentRead: true }))
     scanned += page.Count;
   assert.equal(scanned, 25);
 });

@@ -130,6 +130,7 @@ class Server:
         self.watcher = None
         self.ready = threading.Event()
         self.address = None
+        self.faults_port = None
 
     def start(self, wait=True):
         assert self.process is None
@@ -154,6 +155,8 @@ class Server:
             for line in process.stdout:
                 log.write(line)
                 log.flush()
+                if line.startswith(b"faults "):
+                    self.faults_port = int(line.rsplit(b":", 1)[1])
                 if line.startswith(b"ready "):
                     self.address = line.split()[1].decode()
                     self.ready.set()
@@ -188,15 +191,33 @@ class Server:
         self.process.send_signal(signal.SIGKILL)
         self.forget()
 
+    def terminate(self):
+        self.process.send_signal(signal.SIGTERM)
+
     def stop(self):
         """Ends it in good order, within a bound; it must say that all went well."""
-        self.process.send_signal(signal.SIGTERM)
+        self.terminate()
         try:
             code = self.process.wait(timeout=START_S)
         finally:
             self.forget()
         if code != 0:
             raise AssertionError(f"{' '.join(self.command)} ended with {code}:\n{self.tail()}")
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def fault(self, command):
+        """A line to the port that --faults opened; its answer without the "ok"."""
+        with socket.create_connection(("127.0.0.1", self.faults_port), START_S) as s:
+            s.sendall(command.encode() + b"\n")
+            answer = s.makefile().readline().rstrip("\n")
+        if not answer.startswith("ok"):
+            raise AssertionError(f"{' '.join(self.command)}: {command}: {answer}")
+        return answer[2:]
 
     def forget(self):
         """No process is left behind, however the test went."""
@@ -210,6 +231,67 @@ class Server:
         self.process = None
 
 
+class Cluster:
+    """Nodes and routers as processes that take faults; `names` maps node-1, router-1, .. to them."""
+
+    def __init__(self, weir, directory, nodes, routers, settings=()):
+        ports = free_ports(nodes + routers)
+        peers = ",".join(f"{n + 1}=127.0.0.1:{ports[n]}" for n in range(nodes))
+        common = ["--peers", peers, "--faults", 0, *settings]
+        self.weir = weir
+        self.settings = settings
+        self.data = pathlib.Path(directory) / "data"
+        self.data.mkdir(parents=True)
+        self.ports = ports[nodes:]
+        self.names = {}
+        for n in range(1, nodes + 1):
+            self.names[f"node-{n}"] = Server(
+                weir, ["node", "--id", n, "--listen", f"127.0.0.1:{ports[n - 1]}", "--data",
+                       self.data / f"node-{n}", *common], self.data.parent / f"node-{n}.log")
+        for n, port in enumerate(self.ports, 1):
+            self.names[f"router-{n}"] = Server(
+                weir, ["router", "--id", n, "--listen", f"127.0.0.1:{port}", *common],
+                self.data.parent / f"router-{n}.log")
+
+    @property
+    def nodes(self):
+        return [name for name in self.names if name.startswith("node-")]
+
+    @property
+    def routers(self):
+        return [name for name in self.names if name.startswith("router-")]
+
+    def __getitem__(self, name):
+        return self.names[name]
+
+    def start(self):
+        for server in self.names.values():
+            server.start(wait=False)
+        for server in self.names.values():
+            server.wait_ready()
+
+    def cut(self, a, b, one_way=False):
+        """Loses what a and b send each other, or only what a sends b."""
+        self[a].fault(f"cut {b.replace('-', ' ')} {'out' if one_way else 'both'}")
+        self[b].fault(f"cut {a.replace('-', ' ')} {'in' if one_way else 'both'}")
+
+    def heal(self):
+        for server in self.names.values():
+            server.fault("heal")
+
+    def stop(self):
+        for name in self.routers:
+            self[name].stop()
+        for name in self.nodes:  # together: none is to lead on for a moment
+            self[name].terminate()
+        for name in self.nodes:
+            self[name].stop()
+
+    def forget(self):
+        for server in self.names.values():
+            server.forget()
+
+
 def verify(weir, data, settings=()):
     """`weir verify` on a directory whose processes have stopped; what it printed."""
     done = subprocess.run([str(weir), "verify", "--data", str(data), *settings],
@@ -217,6 +299,17 @@ def verify(weir, data, settings=()):
     if done.returncode != 0:
         raise AssertionError(f"weir verify fails on {data}:\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def replicas(weir, data, settings=()):
+    """What `weir verify` finds on a directory whose processes have stopped: a dict from partition to
+    the (items, checksum) of each of its replicas."""
+    found = {}
+    for node in json.loads(verify(weir, data, ["--json", *settings]))["nodes"]:
+        for replica in node["replicas"]:
+            found.setdefault(replica["partition"], []).append(
+                (replica["items"], replica["checksum"]))
+    return found
 
 
 def default_weir():

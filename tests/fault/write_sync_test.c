@@ -175,6 +175,19 @@ static void destroying_the_loop_with_writes_in_flight_leaks_nothing(void **state
     assert_int_equal(f->done, 0);
 }
 
+static void a_slow_disk_takes_that_much_longer_and_writes_the_same(void **state)
+{
+    struct fixture *f = *state;
+    struct instant begin = loop_now(f->loop);
+    loop_faults(f->loop)->write_delay_ns = 40 * NS_PER_MS;
+    assert_int_equal(write_once(f, 0, "slowly"), 0);
+    assert_true(instant_since(loop_now(f->loop), begin).ns >= 40 * NS_PER_MS);
+    assert_int_equal(file_size(f), 6);
+    loop_faults(f->loop)->write_delay_ns = 3600 * NS_PER_S; /* tear_down does not wait for it */
+    loop_write_sync(f->loop, f->fd, 0, slice_of("x"), on_done, f);
+    assert_int_equal(loop_turn(f->loop, loop_now(f->loop)), STATUS_OK);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -187,6 +200,7 @@ int main(void)
         TEST(a_short_write_is_completed_or_reported_as_its_errno),
         TEST(a_write_to_a_bad_descriptor_reports_its_errno),
         TEST(an_empty_write_is_a_sync),
+        TEST(a_slow_disk_takes_that_much_longer_and_writes_the_same),
         TEST(destroying_the_loop_with_writes_in_flight_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

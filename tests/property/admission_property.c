@@ -204,7 +204,8 @@ static struct admit_verdict try_both(int index, int64_t cost)
 {
     struct instant now = {w.model.now};
     struct model before = w.model;
-    struct admit_verdict v = admission_try(&w.partitions[index], &w.node, ADMIT_WRITE, now, cost);
+    struct admit_verdict v =
+        admission_try(&w.partitions[index], &w.node, ADMIT_WRITE, now, cost, NULL);
     struct admit_verdict expected = model_decide(&w.model, index, cost);
     assert_int_equal(v.reason, expected.reason);
     assert_int_equal(v.burst, expected.burst);
@@ -242,7 +243,7 @@ static void settle_both(struct prng *p, int index, const struct admit_verdict *v
     struct instant now = {w.model.now};
     struct model_partition *m = &w.model.partitions[index];
     int64_t extra = any_cost(p);
-    admission_settle(&w.partitions[index], &w.node, ADMIT_WRITE, now, v, extra);
+    admission_settle(&w.partitions[index], &w.node, ADMIT_WRITE, now, v, extra, NULL);
     tokens_take(v->burst ? &m->burst : &m->allocation, extra);
     tokens_take(&m->cap, extra);
     tokens_take(&w.model.node, extra);
@@ -354,8 +355,8 @@ static void isolation(struct prng *p)
         /* The pause in which the allocation earns the cost, rounded up. */
         now.ns += cost * NS_PER_S / rates.rate_mcu[ADMIT_WRITE] + 1;
         for (int loud = 0; loud < PARTITIONS; loud++)
-            admission_try(&w.partitions[loud], &w.node, ADMIT_WRITE, now, any_cost(p));
-        struct admit_verdict v = admission_try(&quiet, &w.node, ADMIT_WRITE, now, cost);
+            admission_try(&w.partitions[loud], &w.node, ADMIT_WRITE, now, any_cost(p), NULL);
+        struct admit_verdict v = admission_try(&quiet, &w.node, ADMIT_WRITE, now, cost, NULL);
         assert_int_equal(v.reason, ADMIT_OK);
         assert_false(v.burst);
     }
@@ -399,7 +400,7 @@ static void sharing(struct prng *p)
             if (!asks)
                 continue;
             struct admit_verdict v =
-                admission_try(&partitions[turn], &node, ADMIT_WRITE, now, cost);
+                admission_try(&partitions[turn], &node, ADMIT_WRITE, now, cost, NULL);
             light_refused += turn == HOGS && v.reason != ADMIT_OK;
             if (now.ns < started + 2 * NS_PER_S) /* the node's full bucket is spent first */
                 continue;

@@ -63,7 +63,21 @@ static const struct raft_members *committed_members(const struct world *w)
         if (r != NULL && (newest == NULL || raft_applied(r) > raft_applied(newest)))
             newest = r;
     }
-    return newest == NULL ? NULL : raft_members_applied(newest);
+    if (newest == NULL || raft_applied(newest) < w->committed_count)
+        return NULL; /* whoever has it is down */
+    return raft_members_applied(newest);
+}
+
+/* Somebody may still get it committed that `member` is one. */
+static bool is_on_its_way_in(const struct world *w, const struct raft_members *m, uint64_t member)
+{
+    for (uint32_t i = 1; i <= w->options.nodes; i++) {
+        const struct world_node *n = &w->nodes[i];
+        if (!n->up || (n->raft != NULL && raft_members_find(m, raft_self(n->raft)) != NULL &&
+                       raft_members_find(raft_members(n->raft), member) != NULL))
+            return true;
+    }
+    return false;
 }
 
 /* Replicas of removed members go, as their nodes would see to. */
@@ -71,8 +85,9 @@ static void unhost_removed(struct world *w)
 {
     const struct raft_members *m = committed_members(w);
     for (uint32_t i = 1; m != NULL && i <= w->options.nodes; i++) {
-        if (is_running(w, i) && raft_members_find(m, world_member(w, i)) == NULL &&
-            raft_members_applied(w->nodes[i].raft) != m) {
+        uint64_t member = world_member(w, i);
+        if (is_running(w, i) && raft_members_find(m, member) == NULL &&
+            raft_members_applied(w->nodes[i].raft) != m && !is_on_its_way_in(w, m, member)) {
             world_unhost(w, i);
             return; /* the list may have gone with it */
         }
@@ -266,7 +281,7 @@ static void expect_silence(struct world *w) /* R6 */
         world_fail(w, "a settled group sent %llu messages",
                    (unsigned long long)(w->raft_messages - sent));
     const struct raft_members *m = committed_members(w);
-    for (uint32_t i = 0; i < m->count && w->violation[0] == '\0'; i++) {
+    for (uint32_t i = 0; m != NULL && i < m->count && w->violation[0] == '\0'; i++) {
         uint32_t node = raft_member_node(m->all[i].id);
         if (raft_deadline(w->nodes[node].raft).ns != INSTANT_NEVER.ns)
             world_fail(w, "node %u of a settled group has a deadline", node);

@@ -423,6 +423,7 @@ static void begin_install(struct world *w, struct world_node *n, const struct wo
     raft_install_begin(n->raft);
     world_turn(w, n->id);
     n->row.base.no_state = true; /* durable before the first row changes */
+    n->row.hash = ~n->row.hash;  /* then the state is neither the old one nor the new */
     n->installing = true;
     n->incoming = m->row;
     n->incoming_from = m->from;

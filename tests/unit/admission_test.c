@@ -47,7 +47,7 @@ static void levels_show_the_present_and_change_nothing(void **state)
     config_init(&config, PROFILE_AWS);
     node_admission_init(&node, &config, start);
     admission_init(&a, admission_policy_find(slice_of("burst")), &config, &rates, start);
-    admission_try(&a, &node, ADMIT_WRITE, start, 10 * MCU_PER_UNIT);
+    admission_try(&a, &node, ADMIT_WRITE, start, 10 * MCU_PER_UNIT, NULL);
     struct admission before = a;
     struct admit_levels levels = admission_levels(&a, &node, ADMIT_WRITE, later);
     assert_int_equal(levels.allocation_mcu, 5 * MCU_PER_UNIT);

@@ -199,7 +199,7 @@ static void run_after(struct world *w, char **words, int count)
 static void try_once(struct world *w)
 {
     w->last.verdict = admission_try(&w->last.partition->admission, &w->node, w->last.kind, w->now,
-                                    w->last.cost_mcu);
+                                    w->last.cost_mcu, NULL);
 }
 
 static void run_try(struct world *w, char **words, int count)
@@ -231,7 +231,7 @@ static void run_settle(struct world *w, char **words, int count)
 {
     assert_int_equal(count, 4);
     admission_settle(&partition_in(w, words[1])->admission, &w->node, kind_in(words[2]), w->now,
-                     &w->last.verdict, number_in(words[3]));
+                     &w->last.verdict, number_in(words[3]), NULL);
 }
 
 static void run_levels(struct world *w, char **words, int count)

@@ -345,6 +345,113 @@ static void a_stream_cut_anywhere_gives_the_same_frames(void **state)
     buffer_deinit(&stream);
 }
 
+/* ---- faults ---- */
+
+static void wait_ms(struct fixture *f, int64_t ms)
+{
+    struct instant end = instant_add(loop_now(f->loop), duration_ms(ms));
+    while (instant_before(loop_now(f->loop), end))
+        turn(f, end);
+}
+
+static void send_text(struct process *p, const char *text)
+{
+    assert_true(transport_send(p->transport, p->link, slice_of(text)));
+}
+
+/* `cut` at the router for the node, or at the node for the router: what crosses it is lost, the
+ * other way is open, and the link stays up. */
+static void a_cut_loses_frames_one_way_and_keeps_the_link(void **state)
+{
+    struct fixture *f = *state;
+    join(f);
+    for (int i = 0; i < 2; i++) {
+        if (i == 0)
+            link_faults_rule(transport_faults(f->router.transport), PEER_NODE, 7)->cut =
+                LINK_CUT_OUT;
+        else
+            link_faults_rule(transport_faults(f->node.transport), PEER_ROUTER, 1)->cut =
+                LINK_CUT_IN;
+        send_text(&f->router, "lost");
+        send_text(&f->node, "heard");
+        TURN_UNTIL(f, f->router.frames == i + 1);
+        wait_ms(f, 50);
+        assert_int_equal(f->node.frames, i);
+        transport_heal(f->router.transport);
+        transport_heal(f->node.transport);
+        send_text(&f->router, "after");
+        TURN_UNTIL(f, f->node.frames == i + 1);
+    }
+    assert_true(slice_is(buffer_slice(&f->node.received), "afterafter"));
+    assert_int_equal(f->router.downs + f->node.downs, 0);
+}
+
+static void a_cut_is_for_the_peer_it_names(void **state)
+{
+    struct fixture *f = *state;
+    join(f);
+    link_faults_rule(transport_faults(f->router.transport), PEER_NODE, 8)->cut = LINK_CUT_OUT;
+    link_faults_rule(transport_faults(f->router.transport), PEER_ROUTER, 7)->cut = LINK_CUT_OUT;
+    send_text(&f->router, "through");
+    TURN_UNTIL(f, f->node.frames == 1);
+}
+
+static void a_delay_holds_frames_back_in_their_order(void **state)
+{
+    struct fixture *f = *state;
+    join(f);
+    struct link_rule *r = link_faults_rule(transport_faults(f->router.transport), PEER_NODE, 7);
+    struct instant begin = loop_now(f->loop);
+    r->delay = duration_ms(40);
+    send_text(&f->router, "a");
+    r->delay = duration_ms(0);
+    send_text(&f->router, "b");
+    TURN_UNTIL(f, f->node.frames == 2);
+    assert_true(instant_since(loop_now(f->loop), begin).ns >= 40 * NS_PER_MS);
+    r->delay = duration_ms(3600000);
+    send_text(&f->router, "c");
+    transport_heal(f->router.transport);
+    send_text(&f->router, "d");
+    TURN_UNTIL(f, f->node.frames == 4);
+    assert_true(slice_is(buffer_slice(&f->node.received), "abcd"));
+}
+
+static void what_is_held_back_is_bounded(void **state)
+{
+    (void)state;
+    static const char megabyte[1024 * 1024];
+    struct link_faults *faults = link_faults_create();
+    for (int i = 0; i < 100; i++)
+        link_faults_hold(faults, 1, slice_make(megabyte, sizeof megabyte), INSTANT_NEVER);
+    uint64_t link;
+    struct slice frame;
+    int held = 0;
+    link_faults_clear(faults);
+    while (link_faults_next(faults, (struct instant){0}, &link, &frame))
+        held++;
+    assert_int_equal(held, LINK_DELAYED_MAX / (1024 * 1024));
+    link_faults_destroy(faults);
+}
+
+static void a_link_cannot_be_made_through_a_cut(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < 2; i++) {
+        struct link_faults *faults = transport_faults(f->router.transport);
+        link_faults_rule(faults, PEER_NODE, 7)->cut = i == 0 ? LINK_CUT_OUT : LINK_CUT_IN;
+        if (i == 0)
+            transport_add_peer(f->router.transport, PEER_NODE, 7, "127.0.0.1",
+                               transport_port(f->node.transport));
+        else
+            transport_close(f->router.transport, f->router.link);
+        TURN_UNTIL(f, f->router.downs == i);
+        wait_ms(f, 100);
+        assert_int_equal(f->router.ups, i);
+        transport_heal(f->router.transport);
+        TURN_UNTIL(f, f->router.ups == i + 1);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -358,6 +465,11 @@ int main(void)
         TEST(a_link_that_takes_nothing_is_closed_before_memory_runs_out),
         TEST(a_stranger_is_refused_with_the_reason),
         TEST(a_malformed_frame_closes_the_link),
+        TEST(a_cut_loses_frames_one_way_and_keeps_the_link),
+        TEST(a_cut_is_for_the_peer_it_names),
+        TEST(a_delay_holds_frames_back_in_their_order),
+        cmocka_unit_test(what_is_held_back_is_bounded),
+        TEST(a_link_cannot_be_made_through_a_cut),
         cmocka_unit_test(a_stream_cut_anywhere_gives_the_same_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

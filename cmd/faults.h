@@ -1,0 +1,59 @@
+/* faults.h - the admin port of a daemon started with --faults: its links, disk and clock break on
+ * command.
+ *
+ * On 127.0.0.1, a command a line, an answer a line: "ok", "ok" and a text, or "error: " and what is
+ * wrong. Who can connect can break the process, so the port exists only if it was asked for.
+ * Bounds: FAULTS_LINE_SIZE_MAX bytes a line, FAULTS_CLIENTS_MAX connections. */
+#ifndef WEIR_CMD_FAULTS_H
+#define WEIR_CMD_FAULTS_H
+
+#include "base/buffer.h"
+#include "host/transport.h"
+
+enum {
+    FAULTS_LINE_SIZE_MAX = 256,
+    FAULTS_CLIENTS_MAX = 16,
+    FAULTS_DELAY_MS_MAX = 60000,
+    FAULTS_SKEW_MS_MAX = 3600000,
+    FAULTS_DRIFT_PPM_MAX = 500000,
+};
+
+enum fault_verb {
+    FAULT_CUT,
+    FAULT_DELAY,
+    FAULT_HEAL,
+    FAULT_DISK_SLOW,
+    FAULT_DISK_FAIL,
+    FAULT_DISK_FULL,
+    FAULT_DISK_OK,
+    FAULT_SKEW,
+    FAULT_DRIFT,
+    FAULT_STATUS,
+    FAULT_HELP,
+};
+
+struct fault_command {
+    enum fault_verb verb;
+    enum peer_kind kind; /* cut, delay */
+    uint32_t id;
+    unsigned cut;   /* LINK_CUT_IN | LINK_CUT_OUT */
+    int64_t number; /* milliseconds or ppm */
+};
+
+/* STATUS_MALFORMED: `error` says what was expected, without control characters. */
+enum status fault_command_parse(struct slice line, struct fault_command *out, struct buffer *error);
+
+/* Does it; `answer` gets one line without its end. */
+void fault_command_apply(const struct fault_command *c, struct loop *l, struct transport *t,
+                         struct buffer *answer);
+
+struct faults;
+
+/* Listens on that port of 127.0.0.1; 0 = any. STATUS_IO: `error` says why not. */
+enum status faults_open(struct loop *l, struct transport *t, uint16_t port, struct buffer *error,
+                        struct faults **out);
+uint16_t faults_port(const struct faults *f);
+/* Before the loop's end; NULL is fine. */
+void faults_close(struct faults *f);
+
+#endif

@@ -1,0 +1,136 @@
+#include "engine/admission/member.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+
+/* The least worth asking for: a second of this would be a burst hardly anybody sees. */
+#define LEASE_LEAST_MCU INT64_C(20000)
+
+void members_init(struct members *m, const struct config *config, uint32_t node_count)
+{
+    *m = (struct members){.mode = (enum write_check)config->write_check,
+                          .deadline = duration_ms(config->report_deadline_ms),
+                          .lease = duration_ms(config->member_lease_ms),
+                          .count = node_count};
+    m->nodes = calloc(node_count + 1, sizeof m->nodes[0]);
+    must(m->nodes != NULL);
+}
+
+void members_deinit(struct members *m)
+{
+    free(m->nodes);
+    m->nodes = NULL;
+}
+
+static struct member *member_of(struct members *m, uint32_t node)
+{
+    must(node >= 1 && node <= m->count);
+    return &m->nodes[node];
+}
+
+void members_reported(struct members *m, uint32_t node, struct instant now, int64_t balance_mcu,
+                      int64_t capacity_mcu)
+{
+    struct member *member = member_of(m, node);
+    member->heard = true;
+    member->heard_at = now;
+    member->balance_mcu = balance_mcu;
+    member->capacity_mcu = capacity_mcu;
+}
+
+/* Until `lacking` tokens have come in at the node's rate. */
+static struct duration refill_time(const struct member *member, int64_t lacking_mcu)
+{
+    if (member->capacity_mcu <= 0)
+        return (struct duration){INT64_MAX};
+    __int128 ns = (__int128)lacking_mcu * NS_PER_S / member->capacity_mcu + 1;
+    return (struct duration){ns > INT64_MAX ? INT64_MAX : (int64_t)ns};
+}
+
+static bool lease_has(struct members *m, struct member *member, struct instant now,
+                      int64_t cost_mcu, struct duration *wait)
+{
+    if (instant_before(now, member->held_until) && member->held_mcu >= cost_mcu)
+        return true;
+    if (__builtin_add_overflow(member->lacked_mcu, cost_mcu, &member->lacked_mcu))
+        member->lacked_mcu = INT64_MAX / 4;
+    *wait = (struct duration){m->lease.ns / 8}; /* by then a grant may have come */
+    return false;
+}
+
+bool member_has(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu,
+                struct duration *wait)
+{
+    struct member *member = member_of(m, node);
+    if (m->mode == WRITE_CHECK_OFF)
+        return true;
+    if (!member->heard || instant_since(now, member->heard_at).ns > m->deadline.ns) {
+        *wait = m->deadline; /* until it is heard of again, or is no member any more */
+        return false;
+    }
+    if (m->mode == WRITE_CHECK_LEASE)
+        return lease_has(m, member, now, cost_mcu, wait);
+    int64_t needed = cost_mcu < member->capacity_mcu ? cost_mcu : member->capacity_mcu;
+    if (member->balance_mcu >= needed)
+        return true;
+    *wait = refill_time(member, needed - member->balance_mcu);
+    return false;
+}
+
+void member_spend(struct members *m, uint32_t node, int64_t cost_mcu)
+{
+    struct member *member = member_of(m, node);
+    if (m->mode != WRITE_CHECK_LEASE)
+        return;
+    member->held_mcu -= cost_mcu;
+    member->spent_mcu += cost_mcu;
+}
+
+/* ---- leases ---- */
+
+bool member_asks(struct members *m, uint32_t node, struct instant now, uint64_t *number,
+                 int64_t *wanted_mcu)
+{
+    struct member *member = member_of(m, node);
+    if (m->mode != WRITE_CHECK_LEASE)
+        return false;
+    int64_t age_ns = instant_since(now, member->asked_at).ns;
+    bool short_now = member->held_mcu < member->spent_mcu / 2 || member->lacked_mcu > 0;
+    bool running_out = member->spent_mcu > 0 && age_ns > m->lease.ns / 2;
+    if ((member->asking && age_ns < m->lease.ns) || !(short_now || running_out))
+        return false;
+    int64_t wanted = member->spent_mcu + member->spent_mcu / 4 + 2 * member->lacked_mcu;
+    *wanted_mcu = wanted > LEASE_LEAST_MCU ? wanted : LEASE_LEAST_MCU;
+    *number = ++member->number;
+    member->asking = true;
+    member->asked_at = now;
+    member->spent_mcu = member->lacked_mcu = 0;
+    return true;
+}
+
+void member_granted(struct members *m, uint32_t node, struct instant now, uint64_t number,
+                    int64_t granted_mcu)
+{
+    struct member *member = member_of(m, node);
+    if (!member->asking || number != member->number || granted_mcu < 0)
+        return;
+    member->asking = false;
+    if (!instant_before(now, member->held_until))
+        member->held_mcu = 0; /* what is left of the last one has expired */
+    struct instant until = instant_add(member->asked_at, m->lease);
+    if (!instant_before(now, until) || granted_mcu == 0)
+        return;
+    member->held_mcu += granted_mcu;
+    member->held_until = until;
+}
+
+int64_t member_grant(struct token_bucket *node, struct instant now, int64_t wanted_mcu)
+{
+    token_bucket_refill(node, now);
+    int64_t most = node->balance > 0 ? node->balance / 2 : 0;
+    int64_t granted = wanted_mcu < most ? wanted_mcu : most;
+    if (granted > 0)
+        token_bucket_debit(node, granted);
+    return granted > 0 ? granted : 0;
+}

@@ -1,0 +1,74 @@
+/* member.h - what a node knows of the other nodes' headroom for writes, which a burst write needs
+ * at every member of its replication group.
+ *
+ * Two ways, and none (enum write_check):
+ *   gauge  a node's last report of its bucket: free, but as old as the report; many leaders may
+ *          spend the same tokens meanwhile (DynamoDB, USENIX ATC 2022, section 4.3).
+ *   lease  tokens the other node has set aside, and debited, before they are spent here: what
+ * leaders spend together is never more than what was set aside, whatever the reports' age (ours).
+ * A member that is silent for longer than the report deadline has no headroom.
+ *
+ * Leases. The holder asks ahead of use: for as much as it spent and lacked lately, and more while
+ * it runs short. It counts the lease's time from the sending of the request, so clocks need not
+ * agree; requests are numbered, so that a late or doubled grant adds nothing. What is not spent
+ * expires.
+ *
+ * Promises: pure; O(1) per member; no allocation after init. Units: mcu of writes. */
+#ifndef WEIR_ENGINE_ADMISSION_MEMBER_H
+#define WEIR_ENGINE_ADMISSION_MEMBER_H
+
+#include "base/config.h"
+#include "base/instant.h"
+#include "base/token_bucket.h"
+
+struct member {
+    /* its last report */
+    bool heard;
+    struct instant heard_at;
+    int64_t balance_mcu;
+    int64_t capacity_mcu; /* also what it gets per second */
+    /* tokens it has set aside for this node */
+    int64_t held_mcu;
+    struct instant held_until;
+    /* the request on its way, or the last one */
+    uint64_t number;
+    bool asking;
+    struct instant asked_at;
+    int64_t spent_mcu;  /* since then */
+    int64_t lacked_mcu; /* since then: asked for in vain */
+};
+
+struct members {
+    enum write_check mode;
+    struct duration deadline; /* of reports */
+    struct duration lease;
+    uint32_t count;
+    struct member *nodes; /* owns; by node, 1 .. count */
+};
+
+void members_init(struct members *m, const struct config *config, uint32_t node_count);
+void members_deinit(struct members *m);
+
+void members_reported(struct members *m, uint32_t node, struct instant now, int64_t balance_mcu,
+                      int64_t capacity_mcu);
+
+/* Whether the node has headroom for the cost; if not, `wait` gets how long until it may. */
+bool member_has(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu,
+                struct duration *wait);
+void member_spend(struct members *m, uint32_t node, int64_t cost_mcu);
+
+/* ---- leases, on the holder's side ---- */
+
+/* Whether to ask the node now, and for how much. */
+bool member_asks(struct members *m, uint32_t node, struct instant now, uint64_t *number,
+                 int64_t *wanted_mcu);
+void member_granted(struct members *m, uint32_t node, struct instant now, uint64_t number,
+                    int64_t granted_mcu);
+
+/* ---- leases, on the granting side ---- */
+
+/* Sets tokens aside: debits the node's bucket by what is returned. One holder gets at most half of
+ * what is there. */
+int64_t member_grant(struct token_bucket *node, struct instant now, int64_t wanted_mcu);
+
+#endif

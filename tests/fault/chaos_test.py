@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""A cluster whose processes and links break at random, under load: what clients saw was possible.
+
+64 clients read and write a few hot keys, strongly consistent, through two routers, while nodes and
+routers are killed and started, paused and resumed, cut off from each other both ways or one, and
+given slow disks, slow links and clocks that drift. Then everything is healed, every key must be
+readable through every router, the history must be linearizable (`weir check-history`), and what the
+stopped nodes hold must be sound (`weir verify`), the same on every replica.
+
+  chaos_test.py                       about 20 seconds
+  chaos_test.py --seconds 600 --nodes 5 --seed 7
+
+Prints one JSON object of figures on standard output, what it is doing on standard error.
+"""
+import argparse
+import json
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import servers
+from servers import Client, Cluster, Refused, Unreachable, until
+
+TABLE = "chaos"
+CLIENTS = 64
+KEYS = 12
+REPLICAS = 3
+CATCH_UP_TRIES = 3
+CALM_S = 3  # at the end, so that the history has answers from after the faults
+FAULTS_MAX = 3  # at the same time
+# Small enough that checkpoints and segments come and go.
+SETTINGS = ["--profile", "off", "--set", "checkpoint_ms=200", "--set", "memtable_max_bytes=256k",
+            "--set", "log_segment_bytes=8M", "--set", "request_deadline_ms=1000"]
+DRIFT_PPM_MAX = 400  # two clocks differ by twice that, and may by 1000: clock_drift_ppm
+
+
+def say(text):
+    print(f"chaos_test: {text}", file=sys.stderr, flush=True)
+
+
+class Chaos:
+    """Breaks something, later mends it. A process has one fault of its own at a time."""
+
+    def __init__(self, cluster, source):
+        self.cluster = cluster
+        self.random = source
+        self.active = []  # (mend at, name or None, text, mend)
+        self.counts = {}
+
+    def running(self, kind=None):
+        broken = {name for _, name, _, _ in self.active}
+        return [name for name in self.cluster.names
+                if name not in broken and (kind is None or name.startswith(kind))]
+
+    def begin(self, kind, name, text, for_s, mend):
+        say(text)
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        self.active.append((time.monotonic() + for_s, name, f"end of: {text}", mend))
+
+    def kill(self):
+        name = self.random.choice(self.running())
+        self.cluster[name].kill()
+        self.begin("kill", name, f"kill {name}", self.random.uniform(0, 1.5),
+                   self.cluster[name].start)
+
+    def pause(self):
+        name = self.random.choice(self.running())
+        self.cluster[name].pause()
+        self.begin("pause", name, f"pause {name}", self.random.uniform(0.05, 2.5),
+                   self.cluster[name].resume)
+
+    def cut(self):
+        a = self.random.choice(self.running("node-"))
+        others = [name for name in self.running() if name != a]
+        count = self.random.choice([1, 1, len(others)])
+        one_way = self.random.random() < 0.4
+        cut_off = self.random.sample(others, count)
+        for b in cut_off:
+            pair = (a, b) if self.random.random() < 0.5 else (b, a)
+            self.cluster.cut(*pair, one_way=one_way)
+        self.begin("cut", None, f"cut {a} - {' '.join(cut_off)}{' one way' if one_way else ''}",
+                   self.random.uniform(0.1, 3), self.heal)
+
+    def heal(self):
+        """Links, disks and clocks of all that can hear it."""
+        deaf = {name for _, name, _, _ in self.active}
+        for name, server in self.cluster.names.items():
+            if name not in deaf:
+                server.fault("heal")
+
+    def slow(self):
+        a = self.random.choice(self.running("node-"))
+        what = self.random.choice(["disk slow 30", f"drift {self.random.choice([-1, 1]) * DRIFT_PPM_MAX}",
+                                   "delay node 1 20", "delay node 2 20", "delay router 1 40"])
+        self.cluster[a].fault(what)
+        self.begin("slow", None, f"{a}: {what}", self.random.uniform(0.2, 3), self.heal)
+
+    def step(self):
+        now = time.monotonic()
+        for fault in [f for f in self.active if f[0] <= now]:
+            self.active.remove(fault)
+            say(fault[2])
+            fault[3]()
+        if len(self.active) < FAULTS_MAX and self.random.random() < 0.25 and \
+                len(self.running("node-")) > 0 and len(self.running()) > 1:
+            self.random.choice([self.kill, self.pause, self.cut, self.cut, self.slow])()
+
+    def mend_all(self):
+        while self.active:
+            fault = self.active.pop()
+            say(fault[2])
+            fault[3]()
+        self.heal()
+
+
+def start_load(options, cluster, directory):
+    urls = [part for port in cluster.ports for part in ("--url", f"http://127.0.0.1:{port}")]
+    return subprocess.Popen(
+        [str(options.weir), "load", *urls, "--table", TABLE, "--create-table", "--on-demand",
+         "--preload", "--rate", str(options.rate), "--connections", str(CLIENTS), "--outstanding",
+         str(CLIENTS), "--keys", str(KEYS), "--read-ratio", "0.5", "--delete-ratio", "0.1",
+         "--consistent", "--timeout", "3s", "--duration", f"{options.seconds}s", "--seed",
+         str(options.seed), "--history", str(directory / "history.jsonl"), "--json",
+         str(directory / "load.json"), "--quiet"], stdout=subprocess.DEVNULL)
+
+
+def answers(port):
+    """Whether every key can be read through that router."""
+    client = Client(port, timeout_s=5)
+    try:
+        for key in range(KEYS):
+            client.call("GetItem", TableName=TABLE, ConsistentRead=True,
+                        Key={"pk": {"S": f"key-{key:010d}"}})
+        return True
+    except (Unreachable, Refused):
+        return False
+    finally:
+        client.close()
+
+
+def check_history(options, directory):
+    done = subprocess.run([str(options.weir), "check-history", "--json",
+                           str(directory / "history.jsonl")], capture_output=True, text=True,
+                          timeout=servers.START_S * 5, check=False)
+    if done.returncode != 0:
+        text = subprocess.run([str(options.weir), "check-history",
+                               str(directory / "history.jsonl")], capture_output=True, text=True,
+                              check=False).stdout
+        raise AssertionError(f"weir check-history ends with {done.returncode}:\n{text}"
+                             f"{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def wait_answers(cluster):
+    for port in cluster.ports:
+        until(f"every key can be read through port {port}", lambda p=port: answers(p), 60)
+
+
+def check_replicas(options, cluster):
+    """The stopped nodes must be sound, and their replicas alike. `weir verify` fails if two differ
+    that have applied the same; one that had not heard of the last entries gets another chance."""
+    for _ in range(CATCH_UP_TRIES):
+        found = servers.replicas(options.weir, cluster.data, SETTINGS)
+        if any(len(held) < REPLICAS for held in found.values()):
+            raise AssertionError(f"a partition has fewer than {REPLICAS} replicas: {found}")
+        unlike = {partition: held for partition, held in found.items() if len(set(held)) > 1}
+        if not unlike:
+            return len(found)
+        say(f"replicas are behind, once more: {unlike}")
+        cluster.start()
+        wait_answers(cluster)
+        cluster.stop()
+    raise AssertionError(f"replicas stay behind: {unlike}")
+
+
+def run(options, directory):
+    source = random.Random(options.seed)
+    cluster = Cluster(options.weir, directory, options.nodes, options.routers, SETTINGS)
+    chaos = Chaos(cluster, source)
+    load = None
+    try:
+        cluster.start()
+        until("the cluster answers", lambda: lists_tables(cluster.ports[0]))
+        load = start_load(options, cluster, directory)
+        history = directory / "history.jsonl"
+        until("the load has begun", lambda: history.exists() and history.stat().st_size > 100000)
+        end = time.monotonic() + options.seconds - CALM_S
+        while time.monotonic() < end:
+            chaos.step()
+            if load.poll() is not None:
+                raise AssertionError(f"weir load ended with {load.returncode}")
+            time.sleep(source.uniform(0, 0.2))
+        chaos.mend_all()
+        wait_answers(cluster)
+        if load.wait(timeout=options.seconds + 60) != 0:
+            raise AssertionError(f"weir load ended with {load.returncode}")
+        wait_answers(cluster)
+        cluster.stop()
+        partitions = check_replicas(options, cluster)
+    finally:
+        if load is not None and load.poll() is None:
+            load.kill()
+            load.wait()
+        cluster.forget()
+    figures = check_history(options, directory)
+    with open(directory / "load.json", encoding="utf-8") as file:
+        load_figures = json.load(file)
+    return {"seed": options.seed, "seconds": options.seconds, "nodes": options.nodes,
+            "routers": options.routers, "faults": chaos.counts, "partitions_alike": partitions,
+            **{name: figures[name] for name in ("operations", "ok", "fail", "info", "keys",
+                                                "linearizable")},
+            "admitted_per_s": load_figures["workloads"][0].get("admitted_per_s")}
+
+
+def lists_tables(port):
+    client = Client(port)
+    try:
+        client.call("ListTables")
+        return True
+    except (Unreachable, Refused):
+        return False
+    finally:
+        client.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=20, help="of load (20)")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="of faults and load")
+    parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--routers", type=int, default=2)
+    parser.add_argument("--rate", type=int, default=2000, help="requests per second (2000)")
+    parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
+    options = parser.parse_args()
+    say(f"--seed {options.seed}")
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-chaos-"))
+    try:
+        figures = run(options, directory)
+    except BaseException:
+        say(f"--seed {options.seed} failed; what was left stands in {directory}")
+        raise
+    if figures["info"] == 0:
+        raise AssertionError("no write was ever hit by a fault: the test tests nothing")
+    shutil.rmtree(directory)
+    print(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""kill -9 the leader of a loaded partition: how long until writes succeed again.
+
+Three nodes, two routers, one partition, a few writers. Each round finds the partition's leader, kills
+it, measures from the kill to the first write begun after it that succeeds, starts the node again and
+waits until it has caught up. The longest of the rounds must be within the budget, and every
+acknowledged write must be there at the end.
+
+Prints one JSON object of figures on standard output, what it is doing on standard error.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+import servers
+from servers import Client, Cluster, Refused, Unreachable, until
+
+TABLE = "failover"
+WRITERS = 8
+SETTINGS = ["--profile", "off"]
+REQUEST_S = 10
+
+
+def say(text):
+    print(f"failover_test: {text}", file=sys.stderr, flush=True)
+
+
+class Writer(threading.Thread):
+    """Writes ascending numbers to a key of its own; remembers when each write was begun and ended."""
+
+    def __init__(self, port, index):
+        super().__init__(daemon=True)
+        self.port = port
+        self.key = f"w{index}"
+        self.number = 0
+        self.acknowledged = 0
+        self.count = 0
+        self.first = {}  # by kill: (begun, ended) of the first success begun after it
+        self.kill = (0, 0.0)  # which, and when
+        self.stopping = threading.Event()
+
+    def run(self):
+        client = Client(self.port, timeout_s=REQUEST_S)
+        while not self.stopping.is_set():
+            self.number += 1
+            which, killed_at = self.kill
+            begun = time.monotonic()
+            try:
+                client.call("PutItem", TableName=TABLE, Item={
+                    "id": {"S": self.key}, "n": {"N": str(self.number)}})
+            except (Refused, Unreachable):
+                continue
+            self.acknowledged = self.number
+            self.count += 1
+            if begun > killed_at:
+                self.first.setdefault(which, time.monotonic())
+        client.close()
+
+
+def leader_of(port):
+    """The node that leads the table's one partition, or None while nobody does."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/partitions", timeout=5) as answer:
+            partitions = json.load(answer)["partitions"]
+    except OSError:
+        return None
+    leaders = {p["node"] for p in partitions if p["table"] == TABLE and p["role"] == "leader"}
+    return leaders.pop() if len(leaders) == 1 else None
+
+
+def one_round(cluster, writers, number):
+    before = {writer: writer.count for writer in writers}
+    until("every writer writes", lambda: all(w.count > before[w] + 10 for w in writers))
+    name = f"node-{until('a leader', lambda: leader_of(cluster.ports[0]))}"
+    killed_at = time.monotonic()
+    cluster[name].kill()
+    for writer in writers:
+        writer.kill = (number, killed_at)
+    until("writes succeed again", lambda: all(number in w.first for w in writers))
+    outage_s = max(w.first[number] for w in writers) - killed_at
+    first_s = min(w.first[number] for w in writers) - killed_at
+    say(f"round {number}: killed {name}; first write after {first_s:.3f} s, all {WRITERS} writers "
+        f"after {outage_s:.3f} s")
+    cluster[name].start()
+    return outage_s
+
+
+def run(options, directory):
+    cluster = Cluster(options.weir, directory, 3, 2, SETTINGS)
+    writers = [Writer(cluster.ports[i % 2], i) for i in range(WRITERS)]
+    try:
+        cluster.start()
+        client = Client(cluster.ports[0])
+        until("the cluster answers", lambda: create_table(client))
+        until("the table is ACTIVE", lambda: client.call(
+            "DescribeTable", TableName=TABLE)["Table"]["TableStatus"] == "ACTIVE")
+        for writer in writers:
+            writer.start()
+        outages_s = [one_round(cluster, writers, n) for n in range(1, options.rounds + 1)]
+        for writer in writers:
+            writer.stopping.set()
+        for writer in writers:
+            writer.join()
+        for writer in writers:
+            item = client.call("GetItem", TableName=TABLE, Key={"id": {"S": writer.key}},
+                               ConsistentRead=True)["Item"]
+            if int(item["n"]["N"]) < writer.acknowledged:
+                raise AssertionError(f"{writer.key} is at {item['n']['N']}, acknowledged was "
+                                     f"{writer.acknowledged}")
+        cluster.stop()
+    finally:
+        for writer in writers:
+            writer.stopping.set()
+        cluster.forget()
+    servers.verify(options.weir, cluster.data, SETTINGS)
+    return outages_s, sum(w.count for w in writers)
+
+
+def create_table(client):
+    try:
+        client.call("CreateTable", TableName=TABLE,
+                    KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+                    AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+                    ProvisionedThroughput={"ReadCapacityUnits": 100, "WriteCapacityUnits": 100})
+        return True
+    except Refused as error:
+        return error.name == "ResourceInUseException"
+    except Unreachable:
+        return False
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--budget", type=float, default=1.5, help="seconds (1.5)")
+    parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
+    options = parser.parse_args()
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-failover-"))
+    try:
+        outages_s, writes = run(options, directory)
+    except BaseException:
+        say(f"failed; what was left stands in {directory}")
+        raise
+    shutil.rmtree(directory)
+    outages_s.sort()
+    print(json.dumps({"rounds": options.rounds, "budget_s": options.budget, "writes": writes,
+                      "outage_s_median": round(outages_s[len(outages_s) // 2], 3),
+                      "outage_s_max": round(outages_s[-1], 3)}, indent=1))
+    if outages_s[-1] > options.budget:
+        sys.exit(f"failover_test: {outages_s[-1]:.3f} s is over the budget of {options.budget} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""The faults that daemons take through --faults do what they say, and heal.
+
+ links   a router cut from all nodes gives no answers, both ways or one; the other one does; healed,
+         both do. A delayed link answers late.
+ disk    a slow one makes writes slow, one that fails stops them while reads go on, a full one
+         refuses them with its reason
+ clock   a node whose clock jumps or drifts goes on serving
+"""
+import argparse
+import pathlib
+import shutil
+import tempfile
+import time
+
+import servers
+from servers import Client, Cluster, Refused, until
+
+TABLE = "faults"
+SETTINGS = ["--profile", "off", "--set", "request_deadline_ms=500"]
+SLOW_MS = 200
+NO_ANSWER = ("InternalServerError", "ServiceUnavailable")
+
+
+def create_table(port):
+    client = Client(port)
+    client.call("CreateTable", TableName=TABLE, BillingMode="PAY_PER_REQUEST",
+                KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+                AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}])
+    until("the table is ACTIVE", lambda: client.call(
+        "DescribeTable", TableName=TABLE)["Table"]["TableStatus"] == "ACTIVE")
+
+
+def put(client, number):
+    client.call("PutItem", TableName=TABLE, Item={"id": {"S": "x"}, "n": {"N": str(number)}})
+
+
+def get(client):
+    answer = client.call("GetItem", TableName=TABLE, Key={"id": {"S": "x"}}, ConsistentRead=True)
+    return int(answer["Item"]["n"]["N"])
+
+
+def works(call, *arguments):
+    """Whether it succeeds; an answer that none came in time is False."""
+    try:
+        call(*arguments)
+        return True
+    except Refused as error:
+        if error.name not in NO_ANSWER:
+            raise
+        return False
+
+
+def seconds_of(call, *arguments):
+    begin = time.monotonic()
+    call(*arguments)
+    return time.monotonic() - begin
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def links(weir, directory):
+    cluster = Cluster(weir, directory, 3, 2, SETTINGS)
+    try:
+        cluster.start()
+        create_table(cluster.ports[0])
+        first, second = Client(cluster.ports[0]), Client(cluster.ports[1])
+        until("the first write", lambda: works(put, first, 1))
+        for one_way in (False, True):
+            for node in cluster.nodes:
+                if one_way:
+                    cluster.cut(node, "router-1", one_way=True)
+                else:
+                    cluster.cut("router-1", node)
+            check(not works(put, first, 2), "a router that is cut off answers")
+            check("cut" in cluster["router-1"].fault("status"), "the cut is not told")
+            until("the other router", lambda: works(put, second, 3))
+            cluster.heal()
+            until("the healed router", lambda: works(put, first, 4))
+            check(get(second) == 4, "the healed router's write is not there")
+        for node in cluster.nodes:
+            cluster["router-1"].fault(f"delay {node.replace('-', ' ')} {SLOW_MS}")
+        check(seconds_of(get, first) >= SLOW_MS / 1000, "a delayed link is not late")
+        cluster.heal()
+        for node in cluster.nodes:
+            cluster[node].fault("skew 3000")
+            until(f"{node} after a jump of its clock", lambda: works(put, first, 5))
+            cluster[node].fault("drift -100000")
+            until(f"{node} with a slow clock", lambda: works(put, first, 6))
+        cluster.heal()
+        until("all is well again", lambda: works(put, first, 7) and get(second) == 7)
+        cluster.stop()
+    finally:
+        cluster.forget()
+
+
+def disk(weir, directory):
+    settings = [*SETTINGS, "--set", "log_segment_bytes=8M"]
+    cluster = Cluster(weir, directory, 1, 1, settings)
+    try:
+        cluster.start()
+        create_table(cluster.ports[0])
+        client, node = Client(cluster.ports[0]), cluster["node-1"]
+        until("the first write", lambda: works(put, client, 1))
+        node.fault(f"disk slow {SLOW_MS}")
+        check(seconds_of(put, client, 2) >= SLOW_MS / 1000, "a slow disk is not slow")
+        node.fault("disk full")
+        fill(client)
+        check(get(client) == 2, "a full disk stops reads")
+        node.fault("disk ok")
+        until("there is space again", lambda: works(put, client, 3))
+        node.fault("disk fail")
+        check(not works(put, client, 4), "a failed disk takes writes")
+        check(get(client) == 3, "a failed disk stops reads, or shows what is not on it")
+        node.kill()
+        node.start()
+        until("the node is back", lambda: works(put, client, 5))
+        cluster.stop()
+        servers.verify(weir, cluster.data, settings)
+    finally:
+        cluster.forget()
+
+
+def fill(client):
+    """Writes until the log's space has run out: with the reason, not with silence."""
+    item = {"id": {"S": "big"}, "v": {"S": "x" * 400000}}
+    for _ in range(200):
+        try:
+            client.call("PutItem", TableName=TABLE, Item=item)
+        except Refused as error:
+            check(error.status == 503 and "full" in error.text, f"a full disk says {error}")
+            return
+    raise AssertionError("80 MB fit into a full disk")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
+    options = parser.parse_args()
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-faults-"))
+    try:
+        links(options.weir, directory / "links")
+        disk(options.weir, directory / "disk")
+    except BaseException:
+        print(f"faults_test: what was left stands in {directory}")
+        raise
+    shutil.rmtree(directory)
+
+
+if __name__ == "__main__":
+    main()

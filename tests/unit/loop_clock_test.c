@@ -1,0 +1,102 @@
+/* loop_clock_test.c - a process's clock may be wrong, but it never goes back. */
+#include "tests/check.h"
+
+#include <time.h>
+
+#include "host/loop.h"
+
+static int set_up(void **state)
+{
+    struct loop *l;
+    assert_int_equal(loop_create(&l), STATUS_OK);
+    *state = l;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    loop_destroy(*state);
+    return 0;
+}
+
+static int64_t true_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+/* Turns until this process's clock has moved on by `ms`. */
+static void turn_for(struct loop *l, int64_t ms)
+{
+    struct instant end = instant_add(loop_now(l), duration_ms(ms));
+    while (instant_before(loop_now(l), end))
+        assert_int_equal(loop_turn(l, end), STATUS_OK);
+}
+
+static void without_a_fault_it_is_the_monotonic_clock(void **state)
+{
+    struct loop *l = *state;
+    int64_t before = true_ns();
+    loop_read_clock(l);
+    assert_true(loop_now(l).ns >= before);
+    assert_true(loop_now(l).ns <= true_ns());
+}
+
+static void a_skew_moves_both_clocks_at_once(void **state)
+{
+    struct loop *l = *state;
+    int64_t wall_ms = loop_wall_ms(l);
+    loop_set_clock_fault(l, duration_ms(3600000), 0);
+    assert_int_equal(loop_turn(l, loop_now(l)), STATUS_OK);
+    assert_true(loop_now(l).ns >= true_ns() + 3599 * NS_PER_S);
+    assert_true(loop_wall_ms(l) >= wall_ms + 3599000);
+}
+
+static void a_clock_set_back_stands_still_until_it_is_due(void **state)
+{
+    struct loop *l = *state;
+    loop_read_clock(l);
+    struct instant before = loop_now(l);
+    loop_set_clock_fault(l, duration_ms(-60), 0);
+    int64_t until = true_ns() + 40 * NS_PER_MS;
+    while (true_ns() < until) {
+        assert_int_equal(loop_turn(l, instant_add(before, duration_ms(5))), STATUS_OK);
+        assert_false(instant_before(loop_now(l), before));
+    }
+    turn_for(l, 10);
+    assert_true(loop_now(l).ns <= true_ns() - 60 * NS_PER_MS);
+}
+
+static void a_drift_changes_its_speed_and_waits_follow(void **state)
+{
+    static const int64_t drifts[] = {500000, -500000};
+    for (int i = 0; i < 2; i++) {
+        struct loop *l = *state;
+        loop_set_clock_fault(l, duration_ms(0), 0);
+        turn_for(l, 100); /* so that what stood still has caught up */
+        int64_t begin_true = true_ns();
+        loop_set_clock_fault(l, duration_ms(0), drifts[i]);
+        loop_read_clock(l);
+        int64_t begin = loop_now(l).ns;
+        turn_for(l, 60);
+        int64_t elapsed_true = true_ns() - begin_true, elapsed = loop_now(l).ns - begin;
+        /* What it showed is no more than that speed allows, and it waited no less than that. */
+        int64_t per_million = 1000000 + drifts[i];
+        assert_true(elapsed <= elapsed_true * per_million / 1000000 + 1000);
+        assert_true(elapsed_true >= 60 * NS_PER_MS * 1000000 / per_million - NS_PER_MS);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(without_a_fault_it_is_the_monotonic_clock),
+        TEST(a_skew_moves_both_clocks_at_once),
+        TEST(a_clock_set_back_stands_still_until_it_is_due),
+        TEST(a_drift_changes_its_speed_and_waits_follow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

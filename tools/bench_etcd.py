@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""tools/bench_etcd.py - durable replicated puts: three weir nodes beside three members of etcd.
+
+Both on loopback, with their data on the same disk, not pinned to cores, 64 connections with one put
+on its way on each, items of the same size; weir and etcd take turns, round by round, and the median of the rounds'
+ratios counts. weir is asked over HTTP through one router. etcd is asked at its leader, over gRPC (what
+its own clients speak) and through its JSON gateway; its better figure counts.
+
+Writes docs/data/bench-etcd.json. Exit code 1: below the budget.
+
+  tools/bench_etcd.py
+  tools/bench_etcd.py --rounds 5 --seconds 8
+"""
+import argparse
+import json
+import os
+import platform
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+WEIR = os.path.join(ROOT, "build", "weir")
+READY_WITHIN_S = 60
+MEMBERS = 3
+LEAST_RATIO = 5.0
+sys.path.insert(0, os.path.join(ROOT, "tests", "fault"))
+import servers  # pylint: disable=wrong-import-position
+
+
+def until(what, condition):
+    deadline = time.monotonic() + READY_WITHIN_S
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            sys.exit(f"bench_etcd: not within {READY_WITHIN_S} s: {what}")
+        time.sleep(0.05)
+
+
+class Etcd:
+    """Three members, with their defaults."""
+
+    def __init__(self, folder, log):
+        ports = servers.free_ports(2 * MEMBERS)
+        self.clients = [f"http://127.0.0.1:{port}" for port in ports[:MEMBERS]]
+        peers = [f"http://127.0.0.1:{port}" for port in ports[MEMBERS:]]
+        everyone = ",".join(f"m{n}={peer}" for n, peer in enumerate(peers))
+        self.processes = [subprocess.Popen(
+            ["etcd", "--name", f"m{n}", "--data-dir", os.path.join(folder, f"etcd-{n}"),
+             "--listen-client-urls", self.clients[n], "--advertise-client-urls", self.clients[n],
+             "--listen-peer-urls", peers[n], "--initial-advertise-peer-urls", peers[n],
+             "--initial-cluster", everyone], stdout=log, stderr=log) for n in range(MEMBERS)]
+        self.url = until("etcd has a leader", self.leader)
+
+    def leader(self):
+        done = subprocess.run(
+            ["etcdctl", "--endpoints", ",".join(self.clients), "endpoint", "status", "-w", "json"],
+            env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            return None
+        for member in json.loads(done.stdout):
+            status = member["Status"]
+            if status["leader"] and status["leader"] == status["header"]["member_id"]:
+                return member["Endpoint"]
+        return None
+
+    def measure(self, options, protocol):
+        return run_bench(["etcd", "--url", self.url, "--protocol", protocol, "--seconds",
+                          str(options.seconds)], options)["Put"]
+
+    def stop(self):
+        for process in self.processes:
+            process.send_signal(signal.SIGTERM)
+        for process in self.processes:
+            process.wait()
+
+
+class Weir:
+    """Three nodes, each partition on all of them, and a router."""
+
+    def __init__(self, folder):
+        self.cluster = servers.Cluster(WEIR, os.path.join(folder, "weir"), MEMBERS, 1,
+                                       ["--profile", "off"])
+        self.cluster.start()
+        self.url = f"http://127.0.0.1:{self.cluster.ports[0]}"
+        until("weir answers", self.answers)
+
+    def answers(self):
+        try:
+            with urllib.request.urlopen(f"{self.url}/weir/partitions", timeout=5) as answer:
+                return answer.status == 200
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def measure(self, options):
+        measures = run_bench(["http", "--url", self.url, "--load-cpu", "-1", "--duration",
+                              f"{options.seconds}s"], options)
+        return measures["PutItem"]
+
+    def stop(self):
+        self.cluster.stop()
+
+
+def run_bench(arguments, options):
+    done = subprocess.run(
+        [WEIR, "bench", *arguments, "--json", "--connections", str(options.connections),
+         "--item-bytes", str(options.item_bytes), "--keys", str(options.keys)], check=True,
+        stdout=subprocess.PIPE, text=True)
+    measures = {m["name"]: m for m in json.loads(done.stdout)["measures"]}
+    for name, m in measures.items():
+        if m["not_admitted"] > 0:
+            print(f"bench_etcd: {name}: {m['not_admitted']} were not admitted", file=sys.stderr)
+    return measures
+
+
+def run_rounds(options, folder):
+    rounds = []
+    weir = etcd = None
+    with open(os.path.join(folder, "etcd.log"), "wb") as log:
+        try:
+            weir = Weir(folder)
+            etcd = Etcd(folder, log)
+            for number in range(options.rounds):
+                print(f"bench_etcd: round {number + 1} of {options.rounds}", file=sys.stderr)
+                rounds.append({"weir": weir.measure(options),
+                               "etcd grpc": etcd.measure(options, "grpc"),
+                               "etcd json": etcd.measure(options, "json")})
+        finally:
+            if weir is not None:
+                weir.stop()
+            if etcd is not None:
+                etcd.stop()
+    return rounds
+
+
+def compare(rounds):
+    """Ratios within each round against the better of etcd's two figures."""
+    ratios = [r["weir"]["requests_per_s"] /
+              max(r["etcd grpc"]["requests_per_s"], r["etcd json"]["requests_per_s"])
+              for r in rounds]
+    return {"measure": "durable put, 3 replicas", "against": "etcd", "least": LEAST_RATIO,
+            "ratio": round(statistics.median(ratios), 3),
+            "of_rounds": [round(ratio, 3) for ratio in ratios]}
+
+
+def median_of(rounds, name):
+    by_rate = sorted((r[name] for r in rounds), key=lambda m: m["requests_per_s"])
+    return by_rate[len(by_rate) // 2]
+
+
+def show(figures, row):
+    print(f"{'server':<12}{'puts/s':>10}{'p50 us':>10}{'p99 us':>10}")
+    for name, m in figures.items():
+        print(f"{name:<12}{m['requests_per_s']:>10,.0f}{m['latency_us']['p50']:>10,.0f}"
+              f"{m['latency_us']['p99']:>10,.0f}")
+    verdict = "ok" if row["ratio"] >= row["least"] else "BELOW ITS BUDGET"
+    print(f"\n{row['measure']} is {row['ratio']:.2f} x {row['against']} (at least "
+          f"{row['least']:g}): {verdict}")
+    lower = figures["weir"]["latency_us"]["p99"] < figures["etcd grpc"]["latency_us"]["p99"]
+    print(f"p99 is {'lower' if lower else 'NOT LOWER'} than etcd's")
+    return row["ratio"] >= row["least"] and lower
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=4, help="of each measurement")
+    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--item-bytes", type=int, default=100)
+    parser.add_argument("--keys", type=int, default=10000)
+    parser.add_argument("--out", default=os.path.join(ROOT, "docs", "data"), help="directory")
+    options = parser.parse_args()
+    subprocess.run([os.path.join(ROOT, "tools", "setup"), "build", "bench"], check=True)
+    busy = os.getloadavg()[0]
+    if busy > 0.5:
+        print(f"bench_etcd: the machine is busy (load average {busy:.1f}): these figures will say "
+              "little", file=sys.stderr)
+    subprocess.run([os.path.join(ROOT, "tools", "build")], check=True)
+    # Not below /tmp, which may be memory.
+    folder = tempfile.mkdtemp(prefix="bench-etcd-", dir=os.path.join(ROOT, "build"))
+    try:
+        rounds = run_rounds(options, folder)
+    finally:
+        shutil.rmtree(folder)
+    figures = {name: median_of(rounds, name) for name in rounds[0]}
+    row = compare(rounds)
+    kept = show(figures, row)
+    os.makedirs(options.out, exist_ok=True)
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
+    etcd = subprocess.run(["etcd", "--version"], stdout=subprocess.PIPE, text=True,
+                          check=False).stdout.splitlines()[:1]
+    with open(os.path.join(options.out, "bench-etcd.json"), "w", encoding="utf-8") as file:
+        json.dump({"command": "tools/bench_etcd.py " + " ".join(sys.argv[1:]), "commit": commit,
+                   "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.release()}",
+                   "load_average_before": busy, "etcd": etcd, "median_round": figures,
+                   "ratios": [row], "rounds": rounds}, file, indent=1)
+        file.write("\n")
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
