@@ -75,7 +75,9 @@ static void tell_and_die(int number)
     struct buffer text = {0};
     signal(number, SIG_DFL);
     buffer_append_format(&text, "\nseed %llu %s\n", (unsigned long long)running_seed,
-                         number == SIGALRM ? "does not end" : "aborted");
+                         number == SIGALRM   ? "does not end"
+                         : number == SIGSEGV ? "touched memory it must not"
+                                             : "aborted");
     if (running != NULL)
         sim_describe(running, &text);
     ssize_t written = write(STDERR_FILENO, text.data, text.size);
@@ -87,7 +89,9 @@ static void watch_signals(void)
 {
     struct sigaction action = {.sa_handler = tell_and_die};
     sigaction(SIGABRT, &action, NULL);
+#ifndef __SANITIZE_ADDRESS__ /* tells more */
     sigaction(SIGSEGV, &action, NULL);
+#endif
     sigaction(SIGALRM, &action, NULL);
 }
 
