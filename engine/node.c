@@ -101,7 +101,7 @@ enum status node_create(const struct node_options *options, struct store *store,
 
 void node_destroy(struct node *n)
 {
-    node_snapshots_close(n); /* they look at the partitions */
+    node_snapshots_deinit(n); /* they look at the partitions */
     for (uint32_t i = 0; i < n->partitions_size; i++)
         partition_destroy(n->partitions[i]);
     free(n->partitions);

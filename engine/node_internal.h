@@ -274,7 +274,9 @@ struct instant node_snapshots_deadline(const struct node *n);
 void node_snapshots_frozen(struct node *n);
 void node_snapshots_stored(struct node *n);
 bool node_snapshot_receive(struct node *n, uint32_t from, struct reader *r);
+/* Those on their way out. */
 void node_snapshots_close(struct node *n);
+void node_snapshots_deinit(struct node *n);
 void node_snapshots_forget(struct node *n, uint32_t group);
 
 /* ---- node_apply.c ---- */

@@ -523,6 +523,13 @@ void node_snapshots_close(struct node *n)
         drop_out(n, &n->snapshots_out, 0);
 }
 
+void node_snapshots_deinit(struct node *n)
+{
+    node_snapshots_close(n);
+    while (n->snapshots_in != NULL)
+        drop_in(&n->snapshots_in);
+}
+
 void node_snapshots_forget(struct node *n, uint32_t group)
 {
     for (struct snapshot_out **link = &n->snapshots_out; *link != NULL;) {
