@@ -77,7 +77,7 @@ static void drop_out(struct node *n, struct snapshot_out **link, uint64_t instal
         store_snapshot_close(n->store, s->source);
     if (p != NULL)
         p->hold = 0;
-    if (p != NULL && p->led == s->term) {
+    if (p != NULL && node_led_term(p) == s->term) {
         raft_snapshot_ended(p->raft, n->now, s->to, installed);
         node_group_stepped(n, p);
     }
@@ -149,7 +149,7 @@ void node_snapshot_offer(struct node *n, struct partition *p)
     }
     s->group = p->info.id;
     s->to = to;
-    s->term = p->led;
+    s->term = node_led_term(p);
     s->id = prng_next(&n->prng);
     s->again_at = n->now;
     s->next = n->snapshots_out;
@@ -223,7 +223,7 @@ void node_snapshots_end_turn(struct node *n)
     for (struct snapshot_out **link = &n->snapshots_out; *link != NULL;) {
         struct snapshot_out *s = *link;
         struct partition *p = node_partition(n, s->group);
-        bool valid = p != NULL && p->led == s->term && s->tries < TRIES_MAX &&
+        bool valid = p != NULL && node_led_term(p) == s->term && s->tries < TRIES_MAX &&
                      raft_members_find(raft_members(p->raft), s->to) != NULL;
         if (!valid) {
             drop_out(n, link, 0);
@@ -315,7 +315,7 @@ static bool begin(struct node *n, struct partition *p, uint64_t from, uint64_t i
         acknowledge(n, p, *link);
         return true;
     }
-    if (p->led != 0 || p->installing != NULL ||
+    if (node_led_term(p) != 0 || p->installing != NULL ||
         (!p->no_state && decoded.base.index <= raft_applied(p->raft)))
         return true; /* overtaken */
     if (*link != NULL)
@@ -508,10 +508,11 @@ void node_snapshots_stored(struct node *n)
     }
     for (uint32_t i = 0; i < n->partitions_size; i++) {
         struct partition *p = n->partitions[i];
-        if (p == NULL || p->led == 0 || p->hold == 0 || is_sending(n, p->info.id))
+        if (p == NULL || p->hold == 0 || is_sending(n, p->info.id))
             continue;
         p->hold = 0;
-        node_snapshot_offer(n, p);
+        if (node_led_term(p) != 0)
+            node_snapshot_offer(n, p);
     }
 }
 
