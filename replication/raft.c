@@ -28,7 +28,6 @@ struct raft *raft_create(const struct raft_options *options, const struct raft_b
         r->log.base_index--;
     r->log.base_term = base->term;
     r->logged = r->durable = r->commit = r->applied = r->log.base_index;
-    r->replay_base_term = base->term;
     r->quorum_at = r->deadline = INSTANT_NEVER;
     raft_history_push(r, base->index, &base->members);
     return r;
@@ -57,22 +56,25 @@ void raft_replay_hard_state(struct raft *r, uint64_t term, uint64_t vote)
     }
 }
 
-/* Whether what is replayed follows the base: the log may still hold a tail whose entry at the
- * base's index was another. */
-static bool follows_base(struct raft *r, const struct raft_entry *e)
+/* The log is replayed from anywhere; what it says about indexes up to the base tells whether a tail
+ * behind the base is the one that follows it. Whoever writes an index writes all later ones anew
+ * after it, so an entry before the base ends what was known of the tail, until the base's own entry,
+ * or the mark that raft_install leaves in its place, begins it again. */
+static void pass_over(struct raft *r, const struct raft_entry *e)
 {
-    if (MUTATED(RAFT_MUTATION_KEEP_TAIL))
-        return true;
-    if (e->index == r->log.base_index)
-        r->replay_base_term = e->term;
-    return r->replay_base_term == r->log.base_term && e->term >= r->log.base_term;
+    r->replay_apart = e->index < r->log.base_index || e->term != r->log.base_term;
+    if (r->replay_apart && r->log.count > 0)
+        raft_truncate(r, r->log.base_index + 1);
 }
 
 enum status raft_replay_entry(struct raft *r, const struct raft_entry *e)
 {
     must(!r->started);
-    bool follows = follows_base(r, e);
-    if (e->index <= r->log.base_index || !follows)
+    if (e->index <= r->log.base_index) {
+        pass_over(r, e);
+        return STATUS_OK;
+    }
+    if (r->replay_apart && !MUTATED(RAFT_MUTATION_KEEP_TAIL))
         return STATUS_OK;
     if (e->index > raft_last(r) + 1)
         return STATUS_OK; /* written anew further on, with all that comes before it */
@@ -250,7 +252,7 @@ bool raft_take_writes(struct raft *r, struct raft_writes *out)
     *out = (struct raft_writes){.hard_state = r->hard_dirty,
                                 .term = r->term,
                                 .vote = r->vote,
-                                .first = r->logged + 1,
+                                .first = r->mark.index != 0 ? r->mark.index : r->logged + 1,
                                 .last = raft_last(r)};
     r->hard_dirty = false;
     r->logged = out->last;
@@ -268,6 +270,8 @@ void raft_entry_logged(struct raft *r, uint64_t index, uint64_t lsn)
 {
     must(lsn > 0);
     must(index <= r->logged);
+    if (index == r->mark.index)
+        r->mark = (struct raft_entry){0};
     struct raft_entry *e = raft_log_at(&r->log, index);
     if (e != NULL)
         e->lsn = lsn;
@@ -325,6 +329,8 @@ static void rebase(struct raft *r, const struct raft_base *base)
         r->history_count = 0;
         r->logged = r->durable = base->index;
         r->verified = 0;
+        /* In the log it tells the tail that follows the base from one that was there before. */
+        r->mark = (struct raft_entry){.index = base->index, .term = base->term, .kind = LOG_NOOP};
         raft_history_push(r, base->index, &base->members);
     }
 }
@@ -407,7 +413,7 @@ uint64_t raft_applied(const struct raft *r)
 
 const struct raft_entry *raft_entry_at(const struct raft *r, uint64_t index)
 {
-    return raft_log_at(&r->log, index);
+    return index == r->mark.index && index != 0 ? &r->mark : raft_log_at(&r->log, index);
 }
 
 uint64_t raft_term_at(const struct raft *r, uint64_t index)

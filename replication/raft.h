@@ -226,7 +226,8 @@ struct raft_writes {
     uint64_t first; /* entries first .. last, none if first > last */
     uint64_t last;
 };
-/* False: nothing. Otherwise the caller appends all of it now, in this order, and reports. */
+/* False: nothing. Otherwise the caller appends all of it now, in this order, and reports. After
+ * raft_install the first may be at the base itself: a mark that the log begins anew. */
 bool raft_take_writes(struct raft *r, struct raft_writes *out);
 void raft_hard_state_logged(struct raft *r, uint64_t lsn);
 /* Also for an entry that was written anew further on, to free the log before it: then every later

@@ -114,15 +114,20 @@ bool raft_is_bound(const struct raft *r, struct instant now)
 
 /* ---- running ---- */
 
-/* One that is being removed still runs, in the group without itself, until that is committed: it
- * may be the only one to have what a majority needs. */
+/* One whose removal is not known to be committed still runs, in the group without itself: it may be
+ * the only one to have what a majority needs. The list before was committed when the last one was
+ * made, whatever is known of that here. */
 bool raft_may_run(const struct raft *r)
 {
     if (r->no_state && !MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE))
         return false;
-    const struct raft_member *m =
-        raft_members_find(raft_members_as_of(r, r->commit), r->options.self);
-    return r->voter || (m != NULL && m->voter);
+    if (r->voter)
+        return true;
+    const struct raft_members_at *last = &r->history[r->history_count - 1];
+    if (r->history_count == 1 || last->index <= r->commit)
+        return false;
+    const struct raft_member *m = raft_members_find(&last[-1].members, r->options.self);
+    return m != NULL && m->voter;
 }
 
 bool raft_is_only_voter(const struct raft *r)

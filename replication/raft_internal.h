@@ -102,8 +102,8 @@ struct raft {
     uint64_t durable;
     uint64_t commit;
     uint64_t applied;
-    uint64_t replay_base_term; /* of the replayed entry at the base's index */
-    bool replay_apart;         /* what is replayed does not follow the base */
+    bool replay_apart;      /* what is replayed does not follow the base */
+    struct raft_entry mark; /* of an installed base, to be logged; index 0: none */
 
     /* followers */
     uint64_t leader;

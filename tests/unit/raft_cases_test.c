@@ -104,7 +104,7 @@ static const char *stale_suffix(void)
     world_cut(w, 1, leader, false);
     world_start(w, 1);
     world_propose(w, leader, 20);
-    for (int i = 0; i < 60 && w->acknowledged_count == 0; i++) {
+    for (int i = 0; i < 200 && w->acknowledged_count == 0; i++) {
         world_pass(w, 1, false);
         world_ask(w, leader);
         while (w->bag_count > 0) { /* entries are late; reads come with appends without any */
