@@ -11,7 +11,7 @@
 enum {
     SETUP_S = 60, /* bounds, in virtual time */
     CALM_S = 30,
-    SETTLE_S = 30, /* for what is acknowledged to be everywhere */
+    SETTLE_S = 10, /* for what is acknowledged to be everywhere */
     STEPS_BETWEEN_LOOKS = 4
 };
 
