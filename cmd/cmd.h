@@ -11,6 +11,7 @@
     X(verify, "check every item a stopped node holds: checksums, places, counts")         \
     X(load, "an open-loop load generator that reports latencies and throttles by reason") \
     X(check_history, "decide whether what `weir load --history` saw is linearizable")     \
+    X(sim, "whole clusters in virtual time, with faults, from seeds")                     \
     X(bench, "measure a part of weir: decision, embedded, http, etcd")
 
 #define X(name, help) int cmd_##name(int argc, char **argv);

@@ -101,6 +101,7 @@ enum status node_create(const struct node_options *options, struct store *store,
 
 void node_destroy(struct node *n)
 {
+    node_snapshots_deinit(n); /* they look at the partitions */
     for (uint32_t i = 0; i < n->partitions_size; i++)
         partition_destroy(n->partitions[i]);
     free(n->partitions);
@@ -108,7 +109,6 @@ void node_destroy(struct node *n)
         buffer_deinit(&n->deferred[i].bytes);
     free(n->deferred);
     node_settling_end(n);
-    node_snapshots_close(n);
     if (n->catalog != NULL)
         catalog_destroy(n->catalog);
     for (struct inflight *e = n->own_first; e != NULL; e = e->next)

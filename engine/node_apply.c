@@ -104,7 +104,8 @@ static enum status apply_partition(struct node *n, uint64_t lsn, struct slice pa
     memcpy(rates.rate_mcu, info.rate_mcu, sizeof rates.rate_mcu);
     if (p != NULL) {
         partition_set(p, &info);
-        admission_set_rates(&p->admission, n->config, &rates, n->now);
+        if (n->started) /* its buckets begin with the node */
+            admission_set_rates(&p->admission, n->config, &rates, n->now);
         return STATUS_OK;
     }
     struct raft_base base;

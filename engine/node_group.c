@@ -236,13 +236,13 @@ static void compact(struct node *n, struct partition *p, bool all)
         return;
     uint64_t keep = applied;
     const struct raft_members *m = raft_members(p->raft);
-    for (uint32_t i = 0; p->led != 0 && i < m->count; i++) {
+    for (uint32_t i = 0; node_led_term(p) != 0 && i < m->count; i++) {
         uint64_t match = raft_match(p->raft, m->all[i].id);
         if (m->all[i].id != raft_self(p->raft) && match < keep)
             keep = match;
     }
     bool much = bytes > (uint64_t)n->config->entries_max_bytes;
-    if (p->led == 0 && !all && !much)
+    if (node_led_term(p) == 0 && !all && !much)
         return;
     if (much)
         keep = applied;
@@ -274,7 +274,7 @@ void node_groups_end_turn(struct node *n)
         see_who_leads(n, p);
         if (p->reads_first != NO_ENTRY)
             node_run_reads(n, p);
-        if (p->led != 0)
+        if (node_led_term(p) != 0)
             node_snapshot_offer(n, p);
         compact(n, p, false);
         n->raft_at = instant_earlier(n->raft_at, raft_deadline(p->raft));

@@ -266,6 +266,13 @@ void node_peers_reclaim(struct node *n);
 bool node_is_reachable(const struct node *n, uint32_t node);
 
 /* ---- node_snapshot.c ---- */
+/* The term in which the group is led here, also before an entry of it is committed; 0: it is not.
+ * Snapshots cannot wait for p->led: a majority may need one before anything can be committed. */
+static inline uint64_t node_led_term(const struct partition *p)
+{
+    return raft_role(p->raft) == RAFT_LEADER ? raft_term(p->raft) : 0;
+}
+
 /* Starts a snapshot if a member of the group that is led here needs one. */
 void node_snapshot_offer(struct node *n, struct partition *p);
 void node_snapshots_start(struct node *n);
@@ -275,7 +282,9 @@ struct instant node_snapshots_deadline(const struct node *n);
 void node_snapshots_frozen(struct node *n);
 void node_snapshots_stored(struct node *n);
 bool node_snapshot_receive(struct node *n, uint32_t from, struct reader *r);
+/* Those on their way out. */
 void node_snapshots_close(struct node *n);
+void node_snapshots_deinit(struct node *n);
 void node_snapshots_forget(struct node *n, uint32_t group);
 
 /* ---- node_apply.c ---- */

@@ -96,7 +96,9 @@ void node_settling_changed(struct node *n, const struct table *t)
 {
     struct settling **link = find_settling(n, t->id);
     bool gone = catalog_find_id(n->catalog, t->id) == NULL;
-    if (*link != NULL && !gone && t->status == TABLE_ACTIVE && (*link)->proposed) {
+    bool settled = *link != NULL && !gone && t->status == TABLE_ACTIVE && (*link)->proposed &&
+                   (*link)->status != TABLE_ACTIVE;
+    if (settled) {
         (*link)->status = TABLE_ACTIVE; /* what is missing goes on */
         return;
     }

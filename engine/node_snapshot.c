@@ -77,7 +77,7 @@ static void drop_out(struct node *n, struct snapshot_out **link, uint64_t instal
         store_snapshot_close(n->store, s->source);
     if (p != NULL)
         p->hold = 0;
-    if (p != NULL && p->led == s->term) {
+    if (p != NULL && node_led_term(p) == s->term) {
         raft_snapshot_ended(p->raft, n->now, s->to, installed);
         node_group_stepped(n, p);
     }
@@ -127,12 +127,33 @@ static bool open_source(struct node *n, const struct partition *p, struct snapsh
     return true;
 }
 
-void node_snapshot_offer(struct node *n, struct partition *p)
+/* A replica of a node that has lost its disk since is nowhere any more. */
+static bool is_gone(const struct node *n, uint64_t member)
+{
+    uint32_t node = raft_member_node(member);
+    return node == 0 || node > n->options.node_count || node == n->options.id ||
+           raft_member_id(node, n->peers[node].generation) != member;
+}
+
+/* The next member that needs one and can be sent it; those who cannot are asked for again later. */
+static uint64_t next_receiver(struct node *n, struct partition *p)
 {
     uint64_t to = raft_next_snapshot(p->raft);
-    uint32_t running = 0, node = raft_member_node(to);
-    if (to == 0 || p->hold != 0 || node == n->options.id || node > n->options.node_count ||
-        !node_is_reachable(n, node))
+    for (uint32_t i = 0; to != 0 && i < RAFT_MEMBERS_MAX; i++) {
+        if (!is_gone(n, to) && node_is_reachable(n, raft_member_node(to)))
+            return to;
+        raft_snapshot_started(p->raft, to);
+        raft_snapshot_ended(p->raft, n->now, to, 0);
+        to = raft_next_snapshot(p->raft);
+    }
+    return 0;
+}
+
+void node_snapshot_offer(struct node *n, struct partition *p)
+{
+    uint32_t running = 0;
+    uint64_t to = p->hold != 0 ? 0 : next_receiver(n, p);
+    if (to == 0)
         return;
     for (struct snapshot_out *s = n->snapshots_out; s != NULL; s = s->next)
         running++;
@@ -149,7 +170,7 @@ void node_snapshot_offer(struct node *n, struct partition *p)
     }
     s->group = p->info.id;
     s->to = to;
-    s->term = p->led;
+    s->term = node_led_term(p);
     s->id = prng_next(&n->prng);
     s->again_at = n->now;
     s->next = n->snapshots_out;
@@ -223,8 +244,8 @@ void node_snapshots_end_turn(struct node *n)
     for (struct snapshot_out **link = &n->snapshots_out; *link != NULL;) {
         struct snapshot_out *s = *link;
         struct partition *p = node_partition(n, s->group);
-        bool valid = p != NULL && p->led == s->term && s->tries < TRIES_MAX &&
-                     raft_members_find(raft_members(p->raft), s->to) != NULL;
+        bool valid = p != NULL && node_led_term(p) == s->term && s->tries < TRIES_MAX &&
+                     !is_gone(n, s->to) && raft_members_find(raft_members(p->raft), s->to) != NULL;
         if (!valid) {
             drop_out(n, link, 0);
             continue;
@@ -315,7 +336,7 @@ static bool begin(struct node *n, struct partition *p, uint64_t from, uint64_t i
         acknowledge(n, p, *link);
         return true;
     }
-    if (p->led != 0 || p->installing != NULL ||
+    if (node_led_term(p) != 0 || p->installing != NULL ||
         (!p->no_state && decoded.base.index <= raft_applied(p->raft)))
         return true; /* overtaken */
     if (*link != NULL)
@@ -508,10 +529,13 @@ void node_snapshots_stored(struct node *n)
     }
     for (uint32_t i = 0; i < n->partitions_size; i++) {
         struct partition *p = n->partitions[i];
-        if (p == NULL || p->led == 0 || p->hold == 0 || is_sending(n, p->info.id))
+        if (p == NULL || p->hold == 0 || is_sending(n, p->info.id))
             continue;
         p->hold = 0;
-        node_snapshot_offer(n, p);
+        if (node_led_term(p) != 0) {
+            node_snapshot_offer(n, p);
+            node_group_stepped(n, p);
+        }
     }
 }
 
@@ -521,6 +545,13 @@ void node_snapshots_close(struct node *n)
 {
     while (n->snapshots_out != NULL)
         drop_out(n, &n->snapshots_out, 0);
+}
+
+void node_snapshots_deinit(struct node *n)
+{
+    node_snapshots_close(n);
+    while (n->snapshots_in != NULL)
+        drop_in(&n->snapshots_in);
 }
 
 void node_snapshots_forget(struct node *n, uint32_t group)

@@ -96,10 +96,12 @@ bool batch_ready(struct call *c)
 
 /* ---- what came back ---- */
 
+/* The first, unless another one may have been done: then the call must not say that nothing was. */
 static void keep_failure(struct call *c, struct batch *b, struct subrequest *s,
                          const struct reply *r)
 {
-    if (b->failed != NULL)
+    bool worse = r->code == REPLY_UNKNOWN && b->failure.code != REPLY_UNKNOWN;
+    if (b->failed != NULL && !worse)
         return;
     b->failed = s;
     b->failure = *r;

@@ -39,6 +39,9 @@ static void take_effects(struct world *w)
         case NODE_REQUEST:
             fail_msg("a lone node has nobody to ask");
             break;
+        case NODE_SEND:
+            fail_msg("a lone node has no peers");
+            break;
         case NODE_CHECKPOINT:
             assert_false(w->checkpoint);
             w->checkpoint = true;

@@ -1,0 +1,35 @@
+/* probe.h - marks on rare paths, so that a simulation can say which ones it never took.
+ *
+ * PROBE("a torn tail was cut off") is a statement. Without WEIR_PROBES it is nothing at all; with
+ * it every mark has a counter in a section of its own, and `weir sim --probes` lists them. Only
+ * builds for tests define it. */
+#ifndef WEIR_BASE_PROBE_H
+#define WEIR_BASE_PROBE_H
+
+#ifdef WEIR_PROBES
+
+#include <stdint.h>
+
+struct probe {
+    const char *name;
+    const char *file;
+    uint64_t hits;
+    uint64_t line;
+} __attribute__((aligned(32)));
+
+#define PROBE(text)                                                                        \
+    do {                                                                                   \
+        static struct probe probe_here                                                     \
+            __attribute__((section("weir_probes"), used)) = {text, __FILE__, 0, __LINE__}; \
+        probe_here.hits++;                                                                 \
+    } while (0)
+
+#else
+
+#define PROBE(text) \
+    do {            \
+    } while (0)
+
+#endif
+
+#endif

@@ -1,0 +1,47 @@
+/* sim_jobs.h - many seeds over several processes.
+ *
+ * Each seed runs twice, and the traces must agree. A run that aborts or does not end takes its
+ * process with it: it counts as a violation, and another process goes on with the next seed. */
+#ifndef WEIR_CMD_SIM_JOBS_H
+#define WEIR_CMD_SIM_JOBS_H
+
+#include "sim/sim.h"
+
+enum {
+    SIM_JOBS_MAX = 64,
+    SIM_PROBES_MAX = 512
+};
+
+struct sim_jobs_options {
+    struct sim_options sim; /* its seed is the first */
+    uint64_t seeds;
+    uint32_t jobs;      /* 0: in this process; one seed at a time */
+    int64_t begun_ns;   /* sim_jobs_run's own */
+    int64_t wall_s_max; /* no seed is begun after that; 0: no limit */
+    bool once;          /* do not run each seed twice */
+    bool progress;      /* on standard error */
+    bool quiet;         /* no report of violations */
+};
+
+struct sim_summary {
+    uint64_t seeds;
+    uint64_t violations;
+    uint64_t undecided;
+    uint64_t first_violations[16]; /* seeds */
+    uint64_t strikes;
+    uint64_t events;
+    struct client_counters clients;
+    int64_t virtual_ns;
+    int64_t wall_ns;
+    int64_t calm_ns_max;
+    uint64_t probes[SIM_PROBES_MAX]; /* hits, in the order of sim_probe_name */
+};
+
+/* Reports violations on standard output as they are found. */
+void sim_jobs_run(const struct sim_jobs_options *options, struct sim_summary *out);
+
+/* Marks in this build; NULL after the last. */
+const char *sim_probe_name(size_t i);
+size_t sim_probe_count(void);
+
+#endif

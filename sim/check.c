@@ -1,0 +1,177 @@
+#include "sim/check.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "base/must.h"
+#include "engine/catalog/table.h"
+
+static bool check_node(struct node_process *p, uint32_t id, struct buffer *why)
+{
+    struct node *n = node_process_node(p);
+    struct node_verification v;
+    if (n == NULL || node_is_stopped(n)) {
+        buffer_append_format(why, "node %u is %s though all is calm\n", id,
+                             n == NULL ? "down" : "stopped");
+        return false;
+    }
+    if (node_verify(n, &v) != STATUS_OK) {
+        buffer_append_format(why, "node %u cannot be verified\n", id);
+        return false;
+    }
+    if (v.damaged == 0 && v.miscounted == 0)
+        return true;
+    buffer_append_format(why,
+                         "node %u holds %lld damaged items, and %u partitions are miscounted\n", id,
+                         (long long)v.damaged, v.miscounted);
+    return false;
+}
+
+bool check_nodes(struct node_process *const *nodes, uint32_t count, struct buffer *why)
+{
+    for (uint32_t id = 1; id <= count; id++) {
+        if (!check_node(nodes[id], id, why))
+            return false;
+    }
+    return true;
+}
+
+/* ---- replicas ---- */
+
+enum {
+    ASKER = 1 /* no link has this handle: nobody else hears the answer */
+};
+
+/* From whichever node leads the catalog. */
+static bool fetch_table(struct node_process *const *nodes, uint32_t count, struct buffer *bytes,
+                        struct arena *arena, struct table *out)
+{
+    struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("sim")};
+    bool found = false;
+    for (uint32_t id = 1; id <= count && !found; id++) {
+        const struct node_effect *e;
+        struct node *n = node_process_node(nodes[id]);
+        node_request(n, node_process_now(nodes[id]), ASKER, &r);
+        while ((e = node_next_effect(n)) != NULL) {
+            if (e->kind != NODE_REPLY || e->reply.code != REPLY_OK || found)
+                continue;
+            found = true;
+            buffer_append_slice(bytes, e->reply.body);
+        }
+    }
+    return found && table_decode(buffer_slice(bytes), arena, out) == STATUS_OK;
+}
+
+/* The first key of no table with this or a lower number. */
+static void bound_of(uint32_t table_id, uint8_t out[4])
+{
+    uint32_t be = __builtin_bswap32(table_id);
+    memcpy(out, &be, sizeof be);
+}
+
+static bool check_ranges(const struct table *t, struct buffer *why)
+{
+    uint8_t lo[4], hi[4];
+    bound_of(t->id, lo);
+    bound_of(t->id + 1, hi);
+    must(t->partition_count > 0);
+    const struct partition_info *last = &t->partitions[t->partition_count - 1];
+    bool whole = slice_compare(t->partitions[0].lo, slice_make(lo, sizeof lo)) <= 0 ||
+                 slice_equal(t->partitions[0].lo, slice_make(lo, sizeof lo));
+    whole &= last->hi.size == 0 || slice_compare(last->hi, slice_make(hi, sizeof hi)) >= 0;
+    for (uint32_t i = 1; i < t->partition_count; i++)
+        whole &= slice_equal(t->partitions[i - 1].hi, t->partitions[i].lo);
+    if (!whole)
+        buffer_append_text(why, "the partitions of the table are not the whole key space\n");
+    return whole;
+}
+
+struct contents {
+    uint64_t hash;
+    uint64_t items;
+};
+
+static bool read_range(struct node *n, const struct partition_info *p, struct contents *out)
+{
+    struct store_cursor c;
+    struct slice key, value;
+    uint8_t next_table[4];
+    bound_of(p->table_id + 1, next_table);
+    struct slice hi = p->hi.size > 0 ? p->hi : slice_make(next_table, sizeof next_table);
+    enum status status;
+    *out = (struct contents){0};
+    store_seek(node_store(n), p->lo, hi, false, &c);
+    while ((status = store_next(&c, &key, &value)) == STATUS_OK) {
+        out->items++;
+        out->hash = XXH3_64bits_withSeed(key.data, key.size, out->hash);
+        out->hash = XXH3_64bits_withSeed(value.data, value.size, out->hash);
+    }
+    return status == STATUS_NOT_FOUND;
+}
+
+static bool check_partition(struct node_process *const *nodes, const struct partition_info *p,
+                            uint32_t replicas, struct buffer *why)
+{
+    struct contents first, other;
+    if (p->member_count != replicas) {
+        buffer_append_format(why, "partition %u has %u replicas and should have %u\n", p->id,
+                             p->member_count, replicas);
+        return false;
+    }
+    for (uint32_t i = 0; i < p->member_count; i++) {
+        uint32_t node = partition_node(p, i);
+        struct contents *c = i == 0 ? &first : &other;
+        if (!read_range(node_process_node(nodes[node]), p, c)) {
+            buffer_append_format(why, "node %u cannot read partition %u\n", node, p->id);
+            return false;
+        }
+        if (i == 0 || (first.hash == other.hash && first.items == other.items))
+            continue;
+        buffer_append_format(why,
+                             "the replicas of partition %u differ: %llu items on node %u, %llu on "
+                             "node %u\n",
+                             p->id, (unsigned long long)first.items, partition_node(p, 0),
+                             (unsigned long long)other.items, node);
+        return false;
+    }
+    return true;
+}
+
+bool check_replicas(struct node_process *const *nodes, uint32_t count, uint32_t replicas,
+                    struct buffer *why)
+{
+    struct buffer bytes = {0};
+    struct arena arena = {0};
+    struct table t;
+    bool good = fetch_table(nodes, count, &bytes, &arena, &t);
+    if (!good)
+        buffer_append_text(why, "no node knows the table\n");
+    good = good && check_ranges(&t, why);
+    for (uint32_t i = 0; good && i < t.partition_count; i++)
+        good = check_partition(nodes, &t.partitions[i], replicas, why);
+    arena_deinit(&arena);
+    buffer_deinit(&bytes);
+    return good;
+}
+
+/* ---- leaders ---- */
+
+void leaders_deinit(struct leaders *l)
+{
+    free(l->all);
+}
+
+uint32_t leaders_add(struct leaders *l, uint32_t group, uint64_t term, uint32_t node)
+{
+    for (size_t i = l->count; i > 0; i--) {
+        if (l->all[i - 1].group == group && l->all[i - 1].term == term)
+            return l->all[i - 1].node;
+    }
+    if (l->count == l->capacity) {
+        l->capacity = l->capacity == 0 ? 64 : l->capacity * 2;
+        l->all = realloc(l->all, l->capacity * sizeof l->all[0]);
+        must(l->all != NULL);
+    }
+    l->all[l->count++] = (struct leader){group, node, term};
+    return node;
+}

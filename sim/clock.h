@@ -1,0 +1,45 @@
+/* clock.h - the clock a process sees: it starts anywhere, and runs a little fast or slow.
+ *
+ * Its reading never moves back, whatever the rate is set to. Units: drift in parts per million. */
+#ifndef WEIR_SIM_CLOCK_H
+#define WEIR_SIM_CLOCK_H
+
+#include "base/instant.h"
+
+struct sim_clock {
+    struct instant base; /* true time .. */
+    struct instant read; /* .. at which the clock read this */
+    int64_t drift_ppm;
+};
+
+static inline struct instant sim_clock_read(const struct sim_clock *c, struct instant now)
+{
+    int64_t passed = now.ns - c->base.ns;
+    int64_t extra = (int64_t)((__int128)passed * c->drift_ppm / 1000000);
+    return (struct instant){c->read.ns + passed + extra};
+}
+
+/* The first true time at which the clock reads `at` or later. */
+static inline struct instant sim_clock_when(const struct sim_clock *c, struct instant at)
+{
+    if (at.ns == INT64_MAX)
+        return at;
+    int64_t wanted = at.ns - c->read.ns;
+    if (wanted <= 0)
+        return c->base;
+    /* Rounding may miss by one either way. */
+    int64_t passed = (int64_t)((__int128)wanted * 1000000 / (1000000 + c->drift_ppm)) - 2;
+    struct instant t = {c->base.ns + passed};
+    while (sim_clock_read(c, t).ns < at.ns)
+        t.ns++;
+    return t;
+}
+
+static inline void sim_clock_set_drift(struct sim_clock *c, struct instant now, int64_t drift_ppm)
+{
+    c->read = sim_clock_read(c, now);
+    c->base = now;
+    c->drift_ppm = drift_ppm;
+}
+
+#endif

@@ -1,0 +1,209 @@
+#include "sim/disk.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+
+enum {
+    SECTOR = 512
+};
+
+void disk_init(struct disk *d, uint64_t segment_bytes, uint64_t seed)
+{
+    *d = (struct disk){.segment_bytes = segment_bytes, .prng = prng_seeded(seed)};
+}
+
+static void drop_undo(struct disk *d)
+{
+    for (size_t i = 0; i < d->undo_count; i++)
+        buffer_deinit(&d->undo[i].before);
+    d->undo_count = 0;
+}
+
+void disk_wipe(struct disk *d)
+{
+    for (size_t i = 0; i < d->count; i++)
+        free(d->segments[i].bytes);
+    d->count = 0;
+    free(d->spare);
+    d->spare = NULL;
+    d->flying = false;
+    drop_undo(d);
+}
+
+void disk_deinit(struct disk *d)
+{
+    disk_wipe(d);
+    free(d->segments);
+    free(d->undo);
+}
+
+bool disk_range(const struct disk *d, uint64_t *first, uint64_t *last)
+{
+    if (d->count == 0)
+        return false;
+    *first = d->segments[0].number;
+    *last = d->segments[d->count - 1].number;
+    return true;
+}
+
+static struct disk_segment *find(const struct disk *d, uint64_t number)
+{
+    for (size_t i = d->count; i > 0; i--) {
+        if (d->segments[i - 1].number == number)
+            return &d->segments[i - 1];
+    }
+    return NULL;
+}
+
+struct slice disk_read(const struct disk *d, uint64_t segment)
+{
+    const struct disk_segment *s = find(d, segment);
+    return s == NULL ? slice_make(NULL, 0) : slice_make(s->bytes, s->extent);
+}
+
+enum status disk_prepare(struct disk *d, uint64_t segment)
+{
+    if (find(d, segment) != NULL)
+        return STATUS_OK;
+    if (d->full && d->spare == NULL)
+        return STATUS_FULL;
+    if (d->count == d->capacity) {
+        d->capacity = d->capacity == 0 ? 8 : d->capacity * 2;
+        d->segments = realloc(d->segments, d->capacity * sizeof d->segments[0]);
+        must(d->segments != NULL);
+    }
+    must(d->count == 0 || d->segments[d->count - 1].number < segment);
+    struct disk_segment *s = &d->segments[d->count++];
+    *s = (struct disk_segment){.number = segment, .bytes = d->spare, .extent = d->spare_extent};
+    d->spare = NULL;
+    if (s->bytes != NULL)
+        return STATUS_OK;
+    s->extent = 0;
+    s->bytes = calloc(1, d->segment_bytes);
+    must(s->bytes != NULL);
+    return STATUS_OK;
+}
+
+void disk_trim(struct disk *d, uint64_t segment)
+{
+    size_t gone = 0;
+    while (gone < d->count && d->segments[gone].number < segment) {
+        free(d->spare);
+        d->spare = d->segments[gone].bytes;
+        d->spare_extent = d->segments[gone].extent;
+        gone++;
+    }
+    d->count -= gone;
+    memmove(d->segments, d->segments + gone, d->count * sizeof d->segments[0]);
+}
+
+/* ---- writes ---- */
+
+static void put(struct disk *d, uint64_t segment, size_t offset, struct slice bytes)
+{
+    struct disk_segment *s = find(d, segment);
+    must(s != NULL);
+    must(offset + bytes.size <= d->segment_bytes);
+    if (bytes.size == 0)
+        return;
+    memcpy(s->bytes + offset, bytes.data, bytes.size);
+    if (s->extent < offset + bytes.size)
+        s->extent = offset + bytes.size;
+}
+
+void disk_zero(struct disk *d, uint64_t segment, uint64_t offset, uint64_t size)
+{
+    struct disk_segment *s = find(d, segment);
+    must(s != NULL);
+    if (offset >= s->extent)
+        return;
+    if (offset + size >= s->extent) {
+        memset(s->bytes + offset, 0, s->extent - offset);
+        s->extent = offset;
+    } else {
+        memset(s->bytes + offset, 0, size);
+    }
+}
+
+void disk_write_begin(struct disk *d, uint64_t lsn, struct slice bytes)
+{
+    must(!d->flying);
+    must(find(d, lsn / d->segment_bytes) != NULL);
+    d->flying = true;
+    d->flying_lsn = lsn;
+    d->flying_bytes = bytes;
+}
+
+static void remember(struct disk *d)
+{
+    if (d->undo_count == d->undo_capacity) {
+        d->undo_capacity = d->undo_capacity == 0 ? 64 : d->undo_capacity * 2;
+        d->undo = realloc(d->undo, d->undo_capacity * sizeof d->undo[0]);
+        must(d->undo != NULL);
+    }
+    struct disk_undo *u = &d->undo[d->undo_count++];
+    *u = (struct disk_undo){.segment = d->flying_lsn / d->segment_bytes,
+                            .offset = d->flying_lsn % d->segment_bytes};
+    const struct disk_segment *s = find(d, u->segment);
+    buffer_append(&u->before, s->bytes + u->offset, d->flying_bytes.size);
+}
+
+void disk_write_end(struct disk *d)
+{
+    must(d->flying);
+    if (d->lies)
+        remember(d);
+    put(d, d->flying_lsn / d->segment_bytes, d->flying_lsn % d->segment_bytes, d->flying_bytes);
+    d->flying = false;
+}
+
+/* Sectors reach the disk in any order, or not at all: some times all, some times none. */
+static void tear(struct disk *d)
+{
+    uint64_t odds = prng_below(&d->prng, 4); /* of 3 */
+    uint64_t segment = d->flying_lsn / d->segment_bytes;
+    size_t offset = d->flying_lsn % d->segment_bytes, end = offset + d->flying_bytes.size;
+    for (size_t at = offset; at < end;) {
+        size_t next = (at / SECTOR + 1) * SECTOR;
+        if (next > end)
+            next = end;
+        if (prng_below(&d->prng, 3) < odds)
+            put(d, segment, at, slice_make(d->flying_bytes.data + (at - offset), next - at));
+        at = next;
+    }
+    d->flying = false;
+}
+
+void disk_write_fail(struct disk *d)
+{
+    must(d->flying);
+    tear(d);
+}
+
+/* What a process wrote outlives it, as far as it had come. */
+static void cut_short(struct disk *d)
+{
+    size_t size = d->flying_bytes.size;
+    if (prng_below(&d->prng, 2) == 0)
+        size = prng_below(&d->prng, size + 1);
+    put(d, d->flying_lsn / d->segment_bytes, d->flying_lsn % d->segment_bytes,
+        slice_make(d->flying_bytes.data, size));
+    d->flying = false;
+}
+
+void disk_crash(struct disk *d, bool power)
+{
+    if (d->flying && power)
+        tear(d);
+    else if (d->flying)
+        cut_short(d);
+    if (!power)
+        return;
+    for (size_t i = d->undo_count; i > 0; i--) {
+        const struct disk_undo *u = &d->undo[i - 1];
+        if (find(d, u->segment) != NULL)
+            put(d, u->segment, u->offset, buffer_slice(&u->before));
+    }
+    drop_undo(d);
+}

@@ -1,0 +1,177 @@
+#include "sim/dynamo.h"
+
+#define APPEND(b, text) buffer_append(b, text, sizeof text - 1)
+
+/* ---- requests ---- */
+
+void dynamo_create_table(struct buffer *out, const char *name, uint32_t units)
+{
+    buffer_append_format(
+        out,
+        "{\"TableName\":\"%s\",\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"}],"
+        "\"AttributeDefinitions\":[{\"AttributeName\":\"k\",\"AttributeType\":\"S\"}],"
+        "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%u,\"WriteCapacityUnits\":%u}}",
+        name, units, units);
+}
+
+void dynamo_table(struct buffer *out, const char *name)
+{
+    buffer_append_format(out, "{\"TableName\":\"%s\"}", name);
+}
+
+/* `{"k":{"S":"key-7"}`, still open */
+static void append_key(struct buffer *out, uint32_t key)
+{
+    APPEND(out, "{\"k\":{\"S\":\"key-");
+    buffer_append_decimal(out, key);
+    APPEND(out, "\"}");
+}
+
+static void append_item(struct buffer *out, const struct dynamo_write *w)
+{
+    append_key(out, w->key);
+    APPEND(out, ",\"v\":{\"N\":\"");
+    buffer_append_decimal(out, w->value);
+    APPEND(out, "\"}");
+    if (w->pad > 0) {
+        APPEND(out, ",\"p\":{\"S\":\"");
+        memset(buffer_reserve(out, w->pad), 'p', w->pad);
+        out->size += w->pad;
+        APPEND(out, "\"}");
+    }
+    APPEND(out, "}");
+}
+
+void dynamo_get(struct buffer *out, uint32_t key, bool consistent)
+{
+    APPEND(out, "{\"TableName\":\"sim\",\"Key\":");
+    append_key(out, key);
+    APPEND(out, "}");
+    if (consistent)
+        APPEND(out, ",\"ConsistentRead\":true");
+    APPEND(out, "}");
+}
+
+void dynamo_write(struct buffer *out, const struct dynamo_write *w, bool wants_old)
+{
+    if (w->value != 0) {
+        APPEND(out, "{\"TableName\":\"sim\",\"Item\":");
+        append_item(out, w);
+    } else {
+        APPEND(out, "{\"TableName\":\"sim\",\"Key\":");
+        append_key(out, w->key);
+        APPEND(out, "}");
+    }
+    if (wants_old)
+        APPEND(out, ",\"ReturnValues\":\"ALL_OLD\"");
+    APPEND(out, "}");
+}
+
+void dynamo_batch_get(struct buffer *out, const uint32_t *keys, uint32_t count, bool consistent)
+{
+    APPEND(out, "{\"RequestItems\":{\"sim\":{\"Keys\":[");
+    for (uint32_t i = 0; i < count; i++) {
+        if (i > 0)
+            APPEND(out, ",");
+        append_key(out, keys[i]);
+        APPEND(out, "}");
+    }
+    APPEND(out, "]");
+    if (consistent)
+        APPEND(out, ",\"ConsistentRead\":true");
+    APPEND(out, "}}}");
+}
+
+void dynamo_batch_write(struct buffer *out, const struct dynamo_write *all, uint32_t count)
+{
+    APPEND(out, "{\"RequestItems\":{\"sim\":[");
+    for (uint32_t i = 0; i < count; i++) {
+        if (i > 0)
+            APPEND(out, ",");
+        if (all[i].value != 0) {
+            APPEND(out, "{\"PutRequest\":{\"Item\":");
+            append_item(out, &all[i]);
+            APPEND(out, "}}");
+        } else {
+            APPEND(out, "{\"DeleteRequest\":{\"Key\":");
+            append_key(out, all[i].key);
+            APPEND(out, "}}}");
+        }
+    }
+    APPEND(out, "]}}");
+}
+
+void dynamo_scan(struct buffer *out, bool consistent)
+{
+    APPEND(out, "{\"TableName\":\"sim\"");
+    if (consistent)
+        APPEND(out, ",\"ConsistentRead\":true");
+    APPEND(out, "}");
+}
+
+/* ---- answers ---- */
+
+/* What follows the text; NULL data: it is not there. */
+static struct slice behind(struct slice in, const char *text, size_t size)
+{
+    const uint8_t *at = memmem(in.data, in.size, text, size);
+    if (in.size == 0 || at == NULL)
+        return slice_make(NULL, 0);
+    at += size;
+    return slice_make(at, (size_t)(in.data + in.size - at));
+}
+
+#define BEHIND(in, text) behind(in, text, sizeof text - 1)
+
+static uint64_t number_at(struct slice s)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < s.size && s.data[i] >= '0' && s.data[i] <= '9'; i++)
+        value = value * 10 + (uint64_t)(s.data[i] - '0');
+    return value;
+}
+
+uint64_t dynamo_value(struct slice body)
+{
+    return number_at(BEHIND(body, "\"v\":{\"N\":\""));
+}
+
+bool dynamo_next(struct slice *rest, uint32_t *key, uint64_t *value)
+{
+    static const char between[] = "},{"; /* items: inside of one there is always a name */
+    if (rest->size == 0)
+        return false;
+    const uint8_t *end = memmem(rest->data, rest->size, between, sizeof between - 1);
+    struct slice item = *rest;
+    if (end != NULL)
+        item.size = (size_t)(end - rest->data);
+    rest->data += item.size;
+    rest->size -= item.size;
+    if (end != NULL) {
+        rest->data += sizeof between - 1;
+        rest->size -= sizeof between - 1;
+    }
+    struct slice name = BEHIND(item, "\"k\":{\"S\":\"key-");
+    if (name.data == NULL)
+        return dynamo_next(rest, key, value);
+    *key = (uint32_t)number_at(name);
+    *value = dynamo_value(item);
+    return true;
+}
+
+void dynamo_split(struct slice body, struct slice *done, struct slice *left)
+{
+    static const char name[] = "\"Unprocessed";
+    const uint8_t *at = memmem(body.data, body.size, name, sizeof name - 1);
+    *done = body;
+    *left = slice_make(NULL, 0);
+    if (at == NULL)
+        return;
+    done->size = (size_t)(at - body.data);
+    *left = slice_make(at, body.size - done->size);
+}
+
+bool dynamo_says(struct slice body, const char *text)
+{
+    return behind(body, text, strlen(text)).data != NULL;
+}

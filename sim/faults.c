@@ -1,0 +1,429 @@
+#include "sim/faults.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "base/probe.h"
+
+enum {
+    CUTS_MAX = 64,
+    RESTART_RETRY_MS = 200
+};
+
+/* A way that is cut, and until when. */
+struct cut {
+    bool used;
+    uint32_t from;
+    uint32_t to;
+};
+
+struct faults {
+    struct faults_options options;
+    struct prng prng;
+    bool on;
+    uint64_t strikes;
+    uint32_t wipes;
+    bool wiped[SIM_NODES_MAX + 1];
+    struct cut cuts[CUTS_MAX];
+    struct buffer error;
+};
+
+static struct instant now(const struct faults *f)
+{
+    return f->options.scheduler->now;
+}
+
+static int64_t between_ms(struct faults *f, int64_t low, int64_t high)
+{
+    /* Short as often as long. */
+    int64_t top = prng_between(&f->prng, low, high);
+    return prng_between(&f->prng, low, top) * NS_PER_MS;
+}
+
+static void note(struct faults *f, enum sim_fault fault, uint32_t process, int64_t ns)
+{
+    f->strikes++;
+    trace_add(f->options.trace, now(f), FAULTS_TRACE_STRIKE, (uint32_t)fault << 16 | process, ns);
+}
+
+static struct node_process *node_at(const struct faults *f, uint64_t id)
+{
+    return f->options.nodes[id];
+}
+
+static uint32_t some_node(struct faults *f)
+{
+    return 1 + (uint32_t)prng_below(&f->prng, f->options.plan->nodes);
+}
+
+/* ---- processes ---- */
+
+static void start_node(void *context, uint64_t id)
+{
+    struct faults *f = context;
+    struct node_process *p = node_at(f, id);
+    if (node_process_is_up(p))
+        return;
+    buffer_clear(&f->error);
+    enum status status = node_process_start(p, &f->error);
+    if (status == STATUS_FULL && f->on)
+        scheduler_in(f->options.scheduler, duration_ms(RESTART_RETRY_MS), start_node, f, id);
+    else if (status != STATUS_OK)
+        f->options.failed(f->options.context, (uint32_t)id, buffer_slice(&f->error));
+}
+
+static void crash(struct faults *f, uint32_t id, bool power)
+{
+    int64_t ns = between_ms(f, 1, 3000);
+    if (!node_process_is_up(node_at(f, id)))
+        return;
+    note(f, power ? SIM_POWER : SIM_CRASH, id, ns);
+    node_process_crash(node_at(f, id), power);
+    scheduler_in(f->options.scheduler, (struct duration){ns}, start_node, f, id);
+}
+
+static void ambush_crash(void *context, uint64_t id)
+{
+    struct faults *f = context;
+    if (f->on)
+        crash(f, (uint32_t)id, false);
+}
+
+static void ambush_power(void *context, uint64_t id)
+{
+    struct faults *f = context;
+    if (f->on)
+        crash(f, (uint32_t)id, true);
+}
+
+/* At any time, or at one of the moments that are short. */
+static void strike_crash(struct faults *f, enum sim_fault fault)
+{
+    uint32_t id = some_node(f);
+    enum node_point point = (enum node_point)prng_below(&f->prng, 2 * NODE_POINTS);
+    if (point > NODE_POINT_NONE && point < NODE_POINTS)
+        node_process_arm(node_at(f, id), point, fault == SIM_POWER ? ambush_power : ambush_crash,
+                         f);
+    else
+        crash(f, id, fault == SIM_POWER);
+}
+
+/* So many that a majority of each group keeps its disks, whatever else happens. */
+static void strike_wipe(struct faults *f)
+{
+    uint32_t id = some_node(f);
+    int64_t ns = between_ms(f, 1, 3000);
+    if (f->wipes == (f->options.plan->replicas - 1) / 2 || f->wiped[id] ||
+        !node_process_is_up(node_at(f, id)))
+        return;
+    f->wipes++;
+    f->wiped[id] = true;
+    note(f, SIM_WIPE, id, ns);
+    PROBE("a node loses its disk");
+    node_process_crash(node_at(f, id), true);
+    node_process_wipe(node_at(f, id));
+    scheduler_in(f->options.scheduler, (struct duration){ns}, start_node, f, id);
+}
+
+static void start_router(void *context, uint64_t index)
+{
+    struct faults *f = context;
+    if (!router_process_is_up(f->options.routers[index]))
+        router_process_start(f->options.routers[index]);
+}
+
+static void strike_router(struct faults *f)
+{
+    uint64_t index = prng_below(&f->prng, f->options.plan->routers);
+    int64_t ns = between_ms(f, 1, 1000);
+    if (!router_process_is_up(f->options.routers[index]))
+        return;
+    note(f, SIM_ROUTER, f->options.plan->nodes + 1 + (uint32_t)index, ns);
+    router_process_crash(f->options.routers[index]);
+    scheduler_in(f->options.scheduler, (struct duration){ns}, start_router, f, index);
+}
+
+static void strike_pause(struct faults *f)
+{
+    int64_t ns = between_ms(f, 1, 3000);
+    uint32_t nodes = f->options.plan->nodes;
+    uint32_t process = 1 + (uint32_t)prng_below(&f->prng, nodes + f->options.plan->routers);
+    if (!network_is_alive(f->options.network, process))
+        return;
+    note(f, SIM_PAUSE, process, ns);
+    struct instant until = instant_add(now(f), (struct duration){ns});
+    if (process <= nodes)
+        node_process_pause(node_at(f, process), until);
+    else
+        router_process_pause(f->options.routers[process - nodes - 1], until);
+}
+
+/* ---- ways ---- */
+
+static void end_cut(void *context, uint64_t index)
+{
+    struct faults *f = context;
+    struct cut *c = &f->cuts[index];
+    if (!c->used)
+        return;
+    c->used = false;
+    network_heal(f->options.network, c->from, c->to);
+}
+
+/* from << 16 | to */
+static void reset_later(void *context, uint64_t argument)
+{
+    struct faults *f = context;
+    network_reset(f->options.network, (uint32_t)(argument >> 16), (uint32_t)(argument & 0xFFFF));
+}
+
+/* A slot is used again only after its end's event: `used` says whether that has come. */
+static void cut_way(struct faults *f, uint32_t from, uint32_t to, int64_t ns)
+{
+    size_t i = 0;
+    while (i < CUTS_MAX && f->cuts[i].used)
+        i++;
+    if (i == CUTS_MAX || from == to)
+        return;
+    f->cuts[i] = (struct cut){true, from, to};
+    network_cut(f->options.network, from, to);
+    scheduler_in(f->options.scheduler, (struct duration){ns}, end_cut, f, i);
+    if (prng_below(&f->prng, 2) == 0)
+        scheduler_in(f->options.scheduler, (struct duration){between_ms(f, 1, 1 + ns / NS_PER_MS)},
+                     reset_later, f, (uint64_t)from << 16 | to);
+}
+
+static uint32_t servers(const struct faults *f)
+{
+    return f->options.plan->nodes + f->options.plan->routers;
+}
+
+/* One from all others, or two sides. */
+static void strike_cut(struct faults *f)
+{
+    uint32_t all = servers(f);
+    int64_t ns = between_ms(f, 1, 4000);
+    uint64_t side = prng_below(&f->prng, 2) == 0 ? UINT64_C(1) << (1 + prng_below(&f->prng, all))
+                                                 : prng_next(&f->prng);
+    note(f, SIM_CUT, (uint32_t)side & 0xFFFF, ns);
+    for (uint32_t a = 1; a <= all; a++) {
+        for (uint32_t b = 1; b <= all; b++) {
+            if ((side >> a & 1) != (side >> b & 1))
+                cut_way(f, a, b, ns);
+        }
+    }
+}
+
+static void strike_one_way(struct faults *f)
+{
+    uint32_t from = 1 + (uint32_t)prng_below(&f->prng, servers(f));
+    uint32_t to = 1 + (uint32_t)prng_below(&f->prng, servers(f));
+    int64_t ns = between_ms(f, 1, 4000);
+    note(f, SIM_ONE_WAY, from << 8 | to, ns);
+    cut_way(f, from, to, ns);
+}
+
+static void strike_reset(struct faults *f)
+{
+    uint32_t from = 1 + (uint32_t)prng_below(&f->prng, servers(f) + f->options.plan->clients);
+    uint32_t to = 1 + (uint32_t)prng_below(&f->prng, servers(f));
+    note(f, SIM_RESET, from << 8 | to, 0);
+    network_reset(f->options.network, from, to);
+}
+
+/* ---- disks and clocks ---- */
+
+static void end_slow(void *context, uint64_t id)
+{
+    node_process_slow_disk(node_at(context, id), 1);
+}
+
+static void strike_slow(struct faults *f)
+{
+    uint32_t id = some_node(f);
+    int64_t ns = between_ms(f, 10, 3000);
+    note(f, SIM_SLOW_DISK, id, ns);
+    node_process_slow_disk(node_at(f, id), prng_between(&f->prng, 2, 100));
+    scheduler_in(f->options.scheduler, (struct duration){ns}, end_slow, f, id);
+}
+
+static void set_full(struct faults *f, uint64_t id, bool full)
+{
+    node_process_disk(node_at(f, id))->full = full;
+    node_process_medium(node_at(f, id))->full = full;
+}
+
+static void end_full(void *context, uint64_t id)
+{
+    set_full(context, id, false);
+}
+
+static void strike_full(struct faults *f)
+{
+    uint32_t id = some_node(f);
+    int64_t ns = between_ms(f, 10, 4000);
+    note(f, SIM_FULL_DISK, id, ns);
+    set_full(f, id, true);
+    scheduler_in(f->options.scheduler, (struct duration){ns}, end_full, f, id);
+}
+
+/* A node whose disk has failed refuses writes until somebody starts it anew. */
+static void restart_stopped(void *context, uint64_t id)
+{
+    struct faults *f = context;
+    struct node_process *p = node_at(f, id);
+    if (node_process_is_up(p) && node_is_stopped(node_process_node(p))) {
+        PROBE("a node that stopped for its disk is started anew");
+        node_process_crash(p, prng_below(&f->prng, 2) == 0);
+        start_node(f, id);
+    } else if (f->on && node_process_is_up(p)) { /* nothing was written yet */
+        scheduler_in(f->options.scheduler, duration_ms(RESTART_RETRY_MS), restart_stopped, f, id);
+    }
+}
+
+static void strike_failing(struct faults *f)
+{
+    uint32_t id = some_node(f);
+    int64_t ns = between_ms(f, 10, 2000);
+    note(f, SIM_FAILING_DISK, id, ns);
+    if (prng_below(&f->prng, 3) == 0)
+        node_process_medium(node_at(f, id))->fails = true;
+    else
+        node_process_fail_write(node_at(f, id));
+    scheduler_in(f->options.scheduler, (struct duration){ns}, restart_stopped, f, id);
+}
+
+static void strike_clock(struct faults *f)
+{
+    uint32_t process = 1 + (uint32_t)prng_below(&f->prng, servers(f));
+    uint32_t nodes = f->options.plan->nodes;
+    int64_t most = f->options.plan->drift_ppm;
+    int64_t ppm = prng_between(&f->prng, -most, most);
+    note(f, SIM_CLOCK, process, ppm);
+    struct sim_clock *c = process <= nodes
+                              ? node_process_clock(node_at(f, process))
+                              : router_process_clock(f->options.routers[process - nodes - 1]);
+    sim_clock_set_drift(c, now(f), ppm);
+}
+
+static void strike_lying(struct faults *f)
+{
+    uint32_t id = some_node(f);
+    note(f, SIM_LYING_DISK, id, 0);
+    node_process_disk(node_at(f, id))->lies = true;
+}
+
+/* ---- striking ---- */
+
+static void strike_one(struct faults *f, enum sim_fault fault)
+{
+    switch (fault) {
+    case SIM_CRASH:
+    case SIM_POWER:
+        strike_crash(f, fault);
+        break;
+    case SIM_PAUSE:
+        strike_pause(f);
+        break;
+    case SIM_CUT:
+        strike_cut(f);
+        break;
+    case SIM_ONE_WAY:
+        strike_one_way(f);
+        break;
+    case SIM_RESET:
+        strike_reset(f);
+        break;
+    case SIM_SLOW_DISK:
+        strike_slow(f);
+        break;
+    case SIM_FULL_DISK:
+        strike_full(f);
+        break;
+    case SIM_FAILING_DISK:
+        strike_failing(f);
+        break;
+    case SIM_CLOCK:
+        strike_clock(f);
+        break;
+    case SIM_ROUTER:
+        strike_router(f);
+        break;
+    case SIM_LYING_DISK:
+        strike_lying(f);
+        break;
+    case SIM_WIPE:
+        strike_wipe(f);
+        break;
+    case SIM_DROP: /* the network's, all the time */
+    case SIM_DUPLICATE:
+    case SIM_REORDER:
+    case SIM_FAULTS:
+        break;
+    }
+}
+
+static void strike(void *context, uint64_t argument)
+{
+    struct faults *f = context;
+    (void)argument;
+    if (!f->on)
+        return;
+    enum sim_fault fault = (enum sim_fault)prng_below(&f->prng, SIM_FAULTS);
+    if (f->options.plan->faults & SIM_FAULT_BIT(fault))
+        strike_one(f, fault);
+    /* Most draws hit a fault that is not chosen: they count for little. */
+    int64_t mean = f->options.plan->strike_ns / 4;
+    scheduler_in(f->options.scheduler, (struct duration){prng_between(&f->prng, 0, 2 * mean)},
+                 strike, f, 0);
+}
+
+void faults_begin(struct faults *f)
+{
+    f->on = true;
+    network_set_faults(f->options.network, &f->options.plan->network_faults);
+    if (f->options.plan->faults != 0)
+        strike(f, 0);
+}
+
+void faults_end(struct faults *f)
+{
+    static const struct network_faults none = {0};
+    f->on = false;
+    trace_add(f->options.trace, now(f), FAULTS_TRACE_END, 0, (int64_t)f->strikes);
+    network_set_faults(f->options.network, &none);
+    for (size_t i = 0; i < CUTS_MAX; i++)
+        end_cut(f, i);
+    for (uint32_t id = 1; id <= f->options.plan->nodes; id++) {
+        struct node_process *p = node_at(f, id);
+        set_full(f, id, false);
+        node_process_slow_disk(p, 1);
+        node_process_mend_disk(p);
+        if (node_process_is_up(p) && node_is_stopped(node_process_node(p)))
+            restart_stopped(f, id);
+        else
+            start_node(f, id);
+    }
+    for (uint32_t i = 0; i < f->options.plan->routers; i++)
+        start_router(f, i);
+}
+
+uint64_t faults_strikes(const struct faults *f)
+{
+    return f->strikes;
+}
+
+struct faults *faults_create(const struct faults_options *options)
+{
+    struct faults *f = calloc(1, sizeof *f);
+    must(f != NULL);
+    f->options = *options;
+    f->prng = prng_seeded(options->seed);
+    return f;
+}
+
+void faults_destroy(struct faults *f)
+{
+    buffer_deinit(&f->error);
+    free(f);
+}

@@ -1,0 +1,554 @@
+#include "sim/network.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "base/must.h"
+
+enum message_kind_sim {
+    MESSAGE_OPEN,
+    MESSAGE_DATA,
+    MESSAGE_CLOSE,
+    MESSAGE_TIMEOUT, /* a close that needs no way */
+};
+
+struct message {
+    struct message *next;
+    int64_t at_ns;
+    enum message_kind_sim kind;
+    uint32_t from; /* datagrams */
+    uint32_t to;
+    size_t size;
+    size_t capacity;
+    uint8_t bytes[];
+};
+
+/* What is on its way to one end. */
+struct direction {
+    struct message *first; /* owns */
+    struct message *last;
+    int64_t last_at_ns; /* nothing overtakes it */
+    bool scheduled;
+};
+
+struct link {
+    struct network *network; /* borrows */
+    uint32_t slot;
+    uint32_t generation;
+    bool used;
+    bool open[2];
+    uint32_t process[2];
+    struct direction toward[2];
+    uint32_t next_free; /* slot + 1 */
+};
+
+struct process {
+    struct network_handler handler;
+    void *context;
+    bool alive;
+    bool paused;
+    struct message *held; /* owns; datagrams that came while it was paused, oldest first */
+    struct message *held_last;
+};
+
+struct network {
+    struct network_options options;
+    struct network_faults faults;
+    struct prng delay_prng;
+    struct prng fault_prng;
+    struct process *processes; /* owns; by number */
+    uint8_t *cuts;             /* owns; by from * (processes + 1) + to */
+    int64_t *datagram_at;      /* owns; the same; arrival of the last one */
+    struct link **links;       /* owns */
+    uint32_t link_count;
+    uint32_t link_capacity;
+    uint32_t link_free;    /* slot + 1 */
+    struct message *spare; /* owns */
+};
+
+enum {
+    SPARE_SIZE = 1024,
+    MILLION = 1000000
+};
+
+/* ---- messages ---- */
+
+static struct message *message_create(struct network *n, enum message_kind_sim kind,
+                                      struct slice bytes)
+{
+    struct message *m = n->spare;
+    if (m != NULL && bytes.size <= SPARE_SIZE) {
+        n->spare = m->next;
+    } else {
+        size_t capacity = bytes.size < SPARE_SIZE ? SPARE_SIZE : bytes.size;
+        m = malloc(sizeof *m + capacity);
+        must(m != NULL);
+        m->capacity = capacity;
+    }
+    m->next = NULL;
+    m->kind = kind;
+    m->size = bytes.size;
+    if (bytes.size > 0)
+        memcpy(m->bytes, bytes.data, bytes.size);
+    return m;
+}
+
+static void message_release(struct network *n, struct message *m)
+{
+    if (m->capacity > SPARE_SIZE) {
+        free(m);
+        return;
+    }
+    m->next = n->spare;
+    n->spare = m;
+}
+
+static void messages_free(struct message *m)
+{
+    while (m != NULL) {
+        struct message *next = m->next;
+        free(m);
+        m = next;
+    }
+}
+
+static int64_t delay(struct network *n)
+{
+    const struct network_delays *d = &n->options.delays;
+    int64_t ns = d->least_ns;
+    if (d->spread_ns > 0)
+        ns += (int64_t)prng_below(&n->delay_prng, (uint64_t)d->spread_ns);
+    if (d->tail_per_million > 0 && prng_below(&n->delay_prng, MILLION) < d->tail_per_million)
+        ns += (int64_t)prng_below(&n->delay_prng, (uint64_t)d->tail_ns + 1);
+    return ns;
+}
+
+static void note(struct network *n, enum network_trace kind, uint32_t from, uint32_t to,
+                 uint64_t value)
+{
+    trace_add(n->options.trace, n->options.scheduler->now, kind, from << 16 | to, (int64_t)value);
+}
+
+static bool blocked(const struct network *n, uint32_t from, uint32_t to)
+{
+    return n->processes[to].paused || network_is_cut(n, from, to);
+}
+
+/* ---- links ---- */
+
+static uint64_t handle_of(const struct link *l, int end)
+{
+    return ((uint64_t)l->generation << 24 | l->slot) << 1 | (unsigned)end;
+}
+
+/* NULL: that link is no more, or this end of it is closed. */
+static struct link *link_at(struct network *n, uint64_t handle, int *end)
+{
+    uint64_t slot = handle >> 1 & 0xFFFFFF;
+    *end = (int)(handle & 1);
+    if (handle == 0 || slot >= n->link_count)
+        return NULL;
+    struct link *l = n->links[slot];
+    return l->used && l->generation == handle >> 25 && l->open[*end] ? l : NULL;
+}
+
+static struct link *link_take(struct network *n)
+{
+    struct link *l;
+    if (n->link_free > 0) {
+        l = n->links[n->link_free - 1];
+        n->link_free = l->next_free;
+    } else {
+        if (n->link_count == n->link_capacity) {
+            n->link_capacity = n->link_capacity == 0 ? 64 : n->link_capacity * 2;
+            n->links = realloc(n->links, n->link_capacity * sizeof n->links[0]);
+            must(n->links != NULL);
+        }
+        l = calloc(1, sizeof *l);
+        must(l != NULL);
+        l->network = n;
+        l->slot = n->link_count;
+        n->links[n->link_count++] = l;
+    }
+    l->generation++;
+    l->used = true;
+    return l;
+}
+
+static void drop_messages(struct link *l, int end)
+{
+    struct direction *d = &l->toward[end];
+    while (d->first != NULL) {
+        struct message *m = d->first;
+        d->first = m->next;
+        message_release(l->network, m);
+    }
+    d->last = NULL;
+}
+
+/* Once neither end knows it any more and nothing is on its way. */
+static void link_tidy(struct link *l)
+{
+    if (!l->used || l->open[0] || l->open[1] || l->toward[0].first != NULL ||
+        l->toward[1].first != NULL)
+        return;
+    l->used = false;
+    for (int end = 0; end < 2; end++)
+        l->toward[end] = (struct direction){0};
+    l->next_free = l->network->link_free;
+    l->network->link_free = l->slot + 1;
+}
+
+static void pump(void *context, uint64_t argument);
+
+static void schedule_pump(struct link *l, int end, int64_t at_ns)
+{
+    l->toward[end].scheduled = true;
+    scheduler_at(l->network->options.scheduler, (struct instant){at_ns}, pump, l,
+                 handle_of(l, end));
+}
+
+static void enqueue(struct link *l, int end, struct message *m)
+{
+    struct network *n = l->network;
+    struct direction *d = &l->toward[end];
+    m->at_ns = n->options.scheduler->now.ns + (m->kind == MESSAGE_TIMEOUT ? 0 : delay(n));
+    if (m->at_ns < d->last_at_ns)
+        m->at_ns = d->last_at_ns;
+    d->last_at_ns = m->at_ns;
+    if (d->last == NULL)
+        d->first = m;
+    else
+        d->last->next = m;
+    d->last = m;
+    if (!d->scheduled)
+        schedule_pump(l, end, m->at_ns);
+}
+
+static void enqueue_kind(struct link *l, int end, enum message_kind_sim kind)
+{
+    enqueue(l, end, message_create(l->network, kind, slice_make(NULL, 0)));
+}
+
+static void end_closed(struct link *l, int end)
+{
+    struct network *n = l->network;
+    struct process *p = &n->processes[l->process[end]];
+    if (!l->open[end])
+        return;
+    l->open[end] = false;
+    drop_messages(l, 1 - end); /* what it sent and was not delivered */
+    if (l->open[1 - end])
+        enqueue_kind(l, 1 - end, MESSAGE_TIMEOUT);
+    note(n, NETWORK_TRACE_LINK_DOWN, l->process[end], l->process[1 - end], 0);
+    p->handler.closed(p->context, handle_of(l, end));
+}
+
+static void deliver(struct link *l, int end, const struct message *m)
+{
+    struct network *n = l->network;
+    struct process *p = &n->processes[l->process[end]];
+    switch (m->kind) {
+    case MESSAGE_OPEN:
+        if (!p->alive) {
+            enqueue_kind(l, 1 - end, MESSAGE_CLOSE);
+            break;
+        }
+        l->open[end] = true;
+        p->handler.accepted(p->context, handle_of(l, end), l->process[1 - end]);
+        break;
+    case MESSAGE_DATA:
+        if (!l->open[end])
+            break;
+        note(n, NETWORK_TRACE_LINK, l->process[1 - end], l->process[end],
+             XXH3_64bits(m->bytes, m->size));
+        p->handler.received(p->context, handle_of(l, end), slice_make(m->bytes, m->size));
+        break;
+    case MESSAGE_CLOSE:
+    case MESSAGE_TIMEOUT:
+        end_closed(l, end);
+        break;
+    }
+}
+
+static void pump(void *context, uint64_t argument)
+{
+    struct link *l = context;
+    struct network *n = l->network;
+    int end = (int)(argument & 1);
+    struct direction *d = &l->toward[end];
+    if (!l->used || handle_of(l, end) != argument)
+        return;
+    d->scheduled = false;
+    while (d->first != NULL && !d->scheduled) {
+        struct message *m = d->first;
+        if (m->kind != MESSAGE_TIMEOUT && blocked(n, l->process[1 - end], l->process[end]))
+            return;
+        if (m->at_ns > n->options.scheduler->now.ns) {
+            schedule_pump(l, end, m->at_ns);
+            return;
+        }
+        d->first = m->next;
+        if (d->first == NULL)
+            d->last = NULL;
+        deliver(l, end, m);
+        message_release(n, m);
+        if (!l->used || handle_of(l, end) != argument)
+            return;
+    }
+    link_tidy(l);
+}
+
+uint64_t network_connect(struct network *n, uint32_t from, uint32_t to)
+{
+    if (!n->processes[to].alive || network_is_cut(n, from, to) || network_is_cut(n, to, from))
+        return 0;
+    struct link *l = link_take(n);
+    l->process[0] = from;
+    l->process[1] = to;
+    l->open[0] = true;
+    enqueue_kind(l, 1, MESSAGE_OPEN);
+    return handle_of(l, 0);
+}
+
+bool network_send(struct network *n, uint64_t link, struct slice bytes)
+{
+    int end;
+    struct link *l = link_at(n, link, &end);
+    if (l == NULL)
+        return false;
+    enqueue(l, 1 - end, message_create(n, MESSAGE_DATA, bytes));
+    return true;
+}
+
+void network_close(struct network *n, uint64_t link)
+{
+    int end;
+    struct link *l = link_at(n, link, &end);
+    if (l == NULL)
+        return;
+    l->open[end] = false;
+    drop_messages(l, end);
+    enqueue_kind(l, 1 - end, MESSAGE_CLOSE);
+}
+
+void network_reset(struct network *n, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = 0; i < n->link_count; i++) {
+        struct link *l = n->links[i];
+        bool between = (l->process[0] == a && l->process[1] == b) ||
+                       (l->process[0] == b && l->process[1] == a);
+        if (!l->used || !between)
+            continue;
+        for (int end = 0; end < 2; end++) {
+            drop_messages(l, end);
+            l->toward[end].scheduled = false; /* what is scheduled finds nothing, or this */
+            enqueue_kind(l, end, MESSAGE_TIMEOUT);
+        }
+    }
+}
+
+/* Whatever stood still may go on: it is sent again. */
+static void resume_links(struct network *n)
+{
+    for (uint32_t i = 0; i < n->link_count; i++) {
+        struct link *l = n->links[i];
+        for (int end = 0; l->used && end < 2; end++) {
+            struct direction *d = &l->toward[end];
+            if (d->first != NULL && !d->scheduled)
+                schedule_pump(l, end, n->options.scheduler->now.ns + delay(n));
+        }
+    }
+}
+
+/* ---- datagrams ---- */
+
+static void hold(struct process *p, struct message *m)
+{
+    m->next = NULL;
+    if (p->held == NULL)
+        p->held = m;
+    else
+        p->held_last->next = m;
+    p->held_last = m;
+}
+
+static void arrive(void *context, uint64_t argument)
+{
+    struct network *n = context;
+    struct message *m = (struct message *)(uintptr_t)argument;
+    struct process *p = &n->processes[m->to];
+    if (p->alive && p->paused) {
+        hold(p, m);
+        return;
+    }
+    if (p->alive && !network_is_cut(n, m->from, m->to)) {
+        note(n, NETWORK_TRACE_DATAGRAM, m->from, m->to, XXH3_64bits(m->bytes, m->size));
+        p->handler.datagram(p->context, m->from, slice_make(m->bytes, m->size));
+    } else {
+        note(n, NETWORK_TRACE_LOST, m->from, m->to, m->size);
+    }
+    message_release(n, m);
+}
+
+static void launch(struct network *n, uint32_t from, uint32_t to, struct slice frame)
+{
+    struct message *m = message_create(n, MESSAGE_DATA, frame);
+    int64_t *last = &n->datagram_at[from * (n->options.processes + 1) + to];
+    m->from = from;
+    m->to = to;
+    m->at_ns = n->options.scheduler->now.ns + delay(n);
+    if (!n->faults.reorder && m->at_ns < *last)
+        m->at_ns = *last;
+    *last = m->at_ns;
+    scheduler_at(n->options.scheduler, (struct instant){m->at_ns}, arrive, n, (uintptr_t)m);
+}
+
+void network_datagram(struct network *n, uint32_t from, uint32_t to, struct slice frame)
+{
+    const struct network_faults *f = &n->faults;
+    if (network_is_cut(n, from, to) ||
+        (f->drop_per_million > 0 && prng_below(&n->fault_prng, MILLION) < f->drop_per_million)) {
+        note(n, NETWORK_TRACE_LOST, from, to, frame.size);
+        return;
+    }
+    launch(n, from, to, frame);
+    if (f->duplicate_per_million > 0 &&
+        prng_below(&n->fault_prng, MILLION) < f->duplicate_per_million)
+        launch(n, from, to, frame);
+}
+
+static void release_held(struct network *n, struct process *p)
+{
+    while (p->held != NULL) {
+        struct message *m = p->held;
+        p->held = m->next;
+        scheduler_at(n->options.scheduler, n->options.scheduler->now, arrive, n, (uintptr_t)m);
+    }
+}
+
+/* ---- processes and ways ---- */
+
+void network_attach(struct network *n, uint32_t process, const struct network_handler *handler,
+                    void *context)
+{
+    must(process >= 1 && process <= n->options.processes);
+    n->processes[process].handler = *handler;
+    n->processes[process].context = context;
+}
+
+void network_start(struct network *n, uint32_t process)
+{
+    must(!n->processes[process].alive);
+    n->processes[process].alive = true;
+}
+
+void network_kill(struct network *n, uint32_t process)
+{
+    struct process *p = &n->processes[process];
+    must(p->alive);
+    p->alive = false;
+    network_pause(n, process, false);
+    for (uint32_t i = 0; i < n->link_count; i++) {
+        struct link *l = n->links[i];
+        for (int end = 0; l->used && end < 2; end++) {
+            bool connecting =
+                l->toward[end].first != NULL && l->toward[end].first->kind == MESSAGE_OPEN;
+            if (l->process[end] != process || (!l->open[end] && !connecting))
+                continue;
+            l->open[end] = false;
+            drop_messages(l, end);
+            enqueue_kind(l, 1 - end, MESSAGE_CLOSE);
+        }
+    }
+}
+
+bool network_is_alive(const struct network *n, uint32_t process)
+{
+    return n->processes[process].alive;
+}
+
+void network_pause(struct network *n, uint32_t process, bool paused)
+{
+    struct process *p = &n->processes[process];
+    if (p->paused == paused)
+        return;
+    p->paused = paused;
+    if (paused)
+        return;
+    release_held(n, p);
+    resume_links(n);
+}
+
+static uint8_t *cut_at(const struct network *n, uint32_t from, uint32_t to)
+{
+    return &n->cuts[from * (n->options.processes + 1) + to];
+}
+
+void network_cut(struct network *n, uint32_t from, uint32_t to)
+{
+    must(*cut_at(n, from, to) < UINT8_MAX);
+    ++*cut_at(n, from, to);
+}
+
+void network_heal(struct network *n, uint32_t from, uint32_t to)
+{
+    must(*cut_at(n, from, to) > 0);
+    if (--*cut_at(n, from, to) == 0)
+        resume_links(n);
+}
+
+bool network_is_cut(const struct network *n, uint32_t from, uint32_t to)
+{
+    return *cut_at(n, from, to) > 0;
+}
+
+void network_set_faults(struct network *n, const struct network_faults *faults)
+{
+    n->faults = *faults;
+}
+
+/* ---- life ---- */
+
+struct network *network_create(const struct network_options *options)
+{
+    struct network *n = calloc(1, sizeof *n);
+    must(n != NULL);
+    n->options = *options;
+    n->delay_prng = prng_seeded(options->seed);
+    n->fault_prng = prng_seeded(options->seed + 1);
+    size_t side = options->processes + 1;
+    n->processes = calloc(side, sizeof n->processes[0]);
+    n->cuts = calloc(side * side, sizeof n->cuts[0]);
+    n->datagram_at = calloc(side * side, sizeof n->datagram_at[0]);
+    must(n->processes != NULL && n->cuts != NULL && n->datagram_at != NULL);
+    return n;
+}
+
+/* Datagrams on their way hang on the scheduler's events. */
+static void free_datagrams(const struct network *n)
+{
+    const struct scheduler *s = n->options.scheduler;
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->heap[i].run == arrive && s->heap[i].context == n)
+            free((void *)(uintptr_t)s->heap[i].argument);
+    }
+}
+
+void network_destroy(struct network *n)
+{
+    free_datagrams(n);
+    for (uint32_t i = 0; i < n->link_count; i++) {
+        for (int end = 0; end < 2; end++)
+            messages_free(n->links[i]->toward[end].first);
+        free(n->links[i]);
+    }
+    for (uint32_t p = 0; p <= n->options.processes; p++)
+        messages_free(n->processes[p].held);
+    free(n->links);
+    messages_free(n->spare);
+    free(n->processes);
+    free(n->cuts);
+    free(n->datagram_at);
+    free(n);
+}

@@ -1,0 +1,96 @@
+/* network.h - links and datagrams between simulated processes, and everything that befalls them.
+ *
+ * A link is like a TCP connection: in order, each piece at most once; what is on its way waits
+ * while the way is cut, and is lost when the link goes down, which both ends are told. A datagram
+ * is lost, doubled, late or overtaken, as the faults in force have it.
+ *
+ * Invariants
+ *   W1  Nothing arrives at a process that is dead or paused, or over a way that is cut.
+ *   W2  An end that was told `closed`, or closed itself, hears nothing more of that link.
+ *   W3  A handle is never used twice. */
+#ifndef WEIR_SIM_NETWORK_H
+#define WEIR_SIM_NETWORK_H
+
+#include "base/buffer.h"
+#include "base/prng.h"
+#include "base/trace.h"
+#include "sim/scheduler.h"
+
+enum network_trace {
+    NETWORK_TRACE_LINK = 1,      /* bytes over a link: from << 16 | to, their hash */
+    NETWORK_TRACE_DATAGRAM = 2,  /* the same */
+    NETWORK_TRACE_LOST = 3,      /* a datagram: from << 16 | to, its size */
+    NETWORK_TRACE_LINK_DOWN = 4, /* at its end: process << 16 | other, - */
+};
+
+struct network_delays {
+    int64_t least_ns;
+    int64_t spread_ns;         /* uniform, above the least */
+    int64_t tail_ns;           /* now and then, above both .. */
+    uint32_t tail_per_million; /* .. this often */
+};
+
+struct network_faults {
+    uint32_t drop_per_million; /* datagrams */
+    uint32_t duplicate_per_million;
+    bool reorder; /* datagrams overtake each other */
+};
+
+/* Called from inside scheduler_step. Handles are the end's own. */
+struct network_handler {
+    void (*accepted)(void *context, uint64_t link, uint32_t from);
+    void (*received)(void *context, uint64_t link, struct slice bytes); /* lends for the call */
+    void (*closed)(void *context, uint64_t link);
+    void (*datagram)(void *context, uint32_t from, struct slice frame); /* lends for the call */
+};
+
+struct network;
+
+struct network_options {
+    struct scheduler *scheduler; /* borrows */
+    struct trace *trace;         /* borrows */
+    uint32_t processes;          /* numbered 1 .. processes */
+    struct network_delays delays;
+    uint64_t seed;
+};
+
+struct network *network_create(const struct network_options *options);
+/* Before its scheduler, which runs no event any more. */
+void network_destroy(struct network *n);
+
+void network_set_faults(struct network *n, const struct network_faults *faults);
+
+/* ---- processes ---- */
+
+void network_attach(struct network *n, uint32_t process, const struct network_handler *handler,
+                    void *context);
+/* A process is dead until it is started. When it dies its links go down. */
+void network_start(struct network *n, uint32_t process);
+void network_kill(struct network *n, uint32_t process);
+bool network_is_alive(const struct network *n, uint32_t process);
+/* What arrives meanwhile waits. */
+void network_pause(struct network *n, uint32_t process, bool paused);
+
+/* ---- ways ---- */
+
+/* Counted: a way is open once every cut has been healed. */
+void network_cut(struct network *n, uint32_t from, uint32_t to);
+void network_heal(struct network *n, uint32_t from, uint32_t to);
+bool network_is_cut(const struct network *n, uint32_t from, uint32_t to);
+/* Links between the two go down by themselves, as after a time-out. */
+void network_reset(struct network *n, uint32_t a, uint32_t b);
+
+/* ---- links ---- */
+
+/* 0: refused: it is dead, or cannot be reached. */
+uint64_t network_connect(struct network *n, uint32_t from, uint32_t to);
+/* False: the link is down. */
+bool network_send(struct network *n, uint64_t link, struct slice bytes);
+/* After what was sent. The other end is told. */
+void network_close(struct network *n, uint64_t link);
+
+/* ---- datagrams ---- */
+
+void network_datagram(struct network *n, uint32_t from, uint32_t to, struct slice frame);
+
+#endif

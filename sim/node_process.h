@@ -1,0 +1,95 @@
+/* node_process.h - a storage node in the simulated world: the machine, its disk and its clock.
+ *
+ * Drives struct node as a real host does: effects after every event, one turn for all that came at
+ * once, one log batch in flight, segments prepared ahead, checkpoints and page reads that take
+ * their time. A crash keeps what the disk and the backing keep, and nothing else.
+ * Not here: which faults happen when (sim/faults). */
+#ifndef WEIR_SIM_NODE_PROCESS_H
+#define WEIR_SIM_NODE_PROCESS_H
+
+#include "engine/node.h"
+#include "sim/backing_memory.h"
+#include "sim/clock.h"
+#include "sim/disk.h"
+#include "sim/network.h"
+
+enum node_process_trace {
+    NODE_PROCESS_TRACE_STARTED = 16, /* node, records replayed */
+    NODE_PROCESS_TRACE_CRASHED,      /* node, 1: the power went */
+    NODE_PROCESS_TRACE_LOG,          /* node, end lsn of a batch on disk */
+    NODE_PROCESS_TRACE_LOG_FAILED,   /* node, lsn */
+    NODE_PROCESS_TRACE_CHECKPOINT,   /* node, status */
+    NODE_PROCESS_TRACE_WIPED,        /* node, - */
+};
+
+/* How long the disk takes. */
+struct node_timings {
+    int64_t turn_ns; /* what comes within this is one turn */
+    int64_t write_least_ns;
+    int64_t write_spread_ns;
+    int64_t write_tail_ns;
+    uint32_t write_tail_per_million;
+    int64_t checkpoint_spread_ns;
+    int64_t read_spread_ns;
+};
+
+struct node_process_options {
+    struct scheduler *scheduler; /* borrows */
+    struct network *network;     /* borrows */
+    struct trace *trace;         /* borrows */
+    const struct config *config; /* borrows */
+    uint32_t id;                 /* of the node and of the process */
+    uint32_t node_count;         /* nodes are processes 1 .. node_count */
+    struct node_timings timings;
+    uint64_t seed;
+    /* The node has begun to lead a replication group. */
+    void (*leads)(void *context, uint32_t node, uint32_t group, uint64_t term);
+    void *context;
+};
+
+/* Moments that are short, and at which a crash is worth having. */
+enum node_point {
+    NODE_POINT_NONE,
+    NODE_POINT_LOG,        /* a log write is in flight */
+    NODE_POINT_CHECKPOINT, /* a checkpoint is being written */
+    NODE_POINT_COMMITTED,  /* it is durable, and the node does not know yet */
+    NODE_POINT_STARTED,    /* it has just been started */
+    NODE_POINTS
+};
+
+struct node_process;
+
+struct node_process *node_process_create(const struct node_process_options *options);
+void node_process_destroy(struct node_process *p);
+
+/* Recovers. STATUS_FULL: try again once there is space; otherwise its data is damaged. */
+enum status node_process_start(struct node_process *p, struct buffer *error);
+void node_process_crash(struct node_process *p, bool power);
+void node_process_wipe(struct node_process *p); /* while it is down */
+bool node_process_is_up(const struct node_process *p);
+/* It does nothing meanwhile, while its clock goes on. Ignored while it is paused already. */
+void node_process_pause(struct node_process *p, struct instant until);
+
+/* Runs `ambush` with the node's id some time inside the next such moment, once. */
+void node_process_arm(struct node_process *p, enum node_point point, scheduler_run *ambush,
+                      void *context);
+
+/* The log write in flight, or the next one, fails. */
+void node_process_fail_write(struct node_process *p);
+/* No write is about to fail any more. */
+void node_process_mend_disk(struct node_process *p);
+/* Everything the disk does takes this many times as long. */
+void node_process_slow_disk(struct node_process *p, int64_t times);
+
+/* NULL while it is down. */
+struct node *node_process_node(struct node_process *p);
+/* What its clock reads. */
+struct instant node_process_now(const struct node_process *p);
+struct disk *node_process_disk(struct node_process *p);
+struct memory_medium *node_process_medium(struct node_process *p);
+struct sim_clock *node_process_clock(struct node_process *p);
+/* Of the node's traces, in all its lives so far. */
+uint64_t node_process_hash(const struct node_process *p);
+uint32_t node_process_lives(const struct node_process *p);
+
+#endif

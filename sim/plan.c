@@ -1,0 +1,213 @@
+#include "sim/plan.h"
+
+static const struct {
+    const char *name;
+    const char *help;
+} FAULTS[] = {
+#define X(code, name, help) {name, help},
+    FAULT_LIST_SIM(X)
+#undef X
+};
+
+const char *sim_fault_name(enum sim_fault fault)
+{
+    return FAULTS[fault].name;
+}
+
+const char *sim_fault_help(enum sim_fault fault)
+{
+    return FAULTS[fault].help;
+}
+
+/* Between low and high, small values as likely as large ones by their order of magnitude. */
+static int64_t spread(struct prng *p, int64_t low, int64_t high)
+{
+    int64_t top = low;
+    while (top < high && prng_below(p, 4) > 0)
+        top = top * 2 < high ? top * 2 + 1 : high;
+    return prng_between(p, low, top);
+}
+
+static bool often(struct prng *p, uint32_t percent)
+{
+    return prng_below(p, 100) < percent;
+}
+
+static uint32_t choose(struct prng *p, uint32_t fixed, uint32_t low, uint32_t high)
+{
+    uint32_t chosen =
+        (uint32_t)prng_between(p, low, high); /* drawn in any case: seeds stay apart */
+    return fixed > 0 ? fixed : chosen;
+}
+
+static void plan_faults(struct plan *plan, struct prng *p, const struct sim_options *o)
+{
+    uint32_t percent = (uint32_t)prng_between(p, 10, 90);
+    for (unsigned i = 0; i < SIM_FAULTS; i++) {
+        bool chosen = often(p, percent) || o->faults_forced;
+        if (chosen && (o->faults & SIM_FAULT_BIT(i)) != 0)
+            plan->faults |= SIM_FAULT_BIT(i);
+    }
+    struct network_faults *f = &plan->network_faults;
+    uint32_t drop = (uint32_t)spread(p, 100, 200000);
+    uint32_t duplicate = (uint32_t)spread(p, 100, 100000);
+    f->drop_per_million = plan->faults & SIM_FAULT_BIT(SIM_DROP) ? drop : 0;
+    f->duplicate_per_million = plan->faults & SIM_FAULT_BIT(SIM_DUPLICATE) ? duplicate : 0;
+    f->reorder = (plan->faults & SIM_FAULT_BIT(SIM_REORDER)) != 0;
+    plan->strike_ns = spread(p, 20, 1000) * NS_PER_MS;
+    plan->split_per_million = often(p, 30) ? 50000 : 0;
+}
+
+/* Some limits are set below what a configuration may: the rare happens more often. */
+static void plan_config(struct config *c, struct prng *p)
+{
+    config_init(c, often(p, 90) ? PROFILE_OFF : PROFILE_AWS);
+    c->log_segment_bytes = often(p, 70) ? spread(p, 64, 1024) * KIB : 8 * MIB;
+    c->log_segment_bytes &= ~INT64_C(7);
+    c->log_max_bytes = spread(p, 4, 64) * c->log_segment_bytes;
+    c->memtable_max_bytes = spread(p, 16, 4096) * KIB;
+    c->checkpoint_ms = spread(p, 10, 10000);
+    c->map_initial_bytes = spread(p, 64, 4096) * KIB;
+    c->map_max_bytes = 64 * MIB;
+    c->resident_max_bytes = often(p, 30) ? 0 : 4 * GIB;
+    c->node_queue_max = spread(p, 16, 1024);
+    c->request_deadline_ms = spread(p, 500, 5000);
+}
+
+static void plan_replication(struct plan *plan, struct prng *p)
+{
+    struct config *c = &plan->config;
+    c->replicas = plan->replicas;
+    c->heartbeat_ms = spread(p, 5, 200);
+    c->support_ms = c->heartbeat_ms * prng_between(p, 2, 8) + prng_between(p, 1, 50);
+    c->election_ms = spread(p, 10, 500);
+    c->append_retry_ms = spread(p, 5, 500);
+    c->follower_max_bytes = spread(p, 1, 1024) * KIB;
+    c->group_max_bytes = spread(p, 8, 1024) * KIB;
+    c->entries_max_bytes = spread(p, 1, 1024) * KIB;
+    c->snapshot_bytes_s = often(p, 50) ? 64 * MIB : spread(p, 64, 4096) * KIB;
+    /* Each clock may be off by half of what two may differ by, and a little less. */
+    plan->drift_ppm = prng_between(p, 1, c->clock_drift_ppm / 2 - 10);
+}
+
+static void plan_timings(struct plan *plan, struct prng *p)
+{
+    plan->timings = (struct node_timings){
+        .turn_ns = prng_between(p, 0, 50) * NS_PER_US,
+        .write_least_ns = spread(p, 50, 5000) * NS_PER_US,
+        .write_spread_ns = spread(p, 50, 5000) * NS_PER_US,
+        .write_tail_ns = spread(p, 1, 100) * NS_PER_MS,
+        .write_tail_per_million = (uint32_t)spread(p, 1, 20000),
+        .checkpoint_spread_ns = spread(p, 1, 500) * NS_PER_MS,
+        .read_spread_ns = spread(p, 10, 20000) * NS_PER_US,
+    };
+    plan->delays = (struct network_delays){
+        .least_ns = spread(p, 20, 2000) * NS_PER_US,
+        .spread_ns = spread(p, 10, 5000) * NS_PER_US,
+        .tail_ns = spread(p, 1, 200) * NS_PER_MS,
+        .tail_per_million = (uint32_t)spread(p, 1, 20000),
+    };
+}
+
+static void plan_workload(struct workload *w, struct prng *p)
+{
+    *w = (struct workload){
+        .keys = (uint32_t)spread(p, 1, 24),
+        .partitions = (uint32_t)prng_between(p, 1, 5),
+        .read_percent = (uint32_t)prng_between(p, 10, 80),
+        .delete_percent = often(p, 50) ? (uint32_t)prng_between(p, 0, 40) : 0,
+        .eventual_percent = (uint32_t)prng_between(p, 0, 50),
+        .old_percent = (uint32_t)prng_between(p, 0, 100),
+        .many_percent = often(p, 50) ? (uint32_t)prng_between(p, 1, 40) : 0,
+        .pad_bytes = often(p, 50) ? 0 : (uint32_t)spread(p, 10, 4000),
+        .think_ns = often(p, 30) ? 0 : spread(p, 100, 50000) * NS_PER_US,
+        .timeout_ns = spread(p, 300, 10000) * NS_PER_MS,
+    };
+}
+
+/* As little besides the machines as there can be. */
+static void plan_bench(struct plan *plan)
+{
+    config_init(&plan->config, PROFILE_OFF);
+    plan->config.node_queue_max = 1024;
+    plan->config.replicas = plan->replicas;
+    plan->keep_history = false;
+    plan->split_per_million = 0;
+    plan->workload = (struct workload){
+        .keys = 1000, .partitions = 4, .read_percent = 50, .timeout_ns = 10 * NS_PER_S};
+    plan->delays = (struct network_delays){.least_ns = 50 * NS_PER_US, .spread_ns = 20000};
+    plan->timings = (struct node_timings){.turn_ns = 20 * NS_PER_US,
+                                          .write_least_ns = 200 * NS_PER_US,
+                                          .write_spread_ns = 50 * NS_PER_US,
+                                          .checkpoint_spread_ns = 50 * NS_PER_MS};
+}
+
+void plan_make(const struct sim_options *o, struct plan *out)
+{
+    struct prng p = prng_seeded(o->seed);
+    *out = (struct plan){.seed = o->seed, .keep_history = true};
+    out->nodes = choose(&p, o->nodes, 1, 7);
+    if (out->nodes > 5 && o->nodes == 0)
+        out->nodes = 3; /* most of them */
+    out->replicas = choose(&p, o->replicas, 1, out->nodes);
+    if (o->replicas == 0 && often(&p, 50))
+        out->replicas = 3;
+    if (out->replicas > out->nodes)
+        out->replicas = out->nodes;
+    out->routers = choose(&p, o->routers, 1, 3);
+    out->clients = choose(&p, o->clients, 1, 10);
+    out->length_ns = spread(&p, 1000, 20000) * NS_PER_MS;
+    if (o->length_ms > 0)
+        out->length_ns = o->length_ms * NS_PER_MS;
+    plan_faults(out, &p, o);
+    plan_config(&out->config, &p);
+    plan_replication(out, &p);
+    plan_timings(out, &p);
+    plan_workload(&out->workload, &p);
+    if (o->bench)
+        plan_bench(out);
+}
+
+void plan_describe(const struct plan *p, struct buffer *out)
+{
+    const struct workload *w = &p->workload;
+    buffer_append_format(out,
+                         "cluster: %u nodes, %u replicas, %u routers, %u clients on %u keys in %u "
+                         "partitions, profile %s\n",
+                         p->nodes, p->replicas, p->routers, p->clients, w->keys, w->partitions,
+                         profile_name(p->config.profile));
+    buffer_append_format(
+        out, "faults, one in %lld ms for %lld ms:", (long long)(p->strike_ns / NS_PER_MS),
+        (long long)(p->length_ns / NS_PER_MS));
+    for (unsigned i = 0; i < SIM_FAULTS; i++) {
+        if (p->faults & SIM_FAULT_BIT(i))
+            buffer_append_format(out, " %s", FAULTS[i].name);
+    }
+    buffer_append_format(
+        out,
+        "\nnetwork: %lld us + %lld us, tail %lld ms; log write: %lld us + %lld "
+        "us, tail %lld ms; drop %u, duplicate %u per million\n",
+        (long long)(p->delays.least_ns / NS_PER_US), (long long)(p->delays.spread_ns / NS_PER_US),
+        (long long)(p->delays.tail_ns / NS_PER_MS),
+        (long long)(p->timings.write_least_ns / NS_PER_US),
+        (long long)(p->timings.write_spread_ns / NS_PER_US),
+        (long long)(p->timings.write_tail_ns / NS_PER_MS), p->network_faults.drop_per_million,
+        p->network_faults.duplicate_per_million);
+    buffer_append_format(
+        out,
+        "settings: segment %lld, log %lld, memtable %lld, checkpoint %lld ms, queue %lld, "
+        "resident %lld, deadline %lld ms\n",
+        (long long)p->config.log_segment_bytes, (long long)p->config.log_max_bytes,
+        (long long)p->config.memtable_max_bytes, (long long)p->config.checkpoint_ms,
+        (long long)p->config.node_queue_max, (long long)p->config.resident_max_bytes,
+        (long long)p->config.request_deadline_ms);
+    buffer_append_format(
+        out,
+        "replication: heartbeat %lld ms, support %lld, election %lld, retry %lld; "
+        "follower %lld, group %lld, entries %lld, snapshots %lld; drift %lld ppm\n",
+        (long long)p->config.heartbeat_ms, (long long)p->config.support_ms,
+        (long long)p->config.election_ms, (long long)p->config.append_retry_ms,
+        (long long)p->config.follower_max_bytes, (long long)p->config.group_max_bytes,
+        (long long)p->config.entries_max_bytes, (long long)p->config.snapshot_bytes_s,
+        (long long)p->drift_ppm);
+}

@@ -1,0 +1,85 @@
+/* plan.h - everything a seed decides before a run: the cluster's shape, timings, settings, the
+ * work, and which faults may strike how often. */
+#ifndef WEIR_SIM_PLAN_H
+#define WEIR_SIM_PLAN_H
+
+#include "base/config.h"
+#include "sim/network.h"
+#include "sim/node_process.h"
+#include "sim/sim_client.h"
+
+/* Names on the command line, and what they mean. */
+#define FAULT_LIST_SIM(X)                                                            \
+    X(SIM_CRASH, "crash", "a node's process ends; what it wrote stays")              \
+    X(SIM_POWER, "power", "a node's machine goes down; unsynced writes tear")        \
+    X(SIM_PAUSE, "pause", "a process stands still while its clock goes on")          \
+    X(SIM_CUT, "cut", "processes cannot reach each other")                           \
+    X(SIM_ONE_WAY, "one-way", "they cannot in one direction")                        \
+    X(SIM_RESET, "reset", "connections go down")                                     \
+    X(SIM_DROP, "drop", "envelopes between nodes are lost")                          \
+    X(SIM_DUPLICATE, "duplicate", "they come twice")                                 \
+    X(SIM_REORDER, "reorder", "they overtake each other")                            \
+    X(SIM_SLOW_DISK, "slow-disk", "a disk takes up to a hundred times as long")      \
+    X(SIM_FULL_DISK, "full-disk", "a disk has no space for a while")                 \
+    X(SIM_FAILING_DISK, "failing-disk", "a log write or checkpoint fails, once")     \
+    X(SIM_CLOCK, "clock", "clocks run fast or slow, within what the cluster allows") \
+    X(SIM_ROUTER, "router", "a router's process ends")                               \
+    X(SIM_WIPE, "wipe", "a node loses its disk, while a majority has theirs")        \
+    X(SIM_LYING_DISK, "lying-disk", "syncs are acknowledged and not done: must be found out")
+
+enum sim_fault {
+#define X(code, name, help) code,
+    FAULT_LIST_SIM(X)
+#undef X
+    SIM_FAULTS
+};
+
+enum {
+    SIM_NODES_MAX = 9,
+    SIM_ROUTERS_MAX = 4,
+    SIM_CLIENTS_MAX = 256,
+};
+
+#define SIM_FAULT_BIT(fault) (UINT32_C(1) << (fault))
+/* All that a correct cluster must bear. */
+#define SIM_FAULTS_ALL (SIM_FAULT_BIT(SIM_LYING_DISK) - 1)
+
+const char *sim_fault_name(enum sim_fault fault);
+const char *sim_fault_help(enum sim_fault fault);
+
+/* What the caller fixes; 0: the seed decides. */
+struct sim_options {
+    uint64_t seed;
+    uint32_t faults;    /* those that may be chosen */
+    bool faults_forced; /* they all strike, not just the seed's choice of them */
+    uint32_t nodes;
+    uint32_t replicas;
+    uint32_t routers;
+    uint32_t clients;
+    int64_t length_ms; /* of the time in which faults strike */
+    bool bench;        /* no history, no pauses, quiet network: how fast is it? */
+};
+
+struct plan {
+    uint64_t seed;
+    uint32_t faults;
+    uint32_t nodes;
+    uint32_t replicas;
+    uint32_t routers;
+    uint32_t clients;
+    int64_t length_ns;
+    int64_t strike_ns; /* mean time between two faults */
+    int64_t drift_ppm; /* at most */
+    bool keep_history;
+    uint32_t split_per_million;
+    struct config config;
+    struct workload workload;
+    struct network_delays delays;
+    struct network_faults network_faults; /* while faults strike */
+    struct node_timings timings;
+};
+
+void plan_make(const struct sim_options *options, struct plan *out);
+void plan_describe(const struct plan *p, struct buffer *out);
+
+#endif

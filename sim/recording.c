@@ -1,0 +1,229 @@
+#include "sim/recording.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+
+void recording_init(struct recording *h, uint32_t key_count)
+{
+    *h = (struct recording){.key_count = key_count, .next_id = 1};
+    h->keys = calloc(key_count, sizeof h->keys[0]);
+    must(h->keys != NULL);
+}
+
+void recording_deinit(struct recording *h)
+{
+    for (uint32_t i = 0; i < h->key_count; i++)
+        free(h->keys[i].ops);
+    free(h->keys);
+}
+
+struct recording_ticket recording_invoke(struct recording *h, struct instant now, uint32_t client,
+                                         uint32_t key, enum history_kind kind, bool consistent,
+                                         bool deletes)
+{
+    must(key < h->key_count);
+    struct recording_key *k = &h->keys[key];
+    uint64_t id = h->next_id++;
+    if (h->off)
+        return (struct recording_ticket){key, 0, id};
+    if (k->count == k->capacity) {
+        k->capacity = k->capacity == 0 ? 64 : k->capacity * 2;
+        k->ops = realloc(k->ops, k->capacity * sizeof k->ops[0]);
+        must(k->ops != NULL);
+    }
+    struct recorded *r = &k->ops[k->count];
+    *r = (struct recorded){.op = {.id = id,
+                                  .invoked_ns = now.ns,
+                                  .returned_ns = INT64_MAX,
+                                  .kind = kind,
+                                  .outcome = HISTORY_INFO,
+                                  .value = kind == HISTORY_WRITE && !deletes ? id : 0},
+                           .client = client,
+                           .consistent = consistent};
+    return (struct recording_ticket){key, k->count++, id};
+}
+
+static struct recorded *recorded_at(struct recording *h, const struct recording_ticket *t)
+{
+    struct recorded *r = &h->keys[t->key].ops[t->index];
+    must(r->op.id == t->id);
+    return r;
+}
+
+void recording_return(struct recording *h, struct instant now, const struct recording_ticket *t,
+                      enum history_outcome outcome, uint64_t value)
+{
+    if (h->off)
+        return;
+    struct recorded *r = recorded_at(h, t);
+    r->op.outcome = outcome;
+    if (outcome != HISTORY_INFO)
+        r->op.returned_ns = now.ns;
+    if (r->op.kind == HISTORY_READ)
+        r->op.value = value;
+}
+
+void recording_replaced(struct recording *h, const struct recording_ticket *t, uint64_t old)
+{
+    if (h->off)
+        return;
+    struct recorded *r = recorded_at(h, t);
+    r->old_known = true;
+    r->old = old;
+}
+
+/* ---- checks ---- */
+
+static void describe_op(const struct recorded *r, struct buffer *out)
+{
+    static const char *const outcomes[] = {"ok", "fail", "info"};
+    buffer_append_format(out, "  %12lld .. ", (long long)r->op.invoked_ns);
+    if (r->op.returned_ns == INT64_MAX)
+        buffer_append_text(out, "           ?");
+    else
+        buffer_append_format(out, "%12lld", (long long)r->op.returned_ns);
+    buffer_append_format(out, "  op %llu client %u %s%s %llu %s", (unsigned long long)r->op.id,
+                         r->client,
+                         r->op.kind == HISTORY_READ ? "read"
+                         : r->op.value == 0         ? "delete"
+                                                    : "write",
+                         r->op.kind == HISTORY_READ && !r->consistent ? " (eventual)" : "",
+                         (unsigned long long)r->op.value, outcomes[r->op.outcome]);
+    if (r->old_known)
+        buffer_append_format(out, " replaced %llu", (unsigned long long)r->old);
+    buffer_append_u8(out, '\n');
+}
+
+/* The operations around the one that does not fit. */
+static void describe_key(const struct recording *h, uint32_t key, uint64_t culprit,
+                         struct buffer *out)
+{
+    enum {
+        AROUND = 20
+    };
+    const struct recording_key *k = &h->keys[key];
+    size_t at = 0;
+    while (at < k->count && k->ops[at].op.id < culprit)
+        at++;
+    size_t first = at > AROUND ? at - AROUND : 0;
+    buffer_append_format(out, "history of key %u around op %llu (ns of true time):\n", key,
+                         (unsigned long long)culprit);
+    for (size_t i = first; i < k->count && i < at + AROUND; i++)
+        describe_op(&k->ops[i], out);
+}
+
+static const struct recorded *writer_of(const struct recording_key *k, uint64_t value)
+{
+    size_t low = 0, high = k->count; /* values are ids, and ids ascend */
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (k->ops[middle].op.id < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < k->count && k->ops[low].op.id == value &&
+                 k->ops[low].op.kind == HISTORY_WRITE && k->ops[low].op.value == value;
+    return found ? &k->ops[low] : NULL;
+}
+
+/* A value was there to be seen before `until`. */
+static bool possible(const struct recording_key *k, uint64_t value, int64_t until_ns)
+{
+    if (value == 0)
+        return true;
+    const struct recorded *w = writer_of(k, value);
+    return w != NULL && w->op.outcome != HISTORY_FAIL && w->op.invoked_ns <= until_ns;
+}
+
+static bool verify_values(const struct recording *h, uint32_t key, struct buffer *why)
+{
+    const struct recording_key *k = &h->keys[key];
+    for (size_t i = 0; i < k->count; i++) {
+        const struct recorded *r = &k->ops[i];
+        if (r->op.kind == HISTORY_READ && r->op.outcome == HISTORY_OK &&
+            !possible(k, r->op.value, r->op.returned_ns)) {
+            buffer_append_format(why, "key %u: op %llu read %llu, which nobody can have written\n",
+                                 key, (unsigned long long)r->op.id,
+                                 (unsigned long long)r->op.value);
+            describe_key(h, key, r->op.id, why);
+            return false;
+        }
+        if (r->old_known && !possible(k, r->old, r->op.returned_ns)) {
+            buffer_append_format(why,
+                                 "key %u: op %llu replaced %llu, which nobody can have written\n",
+                                 key, (unsigned long long)r->op.id, (unsigned long long)r->old);
+            describe_key(h, key, r->op.id, why);
+            return false;
+        }
+    }
+    return true;
+}
+
+static int by_old(const void *a, const void *b)
+{
+    const struct recorded *x = *(const struct recorded *const *)a;
+    const struct recorded *y = *(const struct recorded *const *)b;
+    return x->old < y->old ? -1 : x->old > y->old;
+}
+
+/* A value is replaced once: two writes that saw the same one were not serialized. */
+static bool verify_replaced(const struct recording *h, uint32_t key, struct buffer *why)
+{
+    const struct recording_key *k = &h->keys[key];
+    const struct recorded **all = malloc((k->count + 1) * sizeof *all);
+    must(all != NULL);
+    size_t count = 0;
+    for (size_t i = 0; i < k->count; i++) {
+        if (k->ops[i].old_known && k->ops[i].old != 0)
+            all[count++] = &k->ops[i];
+    }
+    qsort(all, count, sizeof *all, by_old);
+    bool good = true;
+    for (size_t i = 1; i < count && good; i++) {
+        if (all[i]->old != all[i - 1]->old)
+            continue;
+        good = false;
+        buffer_append_format(why, "key %u: ops %llu and %llu both replaced %llu\n", key,
+                             (unsigned long long)all[i - 1]->op.id,
+                             (unsigned long long)all[i]->op.id, (unsigned long long)all[i]->old);
+        describe_key(h, key, all[i]->op.id, why);
+    }
+    free(all);
+    return good;
+}
+
+static bool verify_linearizable(struct recording *h, uint32_t key, struct buffer *why)
+{
+    const struct recording_key *k = &h->keys[key];
+    struct history_op *ops = malloc((k->count + 1) * sizeof *ops);
+    must(ops != NULL);
+    size_t count = 0;
+    for (size_t i = 0; i < k->count; i++) {
+        const struct recorded *r = &k->ops[i];
+        bool strong = r->op.kind == HISTORY_WRITE || (r->consistent && r->op.outcome == HISTORY_OK);
+        if (strong)
+            ops[count++] = r->op;
+    }
+    struct history_verdict v;
+    history_check(ops, count, &v);
+    free(ops);
+    h->undecided |= v.exhausted;
+    if (v.linearizable || v.exhausted)
+        return true;
+    buffer_append_format(why, "key %u: not linearizable: op %llu cannot be placed\n", key,
+                         (unsigned long long)v.culprit);
+    describe_key(h, key, v.culprit, why);
+    return false;
+}
+
+bool recording_verify(struct recording *h, struct buffer *why)
+{
+    for (uint32_t key = 0; key < h->key_count; key++) {
+        if (!verify_values(h, key, why) || !verify_replaced(h, key, why) ||
+            !verify_linearizable(h, key, why))
+            return false;
+    }
+    return true;
+}

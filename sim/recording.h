@@ -1,0 +1,58 @@
+/* recording.h - what clients did and saw, key by key, and whether that is possible.
+ *
+ * Checked: strong reads and writes of a key are linearizable; an eventual read shows a value that
+ * some write of that key, not known to have failed, had set out to write by then; no two writes
+ * replaced the same value.
+ * Values are the numbers of the operations that wrote them; 0 means absent. */
+#ifndef WEIR_SIM_RECORDING_H
+#define WEIR_SIM_RECORDING_H
+
+#include "base/buffer.h"
+#include "base/instant.h"
+#include "sim/linearizability.h"
+
+struct recorded {
+    struct history_op op;
+    uint32_t client;
+    bool consistent;
+    bool old_known; /* a write that was told what it replaced */
+    uint64_t old;
+};
+
+struct recording_key {
+    struct recorded *ops; /* owns; in the order of invocation */
+    size_t count;
+    size_t capacity;
+};
+
+struct recording {
+    struct recording_key *keys; /* owns */
+    uint32_t key_count;
+    uint64_t next_id;
+    bool off;       /* nothing is kept */
+    bool undecided; /* a key was too tangled to judge */
+};
+
+/* Names one operation until it has returned. */
+struct recording_ticket {
+    uint32_t key;
+    size_t index;
+    uint64_t id; /* the value, if it writes one */
+};
+
+void recording_init(struct recording *h, uint32_t key_count);
+void recording_deinit(struct recording *h);
+
+struct recording_ticket recording_invoke(struct recording *h, struct instant now, uint32_t client,
+                                         uint32_t key, enum history_kind kind, bool consistent,
+                                         bool deletes);
+/* `value`: what a read saw. */
+void recording_return(struct recording *h, struct instant now, const struct recording_ticket *t,
+                      enum history_outcome outcome, uint64_t value);
+/* Before recording_return: what the write replaced. */
+void recording_replaced(struct recording *h, const struct recording_ticket *t, uint64_t old);
+
+/* False: `why` gets what is wrong and with it the key's history. */
+bool recording_verify(struct recording *h, struct buffer *why);
+
+#endif

@@ -1,0 +1,39 @@
+/* router_process.h - a request router in the simulated world.
+ *
+ * Clients' links carry HTTP bytes, its links to the nodes frames. It keeps up a link to every node;
+ * a request for a node whose link is down counts as lost at once. */
+#ifndef WEIR_SIM_ROUTER_PROCESS_H
+#define WEIR_SIM_ROUTER_PROCESS_H
+
+#include "router/router.h"
+#include "sim/clock.h"
+#include "sim/network.h"
+
+enum router_process_trace {
+    ROUTER_PROCESS_TRACE_STARTED = 32, /* process, - */
+    ROUTER_PROCESS_TRACE_CRASHED,
+};
+
+struct router_process_options {
+    struct scheduler *scheduler; /* borrows */
+    struct network *network;     /* borrows */
+    struct trace *trace;         /* borrows */
+    const struct config *config; /* borrows */
+    uint32_t process;
+    uint32_t node_count;
+    uint64_t seed;
+};
+
+struct router_process;
+
+struct router_process *router_process_create(const struct router_process_options *options);
+void router_process_destroy(struct router_process *p);
+
+void router_process_start(struct router_process *p);
+void router_process_crash(struct router_process *p);
+bool router_process_is_up(const struct router_process *p);
+/* It does nothing meanwhile, while its clock goes on. Ignored while it is paused already. */
+void router_process_pause(struct router_process *p, struct instant until);
+struct sim_clock *router_process_clock(struct router_process *p);
+
+#endif

@@ -1,0 +1,361 @@
+#include "sim/sim.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "sim/check.h"
+#include "sim/faults.h"
+
+enum {
+    SETUP_S = 60, /* bounds, in virtual time */
+    CALM_S = 30,
+    SETTLE_S = 10, /* for what is acknowledged to be everywhere */
+    STEPS_BETWEEN_LOOKS = 4
+};
+
+/* One stream of random numbers per concern: more of one changes nothing in the others. */
+enum concern {
+    CONCERN_NETWORK = 1,
+    CONCERN_NODES,
+    CONCERN_ROUTERS,
+    CONCERN_CLIENTS,
+    CONCERN_FAULTS,
+};
+
+struct sim {
+    struct plan plan;
+    struct scheduler scheduler;
+    struct trace trace;
+    struct network *network; /* owns */
+    struct faults *faults;   /* owns */
+    struct recording history;
+    struct leaders leaders;
+    struct node_process *nodes[SIM_NODES_MAX + 1]; /* owns; by id */
+    struct router_process *routers[SIM_ROUTERS_MAX];
+    struct sim_client *clients[SIM_CLIENTS_MAX];
+    uint64_t events;
+    int64_t calm_ns;
+    struct buffer violation;
+};
+
+static uint64_t seed_of(const struct sim *s, enum concern concern, uint32_t which)
+{
+    struct prng p = prng_seeded(s->plan.seed ^ (uint64_t)concern << 56 ^ (uint64_t)which << 40);
+    return prng_next(&p);
+}
+
+static void violate(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The first one counts: the others may follow from it. */
+static void violate(struct sim *s, const char *format, ...)
+{
+    char text[512];
+    if (s->violation.size > 0)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    buffer_append_text(&s->violation, text);
+}
+
+static void node_failed(void *context, uint32_t node, struct slice why)
+{
+    violate(context, "node %u cannot start: %.*s\n", node, (int)why.size, (const char *)why.data);
+}
+
+/* Of a group in a term there is one leader, whatever it and others have forgotten since. */
+static void node_leads(void *context, uint32_t node, uint32_t group, uint64_t term)
+{
+    struct sim *s = context;
+    uint32_t other = leaders_add(&s->leaders, group, term, node);
+    if (other != node)
+        violate(s, "nodes %u and %u both lead group %u in term %llu\n", other, node, group,
+                (unsigned long long)term);
+}
+
+/* ---- making the world ---- */
+
+static void create_servers(struct sim *s)
+{
+    const struct plan *p = &s->plan;
+    struct node_process_options node = {.scheduler = &s->scheduler,
+                                        .network = s->network,
+                                        .trace = &s->trace,
+                                        .config = &p->config,
+                                        .node_count = p->nodes,
+                                        .timings = p->timings,
+                                        .leads = node_leads,
+                                        .context = s};
+    for (uint32_t id = 1; id <= p->nodes; id++) {
+        node.id = id;
+        node.seed = seed_of(s, CONCERN_NODES, id);
+        s->nodes[id] = node_process_create(&node);
+    }
+    struct router_process_options router = {.scheduler = &s->scheduler,
+                                            .network = s->network,
+                                            .trace = &s->trace,
+                                            .config = &p->config,
+                                            .node_count = p->nodes};
+    for (uint32_t i = 0; i < p->routers; i++) {
+        router.process = p->nodes + 1 + i;
+        router.seed = seed_of(s, CONCERN_ROUTERS, i);
+        s->routers[i] = router_process_create(&router);
+    }
+}
+
+static void create_clients(struct sim *s)
+{
+    const struct plan *p = &s->plan;
+    struct sim_client_options client = {.http = {.scheduler = &s->scheduler,
+                                                 .network = s->network,
+                                                 .router_first = p->nodes + 1,
+                                                 .router_count = p->routers,
+                                                 .split_per_million = p->split_per_million},
+                                        .history = &s->history,
+                                        .workload = &p->workload,
+                                        .clients = p->clients};
+    for (uint32_t i = 0; i < p->clients; i++) {
+        client.number = i;
+        client.http.process = p->nodes + p->routers + 1 + i;
+        client.http.seed = seed_of(s, CONCERN_CLIENTS, 2 * i);
+        client.seed = seed_of(s, CONCERN_CLIENTS, 2 * i + 1);
+        s->clients[i] = sim_client_create(&client);
+    }
+}
+
+struct sim *sim_create(const struct sim_options *options)
+{
+    struct sim *s = calloc(1, sizeof *s);
+    must(s != NULL);
+    plan_make(options, &s->plan);
+    struct plan *p = &s->plan;
+    must(p->nodes <= SIM_NODES_MAX && p->routers <= SIM_ROUTERS_MAX);
+    must(p->clients <= SIM_CLIENTS_MAX);
+    s->scheduler.now = (struct instant){NS_PER_S};
+    recording_init(&s->history, p->workload.keys);
+    s->history.off = !p->keep_history;
+    struct network_options network = {.scheduler = &s->scheduler,
+                                      .trace = &s->trace,
+                                      .processes = p->nodes + p->routers + p->clients,
+                                      .delays = p->delays,
+                                      .seed = seed_of(s, CONCERN_NETWORK, 0)};
+    s->network = network_create(&network);
+    create_servers(s);
+    create_clients(s);
+    struct faults_options faults = {.plan = p,
+                                    .scheduler = &s->scheduler,
+                                    .network = s->network,
+                                    .trace = &s->trace,
+                                    .nodes = s->nodes,
+                                    .routers = s->routers,
+                                    .seed = seed_of(s, CONCERN_FAULTS, 0),
+                                    .failed = node_failed,
+                                    .context = s};
+    s->faults = faults_create(&faults);
+    return s;
+}
+
+void sim_destroy(struct sim *s)
+{
+    network_destroy(s->network);
+    for (uint32_t id = 1; id <= s->plan.nodes; id++)
+        node_process_destroy(s->nodes[id]);
+    for (uint32_t i = 0; i < s->plan.routers; i++)
+        router_process_destroy(s->routers[i]);
+    for (uint32_t i = 0; i < s->plan.clients; i++)
+        sim_client_destroy(s->clients[i]);
+    faults_destroy(s->faults);
+    recording_deinit(&s->history);
+    leaders_deinit(&s->leaders);
+    scheduler_deinit(&s->scheduler);
+    buffer_deinit(&s->violation);
+    free(s);
+}
+
+/* ---- phases ---- */
+
+static bool clients_done(const struct sim *s)
+{
+    for (uint32_t i = 0; i < s->plan.clients; i++) {
+        if (!sim_client_is_done(s->clients[i]))
+            return false;
+    }
+    return true;
+}
+
+static void set_plans(struct sim *s, enum client_plan plan)
+{
+    for (uint32_t i = 0; i < s->plan.clients; i++)
+        sim_client_set_plan(s->clients[i], plan);
+}
+
+/* Until `until`, a violation, or, if `done` is given, that. */
+static bool pass(struct sim *s, struct instant until, bool (*done)(const struct sim *s))
+{
+    uint64_t steps = 0;
+    while (s->violation.size == 0 && scheduler_step(&s->scheduler, until)) {
+        s->events++;
+        if (++steps % STEPS_BETWEEN_LOOKS == 0 && done != NULL && done(s))
+            return true;
+    }
+    return done != NULL && done(s);
+}
+
+static struct instant after(const struct sim *s, int64_t ns)
+{
+    return instant_add(s->scheduler.now, (struct duration){ns});
+}
+
+static void waited_in_vain(struct sim *s, const char *what)
+{
+    if (s->violation.size > 0)
+        return;
+    buffer_append_format(&s->violation, "%s\n", what);
+    for (uint32_t i = 0; i < s->plan.clients; i++) {
+        if (!sim_client_is_done(s->clients[i]))
+            sim_client_describe(s->clients[i], &s->violation);
+    }
+}
+
+static void set_up(struct sim *s)
+{
+    struct buffer error = {0};
+    for (uint32_t id = 1; id <= s->plan.nodes; id++)
+        must(node_process_start(s->nodes[id], &error) == STATUS_OK);
+    for (uint32_t i = 0; i < s->plan.routers; i++)
+        router_process_start(s->routers[i]);
+    sim_client_set_plan(s->clients[0], CLIENT_SETUP);
+    if (!pass(s, after(s, SETUP_S * NS_PER_S), clients_done))
+        waited_in_vain(s, "the table does not become active");
+    buffer_deinit(&error);
+}
+
+static void calm(struct sim *s)
+{
+    int64_t begun = s->scheduler.now.ns;
+    faults_end(s->faults);
+    set_plans(s, CLIENT_PROBE);
+    if (!pass(s, after(s, CALM_S * NS_PER_S), clients_done))
+        waited_in_vain(s, "not every key answers after the faults have ended");
+    s->calm_ns = s->scheduler.now.ns - begun;
+    set_plans(s, CLIENT_IDLE);
+    pass(s, after(s, SETTLE_S * NS_PER_S), NULL);
+}
+
+static void judge(struct sim *s)
+{
+    if (s->violation.size > 0)
+        return;
+    if (!check_nodes(s->nodes, s->plan.nodes, &s->violation) ||
+        !check_replicas(s->nodes, s->plan.nodes, s->plan.replicas, &s->violation))
+        return;
+    if (s->plan.keep_history)
+        recording_verify(&s->history, &s->violation);
+}
+
+static uint64_t hash_of(const struct sim *s)
+{
+    uint64_t hash = s->trace.hash;
+    for (uint32_t id = 1; id <= s->plan.nodes; id++)
+        hash = hash * 31 + node_process_hash(s->nodes[id]);
+    return hash * 31 + s->events;
+}
+
+void sim_run(struct sim *s, struct sim_result *out)
+{
+    set_up(s);
+    if (s->violation.size == 0) {
+        set_plans(s, CLIENT_LOAD);
+        faults_begin(s->faults);
+        pass(s, after(s, s->plan.length_ns), NULL);
+        calm(s);
+    }
+    judge(s);
+    *out = (struct sim_result){.violated = s->violation.size > 0,
+                               .undecided = s->history.undecided,
+                               .hash = hash_of(s),
+                               .strikes = faults_strikes(s->faults),
+                               .events = s->events,
+                               .virtual_ns = s->scheduler.now.ns,
+                               .calm_ns = s->calm_ns};
+    for (uint32_t i = 0; i < s->plan.clients; i++) {
+        struct client_counters c = sim_client_counters(s->clients[i]);
+        out->clients.calls += c.calls;
+        out->clients.ok += c.ok;
+        out->clients.failed += c.failed;
+        out->clients.unknown += c.unknown;
+    }
+}
+
+/* ---- for people ---- */
+
+struct slice sim_violation(const struct sim *s)
+{
+    return buffer_slice(&s->violation);
+}
+
+static const char *kind_text(uint32_t kind)
+{
+    switch (kind) {
+    case NETWORK_TRACE_LOST:
+        return "envelope lost on from<<16|to";
+    case NETWORK_TRACE_LINK_DOWN:
+        return "link down at process<<16|other";
+    case NODE_PROCESS_TRACE_STARTED:
+        return "started: node, records replayed:";
+    case NODE_PROCESS_TRACE_CRASHED:
+        return "crashed: node, 1 = power:";
+    case NODE_PROCESS_TRACE_LOG:
+        return "log on disk: node, end lsn:";
+    case NODE_PROCESS_TRACE_LOG_FAILED:
+        return "log write failed: node, lsn:";
+    case NODE_PROCESS_TRACE_CHECKPOINT:
+        return "checkpoint: node, status:";
+    case NODE_PROCESS_TRACE_WIPED:
+        return "wiped: node";
+    case ROUTER_PROCESS_TRACE_STARTED:
+        return "router started: process";
+    case ROUTER_PROCESS_TRACE_CRASHED:
+        return "router crashed: process";
+    case FAULTS_TRACE_STRIKE:
+        return "fault<<16|where, how long:";
+    case FAULTS_TRACE_END:
+        return "faults end";
+    default:
+        return NULL;
+    }
+}
+
+/* Messages are too many to tell; how many there were is told. */
+static void describe_events(const struct sim *s, struct buffer *out)
+{
+    buffer_append_text(out, "the last events (ns of true time):\n");
+    for (uint64_t back = TRACE_EVENTS; back-- > 0;) {
+        const struct trace_event *e = trace_last(&s->trace, back);
+        const char *text = e == NULL ? NULL : kind_text(e->kind);
+        if (text != NULL)
+            buffer_append_format(out, "  %12lld  %s %x, %lld\n", (long long)e->at.ns, text,
+                                 e->subject, (long long)e->value);
+    }
+}
+
+void sim_describe(struct sim *s, struct buffer *out)
+{
+    enum {
+        NODE_EVENTS = 12
+    };
+    plan_describe(&s->plan, out);
+    buffer_append_format(out, "at %lld ns of virtual time, after %llu events\n",
+                         (long long)s->scheduler.now.ns, (unsigned long long)s->events);
+    describe_events(s, out);
+    for (uint32_t id = 1; id <= s->plan.nodes; id++) {
+        struct node *n = node_process_node(s->nodes[id]);
+        buffer_append_format(out, "node %u, life %u%s:\n", id, node_process_lives(s->nodes[id]),
+                             n == NULL ? ", down" : "");
+        if (n != NULL)
+            node_trace_describe(n, NODE_EVENTS, out);
+    }
+}

@@ -1,0 +1,387 @@
+#include "sim/sim_client.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "sim/dynamo.h"
+
+enum {
+    RETRY_MS = 50,
+    SETUP_TIMEOUT_MS = 5000,
+    MANY_MAX = 25,
+    WRITE_UNITS = 1000 /* a partition's: so many times that make so many partitions */
+};
+
+/* Steps of the plans that have steps. */
+enum step {
+    STEP_CREATE,
+    STEP_DESCRIBE,
+    STEP_WRITE,
+    STEP_READ,
+    STEP_DONE
+};
+
+/* What is asked of a key, and its place in the history. */
+struct asked {
+    struct recording_ticket ticket;
+    bool answered; /* the answer has said what became of it */
+};
+
+struct sim_client {
+    struct sim_client_options options;
+    struct http_client http;
+    struct prng prng;
+    enum client_plan plan;
+    enum step step;
+    uint32_t probe_key;
+    bool scheduled; /* the next operation is */
+    bool calling;
+    bool probing; /* what is called is the probe's step */
+    struct asked asked[MANY_MAX];
+    uint32_t asked_count;
+    bool writes;
+    bool wants_old;
+    int last_status;
+    struct client_counters counters;
+    struct buffer body;
+};
+
+static void next(struct sim_client *c, struct duration pause);
+
+static struct instant now(const struct sim_client *c)
+{
+    return c->options.http.scheduler->now;
+}
+
+static bool chance(struct sim_client *c, uint32_t percent)
+{
+    return percent > 0 && prng_below(&c->prng, 100) < percent;
+}
+
+/* ---- outcomes ---- */
+
+/* 500 may mean that nobody knows; everything else that is not 200 did nothing. */
+static enum history_outcome outcome_of(int status)
+{
+    if (status == 200)
+        return HISTORY_OK;
+    bool unknown = status == 500 || status == HTTP_CLIENT_TIMEOUT || status == HTTP_CLIENT_LOST;
+    return unknown ? HISTORY_INFO : HISTORY_FAIL;
+}
+
+static enum history_outcome take_outcome(struct sim_client *c, int status)
+{
+    enum history_outcome outcome = outcome_of(status);
+    c->calling = false;
+    c->last_status = status;
+    c->counters.ok += outcome == HISTORY_OK;
+    c->counters.failed += outcome == HISTORY_FAIL;
+    c->counters.unknown += outcome == HISTORY_INFO;
+    return outcome;
+}
+
+static void go_on(struct sim_client *c, bool ok)
+{
+    int64_t think = c->options.workload->think_ns;
+    if (!ok)
+        next(c, duration_ms(prng_between(&c->prng, 1, RETRY_MS)));
+    else
+        next(c, (struct duration){think > 0 ? prng_between(&c->prng, 0, think) : 0});
+}
+
+static void call(struct sim_client *c, const char *operation, http_client_done *done)
+{
+    c->calling = true;
+    c->counters.calls++;
+    http_client_call(&c->http, operation, buffer_slice(&c->body),
+                     (struct duration){c->options.workload->timeout_ns}, done, c);
+}
+
+/* The number that a write of it writes. */
+static uint64_t ask(struct sim_client *c, uint32_t key, enum history_kind kind, bool consistent,
+                    bool deletes)
+{
+    must(c->asked_count < MANY_MAX);
+    struct asked *a = &c->asked[c->asked_count++];
+    a->answered = false;
+    a->ticket = recording_invoke(c->options.history, now(c), c->options.number, key, kind,
+                                 consistent, deletes);
+    return deletes ? 0 : a->ticket.id;
+}
+
+static void answer(struct sim_client *c, struct asked *a, enum history_outcome outcome,
+                   uint64_t value)
+{
+    must(!a->answered);
+    a->answered = true;
+    recording_return(c->options.history, now(c), &a->ticket, outcome, value);
+}
+
+/* ---- one key ---- */
+
+static void probe_on(struct sim_client *c)
+{
+    if (c->step == STEP_WRITE) {
+        c->step = STEP_READ;
+        return;
+    }
+    c->step = STEP_WRITE;
+    c->probe_key += c->options.clients;
+    if (c->probe_key >= c->options.workload->keys)
+        c->step = STEP_DONE;
+}
+
+static void one_done(void *context, int status, struct slice body)
+{
+    struct sim_client *c = context;
+    enum history_outcome outcome = take_outcome(c, status);
+    bool ok = outcome == HISTORY_OK;
+    if (ok && c->wants_old)
+        recording_replaced(c->options.history, &c->asked[0].ticket, dynamo_value(body));
+    answer(c, &c->asked[0], outcome, ok && !c->writes ? dynamo_value(body) : 0);
+    if (ok && c->plan == CLIENT_PROBE && c->probing)
+        probe_on(c);
+    go_on(c, ok);
+}
+
+static void read_key(struct sim_client *c, uint32_t key, bool consistent)
+{
+    c->writes = c->wants_old = false;
+    ask(c, key, HISTORY_READ, consistent, false);
+    dynamo_get(&c->body, key, consistent);
+    call(c, "GetItem", one_done);
+}
+
+static size_t some_pad(struct sim_client *c)
+{
+    uint32_t most = c->options.workload->pad_bytes;
+    return most > 0 ? prng_below(&c->prng, most + 1) : 0;
+}
+
+static void write_key(struct sim_client *c, uint32_t key, bool deletes, bool wants_old)
+{
+    c->writes = true;
+    c->wants_old = wants_old;
+    struct dynamo_write w = {.key = key, .pad = some_pad(c)};
+    w.value = ask(c, key, HISTORY_WRITE, true, deletes);
+    dynamo_write(&c->body, &w, wants_old);
+    call(c, deletes ? "DeleteItem" : "PutItem", one_done);
+}
+
+/* ---- many keys ---- */
+
+static struct asked *asked_of(struct sim_client *c, uint32_t key)
+{
+    for (uint32_t i = 0; i < c->asked_count; i++) {
+        if (c->asked[i].ticket.key == key)
+            return &c->asked[i];
+    }
+    return NULL;
+}
+
+/* What was left undone may be a write nobody knows the outcome of ("internal processing failure").
+ * Of the rest a read saw what is there, and nothing where nothing is. */
+static void many_ok(struct sim_client *c, struct slice body)
+{
+    struct slice done, left;
+    uint32_t key;
+    uint64_t value;
+    dynamo_split(body, &done, &left);
+    while (dynamo_next(&left, &key, &value)) {
+        struct asked *a = asked_of(c, key);
+        must(a != NULL);
+        answer(c, a, c->writes ? HISTORY_INFO : HISTORY_FAIL, 0);
+    }
+    while (!c->writes && dynamo_next(&done, &key, &value)) {
+        struct asked *a = asked_of(c, key);
+        must(a != NULL);
+        answer(c, a, HISTORY_OK, value);
+    }
+    bool whole = !dynamo_says(body, "LastEvaluatedKey");
+    for (uint32_t i = 0; i < c->asked_count; i++) {
+        if (!c->asked[i].answered)
+            answer(c, &c->asked[i], whole ? HISTORY_OK : HISTORY_FAIL, 0);
+    }
+}
+
+static void many_done(void *context, int status, struct slice body)
+{
+    struct sim_client *c = context;
+    enum history_outcome outcome = take_outcome(c, status);
+    if (outcome == HISTORY_OK)
+        many_ok(c, body);
+    for (uint32_t i = 0; outcome != HISTORY_OK && i < c->asked_count; i++)
+        answer(c, &c->asked[i], outcome, 0);
+    go_on(c, outcome == HISTORY_OK);
+}
+
+/* Different ones, at least one: each with its own chance. */
+static uint32_t some_keys(struct sim_client *c, uint32_t *out)
+{
+    uint32_t count = 0, keys = c->options.workload->keys;
+    uint32_t percent = (uint32_t)prng_between(&c->prng, 1, 100);
+    for (uint32_t key = 0; key < keys && count < MANY_MAX; key++) {
+        if (chance(c, percent))
+            out[count++] = key;
+    }
+    if (count == 0)
+        out[count++] = (uint32_t)prng_below(&c->prng, keys);
+    return count;
+}
+
+static void read_many(struct sim_client *c, bool consistent)
+{
+    uint32_t keys[MANY_MAX], count = some_keys(c, keys);
+    bool scan = chance(c, 40) && c->options.workload->keys <= MANY_MAX;
+    c->writes = false;
+    if (scan)
+        count = c->options.workload->keys;
+    for (uint32_t i = 0; i < count; i++)
+        ask(c, scan ? i : keys[i], HISTORY_READ, consistent, false);
+    if (scan)
+        dynamo_scan(&c->body, consistent);
+    else
+        dynamo_batch_get(&c->body, keys, count, consistent);
+    call(c, scan ? "Scan" : "BatchGetItem", many_done);
+}
+
+static void write_many(struct sim_client *c)
+{
+    uint32_t keys[MANY_MAX], count = some_keys(c, keys);
+    struct dynamo_write all[MANY_MAX];
+    c->writes = true;
+    for (uint32_t i = 0; i < count; i++) {
+        bool deletes = chance(c, c->options.workload->delete_percent);
+        all[i] = (struct dynamo_write){.key = keys[i], .pad = some_pad(c)};
+        all[i].value = ask(c, keys[i], HISTORY_WRITE, true, deletes);
+    }
+    dynamo_batch_write(&c->body, all, count);
+    call(c, "BatchWriteItem", many_done);
+}
+
+/* ---- plans ---- */
+
+static void load(struct sim_client *c)
+{
+    const struct workload *w = c->options.workload;
+    bool many = chance(c, w->many_percent), reads = chance(c, w->read_percent);
+    bool consistent = reads && !chance(c, w->eventual_percent);
+    if (many && reads) {
+        read_many(c, consistent);
+        return;
+    }
+    if (many) {
+        write_many(c);
+        return;
+    }
+    uint32_t key = (uint32_t)prng_below(&c->prng, w->keys);
+    if (reads)
+        read_key(c, key, consistent);
+    else
+        write_key(c, key, chance(c, w->delete_percent), chance(c, w->old_percent));
+}
+
+static void probe(struct sim_client *c)
+{
+    if (c->step == STEP_WRITE)
+        write_key(c, c->probe_key, false, true);
+    else
+        read_key(c, c->probe_key, true);
+}
+
+static void setup_done(void *context, int status, struct slice body)
+{
+    struct sim_client *c = context;
+    c->calling = false;
+    c->last_status = status;
+    if (c->step == STEP_CREATE && (status == 200 || dynamo_says(body, "ResourceInUse")))
+        c->step = STEP_DESCRIBE;
+    else if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\""))
+        c->step = STEP_DONE;
+    next(c, duration_ms(prng_between(&c->prng, 1, RETRY_MS)));
+}
+
+static void setup(struct sim_client *c)
+{
+    bool create = c->step == STEP_CREATE;
+    if (create)
+        dynamo_create_table(&c->body, "sim", c->options.workload->partitions * WRITE_UNITS);
+    else
+        dynamo_table(&c->body, "sim");
+    c->calling = true;
+    http_client_call(&c->http, create ? "CreateTable" : "DescribeTable", buffer_slice(&c->body),
+                     duration_ms(SETUP_TIMEOUT_MS), setup_done, c);
+}
+
+static void run(void *context, uint64_t argument)
+{
+    struct sim_client *c = context;
+    (void)argument;
+    c->scheduled = false;
+    c->asked_count = 0;
+    buffer_clear(&c->body);
+    c->probing = c->plan == CLIENT_PROBE;
+    if (c->plan == CLIENT_LOAD)
+        load(c);
+    else if (c->plan == CLIENT_PROBE && c->step != STEP_DONE)
+        probe(c);
+    else if (c->plan == CLIENT_SETUP && c->step != STEP_DONE)
+        setup(c);
+}
+
+static void next(struct sim_client *c, struct duration pause)
+{
+    if (c->scheduled || c->calling)
+        return;
+    c->scheduled = true;
+    scheduler_in(c->options.http.scheduler, pause, run, c, 0);
+}
+
+void sim_client_set_plan(struct sim_client *c, enum client_plan plan)
+{
+    c->plan = plan;
+    c->step = plan == CLIENT_SETUP ? STEP_CREATE : STEP_WRITE;
+    c->probe_key = c->options.number;
+    if (plan == CLIENT_PROBE && c->probe_key >= c->options.workload->keys)
+        c->step = STEP_DONE;
+    next(c, (struct duration){0});
+}
+
+bool sim_client_is_done(const struct sim_client *c)
+{
+    return !c->calling && !c->scheduled && (c->plan == CLIENT_IDLE || c->step == STEP_DONE);
+}
+
+struct client_counters sim_client_counters(const struct sim_client *c)
+{
+    return c->counters;
+}
+
+void sim_client_describe(const struct sim_client *c, struct buffer *out)
+{
+    static const char *const steps[] = {"the table's creation", "the table to be active",
+                                        "a write of key", "a strong read of key", "nothing"};
+    buffer_append_format(out, "client %u waits for %s", c->options.number, steps[c->step]);
+    if (c->step == STEP_WRITE || c->step == STEP_READ)
+        buffer_append_format(out, " %u", c->probe_key);
+    buffer_append_format(out, "; the last answer was %d\n", c->last_status);
+}
+
+/* ---- life ---- */
+
+struct sim_client *sim_client_create(const struct sim_client_options *options)
+{
+    struct sim_client *c = calloc(1, sizeof *c);
+    must(c != NULL);
+    c->options = *options;
+    c->prng = prng_seeded(options->seed);
+    http_client_init(&c->http, &options->http);
+    return c;
+}
+
+void sim_client_destroy(struct sim_client *c)
+{
+    http_client_deinit(&c->http);
+    buffer_deinit(&c->body);
+    free(c);
+}
