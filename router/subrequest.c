@@ -235,7 +235,7 @@ static void reroute(struct router *r, struct subrequest *s)
     struct slice name = s->route->table.name;
     s->state = SUBREQUEST_WAITING;
     s->waiter = (struct route_waiter){.call = s->call, .subrequest = s};
-    struct route *route = route_want(r, name, &s->waiter);
+    struct route *route = route_want(r, name, true, &s->waiter);
     if (route == NULL)
         return;
     subrequest_routed(r, s, route, NULL);
