@@ -38,30 +38,6 @@ bool check_nodes(struct node_process *const *nodes, uint32_t count, struct buffe
 
 /* ---- replicas ---- */
 
-enum {
-    ASKER = 1 /* no link has this handle: nobody else hears the answer */
-};
-
-/* From whichever node leads the catalog. */
-static bool fetch_table(struct node_process *const *nodes, uint32_t count, struct buffer *bytes,
-                        struct arena *arena, struct table *out)
-{
-    struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("sim")};
-    bool found = false;
-    for (uint32_t id = 1; id <= count && !found; id++) {
-        const struct node_effect *e;
-        struct node *n = node_process_node(nodes[id]);
-        node_request(n, node_process_now(nodes[id]), ASKER, &r);
-        while ((e = node_next_effect(n)) != NULL) {
-            if (e->kind != NODE_REPLY || e->reply.code != REPLY_OK || found)
-                continue;
-            found = true;
-            buffer_append_slice(bytes, e->reply.body);
-        }
-    }
-    return found && table_decode(buffer_slice(bytes), arena, out) == STATUS_OK;
-}
-
 /* The first key of no table with this or a lower number. */
 static void bound_of(uint32_t table_id, uint8_t out[4])
 {
@@ -137,20 +113,18 @@ static bool check_partition(struct node_process *const *nodes, const struct part
     return true;
 }
 
-bool check_replicas(struct node_process *const *nodes, uint32_t count, uint32_t replicas,
+bool check_replicas(struct node_process *const *nodes, struct slice table, uint32_t replicas,
                     struct buffer *why)
 {
-    struct buffer bytes = {0};
     struct arena arena = {0};
     struct table t;
-    bool good = fetch_table(nodes, count, &bytes, &arena, &t);
+    bool good = table.size > 0 && table_decode(table, &arena, &t) == STATUS_OK;
     if (!good)
-        buffer_append_text(why, "no node knows the table\n");
+        buffer_append_text(why, "no node answers for the table\n");
     good = good && check_ranges(&t, why);
     for (uint32_t i = 0; good && i < t.partition_count; i++)
         good = check_partition(nodes, &t.partitions[i], replicas, why);
     arena_deinit(&arena);
-    buffer_deinit(&bytes);
     return good;
 }
 
