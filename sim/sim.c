@@ -12,6 +12,7 @@ enum {
     SETUP_S = 60, /* bounds, in virtual time */
     CALM_S = 30,
     SETTLE_S = 10, /* for what is acknowledged to be everywhere */
+    ASK_TRIES = 20,
     STEPS_BETWEEN_LOOKS = 4
 };
 
@@ -216,6 +217,9 @@ static void waited_in_vain(struct sim *s, const char *what)
     if (s->violation.size > 0)
         return;
     buffer_append_format(&s->violation, "%s\n", what);
+    void debug_dump(struct node * n);
+    for (uint32_t q = 1; q <= s->plan.nodes; q++)
+        debug_dump(node_process_node(s->nodes[q]));
     for (uint32_t i = 0; i < s->plan.clients; i++) {
         if (!sim_client_is_done(s->clients[i]))
             sim_client_describe(s->clients[i], &s->violation);
@@ -239,11 +243,14 @@ static void set_up(struct sim *s)
 static void ask_for_table(struct sim *s)
 {
     const struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("sim")};
-    for (uint32_t id = 1; id <= s->plan.nodes && s->violation.size == 0; id++) {
-        if (node_process_is_up(s->nodes[id]))
-            node_process_ask(s->nodes[id], &r, &s->table);
+    for (int tries = 0; tries < ASK_TRIES && s->table.size == 0 && s->violation.size == 0;
+         tries++) {
+        for (uint32_t id = 1; id <= s->plan.nodes; id++) {
+            if (node_process_is_up(s->nodes[id]))
+                node_process_ask(s->nodes[id], &r, &s->table);
+        }
+        pass(s, after(s, NS_PER_S), NULL);
     }
-    pass(s, after(s, NS_PER_S), NULL);
 }
 
 static void calm(struct sim *s)
