@@ -103,6 +103,8 @@ struct partition_stats {
     uint32_t node;
     uint32_t table_id;
     bool leads;
+    uint8_t voters;    /* of the group; 0 where it is not led */
+    uint8_t caught_up; /* of them, with everything the leader has committed */
     struct {
         int64_t allocated_mcu;            /* per second */
         int64_t consumed_mcu;             /* total */

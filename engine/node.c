@@ -358,8 +358,10 @@ struct instant node_deadline(const struct node *n)
 void node_tick(struct node *n, struct instant now)
 {
     event(n, now);
-    if (!instant_before(now, n->report_at))
+    if (!instant_before(now, n->report_at)) {
         node_report(n);
+        node_groups_hand_back(n);
+    }
     if (n->stop_error != 0)
         return;
     node_peers_tick(n);

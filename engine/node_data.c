@@ -363,6 +363,21 @@ static void run_write(struct node *n, struct operation *o)
 
 /* ---- the node itself ---- */
 
+static void count_replicas(struct partition *p)
+{
+    const struct raft_members *m = raft_members(p->raft);
+    p->stats.leads = p->led != 0;
+    p->stats.voters = p->stats.caught_up = 0;
+    for (uint32_t i = 0; p->led != 0 && i < m->count; i++) {
+        bool self = m->all[i].id == raft_self(p->raft);
+        if (!m->all[i].voter)
+            continue;
+        p->stats.voters++;
+        if (self || raft_match(p->raft, m->all[i].id) >= raft_commit(p->raft))
+            p->stats.caught_up++;
+    }
+}
+
 static void run_stats(struct node *n, const struct operation *o)
 {
     for (uint32_t i = 0; i < n->partitions_size; i++) {
@@ -372,7 +387,7 @@ static void run_stats(struct node *n, const struct operation *o)
         for (int kind = 0; kind < ADMIT_KINDS; kind++)
             p->stats.kinds[kind].levels =
                 admission_levels(&p->admission, &n->admission, (enum admit_kind)kind, n->now);
-        p->stats.leads = p->led != 0;
+        count_replicas(p);
         partition_stats_encode(&n->range_out, &p->stats);
     }
     node_push_reply(n, o->from, o->request.id, REPLY_OK)->body = buffer_slice(&n->range_out);

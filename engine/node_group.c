@@ -16,7 +16,8 @@
 #include "engine/node_internal.h"
 
 enum {
-    COMPACT_STEP_BYTES = 256 * 1024
+    COMPACT_STEP_BYTES = 256 * 1024,
+    HAND_BACK_MAX = 16,
 };
 
 void node_group_create(struct node *n, struct partition *p, const struct raft_base *base)
@@ -149,6 +150,27 @@ void node_groups_heard(struct node *n, uint32_t node)
         if (p == NULL)
             continue;
         raft_node_heard(p->raft, n->now, node);
+        node_group_stepped(n, p);
+    }
+}
+
+/* Hands a group back to the member that should lead it, once that one has caught up: so leaders
+ * stay spread after a node has come back. A few at a time. */
+void node_groups_hand_back(struct node *n)
+{
+    uint32_t left = HAND_BACK_MAX;
+    for (uint32_t i = 0; i < n->partitions_size && left > 0; i++) {
+        struct partition *p = n->partitions[i];
+        if (p == NULL || p->led == 0 || n->stop_error != 0)
+            continue;
+        uint64_t to = p->info.members[0];
+        const struct raft_member *member = raft_members_find(raft_members(p->raft), to);
+        if (to == raft_self(p->raft) || member == NULL || !member->voter ||
+            !node_is_reachable(n, raft_member_node(to)) ||
+            raft_match(p->raft, to) < raft_last(p->raft))
+            continue;
+        if (raft_transfer(p->raft, n->now, to) == RAFT_OK)
+            left--;
         node_group_stepped(n, p);
     }
 }
@@ -307,6 +329,14 @@ void node_groups_relog(struct node *n, uint64_t lsn)
 
 /* ---- refusals ---- */
 
+/* Whether that replica's node can be reached, and is the one it was. */
+static bool is_there(const struct node *n, uint64_t member)
+{
+    uint32_t node = raft_member_node(member);
+    uint32_t generation = node == n->options.id ? n->generation : n->peers[node].generation;
+    return raft_member_id(node, generation) == member && node_is_reachable(n, node);
+}
+
 void node_refuse_not_leader(struct node *n, const struct operation *o, const struct partition *p)
 {
     uint32_t leader = raft_member_node(raft_leader(p->raft));
@@ -321,7 +351,7 @@ void node_refuse_not_leader(struct node *n, const struct operation *o, const str
         uint32_t voters = 0, reachable = 0;
         for (uint32_t i = 0; i < m->count; i++) {
             voters += m->all[i].voter;
-            reachable += m->all[i].voter && node_is_reachable(n, raft_member_node(m->all[i].id));
+            reachable += m->all[i].voter && is_there(n, m->all[i].id);
         }
         node_refuse(n, o->from, o->request.id, REPLY_NOT_LEADER,
                     "%s has no leader now: node %u reaches %u of its %u replicas, and it takes %u "

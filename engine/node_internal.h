@@ -240,6 +240,7 @@ uint64_t node_groups_pinned_lsn(const struct node *n);
 /* Writes entries again that have held up the log since before `lsn`. */
 void node_groups_relog(struct node *n, uint64_t lsn);
 void node_groups_compact(struct node *n);
+void node_groups_hand_back(struct node *n);
 /* Why a group takes no writes, or no reads: into a refusal with a hint of the leader. */
 void node_refuse_not_leader(struct node *n, const struct operation *o, const struct partition *p);
 

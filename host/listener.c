@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/must.h"
@@ -111,7 +112,7 @@ struct instant listeners_deadline(const struct loop *l)
     return earliest;
 }
 
-static int bound_socket(const union address *address, union address *actual)
+static int try_bind(const union address *address, union address *actual)
 {
     int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
     if (fd < 0)
@@ -126,6 +127,22 @@ static int bound_socket(const union address *address, union address *actual)
         close(fd);
         errno = error;
         return -1;
+    }
+    return fd;
+}
+
+/* A process that was killed holds its port until the kernel has taken its io_uring apart, which is
+ * a moment after the process is gone: whoever starts it again at once is not to fail for that. */
+static int bound_socket(const union address *address, union address *actual)
+{
+    enum {
+        TRIES = 50,
+        PAUSE_NS = 10 * 1000 * 1000
+    };
+    int fd = try_bind(address, actual);
+    for (int i = 1; fd < 0 && errno == EADDRINUSE && i < TRIES; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+        fd = try_bind(address, actual);
     }
     return fd;
 }

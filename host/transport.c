@@ -158,9 +158,6 @@ static void send_framed(struct link *link, struct slice content)
 static void greet(struct link *link)
 {
     const struct transport_options *o = &link->transport->options;
-    const struct peer *peer = link->peer;
-    if (peer != NULL && is_cut(link->transport, peer->kind, peer->id, LINK_CUT_BOTH))
-        return;
     struct buffer hello = {0};
     buffer_append_u32(&hello, HELLO_MAGIC);
     buffer_append_u32(&hello, TRANSPORT_VERSION);
@@ -198,13 +195,16 @@ static void take_hello(struct link *link, struct slice bytes)
     struct transport *t = link->transport;
     struct buffer error = {0};
     check_hello(link, bytes, &error);
+    bool cut = is_cut(t, link->kind, link->peer_id, LINK_CUT_BOTH);
+    if (link->peer == NULL && !cut)
+        greet(link);
     if (error.size > 0) {
         buffer_append_u8(&error, 0);
         refuse(link, (const char *)error.data);
         buffer_deinit(&error);
         return;
     }
-    if (is_cut(t, link->kind, link->peer_id, LINK_CUT_BOTH)) {
+    if (cut) {
         link->deaf = true;
         return;
     }
@@ -244,7 +244,10 @@ static void begin_greeting(struct link *link)
     link->state = LINK_GREETING;
     link->deadline =
         instant_add(loop_now(link->transport->options.loop), duration_ms(HELLO_WAIT_MS));
-    greet(link);
+    const struct peer *peer = link->peer;
+    /* Who accepts answers a hello: before it, it does not know whether a cut is in the way. */
+    if (peer != NULL && !is_cut(link->transport, peer->kind, peer->id, LINK_CUT_BOTH))
+        greet(link);
 }
 
 static void on_accepted(void *context, struct connection *c)

@@ -58,8 +58,8 @@ void raft_replay_hard_state(struct raft *r, uint64_t term, uint64_t vote)
 
 /* The log is replayed from anywhere; what it says about indexes up to the base tells whether a tail
  * behind the base is the one that follows it. Whoever writes an index writes all later ones anew
- * after it, so an entry before the base ends what was known of the tail, until the base's own entry,
- * or the mark that raft_install leaves in its place, begins it again. */
+ * after it, so an entry before the base ends what was known of the tail, until the base's own
+ * entry, or the mark that raft_install leaves in its place, begins it again. */
 static void pass_over(struct raft *r, const struct raft_entry *e)
 {
     r->replay_apart = e->index < r->log.base_index || e->term != r->log.base_term;

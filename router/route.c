@@ -11,6 +11,7 @@ struct route_entry {
     struct route_entry *next; /* in its bucket */
     uint32_t bucket;
     struct route *route; /* owns a use; NULL: not known */
+    bool stale; /* a node has refused by it: asked for anew, and used by others until then */
     bool fetching;
     struct subrequest fetch;
     struct route_waiter *first;
@@ -50,6 +51,7 @@ static void entry_set(struct route_entry *e, struct route *route)
     if (e->route != NULL)
         route_release(e->route);
     e->route = route;
+    e->stale = false;
 }
 
 static void entry_remove(struct router *r, struct route_entry *e)
@@ -107,10 +109,12 @@ static void fetch_start(struct router *r, struct route_entry *e)
     subrequest_start(r, &e->fetch);
 }
 
-struct route *route_want(struct router *r, struct slice name, struct route_waiter *w)
+struct route *route_want(struct router *r, struct slice name, bool fresh, struct route_waiter *w)
 {
     struct route_entry *e = entry_find(r, name);
-    if (e != NULL && e->route != NULL) {
+    if (e != NULL && e->route != NULL && !(fresh && e->stale)) {
+        if (e->stale && !e->fetching)
+            fetch_start(r, e);
         e->route->uses++;
         return e->route;
     }
@@ -149,10 +153,8 @@ void route_cancel(struct router *r, struct route_waiter *w)
 void route_drop(struct router *r, const struct route *route)
 {
     struct route_entry *e = entry_find(r, route->table.name);
-    if (e == NULL || e->route != route)
-        return;
-    entry_set(e, NULL);
-    entry_tidy(r, e);
+    if (e != NULL && e->route == route)
+        e->stale = true;
 }
 
 void route_forget(struct router *r, struct slice name)
@@ -210,6 +212,8 @@ void route_fetched(struct router *r, struct route_entry *e, const struct reply *
     if (route != NULL && route->table.status != TABLE_CREATING) {
         route->uses++;
         entry_set(e, route);
+    } else if (route != NULL || reply->code == REPLY_TABLE_NOT_FOUND) {
+        entry_set(e, NULL);
     }
     for (struct route_waiter *w = e->first; w != NULL; w = e->first) {
         bool is_last = w == last;
@@ -220,7 +224,7 @@ void route_fetched(struct router *r, struct route_entry *e, const struct reply *
     e->fetching = false;
     if (route != NULL)
         route_release(route);
-    if (e->first != NULL && e->route == NULL)
+    if (e->first != NULL && (e->route == NULL || e->stale))
         fetch_start(r, e);
     entry_tidy(r, e);
     evict(r);

@@ -18,12 +18,14 @@ struct route {
     uint32_t *leaders; /* by partition: the node that leads it, as last heard; 0: not known */
 };
 
-/* The table, with a use the caller must give back; or NULL: the waiter is told later. */
-struct route *route_want(struct router *r, struct slice name, struct route_waiter *w);
+/* The table, with a use the caller must give back; or NULL: the waiter is told later. `fresh`: not
+ * one that was dropped. */
+struct route *route_want(struct router *r, struct slice name, bool fresh, struct route_waiter *w);
 void route_cancel(struct router *r, struct route_waiter *w);
 void route_release(struct route *route);
 
-/* The route is wrong: the next who wants the table asks the catalog. */
+/* A node has refused by the route: the catalog is asked again. Until it answers the route goes on
+ * serving others: it may be wrong about one partition only, or the catalog out of reach. */
 void route_drop(struct router *r, const struct route *route);
 void route_forget(struct router *r, struct slice name);
 

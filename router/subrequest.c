@@ -235,7 +235,7 @@ static void reroute(struct router *r, struct subrequest *s)
     struct slice name = s->route->table.name;
     s->state = SUBREQUEST_WAITING;
     s->waiter = (struct route_waiter){.call = s->call, .subrequest = s};
-    struct route *route = route_want(r, name, &s->waiter);
+    struct route *route = route_want(r, name, true, &s->waiter);
     if (route == NULL)
         return;
     subrequest_routed(r, s, route, NULL);
@@ -351,7 +351,10 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
     struct subrequest *s = find_sent(r, node, reply->id);
     if (s == NULL)
         return;
-    if (reply->code == REPLY_WRONG_PARTITION)
+    bool others = is_eventual(s) && s->redirects + 1 < partition_of(s)->member_count;
+    if (reply->code == REPLY_WRONG_PARTITION && others)
+        try_refused_elsewhere(r, s, reply); /* this replica may be the only one that is lost */
+    else if (reply->code == REPLY_WRONG_PARTITION)
         try_again(r, s);
     else if (reply->code == REPLY_NOT_LEADER ||
              (reply->code == REPLY_THROTTLED && may_use_other_tokens(r, s)))

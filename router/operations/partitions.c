@@ -206,6 +206,10 @@ static void write_partition(struct buffer *out, const struct partition_stats *s,
     json_member_integer(out, "partition", s->partition);
     json_member_integer(out, "node", s->node);
     json_member_text(out, "role", s->leads ? "leader" : "follower");
+    if (s->leads) {
+        json_member_integer(out, "voters", s->voters);
+        json_member_integer(out, "caught_up", s->caught_up);
+    }
     write_hash(out, "start_hash", info->lo, false);
     write_hash(out, "end_hash", info->hi, true);
     write_kind(out, s, ADMIT_READ);

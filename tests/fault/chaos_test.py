@@ -9,6 +9,9 @@ stopped nodes hold must be sound (`weir verify`), the same on every replica.
 
   chaos_test.py                       about 20 seconds
   chaos_test.py --seconds 600 --nodes 5 --seed 7
+  chaos_test.py --prove               that all of this can fail: the clock of a leader that is cut off
+                                      stands still, which leases do not allow for: it serves a stale read,
+                                      and the history must NOT be linearizable
 
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
@@ -21,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 import servers
 from servers import Client, Cluster, Refused, Unreachable, until
@@ -29,6 +33,7 @@ TABLE = "chaos"
 CLIENTS = 64
 KEYS = 12
 REPLICAS = 3
+STILL_MS = 60000
 CATCH_UP_TRIES = 3
 CALM_S = 3  # at the end, so that the history has answers from after the faults
 FAULTS_MAX = 3  # at the same time
@@ -177,6 +182,73 @@ def check_replicas(options, cluster):
     raise AssertionError(f"replicas stay behind: {unlike}")
 
 
+def leader_of(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/partitions", timeout=5) as answer:
+        partitions = json.load(answer)["partitions"]
+    leaders = [p["node"] for p in partitions if p["table"] == TABLE and p["role"] == "leader"]
+    return leaders[0] if leaders else None
+
+
+def recorded(history, client, number, value=None):
+    """A write of `value`, or a read, by a client that writes its history as `weir load` does."""
+    kind = "read" if value is None else "write"
+    line = {"op": number, "type": "invoke", "t": time.monotonic_ns(), "f": kind, "key": "x"}
+    if value is not None:
+        line["value"] = value
+    history.write(json.dumps(line) + "\n")
+    line = {"op": number, "type": "ok"}
+    if value is None:
+        line["value"] = client.call("GetItem", TableName=TABLE, Key={"pk": {"S": "x"}},
+                                    ConsistentRead=True)["Item"]["v"]["S"]
+    else:
+        client.call("PutItem", TableName=TABLE, Item={"pk": {"S": "x"}, "v": {"S": value}})
+    line["t"] = time.monotonic_ns()
+    history.write(json.dumps(line) + "\n")
+    return line.get("value")
+
+
+def prove(options, directory):
+    """A read that is stale, really served: the old leader's clock stands still, and its lease with it."""
+    cluster = Cluster(options.weir, directory, 3, 2, SETTINGS)
+    first, second = (Client(port) for port in cluster.ports)
+    try:
+        cluster.start()
+        until("the cluster answers", lambda: lists_tables(cluster.ports[0]))
+        first.call("CreateTable", TableName=TABLE,  # of one partition: one leader
+                   ProvisionedThroughput={"ReadCapacityUnits": 100, "WriteCapacityUnits": 100},
+                   KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+                   AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}])
+        until("the table is ACTIVE", lambda: first.call(
+            "DescribeTable", TableName=TABLE)["Table"]["TableStatus"] == "ACTIVE")
+        until("every key can be read", lambda: answers(cluster.ports[0]))
+        with open(directory / "history.jsonl", "w", encoding="utf-8") as history:
+            recorded(history, first, 1, "1")
+            old = f"node-{until('a leader', lambda: leader_of(cluster.ports[0]))}"
+            cluster["router-2"].kill()
+            cluster[old].fault("cut router 2 both")
+            cluster[old].fault(f"skew {-STILL_MS}")
+            for name in cluster.nodes:
+                if name != old:
+                    cluster.cut(old, name)
+            cluster["router-2"].start()
+            until("the other router finds another leader", lambda: answers(cluster.ports[1]))
+            recorded(history, second, 2, "2")
+            read = recorded(history, first, 3)
+        if read != "1":
+            raise AssertionError(f"the read yields {read}: the lease was not broken")
+        cluster.heal()
+        wait_answers(cluster)
+        cluster.stop()
+    finally:
+        cluster.forget()
+    done = subprocess.run([str(options.weir), "check-history", str(directory / "history.jsonl")],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 1:
+        raise AssertionError(f"the stale read was not found: {done.stdout}{done.stderr}")
+    say(done.stdout)
+    return {"proved": True, "info": 1}
+
+
 def run(options, directory):
     source = random.Random(options.seed)
     cluster = Cluster(options.weir, directory, options.nodes, options.routers, SETTINGS)
@@ -235,12 +307,13 @@ def main():
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--routers", type=int, default=2)
     parser.add_argument("--rate", type=int, default=2000, help="requests per second (2000)")
+    parser.add_argument("--prove", action="store_true", help="that it can fail")
     parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
     options = parser.parse_args()
     say(f"--seed {options.seed}")
     directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-chaos-"))
     try:
-        figures = run(options, directory)
+        figures = (prove if options.prove else run)(options, directory)
     except BaseException:
         say(f"--seed {options.seed} failed; what was left stands in {directory}")
         raise

@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import resource
 import signal
 import socket
@@ -19,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 POLL_S = 0.01
 START_S = 120  # generous: a sanitized build replaying a log on a busy machine
 PR_SET_PDEATHSIG = 1
+PORTS = (15000, 32000)
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -102,12 +104,19 @@ def until(what, condition, bound_s=START_S):
 
 
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
+    """Below the range from which the kernel gives ports to outgoing connections: one of those must not
+    take a port while its server is down."""
+    ports = []
+    while len(ports) < count:
+        port = random.randrange(*PORTS)
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in ports:
+            ports.append(port)
     return ports
 
 

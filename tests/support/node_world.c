@@ -35,7 +35,6 @@ static void take_effects(struct world *w)
             assert_int_equal(e->to, ROUTER);
             take_answer(w, &e->reply);
             break;
-        case NODE_SEND:
         case NODE_REQUEST:
             fail_msg("a lone node has nobody to ask");
             break;

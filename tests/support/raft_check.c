@@ -8,7 +8,7 @@
 #include "base/must.h"
 #include "tests/support/raft_world.h"
 
-void world_fail(struct world *w, const char *format, ...)
+void paper_fail(struct paper *w, const char *format, ...)
 {
     if (w->violation[0] != '\0')
         return;
@@ -18,7 +18,7 @@ void world_fail(struct world *w, const char *format, ...)
     va_end(arguments);
 }
 
-uint64_t world_entry_id(const struct raft_entry *e)
+uint64_t paper_entry_id(const struct raft_entry *e)
 {
     uint64_t id = 0;
     if (e->kind == LOG_WRITE)
@@ -32,7 +32,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return prng_next(&p);
 }
 
-static void remember(struct world *w, const struct raft_entry *e, uint64_t seen_term, uint64_t hash)
+static void remember(struct paper *w, const struct raft_entry *e, uint64_t seen_term, uint64_t hash)
 {
     if (w->committed_count + 1 >= w->committed_capacity) {
         w->committed_capacity = w->committed_capacity == 0 ? 64 : w->committed_capacity * 2;
@@ -40,55 +40,56 @@ static void remember(struct world *w, const struct raft_entry *e, uint64_t seen_
         must(w->committed != NULL);
     }
     w->committed[++w->committed_count] =
-        (struct world_committed){e->term, world_entry_id(e), seen_term, hash};
+        (struct paper_committed){e->term, paper_entry_id(e), seen_term, hash};
 }
 
 /* Somebody applies an entry: it is the next one, and the same that everybody applied there. */
-void world_check_applied(struct world *w, struct world_node *n, const struct raft_entry *e)
+void paper_check_applied(struct paper *w, struct paper_node *n, const struct raft_entry *e)
 {
     if (e->index != n->applied + 1) {
-        world_fail(w, "node %u applies %llu after %llu", n->id, (unsigned long long)e->index,
+        paper_fail(w, "node %u applies %llu after %llu", n->id, (unsigned long long)e->index,
                    (unsigned long long)n->applied);
         return;
     }
     n->applied = e->index;
-    n->hash = mix(mix(n->hash, e->term), world_entry_id(e));
+    n->hash = mix(mix(n->hash, e->term), paper_entry_id(e));
     if (e->index > w->committed_count) {
         if (e->index != w->committed_count + 1) {
-            world_fail(w, "node %u applies %llu, which nobody committed after %llu", n->id,
+            paper_fail(w, "node %u applies %llu, which nobody committed after %llu", n->id,
                        (unsigned long long)e->index, (unsigned long long)w->committed_count);
             return;
         }
         remember(w, e, raft_term(n->raft), n->hash);
     }
-    const struct world_committed *c = &w->committed[e->index];
-    if (c->term != e->term || c->id != world_entry_id(e) || c->hash != n->hash)
-        world_fail(w, "node %u applies at %llu term %llu id %llu; another did term %llu id %llu",
+    const struct paper_committed *c = &w->committed[e->index];
+    if (c->term != e->term || c->id != paper_entry_id(e) || c->hash != n->hash)
+        paper_fail(w, "node %u applies at %llu term %llu id %llu; another did term %llu id %llu",
                    n->id, (unsigned long long)e->index, (unsigned long long)e->term,
-                   (unsigned long long)world_entry_id(e), (unsigned long long)c->term,
+                   (unsigned long long)paper_entry_id(e), (unsigned long long)c->term,
                    (unsigned long long)c->id);
     for (uint32_t i = 0; i < n->proposal_count; i++) {
-        const struct world_proposal *p = &n->proposals[i];
+        const struct paper_proposal *p = &n->proposals[i];
         if (p->index != e->index || p->term != e->term)
             continue;
-        if (p->id != world_entry_id(e))
-            world_fail(w, "node %u proposed another entry at %llu of its own term", n->id,
+        if (p->id != paper_entry_id(e))
+            paper_fail(w, "node %u proposed another entry at %llu of its own term", n->id,
                        (unsigned long long)e->index);
         if (w->acknowledged < e->index)
             w->acknowledged = e->index;
         w->acknowledged_count++;
+        w->counts.acknowledged++;
         n->proposals[i] = n->proposals[--n->proposal_count];
         break;
     }
 }
 
 /* Reads that are confirmed are answered from what is applied. */
-void world_answer(struct world *w, struct world_node *n)
+void paper_answer(struct paper *w, struct paper_node *n)
 {
     uint64_t leading = raft_leading(n->raft);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n->read_count; i++) {
-        const struct world_read *r = &n->reads[i];
+        const struct paper_read *r = &n->reads[i];
         bool leads = raft_role(n->raft) == RAFT_LEADER && raft_term(n->raft) == r->term;
         if (!leads)
             continue; /* refused: the client asks again */
@@ -97,49 +98,51 @@ void world_answer(struct world *w, struct world_node *n)
             continue;
         }
         w->reads_done++;
+        w->counts.round_reads++;
         if (n->applied < r->floor)
-            world_fail(w, "node %u reads as of %llu though %llu was acknowledged before", n->id,
+            paper_fail(w, "node %u reads as of %llu though %llu was acknowledged before", n->id,
                        (unsigned long long)n->applied, (unsigned long long)r->floor);
     }
     n->read_count = kept;
 }
 
-void world_check_snapshot(struct world *w, const struct world_row *row)
+void paper_check_snapshot(struct paper *w, const struct paper_row *row)
 {
     if (row->base.index > 0 &&
         (row->base.index > w->committed_count || w->committed[row->base.index].hash != row->hash ||
          w->committed[row->base.index].term != row->base.term))
-        world_fail(w, "a snapshot at %llu is of another history",
+        paper_fail(w, "a snapshot at %llu is of another history",
                    (unsigned long long)row->base.index);
 }
 
 /* ---- leaders ---- */
 
-static void check_completeness(struct world *w, const struct world_node *n)
+static void check_completeness(struct paper *w, const struct paper_node *n)
 {
     const struct raft *r = n->raft;
     for (uint64_t i = 1; i <= w->committed_count; i++) {
-        const struct world_committed *c = &w->committed[i];
+        const struct paper_committed *c = &w->committed[i];
         if (c->seen_term >= raft_term(r) || i < raft_first(r))
             continue;
         if (i > raft_last(r) || raft_term_at(r, i) != c->term)
-            world_fail(w, "node %u leads term %llu without %llu, committed by term %llu", n->id,
+            paper_fail(w, "node %u leads term %llu without %llu, committed by term %llu", n->id,
                        (unsigned long long)raft_term(r), (unsigned long long)i,
                        (unsigned long long)c->seen_term);
     }
 }
 
-static void check_leader(struct world *w, const struct world_node *n)
+static void check_leader(struct paper *w, const struct paper_node *n)
 {
     uint64_t term = raft_term(n->raft);
     if (term >= sizeof w->leader_of / sizeof w->leader_of[0])
         return;
     if (w->leader_of[term] != raft_self(n->raft)) {
         if (w->leader_of[term] != 0)
-            world_fail(w, "members %llx and %llx lead term %llu",
+            paper_fail(w, "members %llx and %llx lead term %llu",
                        (unsigned long long)w->leader_of[term],
                        (unsigned long long)raft_self(n->raft), (unsigned long long)term);
         w->leader_of[term] = raft_self(n->raft);
+        w->counts.leaders++;
         check_completeness(w, n);
     }
 }
@@ -150,7 +153,7 @@ static uint64_t floor_of(const struct raft *r)
 }
 
 /* Equal (index, term) in two logs: equal entries before, as far as both have them. */
-static void check_pair(struct world *w, const struct raft *a, const struct raft *b)
+static void check_pair(struct paper *w, const struct raft *a, const struct raft *b)
 {
     uint64_t low = floor_of(a) > floor_of(b) ? floor_of(a) : floor_of(b);
     uint64_t high = raft_last(a) < raft_last(b) ? raft_last(a) : raft_last(b);
@@ -158,8 +161,8 @@ static void check_pair(struct world *w, const struct raft *a, const struct raft 
         high--;
     for (uint64_t i = high; i > low; i--) {
         if (raft_term_at(a, i) != raft_term_at(b, i) ||
-            world_entry_id(raft_entry_at(a, i)) != world_entry_id(raft_entry_at(b, i))) {
-            world_fail(w, "logs of %llx and %llx agree at %llu but not at %llu",
+            paper_entry_id(raft_entry_at(a, i)) != paper_entry_id(raft_entry_at(b, i))) {
+            paper_fail(w, "logs of %llx and %llx agree at %llu but not at %llu",
                        (unsigned long long)raft_self(a), (unsigned long long)raft_self(b),
                        (unsigned long long)high, (unsigned long long)i);
             return;
@@ -167,7 +170,7 @@ static void check_pair(struct world *w, const struct raft *a, const struct raft 
     }
 }
 
-void world_check_logs(struct world *w)
+void paper_check_logs(struct paper *w)
 {
     for (uint32_t a = 1; a <= w->options.nodes; a++) {
         for (uint32_t b = a + 1; b <= w->options.nodes; b++) {
@@ -178,27 +181,27 @@ void world_check_logs(struct world *w)
     }
 }
 
-void world_check(struct world *w)
+void paper_check(struct paper *w)
 {
     uint32_t holder = 0;
     for (uint32_t i = 1; i <= w->options.nodes; i++) {
-        const struct world_node *n = &w->nodes[i];
+        const struct paper_node *n = &w->nodes[i];
         if (!n->up || n->raft == NULL || raft_role(n->raft) != RAFT_LEADER)
             continue;
         check_leader(w, n);
-        if (!raft_has_lease(n->raft, world_local(w, n)))
+        if (!raft_has_lease(n->raft, paper_local(w, n)))
             continue;
         if (holder != 0)
-            world_fail(w, "nodes %u and %u both hold a lease", holder, i);
+            paper_fail(w, "nodes %u and %u both hold a lease", holder, i);
         holder = i;
     }
 }
 
-void world_dump(const struct world *w)
+void paper_dump(const struct paper *w)
 {
     printf("at %lld ms: %s\n", (long long)(w->now / NS_PER_MS), w->violation);
     for (uint32_t i = 1; i <= w->options.nodes; i++) {
-        const struct world_node *n = &w->nodes[i];
+        const struct paper_node *n = &w->nodes[i];
         printf("node %u %s%s generation %u", i, n->up ? "up" : "down", n->paused ? " paused" : "",
                n->row.generation);
         if (n->raft == NULL) {
@@ -217,11 +220,11 @@ void world_dump(const struct world *w)
         printf("   deadline in %lld ms; members",
                raft_deadline(r).ns == INSTANT_NEVER.ns
                    ? -1
-                   : (long long)((raft_deadline(r).ns - world_local(w, n).ns) / NS_PER_MS));
+                   : (long long)((raft_deadline(r).ns - paper_local(w, n).ns) / NS_PER_MS));
         for (uint32_t k = 0; k < m->count; k++)
             printf(" %llx%s(match %llu, got %llx)", (unsigned long long)m->all[k].id,
                    m->all[k].voter ? "" : "-", (unsigned long long)raft_match(r, m->all[k].id),
-                   (unsigned long long)liveness_got(&n->liveness, world_local(w, n),
+                   (unsigned long long)liveness_got(&n->liveness, paper_local(w, n),
                                                     raft_member_node(m->all[k].id), &until));
         printf("\n");
     }

@@ -2,113 +2,113 @@
 #include "base/must.h"
 #include "tests/support/raft_world.h"
 
-void world_wake(struct world *w, uint32_t node)
+void paper_wake(struct paper *w, uint32_t node)
 {
-    struct world_node *n = &w->nodes[node];
-    struct instant now = world_local(w, n);
+    struct paper_node *n = &w->nodes[node];
+    struct instant now = paper_local(w, n);
     bool all = !instant_before(now, n->live_at);
     if (all) {
         bool beat = liveness_tick(&n->liveness, now);
         n->live_at = liveness_deadline(&n->liveness, now);
         for (uint32_t to = 1; beat && to <= w->options.nodes; to++) {
             if (to != node)
-                world_post_beat(w, n, to, true);
+                paper_post_beat(w, n, to, true);
         }
     }
     if (n->raft == NULL || (!all && instant_before(now, raft_deadline(n->raft))))
         return;
     raft_tick(n->raft, now);
-    world_turn(w, node);
+    paper_turn(w, node);
 }
 
 /* ---- by hand ---- */
 
-size_t world_find(const struct world *w, uint32_t from, uint32_t to, enum raft_message_kind kind)
+size_t paper_find(const struct paper *w, uint32_t from, uint32_t to, enum raft_message_kind kind)
 {
     for (size_t i = 0; i < w->bag_count; i++) {
-        const struct world_message *m = &w->bag[i];
+        const struct paper_message *m = &w->bag[i];
         if ((from == 0 || m->from == from) && (to == 0 || m->to == to) &&
-            ((int)kind == 0 || (m->kind == WORLD_RAFT && m->shape.kind == kind)))
+            ((int)kind == 0 || (m->kind == PAPER_RAFT && m->shape.kind == kind)))
             return i;
     }
     return SIZE_MAX;
 }
 
-bool world_deliver_first(struct world *w, uint32_t from, uint32_t to, enum raft_message_kind kind)
+bool paper_deliver_first(struct paper *w, uint32_t from, uint32_t to, enum raft_message_kind kind)
 {
-    size_t at = world_find(w, from, to, kind);
+    size_t at = paper_find(w, from, to, kind);
     if (at == SIZE_MAX)
         return false;
-    world_deliver(w, at);
+    paper_deliver(w, at);
     return true;
 }
 
-void world_drop_all(struct world *w, uint32_t from, uint32_t to)
+void paper_drop_all(struct paper *w, uint32_t from, uint32_t to)
 {
     for (size_t i = w->bag_count; i > 0; i--) {
-        const struct world_message *m = &w->bag[i - 1];
+        const struct paper_message *m = &w->bag[i - 1];
         if ((from == 0 || m->from == from) && (to == 0 || m->to == to))
-            world_drop(w, i - 1);
+            paper_drop(w, i - 1);
     }
 }
 
-static bool sync_all(struct world *w)
+static bool sync_all(struct paper *w)
 {
     bool any = false;
     for (uint32_t i = 1; i <= w->options.nodes; i++) {
-        struct world_node *n = &w->nodes[i];
+        struct paper_node *n = &w->nodes[i];
         if (n->up && n->installing) {
-            world_install(w, i);
+            paper_install(w, i);
             any = true;
         }
         if (n->up && !n->stuck && n->raft != NULL && n->durable_lsn < n->next_lsn) {
-            world_sync(w, i);
+            paper_sync(w, i);
             any = true;
         }
     }
     return any;
 }
 
-void world_settle(struct world *w)
+void paper_settle(struct paper *w)
 {
     for (int i = 0; i < 100000; i++) {
         if (w->bag_count > 0) {
             if (w->cut[w->bag[0].from][w->bag[0].to])
-                world_drop(w, 0);
+                paper_drop(w, 0);
             else
-                world_deliver(w, 0);
+                paper_deliver(w, 0);
         } else if (!sync_all(w)) {
             return;
         }
     }
-    world_fail(w, "the group never settles");
+    paper_fail(w, "the group never settles");
 }
 
-void world_cut(struct world *w, uint32_t a, uint32_t b, bool cut)
+void paper_cut(struct paper *w, uint32_t a, uint32_t b, bool cut)
 {
     w->cut[a][b] = w->cut[b][a] = cut;
 }
 
-void world_isolate(struct world *w, uint32_t node, bool cut)
+void paper_isolate(struct paper *w, uint32_t node, bool cut)
 {
     for (uint32_t i = 1; i <= w->options.nodes; i++)
-        world_cut(w, node, i, cut);
+        paper_cut(w, node, i, cut);
 }
 
-void world_pass(struct world *w, int64_t ms, bool settle)
+void paper_pass(struct paper *w, int64_t ms, bool settle)
 {
     for (int64_t i = 0; i < ms; i++) {
         w->now += NS_PER_MS;
         for (uint32_t node = 1; node <= w->options.nodes; node++) {
             if (w->nodes[node].up && !w->nodes[node].paused)
-                world_wake(w, node);
+                paper_wake(w, node);
             if (settle)
-                world_settle(w);
+                paper_settle(w);
         }
     }
 }
 
-uint32_t world_leader(const struct world *w)
+uint32_t paper_leader(const struct paper *w)
 {
     uint32_t leader = 0;
     uint64_t term = 0;
@@ -122,11 +122,11 @@ uint32_t world_leader(const struct world *w)
     return leader;
 }
 
-bool world_elect(struct world *w, uint32_t node)
+bool paper_elect(struct paper *w, uint32_t node)
 {
-    world_campaign(w, node);
+    paper_campaign(w, node);
     for (int i = 0; i < 5000; i++) {
-        world_pass(w, 1, true);
+        paper_pass(w, 1, true);
         const struct raft *r = w->nodes[node].raft;
         if (r != NULL && raft_leading(r) != 0)
             return true;
@@ -137,18 +137,18 @@ bool world_elect(struct world *w, uint32_t node)
 /* ---- automatic ---- */
 
 /* When a clock reads `local`, or a little later. */
-static int64_t real_time(const struct world *w, const struct world_node *n, struct instant local)
+static int64_t real_time(const struct paper *w, const struct paper_node *n, struct instant local)
 {
     if (local.ns == INSTANT_NEVER.ns)
         return INT64_MAX;
-    int64_t left = local.ns - world_local(w, n).ns;
+    int64_t left = local.ns - paper_local(w, n).ns;
     if (left <= 0)
         return w->now;
     return w->now + left + left / 1000000 * (n->clock_ppm < 0 ? -n->clock_ppm : n->clock_ppm) +
            1000;
 }
 
-static int64_t node_next(const struct world *w, const struct world_node *n)
+static int64_t node_next(const struct paper *w, const struct paper_node *n)
 {
     int64_t next = real_time(w, n, n->live_at);
     if (n->raft != NULL) {
@@ -162,21 +162,21 @@ static int64_t node_next(const struct world *w, const struct world_node *n)
     return next > w->now ? next : w->now;
 }
 
-static void node_step(struct world *w, struct world_node *n)
+static void node_step(struct paper *w, struct paper_node *n)
 {
     if (n->submitted_lsn != 0 && n->sync_at <= w->now)
-        world_sync_to(w, n->id, n->submitted_lsn);
+        paper_sync_to(w, n->id, n->submitted_lsn);
     else if (n->installing && n->install_at <= w->now)
-        world_install(w, n->id);
+        paper_install(w, n->id);
     else
-        world_wake(w, n->id);
+        paper_wake(w, n->id);
 }
 
-static size_t first_message(const struct world *w)
+static size_t first_message(const struct paper *w)
 {
     size_t first = SIZE_MAX;
     for (size_t i = 0; i < w->bag_count; i++) {
-        const struct world_message *m = &w->bag[i];
+        const struct paper_message *m = &w->bag[i];
         if (w->nodes[m->to].paused)
             continue;
         if (first == SIZE_MAX || m->at < w->bag[first].at)
@@ -185,14 +185,14 @@ static size_t first_message(const struct world *w)
     return first;
 }
 
-void world_run(struct world *w, int64_t ns)
+void paper_run(struct paper *w, int64_t ns)
 {
     int64_t end = w->now + ns;
     while (w->violation[0] == '\0') {
         uint32_t node = 0;
         int64_t next = end;
         for (uint32_t i = 1; i <= w->options.nodes; i++) {
-            const struct world_node *n = &w->nodes[i];
+            const struct paper_node *n = &w->nodes[i];
             int64_t at = n->up && !n->paused ? node_next(w, n) : INT64_MAX;
             if (at < next) {
                 next = at;
@@ -206,7 +206,7 @@ void world_run(struct world *w, int64_t ns)
         if (next > w->now)
             w->now = next;
         if (arrives)
-            world_deliver(w, message);
+            paper_deliver(w, message);
         else if (node != 0)
             node_step(w, &w->nodes[node]);
         else

@@ -4,9 +4,9 @@
 
 #include "base/must.h"
 
-struct world_options world_options_default(uint32_t nodes, uint32_t voters)
+struct paper_options paper_options_default(uint32_t nodes, uint32_t voters)
 {
-    return (struct world_options){
+    return (struct paper_options){
         .nodes = nodes,
         .voters = voters,
         .seed = 1,
@@ -22,21 +22,21 @@ struct world_options world_options_default(uint32_t nodes, uint32_t voters)
     };
 }
 
-struct instant world_local(const struct world *w, const struct world_node *n)
+struct instant paper_local(const struct paper *w, const struct paper_node *n)
 {
     int64_t million = 1000000;
     return (struct instant){n->clock_offset + w->now + w->now / million * n->clock_ppm +
                             w->now % million * n->clock_ppm / million};
 }
 
-uint64_t world_member(const struct world *w, uint32_t node)
+uint64_t paper_member(const struct paper *w, uint32_t node)
 {
     return raft_member_id(node, w->nodes[node].row.generation);
 }
 
 /* ---- messages ---- */
 
-static struct world_message *post(struct world *w, enum world_message_kind kind, uint32_t from,
+static struct paper_message *post(struct paper *w, enum paper_message_kind kind, uint32_t from,
                                   uint32_t to)
 {
     if (w->bag_count == w->bag_capacity) {
@@ -44,8 +44,8 @@ static struct world_message *post(struct world *w, enum world_message_kind kind,
         w->bag = realloc(w->bag, w->bag_capacity * sizeof *w->bag);
         must(w->bag != NULL);
     }
-    struct world_message *m = &w->bag[w->bag_count++];
-    *m = (struct world_message){.kind = kind, .from = from, .to = to, .sequence = ++w->sequence};
+    struct paper_message *m = &w->bag[w->bag_count++];
+    *m = (struct paper_message){.kind = kind, .from = from, .to = to, .sequence = ++w->sequence};
     if (w->options.automatic) {
         int64_t slow = !w->calm && prng_below(&w->prng, 50) == 0 ? 100 : 1;
         m->at = w->now + slow * prng_between(&w->prng, 1, w->options.delay_ns_max);
@@ -54,21 +54,21 @@ static struct world_message *post(struct world *w, enum world_message_kind kind,
 }
 
 /* However a stream ends, its sender notices. */
-static void end_snapshot(struct world *w, const struct world_node *n, uint32_t to, uint64_t member,
+static void end_snapshot(struct paper *w, const struct paper_node *n, uint32_t to, uint64_t member,
                          uint64_t index)
 {
-    struct world_message *m = post(w, WORLD_SNAPSHOT_END, n->id, to);
+    struct paper_message *m = post(w, PAPER_SNAPSHOT_END, n->id, to);
     m->to_member = member;
     m->index = index;
 }
 
 /* ---- life ---- */
 
-static void open_raft(struct world *w, struct world_node *n)
+static void open_raft(struct paper *w, struct paper_node *n)
 {
     const struct raft_options options = {
-        .group = WORLD_GROUP,
-        .self = world_member(w, n->id),
+        .group = PAPER_GROUP,
+        .self = paper_member(w, n->id),
         .seed = prng_next(&w->prng),
         .election = w->options.election,
         .retry = w->options.retry,
@@ -86,11 +86,11 @@ static void open_raft(struct world *w, struct world_node *n)
     n->installing = false;
 }
 
-static void replay(struct world *w, struct world_node *n)
+static void replay(struct paper *w, struct paper_node *n)
 {
     raft_replay_hard_state(n->raft, n->row.term, n->row.vote);
     for (size_t i = 0; i < n->record_count; i++) {
-        const struct world_record *r = &n->records[i];
+        const struct paper_record *r = &n->records[i];
         if (r->lsn <= n->row.since_lsn)
             continue;
         if (r->kind == LOG_HARD_STATE) {
@@ -103,13 +103,13 @@ static void replay(struct world *w, struct world_node *n)
                                      .lsn = r->lsn,
                                      .payload = slice_make(r->payload, r->size)};
         if (raft_replay_entry(n->raft, &e) != STATUS_OK)
-            world_fail(w, "node %u cannot replay its log", n->id);
+            paper_fail(w, "node %u cannot replay its log", n->id);
     }
 }
 
-static void start(struct world *w, uint32_t node, bool fresh)
+static void start(struct paper *w, uint32_t node, bool fresh)
 {
-    struct world_node *n = &w->nodes[node];
+    struct paper_node *n = &w->nodes[node];
     must(!n->up);
     n->up = true;
     n->paused = false;
@@ -123,7 +123,7 @@ static void start(struct world *w, uint32_t node, bool fresh)
         .support = w->options.support,
         .drift_ppm = 2 * w->options.clock_ppm_max + 1,
     };
-    struct instant now = world_local(w, n);
+    struct instant now = paper_local(w, n);
     liveness_init(&n->liveness, &options, now);
     n->live_at = now;
     if (!n->row.hosted)
@@ -131,15 +131,15 @@ static void start(struct world *w, uint32_t node, bool fresh)
     open_raft(w, n);
     replay(w, n);
     raft_start(n->raft, now, fresh ? now : instant_add(now, w->options.support));
-    world_turn(w, node);
+    paper_turn(w, node);
 }
 
-void world_start(struct world *w, uint32_t node)
+void paper_start(struct paper *w, uint32_t node)
 {
     start(w, node, false);
 }
 
-static void shut(struct world_node *n)
+static void shut(struct paper_node *n)
 {
     raft_destroy(n->raft);
     n->raft = NULL;
@@ -148,12 +148,13 @@ static void shut(struct world_node *n)
     n->up = false;
 }
 
-void world_crash(struct world *w, uint32_t node, uint32_t kept)
+void paper_crash(struct paper *w, uint32_t node, uint32_t kept)
 {
-    struct world_node *n = &w->nodes[node];
+    struct paper_node *n = &w->nodes[node];
     must(n->up);
+    w->counts.crashes++;
     if (n->installing)
-        end_snapshot(w, n, n->incoming_from, world_member(w, node), 0);
+        end_snapshot(w, n, n->incoming_from, paper_member(w, node), 0);
     uint64_t durable = n->durable_lsn;
     for (size_t i = 0; i < n->record_count && kept > 0; i++) {
         if (n->records[i].lsn > n->durable_lsn && n->records[i].lsn <= n->submitted_lsn) {
@@ -169,17 +170,17 @@ void world_crash(struct world *w, uint32_t node, uint32_t kept)
     trace_add(&w->trace, (struct instant){w->now}, 1, node, (int64_t)durable);
 }
 
-struct world *world_create(const struct world_options *options)
+struct paper *paper_create(const struct paper_options *options)
 {
-    must(options->nodes >= 1 && options->nodes <= WORLD_NODES_MAX);
-    struct world *w = calloc(1, sizeof *w);
+    must(options->nodes >= 1 && options->nodes <= PAPER_NODES_MAX);
+    struct paper *w = calloc(1, sizeof *w);
     must(w != NULL);
     w->options = *options;
     w->prng = prng_seeded(options->seed);
     for (uint32_t i = 1; i <= options->voters; i++)
         w->first.all[w->first.count++] = (struct raft_member){raft_member_id(i, 1), true};
     for (uint32_t i = 1; i <= options->nodes; i++) {
-        struct world_node *n = &w->nodes[i];
+        struct paper_node *n = &w->nodes[i];
         n->id = i;
         n->row.base.members = w->first;
         n->row.hosted = i <= options->voters;
@@ -189,42 +190,42 @@ struct world *world_create(const struct world_options *options)
     return w;
 }
 
-void world_destroy(struct world *w)
+void paper_destroy(struct paper *w)
 {
     for (uint32_t i = 1; i <= w->options.nodes; i++) {
-        struct world_node *n = &w->nodes[i];
+        struct paper_node *n = &w->nodes[i];
         if (n->up)
             shut(n);
         raft_outbox_deinit(&n->outbox);
         free(n->records);
     }
     while (w->bag_count > 0)
-        world_drop(w, 0);
+        paper_drop(w, 0);
     free(w->bag);
     free(w->committed);
     arena_deinit(&w->arena);
     free(w);
 }
 
-void world_host(struct world *w, uint32_t node)
+void paper_host(struct paper *w, uint32_t node)
 {
-    struct world_node *n = &w->nodes[node];
+    struct paper_node *n = &w->nodes[node];
     must(n->up && n->raft == NULL);
-    n->row = (struct world_row){.base = {.members = w->first},
+    n->row = (struct paper_row){.base = {.members = w->first},
                                 .since_lsn = n->next_lsn,
                                 .generation = n->row.generation + 1,
                                 .hosted = true};
     open_raft(w, n);
-    raft_start(n->raft, world_local(w, n), world_local(w, n));
-    world_turn(w, node);
+    raft_start(n->raft, paper_local(w, n), paper_local(w, n));
+    paper_turn(w, node);
 }
 
-void world_unhost(struct world *w, uint32_t node)
+void paper_unhost(struct paper *w, uint32_t node)
 {
-    struct world_node *n = &w->nodes[node];
+    struct paper_node *n = &w->nodes[node];
     must(n->up && n->raft != NULL);
     if (n->installing)
-        end_snapshot(w, n, n->incoming_from, world_member(w, node), 0);
+        end_snapshot(w, n, n->incoming_from, paper_member(w, node), 0);
     raft_destroy(n->raft);
     n->raft = NULL;
     n->row.hosted = false;
@@ -233,7 +234,7 @@ void world_unhost(struct world *w, uint32_t node)
 
 /* ---- the disk ---- */
 
-static void append_record(struct world_node *n, const struct world_record *r)
+static void append_record(struct paper_node *n, const struct paper_record *r)
 {
     if (n->record_count == n->record_capacity) {
         n->record_capacity = n->record_capacity == 0 ? 64 : n->record_capacity * 2;
@@ -245,11 +246,11 @@ static void append_record(struct world_node *n, const struct world_record *r)
     n->records[n->record_count++].lsn = n->next_lsn;
 }
 
-static void append_entry(struct world_node *n, uint64_t index)
+static void append_entry(struct paper_node *n, uint64_t index)
 {
     const struct raft_entry *e = raft_entry_at(n->raft, index);
-    must(e != NULL && e->payload.size <= WORLD_PAYLOAD_MAX);
-    struct world_record r = {
+    must(e != NULL && e->payload.size <= PAPER_PAYLOAD_MAX);
+    struct paper_record r = {
         .kind = e->kind, .term = e->term, .index = index, .size = (uint32_t)e->payload.size};
     if (r.size > 0)
         memcpy(r.payload, e->payload.data, r.size);
@@ -257,13 +258,13 @@ static void append_entry(struct world_node *n, uint64_t index)
     raft_entry_logged(n->raft, index, n->next_lsn);
 }
 
-static void take_writes(struct world_node *n)
+static void take_writes(struct paper_node *n)
 {
     struct raft_writes writes;
     if (!raft_take_writes(n->raft, &writes))
         return;
     if (writes.hard_state) {
-        append_record(n, &(struct world_record){
+        append_record(n, &(struct paper_record){
                              .kind = LOG_HARD_STATE, .term = writes.term, .index = writes.vote});
         raft_hard_state_logged(n->raft, n->next_lsn);
     }
@@ -271,7 +272,7 @@ static void take_writes(struct world_node *n)
         append_entry(n, i);
 }
 
-static void submit(struct world *w, struct world_node *n)
+static void submit(struct paper *w, struct paper_node *n)
 {
     if (!w->options.automatic || n->submitted_lsn != 0 || n->next_lsn == n->durable_lsn)
         return;
@@ -279,25 +280,25 @@ static void submit(struct world *w, struct world_node *n)
     n->sync_at = w->now + prng_between(&w->prng, 1, w->options.sync_ns_max);
 }
 
-void world_sync_to(struct world *w, uint32_t node, uint64_t lsn)
+void paper_sync_to(struct paper *w, uint32_t node, uint64_t lsn)
 {
-    struct world_node *n = &w->nodes[node];
+    struct paper_node *n = &w->nodes[node];
     must(lsn <= n->next_lsn);
     n->durable_lsn = lsn;
     if (n->submitted_lsn <= lsn)
         n->submitted_lsn = 0;
     if (n->raft == NULL)
         return;
-    raft_persisted(n->raft, world_local(w, n), lsn);
-    world_turn(w, node);
+    raft_persisted(n->raft, paper_local(w, n), lsn);
+    paper_turn(w, node);
 }
 
-void world_sync(struct world *w, uint32_t node)
+void paper_sync(struct paper *w, uint32_t node)
 {
-    world_sync_to(w, node, w->nodes[node].next_lsn);
+    paper_sync_to(w, node, w->nodes[node].next_lsn);
 }
 
-static void trim(struct world_node *n, uint64_t lsn)
+static void trim(struct paper_node *n, uint64_t lsn)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n->record_count; i++) {
@@ -307,9 +308,9 @@ static void trim(struct world_node *n, uint64_t lsn)
     n->record_count = kept;
 }
 
-void world_checkpoint(struct world *w, uint32_t node, bool compact)
+void paper_checkpoint(struct paper *w, uint32_t node, bool compact)
 {
-    struct world_node *n = &w->nodes[node];
+    struct paper_node *n = &w->nodes[node];
     (void)w;
     if (n->raft == NULL || n->installing)
         return;
@@ -324,26 +325,27 @@ void world_checkpoint(struct world *w, uint32_t node, bool compact)
     trim(n, pinned < n->durable_lsn ? pinned : n->durable_lsn);
     if (compact)
         raft_compact(n->raft, applied);
+    w->counts.compactions += compact;
 }
 
-void world_rewrite(struct world *w, uint32_t node)
+void paper_rewrite(struct paper *w, uint32_t node)
 {
-    struct world_node *n = &w->nodes[node];
+    struct paper_node *n = &w->nodes[node];
     if (n->raft == NULL)
         return;
     for (uint64_t i = raft_applied(n->raft) + 1; i <= raft_last(n->raft); i++)
         append_entry(n, i);
-    world_turn(w, node);
+    paper_turn(w, node);
 }
 
 /* ---- the network ---- */
 
-static bool is_lost(struct world *w, uint32_t from, uint32_t to)
+static bool is_lost(struct paper *w, uint32_t from, uint32_t to)
 {
     return w->cut[from][to] || (w->drop_percent > 0 && prng_below(&w->prng, 100) < w->drop_percent);
 }
 
-static void copy_message(struct world *w, const struct world_message *m, struct world_message *out)
+static void copy_message(struct paper *w, const struct paper_message *m, struct paper_message *out)
 {
     struct buffer bytes = {0};
     buffer_append_slice(&bytes, buffer_slice(&m->bytes));
@@ -352,39 +354,39 @@ static void copy_message(struct world *w, const struct world_message *m, struct 
     (void)w;
 }
 
-static void post_raft(struct world *w, struct world_node *n, const struct raft_message *message)
+static void post_raft(struct paper *w, struct paper_node *n, const struct raft_message *message)
 {
     uint32_t to = raft_member_node(message->to);
     w->raft_messages++;
     if (to == 0 || to > w->options.nodes || to == n->id ||
         (w->options.automatic && is_lost(w, n->id, to)))
         return;
-    struct world_message *m = post(w, WORLD_RAFT, n->id, to);
+    struct paper_message *m = post(w, PAPER_RAFT, n->id, to);
     raft_message_encode(&m->bytes, message);
     m->shape = *message;
     m->shape.entries = NULL;
     if (w->duplicate_percent > 0 && prng_below(&w->prng, 100) < w->duplicate_percent) {
-        struct world_message copy;
+        struct paper_message copy;
         copy_message(w, m, &copy);
-        struct world_message *again = post(w, WORLD_RAFT, n->id, to);
+        struct paper_message *again = post(w, PAPER_RAFT, n->id, to);
         copy.at = again->at;
         copy.sequence = again->sequence;
         *again = copy;
     }
 }
 
-void world_post_beat(struct world *w, struct world_node *n, uint32_t to, bool heartbeat)
+void paper_post_beat(struct paper *w, struct paper_node *n, uint32_t to, bool heartbeat)
 {
-    struct liveness_beat beat = liveness_beat(&n->liveness, world_local(w, n), to, heartbeat);
+    struct liveness_beat beat = liveness_beat(&n->liveness, paper_local(w, n), to, heartbeat);
     if (is_lost(w, n->id, to))
         return;
-    struct world_message *m = post(w, WORLD_BEAT, n->id, to);
+    struct paper_message *m = post(w, PAPER_BEAT, n->id, to);
     liveness_beat_encode(&m->bytes, &beat);
     if (!w->options.automatic)
-        world_deliver(w, w->bag_count - 1);
+        paper_deliver(w, w->bag_count - 1);
 }
 
-void world_drop(struct world *w, size_t at)
+void paper_drop(struct paper *w, size_t at)
 {
     must(at < w->bag_count);
     buffer_deinit(&w->bag[at].bytes);
@@ -392,15 +394,15 @@ void world_drop(struct world *w, size_t at)
     memmove(&w->bag[at], &w->bag[at + 1], (w->bag_count - at) * sizeof *w->bag);
 }
 
-static void hear(struct world *w, struct world_node *n, const struct world_message *m)
+static void hear(struct paper *w, struct paper_node *n, const struct paper_message *m)
 {
     struct reader r = {buffer_slice(&m->bytes), false};
     struct liveness_beat beat;
     must(liveness_beat_decode(&r, &beat) == STATUS_OK);
-    struct instant now = world_local(w, n);
+    struct instant now = paper_local(w, n);
     struct liveness_change change = liveness_heard(&n->liveness, now, m->from, &beat);
     if (change.answer)
-        world_post_beat(w, n, m->from, false);
+        paper_post_beat(w, n, m->from, false);
     n->live_at = liveness_deadline(&n->liveness, now);
     if (n->raft == NULL)
         return;
@@ -408,10 +410,10 @@ static void hear(struct world *w, struct world_node *n, const struct world_messa
         raft_tick(n->raft, now);
     if (change.got)
         raft_node_heard(n->raft, now, m->from);
-    world_turn(w, n->id);
+    paper_turn(w, n->id);
 }
 
-static void begin_install(struct world *w, struct world_node *n, const struct world_message *m)
+static void begin_install(struct paper *w, struct paper_node *n, const struct paper_message *m)
 {
     bool wanted = n->up && n->raft != NULL && raft_self(n->raft) == m->to_member &&
                   !n->installing && raft_role(n->raft) != RAFT_LEADER &&
@@ -421,7 +423,7 @@ static void begin_install(struct world *w, struct world_node *n, const struct wo
         return;
     }
     raft_install_begin(n->raft);
-    world_turn(w, n->id);
+    paper_turn(w, n->id);
     n->row.base.no_state = true; /* durable before the first row changes */
     n->row.hash = ~n->row.hash;  /* then the state is neither the old one nor the new */
     n->installing = true;
@@ -431,9 +433,9 @@ static void begin_install(struct world *w, struct world_node *n, const struct wo
 }
 
 /* The state and the base become durable together; the core learns of it after that. */
-void world_install(struct world *w, uint32_t node)
+void paper_install(struct paper *w, uint32_t node)
 {
-    struct world_node *n = &w->nodes[node];
+    struct paper_node *n = &w->nodes[node];
     must(n->installing);
     n->installing = false;
     uint64_t index = n->incoming.base.index;
@@ -445,31 +447,32 @@ void world_install(struct world *w, uint32_t node)
     n->row.hash = n->incoming.hash;
     n->row.term = raft_term(n->raft);
     n->row.vote = raft_vote(n->raft);
-    if (raft_install(n->raft, world_local(w, n), &n->row.base)) {
+    if (raft_install(n->raft, paper_local(w, n), &n->row.base)) {
         n->applied = index;
         n->hash = n->incoming.hash;
+        w->counts.snapshots++;
     } else {
-        world_fail(w, "node %u refuses a snapshot it began to install", node);
+        paper_fail(w, "node %u refuses a snapshot it began to install", node);
     }
     end_snapshot(w, n, n->incoming_from, raft_self(n->raft), index);
-    world_turn(w, node);
+    paper_turn(w, node);
 }
 
-static void deliver(struct world *w, const struct world_message *m)
+static void deliver(struct paper *w, const struct paper_message *m)
 {
-    struct world_node *n = &w->nodes[m->to];
-    if (m->kind == WORLD_SNAPSHOT) {
+    struct paper_node *n = &w->nodes[m->to];
+    if (m->kind == PAPER_SNAPSHOT) {
         begin_install(w, n, m);
         return;
     }
     if (!n->up)
         return;
-    if (m->kind == WORLD_BEAT) {
+    if (m->kind == PAPER_BEAT) {
         hear(w, n, m);
         return;
     }
-    struct instant now = world_local(w, n);
-    if (m->kind == WORLD_SNAPSHOT_END) {
+    struct instant now = paper_local(w, n);
+    if (m->kind == PAPER_SNAPSHOT_END) {
         if (n->raft == NULL)
             return;
         raft_snapshot_ended(n->raft, now, m->to_member, m->index);
@@ -487,23 +490,23 @@ static void deliver(struct world *w, const struct world_message *m)
         raft_receive(n->raft, now, &message);
     }
     trace_add(&w->trace, (struct instant){w->now}, 2, m->to, (int64_t)m->sequence);
-    world_turn(w, n->id);
+    paper_turn(w, n->id);
 }
 
-void world_deliver(struct world *w, size_t at)
+void paper_deliver(struct paper *w, size_t at)
 {
     must(at < w->bag_count);
-    struct world_message m = w->bag[at];
+    struct paper_message m = w->bag[at];
     w->bag_count--;
     memmove(&w->bag[at], &w->bag[at + 1], (w->bag_count - at) * sizeof *w->bag);
     deliver(w, &m);
     buffer_deinit(&m.bytes);
 }
 
-void world_deliver_copy(struct world *w, size_t at)
+void paper_deliver_copy(struct paper *w, size_t at)
 {
     must(at < w->bag_count);
-    struct world_message m;
+    struct paper_message m;
     copy_message(w, &w->bag[at], &m);
     deliver(w, &m);
     buffer_deinit(&m.bytes);
@@ -511,14 +514,14 @@ void world_deliver_copy(struct world *w, size_t at)
 
 /* ---- the end of an event ---- */
 
-static void send(struct world *w, struct world_node *n)
+static void send(struct paper *w, struct paper_node *n)
 {
     for (size_t i = 0; i < n->outbox.count; i++)
         post_raft(w, n, &n->outbox.messages[i]);
     n->outbox.count = 0;
 }
 
-static void stream_snapshots(struct world *w, struct world_node *n)
+static void stream_snapshots(struct paper *w, struct paper_node *n)
 {
     uint64_t member;
     while ((member = raft_next_snapshot(n->raft)) != 0) {
@@ -528,19 +531,19 @@ static void stream_snapshots(struct world *w, struct world_node *n)
             end_snapshot(w, n, n->id, member, 0); /* noticed later */
             continue;
         }
-        struct world_message *m = post(w, WORLD_SNAPSHOT, n->id, to);
+        struct paper_message *m = post(w, PAPER_SNAPSHOT, n->id, to);
         m->to_member = member;
         m->row.hash = n->hash;
         m->row.base = (struct raft_base){n->applied, raft_term_at(n->raft, n->applied),
                                          *raft_members_applied(n->raft), false};
-        world_check_snapshot(w, &m->row);
+        paper_check_snapshot(w, &m->row);
     }
 }
 
-void world_turn(struct world *w, uint32_t node)
+void paper_turn(struct paper *w, uint32_t node)
 {
-    struct world_node *n = &w->nodes[node];
-    struct instant now = world_local(w, n);
+    struct paper_node *n = &w->nodes[node];
+    struct instant now = paper_local(w, n);
     take_writes(n);
     send(w, n);
     raft_flush(n->raft, now);
@@ -548,72 +551,75 @@ void world_turn(struct world *w, uint32_t node)
     send(w, n);
     const struct raft_entry *e;
     while ((e = raft_next_committed(n->raft)) != NULL) {
-        world_check_applied(w, n, e);
+        paper_check_applied(w, n, e);
         trace_add(&w->trace, (struct instant){w->now}, 3, node, (int64_t)e->index);
     }
     if (raft_role(n->raft) != RAFT_LEADER)
         n->proposal_count = 0;
-    world_answer(w, n);
+    paper_answer(w, n);
     stream_snapshots(w, n);
     submit(w, n);
-    world_check(w);
+    paper_check(w);
 }
 
 /* ---- events ---- */
 
-uint64_t world_propose(struct world *w, uint32_t node, uint32_t size)
+uint64_t paper_propose(struct paper *w, uint32_t node, uint32_t size)
 {
-    struct world_node *n = &w->nodes[node];
-    uint8_t bytes[WORLD_PAYLOAD_MAX] = {0};
+    struct paper_node *n = &w->nodes[node];
+    uint8_t bytes[PAPER_PAYLOAD_MAX] = {0};
     uint64_t id = w->next_id + 1, index;
     must(size >= sizeof id && size <= sizeof bytes);
     memcpy(bytes, &id, sizeof id);
-    if (n->proposal_count == WORLD_WAITING_MAX ||
-        raft_propose(n->raft, world_local(w, n), LOG_WRITE, slice_make(bytes, 4),
+    if (n->proposal_count == PAPER_WAITING_MAX ||
+        raft_propose(n->raft, paper_local(w, n), LOG_WRITE, slice_make(bytes, 4),
                      slice_make(bytes + 4, size - 4), &index) != RAFT_OK)
         return 0;
     w->next_id = id;
-    n->proposals[n->proposal_count++] = (struct world_proposal){id, index, raft_term(n->raft)};
-    world_turn(w, node);
+    n->proposals[n->proposal_count++] = (struct paper_proposal){id, index, raft_term(n->raft)};
+    paper_turn(w, node);
     return id;
 }
 
-enum raft_outcome world_change(struct world *w, uint32_t node, enum raft_change change,
+enum raft_outcome paper_change(struct paper *w, uint32_t node, enum raft_change change,
                                uint64_t member)
 {
-    struct world_node *n = &w->nodes[node];
-    enum raft_outcome outcome = raft_change_members(n->raft, world_local(w, n), change, member);
-    world_turn(w, node);
+    struct paper_node *n = &w->nodes[node];
+    enum raft_outcome outcome = raft_change_members(n->raft, paper_local(w, n), change, member);
+    w->counts.changes += outcome == RAFT_OK;
+    paper_turn(w, node);
     return outcome;
 }
 
-enum raft_outcome world_transfer(struct world *w, uint32_t node, uint32_t to)
+enum raft_outcome paper_transfer(struct paper *w, uint32_t node, uint32_t to)
 {
-    struct world_node *n = &w->nodes[node];
-    enum raft_outcome outcome = raft_transfer(n->raft, world_local(w, n), world_member(w, to));
-    world_turn(w, node);
+    struct paper_node *n = &w->nodes[node];
+    enum raft_outcome outcome = raft_transfer(n->raft, paper_local(w, n), paper_member(w, to));
+    w->counts.transfers += outcome == RAFT_OK;
+    paper_turn(w, node);
     return outcome;
 }
 
-enum raft_outcome world_ask(struct world *w, uint32_t node)
+enum raft_outcome paper_ask(struct paper *w, uint32_t node)
 {
-    struct world_node *n = &w->nodes[node];
-    struct world_read read = {.floor = w->acknowledged, .term = raft_term(n->raft)};
-    enum raft_outcome outcome = raft_read(n->raft, world_local(w, n), &read.round);
+    struct paper_node *n = &w->nodes[node];
+    struct paper_read read = {.floor = w->acknowledged, .term = raft_term(n->raft)};
+    enum raft_outcome outcome = raft_read(n->raft, paper_local(w, n), &read.round);
     if (outcome == RAFT_OK) {
         w->reads_done++;
+        w->counts.lease_reads++;
         if (n->applied < read.floor)
-            world_fail(w, "node %u reads by lease as of %llu though %llu was acknowledged", node,
+            paper_fail(w, "node %u reads by lease as of %llu though %llu was acknowledged", node,
                        (unsigned long long)n->applied, (unsigned long long)read.floor);
-    } else if (outcome == RAFT_PENDING && n->read_count < WORLD_WAITING_MAX) {
+    } else if (outcome == RAFT_PENDING && n->read_count < PAPER_WAITING_MAX) {
         n->reads[n->read_count++] = read;
     }
-    world_turn(w, node);
+    paper_turn(w, node);
     return outcome;
 }
 
-void world_campaign(struct world *w, uint32_t node)
+void paper_campaign(struct paper *w, uint32_t node)
 {
-    raft_campaign(w->nodes[node].raft, world_local(w, &w->nodes[node]));
-    world_turn(w, node);
+    raft_campaign(w->nodes[node].raft, paper_local(w, &w->nodes[node]));
+    paper_turn(w, node);
 }

@@ -3,7 +3,7 @@
  *
  * By hand (`automatic` false): messages wait in the bag until the test delivers them, writes wait
  * until the test syncs; only liveness beats pass by themselves where no link is cut. Automatic:
- * world_run lets time pass, everything arrives after a random delay.
+ * paper_run lets time pass, everything arrives after a random delay.
  * What must hold is checked on the way (raft_check.c); the first violation stays in `violation`. */
 #ifndef WEIR_TESTS_SUPPORT_RAFT_WORLD_H
 #define WEIR_TESTS_SUPPORT_RAFT_WORLD_H
@@ -13,23 +13,23 @@
 #include "replication/raft.h"
 
 enum {
-    WORLD_NODES_MAX = 6,
-    WORLD_PAYLOAD_MAX = 160,
-    WORLD_GROUP = 7,
-    WORLD_FOR_EVER = INT32_MAX
+    PAPER_NODES_MAX = 6,
+    PAPER_PAYLOAD_MAX = 160,
+    PAPER_GROUP = 7,
+    PAPER_FOR_EVER = INT32_MAX
 };
 
-struct world_record {
+struct paper_record {
     uint64_t lsn; /* of its end */
     enum log_kind kind;
     uint64_t term;
     uint64_t index;
     uint32_t size;
-    uint8_t payload[WORLD_PAYLOAD_MAX];
+    uint8_t payload[PAPER_PAYLOAD_MAX];
 };
 
 /* What is durable besides the log: the state as of base.index, and the hard state as of then. */
-struct world_row {
+struct paper_row {
     struct raft_base base;
     uint64_t term;
     uint64_t vote;
@@ -39,27 +39,27 @@ struct world_row {
     bool hosted;
 };
 
-struct world_proposal {
+struct paper_proposal {
     uint64_t id;
     uint64_t index;
     uint64_t term;
 };
 
-struct world_read {
+struct paper_read {
     uint64_t floor; /* what it must reflect */
     uint64_t round;
     uint64_t term;
 };
 
 enum {
-    WORLD_WAITING_MAX = 256
+    PAPER_WAITING_MAX = 256
 };
 
-struct world_node {
+struct paper_node {
     uint32_t id;
     bool up;
     bool paused;
-    bool stuck; /* by hand: world_settle does not sync its disk */
+    bool stuck; /* by hand: paper_settle does not sync its disk */
     int64_t clock_offset;
     int64_t clock_ppm;
     struct liveness liveness;
@@ -67,8 +67,8 @@ struct world_node {
     struct raft *raft;      /* NULL: hosts none */
     struct raft_outbox outbox;
     /* disk */
-    struct world_row row;
-    struct world_record *records;
+    struct paper_row row;
+    struct paper_record *records;
     size_t record_count;
     size_t record_capacity;
     uint64_t next_lsn;
@@ -79,38 +79,38 @@ struct world_node {
     uint64_t applied;
     uint64_t hash;
     uint64_t led;
-    struct world_proposal proposals[WORLD_WAITING_MAX];
+    struct paper_proposal proposals[PAPER_WAITING_MAX];
     uint32_t proposal_count;
-    struct world_read reads[WORLD_WAITING_MAX];
+    struct paper_read reads[PAPER_WAITING_MAX];
     uint32_t read_count;
     /* a snapshot that is being installed */
     bool installing;
-    struct world_row incoming;
+    struct paper_row incoming;
     uint32_t incoming_from;
     int64_t install_at;
 };
 
-enum world_message_kind {
-    WORLD_BEAT,
-    WORLD_RAFT,
-    WORLD_SNAPSHOT,
-    WORLD_SNAPSHOT_END
+enum paper_message_kind {
+    PAPER_BEAT,
+    PAPER_RAFT,
+    PAPER_SNAPSHOT,
+    PAPER_SNAPSHOT_END
 };
 
-struct world_message {
-    enum world_message_kind kind;
+struct paper_message {
+    enum paper_message_kind kind;
     uint32_t from;
     uint32_t to;
     uint64_t sequence;
     int64_t at;                /* arrives, in automatic worlds */
     struct buffer bytes;       /* of a beat or a message of raft */
     struct raft_message shape; /* of the latter, without entries: for tests to choose by */
-    struct world_row row;      /* SNAPSHOT */
+    struct paper_row row;      /* SNAPSHOT */
     uint64_t to_member;        /* SNAPSHOT, SNAPSHOT_END */
     uint64_t index;            /* SNAPSHOT_END: what is installed; 0: it failed */
 };
 
-struct world_options {
+struct paper_options {
     uint32_t nodes;
     uint32_t voters; /* nodes 1 .. voters are the first members */
     uint64_t seed;
@@ -128,26 +128,39 @@ struct world_options {
 };
 
 /* Numbers that suit tests by hand: no drift, elections of 150 ms. */
-struct world_options world_options_default(uint32_t nodes, uint32_t voters);
+struct paper_options paper_options_default(uint32_t nodes, uint32_t voters);
 
 /* What was seen committed, by index. */
-struct world_committed {
+struct paper_committed {
     uint64_t term;
     uint64_t id;        /* of the proposal; 0: another entry */
     uint64_t seen_term; /* of the replica that first applied it */
     uint64_t hash;      /* of the state after it */
 };
 
-struct world {
-    struct world_options options;
+/* How often what is worth testing happened. */
+struct paper_counts {
+    uint64_t leaders;
+    uint64_t acknowledged;
+    uint64_t lease_reads;
+    uint64_t round_reads;
+    uint64_t crashes;
+    uint64_t snapshots;
+    uint64_t changes; /* of members */
+    uint64_t transfers;
+    uint64_t compactions;
+};
+
+struct paper {
+    struct paper_options options;
     struct prng prng;
     int64_t now; /* real time */
-    struct world_node nodes[WORLD_NODES_MAX + 1];
-    bool cut[WORLD_NODES_MAX + 1][WORLD_NODES_MAX + 1]; /* from, to */
+    struct paper_node nodes[PAPER_NODES_MAX + 1];
+    bool cut[PAPER_NODES_MAX + 1][PAPER_NODES_MAX + 1]; /* from, to */
     bool calm;                                          /* no message is very late */
     uint32_t drop_percent;
     uint32_t duplicate_percent;
-    struct world_message *bag;
+    struct paper_message *bag;
     size_t bag_count;
     size_t bag_capacity;
     uint64_t sequence;
@@ -157,84 +170,85 @@ struct world {
     struct arena arena;
     struct trace trace;
     /* what is known to everybody, see raft_check.c */
-    struct world_committed *committed;
+    struct paper_committed *committed;
     uint64_t committed_count; /* indexes 1 .. */
     uint64_t committed_capacity;
     uint64_t acknowledged; /* highest index of an acknowledged proposal */
     uint64_t acknowledged_count;
     uint64_t reads_done;
+    struct paper_counts counts;
     uint64_t leader_of[4096]; /* by term */
     char violation[256];      /* "": none so far */
 };
 
-struct world *world_create(const struct world_options *options);
-void world_destroy(struct world *w);
-struct instant world_local(const struct world *w, const struct world_node *n);
-uint64_t world_member(const struct world *w, uint32_t node);
+struct paper *paper_create(const struct paper_options *options);
+void paper_destroy(struct paper *w);
+struct instant paper_local(const struct paper *w, const struct paper_node *n);
+uint64_t paper_member(const struct paper *w, uint32_t node);
 
 /* ---- nodes ---- */
 
 /* Unsynced records are lost; of the batch on its way `kept` records survive. */
-void world_crash(struct world *w, uint32_t node, uint32_t kept);
-void world_start(struct world *w, uint32_t node);
-void world_host(struct world *w, uint32_t node); /* a fresh replica, of a new generation */
-void world_unhost(struct world *w, uint32_t node);
+void paper_crash(struct paper *w, uint32_t node, uint32_t kept);
+void paper_start(struct paper *w, uint32_t node);
+void paper_host(struct paper *w, uint32_t node); /* a fresh replica, of a new generation */
+void paper_unhost(struct paper *w, uint32_t node);
 /* The state becomes durable as it is, the log before it goes. */
-void world_checkpoint(struct world *w, uint32_t node, bool compact);
-void world_rewrite(struct world *w, uint32_t node); /* unapplied entries go to the log's end */
-void world_turn(struct world *w, uint32_t node);    /* what every event ends with */
+void paper_checkpoint(struct paper *w, uint32_t node, bool compact);
+void paper_rewrite(struct paper *w, uint32_t node); /* unapplied entries go to the log's end */
+void paper_turn(struct paper *w, uint32_t node);    /* what every event ends with */
 
 /* ---- events ---- */
 
 /* 0: refused; otherwise its id. */
-uint64_t world_propose(struct world *w, uint32_t node, uint32_t size);
-enum raft_outcome world_change(struct world *w, uint32_t node, enum raft_change change,
+uint64_t paper_propose(struct paper *w, uint32_t node, uint32_t size);
+enum raft_outcome paper_change(struct paper *w, uint32_t node, enum raft_change change,
                                uint64_t member);
-enum raft_outcome world_transfer(struct world *w, uint32_t node, uint32_t to);
-enum raft_outcome world_ask(struct world *w, uint32_t node); /* a read */
-void world_campaign(struct world *w, uint32_t node);
+enum raft_outcome paper_transfer(struct paper *w, uint32_t node, uint32_t to);
+enum raft_outcome paper_ask(struct paper *w, uint32_t node); /* a read */
+void paper_campaign(struct paper *w, uint32_t node);
 /* Everything written is durable. */
-void world_sync(struct world *w, uint32_t node);
+void paper_sync(struct paper *w, uint32_t node);
 /* Only what was written up to `lsn` is. */
-void world_sync_to(struct world *w, uint32_t node, uint64_t lsn);
-void world_deliver(struct world *w, size_t at);      /* takes it out of the bag */
-void world_deliver_copy(struct world *w, size_t at); /* and leaves it there */
-void world_drop(struct world *w, size_t at);
-void world_install(struct world *w, uint32_t node);
-void world_post_beat(struct world *w, struct world_node *n, uint32_t to, bool heartbeat);
+void paper_sync_to(struct paper *w, uint32_t node, uint64_t lsn);
+void paper_deliver(struct paper *w, size_t at);      /* takes it out of the bag */
+void paper_deliver_copy(struct paper *w, size_t at); /* and leaves it there */
+void paper_drop(struct paper *w, size_t at);
+void paper_install(struct paper *w, uint32_t node);
+void paper_post_beat(struct paper *w, struct paper_node *n, uint32_t to, bool heartbeat);
 /* What is due at a node now: beats, lapses, the replica's deadline. */
-void world_wake(struct world *w, uint32_t node);
+void paper_wake(struct paper *w, uint32_t node);
 
 /* ---- by hand: many at once ---- */
 
 /* First in the bag from `from` to `to` of this kind; 0 for any. SIZE_MAX: none. */
-size_t world_find(const struct world *w, uint32_t from, uint32_t to, enum raft_message_kind kind);
-bool world_deliver_first(struct world *w, uint32_t from, uint32_t to, enum raft_message_kind kind);
-void world_drop_all(struct world *w, uint32_t from, uint32_t to);
+size_t paper_find(const struct paper *w, uint32_t from, uint32_t to, enum raft_message_kind kind);
+bool paper_deliver_first(struct paper *w, uint32_t from, uint32_t to, enum raft_message_kind kind);
+void paper_drop_all(struct paper *w, uint32_t from, uint32_t to);
 /* Delivers and syncs until nothing is left; what a cut link carries is dropped. */
-void world_settle(struct world *w);
-void world_cut(struct world *w, uint32_t a, uint32_t b, bool cut); /* both ways */
-void world_isolate(struct world *w, uint32_t node, bool cut);
+void paper_settle(struct paper *w);
+void paper_cut(struct paper *w, uint32_t a, uint32_t b, bool cut); /* both ways */
+void paper_isolate(struct paper *w, uint32_t node, bool cut);
 /* Time passes in small steps, settling (or not) after each. */
-void world_pass(struct world *w, int64_t ms, bool settle);
+void paper_pass(struct paper *w, int64_t ms, bool settle);
 /* Some node leads and may serve. 0: none. */
-uint32_t world_leader(const struct world *w);
-/* As world_pass until somebody leads; false: nobody did. */
-bool world_elect(struct world *w, uint32_t node);
+uint32_t paper_leader(const struct paper *w);
+/* As paper_pass until somebody leads; false: nobody did. */
+bool paper_elect(struct paper *w, uint32_t node);
 
 /* ---- automatic ---- */
 
-void world_run(struct world *w, int64_t ns);
+void paper_run(struct paper *w, int64_t ns);
 
 /* ---- checks (raft_check.c) ---- */
 
-void world_fail(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void world_dump(const struct world *w); /* for people: what every node is at */
-void world_check_applied(struct world *w, struct world_node *n, const struct raft_entry *e);
-void world_check(struct world *w); /* leaders, leases, logs */
-void world_check_logs(struct world *w);
-void world_check_snapshot(struct world *w, const struct world_row *row);
-void world_answer(struct world *w, struct world_node *n);
-uint64_t world_entry_id(const struct raft_entry *e);
+void paper_fail(struct paper *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void paper_dump(const struct paper *w); /* for people: what every node is at */
+void paper_check_applied(struct paper *w, struct paper_node *n, const struct raft_entry *e);
+void paper_check(struct paper *w); /* leaders, leases, logs */
+void paper_check_logs(struct paper *w);
+void paper_check_snapshot(struct paper *w, const struct paper_row *row);
+void paper_answer(struct paper *w, struct paper_node *n);
+uint64_t paper_entry_id(const struct raft_entry *e);
 
 #endif

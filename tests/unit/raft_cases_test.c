@@ -10,66 +10,66 @@
 
 static char verdict[256];
 
-static const char *finish(struct world *w)
+static const char *finish(struct paper *w)
 {
-    world_check_logs(w);
+    paper_check_logs(w);
     memcpy(verdict, w->violation, sizeof verdict);
-    world_destroy(w);
+    paper_destroy(w);
     return verdict;
 }
 
-static struct world *make(uint32_t nodes, uint32_t voters)
+static struct paper *make(uint32_t nodes, uint32_t voters)
 {
-    struct world_options options = world_options_default(nodes, voters);
+    struct paper_options options = paper_options_default(nodes, voters);
     options.message_max_bytes = 1; /* an entry a message */
-    return world_create(&options);
+    return paper_create(&options);
 }
 
-static bool is_leader(const struct world *w, uint32_t node)
+static bool is_leader(const struct paper *w, uint32_t node)
 {
     return raft_role(w->nodes[node].raft) == RAFT_LEADER;
 }
 
-static void sync_running(struct world *w)
+static void sync_running(struct paper *w)
 {
     for (uint32_t i = 1; i <= w->options.nodes; i++) {
-        struct world_node *n = &w->nodes[i];
+        struct paper_node *n = &w->nodes[i];
         if (n->up && !n->stuck && n->durable_lsn < n->next_lsn)
-            world_sync(w, i);
+            paper_sync(w, i);
     }
 }
 
 /* `node` becomes leader, nobody else stirs, and nothing it sends as leader has been delivered. */
-static void win(struct world *w, uint32_t node)
+static void win(struct paper *w, uint32_t node)
 {
     for (uint32_t i = 1; i <= w->options.nodes; i++)
         w->nodes[i].paused = i != node;
-    world_drop_all(w, 0, 0);
+    paper_drop_all(w, 0, 0);
     w->now += 400 * NS_PER_MS; /* old promises lapse */
     for (int round = 0; round < 50 && !is_leader(w, node); round++) {
         if (raft_role(w->nodes[node].raft) == RAFT_FOLLOWER)
-            world_campaign(w, node);
+            paper_campaign(w, node);
         for (size_t at = 0; at < w->bag_count && !is_leader(w, node);) {
-            const struct world_message *m = &w->bag[at];
+            const struct paper_message *m = &w->bag[at];
             if (w->cut[m->from][m->to] || m->shape.kind == RAFT_APPEND)
                 at++;
             else
-                world_deliver(w, at);
+                paper_deliver(w, at);
         }
         if (!is_leader(w, node))
             sync_running(w);
         w->now += 10 * NS_PER_MS;
         if (!is_leader(w, node))
-            world_wake(w, node);
+            paper_wake(w, node);
     }
     if (!is_leader(w, node))
-        world_fail(w, "node %u was not elected", node);
+        paper_fail(w, "node %u was not elected", node);
     for (uint32_t i = 1; i <= w->options.nodes; i++)
         w->nodes[i].paused = false;
 }
 
 /* Everybody who is up elects, answers, agrees. */
-static void conclude(struct world *w)
+static void conclude(struct paper *w)
 {
     memset(w->cut, 0, sizeof w->cut);
     for (uint32_t i = 1; i <= w->options.nodes; i++)
@@ -78,48 +78,48 @@ static void conclude(struct world *w)
     for (int i = 0; i < 50 && w->acknowledged_count == acknowledged; i++) {
         if (w->violation[0] != '\0')
             return;
-        world_pass(w, 100, true);
-        if (world_leader(w) != 0 && world_propose(w, world_leader(w), 20) != 0)
-            world_settle(w);
+        paper_pass(w, 100, true);
+        if (paper_leader(w) != 0 && paper_propose(w, paper_leader(w), 20) != 0)
+            paper_settle(w);
     }
     if (w->acknowledged_count == acknowledged)
-        world_fail(w, "nobody answers");
-    world_pass(w, 300, true);
+        paper_fail(w, "nobody answers");
+    paper_pass(w, 300, true);
 }
 
 /* ---- 1 ---- */
 
 static const char *stale_suffix(void)
 {
-    struct world *w = make(3, 3);
-    world_elect(w, 1);
-    world_isolate(w, 1, true);
-    world_propose(w, 1, 20);
-    world_propose(w, 1, 20);
-    world_sync(w, 1);
-    world_crash(w, 1, 0); /* its log ends with two entries nobody else has */
-    world_pass(w, 800, true);
-    uint32_t leader = world_leader(w), other = 5 - leader;
-    world_isolate(w, other, true);
-    world_cut(w, 1, leader, false);
-    world_start(w, 1);
-    world_propose(w, leader, 20);
+    struct paper *w = make(3, 3);
+    paper_elect(w, 1);
+    paper_isolate(w, 1, true);
+    paper_propose(w, 1, 20);
+    paper_propose(w, 1, 20);
+    paper_sync(w, 1);
+    paper_crash(w, 1, 0); /* its log ends with two entries nobody else has */
+    paper_pass(w, 800, true);
+    uint32_t leader = paper_leader(w), other = 5 - leader;
+    paper_isolate(w, other, true);
+    paper_cut(w, 1, leader, false);
+    paper_start(w, 1);
+    paper_propose(w, leader, 20);
     for (int i = 0; i < 200 && w->acknowledged_count == 0; i++) {
-        world_pass(w, 1, false);
-        world_ask(w, leader);
+        paper_pass(w, 1, false);
+        paper_ask(w, leader);
         while (w->bag_count > 0) { /* entries are late; reads come with appends without any */
             if (w->bag[0].shape.entry_count > 0 || w->cut[w->bag[0].from][w->bag[0].to])
-                world_drop(w, 0);
+                paper_drop(w, 0);
             else
-                world_deliver(w, 0);
+                paper_deliver(w, 0);
         }
         sync_running(w);
     }
     for (int i = 0; i < 50 && w->acknowledged_count == 0; i++)
-        world_pass(w, 1, true);
+        paper_pass(w, 1, true);
     if (w->acknowledged_count == 0)
-        world_fail(w, "two of three do not answer");
-    world_crash(w, leader, 0);
+        paper_fail(w, "two of three do not answer");
+    paper_crash(w, leader, 0);
     conclude(w);
     return finish(w);
 }
@@ -128,35 +128,35 @@ static const char *stale_suffix(void)
 
 static const char *figure_8(void)
 {
-    struct world *w = make(5, 5);
-    world_elect(w, 1);
-    world_pass(w, 100, true);
-    world_propose(w, 1, 20);
-    world_sync(w, 1);
-    world_deliver_first(w, 1, 2, RAFT_APPEND);
-    world_sync(w, 2);
-    world_crash(w, 1, 0);
-    world_cut(w, 5, 2, true);
+    struct paper *w = make(5, 5);
+    paper_elect(w, 1);
+    paper_pass(w, 100, true);
+    paper_propose(w, 1, 20);
+    paper_sync(w, 1);
+    paper_deliver_first(w, 1, 2, RAFT_APPEND);
+    paper_sync(w, 2);
+    paper_crash(w, 1, 0);
+    paper_cut(w, 5, 2, true);
     win(w, 5);
-    world_sync(w, 5); /* an entry of its own, at the same index */
-    world_crash(w, 5, 0);
-    world_drop_all(w, 0, 0);
-    world_start(w, 1);
+    paper_sync(w, 5); /* an entry of its own, at the same index */
+    paper_crash(w, 5, 0);
+    paper_drop_all(w, 0, 0);
+    paper_start(w, 1);
     win(w, 1);
-    world_cut(w, 1, 4, true);
+    paper_cut(w, 1, 4, true);
     /* The old entry reaches a majority, the new one does not. */
     for (int i = 0; i < 8 && raft_last(w->nodes[3].raft) < 2; i++) {
-        world_deliver_first(w, 1, 2, RAFT_APPEND);
-        world_deliver_first(w, 1, 3, RAFT_APPEND);
+        paper_deliver_first(w, 1, 2, RAFT_APPEND);
+        paper_deliver_first(w, 1, 3, RAFT_APPEND);
         sync_running(w);
-        world_deliver_first(w, 2, 1, RAFT_APPEND_REPLY);
-        world_deliver_first(w, 3, 1, RAFT_APPEND_REPLY);
+        paper_deliver_first(w, 2, 1, RAFT_APPEND_REPLY);
+        paper_deliver_first(w, 3, 1, RAFT_APPEND_REPLY);
     }
     if (raft_last(w->nodes[3].raft) != 2)
-        world_fail(w, "the schedule is not that of the figure");
-    world_crash(w, 1, 0);
-    world_start(w, 5);
-    world_cut(w, 5, 2, false);
+        paper_fail(w, "the schedule is not that of the figure");
+    paper_crash(w, 1, 0);
+    paper_start(w, 5);
+    paper_cut(w, 5, 2, false);
     win(w, 5);
     conclude(w);
     return finish(w);
@@ -166,22 +166,22 @@ static const char *figure_8(void)
 
 static const char *faster_than_the_round_trip(void)
 {
-    struct world_options options = world_options_default(3, 3);
+    struct paper_options options = paper_options_default(3, 3);
     options.automatic = true;
     options.delay_ns_max = 400 * NS_PER_US;
     options.sync_ns_max = 200 * NS_PER_US;
     options.uncommitted_max_bytes = 1 << 20;
-    struct world *w = world_create(&options);
+    struct paper *w = paper_create(&options);
     w->calm = true;
-    world_campaign(w, 1);
-    world_run(w, 100 * NS_PER_MS);
+    paper_campaign(w, 1);
+    paper_run(w, 100 * NS_PER_MS);
     const uint64_t count = 2000;
     for (uint64_t i = 0; i < count && is_leader(w, 1); i++) {
-        world_propose(w, 1, 20);
-        world_run(w, 200 * NS_PER_US);
+        paper_propose(w, 1, 20);
+        paper_run(w, 200 * NS_PER_US);
     }
     if (w->acknowledged_count < count - 30)
-        world_fail(w, "%llu of %llu acknowledged under load",
+        paper_fail(w, "%llu of %llu acknowledged under load",
                    (unsigned long long)w->acknowledged_count, (unsigned long long)count);
     return finish(w);
 }
@@ -190,19 +190,19 @@ static const char *faster_than_the_round_trip(void)
 
 static const char *failed_leader_write(void)
 {
-    struct world *w = make(3, 3);
-    world_elect(w, 1);
-    world_pass(w, 100, true);
-    world_propose(w, 1, 20);
-    world_deliver_first(w, 1, 2, RAFT_APPEND);
-    world_sync(w, 2);
-    world_crash(w, 1, 0); /* its write failed: the node stops, and never had the entry */
-    world_drop_all(w, 0, 0);
-    world_isolate(w, 2, true);
-    world_start(w, 1);
-    world_pass(w, 1000, true);
-    if (world_leader(w) == 0)
-        world_fail(w, "two of three elect nobody");
+    struct paper *w = make(3, 3);
+    paper_elect(w, 1);
+    paper_pass(w, 100, true);
+    paper_propose(w, 1, 20);
+    paper_deliver_first(w, 1, 2, RAFT_APPEND);
+    paper_sync(w, 2);
+    paper_crash(w, 1, 0); /* its write failed: the node stops, and never had the entry */
+    paper_drop_all(w, 0, 0);
+    paper_isolate(w, 2, true);
+    paper_start(w, 1);
+    paper_pass(w, 1000, true);
+    if (paper_leader(w) == 0)
+        paper_fail(w, "two of three elect nobody");
     conclude(w);
     return finish(w);
 }
@@ -211,23 +211,23 @@ static const char *failed_leader_write(void)
 
 static const char *mixed_terms(void)
 {
-    struct world *w = make(3, 3);
-    world_elect(w, 1);
-    world_pass(w, 100, true);
-    world_transfer(w, 1, 3);
-    world_deliver_first(w, 1, 3, RAFT_CAMPAIGN_NOW);
-    world_sync(w, 3); /* a term ahead now; nobody hears of it */
-    world_drop_all(w, 3, 0);
-    world_isolate(w, 3, true);
+    struct paper *w = make(3, 3);
+    paper_elect(w, 1);
+    paper_pass(w, 100, true);
+    paper_transfer(w, 1, 3);
+    paper_deliver_first(w, 1, 3, RAFT_CAMPAIGN_NOW);
+    paper_sync(w, 3); /* a term ahead now; nobody hears of it */
+    paper_drop_all(w, 3, 0);
+    paper_isolate(w, 3, true);
     w->nodes[3].paused = true;
-    world_pass(w, 200, true);
-    world_propose(w, 1, 20);
-    world_settle(w);
+    paper_pass(w, 200, true);
+    paper_propose(w, 1, 20);
+    paper_settle(w);
     if (w->acknowledged_count != 1)
-        world_fail(w, "the schedule is not what it should be");
-    world_crash(w, 1, 0);
+        paper_fail(w, "the schedule is not what it should be");
+    paper_crash(w, 1, 0);
     w->nodes[3].paused = false;
-    world_pass(w, 500, true); /* it asks for votes no more, but for pre-votes */
+    paper_pass(w, 500, true); /* it asks for votes no more, but for pre-votes */
     conclude(w);              /* the longer log, in the lower term, has to win */
     return finish(w);
 }
@@ -236,23 +236,23 @@ static const char *mixed_terms(void)
 
 static const char *members_after_compaction(void)
 {
-    struct world *w = make(4, 3);
-    world_elect(w, 1);
+    struct paper *w = make(4, 3);
+    paper_elect(w, 1);
     for (int i = 0; i < 5; i++)
-        world_propose(w, 1, 20);
-    world_pass(w, 100, true);
+        paper_propose(w, 1, 20);
+    paper_pass(w, 100, true);
     for (uint32_t i = 1; i <= 3; i++)
-        world_checkpoint(w, i, true);
-    world_isolate(w, 1, true);
-    if (world_change(w, 1, RAFT_REMOVE, world_member(w, 3)) != RAFT_OK)
-        world_fail(w, "no change was made");
-    world_sync(w, 1);
-    world_pass(w, 1000, true);
-    world_isolate(w, 1, false);
+        paper_checkpoint(w, i, true);
+    paper_isolate(w, 1, true);
+    if (paper_change(w, 1, RAFT_REMOVE, paper_member(w, 3)) != RAFT_OK)
+        paper_fail(w, "no change was made");
+    paper_sync(w, 1);
+    paper_pass(w, 1000, true);
+    paper_isolate(w, 1, false);
     conclude(w);
     for (uint32_t i = 1; i <= 3 && w->violation[0] == '\0'; i++) {
         if (raft_members(w->nodes[i].raft)->count != 3)
-            world_fail(w, "node %u does not know the members any more", i);
+            paper_fail(w, "node %u does not know the members any more", i);
     }
     return finish(w);
 }
@@ -261,37 +261,37 @@ static const char *members_after_compaction(void)
 
 static const char *append_anew_in_flight(void)
 {
-    struct world *w = make(5, 5);
-    world_elect(w, 1);
-    world_pass(w, 100, true);
-    world_propose(w, 1, 20);
-    world_sync(w, 1);
+    struct paper *w = make(5, 5);
+    paper_elect(w, 1);
+    paper_pass(w, 100, true);
+    paper_propose(w, 1, 20);
+    paper_sync(w, 1);
     w->nodes[2].stuck = true;
-    world_deliver_first(w, 1, 2, RAFT_APPEND); /* on its way to the disk of 2 */
-    world_isolate(w, 1, true);
+    paper_deliver_first(w, 1, 2, RAFT_APPEND); /* on its way to the disk of 2 */
+    paper_isolate(w, 1, true);
     win(w, 3); /* 2 votes too: that record is behind the entry */
-    world_sync(w, 3);
+    paper_sync(w, 3);
     uint64_t before = w->nodes[2].next_lsn;
-    world_deliver_first(w, 3, 2, RAFT_APPEND); /* cuts the entry off, another in its place */
+    paper_deliver_first(w, 3, 2, RAFT_APPEND); /* cuts the entry off, another in its place */
     if (raft_term_at(w->nodes[2].raft, 2) != raft_term(w->nodes[3].raft))
-        world_fail(w, "the schedule is not what it should be");
-    world_sync_to(w, 2, before); /* the old bytes complete */
-    while (world_deliver_first(w, 2, 3, RAFT_APPEND_REPLY)) {
+        paper_fail(w, "the schedule is not what it should be");
+    paper_sync_to(w, 2, before); /* the old bytes complete */
+    while (paper_deliver_first(w, 2, 3, RAFT_APPEND_REPLY)) {
     }
-    world_deliver_first(w, 3, 4, RAFT_APPEND);
-    world_sync(w, 4);
-    while (world_deliver_first(w, 4, 3, RAFT_APPEND_REPLY)) {
+    paper_deliver_first(w, 3, 4, RAFT_APPEND);
+    paper_sync(w, 4);
+    while (paper_deliver_first(w, 4, 3, RAFT_APPEND_REPLY)) {
     }
-    world_crash(w, 2, 0);
-    world_crash(w, 3, 0);
-    world_crash(w, 4, 0);
-    world_drop_all(w, 0, 0);
-    world_start(w, 2);
+    paper_crash(w, 2, 0);
+    paper_crash(w, 3, 0);
+    paper_crash(w, 4, 0);
+    paper_drop_all(w, 0, 0);
+    paper_start(w, 2);
     w->nodes[2].stuck = false;
     memset(w->cut, 0, sizeof w->cut);
-    world_pass(w, 2000, true);
-    world_start(w, 3);
-    world_start(w, 4);
+    paper_pass(w, 2000, true);
+    paper_start(w, 3);
+    paper_start(w, 4);
     conclude(w);
     return finish(w);
 }
@@ -300,29 +300,29 @@ static const char *append_anew_in_flight(void)
 
 static const char *unpersisted_tail(void)
 {
-    struct world *w = make(3, 3);
-    world_elect(w, 1);
-    world_pass(w, 100, true);
-    world_propose(w, 1, 20);
+    struct paper *w = make(3, 3);
+    paper_elect(w, 1);
+    paper_pass(w, 100, true);
+    paper_propose(w, 1, 20);
     w->nodes[2].stuck = true;
-    world_deliver_first(w, 1, 2, RAFT_APPEND); /* 2 has it, but not on disk */
-    world_crash(w, 1, 0);
-    world_drop_all(w, 0, 0);
+    paper_deliver_first(w, 1, 2, RAFT_APPEND); /* 2 has it, but not on disk */
+    paper_crash(w, 1, 0);
+    paper_drop_all(w, 0, 0);
     w->now += 400 * NS_PER_MS;
-    world_campaign(w, 2);
-    size_t at = world_find(w, 2, 3, RAFT_PRE_VOTE);
+    paper_campaign(w, 2);
+    size_t at = paper_find(w, 2, 3, RAFT_PRE_VOTE);
     if (at == SIZE_MAX || w->bag[at].shape.index != 1)
-        world_fail(w, "a candidate claims what it has not on disk");
+        paper_fail(w, "a candidate claims what it has not on disk");
     w->nodes[2].stuck = false;
     win(w, 2);
     w->nodes[2].stuck = true; /* what it adds as leader does not reach its disk */
-    world_propose(w, 2, 20);
-    world_settle(w);
-    world_crash(w, 2, 0);
-    world_isolate(w, 3, true);
-    world_start(w, 1);
-    world_start(w, 2);
-    world_pass(w, 2000, true);
+    paper_propose(w, 2, 20);
+    paper_settle(w);
+    paper_crash(w, 2, 0);
+    paper_isolate(w, 3, true);
+    paper_start(w, 1);
+    paper_start(w, 2);
+    paper_pass(w, 2000, true);
     conclude(w);
     return finish(w);
 }
@@ -331,56 +331,56 @@ static const char *unpersisted_tail(void)
 
 static const char *acknowledgements_to_an_older_leader(void)
 {
-    struct world *w = make(5, 5);
-    world_elect(w, 1);
-    world_pass(w, 100, true);
-    world_propose(w, 1, 20);
-    world_deliver_first(w, 1, 2, RAFT_APPEND);
-    world_sync(w, 2);
-    size_t at = world_find(w, 2, 1, RAFT_APPEND_REPLY);
+    struct paper *w = make(5, 5);
+    paper_elect(w, 1);
+    paper_pass(w, 100, true);
+    paper_propose(w, 1, 20);
+    paper_deliver_first(w, 1, 2, RAFT_APPEND);
+    paper_sync(w, 2);
+    size_t at = paper_find(w, 2, 1, RAFT_APPEND_REPLY);
     struct raft_message late = w->bag[at].shape; /* 2 has the entry: that will be heard late */
-    world_drop_all(w, 0, 0);
-    world_crash(w, 1, 0); /* it never had it on disk */
-    world_cut(w, 2, 3, true);
+    paper_drop_all(w, 0, 0);
+    paper_crash(w, 1, 0); /* it never had it on disk */
+    paper_cut(w, 2, 3, true);
     win(w, 3);
-    world_sync(w, 3);
-    world_cut(w, 2, 3, false);
-    world_pass(w, 1, false);
-    raft_node_heard(w->nodes[3].raft, world_local(w, &w->nodes[3]), 2);
-    world_turn(w, 3);
-    world_drop_all(w, 3, 4);
-    world_drop_all(w, 3, 5);
+    paper_sync(w, 3);
+    paper_cut(w, 2, 3, false);
+    paper_pass(w, 1, false);
+    raft_node_heard(w->nodes[3].raft, paper_local(w, &w->nodes[3]), 2);
+    paper_turn(w, 3);
+    paper_drop_all(w, 3, 4);
+    paper_drop_all(w, 3, 5);
     for (int i = 0; i < 10; i++) {
-        while (world_deliver_first(w, 3, 2, RAFT_APPEND)) {
+        while (paper_deliver_first(w, 3, 2, RAFT_APPEND)) {
         }
-        world_sync(w, 2);
-        while (world_deliver_first(w, 2, 3, RAFT_APPEND_REPLY)) {
+        paper_sync(w, 2);
+        while (paper_deliver_first(w, 2, 3, RAFT_APPEND_REPLY)) {
         }
-        world_drop_all(w, 3, 4);
-        world_drop_all(w, 3, 5);
+        paper_drop_all(w, 3, 4);
+        paper_drop_all(w, 3, 5);
     }
-    world_crash(w, 3, 0);
-    world_cut(w, 1, 2, true);
-    world_start(w, 1);
+    paper_crash(w, 3, 0);
+    paper_cut(w, 1, 2, true);
+    paper_start(w, 1);
     win(w, 1);
-    world_sync(w, 1);
+    paper_sync(w, 1);
     for (int i = 0; i < 10; i++) {
-        while (world_deliver_first(w, 1, 4, RAFT_APPEND)) {
+        while (paper_deliver_first(w, 1, 4, RAFT_APPEND)) {
         }
-        world_sync(w, 4);
-        while (world_deliver_first(w, 4, 1, RAFT_APPEND_REPLY)) {
+        paper_sync(w, 4);
+        while (paper_deliver_first(w, 4, 1, RAFT_APPEND_REPLY)) {
         }
-        raft_receive(w->nodes[1].raft, world_local(w, &w->nodes[1]), &late); /* and again */
-        world_turn(w, 1);
-        world_sync(w, 1);
+        raft_receive(w->nodes[1].raft, paper_local(w, &w->nodes[1]), &late); /* and again */
+        paper_turn(w, 1);
+        paper_sync(w, 1);
     }
-    world_crash(w, 1, 0);
-    world_crash(w, 4, 0);
-    world_start(w, 3);
-    world_drop_all(w, 0, 0);
-    world_pass(w, 2000, true);
-    world_start(w, 1);
-    world_start(w, 4);
+    paper_crash(w, 1, 0);
+    paper_crash(w, 4, 0);
+    paper_start(w, 3);
+    paper_drop_all(w, 0, 0);
+    paper_pass(w, 2000, true);
+    paper_start(w, 1);
+    paper_start(w, 4);
     conclude(w);
     return finish(w);
 }
@@ -388,58 +388,58 @@ static const char *acknowledgements_to_an_older_leader(void)
 /* ---- 10 ---- */
 
 /* Node 3 misses entries; only node 1 has compacted them. */
-static struct world *behind(void)
+static struct paper *behind(void)
 {
-    struct world *w = make(3, 3);
-    world_elect(w, 1);
-    world_propose(w, 1, 20);
-    world_pass(w, 100, true);
-    world_checkpoint(w, 3, false);
-    world_isolate(w, 3, true);
+    struct paper *w = make(3, 3);
+    paper_elect(w, 1);
+    paper_propose(w, 1, 20);
+    paper_pass(w, 100, true);
+    paper_checkpoint(w, 3, false);
+    paper_isolate(w, 3, true);
     for (int i = 0; i < 5; i++)
-        world_propose(w, 1, 20);
-    world_pass(w, 100, true);
-    world_checkpoint(w, 1, true);
-    world_isolate(w, 3, false);
+        paper_propose(w, 1, 20);
+    paper_pass(w, 100, true);
+    paper_checkpoint(w, 1, true);
+    paper_isolate(w, 3, false);
     for (int i = 0; i < 1000 && !w->nodes[3].installing; i++) {
-        world_pass(w, 1, false);
+        paper_pass(w, 1, false);
         while (!w->nodes[3].installing && w->bag_count > 0)
-            world_deliver(w, 0);
+            paper_deliver(w, 0);
         if (!w->nodes[3].installing)
             sync_running(w);
     }
     if (!w->nodes[3].installing)
-        world_fail(w, "no snapshot came");
+        paper_fail(w, "no snapshot came");
     return w;
 }
 
 static const char *crash_while_a_snapshot_is_installed(void)
 {
-    struct world *w = behind();
-    world_crash(w, 3, 0); /* its state is now a mixture */
-    world_drop_all(w, 0, 0);
-    world_crash(w, 1, 0);
-    world_start(w, 3);
-    world_pass(w, 2000, true);
-    if (world_leader(w) == 3)
-        world_fail(w, "a replica without state leads");
-    world_start(w, 1);
+    struct paper *w = behind();
+    paper_crash(w, 3, 0); /* its state is now a mixture */
+    paper_drop_all(w, 0, 0);
+    paper_crash(w, 1, 0);
+    paper_start(w, 3);
+    paper_pass(w, 2000, true);
+    if (paper_leader(w) == 3)
+        paper_fail(w, "a replica without state leads");
+    paper_start(w, 1);
     conclude(w);
     if (w->violation[0] == '\0' && w->nodes[3].applied != w->nodes[1].applied)
-        world_fail(w, "the replica never got its state back");
+        paper_fail(w, "the replica never got its state back");
     return finish(w);
 }
 
 static const char *crash_between_install_and_log_reset(void)
 {
-    struct world *w = behind();
+    struct paper *w = behind();
     w->nodes[3].row.base = w->nodes[3].incoming.base; /* durable, with the state */
     w->nodes[3].row.hash = w->nodes[3].incoming.hash;
-    world_crash(w, 3, 0); /* but the log still is what it was before */
-    world_start(w, 3);
-    world_checkpoint(w, 2, false); /* an owner's mark, and a log that begins before it */
-    world_crash(w, 2, 0);
-    world_start(w, 2);
+    paper_crash(w, 3, 0); /* but the log still is what it was before */
+    paper_start(w, 3);
+    paper_checkpoint(w, 2, false); /* an owner's mark, and a log that begins before it */
+    paper_crash(w, 2, 0);
+    paper_start(w, 2);
     conclude(w);
     return finish(w);
 }
@@ -447,26 +447,26 @@ static const char *crash_between_install_and_log_reset(void)
 /* Its log holds a tail that was never committed, and whose place the snapshot takes. */
 static const char *tail_of_another_history(void)
 {
-    struct world *w = make(3, 3);
-    world_elect(w, 3);
-    world_pass(w, 100, true);
-    world_isolate(w, 3, true);
+    struct paper *w = make(3, 3);
+    paper_elect(w, 3);
+    paper_pass(w, 100, true);
+    paper_isolate(w, 3, true);
     for (int i = 0; i < 6; i++)
-        world_propose(w, 3, 20);
-    world_sync(w, 3);
-    world_pass(w, 1000, true);
-    uint32_t leader = world_leader(w);
+        paper_propose(w, 3, 20);
+    paper_sync(w, 3);
+    paper_pass(w, 1000, true);
+    uint32_t leader = paper_leader(w);
     for (int i = 0; i < 2; i++)
-        world_propose(w, leader, 20);
-    world_settle(w);
-    struct world_node *n = &w->nodes[3], *from = &w->nodes[leader];
-    world_crash(w, 3, 0);
+        paper_propose(w, leader, 20);
+    paper_settle(w);
+    struct paper_node *n = &w->nodes[3], *from = &w->nodes[leader];
+    paper_crash(w, 3, 0);
     n->row.base = (struct raft_base){from->applied, raft_term_at(from->raft, from->applied),
                                      *raft_members_applied(from->raft), false};
     n->row.hash = from->hash;
-    world_start(w, 3);
+    paper_start(w, 3);
     if (raft_last(n->raft) != raft_first(n->raft) - 1)
-        world_fail(w, "a tail of another history was kept");
+        paper_fail(w, "a tail of another history was kept");
     conclude(w);
     return finish(w);
 }
@@ -475,20 +475,20 @@ static const char *tail_of_another_history(void)
 
 static const char *a_vote_is_kept_through_a_crash(void)
 {
-    struct world *w = make(3, 3);
+    struct paper *w = make(3, 3);
     w->nodes[3].stuck = true;
-    world_campaign(w, 1);
+    paper_campaign(w, 1);
     for (int i = 0; i < 4; i++) {
-        world_deliver_first(w, 1, 3, RAFT_PRE_VOTE);
-        world_deliver_first(w, 3, 1, RAFT_PRE_VOTE_REPLY);
-        world_sync(w, 1);
-        world_deliver_first(w, 1, 3, RAFT_VOTE);
-        world_deliver_first(w, 3, 1, RAFT_VOTE_REPLY);
+        paper_deliver_first(w, 1, 3, RAFT_PRE_VOTE);
+        paper_deliver_first(w, 3, 1, RAFT_PRE_VOTE_REPLY);
+        paper_sync(w, 1);
+        paper_deliver_first(w, 1, 3, RAFT_VOTE);
+        paper_deliver_first(w, 3, 1, RAFT_VOTE_REPLY);
     }
-    world_crash(w, 3, 0);
-    world_drop_all(w, 0, 0);
-    world_isolate(w, 1, true);
-    world_start(w, 3);
+    paper_crash(w, 3, 0);
+    paper_drop_all(w, 0, 0);
+    paper_isolate(w, 1, true);
+    paper_start(w, 3);
     w->nodes[3].stuck = false;
     win(w, 2);
     conclude(w);
@@ -497,14 +497,14 @@ static const char *a_vote_is_kept_through_a_crash(void)
 
 static const char *no_second_leader_while_a_lease_holds(void)
 {
-    struct world *w = make(3, 3);
-    world_elect(w, 1);
-    world_pass(w, 200, true);
-    world_isolate(w, 1, true);
-    world_campaign(w, 2);
-    world_settle(w);
-    world_pass(w, 30, true);
-    world_isolate(w, 1, false);
+    struct paper *w = make(3, 3);
+    paper_elect(w, 1);
+    paper_pass(w, 200, true);
+    paper_isolate(w, 1, true);
+    paper_campaign(w, 2);
+    paper_settle(w);
+    paper_pass(w, 30, true);
+    paper_isolate(w, 1, false);
     conclude(w);
     return finish(w);
 }

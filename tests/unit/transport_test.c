@@ -433,22 +433,25 @@ static void what_is_held_back_is_bounded(void **state)
     link_faults_destroy(faults);
 }
 
+/* At either end, either way. */
 static void a_link_cannot_be_made_through_a_cut(void **state)
 {
     struct fixture *f = *state;
-    for (int i = 0; i < 2; i++) {
-        struct link_faults *faults = transport_faults(f->router.transport);
-        link_faults_rule(faults, PEER_NODE, 7)->cut = i == 0 ? LINK_CUT_OUT : LINK_CUT_IN;
+    for (int i = 0; i < 4; i++) {
+        struct transport *t = i < 2 ? f->router.transport : f->node.transport;
+        struct link_rule *rule =
+            link_faults_rule(transport_faults(t), i < 2 ? PEER_NODE : PEER_ROUTER, i < 2 ? 7 : 1);
+        rule->cut = i % 2 ? LINK_CUT_IN : LINK_CUT_OUT;
         if (i == 0)
             transport_add_peer(f->router.transport, PEER_NODE, 7, "127.0.0.1",
                                transport_port(f->node.transport));
         else
             transport_close(f->router.transport, f->router.link);
-        TURN_UNTIL(f, f->router.downs == i);
+        TURN_UNTIL(f, f->router.downs == i && f->node.downs == i);
         wait_ms(f, 100);
-        assert_int_equal(f->router.ups, i);
-        transport_heal(f->router.transport);
-        TURN_UNTIL(f, f->router.ups == i + 1);
+        assert_int_equal(f->router.ups + f->node.ups, 2 * i);
+        transport_heal(t);
+        TURN_UNTIL(f, f->router.ups == i + 1 && f->node.ups == i + 1);
     }
 }
 
