@@ -11,7 +11,7 @@
  *
  * Messages: u8 kind | u32 group | u64 from | u64 to (member ids) | u64 id | BEGIN: sized row of the
  * partition | CHUNK: u64 sequence, u8 last, u32 count, each: sized key, sized value |
- * ACK: u64 sequence awaited next, u64 index installed (0: not yet). */
+ * ACK: u64 sequence awaited next (0: begin again), u64 index installed (0: not yet). */
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -284,6 +284,10 @@ static void receive_ack(struct node *n, uint64_t id, uint64_t sequence, uint64_t
         drop_out(n, link, installed);
         return;
     }
+    if (sequence == 0) {
+        drop_out(n, link, 0);
+        return;
+    }
     if (sequence == s->sequence && s->on_its_way && s->sent_last && s->sequence > 0) {
         s->tries = 0; /* all of it is there, not yet durable: asked again from time to time */
         return;
@@ -428,7 +432,16 @@ static void finish(struct node *n, struct partition *p, struct snapshot_in *s)
     node_checkpoint_soon(n);
 }
 
-static bool chunk(struct node *n, struct partition *p, uint64_t id, struct reader *r)
+/* Of a snapshot that was forgotten in a restart: it is to begin again. */
+static void refuse(struct node *n, const struct partition *p, uint64_t from, uint64_t id)
+{
+    struct buffer *out = message(n, from, SNAPSHOT_ACK, p, id);
+    buffer_append_u64(out, 0);
+    buffer_append_u64(out, 0);
+    post(n, from);
+}
+
+static bool chunk(struct node *n, struct partition *p, uint64_t from, uint64_t id, struct reader *r)
 {
     uint64_t sequence = reader_u64(r);
     bool last = reader_u8(r);
@@ -436,8 +449,10 @@ static bool chunk(struct node *n, struct partition *p, uint64_t id, struct reade
     struct snapshot_in *s = *find_in(n, p->info.id);
     if (r->failed)
         return false;
-    if (s == NULL || s->id != id || sequence > s->sequence)
-        return true; /* of another one */
+    if (s == NULL || s->id != id || sequence > s->sequence) {
+        refuse(n, p, from, id);
+        return true;
+    }
     struct slice to;
     bool room =
         !n->map_full && store_active_bytes(n->store) < 2 * (size_t)n->config->memtable_max_bytes;
@@ -480,7 +495,7 @@ bool node_snapshot_receive(struct node *n, uint32_t from_node, struct reader *r)
         return !m.failed && (!ours || begin(n, p, from, id, row));
     }
     if (kind == SNAPSHOT_CHUNK)
-        return !ours || chunk(n, p, id, &m);
+        return !ours || chunk(n, p, from, id, &m);
     uint64_t sequence = reader_u64(&m), installed = reader_u64(&m);
     if (kind != SNAPSHOT_ACK || m.failed || m.left.size > 0)
         return false;

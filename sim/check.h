@@ -7,9 +7,9 @@
 /* nodes[1 .. count], all up and at rest. False: `why` tells. */
 bool check_nodes(struct node_process *const *nodes, uint32_t count, struct buffer *why);
 
-/* The partitions of the clients' table are the whole key space, and all replicas of each hold the
- * same items. */
-bool check_replicas(struct node_process *const *nodes, uint32_t count, uint32_t replicas,
+/* The partitions of the table (table_encode) are the whole key space, and all replicas of each hold
+ * the same items. */
+bool check_replicas(struct node_process *const *nodes, struct slice table, uint32_t replicas,
                     struct buffer *why);
 
 /* Who has led which group in which term, ever. */

@@ -13,8 +13,12 @@ enum {
     REDIAL_MS_MIN = 20,
     REDIAL_MS_MAX = 500,
     MILLION = 1000000,
-    LENGTH_SIZE = 4
+    LENGTH_SIZE = 4,
+    ASKER = 1, /* in the `from` of node_process_ask: no link has this handle */
 };
+
+/* However slow a disk is. */
+static const int64_t disk_ns_max = 2 * NS_PER_S;
 
 struct node_process {
     struct node_process_options options;
@@ -42,7 +46,8 @@ struct node_process {
     bool redial_scheduled;
     enum node_point armed;
     scheduler_run *ambush;
-    void *ambush_context; /* borrows */
+    void *ambush_context;  /* borrows */
+    struct buffer *answer; /* borrows; for node_process_ask */
     struct buffer scratch;
 };
 
@@ -56,6 +61,12 @@ static struct instant local_now(const struct node_process *p)
 static void note(struct node_process *p, enum node_process_trace kind, int64_t value)
 {
     trace_add(p->options.trace, p->options.scheduler->now, kind, p->options.id, value);
+}
+
+static int64_t slowed(const struct node_process *p, int64_t ns)
+{
+    int64_t slow = ns * p->slow_times;
+    return slow < disk_ns_max ? slow : ns < disk_ns_max ? disk_ns_max : ns;
 }
 
 static int64_t some(struct node_process *p, int64_t spread_ns)
@@ -160,7 +171,7 @@ static void checkpoint_commit(void *context, uint64_t life)
 
 static void start_checkpoint(struct node_process *p)
 {
-    int64_t ns = some(p, p->options.timings.checkpoint_spread_ns) * p->slow_times;
+    int64_t ns = slowed(p, some(p, p->options.timings.checkpoint_spread_ns));
     p->checkpoint_running = true;
     moment(p, NODE_POINT_CHECKPOINT, ns);
     scheduler_in(p->options.scheduler, (struct duration){ns}, checkpoint_commit, p, p->life);
@@ -183,7 +194,7 @@ static void touched(void *context, uint64_t argument)
 
 static void start_touch(struct node_process *p, const struct node_effect *e)
 {
-    int64_t ns = some(p, p->options.timings.read_spread_ns) * p->slow_times;
+    int64_t ns = slowed(p, some(p, p->options.timings.read_spread_ns));
     store_touch(node_store(p->node), e->touch.key, e->touch.reverse, e->touch.bytes);
     scheduler_in(p->options.scheduler, (struct duration){ns}, touched, p,
                  (uint64_t)p->life << 32 | e->touch.ticket);
@@ -194,10 +205,22 @@ static struct slice frame_of(const struct buffer *b)
     return slice_make(b->data + LENGTH_SIZE, b->size - LENGTH_SIZE);
 }
 
+static void take_answer(struct node_process *p, const struct reply *r)
+{
+    if (r->code != REPLY_OK)
+        return;
+    buffer_clear(p->answer);
+    buffer_append_slice(p->answer, r->body);
+}
+
 static void take_effect(struct node_process *p, const struct node_effect *e)
 {
     switch (e->kind) {
     case NODE_REPLY:
+        if (e->to == ASKER) {
+            take_answer(p, &e->reply);
+            break;
+        }
         buffer_clear(&p->scratch);
         reply_encode(&p->scratch, &e->reply);
         network_send(p->options.network, e->to, frame_of(&p->scratch));
@@ -290,10 +313,10 @@ static void write_batch(struct node_process *p)
     if (t->write_tail_per_million > 0 &&
         prng_below(&p->timing_prng, MILLION) < t->write_tail_per_million)
         ns += some(p, t->write_tail_ns);
-    moment(p, NODE_POINT_LOG, ns * p->slow_times);
+    ns = slowed(p, ns);
+    moment(p, NODE_POINT_LOG, ns);
     disk_write_begin(&p->disk, batch->lsn, buffer_slice(&batch->bytes));
-    scheduler_in(p->options.scheduler, (struct duration){ns * p->slow_times}, batch_written, p,
-                 p->life);
+    scheduler_in(p->options.scheduler, (struct duration){ns}, batch_written, p, p->life);
 }
 
 /* After everything that came at once. */
@@ -356,6 +379,15 @@ static void closed(void *context, uint64_t link)
             scheduler_in(p->options.scheduler, duration_ms(REDIAL_MS_MIN), redial, p, p->life);
         }
     }
+}
+
+void node_process_ask(struct node_process *p, const struct request *r, struct buffer *answer)
+{
+    must(p->node != NULL);
+    p->answer = answer;
+    node_request(p->node, local_now(p), ASKER, r);
+    take_effects(p);
+    want_turn(p);
 }
 
 static void received(void *context, uint64_t link, struct slice frame)

@@ -83,6 +83,10 @@ void node_process_slow_disk(struct node_process *p, int64_t times);
 
 /* NULL while it is down. */
 struct node *node_process_node(struct node_process *p);
+/* A request of nobody's; the body of an answer that is OK goes into `answer`, which must live as
+ * long as the node. */
+void node_process_ask(struct node_process *p, const struct request *r, struct buffer *answer);
+
 /* What its clock reads. */
 struct instant node_process_now(const struct node_process *p);
 struct disk *node_process_disk(struct node_process *p);

@@ -12,6 +12,7 @@ enum {
     SETUP_S = 60, /* bounds, in virtual time */
     CALM_S = 30,
     SETTLE_S = 10, /* for what is acknowledged to be everywhere */
+    ASK_TRIES = 20,
     STEPS_BETWEEN_LOOKS = 4
 };
 
@@ -37,6 +38,7 @@ struct sim {
     struct sim_client *clients[SIM_CLIENTS_MAX];
     uint64_t events;
     int64_t calm_ns;
+    struct buffer table; /* as the catalog tells it in the end */
     struct buffer violation;
 };
 
@@ -171,6 +173,7 @@ void sim_destroy(struct sim *s)
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
     scheduler_deinit(&s->scheduler);
+    buffer_deinit(&s->table);
     buffer_deinit(&s->violation);
     free(s);
 }
@@ -214,6 +217,9 @@ static void waited_in_vain(struct sim *s, const char *what)
     if (s->violation.size > 0)
         return;
     buffer_append_format(&s->violation, "%s\n", what);
+    void debug_dump(struct node * n);
+    for (uint32_t q = 1; q <= s->plan.nodes; q++)
+        debug_dump(node_process_node(s->nodes[q]));
     for (uint32_t i = 0; i < s->plan.clients; i++) {
         if (!sim_client_is_done(s->clients[i]))
             sim_client_describe(s->clients[i], &s->violation);
@@ -233,6 +239,20 @@ static void set_up(struct sim *s)
     buffer_deinit(&error);
 }
 
+/* Whoever leads the catalog answers, once it knows that it still does. */
+static void ask_for_table(struct sim *s)
+{
+    const struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("sim")};
+    for (int tries = 0; tries < ASK_TRIES && s->table.size == 0 && s->violation.size == 0;
+         tries++) {
+        for (uint32_t id = 1; id <= s->plan.nodes; id++) {
+            if (node_process_is_up(s->nodes[id]))
+                node_process_ask(s->nodes[id], &r, &s->table);
+        }
+        pass(s, after(s, NS_PER_S), NULL);
+    }
+}
+
 static void calm(struct sim *s)
 {
     int64_t begun = s->scheduler.now.ns;
@@ -243,6 +263,7 @@ static void calm(struct sim *s)
     s->calm_ns = s->scheduler.now.ns - begun;
     set_plans(s, CLIENT_IDLE);
     pass(s, after(s, SETTLE_S * NS_PER_S), NULL);
+    ask_for_table(s);
 }
 
 static void judge(struct sim *s)
@@ -250,7 +271,7 @@ static void judge(struct sim *s)
     if (s->violation.size > 0)
         return;
     if (!check_nodes(s->nodes, s->plan.nodes, &s->violation) ||
-        !check_replicas(s->nodes, s->plan.nodes, s->plan.replicas, &s->violation))
+        !check_replicas(s->nodes, buffer_slice(&s->table), s->plan.replicas, &s->violation))
         return;
     if (s->plan.keep_history)
         recording_verify(&s->history, &s->violation);
