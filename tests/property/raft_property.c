@@ -22,7 +22,7 @@ static struct paper_options any_options(struct prng *p)
     o.sync_ns_max = prng_between(p, 10, 10000) * NS_PER_US;
     o.clock_ppm_max = prng_below(p, 2) ? prng_between(p, 0, 50000) : 0;
     o.inflight_max_bytes = (uint64_t)prng_between(p, 1, 4000);
-    o.message_max_bytes = (uint64_t)prng_between(p, 1, 2000);
+    o.message_max_bytes = prng_below(p, 2) ? (uint64_t)prng_between(p, 1, 2000) : 1;
     o.uncommitted_max_bytes = (uint64_t)prng_between(p, 1, 30000);
     o.interval = duration_ms(prng_between(p, 5, 30));
     o.support = (struct duration){o.interval.ns * prng_between(p, 2, 5)};
@@ -114,10 +114,30 @@ static void change_members(struct paper *w)
         paper_change(w, leader, RAFT_REMOVE, member);
 }
 
+/* Two halves that do not hear each other. */
+static void split_network(struct paper *w)
+{
+    uint64_t side = prng_next(&w->prng);
+    for (uint32_t a = 1; a <= w->options.nodes; a++) {
+        for (uint32_t b = 1; b < a; b++)
+            paper_cut(w, a, b, ((side >> a ^ side >> b) & 1) != 0);
+    }
+}
+
+/* Whoever leads reaches one follower only. */
+static void narrow_network(struct paper *w)
+{
+    uint32_t leader = any_leader(w), other = any_node(w);
+    if (leader == 0)
+        return;
+    paper_isolate(w, leader, true);
+    paper_cut(w, leader, other, false);
+}
+
 static void change_network(struct paper *w)
 {
     uint32_t a = any_node(w), b = any_node(w);
-    switch (prng_below(&w->prng, 7)) {
+    switch (prng_below(&w->prng, 10)) {
     case 0:
         w->cut[a][b] = true; /* one way */
         break;
@@ -133,6 +153,13 @@ static void change_network(struct paper *w)
     case 4:
         paper_isolate(w, a, false);
         break;
+    case 7:
+        split_network(w);
+        break;
+    case 8:
+    case 9:
+        narrow_network(w);
+        break;
     case 5:
         w->drop_percent = (uint32_t)prng_below(&w->prng, 40);
         break;
@@ -146,10 +173,17 @@ static void change_node(struct paper *w)
 {
     uint32_t node = any_node(w);
     struct paper_node *n = &w->nodes[node];
-    switch (prng_below(&w->prng, 4)) {
+    switch (prng_below(&w->prng, 8)) {
     case 0:
         if (n->up)
             paper_crash(w, node, (uint32_t)prng_below(&w->prng, 4));
+        break;
+    case 2:
+        if (any_leader(w) != 0)
+            paper_crash(w, any_leader(w), 0);
+        break;
+    case 3:
+        n->slow_disk = 1 + (int64_t)prng_below(&w->prng, 2) * 30;
         break;
     case 1:
         n->paused = n->up && !n->paused && prng_below(&w->prng, 2) == 0;
@@ -207,6 +241,7 @@ static void heal(struct paper *w)
     w->drop_percent = w->duplicate_percent = 0;
     for (uint32_t i = 1; i <= w->options.nodes; i++) {
         w->nodes[i].paused = false;
+        w->nodes[i].slow_disk = 1;
         if (!w->nodes[i].up)
             paper_start(w, i);
     }

@@ -277,7 +277,8 @@ static void submit(struct paper *w, struct paper_node *n)
     if (!w->options.automatic || n->submitted_lsn != 0 || n->next_lsn == n->durable_lsn)
         return;
     n->submitted_lsn = n->next_lsn;
-    n->sync_at = w->now + prng_between(&w->prng, 1, w->options.sync_ns_max);
+    int64_t slow = n->slow_disk > 1 ? n->slow_disk : 1;
+    n->sync_at = w->now + slow * prng_between(&w->prng, 1, w->options.sync_ns_max);
 }
 
 void paper_sync_to(struct paper *w, uint32_t node, uint64_t lsn)

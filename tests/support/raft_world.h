@@ -74,6 +74,7 @@ struct paper_node {
     uint64_t next_lsn;
     uint64_t submitted_lsn; /* the batch on its way ends here; 0: none */
     int64_t sync_at;
+    int64_t slow_disk; /* times slower than usual, if above 1 */
     uint64_t durable_lsn;
     /* state machine */
     uint64_t applied;
