@@ -107,6 +107,9 @@ void raft_start(struct raft *r, struct instant now, struct instant quiet_until)
     r->started = true;
     r->logged = r->durable = raft_last(r);
     r->durable_term = r->term;
+    if (r->replay_apart) /* the base was installed, and its mark has not reached the log */
+        r->mark = (struct raft_entry){
+            .index = r->log.base_index, .term = r->log.base_term, .kind = LOG_NOOP};
     uint64_t term = raft_log_term(&r->log, r->durable);
     if (term > r->term) /* whom it voted for then is not known: nobody else gets a vote */
         raft_set_hard_state(r, term, r->options.self);

@@ -217,9 +217,6 @@ static void waited_in_vain(struct sim *s, const char *what)
     if (s->violation.size > 0)
         return;
     buffer_append_format(&s->violation, "%s\n", what);
-    void debug_dump(struct node * n);
-    for (uint32_t q = 1; q <= s->plan.nodes; q++)
-        debug_dump(node_process_node(s->nodes[q]));
     for (uint32_t i = 0; i < s->plan.clients; i++) {
         if (!sim_client_is_done(s->clients[i]))
             sim_client_describe(s->clients[i], &s->violation);
