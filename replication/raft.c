@@ -83,11 +83,8 @@ enum status raft_replay_entry(struct raft *r, const struct raft_entry *e)
     if (e->kind == LOG_MEMBERS && raft_members_decode(&payload, &members) != STATUS_OK)
         return STATUS_CORRUPT;
     if (e->index <= raft_last(r)) {
-        struct raft_entry *known = raft_log_at(&r->log, e->index);
-        if (known->term == e->term) { /* the same entry, written anew */
-            known->lsn = e->lsn;
-            return STATUS_OK;
-        }
+        if (raft_log_term(&r->log, e->index) == e->term)
+            return STATUS_OK; /* the same entry, written anew; perhaps not all that follow */
         raft_truncate(r, e->index);
     }
     if (e->term < raft_log_term(&r->log, raft_last(r)))
@@ -222,6 +219,8 @@ void raft_persisted(struct raft *r, struct instant now, uint64_t lsn)
         r->hard_durable = true;
         r->durable_term = r->term;
     }
+    if (r->anew)
+        r->anew = !raft_log_rely_on_anew(&r->log, r->applied + 1, lsn);
     raft_election_persisted(r, now);
     raft_follow_persisted(r, now);
     raft_advance_commit(r);
@@ -275,9 +274,9 @@ void raft_entry_logged(struct raft *r, uint64_t index, uint64_t lsn)
     must(index <= r->logged);
     if (index == r->mark.index)
         r->mark = (struct raft_entry){0};
-    struct raft_entry *e = raft_log_at(&r->log, index);
-    if (e != NULL)
-        e->lsn = lsn;
+    const struct raft_entry *e = raft_log_at(&r->log, index);
+    r->anew = r->anew || (e != NULL && e->lsn != 0);
+    raft_log_logged(&r->log, index, lsn);
 }
 
 const struct raft_entry *raft_next_committed(struct raft *r)

@@ -80,7 +80,7 @@ struct raft_entry {
     uint64_t index; /* from 1 */
     uint64_t term;
     enum log_kind kind; /* LOG_NOOP, LOG_MEMBERS, or what the owner proposed */
-    uint64_t lsn;       /* end of its newest record in the node's log; 0: not there yet */
+    uint64_t lsn;       /* end of the record a replay needs; 0: not logged yet */
     struct slice payload;
 };
 
@@ -230,9 +230,9 @@ struct raft_writes {
  * raft_install the first may be at the base itself: a mark that the log begins anew. */
 bool raft_take_writes(struct raft *r, struct raft_writes *out);
 void raft_hard_state_logged(struct raft *r, uint64_t lsn);
-/* Also for an entry that was written anew further on, to free the log before it: then every later
- * entry has to be written anew as well, in order, and the log before it stays until all of them are
- * durable. */
+/* Also for an entry that was written anew further on, to free the log before it: all that are not
+ * applied have to be, in order. Their lsns change once the last of them is durable; until then a
+ * replay needs the old records. */
 void raft_entry_logged(struct raft *r, uint64_t index, uint64_t lsn);
 
 /* The next entry to apply, committed and durable here: each exactly once. NULL: none. Lends until

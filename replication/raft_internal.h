@@ -18,6 +18,7 @@ enum {
 struct raft_slot {
     struct raft_entry entry;
     uint64_t bytes_to; /* of all entries up to this one since the replica was created */
+    uint64_t anew;     /* end of a newer record, of which not all is known to be durable */
     uint8_t payload[];
 };
 
@@ -98,6 +99,7 @@ struct raft {
     struct raft_peer *peers; /* owns; members in force but this one, in their order */
     uint32_t peer_count;
     bool voter; /* this one, as of the members in force */
+    bool anew;  /* entries were written anew and are not relied on yet */
     uint64_t logged;
     uint64_t durable;
     uint64_t commit;
@@ -148,6 +150,10 @@ static inline uint64_t raft_log_last(const struct raft_log *l)
     return l->base_index + l->count;
 }
 
+/* Records written anew count once a whole tail of them is durable up to `lsn`: before that a replay
+ * needs the old ones. False: not yet. */
+bool raft_log_rely_on_anew(struct raft_log *l, uint64_t first, uint64_t lsn);
+void raft_log_logged(struct raft_log *l, uint64_t index, uint64_t lsn);
 struct raft_entry *raft_log_at(const struct raft_log *l, uint64_t index);
 uint64_t raft_log_term(const struct raft_log *l, uint64_t index);
 /* Bytes of everything up to `index`; of what is compacted: of the base. */

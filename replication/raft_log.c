@@ -5,9 +5,9 @@
 
 _Static_assert(offsetof(struct raft_slot, entry) == 0, "an entry's pointer is its slot's");
 
-static const struct raft_slot *slot_of(const struct raft_entry *e)
+static struct raft_slot *slot_of(struct raft_entry *e)
 {
-    return (const struct raft_slot *)(const void *)e;
+    return (struct raft_slot *)(void *)e;
 }
 
 uint64_t raft_entry_bytes(const struct raft_entry *e)
@@ -31,7 +31,7 @@ uint64_t raft_log_term(const struct raft_log *l, uint64_t index)
 
 uint64_t raft_log_bytes_to(const struct raft_log *l, uint64_t index)
 {
-    const struct raft_entry *e = raft_log_at(l, index);
+    struct raft_entry *e = raft_log_at(l, index);
     return e == NULL ? l->base_bytes_to : slot_of(e)->bytes_to;
 }
 
@@ -66,8 +66,38 @@ void raft_log_append(struct raft_log *l, uint64_t term, enum log_kind kind, stru
                                    .term = term,
                                    .kind = kind,
                                    .payload = slice_make(s->payload, head.size + tail.size)};
+    s->anew = 0;
     s->bytes_to = raft_log_bytes_to(l, last) + raft_entry_bytes(&s->entry);
     l->slots[l->head + l->count++] = &s->entry;
+}
+
+void raft_log_logged(struct raft_log *l, uint64_t index, uint64_t lsn)
+{
+    struct raft_entry *e = raft_log_at(l, index);
+    if (e == NULL)
+        return;
+    if (e->lsn == 0)
+        e->lsn = lsn;
+    else
+        slot_of(e)->anew = lsn;
+}
+
+bool raft_log_rely_on_anew(struct raft_log *l, uint64_t first, uint64_t lsn)
+{
+    uint64_t before = 0;
+    for (uint64_t i = first; i <= raft_log_last(l); i++) {
+        struct raft_slot *s = slot_of(raft_log_at(l, i));
+        uint64_t newest = s->anew != 0 ? s->anew : s->entry.lsn;
+        if (newest <= before || s->anew > lsn)
+            return false;
+        before = newest;
+    }
+    for (uint64_t i = first; i <= raft_log_last(l); i++) {
+        struct raft_slot *s = slot_of(raft_log_at(l, i));
+        s->entry.lsn = s->anew != 0 ? s->anew : s->entry.lsn;
+        s->anew = 0;
+    }
+    return true;
 }
 
 static void give_back(struct raft_log *l)

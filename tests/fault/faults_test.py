@@ -6,10 +6,13 @@
  disk    a slow one makes writes slow, one that fails stops them while reads go on, a full one
          refuses them with its reason
  clock   a node whose clock jumps or drifts goes on serving
+ verify  replicas that have applied the same and hold different items are told by `weir verify`
 """
 import argparse
+import json
 import pathlib
 import shutil
+import subprocess
 import tempfile
 import time
 
@@ -19,6 +22,7 @@ from servers import Client, Cluster, Refused, until
 TABLE = "faults"
 SETTINGS = ["--profile", "off", "--set", "request_deadline_ms=500"]
 SLOW_MS = 200
+TRIES = 5
 NO_ANSWER = ("InternalServerError", "ServiceUnavailable")
 
 
@@ -136,6 +140,37 @@ def fill(client):
     raise AssertionError("80 MB fit into a full disk")
 
 
+def unlike(weir, directory):
+    """Nodes of two clusters that went different ways from the same beginning."""
+    cluster = Cluster(weir, directory, 3, 1, SETTINGS)
+    node_dirs = [cluster.data / name for name in cluster.nodes]
+    try:
+        cluster.start()
+        create_table(cluster.ports[0])
+        for way in ("beginning", "one", "other"):
+            if way != "beginning":
+                shutil.rmtree(cluster.data)
+                shutil.copytree(directory / "beginning", cluster.data)
+                cluster.start()
+            client = Client(cluster.ports[0])
+            until("a write", lambda c=client, w=way: works(put, c, len(w)))
+            cluster.stop()
+            shutil.copytree(cluster.data, directory / way)
+    finally:
+        cluster.forget()
+    servers.verify(weir, directory / "one", SETTINGS)
+    shutil.rmtree(directory / "one" / node_dirs[0].name)
+    shutil.copytree(directory / "other" / node_dirs[0].name, directory / "one" / node_dirs[0].name)
+    done = subprocess.run([str(weir), "verify", "--json", "--data", str(directory / "one"),
+                           *SETTINGS], capture_output=True, text=True, check=False)
+    found = json.loads(done.stdout)
+    if found["replicas_behind"] > 0:
+        return False  # one way took more elections than the other: they cannot be compared
+    check(done.returncode == 1 and found["replicas_different"] > 0,
+          f"different replicas are not told: {done.stdout}")
+    return True
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -145,6 +180,8 @@ def main():
     try:
         links(options.weir, directory / "links")
         disk(options.weir, directory / "disk")
+        check(any(unlike(options.weir, directory / f"unlike-{i}") for i in range(TRIES)),
+              "no two ways had the same number of entries")
     except BaseException:
         print(f"faults_test: what was left stands in {directory}")
         raise

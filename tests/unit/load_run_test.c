@@ -99,6 +99,7 @@ static void *serve(void *argument)
 }
 
 static struct load_options options;
+static char other_url[64]; /* half of the connections begin there; empty: none */
 
 static struct load_run *run_against(struct server *s, const char *workload, FILE *history)
 {
@@ -108,9 +109,14 @@ static struct load_run *run_against(struct server *s, const char *workload, FILE
     must(pthread_create(&s->thread, NULL, serve, s) == 0);
     pthread_barrier_wait(&s->started);
     snprintf(url, sizeof url, "http://127.0.0.1:%u", s->port);
-    char *argv[] = {(char[]){"load"}, (char[]){"--url"}, url, (char[]){"--workload"},
-                    (char *)(uintptr_t)workload};
-    assert_int_equal(load_options_parse(&options, 5, argv, &error), STATUS_OK);
+    char *argv[] = {(char[]){"load"},
+                    (char[]){"--url"},
+                    url,
+                    (char[]){"--workload"},
+                    (char *)(uintptr_t)workload,
+                    (char[]){"--url"},
+                    other_url};
+    assert_int_equal(load_options_parse(&options, other_url[0] ? 7 : 5, argv, &error), STATUS_OK);
     struct load_run_options o = {
         .load = &options, .workloads = options.workloads, .workload_count = 1, .history = history};
     struct load_run *run = NULL;
@@ -119,6 +125,18 @@ static struct load_run *run_against(struct server *s, const char *workload, FILE
     pthread_join(s->thread, NULL);
     pthread_barrier_destroy(&s->started);
     return run;
+}
+
+/* A port on which nobody listens. */
+static uint16_t closed_port(void)
+{
+    struct loop *l;
+    struct listener *li;
+    must(loop_create(&l) == STATUS_OK);
+    must(loop_listen(l, "127.0.0.1", 0, 1, &handler, NULL, &li) == STATUS_OK);
+    uint16_t port = listener_port(li);
+    loop_destroy(l);
+    return port;
 }
 
 static void check_sum(const struct load_result *r)
@@ -141,6 +159,20 @@ static void constant_arrivals_are_exactly_as_many_as_asked_for(void **state)
     assert_int_equal(r->offered, 2000);
     assert_int_equal(r->admitted, 2000);
     assert_int_equal(s.requests, 2000);
+    check_sum(r);
+    load_run_destroy(run);
+}
+
+static void connections_to_a_router_that_is_down_move_to_the_next(void **state)
+{
+    (void)state;
+    struct server s = {0};
+    snprintf(other_url, sizeof other_url, "http://127.0.0.1:%u", closed_port());
+    struct load_run *run =
+        run_against(&s, "a:rate=2000,arrival=constant,duration=1s,connections=4", NULL);
+    other_url[0] = 0;
+    const struct load_result *r = load_run_results(run)[0].result;
+    assert_int_equal(r->admitted, 2000);
     check_sum(r);
     load_run_destroy(run);
 }
@@ -265,6 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constant_arrivals_are_exactly_as_many_as_asked_for),
+        cmocka_unit_test(connections_to_a_router_that_is_down_move_to_the_next),
         cmocka_unit_test(a_stall_of_the_server_is_seen_by_every_request_that_was_due_in_it),
         cmocka_unit_test(what_exceeds_the_outstanding_limit_is_counted_and_not_queued),
         cmocka_unit_test(refusals_are_counted_by_reason),

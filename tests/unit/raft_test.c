@@ -400,6 +400,33 @@ static void entries_written_anew_are_found_behind_a_gap(void **state)
     done(w);
 }
 
+/* Seed 3213 of long schedules: the log before half of a rewritten tail was freed. */
+static void old_records_are_needed_until_all_are_written_anew(void **state)
+{
+    (void)state;
+    struct paper *w = make(3, 3);
+    assert_true(paper_elect(w, 1));
+    paper_pass(w, 100, true);
+    paper_isolate(w, 1, true);
+    for (int i = 0; i < 3; i++)
+        paper_propose(w, 1, 20);
+    paper_sync(w, 1);
+    struct paper_node *n = &w->nodes[1];
+    struct instant now = paper_local(w, n);
+    uint64_t first = raft_applied(n->raft) + 1, pinned = raft_pinned_lsn(n->raft);
+    assert_true(raft_entry_at(n->raft, first)->lsn == pinned);
+    raft_entry_logged(n->raft, first, n->next_lsn + 100);
+    raft_entry_logged(n->raft, first + 1, n->next_lsn + 200);
+    raft_persisted(n->raft, now, n->next_lsn + 200);
+    assert_true(raft_pinned_lsn(n->raft) == pinned);
+    raft_entry_logged(n->raft, first + 2, n->next_lsn + 300);
+    raft_persisted(n->raft, now, n->next_lsn + 299);
+    assert_true(raft_pinned_lsn(n->raft) == pinned);
+    raft_persisted(n->raft, now, n->next_lsn + 300);
+    assert_true(raft_pinned_lsn(n->raft) == n->next_lsn + 100);
+    paper_destroy(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,6 +448,7 @@ int main(void)
         cmocka_unit_test(who_was_away_but_has_everything_needs_no_snapshot),
         cmocka_unit_test(the_tail_behind_an_installed_base_is_told_by_its_mark),
         cmocka_unit_test(entries_written_anew_are_found_behind_a_gap),
+        cmocka_unit_test(old_records_are_needed_until_all_are_written_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
