@@ -44,6 +44,7 @@ static const char help[] =
     "  --listen A:P       another address\n"
     "  --data DIR         where items are kept (default ./weir-data)\n"
     "  --nodes N          storage nodes, 1 to 64 (default 3)\n"
+    "  --replicas N       of a partition, 1 to 7 (default 3; no more than nodes)\n"
     "\n"
     "examples:\n"
     "  weir local\n"
@@ -258,7 +259,8 @@ int cmd_local(int argc, char **argv)
 {
     struct local l = {
         .options = {.data = "weir-data", .address = "127.0.0.1", .port = 8000, .nodes = 3}};
-    int parsed = options_parse(&l.options, OPTION_DATA | OPTION_PORT | OPTION_LISTEN | OPTION_NODES,
+    int parsed = options_parse(&l.options, OPTION_DATA | OPTION_PORT | OPTION_LISTEN | OPTION_NODES |
+                                   OPTION_REPLICAS,
                                help, argc, argv);
     if (parsed != 0)
         return parsed - 1;

@@ -187,6 +187,11 @@ static int take_option(struct options *o, const char *command, int option, const
             return usage(command, "--nodes is 1 to %d, not `%s`", NODES_LIMIT, optarg);
         o->nodes = (uint32_t)number;
         return 0;
+    case OPTION_REPLICAS: {
+        char setting[64];
+        snprintf(setting, sizeof setting, "replicas=%s", optarg);
+        return set_one(o, command, setting);
+    }
     case OPTION_ID:
         if (!parse_number(optarg, 1, NODES_LIMIT, &number))
             return usage(command, "--id is 1 to %d, not `%s`", NODES_LIMIT, optarg);
@@ -218,6 +223,7 @@ int options_parse(struct options *o, unsigned known, const char *help, int argc,
         {"port", required_argument, NULL, OPTION_PORT},
         {"listen", required_argument, NULL, OPTION_LISTEN},
         {"nodes", required_argument, NULL, OPTION_NODES},
+        {"replicas", required_argument, NULL, OPTION_REPLICAS},
         {"id", required_argument, NULL, OPTION_ID},
         {"peers", required_argument, NULL, OPTION_PEERS},
         {"faults", required_argument, NULL, OPTION_FAULTS},

@@ -40,6 +40,7 @@ enum options_known {
     OPTION_PEERS = 32,  /* --peers 1=ADDRESS:PORT,2=.. */
     OPTION_FAULTS = 64, /* --faults PORT */
     OPTION_JSON = 128,
+    OPTION_REPLICAS = 256,
 };
 
 /* 0: go on; otherwise the subcommand returns (exit code + 1): 1 after --help, 3 after a usage

@@ -63,7 +63,7 @@ void raft_replay_hard_state(struct raft *r, uint64_t term, uint64_t vote)
 static void pass_over(struct raft *r, const struct raft_entry *e)
 {
     r->replay_apart = e->index < r->log.base_index || e->term != r->log.base_term;
-    if (r->replay_apart && r->log.count > 0)
+    if (r->log.count > 0)
         raft_truncate(r, r->log.base_index + 1);
 }
 
@@ -86,6 +86,10 @@ enum status raft_replay_entry(struct raft *r, const struct raft_entry *e)
         if (raft_log_term(&r->log, e->index) == e->term)
             return STATUS_OK; /* the same entry, written anew; perhaps not all that follow */
         raft_truncate(r, e->index);
+    }
+    if (e->term < r->log.base_term && r->log.count == 0) {
+        r->replay_apart = true; /* the tail of another history, whose beginning is gone from the log */
+        return STATUS_OK;
     }
     if (e->term < raft_log_term(&r->log, raft_last(r)))
         return STATUS_CORRUPT;
