@@ -284,8 +284,12 @@ static void receive_ack(struct node *n, uint64_t id, uint64_t sequence, uint64_t
         drop_out(n, link, installed);
         return;
     }
-    if (sequence == 0) {
+    if (sequence == 0) { /* it is to begin again, from a later checkpoint */
+        struct partition *p = node_partition(n, s->group);
         drop_out(n, link, 0);
+        if (p != NULL)
+            node_store_partition(n, p);
+        node_checkpoint_soon(n);
         return;
     }
     if (sequence == s->sequence && s->on_its_way && s->sent_last && s->sequence > 0) {
@@ -352,6 +356,10 @@ static bool begin(struct node *n, struct partition *p, uint64_t from, uint64_t i
     }
     if (node_led_term(p) != 0 || p->installing != NULL)
         return true;
+    if (decoded.base.index + 1 < raft_first(p->raft)) {
+        send_ack(n, p, from, id, 0, 0); /* it had more already, and may not forget that it had */
+        return true;
+    }
     if (*link != NULL)
         drop_in(link);
     struct snapshot_in *s = calloc(1, sizeof *s);
