@@ -7,7 +7,8 @@
 
 enum {
     CUTS_MAX = 64,
-    RESTART_RETRY_MS = 200
+    RESTART_RETRY_MS = 200,
+    WATCHED_MS = 5000
 };
 
 /* A way that is cut, and until when. */
@@ -21,6 +22,7 @@ struct faults {
     struct faults_options options;
     struct prng prng;
     bool on;
+    struct instant watched_until; /* after the end: for nodes that stop late */
     uint64_t strikes;
     uint32_t wipes;
     bool wiped[SIM_NODES_MAX + 1];
@@ -276,7 +278,8 @@ static void restart_stopped(void *context, uint64_t id)
         PROBE("a node that stopped for its disk is started anew");
         node_process_crash(p, prng_below(&f->prng, 2) == 0);
         start_node(f, id);
-    } else if (f->on && node_process_is_up(p)) { /* nothing was written yet */
+    } else if ((f->on || instant_before(now(f), f->watched_until)) && node_process_is_up(p)) {
+        /* nothing was written yet, or the node has not heard of it */
         scheduler_in(f->options.scheduler, duration_ms(RESTART_RETRY_MS), restart_stopped, f, id);
     }
 }
@@ -390,6 +393,7 @@ void faults_end(struct faults *f)
 {
     static const struct network_faults none = {0};
     f->on = false;
+    f->watched_until = instant_add(now(f), duration_ms(WATCHED_MS));
     trace_add(f->options.trace, now(f), FAULTS_TRACE_END, 0, (int64_t)f->strikes);
     network_set_faults(f->options.network, &none);
     for (size_t i = 0; i < CUTS_MAX; i++)
