@@ -259,9 +259,9 @@ int cmd_local(int argc, char **argv)
 {
     struct local l = {
         .options = {.data = "weir-data", .address = "127.0.0.1", .port = 8000, .nodes = 3}};
-    int parsed = options_parse(&l.options, OPTION_DATA | OPTION_PORT | OPTION_LISTEN | OPTION_NODES |
-                                   OPTION_REPLICAS,
-                               help, argc, argv);
+    int parsed = options_parse(
+        &l.options, OPTION_DATA | OPTION_PORT | OPTION_LISTEN | OPTION_NODES | OPTION_REPLICAS,
+        help, argc, argv);
     if (parsed != 0)
         return parsed - 1;
     struct buffer error = {0};

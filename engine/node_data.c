@@ -238,6 +238,7 @@ static enum status collect(struct node *n, const struct request *q, struct reply
 {
     struct store_cursor c;
     struct slice key, item;
+    buffer_clear(&n->range_out); /* several reads that waited may be answered in one event */
     store_seek(n->store, q->key, q->end, q->reverse, &c);
     enum status status;
     while ((status = store_next(&c, &key, &item)) == STATUS_OK) {
@@ -281,7 +282,8 @@ static void run_range(struct node *n, struct operation *o)
     settle(n, p, o, ADMIT_READ, answer.consumed_mcu - least);
     answer.id = q->id;
     answer.verdict = o->verdict;
-    answer.body = buffer_slice(&n->range_out);
+    if (!empty)
+        answer.body = arena_copy(&n->lent, buffer_slice(&n->range_out));
     *node_push_reply(n, o->from, q->id, REPLY_OK) = answer;
 }
 
@@ -380,6 +382,7 @@ static void count_replicas(struct partition *p)
 
 static void run_stats(struct node *n, const struct operation *o)
 {
+    buffer_clear(&n->range_out);
     for (uint32_t i = 0; i < n->partitions_size; i++) {
         struct partition *p = n->partitions[i];
         if (p == NULL || p->info.id == CATALOG_GROUP)
@@ -390,7 +393,8 @@ static void run_stats(struct node *n, const struct operation *o)
         count_replicas(p);
         partition_stats_encode(&n->range_out, &p->stats);
     }
-    node_push_reply(n, o->from, o->request.id, REPLY_OK)->body = buffer_slice(&n->range_out);
+    struct slice body = arena_copy(&n->lent, buffer_slice(&n->range_out));
+    node_push_reply(n, o->from, o->request.id, REPLY_OK)->body = body;
 }
 
 /* The answer to an own record comes when it is durable. */

@@ -31,6 +31,7 @@ void node_group_create(struct node *n, struct partition *p, const struct raft_ba
         .self = self,
         .seed = prng_next(&n->prng),
         .election = duration_ms(c->election_ms),
+        .tell = duration_ms(c->commit_tell_ms),
         .retry = duration_ms(c->append_retry_ms),
         .inflight_max_bytes = (uint64_t)c->follower_max_bytes,
         .uncommitted_max_bytes = (uint64_t)c->group_max_bytes,

@@ -284,8 +284,12 @@ static void receive_ack(struct node *n, uint64_t id, uint64_t sequence, uint64_t
         drop_out(n, link, installed);
         return;
     }
-    if (sequence == 0) {
+    if (sequence == 0) { /* it is to begin again, from a later checkpoint */
+        struct partition *p = node_partition(n, s->group);
         drop_out(n, link, 0);
+        if (p != NULL)
+            node_store_partition(n, p);
+        node_checkpoint_soon(n);
         return;
     }
     if (sequence == s->sequence && s->on_its_way && s->sent_last && s->sequence > 0) {
@@ -322,12 +326,18 @@ static struct snapshot_in **find_in(struct node *n, uint32_t group)
     return link;
 }
 
+static void send_ack(struct node *n, const struct partition *p, uint64_t to, uint64_t id,
+                     uint64_t sequence, uint64_t installed)
+{
+    struct buffer *out = message(n, to, SNAPSHOT_ACK, p, id);
+    buffer_append_u64(out, sequence);
+    buffer_append_u64(out, installed);
+    post(n, to);
+}
+
 static void acknowledge(struct node *n, const struct partition *p, const struct snapshot_in *s)
 {
-    struct buffer *out = message(n, s->from, SNAPSHOT_ACK, p, s->id);
-    buffer_append_u64(out, s->sequence);
-    buffer_append_u64(out, s->installed ? s->base.index : 0);
-    post(n, s->from);
+    send_ack(n, p, s->from, s->id, s->sequence, s->installed ? s->base.index : 0);
 }
 
 static bool begin(struct node *n, struct partition *p, uint64_t from, uint64_t id, struct slice row)
@@ -340,9 +350,16 @@ static bool begin(struct node *n, struct partition *p, uint64_t from, uint64_t i
         acknowledge(n, p, *link);
         return true;
     }
-    if (node_led_term(p) != 0 || p->installing != NULL ||
-        (!p->no_state && decoded.base.index <= raft_applied(p->raft)))
-        return true; /* overtaken */
+    if (!p->no_state && decoded.base.index <= raft_applied(p->raft)) {
+        send_ack(n, p, from, id, 1, decoded.base.index); /* the log has brought it meanwhile */
+        return true;
+    }
+    if (node_led_term(p) != 0 || p->installing != NULL)
+        return true;
+    if (decoded.base.index + 1 < raft_first(p->raft)) {
+        send_ack(n, p, from, id, 0, 0); /* it had more already, and may not forget that it had */
+        return true;
+    }
     if (*link != NULL)
         drop_in(link);
     struct snapshot_in *s = calloc(1, sizeof *s);
@@ -432,15 +449,6 @@ static void finish(struct node *n, struct partition *p, struct snapshot_in *s)
     node_checkpoint_soon(n);
 }
 
-/* Of a snapshot that was forgotten in a restart: it is to begin again. */
-static void refuse(struct node *n, const struct partition *p, uint64_t from, uint64_t id)
-{
-    struct buffer *out = message(n, from, SNAPSHOT_ACK, p, id);
-    buffer_append_u64(out, 0);
-    buffer_append_u64(out, 0);
-    post(n, from);
-}
-
 static bool chunk(struct node *n, struct partition *p, uint64_t from, uint64_t id, struct reader *r)
 {
     uint64_t sequence = reader_u64(r);
@@ -450,7 +458,7 @@ static bool chunk(struct node *n, struct partition *p, uint64_t from, uint64_t i
     if (r->failed)
         return false;
     if (s == NULL || s->id != id || sequence > s->sequence) {
-        refuse(n, p, from, id);
+        send_ack(n, p, from, id, 0, 0); /* forgotten in a restart: it is to begin again */
         return true;
     }
     struct slice to;

@@ -87,8 +87,9 @@ enum status raft_replay_entry(struct raft *r, const struct raft_entry *e)
             return STATUS_OK; /* the same entry, written anew; perhaps not all that follow */
         raft_truncate(r, e->index);
     }
-    if (e->term < r->log.base_term && r->log.count == 0) {
-        r->replay_apart = true; /* the tail of another history, whose beginning is gone from the log */
+    if (e->term < r->log.base_term && r->log.count == 0 && !MUTATED(RAFT_MUTATION_KEEP_TAIL)) {
+        /* The tail of another history, whose beginning is gone from the log. */
+        r->replay_apart = true;
         return STATUS_OK;
     }
     if (e->term < raft_log_term(&r->log, raft_last(r)))

@@ -139,8 +139,9 @@ struct raft_options {
     uint32_t group;
     uint64_t self; /* member id */
     uint64_t seed;
-    struct duration election;        /* a follower without leader waits one to two of these */
-    struct duration retry;           /* an append unanswered for this long is sent again */
+    struct duration election; /* a follower without leader waits one to two of these */
+    struct duration tell;     /* a follower hears of a commit with the next append, or after this */
+    struct duration retry;    /* an append unanswered for this long is sent again */
     uint64_t inflight_max_bytes;     /* per follower; one entry always goes */
     uint64_t uncommitted_max_bytes;  /* of the group; one entry always goes */
     uint64_t message_max_bytes;      /* entries in one message; one entry always goes */

@@ -61,7 +61,8 @@ struct raft_peer {
     uint64_t bytes_to; /* of the log up to match */
     uint64_t commit;   /* what it is known to know */
     uint64_t commit_sent;
-    uint64_t round; /* echoed */
+    struct instant tell_at; /* then the commit index goes out by itself; 0: no need */
+    uint64_t round;         /* echoed */
     uint64_t round_sent;
     uint64_t epoch; /* of support, as it reported */
     struct instant heard_at;

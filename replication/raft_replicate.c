@@ -124,6 +124,7 @@ void raft_peer_resume(struct raft_peer *p)
     p->waiting = false;
     p->ask = true;
     p->commit_sent = p->commit;
+    p->tell_at = (struct instant){0};
     p->round_sent = p->round;
 }
 
@@ -154,6 +155,7 @@ static void send(struct raft *r, struct instant now, struct raft_peer *p, uint64
     wait_for_answer(p, now);
     p->round_sent = r->round_open;
     p->commit_sent = r->commit < end ? r->commit : end;
+    p->tell_at = (struct instant){0};
 }
 
 /* Entries from p->next on that may go now, in one message. */
@@ -186,6 +188,16 @@ static void need_snapshot(struct raft_peer *p)
     p->flow = RAFT_SNAPSHOT;
     p->snapshot_wanted = true;
     p->awaiting = false;
+}
+
+/* Most commits are heard of with the entries that follow; the last ones are told by themselves. */
+static bool may_tell(const struct raft *r, struct instant now, struct raft_peer *p, uint64_t commit)
+{
+    if (p->commit_sent >= commit)
+        return false;
+    if (p->tell_at.ns == 0)
+        p->tell_at = instant_add(now, r->options.tell);
+    return !instant_before(now, p->tell_at);
 }
 
 static void flush_peer(struct raft *r, struct instant now, struct raft_peer *p)
@@ -226,7 +238,7 @@ static void flush_peer(struct raft *r, struct instant now, struct raft_peer *p)
         sent = true;
     }
     uint64_t tell = r->commit < p->next - 1 ? r->commit : p->next - 1;
-    if (!sent && (p->ask || round || p->commit_sent < tell)) {
+    if (!sent && (p->ask || round || may_tell(r, now, p, tell))) {
         send(r, now, p, p->next - 1, 0);
         p->awaiting = p->flow == RAFT_PROBE;
     }
@@ -428,6 +440,8 @@ struct instant raft_lead_deadline(struct raft *r, struct instant now)
             next = instant_earlier(next, p->snapshot_at);
         if (p->waiting && !is_settled(r, now, p))
             next = instant_earlier(next, instant_add(p->sent_at, r->options.retry));
+        if (p->tell_at.ns != 0 && p->flow == RAFT_PIPELINE)
+            next = instant_earlier(next, p->tell_at);
         if (p->id == r->transfer_to && p->match >= raft_last(r))
             next = instant_earlier(next, r->transfer_at);
     }

@@ -83,6 +83,8 @@ static void plan_replication(struct plan *plan, struct prng *p)
     c->election_ms = spread(p, 10, 500);
     c->append_retry_ms = spread(p, 5, 500);
     c->follower_max_bytes = spread(p, 1, 1024) * KIB;
+    if (c->follower_max_bytes > c->log_segment_bytes / 2) /* a message must fit the log ahead */
+        c->follower_max_bytes = c->log_segment_bytes / 2;
     c->group_max_bytes = spread(p, 8, 1024) * KIB;
     c->entries_max_bytes = spread(p, 1, 1024) * KIB;
     c->snapshot_bytes_s = often(p, 50) ? 64 * MIB : spread(p, 64, 4096) * KIB;

@@ -73,6 +73,12 @@ void recording_replaced(struct recording *h, const struct recording_ticket *t, u
     r->old = old;
 }
 
+void recording_doubled(struct recording *h, const struct recording_ticket *t)
+{
+    if (!h->off)
+        recorded_at(h, t)->doubled = true;
+}
+
 /* ---- checks ---- */
 
 static void describe_op(const struct recorded *r, struct buffer *out)
@@ -147,6 +153,12 @@ static bool verify_values(const struct recording *h, uint32_t key, struct buffer
             buffer_append_format(why, "key %u: op %llu read %llu, which nobody can have written\n",
                                  key, (unsigned long long)r->op.id,
                                  (unsigned long long)r->op.value);
+            describe_key(h, key, r->op.id, why);
+            return false;
+        }
+        if (r->doubled) {
+            buffer_append_format(why, "key %u: the answer to op %llu names it twice\n", key,
+                                 (unsigned long long)r->op.id);
             describe_key(h, key, r->op.id, why);
             return false;
         }

@@ -2,7 +2,7 @@
  *
  * Checked: strong reads and writes of a key are linearizable; an eventual read shows a value that
  * some write of that key, not known to have failed, had set out to write by then; no two writes
- * replaced the same value.
+ * replaced the same value; no answer names a key twice.
  * Values are the numbers of the operations that wrote them; 0 means absent. */
 #ifndef WEIR_SIM_RECORDING_H
 #define WEIR_SIM_RECORDING_H
@@ -17,6 +17,7 @@ struct recorded {
     bool consistent;
     bool old_known; /* a write that was told what it replaced */
     uint64_t old;
+    bool doubled; /* one answer told of it twice */
 };
 
 struct recording_key {
@@ -51,6 +52,9 @@ void recording_return(struct recording *h, struct instant now, const struct reco
                       enum history_outcome outcome, uint64_t value);
 /* Before recording_return: what the write replaced. */
 void recording_replaced(struct recording *h, const struct recording_ticket *t, uint64_t old);
+
+/* An answer named the key twice. */
+void recording_doubled(struct recording *h, const struct recording_ticket *t);
 
 /* False: `why` gets what is wrong and with it the key's history. */
 bool recording_verify(struct recording *h, struct buffer *why);

@@ -109,6 +109,20 @@ static void if_all_was_throttled_the_call_is(void **state)
     assert_int_equal(fake_call(&f, "BatchWriteItem", PUTS).status, 503);
 }
 
+/* Not by the first refusal: what nobody knows may have been done. */
+static void a_call_of_which_a_part_may_be_done_does_not_say_that_nothing_was(void **state)
+{
+    (void)state;
+    fake_call(&f, "BatchWriteItem", PUTS);
+    f.hold = true;
+    fake_call(&f, "BatchWriteItem", PUTS);
+    fake_answer_code(&f, 0, REPLY_OVERLOADED);
+    fake_answer_code(&f, 0, REPLY_UNKNOWN);
+    while (f.held_count > 0)
+        fake_answer_code(&f, 0, REPLY_OVERLOADED);
+    assert_int_equal(fake_take_answer(&f, 1).status, 500);
+}
+
 static char *many(const char *head, int count, const char *entry, const char *tail)
 {
     struct buffer b = {0};
@@ -257,6 +271,7 @@ int main(void)
         T(what_was_throttled_comes_back_as_unprocessed),
         T(an_unknown_outcome_of_a_part_is_unprocessed_too),
         T(if_all_was_throttled_the_call_is),
+        T(a_call_of_which_a_part_may_be_done_does_not_say_that_nothing_was),
         T(too_many_are_refused),
         T(the_same_key_twice_is_refused),
         T(batches_are_checked_like_their_parts),
