@@ -277,21 +277,29 @@ void subrequest_backoff_over(struct router *r, struct subrequest *s)
     reroute(r, s);
 }
 
+static void forget_leader(struct subrequest *s)
+{
+    uint32_t *known = leader_of(s, partition_of(s));
+    if (*known == s->node)
+        *known = 0;
+}
+
 /* Refused as not here, or not as the table says. */
 static void try_again(struct router *r, struct subrequest *s)
 {
     withdraw(r, s);
     s->attempts++;
+    s->turn++; /* that member may be lost, and the map true */
     s->rested = false;
     r->counters.internal_retries++;
-    if (is_data(s->request.op) && s->attempts == 1) {
+    if (is_data(s->request.op)) {
+        forget_leader(s);
         route_drop(r, s->route);
-        reroute(r, s);
-    } else {
-        if (is_data(s->request.op))
-            route_drop(r, s->route);
-        back_off(r, s);
     }
+    if (is_data(s->request.op) && s->attempts == 1)
+        reroute(r, s);
+    else
+        back_off(r, s);
 }
 
 /* The one that was asked does not lead, or cannot be reached: the named leader, or the next. */
