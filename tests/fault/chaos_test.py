@@ -106,6 +106,8 @@ class Chaos:
 
     def step(self):
         now = time.monotonic()
+        for server in self.cluster.names.values():
+            server.check_running()
         for fault in [f for f in self.active if f[0] <= now]:
             self.active.remove(fault)
             say(fault[2])

@@ -192,11 +192,15 @@ class Server:
                 return int(line.split()[1]) * 1024
         raise AssertionError("no VmHWM")
 
-    def kill(self):
-        """kill -9. It must still have been running: a server that ends by itself is a failure."""
+    def check_running(self):
+        """A server that ends by itself is a failure; one that was killed is none."""
         if self.has_ended():
             raise AssertionError(f"{' '.join(self.command)} ended by itself with "
-                                 f"{self.process.returncode}:\n{self.tail()}")
+                                 f"{self.process.returncode}; {self.log}:\n{self.tail()}")
+
+    def kill(self):
+        """kill -9."""
+        self.check_running()
         self.process.send_signal(signal.SIGKILL)
         self.forget()
 
@@ -221,6 +225,7 @@ class Server:
 
     def fault(self, command):
         """A line to the port that --faults opened; its answer without the "ok"."""
+        self.check_running()
         with socket.create_connection(("127.0.0.1", self.faults_port), START_S) as s:
             s.sendall(command.encode() + b"\n")
             answer = s.makefile().readline().rstrip("\n")
