@@ -403,10 +403,8 @@ void faults_end(struct faults *f)
         set_full(f, id, false);
         node_process_slow_disk(p, 1);
         node_process_mend_disk(p);
-        if (node_process_is_up(p) && node_is_stopped(node_process_node(p)))
-            restart_stopped(f, id);
-        else
-            start_node(f, id);
+        start_node(f, id);
+        restart_stopped(f, id); /* also if a write that is in flight turns out to have failed */
     }
     for (uint32_t i = 0; i < f->options.plan->routers; i++)
         start_router(f, i);
