@@ -352,7 +352,7 @@ struct instant node_deadline(const struct node *n)
     t = instant_earlier(t, n->raft_at);
     t = instant_earlier(t, node_settling_deadline(n));
     t = instant_earlier(t, node_snapshots_deadline(n));
-    return instant_earlier(t, liveness_deadline(&n->liveness, n->now));
+    return instant_earlier(t, n->liveness_at);
 }
 
 void node_tick(struct node *n, struct instant now)
@@ -379,6 +379,7 @@ void node_end_turn(struct node *n, struct instant now)
     node_snapshots_end_turn(n);
     node_checkpoint_tick(n);
     node_peers_end_turn(n);
+    n->liveness_at = liveness_deadline(&n->liveness, n->now);
 }
 
 /* ---- looking ---- */

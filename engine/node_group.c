@@ -86,8 +86,23 @@ static void send_messages(struct node *n)
     n->outbox.count = 0;
 }
 
+/* At once, not at the turn's end: proposals lend what a follower's log may cut off. */
+static void see_lead_lost(struct node *n, struct partition *p)
+{
+    if (p->led == 0 || raft_leading(p->raft) == p->led)
+        return;
+    node_note(n, NODE_TRACE_FOLLOWS, p->info.id, (int64_t)p->led);
+    node_drop_proposals(n, p, "the partition's leader has changed");
+    p->led = 0;
+    p->hold = 0;
+    p->reported_count = -1;
+    if (p->info.id == CATALOG_GROUP)
+        node_settling_end(n);
+}
+
 void node_group_stepped(struct node *n, struct partition *p)
 {
+    see_lead_lost(n, p);
     log_writes(n, p);
     send_messages(n);
     if (p->dirty)
@@ -212,17 +227,8 @@ static void see_who_leads(struct node *n, struct partition *p)
     uint64_t leading = raft_leading(p->raft);
     if (leading == p->led)
         return;
-    if (p->led != 0) {
-        node_note(n, NODE_TRACE_FOLLOWS, p->info.id, (int64_t)p->led);
-        node_drop_proposals(n, p, "the partition's leader has changed");
-        p->hold = 0;
-        if (p->info.id == CATALOG_GROUP)
-            node_settling_end(n);
-    }
     p->led = leading;
     p->reported_count = -1;
-    if (leading == 0)
-        return;
     node_note(n, NODE_TRACE_LEADS, p->info.id, (int64_t)leading);
     if (p->info.id == CATALOG_GROUP)
         node_settling_start(n);
@@ -268,6 +274,7 @@ void node_groups_end_turn(struct node *n)
         n->dirty = p->next_dirty;
         p->dirty = false;
         raft_flush(p->raft, n->now);
+        see_lead_lost(n, p);
         log_writes(n, p);
         send_messages(n);
         see_who_leads(n, p);

@@ -134,6 +134,7 @@ struct node {
     uint32_t generation; /* 0: not durable yet */
     bool founded;        /* group 0 is about to be opened here */
     struct liveness liveness;
+    struct instant liveness_at; /* its deadline, as of the last turn */
     struct raft_outbox outbox;
     struct partition *dirty;   /* replicas stepped in this turn */
     struct partition *writing; /* replicas with records that are not durable */

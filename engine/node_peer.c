@@ -160,7 +160,7 @@ void node_peers_reclaim(struct node *n)
 
 void node_peers_tick(struct node *n)
 {
-    if (instant_before(n->now, liveness_deadline(&n->liveness, n->now)))
+    if (instant_before(n->now, n->liveness_at))
         return;
     bool beat = liveness_tick(&n->liveness, n->now);
     for (uint32_t node = 1; beat && node <= n->options.node_count; node++)

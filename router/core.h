@@ -75,6 +75,7 @@ struct subrequest {
     bool rested;        /* it has paused since it was refused last */
     struct timer deadline;
     struct timer backoff;
+    struct timer patience; /* while it is sent: then its node counts as silent */
     struct route_waiter waiter;
     struct subrequest *next_of_call;
     struct subrequest *previous_send;
@@ -175,6 +176,7 @@ struct router {
     struct timer_queue arriving;
     struct timer_queue deadlines;
     struct timer_queue backoffs[BACKOFFS];
+    struct timer_queue patience;
     struct reply_slot *slots;
     uint32_t slot_count;
     uint32_t slot_free; /* index + 1; 0: none */
@@ -268,6 +270,7 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
 void subrequest_node_lost(struct router *r, uint32_t node);
 void subrequest_not_sent(struct router *r, uint32_t node, uint64_t id);
 void subrequest_deadline(struct router *r, struct subrequest *s);
+void subrequest_patience_over(struct router *r, struct subrequest *s);
 void subrequest_backoff_over(struct router *r, struct subrequest *s);
 /* The table it waited for, or the reply that says why not. */
 void subrequest_routed(struct router *r, struct subrequest *s, struct route *route,

@@ -6,6 +6,9 @@
 #include "router/core.h"
 #include "router/route.h"
 
+enum {
+    PATIENCE_MS = 1000 /* about what it takes to elect another leader */
+};
 static const int64_t BACKOFF_MS[BACKOFFS] = {1, 2, 10, 50, 100, 250};
 
 enum {
@@ -25,6 +28,7 @@ struct router *router_create(const struct router_options *options)
     r->idle.delay = duration_ms(r->config->http_idle_ms);
     r->arriving.delay = duration_ms(r->config->http_request_ms);
     r->deadlines.delay = duration_ms(r->config->request_deadline_ms);
+    r->patience.delay = duration_ms(PATIENCE_MS);
     for (int i = 0; i < BACKOFFS; i++)
         r->backoffs[i].delay = duration_ms(BACKOFF_MS[i]);
     http_parser_set_max_header_size(PARSER_HEADER_MAX);
@@ -129,6 +133,7 @@ struct instant router_deadline(const struct router *r)
     struct instant next =
         instant_earlier(timer_queue_next(&r->idle), timer_queue_next(&r->arriving));
     next = instant_earlier(next, timer_queue_next(&r->deadlines));
+    next = instant_earlier(next, timer_queue_next(&r->patience));
     for (int i = 0; i < BACKOFFS; i++)
         next = instant_earlier(next, timer_queue_next(&r->backoffs[i]));
     return next;
@@ -149,6 +154,8 @@ void router_tick(struct router *r, struct instant now)
     expire_clients(r, &r->arriving);
     while ((t = timer_queue_expire(&r->deadlines, now)) != NULL)
         subrequest_deadline(r, TIMER_OWNER(t, struct subrequest, deadline));
+    while ((t = timer_queue_expire(&r->patience, now)) != NULL)
+        subrequest_patience_over(r, TIMER_OWNER(t, struct subrequest, patience));
     for (int i = 0; i < BACKOFFS; i++) {
         while ((t = timer_queue_expire(&r->backoffs[i], now)) != NULL)
             subrequest_backoff_over(r, TIMER_OWNER(t, struct subrequest, backoff));

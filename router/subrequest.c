@@ -88,6 +88,7 @@ bool subrequest_next_effect(struct router *r, struct router_effect *out)
         return false;
     queue_remove(r, s);
     s->state = SUBREQUEST_SENT;
+    timer_start(&s->patience, &r->patience, r->now);
     *out = (struct router_effect){
         .kind = ROUTER_SEND_REQUEST, .node = s->node, .request = &s->request};
     return true;
@@ -184,6 +185,7 @@ static void withdraw(struct router *r, struct subrequest *s)
     if (s->state == SUBREQUEST_QUEUED || s->state == SUBREQUEST_SENT)
         slot_give(r, s);
     timer_stop(&s->backoff);
+    timer_stop(&s->patience);
     route_cancel(r, &s->waiter);
 }
 
@@ -334,6 +336,20 @@ static void try_refused_elsewhere(struct router *r, struct subrequest *s, const 
     if (s->call != NULL && !slice_equal(s->why, reply->text))
         s->why = arena_copy(&s->call->arena, reply->text);
     try_elsewhere(r, s, reply->leader);
+}
+
+/* Silence: its node may be paused or cut off. Others are asked from now on; so is this one if it
+ * may be done twice. */
+void subrequest_patience_over(struct router *r, struct subrequest *s)
+{
+    if (is_data(s->request.op) && !is_eventual(s))
+        forget_leader(s);
+    if (s->request.op == REQUEST_STATS)
+        return;
+    if (!is_write(s->request.op))
+        try_elsewhere(r, s, 0);
+    else if (asks_catalog(s) && r->catalog_node == s->node)
+        r->catalog_node = s->node % r->options.node_count + 1;
 }
 
 /* Another replica may have the tokens this one lacks. */
