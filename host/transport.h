@@ -16,7 +16,7 @@
 #include "host/loop.h"
 
 enum {
-    TRANSPORT_VERSION = 1, /* of hello and of all frames; both sides must have the same */
+    TRANSPORT_VERSION = 2, /* of hello and of all frames; both sides must have the same */
     LINKS_MAX = 4096,
     LINK_UNSENT_MAX = 4 * FRAME_SIZE_MAX,
     HELLO_WAIT_MS = 5000,
