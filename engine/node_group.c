@@ -63,13 +63,13 @@ static void log_writes(struct node *n, struct partition *p)
     const struct slice nothing = {NULL, 0};
     p->stored = false;
     if (w.hard_state) {
-        log_writer_append(&n->log, LOG_HARD_STATE, p->info.id, w.term, w.vote, nothing, nothing);
-        raft_hard_state_logged(p->raft, n->log.next_lsn);
+        raft_hard_state_logged(p->raft, log_writer_append(&n->log, LOG_HARD_STATE, p->info.id,
+                                                          w.term, w.vote, nothing));
     }
     for (uint64_t i = w.first; i <= w.last; i++) {
         const struct raft_entry *e = raft_entry_at(p->raft, i);
-        log_writer_append(&n->log, e->kind, p->info.id, e->term, i, e->payload, nothing);
-        raft_entry_logged(p->raft, i, n->log.next_lsn);
+        raft_entry_logged(p->raft, i,
+                          log_writer_append(&n->log, e->kind, p->info.id, e->term, i, e->payload));
     }
     logged(n, p);
 }
@@ -295,7 +295,7 @@ void node_groups_end_turn(struct node *n)
 static uint64_t pinned_lsn(const struct partition *p)
 {
     const struct raft_entry *e = raft_entry_at(p->raft, raft_applied(p->raft) + 1);
-    return e == NULL ? UINT64_MAX : e->lsn - log_record_size(e->payload.size);
+    return e == NULL ? UINT64_MAX : raft_pinned_lsn(p->raft) - log_record_size(e->payload.size);
 }
 
 uint64_t node_groups_pinned_lsn(const struct node *n)
@@ -319,9 +319,8 @@ static void relog(struct node *n, struct partition *p)
     if (!node_has_log_space(n, bytes))
         return;
     for (uint64_t at = first; (e = raft_entry_at(p->raft, at)) != NULL; at++) {
-        log_writer_append(&n->log, e->kind, p->info.id, e->term, at, e->payload,
-                          slice_make(NULL, 0));
-        raft_entry_logged(p->raft, at, n->log.next_lsn);
+        raft_entry_logged(p->raft, at,
+                          log_writer_append(&n->log, e->kind, p->info.id, e->term, at, e->payload));
     }
     logged(n, p);
     n->relogged_lsn = n->log.next_lsn;

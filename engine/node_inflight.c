@@ -167,11 +167,10 @@ struct inflight *node_append_own(struct node *n, enum log_kind kind, uint32_t gr
                                  struct slice payload)
 {
     struct inflight *e = take_free(n);
-    log_writer_append(&n->log, kind, group, 0, index, payload, slice_make(NULL, 0));
     e->kind = kind;
     e->group = group;
     e->index = index;
-    e->lsn = n->log.next_lsn;
+    e->lsn = log_writer_append(&n->log, kind, group, 0, index, payload);
     uint8_t *copy = malloc(payload.size + 1);
     must(copy != NULL);
     if (payload.size > 0)

@@ -279,8 +279,6 @@ uint64_t raft_leader(const struct raft *r);
  * may evaluate conditions and serve reads. 0: it does not. */
 uint64_t raft_leading(const struct raft *r);
 bool raft_has_lease(const struct raft *r, struct instant now);
-/* Voters, this one included, that support the leader now: why a group refuses. */
-uint32_t raft_supporters(const struct raft *r, struct instant now);
 uint64_t raft_reads_confirmed(const struct raft *r);
 uint64_t raft_first(const struct raft *r); /* first entry not compacted */
 uint64_t raft_last(const struct raft *r);

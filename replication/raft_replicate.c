@@ -377,11 +377,6 @@ static uint32_t supporters(const struct raft *r, struct instant now, bool patien
     return count;
 }
 
-uint32_t raft_supporters(const struct raft *r, struct instant now)
-{
-    return r->role == RAFT_LEADER ? supporters(r, now, false) : 0;
-}
-
 static bool has_majority(const struct raft *r, uint32_t count)
 {
     return count > raft_voters(r) / 2;

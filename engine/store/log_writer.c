@@ -60,18 +60,15 @@ static struct log_batch *batch_filling(struct log_writer *w, size_t size)
     return closed ? batch_open(w) : b;
 }
 
-static struct log_place append_record(struct log_writer *w, struct log_record *r, struct slice head,
-                                      struct slice tail)
+static void append_record(struct log_writer *w, struct log_record *r, struct slice payload)
 {
-    size_t size = log_record_size(head.size + tail.size);
+    size_t size = log_record_size(payload.size);
     struct log_batch *b = batch_filling(w, size);
     r->lsn = w->next_lsn;
     r->batch_lsn = b->lsn;
-    size_t at = b->bytes.size + LOG_HEADER_SIZE;
-    log_record_append(&b->bytes, r, head, tail);
+    log_record_append(&b->bytes, r, payload, slice_make(NULL, 0));
     w->next_lsn += size;
     w->unwritten_bytes += size;
-    return (struct log_place){b, at, head.size + tail.size};
 }
 
 static void append_segment_header(struct log_writer *w)
@@ -80,25 +77,25 @@ static void append_segment_header(struct log_writer *w)
     memcpy(payload, &w->segment_bytes, 8);
     memcpy(payload + 8, &w->node, 4);
     struct log_record header = {.kind = LOG_SEGMENT};
-    append_record(w, &header, slice_make(payload, sizeof payload), slice_make(NULL, 0));
+    append_record(w, &header, slice_make(payload, sizeof payload));
 }
 
-struct log_place log_writer_append(struct log_writer *w, enum log_kind kind, uint32_t group,
-                                   uint64_t term, uint64_t index, struct slice head,
-                                   struct slice tail)
+uint64_t log_writer_append(struct log_writer *w, enum log_kind kind, uint32_t group, uint64_t term,
+                           uint64_t index, struct slice payload)
 {
-    size_t size = log_record_size(head.size + tail.size);
+    size_t size = log_record_size(payload.size);
     uint64_t left = w->segment_bytes - w->next_lsn % w->segment_bytes;
     if (left < size + LOG_HEADER_SIZE) {
         struct log_record end = {.kind = LOG_END};
         uint64_t segment = w->next_lsn / w->segment_bytes;
-        append_record(w, &end, slice_make(NULL, 0), slice_make(NULL, 0));
+        append_record(w, &end, slice_make(NULL, 0));
         w->next_lsn = (segment + 1) * w->segment_bytes;
     }
     if (w->next_lsn % w->segment_bytes == 0)
         append_segment_header(w);
     struct log_record r = {.kind = kind, .group = group, .term = term, .index = index};
-    return append_record(w, &r, head, tail);
+    append_record(w, &r, payload);
+    return w->next_lsn;
 }
 
 const struct log_batch *log_writer_next(struct log_writer *w)

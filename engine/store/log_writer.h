@@ -39,22 +39,9 @@ void log_writer_init(struct log_writer *w, uint32_t node, uint64_t segment_bytes
                      uint64_t next_lsn);
 void log_writer_deinit(struct log_writer *w);
 
-/* Where the payload of the record just appended stands: valid until its batch is released, even
- * while the batch grows. */
-struct log_place {
-    struct log_batch *batch;
-    size_t at; /* of the payload in batch->bytes */
-    size_t size;
-};
-
-static inline struct slice log_place_slice(struct log_place p)
-{
-    return slice_make(p.batch->bytes.data + p.at, p.size);
-}
-
-struct log_place log_writer_append(struct log_writer *w, enum log_kind kind, uint32_t group,
-                                   uint64_t term, uint64_t index, struct slice head,
-                                   struct slice tail);
+/* The record's end: it is durable once the log is up to there. */
+uint64_t log_writer_append(struct log_writer *w, enum log_kind kind, uint32_t group, uint64_t term,
+                           uint64_t index, struct slice payload);
 
 /* The batch to write now, if there is one and none is in flight. It stays put until
  * log_writer_written; `lsn` tells segment (lsn / segment_bytes) and offset. */
