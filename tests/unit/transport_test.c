@@ -280,7 +280,7 @@ static void a_stranger_is_refused_with_the_reason(void **state)
         {"GET / HTTP/1.1\r\n\r\n", 0, 0, 0, "does not speak weir's protocol"},
         {NULL, 0x12345678, 1, PEER_NODE, "does not speak weir's protocol"},
         {NULL, 0x52494557, 99, PEER_NODE, "speaks protocol version 99, this process speaks"},
-        {NULL, 0x52494557, 1, 200, "sent a malformed hello"},
+        {NULL, 0x52494557, TRANSPORT_VERSION, 200, "sent a malformed hello"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int fd = stranger(f);
