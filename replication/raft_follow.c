@@ -153,7 +153,8 @@ void raft_on_append(struct raft *r, struct instant now, const struct raft_messag
     if (news)
         r->echo_round = m->round;
     r->ack_rejected = false;
-    if (r->no_state && !MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE)) {
+    /* Without state, but not without a past: the log goes on, a majority may need it. */
+    if (r->no_state && r->log.base_index == 0 && !MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE)) {
         r->ack_rejected = true;
         r->hint_index = r->log.base_index;
         r->hint_term = r->log.base_term;

@@ -53,6 +53,7 @@ struct raft_peer {
     bool waiting;  /* something is unanswered since sent_at */
     bool ask;      /* an append is wanted though there may be nothing new */
     bool heard;    /* in this term */
+    bool no_state; /* it takes entries, but has lost what they apply to */
     bool snapshot_wanted;
     bool snapshot_running;
     uint64_t match;

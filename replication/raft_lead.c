@@ -32,7 +32,7 @@ static bool is_caught_up(const struct raft *r, struct instant now, const struct 
 {
     struct instant until;
     uint64_t got = liveness_got(r->options.liveness, now, raft_member_node(p->id), &until);
-    return p->flow != RAFT_SNAPSHOT && p->heard && got != 0 && got == p->epoch &&
+    return p->flow != RAFT_SNAPSHOT && !p->no_state && p->heard && got != 0 && got == p->epoch &&
            p->match + RAFT_CATCH_UP_ENTRIES >= raft_last(r);
 }
 
@@ -167,7 +167,9 @@ void raft_snapshot_ended(struct raft *r, struct instant now, uint64_t to, uint64
     if (r->role != RAFT_LEADER || p == NULL || !p->snapshot_running)
         return;
     p->snapshot_running = false;
-    if (p->flow != RAFT_SNAPSHOT)
+    if (index > 0)
+        p->no_state = false;
+    if (p->flow != RAFT_SNAPSHOT && !p->no_state)
         return;
     if (index == 0 || index > r->commit) {
         p->snapshot_at = instant_add(now, r->options.retry);

@@ -292,7 +292,7 @@ static void on_match(struct raft *r, struct instant now, struct raft_peer *p, ui
 
 static void on_mismatch(struct raft *r, struct raft_peer *p, const struct raft_message *m)
 {
-    if (m->no_state && p->flow != RAFT_SNAPSHOT)
+    if (m->no_state && m->index == 0 && p->flow != RAFT_SNAPSHOT)
         need_snapshot(p);
     if (p->flow == RAFT_SNAPSHOT)
         return;
@@ -327,6 +327,7 @@ void raft_on_append_reply(struct raft *r, struct instant now, const struct raft_
     p->heard = true;
     p->heard_at = now;
     p->epoch = m->support;
+    p->no_state = m->no_state;
     if (m->round > p->round && m->round <= r->round_sent)
         p->round = m->round;
     if (m->commit > p->commit)
@@ -335,6 +336,8 @@ void raft_on_append_reply(struct raft *r, struct instant now, const struct raft_
         on_mismatch(r, p, m);
     else
         on_match(r, now, p, m->index);
+    if (p->no_state && !p->snapshot_running && !instant_before(now, p->snapshot_at))
+        p->snapshot_wanted = true;
     raft_confirm_rounds(r);
     raft_advance_commit(r);
     if (is_settled(r, now, p))
@@ -390,7 +393,7 @@ bool raft_has_lease(const struct raft *r, struct instant now)
 
 static bool waits_for_snapshot(const struct raft_peer *p)
 {
-    return p->flow == RAFT_SNAPSHOT && !p->snapshot_wanted && !p->snapshot_running;
+    return (p->flow == RAFT_SNAPSHOT || p->no_state) && !p->snapshot_wanted && !p->snapshot_running;
 }
 
 void raft_lead_tick(struct raft *r, struct instant now)
