@@ -7,9 +7,9 @@ import os
 import re
 import socket
 import threading
+import time
 import unittest
 import urllib.parse
-import time
 import urllib.request
 import uuid
 import zlib
