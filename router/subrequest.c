@@ -231,13 +231,13 @@ static void back_off(struct router *r, struct subrequest *s)
     timer_start(&s->backoff, &r->backoffs[step], r->now);
 }
 
-/* By what the catalog says now. */
-static void reroute(struct router *r, struct subrequest *s)
+/* By the map there is, or by what the catalog says now. */
+static void reroute(struct router *r, struct subrequest *s, bool fresh)
 {
     struct slice name = s->route->table.name;
     s->state = SUBREQUEST_WAITING;
     s->waiter = (struct route_waiter){.call = s->call, .subrequest = s};
-    struct route *route = route_want(r, name, true, &s->waiter);
+    struct route *route = route_want(r, name, fresh, &s->waiter);
     if (route == NULL)
         return;
     subrequest_routed(r, s, route, NULL);
@@ -247,6 +247,10 @@ static void reroute(struct router *r, struct subrequest *s)
 void subrequest_routed(struct router *r, struct subrequest *s, struct route *found,
                        const struct reply *refusal)
 {
+    if (found == NULL && refusal->code == REPLY_NOT_LEADER) {
+        back_off(r, s); /* the catalog has no leader now: the map there is may still do */
+        return;
+    }
     if (found == NULL) {
         finish(r, s, refusal);
         return;
@@ -276,7 +280,7 @@ void subrequest_backoff_over(struct router *r, struct subrequest *s)
     }
     if (s->attempts % ATTEMPTS_PER_MAP == 0)
         route_drop(r, s->route);
-    reroute(r, s);
+    reroute(r, s, false);
 }
 
 static void forget_leader(struct subrequest *s)
@@ -299,7 +303,7 @@ static void try_again(struct router *r, struct subrequest *s)
         route_drop(r, s->route);
     }
     if (is_data(s->request.op) && s->attempts == 1)
-        reroute(r, s);
+        reroute(r, s, true);
     else
         back_off(r, s);
 }
@@ -333,7 +337,8 @@ static void try_elsewhere(struct router *r, struct subrequest *s, uint32_t leade
 
 static void try_refused_elsewhere(struct router *r, struct subrequest *s, const struct reply *reply)
 {
-    if (s->call != NULL && !slice_equal(s->why, reply->text))
+    bool tells_more = reply->code == REPLY_NOT_LEADER || s->why.size == 0;
+    if (s->call != NULL && tells_more && !slice_equal(s->why, reply->text))
         s->why = arena_copy(&s->call->arena, reply->text);
     try_elsewhere(r, s, reply->leader);
 }
@@ -375,8 +380,9 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
     struct subrequest *s = find_sent(r, node, reply->id);
     if (s == NULL)
         return;
-    bool others = is_eventual(s) && s->redirects + 1 < partition_of(s)->member_count;
-    if (reply->code == REPLY_WRONG_PARTITION && others)
+    bool others = reply->code == REPLY_WRONG_PARTITION && is_data(s->request.op) &&
+                  s->attempts + 1 < partition_of(s)->member_count;
+    if (others)
         try_refused_elsewhere(r, s, reply); /* this replica may be the only one that is lost */
     else if (reply->code == REPLY_WRONG_PARTITION)
         try_again(r, s);
