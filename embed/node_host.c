@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/must.h"
+#include "host/log_append.h"
 #include "host/log_dir.h"
 
 enum {
@@ -22,6 +23,7 @@ struct node_host {
     struct node_host_options options;
     int lock_fd;
     struct log_dir *log_dir; /* owns */
+    struct log_append append;
     struct node *node;       /* owns */
     struct worker *flusher;  /* owns */
     struct worker *readers[READERS];
@@ -173,8 +175,8 @@ void node_host_end_turn(struct node_host *h)
         return;
     int fd;
     must(log_dir_prepare(h->log_dir, batch->lsn / h->segment_bytes, &fd) == STATUS_OK);
-    loop_write_sync(h->loop, fd, (int64_t)(batch->lsn % h->segment_bytes),
-                    buffer_slice(&batch->bytes), batch_written, h);
+    log_append(&h->append, h->loop, fd, (int64_t)(batch->lsn % h->segment_bytes),
+               buffer_slice(&batch->bytes), batch_written, h);
 }
 
 struct instant node_host_deadline(const struct node_host *h)
@@ -387,6 +389,7 @@ enum status node_host_open(struct loop *l, const struct node_host_options *optio
     h->loop = l;
     h->options = *options;
     h->lock_fd = -1;
+    log_append_init(&h->append);
     h->segment_bytes = (uint64_t)options->node.config->log_segment_bytes;
     enum status status = open_all(h, error);
     if (status != STATUS_OK) {

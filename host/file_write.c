@@ -1,8 +1,9 @@
 /* file_write.c - bytes to a file and down to the disk, as one operation.
  *
- * RWF_DSYNC: the write completes once its bytes, and what is needed to find them, are durable. One
- * operation costs one trip through the kernel's worker where a write linked to an fsync costs two.
- * A short write is gone on with. An error is reported once and never retried: what a failed write
+ * RWF_DSYNC: the write completes once its bytes, and what is needed to find them, are durable: one
+ * operation where a write linked to an fsync is two, and without a thread of the kernel's if the
+ * file is open for direct I/O. The memory is this file's until the kernel is done with it, even
+ * where the user is gone by then. A short write is gone on with. An error is reported once and never retried: what a failed write
  * left behind is unknown. */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +16,8 @@ struct file_write {
     struct loop *loop; /* borrows */
     int fd;            /* borrows */
     int64_t offset;
-    struct slice left;  /* lends until `done` */
+    uint8_t *memory; /* owns */
+    struct slice left;
     int write_injected; /* errno, 0 for none */
     int sync_injected;
     struct __kernel_timespec delay; /* a slow disk's; 0 for none */
@@ -67,7 +69,14 @@ static void submit(struct file_write *w)
     loop_mark_pointer(l, sqe, OPERATION_WRITE, w);
 }
 
-void loop_write_sync(struct loop *l, int fd, int64_t offset, struct slice bytes,
+uint8_t *loop_write_memory(size_t size)
+{
+    void *memory;
+    must(posix_memalign(&memory, WRITE_ALIGNMENT, size) == 0);
+    return memory;
+}
+
+void loop_write_sync(struct loop *l, int fd, int64_t offset, uint8_t *memory, size_t size,
                      void (*done)(void *context, int error), void *context)
 {
     must(offset >= 0);
@@ -79,7 +88,8 @@ void loop_write_sync(struct loop *l, int fd, int64_t offset, struct slice bytes,
         .loop = l,
         .fd = fd,
         .offset = offset,
-        .left = bytes,
+        .memory = memory,
+        .left = slice_make(memory, size),
         .write_injected = injected(&f->writes_until_failure, f->write_error, f->for_ever),
         .sync_injected = injected(&f->syncs_until_failure, f->sync_error, f->for_ever),
         .delay = {f->write_delay_ns / NS_PER_S, f->write_delay_ns % NS_PER_S},
@@ -94,6 +104,7 @@ static void finish(struct file_write *w, int error)
     void (*done)(void *context, int error) = w->done;
     void *context = w->context;
     LIST_REMOVE(w, link);
+    free(w->memory);
     free(w);
     done(context, error);
 }
@@ -110,9 +121,17 @@ void file_write_complete(struct file_write *w, int result)
         finish(w, result < 0 || w->left.size == 0 ? -result : EIO);
         return;
     }
-    w->left.data += result;
-    w->left.size -= (size_t)result;
-    w->offset += result;
+    /* Direct I/O goes on at a whole block; what is written twice is the same. */
+    size_t whole = (size_t)result < w->left.size
+                       ? (size_t)result / WRITE_ALIGNMENT * WRITE_ALIGNMENT
+                       : (size_t)result;
+    if (whole == 0) {
+        finish(w, EIO);
+        return;
+    }
+    w->left.data += whole;
+    w->left.size -= whole;
+    w->offset += (int64_t)whole;
     if (w->left.size > 0)
         submit(w);
     else
@@ -124,6 +143,7 @@ void file_writes_deinit(struct loop *l)
     while (!LIST_EMPTY(&l->file_writes)) {
         struct file_write *w = LIST_FIRST(&l->file_writes);
         LIST_REMOVE(w, link);
+        free(w->memory);
         free(w);
     }
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/must.h"
+#include "host/loop.h"
 
 enum {
     SEGMENTS_OPEN_MAX = 4096,
@@ -18,7 +19,7 @@ enum {
 
 struct segment {
     uint64_t number;
-    int fd;
+    int fd; /* for appending: direct I/O where the file system has it */
 };
 
 struct log_dir {
@@ -38,6 +39,21 @@ static void segment_name(char name[NAME_SIZE], uint64_t number)
 static void spare_name(char name[NAME_SIZE], size_t index)
 {
     snprintf(name, NAME_SIZE, "spare-%zu", index);
+}
+
+/* errno set on -1. */
+static int open_for_appending(const struct log_dir *d, const char *name)
+{
+    int fd = openat(d->fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_DIRECT, 0644);
+    return fd < 0 && errno == EINVAL ? openat(d->fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0644)
+                                     : fd;
+}
+
+static int open_buffered(const struct log_dir *d, uint64_t number, int mode)
+{
+    char name[NAME_SIZE];
+    segment_name(name, number);
+    return openat(d->fd, name, mode | O_CLOEXEC);
 }
 
 static int compare_segments(const void *a, const void *b)
@@ -74,7 +90,7 @@ static enum status scan(struct log_dir *d)
         segment_name(name, number);
         if (strcmp(name, e->d_name) != 0)
             continue;
-        int segment = openat(d->fd, name, O_RDWR | O_CLOEXEC);
+        int segment = open_for_appending(d, name);
         if (segment < 0) {
             status = STATUS_IO;
             break;
@@ -131,23 +147,27 @@ static int segment_fd(const struct log_dir *d, uint64_t number)
 
 enum status log_dir_read(struct log_dir *d, uint64_t segment, struct buffer *out)
 {
-    int fd = segment_fd(d, segment);
-    if (fd < 0)
+    if (segment_fd(d, segment) < 0)
         return STATUS_NOT_FOUND;
+    int fd = open_buffered(d, segment, O_RDONLY);
+    if (fd < 0)
+        return STATUS_IO;
     buffer_clear(out);
     buffer_reserve(out, d->segment_bytes);
+    enum status status = STATUS_OK;
     while (out->size < d->segment_bytes) {
         ssize_t n =
             pread(fd, out->data + out->size, d->segment_bytes - out->size, (off_t)out->size);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0)
-            return STATUS_IO;
-        if (n == 0)
+        if (n <= 0) {
+            status = n < 0 ? STATUS_IO : STATUS_OK;
             break;
+        }
         out->size += (size_t)n;
     }
-    return STATUS_OK;
+    close(fd);
+    return status;
 }
 
 static enum status failed(int error)
@@ -166,10 +186,11 @@ static enum status segment_create(struct log_dir *d, const char *name, int *fd)
             return failed(errno);
         d->spares--;
     }
-    *fd = openat(d->fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    *fd = open_for_appending(d, name);
     if (*fd < 0)
         return failed(errno);
-    int error = posix_fallocate(*fd, 0, (off_t)d->segment_bytes);
+    uint64_t whole = (d->segment_bytes + WRITE_ALIGNMENT - 1) / WRITE_ALIGNMENT * WRITE_ALIGNMENT;
+    int error = posix_fallocate(*fd, 0, (off_t)whole);
     if (error == 0 && (fsync(*fd) != 0 || fsync(d->fd) != 0))
         error = errno;
     if (error == 0)
@@ -194,9 +215,10 @@ enum status log_dir_prepare(struct log_dir *d, uint64_t segment, int *fd)
 
 enum status log_dir_zero(struct log_dir *d, uint64_t segment, uint64_t offset, uint64_t size)
 {
-    int fd = segment_fd(d, segment);
-    must(fd >= 0);
     must(offset + size <= d->segment_bytes);
+    int fd = open_buffered(d, segment, O_WRONLY);
+    if (fd < 0)
+        return STATUS_IO;
     uint8_t *zeros = calloc(1, size);
     must(zeros != NULL);
     size_t done = 0;
@@ -209,7 +231,9 @@ enum status log_dir_zero(struct log_dir *d, uint64_t segment, uint64_t offset, u
         done += (size_t)n;
     }
     free(zeros);
-    return done == size && fdatasync(fd) == 0 ? STATUS_OK : STATUS_IO;
+    bool durable = done == size && fdatasync(fd) == 0;
+    close(fd);
+    return durable ? STATUS_OK : STATUS_IO;
 }
 
 void log_dir_trim(struct log_dir *d, uint64_t segment)

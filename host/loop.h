@@ -78,9 +78,16 @@ void connection_abandon(struct connection *c);
 
 /* ---- files ---- */
 
-/* Writes all of `bytes` at `offset`, durably; `bytes` must stay until `done`. error: 0 or errno (a
- * short write is completed or reported as its errno). */
-void loop_write_sync(struct loop *l, int fd, int64_t offset, struct slice bytes,
+enum {
+    WRITE_ALIGNMENT = 4096 /* of offset, memory and size, for a file open for direct I/O */
+};
+
+/* Memory for one loop_write_sync, at WRITE_ALIGNMENT. */
+uint8_t *loop_write_memory(size_t size);
+
+/* Writes all of it at `offset`, durably, and frees the memory. error: 0 or errno (a short write is
+ * completed or reported as its errno). */
+void loop_write_sync(struct loop *l, int fd, int64_t offset, uint8_t *memory, size_t size,
                      void (*done)(void *context, int error), void *context);
 
 /* ---- threads ---- */

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,9 +68,16 @@ static void wait_for(struct fixture *f, int done)
     }
 }
 
+static void start_write(struct fixture *f, int fd, int64_t offset, const void *bytes, size_t size)
+{
+    uint8_t *memory = loop_write_memory(size);
+    memcpy(memory, bytes, size);
+    loop_write_sync(f->loop, fd, offset, memory, size, on_done, f);
+}
+
 static int write_once(struct fixture *f, int64_t offset, const char *text)
 {
-    loop_write_sync(f->loop, f->fd, offset, slice_of(text), on_done, f);
+    start_write(f, f->fd, offset, text, strlen(text));
     wait_for(f, f->done + 1);
     return f->last_error;
 }
@@ -93,7 +101,7 @@ static void more_writes_than_the_rings_hold_all_land_where_they_belong(void **st
     for (int i = 0; i < WRITES * SIZE; i++)
         bytes[i] = (uint8_t)prng_next(&random);
     for (int i = 0; i < WRITES; i++)
-        loop_write_sync(f->loop, f->fd, i * SIZE, slice_make(bytes + i * SIZE, SIZE), on_done, f);
+        start_write(f, f->fd, i * SIZE, bytes + i * SIZE, SIZE);
     wait_for(f, WRITES);
     assert_int_equal(f->last_error, 0);
     assert_int_equal(pread(f->fd, read_back, WRITES * SIZE, 0), WRITES * SIZE);
@@ -153,7 +161,7 @@ static void a_short_write_is_completed_or_reported_as_its_errno(void **state)
 static void a_write_to_a_bad_descriptor_reports_its_errno(void **state)
 {
     struct fixture *f = *state;
-    loop_write_sync(f->loop, 9999, 0, slice_of("x"), on_done, f);
+    start_write(f, 9999, 0, "x", 1);
     wait_for(f, 1);
     assert_int_equal(f->last_error, EBADF);
 }
@@ -169,7 +177,7 @@ static void destroying_the_loop_with_writes_in_flight_leaks_nothing(void **state
     struct fixture *f = *state;
     static const uint8_t bytes[100000];
     for (int i = 0; i < 20; i++)
-        loop_write_sync(f->loop, f->fd, i * 100000, slice_make(bytes, sizeof bytes), on_done, f);
+        start_write(f, f->fd, i * 100000, bytes, sizeof bytes);
     loop_destroy(f->loop);
     f->loop = NULL;
     assert_int_equal(f->done, 0);
@@ -184,7 +192,7 @@ static void a_slow_disk_takes_that_much_longer_and_writes_the_same(void **state)
     assert_true(instant_since(loop_now(f->loop), begin).ns >= 40 * NS_PER_MS);
     assert_int_equal(file_size(f), 6);
     loop_faults(f->loop)->write_delay_ns = 3600 * NS_PER_S; /* tear_down does not wait for it */
-    loop_write_sync(f->loop, f->fd, 0, slice_of("x"), on_done, f);
+    start_write(f, f->fd, 0, "x", 1);
     assert_int_equal(loop_turn(f->loop, loop_now(f->loop)), STATUS_OK);
 }
 
