@@ -26,10 +26,13 @@ struct node_host {
     struct log_append append;
     struct node *node;       /* owns */
     struct worker *flusher;  /* owns */
+    struct worker *maker;    /* owns; makes log segments */
+    struct log_making making;
     struct worker *readers[READERS];
     uint32_t next_reader;
     uint64_t segment_bytes;
     uint64_t space_segment; /* the last one prepared */
+    bool space_making;      /* the next one is on its way */
     bool space_short;       /* the next one could not be made */
     struct instant space_retry_at;
     uint64_t replayed;
@@ -133,24 +136,49 @@ enum status node_host_receive(struct node_host *h, struct slice frame)
 
 /* ---- the log ---- */
 
+static void making_job(void *context)
+{
+    struct node_host *h = context;
+    log_making_run(&h->making);
+}
+
+static void prepare_space(struct node_host *h);
+
+static void made(struct node_host *h, bool success)
+{
+    h->space_short = !success;
+    if (!success)
+        h->space_retry_at = instant_add(loop_now(h->loop), duration_ms(RETRY_SPACE_MS));
+}
+
+static void making_done(void *context)
+{
+    struct node_host *h = context;
+    h->space_making = false;
+    made(h, log_dir_add(h->log_dir, &h->making) == STATUS_OK);
+    prepare_space(h);
+}
+
+static void make_segment(struct node_host *h, uint64_t segment)
+{
+    if (loop_faults(h->loop)->disk_full) {
+        made(h, false);
+        return;
+    }
+    h->space_making = true;
+    log_dir_begin(h->log_dir, segment, &h->making);
+    worker_submit(h->maker, making_job, making_done, h);
+}
+
 /* Keeps the segment being written and the next ones on disk. */
 static void prepare_space(struct node_host *h)
 {
     uint64_t wanted = node_log_end(h->node) / h->segment_bytes + SEGMENTS_AHEAD;
-    if (h->space_segment >= wanted ||
-        (h->space_short && instant_before(loop_now(h->loop), h->space_retry_at)))
-        return;
-    int fd;
-    h->space_short = false;
-    while (h->space_segment < wanted && !h->space_short) {
-        if (!loop_faults(h->loop)->disk_full &&
-            log_dir_prepare(h->log_dir, h->space_segment + 1, &fd) == STATUS_OK) {
-            h->space_segment++;
-            continue;
-        }
-        h->space_short = true;
-        h->space_retry_at = instant_add(loop_now(h->loop), duration_ms(RETRY_SPACE_MS));
-    }
+    while (h->space_segment < wanted && log_dir_file(h->log_dir, h->space_segment + 1) >= 0)
+        h->space_segment++;
+    bool waits = h->space_short && instant_before(loop_now(h->loop), h->space_retry_at);
+    if (h->space_segment < wanted && !h->space_making && !waits)
+        make_segment(h, h->space_segment + 1);
     node_log_space(h->node, (h->space_segment + 1) * h->segment_bytes, h->space_short);
 }
 
@@ -173,8 +201,8 @@ void node_host_end_turn(struct node_host *h)
     const struct log_batch *batch = node_next_batch(h->node);
     if (batch == NULL)
         return;
-    int fd;
-    must(log_dir_prepare(h->log_dir, batch->lsn / h->segment_bytes, &fd) == STATUS_OK);
+    int fd = log_dir_file(h->log_dir, batch->lsn / h->segment_bytes);
+    must(fd >= 0);
     log_append(&h->append, h->loop, fd, (int64_t)(batch->lsn % h->segment_bytes),
                buffer_slice(&batch->bytes), batch_written, h);
 }
@@ -268,8 +296,7 @@ static enum status clean_tail(struct node_host *h, uint64_t end, struct buffer *
     uint64_t size = h->segment_bytes - offset;
     if (size > LOG_BATCH_SIZE_MAX + LOG_PAYLOAD_SIZE_MAX + LOG_HEADER_SIZE)
         size = LOG_BATCH_SIZE_MAX + LOG_PAYLOAD_SIZE_MAX + LOG_HEADER_SIZE;
-    int fd;
-    enum status status = log_dir_prepare(h->log_dir, end / h->segment_bytes, &fd);
+    enum status status = log_dir_prepare(h->log_dir, end / h->segment_bytes);
     if (status == STATUS_OK)
         status = log_dir_zero(h->log_dir, end / h->segment_bytes, offset, size);
     return status == STATUS_OK
@@ -344,6 +371,8 @@ static enum status open_store(struct node_host *h, struct buffer *error)
 static enum status open_threads(struct node_host *h, struct buffer *error)
 {
     enum status status = worker_create(h->loop, "flush", &h->flusher);
+    if (status == STATUS_OK)
+        status = worker_create(h->loop, "log", &h->maker);
     for (int i = 0; status == STATUS_OK && i < READERS; i++)
         status = worker_create(h->loop, "reader", &h->readers[i]);
     return status == STATUS_OK
@@ -367,9 +396,8 @@ static enum status open_all(struct node_host *h, struct buffer *error)
         status = node_check(h->node, error);
     if (status != STATUS_OK)
         return status;
-    int fd;
     h->space_segment = next_lsn / h->segment_bytes;
-    status = log_dir_prepare(h->log_dir, h->space_segment, &fd);
+    status = log_dir_prepare(h->log_dir, h->space_segment);
     if (status != STATUS_OK)
         return fail(error, status, "cannot allocate the log in", h->options.directory);
     status = open_threads(h, error);
@@ -404,6 +432,10 @@ void node_host_close(struct node_host *h)
 {
     if (h->flusher != NULL)
         worker_destroy(h->flusher);
+    if (h->maker != NULL)
+        worker_destroy(h->maker);
+    if (h->space_making && h->making.fd >= 0)
+        close(h->making.fd);
     for (int i = 0; i < READERS; i++) {
         if (h->readers[i] != NULL)
             worker_destroy(h->readers[i]);

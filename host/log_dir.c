@@ -14,7 +14,8 @@
 
 enum {
     SEGMENTS_OPEN_MAX = 4096,
-    NAME_SIZE = 32
+    NAME_SIZE = 32,
+    ZEROS_SIZE = 128 << 10
 };
 
 struct segment {
@@ -28,7 +29,8 @@ struct log_dir {
     size_t count;
     size_t capacity;
     struct segment *segments; /* owns; ascending */
-    size_t spares;            /* files `spare-0` .. */
+    uint64_t spares[LOG_DIR_SPARES]; /* files `spare-<number in hex>` */
+    size_t spare_count;
 };
 
 static void segment_name(char name[NAME_SIZE], uint64_t number)
@@ -36,9 +38,9 @@ static void segment_name(char name[NAME_SIZE], uint64_t number)
     snprintf(name, NAME_SIZE, "log-%016" PRIx64, number);
 }
 
-static void spare_name(char name[NAME_SIZE], size_t index)
+static void spare_name(char name[NAME_SIZE], uint64_t number)
 {
-    snprintf(name, NAME_SIZE, "spare-%zu", index);
+    snprintf(name, NAME_SIZE, "spare-%016" PRIx64, number);
 }
 
 /* errno set on -1. */
@@ -81,7 +83,7 @@ static enum status scan(struct log_dir *d)
         return STATUS_IO;
     enum status status = STATUS_OK;
     for (struct dirent *e; (e = readdir(entries)) != NULL;) {
-        if (strncmp(e->d_name, "spare-", 6) == 0)
+        if (strncmp(e->d_name, "spare-", 6) == 0 || strncmp(e->d_name, "new-", 4) == 0)
             unlinkat(d->fd, e->d_name, 0);
         uint64_t number;
         char name[NAME_SIZE];
@@ -136,10 +138,10 @@ enum status log_dir_range(const struct log_dir *d, uint64_t *first, uint64_t *la
     return STATUS_OK;
 }
 
-static int segment_fd(const struct log_dir *d, uint64_t number)
+int log_dir_file(const struct log_dir *d, uint64_t segment)
 {
     for (size_t i = d->count; i > 0; i--) {
-        if (d->segments[i - 1].number == number)
+        if (d->segments[i - 1].number == segment)
             return d->segments[i - 1].fd;
     }
     return -1;
@@ -147,7 +149,7 @@ static int segment_fd(const struct log_dir *d, uint64_t number)
 
 enum status log_dir_read(struct log_dir *d, uint64_t segment, struct buffer *out)
 {
-    if (segment_fd(d, segment) < 0)
+    if (log_dir_file(d, segment) < 0)
         return STATUS_NOT_FOUND;
     int fd = open_buffered(d, segment, O_RDONLY);
     if (fd < 0)
@@ -170,47 +172,80 @@ enum status log_dir_read(struct log_dir *d, uint64_t segment, struct buffer *out
     return status;
 }
 
-static enum status failed(int error)
+/* errno. Zeros from the file's start, to its full size, in whole blocks. */
+static int fill(int fd, uint64_t size)
 {
-    errno = error;
-    return error == ENOSPC || error == EDQUOT || error == EFBIG ? STATUS_FULL : STATUS_IO;
-}
-
-/* A file of the full size under the segment's name: a spare one, or a new one. */
-static enum status segment_create(struct log_dir *d, const char *name, int *fd)
-{
-    char spare[NAME_SIZE];
-    if (d->spares > 0) {
-        spare_name(spare, d->spares - 1);
-        if (renameat(d->fd, spare, d->fd, name) != 0)
-            return failed(errno);
-        d->spares--;
+    void *zeros;
+    must(posix_memalign(&zeros, WRITE_ALIGNMENT, ZEROS_SIZE) == 0);
+    memset(zeros, 0, ZEROS_SIZE);
+    int error = 0;
+    for (uint64_t at = 0; at < size && error == 0;) {
+        uint64_t left = (size - at + WRITE_ALIGNMENT - 1) / WRITE_ALIGNMENT * WRITE_ALIGNMENT;
+        ssize_t n = pwrite(fd, zeros, left < ZEROS_SIZE ? left : ZEROS_SIZE, (off_t)at);
+        if (n > 0)
+            at += (uint64_t)n;
+        else if (n == 0 || errno != EINTR)
+            error = n == 0 ? EIO : errno;
     }
-    *fd = open_for_appending(d, name);
-    if (*fd < 0)
-        return failed(errno);
-    uint64_t whole = (d->segment_bytes + WRITE_ALIGNMENT - 1) / WRITE_ALIGNMENT * WRITE_ALIGNMENT;
-    int error = posix_fallocate(*fd, 0, (off_t)whole);
-    if (error == 0 && (fsync(*fd) != 0 || fsync(d->fd) != 0))
-        error = errno;
-    if (error == 0)
-        return STATUS_OK;
-    close(*fd);
-    unlinkat(d->fd, name, 0);
-    return failed(error);
+    free(zeros);
+    return error == 0 && fsync(fd) != 0 ? errno : error;
 }
 
-enum status log_dir_prepare(struct log_dir *d, uint64_t segment, int *fd)
+/* errno. The file `from` is complete and becomes the segment's. */
+static int name_segment(struct log_making *m, const char *from)
 {
-    *fd = segment_fd(d, segment);
-    if (*fd >= 0)
-        return STATUS_OK;
     char name[NAME_SIZE];
-    segment_name(name, segment);
-    enum status status = segment_create(d, name, fd);
-    if (status == STATUS_OK)
-        add_segment(d, segment, *fd);
-    return status;
+    segment_name(name, m->segment);
+    return renameat(m->dir->fd, from, m->dir->fd, name) == 0 && fsync(m->dir->fd) == 0 ? 0 : errno;
+}
+
+void log_dir_begin(struct log_dir *d, uint64_t segment, struct log_making *m)
+{
+    *m = (struct log_making){.dir = d, .segment = segment, .fd = -1};
+    m->has_spare = d->spare_count > 0;
+    if (m->has_spare)
+        m->spare = d->spares[--d->spare_count];
+}
+
+void log_making_run(struct log_making *m)
+{
+    char name[NAME_SIZE];
+    if (m->has_spare)
+        spare_name(name, m->spare);
+    else
+        snprintf(name, sizeof name, "new-%016" PRIx64, m->segment);
+    m->fd = open_for_appending(m->dir, name);
+    m->error = m->fd < 0 ? errno : 0;
+    if (m->error == 0 && !m->has_spare)
+        m->error = fill(m->fd, m->dir->segment_bytes);
+    if (m->error == 0)
+        m->error = name_segment(m, name);
+    if (m->error == 0)
+        return;
+    unlinkat(m->dir->fd, name, 0);
+    if (m->fd >= 0)
+        close(m->fd);
+    m->fd = -1;
+}
+
+enum status log_dir_add(struct log_dir *d, const struct log_making *m)
+{
+    if (m->error == 0) {
+        add_segment(d, m->segment, m->fd);
+        return STATUS_OK;
+    }
+    errno = m->error;
+    return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? STATUS_FULL : STATUS_IO;
+}
+
+enum status log_dir_prepare(struct log_dir *d, uint64_t segment)
+{
+    if (log_dir_file(d, segment) >= 0)
+        return STATUS_OK;
+    struct log_making m;
+    log_dir_begin(d, segment, &m);
+    log_making_run(&m);
+    return log_dir_add(d, &m);
 }
 
 enum status log_dir_zero(struct log_dir *d, uint64_t segment, uint64_t offset, uint64_t size)
@@ -247,10 +282,10 @@ void log_dir_trim(struct log_dir *d, uint64_t segment)
         }
         char name[NAME_SIZE], spare[NAME_SIZE];
         segment_name(name, s.number);
-        spare_name(spare, d->spares);
+        spare_name(spare, s.number);
         close(s.fd);
-        if (d->spares < LOG_DIR_SPARES && renameat(d->fd, name, d->fd, spare) == 0)
-            d->spares++;
+        if (d->spare_count < LOG_DIR_SPARES && renameat(d->fd, name, d->fd, spare) == 0)
+            d->spares[d->spare_count++] = s.number;
         else
             unlinkat(d->fd, name, 0);
     }

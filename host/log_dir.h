@@ -1,16 +1,18 @@
 /* log_dir.h - the segment files of a node's log in one directory.
  *
- * A segment is a file `log-<number in hex>`, preallocated, so that an append never finds the disk
- * full: log_dir_prepare is where that shows. Segments no longer needed are kept for use again, up
- * to LOG_DIR_SPARES: overwriting allocated blocks makes fdatasync cheaper. Not here: what is in
- * them (replication/log_record.h). */
+ * A segment is a file `log-<number in hex>`. It gets that name when it has its full size, so that an
+ * append never finds the disk full: making it is where that shows. Its blocks have been written
+ * before, once with zeros or, for those no longer needed, up to LOG_DIR_SPARES, as a segment: an
+ * append to blocks merely allocated changes the inode too, which costs each one another write.
+ * Not here: what is in them (replication/log_record.h). */
 #ifndef WEIR_HOST_LOG_DIR_H
 #define WEIR_HOST_LOG_DIR_H
 
 #include "base/buffer.h"
+#include "base/status.h"
 
 enum {
-    LOG_DIR_SPARES = 2
+    LOG_DIR_SPARES = 8
 };
 
 struct log_dir;
@@ -25,8 +27,25 @@ enum status log_dir_range(const struct log_dir *d, uint64_t *first, uint64_t *la
 /* A segment's whole contents; STATUS_NOT_FOUND, STATUS_IO. */
 enum status log_dir_read(struct log_dir *d, uint64_t segment, struct buffer *out);
 
-/* The segment's file, allocated in full. STATUS_FULL: no space; nothing changed. */
-enum status log_dir_prepare(struct log_dir *d, uint64_t segment, int *fd);
+/* The segment's file; -1: there is none. Lends until it is trimmed. */
+int log_dir_file(const struct log_dir *d, uint64_t segment);
+
+/* Makes the segment's file, unless it is there. STATUS_FULL: no space; nothing changed. STATUS_IO,
+ * errno set. */
+enum status log_dir_prepare(struct log_dir *d, uint64_t segment);
+
+/* The same in three steps, the slow one on any thread; the directory must outlive it. */
+struct log_making {
+    const struct log_dir *dir; /* borrows */
+    uint64_t segment;
+    bool has_spare;
+    uint64_t spare;
+    int fd; /* owns until log_dir_add */
+    int error;
+};
+void log_dir_begin(struct log_dir *d, uint64_t segment, struct log_making *m);
+void log_making_run(struct log_making *m);
+enum status log_dir_add(struct log_dir *d, const struct log_making *m);
 
 /* Overwrites with zeros, durably, what the segment holds from `offset` to `offset + size`. */
 enum status log_dir_zero(struct log_dir *d, uint64_t segment, uint64_t offset, uint64_t size);
