@@ -17,6 +17,7 @@
 
 struct bench_http {
     bool json;
+    bool is_unsigned;
     const char *url;
     const char *path;
     const char *duration;
@@ -51,6 +52,7 @@ static const char help_text[] =
     "  --keys N          keys in the table (10000)\n"
     "  --item-bytes N    (100)\n"
     "  --data DIR        where the started server keeps its data (/tmp)\n"
+    "  --unsigned        requests without a signature\n"
     "  --server-cpu N    (0; -1: any)\n"
     "  --load-cpu N      (1; -1: any)\n"
     "\nexample:\n  weir bench http --json --duration 10s\n";
@@ -65,14 +67,15 @@ static enum status parse_load(const struct bench_http *b, const char *url, const
     const char *arguments[] = {"load",         "--url",       url,          "--table",
                                "bench",        "--duration",  b->duration,  "--connections",
                                b->connections, "--keys",      b->keys,      "--item-bytes",
-                               b->item_bytes,  "--on-demand", "--workload", group};
+                               b->item_bytes,  "--on-demand", "--workload", group,
+                               "--unsigned"};
     enum {
         COUNT = sizeof arguments / sizeof arguments[0]
     };
     char *argv[COUNT];
     for (int i = 0; i < COUNT; i++)
         argv[i] = (char *)(uintptr_t)arguments[i];
-    return load_options_parse(o, COUNT, argv, error);
+    return load_options_parse(o, b->is_unsigned ? COUNT : COUNT - 1, argv, error);
 }
 
 static enum status run_once(const struct load_options *o, int64_t requests_max,
@@ -166,6 +169,7 @@ enum {
     OPTION_DATA,
     OPTION_SERVER_CPU,
     OPTION_LOAD_CPU,
+    OPTION_UNSIGNED,
     OPTION_JSON,
     OPTION_HELP
 };
@@ -183,6 +187,7 @@ static int parse(struct bench_http *b, int argc, char **argv)
         {"data", required_argument, NULL, OPTION_DATA},
         {"server-cpu", required_argument, NULL, OPTION_SERVER_CPU},
         {"load-cpu", required_argument, NULL, OPTION_LOAD_CPU},
+        {"unsigned", no_argument, NULL, OPTION_UNSIGNED},
         {"json", no_argument, NULL, OPTION_JSON},
         {"help", no_argument, NULL, OPTION_HELP},
         {NULL, 0, NULL, 0}};
@@ -197,6 +202,8 @@ static int parse(struct bench_http *b, int argc, char **argv)
             b->server_cpu = atoi(optarg);
         else if (option == OPTION_LOAD_CPU)
             b->load_cpu = atoi(optarg);
+        else if (option == OPTION_UNSIGNED)
+            b->is_unsigned = true;
         else if (option == OPTION_JSON)
             b->json = true;
         else

@@ -24,13 +24,14 @@ struct node_host {
     int lock_fd;
     struct log_dir *log_dir; /* owns */
     struct log_append append;
-    struct node *node;       /* owns */
-    struct worker *flusher;  /* owns */
-    struct worker *maker;    /* owns; makes log segments */
+    struct node *node;      /* owns */
+    struct worker *flusher; /* owns */
+    struct worker *maker;   /* owns; makes log segments */
     struct log_making making;
     struct worker *readers[READERS];
     uint32_t next_reader;
     uint64_t segment_bytes;
+    uint64_t first_segment; /* the one in which this start began */
     uint64_t space_segment; /* the last one prepared */
     bool space_making;      /* the next one is on its way */
     bool space_short;       /* the next one could not be made */
@@ -166,7 +167,10 @@ static void make_segment(struct node_host *h, uint64_t segment)
         return;
     }
     h->space_making = true;
-    log_dir_begin(h->log_dir, segment, &h->making);
+    /* A log that is hardly written to, or needs space at once, is not worth the zeros. */
+    bool written = segment > h->first_segment + SEGMENTS_AHEAD &&
+                   segment > node_log_end(h->node) / h->segment_bytes + 1;
+    log_dir_begin(h->log_dir, segment, written, &h->making);
     worker_submit(h->maker, making_job, making_done, h);
 }
 
@@ -396,7 +400,7 @@ static enum status open_all(struct node_host *h, struct buffer *error)
         status = node_check(h->node, error);
     if (status != STATUS_OK)
         return status;
-    h->space_segment = next_lsn / h->segment_bytes;
+    h->first_segment = h->space_segment = next_lsn / h->segment_bytes;
     status = log_dir_prepare(h->log_dir, h->space_segment);
     if (status != STATUS_OK)
         return fail(error, status, "cannot allocate the log in", h->options.directory);

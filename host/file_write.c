@@ -3,8 +3,8 @@
  * RWF_DSYNC: the write completes once its bytes, and what is needed to find them, are durable: one
  * operation where a write linked to an fsync is two, and without a thread of the kernel's if the
  * file is open for direct I/O. The memory is this file's until the kernel is done with it, even
- * where the user is gone by then. A short write is gone on with. An error is reported once and never retried: what a failed write
- * left behind is unknown. */
+ * where the user is gone by then. A short write is gone on with. An error is reported once and
+ * never retried: what a failed write left behind is unknown. */
 #include <errno.h>
 #include <stdlib.h>
 

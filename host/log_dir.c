@@ -15,7 +15,7 @@
 enum {
     SEGMENTS_OPEN_MAX = 4096,
     NAME_SIZE = 32,
-    ZEROS_SIZE = 128 << 10
+    ZEROS_SIZE = 256 << 10
 };
 
 struct segment {
@@ -28,7 +28,7 @@ struct log_dir {
     uint64_t segment_bytes;
     size_t count;
     size_t capacity;
-    struct segment *segments; /* owns; ascending */
+    struct segment *segments;        /* owns; ascending */
     uint64_t spares[LOG_DIR_SPARES]; /* files `spare-<number in hex>` */
     size_t spare_count;
 };
@@ -47,8 +47,7 @@ static void spare_name(char name[NAME_SIZE], uint64_t number)
 static int open_for_appending(const struct log_dir *d, const char *name)
 {
     int fd = openat(d->fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_DIRECT, 0644);
-    return fd < 0 && errno == EINVAL ? openat(d->fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0644)
-                                     : fd;
+    return fd < 0 && errno == EINVAL ? openat(d->fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0644) : fd;
 }
 
 static int open_buffered(const struct log_dir *d, uint64_t number, int mode)
@@ -172,15 +171,20 @@ enum status log_dir_read(struct log_dir *d, uint64_t segment, struct buffer *out
     return status;
 }
 
-/* errno. Zeros from the file's start, to its full size, in whole blocks. */
-static int fill(int fd, uint64_t size)
+static uint64_t whole_blocks(uint64_t size)
+{
+    return (size + WRITE_ALIGNMENT - 1) / WRITE_ALIGNMENT * WRITE_ALIGNMENT;
+}
+
+/* errno */
+static int fill_with_zeros(int fd, uint64_t size)
 {
     void *zeros;
     must(posix_memalign(&zeros, WRITE_ALIGNMENT, ZEROS_SIZE) == 0);
     memset(zeros, 0, ZEROS_SIZE);
     int error = 0;
     for (uint64_t at = 0; at < size && error == 0;) {
-        uint64_t left = (size - at + WRITE_ALIGNMENT - 1) / WRITE_ALIGNMENT * WRITE_ALIGNMENT;
+        uint64_t left = size - at;
         ssize_t n = pwrite(fd, zeros, left < ZEROS_SIZE ? left : ZEROS_SIZE, (off_t)at);
         if (n > 0)
             at += (uint64_t)n;
@@ -188,6 +192,13 @@ static int fill(int fd, uint64_t size)
             error = n == 0 ? EIO : errno;
     }
     free(zeros);
+    return error;
+}
+
+/* errno. The file gets its full size. */
+static int fill(int fd, uint64_t size, bool written)
+{
+    int error = written ? fill_with_zeros(fd, size) : posix_fallocate(fd, 0, (off_t)size);
     return error == 0 && fsync(fd) != 0 ? errno : error;
 }
 
@@ -199,9 +210,9 @@ static int name_segment(struct log_making *m, const char *from)
     return renameat(m->dir->fd, from, m->dir->fd, name) == 0 && fsync(m->dir->fd) == 0 ? 0 : errno;
 }
 
-void log_dir_begin(struct log_dir *d, uint64_t segment, struct log_making *m)
+void log_dir_begin(struct log_dir *d, uint64_t segment, bool written, struct log_making *m)
 {
-    *m = (struct log_making){.dir = d, .segment = segment, .fd = -1};
+    *m = (struct log_making){.dir = d, .segment = segment, .written = written, .fd = -1};
     m->has_spare = d->spare_count > 0;
     if (m->has_spare)
         m->spare = d->spares[--d->spare_count];
@@ -217,7 +228,7 @@ void log_making_run(struct log_making *m)
     m->fd = open_for_appending(m->dir, name);
     m->error = m->fd < 0 ? errno : 0;
     if (m->error == 0 && !m->has_spare)
-        m->error = fill(m->fd, m->dir->segment_bytes);
+        m->error = fill(m->fd, whole_blocks(m->dir->segment_bytes), m->written);
     if (m->error == 0)
         m->error = name_segment(m, name);
     if (m->error == 0)
@@ -243,7 +254,7 @@ enum status log_dir_prepare(struct log_dir *d, uint64_t segment)
     if (log_dir_file(d, segment) >= 0)
         return STATUS_OK;
     struct log_making m;
-    log_dir_begin(d, segment, &m);
+    log_dir_begin(d, segment, false, &m);
     log_making_run(&m);
     return log_dir_add(d, &m);
 }

@@ -1,9 +1,9 @@
 /* log_dir.h - the segment files of a node's log in one directory.
  *
  * A segment is a file `log-<number in hex>`. It gets that name when it has its full size, so that an
- * append never finds the disk full: making it is where that shows. Its blocks have been written
- * before, once with zeros or, for those no longer needed, up to LOG_DIR_SPARES, as a segment: an
- * append to blocks merely allocated changes the inode too, which costs each one another write.
+ * append never finds the disk full: making it is where that shows. An append is cheapest where the
+ * blocks have been written before: where they are merely allocated it changes the inode too, which
+ * is another write. So segments no longer needed are kept for use again, up to LOG_DIR_SPARES.
  * Not here: what is in them (replication/log_record.h). */
 #ifndef WEIR_HOST_LOG_DIR_H
 #define WEIR_HOST_LOG_DIR_H
@@ -34,16 +34,18 @@ int log_dir_file(const struct log_dir *d, uint64_t segment);
  * errno set. */
 enum status log_dir_prepare(struct log_dir *d, uint64_t segment);
 
-/* The same in three steps, the slow one on any thread; the directory must outlive it. */
+/* The same in three steps, the slow one on any thread; the directory must outlive it. `written`: a
+ * new file's blocks are written with zeros. */
 struct log_making {
     const struct log_dir *dir; /* borrows */
     uint64_t segment;
+    bool written;
     bool has_spare;
     uint64_t spare;
     int fd; /* owns until log_dir_add */
     int error;
 };
-void log_dir_begin(struct log_dir *d, uint64_t segment, struct log_making *m);
+void log_dir_begin(struct log_dir *d, uint64_t segment, bool written, struct log_making *m);
 void log_making_run(struct log_making *m);
 enum status log_dir_add(struct log_dir *d, const struct log_making *m);
 

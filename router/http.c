@@ -87,17 +87,20 @@ static void header_end(struct http *h)
 {
     static const struct {
         const char *field;
+        size_t size;
         void (*take)(struct http *h);
     } FIELDS[] = {
-        {"x-amz-target", on_target},     {"host", on_host},
-        {"content-type", on_type},       {"content-encoding", on_coding},
-        {"accept-encoding", on_accept},  {"expect", on_expect},
-        {"amz-sdk-request", on_attempt},
+#define FIELD(text, take) {text, sizeof text - 1, take}
+        FIELD("x-amz-target", on_target),     FIELD("host", on_host),
+        FIELD("content-type", on_type),       FIELD("content-encoding", on_coding),
+        FIELD("accept-encoding", on_accept),  FIELD("expect", on_expect),
+        FIELD("amz-sdk-request", on_attempt),
+#undef FIELD
     };
     h->value_seen = false;
     h->value[h->value_size] = '\0';
     for (size_t i = 0; !h->head_told && i < sizeof FIELDS / sizeof FIELDS[0]; i++) {
-        if (strlen(FIELDS[i].field) == h->field_size &&
+        if (FIELDS[i].size == h->field_size &&
             strncasecmp(FIELDS[i].field, h->field, h->field_size) == 0) {
             FIELDS[i].take(h);
             break;
@@ -126,7 +129,8 @@ static int header_grows(struct http *h, size_t size)
 static int on_message_begin(http_parser *p)
 {
     struct http *h = http_of(p);
-    h->head = (struct http_head){0};
+    memset(&h->head, 0, offsetof(struct http_head, target));
+    h->head.target[0] = h->head.host[0] = h->head.path[0] = '\0';
     h->header_size = 0;
     h->body_size = 0;
     h->field_size = 0;
@@ -152,8 +156,10 @@ static int on_header_field(http_parser *p, const char *at, size_t size)
     if (h->value_seen)
         header_end(h);
     /* One too long is none of ours: its size alone must say so. */
-    for (size_t i = 0; i < size && h->field_size < HTTP_FIELD_MAX; i++)
-        h->field[h->field_size++] = at[i];
+    size_t room = HTTP_FIELD_MAX - h->field_size;
+    size_t part = size < room ? size : room;
+    memcpy(h->field + h->field_size, at, part);
+    h->field_size += (uint32_t)part;
     return header_grows(h, size);
 }
 

@@ -47,9 +47,6 @@ enum http_content_type {
 struct http_head {
     enum http_method method;
     enum http_content_type type;
-    char target[HTTP_TARGET_MAX];
-    char host[HTTP_HOST_MAX];
-    char path[HTTP_PATH_MAX];
     uint32_t attempt; /* amz-sdk-request: attempt=N; 0 if not there */
     bool gzip_body;
     bool unknown_coding; /* another Content-Encoding */
@@ -57,6 +54,10 @@ struct http_head {
     bool expects_continue;
     bool keep_alive;
     bool http_1_0;
+    /* texts last: the next request clears what stands before them */
+    char target[HTTP_TARGET_MAX];
+    char host[HTTP_HOST_MAX];
+    char path[HTTP_PATH_MAX];
 };
 
 struct http {
