@@ -121,17 +121,9 @@ void file_write_complete(struct file_write *w, int result)
         finish(w, result < 0 || w->left.size == 0 ? -result : EIO);
         return;
     }
-    /* Direct I/O goes on at a whole block; what is written twice is the same. */
-    size_t whole = (size_t)result < w->left.size
-                       ? (size_t)result / WRITE_ALIGNMENT * WRITE_ALIGNMENT
-                       : (size_t)result;
-    if (whole == 0) {
-        finish(w, EIO);
-        return;
-    }
-    w->left.data += whole;
-    w->left.size -= whole;
-    w->offset += (int64_t)whole;
+    w->left.data += result;
+    w->left.size -= (size_t)result;
+    w->offset += result;
     if (w->left.size > 0)
         submit(w);
     else

@@ -6,6 +6,10 @@ it, measures from the kill to the first write begun after it that succeeds, star
 waits until it has caught up. The longest of the rounds must be within the budget, and every
 acknowledged write must be there at the end.
 
+Then the same with a table that is asked for more than it may have: what is throttled must be answered
+as throttled, with its reason, before and after, and no kill may let more through than the buckets of
+a fresh leader hold.
+
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
 import argparse
@@ -24,6 +28,9 @@ from servers import Client, Cluster, Refused, Unreachable, until
 TABLE = "failover"
 WRITERS = 8
 SETTINGS = ["--profile", "off"]
+STRICT = ["--profile", "strict"]
+WRITE_UNITS = 20
+WRITE_REASON = "TableWriteProvisionedThroughputExceeded"
 REQUEST_S = 10
 
 
@@ -63,6 +70,37 @@ class Writer(threading.Thread):
         client.close()
 
 
+class Hammer(threading.Thread):
+    """Asks for more than the table may have; counts the answers by what they say."""
+
+    def __init__(self, port, index):
+        super().__init__(daemon=True)
+        self.client = Client(port, timeout_s=REQUEST_S)
+        self.key = f"h{index}"
+        self.answers = {"admitted": 0, "throttled": 0, "unavailable": 0}
+        self.wrong = []
+        self.stopping = threading.Event()
+
+    def ask(self):
+        try:
+            self.client.call("PutItem", TableName=TABLE, Item={"id": {"S": self.key}})
+            return "admitted"
+        except Unreachable:
+            return "unavailable"
+        except Refused as refused:
+            reasons = [r["reason"] for r in refused.answer.get("ThrottlingReasons", [])]
+            if (refused.name, reasons) == ("ProvisionedThroughputExceededException", [WRITE_REASON]):
+                return "throttled"
+            if refused.status < 500:
+                self.wrong.append(str(refused))
+            return "unavailable"
+
+    def run(self):
+        while not self.stopping.is_set():
+            self.answers[self.ask()] += 1
+        self.client.close()
+
+
 def leader_of(port):
     """The node that leads the table's one partition, or None while nobody does."""
     try:
@@ -91,15 +129,67 @@ def one_round(cluster, writers, number):
     return outage_s
 
 
+def begin(cluster, write_units):
+    """A client of the cluster, once the table is there."""
+    cluster.start()
+    client = Client(cluster.ports[0])
+    until("the cluster answers", lambda: create_table(client, write_units))
+    until("the table is ACTIVE", lambda: client.call(
+        "DescribeTable", TableName=TABLE)["Table"]["TableStatus"] == "ACTIVE")
+    return client
+
+
+def throttled_round(cluster, hammers, number):
+    name = f"node-{until('a leader', lambda: leader_of(cluster.ports[0]))}"
+    killed_at = time.monotonic()
+    cluster[name].kill()
+    before = [dict(hammer.answers) for hammer in hammers]
+    until("writes are admitted and throttled again", lambda: all(
+        sum(h.answers[kind] - b[kind] for h, b in zip(hammers, before)) > 1
+        for kind in ("admitted", "throttled")))
+    again_s = time.monotonic() - killed_at
+    say(f"throttled, round {number}: killed {name}; admitted and throttled again after "
+        f"{again_s:.3f} s")
+    cluster[name].start()
+    return again_s
+
+
+def run_throttled(options, directory):
+    cluster = Cluster(options.weir, directory, 3, 2, STRICT)
+    hammers = [Hammer(port, i) for i, port in enumerate(cluster.ports)]
+    try:
+        begin(cluster, WRITE_UNITS)
+        begun = time.monotonic()
+        for hammer in hammers:
+            hammer.start()
+        until("writes are throttled", lambda: all(h.answers["throttled"] > 10 for h in hammers))
+        again_s = [throttled_round(cluster, hammers, n) for n in range(1, options.rounds + 1)]
+        for hammer in hammers:
+            hammer.stopping.set()
+        for hammer in hammers:
+            hammer.join()
+        elapsed_s = time.monotonic() - begun
+        cluster.stop()
+    finally:
+        for hammer in hammers:
+            hammer.stopping.set()
+        cluster.forget()
+    answers = {kind: sum(h.answers[kind] for h in hammers) for kind in hammers[0].answers}
+    wrong = [text for hammer in hammers for text in hammer.wrong]
+    if wrong:
+        raise AssertionError(f"answered neither as admitted nor as throttled: {wrong[:3]}")
+    # A bucket of a second at first; a node that was started anew leads with a full one again.
+    most = WRITE_UNITS * (elapsed_s + 1 + 2 * options.rounds) + 1
+    if answers["admitted"] > most:
+        raise AssertionError(f"{answers['admitted']} were admitted, at most {most:.0f} may be")
+    return again_s, answers
+
+
 def run(options, directory):
     cluster = Cluster(options.weir, directory, 3, 2, SETTINGS)
     writers = [Writer(cluster.ports[i % 2], i) for i in range(WRITERS)]
     try:
-        cluster.start()
-        client = Client(cluster.ports[0])
-        until("the cluster answers", lambda: create_table(client))
-        until("the table is ACTIVE", lambda: client.call(
-            "DescribeTable", TableName=TABLE)["Table"]["TableStatus"] == "ACTIVE")
+        client = begin(cluster, 100)
         for writer in writers:
             writer.start()
         outages_s = [one_round(cluster, writers, n) for n in range(1, options.rounds + 1)]
@@ -122,12 +212,12 @@ def run(options, directory):
     return outages_s, sum(w.count for w in writers)
 
 
-def create_table(client):
+def create_table(client, write_units):
     try:
         client.call("CreateTable", TableName=TABLE,
                     KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
                     AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
-                    ProvisionedThroughput={"ReadCapacityUnits": 100, "WriteCapacityUnits": 100})
+                    ProvisionedThroughput={"ReadCapacityUnits": 100, "WriteCapacityUnits": write_units})
         return True
     except Refused as error:
         return error.name == "ResourceInUseException"
@@ -144,7 +234,8 @@ def main():
     options = parser.parse_args()
     directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-failover-"))
     try:
-        outages_s, writes = run(options, directory)
+        outages_s, writes = run(options, directory / "off")
+        again_s, answers = run_throttled(options, directory / "strict")
     except BaseException:
         say(f"failed; what was left stands in {directory}")
         raise
@@ -152,7 +243,8 @@ def main():
     outages_s.sort()
     print(json.dumps({"rounds": options.rounds, "budget_s": options.budget, "writes": writes,
                       "outage_s_median": round(outages_s[len(outages_s) // 2], 3),
-                      "outage_s_max": round(outages_s[-1], 3)}, indent=1))
+                      "outage_s_max": round(outages_s[-1], 3),
+                      "throttled_again_s_max": round(max(again_s), 3), "answers": answers}, indent=1))
     if outages_s[-1] > options.budget:
         sys.exit(f"failover_test: {outages_s[-1]:.3f} s is over the budget of {options.budget} s")
 
