@@ -14,7 +14,6 @@
 
 enum {
     READERS = 2,
-    SEGMENTS_AHEAD = 2,
     RETRY_SPACE_MS = 500
 };
 
@@ -168,16 +167,16 @@ static void make_segment(struct node_host *h, uint64_t segment)
     }
     h->space_making = true;
     /* A log that is hardly written to, or needs space at once, is not worth the zeros. */
-    bool written = segment > h->first_segment + SEGMENTS_AHEAD &&
+    bool written = segment > h->first_segment + 1 &&
                    segment > node_log_end(h->node) / h->segment_bytes + 1;
     log_dir_begin(h->log_dir, segment, written, &h->making);
     worker_submit(h->maker, making_job, making_done, h);
 }
 
-/* Keeps the segment being written and the next ones on disk. */
+/* Keeps on disk the segment being written, the next one, and from its middle on the one after. */
 static void prepare_space(struct node_host *h)
 {
-    uint64_t wanted = node_log_end(h->node) / h->segment_bytes + SEGMENTS_AHEAD;
+    uint64_t wanted = (node_log_end(h->node) + h->segment_bytes / 2) / h->segment_bytes + 1;
     while (h->space_segment < wanted && log_dir_file(h->log_dir, h->space_segment + 1) >= 0)
         h->space_segment++;
     bool waits = h->space_short && instant_before(loop_now(h->loop), h->space_retry_at);
