@@ -167,8 +167,8 @@ static void make_segment(struct node_host *h, uint64_t segment)
     }
     h->space_making = true;
     /* A log that is hardly written to, or needs space at once, is not worth the zeros. */
-    bool written = segment > h->first_segment + 1 &&
-                   segment > node_log_end(h->node) / h->segment_bytes + 1;
+    bool written =
+        segment > h->first_segment + 1 && segment > node_log_end(h->node) / h->segment_bytes + 1;
     log_dir_begin(h->log_dir, segment, written, &h->making);
     worker_submit(h->maker, making_job, making_done, h);
 }
