@@ -198,7 +198,9 @@ static int fill_with_zeros(int fd, uint64_t size)
 /* errno. The file gets its full size. */
 static int fill(int fd, uint64_t size, bool written)
 {
-    int error = written ? fill_with_zeros(fd, size) : posix_fallocate(fd, 0, (off_t)size);
+    int error = posix_fallocate(fd, 0, (off_t)size);
+    if (error == 0 && written)
+        error = fill_with_zeros(fd, size);
     return error == 0 && fsync(fd) != 0 ? errno : error;
 }
 
