@@ -21,8 +21,9 @@ struct node {
 };
 
 struct memtable {
-    struct arena arena; /* owns */
-    struct node *head;  /* before the first; all levels */
+    struct arena arena;  /* owns nodes and keys: close together, for they are what is searched */
+    struct arena values; /* owns */
+    struct node *head;   /* before the first; all levels */
     struct node *last;
     struct node *newest;  /* of the chain of `older` */
     struct node *ordered; /* it and all older ones are in the skip list */
@@ -56,13 +57,14 @@ void memtable_destroy(struct memtable *m)
     if (m == NULL)
         return;
     arena_deinit(&m->arena);
+    arena_deinit(&m->values);
     free(m->buckets);
     free(m);
 }
 
 size_t memtable_bytes(const struct memtable *m)
 {
-    return m->arena.used_bytes + m->bucket_count * sizeof m->buckets[0];
+    return m->arena.used_bytes + m->values.used_bytes + m->bucket_count * sizeof m->buckets[0];
 }
 
 size_t memtable_count(const struct memtable *m)
@@ -185,7 +187,7 @@ void memtable_put(struct memtable *m, struct slice key, uint64_t hash, struct sl
 {
     struct slice copy = {NULL, 0};
     if (value.data != NULL)
-        copy = slice_make(memcpy(arena_alloc(&m->arena, value.size), value.data, value.size),
+        copy = slice_make(memcpy(arena_alloc(&m->values, value.size), value.data, value.size),
                           value.size);
     struct node *n = find(m, key, hash);
     if (n != NULL)
