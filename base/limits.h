@@ -43,6 +43,12 @@
     X(report_ms, 100, 1, 60000, "between reports of a node's headroom to its peers")               \
     X(report_deadline_ms, 1000, 1, 600000, "a member silent for longer has no headroom")           \
     X(member_lease_ms, 200, 1, 60000, "a lease of a member's tokens lasts this long")              \
+    X(load_report_ms, 500, 10, 60000, "between reports of a node's load to the catalog")           \
+    /* the controller, beside the catalog's leader */                                              \
+    X(control_ms, 500, 10, 60000, "between two looks of the controller")                           \
+    X(control_placement, 1, 0, 1, "1: missing, silent and drained replicas get other nodes")       \
+    X(node_silent_ms, 300000, 1000, 86400000, "a node silent for longer has its replicas replaced")\
+    X(moves_max, 4, 1, 1000, "replicas on their way to another node at once")                      \
     /* storage */                                                                                  \
     X(log_segment_bytes, 16 * MIB, 8 * MIB, GIB, "size of a log segment")                          \
     X(log_max_bytes, 512 * MIB, 16 * MIB, TIB, "log kept before writes wait for a checkpoint")     \

@@ -28,9 +28,12 @@ enum request_op {
                            */
     REQUEST_TABLE_UPDATE, /* body = struct table_spec (name, billing, throughput); reply as GET */
     REQUEST_TABLE_DELETE, /* key = name; reply.body = struct table */
-    REQUEST_TABLE_REPORT, /* node to catalog: body = u32 table, u32 partition, u64 member, items,
-                             bytes,
-                             ..; reply.body = u32 partition, ..: those no table has any more */
+    REQUEST_TABLE_REPORT, /* node to catalog: body = engine/report.h; reply.body = u32 partition,
+                             ..: those no table has any more */
+    REQUEST_EVENTS, /* body = u64 number to start after, items_max; reply.body = events, each with
+                       its size before it (engine/catalog/event.h), oldest first */
+    REQUEST_DECIDE, /* body = u8 CATALOG_EVENT, MOVE, RATES or DRAIN, then a decision
+                       (engine/catalog/decision.h); wall_ms. OK: done, or done before */
     REQUEST_OPS,
 };
 
@@ -108,6 +111,7 @@ struct partition_stats {
     struct {
         int64_t allocated_mcu;            /* per second */
         int64_t consumed_mcu;             /* total */
+        int64_t refused_mcu;              /* total cost of requests refused, as far as known */
         int64_t throttled[ADMIT_REASONS]; /* requests refused, by reason */
         int64_t admitted;                 /* requests */
         int64_t burst;                    /* of them from burst */

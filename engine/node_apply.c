@@ -28,6 +28,7 @@ static void charge_follower(struct node *n, struct partition *p, const struct ra
 {
     if (e->term == p->led || e->lsn <= n->start_lsn)
         return;
+    n->consumed_mcu[ADMIT_WRITE] += head->cost_mcu;
     admission_follow(&p->admission, &n->admission, ADMIT_WRITE, n->now, head->cost_mcu,
                      head->burst != 0, head->burst == 2);
 }

@@ -167,6 +167,8 @@ static bool admit(struct node *n, struct partition *p, struct operation *o, enum
         admission_try(&p->admission, &n->admission, kind, n->now, cost_mcu, group_of(n, p, kind));
     partition_count(p, kind, &o->verdict, cost_mcu);
     o->admitted = o->verdict.reason == ADMIT_OK;
+    if (o->admitted)
+        n->consumed_mcu[kind] += cost_mcu;
     if (!o->admitted) {
         node_push_reply(n, o->from, o->request.id, REPLY_THROTTLED)->verdict = o->verdict;
         node_note(n, NODE_TRACE_THROTTLED, p->info.id, cost_mcu);
@@ -182,6 +184,7 @@ static void settle(struct node *n, struct partition *p, const struct operation *
     admission_settle(&p->admission, &n->admission, kind, n->now, &o->verdict, extra_mcu,
                      group_of(n, p, kind));
     p->stats.kinds[kind].consumed_mcu += extra_mcu;
+    n->consumed_mcu[kind] += extra_mcu;
 }
 
 static void refuse_corrupt(struct node *n, const struct operation *o, enum status status)
@@ -478,6 +481,8 @@ void node_run(struct node *n, struct operation *o)
     case REQUEST_TABLE_UPDATE:
     case REQUEST_TABLE_DELETE:
     case REQUEST_TABLE_REPORT:
+    case REQUEST_EVENTS:
+    case REQUEST_DECIDE:
         node_catalog_request(n, o);
         break;
     case REQUEST_OPS:

@@ -95,7 +95,7 @@ static void see_lead_lost(struct node *n, struct partition *p)
     node_drop_proposals(n, p, "the partition's leader has changed");
     p->led = 0;
     p->hold = 0;
-    p->reported_count = -1;
+    p->reported.items = -1;
     if (p->info.id == CATALOG_GROUP)
         node_settling_end(n);
 }
@@ -228,7 +228,7 @@ static void see_who_leads(struct node *n, struct partition *p)
     if (leading == p->led)
         return;
     p->led = leading;
-    p->reported_count = -1;
+    p->reported.items = -1;
     node_note(n, NODE_TRACE_LEADS, p->info.id, (int64_t)leading);
     if (p->info.id == CATALOG_GROUP)
         node_settling_start(n);

@@ -17,6 +17,7 @@
 
 #include "base/prng.h"
 #include "engine/catalog/catalog.h"
+#include "engine/loads.h"
 #include "engine/node.h"
 #include "engine/partition.h"
 
@@ -150,9 +151,12 @@ struct node {
     struct settling *settling; /* owns; while group 0 is led here */
     uint32_t settle_round;
     struct instant nodes_at;
-    uint32_t catalog_leader; /* a guess: where reports go */
-    bool report_waiting;     /* for the answer to the last one */
-    bool report_all;         /* the last one may be lost */
+    uint32_t catalog_leader;           /* a guess: where reports go */
+    bool report_waiting;               /* for the answer to the last one */
+    bool report_all;                   /* the last one may be lost */
+    struct loads *loads;               /* owns; while group 0 is led here: what was reported */
+    int64_t consumed_mcu[ADMIT_KINDS]; /* total, of what is led here and what is followed */
+    struct instant hand_back_at;
 
     /* checkpoints */
     bool checkpoint_running;
@@ -335,7 +339,7 @@ void node_catalog_propose(struct node *n, const struct operation *o,
 bool node_leads_catalog(const struct node *n);
 /* Whether as many nodes have been heard of as a table has replicas. */
 bool node_knows_enough_nodes(const struct node *n);
-/* Tells the catalog how many items the partitions led here hold, where that changed, and asks
+/* Tells the catalog what the partitions led here hold and consume, where that changed, and asks
  * about those without a leader. */
 void node_report(struct node *n);
 void node_reported(struct node *n, const struct reply *reply);

@@ -16,8 +16,9 @@
 enum {
     SEND_AGAIN_MS = 250,
     NODES_MS = 50,
-    SLOTS = 8,        /* of a partition: its members, then MEMBERS_SLOT */
+    SLOTS = 16,       /* of a partition: its members, then those below */
     MEMBERS_SLOT = 7, /* the group itself has the right members */
+    LEAVING_SLOT = 8, /* what was moved away is erased: once the group has let go of it */
     ROUNDS = 32,
 };
 _Static_assert((int)REPLICAS_MAX <= (int)MEMBERS_SLOT, "a slot for each");
@@ -32,7 +33,7 @@ struct settling {
     uint32_t missing; /* slots not done */
     bool proposed;    /* CATALOG_SETTLE is in the log */
     struct instant send_at;
-    uint8_t done[]; /* by partition: a bit per slot */
+    uint16_t done[]; /* by partition: a bit per slot */
 };
 
 /* table | round | partition and slot: an answer to an earlier round is told from one to this. */
@@ -75,7 +76,7 @@ static void settle(struct node *n, uint32_t table_id, enum table_status status)
 {
     const struct partition_info *partitions;
     uint32_t count = partitions_of(n, table_id, &partitions);
-    struct settling *s = calloc(1, sizeof *s + count);
+    struct settling *s = calloc(1, sizeof *s + count * sizeof s->done[0]);
     must(s != NULL);
     s->table_id = table_id;
     s->status = status;
@@ -84,9 +85,10 @@ static void settle(struct node *n, uint32_t table_id, enum table_status status)
     s->send_at = n->now;
     for (uint32_t i = 0; i < count; i++) {
         bool members = status != TABLE_DELETING && partitions[i].joined != 0;
-        s->missing += partitions[i].member_count + members;
-        if (!members)
-            s->done[i] = 1 << MEMBERS_SLOT;
+        bool leaving = partitions[i].leaving != 0;
+        s->missing += partitions[i].member_count + members + leaving;
+        s->done[i] =
+            (uint16_t)((members ? 0 : 1 << MEMBERS_SLOT) | (leaving ? 0 : 1 << LEAVING_SLOT));
     }
     s->next = n->settling;
     n->settling = s;
@@ -108,18 +110,61 @@ void node_settling_changed(struct node *n, const struct table *t)
         settle(n, t->id, t->status);
 }
 
+/* ---- proposing ---- */
+
+static void propose(struct node *n, enum catalog_op op, uint32_t table_id, uint32_t node,
+                    uint32_t generation)
+{
+    const struct operation o = {.from = FROM_SELF};
+    struct catalog_command command;
+    catalog_command_init(&command, op, n->config, n->options.node_count, 0);
+    command.table_id = table_id;
+    command.node = node;
+    command.generation = generation;
+    command.spec.name = slice_of("-");
+    if (node_can_write(n, &o, 1024))
+        node_catalog_propose(n, &o, &command);
+}
+
+/* What was moved away is erased. */
+static void propose_left(struct node *n, const struct partition_info *p)
+{
+    const struct operation o = {.from = FROM_SELF};
+    const struct decision d = {.table_id = p->table_id,
+                               .partition = p->id,
+                               .epoch = p->epoch,
+                               .from_node = raft_member_node(p->leaving)};
+    struct catalog_command command;
+    catalog_command_init(&command, CATALOG_LEFT, n->config, n->options.node_count, 0);
+    command.spec.name = slice_of("-");
+    buffer_clear(&n->scratch);
+    decision_encode(&n->scratch, &d);
+    command.decision = arena_copy(&n->lent, buffer_slice(&n->scratch));
+    if (node_can_write(n, &o, 1024))
+        node_catalog_propose(n, &o, &command);
+}
+
 /* ---- sending ---- */
+
+/* One after the other: the replica on its way out may lead, too. */
+static uint32_t maybe_leader(const struct partition_info *p, uint32_t attempt)
+{
+    uint32_t i = attempt % (p->member_count + (p->leaving != 0));
+    return i < p->member_count ? partition_node(p, i) : raft_member_node(p->leaving);
+}
 
 static void send_slot(struct node *n, struct settling *s, const struct partition_info *p,
                       uint32_t index, uint32_t slot)
 {
-    bool members = slot == MEMBERS_SLOT;
-    uint32_t node = partition_node(p, members ? s->attempt % p->member_count : slot);
+    bool members = slot == MEMBERS_SLOT, leaving = slot == LEAVING_SLOT;
+    uint32_t node = leaving   ? raft_member_node(p->leaving)
+                    : members ? maybe_leader(p, s->attempt)
+                              : partition_node(p, slot);
     if (!node_is_reachable(n, node))
         return;
-    enum request_op op = s->status == TABLE_DELETING ? REQUEST_PARTITION_CLOSE
-                         : members                   ? REQUEST_PARTITION_MEMBERS
-                                                     : REQUEST_PARTITION_OPEN;
+    enum request_op op = s->status == TABLE_DELETING || leaving ? REQUEST_PARTITION_CLOSE
+                         : members                              ? REQUEST_PARTITION_MEMBERS
+                                                                : REQUEST_PARTITION_OPEN;
     buffer_clear(&n->scratch);
     partition_info_encode(&n->scratch, p);
     struct node_effect *e = node_push(n, NODE_REQUEST);
@@ -133,16 +178,41 @@ static void send_slot(struct node *n, struct settling *s, const struct partition
     };
 }
 
+static bool is_done(const struct settling *s, uint32_t index, uint32_t slot)
+{
+    return s->done[index] >> slot & 1;
+}
+
+/* A replica on its way out is erased only after the group counts on it no more. One whose node
+ * cannot be reached is let go of: it asks the catalog itself when it is back. */
+static bool may_erase(struct node *n, struct settling *s, const struct partition_info *p,
+                      uint32_t index)
+{
+    if (s->status != TABLE_DELETING && !is_done(s, index, MEMBERS_SLOT))
+        return false;
+    if (node_is_reachable(n, raft_member_node(p->leaving)))
+        return true;
+    s->done[index] |= 1 << LEAVING_SLOT;
+    return false;
+}
+
 static void send_missing(struct node *n, struct settling *s)
 {
     const struct partition_info *partitions;
     must(partitions_of(n, s->table_id, &partitions) == s->count);
     for (uint32_t i = 0; i < s->count; i++) {
-        for (uint32_t slot = 0; slot < SLOTS; slot++) {
-            bool exists = slot == MEMBERS_SLOT || slot < partitions[i].member_count;
-            if (exists && !(s->done[i] >> slot & 1))
-                send_slot(n, s, &partitions[i], i, slot);
+        const struct partition_info *p = &partitions[i];
+        for (uint32_t slot = 0; slot < LEAVING_SLOT; slot++) {
+            bool exists = slot == MEMBERS_SLOT || slot < p->member_count;
+            if (exists && !is_done(s, i, slot))
+                send_slot(n, s, p, i, slot);
         }
+        if (p->leaving == 0)
+            continue;
+        if (!is_done(s, i, LEAVING_SLOT) && may_erase(n, s, p, i))
+            send_slot(n, s, p, i, LEAVING_SLOT);
+        if (is_done(s, i, LEAVING_SLOT))
+            propose_left(n, p);
     }
     s->attempt++;
     s->send_at = instant_add(n->now, duration_ms(SEND_AGAIN_MS));
@@ -159,20 +229,6 @@ static bool is_usable(const struct node *n, const struct settling *s)
             return false;
     }
     return true;
-}
-
-static void propose(struct node *n, enum catalog_op op, uint32_t table_id, uint32_t node,
-                    uint32_t generation)
-{
-    const struct operation o = {.from = FROM_SELF};
-    struct catalog_command command;
-    catalog_command_init(&command, op, n->config, n->options.node_count, 0);
-    command.table_id = table_id;
-    command.node = node;
-    command.generation = generation;
-    command.spec.name = slice_of("-");
-    if (node_can_write(n, &o, 1024))
-        node_catalog_propose(n, &o, &command);
 }
 
 /* Proposes what the acknowledgements allow; forgets what is done. */
@@ -194,10 +250,11 @@ void node_settling_reply(struct node *n, const struct reply *reply)
     uint32_t place = (uint32_t)(reply->id & ((1U << 27) - 1)) - 1;
     uint32_t index = place / SLOTS, slot = place % SLOTS;
     if (s == NULL || index >= s->count || reply->id != request_id(s, index, slot) ||
-        reply->code != REPLY_OK || (s->done[index] >> slot & 1))
+        reply->code != REPLY_OK || is_done(s, index, slot))
         return; /* an answer to what is settled already, or a refusal: it is sent again */
-    s->done[index] |= (uint8_t)(1U << slot);
-    s->missing--;
+    s->done[index] |= (uint16_t)(1U << slot);
+    s->missing -= slot != LEAVING_SLOT; /* CATALOG_LEFT ends that, and settles the table anew */
+    s->send_at = slot == MEMBERS_SLOT || slot == LEAVING_SLOT ? n->now : s->send_at;
     advance(n, link);
 }
 
@@ -247,6 +304,7 @@ static void watch_nodes(struct node *n)
 
 void node_settling_start(struct node *n)
 {
+    n->loads = loads_create();
     struct slice name = {NULL, 0};
     for (const struct table *t; (t = catalog_after(n->catalog, name)) != NULL; name = t->name)
         settle(n, t->id, t->status);
@@ -258,6 +316,8 @@ void node_settling_end(struct node *n)
 {
     while (n->settling != NULL)
         drop_settling(&n->settling);
+    loads_destroy(n->loads);
+    n->loads = NULL;
 }
 
 void node_settling_tick(struct node *n)
@@ -291,6 +351,16 @@ struct instant node_settling_deadline(const struct node *n)
 
 /* ---- the group's side ---- */
 
+/* Whether the members in force are committed: until then an earlier leader's may come back. */
+static bool members_applied(const struct partition *p)
+{
+    const struct raft_members *m = raft_members(p->raft), *a = raft_members_applied(p->raft);
+    bool same = m->count == a->count;
+    for (uint32_t i = 0; i < m->count && same; i++)
+        same = m->all[i].id == a->all[i].id && m->all[i].voter == a->all[i].voter;
+    return same;
+}
+
 /* The next step from the members there are to those there should be: add, promote, remove. */
 static enum raft_outcome step_members(struct node *n, struct partition *p,
                                       const struct partition_info *info)
@@ -311,7 +381,7 @@ static enum raft_outcome step_members(struct node *n, struct partition *p,
             return raft_change_members(p->raft, n->now, RAFT_REMOVE, id);
         return raft_transfer(p->raft, n->now, info->members[0]);
     }
-    return RAFT_INVALID; /* nothing to do */
+    return members_applied(p) ? RAFT_INVALID /* nothing to do */ : RAFT_PENDING;
 }
 
 void node_run_members(struct node *n, const struct operation *o)

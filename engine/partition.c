@@ -10,7 +10,8 @@ struct partition *partition_create(const struct partition_info *info, uint32_t n
     must(p != NULL);
     partition_set(p, info);
     p->stats.node = node;
-    p->reported_count = p->reads_first = p->reads_last = -1;
+    p->reads_first = p->reads_last = -1;
+    p->reported.items = -1;
     return p;
 }
 
@@ -51,6 +52,7 @@ void partition_count(struct partition *p, enum admit_kind kind, const struct adm
 {
     if (v->reason != ADMIT_OK) {
         p->stats.kinds[kind].throttled[v->reason]++;
+        p->stats.kinds[kind].refused_mcu += cost_mcu;
         return;
     }
     p->stats.kinds[kind].admitted++;

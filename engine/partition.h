@@ -6,6 +6,7 @@
 
 #include "engine/catalog/table.h"
 #include "engine/message.h"
+#include "engine/report.h"
 
 struct inflight;
 
@@ -33,8 +34,7 @@ struct partition {
     struct partition_stats stats;
     int64_t item_count;
     int64_t item_bytes;
-    int64_t reported_count; /* what the catalog was told last; -1: nothing yet */
-    int64_t reported_bytes;
+    struct partition_report reported; /* what the catalog was told last; items -1: nothing yet */
 };
 
 struct partition *partition_create(const struct partition_info *info, uint32_t node);

@@ -1,10 +1,10 @@
 /* log_dir.h - the segment files of a node's log in one directory.
  *
- * A segment is a file `log-<number in hex>`. It gets that name when it has its full size, so that an
- * append never finds the disk full: making it is where that shows. An append is cheapest where the
- * blocks have been written before: where they are merely allocated it changes the inode too, which
- * is another write. So segments no longer needed are kept for use again, up to LOG_DIR_SPARES.
- * Not here: what is in them (replication/log_record.h). */
+ * A segment is a file `log-<number in hex>`. It gets that name when it has its full size, so that
+ * an append never finds the disk full: making it is where that shows. An append is cheapest where
+ * the blocks have been written before: where they are merely allocated it changes the inode too,
+ * which is another write. So segments no longer needed are kept for use again, up to
+ * LOG_DIR_SPARES. Not here: what is in them (replication/log_record.h). */
 #ifndef WEIR_HOST_LOG_DIR_H
 #define WEIR_HOST_LOG_DIR_H
 

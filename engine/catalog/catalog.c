@@ -5,42 +5,10 @@
 
 #include "base/must.h"
 #include "engine/admission/share.h"
+#include "engine/catalog/catalog_internal.h"
 
-enum {
-    ROW_TABLE = 't',
-    ROW_COUNTERS = 'c',
-    ROW_NODE = 'n',
-    KEY_SIZE_MAX = 16
-};
 enum {
     MS_PER_DAY = 86400000
-};
-
-struct table_size {
-    int64_t items;
-    int64_t bytes;
-};
-
-/* A table and the memory its slices live in. */
-struct entry {
-    struct buffer bytes; /* table_encode */
-    struct arena arena;
-    struct table table;
-    struct table_size *sizes; /* by partition, in key order; owns */
-};
-
-struct catalog {
-    struct entry **entries; /* owns; in name order */
-    size_t count;
-    size_t capacity;
-    uint32_t next_table_id;
-    uint32_t next_partition_id;
-    uint32_t generations[NODES_MAX + 1]; /* by node */
-    struct entry *removed;               /* the last one, still lent out; owns */
-    /* what the last result lends */
-    struct buffer row_values[CATALOG_ROWS_MAX];
-    uint8_t row_keys[CATALOG_ROWS_MAX][KEY_SIZE_MAX];
-    struct buffer text;
 };
 
 struct catalog *catalog_create(void)
@@ -70,6 +38,10 @@ void catalog_clear(struct catalog *c)
     c->next_table_id = CATALOG_TABLE_ID + 1;
     c->next_partition_id = CATALOG_GROUP + 1;
     memset(c->generations, 0, sizeof c->generations);
+    memset(c->drained, 0, sizeof c->drained);
+    for (int i = 0; i < EVENTS_MAX; i++)
+        buffer_clear(&c->events[i]);
+    c->last_event = 0;
 }
 
 void catalog_destroy(struct catalog *c)
@@ -80,6 +52,8 @@ void catalog_destroy(struct catalog *c)
     for (int i = 0; i < CATALOG_ROWS_MAX; i++)
         buffer_deinit(&c->row_values[i]);
     buffer_deinit(&c->text);
+    for (int i = 0; i < EVENTS_MAX; i++)
+        buffer_deinit(&c->events[i]);
     free(c);
 }
 
@@ -140,6 +114,11 @@ uint32_t catalog_generation(const struct catalog *c, uint32_t node)
     return node <= NODES_MAX ? c->generations[node] : 0;
 }
 
+bool catalog_is_drained(const struct catalog *c, uint32_t node)
+{
+    return node <= NODES_MAX && c->drained[node];
+}
+
 bool catalog_needs_replacing(const struct catalog *c, const struct table *t)
 {
     for (uint32_t p = 0; p < t->partition_count; p++) {
@@ -161,7 +140,8 @@ bool catalog_may_have(const struct catalog *c, uint32_t partition, uint64_t memb
         for (uint32_t p = 0; p < t->partition_count; p++) {
             if (t->partitions[p].id != partition)
                 continue;
-            return partition_member_on(&t->partitions[p], raft_member_node(member)) == member;
+            return t->partitions[p].leaving == member ||
+                   partition_member_on(&t->partitions[p], raft_member_node(member)) == member;
         }
     }
     return false;
@@ -298,11 +278,15 @@ enum status catalog_load_row(struct catalog *c, struct slice key, struct slice v
         memcpy(&node, key.data + 5, sizeof node);
         node = __builtin_bswap32(node);
         uint32_t generation = reader_u32(&r);
+        bool drained = r.left.size > 0 && reader_u8(&r) != 0;
         if (r.failed || node > NODES_MAX)
             return STATUS_CORRUPT;
         c->generations[node] = generation;
+        c->drained[node] = drained;
         return STATUS_OK;
     }
+    if (key.data[4] == ROW_EVENT)
+        return catalog_load_event(c, r.left);
     struct arena arena = {0};
     struct table t;
     enum status status =
@@ -366,7 +350,7 @@ static uint32_t least_loaded(const struct catalog *c, uint32_t node_count,
 {
     uint32_t best = 0;
     for (uint32_t node = 1; node <= node_count; node++) {
-        bool free = c->generations[node] != 0;
+        bool free = c->generations[node] != 0 && !c->drained[node];
         for (uint32_t i = 0; i < taken->member_count; i++)
             free &= partition_node(taken, i) != node;
         if (free && (best == 0 || loads[node][ADMIT_WRITE] < loads[best][ADMIT_WRITE] ||
@@ -578,13 +562,20 @@ static void set_status(struct catalog *c, struct entry *e, enum table_status sta
     row_table(c, out, e);
 }
 
+void catalog_node_row(struct catalog *c, uint32_t node, struct catalog_result *out)
+{
+    struct buffer *b = row_open(c, out, ROW_NODE, node);
+    buffer_append_u32(b, c->generations[node]);
+    if (c->drained[node])
+        buffer_append_u8(b, 1);
+    row_close(c, out);
+}
+
 static void set_node(struct catalog *c, const struct catalog_command *command,
                      struct catalog_result *out)
 {
     c->generations[command->node] = command->generation;
-    struct buffer *b = row_open(c, out, ROW_NODE, command->node);
-    buffer_append_u32(b, command->generation);
-    row_close(c, out);
+    catalog_node_row(c, command->node, out);
 }
 
 /* What a node held under a generation that is gone is lost: it starts again from a snapshot. */
@@ -626,6 +617,43 @@ static void settle(struct catalog *c, const struct catalog_command *command,
     out->table = &e->table;
 }
 
+/* ---- for decisions.c ---- */
+
+struct entry *catalog_entry(const struct catalog *c, uint32_t table_id)
+{
+    return find_id(c, table_id);
+}
+
+void catalog_entry_change(struct catalog *c, struct entry *e, const struct table *t,
+                          struct catalog_result *out)
+{
+    entry_set(e, t);
+    out->table = &e->table;
+    row_table(c, out, e);
+}
+
+void catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_code code)
+{
+    refuse(c, out, code);
+}
+
+struct buffer *catalog_row_open(struct catalog *c, struct catalog_result *out, uint8_t kind,
+                                uint32_t id)
+{
+    return row_open(c, out, kind, id);
+}
+
+void catalog_row_close(struct catalog *c, struct catalog_result *out)
+{
+    row_close(c, out);
+}
+
+void catalog_node_loads(const struct catalog *c, int64_t (*loads)[ADMIT_KINDS],
+                        uint32_t *partitions)
+{
+    node_loads(c, CATALOG_TABLE_ID, loads, partitions);
+}
+
 void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result *out)
 {
     struct catalog_command command;
@@ -653,6 +681,13 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
         break;
     case CATALOG_REPLACE:
         replace(c, &command, out);
+        break;
+    case CATALOG_EVENT:
+    case CATALOG_MOVE:
+    case CATALOG_LEFT:
+    case CATALOG_RATES:
+    case CATALOG_DRAIN:
+        catalog_decide(c, &command, out);
         break;
     case CATALOG_OPS:
         must(command.op != CATALOG_OPS);

@@ -53,6 +53,7 @@ struct partition_info {
     uint32_t member_count;
     uint64_t members[REPLICAS_MAX]; /* raft_member_id */
     uint32_t joined;                /* bit i: members[i] came later, and starts from a snapshot */
+    uint64_t leaving; /* a replica that gives way to one of them, and is not erased yet; 0: none */
 };
 
 struct table {

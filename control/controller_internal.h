@@ -1,0 +1,111 @@
+/* controller_internal.h - what the controller's files share.
+ *
+ *   controller.c  looks, requests and their answers
+ *   watch.c       how each partition's load went lately
+ *   capacity.c    what nodes are promised to, and which of them could take a replica
+ *   placement.c   missing replicas, silent nodes, drained nodes */
+#ifndef WEIR_CONTROL_CONTROLLER_INTERNAL_H
+#define WEIR_CONTROL_CONTROLLER_INTERNAL_H
+
+#include "control/controller.h"
+
+enum {
+    SAMPLES = 32,     /* kept of a partition, one a look */
+    DECISIONS_MAX = 8 /* of one look */
+};
+
+/* A partition's totals at one look. */
+struct sample {
+    struct instant at;
+    struct load_total totals[ADMIT_KINDS];
+};
+
+/* What is remembered of a partition. */
+struct watched {
+    uint32_t table_id;
+    uint64_t seen;                               /* looks at which it was there */
+    struct sample samples[SAMPLES];              /* a ring */
+    struct instant throttled_since[ADMIT_KINDS]; /* INSTANT_NEVER: it is not */
+    struct instant quiet_until;                  /* no further event of the same kind before */
+};
+
+struct watched_node {
+    struct instant silent_since; /* INSTANT_NEVER: it is not */
+    struct instant quiet_until;
+};
+
+/* What nodes are promised to, this look's decisions included. */
+struct promises {
+    int64_t loads_mcu[NODES_MAX + 1][ADMIT_KINDS];
+    uint32_t work[NODES_MAX + 1]; /* replicas, a leader's counted twice */
+};
+
+struct controller {
+    const struct config *config; /* borrows */
+    uint64_t term;               /* of the last look */
+    struct instant next_at;
+    struct instant now;
+    int64_t wall_ms;
+    const struct control_view *view; /* lends for the look */
+    struct watched **watched;        /* owns; by partition, NULL: nothing heard */
+    uint32_t watched_size;
+    struct watched_node nodes[NODES_MAX + 1];
+    struct promises promises;
+    uint32_t unanswered; /* decisions */
+    struct instant forget_at;
+    uint64_t next_id;
+    struct request requests[DECISIONS_MAX];
+    uint32_t request_count;
+    uint32_t request_next;
+    struct arena arena; /* what they lend */
+};
+
+/* ---- controller.c ---- */
+
+/* Room for another decision in this look. */
+static inline bool control_has_room(const struct controller *c)
+{
+    return c->request_count < DECISIONS_MAX;
+}
+void control_decide(struct controller *c, enum catalog_op op, struct decision *d);
+/* An event of the decision, with a reason that is formatted. */
+void control_tell(struct controller *c, struct decision *d, enum event_kind kind,
+                  const struct table *t, uint32_t partition, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+void control_figures(struct decision *d, const char *what, int64_t before, int64_t after);
+
+/* ---- watch.c ---- */
+
+void control_watch(struct controller *c);
+void control_forget(struct controller *c);
+/* NULL: nothing was heard of it. */
+struct watched *control_watched(const struct controller *c, uint32_t partition);
+/* What came in the last `ms`, per second; 0 until it was watched for half of that. */
+struct rates {
+    int64_t consumed_mcu;
+    int64_t refused_mcu;
+    int64_t refused[ADMIT_REASONS]; /* requests in all of that time, not per second */
+};
+struct rates control_rates(const struct controller *c, const struct watched *w,
+                           enum admit_kind kind, int64_t ms);
+
+/* ---- capacity.c ---- */
+
+void control_count_promises(struct controller *c);
+int64_t control_capacity_mcu(const struct controller *c, uint32_t node, enum admit_kind kind);
+/* The node that could take a replica of it, with this allocation, and would be used least; 0: none.
+ * `leads`: and the reads. */
+uint32_t control_find_node(const struct controller *c, const struct table *t,
+                           const struct partition_info *p, const int64_t rate_mcu[ADMIT_KINDS],
+                           bool leads);
+/* Decides the move, and counts it among the promises. The event is in `d`. */
+void control_move(struct controller *c, const struct table *t, const struct partition_info *p,
+                  uint32_t from, uint32_t to, struct decision *d);
+/* Replicas on their way. */
+uint32_t control_moving(const struct controller *c);
+
+/* ---- policies: each looks at everything, and decides what it may ---- */
+
+void control_place(struct controller *c);
+
+#endif

@@ -1,0 +1,298 @@
+/* The controller in the simulated world: what it decides, done by real nodes under load, while
+ * machines fail. */
+#include "tests/check.h"
+
+#include "engine/catalog/catalog.h"
+#include "tests/support/lab.h"
+
+enum {
+    KEYS = 200,
+    TABLE = 1
+};
+
+/* ---- what the catalog says ---- */
+
+/* The table, as whoever leads the catalog tells it. */
+static struct table table_of(struct lab *l, const char *name, struct arena *arena)
+{
+    struct request r = {.id = 1, .op = REQUEST_TABLE_GET, .key = slice_of(name)};
+    struct table t;
+    for (uint32_t node = 1; node <= l->node_count; node++) {
+        buffer_clear(&l->body);
+        if (!node_process_is_up(l->nodes[node]))
+            continue;
+        node_process_ask(l->nodes[node], &r, &l->body);
+        if (l->body.size > 0 && table_decode(buffer_slice(&l->body), arena, &t) == STATUS_OK)
+            return t;
+    }
+    fail_msg("nobody knows the table %s", name);
+    return t;
+}
+
+static int64_t events_of(struct lab *l, enum event_kind kind)
+{
+    uint8_t after[8] = {0};
+    struct request r = {.id = 1, .op = REQUEST_EVENTS, .body = slice_make(after, sizeof after)};
+    int64_t count = 0;
+    for (uint32_t node = 1; node <= l->node_count; node++) {
+        buffer_clear(&l->body);
+        if (node_process_is_up(l->nodes[node]))
+            node_process_ask(l->nodes[node], &r, &l->body);
+        struct reader records = {buffer_slice(&l->body), false};
+        while (records.left.size > 0) {
+            struct reader record = {reader_sized(&records), false};
+            struct event e;
+            assert_int_equal(event_decode(&record, &e), STATUS_OK);
+            assert_true(e.wall_ms >= SIM_WALL_BASE_MS && e.reason.size > 0);
+            count += e.kind == kind;
+        }
+    }
+    return count;
+}
+
+static bool has_replica(const struct table *t, uint32_t node)
+{
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        if (partition_member_on(&t->partitions[i], node) != 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_moving(const struct table *t)
+{
+    bool moving = false;
+    for (uint32_t i = 0; i < t->partition_count; i++)
+        moving |= t->partitions[i].leaving != 0;
+    return moving;
+}
+
+/* Whether the node itself still holds anything of the table. */
+static bool holds(struct lab *l, uint32_t node, uint32_t table)
+{
+    struct request r = {.id = 1, .op = REQUEST_STATS};
+    struct partition_stats s;
+    bool found = false;
+    buffer_clear(&l->body);
+    node_process_ask(l->nodes[node], &r, &l->body);
+    struct reader records = {buffer_slice(&l->body), false};
+    while (records.left.size > 0 && partition_stats_decode(&records, &s) == STATUS_OK)
+        found |= s.table_id == table;
+    return found;
+}
+
+static void drain(struct lab *l, uint32_t node)
+{
+    struct buffer body = {0};
+    struct decision d = {.to_node = node, .drain = true};
+    buffer_append_u8(&body, CATALOG_DRAIN);
+    decision_encode(&body, &d);
+    struct request r = {.id = 1, .op = REQUEST_DECIDE, .body = buffer_slice(&body)};
+    for (uint32_t n = 1; n <= l->node_count; n++) {
+        if (node_process_is_up(l->nodes[n]))
+            node_process_ask(l->nodes[n], &r, &l->body);
+    }
+    buffer_deinit(&body);
+}
+
+/* ---- writing, and reading back ---- */
+
+/* A value for each key, the last one that was acknowledged; 0: none. */
+struct writer {
+    struct lab *lab;
+    struct http_client client;
+    uint32_t key;
+    int64_t value;
+    bool busy;
+    bool stop;
+    int64_t acknowledged[KEYS];
+    int64_t attempted[KEYS];
+    int64_t ok;
+    int64_t failed;
+};
+
+static void write_next(struct writer *w);
+
+static void written(void *context, int status, struct slice body)
+{
+    struct writer *w = context;
+    (void)body;
+    w->busy = false;
+    if (status == 200) {
+        w->acknowledged[w->key] = w->value;
+        w->ok++;
+    } else {
+        w->failed++;
+    }
+    if (!w->stop)
+        write_next(w);
+}
+
+static void write_next(struct writer *w)
+{
+    char body[256];
+    w->key = (w->key + 1) % KEYS;
+    w->attempted[w->key] = ++w->value;
+    snprintf(body, sizeof body,
+             "{\"TableName\":\"moved\",\"Item\":{\"k\":{\"S\":\"%u\"},\"v\":{\"N\":\"%lld\"}}}",
+             w->key, (long long)w->value);
+    w->busy = true;
+    http_client_call(&w->client, "PutItem", slice_of(body), duration_ms(10000), written, w);
+}
+
+struct check {
+    int64_t value;
+    bool answered;
+};
+
+static void checked(void *context, int status, struct slice body)
+{
+    struct check *c = context;
+    const char *at = memmem(body.data, body.size, "{\"N\":\"", 6);
+    c->answered = status == 200;
+    c->value = at == NULL ? 0 : strtoll(at + 6, NULL, 10);
+}
+
+/* No acknowledged write is lost: a key holds the last acknowledged value, or one tried later. */
+static void read_back(struct writer *w)
+{
+    while (w->busy)
+        lab_pass(w->lab, NS_PER_MS);
+    for (uint32_t key = 0; key < KEYS; key++) {
+        char body[256];
+        struct check c = {0};
+        snprintf(body, sizeof body,
+                 "{\"TableName\":\"moved\",\"Key\":{\"k\":{\"S\":\"%u\"}},\"ConsistentRead\":true}",
+                 key);
+        http_client_call(&w->client, "GetItem", slice_of(body), duration_ms(10000), checked, &c);
+        lab_pass(w->lab, 200 * NS_PER_MS);
+        assert_true(c.answered);
+        assert_true(c.value >= w->acknowledged[key] && c.value <= w->attempted[key]);
+    }
+}
+
+static void start_lab(struct lab *l, struct writer *w, uint32_t nodes)
+{
+    lab_init(l);
+    l->node_count = nodes;
+    lab_set(l, "node_silent_ms", "20000");
+    lab_start(l);
+    lab_pass(l, 2 * NS_PER_S);
+    lab_create_table(l, "moved", 4000, 2500); /* three partitions */
+    *w = (struct writer){.lab = l};
+    http_client_init(&w->client, &(struct http_client_options){.scheduler = &l->scheduler,
+                                                               .network = l->network,
+                                                               .process = LAB_WRITER,
+                                                               .router_first = LAB_ROUTER,
+                                                               .router_count = 1,
+                                                               .seed = 99});
+    write_next(w);
+}
+
+static void end_lab(struct lab *l, struct writer *w)
+{
+    w->stop = true;
+    read_back(w);
+    http_client_deinit(&w->client);
+    lab_deinit(l);
+}
+
+/* ---- moves ---- */
+
+static void a_drained_node_gives_all_its_replicas_away_under_load(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct writer w;
+    struct arena arena = {0};
+    start_lab(&l, &w, 5);
+    struct table t = table_of(&l, "moved", &arena);
+    uint32_t node = partition_node(&t.partitions[0], 0);
+    lab_pass(&l, 2 * NS_PER_S);
+    int64_t before = w.ok;
+    drain(&l, node);
+    lab_pass(&l, 20 * NS_PER_S);
+    t = table_of(&l, "moved", &arena);
+    assert_false(has_replica(&t, node));
+    assert_false(is_moving(&t));
+    assert_false(holds(&l, node, TABLE));
+    for (uint32_t i = 0; i < t.partition_count; i++)
+        assert_int_equal(t.partitions[i].member_count, 3);
+    assert_true(events_of(&l, EVENT_REPLICA_MOVED) >= 1);
+    assert_true(w.ok > before + 1000);
+    printf("    %lld writes acknowledged, %lld failed\n", (long long)w.ok, (long long)w.failed);
+    assert_int_equal(w.failed, 0);
+    end_lab(&l, &w);
+    arena_deinit(&arena);
+}
+
+static void a_silent_nodes_replicas_are_replaced(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct writer w;
+    struct arena arena = {0};
+    start_lab(&l, &w, 4);
+    struct table t = table_of(&l, "moved", &arena);
+    uint32_t node = 4;
+    assert_true(has_replica(&t, node));
+    node_process_crash(l.nodes[node], false);
+    lab_pass(&l, 15 * NS_PER_S);
+    t = table_of(&l, "moved", &arena);
+    assert_true(has_replica(&t, node)); /* it may come back yet */
+    lab_pass(&l, 25 * NS_PER_S);
+    t = table_of(&l, "moved", &arena);
+    assert_false(has_replica(&t, node));
+    assert_false(is_moving(&t));
+    assert_true(events_of(&l, EVENT_REPLICA_REPLACED) >= 1);
+    struct buffer error = {0};
+    assert_int_equal(node_process_start(l.nodes[node], &error), STATUS_OK);
+    lab_pass(&l, 20 * NS_PER_S);
+    assert_false(holds(&l, node, TABLE)); /* what it held nobody counts on any more */
+    end_lab(&l, &w);
+    arena_deinit(&arena);
+}
+
+/* While replicas are on their way, nodes die and come back, one after the other. */
+static void no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct lab l;
+        struct writer w;
+        struct arena arena = {0};
+        struct prng prng = prng_seeded(seed);
+        start_lab(&l, &w, 5);
+        lab_pass(&l, NS_PER_S);
+        uint32_t drained = 1 + (uint32_t)prng_below(&prng, 5);
+        drain(&l, drained);
+        for (int strike = 0; strike < 4; strike++) {
+            uint32_t node = 1 + (uint32_t)prng_below(&prng, 5);
+            struct buffer error = {0};
+            lab_pass(&l, (int64_t)prng_below(&prng, 2 * NS_PER_S));
+            node_process_crash(l.nodes[node], prng_below(&prng, 2) == 0);
+            lab_pass(&l, (int64_t)prng_below(&prng, 3 * NS_PER_S));
+            assert_int_equal(node_process_start(l.nodes[node], &error), STATUS_OK);
+            lab_pass(&l, NS_PER_S);
+        }
+        lab_pass(&l, 40 * NS_PER_S);
+        struct table t = table_of(&l, "moved", &arena);
+        assert_false(has_replica(&t, drained));
+        assert_false(is_moving(&t));
+        assert_false(holds(&l, drained, TABLE));
+        printf("    seed %llu: node %u drained, %lld writes acknowledged, %lld failed\n",
+               (unsigned long long)seed, drained, (long long)w.ok, (long long)w.failed);
+        end_lab(&l, &w);
+        arena_deinit(&arena);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_drained_node_gives_all_its_replicas_away_under_load),
+        cmocka_unit_test(a_silent_nodes_replicas_are_replaced),
+        cmocka_unit_test(no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

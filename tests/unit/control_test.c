@@ -1,0 +1,493 @@
+/* The controller as a pure machine: a catalog and loads in, decisions out. */
+#include "tests/check.h"
+
+#include "control/controller.h"
+
+enum {
+    NODES = 5
+};
+
+struct world {
+    struct config config;
+    struct controller *controller;
+    struct catalog *catalog;
+    struct loads *loads;
+    struct control_view view;
+    struct instant now;
+    struct partition_report reports[64]; /* by partition: what its leader counted so far */
+    struct node_report nodes[NODES + 1];
+    /* of the last look */
+    uint32_t decision_count;
+    enum catalog_op ops[8];
+    struct decision decisions[8];
+    struct buffer bodies[8];
+};
+
+/* ---- the world around it ---- */
+
+static enum reply_code apply(struct world *w, struct catalog_command *command)
+{
+    struct buffer b = {0};
+    struct catalog_result result;
+    memset(command->uuid, 7, sizeof command->uuid);
+    if (command->spec.name.size == 0)
+        command->spec.name = slice_of("-");
+    catalog_command_encode(&b, command);
+    catalog_apply(w->catalog, buffer_slice(&b), &result);
+    buffer_deinit(&b);
+    return result.code;
+}
+
+static struct catalog_command command_of(struct world *w, enum catalog_op op)
+{
+    struct catalog_command c;
+    catalog_command_init(&c, op, &w->config, NODES, 1000);
+    return c;
+}
+
+static void introduce(struct world *w, uint32_t node)
+{
+    struct catalog_command c = command_of(w, CATALOG_NODE);
+    c.node = node;
+    c.generation = node * 11;
+    assert_int_equal(apply(w, &c), REPLY_OK);
+    w->view.reachable[node] = true;
+    w->nodes[node] = (struct node_report){
+        .node = node, .capacity_mcu = {w->config.node_rcu * 1000, w->config.node_wcu * 1000}};
+}
+
+static const struct table *create(struct world *w, const char *name, enum table_billing billing,
+                                  int64_t rcu, int64_t wcu)
+{
+    struct catalog_command c = command_of(w, CATALOG_CREATE);
+    c.spec = (struct table_spec){.name = slice_of(name),
+                                 .partition_key = {slice_of("k"), ATTR_STRING},
+                                 .billing = billing,
+                                 .rcu = rcu,
+                                 .wcu = wcu};
+    assert_int_equal(apply(w, &c), REPLY_OK);
+    c = command_of(w, CATALOG_SETTLE);
+    c.table_id = catalog_find(w->catalog, slice_of(name))->id;
+    assert_int_equal(apply(w, &c), REPLY_OK);
+    return catalog_find(w->catalog, slice_of(name));
+}
+
+static void world_init(struct world *w, uint32_t nodes)
+{
+    *w = (struct world){.catalog = catalog_create(), .loads = loads_create(), .now = {1}};
+    config_init(&w->config, PROFILE_AWS);
+    w->controller = controller_create(&w->config);
+    w->view = (struct control_view){
+        .term = 1, .self = 1, .node_count = NODES, .catalog = w->catalog, .loads = w->loads};
+    for (uint32_t node = 1; node <= nodes; node++)
+        introduce(w, node);
+}
+
+static void world_deinit(struct world *w)
+{
+    controller_destroy(w->controller);
+    loads_destroy(w->loads);
+    catalog_destroy(w->catalog);
+    for (int i = 0; i < 8; i++)
+        buffer_deinit(&w->bodies[i]);
+}
+
+/* Time passes, a look; decisions are kept, applied if `apply_all`, and answered. */
+static void look(struct world *w, int64_t ms, bool apply_all)
+{
+    const struct request *r;
+    w->now = instant_add(w->now, duration_ms(ms));
+    w->decision_count = 0;
+    controller_look(w->controller, w->now, 5000, &w->view);
+    while ((r = controller_next_request(w->controller)) != NULL) {
+        uint32_t i = w->decision_count++;
+        assert_true(i < 8);
+        assert_int_equal(r->op, REQUEST_DECIDE);
+        assert_int_equal(r->wall_ms, 5000);
+        buffer_clear(&w->bodies[i]);
+        buffer_append_slice(&w->bodies[i], r->body);
+        struct slice body = buffer_slice(&w->bodies[i]);
+        w->ops[i] = (enum catalog_op)body.data[0];
+        struct slice decision = slice_make(body.data + 1, body.size - 1);
+        assert_int_equal(decision_decode(decision, &w->decisions[i]), STATUS_OK);
+        struct reply reply = {.id = r->id, .code = REPLY_OK};
+        if (apply_all) {
+            struct catalog_command c = command_of(w, w->ops[i]);
+            c.decision = decision;
+            reply.code = apply(w, &c);
+        }
+        controller_reply(w->controller, &reply);
+    }
+}
+
+/* As the nodes do once a replica is where it should be. */
+static void erase_what_left(struct world *w, const char *name)
+{
+    const struct table *t = catalog_find(w->catalog, slice_of(name));
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        const struct partition_info *p = &t->partitions[i];
+        if (p->leaving == 0)
+            continue;
+        struct buffer b = {0};
+        struct decision d = {.table_id = t->id,
+                             .partition = p->id,
+                             .epoch = p->epoch,
+                             .from_node = raft_member_node(p->leaving)};
+        decision_encode(&b, &d);
+        struct catalog_command c = command_of(w, CATALOG_LEFT);
+        c.decision = buffer_slice(&b);
+        assert_int_equal(apply(w, &c), REPLY_OK);
+        buffer_deinit(&b);
+        t = catalog_find(w->catalog, slice_of(name));
+    }
+}
+
+static void drain(struct world *w, uint32_t node, bool on)
+{
+    struct buffer b = {0};
+    struct decision d = {.to_node = node, .drain = on};
+    decision_encode(&b, &d);
+    struct catalog_command c = command_of(w, CATALOG_DRAIN);
+    c.decision = buffer_slice(&b);
+    assert_int_equal(apply(w, &c), REPLY_OK);
+    buffer_deinit(&b);
+}
+
+static bool holds_any(const struct table *t, uint32_t node)
+{
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        if (partition_member_on(&t->partitions[i], node) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- placement ---- */
+
+static void nothing_is_decided_where_all_is_well(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, NODES);
+    create(&w, "orders", BILLING_PROVISIONED, 100, 5000);
+    for (int i = 0; i < 100; i++) {
+        look(&w, 500, true);
+        assert_int_equal(w.decision_count, 0);
+    }
+    world_deinit(&w);
+}
+
+static void a_silent_node_is_replaced_after_its_time_and_not_before(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 4);
+    w.config.node_silent_ms = 10000;
+    const struct table *t = create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    uint32_t silent = partition_node(&t->partitions[0], 1);
+    look(&w, 500, true);
+    w.view.reachable[silent] = false;
+    look(&w, 500, true);
+    look(&w, 9000, true);
+    w.view.reachable[silent] = true; /* back in time: its silence is forgotten */
+    look(&w, 500, true);
+    w.view.reachable[silent] = false;
+    look(&w, 500, true);
+    look(&w, 9999, true);
+    assert_int_equal(w.decision_count, 0);
+    look(&w, 1, true);
+    assert_int_equal(w.decision_count, 1);
+    assert_int_equal(w.ops[0], CATALOG_MOVE);
+    assert_int_equal(w.decisions[0].from_node, silent);
+    assert_int_equal(w.decisions[0].event.kind, EVENT_REPLICA_REPLACED);
+    assert_false(holds_any(catalog_find(w.catalog, slice_of("orders")), silent));
+    assert_int_equal(catalog_last_event(w.catalog), 1);
+    world_deinit(&w);
+}
+
+static void a_new_leader_waits_the_whole_time_anew(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 4);
+    w.config.node_silent_ms = 10000;
+    create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    w.view.reachable[2] = w.view.reachable[3] = false;
+    look(&w, 500, true);
+    w.view.term = 2;
+    look(&w, 9999, true);
+    assert_int_equal(w.decision_count, 0);
+    look(&w, 9999, true);
+    assert_int_equal(w.decision_count, 0);
+    look(&w, 1, true);
+    assert_true(w.decision_count > 0);
+    world_deinit(&w);
+}
+
+static void a_drained_node_is_emptied_a_few_replicas_at_a_time(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, NODES);
+    w.config.moves_max = 2;
+    create(&w, "orders", BILLING_PROVISIONED, 100, 10000);
+    drain(&w, 2, true);
+    int moved = 0;
+    for (int i = 0; i < 20; i++) {
+        look(&w, 500, true);
+        assert_true(w.decision_count <= 2);
+        moved += (int)w.decision_count;
+        uint32_t moves = w.decision_count;
+        look(&w, 500, true);
+        assert_true(moves < 2 || w.decision_count == 0); /* they are on their way */
+        moved += (int)w.decision_count;
+        erase_what_left(&w, "orders");
+    }
+    const struct table *t = catalog_find(w.catalog, slice_of("orders"));
+    assert_true(moved > 2);
+    assert_false(holds_any(t, 2));
+    for (uint32_t i = 0; i < t->partition_count; i++)
+        assert_int_equal(t->partitions[i].member_count, 3);
+    drain(&w, 2, false);
+    look(&w, 500, true);
+    assert_int_equal(w.decision_count, 0);
+    world_deinit(&w);
+}
+
+static void a_node_with_nowhere_to_go_is_told_once(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 3);
+    create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    drain(&w, 1, true);
+    look(&w, 500, true);
+    assert_int_equal(w.decision_count, 1);
+    assert_int_equal(w.ops[0], CATALOG_EVENT);
+    assert_int_equal(w.decisions[0].event.kind, EVENT_STUCK);
+    for (int i = 0; i < 100; i++) {
+        look(&w, 500, true);
+        assert_int_equal(w.decision_count, 0);
+    }
+    introduce(&w, 4);
+    look(&w, 500, true);
+    assert_int_equal(w.ops[0], CATALOG_MOVE);
+    assert_int_equal(w.decisions[0].to_node, 4);
+    world_deinit(&w);
+}
+
+static void no_replica_goes_where_its_allocation_does_not_fit(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 3);
+    w.config.node_wcu = 1000;
+    for (uint32_t node = 1; node <= 3; node++)
+        w.nodes[node].capacity_mcu[ADMIT_WRITE] = 1000 * 1000;
+    create(&w, "orders", BILLING_PROVISIONED, 10, 800);
+    introduce(&w, 4);
+    w.nodes[4].capacity_mcu[ADMIT_WRITE] = 799 * 1000;
+    loads_take_node(w.loads, w.now, &w.nodes[4]);
+    drain(&w, 1, true);
+    look(&w, 500, true);
+    assert_int_equal(w.ops[0], CATALOG_EVENT);
+    w.nodes[4].capacity_mcu[ADMIT_WRITE] = 800 * 1000;
+    loads_take_node(w.loads, w.now, &w.nodes[4]);
+    look(&w, 500, true);
+    assert_int_equal(w.decision_count, 1);
+    assert_int_equal(w.ops[0], CATALOG_MOVE);
+    world_deinit(&w);
+}
+
+static void a_decision_is_not_made_twice_before_it_is_answered(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 4);
+    create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    drain(&w, partition_node(&catalog_find(w.catalog, slice_of("orders"))->partitions[0], 0), true);
+    w.now = instant_add(w.now, duration_ms(500));
+    controller_look(w.controller, w.now, 0, &w.view);
+    assert_non_null(controller_next_request(w.controller));
+    assert_null(controller_next_request(w.controller));
+    for (int i = 0; i < 19; i++) {
+        look(&w, 500, false);
+        assert_int_equal(w.decision_count, 0);
+    }
+    look(&w, 500, true); /* it is lost */
+    assert_int_equal(w.decision_count, 1);
+    world_deinit(&w);
+}
+
+static void groups_with_too_few_replicas_get_more(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 1);
+    w.config.replicas = 1;
+    create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    w.config.replicas = 3;
+    for (uint32_t node = 2; node <= NODES; node++)
+        introduce(&w, node);
+    for (int i = 0; i < 10; i++)
+        look(&w, 500, true);
+    const struct table *t = catalog_find(w.catalog, slice_of("orders"));
+    assert_int_equal(t->partitions[0].member_count, 3);
+    assert_int_equal(t->partitions[0].joined, 6);
+    world_deinit(&w);
+}
+
+/* ---- the catalog's side ---- */
+
+static void a_stale_move_is_refused_and_tells_nothing(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, NODES);
+    const struct table *t = create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    const struct partition_info *p = &t->partitions[0];
+    uint32_t from = partition_node(p, 0), other = partition_node(p, 1), to = 1, next;
+    while (partition_member_on(p, to) != 0)
+        to++;
+    next = to + 1;
+    while (partition_member_on(p, next) != 0)
+        next++;
+    struct decision d = {.table_id = t->id,
+                         .partition = p->id,
+                         .epoch = p->epoch,
+                         .from_node = from,
+                         .to_node = to,
+                         .has_event = true,
+                         .event = {.kind = EVENT_REPLICA_MOVED, .reason = slice_of("why")}};
+    const struct {
+        uint32_t from, to;
+        uint64_t epoch;
+        enum reply_code code;
+    } steps[] = {
+        {from, other, 0, REPLY_WRONG_PARTITION}, /* it has one */
+        {next, to, 0, REPLY_WRONG_PARTITION},    /* it has none */
+        {from, to, 1, REPLY_WRONG_PARTITION},    /* another epoch */
+        {0, to, 0, REPLY_WRONG_PARTITION},       /* it has all its replicas */
+        {from, to, 0, REPLY_OK},
+        {from, to, 0, REPLY_WRONG_PARTITION},    /* a second time */
+        {to, from, 0, REPLY_WRONG_PARTITION},    /* back, before it is erased */
+        {other, next, 0, REPLY_WRONG_PARTITION}, /* one at a time */
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        struct buffer b = {0};
+        uint64_t events = catalog_last_event(w.catalog);
+        d.from_node = steps[i].from;
+        d.to_node = steps[i].to;
+        d.epoch = 1 + steps[i].epoch;
+        decision_encode(&b, &d);
+        struct catalog_command c = command_of(&w, CATALOG_MOVE);
+        c.decision = buffer_slice(&b);
+        assert_int_equal(apply(&w, &c), steps[i].code);
+        assert_int_equal(catalog_last_event(w.catalog) - events, steps[i].code == REPLY_OK);
+        buffer_deinit(&b);
+    }
+    assert_true(catalog_may_have(w.catalog, d.partition, raft_member_id(from, from * 11)));
+    erase_what_left(&w, "orders");
+    assert_false(catalog_may_have(w.catalog, d.partition, raft_member_id(from, from * 11)));
+    world_deinit(&w);
+}
+
+static void the_last_thousand_events_are_kept(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 1);
+    for (int i = 1; i <= EVENTS_MAX + 5; i++) {
+        struct buffer b = {0};
+        struct decision d = {.has_event = true,
+                             .event = {.kind = EVENT_STUCK, .reason = slice_of("why"), .after = i}};
+        decision_encode(&b, &d);
+        struct catalog_command c = command_of(&w, CATALOG_EVENT);
+        c.decision = buffer_slice(&b);
+        assert_int_equal(apply(&w, &c), REPLY_OK);
+        buffer_deinit(&b);
+    }
+    assert_int_equal(catalog_last_event(w.catalog), EVENTS_MAX + 5);
+    assert_int_equal(catalog_event(w.catalog, 5).size, 0);
+    assert_int_equal(catalog_event(w.catalog, EVENTS_MAX + 6).size, 0);
+    for (uint64_t i = 6; i <= EVENTS_MAX + 5; i++) {
+        struct reader r = {catalog_event(w.catalog, i), false};
+        struct event e;
+        assert_int_equal(event_decode(&r, &e), STATUS_OK);
+        assert_int_equal(e.number, i);
+        assert_int_equal(e.after, i);
+        assert_int_equal(e.wall_ms, 1000);
+    }
+    world_deinit(&w);
+}
+
+/* ---- loads ---- */
+
+static void totals_go_on_over_a_restart_and_a_change_of_leader(void **state)
+{
+    (void)state;
+    struct loads *l = loads_create();
+    struct partition_report r = {.table_id = 1, .partition = 70, .member = raft_member_id(1, 1)};
+    int64_t *consumed = &r.totals[ADMIT_WRITE].consumed_mcu;
+    *consumed = 5000;
+    loads_take_partition(l, (struct instant){1}, &r);
+    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 0);
+    *consumed = 6000;
+    loads_take_partition(l, (struct instant){2}, &r);
+    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1000);
+    *consumed = 200; /* the node was restarted */
+    loads_take_partition(l, (struct instant){3}, &r);
+    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1200);
+    r.member = raft_member_id(2, 1); /* another one leads, and has led before */
+    *consumed = 90000;
+    loads_take_partition(l, (struct instant){4}, &r);
+    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1200);
+    *consumed = 90500;
+    loads_take_partition(l, (struct instant){5}, &r);
+    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1700);
+    assert_null(loads_of(l, 71));
+    loads_destroy(l);
+}
+
+static void damaged_reports_are_refused(void **state)
+{
+    (void)state;
+    struct buffer b = {0};
+    struct partition_report r = {.table_id = 1, .partition = 2, .member = raft_member_id(3, 1)};
+    struct partition_report out;
+    partition_report_encode(&b, &r);
+    for (size_t size = 0; size < b.size; size++) {
+        struct reader reader = {slice_make(b.data, size), false};
+        assert_int_equal(partition_report_decode(&reader, &out), STATUS_MALFORMED);
+    }
+    r.items = -1; /* but not the bytes */
+    buffer_clear(&b);
+    partition_report_encode(&b, &r);
+    struct reader reader = {buffer_slice(&b), false};
+    assert_int_equal(partition_report_decode(&reader, &out), STATUS_MALFORMED);
+    struct node_report node = {.node = 0};
+    buffer_clear(&b);
+    node_report_encode(&b, &node);
+    reader = (struct reader){buffer_slice(&b), false};
+    assert_int_equal(node_report_decode(&reader, &node), STATUS_MALFORMED);
+    buffer_deinit(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_decided_where_all_is_well),
+        cmocka_unit_test(a_silent_node_is_replaced_after_its_time_and_not_before),
+        cmocka_unit_test(a_new_leader_waits_the_whole_time_anew),
+        cmocka_unit_test(a_drained_node_is_emptied_a_few_replicas_at_a_time),
+        cmocka_unit_test(a_node_with_nowhere_to_go_is_told_once),
+        cmocka_unit_test(no_replica_goes_where_its_allocation_does_not_fit),
+        cmocka_unit_test(a_decision_is_not_made_twice_before_it_is_answered),
+        cmocka_unit_test(groups_with_too_few_replicas_get_more),
+        cmocka_unit_test(a_stale_move_is_refused_and_tells_nothing),
+        cmocka_unit_test(the_last_thousand_events_are_kept),
+        cmocka_unit_test(totals_go_on_over_a_restart_and_a_change_of_leader),
+        cmocka_unit_test(damaged_reports_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
