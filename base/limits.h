@@ -47,7 +47,11 @@
     /* the controller, beside the catalog's leader */                                              \
     X(control_ms, 500, 10, 60000, "between two looks of the controller")                           \
     X(control_placement, 1, 0, 1, "1: missing, silent and drained replicas get other nodes")       \
+    X(control_adaptive, 1, 0, 1, "1: allocations follow demand within a table (adaptive capacity)")\
     X(node_silent_ms, 300000, 1000, 86400000, "a node silent for longer has its replicas replaced")\
+    X(adaptive_after_ms, 5000, 0, 3600000, "throttled for longer, a partition is allocated more")  \
+    X(adaptive_step_percent, 50, 1, 100, "of what a throttled partition lacks, given a second")    \
+    X(adaptive_decay_percent, 20, 1, 100, "of what an idle one was given, taken back each 10 s")   \
     X(moves_max, 4, 1, 1000, "replicas on their way to another node at once")                      \
     /* storage */                                                                                  \
     X(log_segment_bytes, 16 * MIB, 8 * MIB, GIB, "size of a log segment")                          \

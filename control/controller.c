@@ -95,6 +95,7 @@ static void begin(struct controller *c, const struct control_view *view)
     control_forget(c);
     c->term = view->term;
     c->unanswered = 0;
+    c->adapted_at = c->now;
     for (uint32_t node = 0; node <= NODES_MAX; node++)
         c->nodes[node] =
             (struct watched_node){.silent_since = INSTANT_NEVER, .quiet_until = c->now};
@@ -119,4 +120,6 @@ void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
     control_count_promises(c);
     if (c->config->control_placement)
         control_place(c);
+    if (c->config->control_adaptive)
+        control_adapt(c);
 }

@@ -10,7 +10,8 @@
  *   C2  every decision says what it rests on, and the catalog refuses it where that has changed.
  *   C3  same views at the same times, same decisions.
  *
- * Policies, each with a switch of its own (base/limits.h, control_*): placement (placement.c). */
+ * Policies, each with a switch of its own (base/limits.h, control_*): placement (placement.c),
+ * adaptive capacity (adaptive.c). */
 #ifndef WEIR_CONTROL_CONTROLLER_H
 #define WEIR_CONTROL_CONTROLLER_H
 

@@ -3,7 +3,8 @@
  *   controller.c  looks, requests and their answers
  *   watch.c       how each partition's load went lately
  *   capacity.c    what nodes are promised to, and which of them could take a replica
- *   placement.c   missing replicas, silent nodes, drained nodes */
+ *   placement.c   missing replicas, silent nodes, drained nodes
+ *   adaptive.c    allocations follow demand within a table */
 #ifndef WEIR_CONTROL_CONTROLLER_INTERNAL_H
 #define WEIR_CONTROL_CONTROLLER_INTERNAL_H
 
@@ -26,7 +27,8 @@ struct watched {
     uint64_t seen;                               /* looks at which it was there */
     struct sample samples[SAMPLES];              /* a ring */
     struct instant throttled_since[ADMIT_KINDS]; /* INSTANT_NEVER: it is not */
-    struct instant quiet_until;                  /* no further event of the same kind before */
+    struct instant decay_at[ADMIT_KINDS];        /* an unused boost stays until then */
+    struct instant quiet_until;                  /* no further event before */
 };
 
 struct watched_node {
@@ -51,7 +53,8 @@ struct controller {
     uint32_t watched_size;
     struct watched_node nodes[NODES_MAX + 1];
     struct promises promises;
-    uint32_t unanswered; /* decisions */
+    struct instant adapted_at; /* no allocation changes before */
+    uint32_t unanswered;       /* decisions */
     struct instant forget_at;
     uint64_t next_id;
     struct request requests[DECISIONS_MAX];
@@ -107,5 +110,6 @@ uint32_t control_moving(const struct controller *c);
 /* ---- policies: each looks at everything, and decides what it may ---- */
 
 void control_place(struct controller *c);
+void control_adapt(struct controller *c);
 
 #endif

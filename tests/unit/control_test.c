@@ -337,6 +337,177 @@ static void groups_with_too_few_replicas_get_more(void **state)
     world_deinit(&w);
 }
 
+/* ---- adaptive capacity ---- */
+
+enum {
+    FLOWS = 8
+};
+
+/* Demand on each partition in units per second, and what became of it. */
+struct demand {
+    int64_t units[FLOWS];
+    int64_t consumed_mcu;
+    int64_t refused_mcu;
+};
+
+/* A partition without burst: what is beyond its allocation is refused. */
+static void serve(struct world *w, const struct table *t, struct demand *d, int64_t ms)
+{
+    d->consumed_mcu = d->refused_mcu = 0;
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        const struct partition_info *p = &t->partitions[i];
+        struct partition_report *r = &w->reports[p->id];
+        struct load_total *total = &r->totals[ADMIT_WRITE];
+        int64_t asked = d->units[i] * ms, served = p->rate_mcu[ADMIT_WRITE] * ms / 1000;
+        served = asked < served ? asked : served;
+        r->table_id = t->id;
+        r->partition = p->id;
+        r->member = p->members[0];
+        total->consumed_mcu += served;
+        total->refused_mcu += asked - served;
+        total->refused[ADMIT_REFUSED_ALLOCATION] += asked > served;
+        d->consumed_mcu += served;
+        d->refused_mcu += asked - served;
+        loads_take_partition(w->loads, w->now, r);
+    }
+}
+
+/* Parts of a thousand that are refused in the last of so many seconds. */
+static int64_t run_demand(struct world *w, const char *name, struct demand *d, int seconds)
+{
+    int64_t refused = 0, all = 0;
+    for (int i = 0; i < seconds * 2; i++) {
+        serve(w, catalog_find(w->catalog, slice_of(name)), d, 500);
+        refused = i % 2 == 0 ? d->refused_mcu : refused + d->refused_mcu;
+        all = (i % 2 == 0 ? 0 : all) + d->refused_mcu + d->consumed_mcu;
+        look(w, 500, true);
+    }
+    return refused * 1000 / all;
+}
+
+static int64_t rate_of(struct world *w, const char *name, uint32_t i)
+{
+    const struct table *t = catalog_find(w->catalog, slice_of(name));
+    return t->partitions[i].rate_mcu[ADMIT_WRITE] / 1000;
+}
+
+/* Two partitions of 500 units: created with twice the throughput. */
+static void create_diluted(struct world *w)
+{
+    create(w, "orders", BILLING_PROVISIONED, 10, 2000);
+    struct catalog_command c = command_of(w, CATALOG_UPDATE);
+    c.spec = (struct table_spec){
+        .name = slice_of("orders"), .billing = BILLING_PROVISIONED, .rcu = 10, .wcu = 1000};
+    assert_int_equal(apply(w, &c), REPLY_OK);
+    c = command_of(w, CATALOG_SETTLE);
+    c.table_id = catalog_find(w->catalog, slice_of("orders"))->id;
+    assert_int_equal(apply(w, &c), REPLY_OK);
+    assert_int_equal(rate_of(w, "orders", 0), 500);
+}
+
+static void dilution_throttles_a_third_and_adaptive_capacity_ends_it(void **state)
+{
+    (void)state;
+    for (int adaptive = 0; adaptive < 2; adaptive++) {
+        struct world w;
+        world_init(&w, 3);
+        w.config.control_adaptive = adaptive;
+        create_diluted(&w);
+        struct demand d = {.units = {810, 90}};
+        int64_t refused = run_demand(&w, "orders", &d, 30);
+        printf("    adaptive %s: %lld of 1000 refused\n", adaptive ? "on" : "off",
+               (long long)refused);
+        assert_in_range(refused, adaptive ? 0 : 340, adaptive ? 5 : 350);
+        assert_int_equal(rate_of(&w, "orders", 1), 500); /* nobody pays for it */
+        world_deinit(&w);
+    }
+}
+
+static void nothing_is_raised_before_its_time(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 3);
+    create_diluted(&w);
+    struct demand d = {.units = {810, 90}};
+    run_demand(&w, "orders", &d, 5);
+    assert_int_equal(rate_of(&w, "orders", 0), 500);
+    run_demand(&w, "orders", &d, 3);
+    assert_true(rate_of(&w, "orders", 0) > 500);
+    world_deinit(&w);
+}
+
+static void a_table_above_its_limit_gets_no_more(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 3);
+    create_diluted(&w);
+    struct demand d = {.units = {900, 50}};
+    run_demand(&w, "orders", &d, 30);
+    assert_true(rate_of(&w, "orders", 0) >= 890);
+    d.units[1] = 500; /* within its own allocation: together too much */
+    run_demand(&w, "orders", &d, 60);
+    assert_true(d.consumed_mcu <= 1000 * 500 * 110 / 100);
+    assert_true(rate_of(&w, "orders", 0) <= 600);
+    world_deinit(&w);
+}
+
+static void a_boost_that_is_not_used_is_taken_back(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 3);
+    create_diluted(&w);
+    struct demand d = {.units = {810, 90}};
+    run_demand(&w, "orders", &d, 30);
+    d.units[0] = 100;
+    run_demand(&w, "orders", &d, 60);
+    int64_t after_minute = rate_of(&w, "orders", 0);
+    assert_in_range(after_minute, 501, 650);
+    run_demand(&w, "orders", &d, 600);
+    assert_int_equal(rate_of(&w, "orders", 0), 500);
+    world_deinit(&w);
+}
+
+static void no_raise_goes_past_the_partition_maximum(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 3);
+    create(&w, "orders", BILLING_PROVISIONED, 10, 3200); /* four of 800 */
+    struct demand d = {.units = {2500}};
+    run_demand(&w, "orders", &d, 40);
+    assert_int_equal(rate_of(&w, "orders", 0), 1000);
+    world_deinit(&w);
+}
+
+/* Two nodes; the one that holds the hot partition is promised to others. */
+static void a_node_without_the_spare_gives_the_replica_away_first(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 1);
+    w.config.replicas = 1;
+    w.config.node_wcu = 2000;
+    create_diluted(&w);
+    create(&w, "others", BILLING_PROVISIONED, 10, 900);
+    w.nodes[1].capacity_mcu[ADMIT_WRITE] = 2000 * 1000; /* 100 left */
+    loads_take_node(w.loads, w.now, &w.nodes[1]);
+    struct demand d = {.units = {810, 90}};
+    run_demand(&w, "orders", &d, 20);
+    assert_int_equal(rate_of(&w, "orders", 0), 600); /* what there is */
+    introduce(&w, 2);
+    w.nodes[2].capacity_mcu[ADMIT_WRITE] = 2000 * 1000;
+    loads_take_node(w.loads, w.now, &w.nodes[2]);
+    run_demand(&w, "orders", &d, 5);
+    const struct partition_info *p = &catalog_find(w.catalog, slice_of("orders"))->partitions[0];
+    assert_int_equal(partition_node(p, 0), 2);
+    erase_what_left(&w, "orders");
+    assert_in_range(run_demand(&w, "orders", &d, 20), 0, 5);
+    world_deinit(&w);
+}
+
 /* ---- the catalog's side ---- */
 
 static void a_stale_move_is_refused_and_tells_nothing(void **state)
@@ -484,6 +655,12 @@ int main(void)
         cmocka_unit_test(no_replica_goes_where_its_allocation_does_not_fit),
         cmocka_unit_test(a_decision_is_not_made_twice_before_it_is_answered),
         cmocka_unit_test(groups_with_too_few_replicas_get_more),
+        cmocka_unit_test(dilution_throttles_a_third_and_adaptive_capacity_ends_it),
+        cmocka_unit_test(nothing_is_raised_before_its_time),
+        cmocka_unit_test(a_table_above_its_limit_gets_no_more),
+        cmocka_unit_test(a_boost_that_is_not_used_is_taken_back),
+        cmocka_unit_test(no_raise_goes_past_the_partition_maximum),
+        cmocka_unit_test(a_node_without_the_spare_gives_the_replica_away_first),
         cmocka_unit_test(a_stale_move_is_refused_and_tells_nothing),
         cmocka_unit_test(the_last_thousand_events_are_kept),
         cmocka_unit_test(totals_go_on_over_a_restart_and_a_change_of_leader),
