@@ -78,7 +78,7 @@ void node_report(struct node *n)
             continue;
         if (p->led == 0 && raft_leader(p->raft) == 0)
             append_report(b, p, -1, -1);
-        if (p->led == 0 ||
+        if (p->led == 0 || p->counting ||
             (!all && p->item_count == p->reported_count && p->item_bytes == p->reported_bytes))
             continue;
         append_report(b, p, p->item_count, p->item_bytes);
@@ -153,6 +153,24 @@ static void change_table(struct node *n, const struct operation *o, enum catalog
         node_catalog_propose(n, o, &command);
 }
 
+static void split_table(struct node *n, const struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct table_split split;
+    if (table_split_decode(q->body, &split) != STATUS_OK) {
+        node_refuse(n, o->from, q->id, REPLY_MALFORMED,
+                    "not a split: 1 to %d cuts, ascending, and shares within the whole",
+                    SPLIT_CUTS_MAX);
+        return;
+    }
+    struct catalog_command command;
+    catalog_command_init(&command, CATALOG_SPLIT, n->config, n->options.node_count, q->wall_ms);
+    command.spec.name = slice_of("-");
+    command.split = q->body;
+    if (node_can_write(n, o, q->body.size + 1024))
+        node_catalog_propose(n, o, &command);
+}
+
 static void get_table(struct node *n, const struct operation *o)
 {
     const struct table *t = catalog_find(n->catalog, o->request.key);
@@ -221,6 +239,9 @@ void node_catalog_request(struct node *n, struct operation *o)
         break;
     case REQUEST_TABLE_DELETE:
         change_table(n, o, CATALOG_DELETE);
+        break;
+    case REQUEST_TABLE_SPLIT:
+        split_table(n, o);
         break;
     case REQUEST_TABLE_LIST:
         if (node_leads_read(n, p, o))

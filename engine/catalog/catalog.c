@@ -611,13 +611,140 @@ static void replace(struct catalog *c, const struct catalog_command *command,
     row_table(c, out, e);
 }
 
+/* ---- splits ---- */
+
+/* NULL: `c->text` or the code says why not. */
+static struct partition_info *find_split(struct catalog *c, const struct catalog_command *command,
+                                         const struct table_split *split, const struct entry *e,
+                                         struct catalog_result *out)
+{
+    const struct table *t = &e->table;
+    if (t->status != TABLE_ACTIVE || table_is_splitting(t)) {
+        buffer_append_text(&c->text, t->status != TABLE_ACTIVE
+                                         ? "The table is being updated or deleted"
+                                         : "Another partition of the table is being split");
+        refuse(c, out, REPLY_TABLE_BUSY);
+        return NULL;
+    }
+    struct partition_info *p = NULL;
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        if (t->partitions[i].id == split->partition)
+            p = &t->partitions[i];
+    }
+    if (p == NULL)
+        buffer_append_format(&c->text, "The table has no partition %u", split->partition);
+    else if (p->epoch != split->epoch)
+        buffer_append_format(&c->text,
+                             "Partition %u is at epoch %llu, not %llu: it was split since", p->id,
+                             (unsigned long long)p->epoch, (unsigned long long)split->epoch);
+    else if (slice_compare(split->cuts[0], p->lo) <= 0 ||
+             (p->hi.size > 0 && slice_compare(split->cuts[split->cut_count - 1], p->hi) >= 0))
+        buffer_append_format(&c->text, "A cut lies outside partition %u", p->id);
+    if (c->text.size > 0) {
+        refuse(c, out, REPLY_MALFORMED);
+        return NULL;
+    }
+    if (t->partition_count + split->cut_count <= command->table_partitions_max)
+        return p;
+    buffer_append_format(&c->text, "The table would have %u partitions, the limit is %lld",
+                         t->partition_count + split->cut_count,
+                         (long long)command->table_partitions_max);
+    refuse(c, out, REPLY_LIMIT_EXCEEDED);
+    return NULL;
+}
+
+/* The children come behind the parent, on its nodes. Whoever opens one without having applied the
+ * split starts from a snapshot: each is marked as joined. */
+static void cut_partition(struct catalog *c, const struct table_split *split,
+                          struct partition_info *p)
+{
+    struct slice hi = p->hi;
+    const struct partition_info parent = *p;
+    p->epoch++;
+    p->hi = split->cuts[0];
+    for (uint32_t i = 0; i < split->cut_count; i++) {
+        struct partition_info *child = &p[i + 1];
+        *child = parent;
+        child->id = c->next_partition_id++;
+        child->epoch = 1;
+        child->lo = split->cuts[i];
+        child->hi = i + 1 < split->cut_count ? split->cuts[i + 1] : hi;
+        child->joined = (1U << child->member_count) - 1;
+        child->parent = parent.id;
+        for (int kind = 0; kind < ADMIT_KINDS; kind++)
+            child->share_ppm[kind] = split->share_ppm[kind][i + 1];
+    }
+}
+
+/* The sizes reported so far stay with the parent until there are new reports. */
+static void spread_sizes(struct entry *e, uint32_t before, uint32_t at)
+{
+    uint32_t more = e->table.partition_count - before;
+    e->sizes = realloc(e->sizes, e->table.partition_count * sizeof e->sizes[0]);
+    must(e->sizes != NULL);
+    memmove(e->sizes + at + 1 + more, e->sizes + at + 1, (before - at - 1) * sizeof e->sizes[0]);
+    memset(e->sizes + at + 1, 0, more * sizeof e->sizes[0]);
+}
+
+static void split_partition(struct catalog *c, const struct catalog_command *command,
+                            struct catalog_result *out)
+{
+    struct table_split split;
+    must(table_split_decode(command->split, &split) == STATUS_OK);
+    struct entry *e = find_id(c, split.table_id);
+    if (e == NULL) {
+        refuse(c, out, REPLY_TABLE_NOT_FOUND);
+        return;
+    }
+    const struct partition_info *p = find_split(c, command, &split, e, out);
+    if (p == NULL)
+        return;
+    struct arena arena = {0};
+    struct table t = e->table;
+    uint32_t at = (uint32_t)(p - t.partitions), first_id = c->next_partition_id;
+    t.partition_count += split.cut_count;
+    t.partitions = arena_alloc(&arena, t.partition_count * sizeof t.partitions[0]);
+    memcpy(t.partitions, e->table.partitions, (at + 1) * sizeof t.partitions[0]);
+    memcpy(t.partitions + at + 1 + split.cut_count, p + 1,
+           (e->table.partition_count - at - 1) * sizeof t.partitions[0]);
+    cut_partition(c, &split, &t.partitions[at]);
+    struct catalog_command shares = *command;
+    shares.spec.rcu = t.rcu;
+    shares.spec.wcu = t.wcu;
+    /* A partition of an on-demand table keeps its rate: a split adds capacity. */
+    if (t.billing == BILLING_ON_DEMAND || allocate(c, &shares, &t, false)) {
+        uint32_t before = e->table.partition_count;
+        entry_set(e, &t);
+        spread_sizes(e, before, at);
+        out->table = &e->table;
+        row_table(c, out, e);
+        row_counters(c, out);
+    } else {
+        c->next_partition_id = first_id;
+        refuse(c, out, REPLY_LIMIT_EXCEEDED);
+    }
+    arena_deinit(&arena);
+}
+
+static void end_split(struct entry *e)
+{
+    for (uint32_t i = 0; i < e->table.partition_count; i++) {
+        struct partition_info *p = &e->table.partitions[i];
+        p->parent = 0;
+        memset(p->share_ppm, 0, sizeof p->share_ppm);
+    }
+}
+
 static void settle(struct catalog *c, const struct catalog_command *command,
                    struct catalog_result *out)
 {
     struct entry *e = find_id(c, command->table_id);
-    if (e == NULL || e->table.status == TABLE_ACTIVE)
+    if (e == NULL || (e->table.status == TABLE_ACTIVE && !table_is_splitting(&e->table)))
         return; /* settled before: a leader resumed what another had finished */
     if (e->table.status != TABLE_DELETING) {
+        /* One that was proposed before the split says nothing about it. */
+        if (command->partition_count == e->table.partition_count)
+            end_split(e);
         set_status(c, e, TABLE_ACTIVE, out);
         return;
     }
@@ -653,6 +780,9 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
         break;
     case CATALOG_REPLACE:
         replace(c, &command, out);
+        break;
+    case CATALOG_SPLIT:
+        split_partition(c, &command, out);
         break;
     case CATALOG_OPS:
         must(command.op != CATALOG_OPS);
