@@ -16,6 +16,7 @@
 
 enum {
     SEND_AGAIN_MS = 250,
+    SPLIT_MS = 10, /* after the leader has applied a split: then the others have, mostly */
     NODES_MS = 50,
     SLOTS = 16,       /* of a partition: its members, then the group's own */
     MEMBERS_SLOT = 7, /* it has the right members */
@@ -291,7 +292,7 @@ void node_settling_reply(struct node *n, const struct reply *reply)
     s->done[index] |= (uint16_t)(1U << slot);
     s->missing--;
     if (slot == SPLIT_SLOT)
-        s->send_at = n->now; /* the children are there now */
+        s->send_at = instant_add(n->now, duration_ms(SPLIT_MS));
     advance(n, link);
 }
 

@@ -31,6 +31,8 @@ bool operation_is_later(struct slice name);
 
 /* For GET /weir/partitions. */
 extern const struct operation operation_partitions;
+/* For POST /weir/split. */
+extern const struct operation operation_split;
 
 /* ---- what they are written with ---- */
 
