@@ -30,6 +30,10 @@ enum request_op {
     REQUEST_TABLE_DELETE, /* key = name; reply.body = struct table */
     REQUEST_TABLE_REPORT, /* node to catalog: body = engine/report.h; reply.body = u32 partition,
                              ..: those no table has any more */
+    REQUEST_TABLE_SPLIT,  /* to the catalog's leader: body = table_split; reply.body = struct table:
+                             the map as it is to be */
+    REQUEST_PARTITION_SPLIT, /* catalog to the group's leader: body = partition_split; OK once the
+                                group has applied it */
     REQUEST_EVENTS, /* body = u64 number to start after, items_max; reply.body = events, each with
                        its size before it (engine/catalog/event.h), oldest first */
     REQUEST_DECIDE, /* body = u8 CATALOG_EVENT, MOVE, RATES or DRAIN, then a decision
@@ -68,6 +72,7 @@ enum reply_code {
     REPLY_TABLE_BUSY = 11,     /* being created, updated or deleted */
     REPLY_LIMIT_EXCEEDED = 12, /* text names the limit */
     REPLY_NOT_LEADER = 13,     /* nothing was done; `leader` may, or nobody for now: try again */
+    REPLY_STALE_MAP = 14, /* the partition was split since: nothing was done, ask the catalog */
     REPLY_CODES,
 };
 

@@ -145,7 +145,7 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     members_init(&n->members, n->config, n->options.node_count);
     node_peers_start(n);
     node_snapshots_start(n);
-    n->report_at = n->hand_back_at = now;
+    n->report_at = n->hand_back_at = n->count_at = now;
     if (n->generation == 0) {
         uint32_t generation = (uint32_t)prng_next(&n->prng) | 1;
         node_append_own(n, LOG_NODE, 0, generation, slice_make(NULL, 0));
@@ -354,6 +354,7 @@ struct instant node_deadline(const struct node *n)
     if (n->stop_error != 0)
         return t;
     t = instant_earlier(t, n->raft_at);
+    t = instant_earlier(t, n->count_at);
     t = instant_earlier(t, node_settling_deadline(n));
     t = instant_earlier(t, node_snapshots_deadline(n));
     return instant_earlier(t, n->liveness_at);
@@ -374,6 +375,7 @@ void node_tick(struct node *n, struct instant now)
     node_peers_tick(n);
     node_groups_tick(n, false);
     node_settling_tick(n);
+    node_count_tick(n);
 }
 
 void node_end_turn(struct node *n, struct instant now)

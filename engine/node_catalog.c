@@ -102,6 +102,8 @@ static void append_report(struct buffer *b, struct partition *p, bool all)
     struct partition_report r;
     if (p->info.id == CATALOG_GROUP || (!leads && raft_leader(p->raft) != 0))
         return;
+    if (leads && p->counting)
+        return; /* what it holds is not known yet */
     report_of(p, leads, &r);
     if (leads && !all && memcmp(&r, &p->reported, sizeof r) == 0)
         return;
@@ -197,6 +199,24 @@ static void change_table(struct node *n, const struct operation *o, enum catalog
         return;
     }
     if (node_can_write(n, o, 2048))
+        node_catalog_propose(n, o, &command);
+}
+
+static void split_table(struct node *n, const struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct table_split split;
+    if (table_split_decode(q->body, &split) != STATUS_OK) {
+        node_refuse(n, o->from, q->id, REPLY_MALFORMED,
+                    "not a split: 1 to %d cuts, ascending, and shares within the whole",
+                    SPLIT_CUTS_MAX);
+        return;
+    }
+    struct catalog_command command;
+    catalog_command_init(&command, CATALOG_SPLIT, n->config, n->options.node_count, q->wall_ms);
+    command.spec.name = slice_of("-");
+    command.split = q->body;
+    if (node_can_write(n, o, q->body.size + 1024))
         node_catalog_propose(n, o, &command);
 }
 
@@ -311,6 +331,9 @@ void node_catalog_request(struct node *n, struct operation *o)
         break;
     case REQUEST_TABLE_DELETE:
         change_table(n, o, CATALOG_DELETE);
+        break;
+    case REQUEST_TABLE_SPLIT:
+        split_table(n, o);
         break;
     case REQUEST_TABLE_LIST:
         if (node_leads_read(n, p, o))

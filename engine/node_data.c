@@ -1,5 +1,6 @@
 /* node_data.c - reads and writes: route, admit, evaluate, propose or answer, settle. */
 #include "base/must.h"
+#include "base/probe.h"
 #include "engine/node_internal.h"
 
 /* ---- waiting for a page ---- */
@@ -127,7 +128,8 @@ static struct partition *route(struct node *n, const struct operation *o)
         node_refuse_not_leader(n, o, p);
         return NULL;
     }
-    node_refuse(n, o->from, o->request.id, REPLY_WRONG_PARTITION,
+    bool stale = p != NULL && !p->closing && p->info.epoch > o->request.epoch;
+    node_refuse(n, o->from, o->request.id, stale ? REPLY_STALE_MAP : REPLY_WRONG_PARTITION,
                 "node %u does not hold partition %u at epoch %llu", n->options.id,
                 o->request.partition, (unsigned long long)o->request.epoch);
     return NULL;
@@ -428,6 +430,19 @@ static void run_partition_open(struct node *n, const struct operation *o)
         node_push_reply(n, o->from, o->request.id, REPLY_OK);
         return;
     }
+    if (p != NULL && info.epoch != p->info.epoch) {
+        bool older = info.epoch < p->info.epoch;
+        node_refuse(n, o->from, o->request.id, older ? REPLY_STALE_MAP : REPLY_OVERLOADED,
+                    "partition %u is at epoch %llu here", info.id,
+                    (unsigned long long)p->info.epoch);
+        return;
+    }
+    if (p == NULL && node_holds_range(n, info.lo, info.hi)) {
+        PROBE("a child is to be opened where its parent has not split yet");
+        node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
+                    "node %u has not split off partition %u yet", n->options.id, info.id);
+        return;
+    }
     if (p == NULL && store_erase_overlaps(n->store, info.lo, info.hi)) {
         node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
                     "node %u is still erasing what it held there before", n->options.id);
@@ -475,6 +490,9 @@ void node_run(struct node *n, struct operation *o)
     case REQUEST_PARTITION_MEMBERS:
         node_run_members(n, o);
         break;
+    case REQUEST_PARTITION_SPLIT:
+        node_run_split(n, o);
+        break;
     case REQUEST_TABLE_CREATE:
     case REQUEST_TABLE_GET:
     case REQUEST_TABLE_LIST:
@@ -483,6 +501,7 @@ void node_run(struct node *n, struct operation *o)
     case REQUEST_TABLE_REPORT:
     case REQUEST_EVENTS:
     case REQUEST_DECIDE:
+    case REQUEST_TABLE_SPLIT:
         node_catalog_request(n, o);
         break;
     case REQUEST_OPS:

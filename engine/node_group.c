@@ -205,7 +205,7 @@ static void answer(struct node *n, const struct inflight *e, const struct applie
     r->text = applied->text;
 }
 
-static void apply_committed(struct node *n, struct partition *p)
+void node_group_apply(struct node *n, struct partition *p)
 {
     const struct raft_entry *entry;
     if (p->no_state)
@@ -278,8 +278,9 @@ void node_groups_end_turn(struct node *n)
         log_writes(n, p);
         send_messages(n);
         see_who_leads(n, p);
-        apply_committed(n, p);
+        node_group_apply(n, p);
         see_who_leads(n, p);
+        node_split_stepped(n, p);
         if (p->reads_first != NO_ENTRY)
             node_run_reads(n, p);
         if (node_led_term(p) != 0)

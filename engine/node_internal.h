@@ -7,6 +7,7 @@
  *   node_peer.c        envelopes between nodes: liveness, messages, how a cluster begins
  *   node_snapshot.c    ranges streamed to replicas that lack the log
  *   node_apply.c       what a committed entry or a local record does
+ *   node_split.c       a partition cut into several
  *   node_rows.c        what the node keeps of itself in the store
  *   node_checkpoint.c  from the memtable to the backing
  *   node_catalog.c     leading group 0: table requests
@@ -104,10 +105,13 @@ struct node {
     struct log_writer log;
     uint64_t log_space_end;
     bool log_disk_full;
-    uint64_t local_lsn;    /* own records before it are in the store: where the log was durable to
-                              at the last checkpoint */
-    uint64_t relogged_lsn; /* no checkpoint before the log is durable up to here */
-    uint64_t start_lsn;    /* where the log went on at the start */
+    uint64_t local_lsn;      /* own records before it are in the store: where the log was durable to
+                                at the last checkpoint */
+    uint64_t relogged_lsn;   /* no checkpoint before the log is durable up to here */
+    uint64_t start_lsn;      /* where the log went on at the start */
+    uint64_t replay_lsn;     /* before it: of the record being replayed */
+    uint32_t counted_last;   /* whose items were counted last */
+    struct instant count_at; /* when to count more; INSTANT_NEVER: all is counted */
     struct node_admission admission;
     struct members members;        /* the other nodes' headroom */
     struct admit_group group;      /* of the request in hand */
@@ -212,6 +216,9 @@ struct inflight *node_append_own(struct node *n, enum log_kind kind, uint32_t gr
 struct inflight *node_take_proposal(struct node *n, struct partition *p,
                                     const struct raft_entry *e);
 void node_free_inflight(struct node *n, struct inflight *e);
+/* Proposed writes of keys that are not the partition's any more are told so: they will come to
+ * nothing. */
+void node_void_proposals(struct node *n, struct partition *p);
 /* Every proposal of the group is answered: its outcome is not known. */
 void node_drop_proposals(struct node *n, struct partition *p, const char *why);
 /* The newest write in flight for a key. */
@@ -238,6 +245,8 @@ void node_group_stepped(struct node *n, struct partition *p);
 void node_groups_persisted(struct node *n);
 void node_groups_tick(struct node *n, bool all);
 void node_groups_heard(struct node *n, uint32_t node);
+/* What is committed takes effect; whoever asked for it is answered. */
+void node_group_apply(struct node *n, struct partition *p);
 /* Everything stepped in this turn: appends, applying, who leads. */
 void node_groups_end_turn(struct node *n);
 /* Where the log must be kept from for entries that are not applied. */
@@ -306,6 +315,22 @@ void node_apply(struct node *n, struct partition *p, const struct raft_entry *e,
 enum status node_apply_own(struct node *n, enum log_kind kind, uint32_t group, uint64_t index,
                            uint64_t lsn, struct slice payload);
 
+/* ---- node_split.c ---- */
+/* REQUEST_PARTITION_SPLIT. */
+void node_run_split(struct node *n, const struct operation *o);
+void node_apply_split(struct node *n, struct partition *p, const struct raft_entry *e);
+/* At the end of a turn in which the partition was stepped: what its children have to know. */
+void node_split_stepped(struct node *n, struct partition *p);
+/* A replica that a snapshot overtakes first applies what it has in its log of the splits the
+ * snapshot contains: whoever has acknowledged a split must come to hold the children. */
+void node_split_catch_up(struct node *n, struct partition *p, const struct split_history *splits);
+/* Takes over the range of a snapshot, and erases what is the replica's no more. False: it would
+ * come to hold what another one here holds, or had less already. */
+bool node_split_take_range(struct node *n, struct partition *p, const struct partition_info *info);
+/* Whether a replica here holds a key of the range. */
+bool node_holds_range(const struct node *n, struct slice lo, struct slice hi);
+void node_count_tick(struct node *n);
+
 /* ---- node_rows.c ---- */
 enum status node_load(struct node *n, struct buffer *error);
 enum status node_load_catalog(struct node *n);
@@ -317,6 +342,9 @@ struct partition_row {
     uint64_t vote;
     int64_t item_count;
     int64_t item_bytes;
+    bool counting;
+    struct slice counted_to;
+    struct split_history splits;
     struct slice info; /* partition_info_encode */
 };
 enum status partition_row_decode(struct slice value, struct partition_row *out);

@@ -22,6 +22,7 @@ void partition_destroy(struct partition *p)
     if (p->raft != NULL)
         raft_destroy(p->raft);
     free(p->installing);
+    buffer_deinit(&p->counted_to);
     buffer_deinit(&p->bytes);
     free(p);
 }
@@ -45,6 +46,31 @@ bool partition_holds(const struct partition *p, struct slice key)
 {
     return slice_compare(key, p->info.lo) >= 0 &&
            (p->info.hi.size == 0 || slice_compare(key, p->info.hi) < 0);
+}
+
+void partition_count_item(struct partition *p, struct slice key, int64_t items, int64_t bytes)
+{
+    if (p->counting && slice_compare(key, buffer_slice(&p->counted_to)) >= 0)
+        return; /* it will be counted as it is then */
+    p->item_count += items;
+    p->item_bytes += bytes;
+}
+
+void partition_count_anew(struct partition *p)
+{
+    p->counting = true;
+    p->item_count = p->item_bytes = 0;
+    p->reported.items = -1;
+    buffer_clear(&p->counted_to);
+    buffer_append_slice(&p->counted_to, p->info.lo);
+}
+
+void split_history_push(struct split_history *h, uint64_t index, uint64_t term)
+{
+    if (h->count == SPLITS_KEPT)
+        memmove(&h->at[0], &h->at[1], --h->count * sizeof h->at[0]);
+    h->at[h->count].index = index;
+    h->at[h->count++].term = term;
 }
 
 void partition_count(struct partition *p, enum admit_kind kind, const struct admit_verdict *v,

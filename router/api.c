@@ -131,11 +131,18 @@ static const struct operation *find_operation(struct router *r, struct client *c
     return o;
 }
 
+static bool asks_split(const struct http_head *head)
+{
+    return strcmp(head->path, "/weir/split") == 0;
+}
+
 static void post(struct router *r, struct client *c)
 {
     const struct http_head *head = &c->http.head;
     struct json_value root = {0};
-    if (c->http.body.size > 0 && (head->type == HTTP_TYPE_NONE || head->type == HTTP_TYPE_OTHER)) {
+    bool by_type = !asks_split(head);
+    if (by_type && c->http.body.size > 0 &&
+        (head->type == HTTP_TYPE_NONE || head->type == HTTP_TYPE_OTHER)) {
         answer_not_found(r, c);
         return;
     }
@@ -145,7 +152,7 @@ static void post(struct router *r, struct client *c)
         refuse(r, c, FAULT_SERIALIZATION, "");
         return;
     }
-    const struct operation *o = find_operation(r, c);
+    const struct operation *o = asks_split(head) ? &operation_split : find_operation(r, c);
     if (o == NULL)
         return;
     r->counters.requests++;

@@ -33,6 +33,8 @@ bool operation_is_later(struct slice name);
 extern const struct operation operation_partitions;
 extern const struct operation operation_events;
 extern const struct operation operation_drain;
+/* For POST /weir/split. */
+extern const struct operation operation_split;
 
 /* ---- what they are written with ---- */
 

@@ -602,13 +602,77 @@ static void replace(struct catalog *c, const struct catalog_command *command,
     row_table(c, out, e);
 }
 
+/* ---- splits ---- */
+
+/* The sizes reported so far stay with the parent until there are new reports. */
+static void spread_sizes(struct entry *e, uint32_t before, uint32_t at)
+{
+    uint32_t more = e->table.partition_count - before;
+    e->sizes = realloc(e->sizes, e->table.partition_count * sizeof e->sizes[0]);
+    must(e->sizes != NULL);
+    memmove(e->sizes + at + 1 + more, e->sizes + at + 1, (before - at - 1) * sizeof e->sizes[0]);
+    memset(e->sizes + at + 1, 0, more * sizeof e->sizes[0]);
+}
+
+static void split_partition(struct catalog *c, const struct catalog_command *command,
+                            struct catalog_result *out)
+{
+    struct table_split split;
+    must(table_split_decode(command->split, &split) == STATUS_OK);
+    struct entry *e = find_id(c, split.table_id);
+    if (e == NULL) {
+        refuse(c, out, REPLY_TABLE_NOT_FOUND);
+        return;
+    }
+    const struct partition_info *p = catalog_find_split(c, command, &split, e, out);
+    if (p == NULL)
+        return;
+    struct arena arena = {0};
+    struct table t = e->table;
+    uint32_t at = (uint32_t)(p - t.partitions), first_id = c->next_partition_id;
+    t.partition_count += split.cut_count;
+    t.partitions = arena_alloc(&arena, t.partition_count * sizeof t.partitions[0]);
+    memcpy(t.partitions, e->table.partitions, (at + 1) * sizeof t.partitions[0]);
+    memcpy(t.partitions + at + 1 + split.cut_count, p + 1,
+           (e->table.partition_count - at - 1) * sizeof t.partitions[0]);
+    catalog_cut_partition(c, &split, &t.partitions[at]);
+    struct catalog_command shares = *command;
+    shares.spec.rcu = t.rcu;
+    shares.spec.wcu = t.wcu;
+    /* A partition of an on-demand table keeps its rate: a split adds capacity. */
+    if (t.billing == BILLING_ON_DEMAND || allocate(c, &shares, &t, false)) {
+        uint32_t before = e->table.partition_count;
+        entry_set(e, &t);
+        spread_sizes(e, before, at);
+        out->table = &e->table;
+        row_table(c, out, e);
+        row_counters(c, out);
+    } else {
+        c->next_partition_id = first_id;
+        refuse(c, out, REPLY_LIMIT_EXCEEDED);
+    }
+    arena_deinit(&arena);
+}
+
+static void end_split(struct entry *e)
+{
+    for (uint32_t i = 0; i < e->table.partition_count; i++) {
+        struct partition_info *p = &e->table.partitions[i];
+        p->parent = 0;
+        memset(p->share_ppm, 0, sizeof p->share_ppm);
+    }
+}
+
 static void settle(struct catalog *c, const struct catalog_command *command,
                    struct catalog_result *out)
 {
     struct entry *e = find_id(c, command->table_id);
-    if (e == NULL || e->table.status == TABLE_ACTIVE)
+    if (e == NULL || (e->table.status == TABLE_ACTIVE && !table_is_splitting(&e->table)))
         return; /* settled before: a leader resumed what another had finished */
     if (e->table.status != TABLE_DELETING) {
+        /* One that was proposed before the split says nothing about it. */
+        if (command->partition_count == e->table.partition_count)
+            end_split(e);
         set_status(c, e, TABLE_ACTIVE, out);
         return;
     }
@@ -688,6 +752,9 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
     case CATALOG_RATES:
     case CATALOG_DRAIN:
         catalog_decide(c, &command, out);
+        break;
+    case CATALOG_SPLIT:
+        split_partition(c, &command, out);
         break;
     case CATALOG_OPS:
         must(command.op != CATALOG_OPS);

@@ -5,7 +5,10 @@
  * wall clock. Nothing about tables is kept anywhere else: routers cache, nodes keep what they host.
  *
  * A table is CREATING, UPDATING or DELETING until the nodes have taken over its partitions; whoever
- * leads the group drives that (engine/node_catalog.c) and then proposes CATALOG_SETTLE.
+ * leads the group drives that (engine/node_settling.c) and then proposes CATALOG_SETTLE. A split is
+ * driven the same way, while the table stays ACTIVE: the new partitions are in the map at once and
+ * name the group they have yet to be split off from until CATALOG_SETTLE; a table has one split
+ * under way at a time.
  *
  * Persistence: the state is a set of rows in the storage-key space under table id 0; catalog_apply
  * says which rows changed, catalog_load_row takes them back. */
@@ -14,7 +17,7 @@
 
 #include "base/config.h"
 #include "engine/catalog/decision.h"
-#include "engine/catalog/table.h"
+#include "engine/catalog/split.h"
 #include "engine/message.h"
 
 enum {
@@ -29,6 +32,7 @@ enum catalog_op {
     CATALOG_SETTLE,     /* table_id: the nodes have done what the table's status asks for */
     CATALOG_NODE,       /* node, generation: as which the node lives from now on */
     CATALOG_REPLACE,    /* table_id: replicas of generations that are gone give way to new ones */
+    CATALOG_SPLIT,      /* split: a partition is cut; its group is yet to be told */
     /* decision: see engine/catalog/decision.h; they may tell an event */
     CATALOG_EVENT, /* nothing but the event */
     CATALOG_MOVE,  /* a replica to another node, or one more */
@@ -44,7 +48,9 @@ struct catalog_command {
     uint32_t table_id;
     uint32_t node;
     uint32_t generation;
-    struct slice decision; /* encoded */
+    struct slice decision;    /* encoded */
+    uint32_t partition_count; /* SETTLE: of the table, as it was settled */
+    struct slice split;       /* SPLIT: table_split_encode */
     uint8_t uuid[16];
     int64_t wall_ms;
     /* settings in force where it was proposed */

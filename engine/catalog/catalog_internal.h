@@ -1,6 +1,7 @@
 /* catalog_internal.h - what the files of the catalog share.
  *
  *   catalog.c    tables, rows, placement, what operations on tables do
+ *   cut.c        partitions cut into several
  *   decisions.c  what the controller decides: moves, allocations, drained nodes, events */
 #ifndef WEIR_ENGINE_CATALOG_CATALOG_INTERNAL_H
 #define WEIR_ENGINE_CATALOG_CATALOG_INTERNAL_H
@@ -56,6 +57,17 @@ struct buffer *catalog_row_open(struct catalog *c, struct catalog_result *out, u
                                 uint32_t id);
 void catalog_row_close(struct catalog *c, struct catalog_result *out);
 void catalog_node_row(struct catalog *c, uint32_t node, struct catalog_result *out);
+
+/* ---- cut.c ---- */
+
+/* NULL: `c->text` or the code says why not. */
+struct partition_info *catalog_find_split(struct catalog *c, const struct catalog_command *command,
+                                          const struct table_split *split, const struct entry *e,
+                                          struct catalog_result *out);
+/* The children come behind the parent, on its nodes. Whoever opens one without having applied the
+ * split starts from a snapshot: each is marked as joined. */
+void catalog_cut_partition(struct catalog *c, const struct table_split *split,
+                           struct partition_info *p);
 
 /* ---- decisions.c ---- */
 

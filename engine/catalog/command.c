@@ -27,6 +27,8 @@ void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
     buffer_append_u32(out, c->table_id);
     buffer_append_u32(out, c->node);
     buffer_append_u32(out, c->generation);
+    buffer_append_u32(out, c->partition_count);
+    buffer_append_sized(out, c->split);
     buffer_append(out, c->uuid, sizeof c->uuid);
     buffer_append_u64(out, (uint64_t)c->wall_ms);
     buffer_append_u32(out, c->node_count);
@@ -50,6 +52,8 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
     out->table_id = reader_u32(&r);
     out->node = reader_u32(&r);
     out->generation = reader_u32(&r);
+    out->partition_count = reader_u32(&r);
+    out->split = reader_sized(&r);
     struct slice uuid = reader_take(&r, sizeof out->uuid);
     if (uuid.size > 0)
         memcpy(out->uuid, uuid.data, uuid.size);
@@ -68,6 +72,9 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
     if (r.failed || op == 0 || op >= CATALOG_OPS || out->node_count == 0 ||
         out->node_count > NODES_MAX || out->replicas == 0 || out->replicas > REPLICAS_MAX ||
         out->node > NODES_MAX)
+        return STATUS_MALFORMED;
+    struct table_split split;
+    if (op == CATALOG_SPLIT && table_split_decode(out->split, &split) != STATUS_OK)
         return STATUS_MALFORMED;
     out->op = (enum catalog_op)op;
     struct decision decision;

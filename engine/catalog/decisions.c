@@ -124,12 +124,23 @@ static uint32_t member_index(const struct partition_info *p, uint32_t node)
     return i;
 }
 
+static bool has_children(const struct table *t, const struct partition_info *p)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < t->partition_count; i++)
+        found |= t->partitions[i].parent == p->id;
+    return found;
+}
+
 /* NULL: it can be done. */
 static const char *why_not_move(const struct catalog *c, const struct catalog_command *command,
-                                const struct decision *d, const struct partition_info *p)
+                                const struct decision *d, const struct table *t,
+                                const struct partition_info *p)
 {
     if (p == NULL)
         return "the partition is not as the decision saw it";
+    if (p->parent != 0 || has_children(t, p))
+        return "the partition is being split";
     if (p->leaving != 0)
         return "a replica of the partition is on its way already";
     if (d->to_node == 0 || d->to_node > command->node_count ||
@@ -149,7 +160,7 @@ static void move(struct catalog *c, const struct catalog_command *command, const
     if (e == NULL)
         return;
     struct partition_info *p = find_partition(e, d->partition, d->epoch);
-    const char *why = why_not_move(c, command, d, p);
+    const char *why = why_not_move(c, command, d, &e->table, p);
     if (why != NULL) {
         refuse_stale(c, out, why);
         return;
@@ -205,6 +216,10 @@ static void set_rates(struct catalog *c, const struct catalog_command *command, 
     struct entry *e = find_entry(c, d->table_id, out);
     if (e == NULL)
         return;
+    if (table_is_splitting(&e->table)) {
+        refuse_stale(c, out, "a partition of the table is being split");
+        return;
+    }
     for (uint32_t i = 0; i < d->rate_count; i++) {
         if (find_partition(e, d->rates[i].partition, d->rates[i].epoch) == NULL) {
             refuse_stale(c, out, "a partition is not as the decision saw it");

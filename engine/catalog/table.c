@@ -86,6 +86,9 @@ void partition_info_encode(struct buffer *out, const struct partition_info *p)
         buffer_append_u64(out, p->members[i]);
     if (p->leaving != 0)
         buffer_append_u64(out, p->leaving);
+    buffer_append_u32(out, p->parent);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        buffer_append_u32(out, p->share_ppm[kind]);
 }
 
 enum status partition_info_decode(struct reader *r, struct partition_info *out)
@@ -111,6 +114,9 @@ enum status partition_info_decode(struct reader *r, struct partition_info *out)
     out->leaving = joined & INFO_LEAVING ? reader_u64(r) : 0;
     if ((joined & INFO_LEAVING) != 0 && raft_member_node(out->leaving) == 0)
         r->failed = true;
+    out->parent = reader_u32(r);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        out->share_ppm[kind] = reader_u32(r);
     return r->failed ? STATUS_MALFORMED : STATUS_OK;
 }
 
@@ -138,7 +144,7 @@ void table_encode(struct buffer *out, const struct table *t)
 }
 
 enum {
-    PARTITION_INFO_SIZE_MIN = 50
+    PARTITION_INFO_SIZE_MIN = 62
 }; /* encoded, with empty bounds */
 
 enum status table_decode(struct slice bytes, struct arena *arena, struct table *out)
@@ -188,6 +194,15 @@ const struct partition_info *table_partition_of(const struct table *t, struct sl
             high = middle;
     }
     return &t->partitions[low];
+}
+
+bool table_is_splitting(const struct table *t)
+{
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        if (t->partitions[i].parent != 0)
+            return true;
+    }
+    return false;
 }
 
 uint64_t partition_member_on(const struct partition_info *info, uint32_t node)
