@@ -31,7 +31,16 @@ enum request_op {
     REQUEST_TABLE_REPORT, /* node to catalog: body = u32 table, u32 partition, u64 member, items,
                              bytes,
                              ..; reply.body = u32 partition, ..: those no table has any more */
+    REQUEST_PARTITION_HEAT, /* to the group's leader: where to cut it; body = u8 of enum
+                               heat_option, or nothing; items_max = children wanted, 0: what its
+                               rate needs; reply.body = struct split_advice */
     REQUEST_OPS,
+};
+
+enum heat_option {
+    HEAT_WHOLE_COLLECTIONS = 1, /* struct split_question has what they mean */
+    HEAT_AHEAD = 2,
+    HEAT_OPTIONS = 3
 };
 
 struct request {

@@ -3,37 +3,41 @@
  * Invariants
  *   K1  No level is full between calls: each has room for one more key of SKETCH_KEY_MAX bytes.
  *   K2  A level's bytes hold its entries' keys and nothing else.
- *   K3  0 < until_mcu <= rest_mcu + until_mcu, and the point drawn lies inside its stretch.
+ *   K3  0 < until <= rest + until, and the point drawn lies inside its stretch.
  *
  * Why a fixed height: decay bounds what a sketch has to hold. Where KLL would put another level on
  * top, this one halves all levels and doubles the unit, so that costs below the unit are sampled:
- * one point, at random, in each stretch of a unit. When the rate falls, decay gives the unit back
- * before it takes keys. */
+ * one point, at random, in each stretch of a unit. So a sketch that is asked for a lot is always
+ * between half full and full, and as precise as it can be. */
 #include "engine/heat/sketch.h"
 
 #include "base/must.h"
 
 enum {
     TOP = SKETCH_LEVELS - 1,
+    LEVEL_BYTES_MAX = 17024,
     PPM = 1000000,
-    ONE_WAY_PPM = 880000, /* five standard deviations from standing still, at every level */
-    AVERAGED_OVER = 4,    /* windows */
+    ONE_WAY_PPM =
+        880000,        /* four standard deviations from standing still, in the shortest windows */
+    AVERAGED_OVER = 4, /* windows */
     UNITS_MAX = (1 << SKETCH_LEVELS) - 1, /* one key at every level */
     SAMPLED_MAX = 2,                      /* points within less than a unit */
-    WINDOW_MIN = 8,                       /* keys */
+    WINDOW_MIN = 24,                      /* keys */
     RUN = 8,                              /* put in order by insertion */
 };
 
-/* 0.7 of the level above; bytes: 40 a key, and two of the longest. */
+/* About 0.85 of the level above; bytes: 40 a key, and two of the longest. What a level holds fits
+ * into an empty one above it, beside one key left over. */
 static const struct place {
     uint16_t entries, first_entry;
     uint16_t bytes, first_byte;
 } places[SKETCH_LEVELS] = {
-    {44, 0, 2784, 0},        {62, 44, 3504, 2784},    {88, 106, 4544, 6288},
-    {126, 194, 6064, 10832}, {180, 320, 8224, 16896}, {256, 500, 11264, 25120},
+    {128, 0, 6144, 0},         {160, 128, 7424, 6144},   {200, 288, 9024, 13568},
+    {240, 488, 10624, 22592},  {290, 728, 12624, 33216}, {340, 1018, 14624, 45840},
+    {400, 1358, 17024, 60464},
 };
-_Static_assert(500 + SKETCH_K == SKETCH_ENTRIES, "the table above fills the entries");
-_Static_assert(25120 + 11264 == SKETCH_BYTES, "and the bytes");
+_Static_assert(1358 + SKETCH_K == SKETCH_ENTRIES, "the table above fills the entries");
+_Static_assert(60464 + LEVEL_BYTES_MAX == SKETCH_BYTES, "and the bytes");
 
 static struct sketch_entry *entries_of(struct sketch *s, int h)
 {
@@ -192,7 +196,7 @@ static void push(struct sketch *s, int h, struct slice key, uint64_t head)
 /* The level keeps these of its entries, in their order. */
 static void keep(struct sketch *s, int h, uint32_t first, uint32_t step, bool last)
 {
-    uint8_t bytes[11264];
+    uint8_t bytes[LEVEL_BYTES_MAX];
     struct sketch_entry *e = entries_of(s, h);
     struct sketch_level *l = &s->levels[h];
     const uint32_t count = l->count, pairs_end = count & ~1U;
@@ -224,8 +228,8 @@ static void halve(struct sketch *s)
 
 static void draw_point(struct sketch *s)
 {
-    s->until_mcu = 1 + (int64_t)prng_below(&s->prng, (uint64_t)s->unit_mcu);
-    s->rest_mcu = s->unit_mcu - s->until_mcu;
+    s->until = 1 + (int64_t)prng_below(&s->prng, (uint64_t)s->unit);
+    s->rest = s->unit - s->until;
 }
 
 /* Where the top is full. */
@@ -233,7 +237,7 @@ static void coarsen(struct sketch *s)
 {
     do {
         halve(s);
-        s->unit_mcu *= 2;
+        s->unit *= 2;
     } while (full(s, TOP));
     draw_point(s);
 }
@@ -272,7 +276,8 @@ static void squeeze(struct sketch *s, int h)
 void sketch_init(struct sketch *s, int64_t unit_mcu, uint64_t seed)
 {
     must(unit_mcu > 0);
-    s->unit_min_mcu = s->unit_mcu = unit_mcu;
+    s->unit_min = unit_mcu;
+    s->unit = unit_mcu * SKETCH_FRACTION;
     s->variance4 = 0;
     s->prng = prng_seeded(seed);
     for (int h = 0; h < SKETCH_LEVELS; h++) {
@@ -285,38 +290,38 @@ void sketch_init(struct sketch *s, int64_t unit_mcu, uint64_t seed)
     draw_point(s);
 }
 
-/* The units that `cost_mcu`, less than a unit, passes. */
-static int64_t sampled(struct sketch *s, int64_t cost_mcu)
+/* The units that `cost`, less than a unit, passes. */
+static int64_t sampled(struct sketch *s, int64_t cost)
 {
     int64_t units = 0;
-    while (cost_mcu >= s->until_mcu) {
-        const int64_t rest = s->rest_mcu;
-        cost_mcu -= s->until_mcu;
+    while (cost >= s->until) {
+        const int64_t rest = s->rest;
+        cost -= s->until;
         draw_point(s);
-        s->until_mcu += rest;
+        s->until += rest;
         s->variance4++;
         units++;
     }
-    s->until_mcu -= cost_mcu;
+    s->until -= cost;
     return units;
 }
 
-static int64_t units_of(struct sketch *s, int64_t cost_mcu)
+static int64_t units_of(struct sketch *s, int64_t cost)
 {
-    if (cost_mcu < s->unit_mcu)
-        return sampled(s, cost_mcu);
-    if (cost_mcu == s->unit_mcu)
+    if (cost < s->unit)
+        return sampled(s, cost);
+    if (cost == s->unit)
         return 1;
-    while (cost_mcu / s->unit_mcu > UNITS_MAX - SAMPLED_MAX)
+    while (cost / s->unit > UNITS_MAX - SAMPLED_MAX)
         coarsen(s);
-    int64_t whole = cost_mcu / s->unit_mcu, rest = cost_mcu - whole * s->unit_mcu;
+    int64_t whole = cost / s->unit, rest = cost - whole * s->unit;
     return whole + (rest > 0 ? sampled(s, rest) : 0);
 }
 
 bool sketch_add(struct sketch *s, struct slice key, int64_t cost_mcu)
 {
     must(cost_mcu > 0);
-    int64_t units = units_of(s, cost_mcu);
+    int64_t units = units_of(s, cost_mcu * SKETCH_FRACTION);
     if (units == 0)
         return false;
     if (key.size > SKETCH_KEY_MAX)
@@ -339,11 +344,11 @@ bool sketch_add(struct sketch *s, struct slice key, int64_t cost_mcu)
 
 void sketch_decay(struct sketch *s)
 {
-    if (s->unit_mcu == s->unit_min_mcu) {
+    if (s->unit / 2 < s->unit_min) {
         halve(s);
         return;
     }
-    s->unit_mcu /= 2;
+    s->unit /= 2;
     draw_point(s);
 }
 
@@ -355,7 +360,7 @@ uint32_t sketch_items(const struct sketch *s, struct sketch_item *out)
             out[count++] = (struct sketch_item){
                 .key =
                     key_of(s->bytes + places[h].first_byte, &s->entries[places[h].first_entry + i]),
-                .mcu = s->unit_mcu << h,
+                .mcu = (s->unit << h) / SKETCH_FRACTION,
             };
     return count;
 }
@@ -376,14 +381,14 @@ static int64_t root(int64_t square)
 
 int64_t sketch_error(const struct sketch *s)
 {
-    return root(s->variance4) * s->unit_mcu / 2;
+    return root(s->variance4) * s->unit / (2 * SKETCH_FRACTION);
 }
 
 void sketch_divide(const struct sketch *from, struct slice lo, struct slice hi, uint32_t drop,
                    uint64_t seed, struct sketch *to)
 {
-    sketch_init(to, from->unit_min_mcu, seed);
-    to->unit_mcu = from->unit_mcu;
+    sketch_init(to, from->unit_min, seed);
+    to->unit = from->unit;
     to->variance4 = from->variance4;
     draw_point(to);
     for (int h = 0; h < SKETCH_LEVELS; h++)

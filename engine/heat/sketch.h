@@ -3,8 +3,9 @@
  *
  * A sketch holds keys at SKETCH_LEVELS levels; one at level h stands for 2^h units of cost. A level
  * that is full is sorted, every other key of it goes one level up, the others are forgotten. When
- * the top is full every level forgets half of its keys in that way, and the unit doubles; the same
- * halving with the unit kept is decay.
+ * the top is full every level forgets half of its keys in that way, and the unit doubles. Decay
+ * halves the unit: what comes next weighs more units than what was, and nothing is forgotten that
+ * there is room for.
  *
  * Promises
  *   S1  Memory is sizeof(struct sketch), whatever the keys. Long keys fill a level sooner: then it
@@ -24,12 +25,13 @@
 #include "base/slice.h"
 
 enum {
-    SKETCH_LEVELS = 6,
-    SKETCH_K = 256,         /* keys at the top; 0.7 of it a level below, and so on */
-    SKETCH_ENTRIES = 756,   /* at all levels */
-    SKETCH_BYTES = 36384,   /* of their keys */
+    SKETCH_LEVELS = 7,
+    SKETCH_K = 400,         /* keys at the top; about 0.85 of it a level below, and so on */
+    SKETCH_ENTRIES = 1758,  /* at all levels */
+    SKETCH_BYTES = 77488,   /* of their keys */
+    SKETCH_FRACTION = 8,    /* decay makes the unit as much smaller before keys are forgotten */
     SKETCH_KEY_MAX = 512,   /* bytes kept of a key */
-    SKETCH_WINDOWS_MIN = 4, /* compared before a direction is named */
+    SKETCH_WINDOWS_MIN = 3, /* compared before a direction is named */
 };
 
 enum sketch_direction {
@@ -59,10 +61,10 @@ struct sketch_level {
 };
 
 struct sketch {
-    int64_t unit_min_mcu;
-    int64_t unit_mcu;
-    int64_t until_mcu; /* the next unit is taken after this much cost */
-    int64_t rest_mcu;  /* from there to the end of the stretch it was drawn in */
+    int64_t unit_min; /* in 1/SKETCH_FRACTION mcu, like those below */
+    int64_t unit;
+    int64_t until;     /* the next unit is taken after this much cost */
+    int64_t rest;      /* from there to the end of the stretch it was drawn in */
     int64_t variance4; /* four times the variance of a rank, in units squared */
     struct prng prng;
     struct sketch_level levels[SKETCH_LEVELS];

@@ -23,9 +23,10 @@ struct division {
     uint32_t shared;
     const struct heat_point *points;
     uint32_t count;
-    int64_t *below;                      /* [count + 1]: weight of the points before, both kinds */
-    int64_t total_mcu[SPLIT_KINDS];      /* of all points */
-    int64_t need_ppm[SPLIT_KINDS];       /* what is asked for, of the partition maximum */
+    int64_t *below;                 /* [count + 1]: weight of the points before, both kinds */
+    int64_t total_mcu[SPLIT_KINDS]; /* of all points */
+    int64_t need_ppm[SPLIT_KINDS];  /* what is asked for, of the partition maximum */
+    uint32_t *collections; /* [count]: equal for points of one, where they must stay whole */
     uint32_t cut_points[SPLIT_CUTS_MAX]; /* a child begins with this one */
     uint32_t cut_count;
 };
@@ -64,21 +65,16 @@ static struct slice cut_before(const struct division *d, uint32_t i)
 
 static bool same_collection(const struct division *d, uint32_t i)
 {
-    struct slice a = whole_key(d, d->points[i - 1].key, 0);
-    struct slice b = whole_key(d, d->points[i].key, 0);
-    a.size = storage_key_collection_size(a);
-    b.size = storage_key_collection_size(b);
-    return slice_equal(a, b);
+    return d->collections[i - 1] == d->collections[i];
 }
 
 static bool may_cut(const struct division *d, uint32_t i)
 {
+    if (d->q->whole_collections && same_collection(d, i))
+        return false;
     struct slice cut = cut_before(d, i);
-    if (slice_compare(cut, d->q->lo) <= 0)
-        return false;
-    if (d->q->hi.size > 0 && slice_compare(cut, d->q->hi) >= 0)
-        return false;
-    return !d->q->whole_collections || !same_collection(d, i);
+    return slice_compare(cut, d->q->lo) > 0 &&
+           (d->q->hi.size == 0 || slice_compare(cut, d->q->hi) < 0);
 }
 
 static int64_t distance(int64_t a, int64_t b)
@@ -299,6 +295,27 @@ static void weigh(struct heat *h, struct instant now, struct division *d)
     }
 }
 
+/* Numbers the item collections, in order. */
+static void tell_collections(struct division *d)
+{
+    const size_t size_max = d->shared + SKETCH_KEY_MAX;
+    uint8_t *key = arena_alloc(d->arena, size_max), *last = arena_alloc(d->arena, size_max);
+    struct slice of_last = {NULL, 0};
+    d->collections = arena_alloc(d->arena, (d->count + 1) * sizeof d->collections[0]);
+    for (uint32_t i = 0; i < d->count; i++) {
+        struct slice rest = d->points[i].key, whole = slice_make(key, d->shared + rest.size);
+        memcpy(key, d->q->lo.data, d->shared);
+        memcpy(key + d->shared, rest.data, rest.size);
+        whole.size = storage_key_collection_size(whole);
+        bool same = i > 0 && slice_equal(whole, of_last);
+        d->collections[i] = i == 0 ? 0 : d->collections[i - 1] + !same;
+        of_last = whole;
+        uint8_t *other = last;
+        last = key;
+        key = other;
+    }
+}
+
 void split_advise(struct heat *h, struct instant now, const struct split_question *q,
                   struct arena *arena, struct split_advice *out)
 {
@@ -310,6 +327,8 @@ void split_advise(struct heat *h, struct instant now, const struct split_questio
     d.count = heat_points(h, now, arena, &points);
     d.points = points;
     weigh(h, now, &d);
+    if (q->whole_collections)
+        tell_collections(&d);
     *out = (struct split_advice){.verdict = SPLIT_REFUSED_FEW_SAMPLES};
     out->samples = heat_samples(h, now, ADMIT_READ) + heat_samples(h, now, ADMIT_WRITE);
     enum sketch_direction way = direction_of(h, &d);

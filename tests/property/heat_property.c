@@ -207,7 +207,7 @@ static void one_trial(struct prng *p)
     for (enum load load = 0; load < LOADS; load++) {
         world_init(&w, p);
         draw_keys(&w, load);
-        run_load(&w, 2 + 18 * prng_unit(p), 0.8 + 2 * prng_unit(p));
+        run_load(&w, 2 + 18 * prng_unit(p), 0.8 + 1.7 * prng_unit(p));
         struct split_advice a = advise(&w, 2);
         if (a.verdict == SPLIT_ADVISED) {
             double imbalance = fabs(2 * below_cut(&w, a.cuts[0]) - 1) - best_imbalance(&w);
