@@ -93,7 +93,7 @@ enum status node_create(const struct node_options *options, struct store *store,
     n->deferred_size = (uint32_t)n->config->node_queue_max;
     n->deferred = calloc(n->deferred_size, sizeof n->deferred[0]);
     must(n->deferred != NULL);
-    n->checkpoint_at = n->retry_at = n->report_at = n->raft_at = INSTANT_NEVER;
+    n->checkpoint_at = n->retry_at = n->report_at = n->raft_at = n->heat_at = INSTANT_NEVER;
     enum status status = node_load(n, error);
     if (status != STATUS_OK) {
         node_destroy(n);
@@ -355,6 +355,7 @@ struct instant node_deadline(const struct node *n)
         return t;
     t = instant_earlier(t, n->raft_at);
     t = instant_earlier(t, n->count_at);
+    t = instant_earlier(t, n->heat_at);
     t = instant_earlier(t, node_settling_deadline(n));
     t = instant_earlier(t, node_snapshots_deadline(n));
     return instant_earlier(t, n->liveness_at);
@@ -376,6 +377,7 @@ void node_tick(struct node *n, struct instant now)
     node_groups_tick(n, false);
     node_settling_tick(n);
     node_count_tick(n);
+    node_heat_tick(n);
 }
 
 void node_end_turn(struct node *n, struct instant now)

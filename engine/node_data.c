@@ -165,6 +165,7 @@ static bool admit(struct node *n, struct partition *p, struct operation *o, enum
 {
     if (o->admitted)
         return true;
+    node_heat_add(n, p, kind, o->request.key, cost_mcu);
     o->verdict =
         admission_try(&p->admission, &n->admission, kind, n->now, cost_mcu, group_of(n, p, kind));
     partition_count(p, kind, &o->verdict, cost_mcu);
@@ -183,6 +184,7 @@ static void settle(struct node *n, struct partition *p, const struct operation *
 {
     if (extra_mcu <= 0)
         return;
+    node_heat_add(n, p, kind, o->request.key, extra_mcu);
     admission_settle(&p->admission, &n->admission, kind, n->now, &o->verdict, extra_mcu,
                      group_of(n, p, kind));
     p->stats.kinds[kind].consumed_mcu += extra_mcu;
@@ -265,13 +267,14 @@ static void run_range(struct node *n, struct operation *o)
     struct request *q = &o->request;
     struct partition *p = route(n, o);
     const int64_t least = read_cost_mcu(0, q->consistent);
-    if (p == NULL || (q->consistent && !node_leads_read(n, p, o)) ||
-        !admit(n, p, o, ADMIT_READ, least))
+    if (p == NULL || (q->consistent && !node_leads_read(n, p, o)))
         return;
     if (slice_compare(q->key, p->info.lo) < 0)
         q->key = p->info.lo;
     if (q->end.size == 0 || (p->info.hi.size > 0 && slice_compare(p->info.hi, q->end) < 0))
         q->end = p->info.hi;
+    if (!admit(n, p, o, ADMIT_READ, least))
+        return;
     if (store_needs_touch(n->store) && !o->touched) {
         defer(n, o, q->bytes_max);
         return;
@@ -492,6 +495,9 @@ void node_run(struct node *n, struct operation *o)
         break;
     case REQUEST_PARTITION_SPLIT:
         node_run_split(n, o);
+        break;
+    case REQUEST_PARTITION_HEAT:
+        node_run_heat(n, o);
         break;
     case REQUEST_TABLE_CREATE:
     case REQUEST_TABLE_GET:

@@ -2,6 +2,7 @@
  *
  *   node.c             life, events, effects
  *   node_data.c        reads and writes: route, admit, evaluate, propose, settle
+ *   node_heat.c        what partitions are asked for, and where to cut them
  *   node_inflight.c    proposals and records on their way, and what they will have changed
  *   node_group.c       replication: every replica's raft, its records, its messages, its deadlines
  *   node_peer.c        envelopes between nodes: liveness, messages, how a cluster begins
@@ -167,6 +168,8 @@ struct node {
     struct instant checkpoint_at; /* the next one by time; INSTANT_NEVER if nothing to write */
     struct instant retry_at;      /* after one that found no space */
     struct instant report_at;
+    struct instant
+        heat_at;        /* partitions without heat give its memory back; INSTANT_NEVER: none has */
     struct instant now; /* of the last event */
     struct trace trace;
 
@@ -235,6 +238,13 @@ bool node_leads_read(struct node *n, struct partition *p, struct operation *o);
 /* The reads that waited for leadership to be confirmed, or have lost it. */
 void node_run_reads(struct node *n, struct partition *p);
 void node_drop_reads(struct node *n, struct partition *p);
+
+/* ---- node_heat.c ---- */
+/* A request for `key` reached admission: it counts, admitted or not. */
+void node_heat_add(struct node *n, struct partition *p, enum admit_kind kind, struct slice key,
+                   int64_t cost_mcu);
+void node_heat_tick(struct node *n);
+void node_run_heat(struct node *n, const struct operation *o);
 
 /* ---- node_group.c ---- */
 /* The replica's raft, from its base. */

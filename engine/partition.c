@@ -23,18 +23,30 @@ void partition_destroy(struct partition *p)
         raft_destroy(p->raft);
     free(p->installing);
     buffer_deinit(&p->counted_to);
+    heat_deinit(&p->heat);
     buffer_deinit(&p->bytes);
     free(p);
+}
+
+static void narrow_heat(struct partition *p)
+{
+    struct heat part;
+    heat_divide(&p->heat, p->info.lo, p->info.hi, p->info.id, &part);
+    heat_deinit(&p->heat);
+    p->heat = part;
 }
 
 void partition_set(struct partition *p, const struct partition_info *info)
 {
     struct buffer bytes = {0};
+    bool same_range = slice_equal(p->info.lo, info->lo) && slice_equal(p->info.hi, info->hi);
     partition_info_encode(&bytes, info);
     buffer_deinit(&p->bytes);
     p->bytes = bytes;
     struct reader r = {buffer_slice(&p->bytes), false};
     must(partition_info_decode(&r, &p->info) == STATUS_OK);
+    if (!same_range)
+        narrow_heat(p);
     p->stored = false;
     p->stats.partition = p->info.id;
     p->stats.table_id = p->info.table_id;

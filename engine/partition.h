@@ -5,6 +5,7 @@
 #define WEIR_ENGINE_PARTITION_H
 
 #include "engine/catalog/table.h"
+#include "engine/heat/heat.h"
 #include "engine/message.h"
 #include "engine/report.h"
 
@@ -43,6 +44,7 @@ struct partition {
     int32_t reads_first; /* deferred until leadership is confirmed; -1: none */
     int32_t reads_last;
     struct admission admission;
+    struct heat heat; /* while it is led here */
     struct partition_stats stats;
     /* Exact; while `counting`, of the keys before `counted_to` (node_split.c). */
     int64_t item_count;
@@ -59,7 +61,8 @@ struct partition {
 struct partition *partition_create(const struct partition_info *info, uint32_t node);
 void partition_destroy(struct partition *p);
 
-/* Takes over range, epoch, rates and intended members. Slices may point into what it has. */
+/* Takes over range, epoch, rates and intended members; of the heat, what lies in the range. Slices
+ * may point into what it has. */
 void partition_set(struct partition *p, const struct partition_info *info);
 
 /* Whether a storage key lies in the range. */
