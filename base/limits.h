@@ -48,6 +48,10 @@
     X(control_ms, 500, 10, 60000, "between two looks of the controller")                           \
     X(control_placement, 1, 0, 1, "1: missing, silent and drained replicas get other nodes")       \
     X(control_adaptive, 1, 0, 1, "1: allocations follow demand within a table (adaptive capacity)")\
+    X(control_split, 1, 0, 1, "1: partitions at their limits are cut in two or more")              \
+    X(split_percent, 80, 1, 100, "of a partition maximum: above it for 10 s, it is cut")           \
+    X(split_backoff_ms, 60000, 0, 86400000, "a partition that should not be cut is asked about again")\
+    X(partition_max_bytes, 10 * GIB, MIB, TIB, "a partition that holds more is cut")               \
     X(node_silent_ms, 300000, 1000, 86400000, "a node silent for longer has its replicas replaced")\
     X(adaptive_after_ms, 5000, 0, 3600000, "throttled for longer, a partition is allocated more")  \
     X(adaptive_step_percent, 50, 1, 100, "of what a throttled partition lacks, given a second")    \

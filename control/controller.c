@@ -24,6 +24,7 @@ void controller_destroy(struct controller *c)
     if (c == NULL)
         return;
     control_forget(c);
+    control_split_forget(c);
     arena_deinit(&c->arena);
     free(c);
 }
@@ -60,30 +61,39 @@ void control_figures(struct decision *d, const char *what, int64_t before, int64
     d->event.after = after;
 }
 
-void control_decide(struct controller *c, enum catalog_op op, struct decision *d)
+struct request *control_ask(struct controller *c, uint32_t node, enum request_op op,
+                            struct slice body)
 {
     must(control_has_room(c));
+    struct control_request *r = &c->requests[c->request_count++];
+    *r = (struct control_request){
+        .node = node,
+        .request = {
+            .id = CONTROL_ID_BIT | ++c->next_id, .op = op, .body = body, .wall_ms = c->wall_ms}};
+    return &r->request;
+}
+
+void control_decide(struct controller *c, enum catalog_op op, struct decision *d)
+{
     struct buffer body = {0};
     buffer_append_u8(&body, (uint8_t)op);
     decision_encode(&body, d);
-    c->requests[c->request_count++] =
-        (struct request){.id = ++c->next_id,
-                         .op = REQUEST_DECIDE,
-                         .body = arena_copy(&c->arena, buffer_slice(&body)),
-                         .wall_ms = c->wall_ms};
+    control_ask(c, c->view->self, REQUEST_DECIDE, arena_copy(&c->arena, buffer_slice(&body)));
     buffer_deinit(&body);
     c->unanswered++;
 }
 
-const struct request *controller_next_request(struct controller *c)
+const struct control_request *controller_next_request(struct controller *c)
 {
     return c->request_next < c->request_count ? &c->requests[c->request_next++] : NULL;
 }
 
 void controller_reply(struct controller *c, const struct reply *reply)
 {
-    uint64_t first = c->next_id - c->request_count + 1;
-    if (reply->id >= first && reply->id <= c->next_id && c->unanswered > 0)
+    uint64_t id = reply->id & ~CONTROL_ID_BIT, first = c->next_id - c->request_count + 1;
+    if (control_split_reply(c, reply))
+        return;
+    if (id >= first && id <= c->next_id && c->unanswered > 0)
         c->unanswered--;
 }
 
@@ -94,6 +104,7 @@ static void begin(struct controller *c, const struct control_view *view)
 {
     control_forget(c);
     c->term = view->term;
+    control_split_forget(c);
     c->unanswered = 0;
     c->adapted_at = c->now;
     for (uint32_t node = 0; node <= NODES_MAX; node++)
@@ -122,4 +133,6 @@ void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
         control_place(c);
     if (c->config->control_adaptive)
         control_adapt(c);
+    if (c->config->control_split)
+        control_split(c);
 }

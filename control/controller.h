@@ -1,9 +1,9 @@
 /* controller.h - who should hold what, and how much of it: decisions about the cluster as a whole.
  *
  * A state machine beside the node that leads the catalog: the time, and a view of the catalog and
- * of the last load reports in; requests to that node out, each a decision with the event that tells
- * it. What it remembers is how loads went lately, nothing else: whoever leads next starts from the
- * catalog and fresh reports.
+ * of the last load reports in; requests out: decisions for that node, with the events that tell
+ * them, and questions to leaders. What it remembers is how loads went lately, nothing else: whoever
+ * leads next starts from the catalog and fresh reports.
  *
  * Invariants
  *   C1  while a decision is unanswered none is made; one that is lost is forgotten after a while.
@@ -11,7 +11,7 @@
  *   C3  same views at the same times, same decisions.
  *
  * Policies, each with a switch of its own (base/limits.h, control_*): placement (placement.c),
- * adaptive capacity (adaptive.c). */
+ * adaptive capacity (adaptive.c), splits (split.c). */
 #ifndef WEIR_CONTROL_CONTROLLER_H
 #define WEIR_CONTROL_CONTROLLER_H
 
@@ -28,9 +28,16 @@ struct instant controller_deadline(const struct controller *c, uint64_t term);
 /* `wall_ms` is for events only. All requests of the last look were taken. */
 void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
                      const struct control_view *view);
-/* The next request of this look, for the node itself, from CONTROL_FROM. NULL: that was all. Lends
- * until the next look. */
-const struct request *controller_next_request(struct controller *c);
+/* Ids of the controller's requests have this bit; no other of a node's own does. */
+#define CONTROL_ID_BIT (UINT64_C(1) << 63)
+
+struct control_request {
+    uint32_t node; /* the node itself: from CONTROL_FROM */
+    struct request request;
+};
+
+/* The next request of this look. NULL: that was all. Lends until the next look. */
+const struct control_request *controller_next_request(struct controller *c);
 /* The answer to one of them. */
 void controller_reply(struct controller *c, const struct reply *reply);
 

@@ -4,15 +4,17 @@
  *   watch.c       how each partition's load went lately
  *   capacity.c    what nodes are promised to, and which of them could take a replica
  *   placement.c   missing replicas, silent nodes, drained nodes
- *   adaptive.c    allocations follow demand within a table */
+ *   adaptive.c    allocations follow demand within a table
+ *   split.c       partitions that are at their limits are cut */
 #ifndef WEIR_CONTROL_CONTROLLER_INTERNAL_H
 #define WEIR_CONTROL_CONTROLLER_INTERNAL_H
 
 #include "control/controller.h"
 
 enum {
-    SAMPLES = 32,     /* kept of a partition, one a look */
-    DECISIONS_MAX = 8 /* of one look */
+    SAMPLES = 32,       /* kept of a partition, one a look */
+    DECISIONS_MAX = 16, /* requests of one look */
+    SPLIT_JOBS_MAX = 8  /* partitions being cut at once */
 };
 
 /* A partition's totals at one look. */
@@ -28,7 +30,35 @@ struct watched {
     struct sample samples[SAMPLES];              /* a ring */
     struct instant throttled_since[ADMIT_KINDS]; /* INSTANT_NEVER: it is not */
     struct instant decay_at[ADMIT_KINDS];        /* an unused boost stays until then */
+    struct instant split_at;                     /* it is not cut before */
     struct instant quiet_until;                  /* no further event before */
+};
+
+enum split_step {
+    SPLIT_FREE,
+    SPLIT_ADVICE, /* its leader is, or is to be, asked for advice */
+    SPLIT_CUT     /* the catalog is, or is to be, asked to cut it */
+};
+
+/* A partition on its way to be cut. */
+struct split_job {
+    enum split_step step;
+    uint32_t table_id;
+    uint32_t partition;
+    uint64_t epoch;
+    /* why */
+    enum admit_kind kind;
+    bool refused; /* by the partition maximum, just now */
+    int64_t rate_mcu;
+    bool for_size;
+    int64_t bytes;
+    /* what was asked, and the answer */
+    uint64_t id; /* 0: nothing yet */
+    struct instant lost_at;
+    bool answered;
+    enum reply_code code;
+    struct buffer answer; /* owns */
+    uint32_t cut_count;
 };
 
 struct watched_node {
@@ -54,10 +84,11 @@ struct controller {
     struct watched_node nodes[NODES_MAX + 1];
     struct promises promises;
     struct instant adapted_at; /* no allocation changes before */
-    uint32_t unanswered;       /* decisions */
+    struct split_job splits[SPLIT_JOBS_MAX];
+    uint32_t unanswered; /* decisions */
     struct instant forget_at;
     uint64_t next_id;
-    struct request requests[DECISIONS_MAX];
+    struct control_request requests[DECISIONS_MAX];
     uint32_t request_count;
     uint32_t request_next;
     struct arena arena; /* what they lend */
@@ -70,6 +101,9 @@ static inline bool control_has_room(const struct controller *c)
 {
     return c->request_count < DECISIONS_MAX;
 }
+/* A request that is no decision; lends its body until the next look. */
+struct request *control_ask(struct controller *c, uint32_t node, enum request_op op,
+                            struct slice body);
 void control_decide(struct controller *c, enum catalog_op op, struct decision *d);
 /* An event of the decision, with a reason that is formatted. */
 void control_tell(struct controller *c, struct decision *d, enum event_kind kind,
@@ -111,5 +145,9 @@ uint32_t control_moving(const struct controller *c);
 
 void control_place(struct controller *c);
 void control_adapt(struct controller *c);
+void control_split(struct controller *c);
+/* Whether it is the answer to something asked for a split. */
+bool control_split_reply(struct controller *c, const struct reply *reply);
+void control_split_forget(struct controller *c);
 
 #endif

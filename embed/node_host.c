@@ -130,6 +130,10 @@ void node_host_request(struct node_host *h, uint64_t from, const struct request 
 
 void node_host_reply(struct node_host *h, const struct reply *r)
 {
+    if (r->id & CONTROL_ID_BIT) {
+        controller_reply(h->controller, r);
+        return;
+    }
     node_reply(h->node, loop_now(h->loop), r);
     take_effects(h);
 }
@@ -208,9 +212,13 @@ static void control(struct node_host *h)
     struct control_view view;
     node_control_view(h->node, &view);
     controller_look(h->controller, now, loop_wall_ms(h->loop), &view);
-    const struct request *r;
+    const struct control_request *r;
     while ((r = controller_next_request(h->controller)) != NULL) {
-        node_request(h->node, now, CONTROL_FROM, r);
+        if (r->node != h->options.node.id) {
+            h->options.request(h->options.context, h->options.node.id, r->node, &r->request);
+            continue;
+        }
+        node_request(h->node, now, CONTROL_FROM, &r->request);
         take_effects(h);
     }
 }

@@ -216,6 +216,13 @@ static void take_answer(struct node_process *p, const struct reply *r)
     buffer_append_slice(p->answer, r->body);
 }
 
+static void send_request(struct node_process *p, uint32_t node, const struct request *r)
+{
+    buffer_clear(&p->scratch);
+    request_encode(&p->scratch, r);
+    network_send(p->options.network, p->peers[node], frame_of(&p->scratch));
+}
+
 static void take_effect(struct node_process *p, const struct node_effect *e)
 {
     switch (e->kind) {
@@ -233,9 +240,7 @@ static void take_effect(struct node_process *p, const struct node_effect *e)
         network_send(p->options.network, e->to, frame_of(&p->scratch));
         break;
     case NODE_REQUEST:
-        buffer_clear(&p->scratch);
-        request_encode(&p->scratch, &e->request);
-        network_send(p->options.network, p->peers[e->to], frame_of(&p->scratch));
+        send_request(p, (uint32_t)e->to, &e->request);
         break;
     case NODE_SEND:
         network_datagram(p->options.network, p->options.id, (uint32_t)e->to, e->frame);
@@ -336,9 +341,13 @@ static void control(struct node_process *p)
     node_control_view(p->node, &view);
     int64_t wall_ms = SIM_WALL_BASE_MS + p->options.scheduler->now.ns / NS_PER_MS;
     controller_look(p->controller, local_now(p), wall_ms, &view);
-    const struct request *r;
+    const struct control_request *r;
     while ((r = controller_next_request(p->controller)) != NULL) {
-        node_request(p->node, local_now(p), CONTROL_FROM, r);
+        if (r->node != p->options.id) {
+            send_request(p, r->node, &r->request);
+            continue;
+        }
+        node_request(p->node, local_now(p), CONTROL_FROM, &r->request);
         take_effects(p);
     }
 }
@@ -427,7 +436,10 @@ static void received(void *context, uint64_t link, struct slice frame)
         node_request(p->node, local_now(p), link, &request);
     } else {
         must(reply_decode(frame, &reply) == STATUS_OK);
-        node_reply(p->node, local_now(p), &reply);
+        if (reply.id & CONTROL_ID_BIT)
+            controller_reply(p->controller, &reply);
+        else
+            node_reply(p->node, local_now(p), &reply);
     }
     take_effects(p);
     want_turn(p);

@@ -21,8 +21,9 @@ enum {
     X(EVENT_NODE_DRAINED, 4, "node-drain")               \
     X(EVENT_ALLOCATION_RAISED, 5, "allocation-raised")   \
     X(EVENT_ALLOCATION_LOWERED, 6, "allocation-lowered") \
-    X(EVENT_ON_DEMAND_GROWN, 7, "on-demand-grown")       \
-    X(EVENT_STUCK, 8, "no-place")
+    X(EVENT_STUCK, 8, "no-place")                        \
+    X(EVENT_SPLIT, 9, "split")                           \
+    X(EVENT_SPLIT_REFUSED, 10, "split-refused")
 
 enum event_kind {
 #define X(code, number, name) code = number,

@@ -383,6 +383,62 @@ static void dilution_throttles_a_third_unless_capacity_adapts(void **state)
     assert_in_range(throttled_when_diluted("1"), 0, 10);
 }
 
+/* ---- splits ---- */
+
+/* An on-demand table of one partition at one and a half times what that serves. */
+static void an_on_demand_table_is_cut_until_nothing_is_throttled(void **state)
+{
+    (void)state;
+    enum {
+        FLOWS = 30
+    };
+    struct lab l;
+    struct counts c = {0};
+    struct flow flows[FLOWS];
+    char puts[FLOWS][64];
+    struct arena arena = {0};
+    int64_t throttled = 0, ok = 0, failed = 0, early = 0;
+    lab_init(&l);
+    lab_set(&l, "on_demand_wcu", "1000");
+    lab_set(&l, "on_demand_rcu", "3000");
+    lab_start(&l);
+    lab_pass(&l, NS_PER_S);
+    lab_call(&l, &c, "CreateTable",
+             "{\"TableName\":\"grows\",\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":"
+             "\"HASH\"}],\"AttributeDefinitions\":[{\"AttributeName\":\"k\",\"AttributeType\":"
+             "\"S\"}],\"BillingMode\":\"PAY_PER_REQUEST\"}");
+    lab_pass(&l, 2 * NS_PER_S);
+    assert_int_equal(c.ok, 1);
+    for (int i = 0; i < FLOWS; i++) {
+        snprintf(puts[i], sizeof puts[i], "\"Item\":{\"k\":{\"S\":\"%d\"}}", i);
+        flows[i] = (struct flow){
+            .table = "grows", .operation = "PutItem", .more = puts[i], .per_second = 50};
+    }
+    lab_run_flows(&l, flows, FLOWS, 10 * NS_PER_S);
+    for (int i = 0; i < FLOWS; i++) {
+        early += flows[i].counts.key_range + flows[i].counts.throttled;
+        failed += flows[i].counts.failed;
+        flows[i].counts = (struct counts){0};
+    }
+    lab_run_flows(&l, flows, FLOWS, 5 * NS_PER_S);
+    for (int i = 0; i < FLOWS; i++) {
+        throttled += flows[i].counts.key_range + flows[i].counts.throttled;
+        ok += flows[i].counts.ok;
+        failed += flows[i].counts.failed;
+    }
+    struct table t = table_of(&l, "grows", &arena);
+    printf("    %lld writes throttled in the first 10 s, %lld in the next 5; %u partitions\n",
+           (long long)early, (long long)throttled, t.partition_count);
+    assert_true(t.partition_count >= 2);
+    assert_true(events_of(&l, EVENT_SPLIT) >= 1);
+    assert_true(early > 0);
+    assert_int_equal(throttled, 0);
+    assert_int_equal(failed, 0);
+    assert_true(ok >= 7400);
+    arena_deinit(&arena);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -390,6 +446,7 @@ int main(void)
         cmocka_unit_test(a_silent_nodes_replicas_are_replaced),
         cmocka_unit_test(no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail),
         cmocka_unit_test(dilution_throttles_a_third_unless_capacity_adapts),
+        cmocka_unit_test(an_on_demand_table_is_cut_until_nothing_is_throttled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,7 @@ struct world {
     enum catalog_op ops[8];
     struct decision decisions[8];
     struct buffer bodies[8];
+    struct control_request other; /* the last one that was no decision; its body lends */
 };
 
 /* ---- the world around it ---- */
@@ -95,14 +96,19 @@ static void world_deinit(struct world *w)
 /* Time passes, a look; decisions are kept, applied if `apply_all`, and answered. */
 static void look(struct world *w, int64_t ms, bool apply_all)
 {
-    const struct request *r;
+    const struct control_request *asked;
     w->now = instant_add(w->now, duration_ms(ms));
     w->decision_count = 0;
     controller_look(w->controller, w->now, 5000, &w->view);
-    while ((r = controller_next_request(w->controller)) != NULL) {
+    while ((asked = controller_next_request(w->controller)) != NULL) {
+        const struct request *r = &asked->request;
+        if (r->op != REQUEST_DECIDE) {
+            w->other = *asked;
+            continue;
+        }
         uint32_t i = w->decision_count++;
         assert_true(i < 8);
-        assert_int_equal(r->op, REQUEST_DECIDE);
+        assert_int_equal(asked->node, 1);
         assert_int_equal(r->wall_ms, 5000);
         buffer_clear(&w->bodies[i]);
         buffer_append_slice(&w->bodies[i], r->body);
@@ -508,6 +514,159 @@ static void a_node_without_the_spare_gives_the_replica_away_first(void **state)
     world_deinit(&w);
 }
 
+/* ---- splits ---- */
+
+/* A request that is no decision is answered. */
+static void answer(struct world *w, enum request_op op, uint32_t node, enum reply_code code,
+                   struct slice body)
+{
+    assert_int_equal(w->other.request.op, op);
+    assert_int_equal(w->other.node, node);
+    struct reply reply = {.id = w->other.request.id, .code = code, .body = body};
+    w->other = (struct control_request){0};
+    controller_reply(w->controller, &reply);
+}
+
+static void advise(struct world *w, const struct table *t, enum split_verdict verdict)
+{
+    struct buffer b = {0};
+    uint8_t cut[12] = {0};
+    memcpy(cut, t->partitions[0].lo.data, 4);
+    cut[4] = 0x10;
+    struct split_advice a = {.verdict = verdict, .samples = 1000};
+    if (verdict == SPLIT_ADVISED) {
+        a.cut_count = 1;
+        a.cuts[0] = slice_make(cut, sizeof cut);
+        for (int kind = 0; kind < SPLIT_KINDS; kind++) {
+            a.share_ppm[kind][0] = 400000;
+            a.share_ppm[kind][1] = 600000;
+        }
+    }
+    if (verdict == SPLIT_REFUSED_POPULAR_KEY) {
+        a.key = slice_make(cut, sizeof cut);
+        a.key_share_ppm = 900000;
+    }
+    split_advice_encode(&b, &a);
+    answer(w, REQUEST_PARTITION_HEAT, partition_node(&t->partitions[0], 0), REPLY_OK,
+           buffer_slice(&b));
+    buffer_deinit(&b);
+}
+
+/* Seconds until something is asked; -1: nothing is. */
+static int seconds_to_question(struct world *w, const char *name, struct demand *d, int most)
+{
+    w->other = (struct control_request){0};
+    for (int i = 1; i <= most * 2; i++) {
+        serve(w, catalog_find(w->catalog, slice_of(name)), d, 500);
+        look(w, 500, true);
+        if (w->other.request.op != 0)
+            return (i + 1) / 2;
+    }
+    return -1;
+}
+
+static void a_partition_near_its_maximum_is_cut_as_its_leader_advises(void **state)
+{
+    (void)state;
+    struct world w;
+    struct table_split split;
+    world_init(&w, 3);
+    w.config.control_adaptive = 0;
+    const struct table *t = create(&w, "orders", BILLING_ON_DEMAND, 0, 0); /* four of 1000 */
+    struct demand d = {.units = {600, 790}};
+    assert_int_equal(seconds_to_question(&w, "orders", &d, 60), -1);
+    d.units[0] = 850;
+    assert_in_range(seconds_to_question(&w, "orders", &d, 60), 8, 9);
+    advise(&w, t, SPLIT_ADVISED);
+    assert_true(instant_before(controller_deadline(w.controller, 1),
+                               instant_add(w.now, duration_ms(1)))); /* it is not kept waiting */
+    look(&w, 1, true);
+    assert_int_equal(w.other.request.op, REQUEST_TABLE_SPLIT);
+    assert_int_equal(table_split_decode(w.other.request.body, &split), STATUS_OK);
+    assert_int_equal(split.table_id, t->id);
+    assert_int_equal(split.partition, t->partitions[0].id);
+    assert_int_equal(split.epoch, t->partitions[0].epoch);
+    assert_int_equal(split.cut_count, 1);
+    assert_int_equal(split.share_ppm[ADMIT_WRITE][1], 600000);
+    answer(&w, REQUEST_TABLE_SPLIT, 1, REPLY_OK, slice_make(NULL, 0));
+    look(&w, 1, true);
+    assert_int_equal(w.decision_count, 1);
+    assert_int_equal(w.ops[0], CATALOG_EVENT);
+    assert_int_equal(w.decisions[0].event.kind, EVENT_SPLIT);
+    world_deinit(&w);
+}
+
+static void refusals_by_the_maximum_are_acted_on_at_once(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 3);
+    create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
+    struct demand d = {.units = {100}};
+    assert_int_equal(seconds_to_question(&w, "orders", &d, 5), -1);
+    const struct table *t = catalog_find(w.catalog, slice_of("orders"));
+    w.reports[t->partitions[0].id].totals[ADMIT_WRITE].refused[ADMIT_REFUSED_KEY_RANGE] += 5;
+    assert_int_equal(seconds_to_question(&w, "orders", &d, 5), 1);
+    world_deinit(&w);
+}
+
+static void advice_against_a_split_is_told_and_not_asked_for_again_soon(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 3);
+    w.config.split_backoff_ms = 30000;
+    const struct table *t = create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
+    struct demand d = {.units = {950}};
+    assert_true(seconds_to_question(&w, "orders", &d, 20) > 0);
+    advise(&w, t, SPLIT_REFUSED_POPULAR_KEY);
+    look(&w, 1, true);
+    assert_int_equal(w.decision_count, 1);
+    assert_int_equal(w.decisions[0].event.kind, EVENT_SPLIT_REFUSED);
+    struct slice reason = w.decisions[0].event.reason;
+    assert_non_null(memmem(reason.data, reason.size, "salt", 4));
+    assert_in_range(seconds_to_question(&w, "orders", &d, 60), 29, 31);
+    advise(&w, t, SPLIT_REFUSED_FEW_SAMPLES);
+    look(&w, 1, true);
+    assert_int_equal(w.decision_count, 0); /* not worth telling */
+    assert_in_range(seconds_to_question(&w, "orders", &d, 60), 2, 3);
+    world_deinit(&w);
+}
+
+static void a_large_partition_is_cut_at_the_middle_of_its_hashes(void **state)
+{
+    (void)state;
+    struct world w;
+    struct table_split split;
+    world_init(&w, 3);
+    const struct table *t = create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    struct demand d = {.units = {1}};
+    w.reports[t->partitions[0].id].bytes = w.config.partition_max_bytes - 1;
+    assert_int_equal(seconds_to_question(&w, "orders", &d, 5), -1);
+    w.reports[t->partitions[0].id].bytes++;
+    assert_int_equal(seconds_to_question(&w, "orders", &d, 5), 1);
+    assert_int_equal(w.other.request.op, REQUEST_TABLE_SPLIT);
+    assert_int_equal(table_split_decode(w.other.request.body, &split), STATUS_OK);
+    assert_int_equal(split.cuts[0].size, 12);
+    assert_int_equal(split.cuts[0].data[4], 0x7f);
+    world_deinit(&w);
+}
+
+static void what_is_switched_off_decides_nothing(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 4);
+    w.config.control_split = w.config.control_adaptive = w.config.control_placement = 0;
+    create(&w, "orders", BILLING_PROVISIONED, 10, 800);
+    drain(&w, 1, true);
+    struct demand d = {.units = {2000}};
+    assert_int_equal(seconds_to_question(&w, "orders", &d, 60), -1);
+    assert_int_equal(catalog_last_event(w.catalog), 0);
+    assert_int_equal(rate_of(&w, "orders", 0), 800);
+    world_deinit(&w);
+}
+
 /* ---- the catalog's side ---- */
 
 static void a_stale_move_is_refused_and_tells_nothing(void **state)
@@ -592,58 +751,6 @@ static void the_last_thousand_events_are_kept(void **state)
     world_deinit(&w);
 }
 
-/* ---- loads ---- */
-
-static void totals_go_on_over_a_restart_and_a_change_of_leader(void **state)
-{
-    (void)state;
-    struct loads *l = loads_create();
-    struct partition_report r = {.table_id = 1, .partition = 70, .member = raft_member_id(1, 1)};
-    int64_t *consumed = &r.totals[ADMIT_WRITE].consumed_mcu;
-    *consumed = 5000;
-    loads_take_partition(l, (struct instant){1}, &r);
-    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 0);
-    *consumed = 6000;
-    loads_take_partition(l, (struct instant){2}, &r);
-    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1000);
-    *consumed = 200; /* the node was restarted */
-    loads_take_partition(l, (struct instant){3}, &r);
-    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1200);
-    r.member = raft_member_id(2, 1); /* another one leads, and has led before */
-    *consumed = 90000;
-    loads_take_partition(l, (struct instant){4}, &r);
-    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1200);
-    *consumed = 90500;
-    loads_take_partition(l, (struct instant){5}, &r);
-    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1700);
-    assert_null(loads_of(l, 71));
-    loads_destroy(l);
-}
-
-static void damaged_reports_are_refused(void **state)
-{
-    (void)state;
-    struct buffer b = {0};
-    struct partition_report r = {.table_id = 1, .partition = 2, .member = raft_member_id(3, 1)};
-    struct partition_report out;
-    partition_report_encode(&b, &r);
-    for (size_t size = 0; size < b.size; size++) {
-        struct reader reader = {slice_make(b.data, size), false};
-        assert_int_equal(partition_report_decode(&reader, &out), STATUS_MALFORMED);
-    }
-    r.items = -1; /* but not the bytes */
-    buffer_clear(&b);
-    partition_report_encode(&b, &r);
-    struct reader reader = {buffer_slice(&b), false};
-    assert_int_equal(partition_report_decode(&reader, &out), STATUS_MALFORMED);
-    struct node_report node = {.node = 0};
-    buffer_clear(&b);
-    node_report_encode(&b, &node);
-    reader = (struct reader){buffer_slice(&b), false};
-    assert_int_equal(node_report_decode(&reader, &node), STATUS_MALFORMED);
-    buffer_deinit(&b);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -661,10 +768,13 @@ int main(void)
         cmocka_unit_test(a_boost_that_is_not_used_is_taken_back),
         cmocka_unit_test(no_raise_goes_past_the_partition_maximum),
         cmocka_unit_test(a_node_without_the_spare_gives_the_replica_away_first),
+        cmocka_unit_test(a_partition_near_its_maximum_is_cut_as_its_leader_advises),
+        cmocka_unit_test(refusals_by_the_maximum_are_acted_on_at_once),
+        cmocka_unit_test(advice_against_a_split_is_told_and_not_asked_for_again_soon),
+        cmocka_unit_test(a_large_partition_is_cut_at_the_middle_of_its_hashes),
+        cmocka_unit_test(what_is_switched_off_decides_nothing),
         cmocka_unit_test(a_stale_move_is_refused_and_tells_nothing),
         cmocka_unit_test(the_last_thousand_events_are_kept),
-        cmocka_unit_test(totals_go_on_over_a_restart_and_a_change_of_leader),
-        cmocka_unit_test(damaged_reports_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
