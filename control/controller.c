@@ -106,10 +106,10 @@ static void begin(struct controller *c, const struct control_view *view)
     c->term = view->term;
     control_split_forget(c);
     c->unanswered = 0;
-    c->adapted_at = c->now;
+    c->adapted_at = c->balanced_at = c->now;
     for (uint32_t node = 0; node <= NODES_MAX; node++)
-        c->nodes[node] =
-            (struct watched_node){.silent_since = INSTANT_NEVER, .quiet_until = c->now};
+        c->nodes[node] = (struct watched_node){
+            .silent_since = INSTANT_NEVER, .quiet_until = c->now, .sampled_at = c->now};
 }
 
 void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
@@ -135,4 +135,6 @@ void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
         control_adapt(c);
     if (c->config->control_split)
         control_split(c);
+    if (c->config->control_balance)
+        control_balance(c);
 }

@@ -5,7 +5,8 @@
  *   capacity.c    what nodes are promised to, and which of them could take a replica
  *   placement.c   missing replicas, silent nodes, drained nodes
  *   adaptive.c    allocations follow demand within a table
- *   split.c       partitions that are at their limits are cut */
+ *   split.c       partitions that are at their limits are cut
+ *   balance.c     replicas leave nodes that are used up */
 #ifndef WEIR_CONTROL_CONTROLLER_INTERNAL_H
 #define WEIR_CONTROL_CONTROLLER_INTERNAL_H
 
@@ -64,6 +65,9 @@ struct split_job {
 struct watched_node {
     struct instant silent_since; /* INSTANT_NEVER: it is not */
     struct instant quiet_until;
+    struct instant sampled_at;
+    int64_t sampled_mcu[ADMIT_KINDS];
+    int64_t rate_mcu[ADMIT_KINDS]; /* over the last NODE_RATE_MS */
 };
 
 /* What nodes are promised to, this look's decisions included. */
@@ -83,7 +87,8 @@ struct controller {
     uint32_t watched_size;
     struct watched_node nodes[NODES_MAX + 1];
     struct promises promises;
-    struct instant adapted_at; /* no allocation changes before */
+    struct instant adapted_at;  /* no allocation changes before */
+    struct instant balanced_at; /* nor moves for balance */
     struct split_job splits[SPLIT_JOBS_MAX];
     uint32_t unanswered; /* decisions */
     struct instant forget_at;
@@ -145,6 +150,7 @@ uint32_t control_moving(const struct controller *c);
 
 void control_place(struct controller *c);
 void control_adapt(struct controller *c);
+void control_balance(struct controller *c);
 void control_split(struct controller *c);
 /* Whether it is the answer to something asked for a split. */
 bool control_split_reply(struct controller *c, const struct reply *reply);

@@ -7,6 +7,10 @@
 #include "base/must.h"
 #include "control/controller_internal.h"
 
+enum {
+    NODE_RATE_MS = 5000
+};
+
 void control_forget(struct controller *c)
 {
     for (uint32_t i = 0; i < c->watched_size; i++)
@@ -90,6 +94,15 @@ static void watch_node(struct controller *c, uint32_t node)
     struct watched_node *w = &c->nodes[node];
     w->silent_since =
         c->view->reachable[node] ? INSTANT_NEVER : instant_earlier(w->silent_since, c->now);
+    int64_t took_ms = instant_since(c->now, w->sampled_at).ns / NS_PER_MS;
+    if (took_ms < NODE_RATE_MS)
+        return;
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        int64_t total = c->view->loads->nodes[node].totals_mcu[kind];
+        w->rate_mcu[kind] = (total - w->sampled_mcu[kind]) * 1000 / took_ms;
+        w->sampled_mcu[kind] = total;
+    }
+    w->sampled_at = c->now;
 }
 
 void control_watch(struct controller *c)

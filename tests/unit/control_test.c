@@ -443,6 +443,22 @@ static void nothing_is_raised_before_its_time(void **state)
     world_deinit(&w);
 }
 
+static void partitions_share_what_the_table_leaves_up_to_their_maximum(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 3);
+    create(&w, "orders", BILLING_PROVISIONED, 10, 2400); /* three of 800 */
+    struct demand d = {.units = {1000, 1000, 680}};
+    run_demand(&w, "orders", &d, 7);
+    int64_t given = rate_of(&w, "orders", 0) + rate_of(&w, "orders", 1) - 1600;
+    assert_in_range(given, 1, 125); /* 120 are unused, and half of 200 wanted by each */
+    d = (struct demand){.units = {2200}};
+    run_demand(&w, "orders", &d, 40);
+    assert_int_equal(rate_of(&w, "orders", 0), 1000); /* the partition maximum */
+    world_deinit(&w);
+}
+
 static void a_table_above_its_limit_gets_no_more(void **state)
 {
     (void)state;
@@ -473,18 +489,6 @@ static void a_boost_that_is_not_used_is_taken_back(void **state)
     assert_in_range(after_minute, 501, 650);
     run_demand(&w, "orders", &d, 600);
     assert_int_equal(rate_of(&w, "orders", 0), 500);
-    world_deinit(&w);
-}
-
-static void no_raise_goes_past_the_partition_maximum(void **state)
-{
-    (void)state;
-    struct world w;
-    world_init(&w, 3);
-    create(&w, "orders", BILLING_PROVISIONED, 10, 3200); /* four of 800 */
-    struct demand d = {.units = {2500}};
-    run_demand(&w, "orders", &d, 40);
-    assert_int_equal(rate_of(&w, "orders", 0), 1000);
     world_deinit(&w);
 }
 
@@ -667,6 +671,50 @@ static void what_is_switched_off_decides_nothing(void **state)
     world_deinit(&w);
 }
 
+/* ---- balance ---- */
+
+static void a_node_that_is_used_up_gives_away_what_costs_it_most(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 2);
+    w.config.replicas = 1;
+    w.config.node_wcu = 1000;
+    w.config.control_split = w.config.control_adaptive = 0;
+    w.nodes[1].capacity_mcu[ADMIT_WRITE] = w.nodes[2].capacity_mcu[ADMIT_WRITE] = 1000 * 1000;
+    w.view.reachable[2] = false; /* so that all is placed, and stays, on the first node */
+    drain(&w, 2, true);
+    create(&w, "small", BILLING_ON_DEMAND, 0, 0);
+    create(&w, "large", BILLING_ON_DEMAND, 0, 0);
+    w.view.reachable[2] = true;
+    drain(&w, 2, false);
+    struct demand small = {.units = {100}}, large = {.units = {600}};
+    int moves = 0;
+    for (int i = 0; i < 120; i++) {
+        serve(&w, catalog_find(w.catalog, slice_of("small")), &small, 500);
+        serve(&w, catalog_find(w.catalog, slice_of("large")), &large, 500);
+        uint32_t node =
+            partition_node(&catalog_find(w.catalog, slice_of("large"))->partitions[0], 0);
+        w.nodes[1].consumed_mcu[ADMIT_WRITE] += small.consumed_mcu;
+        w.nodes[node].consumed_mcu[ADMIT_WRITE] += large.consumed_mcu;
+        loads_take_node(w.loads, w.now, &w.nodes[1]);
+        loads_take_node(w.loads, w.now, &w.nodes[2]);
+        look(&w, 500, true);
+        moves += (int)w.decision_count;
+        erase_what_left(&w, "large");
+        erase_what_left(&w, "small");
+        if (i < 90) /* until 60: 700 of 1000; then the other node is no better off */
+            assert_int_equal(moves, 0);
+        w.nodes[2].consumed_mcu[ADMIT_WRITE] += i < 90 ? 600 * 500 : 0;
+        if (i == 60)
+            small.units[0] = 250; /* 850 */
+    }
+    assert_int_equal(moves, 1);
+    assert_int_equal(partition_node(&catalog_find(w.catalog, slice_of("large"))->partitions[0], 0),
+                     2);
+    world_deinit(&w);
+}
+
 /* ---- the catalog's side ---- */
 
 static void a_stale_move_is_refused_and_tells_nothing(void **state)
@@ -722,35 +770,6 @@ static void a_stale_move_is_refused_and_tells_nothing(void **state)
     world_deinit(&w);
 }
 
-static void the_last_thousand_events_are_kept(void **state)
-{
-    (void)state;
-    struct world w;
-    world_init(&w, 1);
-    for (int i = 1; i <= EVENTS_MAX + 5; i++) {
-        struct buffer b = {0};
-        struct decision d = {.has_event = true,
-                             .event = {.kind = EVENT_STUCK, .reason = slice_of("why"), .after = i}};
-        decision_encode(&b, &d);
-        struct catalog_command c = command_of(&w, CATALOG_EVENT);
-        c.decision = buffer_slice(&b);
-        assert_int_equal(apply(&w, &c), REPLY_OK);
-        buffer_deinit(&b);
-    }
-    assert_int_equal(catalog_last_event(w.catalog), EVENTS_MAX + 5);
-    assert_int_equal(catalog_event(w.catalog, 5).size, 0);
-    assert_int_equal(catalog_event(w.catalog, EVENTS_MAX + 6).size, 0);
-    for (uint64_t i = 6; i <= EVENTS_MAX + 5; i++) {
-        struct reader r = {catalog_event(w.catalog, i), false};
-        struct event e;
-        assert_int_equal(event_decode(&r, &e), STATUS_OK);
-        assert_int_equal(e.number, i);
-        assert_int_equal(e.after, i);
-        assert_int_equal(e.wall_ms, 1000);
-    }
-    world_deinit(&w);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -764,17 +783,17 @@ int main(void)
         cmocka_unit_test(groups_with_too_few_replicas_get_more),
         cmocka_unit_test(dilution_throttles_a_third_and_adaptive_capacity_ends_it),
         cmocka_unit_test(nothing_is_raised_before_its_time),
+        cmocka_unit_test(partitions_share_what_the_table_leaves_up_to_their_maximum),
         cmocka_unit_test(a_table_above_its_limit_gets_no_more),
         cmocka_unit_test(a_boost_that_is_not_used_is_taken_back),
-        cmocka_unit_test(no_raise_goes_past_the_partition_maximum),
         cmocka_unit_test(a_node_without_the_spare_gives_the_replica_away_first),
         cmocka_unit_test(a_partition_near_its_maximum_is_cut_as_its_leader_advises),
         cmocka_unit_test(refusals_by_the_maximum_are_acted_on_at_once),
         cmocka_unit_test(advice_against_a_split_is_told_and_not_asked_for_again_soon),
         cmocka_unit_test(a_large_partition_is_cut_at_the_middle_of_its_hashes),
         cmocka_unit_test(what_is_switched_off_decides_nothing),
+        cmocka_unit_test(a_node_that_is_used_up_gives_away_what_costs_it_most),
         cmocka_unit_test(a_stale_move_is_refused_and_tells_nothing),
-        cmocka_unit_test(the_last_thousand_events_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

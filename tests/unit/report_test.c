@@ -1,6 +1,7 @@
-/* What nodes report of their load, as bytes and added up. */
+/* What nodes report of their load, as bytes and added up; what the catalog keeps of decisions. */
 #include "tests/check.h"
 
+#include "engine/catalog/catalog.h"
 #include "engine/loads.h"
 
 static void totals_go_on_over_a_restart_and_a_change_of_leader(void **state)
@@ -53,11 +54,49 @@ static void damaged_reports_are_refused(void **state)
     buffer_deinit(&b);
 }
 
+static void the_last_thousand_events_are_kept(void **state)
+{
+    (void)state;
+    struct catalog *catalog = catalog_create();
+    struct config config;
+    config_init(&config, PROFILE_AWS);
+    for (int i = 1; i <= EVENTS_MAX + 5; i++) {
+        struct buffer b = {0}, bytes = {0};
+        struct catalog_command c;
+        struct catalog_result result;
+        struct decision d = {.has_event = true,
+                             .event = {.kind = EVENT_STUCK, .reason = slice_of("why"), .after = i}};
+        decision_encode(&b, &d);
+        catalog_command_init(&c, CATALOG_EVENT, &config, 1, 1000);
+        c.spec.name = slice_of("-");
+        c.decision = buffer_slice(&b);
+        catalog_command_encode(&bytes, &c);
+        catalog_apply(catalog, buffer_slice(&bytes), &result);
+        assert_int_equal(result.code, REPLY_OK);
+        assert_int_equal(result.row_count, 1);
+        buffer_deinit(&b);
+        buffer_deinit(&bytes);
+    }
+    assert_int_equal(catalog_last_event(catalog), EVENTS_MAX + 5);
+    assert_int_equal(catalog_event(catalog, 5).size, 0);
+    assert_int_equal(catalog_event(catalog, EVENTS_MAX + 6).size, 0);
+    for (uint64_t i = 6; i <= EVENTS_MAX + 5; i++) {
+        struct reader r = {catalog_event(catalog, i), false};
+        struct event e;
+        assert_int_equal(event_decode(&r, &e), STATUS_OK);
+        assert_int_equal(e.number, i);
+        assert_int_equal(e.after, i);
+        assert_int_equal(e.wall_ms, 1000);
+    }
+    catalog_destroy(catalog);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(totals_go_on_over_a_restart_and_a_change_of_leader),
         cmocka_unit_test(damaged_reports_are_refused),
+        cmocka_unit_test(the_last_thousand_events_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
