@@ -43,6 +43,22 @@
     X(report_ms, 100, 1, 60000, "between reports of a node's headroom to its peers")               \
     X(report_deadline_ms, 1000, 1, 600000, "a member silent for longer has no headroom")           \
     X(member_lease_ms, 200, 1, 60000, "a lease of a member's tokens lasts this long")              \
+    X(load_report_ms, 500, 10, 60000, "between reports of a node's load to the catalog")           \
+    /* the controller, beside the catalog's leader */                                              \
+    X(control_ms, 500, 10, 60000, "between two looks of the controller")                           \
+    X(control_placement, 1, 0, 1, "1: missing, silent and drained replicas get other nodes")       \
+    X(control_adaptive, 1, 0, 1, "1: allocations follow demand within a table (adaptive capacity)")\
+    X(control_split, 1, 0, 1, "1: partitions at their limits are cut in two or more")              \
+    X(split_percent, 80, 1, 100, "of a partition maximum: above it for 10 s, it is cut")           \
+    X(split_backoff_ms, 60000, 0, 86400000, "a partition that should not be cut is asked about again")\
+    X(partition_max_bytes, 10 * GIB, MIB, TIB, "a partition that holds more is cut")               \
+    X(control_balance, 1, 0, 1, "1: replicas leave nodes that are used up")                        \
+    X(balance_percent, 80, 1, 100, "of its capacity: a node that consumes more gives replicas away")\
+    X(node_silent_ms, 300000, 1000, 86400000, "a node silent for longer has its replicas replaced")\
+    X(adaptive_after_ms, 5000, 0, 3600000, "throttled for longer, a partition is allocated more")  \
+    X(adaptive_step_percent, 50, 1, 100, "of what a throttled partition lacks, given a second")    \
+    X(adaptive_decay_percent, 20, 1, 100, "of what an idle one was given, taken back each 10 s")   \
+    X(moves_max, 4, 1, 1000, "replicas on their way to another node at once")                      \
     /* storage */                                                                                  \
     X(log_segment_bytes, 16 * MIB, 8 * MIB, GIB, "size of a log segment")                          \
     X(log_max_bytes, 512 * MIB, 16 * MIB, TIB, "log kept before writes wait for a checkpoint")     \

@@ -9,6 +9,8 @@
     X(node, "a storage node")                                                             \
     X(router, "a request router: the DynamoDB endpoint of a cluster")                     \
     X(verify, "check every item a stopped node holds: checksums, places, counts")         \
+    X(events, "what the cluster's controller has decided, and why")                       \
+    X(drain, "have a node's replicas moved to other nodes")                               \
     X(load, "an open-loop load generator that reports latencies and throttles by reason") \
     X(check_history, "decide whether what `weir load --history` saw is linearizable")     \
     X(sim, "whole clusters in virtual time, with faults, from seeds")                     \

@@ -282,23 +282,27 @@ static enum status parse_group(struct load_workload_options *w, const char *text
 
 /* ---- URLs ---- */
 
-static const char *add_url(struct load_options *o, const char *v)
+bool load_url_parse(const char *text, struct load_url *out)
 {
-    static const char *const expected = "http://HOST:PORT";
     struct buffer host = {0};
-    if (strncmp(v, "http://", 7) != 0 || o->url_count == LOAD_URLS_MAX)
-        return expected;
-    struct slice rest = slice_of(v + 7);
+    if (strncmp(text, "http://", 7) != 0)
+        return false;
+    struct slice rest = slice_of(text + 7);
     if (rest.size > 0 && rest.data[rest.size - 1] == '/')
         rest.size--;
-    struct load_url *url = &o->urls[o->url_count];
-    bool ok = address_parse(rest, &host, &url->port) == STATUS_OK && host.size < sizeof url->host;
-    if (ok) {
-        memcpy(url->host, host.data, host.size + 1);
-        o->url_count++;
-    }
+    bool ok = address_parse(rest, &host, &out->port) == STATUS_OK && host.size < sizeof out->host;
+    if (ok)
+        memcpy(out->host, host.data, host.size + 1);
     buffer_deinit(&host);
-    return ok ? NULL : expected;
+    return ok;
+}
+
+static const char *add_url(struct load_options *o, const char *v)
+{
+    if (o->url_count == LOAD_URLS_MAX || !load_url_parse(v, &o->urls[o->url_count]))
+        return "http://HOST:PORT";
+    o->url_count++;
+    return NULL;
 }
 
 /* ---- options of the whole run ---- */

@@ -43,6 +43,9 @@ struct load_url {
     uint16_t port;
 };
 
+/* http://HOST:PORT */
+bool load_url_parse(const char *text, struct load_url *out);
+
 struct load_options {
     struct load_url urls[LOAD_URLS_MAX]; /* connections are spread over them */
     int url_count;

@@ -72,10 +72,9 @@ static bool exchange(int fd, struct slice request, struct call *c)
     return c->answered;
 }
 
-enum status load_setup_call(const struct load_url *url, const char *operation, struct slice body,
-                            int *http_status, struct buffer *answer, struct buffer *error)
+enum status load_setup_exchange(const struct load_url *url, struct slice request, int *http_status,
+                                struct buffer *answer, struct buffer *error)
 {
-    struct buffer request = {0};
     struct call c = {.body = answer};
     buffer_clear(answer);
     int fd = open_connection(url);
@@ -83,16 +82,25 @@ enum status load_setup_call(const struct load_url *url, const char *operation, s
         address_explain("connect to", url->host, url->port, errno, error);
         return STATUS_IO;
     }
-    load_request_write_operation(url, operation, body, false, &request);
-    bool ok = exchange(fd, buffer_slice(&request), &c);
+    bool ok = exchange(fd, request, &c);
     close(fd);
-    buffer_deinit(&request);
     if (!ok) {
-        buffer_append_format(error, "%s: no answer from %s:%u", operation, url->host, url->port);
+        buffer_append_format(error, "no answer from %s:%u", url->host, url->port);
         return STATUS_IO;
     }
     *http_status = c.http_status;
     return STATUS_OK;
+}
+
+enum status load_setup_call(const struct load_url *url, const char *operation, struct slice body,
+                            int *http_status, struct buffer *answer, struct buffer *error)
+{
+    struct buffer request = {0};
+    load_request_write_operation(url, operation, body, false, &request);
+    enum status status =
+        load_setup_exchange(url, buffer_slice(&request), http_status, answer, error);
+    buffer_deinit(&request);
+    return status;
 }
 
 static void write_create_table(const struct load_options *o, const struct load_workload_options *w,

@@ -12,4 +12,8 @@ enum status load_setup_tables(const struct load_options *o, struct buffer *error
 enum status load_setup_call(const struct load_url *url, const char *operation, struct slice body,
                             int *http_status, struct buffer *answer, struct buffer *error);
 
+/* The same for a request that is whole, with its head. */
+enum status load_setup_exchange(const struct load_url *url, struct slice request, int *http_status,
+                                struct buffer *answer, struct buffer *error);
+
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/must.h"
+#include "control/controller.h"
 #include "host/log_append.h"
 #include "host/log_dir.h"
 
@@ -23,9 +24,10 @@ struct node_host {
     int lock_fd;
     struct log_dir *log_dir; /* owns */
     struct log_append append;
-    struct node *node;      /* owns */
-    struct worker *flusher; /* owns */
-    struct worker *maker;   /* owns; makes log segments */
+    struct node *node;             /* owns */
+    struct controller *controller; /* owns; at work while the node leads the catalog */
+    struct worker *flusher;        /* owns */
+    struct worker *maker;          /* owns; makes log segments */
     struct log_making making;
     struct worker *readers[READERS];
     uint32_t next_reader;
@@ -93,6 +95,10 @@ static void take_effects(struct node_host *h)
     while ((e = node_next_effect(h->node)) != NULL) {
         switch (e->kind) {
         case NODE_REPLY:
+            if (e->to == CONTROL_FROM) {
+                controller_reply(h->controller, &e->reply);
+                break;
+            }
             h->options.reply(h->options.context, h->options.node.id, e->to, &e->reply);
             break;
         case NODE_REQUEST:
@@ -123,6 +129,10 @@ void node_host_request(struct node_host *h, uint64_t from, const struct request 
 
 void node_host_reply(struct node_host *h, const struct reply *r)
 {
+    if (r->id & CONTROL_ID_BIT) {
+        controller_reply(h->controller, r);
+        return;
+    }
     node_reply(h->node, loop_now(h->loop), r);
     take_effects(h);
 }
@@ -192,12 +202,33 @@ static void batch_written(void *context, int error)
     take_effects(h);
 }
 
+/* The controller looks, and the node does what it decides. */
+static void control(struct node_host *h)
+{
+    struct instant now = loop_now(h->loop);
+    if (instant_before(now, controller_deadline(h->controller, node_control_term(h->node))))
+        return;
+    struct control_view view;
+    node_control_view(h->node, &view);
+    controller_look(h->controller, now, loop_wall_ms(h->loop), &view);
+    const struct control_request *r;
+    while ((r = controller_next_request(h->controller)) != NULL) {
+        if (r->node != h->options.node.id) {
+            h->options.request(h->options.context, h->options.node.id, r->node, &r->request);
+            continue;
+        }
+        node_request(h->node, now, CONTROL_FROM, &r->request);
+        take_effects(h);
+    }
+}
+
 void node_host_end_turn(struct node_host *h)
 {
     if (!instant_before(loop_now(h->loop), node_deadline(h->node))) {
         node_tick(h->node, loop_now(h->loop));
         take_effects(h);
     }
+    control(h);
     prepare_space(h);
     node_end_turn(h->node, loop_now(h->loop));
     take_effects(h);
@@ -212,7 +243,8 @@ void node_host_end_turn(struct node_host *h)
 
 struct instant node_host_deadline(const struct node_host *h)
 {
-    struct instant t = node_deadline(h->node);
+    struct instant t = instant_earlier(
+        node_deadline(h->node), controller_deadline(h->controller, node_control_term(h->node)));
     return h->space_short ? instant_earlier(t, h->space_retry_at) : t;
 }
 
@@ -422,6 +454,7 @@ enum status node_host_open(struct loop *l, const struct node_host_options *optio
     h->lock_fd = -1;
     log_append_init(&h->append);
     h->segment_bytes = (uint64_t)options->node.config->log_segment_bytes;
+    h->controller = controller_create(options->node.config);
     enum status status = open_all(h, error);
     if (status != STATUS_OK) {
         node_host_close(h);
@@ -443,6 +476,7 @@ void node_host_close(struct node_host *h)
         if (h->readers[i] != NULL)
             worker_destroy(h->readers[i]);
     }
+    controller_destroy(h->controller);
     if (h->node != NULL)
         node_destroy(h->node);
     if (h->log_dir != NULL)

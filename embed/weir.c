@@ -72,6 +72,7 @@ static enum weir_status status_of(enum reply_code code)
         [REPLY_TABLE_BUSY] = WEIR_BUSY,
         [REPLY_LIMIT_EXCEEDED] = WEIR_LIMIT,
         [REPLY_NOT_LEADER] = WEIR_IO,
+        [REPLY_STALE_MAP] = WEIR_BUSY,
     };
     return statuses[code];
 }

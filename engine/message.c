@@ -165,6 +165,7 @@ void partition_stats_encode(struct buffer *out, const struct partition_stats *s)
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         buffer_append_u64(out, (uint64_t)s->kinds[kind].allocated_mcu);
         buffer_append_u64(out, (uint64_t)s->kinds[kind].consumed_mcu);
+        buffer_append_u64(out, (uint64_t)s->kinds[kind].refused_mcu);
         buffer_append_u64(out, (uint64_t)s->kinds[kind].admitted);
         buffer_append_u64(out, (uint64_t)s->kinds[kind].burst);
         for (int reason = 0; reason < ADMIT_REASONS; reason++)
@@ -184,6 +185,7 @@ enum status partition_stats_decode(struct reader *r, struct partition_stats *out
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         out->kinds[kind].allocated_mcu = (int64_t)reader_u64(r);
         out->kinds[kind].consumed_mcu = (int64_t)reader_u64(r);
+        out->kinds[kind].refused_mcu = (int64_t)reader_u64(r);
         out->kinds[kind].admitted = (int64_t)reader_u64(r);
         out->kinds[kind].burst = (int64_t)reader_u64(r);
         for (int reason = 0; reason < ADMIT_REASONS; reason++)

@@ -28,10 +28,26 @@ enum request_op {
                            */
     REQUEST_TABLE_UPDATE, /* body = struct table_spec (name, billing, throughput); reply as GET */
     REQUEST_TABLE_DELETE, /* key = name; reply.body = struct table */
-    REQUEST_TABLE_REPORT, /* node to catalog: body = u32 table, u32 partition, u64 member, items,
-                             bytes,
-                             ..; reply.body = u32 partition, ..: those no table has any more */
+    REQUEST_TABLE_REPORT, /* node to catalog: body = engine/report.h; reply.body = u32 partition,
+                             ..: those no table has any more */
+    REQUEST_TABLE_SPLIT,  /* to the catalog's leader: body = table_split; reply.body = struct table:
+                             the map as it is to be */
+    REQUEST_PARTITION_SPLIT, /* catalog to the group's leader: body = partition_split; OK once the
+                                group has applied it */
+    REQUEST_EVENTS, /* body = u64 number to start after, items_max; reply.body = events, each with
+                       its size before it (engine/catalog/event.h), oldest first */
+    REQUEST_DECIDE, /* body = u8 CATALOG_EVENT, MOVE, RATES or DRAIN, then a decision
+                       (engine/catalog/decision.h); wall_ms. OK: done, or done before */
+    REQUEST_PARTITION_HEAT, /* to the group's leader: where to cut it; body = u8 of enum
+                               heat_option, or nothing; items_max = children wanted, 0: what its
+                               rate needs; reply.body = struct split_advice */
     REQUEST_OPS,
+};
+
+enum heat_option {
+    HEAT_WHOLE_COLLECTIONS = 1, /* struct split_question has what they mean */
+    HEAT_AHEAD = 2,
+    HEAT_OPTIONS = 3
 };
 
 struct request {
@@ -65,6 +81,7 @@ enum reply_code {
     REPLY_TABLE_BUSY = 11,     /* being created, updated or deleted */
     REPLY_LIMIT_EXCEEDED = 12, /* text names the limit */
     REPLY_NOT_LEADER = 13,     /* nothing was done; `leader` may, or nobody for now: try again */
+    REPLY_STALE_MAP = 14, /* the partition was split since: nothing was done, ask the catalog */
     REPLY_CODES,
 };
 
@@ -108,6 +125,7 @@ struct partition_stats {
     struct {
         int64_t allocated_mcu;            /* per second */
         int64_t consumed_mcu;             /* total */
+        int64_t refused_mcu;              /* total cost of requests refused, as far as known */
         int64_t throttled[ADMIT_REASONS]; /* requests refused, by reason */
         int64_t admitted;                 /* requests */
         int64_t burst;                    /* of them from burst */

@@ -8,6 +8,10 @@
 #include "base/must.h"
 #include "engine/node_internal.h"
 
+enum {
+    HAND_BACK_MS = 2000
+};
+
 /* ---- partitions ---- */
 
 struct partition *node_partition(const struct node *n, uint32_t id)
@@ -89,7 +93,7 @@ enum status node_create(const struct node_options *options, struct store *store,
     n->deferred_size = (uint32_t)n->config->node_queue_max;
     n->deferred = calloc(n->deferred_size, sizeof n->deferred[0]);
     must(n->deferred != NULL);
-    n->checkpoint_at = n->retry_at = n->report_at = n->raft_at = INSTANT_NEVER;
+    n->checkpoint_at = n->retry_at = n->report_at = n->raft_at = n->heat_at = INSTANT_NEVER;
     enum status status = node_load(n, error);
     if (status != STATUS_OK) {
         node_destroy(n);
@@ -108,7 +112,7 @@ void node_destroy(struct node *n)
     for (uint32_t i = 0; i < n->deferred_size; i++)
         buffer_deinit(&n->deferred[i].bytes);
     free(n->deferred);
-    node_settling_end(n);
+    node_settling_end(n); /* and what was reported for it */
     if (n->catalog != NULL)
         catalog_destroy(n->catalog);
     for (struct inflight *e = n->own_first; e != NULL; e = e->next)
@@ -141,7 +145,7 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     members_init(&n->members, n->config, n->options.node_count);
     node_peers_start(n);
     node_snapshots_start(n);
-    n->report_at = now;
+    n->report_at = n->hand_back_at = n->count_at = now;
     if (n->generation == 0) {
         uint32_t generation = (uint32_t)prng_next(&n->prng) | 1;
         node_append_own(n, LOG_NODE, 0, generation, slice_make(NULL, 0));
@@ -350,6 +354,8 @@ struct instant node_deadline(const struct node *n)
     if (n->stop_error != 0)
         return t;
     t = instant_earlier(t, n->raft_at);
+    t = instant_earlier(t, n->count_at);
+    t = instant_earlier(t, n->heat_at);
     t = instant_earlier(t, node_settling_deadline(n));
     t = instant_earlier(t, node_snapshots_deadline(n));
     return instant_earlier(t, n->liveness_at);
@@ -360,13 +366,18 @@ void node_tick(struct node *n, struct instant now)
     event(n, now);
     if (!instant_before(now, n->report_at)) {
         node_report(n);
+    }
+    if (!instant_before(now, n->hand_back_at)) {
         node_groups_hand_back(n);
+        n->hand_back_at = instant_add(now, duration_ms(HAND_BACK_MS));
     }
     if (n->stop_error != 0)
         return;
     node_peers_tick(n);
     node_groups_tick(n, false);
     node_settling_tick(n);
+    node_count_tick(n);
+    node_heat_tick(n);
 }
 
 void node_end_turn(struct node *n, struct instant now)

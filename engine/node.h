@@ -115,6 +115,7 @@ const struct log_batch *node_next_batch(struct node *n);
     X(NODE_TRACE_LOG_WRITTEN, "log written", "lsn")                            \
     X(NODE_TRACE_PARTITION_OPENED, "opened partition", "log index")            \
     X(NODE_TRACE_PARTITION_CLOSED, "closed partition", "log index")            \
+    X(NODE_TRACE_SPLIT, "split partition", "log index")                        \
     X(NODE_TRACE_CATALOG, "applied a catalog command with code", "log index")  \
     X(NODE_TRACE_LEADS, "leads partition", "term")                             \
     X(NODE_TRACE_FOLLOWS, "does not lead any more partition", "term")          \

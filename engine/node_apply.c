@@ -1,6 +1,7 @@
 /* node_apply.c - what a committed entry does to a replica, and a durable record of the node's own
  * to the node, in service and in replay alike. */
 #include "base/must.h"
+#include "base/probe.h"
 #include "engine/node_internal.h"
 
 /* ---- committed entries ---- */
@@ -26,8 +27,9 @@ static bool write_decode(struct slice payload, struct write_head *head, struct s
 static void charge_follower(struct node *n, struct partition *p, const struct raft_entry *e,
                             const struct write_head *head)
 {
-    if (e->term == p->led || e->lsn <= n->start_lsn)
+    if (!n->started || e->term == p->led || e->lsn <= n->start_lsn)
         return;
+    n->consumed_mcu[ADMIT_WRITE] += head->cost_mcu;
     admission_follow(&p->admission, &n->admission, ADMIT_WRITE, n->now, head->cost_mcu,
                      head->burst != 0, head->burst == 2);
 }
@@ -38,13 +40,18 @@ static void apply_write(struct node *n, struct partition *p, const struct raft_e
     struct write_head head;
     struct slice key, item;
     must(write_decode(e->payload, &head, &key, &item)); /* its checksum held */
+    if (!partition_holds(p, key)) { /* proposed before a split that came first: nothing is done */
+        PROBE("a write behind a split of its key range");
+        out->code = REPLY_STALE_MAP;
+        return;
+    }
     if (want_old && store_get(n->store, key, true, &out->body) == STATUS_OK)
         out->found = true;
     if (item.data != NULL || head.old_size >= 0)
         store_put(n->store, key, item);
-    p->item_count += (item.data != NULL) - (head.old_size >= 0);
-    p->item_bytes += (item.data != NULL ? (int64_t)item_size(item) : 0) -
-                     (head.old_size >= 0 ? head.old_size : 0);
+    partition_count_item(p, key, (item.data != NULL) - (head.old_size >= 0),
+                         (item.data != NULL ? (int64_t)item_size(item) : 0) -
+                             (head.old_size >= 0 ? head.old_size : 0));
     charge_follower(n, p, e, &head);
 }
 
@@ -76,6 +83,8 @@ void node_apply(struct node *n, struct partition *p, const struct raft_entry *e,
         apply_write(n, p, e, want_old, out);
     else if (e->kind == LOG_CATALOG)
         apply_catalog(n, e, out);
+    else if (e->kind == LOG_SPLIT)
+        node_apply_split(n, p, e);
     else
         must(e->kind == LOG_NOOP || e->kind == LOG_MEMBERS);
 }
@@ -103,6 +112,10 @@ static enum status apply_partition(struct node *n, uint64_t lsn, struct slice pa
     struct admission_rates rates;
     memcpy(rates.rate_mcu, info.rate_mcu, sizeof rates.rate_mcu);
     if (p != NULL) {
+        if (info.epoch != p->info.epoch)
+            return STATUS_OK; /* it was split meanwhile: ranges come with the group's log alone */
+        info.lo = p->info.lo;
+        info.hi = p->info.hi;
         partition_set(p, &info);
         if (n->started) /* its buckets begin with the node */
             admission_set_rates(&p->admission, n->config, &rates, n->now);
@@ -157,6 +170,28 @@ enum status node_apply_own(struct node *n, enum log_kind kind, uint32_t group, u
     }
 }
 
+/* Records of the children may follow: they are made now, as they were then. */
+static enum status replay_split_done(struct node *n, const struct log_record *record)
+{
+    struct partition *p = node_partition(n, record->group);
+    if (p == NULL || record->lsn < p->since_lsn || record->index <= raft_applied(p->raft))
+        return STATUS_OK;
+    if (raft_replay_commit(p->raft, record->index) != STATUS_OK)
+        return STATUS_CORRUPT;
+    PROBE("a split is applied in the replay");
+    n->replay_lsn = record->lsn;
+    const struct raft_entry *e;
+    while (raft_applied(p->raft) < record->index && (e = raft_next_committed(p->raft)) != NULL) {
+        struct applied applied;
+        p->stored = false;
+        node_apply(n, p, e, false, &applied);
+    }
+    raft_compact(p->raft, raft_applied(p->raft));
+    const struct split_history *splits = &p->splits;
+    bool split = splits->count > 0 && splits->at[splits->count - 1].index == record->index;
+    return split ? STATUS_OK : STATUS_CORRUPT;
+}
+
 static enum status replay_entry(struct node *n, const struct log_record *record)
 {
     struct partition *p = node_partition(n, record->group);
@@ -174,6 +209,9 @@ static enum status replay_entry(struct node *n, const struct log_record *record)
     if (record->kind == LOG_CATALOG &&
         catalog_command_decode(record->payload, &command) != STATUS_OK)
         return STATUS_CORRUPT;
+    struct partition_split split;
+    if (record->kind == LOG_SPLIT && partition_split_decode(record->payload, &split) != STATUS_OK)
+        return STATUS_CORRUPT;
     const struct raft_entry e = {.index = record->index,
                                  .term = record->term,
                                  .kind = record->kind,
@@ -190,7 +228,10 @@ enum status node_replay(struct node *n, const struct log_record *record)
     case LOG_NOOP:
     case LOG_MEMBERS:
     case LOG_HARD_STATE:
+    case LOG_SPLIT:
         return replay_entry(n, record);
+    case LOG_SPLIT_DONE:
+        return replay_split_done(n, record);
     case LOG_NODE:
     case LOG_PARTITION:
     case LOG_PARTITION_CLOSE:

@@ -1,10 +1,11 @@
 /* node_catalog.c - leading group 0: answering for tables, and hearing from the nodes. */
 #include "base/must.h"
+#include "engine/control_port.h"
 #include "engine/node_internal.h"
 
 enum {
-    REPORT_MS = 2000,
-    REPORT_SOON_MS = 100
+    REPORT_SOON_MS = 100,
+    EVENTS_PAGE_MAX = 1000
 };
 
 bool node_leads_catalog(const struct node *n)
@@ -56,15 +57,70 @@ enum status node_check(const struct node *n, struct buffer *error)
     return STATUS_OK;
 }
 
+/* ---- for the controller ---- */
+
+uint64_t node_control_term(const struct node *n)
+{
+    const struct partition *p = node_partition(n, CATALOG_GROUP);
+    return p != NULL && n->stop_error == 0 ? p->led : 0;
+}
+
+void node_control_view(const struct node *n, struct control_view *out)
+{
+    *out = (struct control_view){.term = node_control_term(n),
+                                 .self = n->options.id,
+                                 .node_count = n->options.node_count,
+                                 .catalog = n->catalog,
+                                 .loads = n->loads};
+    must(out->term != 0);
+    for (uint32_t node = 1; node <= n->options.node_count; node++)
+        out->reachable[node] = node_is_reachable(n, node);
+}
+
 /* ---- reports ---- */
 
-static void append_report(struct buffer *b, const struct partition *p, int64_t items, int64_t bytes)
+static void report_of(const struct partition *p, bool leads, struct partition_report *out)
 {
-    buffer_append_u32(b, p->info.table_id);
-    buffer_append_u32(b, p->info.id);
-    buffer_append_u64(b, raft_self(p->raft));
-    buffer_append_u64(b, (uint64_t)items);
-    buffer_append_u64(b, (uint64_t)bytes);
+    *out = (struct partition_report){.table_id = p->info.table_id,
+                                     .partition = p->info.id,
+                                     .member = raft_self(p->raft),
+                                     .items = leads ? p->item_count : -1,
+                                     .bytes = leads ? p->item_bytes : -1};
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct load_total *t = &out->totals[kind];
+        t->consumed_mcu = p->stats.kinds[kind].consumed_mcu;
+        t->refused_mcu = p->stats.kinds[kind].refused_mcu;
+        for (int reason = ADMIT_OK + 1; reason < ADMIT_REASONS; reason++)
+            t->refused[reason] = p->stats.kinds[kind].throttled[reason];
+    }
+}
+
+/* Appends the record of what has something to say. */
+static void append_report(struct buffer *b, struct partition *p, bool all)
+{
+    bool leads = p->led != 0;
+    struct partition_report r;
+    if (p->info.id == CATALOG_GROUP || (!leads && raft_leader(p->raft) != 0))
+        return;
+    if (leads && p->counting)
+        return; /* what it holds is not known yet */
+    report_of(p, leads, &r);
+    if (leads && !all && memcmp(&r, &p->reported, sizeof r) == 0)
+        return;
+    partition_report_encode(b, &r);
+    if (leads)
+        p->reported = r;
+}
+
+static void append_head(const struct node *n, struct buffer *b)
+{
+    struct node_report r = {
+        .node = n->options.id,
+        .capacity_mcu = {[ADMIT_READ] = n->config->node_rcu * MCU_PER_UNIT,
+                         [ADMIT_WRITE] = n->config->node_wcu * MCU_PER_UNIT},
+    };
+    memcpy(r.consumed_mcu, n->consumed_mcu, sizeof r.consumed_mcu);
+    node_report_encode(b, &r);
 }
 
 void node_report(struct node *n)
@@ -72,21 +128,14 @@ void node_report(struct node *n)
     struct buffer *b = &n->scratch;
     bool all = n->report_all || n->report_waiting;
     buffer_clear(b);
+    append_head(n, b);
+    size_t head_size = b->size;
     for (uint32_t i = 0; i < n->partitions_size; i++) {
-        struct partition *p = n->partitions[i];
-        if (p == NULL || p->info.id == CATALOG_GROUP)
-            continue;
-        if (p->led == 0 && raft_leader(p->raft) == 0)
-            append_report(b, p, -1, -1);
-        if (p->led == 0 ||
-            (!all && p->item_count == p->reported_count && p->item_bytes == p->reported_bytes))
-            continue;
-        append_report(b, p, p->item_count, p->item_bytes);
-        p->reported_count = p->item_count;
-        p->reported_bytes = p->item_bytes;
+        if (n->partitions[i] != NULL)
+            append_report(b, n->partitions[i], all);
     }
-    n->report_at = instant_add(n->now, duration_ms(REPORT_MS));
-    if (b->size == 0)
+    n->report_at = instant_add(n->now, duration_ms(n->config->load_report_ms));
+    if (b->size == head_size)
         return;
     if (n->report_waiting || n->catalog_leader == 0)
         n->catalog_leader = n->catalog_leader % n->options.node_count + 1;
@@ -153,6 +202,24 @@ static void change_table(struct node *n, const struct operation *o, enum catalog
         node_catalog_propose(n, o, &command);
 }
 
+static void split_table(struct node *n, const struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct table_split split;
+    if (table_split_decode(q->body, &split) != STATUS_OK) {
+        node_refuse(n, o->from, q->id, REPLY_MALFORMED,
+                    "not a split: 1 to %d cuts, ascending, and shares within the whole",
+                    SPLIT_CUTS_MAX);
+        return;
+    }
+    struct catalog_command command;
+    catalog_command_init(&command, CATALOG_SPLIT, n->config, n->options.node_count, q->wall_ms);
+    command.spec.name = slice_of("-");
+    command.split = q->body;
+    if (node_can_write(n, o, q->body.size + 1024))
+        node_catalog_propose(n, o, &command);
+}
+
 static void get_table(struct node *n, const struct operation *o)
 {
     const struct table *t = catalog_find(n->catalog, o->request.key);
@@ -185,19 +252,62 @@ static void list_tables(struct node *n, const struct operation *o)
 static void take_report(struct node *n, const struct operation *o)
 {
     struct reader r = {o->request.body, false};
+    struct node_report head;
+    struct partition_report p;
     buffer_clear(&n->scratch);
-    while (r.left.size > 0 && !r.failed) {
-        uint32_t table = reader_u32(&r), partition = reader_u32(&r);
-        uint64_t member = reader_u64(&r);
-        int64_t items = (int64_t)reader_u64(&r), bytes = (int64_t)reader_u64(&r);
-        if (!r.failed && items >= 0 && bytes >= 0)
-            catalog_report(n->catalog, table, partition, items, bytes);
-        else if (!r.failed && !catalog_may_have(n->catalog, partition, member))
-            buffer_append_u32(&n->scratch, partition);
+    if (node_report_decode(&r, &head) == STATUS_OK)
+        loads_take_node(n->loads, n->now, &head);
+    while (r.left.size > 0 && !r.failed && partition_report_decode(&r, &p) == STATUS_OK) {
+        if (p.items >= 0 && catalog_may_have(n->catalog, p.partition, p.member)) {
+            catalog_report(n->catalog, p.table_id, p.partition, p.items, p.bytes);
+            loads_take_partition(n->loads, n->now, &p);
+        } else if (p.items < 0 && !catalog_may_have(n->catalog, p.partition, p.member)) {
+            buffer_append_u32(&n->scratch, p.partition);
+        }
     }
     struct reply *reply =
         node_push_reply(n, o->from, o->request.id, r.failed ? REPLY_MALFORMED : REPLY_OK);
     reply->body = arena_copy(&n->lent, buffer_slice(&n->scratch));
+}
+
+static void list_events(struct node *n, const struct operation *o)
+{
+    struct reader r = {o->request.body, false};
+    uint64_t after = reader_u64(&r), last = catalog_last_event(n->catalog);
+    if (r.failed || r.left.size > 0) {
+        node_refuse(n, o->from, o->request.id, REPLY_MALFORMED, "which event to start after?");
+        return;
+    }
+    if (last >= EVENTS_MAX && after < last - EVENTS_MAX)
+        after = last - EVENTS_MAX;
+    uint32_t most = o->request.items_max;
+    if (most == 0 || most > EVENTS_PAGE_MAX)
+        most = EVENTS_PAGE_MAX;
+    struct reply *reply = node_push_reply(n, o->from, o->request.id, REPLY_OK);
+    buffer_clear(&n->scratch);
+    for (; after < last && reply->count < most; reply->count++)
+        buffer_append_sized(&n->scratch, catalog_event(n->catalog, ++after));
+    reply->more = after < last;
+    reply->body = arena_copy(&n->lent, buffer_slice(&n->scratch));
+}
+
+static void decide(struct node *n, const struct operation *o)
+{
+    struct reader r = {o->request.body, false};
+    uint8_t op = reader_u8(&r);
+    struct decision decision;
+    if (r.failed || op < CATALOG_EVENT || op > CATALOG_DRAIN || op == CATALOG_LEFT ||
+        decision_decode(r.left, &decision) != STATUS_OK) {
+        node_refuse(n, o->from, o->request.id, REPLY_MALFORMED, "not a decision");
+        return;
+    }
+    struct catalog_command command;
+    catalog_command_init(&command, (enum catalog_op)op, n->config, n->options.node_count,
+                         o->request.wall_ms);
+    command.spec.name = slice_of("-");
+    command.decision = r.left;
+    if (node_can_write(n, o, o->request.body.size + 1024))
+        node_catalog_propose(n, o, &command);
 }
 
 void node_catalog_request(struct node *n, struct operation *o)
@@ -222,12 +332,22 @@ void node_catalog_request(struct node *n, struct operation *o)
     case REQUEST_TABLE_DELETE:
         change_table(n, o, CATALOG_DELETE);
         break;
+    case REQUEST_TABLE_SPLIT:
+        split_table(n, o);
+        break;
     case REQUEST_TABLE_LIST:
         if (node_leads_read(n, p, o))
             list_tables(n, o);
         break;
     case REQUEST_TABLE_REPORT:
         take_report(n, o);
+        break;
+    case REQUEST_EVENTS:
+        if (node_leads_read(n, p, o))
+            list_events(n, o);
+        break;
+    case REQUEST_DECIDE:
+        decide(n, o);
         break;
     default:
         if (node_leads_read(n, p, o))

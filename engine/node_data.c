@@ -1,5 +1,6 @@
 /* node_data.c - reads and writes: route, admit, evaluate, propose or answer, settle. */
 #include "base/must.h"
+#include "base/probe.h"
 #include "engine/node_internal.h"
 
 /* ---- waiting for a page ---- */
@@ -127,7 +128,8 @@ static struct partition *route(struct node *n, const struct operation *o)
         node_refuse_not_leader(n, o, p);
         return NULL;
     }
-    node_refuse(n, o->from, o->request.id, REPLY_WRONG_PARTITION,
+    bool stale = p != NULL && !p->closing && p->info.epoch > o->request.epoch;
+    node_refuse(n, o->from, o->request.id, stale ? REPLY_STALE_MAP : REPLY_WRONG_PARTITION,
                 "node %u does not hold partition %u at epoch %llu", n->options.id,
                 o->request.partition, (unsigned long long)o->request.epoch);
     return NULL;
@@ -163,10 +165,13 @@ static bool admit(struct node *n, struct partition *p, struct operation *o, enum
 {
     if (o->admitted)
         return true;
+    node_heat_add(n, p, kind, o->request.key, cost_mcu);
     o->verdict =
         admission_try(&p->admission, &n->admission, kind, n->now, cost_mcu, group_of(n, p, kind));
     partition_count(p, kind, &o->verdict, cost_mcu);
     o->admitted = o->verdict.reason == ADMIT_OK;
+    if (o->admitted)
+        n->consumed_mcu[kind] += cost_mcu;
     if (!o->admitted) {
         node_push_reply(n, o->from, o->request.id, REPLY_THROTTLED)->verdict = o->verdict;
         node_note(n, NODE_TRACE_THROTTLED, p->info.id, cost_mcu);
@@ -179,9 +184,11 @@ static void settle(struct node *n, struct partition *p, const struct operation *
 {
     if (extra_mcu <= 0)
         return;
+    node_heat_add(n, p, kind, o->request.key, extra_mcu);
     admission_settle(&p->admission, &n->admission, kind, n->now, &o->verdict, extra_mcu,
                      group_of(n, p, kind));
     p->stats.kinds[kind].consumed_mcu += extra_mcu;
+    n->consumed_mcu[kind] += extra_mcu;
 }
 
 static void refuse_corrupt(struct node *n, const struct operation *o, enum status status)
@@ -260,13 +267,14 @@ static void run_range(struct node *n, struct operation *o)
     struct request *q = &o->request;
     struct partition *p = route(n, o);
     const int64_t least = read_cost_mcu(0, q->consistent);
-    if (p == NULL || (q->consistent && !node_leads_read(n, p, o)) ||
-        !admit(n, p, o, ADMIT_READ, least))
+    if (p == NULL || (q->consistent && !node_leads_read(n, p, o)))
         return;
     if (slice_compare(q->key, p->info.lo) < 0)
         q->key = p->info.lo;
     if (q->end.size == 0 || (p->info.hi.size > 0 && slice_compare(p->info.hi, q->end) < 0))
         q->end = p->info.hi;
+    if (!admit(n, p, o, ADMIT_READ, least))
+        return;
     if (store_needs_touch(n->store) && !o->touched) {
         defer(n, o, q->bytes_max);
         return;
@@ -425,6 +433,19 @@ static void run_partition_open(struct node *n, const struct operation *o)
         node_push_reply(n, o->from, o->request.id, REPLY_OK);
         return;
     }
+    if (p != NULL && info.epoch != p->info.epoch) {
+        bool older = info.epoch < p->info.epoch;
+        node_refuse(n, o->from, o->request.id, older ? REPLY_STALE_MAP : REPLY_OVERLOADED,
+                    "partition %u is at epoch %llu here", info.id,
+                    (unsigned long long)p->info.epoch);
+        return;
+    }
+    if (p == NULL && node_holds_range(n, info.lo, info.hi)) {
+        PROBE("a child is to be opened where its parent has not split yet");
+        node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
+                    "node %u has not split off partition %u yet", n->options.id, info.id);
+        return;
+    }
     if (p == NULL && store_erase_overlaps(n->store, info.lo, info.hi)) {
         node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
                     "node %u is still erasing what it held there before", n->options.id);
@@ -472,12 +493,21 @@ void node_run(struct node *n, struct operation *o)
     case REQUEST_PARTITION_MEMBERS:
         node_run_members(n, o);
         break;
+    case REQUEST_PARTITION_SPLIT:
+        node_run_split(n, o);
+        break;
+    case REQUEST_PARTITION_HEAT:
+        node_run_heat(n, o);
+        break;
     case REQUEST_TABLE_CREATE:
     case REQUEST_TABLE_GET:
     case REQUEST_TABLE_LIST:
     case REQUEST_TABLE_UPDATE:
     case REQUEST_TABLE_DELETE:
     case REQUEST_TABLE_REPORT:
+    case REQUEST_EVENTS:
+    case REQUEST_DECIDE:
+    case REQUEST_TABLE_SPLIT:
         node_catalog_request(n, o);
         break;
     case REQUEST_OPS:

@@ -95,7 +95,7 @@ static void see_lead_lost(struct node *n, struct partition *p)
     node_drop_proposals(n, p, "the partition's leader has changed");
     p->led = 0;
     p->hold = 0;
-    p->reported_count = -1;
+    p->reported.items = -1;
     if (p->info.id == CATALOG_GROUP)
         node_settling_end(n);
 }
@@ -205,7 +205,7 @@ static void answer(struct node *n, const struct inflight *e, const struct applie
     r->text = applied->text;
 }
 
-static void apply_committed(struct node *n, struct partition *p)
+void node_group_apply(struct node *n, struct partition *p)
 {
     const struct raft_entry *entry;
     if (p->no_state)
@@ -228,7 +228,7 @@ static void see_who_leads(struct node *n, struct partition *p)
     if (leading == p->led)
         return;
     p->led = leading;
-    p->reported_count = -1;
+    p->reported.items = -1;
     node_note(n, NODE_TRACE_LEADS, p->info.id, (int64_t)leading);
     if (p->info.id == CATALOG_GROUP)
         node_settling_start(n);
@@ -278,8 +278,9 @@ void node_groups_end_turn(struct node *n)
         log_writes(n, p);
         send_messages(n);
         see_who_leads(n, p);
-        apply_committed(n, p);
+        node_group_apply(n, p);
         see_who_leads(n, p);
+        node_split_stepped(n, p);
         if (p->reads_first != NO_ENTRY)
             node_run_reads(n, p);
         if (node_led_term(p) != 0)

@@ -152,6 +152,20 @@ struct inflight *node_take_proposal(struct node *n, struct partition *p, const s
     return ours ? take_first(n, p) : NULL;
 }
 
+void node_void_proposals(struct node *n, struct partition *p)
+{
+    for (struct inflight *e = p->first; e != NULL; e = e->next) {
+        if (e->kind != LOG_WRITE || partition_holds(p, inflight_key(e)))
+            continue;
+        shadow_drop(n, e);
+        e->kind = LOG_NOOP; /* its place in the order stays */
+        if (e->answer)
+            node_refuse(n, e->from, e->request_id, REPLY_STALE_MAP,
+                        "partition %u was split before the write", p->info.id);
+        e->answer = false;
+    }
+}
+
 void node_drop_proposals(struct node *n, struct partition *p, const char *why)
 {
     while (p->first != NULL) {

@@ -2,11 +2,13 @@
  *
  *   node.c             life, events, effects
  *   node_data.c        reads and writes: route, admit, evaluate, propose, settle
+ *   node_heat.c        what partitions are asked for, and where to cut them
  *   node_inflight.c    proposals and records on their way, and what they will have changed
  *   node_group.c       replication: every replica's raft, its records, its messages, its deadlines
  *   node_peer.c        envelopes between nodes: liveness, messages, how a cluster begins
  *   node_snapshot.c    ranges streamed to replicas that lack the log
  *   node_apply.c       what a committed entry or a local record does
+ *   node_split.c       a partition cut into several
  *   node_rows.c        what the node keeps of itself in the store
  *   node_checkpoint.c  from the memtable to the backing
  *   node_catalog.c     leading group 0: table requests
@@ -17,6 +19,7 @@
 
 #include "base/prng.h"
 #include "engine/catalog/catalog.h"
+#include "engine/loads.h"
 #include "engine/node.h"
 #include "engine/partition.h"
 
@@ -103,10 +106,13 @@ struct node {
     struct log_writer log;
     uint64_t log_space_end;
     bool log_disk_full;
-    uint64_t local_lsn;    /* own records before it are in the store: where the log was durable to
-                              at the last checkpoint */
-    uint64_t relogged_lsn; /* no checkpoint before the log is durable up to here */
-    uint64_t start_lsn;    /* where the log went on at the start */
+    uint64_t local_lsn;      /* own records before it are in the store: where the log was durable to
+                                at the last checkpoint */
+    uint64_t relogged_lsn;   /* no checkpoint before the log is durable up to here */
+    uint64_t start_lsn;      /* where the log went on at the start */
+    uint64_t replay_lsn;     /* before it: of the record being replayed */
+    uint32_t counted_last;   /* whose items were counted last */
+    struct instant count_at; /* when to count more; INSTANT_NEVER: all is counted */
     struct node_admission admission;
     struct members members;        /* the other nodes' headroom */
     struct admit_group group;      /* of the request in hand */
@@ -150,15 +156,20 @@ struct node {
     struct settling *settling; /* owns; while group 0 is led here */
     uint32_t settle_round;
     struct instant nodes_at;
-    uint32_t catalog_leader; /* a guess: where reports go */
-    bool report_waiting;     /* for the answer to the last one */
-    bool report_all;         /* the last one may be lost */
+    uint32_t catalog_leader;           /* a guess: where reports go */
+    bool report_waiting;               /* for the answer to the last one */
+    bool report_all;                   /* the last one may be lost */
+    struct loads *loads;               /* owns; while group 0 is led here: what was reported */
+    int64_t consumed_mcu[ADMIT_KINDS]; /* total, of what is led here and what is followed */
+    struct instant hand_back_at;
 
     /* checkpoints */
     bool checkpoint_running;
     struct instant checkpoint_at; /* the next one by time; INSTANT_NEVER if nothing to write */
     struct instant retry_at;      /* after one that found no space */
     struct instant report_at;
+    struct instant
+        heat_at;        /* partitions without heat give its memory back; INSTANT_NEVER: none has */
     struct instant now; /* of the last event */
     struct trace trace;
 
@@ -208,6 +219,9 @@ struct inflight *node_append_own(struct node *n, enum log_kind kind, uint32_t gr
 struct inflight *node_take_proposal(struct node *n, struct partition *p,
                                     const struct raft_entry *e);
 void node_free_inflight(struct node *n, struct inflight *e);
+/* Proposed writes of keys that are not the partition's any more are told so: they will come to
+ * nothing. */
+void node_void_proposals(struct node *n, struct partition *p);
 /* Every proposal of the group is answered: its outcome is not known. */
 void node_drop_proposals(struct node *n, struct partition *p, const char *why);
 /* The newest write in flight for a key. */
@@ -225,6 +239,13 @@ bool node_leads_read(struct node *n, struct partition *p, struct operation *o);
 void node_run_reads(struct node *n, struct partition *p);
 void node_drop_reads(struct node *n, struct partition *p);
 
+/* ---- node_heat.c ---- */
+/* A request for `key` reached admission: it counts, admitted or not. */
+void node_heat_add(struct node *n, struct partition *p, enum admit_kind kind, struct slice key,
+                   int64_t cost_mcu);
+void node_heat_tick(struct node *n);
+void node_run_heat(struct node *n, const struct operation *o);
+
 /* ---- node_group.c ---- */
 /* The replica's raft, from its base. */
 void node_group_create(struct node *n, struct partition *p, const struct raft_base *base);
@@ -234,6 +255,8 @@ void node_group_stepped(struct node *n, struct partition *p);
 void node_groups_persisted(struct node *n);
 void node_groups_tick(struct node *n, bool all);
 void node_groups_heard(struct node *n, uint32_t node);
+/* What is committed takes effect; whoever asked for it is answered. */
+void node_group_apply(struct node *n, struct partition *p);
 /* Everything stepped in this turn: appends, applying, who leads. */
 void node_groups_end_turn(struct node *n);
 /* Where the log must be kept from for entries that are not applied. */
@@ -302,6 +325,22 @@ void node_apply(struct node *n, struct partition *p, const struct raft_entry *e,
 enum status node_apply_own(struct node *n, enum log_kind kind, uint32_t group, uint64_t index,
                            uint64_t lsn, struct slice payload);
 
+/* ---- node_split.c ---- */
+/* REQUEST_PARTITION_SPLIT. */
+void node_run_split(struct node *n, const struct operation *o);
+void node_apply_split(struct node *n, struct partition *p, const struct raft_entry *e);
+/* At the end of a turn in which the partition was stepped: what its children have to know. */
+void node_split_stepped(struct node *n, struct partition *p);
+/* A replica that a snapshot overtakes first applies what it has in its log of the splits the
+ * snapshot contains: whoever has acknowledged a split must come to hold the children. */
+void node_split_catch_up(struct node *n, struct partition *p, const struct split_history *splits);
+/* Takes over the range of a snapshot, and erases what is the replica's no more. False: it would
+ * come to hold what another one here holds, or had less already. */
+bool node_split_take_range(struct node *n, struct partition *p, const struct partition_info *info);
+/* Whether a replica here holds a key of the range. */
+bool node_holds_range(const struct node *n, struct slice lo, struct slice hi);
+void node_count_tick(struct node *n);
+
 /* ---- node_rows.c ---- */
 enum status node_load(struct node *n, struct buffer *error);
 enum status node_load_catalog(struct node *n);
@@ -313,6 +352,9 @@ struct partition_row {
     uint64_t vote;
     int64_t item_count;
     int64_t item_bytes;
+    bool counting;
+    struct slice counted_to;
+    struct split_history splits;
     struct slice info; /* partition_info_encode */
 };
 enum status partition_row_decode(struct slice value, struct partition_row *out);
@@ -335,7 +377,7 @@ void node_catalog_propose(struct node *n, const struct operation *o,
 bool node_leads_catalog(const struct node *n);
 /* Whether as many nodes have been heard of as a table has replicas. */
 bool node_knows_enough_nodes(const struct node *n);
-/* Tells the catalog how many items the partitions led here hold, where that changed, and asks
+/* Tells the catalog what the partitions led here hold and consume, where that changed, and asks
  * about those without a leader. */
 void node_report(struct node *n);
 void node_reported(struct node *n, const struct reply *reply);

@@ -9,7 +9,8 @@ enum {
     ROW_ERASE = 'e',      /* | lower bound: a range still to be erased; value: upper bound */
     ROW_GENERATION = 'g', /* u32 */
     ROW_LOCAL_LSN = 'l',  /* u64: own records before it are in the rows */
-    ROW_NO_STATE = 1,     /* a flag of a replica */
+    ROW_NO_STATE = 1,     /* flags of a replica */
+    ROW_COUNTING = 2,
 };
 
 static void append_be32(struct buffer *b, uint32_t value)
@@ -33,7 +34,8 @@ struct slice node_partition_row_key(struct node *n, uint32_t id)
 }
 
 /* Value: XXH3 of what follows | since lsn | applied index and term | term | vote | items | bytes |
- * u8 flags | members as of the applied index, sized | partition_info. */
+ * u8 flags | members as of the applied index, sized | u8 splits, index and term each | with
+ * ROW_COUNTING: the key up to which it has counted, sized | partition_info. */
 void node_store_partition(struct node *n, struct partition *p)
 {
     struct buffer row = {0}, members = {0};
@@ -51,8 +53,16 @@ void node_store_partition(struct node *n, struct partition *p)
     buffer_append_u64(&row, raft_vote(p->raft));
     buffer_append_u64(&row, (uint64_t)p->item_count);
     buffer_append_u64(&row, (uint64_t)p->item_bytes);
-    buffer_append_u8(&row, base.no_state ? ROW_NO_STATE : 0);
+    buffer_append_u8(
+        &row, (uint8_t)((base.no_state ? ROW_NO_STATE : 0) | (p->counting ? ROW_COUNTING : 0)));
     buffer_append_sized(&row, buffer_slice(&members));
+    buffer_append_u8(&row, (uint8_t)p->splits.count);
+    for (uint32_t i = 0; i < p->splits.count; i++) {
+        buffer_append_u64(&row, p->splits.at[i].index);
+        buffer_append_u64(&row, p->splits.at[i].term);
+    }
+    if (p->counting)
+        buffer_append_sized(&row, buffer_slice(&p->counted_to));
     buffer_append_slice(&row, buffer_slice(&p->bytes));
     uint64_t checksum = XXH3_64bits(row.data + 8, row.size - 8);
     memcpy(row.data, &checksum, sizeof checksum);
@@ -75,9 +85,20 @@ enum status partition_row_decode(struct slice value, struct partition_row *out)
     out->vote = reader_u64(&r);
     out->item_count = (int64_t)reader_u64(&r);
     out->item_bytes = (int64_t)reader_u64(&r);
-    out->base.no_state = reader_u8(&r) & ROW_NO_STATE;
+    uint8_t flags = reader_u8(&r);
+    out->base.no_state = flags & ROW_NO_STATE;
+    out->counting = flags & ROW_COUNTING;
     struct reader members = {reader_sized(&r), false};
     if (r.failed || raft_members_decode(&members, &out->base.members) != STATUS_OK)
+        return STATUS_CORRUPT;
+    out->splits.count = 0;
+    uint32_t splits = reader_u8(&r);
+    for (uint32_t i = 0; i < splits && !r.failed; i++) {
+        uint64_t index = reader_u64(&r);
+        split_history_push(&out->splits, index, reader_u64(&r));
+    }
+    out->counted_to = out->counting ? reader_sized(&r) : slice_make(NULL, 0);
+    if (r.failed)
         return STATUS_CORRUPT;
     out->info = r.left;
     return STATUS_OK;
@@ -97,6 +118,9 @@ static enum status load_partition(struct node *n, struct slice value)
     p->since_lsn = row.since_lsn;
     p->item_count = row.item_count;
     p->item_bytes = row.item_bytes;
+    p->counting = row.counting;
+    buffer_append_slice(&p->counted_to, row.counted_to);
+    p->splits = row.splits;
     p->stored = true;
     node_add_partition(n, p);
     node_group_create(n, p, &row.base);

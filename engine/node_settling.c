@@ -2,9 +2,10 @@
  *
  * A table whose partitions may not be in place is being settled: every replica is opened (or
  * closed) at its node, again and again while the node can be reached, until it has acknowledged;
- * groups whose intended members have changed are told to change. Once a majority of each group has
- * acknowledged, CATALOG_SETTLE is proposed; the rest goes on behind it. All steps may be repeated:
- * a new leader settles every table once.
+ * groups whose intended members have changed are told to change; one that is to be split is told
+ * to, and the nodes that have applied the split find the children open already. Once a majority of
+ * each group has acknowledged, CATALOG_SETTLE is proposed; the rest goes on behind it. All steps
+ * may be repeated: a new leader settles every table once.
  *
  * Nodes are watched too: one that lives under another generation than the catalog knows has lost
  * its disk, and its replicas are replaced. */
@@ -15,9 +16,13 @@
 
 enum {
     SEND_AGAIN_MS = 250,
+    SPLIT_MS = 10, /* after the leader has applied a split: then the others have, mostly */
     NODES_MS = 50,
-    SLOTS = 8,        /* of a partition: its members, then MEMBERS_SLOT */
-    MEMBERS_SLOT = 7, /* the group itself has the right members */
+    SLOTS = 16,       /* of a partition: its members, then the group's own */
+    MEMBERS_SLOT = 7, /* it has the right members */
+    SPLIT_SLOT = 8,   /* it has split off the partitions that name it as their parent */
+    LEAVING_SLOT = 9, /* what was moved away is erased: once the group has let go of it */
+    REDIRECTS_MAX = 8,
     ROUNDS = 32,
 };
 _Static_assert((int)REPLICAS_MAX <= (int)MEMBERS_SLOT, "a slot for each");
@@ -29,10 +34,12 @@ struct settling {
     uint32_t count;
     uint32_t round;
     uint32_t attempt;
-    uint32_t missing; /* slots not done */
-    bool proposed;    /* CATALOG_SETTLE is in the log */
+    uint32_t missing;   /* slots not done */
+    uint32_t redirects; /* in this attempt: leaders that were named, and asked at once */
+    bool splitting;
+    bool proposed; /* CATALOG_SETTLE is in the log */
     struct instant send_at;
-    uint8_t done[]; /* by partition: a bit per slot */
+    uint16_t done[]; /* by partition: a bit per slot */
 };
 
 /* table | round | partition and slot: an answer to an earlier round is told from one to this. */
@@ -71,11 +78,20 @@ static uint32_t partitions_of(const struct node *n, uint32_t table_id,
     return t->partition_count;
 }
 
+/* The partitions that are to be split off from this one follow it. */
+static uint32_t children_of(const struct partition_info *p, uint32_t index, uint32_t count)
+{
+    uint32_t children = 0;
+    while (index + 1 + children < count && p[index + 1 + children].parent == p[index].id)
+        children++;
+    return children;
+}
+
 static void settle(struct node *n, uint32_t table_id, enum table_status status)
 {
     const struct partition_info *partitions;
     uint32_t count = partitions_of(n, table_id, &partitions);
-    struct settling *s = calloc(1, sizeof *s + count);
+    struct settling *s = calloc(1, sizeof *s + count * sizeof s->done[0]);
     must(s != NULL);
     s->table_id = table_id;
     s->status = status;
@@ -84,21 +100,41 @@ static void settle(struct node *n, uint32_t table_id, enum table_status status)
     s->send_at = n->now;
     for (uint32_t i = 0; i < count; i++) {
         bool members = status != TABLE_DELETING && partitions[i].joined != 0;
-        s->missing += partitions[i].member_count + members;
+        bool splits = status != TABLE_DELETING && children_of(partitions, i, count) > 0;
+        bool leaving = partitions[i].leaving != 0;
+        s->missing += partitions[i].member_count + members + splits + leaving;
+        s->splitting |= splits;
         if (!members)
-            s->done[i] = 1 << MEMBERS_SLOT;
+            s->done[i] |= 1 << MEMBERS_SLOT;
+        if (!splits)
+            s->done[i] |= 1 << SPLIT_SLOT;
+        if (!leaving)
+            s->done[i] |= 1 << LEAVING_SLOT;
     }
     s->next = n->settling;
     n->settling = s;
+}
+
+/* The children are there, whether or not the group has answered for the split. */
+static void end_split(struct settling *s)
+{
+    s->splitting = false;
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (s->done[i] >> SPLIT_SLOT & 1)
+            continue;
+        s->done[i] |= 1 << SPLIT_SLOT;
+        s->missing--;
+    }
 }
 
 void node_settling_changed(struct node *n, const struct table *t)
 {
     struct settling **link = find_settling(n, t->id);
     bool gone = catalog_find_id(n->catalog, t->id) == NULL;
-    bool settled = *link != NULL && !gone && t->status == TABLE_ACTIVE && (*link)->proposed &&
-                   (*link)->status != TABLE_ACTIVE;
+    bool settled = *link != NULL && !gone && t->status == TABLE_ACTIVE && !table_is_splitting(t) &&
+                   (*link)->proposed && ((*link)->status != TABLE_ACTIVE || (*link)->splitting);
     if (settled) {
+        end_split(*link);
         (*link)->status = TABLE_ACTIVE; /* what is missing goes on */
         return;
     }
@@ -108,29 +144,136 @@ void node_settling_changed(struct node *n, const struct table *t)
         settle(n, t->id, t->status);
 }
 
+/* ---- proposing ---- */
+
+static void propose_command(struct node *n, struct catalog_command *command)
+{
+    const struct operation o = {.from = FROM_SELF};
+    command->spec.name = slice_of("-");
+    if (node_can_write(n, &o, 1024))
+        node_catalog_propose(n, &o, command);
+}
+
+static void propose_settle(struct node *n, const struct settling *s)
+{
+    struct catalog_command command;
+    catalog_command_init(&command, CATALOG_SETTLE, n->config, n->options.node_count, 0);
+    command.table_id = s->table_id;
+    command.partition_count = s->count;
+    propose_command(n, &command);
+}
+
+static void propose(struct node *n, enum catalog_op op, uint32_t table_id, uint32_t node,
+                    uint32_t generation)
+{
+    struct catalog_command command;
+    catalog_command_init(&command, op, n->config, n->options.node_count, 0);
+    command.table_id = table_id;
+    command.node = node;
+    command.generation = generation;
+    propose_command(n, &command);
+}
+
+/* What was moved away is erased. */
+static void propose_left(struct node *n, const struct partition_info *p)
+{
+    const struct decision d = {.table_id = p->table_id,
+                               .partition = p->id,
+                               .epoch = p->epoch,
+                               .from_node = raft_member_node(p->leaving)};
+    struct catalog_command command;
+    catalog_command_init(&command, CATALOG_LEFT, n->config, n->options.node_count, 0);
+    buffer_clear(&n->scratch);
+    decision_encode(&n->scratch, &d);
+    command.decision = arena_copy(&n->lent, buffer_slice(&n->scratch));
+    propose_command(n, &command);
+}
+
 /* ---- sending ---- */
 
-static void send_slot(struct node *n, struct settling *s, const struct partition_info *p,
-                      uint32_t index, uint32_t slot)
+static void encode_split(struct buffer *out, const struct partition_info *p, uint32_t children)
 {
-    bool members = slot == MEMBERS_SLOT;
-    uint32_t node = partition_node(p, members ? s->attempt % p->member_count : slot);
+    struct partition_split split = {.parent = *p, .child_count = children};
+    for (uint32_t i = 0; i < children; i++)
+        split.children[i] = p[1 + i];
+    partition_split_encode(out, &split);
+}
+
+static enum request_op op_of(const struct settling *s, uint32_t slot)
+{
+    if (s->status == TABLE_DELETING || slot == LEAVING_SLOT)
+        return REQUEST_PARTITION_CLOSE;
+    if (slot == SPLIT_SLOT)
+        return REQUEST_PARTITION_SPLIT;
+    return slot == MEMBERS_SLOT ? REQUEST_PARTITION_MEMBERS : REQUEST_PARTITION_OPEN;
+}
+
+/* Who to ask; what is for the leader goes to one after the other: the replica on its way out may
+ * lead, too. */
+static uint32_t node_for(const struct settling *s, const struct partition_info *p, uint32_t slot)
+{
+    if (slot == LEAVING_SLOT)
+        return raft_member_node(p->leaving);
+    if (slot < MEMBERS_SLOT)
+        return partition_node(p, slot);
+    uint32_t i = s->attempt % (p->member_count + (p->leaving != 0));
+    return i < p->member_count ? partition_node(p, i) : raft_member_node(p->leaving);
+}
+
+static void send_slot(struct node *n, struct settling *s, const struct partition_info *partitions,
+                      uint32_t index, uint32_t slot, uint32_t node)
+{
+    const struct partition_info *p = &partitions[index];
     if (!node_is_reachable(n, node))
         return;
-    enum request_op op = s->status == TABLE_DELETING ? REQUEST_PARTITION_CLOSE
-                         : members                   ? REQUEST_PARTITION_MEMBERS
-                                                     : REQUEST_PARTITION_OPEN;
+    struct partition_info told = *p;
+    told.parent = 0; /* that is for the catalog to remember */
+    memset(told.share_ppm, 0, sizeof told.share_ppm);
     buffer_clear(&n->scratch);
-    partition_info_encode(&n->scratch, p);
+    if (slot == SPLIT_SLOT)
+        encode_split(&n->scratch, p, children_of(partitions, index, s->count));
+    else
+        partition_info_encode(&n->scratch, &told);
     struct node_effect *e = node_push(n, NODE_REQUEST);
     e->to = node;
     e->request = (struct request){
         .id = request_id(s, index, slot),
-        .op = op,
+        .op = op_of(s, slot),
         .partition = p->id,
         .epoch = p->epoch,
         .body = arena_copy(&n->lent, buffer_slice(&n->scratch)),
     };
+}
+
+static bool is_done(const struct settling *s, uint32_t index, uint32_t slot)
+{
+    return s->done[index] >> slot & 1;
+}
+
+/* A replica on its way out is erased only after the group counts on it no more. One whose node
+ * cannot be reached is let go of: it asks the catalog itself when it is back. */
+static bool may_erase(struct node *n, struct settling *s, const struct partition_info *p,
+                      uint32_t index)
+{
+    if (s->status != TABLE_DELETING && !is_done(s, index, MEMBERS_SLOT))
+        return false;
+    if (node_is_reachable(n, raft_member_node(p->leaving)))
+        return true;
+    s->done[index] |= 1 << LEAVING_SLOT;
+    return false;
+}
+
+/* A child may come out of its parent on a node for as long as the parent is there: that one is
+ * closed first. */
+static bool must_wait(const struct settling *s, const struct partition_info *partitions,
+                      uint32_t index, uint32_t slot)
+{
+    if (s->status != TABLE_DELETING || partitions[index].parent == 0)
+        return false;
+    uint32_t parent = index;
+    while (parent > 0 && partitions[parent].id != partitions[index].parent)
+        parent--;
+    return !is_done(s, parent, slot);
 }
 
 static void send_missing(struct node *n, struct settling *s)
@@ -138,13 +281,21 @@ static void send_missing(struct node *n, struct settling *s)
     const struct partition_info *partitions;
     must(partitions_of(n, s->table_id, &partitions) == s->count);
     for (uint32_t i = 0; i < s->count; i++) {
-        for (uint32_t slot = 0; slot < SLOTS; slot++) {
-            bool exists = slot == MEMBERS_SLOT || slot < partitions[i].member_count;
-            if (exists && !(s->done[i] >> slot & 1))
-                send_slot(n, s, &partitions[i], i, slot);
+        const struct partition_info *p = &partitions[i];
+        for (uint32_t slot = 0; slot < LEAVING_SLOT; slot++) {
+            bool exists = slot >= MEMBERS_SLOT || slot < p->member_count;
+            if (exists && !is_done(s, i, slot) && !must_wait(s, partitions, i, slot))
+                send_slot(n, s, partitions, i, slot, node_for(s, p, slot));
         }
+        if (p->leaving == 0)
+            continue;
+        if (!is_done(s, i, LEAVING_SLOT) && may_erase(n, s, p, i))
+            send_slot(n, s, partitions, i, LEAVING_SLOT, node_for(s, p, LEAVING_SLOT));
+        if (is_done(s, i, LEAVING_SLOT))
+            propose_left(n, p);
     }
     s->attempt++;
+    s->redirects = 0;
     s->send_at = instant_add(n->now, duration_ms(SEND_AGAIN_MS));
 }
 
@@ -161,29 +312,16 @@ static bool is_usable(const struct node *n, const struct settling *s)
     return true;
 }
 
-static void propose(struct node *n, enum catalog_op op, uint32_t table_id, uint32_t node,
-                    uint32_t generation)
-{
-    const struct operation o = {.from = FROM_SELF};
-    struct catalog_command command;
-    catalog_command_init(&command, op, n->config, n->options.node_count, 0);
-    command.table_id = table_id;
-    command.node = node;
-    command.generation = generation;
-    command.spec.name = slice_of("-");
-    if (node_can_write(n, &o, 1024))
-        node_catalog_propose(n, &o, &command);
-}
-
 /* Proposes what the acknowledgements allow; forgets what is done. */
 static void advance(struct node *n, struct settling **link)
 {
     struct settling *s = *link;
-    if (s->status != TABLE_ACTIVE && !s->proposed && is_usable(n, s)) {
+    bool unsettled = s->status != TABLE_ACTIVE || s->splitting;
+    if (unsettled && !s->proposed && is_usable(n, s)) {
         s->proposed = true;
-        propose(n, CATALOG_SETTLE, s->table_id, 0, 0);
+        propose_settle(n, s);
     }
-    if (s->missing == 0 && s->status == TABLE_ACTIVE)
+    if (s->missing == 0 && !unsettled)
         drop_settling(link);
 }
 
@@ -194,10 +332,24 @@ void node_settling_reply(struct node *n, const struct reply *reply)
     uint32_t place = (uint32_t)(reply->id & ((1U << 27) - 1)) - 1;
     uint32_t index = place / SLOTS, slot = place % SLOTS;
     if (s == NULL || index >= s->count || reply->id != request_id(s, index, slot) ||
-        reply->code != REPLY_OK || (s->done[index] >> slot & 1))
-        return; /* an answer to what is settled already, or a refusal: it is sent again */
-    s->done[index] |= (uint8_t)(1U << slot);
-    s->missing--;
+        is_done(s, index, slot))
+        return; /* an answer to what is settled already */
+    bool group = slot == MEMBERS_SLOT || slot == SPLIT_SLOT;
+    if (reply->code == REPLY_NOT_LEADER && group && reply->leader != 0 &&
+        reply->leader <= n->options.node_count && s->redirects++ < REDIRECTS_MAX) {
+        const struct partition_info *partitions;
+        must(partitions_of(n, s->table_id, &partitions) == s->count);
+        send_slot(n, s, partitions, index, slot, reply->leader);
+        return;
+    }
+    if (reply->code != REPLY_OK)
+        return; /* it is sent again */
+    s->done[index] |= (uint16_t)(1U << slot);
+    s->missing -= slot != LEAVING_SLOT; /* CATALOG_LEFT ends that, and settles the table anew */
+    if (slot == SPLIT_SLOT)
+        s->send_at = instant_add(n->now, duration_ms(SPLIT_MS));
+    if (slot == MEMBERS_SLOT || slot == LEAVING_SLOT)
+        s->send_at = n->now; /* what waited for it goes out */
     advance(n, link);
 }
 
@@ -247,6 +399,7 @@ static void watch_nodes(struct node *n)
 
 void node_settling_start(struct node *n)
 {
+    n->loads = loads_create();
     struct slice name = {NULL, 0};
     for (const struct table *t; (t = catalog_after(n->catalog, name)) != NULL; name = t->name)
         settle(n, t->id, t->status);
@@ -258,6 +411,8 @@ void node_settling_end(struct node *n)
 {
     while (n->settling != NULL)
         drop_settling(&n->settling);
+    loads_destroy(n->loads);
+    n->loads = NULL;
 }
 
 void node_settling_tick(struct node *n)
@@ -270,7 +425,7 @@ void node_settling_tick(struct node *n)
         struct settling *s = *link;
         if (!instant_before(n->now, s->send_at)) {
             send_missing(n, s);
-            if (s->proposed && s->status != TABLE_ACTIVE)
+            if (s->proposed && (s->status != TABLE_ACTIVE || s->splitting))
                 s->proposed = false; /* it may not have got through */
             advance(n, link);
         }
@@ -290,6 +445,16 @@ struct instant node_settling_deadline(const struct node *n)
 }
 
 /* ---- the group's side ---- */
+
+/* Whether the members in force are committed: until then an earlier leader's may come back. */
+static bool members_applied(const struct partition *p)
+{
+    const struct raft_members *m = raft_members(p->raft), *a = raft_members_applied(p->raft);
+    bool same = m->count == a->count;
+    for (uint32_t i = 0; i < m->count && same; i++)
+        same = m->all[i].id == a->all[i].id && m->all[i].voter == a->all[i].voter;
+    return same;
+}
 
 /* The next step from the members there are to those there should be: add, promote, remove. */
 static enum raft_outcome step_members(struct node *n, struct partition *p,
@@ -311,7 +476,7 @@ static enum raft_outcome step_members(struct node *n, struct partition *p,
             return raft_change_members(p->raft, n->now, RAFT_REMOVE, id);
         return raft_transfer(p->raft, n->now, info->members[0]);
     }
-    return RAFT_INVALID; /* nothing to do */
+    return members_applied(p) ? RAFT_INVALID /* nothing to do */ : RAFT_PENDING;
 }
 
 void node_run_members(struct node *n, const struct operation *o)

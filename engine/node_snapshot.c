@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "base/probe.h"
 #include "engine/node_internal.h"
 
 enum {
@@ -35,6 +36,7 @@ struct snapshot_out {
     uint64_t index;
     struct backing_snapshot *source; /* owns */
     struct buffer row;
+    struct buffer hi;   /* the range's end as of the row: it may have been split since */
     struct buffer key;  /* the last one acknowledged */
     struct buffer sent; /* the last one of the chunk on its way */
     uint64_t sequence;  /* 0: BEGIN is to be acknowledged first */
@@ -53,6 +55,9 @@ struct snapshot_in {
     uint64_t sequence;
     int64_t item_count;
     int64_t item_bytes;
+    bool counting;
+    struct buffer counted_to;
+    struct split_history splits;
     struct buffer key; /* everything up to it is in place */
     bool whole;        /* all of it, on its way to the backing */
     bool frozen;       /* in the checkpoint that is being written */
@@ -82,6 +87,7 @@ static void drop_out(struct node *n, struct snapshot_out **link, uint64_t instal
         node_group_stepped(n, p);
     }
     buffer_deinit(&s->row);
+    buffer_deinit(&s->hi);
     buffer_deinit(&s->key);
     buffer_deinit(&s->sent);
     free(s);
@@ -122,8 +128,12 @@ static bool open_source(struct node *n, const struct partition *p, struct snapsh
         store_snapshot_close(n->store, s->source);
         return false;
     }
+    struct partition_info info;
+    struct reader r = {row.info, false};
+    must(partition_info_decode(&r, &info) == STATUS_OK); /* its checksum held */
     s->index = row.base.index;
     buffer_append_slice(&s->row, value);
+    buffer_append_slice(&s->hi, info.hi);
     return true;
 }
 
@@ -199,7 +209,7 @@ static bool append_items(struct node *n, const struct partition *p, struct snaps
         if (status != STATUS_OK && status != STATUS_NOT_FOUND)
             return false;
         s->sent_last = status == STATUS_NOT_FOUND ||
-                       (p->info.hi.size > 0 && slice_compare(item.key, p->info.hi) >= 0);
+                       (s->hi.size > 0 && slice_compare(item.key, buffer_slice(&s->hi)) >= 0);
         if (s->sent_last)
             break;
         buffer_append_sized(out, item.key);
@@ -314,6 +324,7 @@ static void drop_in(struct snapshot_in **link)
 {
     struct snapshot_in *s = *link;
     *link = s->next;
+    buffer_deinit(&s->counted_to);
     buffer_deinit(&s->key);
     free(s);
 }
@@ -340,16 +351,51 @@ static void acknowledge(struct node *n, const struct partition *p, const struct 
     send_ack(n, p, s->from, s->id, s->sequence, s->installed ? s->base.index : 0);
 }
 
+/* What there was begins to be replaced. */
+static void begin_in(struct node *n, struct partition *p, uint64_t from, uint64_t id,
+                     const struct partition_row *row)
+{
+    struct snapshot_in **link = find_in(n, p->info.id);
+    if (*link != NULL)
+        drop_in(link);
+    struct snapshot_in *s = calloc(1, sizeof *s);
+    must(s != NULL);
+    s->group = p->info.id;
+    s->from = from;
+    s->id = id;
+    s->base = row->base;
+    s->sequence = 1;
+    s->item_count = row->item_count;
+    s->item_bytes = row->item_bytes;
+    s->counting = row->counting;
+    buffer_append_slice(&s->counted_to, row->counted_to);
+    s->splits = row->splits;
+    s->next = n->snapshots_in;
+    n->snapshots_in = s;
+    if (!p->no_state)
+        raft_install_begin(p->raft);
+    p->no_state = true;
+    node_drop_proposals(n, p, "the replica is being rebuilt");
+    node_group_stepped(n, p);
+    node_store_partition(n, p); /* in the same checkpoint as the first change */
+    acknowledge(n, p, s);
+}
+
 static bool begin(struct node *n, struct partition *p, uint64_t from, uint64_t id, struct slice row)
 {
     struct partition_row decoded;
+    struct partition_info info;
     if (partition_row_decode(row, &decoded) != STATUS_OK || decoded.base.no_state)
+        return false;
+    struct reader r = {decoded.info, false};
+    if (partition_info_decode(&r, &info) != STATUS_OK || info.id != p->info.id)
         return false;
     struct snapshot_in **link = find_in(n, p->info.id);
     if (*link != NULL && (*link)->id == id) {
         acknowledge(n, p, *link);
         return true;
     }
+    node_split_catch_up(n, p, &decoded.splits);
     if (!p->no_state && decoded.base.index <= raft_applied(p->raft)) {
         send_ack(n, p, from, id, 1, decoded.base.index); /* the log has brought it meanwhile */
         return true;
@@ -360,26 +406,12 @@ static bool begin(struct node *n, struct partition *p, uint64_t from, uint64_t i
         send_ack(n, p, from, id, 0, 0); /* it had more already, and may not forget that it had */
         return true;
     }
-    if (*link != NULL)
-        drop_in(link);
-    struct snapshot_in *s = calloc(1, sizeof *s);
-    must(s != NULL);
-    s->group = p->info.id;
-    s->from = from;
-    s->id = id;
-    s->base = decoded.base;
-    s->sequence = 1;
-    s->item_count = decoded.item_count;
-    s->item_bytes = decoded.item_bytes;
-    s->next = n->snapshots_in;
-    n->snapshots_in = s;
-    if (!p->no_state)
-        raft_install_begin(p->raft);
-    p->no_state = true;
-    node_drop_proposals(n, p, "the replica is being rebuilt");
-    node_group_stepped(n, p);
-    node_store_partition(n, p); /* in the same checkpoint as the first change */
-    acknowledge(n, p, s);
+    if (!node_split_take_range(n, p, &info)) {
+        PROBE("a snapshot from before a split is refused");
+        send_ack(n, p, from, id, 0, 0);
+        return true;
+    }
+    begin_in(n, p, from, id, &decoded);
     return true;
 }
 
@@ -442,6 +474,10 @@ static void finish(struct node *n, struct partition *p, struct snapshot_in *s)
     s->whole = true;
     p->item_count = s->item_count;
     p->item_bytes = s->item_bytes;
+    p->counting = s->counting;
+    buffer_clear(&p->counted_to);
+    buffer_append_slice(&p->counted_to, buffer_slice(&s->counted_to));
+    p->splits = s->splits;
     p->installing = malloc(sizeof *p->installing);
     must(p->installing != NULL);
     *p->installing = s->base;
@@ -537,6 +573,7 @@ static void install(struct node *n, struct partition *p, struct snapshot_in *s)
     p->no_state = false;
     s->installed = true;
     s->frozen = false;
+    n->count_at = n->now;
     node_group_stepped(n, p);
     if (p->info.id == CATALOG_GROUP)
         must(node_load_catalog(n) == STATUS_OK);

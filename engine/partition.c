@@ -10,7 +10,8 @@ struct partition *partition_create(const struct partition_info *info, uint32_t n
     must(p != NULL);
     partition_set(p, info);
     p->stats.node = node;
-    p->reported_count = p->reads_first = p->reads_last = -1;
+    p->reads_first = p->reads_last = -1;
+    p->reported.items = -1;
     return p;
 }
 
@@ -21,18 +22,31 @@ void partition_destroy(struct partition *p)
     if (p->raft != NULL)
         raft_destroy(p->raft);
     free(p->installing);
+    buffer_deinit(&p->counted_to);
+    heat_deinit(&p->heat);
     buffer_deinit(&p->bytes);
     free(p);
+}
+
+static void narrow_heat(struct partition *p)
+{
+    struct heat part;
+    heat_divide(&p->heat, p->info.lo, p->info.hi, p->info.id, &part);
+    heat_deinit(&p->heat);
+    p->heat = part;
 }
 
 void partition_set(struct partition *p, const struct partition_info *info)
 {
     struct buffer bytes = {0};
+    bool same_range = slice_equal(p->info.lo, info->lo) && slice_equal(p->info.hi, info->hi);
     partition_info_encode(&bytes, info);
     buffer_deinit(&p->bytes);
     p->bytes = bytes;
     struct reader r = {buffer_slice(&p->bytes), false};
     must(partition_info_decode(&r, &p->info) == STATUS_OK);
+    if (!same_range)
+        narrow_heat(p);
     p->stored = false;
     p->stats.partition = p->info.id;
     p->stats.table_id = p->info.table_id;
@@ -46,11 +60,37 @@ bool partition_holds(const struct partition *p, struct slice key)
            (p->info.hi.size == 0 || slice_compare(key, p->info.hi) < 0);
 }
 
+void partition_count_item(struct partition *p, struct slice key, int64_t items, int64_t bytes)
+{
+    if (p->counting && slice_compare(key, buffer_slice(&p->counted_to)) >= 0)
+        return; /* it will be counted as it is then */
+    p->item_count += items;
+    p->item_bytes += bytes;
+}
+
+void partition_count_anew(struct partition *p)
+{
+    p->counting = true;
+    p->item_count = p->item_bytes = 0;
+    p->reported.items = -1;
+    buffer_clear(&p->counted_to);
+    buffer_append_slice(&p->counted_to, p->info.lo);
+}
+
+void split_history_push(struct split_history *h, uint64_t index, uint64_t term)
+{
+    if (h->count == SPLITS_KEPT)
+        memmove(&h->at[0], &h->at[1], --h->count * sizeof h->at[0]);
+    h->at[h->count].index = index;
+    h->at[h->count++].term = term;
+}
+
 void partition_count(struct partition *p, enum admit_kind kind, const struct admit_verdict *v,
                      int64_t cost_mcu)
 {
     if (v->reason != ADMIT_OK) {
         p->stats.kinds[kind].throttled[v->reason]++;
+        p->stats.kinds[kind].refused_mcu += cost_mcu;
         return;
     }
     p->stats.kinds[kind].admitted++;

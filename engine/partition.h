@@ -5,9 +5,23 @@
 #define WEIR_ENGINE_PARTITION_H
 
 #include "engine/catalog/table.h"
+#include "engine/heat/heat.h"
 #include "engine/message.h"
+#include "engine/report.h"
 
 struct inflight;
+
+/* The last cuts a replica has applied, oldest first: entries of its log. */
+enum {
+    SPLITS_KEPT = 8
+};
+struct split_history {
+    uint32_t count;
+    struct {
+        uint64_t index;
+        uint64_t term;
+    } at[SPLITS_KEPT];
+};
 
 struct partition {
     struct partition_info info;   /* slices borrow from `bytes` */
@@ -30,21 +44,36 @@ struct partition {
     int32_t reads_first; /* deferred until leadership is confirmed; -1: none */
     int32_t reads_last;
     struct admission admission;
+    struct heat heat; /* while it is led here */
     struct partition_stats stats;
+    /* Exact; while `counting`, of the keys before `counted_to` (node_split.c). */
     int64_t item_count;
     int64_t item_bytes;
-    int64_t reported_count; /* what the catalog was told last; -1: nothing yet */
-    int64_t reported_bytes;
+    bool counting;
+    struct buffer counted_to;
+    struct split_history splits;
+    /* Children of it that nobody leads yet, as far as known here: ids one after the other. */
+    uint32_t child_first;
+    uint32_t child_count;
+    struct partition_report reported; /* what the catalog was told last; items -1: nothing yet */
 };
 
 struct partition *partition_create(const struct partition_info *info, uint32_t node);
 void partition_destroy(struct partition *p);
 
-/* Takes over range, epoch, rates and intended members. */
+/* Takes over range, epoch, rates and intended members; of the heat, what lies in the range. Slices
+ * may point into what it has. */
 void partition_set(struct partition *p, const struct partition_info *info);
 
 /* Whether a storage key lies in the range. */
 bool partition_holds(const struct partition *p, struct slice key);
+
+/* An item comes (`items` = 1) or goes (-1), or stays with another size (0). */
+void partition_count_item(struct partition *p, struct slice key, int64_t items, int64_t bytes);
+/* All counts are void: they are taken anew, from the first key on. */
+void partition_count_anew(struct partition *p);
+
+void split_history_push(struct split_history *h, uint64_t index, uint64_t term);
 
 /* Counts a decision. */
 void partition_count(struct partition *p, enum admit_kind kind, const struct admit_verdict *v,

@@ -101,6 +101,17 @@ enum status raft_replay_entry(struct raft *r, const struct raft_entry *e)
     return STATUS_OK;
 }
 
+enum status raft_replay_commit(struct raft *r, uint64_t index)
+{
+    must(!r->started);
+    if (index > raft_last(r) || r->replay_apart || r->no_state)
+        return STATUS_CORRUPT;
+    if (index > r->commit)
+        r->commit = index;
+    r->durable = r->logged = raft_last(r);
+    return STATUS_OK;
+}
+
 static void leave(struct raft *r, struct instant now)
 {
     r->deadline = r->role == RAFT_LEADER ? raft_lead_deadline(r, now) : raft_election_deadline(r);
@@ -127,6 +138,22 @@ void raft_start(struct raft *r, struct instant now, struct instant quiet_until)
     } else if (raft_is_only_voter(r) && raft_may_run(r)) {
         raft_run(r, now, false);
     }
+    leave(r, now);
+}
+
+void raft_start_child(struct raft *r, struct instant now, const struct raft *parent)
+{
+    must(parent->started);
+    raft_start(r, now, parent->quiet_until);
+    raft_inherit_promise(r, parent);
+    raft_check_promise(r, now);
+    leave(r, now);
+}
+
+void raft_follow_parent(struct raft *r, struct instant now, const struct raft *parent)
+{
+    must(r->started);
+    raft_follow_promise(r, now, parent);
     leave(r, now);
 }
 
@@ -249,6 +276,8 @@ void raft_campaign(struct raft *r, struct instant now)
     raft_check_promise(r, now);
     if (r->role == RAFT_FOLLOWER && raft_may_run(r) && !raft_is_bound(r, now))
         raft_pre_run(r, now);
+    else if (r->role == RAFT_PRE_CANDIDATE || (r->role == RAFT_CANDIDATE && r->asked))
+        raft_ask_votes(r);
     leave(r, now);
 }
 
@@ -295,6 +324,16 @@ const struct raft_entry *raft_next_committed(struct raft *r)
     if (r->role == RAFT_LEADER && e->index == r->term_start)
         r->leading = r->term;
     return e;
+}
+
+bool raft_learn_commit(struct raft *r, uint64_t index, uint64_t term)
+{
+    const struct raft_entry *e = raft_log_at(&r->log, index);
+    if (e == NULL || e->term != term || index > r->durable)
+        return false;
+    if (index > r->commit)
+        r->commit = index;
+    return true;
 }
 
 struct instant raft_deadline(const struct raft *r)

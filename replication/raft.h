@@ -167,9 +167,19 @@ void raft_destroy(struct raft *r);
  * comes before it. STATUS_CORRUPT: terms fall, or a LOG_MEMBERS entry does not decode. */
 void raft_replay_hard_state(struct raft *r, uint64_t term, uint64_t vote);
 enum status raft_replay_entry(struct raft *r, const struct raft_entry *e);
+/* Entries up to `index` were committed and durable here: raft_next_committed gives them before the
+ * start. Once they are applied they have to be compacted. STATUS_CORRUPT: they are not there. */
+enum status raft_replay_commit(struct raft *r, uint64_t index);
 /* Everything replayed is durable. Until `quiet_until` it neither runs nor votes: what it may have
  * promised before it was restarted holds until then. An only voter runs at once in any case. */
 void raft_start(struct raft *r, struct instant now, struct instant quiet_until);
+/* The start of a group that has come out of another one at an entry of the latter's log, which has
+ * just been applied here. The leader of `parent` may still serve what is the new group's now, until
+ * it has applied that entry itself: so what was promised to it there holds here too, and nobody but
+ * its own node's replica is elected before the promise ends. */
+void raft_start_child(struct raft *r, struct instant now, const struct raft *parent);
+/* After events of `parent`: its promise may have ended, and with it the one that was taken over. */
+void raft_follow_parent(struct raft *r, struct instant now, const struct raft *parent);
 
 /* ---- events ---- */
 
@@ -182,7 +192,8 @@ void raft_persisted(struct raft *r, struct instant now, uint64_t lsn);
 void raft_tick(struct raft *r, struct instant now);
 /* The support got from a node has a new epoch. */
 void raft_node_heard(struct raft *r, struct instant now, uint32_t node);
-/* Run for leader now, with a pre-vote: for the one who should lead a new group. */
+/* Run for leader now, with a pre-vote: for the one who should lead a new group. Again: those that
+ * have not answered are asked once more. */
 void raft_campaign(struct raft *r, struct instant now);
 
 enum raft_outcome {
@@ -239,6 +250,10 @@ void raft_entry_logged(struct raft *r, uint64_t index, uint64_t lsn);
 /* The next entry to apply, committed and durable here: each exactly once. NULL: none. Lends until
  * it is compacted. */
 const struct raft_entry *raft_next_committed(struct raft *r);
+
+/* An entry that is known to be committed from elsewhere: if it is in the log, so is all before it.
+ * False: it is not, or not durable. */
+bool raft_learn_commit(struct raft *r, uint64_t index, uint64_t term);
 
 struct instant raft_deadline(const struct raft *r);
 

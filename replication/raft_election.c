@@ -20,7 +20,12 @@
  * A leader's node may live while its replica leads no more, and nobody hears of it: so whoever is
  * asked for a vote that a promise forbids asks that leader, by acknowledging to it once more. One
  * that leads no more, or the owner of a replica that is gone, says so with a pre-vote that is
- * marked as none (`rejected`). */
+ * marked as none (`rejected`).
+ *
+ * A group that came out of another one by a split begins with the promise its replica made there
+ * (raft_start_child). It ends as above, or with the parent's promise (raft_follow_parent). The
+ * promised leader's replica is created when its node applies the split: before, that node would
+ * answer for an absent replica though the parent's leader still serves, so it is not asked. */
 #include "replication/raft_internal.h"
 
 /* ---- terms ---- */
@@ -102,7 +107,24 @@ static void end_promise(struct raft *r, struct instant now)
 /* A (pre-)vote request for `m->term` shows that its sender does not lead the promise's term. */
 static bool is_evidence(const struct raft *r, const struct raft_message *m)
 {
-    return m->from == r->promise.leader && m->term > r->promise.term;
+    return m->from == r->promise.leader && m->term > r->promise.term &&
+           !(r->promise.inherited && m->rejected);
+}
+
+void raft_inherit_promise(struct raft *r, const struct raft *parent)
+{
+    if (!raft_is_promised(parent))
+        return;
+    r->promise = parent->promise;
+    r->promise.term = r->term;
+    r->promise.inherited = true;
+}
+
+void raft_follow_promise(struct raft *r, struct instant now, const struct raft *parent)
+{
+    if (r->promise.inherited &&
+        (parent->promise.leader != r->promise.leader || parent->promise.epoch != r->promise.epoch))
+        end_promise(r, now);
 }
 
 bool raft_is_bound(const struct raft *r, struct instant now)
@@ -212,7 +234,7 @@ void raft_run(struct raft *r, struct instant now, bool transfer)
 
 static void ask_leader(struct raft *r)
 {
-    if (!raft_is_promised(r) || r->durable_term != r->term)
+    if (!raft_is_promised(r) || r->promise.inherited || r->durable_term != r->term)
         return;
     struct raft_message *m = raft_push(r, RAFT_APPEND_REPLY, r->promise.leader);
     m->term = r->term;

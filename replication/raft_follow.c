@@ -124,7 +124,7 @@ static void promise(struct raft *r, struct instant now)
     if (epoch == 0)
         r->promise = (struct raft_promise){0};
     else
-        r->promise = (struct raft_promise){r->leader, epoch, r->term};
+        r->promise = (struct raft_promise){.leader = r->leader, .epoch = epoch, .term = r->term};
     raft_wait_for_leader(r, now);
     raft_check_promise(r, now);
 }

@@ -76,7 +76,9 @@ struct raft_peer {
 struct raft_promise {
     uint64_t leader; /* 0: none */
     uint64_t epoch;
-    uint64_t term; /* in which it led */
+    uint64_t term;  /* in which it led */
+    bool inherited; /* made by the group this one came out of: that leader's replica may not be here
+                       yet, so what its node says about it means nothing */
 };
 
 struct raft {
@@ -191,6 +193,8 @@ void raft_wait_for_leader(struct raft *r, struct instant now);
 bool raft_is_promised(const struct raft *r);
 /* By a promise, or by one it may have forgotten: it neither runs nor votes. */
 bool raft_is_bound(const struct raft *r, struct instant now);
+void raft_inherit_promise(struct raft *r, const struct raft *parent);
+void raft_follow_promise(struct raft *r, struct instant now, const struct raft *parent);
 /* Ends what is over; on entry of every event. */
 void raft_check_promise(struct raft *r, struct instant now);
 bool raft_may_run(const struct raft *r);

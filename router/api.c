@@ -48,19 +48,33 @@ static void answer_health(struct router *r, struct client *c)
     answer(r, c, 200, "text/plain", buffer_slice(&r->scratch));
 }
 
+/* What is asked for by a path; NULL: nothing is. */
+static const struct operation *find_page(const struct client *c)
+{
+    static const struct {
+        enum http_method method;
+        const char *path;
+        const struct operation *operation;
+    } pages[] = {
+        {HTTP_GET, "/weir/partitions", &operation_partitions},
+        {HTTP_GET, "/weir/events", &operation_events},
+        {HTTP_POST, "/weir/drain", &operation_drain},
+    };
+    struct slice path = slice_make(c->http.head.path, strcspn(c->http.head.path, "?"));
+    enum http_method method = c->http.head.method == HTTP_HEAD ? HTTP_GET : c->http.head.method;
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
+        if (pages[i].method == method && slice_is(path, pages[i].path))
+            return pages[i].operation;
+    }
+    return NULL;
+}
+
 static void get(struct router *r, struct client *c)
 {
-    const char *path = c->http.head.path;
-    size_t size = strcspn(path, "?");
-    if (size == 1) {
+    if (strcspn(c->http.head.path, "?") == 1)
         answer_health(r, c);
-    } else if (size == strlen("/weir/partitions") && memcmp(path, "/weir/partitions", size) == 0) {
-        struct call *call = call_create(r, c, &operation_partitions);
-        call->content_type = "application/json";
-        call_begin(call, NULL);
-    } else {
+    else
         answer_not_found(r, c);
-    }
 }
 
 /* ---- the API ---- */
@@ -117,11 +131,18 @@ static const struct operation *find_operation(struct router *r, struct client *c
     return o;
 }
 
+static bool asks_split(const struct http_head *head)
+{
+    return strcmp(head->path, "/weir/split") == 0;
+}
+
 static void post(struct router *r, struct client *c)
 {
     const struct http_head *head = &c->http.head;
     struct json_value root = {0};
-    if (c->http.body.size > 0 && (head->type == HTTP_TYPE_NONE || head->type == HTTP_TYPE_OTHER)) {
+    bool by_type = !asks_split(head);
+    if (by_type && c->http.body.size > 0 &&
+        (head->type == HTTP_TYPE_NONE || head->type == HTTP_TYPE_OTHER)) {
         answer_not_found(r, c);
         return;
     }
@@ -131,7 +152,7 @@ static void post(struct router *r, struct client *c)
         refuse(r, c, FAULT_SERIALIZATION, "");
         return;
     }
-    const struct operation *o = find_operation(r, c);
+    const struct operation *o = asks_split(head) ? &operation_split : find_operation(r, c);
     if (o == NULL)
         return;
     r->counters.requests++;
@@ -154,6 +175,13 @@ static void post(struct router *r, struct client *c)
 
 void api_request(struct router *r, struct client *c)
 {
+    const struct operation *page = find_page(c);
+    if (page != NULL) {
+        struct call *call = call_create(r, c, page);
+        call->content_type = "application/json";
+        call_begin(call, NULL);
+        return;
+    }
     switch (c->http.head.method) {
     case HTTP_POST:
         post(r, c);

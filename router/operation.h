@@ -29,8 +29,12 @@ const struct operation *operation_find(struct slice name);
 /* Whether it is one of DynamoDB's that weir does not have yet. */
 bool operation_is_later(struct slice name);
 
-/* For GET /weir/partitions. */
+/* For GET /weir/partitions and /weir/events, and POST /weir/drain. */
 extern const struct operation operation_partitions;
+extern const struct operation operation_events;
+extern const struct operation operation_drain;
+/* For POST /weir/split. */
+extern const struct operation operation_split;
 
 /* ---- what they are written with ---- */
 

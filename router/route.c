@@ -183,6 +183,18 @@ static struct route *route_create(const struct reply *reply)
     return NULL;
 }
 
+/* Who led what a partition was part of leads it now, as far as anybody knows. */
+static void keep_leaders(struct route *route, const struct route *before)
+{
+    if (before == NULL || before->table.id != route->table.id)
+        return;
+    for (uint32_t i = 0; i < route->table.partition_count; i++) {
+        const struct partition_info *was =
+            table_partition_of(&before->table, route->table.partitions[i].lo);
+        route->leaders[i] = before->leaders[was - before->table.partitions];
+    }
+}
+
 /* Hands the table, or the refusal, to the first who waits. */
 static void tell(struct router *r, struct route_waiter *w, struct route *route,
                  const struct reply *refusal)
@@ -211,6 +223,7 @@ void route_fetched(struct router *r, struct route_entry *e, const struct reply *
     struct route_waiter *last = e->last;
     if (route != NULL && route->table.status != TABLE_CREATING) {
         route->uses++;
+        keep_leaders(route, e->route);
         entry_set(e, route);
     } else if (route != NULL || reply->code == REPLY_TABLE_NOT_FOUND) {
         entry_set(e, NULL);

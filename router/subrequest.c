@@ -1,9 +1,9 @@
 /* subrequest.c - requests to nodes: sent, answered, sent again, given up.
  *
  * A subrequest's deadline runs from its first start; whatever is tried again is tried within it.
- * Sent again are only those that did nothing: refused as wrongly routed or by who does not lead,
- * never sent at all, or reads whose node went away. A write whose node went away has an unknown
- * outcome and is never repeated.
+ * Sent again are only those that did nothing: refused as wrongly routed (a partition that was split
+ * sends for the new map at once) or by who does not lead, never sent at all, or reads whose node
+ * went away. A write whose node went away has an unknown outcome and is never repeated.
  *
  * Writes and strong reads go to the leader: the one a node named last, else the members in turn.
  * Eventual reads go to any member; with read_tokens = group one that is throttled is tried at the
@@ -109,7 +109,7 @@ static bool asks_catalog(const struct subrequest *s)
 static bool is_write(enum request_op op)
 {
     return op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_TABLE_CREATE ||
-           op == REQUEST_TABLE_UPDATE || op == REQUEST_TABLE_DELETE;
+           op == REQUEST_TABLE_UPDATE || op == REQUEST_TABLE_DELETE || op == REQUEST_TABLE_SPLIT;
 }
 
 /* The partition that holds the key; of a reverse range, the one its last key is in. */
@@ -308,6 +308,20 @@ static void try_again(struct router *r, struct subrequest *s)
         back_off(r, s);
 }
 
+/* Nothing was done, and the catalog knows better: it is asked at once. */
+static void try_by_new_map(struct router *r, struct subrequest *s)
+{
+    withdraw(r, s);
+    s->attempts++;
+    s->rested = false;
+    r->counters.internal_retries++;
+    route_drop(r, s->route);
+    if (s->redirects++ < REDIRECTS_MAX)
+        reroute(r, s, true);
+    else
+        back_off(r, s);
+}
+
 /* The one that was asked does not lead, or cannot be reached: the named leader, or the next. */
 static void try_elsewhere(struct router *r, struct subrequest *s, uint32_t leader)
 {
@@ -386,6 +400,8 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
         try_refused_elsewhere(r, s, reply); /* this replica may be the only one that is lost */
     else if (reply->code == REPLY_WRONG_PARTITION)
         try_again(r, s);
+    else if (reply->code == REPLY_STALE_MAP && is_data(s->request.op))
+        try_by_new_map(r, s);
     else if (reply->code == REPLY_NOT_LEADER ||
              (reply->code == REPLY_THROTTLED && may_use_other_tokens(r, s)))
         try_refused_elsewhere(r, s, reply);

@@ -128,6 +128,18 @@ bool check_replicas(struct node_process *const *nodes, struct slice table, uint3
     return good;
 }
 
+bool check_coverage(struct slice table, struct buffer *why)
+{
+    struct arena arena = {0};
+    struct table t;
+    bool good = table_decode(table, &arena, &t) == STATUS_OK;
+    if (!good)
+        buffer_append_text(why, "the catalog's answer for the table is damaged\n");
+    good = good && check_ranges(&t, why);
+    arena_deinit(&arena);
+    return good;
+}
+
 /* ---- leaders ---- */
 
 void leaders_deinit(struct leaders *l)

@@ -12,6 +12,9 @@ bool check_nodes(struct node_process *const *nodes, uint32_t count, struct buffe
 bool check_replicas(struct node_process *const *nodes, struct slice table, uint32_t replicas,
                     struct buffer *why);
 
+/* The partitions of the table cover its keys exactly: no gap, no overlap. */
+bool check_coverage(struct slice table, struct buffer *why);
+
 /* Who has led which group in which term, ever. */
 struct leader {
     uint32_t group;

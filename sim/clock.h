@@ -6,6 +6,9 @@
 
 #include "base/instant.h"
 
+/* What wall clocks say at the start of virtual time. */
+#define SIM_WALL_BASE_MS INT64_C(1700000000000)
+
 struct sim_clock {
     struct instant base; /* true time .. */
     struct instant read; /* .. at which the clock read this */

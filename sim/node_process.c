@@ -5,6 +5,7 @@
 
 #include "base/must.h"
 #include "base/probe.h"
+#include "control/controller.h"
 #include "sim/node_recovery.h"
 
 enum {
@@ -25,7 +26,8 @@ struct node_process {
     struct sim_clock clock;
     struct disk disk;
     struct memory_medium medium;
-    struct node *node; /* owns; NULL: down */
+    struct node *node;             /* owns; NULL: down */
+    struct controller *controller; /* owns; as long as the node */
     struct prng timing_prng;
     struct prng life_prng;
     uint32_t life; /* events of earlier lives find nobody */
@@ -129,7 +131,8 @@ static void arm(struct node_process *p)
     enum {
         LEAST_NS = 1000 /* a machine that wants to run at once is not run without end */
     };
-    struct instant t = node_deadline(p->node);
+    struct instant t = instant_earlier(
+        node_deadline(p->node), controller_deadline(p->controller, node_control_term(p->node)));
     if (p->space_short)
         t = instant_earlier(t, p->space_retry_at);
     int64_t at = sim_clock_when(&p->clock, t).ns;
@@ -213,6 +216,13 @@ static void take_answer(struct node_process *p, const struct reply *r)
     buffer_append_slice(p->answer, r->body);
 }
 
+static void send_request(struct node_process *p, uint32_t node, const struct request *r)
+{
+    buffer_clear(&p->scratch);
+    request_encode(&p->scratch, r);
+    network_send(p->options.network, p->peers[node], frame_of(&p->scratch));
+}
+
 static void take_effect(struct node_process *p, const struct node_effect *e)
 {
     switch (e->kind) {
@@ -221,14 +231,16 @@ static void take_effect(struct node_process *p, const struct node_effect *e)
             take_answer(p, &e->reply);
             break;
         }
+        if (e->to == CONTROL_FROM) {
+            controller_reply(p->controller, &e->reply);
+            break;
+        }
         buffer_clear(&p->scratch);
         reply_encode(&p->scratch, &e->reply);
         network_send(p->options.network, e->to, frame_of(&p->scratch));
         break;
     case NODE_REQUEST:
-        buffer_clear(&p->scratch);
-        request_encode(&p->scratch, &e->request);
-        network_send(p->options.network, p->peers[e->to], frame_of(&p->scratch));
+        send_request(p, (uint32_t)e->to, &e->request);
         break;
     case NODE_SEND:
         network_datagram(p->options.network, p->options.id, (uint32_t)e->to, e->frame);
@@ -319,6 +331,27 @@ static void write_batch(struct node_process *p)
     scheduler_in(p->options.scheduler, (struct duration){ns}, batch_written, p, p->life);
 }
 
+/* The controller looks, and the node does what it decides. */
+static void control(struct node_process *p)
+{
+    if (instant_before(local_now(p),
+                       controller_deadline(p->controller, node_control_term(p->node))))
+        return;
+    struct control_view view;
+    node_control_view(p->node, &view);
+    int64_t wall_ms = SIM_WALL_BASE_MS + p->options.scheduler->now.ns / NS_PER_MS;
+    controller_look(p->controller, local_now(p), wall_ms, &view);
+    const struct control_request *r;
+    while ((r = controller_next_request(p->controller)) != NULL) {
+        if (r->node != p->options.id) {
+            send_request(p, r->node, &r->request);
+            continue;
+        }
+        node_request(p->node, local_now(p), CONTROL_FROM, &r->request);
+        take_effects(p);
+    }
+}
+
 /* After everything that came at once. */
 static void turn(void *context, uint64_t life)
 {
@@ -330,6 +363,7 @@ static void turn(void *context, uint64_t life)
         node_tick(p->node, local_now(p));
         take_effects(p);
     }
+    control(p);
     prepare_space(p);
     node_end_turn(p->node, local_now(p));
     take_effects(p);
@@ -402,7 +436,10 @@ static void received(void *context, uint64_t link, struct slice frame)
         node_request(p->node, local_now(p), link, &request);
     } else {
         must(reply_decode(frame, &reply) == STATUS_OK);
-        node_reply(p->node, local_now(p), &reply);
+        if (reply.id & CONTROL_ID_BIT)
+            controller_reply(p->controller, &reply);
+        else
+            node_reply(p->node, local_now(p), &reply);
     }
     take_effects(p);
     want_turn(p);
@@ -446,6 +483,7 @@ enum status node_process_start(struct node_process *p, struct buffer *error)
     if (recovery.torn)
         PROBE("a torn tail was cut off");
     p->life++;
+    p->controller = controller_create(p->options.config);
     p->turn_scheduled = p->paused = p->fail_write = p->checkpoint_running = false;
     p->space_short = p->redial_scheduled = false;
     p->wake_at_ns = INT64_MAX;
@@ -478,6 +516,8 @@ void node_process_crash(struct node_process *p, bool power)
     p->hash = hash_now(p);
     node_destroy(p->node);
     p->node = NULL;
+    controller_destroy(p->controller);
+    p->controller = NULL;
     p->paused = false;
     memset(p->peers, 0, (p->options.node_count + 1) * sizeof p->peers[0]);
     network_kill(p->options.network, p->options.id);
@@ -595,6 +635,7 @@ void node_process_destroy(struct node_process *p)
 {
     if (p->node != NULL)
         node_destroy(p->node);
+    controller_destroy(p->controller);
     disk_deinit(&p->disk);
     memory_medium_deinit(&p->medium);
     buffer_deinit(&p->scratch);

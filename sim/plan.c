@@ -134,6 +134,7 @@ static void plan_bench(struct plan *plan)
     plan->config.node_queue_max = 1024;
     plan->config.replicas = plan->replicas;
     plan->keep_history = false;
+    plan->cut_ns = 0;
     plan->split_per_million = 0;
     plan->workload = (struct workload){
         .keys = 1000, .partitions = 4, .read_percent = 50, .timeout_ns = 10 * NS_PER_S};
@@ -166,6 +167,8 @@ void plan_make(const struct sim_options *o, struct plan *out)
     plan_replication(out, &p);
     plan_timings(out, &p);
     plan_workload(&out->workload, &p);
+    int64_t cut_ns = spread(&p, 20, 2000) * NS_PER_MS;
+    out->cut_ns = often(&p, 75) ? cut_ns : 0;
     if (o->bench)
         plan_bench(out);
 }
@@ -185,6 +188,8 @@ void plan_describe(const struct plan *p, struct buffer *out)
         if (p->faults & SIM_FAULT_BIT(i))
             buffer_append_format(out, " %s", FAULTS[i].name);
     }
+    if (p->cut_ns > 0)
+        buffer_append_format(out, "; a split in %lld ms", (long long)(p->cut_ns / NS_PER_MS));
     buffer_append_format(
         out,
         "\nnetwork: %lld us + %lld us, tail %lld ms; log write: %lld us + %lld "

@@ -69,6 +69,7 @@ struct plan {
     uint32_t clients;
     int64_t length_ns;
     int64_t strike_ns; /* mean time between two faults */
+    int64_t cut_ns;    /* mean time between two splits of a partition; 0: none */
     int64_t drift_ppm; /* at most */
     bool keep_history;
     uint32_t split_per_million;

@@ -11,8 +11,6 @@ enum {
     LENGTH_SIZE = 4
 };
 
-static const int64_t wall_base_ms = INT64_C(1700000000000);
-
 struct router_process {
     struct router_process_options options;
     struct sim_clock clock;
@@ -89,7 +87,7 @@ static void pump(struct router_process *p)
 
 static void set_wall_clock(struct router_process *p)
 {
-    int64_t ms = wall_base_ms + p->options.scheduler->now.ns / NS_PER_MS;
+    int64_t ms = SIM_WALL_BASE_MS + p->options.scheduler->now.ns / NS_PER_MS;
     router_set_wall_clock(p->router, local_now(p), ms);
 }
 

@@ -7,6 +7,7 @@
 #include "base/must.h"
 #include "sim/check.h"
 #include "sim/faults.h"
+#include "sim/splits.h"
 
 enum {
     SETUP_S = 60, /* bounds, in virtual time */
@@ -23,6 +24,7 @@ enum concern {
     CONCERN_ROUTERS,
     CONCERN_CLIENTS,
     CONCERN_FAULTS,
+    CONCERN_SPLITS,
 };
 
 struct sim {
@@ -31,6 +33,7 @@ struct sim {
     struct trace trace;
     struct network *network; /* owns */
     struct faults *faults;   /* owns */
+    struct splits *splits;   /* owns */
     struct recording history;
     struct leaders leaders;
     struct node_process *nodes[SIM_NODES_MAX + 1]; /* owns; by id */
@@ -66,6 +69,11 @@ static void violate(struct sim *s, const char *format, ...)
 static void node_failed(void *context, uint32_t node, struct slice why)
 {
     violate(context, "node %u cannot start: %.*s\n", node, (int)why.size, (const char *)why.data);
+}
+
+static void not_whole(void *context, struct slice why)
+{
+    violate(context, "%.*s\n", (int)why.size, (const char *)why.data);
 }
 
 /* Of a group in a term there is one leader, whatever it and others have forgotten since. */
@@ -157,6 +165,13 @@ struct sim *sim_create(const struct sim_options *options)
                                     .failed = node_failed,
                                     .context = s};
     s->faults = faults_create(&faults);
+    struct splits_options splits = {.plan = p,
+                                    .scheduler = &s->scheduler,
+                                    .nodes = s->nodes,
+                                    .seed = seed_of(s, CONCERN_SPLITS, 0),
+                                    .failed = not_whole,
+                                    .context = s};
+    s->splits = splits_create(&splits);
     return s;
 }
 
@@ -170,6 +185,7 @@ void sim_destroy(struct sim *s)
     for (uint32_t i = 0; i < s->plan.clients; i++)
         sim_client_destroy(s->clients[i]);
     faults_destroy(s->faults);
+    splits_destroy(s->splits);
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
     scheduler_deinit(&s->scheduler);
@@ -254,6 +270,7 @@ static void calm(struct sim *s)
 {
     int64_t begun = s->scheduler.now.ns;
     faults_end(s->faults);
+    splits_end(s->splits);
     set_plans(s, CLIENT_PROBE);
     if (!pass(s, after(s, CALM_S * NS_PER_S), clients_done))
         waited_in_vain(s, "not every key answers after the faults have ended");
@@ -288,6 +305,7 @@ void sim_run(struct sim *s, struct sim_result *out)
     if (s->violation.size == 0) {
         set_plans(s, CLIENT_LOAD);
         faults_begin(s->faults);
+        splits_begin(s->splits);
         pass(s, after(s, s->plan.length_ns), NULL);
         calm(s);
     }

@@ -107,6 +107,14 @@ void admission_init(struct admission *a, const struct admission_policy *policy,
 void admission_set_rates(struct admission *a, const struct config *config,
                          const struct admission_rates *rates, struct instant now);
 
+/* The partition was cut: `pieces[0]` is what is left of it, the others are new; each gets its rates
+ * and its share of every balance and debt. The sums stay what they were, to the mcu: what one piece
+ * cannot hold another takes, and nothing is lost while the pieces together have room. The new ones
+ * need not be initialized. `share_ppm` of each kind adds up to the whole. count <= 16. */
+void admission_divide(struct admission *const pieces[], uint32_t count, const struct config *config,
+                      const struct admission_rates rates[],
+                      const uint32_t *const share_ppm[ADMIT_KINDS], struct instant now);
+
 /* Charge `cost_mcu` >= 0 to partition and node: both or neither. `group`: for a write, the other
  * nodes that will do it too; NULL: none are asked. */
 struct admit_verdict admission_try(struct admission *a, struct node_admission *node,

@@ -5,42 +5,10 @@
 
 #include "base/must.h"
 #include "engine/admission/share.h"
+#include "engine/catalog/catalog_internal.h"
 
-enum {
-    ROW_TABLE = 't',
-    ROW_COUNTERS = 'c',
-    ROW_NODE = 'n',
-    KEY_SIZE_MAX = 16
-};
 enum {
     MS_PER_DAY = 86400000
-};
-
-struct table_size {
-    int64_t items;
-    int64_t bytes;
-};
-
-/* A table and the memory its slices live in. */
-struct entry {
-    struct buffer bytes; /* table_encode */
-    struct arena arena;
-    struct table table;
-    struct table_size *sizes; /* by partition, in key order; owns */
-};
-
-struct catalog {
-    struct entry **entries; /* owns; in name order */
-    size_t count;
-    size_t capacity;
-    uint32_t next_table_id;
-    uint32_t next_partition_id;
-    uint32_t generations[NODES_MAX + 1]; /* by node */
-    struct entry *removed;               /* the last one, still lent out; owns */
-    /* what the last result lends */
-    struct buffer row_values[CATALOG_ROWS_MAX];
-    uint8_t row_keys[CATALOG_ROWS_MAX][KEY_SIZE_MAX];
-    struct buffer text;
 };
 
 struct catalog *catalog_create(void)
@@ -70,6 +38,10 @@ void catalog_clear(struct catalog *c)
     c->next_table_id = CATALOG_TABLE_ID + 1;
     c->next_partition_id = CATALOG_GROUP + 1;
     memset(c->generations, 0, sizeof c->generations);
+    memset(c->drained, 0, sizeof c->drained);
+    for (int i = 0; i < EVENTS_MAX; i++)
+        buffer_clear(&c->events[i]);
+    c->last_event = 0;
 }
 
 void catalog_destroy(struct catalog *c)
@@ -80,6 +52,8 @@ void catalog_destroy(struct catalog *c)
     for (int i = 0; i < CATALOG_ROWS_MAX; i++)
         buffer_deinit(&c->row_values[i]);
     buffer_deinit(&c->text);
+    for (int i = 0; i < EVENTS_MAX; i++)
+        buffer_deinit(&c->events[i]);
     free(c);
 }
 
@@ -140,6 +114,11 @@ uint32_t catalog_generation(const struct catalog *c, uint32_t node)
     return node <= NODES_MAX ? c->generations[node] : 0;
 }
 
+bool catalog_is_drained(const struct catalog *c, uint32_t node)
+{
+    return node <= NODES_MAX && c->drained[node];
+}
+
 bool catalog_needs_replacing(const struct catalog *c, const struct table *t)
 {
     for (uint32_t p = 0; p < t->partition_count; p++) {
@@ -161,7 +140,8 @@ bool catalog_may_have(const struct catalog *c, uint32_t partition, uint64_t memb
         for (uint32_t p = 0; p < t->partition_count; p++) {
             if (t->partitions[p].id != partition)
                 continue;
-            return partition_member_on(&t->partitions[p], raft_member_node(member)) == member;
+            return t->partitions[p].leaving == member ||
+                   partition_member_on(&t->partitions[p], raft_member_node(member)) == member;
         }
     }
     return false;
@@ -298,11 +278,15 @@ enum status catalog_load_row(struct catalog *c, struct slice key, struct slice v
         memcpy(&node, key.data + 5, sizeof node);
         node = __builtin_bswap32(node);
         uint32_t generation = reader_u32(&r);
+        bool drained = r.left.size > 0 && reader_u8(&r) != 0;
         if (r.failed || node > NODES_MAX)
             return STATUS_CORRUPT;
         c->generations[node] = generation;
+        c->drained[node] = drained;
         return STATUS_OK;
     }
+    if (key.data[4] == ROW_EVENT)
+        return catalog_load_event(c, r.left);
     struct arena arena = {0};
     struct table t;
     enum status status =
@@ -366,7 +350,7 @@ static uint32_t least_loaded(const struct catalog *c, uint32_t node_count,
 {
     uint32_t best = 0;
     for (uint32_t node = 1; node <= node_count; node++) {
-        bool free = c->generations[node] != 0;
+        bool free = c->generations[node] != 0 && !c->drained[node];
         for (uint32_t i = 0; i < taken->member_count; i++)
             free &= partition_node(taken, i) != node;
         if (free && (best == 0 || loads[node][ADMIT_WRITE] < loads[best][ADMIT_WRITE] ||
@@ -578,13 +562,20 @@ static void set_status(struct catalog *c, struct entry *e, enum table_status sta
     row_table(c, out, e);
 }
 
+void catalog_node_row(struct catalog *c, uint32_t node, struct catalog_result *out)
+{
+    struct buffer *b = row_open(c, out, ROW_NODE, node);
+    buffer_append_u32(b, c->generations[node]);
+    if (c->drained[node])
+        buffer_append_u8(b, 1);
+    row_close(c, out);
+}
+
 static void set_node(struct catalog *c, const struct catalog_command *command,
                      struct catalog_result *out)
 {
     c->generations[command->node] = command->generation;
-    struct buffer *b = row_open(c, out, ROW_NODE, command->node);
-    buffer_append_u32(b, command->generation);
-    row_close(c, out);
+    catalog_node_row(c, command->node, out);
 }
 
 /* What a node held under a generation that is gone is lost: it starts again from a snapshot. */
@@ -611,19 +602,120 @@ static void replace(struct catalog *c, const struct catalog_command *command,
     row_table(c, out, e);
 }
 
+/* ---- splits ---- */
+
+/* The sizes reported so far stay with the parent until there are new reports. */
+static void spread_sizes(struct entry *e, uint32_t before, uint32_t at)
+{
+    uint32_t more = e->table.partition_count - before;
+    e->sizes = realloc(e->sizes, e->table.partition_count * sizeof e->sizes[0]);
+    must(e->sizes != NULL);
+    memmove(e->sizes + at + 1 + more, e->sizes + at + 1, (before - at - 1) * sizeof e->sizes[0]);
+    memset(e->sizes + at + 1, 0, more * sizeof e->sizes[0]);
+}
+
+static void split_partition(struct catalog *c, const struct catalog_command *command,
+                            struct catalog_result *out)
+{
+    struct table_split split;
+    must(table_split_decode(command->split, &split) == STATUS_OK);
+    struct entry *e = find_id(c, split.table_id);
+    if (e == NULL) {
+        refuse(c, out, REPLY_TABLE_NOT_FOUND);
+        return;
+    }
+    const struct partition_info *p = catalog_find_split(c, command, &split, e, out);
+    if (p == NULL)
+        return;
+    struct arena arena = {0};
+    struct table t = e->table;
+    uint32_t at = (uint32_t)(p - t.partitions), first_id = c->next_partition_id;
+    t.partition_count += split.cut_count;
+    t.partitions = arena_alloc(&arena, t.partition_count * sizeof t.partitions[0]);
+    memcpy(t.partitions, e->table.partitions, (at + 1) * sizeof t.partitions[0]);
+    memcpy(t.partitions + at + 1 + split.cut_count, p + 1,
+           (e->table.partition_count - at - 1) * sizeof t.partitions[0]);
+    catalog_cut_partition(c, &split, &t.partitions[at]);
+    struct catalog_command shares = *command;
+    shares.spec.rcu = t.rcu;
+    shares.spec.wcu = t.wcu;
+    /* A partition of an on-demand table keeps its rate: a split adds capacity. */
+    if (t.billing == BILLING_ON_DEMAND || allocate(c, &shares, &t, false)) {
+        uint32_t before = e->table.partition_count;
+        entry_set(e, &t);
+        spread_sizes(e, before, at);
+        out->table = &e->table;
+        row_table(c, out, e);
+        row_counters(c, out);
+    } else {
+        c->next_partition_id = first_id;
+        refuse(c, out, REPLY_LIMIT_EXCEEDED);
+    }
+    arena_deinit(&arena);
+}
+
+static void end_split(struct entry *e)
+{
+    for (uint32_t i = 0; i < e->table.partition_count; i++) {
+        struct partition_info *p = &e->table.partitions[i];
+        p->parent = 0;
+        memset(p->share_ppm, 0, sizeof p->share_ppm);
+    }
+}
+
 static void settle(struct catalog *c, const struct catalog_command *command,
                    struct catalog_result *out)
 {
     struct entry *e = find_id(c, command->table_id);
-    if (e == NULL || e->table.status == TABLE_ACTIVE)
+    if (e == NULL || (e->table.status == TABLE_ACTIVE && !table_is_splitting(&e->table)))
         return; /* settled before: a leader resumed what another had finished */
     if (e->table.status != TABLE_DELETING) {
+        /* One that was proposed before the split says nothing about it. */
+        if (command->partition_count == e->table.partition_count)
+            end_split(e);
         set_status(c, e, TABLE_ACTIVE, out);
         return;
     }
     row_remove(c, out, e->table.id);
     take_out(c, e);
     out->table = &e->table;
+}
+
+/* ---- for decisions.c ---- */
+
+struct entry *catalog_entry(const struct catalog *c, uint32_t table_id)
+{
+    return find_id(c, table_id);
+}
+
+void catalog_entry_change(struct catalog *c, struct entry *e, const struct table *t,
+                          struct catalog_result *out)
+{
+    entry_set(e, t);
+    out->table = &e->table;
+    row_table(c, out, e);
+}
+
+void catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_code code)
+{
+    refuse(c, out, code);
+}
+
+struct buffer *catalog_row_open(struct catalog *c, struct catalog_result *out, uint8_t kind,
+                                uint32_t id)
+{
+    return row_open(c, out, kind, id);
+}
+
+void catalog_row_close(struct catalog *c, struct catalog_result *out)
+{
+    row_close(c, out);
+}
+
+void catalog_node_loads(const struct catalog *c, int64_t (*loads)[ADMIT_KINDS],
+                        uint32_t *partitions)
+{
+    node_loads(c, CATALOG_TABLE_ID, loads, partitions);
 }
 
 void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result *out)
@@ -653,6 +745,16 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
         break;
     case CATALOG_REPLACE:
         replace(c, &command, out);
+        break;
+    case CATALOG_EVENT:
+    case CATALOG_MOVE:
+    case CATALOG_LEFT:
+    case CATALOG_RATES:
+    case CATALOG_DRAIN:
+        catalog_decide(c, &command, out);
+        break;
+    case CATALOG_SPLIT:
+        split_partition(c, &command, out);
         break;
     case CATALOG_OPS:
         must(command.op != CATALOG_OPS);

@@ -5,7 +5,10 @@
  * wall clock. Nothing about tables is kept anywhere else: routers cache, nodes keep what they host.
  *
  * A table is CREATING, UPDATING or DELETING until the nodes have taken over its partitions; whoever
- * leads the group drives that (engine/node_catalog.c) and then proposes CATALOG_SETTLE.
+ * leads the group drives that (engine/node_settling.c) and then proposes CATALOG_SETTLE. A split is
+ * driven the same way, while the table stays ACTIVE: the new partitions are in the map at once and
+ * name the group they have yet to be split off from until CATALOG_SETTLE; a table has one split
+ * under way at a time.
  *
  * Persistence: the state is a set of rows in the storage-key space under table id 0; catalog_apply
  * says which rows changed, catalog_load_row takes them back. */
@@ -13,7 +16,8 @@
 #define WEIR_ENGINE_CATALOG_CATALOG_H
 
 #include "base/config.h"
-#include "engine/catalog/table.h"
+#include "engine/catalog/decision.h"
+#include "engine/catalog/split.h"
 #include "engine/message.h"
 
 enum {
@@ -28,6 +32,13 @@ enum catalog_op {
     CATALOG_SETTLE,     /* table_id: the nodes have done what the table's status asks for */
     CATALOG_NODE,       /* node, generation: as which the node lives from now on */
     CATALOG_REPLACE,    /* table_id: replicas of generations that are gone give way to new ones */
+    CATALOG_SPLIT,      /* split: a partition is cut; its group is yet to be told */
+    /* decision: see engine/catalog/decision.h; they may tell an event */
+    CATALOG_EVENT, /* nothing but the event */
+    CATALOG_MOVE,  /* a replica to another node, or one more */
+    CATALOG_LEFT,  /* what was moved away is erased where it was */
+    CATALOG_RATES, /* allocations of partitions of a table */
+    CATALOG_DRAIN, /* a node is to hold nothing, or may again */
     CATALOG_OPS,
 };
 
@@ -37,6 +48,9 @@ struct catalog_command {
     uint32_t table_id;
     uint32_t node;
     uint32_t generation;
+    struct slice decision;    /* encoded */
+    uint32_t partition_count; /* SETTLE: of the table, as it was settled */
+    struct slice split;       /* SPLIT: table_split_encode */
     uint8_t uuid[16];
     int64_t wall_ms;
     /* settings in force where it was proposed */
@@ -67,7 +81,9 @@ struct catalog_row {
 uint32_t catalog_generation(const struct catalog *c, uint32_t node);
 /* Whether CATALOG_REPLACE would change anything. */
 bool catalog_needs_replacing(const struct catalog *c, const struct table *t);
-/* Whether the partition should have this member, or may get it yet. */
+/* Whether the node is to hold nothing. */
+bool catalog_is_drained(const struct catalog *c, uint32_t node);
+/* Whether the partition should have this member, or may get it yet, or has not got rid of it. */
 bool catalog_may_have(const struct catalog *c, uint32_t partition, uint64_t member);
 
 enum {
@@ -98,6 +114,16 @@ void catalog_apply(struct catalog *c, struct slice command, struct catalog_resul
 const struct table *catalog_find(const struct catalog *c, struct slice name);
 const struct table *catalog_find_id(const struct catalog *c, uint32_t id);
 const struct table *catalog_after(const struct catalog *c, struct slice name);
+
+/* Events are numbered from 1; the last EVENTS_MAX are kept. 0: none yet. */
+uint64_t catalog_last_event(const struct catalog *c);
+/* Encoded; lends until the next catalog_apply. Empty: it is not kept. */
+struct slice catalog_event(const struct catalog *c, uint64_t number);
+
+/* What each node of 0 .. NODES_MAX has promised provisioned tables per second, added up in `loads`,
+ * and in `partitions` the work of its replicas, a leader's counted twice. */
+void catalog_node_loads(const struct catalog *c, int64_t (*loads)[ADMIT_KINDS],
+                        uint32_t *partitions);
 
 /* Items and bytes as a node last reported them for a partition: not part of the replicated state.
  */

@@ -27,6 +27,8 @@ void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
     buffer_append_u32(out, c->table_id);
     buffer_append_u32(out, c->node);
     buffer_append_u32(out, c->generation);
+    buffer_append_u32(out, c->partition_count);
+    buffer_append_sized(out, c->split);
     buffer_append(out, c->uuid, sizeof c->uuid);
     buffer_append_u64(out, (uint64_t)c->wall_ms);
     buffer_append_u32(out, c->node_count);
@@ -39,6 +41,7 @@ void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
     }
     buffer_append_u64(out, (uint64_t)c->tables_max);
     buffer_append_u64(out, (uint64_t)c->table_partitions_max);
+    buffer_append_sized(out, c->decision);
     table_spec_encode(out, &c->spec);
 }
 
@@ -49,6 +52,8 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
     out->table_id = reader_u32(&r);
     out->node = reader_u32(&r);
     out->generation = reader_u32(&r);
+    out->partition_count = reader_u32(&r);
+    out->split = reader_sized(&r);
     struct slice uuid = reader_take(&r, sizeof out->uuid);
     if (uuid.size > 0)
         memcpy(out->uuid, uuid.data, uuid.size);
@@ -63,10 +68,18 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
     }
     out->tables_max = (int64_t)reader_u64(&r);
     out->table_partitions_max = (int64_t)reader_u64(&r);
+    out->decision = reader_sized(&r);
     if (r.failed || op == 0 || op >= CATALOG_OPS || out->node_count == 0 ||
         out->node_count > NODES_MAX || out->replicas == 0 || out->replicas > REPLICAS_MAX ||
         out->node > NODES_MAX)
         return STATUS_MALFORMED;
+    struct table_split split;
+    if (op == CATALOG_SPLIT && table_split_decode(out->split, &split) != STATUS_OK)
+        return STATUS_MALFORMED;
     out->op = (enum catalog_op)op;
+    struct decision decision;
+    bool decides = op >= CATALOG_EVENT && op <= CATALOG_DRAIN;
+    if (decides ? decision_decode(out->decision, &decision) != STATUS_OK : out->decision.size > 0)
+        return STATUS_MALFORMED;
     return table_spec_decode(r.left, &out->spec);
 }

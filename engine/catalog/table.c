@@ -67,6 +67,10 @@ enum status table_spec_decode(struct slice bytes, struct table_spec *out)
     return STATUS_OK;
 }
 
+enum {
+    INFO_LEAVING = 1 << REPLICAS_MAX /* in the byte `joined`: `leaving` follows the members */
+};
+
 void partition_info_encode(struct buffer *out, const struct partition_info *p)
 {
     buffer_append_u32(out, p->id);
@@ -77,9 +81,14 @@ void partition_info_encode(struct buffer *out, const struct partition_info *p)
     buffer_append_sized(out, p->lo);
     buffer_append_sized(out, p->hi);
     buffer_append_u8(out, (uint8_t)p->member_count);
-    buffer_append_u8(out, (uint8_t)p->joined);
+    buffer_append_u8(out, (uint8_t)(p->joined | (p->leaving != 0 ? INFO_LEAVING : 0)));
     for (uint32_t i = 0; i < p->member_count; i++)
         buffer_append_u64(out, p->members[i]);
+    if (p->leaving != 0)
+        buffer_append_u64(out, p->leaving);
+    buffer_append_u32(out, p->parent);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        buffer_append_u32(out, p->share_ppm[kind]);
 }
 
 enum status partition_info_decode(struct reader *r, struct partition_info *out)
@@ -92,7 +101,8 @@ enum status partition_info_decode(struct reader *r, struct partition_info *out)
     out->lo = reader_sized(r);
     out->hi = reader_sized(r);
     out->member_count = reader_u8(r);
-    out->joined = reader_u8(r);
+    uint8_t joined = reader_u8(r);
+    out->joined = joined & ~(uint32_t)INFO_LEAVING;
     if (out->lo.size > STORAGE_KEY_SIZE_MAX || out->hi.size > STORAGE_KEY_SIZE_MAX ||
         out->member_count == 0 || out->member_count > REPLICAS_MAX)
         r->failed = true;
@@ -101,6 +111,12 @@ enum status partition_info_decode(struct reader *r, struct partition_info *out)
         if (raft_member_node(out->members[i]) == 0)
             r->failed = true;
     }
+    out->leaving = joined & INFO_LEAVING ? reader_u64(r) : 0;
+    if ((joined & INFO_LEAVING) != 0 && raft_member_node(out->leaving) == 0)
+        r->failed = true;
+    out->parent = reader_u32(r);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        out->share_ppm[kind] = reader_u32(r);
     return r->failed ? STATUS_MALFORMED : STATUS_OK;
 }
 
@@ -128,7 +144,7 @@ void table_encode(struct buffer *out, const struct table *t)
 }
 
 enum {
-    PARTITION_INFO_SIZE_MIN = 50
+    PARTITION_INFO_SIZE_MIN = 62
 }; /* encoded, with empty bounds */
 
 enum status table_decode(struct slice bytes, struct arena *arena, struct table *out)
@@ -178,6 +194,15 @@ const struct partition_info *table_partition_of(const struct table *t, struct sl
             high = middle;
     }
     return &t->partitions[low];
+}
+
+bool table_is_splitting(const struct table *t)
+{
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        if (t->partitions[i].parent != 0)
+            return true;
+    }
+    return false;
 }
 
 uint64_t partition_member_on(const struct partition_info *info, uint32_t node)

@@ -53,6 +53,10 @@ struct partition_info {
     uint32_t member_count;
     uint64_t members[REPLICAS_MAX]; /* raft_member_id */
     uint32_t joined;                /* bit i: members[i] came later, and starts from a snapshot */
+    uint64_t leaving; /* a replica that gives way to one of them, and is not erased yet; 0: none */
+    /* The group it has yet to be split off from, and its share of that one's load; 0: none. */
+    uint32_t parent;
+    uint32_t share_ppm[2];
 };
 
 struct table {
@@ -94,6 +98,9 @@ enum status partition_info_decode(struct reader *r, struct partition_info *out);
 void table_encode(struct buffer *out, const struct table *t);
 /* Slices borrow from `bytes`; the partitions come from the arena. */
 enum status table_decode(struct slice bytes, struct arena *arena, struct table *out);
+
+/* Whether a partition of it has yet to be split off from another. */
+bool table_is_splitting(const struct table *t);
 
 /* The partition that holds a storage key. */
 const struct partition_info *table_partition_of(const struct table *t, struct slice key);

@@ -7,13 +7,21 @@
 #ifndef WEIR_ENGINE_HEAT_SPLIT_POINT_H
 #define WEIR_ENGINE_HEAT_SPLIT_POINT_H
 
-#include "base/buffer.h"
+#include "engine/heat/heat.h"
 
 enum {
     SPLIT_CUTS_MAX = 15, /* at once */
     SPLIT_KINDS = 2,     /* reads, writes: enum admit_kind */
-    SPLIT_WHOLE_PPM = 1000000
+    SPLIT_WHOLE_PPM = 1000000,
+    SPLIT_SAMPLES_MIN = 256,
+    SPLIT_LARGEST_PPM = 800000, /* a split helps if the hottest child has at most this much of what
+                                   the parent has of its scarcest kind */
+    SPLIT_FILL_PPM = 800000,    /* children are wanted until each has at most this much of a
+                                   partition maximum */
+    SPLIT_ALONE_PPM = 950000,   /* a key that asks for this much of a partition maximum is popular:
+                                   its child would be over, wherever the cut */
 };
+_Static_assert((int)SPLIT_KINDS == (int)ADMIT_KINDS, "shares are by enum admit_kind");
 
 enum split_verdict {
     SPLIT_ADVISED = 0,
@@ -33,10 +41,28 @@ struct split_advice {
     int64_t samples;                   /* observations it rests on, decayed */
     uint32_t cut_count;                /* ADVISED: 1 .. SPLIT_CUTS_MAX */
     struct slice cuts[SPLIT_CUTS_MAX]; /* storage keys, ascending: each begins a child */
-    uint32_t share_ppm[SPLIT_KINDS][SPLIT_CUTS_MAX + 1]; /* of each child, of reads and of writes */
+    /* Of each child, of reads and of writes; each adds up to SPLIT_WHOLE_PPM. Equal where the
+     * parent has seen none of a kind. */
+    uint32_t share_ppm[SPLIT_KINDS][SPLIT_CUTS_MAX + 1];
     struct slice key;       /* POPULAR_KEY: it; COLLECTION: where the collection begins */
     uint32_t key_share_ppm; /* its share of the heat */
 };
+
+struct split_question {
+    struct slice lo; /* the partition's range, as in heat_init */
+    struct slice hi;
+    int64_t max_mcu[SPLIT_KINDS]; /* partition maxima, mcu per second, > 0 */
+    uint32_t children;            /* wanted, up to SPLIT_CUTS_MAX + 1; 0: what the rate needs */
+    bool whole_collections;       /* cuts may only fall between partition keys */
+    /* Where access only moves forward, advise one cut just above the newest key instead of
+     * refusing. That does not make the inserts faster, all of them go to the upper child; it frees
+     * the lower one of them, and them of what it owes and of its size. */
+    bool ahead;
+};
+
+/* Cuts lie strictly inside the range, as short as can be. Slices lend until the arena is reset. */
+void split_advise(struct heat *h, struct instant now, const struct split_question *q,
+                  struct arena *arena, struct split_advice *out);
 
 void split_advice_encode(struct buffer *out, const struct split_advice *a);
 /* Borrows from the bytes. STATUS_MALFORMED: cuts out of order or shares that are not whole, too. */

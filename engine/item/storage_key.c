@@ -85,6 +85,15 @@ void storage_key_append(struct buffer *out, uint32_t table_id, const struct attr
         storage_key_append_sort(out, sort, true);
 }
 
+size_t storage_key_collection_size(struct slice key)
+{
+    size_t at = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
+    for (; at + 1 < key.size; at++)
+        if (key.data[at] == ESCAPE && key.data[at + 1] == END)
+            return at + 2;
+    return key.size;
+}
+
 void storage_key_successor(struct buffer *key)
 {
     while (key->size > 0 && key->data[key->size - 1] == 0xFF)

@@ -34,6 +34,10 @@ void storage_key_append_hash(struct buffer *out, uint32_t table_id, uint64_t has
  * key becomes empty, which stands for "no upper bound". */
 void storage_key_successor(struct buffer *key);
 
+/* Bytes of a storage key up to the end of its partition key: what all items of its collection begin
+ * with. All of them where the end is not among them: the key was cut off. */
+size_t storage_key_collection_size(struct slice key);
+
 uint64_t storage_key_hash(const struct attr *partition);
 
 #endif

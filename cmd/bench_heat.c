@@ -1,0 +1,248 @@
+/* bench_heat.c - what it costs to count a request as heat of its key, and what memory that takes.
+ *
+ * Method: that of bench_decision.c. Requests are drawn outside the timed parts; the median cost of
+ * an empty batch is subtracted from each batch of BATCH additions. The mean tells what is left when
+ * the rare work (a level is sorted, everything decays) is spread over all of them; it includes what
+ * other processes took. Time in which the requests fall is virtual. */
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/histogram.h"
+#include "base/must.h"
+#include "base/prng.h"
+#include "cmd/bench.h"
+#include "engine/heat/split_point.h"
+#include "engine/item/storage_key.h"
+
+enum {
+    BATCH = 32,
+    BATCHES = 100000,
+    CALIBRATIONS = 20001,
+    KEYS = 20000,
+    BUDGET_NS = 30,
+    PS_PER_NS = 1000,
+};
+
+static int64_t clock_ns(void)
+{
+    struct timespec t;
+    must(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
+    return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+struct scene {
+    const char *name;
+    const char *meaning;
+    int64_t per_second; /* requests, virtual */
+    double zipf;        /* 0: uniform */
+    bool collection;    /* all keys in one item collection */
+};
+
+static const struct scene scenes[] = {
+    {"maximum", "1,000 writes/s, uniform: each is counted", 1000, 0, false},
+    {"zipf", "1,000 writes/s, Zipf 0.99", 1000, 0.99, false},
+    {"collection", "1,000 writes/s, sort keys of one partition key", 1000, 0, true},
+    {"overload", "100,000 writes/s, uniform: a hundred times the maximum", 100000, 0, false},
+};
+
+enum {
+    SCENES = sizeof scenes / sizeof scenes[0]
+};
+
+struct outcome {
+    struct histogram ps; /* per addition, as batch means */
+    int64_t spent_ns;
+    size_t memory;
+    int64_t advise_ns;
+};
+
+struct stage {
+    struct buffer keys[KEYS]; /* owns */
+    double below[KEYS + 1];
+    struct prng prng;
+    struct heat heat;
+    struct slice lo, hi;
+    struct instant now;
+};
+
+static void stage_init(struct stage *s, const struct scene *scene)
+{
+    *s = (struct stage){.prng = prng_seeded(1)};
+    s->lo = slice_make("\0\0\0\5", 4);
+    s->hi = slice_make("\0\0\0\6", 4);
+    for (int i = 0; i < KEYS; i++) {
+        char partition[32], sort[32];
+        snprintf(partition, sizeof partition, "customer-%08d", scene->collection ? 0 : i);
+        snprintf(sort, sizeof sort, "order-%08d", i);
+        struct attr p = {.type = ATTR_STRING, .body = slice_of(partition)};
+        struct attr k = {.type = ATTR_STRING, .body = slice_of(sort)};
+        storage_key_append(&s->keys[i], 5, &p, &k);
+        s->below[i + 1] = s->below[i] + pow(i + 1, -scene->zipf);
+    }
+    heat_init(&s->heat, s->lo, s->hi, 1);
+}
+
+static void stage_deinit(struct stage *s)
+{
+    for (int i = 0; i < KEYS; i++)
+        buffer_deinit(&s->keys[i]);
+    heat_deinit(&s->heat);
+}
+
+static struct slice draw(struct stage *s)
+{
+    double u = prng_unit(&s->prng) * s->below[KEYS];
+    int low = 0, high = KEYS - 1;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (s->below[middle + 1] > u)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return buffer_slice(&s->keys[low]);
+}
+
+/* Median ns of a timed batch without additions. */
+static int64_t overhead_ns(struct histogram *h)
+{
+    histogram_init(h);
+    for (int i = 0; i < CALIBRATIONS; i++) {
+        int64_t start = clock_ns();
+        for (int j = 0; j < BATCH; j++)
+            __asm__ volatile("" : : "r"(j) : "memory");
+        histogram_record(h, clock_ns() - start);
+    }
+    return histogram_percentile(h, HISTOGRAM_WHOLE / 2);
+}
+
+static int64_t time_advice(struct stage *s)
+{
+    struct split_question q = {
+        .lo = s->lo, .hi = s->hi, .max_mcu = {3000 * MCU_PER_UNIT, 1000 * MCU_PER_UNIT}};
+    struct split_advice advice;
+    struct arena arena = {0};
+    int64_t start = clock_ns();
+    split_advise(&s->heat, s->now, &q, &arena, &advice);
+    int64_t spent = clock_ns() - start;
+    arena_deinit(&arena);
+    return spent;
+}
+
+static void scene_run(const struct scene *scene, int64_t overhead, struct outcome *o)
+{
+    static struct stage s;
+    struct slice keys[BATCH];
+    stage_init(&s, scene);
+    memset(o, 0, sizeof *o);
+    histogram_init(&o->ps);
+    for (int batch = -BATCHES / 10; batch < BATCHES; batch++) { /* the first tenth warms up */
+        for (int i = 0; i < BATCH; i++)
+            keys[i] = draw(&s);
+        int64_t start = clock_ns();
+        for (int i = 0; i < BATCH; i++) {
+            s.now.ns += NS_PER_S / scene->per_second;
+            heat_add(&s.heat, s.now, ADMIT_WRITE, keys[i], MCU_PER_UNIT);
+        }
+        int64_t spent = clock_ns() - start - overhead;
+        if (batch < 0)
+            continue;
+        spent = spent < 0 ? 0 : spent;
+        o->spent_ns += spent;
+        histogram_record(&o->ps, spent * PS_PER_NS / BATCH);
+    }
+    o->memory = heat_memory(&s.heat);
+    o->advise_ns = time_advice(&s);
+    stage_deinit(&s);
+}
+
+static double ns_at(const struct outcome *o, uint32_t per_100000)
+{
+    return (double)histogram_percentile(&o->ps, per_100000) / PS_PER_NS;
+}
+
+static double mean_ns(const struct outcome *o)
+{
+    return (double)o->spent_ns / ((double)BATCHES * BATCH);
+}
+
+static void print(const struct scene *scene, const struct outcome *o, bool json, bool last)
+{
+    if (json)
+        printf("{\"name\":\"%s\",\"p50_ns\":%.3f,\"p99_ns\":%.3f,\"mean_ns\":%.3f,"
+               "\"memory_bytes\":%zu,\"advise_ns\":%lld}%s",
+               scene->name, ns_at(o, 50000), ns_at(o, 99000), mean_ns(o), o->memory,
+               (long long)o->advise_ns, last ? "" : ",");
+    else
+        printf("%-10s p50 %6.1f ns  p99 %6.1f ns  mean %6.1f ns  memory %zu bytes  advice %lld us  "
+               "(%s)\n",
+               scene->name, ns_at(o, 50000), ns_at(o, 99000), mean_ns(o), o->memory,
+               (long long)(o->advise_ns / NS_PER_US), scene->meaning);
+}
+
+static void print_help(FILE *out)
+{
+    fprintf(out,
+            "usage: weir bench heat [--json]\n\n"
+            "Times the counting of requests as heat of their keys, in batches of %d with the\n"
+            "clock's own cost subtracted. Fails if the p50 is over %d ns in any scene. Memory is\n"
+            "that of one kind (reads or writes) of a partition that has heat.\n\n"
+            "  --json   one object on standard output\n"
+            "  --help   this text\n\n"
+            "example:\n  weir bench heat --json\n",
+            BATCH, BUDGET_NS);
+}
+
+/* -1: go on; otherwise the exit code. */
+static int parse(int argc, char **argv, bool *json)
+{
+    static const struct option known[] = {
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    optind = 1;
+    for (int option; (option = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
+        if (option == 'h') {
+            print_help(stdout);
+            return 0;
+        }
+        if (option != 'j') {
+            print_help(stderr);
+            return 2;
+        }
+        *json = true;
+    }
+    if (optind != argc) {
+        fprintf(stderr, "weir bench heat: '%s' is not an option\n", argv[optind]);
+        return 2;
+    }
+    return -1;
+}
+
+int bench_heat(int argc, char **argv)
+{
+    static struct outcome outcome;
+    bool json = false, within = true;
+    int code = parse(argc, argv, &json);
+    if (code >= 0)
+        return code;
+    int64_t overhead = overhead_ns(&outcome.ps);
+    if (json)
+        printf("{\"bench\":\"heat\",\"method\":\"batch means\",\"batch\":%d,"
+               "\"clock_overhead_ns\":%lld,\"budget_p50_ns\":%d,\"scenes\":[",
+               BATCH, (long long)overhead, BUDGET_NS);
+    for (int i = 0; i < SCENES; i++) {
+        scene_run(&scenes[i], overhead, &outcome);
+        within = within && ns_at(&outcome, 50000) <= BUDGET_NS;
+        print(&scenes[i], &outcome, json, i == SCENES - 1);
+    }
+    if (json)
+        printf("],\"memory_max_bytes\":%d,\"within_budget\":%s}\n", HEAT_MEMORY_MAX,
+               within ? "true" : "false");
+    else
+        printf("budget: p50 <= %d ns: %s; a partition's heat takes at most %d bytes\n", BUDGET_NS,
+               within ? "kept" : "BROKEN", HEAT_MEMORY_MAX);
+    return within ? 0 : 1;
+}

@@ -1,0 +1,202 @@
+/* events.c - `weir events`: what the controller has decided, and why. */
+#include <stdio.h>
+#include <time.h>
+
+#include "cmd/cmd.h"
+#include "cmd/load_setup.h"
+#include "router/json.h"
+#include "router/json_writer.h"
+
+enum {
+    FOLLOW_NS = 500 * 1000 * 1000
+};
+
+static const char help[] =
+    "usage: weir events [--url URL] [--follow] [--json]\n\n"
+    "The decisions of the cluster's controller, oldest first: replicas moved, allocations "
+    "changed,\n"
+    "and the reason for each, with the figures before and after. The last 1,000 are kept.\n\n"
+    "  --url URL   a router of the cluster (http://127.0.0.1:8000)\n"
+    "  --follow    go on with what is decided from now on, until interrupted\n"
+    "  --json      an object a line, as GET /weir/events has them\n"
+    "  --help      this text\n\n"
+    "Exit code 0: done; 1: the router did not answer; 2: wrong usage.\n\n"
+    "examples:\n"
+    "  weir events\n"
+    "  weir events --follow --url http://127.0.0.1:8001\n"
+    "  weir events --json | jq 'select(.kind == \"replica-moved\")'\n";
+
+struct events_run {
+    struct load_url url;
+    bool follow, json;
+    int64_t last; /* number of the last one shown */
+    bool more;
+    struct json_parser *parser;
+};
+
+/* One event, as far as it is shown. */
+struct shown {
+    int64_t number, partition, before, after;
+    double time_s;
+    struct slice kind, table, reason, figure;
+};
+
+static void take_member(struct shown *e, struct slice name, const struct json_value *v)
+{
+    const struct {
+        const char *name;
+        struct slice *text;
+        int64_t *number;
+    } members[] = {
+        {"kind", &e->kind, NULL},     {"table", &e->table, NULL},
+        {"reason", &e->reason, NULL}, {"figure", &e->figure, NULL},
+        {"number", NULL, &e->number}, {"partition", NULL, &e->partition},
+        {"before", NULL, &e->before}, {"after", NULL, &e->after},
+    };
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (!slice_is(name, members[i].name))
+            continue;
+        if (members[i].text != NULL && v->type == JSON_STRING)
+            *members[i].text = json_string(v);
+        if (members[i].number != NULL && v->type == JSON_INTEGER)
+            *members[i].number = json_integer(v);
+    }
+    if (slice_is(name, "time") && v->type == JSON_DECIMAL)
+        e->time_s = json_decimal(v);
+    if (slice_is(name, "time") && v->type == JSON_INTEGER)
+        e->time_s = (double)json_integer(v);
+}
+
+static void show_text(const struct shown *e)
+{
+    char when[32] = "";
+    struct tm local;
+    time_t seconds = (time_t)e->time_s;
+    if (localtime_r(&seconds, &local) != NULL)
+        strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
+    printf("%s  %-18.*s", when, (int)e->kind.size, (const char *)e->kind.data);
+    if (e->table.size > 0)
+        printf(" %.*s/%lld", (int)e->table.size, (const char *)e->table.data,
+               (long long)e->partition);
+    printf("  %.*s", (int)e->reason.size, (const char *)e->reason.data);
+    if (e->figure.size > 0)
+        printf(" (%.*s %lld -> %lld)", (int)e->figure.size, (const char *)e->figure.data,
+               (long long)e->before, (long long)e->after);
+    puts("");
+}
+
+static void show_json(const struct shown *e)
+{
+    struct buffer out = {0};
+    json_write_open(&out, '{');
+    json_member_integer(&out, "number", e->number);
+    json_member_thousandths(&out, "time", (int64_t)(e->time_s * 1000 + 0.5));
+    json_member_string(&out, "kind", e->kind);
+    if (e->table.size > 0)
+        json_member_string(&out, "table", e->table);
+    if (e->partition != 0)
+        json_member_integer(&out, "partition", e->partition);
+    json_member_string(&out, "reason", e->reason);
+    if (e->figure.size > 0) {
+        json_member_string(&out, "figure", e->figure);
+        json_member_integer(&out, "before", e->before);
+        json_member_integer(&out, "after", e->after);
+    }
+    json_write_close(&out, '}');
+    printf("%.*s\n", (int)out.size, (const char *)out.data);
+    buffer_deinit(&out);
+}
+
+static void show(struct events_run *r, const struct json_value *event)
+{
+    struct shown e = {0};
+    struct json_cursor c = json_members(event);
+    struct slice name;
+    struct json_value value;
+    while (json_next_member(&c, &name, &value))
+        take_member(&e, name, &value);
+    if (e.number > r->last)
+        r->last = e.number;
+    if (r->json)
+        show_json(&e);
+    else
+        show_text(&e);
+}
+
+/* Shows what the answer holds; false: it is not what a router answers. */
+static bool take_answer(struct events_run *r, struct buffer *answer)
+{
+    struct json_value root, value, event;
+    struct slice name;
+    size_t size = answer->size;
+    memset(buffer_reserve(answer, JSON_PADDING), 0, JSON_PADDING);
+    if (json_parse(r->parser, slice_make(answer->data, size), &root) != STATUS_OK ||
+        root.type != JSON_OBJECT)
+        return false;
+    struct json_cursor c = json_members(&root);
+    while (json_next_member(&c, &name, &value)) {
+        if (slice_is(name, "more") && value.type == JSON_BOOL)
+            r->more = json_bool(&value);
+        if (!slice_is(name, "events") || value.type != JSON_LIST)
+            continue;
+        struct json_cursor events = json_elements(&value);
+        while (json_next_element(&events, &event)) {
+            if (event.type == JSON_OBJECT)
+                show(r, &event);
+        }
+    }
+    fflush(stdout);
+    return true;
+}
+
+static int ask(struct events_run *r)
+{
+    struct buffer request = {0}, answer = {0}, error = {0};
+    int http_status = 0, code = 0;
+    buffer_append_format(&request, "GET /weir/events?after=%lld HTTP/1.1\r\nHost: %s:%u\r\n\r\n",
+                         (long long)r->last, r->url.host, r->url.port);
+    r->more = false;
+    enum status status =
+        load_setup_exchange(&r->url, buffer_slice(&request), &http_status, &answer, &error);
+    if (status != STATUS_OK) {
+        fprintf(stderr, "weir events: %.*s\n", (int)error.size, (const char *)error.data);
+        code = 1;
+    } else if (http_status != 200 || !take_answer(r, &answer)) {
+        fprintf(stderr, "weir events: the server answered %d: %.*s\n", http_status,
+                (int)(answer.size < 300 ? answer.size : 300), (const char *)answer.data);
+        code = 1;
+    }
+    buffer_deinit(&request);
+    buffer_deinit(&answer);
+    buffer_deinit(&error);
+    return code;
+}
+
+int cmd_events(int argc, char **argv)
+{
+    struct events_run r = {.url = {.host = "127.0.0.1", .port = 8000}};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            fputs(help, stdout);
+            return 0;
+        }
+        if (strcmp(argv[i], "--follow") == 0) {
+            r.follow = true;
+        } else if (strcmp(argv[i], "--json") == 0) {
+            r.json = true;
+        } else if (strcmp(argv[i], "--url") != 0 || i + 1 == argc ||
+                   !load_url_parse(argv[++i], &r.url)) {
+            fprintf(stderr, "weir events: %s is no option, or no http://HOST:PORT; see --help\n",
+                    argv[i]);
+            return 2;
+        }
+    }
+    r.parser = json_parser_create();
+    int code;
+    while ((code = ask(&r)) == 0 && (r.more || r.follow)) {
+        if (!r.more)
+            nanosleep(&(struct timespec){.tv_nsec = FOLLOW_NS}, NULL);
+    }
+    json_parser_destroy(r.parser);
+    return code;
+}

@@ -1,0 +1,239 @@
+/* adaptive.c - adaptive capacity: allocations follow demand within a table.
+ *
+ * Source: DynamoDB, USENIX ATC 2022, section 4.2 (boost a throttled partition while its table is
+ * below its limit, best effort, with a proportional control; take boosts back when the table goes
+ * above). How much and how fast are ours, and settings:
+ *   raise  a partition refused by its allocation for adaptive_after_ms gets adaptive_step_percent
+ * of what it lacks, a second, out of what the table leaves unused; cut    a table above its limit
+ * takes what is too much from its boosted partitions, in proportion; decay  a boost that is not
+ * used loses adaptive_decay_percent every 10 s. A node that lacks the throughput gives the replica
+ * to one that has it, if there is one; meanwhile the raise is what the nodes can carry. */
+#include "base/must.h"
+#include "control/controller_internal.h"
+#include "engine/admission/share.h"
+
+enum {
+    EVERY_MS = 1000,
+    WINDOW_MS = 5000,
+    DECAY_MS = 10000,
+    QUIET_MS = 5000,       /* between events of a partition */
+    USED_PERCENT = 80,     /* a boost of which that much is used stays */
+    LEAST_RAISE_MCU = 1000 /* and what is left of a boost below it is taken at once */
+};
+
+/* A table's kind at this look. */
+struct demand {
+    const struct table *table;
+    enum admit_kind kind;
+    int64_t limit_mcu;
+    int64_t consumed_mcu;
+    int64_t boosts_mcu; /* of all partitions together */
+    struct decision *decision;
+};
+
+static int64_t base_of(const struct demand *d, uint32_t i)
+{
+    return share_equal_mcu(d->limit_mcu / MCU_PER_UNIT, d->table->partition_count, i);
+}
+
+static int64_t boost_of(const struct demand *d, uint32_t i)
+{
+    int64_t boost = d->table->partitions[i].rate_mcu[d->kind] - base_of(d, i);
+    return boost > 0 ? boost : 0;
+}
+
+static void measure(const struct controller *c, const struct table *t, enum admit_kind kind,
+                    struct decision *decision, struct demand *out)
+{
+    *out = (struct demand){.table = t,
+                           .kind = kind,
+                           .limit_mcu = (kind == ADMIT_READ ? t->rcu : t->wcu) * MCU_PER_UNIT,
+                           .decision = decision};
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        const struct watched *w = control_watched(c, t->partitions[i].id);
+        out->consumed_mcu += control_rates(c, w, kind, WINDOW_MS).consumed_mcu;
+        out->boosts_mcu += boost_of(out, i);
+    }
+}
+
+/* The rate in the decision, or as it is; NULL: no room for one more. */
+static struct decision_rate *rate_in(struct decision *d, const struct partition_info *p)
+{
+    for (uint32_t i = 0; i < d->rate_count; i++) {
+        if (d->rates[i].partition == p->id)
+            return &d->rates[i];
+    }
+    if (d->rate_count == DECISION_RATES_MAX)
+        return NULL;
+    struct decision_rate *r = &d->rates[d->rate_count++];
+    *r = (struct decision_rate){.partition = p->id, .epoch = p->epoch};
+    memcpy(r->rate_mcu, p->rate_mcu, sizeof r->rate_mcu);
+    return r;
+}
+
+/* Whose node carries it: every member the writes, the one that should lead the reads. */
+static uint32_t carriers(const struct partition_info *p, enum admit_kind kind)
+{
+    return kind == ADMIT_READ ? 1 : p->member_count;
+}
+
+static void change(struct controller *c, struct demand *d, const struct partition_info *p,
+                   int64_t rate_mcu, enum event_kind event, const char *why)
+{
+    static const char *const names[] = {[ADMIT_READ] = "read", [ADMIT_WRITE] = "write"};
+    struct decision_rate *r = rate_in(d->decision, p);
+    struct watched *w = control_watched(c, p->id);
+    if (r == NULL)
+        return;
+    r->rate_mcu[d->kind] = rate_mcu;
+    for (uint32_t m = 0; m < carriers(p, d->kind); m++)
+        c->promises.loads_mcu[partition_node(p, m)][d->kind] += rate_mcu - p->rate_mcu[d->kind];
+    if (w == NULL || instant_before(c->now, w->quiet_until) || d->decision->has_event)
+        return;
+    w->quiet_until = instant_add(c->now, duration_ms(QUIET_MS));
+    control_tell(c, d->decision, event, d->table, p->id,
+                 "%s; the table consumes %lld of its %lld %s units a second", why,
+                 (long long)(d->consumed_mcu / MCU_PER_UNIT),
+                 (long long)(d->limit_mcu / MCU_PER_UNIT), names[d->kind]);
+    control_figures(d->decision, d->kind == ADMIT_READ ? "read units/s" : "write units/s",
+                    p->rate_mcu[d->kind] / MCU_PER_UNIT, rate_mcu / MCU_PER_UNIT);
+}
+
+/* ---- cut and decay ---- */
+
+static void cut(struct controller *c, struct demand *d)
+{
+    int64_t excess = d->consumed_mcu - d->limit_mcu;
+    if (excess > d->boosts_mcu)
+        excess = d->boosts_mcu;
+    for (uint32_t i = 0; i < d->table->partition_count; i++) {
+        const struct partition_info *p = &d->table->partitions[i];
+        int64_t boost = boost_of(d, i);
+        int64_t less = (int64_t)((__int128)boost * excess / d->boosts_mcu);
+        if (less > 0)
+            change(c, d, p, p->rate_mcu[d->kind] - less, EVENT_ALLOCATION_LOWERED,
+                   "the table is above its limit");
+    }
+}
+
+static void decay(struct controller *c, struct demand *d)
+{
+    for (uint32_t i = 0; i < d->table->partition_count; i++) {
+        const struct partition_info *p = &d->table->partitions[i];
+        struct watched *w = control_watched(c, p->id);
+        int64_t boost = boost_of(d, i), rate = p->rate_mcu[d->kind];
+        if (boost == 0 || w == NULL || instant_before(c->now, w->decay_at[d->kind]) ||
+            instant_before(w->throttled_since[d->kind], INSTANT_NEVER) ||
+            control_rates(c, w, d->kind, DECAY_MS).consumed_mcu > rate / 100 * USED_PERCENT)
+            continue;
+        w->decay_at[d->kind] = instant_add(c->now, duration_ms(DECAY_MS));
+        int64_t less = boost * c->config->adaptive_decay_percent / 100;
+        if (boost - less < LEAST_RAISE_MCU)
+            less = boost;
+        change(c, d, p, rate - less, EVENT_ALLOCATION_LOWERED, "the partition does not need it");
+    }
+}
+
+/* ---- raise ---- */
+
+/* What the nodes can carry more of it; `*lacks` gets the node with the least. */
+static int64_t spare_of(const struct controller *c, const struct partition_info *p,
+                        enum admit_kind kind, uint32_t *lacks)
+{
+    int64_t least = INT64_MAX;
+    for (uint32_t m = 0; m < carriers(p, kind); m++) {
+        uint32_t node = partition_node(p, m);
+        int64_t spare = control_capacity_mcu(c, node, kind) - c->promises.loads_mcu[node][kind];
+        if (spare >= least)
+            continue;
+        least = spare;
+        *lacks = node;
+    }
+    return least > 0 ? least : 0;
+}
+
+static void relocate(struct controller *c, const struct demand *d, const struct partition_info *p,
+                     uint32_t from, int64_t rate_mcu)
+{
+    int64_t rates[ADMIT_KINDS];
+    if (p->leaving != 0 || !control_has_room(c) ||
+        control_moving(c) >= (uint32_t)c->config->moves_max)
+        return;
+    memcpy(rates, p->rate_mcu, sizeof rates);
+    rates[d->kind] = rate_mcu;
+    uint32_t to = control_find_node(c, d->table, p, rates, partition_node(p, 0) == from);
+    if (to == 0)
+        return;
+    struct decision move = {0};
+    control_tell(c, &move, EVENT_REPLICA_MOVED, d->table, p->id,
+                 "the partition needs an allocation of %lld units, which node %u does not have",
+                 (long long)(rate_mcu / MCU_PER_UNIT), from);
+    control_figures(&move, "node", from, to);
+    control_move(c, d->table, p, from, to, &move);
+}
+
+static void raise(struct controller *c, struct demand *d)
+{
+    int64_t unused = d->limit_mcu - d->consumed_mcu;
+    int64_t units =
+        d->kind == ADMIT_READ ? c->config->partition_max_rcu : c->config->partition_max_wcu;
+    for (uint32_t i = 0; i < d->table->partition_count && unused >= LEAST_RAISE_MCU; i++) {
+        const struct partition_info *p = &d->table->partitions[i];
+        const struct watched *w = control_watched(c, p->id);
+        if (w == NULL ||
+            instant_before(c->now, instant_add(w->throttled_since[d->kind],
+                                               duration_ms(c->config->adaptive_after_ms))))
+            continue;
+        struct rates r = control_rates(c, w, d->kind, WINDOW_MS);
+        int64_t rate = p->rate_mcu[d->kind], lacks = r.consumed_mcu + r.refused_mcu - rate;
+        int64_t most = units * MCU_PER_UNIT - rate;
+        int64_t more = lacks * c->config->adaptive_step_percent / 100;
+        more = more < LEAST_RAISE_MCU ? LEAST_RAISE_MCU : more;
+        more = more > most ? most : more;
+        more = more > unused ? unused : more;
+        uint32_t node = 0;
+        int64_t spare = spare_of(c, p, d->kind, &node);
+        if (spare < more)
+            relocate(c, d, p, node, rate + more);
+        more = more > spare ? spare : more;
+        if (more <= 0)
+            continue;
+        unused -= more;
+        change(c, d, p, rate + more, EVENT_ALLOCATION_RAISED,
+               "the partition is throttled by its allocation");
+    }
+}
+
+/* ---- all tables ---- */
+
+static void adapt_table(struct controller *c, const struct table *t)
+{
+    struct decision decision = {.table_id = t->id};
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct demand d;
+        measure(c, t, (enum admit_kind)kind, &decision, &d);
+        if (d.consumed_mcu > d.limit_mcu && d.boosts_mcu > 0) {
+            cut(c, &d);
+        } else {
+            decay(c, &d);
+            raise(c, &d);
+        }
+    }
+    if (decision.rate_count > 0 && control_has_room(c))
+        control_decide(c, CATALOG_RATES, &decision);
+}
+
+void control_adapt(struct controller *c)
+{
+    if (instant_before(c->now, c->adapted_at))
+        return;
+    c->adapted_at = instant_add(c->now, duration_ms(EVERY_MS));
+    struct slice name = {NULL, 0};
+    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
+         name = t->name) {
+        if (!control_has_room(c))
+            return;
+        if (t->status == TABLE_ACTIVE && t->billing == BILLING_PROVISIONED)
+            adapt_table(c, t);
+    }
+}

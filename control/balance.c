@@ -1,0 +1,98 @@
+/* balance.c - replicas leave nodes that are used up.
+ *
+ * A node that consumes more than balance_percent of its capacity gives away the replica that costs
+ * it most, among those another node can take without passing that share itself; one at a time, and
+ * not again before the move is seen in what both consume. Writes cost every member, reads the one
+ * that should lead: a leader's replica takes its leadership along. */
+#include "control/controller_internal.h"
+
+enum {
+    WINDOW_MS = 5000,
+    AGAIN_MS = 15000
+};
+
+static bool is_above(const struct controller *c, uint32_t node, enum admit_kind kind,
+                     int64_t more_mcu)
+{
+    int64_t capacity = control_capacity_mcu(c, node, kind);
+    return c->nodes[node].rate_mcu[kind] + more_mcu > capacity / 100 * c->config->balance_percent;
+}
+
+/* What the partition costs the node a second; 0: nothing, or it is not there. */
+static int64_t cost_of(const struct controller *c, const struct partition_info *p, uint32_t node,
+                       enum admit_kind kind)
+{
+    bool carries =
+        kind == ADMIT_READ ? partition_node(p, 0) == node : partition_member_on(p, node) != 0;
+    return carries ? control_rates(c, control_watched(c, p->id), kind, WINDOW_MS).consumed_mcu : 0;
+}
+
+/* A node that takes it and stays below the share; 0: none. */
+static uint32_t find_target(const struct controller *c, const struct table *t,
+                            const struct partition_info *p, uint32_t from)
+{
+    bool leads = partition_node(p, 0) == from;
+    uint32_t to = control_find_node(c, t, p, p->rate_mcu, leads);
+    for (int kind = 0; kind < ADMIT_KINDS && to != 0; kind++) {
+        if (is_above(c, to, (enum admit_kind)kind, cost_of(c, p, from, (enum admit_kind)kind)))
+            to = 0;
+    }
+    return to;
+}
+
+struct candidate {
+    const struct table *table;
+    const struct partition_info *partition;
+    uint32_t to;
+    int64_t cost_mcu;
+};
+
+static void consider(const struct controller *c, const struct table *t, uint32_t node,
+                     enum admit_kind kind, struct candidate *best)
+{
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        const struct partition_info *p = &t->partitions[i];
+        int64_t cost = cost_of(c, p, node, kind);
+        if (cost <= best->cost_mcu || p->leaving != 0)
+            continue;
+        uint32_t to = find_target(c, t, p, node);
+        if (to != 0)
+            *best = (struct candidate){t, p, to, cost};
+    }
+}
+
+static void relieve(struct controller *c, uint32_t node, enum admit_kind kind)
+{
+    struct candidate best = {0};
+    struct slice name = {NULL, 0};
+    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
+         name = t->name) {
+        if (t->status == TABLE_ACTIVE && !table_is_splitting(t))
+            consider(c, t, node, kind, &best);
+    }
+    if (best.table == NULL)
+        return;
+    struct decision d = {0};
+    control_tell(c, &d, EVENT_REPLICA_MOVED, best.table, best.partition->id,
+                 "node %u consumes %lld %s units a second of %lld, %lld of them here: to node %u",
+                 node, (long long)(c->nodes[node].rate_mcu[kind] / MCU_PER_UNIT),
+                 kind == ADMIT_READ ? "read" : "write",
+                 (long long)(control_capacity_mcu(c, node, kind) / MCU_PER_UNIT),
+                 (long long)(best.cost_mcu / MCU_PER_UNIT), best.to);
+    control_figures(&d, "node", node, best.to);
+    control_move(c, best.table, best.partition, node, best.to, &d);
+    c->balanced_at = instant_add(c->now, duration_ms(AGAIN_MS));
+}
+
+void control_balance(struct controller *c)
+{
+    for (uint32_t node = 1; node <= c->view->node_count; node++) {
+        for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+            if (instant_before(c->now, c->balanced_at) || !control_has_room(c) ||
+                control_moving(c) >= (uint32_t)c->config->moves_max)
+                return;
+            if (is_above(c, node, (enum admit_kind)kind, 0))
+                relieve(c, node, (enum admit_kind)kind);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+/* capacity.c - what nodes are promised to, and which of them could take a replica.
+ *
+ * A node is promised the writes of every provisioned partition it has a replica of, and the reads
+ * of those it should lead; on-demand tables are promised nothing. */
+#include "control/controller_internal.h"
+
+void control_count_promises(struct controller *c)
+{
+    c->promises = (struct promises){0};
+    catalog_node_loads(c->view->catalog, c->promises.loads_mcu, c->promises.work);
+}
+
+int64_t control_capacity_mcu(const struct controller *c, uint32_t node, enum admit_kind kind)
+{
+    const struct node_load *l = &c->view->loads->nodes[node];
+    int64_t units = kind == ADMIT_READ ? c->config->node_rcu : c->config->node_wcu;
+    return l->heard ? l->capacity_mcu[kind] : units * MCU_PER_UNIT;
+}
+
+static bool could_take(const struct controller *c, uint32_t node, const struct partition_info *p)
+{
+    return c->view->reachable[node] && catalog_generation(c->view->catalog, node) != 0 &&
+           !catalog_is_drained(c->view->catalog, node) && partition_member_on(p, node) == 0 &&
+           raft_member_node(p->leaving) != node;
+}
+
+uint32_t control_find_node(const struct controller *c, const struct table *t,
+                           const struct partition_info *p, const int64_t rate_mcu[ADMIT_KINDS],
+                           bool leads)
+{
+    uint32_t best = 0;
+    bool promised = t->billing == BILLING_PROVISIONED;
+    for (uint32_t node = 1; node <= c->view->node_count; node++) {
+        const int64_t *load = c->promises.loads_mcu[node];
+        bool fits = could_take(c, node, p);
+        for (int kind = 0; kind < ADMIT_KINDS && fits && promised; kind++) {
+            int64_t more = kind == ADMIT_READ && !leads ? 0 : rate_mcu[kind];
+            fits = load[kind] + more <= control_capacity_mcu(c, node, (enum admit_kind)kind);
+        }
+        if (!fits)
+            continue;
+        const int64_t *least = c->promises.loads_mcu[best];
+        if (best == 0 || load[ADMIT_WRITE] < least[ADMIT_WRITE] ||
+            (load[ADMIT_WRITE] == least[ADMIT_WRITE] &&
+             c->promises.work[node] < c->promises.work[best]))
+            best = node;
+    }
+    return best;
+}
+
+void control_move(struct controller *c, const struct table *t, const struct partition_info *p,
+                  uint32_t from, uint32_t to, struct decision *d)
+{
+    bool leads = from != 0 && partition_node(p, 0) == from;
+    d->table_id = t->id;
+    d->partition = p->id;
+    d->epoch = p->epoch;
+    d->from_node = from;
+    d->to_node = to;
+    for (int kind = 0; kind < ADMIT_KINDS && t->billing == BILLING_PROVISIONED; kind++) {
+        int64_t more = kind == ADMIT_READ && !leads ? 0 : p->rate_mcu[kind];
+        c->promises.loads_mcu[to][kind] += more;
+        c->promises.loads_mcu[from][kind] -= more;
+    }
+    c->promises.work[to] += leads ? 2 : 1;
+    c->promises.work[from] -= leads ? 2 : 1;
+    control_decide(c, CATALOG_MOVE, d);
+}
+
+uint32_t control_moving(const struct controller *c)
+{
+    uint32_t moving = 0;
+    struct slice name = {NULL, 0};
+    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
+         name = t->name) {
+        for (uint32_t i = 0; i < t->partition_count; i++)
+            moving += t->partitions[i].leaving != 0;
+    }
+    return moving;
+}

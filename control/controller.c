@@ -1,0 +1,140 @@
+#include "control/controller.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "control/controller_internal.h"
+
+enum {
+    FORGET_MS = 10000 /* an answer that has not come by then is lost */
+};
+
+struct controller *controller_create(const struct config *config)
+{
+    struct controller *c = calloc(1, sizeof *c);
+    must(c != NULL);
+    c->config = config;
+    return c;
+}
+
+void controller_destroy(struct controller *c)
+{
+    if (c == NULL)
+        return;
+    control_forget(c);
+    control_split_forget(c);
+    arena_deinit(&c->arena);
+    free(c);
+}
+
+struct instant controller_deadline(const struct controller *c, uint64_t term)
+{
+    if (term == 0)
+        return INSTANT_NEVER;
+    return term == c->term ? c->next_at : (struct instant){0};
+}
+
+/* ---- decisions ---- */
+
+void control_tell(struct controller *c, struct decision *d, enum event_kind kind,
+                  const struct table *t, uint32_t partition, const char *format, ...)
+{
+    char text[EVENT_TEXT_SIZE_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    d->has_event = true;
+    d->event = (struct event){.kind = kind,
+                              .table_id = t == NULL ? 0 : t->id,
+                              .partition = partition,
+                              .table = t == NULL ? slice_make(NULL, 0) : t->name,
+                              .reason = arena_copy(&c->arena, slice_of(text))};
+}
+
+void control_figures(struct decision *d, const char *what, int64_t before, int64_t after)
+{
+    d->event.figure = slice_of(what);
+    d->event.before = before;
+    d->event.after = after;
+}
+
+struct request *control_ask(struct controller *c, uint32_t node, enum request_op op,
+                            struct slice body)
+{
+    must(control_has_room(c));
+    struct control_request *r = &c->requests[c->request_count++];
+    *r = (struct control_request){
+        .node = node,
+        .request = {
+            .id = CONTROL_ID_BIT | ++c->next_id, .op = op, .body = body, .wall_ms = c->wall_ms}};
+    return &r->request;
+}
+
+void control_decide(struct controller *c, enum catalog_op op, struct decision *d)
+{
+    struct buffer body = {0};
+    buffer_append_u8(&body, (uint8_t)op);
+    decision_encode(&body, d);
+    control_ask(c, c->view->self, REQUEST_DECIDE, arena_copy(&c->arena, buffer_slice(&body)));
+    buffer_deinit(&body);
+    c->unanswered++;
+}
+
+const struct control_request *controller_next_request(struct controller *c)
+{
+    return c->request_next < c->request_count ? &c->requests[c->request_next++] : NULL;
+}
+
+void controller_reply(struct controller *c, const struct reply *reply)
+{
+    uint64_t id = reply->id & ~CONTROL_ID_BIT, first = c->next_id - c->request_count + 1;
+    if (control_split_reply(c, reply))
+        return;
+    if (id >= first && id <= c->next_id && c->unanswered > 0)
+        c->unanswered--;
+}
+
+/* ---- a look ---- */
+
+/* Another term: what was known before is of another time. */
+static void begin(struct controller *c, const struct control_view *view)
+{
+    control_forget(c);
+    c->term = view->term;
+    control_split_forget(c);
+    c->unanswered = 0;
+    c->adapted_at = c->balanced_at = c->now;
+    for (uint32_t node = 0; node <= NODES_MAX; node++)
+        c->nodes[node] = (struct watched_node){
+            .silent_since = INSTANT_NEVER, .quiet_until = c->now, .sampled_at = c->now};
+}
+
+void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
+                     const struct control_view *view)
+{
+    must(c->request_next == c->request_count);
+    c->now = now;
+    c->wall_ms = wall_ms;
+    c->view = view;
+    if (view->term != c->term)
+        begin(c, view);
+    c->next_at = instant_add(now, duration_ms(c->config->control_ms));
+    control_watch(c);
+    if (c->unanswered > 0 && instant_before(now, c->forget_at))
+        return;
+    c->unanswered = c->request_count = c->request_next = 0;
+    c->forget_at = instant_add(now, duration_ms(FORGET_MS));
+    arena_reset(&c->arena);
+    control_count_promises(c);
+    if (c->config->control_placement)
+        control_place(c);
+    if (c->config->control_adaptive)
+        control_adapt(c);
+    if (c->config->control_split)
+        control_split(c);
+    if (c->config->control_balance)
+        control_balance(c);
+}

@@ -1,0 +1,45 @@
+/* controller.h - who should hold what, and how much of it: decisions about the cluster as a whole.
+ *
+ * A state machine beside the node that leads the catalog: the time, and a view of the catalog and
+ * of the last load reports in; requests out: decisions for that node, with the events that tell
+ * them, and questions to leaders. What it remembers is how loads went lately, nothing else: whoever
+ * leads next starts from the catalog and fresh reports.
+ *
+ * Invariants
+ *   C1  while a decision is unanswered none is made; one that is lost is forgotten after a while.
+ *   C2  every decision says what it rests on, and the catalog refuses it where that has changed.
+ *   C3  same views at the same times, same decisions.
+ *
+ * Policies, each with a switch of its own (base/limits.h, control_*): placement (placement.c),
+ * adaptive capacity (adaptive.c), splits (split.c), balance
+ * (balance.c). */
+#ifndef WEIR_CONTROL_CONTROLLER_H
+#define WEIR_CONTROL_CONTROLLER_H
+
+#include "base/config.h"
+#include "engine/control_port.h"
+
+struct controller;
+
+struct controller *controller_create(const struct config *config); /* borrows */
+void controller_destroy(struct controller *c);                     /* NULL: nothing */
+
+/* When to look next, given the term in which the catalog is led here (0: INSTANT_NEVER). */
+struct instant controller_deadline(const struct controller *c, uint64_t term);
+/* `wall_ms` is for events only. All requests of the last look were taken. */
+void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
+                     const struct control_view *view);
+/* Ids of the controller's requests have this bit; no other of a node's own does. */
+#define CONTROL_ID_BIT (UINT64_C(1) << 63)
+
+struct control_request {
+    uint32_t node; /* the node itself: from CONTROL_FROM */
+    struct request request;
+};
+
+/* The next request of this look. NULL: that was all. Lends until the next look. */
+const struct control_request *controller_next_request(struct controller *c);
+/* The answer to one of them. */
+void controller_reply(struct controller *c, const struct reply *reply);
+
+#endif

@@ -1,0 +1,159 @@
+/* controller_internal.h - what the controller's files share.
+ *
+ *   controller.c  looks, requests and their answers
+ *   watch.c       how each partition's load went lately
+ *   capacity.c    what nodes are promised to, and which of them could take a replica
+ *   placement.c   missing replicas, silent nodes, drained nodes
+ *   adaptive.c    allocations follow demand within a table
+ *   split.c       partitions that are at their limits are cut
+ *   balance.c     replicas leave nodes that are used up */
+#ifndef WEIR_CONTROL_CONTROLLER_INTERNAL_H
+#define WEIR_CONTROL_CONTROLLER_INTERNAL_H
+
+#include "control/controller.h"
+
+enum {
+    SAMPLES = 32,       /* kept of a partition, one a look */
+    DECISIONS_MAX = 16, /* requests of one look */
+    SPLIT_JOBS_MAX = 8  /* partitions being cut at once */
+};
+
+/* A partition's totals at one look. */
+struct sample {
+    struct instant at;
+    struct load_total totals[ADMIT_KINDS];
+};
+
+/* What is remembered of a partition. */
+struct watched {
+    uint32_t table_id;
+    uint64_t seen;                               /* looks at which it was there */
+    struct sample samples[SAMPLES];              /* a ring */
+    struct instant throttled_since[ADMIT_KINDS]; /* INSTANT_NEVER: it is not */
+    struct instant decay_at[ADMIT_KINDS];        /* an unused boost stays until then */
+    struct instant split_at;                     /* it is not cut before */
+    struct instant quiet_until;                  /* no further event before */
+};
+
+enum split_step {
+    SPLIT_FREE,
+    SPLIT_ADVICE, /* its leader is, or is to be, asked for advice */
+    SPLIT_CUT     /* the catalog is, or is to be, asked to cut it */
+};
+
+/* A partition on its way to be cut. */
+struct split_job {
+    enum split_step step;
+    uint32_t table_id;
+    uint32_t partition;
+    uint64_t epoch;
+    /* why */
+    enum admit_kind kind;
+    bool refused; /* by the partition maximum, just now */
+    int64_t rate_mcu;
+    bool for_size;
+    int64_t bytes;
+    /* what was asked, and the answer */
+    uint64_t id; /* 0: nothing yet */
+    struct instant lost_at;
+    bool answered;
+    enum reply_code code;
+    struct buffer answer; /* owns */
+    uint32_t cut_count;
+};
+
+struct watched_node {
+    struct instant silent_since; /* INSTANT_NEVER: it is not */
+    struct instant quiet_until;
+    struct instant sampled_at;
+    int64_t sampled_mcu[ADMIT_KINDS];
+    int64_t rate_mcu[ADMIT_KINDS]; /* over the last NODE_RATE_MS */
+};
+
+/* What nodes are promised to, this look's decisions included. */
+struct promises {
+    int64_t loads_mcu[NODES_MAX + 1][ADMIT_KINDS];
+    uint32_t work[NODES_MAX + 1]; /* replicas, a leader's counted twice */
+};
+
+struct controller {
+    const struct config *config; /* borrows */
+    uint64_t term;               /* of the last look */
+    struct instant next_at;
+    struct instant now;
+    int64_t wall_ms;
+    const struct control_view *view; /* lends for the look */
+    struct watched **watched;        /* owns; by partition, NULL: nothing heard */
+    uint32_t watched_size;
+    struct watched_node nodes[NODES_MAX + 1];
+    struct promises promises;
+    struct instant adapted_at;  /* no allocation changes before */
+    struct instant balanced_at; /* nor moves for balance */
+    struct split_job splits[SPLIT_JOBS_MAX];
+    uint32_t unanswered; /* decisions */
+    struct instant forget_at;
+    uint64_t next_id;
+    struct control_request requests[DECISIONS_MAX];
+    uint32_t request_count;
+    uint32_t request_next;
+    struct arena arena; /* what they lend */
+};
+
+/* ---- controller.c ---- */
+
+/* Room for another decision in this look. */
+static inline bool control_has_room(const struct controller *c)
+{
+    return c->request_count < DECISIONS_MAX;
+}
+/* A request that is no decision; lends its body until the next look. */
+struct request *control_ask(struct controller *c, uint32_t node, enum request_op op,
+                            struct slice body);
+void control_decide(struct controller *c, enum catalog_op op, struct decision *d);
+/* An event of the decision, with a reason that is formatted. */
+void control_tell(struct controller *c, struct decision *d, enum event_kind kind,
+                  const struct table *t, uint32_t partition, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+void control_figures(struct decision *d, const char *what, int64_t before, int64_t after);
+
+/* ---- watch.c ---- */
+
+void control_watch(struct controller *c);
+void control_forget(struct controller *c);
+/* NULL: nothing was heard of it. */
+struct watched *control_watched(const struct controller *c, uint32_t partition);
+/* What came in the last `ms`, per second; 0 until it was watched for half of that. */
+struct rates {
+    int64_t consumed_mcu;
+    int64_t refused_mcu;
+    int64_t refused[ADMIT_REASONS]; /* requests in all of that time, not per second */
+};
+struct rates control_rates(const struct controller *c, const struct watched *w,
+                           enum admit_kind kind, int64_t ms);
+
+/* ---- capacity.c ---- */
+
+void control_count_promises(struct controller *c);
+int64_t control_capacity_mcu(const struct controller *c, uint32_t node, enum admit_kind kind);
+/* The node that could take a replica of it, with this allocation, and would be used least; 0: none.
+ * `leads`: and the reads. */
+uint32_t control_find_node(const struct controller *c, const struct table *t,
+                           const struct partition_info *p, const int64_t rate_mcu[ADMIT_KINDS],
+                           bool leads);
+/* Decides the move, and counts it among the promises. The event is in `d`. */
+void control_move(struct controller *c, const struct table *t, const struct partition_info *p,
+                  uint32_t from, uint32_t to, struct decision *d);
+/* Replicas on their way. */
+uint32_t control_moving(const struct controller *c);
+
+/* ---- policies: each looks at everything, and decides what it may ---- */
+
+void control_place(struct controller *c);
+void control_adapt(struct controller *c);
+void control_balance(struct controller *c);
+void control_split(struct controller *c);
+/* Whether it is the answer to something asked for a split. */
+bool control_split_reply(struct controller *c, const struct reply *reply);
+void control_split_forget(struct controller *c);
+
+#endif

@@ -1,0 +1,118 @@
+/* placement.c - every partition has as many replicas as it should, on nodes that are there to stay.
+ *
+ * In this order: a replica on a node that has been silent for node_silent_ms gets another node; one
+ * on a node that is being drained does; a partition with fewer replicas than wished gets one more.
+ * The catalog's own group stays where it is: on the first nodes. */
+#include "control/controller_internal.h"
+
+enum {
+    TELL_AGAIN_MS = 600000 /* that there is no node to go to */
+};
+
+static bool is_gone(const struct controller *c, uint32_t node)
+{
+    const struct watched_node *w = &c->nodes[node];
+    struct instant long_ago = instant_add(w->silent_since, duration_ms(c->config->node_silent_ms));
+    return instant_before(w->silent_since, INSTANT_NEVER) && !instant_before(c->now, long_ago);
+}
+
+/* Nodes that may hold replicas. */
+static uint32_t usable_nodes(const struct controller *c)
+{
+    uint32_t count = 0;
+    for (uint32_t node = 1; node <= c->view->node_count; node++)
+        count += catalog_generation(c->view->catalog, node) != 0 &&
+                 !catalog_is_drained(c->view->catalog, node) && !is_gone(c, node);
+    return count;
+}
+
+static void tell_no_place(struct controller *c, const struct table *t,
+                          const struct partition_info *p, uint32_t node)
+{
+    struct decision d = {0};
+    struct watched_node *w = &c->nodes[node];
+    if (instant_before(c->now, w->quiet_until) || !control_has_room(c))
+        return;
+    w->quiet_until = instant_add(c->now, duration_ms(TELL_AGAIN_MS));
+    control_tell(c, &d, EVENT_STUCK, t, p->id,
+                 "node %u should give its replicas away, but no other node can take this one: add "
+                 "nodes, or capacity",
+                 node);
+    control_decide(c, CATALOG_EVENT, &d);
+}
+
+/* The replica that has to go, if any; which is as good as one that is missing. */
+static uint32_t find_member(const struct controller *c, const struct partition_info *p,
+                            bool (*wanted)(const struct controller *c, uint32_t node))
+{
+    for (uint32_t i = 0; i < p->member_count; i++) {
+        if (wanted(c, partition_node(p, i)))
+            return partition_node(p, i);
+    }
+    return 0;
+}
+
+static bool is_drained(const struct controller *c, uint32_t node)
+{
+    return catalog_is_drained(c->view->catalog, node);
+}
+
+static bool give_away(struct controller *c, const struct table *t, const struct partition_info *p)
+{
+    uint32_t gone = find_member(c, p, is_gone);
+    uint32_t from = gone != 0 ? gone : find_member(c, p, is_drained);
+    if (from == 0)
+        return false;
+    uint32_t to = control_find_node(c, t, p, p->rate_mcu, partition_node(p, 0) == from);
+    if (to == 0) {
+        tell_no_place(c, t, p, from);
+        return false;
+    }
+    struct decision d = {0};
+    int64_t silent_s = instant_since(c->now, c->nodes[from].silent_since).ns / NS_PER_S;
+    if (gone != 0)
+        control_tell(c, &d, EVENT_REPLICA_REPLACED, t, p->id,
+                     "node %u has been silent for %lld s: node %u takes its place", from,
+                     (long long)silent_s, to);
+    else
+        control_tell(c, &d, EVENT_REPLICA_MOVED, t, p->id, "node %u is drained: to node %u", from,
+                     to);
+    control_figures(&d, "node", from, to);
+    control_move(c, t, p, from, to, &d);
+    return true;
+}
+
+static bool fill_up(struct controller *c, const struct table *t, const struct partition_info *p,
+                    uint32_t usable)
+{
+    uint32_t wished =
+        (uint32_t)c->config->replicas < usable ? (uint32_t)c->config->replicas : usable;
+    if (p->member_count >= wished)
+        return false;
+    uint32_t to = control_find_node(c, t, p, p->rate_mcu, false);
+    if (to == 0)
+        return false;
+    struct decision d = {0};
+    control_tell(c, &d, EVENT_REPLICA_ADDED, t, p->id,
+                 "the partition has %u replicas of %lld: node %u gets one", p->member_count,
+                 (long long)c->config->replicas, to);
+    control_figures(&d, "replicas", p->member_count, p->member_count + 1);
+    control_move(c, t, p, 0, to, &d);
+    return true;
+}
+
+void control_place(struct controller *c)
+{
+    uint32_t usable = usable_nodes(c), moving = control_moving(c);
+    struct slice name = {NULL, 0};
+    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
+         name = t->name) {
+        for (uint32_t i = 0; t->status == TABLE_ACTIVE && i < t->partition_count; i++) {
+            const struct partition_info *p = &t->partitions[i];
+            if (moving >= (uint32_t)c->config->moves_max || !control_has_room(c))
+                return;
+            if (p->leaving == 0)
+                moving += give_away(c, t, p) || fill_up(c, t, p, usable);
+        }
+    }
+}

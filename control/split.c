@@ -1,0 +1,289 @@
+/* split.c - partitions that are at their limits are cut.
+ *
+ *   watching -> ADVICE: its leader is asked where its heat divides -> CUT: the catalog is asked for
+ *   the split -> TELL: the event -> watching, for a while without cutting again
+ *
+ * For consumption: above split_percent of a partition maximum over ten seconds, or refused by it
+ * just now. What the leader advises against is not cut; the event says why, and what would help.
+ * For size: at partition_max_bytes, at the middle of its hashes: partition keys are spread evenly
+ * over them. Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
+#include <stdio.h>
+
+#include "control/controller_internal.h"
+#include "engine/item/storage_key.h"
+
+enum {
+    WINDOW_MS = 10000,
+    NOW_MS = 2000,
+    LOST_MS = 10000, /* an answer that has not come by then is lost */
+    FEW_SAMPLES_MS = 2000,
+    AGAIN_MS = 5000, /* after a split: loads of the children are to be seen first */
+    HASH_END = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE
+};
+
+static const char *const kind_names[] = {[ADMIT_READ] = "read", [ADMIT_WRITE] = "write"};
+
+static struct split_job *find_job(struct controller *c, uint32_t partition)
+{
+    for (int i = 0; i < SPLIT_JOBS_MAX; i++) {
+        if (c->splits[i].step != SPLIT_FREE && c->splits[i].partition == partition)
+            return &c->splits[i];
+    }
+    return NULL;
+}
+
+static void rest(struct controller *c, const struct split_job *j, int64_t ms)
+{
+    struct watched *w = control_watched(c, j->partition);
+    if (w != NULL)
+        w->split_at = instant_add(c->now, duration_ms(ms));
+}
+
+/* ---- when ---- */
+
+static int64_t maximum_mcu(const struct controller *c, enum admit_kind kind)
+{
+    return (kind == ADMIT_READ ? c->config->partition_max_rcu : c->config->partition_max_wcu) *
+           MCU_PER_UNIT;
+}
+
+/* Why it should be cut, into the job; false: it should not. */
+static bool needs_split(const struct controller *c, const struct partition_info *p,
+                        struct split_job *j)
+{
+    const struct watched *w = control_watched(c, p->id);
+    const struct partition_load *l = loads_of(c->view->loads, p->id);
+    if (w == NULL || l == NULL || instant_before(c->now, w->split_at))
+        return false;
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct rates over = control_rates(c, w, (enum admit_kind)kind, WINDOW_MS);
+        struct rates last = control_rates(c, w, (enum admit_kind)kind, NOW_MS);
+        bool refused = last.refused[ADMIT_REFUSED_KEY_RANGE] > 0;
+        int64_t most = maximum_mcu(c, (enum admit_kind)kind);
+        if (!refused && over.consumed_mcu <= most / 100 * c->config->split_percent)
+            continue;
+        j->kind = (enum admit_kind)kind;
+        j->refused = refused;
+        j->rate_mcu = refused ? last.consumed_mcu + last.refused_mcu : over.consumed_mcu;
+        return true;
+    }
+    j->for_size = l->bytes >= c->config->partition_max_bytes;
+    j->bytes = l->bytes;
+    return j->for_size;
+}
+
+static void begin(struct controller *c, const struct table *t, const struct partition_info *p)
+{
+    struct split_job job = {.table_id = t->id, .partition = p->id, .epoch = p->epoch};
+    if (find_job(c, p->id) != NULL || !needs_split(c, p, &job))
+        return;
+    for (int i = 0; i < SPLIT_JOBS_MAX; i++) {
+        struct split_job *j = &c->splits[i];
+        if (j->step != SPLIT_FREE)
+            continue;
+        job.answer = j->answer; /* its memory */
+        *j = job;
+        j->step = j->for_size ? SPLIT_CUT : SPLIT_ADVICE;
+        return;
+    }
+}
+
+/* ---- telling ---- */
+
+static void describe(const struct split_job *j, char text[200])
+{
+    if (j->for_size)
+        snprintf(text, 200, "the partition holds %lld bytes", (long long)j->bytes);
+    else
+        snprintf(text, 200,
+                 j->refused ? "the partition is at its maximum, asked for %lld %s units a second"
+                            : "the partition consumes %lld %s units a second",
+                 (long long)(j->rate_mcu / MCU_PER_UNIT), kind_names[j->kind]);
+}
+
+static void tell(struct controller *c, const struct table *t, struct split_job *j,
+                 enum event_kind kind, const char *what)
+{
+    struct decision d = {0};
+    char why[200];
+    describe(j, why);
+    control_tell(c, &d, kind, t, j->partition, "%s; %s", why, what);
+    control_figures(&d, "partitions", t->partition_count - (kind == EVENT_SPLIT ? j->cut_count : 0),
+                    t->partition_count);
+    control_decide(c, CATALOG_EVENT, &d);
+}
+
+static const char *recommendation(enum split_verdict v)
+{
+    switch (v) {
+    case SPLIT_REFUSED_POPULAR_KEY:
+        return "not split, one key carries the heat: spread it over several keys by a suffix "
+               "(salt)";
+    case SPLIT_REFUSED_SEQUENTIAL:
+        return "not split, access only moves forward: put something that varies before the time or "
+               "number in the key";
+    case SPLIT_REFUSED_COLLECTION:
+        return "not split, the heat lies in one item collection that must stay whole: use more "
+               "partition keys";
+    default:
+        return "not split, the hottest part would hardly be lighter";
+    }
+}
+
+/* ---- steps ---- */
+
+static struct request *ask(struct controller *c, struct split_job *j, uint32_t node,
+                           enum request_op op, struct slice body)
+{
+    struct request *r = control_ask(c, node, op, body);
+    r->partition = j->partition;
+    r->epoch = j->epoch;
+    j->id = r->id;
+    j->answered = false;
+    j->lost_at = instant_add(c->now, duration_ms(LOST_MS));
+    return r;
+}
+
+static void ask_advice(struct controller *c, struct split_job *j)
+{
+    const struct partition_load *l = loads_of(c->view->loads, j->partition);
+    ask(c, j, raft_member_node(l->member), REQUEST_PARTITION_HEAT, slice_make(NULL, 0));
+}
+
+static void ask_split(struct controller *c, struct split_job *j, struct table_split *split)
+{
+    struct buffer body = {0};
+    split->table_id = j->table_id;
+    split->partition = j->partition;
+    split->epoch = j->epoch;
+    j->cut_count = split->cut_count;
+    j->step = SPLIT_CUT;
+    table_split_encode(&body, split);
+    ask(c, j, c->view->self, REQUEST_TABLE_SPLIT, arena_copy(&c->arena, buffer_slice(&body)));
+    buffer_deinit(&body);
+}
+
+static uint64_t hash_of(struct slice bound, uint64_t open)
+{
+    uint64_t hash = 0;
+    if (bound.size <= STORAGE_KEY_TABLE_SIZE)
+        return open;
+    for (size_t i = STORAGE_KEY_TABLE_SIZE; i < HASH_END; i++)
+        hash = hash << 8 | (i < bound.size ? bound.data[i] : 0);
+    return hash;
+}
+
+/* At the middle of its hashes. False: they have none, all of it lies in one. */
+static bool cut_in_middle(struct controller *c, const struct partition_info *p, struct split_job *j)
+{
+    uint64_t lo = hash_of(p->lo, 0), hi = hash_of(p->hi, UINT64_MAX);
+    uint64_t middle = __builtin_bswap64(lo + (hi - lo) / 2);
+    uint8_t key[HASH_END];
+    if (hi - lo < 2)
+        return false;
+    memcpy(key, p->lo.data, STORAGE_KEY_TABLE_SIZE);
+    memcpy(key + STORAGE_KEY_TABLE_SIZE, &middle, sizeof middle);
+    struct table_split split = {.cut_count = 1, .cuts = {slice_make(key, sizeof key)}};
+    table_split_share_equally(&split);
+    ask_split(c, j, &split);
+    return true;
+}
+
+/* Cuts as advised, or tells why not. */
+static void take_advice(struct controller *c, const struct table *t, struct split_job *j)
+{
+    struct split_advice advice;
+    struct table_split split = {0};
+    bool valid =
+        j->code == REPLY_OK && split_advice_decode(buffer_slice(&j->answer), &advice) == STATUS_OK;
+    if (!valid || advice.verdict == SPLIT_REFUSED_FEW_SAMPLES) {
+        rest(c, j, FEW_SAMPLES_MS);
+        j->step = SPLIT_FREE;
+        return;
+    }
+    if (advice.verdict != SPLIT_ADVISED) {
+        tell(c, t, j, EVENT_SPLIT_REFUSED, recommendation(advice.verdict));
+        rest(c, j, c->config->split_backoff_ms);
+        j->step = SPLIT_FREE;
+        return;
+    }
+    split.cut_count = advice.cut_count;
+    memcpy(split.cuts, advice.cuts, sizeof split.cuts);
+    memcpy(split.share_ppm, advice.share_ppm, sizeof split.share_ppm);
+    ask_split(c, j, &split);
+}
+
+static void take_split(struct controller *c, const struct table *t, struct split_job *j)
+{
+    char what[60];
+    snprintf(what, sizeof what, "split into %u", j->cut_count + 1);
+    if (j->code == REPLY_OK)
+        tell(c, t, j, EVENT_SPLIT, what);
+    rest(c, j, AGAIN_MS);
+    j->step = SPLIT_FREE;
+}
+
+static void advance(struct controller *c, struct split_job *j)
+{
+    const struct table *t = catalog_find_id(c->view->catalog, j->table_id);
+    const struct partition_info *p = NULL;
+    for (uint32_t i = 0; t != NULL && i < t->partition_count; i++)
+        p = t->partitions[i].id == j->partition ? &t->partitions[i] : p;
+    if (p == NULL || (j->id != 0 && !j->answered && !instant_before(c->now, j->lost_at))) {
+        rest(c, j, AGAIN_MS);
+        j->step = SPLIT_FREE;
+    } else if (j->id == 0 && j->step == SPLIT_ADVICE) {
+        ask_advice(c, j);
+    } else if (j->id == 0) {
+        if (!cut_in_middle(c, p, j)) {
+            tell(c, t, j, EVENT_SPLIT_REFUSED, "not split, all of it lies under one hash");
+            rest(c, j, c->config->split_backoff_ms);
+            j->step = SPLIT_FREE;
+        }
+    } else if (j->answered && j->step == SPLIT_ADVICE) {
+        take_advice(c, t, j);
+    } else if (j->answered) {
+        take_split(c, t, j);
+    }
+}
+
+bool control_split_reply(struct controller *c, const struct reply *reply)
+{
+    for (int i = 0; i < SPLIT_JOBS_MAX; i++) {
+        struct split_job *j = &c->splits[i];
+        if (j->step == SPLIT_FREE || j->id != reply->id)
+            continue;
+        j->answered = true;
+        j->code = reply->code;
+        buffer_clear(&j->answer);
+        buffer_append_slice(&j->answer, reply->body);
+        c->next_at = c->now; /* it is not kept waiting */
+        return true;
+    }
+    return false;
+}
+
+void control_split_forget(struct controller *c)
+{
+    for (int i = 0; i < SPLIT_JOBS_MAX; i++) {
+        buffer_deinit(&c->splits[i].answer);
+        c->splits[i] = (struct split_job){0};
+    }
+}
+
+void control_split(struct controller *c)
+{
+    struct slice name = {NULL, 0};
+    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
+         name = t->name) {
+        bool busy = t->status != TABLE_ACTIVE || table_is_splitting(t);
+        for (uint32_t i = 0; !busy && i < t->partition_count; i++) {
+            if (t->partitions[i].leaving == 0)
+                begin(c, t, &t->partitions[i]);
+        }
+    }
+    for (int i = 0; i < SPLIT_JOBS_MAX && control_has_room(c); i++) {
+        if (c->splits[i].step != SPLIT_FREE)
+            advance(c, &c->splits[i]);
+    }
+}

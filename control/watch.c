@@ -1,0 +1,116 @@
+/* watch.c - how loads went lately.
+ *
+ * Reports and looks have about the same period, so that a look may see two reports or none: rates
+ * are taken over several looks only. */
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "control/controller_internal.h"
+
+enum {
+    NODE_RATE_MS = 5000
+};
+
+void control_forget(struct controller *c)
+{
+    for (uint32_t i = 0; i < c->watched_size; i++)
+        free(c->watched[i]);
+    free(c->watched);
+    c->watched = NULL;
+    c->watched_size = 0;
+}
+
+struct watched *control_watched(const struct controller *c, uint32_t partition)
+{
+    return partition < c->watched_size ? c->watched[partition] : NULL;
+}
+
+static struct watched *find_or_add(struct controller *c, uint32_t partition)
+{
+    if (partition >= c->watched_size) {
+        uint32_t size = c->view->loads->partitions_size;
+        c->watched = realloc(c->watched, size * sizeof c->watched[0]);
+        must(c->watched != NULL && partition < size);
+        memset(c->watched + c->watched_size, 0, (size - c->watched_size) * sizeof c->watched[0]);
+        c->watched_size = size;
+    }
+    if (c->watched[partition] == NULL) {
+        struct watched *w = calloc(1, sizeof *w);
+        must(w != NULL);
+        w->throttled_since[ADMIT_READ] = w->throttled_since[ADMIT_WRITE] = INSTANT_NEVER;
+        c->watched[partition] = w;
+    }
+    return c->watched[partition];
+}
+
+static const struct sample *sample_at(const struct watched *w, uint64_t back)
+{
+    return &w->samples[(w->seen - 1 - back) % SAMPLES];
+}
+
+struct rates control_rates(const struct controller *c, const struct watched *w,
+                           enum admit_kind kind, int64_t ms)
+{
+    struct rates r = {0};
+    if (w == NULL || w->seen < 2)
+        return r;
+    uint64_t back = 0, most = (w->seen < SAMPLES ? w->seen : SAMPLES) - 1;
+    while (back < most && instant_since(c->now, sample_at(w, back)->at).ns < ms * NS_PER_MS)
+        back++;
+    const struct sample *old = sample_at(w, back), *last = sample_at(w, 0);
+    int64_t took_ms = instant_since(last->at, old->at).ns / NS_PER_MS;
+    if (took_ms <= 0 || took_ms < ms / 2)
+        return r;
+    const struct load_total *from = &old->totals[kind], *to = &last->totals[kind];
+    r.consumed_mcu = (to->consumed_mcu - from->consumed_mcu) * 1000 / took_ms;
+    r.refused_mcu = (to->refused_mcu - from->refused_mcu) * 1000 / took_ms;
+    for (int reason = 0; reason < ADMIT_REASONS; reason++)
+        r.refused[reason] = to->refused[reason] - from->refused[reason];
+    return r;
+}
+
+static void watch_partition(struct controller *c, uint32_t partition,
+                            const struct partition_load *p)
+{
+    enum {
+        CALM_MS = 2000 /* without a refusal for so long, it is not throttled any more */
+    };
+    struct watched *w = find_or_add(c, partition);
+    w->table_id = p->table_id;
+    struct sample *s = &w->samples[w->seen++ % SAMPLES];
+    s->at = c->now;
+    memcpy(s->totals, p->totals, sizeof s->totals);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct rates r = control_rates(c, w, (enum admit_kind)kind, CALM_MS);
+        if (r.refused[ADMIT_REFUSED_ALLOCATION] == 0)
+            w->throttled_since[kind] = INSTANT_NEVER;
+        else
+            w->throttled_since[kind] = instant_earlier(w->throttled_since[kind], c->now);
+    }
+}
+
+static void watch_node(struct controller *c, uint32_t node)
+{
+    struct watched_node *w = &c->nodes[node];
+    w->silent_since =
+        c->view->reachable[node] ? INSTANT_NEVER : instant_earlier(w->silent_since, c->now);
+    int64_t took_ms = instant_since(c->now, w->sampled_at).ns / NS_PER_MS;
+    if (took_ms < NODE_RATE_MS)
+        return;
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        int64_t total = c->view->loads->nodes[node].totals_mcu[kind];
+        w->rate_mcu[kind] = (total - w->sampled_mcu[kind]) * 1000 / took_ms;
+        w->sampled_mcu[kind] = total;
+    }
+    w->sampled_at = c->now;
+}
+
+void control_watch(struct controller *c)
+{
+    for (uint32_t i = 0; i < c->view->loads->partitions_size; i++) {
+        if (c->view->loads->partitions[i] != NULL)
+            watch_partition(c, i, c->view->loads->partitions[i]);
+    }
+    for (uint32_t node = 1; node <= c->view->node_count; node++)
+        watch_node(c, node);
+}

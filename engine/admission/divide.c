@@ -1,0 +1,90 @@
+/* divide.c - a partition's buckets, divided among the pieces it was cut into.
+ *
+ * Invariants:
+ *   D1  the balances of a bucket's pieces add up to its balance, as far as their capacities have
+ *       room for it; debts always do.
+ *   D2  the same cut gives the same pieces on every replica whose buckets were the same. */
+#include "base/must.h"
+#include "engine/admission/admission.h"
+
+enum {
+    PIECES_MAX = 16,
+    WHOLE_PPM = 1000000
+};
+
+/* Largest shares first would be fairer by less than a token: what does not divide goes to the
+ * first pieces. */
+static void shares_of(int64_t amount, uint32_t count, const uint32_t share_ppm[], int64_t out[])
+{
+    int64_t given = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = (int64_t)((__int128)amount * share_ppm[i] / WHOLE_PPM);
+        given += out[i];
+    }
+    int64_t step = amount < 0 ? -1 : 1;
+    for (uint32_t i = 0; given != amount; i = (i + 1) % count) {
+        out[i] += step;
+        given += step;
+    }
+}
+
+/* What a piece cannot hold goes to the first ones that can. */
+static void pour_over(uint32_t count, struct token_bucket *const buckets[], int64_t parts[])
+{
+    int64_t over = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (parts[i] <= buckets[i]->capacity)
+            continue;
+        over += parts[i] - buckets[i]->capacity;
+        parts[i] = buckets[i]->capacity;
+    }
+    for (uint32_t i = 0; i < count && over > 0; i++) {
+        int64_t room = buckets[i]->capacity - parts[i];
+        int64_t taken = over < room ? over : room;
+        parts[i] += taken;
+        over -= taken;
+    }
+}
+
+/* `whole`: what there was; the pieces have their capacities and rates. */
+static void bucket_divide(const struct token_bucket *whole, uint32_t count,
+                          struct token_bucket *const buckets[], const uint32_t share_ppm[])
+{
+    int64_t parts[PIECES_MAX];
+    shares_of(whole->balance, count, share_ppm, parts);
+    pour_over(count, buckets, parts);
+    for (uint32_t i = 0; i < count; i++) {
+        struct token_bucket *b = buckets[i];
+        int64_t debt_max = -parts[i] > b->debt_max ? -parts[i] : b->debt_max;
+        token_bucket_init(b, b->capacity, b->rate, debt_max, parts[i], whole->updated_at);
+        b->fraction = i == 0 ? whole->fraction : 0;
+    }
+}
+
+void admission_divide(struct admission *const pieces[], uint32_t count, const struct config *config,
+                      const struct admission_rates rates[],
+                      const uint32_t *const share_ppm[ADMIT_KINDS], struct instant now)
+{
+    must(count > 0);
+    must(count <= PIECES_MAX);
+    const struct admission_rates before = {{pieces[0]->meters[ADMIT_READ].allocation.rate,
+                                            pieces[0]->meters[ADMIT_WRITE].allocation.rate}};
+    admission_set_rates(pieces[0], config, &before, now); /* refilled up to now */
+    const struct admission whole = *pieces[0];
+    for (uint32_t i = 0; i < count; i++)
+        admission_init(pieces[i], whole.policy, config, &rates[i], now);
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct token_bucket *cap[PIECES_MAX], *allocation[PIECES_MAX], *burst[PIECES_MAX];
+        const struct admission_meter *m = &whole.meters[kind];
+        for (uint32_t i = 0; i < count; i++) {
+            cap[i] = &pieces[i]->meters[kind].cap;
+            allocation[i] = &pieces[i]->meters[kind].allocation;
+            burst[i] = &pieces[i]->meters[kind].burst;
+        }
+        bucket_divide(&m->cap, count, cap, share_ppm[kind]);
+        bucket_divide(&m->allocation, count, allocation, share_ppm[kind]);
+        bucket_divide(&m->burst, count, burst, share_ppm[kind]);
+        pieces[0]->meters[kind].burst_round = m->burst_round;
+        pieces[0]->meters[kind].burst_spent_mcu = m->burst_spent_mcu;
+    }
+}

@@ -1,0 +1,79 @@
+/* catalog_internal.h - what the files of the catalog share.
+ *
+ *   catalog.c    tables, rows, placement, what operations on tables do
+ *   cut.c        partitions cut into several
+ *   decisions.c  what the controller decides: moves, allocations, drained nodes, events */
+#ifndef WEIR_ENGINE_CATALOG_CATALOG_INTERNAL_H
+#define WEIR_ENGINE_CATALOG_CATALOG_INTERNAL_H
+
+#include "engine/catalog/catalog.h"
+
+enum {
+    ROW_TABLE = 't',
+    ROW_COUNTERS = 'c',
+    ROW_NODE = 'n',
+    ROW_EVENT = 'e',
+    KEY_SIZE_MAX = 16
+};
+struct table_size {
+    int64_t items;
+    int64_t bytes;
+};
+
+/* A table and the memory its slices live in. */
+struct entry {
+    struct buffer bytes; /* table_encode */
+    struct arena arena;
+    struct table table;
+    struct table_size *sizes; /* by partition, in key order; owns */
+};
+
+struct catalog {
+    struct entry **entries; /* owns; in name order */
+    size_t count;
+    size_t capacity;
+    uint32_t next_table_id;
+    uint32_t next_partition_id;
+    uint32_t generations[NODES_MAX + 1]; /* by node */
+    bool drained[NODES_MAX + 1];
+    uint64_t last_event;              /* its number; 0: none yet */
+    struct buffer events[EVENTS_MAX]; /* by number modulo; empty: none */
+    struct entry *removed;            /* the last one, still lent out; owns */
+    /* what the last result lends */
+    struct buffer row_values[CATALOG_ROWS_MAX];
+    uint8_t row_keys[CATALOG_ROWS_MAX][KEY_SIZE_MAX];
+    struct buffer text;
+};
+
+/* NULL: there is none. */
+struct entry *catalog_entry(const struct catalog *c, uint32_t table_id);
+/* The table is `t` from now on, whose slices may point into it; its row changes. */
+void catalog_entry_change(struct catalog *c, struct entry *e, const struct table *t,
+                          struct catalog_result *out);
+/* `c->text` says why. */
+void catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_code code);
+/* A row: append to what row_open returns, then close. */
+struct buffer *catalog_row_open(struct catalog *c, struct catalog_result *out, uint8_t kind,
+                                uint32_t id);
+void catalog_row_close(struct catalog *c, struct catalog_result *out);
+void catalog_node_row(struct catalog *c, uint32_t node, struct catalog_result *out);
+
+/* ---- cut.c ---- */
+
+/* NULL: `c->text` or the code says why not. */
+struct partition_info *catalog_find_split(struct catalog *c, const struct catalog_command *command,
+                                          const struct table_split *split, const struct entry *e,
+                                          struct catalog_result *out);
+/* The children come behind the parent, on its nodes. Whoever opens one without having applied the
+ * split starts from a snapshot: each is marked as joined. */
+void catalog_cut_partition(struct catalog *c, const struct table_split *split,
+                           struct partition_info *p);
+
+/* ---- decisions.c ---- */
+
+void catalog_decide(struct catalog *c, const struct catalog_command *command,
+                    struct catalog_result *out);
+/* An event's row is taken back. */
+enum status catalog_load_event(struct catalog *c, struct slice bytes);
+
+#endif

@@ -1,0 +1,64 @@
+/* cut.c - whether a partition can be cut as asked, and the partitions that come of it. */
+#include "engine/catalog/catalog_internal.h"
+
+struct partition_info *catalog_find_split(struct catalog *c, const struct catalog_command *command,
+                                          const struct table_split *split, const struct entry *e,
+                                          struct catalog_result *out)
+{
+    const struct table *t = &e->table;
+    if (t->status != TABLE_ACTIVE || table_is_splitting(t)) {
+        buffer_append_text(&c->text, t->status != TABLE_ACTIVE
+                                         ? "The table is being updated or deleted"
+                                         : "Another partition of the table is being split");
+        catalog_refuse(c, out, REPLY_TABLE_BUSY);
+        return NULL;
+    }
+    struct partition_info *p = NULL;
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        if (t->partitions[i].id == split->partition)
+            p = &t->partitions[i];
+    }
+    if (p == NULL)
+        buffer_append_format(&c->text, "The table has no partition %u", split->partition);
+    else if (p->epoch != split->epoch)
+        buffer_append_format(&c->text,
+                             "Partition %u is at epoch %llu, not %llu: it was split since", p->id,
+                             (unsigned long long)p->epoch, (unsigned long long)split->epoch);
+    else if (p->leaving != 0)
+        buffer_append_format(&c->text, "A replica of partition %u is on its way", p->id);
+    else if (slice_compare(split->cuts[0], p->lo) <= 0 ||
+             (p->hi.size > 0 && slice_compare(split->cuts[split->cut_count - 1], p->hi) >= 0))
+        buffer_append_format(&c->text, "A cut lies outside partition %u", p->id);
+    if (c->text.size > 0) {
+        catalog_refuse(c, out, REPLY_MALFORMED);
+        return NULL;
+    }
+    if (t->partition_count + split->cut_count <= command->table_partitions_max)
+        return p;
+    buffer_append_format(&c->text, "The table would have %u partitions, the limit is %lld",
+                         t->partition_count + split->cut_count,
+                         (long long)command->table_partitions_max);
+    catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
+    return NULL;
+}
+
+void catalog_cut_partition(struct catalog *c, const struct table_split *split,
+                           struct partition_info *p)
+{
+    struct slice hi = p->hi;
+    const struct partition_info parent = *p;
+    p->epoch++;
+    p->hi = split->cuts[0];
+    for (uint32_t i = 0; i < split->cut_count; i++) {
+        struct partition_info *child = &p[i + 1];
+        *child = parent;
+        child->id = c->next_partition_id++;
+        child->epoch = 1;
+        child->lo = split->cuts[i];
+        child->hi = i + 1 < split->cut_count ? split->cuts[i + 1] : hi;
+        child->joined = (1U << child->member_count) - 1;
+        child->parent = parent.id;
+        for (int kind = 0; kind < ADMIT_KINDS; kind++)
+            child->share_ppm[kind] = split->share_ppm[kind][i + 1];
+    }
+}

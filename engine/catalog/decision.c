@@ -1,0 +1,60 @@
+#include "engine/catalog/decision.h"
+
+#include "engine/admission/admission.h"
+
+enum {
+    DECISION_DRAIN = 1,
+    DECISION_EVENT = 2,
+    DECISION_FLAGS = 3
+};
+
+void decision_encode(struct buffer *out, const struct decision *d)
+{
+    buffer_append_u8(
+        out, (uint8_t)((d->drain ? DECISION_DRAIN : 0) | (d->has_event ? DECISION_EVENT : 0)));
+    buffer_append_u32(out, d->table_id);
+    buffer_append_u32(out, d->partition);
+    buffer_append_u64(out, d->epoch);
+    buffer_append_u32(out, d->from_node);
+    buffer_append_u32(out, d->to_node);
+    buffer_append_u32(out, d->rate_count);
+    for (uint32_t i = 0; i < d->rate_count; i++) {
+        buffer_append_u32(out, d->rates[i].partition);
+        buffer_append_u64(out, d->rates[i].epoch);
+        for (int kind = 0; kind < ADMIT_KINDS; kind++)
+            buffer_append_u64(out, (uint64_t)d->rates[i].rate_mcu[kind]);
+    }
+    if (d->has_event)
+        event_encode(out, &d->event);
+}
+
+enum status decision_decode(struct slice bytes, struct decision *out)
+{
+    struct reader r = {bytes, false};
+    *out = (struct decision){0};
+    uint8_t flags = reader_u8(&r);
+    out->table_id = reader_u32(&r);
+    out->partition = reader_u32(&r);
+    out->epoch = reader_u64(&r);
+    out->from_node = reader_u32(&r);
+    out->to_node = reader_u32(&r);
+    out->rate_count = reader_u32(&r);
+    if (r.failed || (flags & ~DECISION_FLAGS) != 0 || out->from_node > NODES_MAX ||
+        out->to_node > NODES_MAX || out->rate_count > DECISION_RATES_MAX)
+        return STATUS_MALFORMED;
+    out->drain = flags & DECISION_DRAIN;
+    out->has_event = flags & DECISION_EVENT;
+    for (uint32_t i = 0; i < out->rate_count; i++) {
+        struct decision_rate *rate = &out->rates[i];
+        rate->partition = reader_u32(&r);
+        rate->epoch = reader_u64(&r);
+        for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+            rate->rate_mcu[kind] = (int64_t)reader_u64(&r);
+            if (rate->rate_mcu[kind] < 0)
+                r.failed = true;
+        }
+    }
+    if (out->has_event && event_decode(&r, &out->event) != STATUS_OK)
+        return STATUS_MALFORMED;
+    return r.failed || r.left.size > 0 ? STATUS_MALFORMED : STATUS_OK;
+}

@@ -1,0 +1,41 @@
+/* decision.h - what the controller has the catalog do, and tell: the payload of CATALOG_MOVE,
+ * CATALOG_RATES, CATALOG_DRAIN, CATALOG_LEFT and CATALOG_EVENT.
+ *
+ * A decision is made on a view that may be old when it is applied. So it says what it rests on, and
+ * is refused where that does not hold any more; applied twice, it is refused the second time. */
+#ifndef WEIR_ENGINE_CATALOG_DECISION_H
+#define WEIR_ENGINE_CATALOG_DECISION_H
+
+#include "engine/catalog/event.h"
+#include "engine/catalog/table.h"
+
+enum {
+    DECISION_RATES_MAX = 64 /* partitions whose allocation one decision changes */
+};
+
+struct decision_rate {
+    uint32_t partition;
+    uint64_t epoch;
+    int64_t rate_mcu[2]; /* by enum admit_kind */
+};
+
+struct decision {
+    uint32_t table_id;
+    /* MOVE: of partition at epoch, the replica on from_node goes to to_node; from_node 0: to_node
+     * gets one more. LEFT: the replica on from_node is erased. */
+    uint32_t partition;
+    uint64_t epoch;
+    uint32_t from_node;
+    uint32_t to_node; /* DRAIN: this one */
+    bool drain;       /* DRAIN: or no longer */
+    uint32_t rate_count;
+    struct decision_rate rates[DECISION_RATES_MAX]; /* RATES */
+    bool has_event;
+    struct event event; /* number: not said; slices lend as whoever fills it in says */
+};
+
+void decision_encode(struct buffer *out, const struct decision *d);
+/* Borrows from the bytes. */
+enum status decision_decode(struct slice bytes, struct decision *out);
+
+#endif

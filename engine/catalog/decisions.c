@@ -1,0 +1,281 @@
+/* decisions.c - what the controller decides, as the catalog does it.
+ *
+ * Invariants:
+ *   D1  a partition has at most one replica on its way out (`leaving`); until that is erased
+ * nothing else of it moves. So no node gets a replica back that its group still counts on. D2  no
+ * decision promises more of a node than it has. D3  a decision that is refused changes nothing and
+ * tells nothing. */
+#include "base/must.h"
+#include "engine/catalog/catalog_internal.h"
+
+/* ---- events ---- */
+
+uint64_t catalog_last_event(const struct catalog *c)
+{
+    return c->last_event;
+}
+
+struct slice catalog_event(const struct catalog *c, uint64_t number)
+{
+    bool kept = number > 0 && number <= c->last_event && number + EVENTS_MAX > c->last_event;
+    return kept ? buffer_slice(&c->events[number % EVENTS_MAX]) : slice_make(NULL, 0);
+}
+
+enum status catalog_load_event(struct catalog *c, struct slice bytes)
+{
+    struct reader r = {bytes, false};
+    struct event e;
+    if (event_decode(&r, &e) != STATUS_OK || r.left.size > 0 || e.number == 0)
+        return STATUS_CORRUPT;
+    struct buffer *kept = &c->events[e.number % EVENTS_MAX];
+    buffer_clear(kept);
+    buffer_append_slice(kept, bytes);
+    if (e.number > c->last_event)
+        c->last_event = e.number;
+    return STATUS_OK;
+}
+
+static void tell(struct catalog *c, const struct catalog_command *command, const struct decision *d,
+                 struct catalog_result *out)
+{
+    if (!d->has_event)
+        return;
+    struct event e = d->event;
+    e.number = ++c->last_event;
+    e.wall_ms = command->wall_ms;
+    struct buffer *kept = &c->events[e.number % EVENTS_MAX];
+    buffer_clear(kept);
+    event_encode(kept, &e);
+    struct buffer *row = catalog_row_open(c, out, ROW_EVENT, (uint32_t)(e.number % EVENTS_MAX));
+    buffer_append_slice(row, buffer_slice(kept));
+    catalog_row_close(c, out);
+}
+
+/* ---- what they rest on ---- */
+
+static void refuse_stale(struct catalog *c, struct catalog_result *out, const char *why)
+{
+    buffer_append_text(&c->text, why);
+    catalog_refuse(c, out, REPLY_WRONG_PARTITION);
+}
+
+/* Of a table that stays; NULL: it was refused. */
+static struct entry *find_entry(struct catalog *c, uint32_t table_id, struct catalog_result *out)
+{
+    struct entry *e = catalog_entry(c, table_id);
+    if (e == NULL)
+        catalog_refuse(c, out, REPLY_TABLE_NOT_FOUND);
+    else if (e->table.status == TABLE_CREATING || e->table.status == TABLE_DELETING)
+        catalog_refuse(c, out, REPLY_TABLE_BUSY);
+    else
+        return e;
+    return NULL;
+}
+
+static struct partition_info *find_partition(struct entry *e, uint32_t partition, uint64_t epoch)
+{
+    for (uint32_t i = 0; i < e->table.partition_count; i++) {
+        struct partition_info *p = &e->table.partitions[i];
+        if (p->id == partition)
+            return p->epoch == epoch ? p : NULL;
+    }
+    return NULL;
+}
+
+/* Whether the nodes can carry all provisioned tables as they are now (D2), those aside that carry
+ * no more than before. */
+struct promises {
+    int64_t loads[NODES_MAX + 1][ADMIT_KINDS];
+    uint32_t partitions[NODES_MAX + 1];
+};
+
+static void count_promises(const struct catalog *c, struct promises *p)
+{
+    *p = (struct promises){0};
+    catalog_node_loads(c, p->loads, p->partitions);
+}
+
+static bool within_capacity(const struct catalog_command *command, const struct promises *before,
+                            const struct promises *after)
+{
+    for (uint32_t node = 1; node <= command->node_count; node++) {
+        for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+            if (after->loads[node][kind] > before->loads[node][kind] &&
+                after->loads[node][kind] > command->node_mcu[kind])
+                return false;
+        }
+    }
+    return true;
+}
+
+static void refuse_capacity(struct catalog *c, struct catalog_result *out)
+{
+    buffer_append_text(&c->text, "a node would be promised to more than it has");
+    catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
+}
+
+/* ---- moves ---- */
+
+static uint32_t member_index(const struct partition_info *p, uint32_t node)
+{
+    uint32_t i = 0;
+    while (i < p->member_count && partition_node(p, i) != node)
+        i++;
+    return i;
+}
+
+static bool has_children(const struct table *t, const struct partition_info *p)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < t->partition_count; i++)
+        found |= t->partitions[i].parent == p->id;
+    return found;
+}
+
+/* NULL: it can be done. */
+static const char *why_not_move(const struct catalog *c, const struct catalog_command *command,
+                                const struct decision *d, const struct table *t,
+                                const struct partition_info *p)
+{
+    if (p == NULL)
+        return "the partition is not as the decision saw it";
+    if (p->parent != 0 || has_children(t, p))
+        return "the partition is being split";
+    if (p->leaving != 0)
+        return "a replica of the partition is on its way already";
+    if (d->to_node == 0 || d->to_node > command->node_count ||
+        catalog_generation(c, d->to_node) == 0 || catalog_is_drained(c, d->to_node))
+        return "the node it should go to takes no replicas";
+    if (partition_member_on(p, d->to_node) != 0)
+        return "the node it should go to has a replica";
+    if (d->from_node == 0)
+        return p->member_count < command->replicas ? NULL : "the partition has all its replicas";
+    return partition_member_on(p, d->from_node) != 0 ? NULL : "there is no replica to be moved";
+}
+
+static void move(struct catalog *c, const struct catalog_command *command, const struct decision *d,
+                 struct catalog_result *out)
+{
+    struct entry *e = find_entry(c, d->table_id, out);
+    if (e == NULL)
+        return;
+    struct partition_info *p = find_partition(e, d->partition, d->epoch);
+    const char *why = why_not_move(c, command, d, &e->table, p);
+    if (why != NULL) {
+        refuse_stale(c, out, why);
+        return;
+    }
+    struct promises before, after;
+    struct partition_info was = *p;
+    count_promises(c, &before);
+    uint32_t i = d->from_node == 0 ? p->member_count++ : member_index(p, d->from_node);
+    p->leaving = d->from_node == 0 ? 0 : p->members[i];
+    p->members[i] = raft_member_id(d->to_node, catalog_generation(c, d->to_node));
+    p->joined |= 1U << i;
+    count_promises(c, &after);
+    if (!within_capacity(command, &before, &after)) {
+        *p = was;
+        refuse_capacity(c, out);
+        return;
+    }
+    struct table t = e->table;
+    catalog_entry_change(c, e, &t, out);
+    tell(c, command, d, out);
+}
+
+static void left(struct catalog *c, const struct catalog_command *command, const struct decision *d,
+                 struct catalog_result *out)
+{
+    struct entry *e = catalog_entry(c, d->table_id);
+    struct partition_info *p = e == NULL ? NULL : find_partition(e, d->partition, d->epoch);
+    if (p == NULL || p->leaving == 0 || raft_member_node(p->leaving) != d->from_node)
+        return; /* said before */
+    p->leaving = 0;
+    struct table t = e->table;
+    catalog_entry_change(c, e, &t, out);
+    tell(c, command, d, out);
+}
+
+/* ---- allocations ---- */
+
+static void swap_rates(struct entry *e, struct decision *d)
+{
+    for (uint32_t i = 0; i < d->rate_count; i++) {
+        struct partition_info *p = find_partition(e, d->rates[i].partition, d->rates[i].epoch);
+        for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+            int64_t rate = p->rate_mcu[kind];
+            p->rate_mcu[kind] = d->rates[i].rate_mcu[kind];
+            d->rates[i].rate_mcu[kind] = rate;
+        }
+    }
+}
+
+static void set_rates(struct catalog *c, const struct catalog_command *command, struct decision *d,
+                      struct catalog_result *out)
+{
+    struct entry *e = find_entry(c, d->table_id, out);
+    if (e == NULL)
+        return;
+    if (table_is_splitting(&e->table)) {
+        refuse_stale(c, out, "a partition of the table is being split");
+        return;
+    }
+    for (uint32_t i = 0; i < d->rate_count; i++) {
+        if (find_partition(e, d->rates[i].partition, d->rates[i].epoch) == NULL) {
+            refuse_stale(c, out, "a partition is not as the decision saw it");
+            return;
+        }
+    }
+    struct promises before, after;
+    count_promises(c, &before);
+    swap_rates(e, d);
+    count_promises(c, &after);
+    if (!within_capacity(command, &before, &after)) {
+        swap_rates(e, d);
+        refuse_capacity(c, out);
+        return;
+    }
+    struct table t = e->table;
+    catalog_entry_change(c, e, &t, out);
+    tell(c, command, d, out);
+}
+
+/* ---- nodes ---- */
+
+static void drain(struct catalog *c, const struct catalog_command *command,
+                  const struct decision *d, struct catalog_result *out)
+{
+    if (d->to_node == 0 || catalog_generation(c, d->to_node) == 0) {
+        buffer_append_format(&c->text, "There is no node %u", d->to_node);
+        catalog_refuse(c, out, REPLY_MALFORMED);
+        return;
+    }
+    if (c->drained[d->to_node] == d->drain)
+        return;
+    c->drained[d->to_node] = d->drain;
+    catalog_node_row(c, d->to_node, out);
+    tell(c, command, d, out);
+}
+
+void catalog_decide(struct catalog *c, const struct catalog_command *command,
+                    struct catalog_result *out)
+{
+    struct decision d;
+    must(decision_decode(command->decision, &d) == STATUS_OK);
+    switch (command->op) {
+    case CATALOG_MOVE:
+        move(c, command, &d, out);
+        break;
+    case CATALOG_LEFT:
+        left(c, command, &d, out);
+        break;
+    case CATALOG_RATES:
+        set_rates(c, command, &d, out);
+        break;
+    case CATALOG_DRAIN:
+        drain(c, command, &d, out);
+        break;
+    default:
+        tell(c, command, &d, out);
+    }
+}

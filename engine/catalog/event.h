@@ -1,0 +1,54 @@
+/* event.h - decisions about the cluster, told to people: what, about which partition, why, and the
+ * figures before and after.
+ *
+ * The last EVENTS_MAX of them are part of the catalog: replicated, and numbered from 1 without a
+ * gap. */
+#ifndef WEIR_ENGINE_CATALOG_EVENT_H
+#define WEIR_ENGINE_CATALOG_EVENT_H
+
+#include "base/buffer.h"
+
+enum {
+    EVENTS_MAX = 1000, /* kept */
+    EVENT_TEXT_SIZE_MAX = 500
+};
+
+/* Numbers are never reused. */
+#define EVENT_LIST(X)                                    \
+    X(EVENT_REPLICA_ADDED, 1, "replica-added")           \
+    X(EVENT_REPLICA_MOVED, 2, "replica-moved")           \
+    X(EVENT_REPLICA_REPLACED, 3, "replica-replaced")     \
+    X(EVENT_NODE_DRAINED, 4, "node-drain")               \
+    X(EVENT_ALLOCATION_RAISED, 5, "allocation-raised")   \
+    X(EVENT_ALLOCATION_LOWERED, 6, "allocation-lowered") \
+    X(EVENT_STUCK, 8, "no-place")                        \
+    X(EVENT_SPLIT, 9, "split")                           \
+    X(EVENT_SPLIT_REFUSED, 10, "split-refused")
+
+enum event_kind {
+#define X(code, number, name) code = number,
+    EVENT_LIST(X)
+#undef X
+    EVENT_KINDS
+};
+
+const char *event_kind_name(enum event_kind kind); /* static */
+
+struct event {
+    uint64_t number;
+    int64_t wall_ms;
+    enum event_kind kind;
+    uint32_t table_id; /* 0: no table */
+    uint32_t partition;
+    struct slice table;  /* its name */
+    struct slice reason; /* for people */
+    struct slice figure; /* what `before` and `after` count; empty: nothing */
+    int64_t before;
+    int64_t after;
+};
+
+void event_encode(struct buffer *out, const struct event *e);
+/* Borrows from the bytes. STATUS_MALFORMED: texts that are too long, and unknown kinds, too. */
+enum status event_decode(struct reader *r, struct event *out);
+
+#endif

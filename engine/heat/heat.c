@@ -1,0 +1,331 @@
+/* heat.c - two sketches, and exact sums beside them.
+ *
+ * Invariants
+ *   T1  A meter without a sketch has no weight and no samples.
+ *   T2  Sums decay with the sketches, at the same instants.
+ *   T3  covered_ns is the decayed length of the time the sums cover: sum / covered is a rate.
+ *
+ * Decay is by steps: once per half-life everything is halved. So a steady rate r over a long time
+ * sums up to r times (one to two half-lives), which is what covered_ns says. */
+#include "engine/heat/heat.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+
+struct heat_meter {
+    struct sketch *sketch; /* owns; NULL: nothing was asked for */
+    int64_t total_mcu;     /* decayed; exact but for the rounding of halves */
+    int64_t samples;       /* decayed */
+};
+
+struct heat_state {
+    struct heat_meter meters[ADMIT_KINDS];
+    struct instant started_at; /* the current step */
+    int64_t covered_ns;        /* decayed, up to started_at */
+};
+_Static_assert(sizeof(struct heat_state) <= 256, "HEAT_MEMORY_MAX");
+
+static const int64_t half_life_ns = HEAT_HALF_LIFE_S * NS_PER_S;
+
+/* What a request costs at least: whole units are not sampled until there are too many. */
+static const int64_t unit_mcu[ADMIT_KINDS] = {[ADMIT_READ] = 500, [ADMIT_WRITE] = 1000};
+
+static uint32_t shared_size(struct slice lo, struct slice hi)
+{
+    uint32_t size = 0;
+    if (hi.size == 0)
+        return 0;
+    while (size < lo.size && size < hi.size && lo.data[size] == hi.data[size])
+        size++;
+    return size;
+}
+
+void heat_init(struct heat *h, struct slice lo, struct slice hi, uint64_t seed)
+{
+    *h = (struct heat){.seed = seed, .shared = shared_size(lo, hi)};
+}
+
+void heat_deinit(struct heat *h)
+{
+    if (h->state == NULL)
+        return;
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        free(h->state->meters[kind].sketch);
+    free(h->state);
+    h->state = NULL;
+}
+
+static void *allocate(size_t size)
+{
+    void *memory = malloc(size);
+    must(memory != NULL);
+    return memory;
+}
+
+/* ---- decay ---- */
+
+static void meter_decay(struct heat_meter *m)
+{
+    if (m->sketch == NULL)
+        return;
+    m->total_mcu /= 2;
+    m->samples /= 2;
+    if (m->samples > 0) {
+        sketch_decay(m->sketch);
+        return;
+    }
+    free(m->sketch);
+    *m = (struct heat_meter){0};
+}
+
+static void decay(struct heat_state *s, struct instant now)
+{
+    enum {
+        STEPS_MAX = 64 /* nothing is left after so many */
+    };
+    int64_t steps = instant_since(now, s->started_at).ns / half_life_ns;
+    s->started_at.ns += steps * half_life_ns;
+    for (int64_t i = 0; i < steps && i < STEPS_MAX; i++) {
+        s->covered_ns = (s->covered_ns + half_life_ns) / 2;
+        for (int kind = 0; kind < ADMIT_KINDS; kind++)
+            meter_decay(&s->meters[kind]);
+    }
+    if (s->meters[ADMIT_READ].sketch == NULL && s->meters[ADMIT_WRITE].sketch == NULL)
+        *s = (struct heat_state){.started_at = now}; /* what comes next is not spread over a rest */
+}
+
+/* The state as of now; NULL: no heat. */
+static struct heat_state *state_at(struct heat *h, struct instant now)
+{
+    struct heat_state *s = h->state;
+    if (s == NULL)
+        return NULL;
+    must(!instant_before(now, s->started_at));
+    if (instant_since(now, s->started_at).ns >= half_life_ns)
+        decay(s, now);
+    return s;
+}
+
+bool heat_cool(struct heat *h, struct instant now)
+{
+    const struct heat_state *s = state_at(h, now);
+    if (s == NULL)
+        return false;
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        if (s->meters[kind].sketch != NULL)
+            return true;
+    heat_deinit(h);
+    return false;
+}
+
+/* ---- adding ---- */
+
+static struct heat_state *state_new(struct instant now)
+{
+    struct heat_state *s = allocate(sizeof *s);
+    *s = (struct heat_state){.started_at = now};
+    return s;
+}
+
+static uint64_t meter_seed(const struct heat *h, int kind)
+{
+    return h->seed * ADMIT_KINDS + (uint64_t)kind;
+}
+
+void heat_add(struct heat *h, struct instant now, enum admit_kind kind, struct slice key,
+              int64_t cost_mcu)
+{
+    struct heat_state *s = state_at(h, now);
+    must(key.size >= h->shared);
+    must(cost_mcu > 0);
+    if (s == NULL)
+        s = h->state = state_new(now);
+    struct heat_meter *m = &s->meters[kind];
+    if (m->sketch == NULL) {
+        m->sketch = allocate(sizeof *m->sketch);
+        sketch_init(m->sketch, unit_mcu[kind], meter_seed(h, kind));
+    }
+    m->total_mcu += cost_mcu;
+    key = slice_make(key.data + h->shared, key.size - h->shared);
+    m->samples += sketch_add(m->sketch, key, cost_mcu);
+}
+
+/* ---- looking ---- */
+
+int64_t heat_rate(struct heat *h, struct instant now, enum admit_kind kind)
+{
+    const struct heat_state *s = state_at(h, now);
+    if (s == NULL)
+        return 0;
+    int64_t covered_ns = s->covered_ns + instant_since(now, s->started_at).ns;
+    if (covered_ns < NS_PER_S)
+        covered_ns = NS_PER_S;
+    return (int64_t)((__int128)s->meters[kind].total_mcu * NS_PER_S / covered_ns);
+}
+
+int64_t heat_samples(struct heat *h, struct instant now, enum admit_kind kind)
+{
+    const struct heat_state *s = state_at(h, now);
+    return s == NULL ? 0 : s->meters[kind].samples;
+}
+
+enum sketch_direction heat_direction(const struct heat *h, enum admit_kind kind)
+{
+    if (h->state == NULL || h->state->meters[kind].sketch == NULL)
+        return SKETCH_UNKNOWN;
+    return sketch_direction(h->state->meters[kind].sketch);
+}
+
+size_t heat_memory(const struct heat *h)
+{
+    if (h->state == NULL)
+        return 0;
+    size_t size = sizeof *h->state;
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        size += h->state->meters[kind].sketch == NULL ? 0 : sizeof(struct sketch);
+    return size;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return slice_compare(((const struct heat_point *)a)->key, ((const struct heat_point *)b)->key);
+}
+
+/* Equal neighbours become one. */
+static uint32_t unite(struct heat_point *points, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (kept == 0 || !slice_equal(points[kept - 1].key, points[i].key)) {
+            points[kept++] = points[i];
+            continue;
+        }
+        for (int kind = 0; kind < ADMIT_KINDS; kind++)
+            points[kept - 1].mcu[kind] += points[i].mcu[kind];
+    }
+    return kept;
+}
+
+uint32_t heat_points(struct heat *h, struct instant now, struct arena *arena,
+                     struct heat_point **out)
+{
+    const struct heat_state *s = state_at(h, now);
+    struct sketch_item *items = arena_alloc(arena, SKETCH_ENTRIES * sizeof *items);
+    struct heat_point *points = arena_alloc(arena, HEAT_POINTS_MAX * sizeof *points);
+    uint32_t count = 0;
+    for (int kind = 0; s != NULL && kind < ADMIT_KINDS; kind++) {
+        const struct heat_meter *m = &s->meters[kind];
+        uint32_t found = m->sketch == NULL ? 0 : sketch_items(m->sketch, items);
+        for (uint32_t i = 0; i < found; i++) {
+            points[count] = (struct heat_point){.key = items[i].key};
+            points[count++].mcu[kind] = items[i].mcu;
+        }
+    }
+    qsort(points, count, sizeof *points, by_key);
+    *out = points;
+    return unite(points, count);
+}
+
+static int by_rate(const void *a, const void *b)
+{
+    const struct heat_key *x = a, *y = b;
+    if (x->rate_mcu != y->rate_mcu)
+        return x->rate_mcu < y->rate_mcu ? 1 : -1;
+    return slice_compare(x->key, y->key);
+}
+
+static struct slice whole_key(struct arena *arena, struct slice lo, uint32_t shared,
+                              struct slice rest)
+{
+    uint8_t *bytes = arena_alloc(arena, shared + rest.size + 1);
+    memcpy(bytes, lo.data, shared);
+    memcpy(bytes + shared, rest.data, rest.size);
+    return slice_make(bytes, shared + rest.size);
+}
+
+uint32_t heat_top(struct heat *h, struct instant now, enum admit_kind kind, struct slice lo,
+                  struct arena *arena, struct heat_key *out, uint32_t max)
+{
+    struct heat_point *points;
+    const uint32_t count = heat_points(h, now, arena, &points);
+    int64_t total_mcu = 0;
+    for (uint32_t i = 0; i < count; i++)
+        total_mcu += points[i].mcu[kind];
+    if (total_mcu == 0)
+        return 0;
+    const int64_t rate = heat_rate(h, now, kind);
+    const int64_t error_mcu = 3 * sketch_error(h->state->meters[kind].sketch);
+    struct heat_key *keys = arena_alloc(arena, count * sizeof *keys);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (points[i].mcu[kind] <= error_mcu)
+            continue;
+        keys[found++] = (struct heat_key){
+            .key = points[i].key,
+            .cut_off = points[i].key.size == SKETCH_KEY_MAX,
+            .rate_mcu = (int64_t)((__int128)points[i].mcu[kind] * rate / total_mcu),
+            .error_mcu = (int64_t)((__int128)error_mcu * rate / total_mcu),
+        };
+    }
+    qsort(keys, found, sizeof *keys, by_rate);
+    if (found > max)
+        found = max;
+    for (uint32_t i = 0; i < found; i++) {
+        out[i] = keys[i];
+        out[i].key = whole_key(arena, lo, h->shared, keys[i].key);
+    }
+    return found;
+}
+
+/* ---- splitting ---- */
+
+static int64_t weight_of(const struct sketch *s)
+{
+    struct sketch_item items[SKETCH_ENTRIES];
+    int64_t sum = 0;
+    uint32_t count = sketch_items(s, items);
+    for (uint32_t i = 0; i < count; i++)
+        sum += items[i].mcu;
+    return sum;
+}
+
+static void meter_divide(const struct heat_meter *from, struct slice lo, struct slice hi,
+                         uint32_t drop, uint64_t seed, struct heat_meter *to)
+{
+    if (from->sketch == NULL)
+        return;
+    int64_t whole = weight_of(from->sketch);
+    struct sketch *part = allocate(sizeof *part);
+    sketch_divide(from->sketch, lo, hi, drop, seed, part);
+    int64_t weight = weight_of(part);
+    if (weight == 0) {
+        free(part);
+        return;
+    }
+    to->sketch = part;
+    to->total_mcu = (int64_t)((__int128)from->total_mcu * weight / whole);
+    to->samples = (int64_t)((__int128)from->samples * weight / whole);
+}
+
+/* A bound of the child as the parent's sketches see it. */
+static struct slice behind(struct slice bound, uint32_t shared)
+{
+    uint32_t size = shared < bound.size ? shared : (uint32_t)bound.size;
+    return slice_make(bound.data + size, bound.size - size);
+}
+
+void heat_divide(const struct heat *parent, struct slice lo, struct slice hi, uint64_t seed,
+                 struct heat *child)
+{
+    heat_init(child, lo, hi, seed);
+    if (parent->state == NULL || child->shared < parent->shared)
+        return;
+    child->state = allocate(sizeof *child->state);
+    *child->state = (struct heat_state){.started_at = parent->state->started_at,
+                                        .covered_ns = parent->state->covered_ns};
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        meter_divide(&parent->state->meters[kind], behind(lo, parent->shared),
+                     behind(hi, parent->shared), child->shared - parent->shared,
+                     meter_seed(child, kind), &child->state->meters[kind]);
+}

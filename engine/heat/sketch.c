@@ -1,0 +1,404 @@
+/* sketch.c - a KLL sketch of fixed height; sketch.h tells what it promises.
+ *
+ * Invariants
+ *   K1  No level is full between calls: each has room for one more key of SKETCH_KEY_MAX bytes.
+ *   K2  A level's bytes hold its entries' keys and nothing else.
+ *   K3  0 < until <= rest + until, and the point drawn lies inside its stretch.
+ *
+ * Why a fixed height: decay bounds what a sketch has to hold. Where KLL would put another level on
+ * top, this one halves all levels and doubles the unit, so that costs below the unit are sampled:
+ * one point, at random, in each stretch of a unit. So a sketch that is asked for a lot is always
+ * between half full and full, and as precise as it can be. */
+#include "engine/heat/sketch.h"
+
+#include "base/must.h"
+
+enum {
+    TOP = SKETCH_LEVELS - 1,
+    LEVEL_BYTES_MAX = 17024,
+    PPM = 1000000,
+    ONE_WAY_PPM =
+        880000,        /* four standard deviations from standing still, in the shortest windows */
+    AVERAGED_OVER = 4, /* windows */
+    UNITS_MAX = (1 << SKETCH_LEVELS) - 1, /* one key at every level */
+    SAMPLED_MAX = 2,                      /* points within less than a unit */
+    WINDOW_MIN = 24,                      /* keys */
+    RUN = 8,                              /* put in order by insertion */
+};
+
+/* About 0.85 of the level above; bytes: 40 a key, and two of the longest. What a level holds fits
+ * into an empty one above it, beside one key left over. */
+static const struct place {
+    uint16_t entries, first_entry;
+    uint16_t bytes, first_byte;
+} places[SKETCH_LEVELS] = {
+    {128, 0, 6144, 0},         {160, 128, 7424, 6144},   {200, 288, 9024, 13568},
+    {240, 488, 10624, 22592},  {290, 728, 12624, 33216}, {340, 1018, 14624, 45840},
+    {400, 1358, 17024, 60464},
+};
+_Static_assert(1358 + SKETCH_K == SKETCH_ENTRIES, "the table above fills the entries");
+_Static_assert(60464 + LEVEL_BYTES_MAX == SKETCH_BYTES, "and the bytes");
+
+static struct sketch_entry *entries_of(struct sketch *s, int h)
+{
+    return s->entries + places[h].first_entry;
+}
+
+static uint8_t *bytes_of(struct sketch *s, int h)
+{
+    return s->bytes + places[h].first_byte;
+}
+
+static struct slice key_of(const uint8_t *bytes, const struct sketch_entry *e)
+{
+    return slice_make(bytes + e->at, e->size);
+}
+
+static uint64_t head_of(struct slice key)
+{
+    uint64_t head = 0;
+    memcpy(&head, key.data, key.size < sizeof head ? key.size : sizeof head);
+    return __builtin_bswap64(head);
+}
+
+/* ---- order ---- */
+
+static bool before(const uint8_t *bytes, const struct sketch_entry *a, const struct sketch_entry *b)
+{
+    if (a->head != b->head)
+        return a->head < b->head;
+    return slice_compare(key_of(bytes, a), key_of(bytes, b)) < 0;
+}
+
+static void sort_run(const uint8_t *bytes, struct sketch_entry *e, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        struct sketch_entry x = e[i];
+        uint32_t j = i;
+        for (; j > 0 && before(bytes, &x, &e[j - 1]); j--)
+            e[j] = e[j - 1];
+        e[j] = x;
+    }
+}
+
+static void merge(const uint8_t *bytes, const struct sketch_entry *a, uint32_t a_count,
+                  const struct sketch_entry *b, uint32_t b_count, struct sketch_entry *out)
+{
+    while (a_count > 0 && b_count > 0) {
+        bool second = before(bytes, b, a);
+        *out++ = second ? *b : *a;
+        b += second;
+        b_count -= second;
+        a += !second;
+        a_count -= !second;
+    }
+    memcpy(out, a, a_count * sizeof *a);
+    memcpy(out + a_count, b, b_count * sizeof *b);
+}
+
+static void sort_level(struct sketch *s, int h)
+{
+    struct sketch_entry scratch[SKETCH_K], *from = entries_of(s, h), *to = scratch;
+    const uint8_t *bytes = bytes_of(s, h);
+    const uint32_t count = s->levels[h].count;
+    for (uint32_t i = 0; i < count; i += RUN)
+        sort_run(bytes, from + i, count - i < RUN ? count - i : RUN);
+    for (uint32_t width = RUN; width < count; width *= 2) {
+        for (uint32_t i = 0; i < count; i += 2 * width) {
+            uint32_t left = count - i < width ? count - i : width;
+            uint32_t right = count - i - left < width ? count - i - left : width;
+            merge(bytes, from + i, left, from + i + left, right, to + i);
+        }
+        struct sketch_entry *other = from;
+        from = to;
+        to = other;
+    }
+    if (from == scratch)
+        memcpy(to, from, count * sizeof *from);
+}
+
+/* ---- direction ---- */
+
+static void average(uint32_t *ppm, uint32_t part, uint32_t count, bool first)
+{
+    int32_t now = (int32_t)((uint64_t)part * PPM / count);
+    *ppm =
+        first ? (uint32_t)now : (uint32_t)((int32_t)*ppm + (now - (int32_t)*ppm) / AVERAGED_OVER);
+}
+
+/* A sorted level is what was asked for since it was empty: a window in time. */
+static void watch(struct sketch *s, int h)
+{
+    struct sketch_level *l = &s->levels[h];
+    const struct sketch_entry *e = entries_of(s, h);
+    const uint8_t *bytes = bytes_of(s, h);
+    if (l->count < WINDOW_MIN)
+        return;
+    if (l->mark_size != UINT32_MAX) {
+        struct slice mark = slice_make(l->mark, l->mark_size);
+        uint32_t below = 0, above = 0;
+        while (below < l->count && slice_compare(key_of(bytes, &e[below]), mark) < 0)
+            below++;
+        while (above < l->count - below &&
+               slice_compare(key_of(bytes, &e[l->count - 1 - above]), mark) > 0)
+            above++;
+        average(&l->forward_ppm, above, l->count, l->windows == 0);
+        average(&l->backward_ppm, below, l->count, l->windows == 0);
+        l->windows += l->windows < SKETCH_WINDOWS_MIN;
+    }
+    struct slice middle = key_of(bytes, &e[l->count / 2]);
+    memcpy(l->mark, middle.data, middle.size);
+    l->mark_size = (uint32_t)middle.size;
+}
+
+enum sketch_direction sketch_direction(const struct sketch *s)
+{
+    enum sketch_direction found = SKETCH_UNKNOWN;
+    for (int h = 0; h < SKETCH_LEVELS; h++) {
+        const struct sketch_level *l = &s->levels[h];
+        if (l->windows < SKETCH_WINDOWS_MIN)
+            continue;
+        if (l->forward_ppm >= ONE_WAY_PPM)
+            return SKETCH_FORWARD;
+        if (l->backward_ppm >= ONE_WAY_PPM)
+            return SKETCH_BACKWARD;
+        found = SKETCH_STAYS;
+    }
+    return found;
+}
+
+/* ---- levels ---- */
+
+static bool coin(struct sketch *s)
+{
+    return prng_next(&s->prng) >> 63;
+}
+
+static bool has_room(const struct sketch *s, int h, uint32_t count, uint32_t bytes)
+{
+    return s->levels[h].count + count <= places[h].entries &&
+           s->levels[h].bytes + bytes <= places[h].bytes;
+}
+
+static bool full(const struct sketch *s, int h)
+{
+    return !has_room(s, h, 1, SKETCH_KEY_MAX);
+}
+
+static void push(struct sketch *s, int h, struct slice key, uint64_t head)
+{
+    struct sketch_level *l = &s->levels[h];
+    entries_of(s, h)[l->count++] = (struct sketch_entry){head, l->bytes, (uint32_t)key.size};
+    memcpy(bytes_of(s, h) + l->bytes, key.data, key.size);
+    l->bytes += (uint32_t)key.size;
+}
+
+/* The level keeps these of its entries, in their order. */
+static void keep(struct sketch *s, int h, uint32_t first, uint32_t step, bool last)
+{
+    uint8_t bytes[LEVEL_BYTES_MAX];
+    struct sketch_entry *e = entries_of(s, h);
+    struct sketch_level *l = &s->levels[h];
+    const uint32_t count = l->count, pairs_end = count & ~1U;
+    memcpy(bytes, bytes_of(s, h), l->bytes);
+    l->count = l->bytes = 0;
+    for (uint32_t i = first; i < count; i += step) {
+        if (i >= pairs_end)
+            break;
+        push(s, h, key_of(bytes, &e[i]), e[i].head);
+    }
+    if (last && pairs_end < count)
+        push(s, h, key_of(bytes, &e[count - 1]), e[count - 1].head);
+}
+
+/* Every level forgets every other key; what is left keeps its weight. */
+static void halve(struct sketch *s)
+{
+    s->variance4 /= 4;
+    for (int h = 0; h < SKETCH_LEVELS; h++) {
+        const uint32_t count = s->levels[h].count;
+        if (count == 0)
+            continue;
+        sort_level(s, h);
+        bool second = coin(s), last = coin(s);
+        keep(s, h, second, 2, last);
+        s->variance4 += INT64_C(1) << (2 * h + (int)(count & 1));
+    }
+}
+
+static void draw_point(struct sketch *s)
+{
+    s->until = 1 + (int64_t)prng_below(&s->prng, (uint64_t)s->unit);
+    s->rest = s->unit - s->until;
+}
+
+/* Where the top is full. */
+static void coarsen(struct sketch *s)
+{
+    do {
+        halve(s);
+        s->unit *= 2;
+    } while (full(s, TOP));
+    draw_point(s);
+}
+
+static void promote(struct sketch *s, int h)
+{
+    struct sketch_level *l = &s->levels[h];
+    const struct sketch_entry *e = entries_of(s, h);
+    const uint8_t *bytes = bytes_of(s, h);
+    sort_level(s, h);
+    watch(s, h);
+    l->upper = l->again ? !l->upper : coin(s);
+    l->again = !l->again;
+    for (uint32_t i = l->upper; i < (l->count & ~1U); i += 2)
+        push(s, h + 1, key_of(bytes, &e[i]), e[i].head);
+    keep(s, h, l->count, 1, true);
+    s->variance4 += INT64_C(4) << (2 * h);
+}
+
+/* Makes room in a level that is full (K1 for it and all above). */
+static void squeeze(struct sketch *s, int h)
+{
+    if (h == TOP) {
+        coarsen(s);
+        return;
+    }
+    while (!has_room(s, h + 1, s->levels[h].count / 2, s->levels[h].bytes))
+        squeeze(s, h + 1);
+    promote(s, h);
+    if (full(s, h + 1))
+        squeeze(s, h + 1);
+}
+
+/* ---- what it is for ---- */
+
+void sketch_init(struct sketch *s, int64_t unit_mcu, uint64_t seed)
+{
+    must(unit_mcu > 0);
+    s->unit_min = unit_mcu;
+    s->unit = unit_mcu * SKETCH_FRACTION;
+    s->variance4 = 0;
+    s->prng = prng_seeded(seed);
+    for (int h = 0; h < SKETCH_LEVELS; h++) {
+        struct sketch_level *l = &s->levels[h];
+        l->count = l->bytes = l->windows = 0;
+        l->again = l->upper = false;
+        l->forward_ppm = l->backward_ppm = 0;
+        l->mark_size = UINT32_MAX;
+    }
+    draw_point(s);
+}
+
+/* The units that `cost`, less than a unit, passes. */
+static int64_t sampled(struct sketch *s, int64_t cost)
+{
+    int64_t units = 0;
+    while (cost >= s->until) {
+        const int64_t rest = s->rest;
+        cost -= s->until;
+        draw_point(s);
+        s->until += rest;
+        s->variance4++;
+        units++;
+    }
+    s->until -= cost;
+    return units;
+}
+
+static int64_t units_of(struct sketch *s, int64_t cost)
+{
+    if (cost < s->unit)
+        return sampled(s, cost);
+    if (cost == s->unit)
+        return 1;
+    while (cost / s->unit > UNITS_MAX - SAMPLED_MAX)
+        coarsen(s);
+    int64_t whole = cost / s->unit, rest = cost - whole * s->unit;
+    return whole + (rest > 0 ? sampled(s, rest) : 0);
+}
+
+bool sketch_add(struct sketch *s, struct slice key, int64_t cost_mcu)
+{
+    must(cost_mcu > 0);
+    int64_t units = units_of(s, cost_mcu * SKETCH_FRACTION);
+    if (units == 0)
+        return false;
+    if (key.size > SKETCH_KEY_MAX)
+        key.size = SKETCH_KEY_MAX;
+    const uint64_t head = head_of(key);
+    if (units == 1) {
+        push(s, 0, key, head);
+        if (full(s, 0))
+            squeeze(s, 0);
+        return true;
+    }
+    for (int h = 0; h < SKETCH_LEVELS; h++)
+        if (units >> h & 1)
+            push(s, h, key, head);
+    for (int h = 0; h < SKETCH_LEVELS; h++)
+        if (full(s, h))
+            squeeze(s, h);
+    return true;
+}
+
+void sketch_decay(struct sketch *s)
+{
+    if (s->unit / 2 < s->unit_min) {
+        halve(s);
+        return;
+    }
+    s->unit /= 2;
+    draw_point(s);
+}
+
+uint32_t sketch_items(const struct sketch *s, struct sketch_item *out)
+{
+    uint32_t count = 0;
+    for (int h = 0; h < SKETCH_LEVELS; h++)
+        for (uint32_t i = 0; i < s->levels[h].count; i++)
+            out[count++] = (struct sketch_item){
+                .key =
+                    key_of(s->bytes + places[h].first_byte, &s->entries[places[h].first_entry + i]),
+                .mcu = (s->unit << h) / SKETCH_FRACTION,
+            };
+    return count;
+}
+
+/* The least whole number whose square is no less. */
+static int64_t root(int64_t square)
+{
+    int64_t low = 0, high = INT64_C(1) << 31;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (middle * middle >= square)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+int64_t sketch_error(const struct sketch *s)
+{
+    return root(s->variance4) * s->unit / (2 * SKETCH_FRACTION);
+}
+
+void sketch_divide(const struct sketch *from, struct slice lo, struct slice hi, uint32_t drop,
+                   uint64_t seed, struct sketch *to)
+{
+    sketch_init(to, from->unit_min, seed);
+    to->unit = from->unit;
+    to->variance4 = from->variance4;
+    draw_point(to);
+    for (int h = 0; h < SKETCH_LEVELS; h++)
+        for (uint32_t i = 0; i < from->levels[h].count; i++) {
+            struct slice key = key_of(from->bytes + places[h].first_byte,
+                                      &from->entries[places[h].first_entry + i]);
+            if (slice_compare(key, lo) < 0 || (hi.size > 0 && slice_compare(key, hi) >= 0))
+                continue;
+            uint32_t dropped = drop < key.size ? drop : (uint32_t)key.size;
+            key = slice_make(key.data + dropped, key.size - dropped);
+            push(to, h, key, head_of(key));
+        }
+}

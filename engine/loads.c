@@ -1,0 +1,85 @@
+#include "engine/loads.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+
+struct loads *loads_create(void)
+{
+    struct loads *l = calloc(1, sizeof *l);
+    must(l != NULL);
+    return l;
+}
+
+void loads_destroy(struct loads *l)
+{
+    if (l == NULL)
+        return;
+    for (uint32_t i = 0; i < l->partitions_size; i++)
+        free(l->partitions[i]);
+    free(l->partitions);
+    free(l);
+}
+
+/* What came since the last report; a counter that fell belongs to a node that was restarted. */
+static int64_t since(int64_t *last, int64_t now)
+{
+    int64_t more = now >= *last ? now - *last : now;
+    *last = now;
+    return more;
+}
+
+void loads_take_node(struct loads *l, struct instant now, const struct node_report *r)
+{
+    struct node_load *n = &l->nodes[r->node];
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        int64_t more = since(&n->reported_mcu[kind], r->consumed_mcu[kind]);
+        n->totals_mcu[kind] += n->heard ? more : 0;
+        n->capacity_mcu[kind] = r->capacity_mcu[kind];
+    }
+    n->heard = true;
+    n->heard_at = now;
+}
+
+static struct partition_load *find_or_add(struct loads *l, uint32_t partition)
+{
+    if (partition >= l->partitions_size) {
+        uint32_t size =
+            l->partitions_size * 2 > partition ? l->partitions_size * 2 : partition + 64;
+        l->partitions = realloc(l->partitions, size * sizeof l->partitions[0]);
+        must(l->partitions != NULL);
+        memset(l->partitions + l->partitions_size, 0,
+               (size - l->partitions_size) * sizeof l->partitions[0]);
+        l->partitions_size = size;
+    }
+    if (l->partitions[partition] == NULL) {
+        l->partitions[partition] = calloc(1, sizeof *l->partitions[0]);
+        must(l->partitions[partition] != NULL);
+    }
+    return l->partitions[partition];
+}
+
+void loads_take_partition(struct loads *l, struct instant now, const struct partition_report *r)
+{
+    struct partition_load *p = find_or_add(l, r->partition);
+    bool known = p->member == r->member;
+    p->table_id = r->table_id;
+    p->member = r->member;
+    p->heard_at = now;
+    p->items = r->items;
+    p->bytes = r->bytes;
+    for (int kind = 0; kind < ADMIT_KINDS && known; kind++) {
+        struct load_total *total = &p->totals[kind], *last = &p->reported[kind];
+        const struct load_total *t = &r->totals[kind];
+        total->consumed_mcu += since(&last->consumed_mcu, t->consumed_mcu);
+        total->refused_mcu += since(&last->refused_mcu, t->refused_mcu);
+        for (int reason = 0; reason < ADMIT_REASONS; reason++)
+            total->refused[reason] += since(&last->refused[reason], t->refused[reason]);
+    }
+    memcpy(p->reported, r->totals, sizeof p->reported);
+}
+
+const struct partition_load *loads_of(const struct loads *l, uint32_t partition)
+{
+    return partition < l->partitions_size ? l->partitions[partition] : NULL;
+}

@@ -1,0 +1,166 @@
+#include "sim/splits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "engine/catalog/split.h"
+#include "engine/item/storage_key.h"
+#include "sim/check.h"
+
+enum {
+    ANSWER_MS = 20,      /* until the map that was asked for is looked at */
+    PARTITIONS_MAX = 24, /* of the table */
+    CUTS_MOST = 4,
+};
+
+struct splits {
+    struct splits_options options;
+    struct prng prng;
+    bool on;
+    uint32_t partitions;
+    struct buffer table;  /* the catalog's last answer */
+    struct buffer answer; /* to a split: of no use */
+    struct buffer cuts[CUTS_MOST];
+    struct buffer body;
+};
+
+static void later(struct splits *s);
+
+/* Everybody is asked: who leads the catalog answers. */
+static void ask_all(struct splits *s, const struct request *r, struct buffer *answer)
+{
+    buffer_clear(answer);
+    for (uint32_t id = 1; id <= s->options.plan->nodes; id++) {
+        if (node_process_is_up(s->options.nodes[id]))
+            node_process_ask(s->options.nodes[id], r, answer);
+    }
+}
+
+/* A client's key, or anything in its table. */
+static void make_cut(struct splits *s, uint32_t table_id, struct buffer *out)
+{
+    char text[16];
+    uint32_t key = (uint32_t)prng_below(&s->prng, s->options.plan->workload.keys);
+    uint64_t hash = prng_next(&s->prng);
+    buffer_clear(out);
+    if (prng_below(&s->prng, 3) > 0) {
+        int size = snprintf(text, sizeof text, "key-%u", key);
+        struct attr a = {ATTR_STRING, slice_make(text, (size_t)size)};
+        storage_key_append(out, table_id, &a, NULL);
+    } else {
+        buffer_append_u32(out, __builtin_bswap32(table_id));
+        buffer_append_u64(out, hash);
+    }
+}
+
+/* Cuts in order, inside the partition: as many as lie there. */
+static void choose_cuts(struct splits *s, const struct partition_info *p, struct table_split *split)
+{
+    uint32_t wanted = 1 + (uint32_t)prng_below(&s->prng, CUTS_MOST);
+    for (uint32_t i = 0; i < wanted; i++) {
+        struct buffer *cut = &s->cuts[i];
+        make_cut(s, p->table_id, cut);
+        struct slice key = buffer_slice(cut);
+        uint32_t at = split->cut_count;
+        while (at > 0 && slice_compare(split->cuts[at - 1], key) > 0)
+            at--;
+        bool known = at > 0 && slice_equal(split->cuts[at - 1], key);
+        bool inside =
+            slice_compare(key, p->lo) > 0 && (p->hi.size == 0 || slice_compare(key, p->hi) < 0);
+        if (known || !inside)
+            continue;
+        memmove(&split->cuts[at + 1], &split->cuts[at],
+                (split->cut_count - at) * sizeof split->cuts[0]);
+        split->cuts[at] = key;
+        split->cut_count++;
+    }
+}
+
+static void ask_split(struct splits *s, const struct table *t)
+{
+    const struct partition_info *p = &t->partitions[prng_below(&s->prng, t->partition_count)];
+    struct table_split split = {.table_id = t->id, .partition = p->id, .epoch = p->epoch};
+    choose_cuts(s, p, &split);
+    if (split.cut_count == 0)
+        return;
+    table_split_share_equally(&split);
+    buffer_clear(&s->body);
+    table_split_encode(&s->body, &split);
+    const struct request r = {.op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&s->body)};
+    ask_all(s, &r, &s->answer);
+}
+
+static void look(void *context, uint64_t argument)
+{
+    struct splits *s = context;
+    struct buffer why = {0};
+    struct arena arena = {0};
+    struct table t;
+    (void)argument;
+    if (s->table.size > 0 && !check_coverage(buffer_slice(&s->table), &why))
+        s->options.failed(s->options.context, buffer_slice(&why));
+    else if (s->table.size > 0) {
+        must(table_decode(buffer_slice(&s->table), &arena, &t) == STATUS_OK);
+        s->partitions = t.partition_count;
+        if (s->on && t.partition_count < PARTITIONS_MAX)
+            ask_split(s, &t);
+    }
+    arena_deinit(&arena);
+    buffer_deinit(&why);
+    if (s->on)
+        later(s);
+}
+
+static void ask(void *context, uint64_t argument)
+{
+    struct splits *s = context;
+    const struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("sim")};
+    (void)argument;
+    if (!s->on)
+        return;
+    ask_all(s, &r, &s->table);
+    scheduler_in(s->options.scheduler, duration_ms(ANSWER_MS), look, s, 0);
+}
+
+static void later(struct splits *s)
+{
+    int64_t ns = prng_between(&s->prng, 0, 2 * s->options.plan->cut_ns);
+    scheduler_in(s->options.scheduler, (struct duration){ns}, ask, s, 0);
+}
+
+void splits_begin(struct splits *s)
+{
+    s->on = s->options.plan->cut_ns > 0;
+    if (s->on)
+        later(s);
+}
+
+void splits_end(struct splits *s)
+{
+    s->on = false;
+}
+
+uint32_t splits_partitions(const struct splits *s)
+{
+    return s->partitions;
+}
+
+struct splits *splits_create(const struct splits_options *options)
+{
+    struct splits *s = calloc(1, sizeof *s);
+    must(s != NULL);
+    s->options = *options;
+    s->prng = prng_seeded(options->seed);
+    return s;
+}
+
+void splits_destroy(struct splits *s)
+{
+    for (int i = 0; i < CUTS_MOST; i++)
+        buffer_deinit(&s->cuts[i]);
+    buffer_deinit(&s->table);
+    buffer_deinit(&s->answer);
+    buffer_deinit(&s->body);
+    free(s);
+}

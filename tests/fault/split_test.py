@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Partitions are cut while 64 clients write and read them: nothing is lost, and nothing fails for it.
+
+Three nodes, two routers, one table that begins as one partition. Clients write ascending numbers to
+keys of their own and read them back. Meanwhile partitions are cut, first with everything well: no
+request may fail. Then once more, each time with the leader of the partition killed in the middle:
+requests may fail while it is being replaced, but what was acknowledged is there. At the end every
+key is read back, `weir verify` counts items and compares the replicas.
+
+Prints one JSON object of figures on standard output, what it is doing on standard error.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import servers
+from servers import Client, Cluster, Refused, Unreachable, until
+
+TABLE = "split"
+KEYS = 20  # of each client
+SETTINGS = ["--profile", "off"]
+
+
+def say(text):
+    print(f"split_test: {text}", file=sys.stderr, flush=True)
+
+
+class Worker(threading.Thread):
+    """Writes and reads keys of its own; what is read back must be no older than acknowledged."""
+
+    def __init__(self, port, index):
+        super().__init__(daemon=True)
+        self.port = port
+        self.index = index
+        self.acknowledged = [0] * KEYS
+        self.number = 0
+        self.count = 0
+        self.longest_s = 0.0
+        self.failed = []
+        self.wrong = None
+        self.stopping = threading.Event()
+
+    def key(self, at):
+        return {"S": f"w{self.index}-{at}"}
+
+    def one(self, client, at):
+        self.number += 1
+        client.call("PutItem", TableName=TABLE, Item={
+            "id": self.key(at), "n": {"N": str(self.number)}})
+        self.acknowledged[at] = self.number
+        self.check(client, at)
+
+    def check(self, client, at):
+        item = client.call("GetItem", TableName=TABLE, Key={"id": self.key(at)},
+                           ConsistentRead=True).get("Item", {"n": {"N": "0"}})
+        if int(item["n"]["N"]) < self.acknowledged[at]:
+            self.wrong = (f"{self.key(at)['S']} is at {item['n']['N']}, acknowledged was "
+                          f"{self.acknowledged[at]}")
+
+    def run(self):
+        client = Client(self.port)
+        while not self.stopping.is_set() and self.wrong is None:
+            begun = time.monotonic()
+            try:
+                self.one(client, self.number % KEYS)
+                self.count += 1
+            except (Refused, Unreachable) as error:
+                self.failed.append(str(error))
+            self.longest_s = max(self.longest_s, time.monotonic() - begun)
+        client.close()
+
+
+def partitions(port):
+    """Of the table: id -> node that leads it, for those that somebody leads."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/partitions", timeout=5) as answer:
+        return {p["partition"]: p["node"] for p in json.load(answer)["partitions"]
+                if p["table"] == TABLE and p["role"] == "leader"}
+
+
+def split(port, partition):
+    """Whether the catalog has cut the partition."""
+    body = json.dumps({"TableName": TABLE, "Partition": partition}).encode()
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/split", data=body,
+                                    timeout=20) as answer:
+            return json.load(answer)["Partitions"]
+    except urllib.error.HTTPError as error:
+        say(f"not now: {error.read().decode()}")
+        return None
+    except OSError as error:
+        say(f"not now: {error}")
+        return None
+
+
+def grow(cluster, most, kill=False):
+    """Cuts the partition with the lowest id that is left to cut, until there are `most`."""
+    port, turn = cluster.ports[0], 0
+    while True:
+        led = until("all partitions are led", lambda: partitions(port))
+        if len(led) >= most:
+            return
+        partition = sorted(led)[turn % len(led)]
+        turn += 1
+        if split(port, partition) is None:
+            time.sleep(0.1)
+            continue
+        if kill:
+            name = f"node-{led[partition]}"
+            cluster[name].kill()
+            say(f"killed {name}, which led partition {partition} as it was cut")
+            time.sleep(1)
+            cluster[name].start()
+        until("the children are led", lambda: len(partitions(port)) > len(led), 60)
+
+
+def check_all(workers, port):
+    client = Client(port)
+    for worker in workers:
+        for at in range(KEYS):
+            worker.check(client, at)
+        if worker.wrong is not None:
+            raise AssertionError(worker.wrong)
+    items = 0
+    start = {}
+    while True:
+        page = client.call("Scan", TableName=TABLE, ConsistentRead=True, Select="COUNT", Limit=97,
+                           **start)
+        items += page["Count"]
+        if "LastEvaluatedKey" not in page:
+            break
+        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+    client.close()
+    written = sum(n > 0 for worker in workers for n in worker.acknowledged)
+    if items < written or items > len(workers) * KEYS:
+        raise AssertionError(f"a scan finds {items} items, {written} were acknowledged")
+    return items
+
+
+def create_table(client):
+    try:
+        client.call("CreateTable", TableName=TABLE,
+                    KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+                    AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+                    ProvisionedThroughput={"ReadCapacityUnits": 100, "WriteCapacityUnits": 100})
+        return True
+    except Refused as error:
+        return error.name == "ResourceInUseException"
+    except Unreachable:
+        return False
+
+
+def run(options, directory):
+    cluster = Cluster(options.weir, directory, 3, 2, SETTINGS)
+    workers = [Worker(cluster.ports[i % 2], i) for i in range(options.clients)]
+    try:
+        cluster.start()
+        client = Client(cluster.ports[0])
+        until("the cluster answers", lambda: create_table(client))
+        until("the table is ACTIVE", lambda: client.call(
+            "DescribeTable", TableName=TABLE)["Table"]["TableStatus"] == "ACTIVE")
+        for worker in workers:
+            worker.start()
+        until("every client has worked", lambda: all(w.count > 5 for w in workers), 60)
+        for worker in workers:
+            worker.longest_s = 0.0
+        grow(cluster, options.splits + 1)
+        calm_s = max(w.longest_s for w in workers)
+        failed = [f for w in workers for f in w.failed]
+        if failed:
+            raise AssertionError(f"{len(failed)} requests failed in splits alone: {failed[0]}")
+        say(f"{options.splits} splits, {sum(w.count for w in workers)} writes, none failed; the "
+            f"longest write and read took {calm_s:.3f} s")
+        grow(cluster, options.splits + options.kills + 1, kill=True)
+        before = {w: w.count for w in workers}
+        until("every client works again", lambda: all(w.count > before[w] for w in workers), 60)
+        for worker in workers:
+            worker.stopping.set()
+        for worker in workers:
+            worker.join()
+        items = check_all(workers, cluster.ports[1])
+        cluster.stop()
+    finally:
+        for worker in workers:
+            worker.stopping.set()
+        cluster.forget()
+    for partition, copies in servers.replicas(options.weir, cluster.data, SETTINGS).items():
+        if len(copies) != 3 or len(set(copies)) != 1:
+            raise AssertionError(f"the replicas of partition {partition} differ: {copies}")
+    return {"splits": options.splits, "kills": options.kills, "clients": options.clients,
+            "writes": sum(w.count for w in workers), "items": items,
+            "longest_s": round(calm_s, 3),
+            "failed_with_a_dead_leader": sum(len(w.failed) for w in workers)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--splits", type=int, default=6)
+    parser.add_argument("--kills", type=int, default=2)
+    parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
+    options = parser.parse_args()
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-split-"))
+    try:
+        figures = run(options, directory)
+    except BaseException:
+        say(f"failed; what was left stands in {directory}")
+        raise
+    shutil.rmtree(directory)
+    print(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()

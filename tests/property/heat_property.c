@@ -1,0 +1,329 @@
+/* Where a partition is cut, judged by load that has not come yet; and when it is not cut.
+ *
+ * The oracle knows the distribution that requests are drawn from, so it knows exactly what an
+ * endless fresh draw would put on either side of a cut, and the best cut there is between keys that
+ * cannot be divided. A perfect observer of n requests misses the middle by 0.80/sqrt(n) of
+ * everything on average: the median of a sample. Where requests weigh differently n is Kish's,
+ * (sum w)^2 / sum w^2.
+ *
+ * SEEDS=1000 build/tests/property_heat_property is the long form. */
+#include <math.h>
+
+#include "base/must.h"
+#include "engine/heat/split_point.h"
+#include "engine/item/storage_key.h"
+#include "tests/check.h"
+
+enum {
+    KEYS = 4000,
+    KEY_SIZE = 64,
+    TRIALS = 60, /* of each load, under tools/test */
+    JUDGED = 50, /* fewer trials say nothing about a mean */
+    JITTER = 32, /* writers that run side by side */
+    TABLE_ID = 7,
+};
+
+#define FLOOR 0.80
+
+enum load {
+    UNIFORM,
+    ZIPF_099,
+    ZIPF_120,
+    HOT_RANGE,
+    LOADS
+};
+
+static const char *const load_names[LOADS] = {"uniform", "zipf 0.99", "zipf 1.2", "hot range"};
+static const int64_t max_mcu[SPLIT_KINDS] = {3000 * MCU_PER_UNIT, 1000 * MCU_PER_UNIT};
+
+struct key {
+    uint8_t bytes[KEY_SIZE];
+    uint32_t size;
+    double mass;
+};
+
+struct world {
+    struct prng *prng;
+    struct key keys[KEYS]; /* in order */
+    double below[KEYS + 1];
+    struct heat heat;
+    struct arena arena;
+    struct instant now;
+    struct slice lo, hi;
+    uint8_t bounds[8];
+    double weight, weight_squared; /* of what was asked for, over the maxima */
+};
+
+static struct {
+    double ratios[LOADS][100000];
+    uint32_t counts[LOADS];
+    uint32_t refused[LOADS];
+    uint32_t popular, popular_seen, sequential, sequential_seen, advised, useless;
+} figures;
+
+/* ---- loads ---- */
+
+static struct slice key_slice(const struct key *k)
+{
+    return slice_make(k->bytes, k->size);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return slice_compare(key_slice(a), key_slice(b));
+}
+
+static void make_key(struct key *k, const char *partition, int64_t sort)
+{
+    char text[32];
+    struct buffer b = {0};
+    struct attr p = {.type = ATTR_STRING, .body = slice_of(partition)};
+    snprintf(text, sizeof text, "%012lld", (long long)sort);
+    struct attr s = {.type = ATTR_STRING, .body = slice_of(text)};
+    storage_key_append(&b, TABLE_ID, &p, &s);
+    must(b.size <= KEY_SIZE);
+    memcpy(k->bytes, b.data, b.size);
+    k->size = (uint32_t)b.size;
+    buffer_deinit(&b);
+}
+
+static void world_init(struct world *w, struct prng *p)
+{
+    static const uint8_t bounds[8] = {0, 0, 0, TABLE_ID, 0, 0, 0, TABLE_ID + 1};
+    *w = (struct world){.prng = p, .now = {(int64_t)prng_below(p, 1000) * NS_PER_S}};
+    memcpy(w->bounds, bounds, sizeof bounds);
+    w->lo = slice_make(w->bounds, 4);
+    w->hi = slice_make(w->bounds + 4, 4);
+    heat_init(&w->heat, w->lo, w->hi, prng_next(p));
+}
+
+static void world_deinit(struct world *w)
+{
+    heat_deinit(&w->heat);
+    arena_deinit(&w->arena);
+}
+
+static double weight_of_rank(enum load load, int rank, int hot_first, int hot_count)
+{
+    if (load == ZIPF_099 || load == ZIPF_120)
+        return pow(rank + 1, load == ZIPF_099 ? -0.99 : -1.2);
+    if (load == HOT_RANGE)
+        return rank >= hot_first && rank < hot_first + hot_count ? 0.9 / hot_count : 0.1 / KEYS;
+    return 1.0;
+}
+
+/* Hot ranges lie in the sort keys of one collection; other keys are collections of their own. */
+static void draw_keys(struct world *w, enum load load)
+{
+    int hot_count = (int)prng_between(w->prng, KEYS / 50, KEYS / 5);
+    int hot_first = (int)prng_between(w->prng, 0, KEYS - hot_count);
+    uint64_t salt = prng_next(w->prng);
+    double sum = 0;
+    for (int i = 0; i < KEYS; i++) {
+        char partition[40];
+        snprintf(partition, sizeof partition, "%llx/%d", (unsigned long long)(salt >> 32), i);
+        make_key(&w->keys[i], load == HOT_RANGE ? "all" : partition, load == HOT_RANGE ? i : 0);
+        sum += w->keys[i].mass = weight_of_rank(load, i, hot_first, hot_count);
+    }
+    qsort(w->keys, KEYS, sizeof w->keys[0], by_key);
+    for (int i = 0; i < KEYS; i++)
+        w->below[i + 1] = w->below[i] + w->keys[i].mass / sum;
+}
+
+static const struct key *draw(struct world *w)
+{
+    double u = prng_unit(w->prng) * w->below[KEYS];
+    int low = 0, high = KEYS - 1;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (w->below[middle + 1] > u)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return &w->keys[low];
+}
+
+static void ask(struct world *w, enum admit_kind kind, struct slice key, int64_t cost_mcu)
+{
+    double weight = (double)cost_mcu / (double)max_mcu[kind];
+    heat_add(&w->heat, w->now, kind, key, cost_mcu);
+    w->weight += weight;
+    w->weight_squared += weight * weight;
+}
+
+/* `seconds` of reads and writes at `rate` of either maximum, from the distribution. */
+static void run_load(struct world *w, double seconds, double rate)
+{
+    const int reads_in_10 = (int)prng_between(w->prng, 0, 10);
+    const int64_t costs[ADMIT_KINDS] = {500 * prng_between(w->prng, 1, 4),
+                                        1000 * prng_between(w->prng, 1, 3)};
+    struct instant end = {w->now.ns + (int64_t)(seconds * 1e9)};
+    while (w->now.ns < end.ns) {
+        enum admit_kind kind =
+            prng_below(w->prng, 10) < (uint64_t)reads_in_10 ? ADMIT_READ : ADMIT_WRITE;
+        ask(w, kind, key_slice(draw(w)), costs[kind]);
+        w->now.ns += (int64_t)((double)costs[kind] / ((double)max_mcu[kind] * rate) * 1e9);
+    }
+}
+
+static struct split_advice advise(struct world *w, uint32_t children)
+{
+    struct split_question q = {
+        .lo = w->lo, .hi = w->hi, .max_mcu = {max_mcu[0], max_mcu[1]}, .children = children};
+    struct split_advice a;
+    split_advise(&w->heat, w->now, &q, &w->arena, &a);
+    return a;
+}
+
+/* ---- the oracle ---- */
+
+static double below_cut(const struct world *w, struct slice cut)
+{
+    int i = 0;
+    while (i < KEYS && slice_compare(key_slice(&w->keys[i]), cut) < 0)
+        i++;
+    return w->below[i];
+}
+
+static double best_imbalance(const struct world *w)
+{
+    double best = 1;
+    for (int i = 1; i < KEYS; i++)
+        best = fmin(best, fabs(2 * w->below[i] - 1));
+    return best;
+}
+
+static void count_advice(const struct world *w, const struct split_advice *a)
+{
+    double below = below_cut(w, a->cuts[0]);
+    figures.advised++;
+    figures.useless += fmax(below, 1 - below) > 0.9;
+}
+
+static void one_trial(struct prng *p)
+{
+    static struct world w;
+    for (enum load load = 0; load < LOADS; load++) {
+        world_init(&w, p);
+        draw_keys(&w, load);
+        run_load(&w, 2 + 18 * prng_unit(p), 0.8 + 1.7 * prng_unit(p));
+        struct split_advice a = advise(&w, 2);
+        if (a.verdict == SPLIT_ADVISED) {
+            double imbalance = fabs(2 * below_cut(&w, a.cuts[0]) - 1) - best_imbalance(&w);
+            double n = w.weight * w.weight / w.weight_squared;
+            figures.ratios[load][figures.counts[load]++] = imbalance / (FLOOR / sqrt(n));
+            count_advice(&w, &a);
+        } else {
+            printf("%s refused: %s\n", load_names[load], split_verdict_name(a.verdict));
+            figures.refused[load]++;
+        }
+        world_deinit(&w);
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void cuts_divide_future_load_as_well_as_a_perfect_observer_could(void **state)
+{
+    (void)state;
+    memset(&figures, 0, sizeof figures);
+    check_seeds(TRIALS, one_trial);
+    for (enum load load = 0; load < LOADS; load++) {
+        uint32_t count = figures.counts[load];
+        double sum = 0, *r = figures.ratios[load];
+        assert_true(count > 0);
+        qsort(r, count, sizeof *r, by_value);
+        for (uint32_t i = 0; i < count; i++)
+            sum += r[i];
+        double mean = sum / count, p99 = r[(count - 1) * 99 / 100];
+        printf("%-10s %u trials: imbalance beyond the best cut, over 0.80/sqrt(n): mean %.2f, p99 "
+               "%.2f, refused %u\n",
+               load_names[load], count, mean, p99, figures.refused[load]);
+        assert_true(p99 <= 5);
+        assert_true(count < JUDGED || mean <= 1.5);
+        assert_true(figures.refused[load] * 100 <= count);
+    }
+    printf("%u splits advised, %u useless\n", figures.advised, figures.useless);
+    assert_true(figures.useless * 1000 <= figures.advised);
+}
+
+/* ---- refusals ---- */
+
+/* One key over the maximum, beside up to as much of everything else. */
+static void one_popular_key(struct prng *p)
+{
+    static struct world w;
+    world_init(&w, p);
+    draw_keys(&w, UNIFORM);
+    const struct key *popular = &w.keys[prng_below(p, KEYS)];
+    enum admit_kind kind = prng_below(p, 2) ? ADMIT_READ : ADMIT_WRITE;
+    double over = 1 + 4 * prng_unit(p), others = 0.05 + prng_unit(p);
+    int64_t cost = kind == ADMIT_READ ? 500 : 1000;
+    int64_t step = (int64_t)((double)cost / (double)max_mcu[kind] / (over + others) * 1e9);
+    struct instant end = {w.now.ns + prng_between(p, 2, 20) * NS_PER_S};
+    for (; w.now.ns < end.ns; w.now.ns += step) {
+        bool hot = prng_unit(p) < over / (over + others);
+        ask(&w, kind, key_slice(hot ? popular : draw(&w)), cost);
+    }
+    struct split_advice a = advise(&w, 0);
+    figures.popular++;
+    figures.popular_seen +=
+        a.verdict == SPLIT_REFUSED_POPULAR_KEY && slice_equal(a.key, key_slice(popular));
+    world_deinit(&w);
+}
+
+/* Inserts in order, by writers that run side by side. */
+static void moving_forward(struct prng *p)
+{
+    static struct world w;
+    world_init(&w, p);
+    double rate = 0.8 + 2 * prng_unit(p);
+    int64_t sort = prng_between(p, 0, 1000000), gap = prng_between(p, 1, 1000);
+    int64_t step = (int64_t)(1e6 / rate);
+    bool backward = prng_below(p, 4) == 0;
+    struct instant end = {w.now.ns + prng_between(p, 2, 20) * NS_PER_S};
+    for (; w.now.ns < end.ns; w.now.ns += step) {
+        struct key k;
+        sort += gap;
+        int64_t at = sort + gap * prng_between(p, 0, JITTER);
+        make_key(&k, "log", backward ? 999999999 - at : at);
+        ask(&w, ADMIT_WRITE, key_slice(&k), 1000);
+    }
+    struct split_advice a = advise(&w, 0);
+    figures.sequential++;
+    figures.sequential_seen += a.verdict == SPLIT_REFUSED_SEQUENTIAL;
+    world_deinit(&w);
+}
+
+static void a_key_over_the_maximum_is_never_split_around(void **state)
+{
+    (void)state;
+    memset(&figures, 0, sizeof figures);
+    check_seeds(TRIALS, one_popular_key);
+    printf("popular keys refused: %u of %u\n", figures.popular_seen, figures.popular);
+    assert_true(figures.popular_seen * 100 >= figures.popular * 99);
+}
+
+static void a_moving_frontier_is_never_split_behind(void **state)
+{
+    (void)state;
+    memset(&figures, 0, sizeof figures);
+    check_seeds(TRIALS, moving_forward);
+    printf("moving frontiers refused: %u of %u\n", figures.sequential_seen, figures.sequential);
+    assert_true(figures.sequential_seen * 100 >= figures.sequential * 99);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cuts_divide_future_load_as_well_as_a_perfect_observer_could),
+        cmocka_unit_test(a_key_over_the_maximum_is_never_split_around),
+        cmocka_unit_test(a_moving_frontier_is_never_split_behind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+#include "tests/support/lab.h"
+
+#include "tests/check.h"
+
+void lab_init(struct lab *l)
+{
+    *l = (struct lab){.node_count = 3};
+    for (int i = 0; i <= LAB_NODES_MAX; i++)
+        config_init(&l->configs[i], PROFILE_AWS);
+}
+
+void lab_set(struct lab *l, const char *name, const char *value)
+{
+    struct buffer error = {0};
+    for (int i = 0; i <= LAB_NODES_MAX; i++)
+        assert_int_equal(config_set(&l->configs[i], slice_of(name), slice_of(value), &error),
+                         STATUS_OK);
+}
+
+static void ignore_leader(void *context, uint32_t node, uint32_t group, uint64_t term)
+{
+    (void)context, (void)node, (void)group, (void)term;
+}
+
+void lab_start(struct lab *l)
+{
+    l->network = network_create(&(struct network_options){
+        .scheduler = &l->scheduler,
+        .trace = &l->trace,
+        .processes = LAB_PROCESSES,
+        .delays = {.least_ns = 50 * NS_PER_US, .spread_ns = 50 * NS_PER_US},
+        .seed = 1});
+    struct node_process_options node = {.scheduler = &l->scheduler,
+                                        .network = l->network,
+                                        .trace = &l->trace,
+                                        .node_count = l->node_count,
+                                        .leads = ignore_leader,
+                                        .timings = {.turn_ns = 20 * NS_PER_US,
+                                                    .write_least_ns = 200 * NS_PER_US,
+                                                    .write_spread_ns = 50 * NS_PER_US,
+                                                    .checkpoint_spread_ns = 50 * NS_PER_MS}};
+    struct buffer error = {0};
+    for (uint32_t id = 1; id <= l->node_count; id++) {
+        node.id = id;
+        node.seed = id;
+        node.config = &l->configs[id];
+        l->nodes[id] = node_process_create(&node);
+        assert_int_equal(node_process_start(l->nodes[id], &error), STATUS_OK);
+    }
+    l->router = router_process_create(&(struct router_process_options){.scheduler = &l->scheduler,
+                                                                       .network = l->network,
+                                                                       .trace = &l->trace,
+                                                                       .config = &l->configs[0],
+                                                                       .process = LAB_ROUTER,
+                                                                       .node_count = l->node_count,
+                                                                       .seed = 7});
+    router_process_start(l->router);
+    for (uint32_t i = 0; i < LAB_CLIENTS; i++) {
+        http_client_init(&l->clients[i],
+                         &(struct http_client_options){.scheduler = &l->scheduler,
+                                                       .network = l->network,
+                                                       .process = LAB_ROUTER + 1 + i,
+                                                       .router_first = LAB_ROUTER,
+                                                       .router_count = 1,
+                                                       .seed = i});
+    }
+}
+
+void lab_deinit(struct lab *l)
+{
+    for (uint32_t i = 0; i < LAB_CLIENTS; i++)
+        http_client_deinit(&l->clients[i]);
+    router_process_destroy(l->router);
+    for (uint32_t id = 1; id <= l->node_count; id++)
+        node_process_destroy(l->nodes[id]);
+    network_destroy(l->network);
+    scheduler_deinit(&l->scheduler);
+    buffer_deinit(&l->body);
+}
+
+void lab_pass(struct lab *l, int64_t ns)
+{
+    struct instant until = instant_add(l->scheduler.now, (struct duration){ns});
+    while (scheduler_step(&l->scheduler, until))
+        ;
+}
+
+/* ---- calls ---- */
+
+static void done(void *context, int status, struct slice body)
+{
+    struct counts **slot = context;
+    struct counts *c = *slot;
+    *slot = NULL;
+    if (status == 200)
+        c->ok++;
+    else if (memmem(body.data, body.size, "KeyRange", 8) != NULL)
+        c->key_range++;
+    else if (memmem(body.data, body.size, "ThroughputExceeded", 18) != NULL)
+        c->throttled++;
+    else
+        c->failed++;
+}
+
+void lab_call(struct lab *l, struct counts *counts, const char *operation, const char *body)
+{
+    uint32_t tried = 0;
+    while (l->counts[l->next_client % LAB_CLIENTS] != NULL && tried++ < LAB_CLIENTS)
+        l->next_client++;
+    assert_true(tried < LAB_CLIENTS);
+    uint32_t i = l->next_client++ % LAB_CLIENTS;
+    l->counts[i] = counts;
+    http_client_call(&l->clients[i], operation, slice_of(body), duration_ms(10000), done,
+                     &l->counts[i]);
+}
+
+void lab_create_table(struct lab *l, const char *name, int rcu, int wcu)
+{
+    char body[512];
+    snprintf(body, sizeof body,
+             "{\"TableName\":\"%s\",\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"}],"
+             "\"AttributeDefinitions\":[{\"AttributeName\":\"k\",\"AttributeType\":\"S\"}],"
+             "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%d,\"WriteCapacityUnits\":%d}}",
+             name, rcu, wcu);
+    struct counts c = {0};
+    lab_call(l, &c, "CreateTable", body);
+    lab_pass(l, 2 * NS_PER_S);
+    assert_int_equal(c.ok, 1);
+}
+
+void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns)
+{
+    int64_t end = l->scheduler.now.ns + ns;
+    for (int i = 0; i < count; i++)
+        flows[i].due_ns = l->scheduler.now.ns;
+    while (l->scheduler.now.ns < end) {
+        int64_t next = end;
+        for (int i = 0; i < count; i++) {
+            struct flow *f = &flows[i];
+            for (; f->due_ns <= l->scheduler.now.ns && f->per_second > 0;
+                 f->due_ns += NS_PER_S / f->per_second) {
+                char body[512];
+                snprintf(body, sizeof body, "{\"TableName\":\"%s\",%s}", f->table, f->more);
+                lab_call(l, &f->counts, f->operation, body);
+            }
+            if (f->per_second > 0 && f->due_ns < next)
+                next = f->due_ns;
+        }
+        lab_pass(l, next - l->scheduler.now.ns);
+    }
+}
+
+/* ---- what the nodes know ---- */
+
+struct partition_stats lab_stats_of(struct lab *l, uint32_t node, uint32_t table)
+{
+    struct request r = {.id = 1, .op = REQUEST_STATS};
+    struct partition_stats s, found = {0};
+    buffer_clear(&l->body);
+    node_process_ask(l->nodes[node], &r, &l->body);
+    struct reader records = {buffer_slice(&l->body), false};
+    while (records.left.size > 0 && partition_stats_decode(&records, &s) == STATUS_OK) {
+        if (s.table_id == table)
+            found = s;
+    }
+    assert_int_equal(found.table_id, table);
+    return found;
+}
+
+uint32_t lab_leader_of(struct lab *l, uint32_t table)
+{
+    for (uint32_t node = 1; node <= l->node_count; node++) {
+        if (node_process_is_up(l->nodes[node]) && lab_stats_of(l, node, table).leads)
+            return node;
+    }
+    return 0;
+}

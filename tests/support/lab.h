@@ -1,0 +1,66 @@
+/* lab.h - a cluster in the simulated world for tests: real routers and nodes, virtual time, and
+ * flows of requests at a pace. */
+#ifndef WEIR_TESTS_SUPPORT_LAB_H
+#define WEIR_TESTS_SUPPORT_LAB_H
+
+#include "sim/http_client.h"
+#include "sim/node_process.h"
+#include "sim/router_process.h"
+
+enum {
+    LAB_NODES_MAX = 5,
+    LAB_ROUTER = LAB_NODES_MAX + 1,
+    LAB_CLIENTS = 64,
+    LAB_WRITER = LAB_ROUTER + LAB_CLIENTS + 1, /* free for a client of the test's own */
+    LAB_PROCESSES = LAB_WRITER,
+};
+
+/* What became of requests. */
+struct counts {
+    int64_t ok;
+    int64_t key_range;
+    int64_t throttled; /* by the allocation, the node or a member */
+    int64_t failed;
+};
+
+struct lab {
+    struct scheduler scheduler;
+    struct trace trace;
+    struct network *network;
+    uint32_t node_count;                      /* 3 unless said otherwise before lab_start */
+    struct config configs[LAB_NODES_MAX + 1]; /* by node; 0: the router's */
+    struct node_process *nodes[LAB_NODES_MAX + 1];
+    struct router_process *router;
+    struct http_client clients[LAB_CLIENTS];
+    struct counts *counts[LAB_CLIENTS]; /* of the call under way; NULL: free */
+    uint32_t next_client;
+    struct buffer body;
+};
+
+struct flow {
+    const char *table;
+    const char *operation;
+    const char *more; /* members of the request */
+    int64_t per_second;
+    struct counts counts;
+    int64_t due_ns;
+};
+
+void lab_init(struct lab *l);
+/* Before the start; of all daemons. */
+void lab_set(struct lab *l, const char *name, const char *value);
+void lab_start(struct lab *l);
+void lab_deinit(struct lab *l);
+void lab_pass(struct lab *l, int64_t ns);
+
+/* What becomes of it is counted when the answer is there. */
+void lab_call(struct lab *l, struct counts *counts, const char *operation, const char *body);
+void lab_create_table(struct lab *l, const char *name, int rcu, int wcu);
+/* Sends each flow's requests at its pace, evenly. */
+void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns);
+
+/* The one partition of the table that was created as the `table`th, on this node. */
+struct partition_stats lab_stats_of(struct lab *l, uint32_t node, uint32_t table);
+uint32_t lab_leader_of(struct lab *l, uint32_t table);
+
+#endif

@@ -1,0 +1,125 @@
+/* What a node knows of its partitions' heat, through requests. */
+#include "tests/check.h"
+
+#include "engine/heat/split_point.h"
+#include "tests/support/node_world.h"
+
+static struct request question(struct world *w, uint32_t children)
+{
+    struct request r = world_request(w, REQUEST_PARTITION_HEAT, 0);
+    r.key = r.body = slice_make(NULL, 0);
+    r.items_max = children;
+    return r;
+}
+
+static struct split_advice ask(struct world *w, struct request r)
+{
+    struct split_advice a;
+    world_ask(w, &r);
+    world_assert_answer(w, REPLY_OK);
+    assert_int_equal(split_advice_decode(buffer_slice(&world_answer(w)->body), &a), STATUS_OK);
+    return a;
+}
+
+/* The table is allowed 10 reads a second: nearly all of them are refused. */
+static void refused_requests_count_as_heat(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_STRICT);
+    world_open_table(&w, 10, 10);
+    assert_int_equal(ask(&w, question(&w, 0)).verdict, SPLIT_REFUSED_FEW_SAMPLES);
+    int refused = 0;
+    for (uint32_t i = 0; i < 2000; i++) {
+        world_ask_for(&w, REQUEST_GET, 1 + i * 7919 % 500);
+        refused += world_answer(&w)->code == REPLY_THROTTLED;
+        w.now.ns += NS_PER_MS;
+    }
+    assert_true(refused > 1900);
+    struct split_advice a = ask(&w, question(&w, 2));
+    assert_int_equal(a.verdict, SPLIT_ADVISED);
+    assert_int_equal(a.samples, 2000);
+    assert_int_equal(a.cut_count, 1);
+    assert_in_range(a.share_ppm[ADMIT_READ][0], 450000, 550000);
+    a = ask(&w, question(&w, 4));
+    assert_int_equal(a.cut_count, 3);
+    world_deinit(&w);
+}
+
+static void one_key_that_is_asked_for_is_named(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_STRICT);
+    world_open_table(&w, 10, 10);
+    for (uint32_t i = 0; i < 2000; i++) {
+        world_ask_for(&w, REQUEST_GET, i % 20 ? 7 : i);
+        w.now.ns += NS_PER_MS;
+    }
+    struct split_advice a = ask(&w, question(&w, 0));
+    assert_int_equal(a.verdict, SPLIT_REFUSED_POPULAR_KEY);
+    world_key(&w, 7);
+    assert_true(slice_equal(a.key, buffer_slice(&w.key)));
+    world_deinit(&w);
+}
+
+static void heat_is_forgotten_when_nobody_asks(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_STRICT);
+    world_open_table(&w, 10, 10);
+    for (uint32_t i = 0; i < 2000; i++)
+        world_ask_for(&w, REQUEST_GET, i % 500);
+    assert_int_equal(ask(&w, question(&w, 0)).samples, 2000);
+    world_pass(&w, 20000);
+    assert_in_range(ask(&w, question(&w, 0)).samples, 400, 1000);
+    world_pass(&w, 200000);
+    assert_int_equal(ask(&w, question(&w, 0)).samples, 0);
+    world_deinit(&w);
+}
+
+static void a_question_that_makes_no_sense_is_refused(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_STRICT);
+    world_open_table(&w, 10, 10);
+    struct request r = question(&w, 1);
+    world_ask(&w, &r);
+    world_assert_answer(&w, REPLY_MALFORMED);
+    r = question(&w, SPLIT_CUTS_MAX + 2);
+    world_ask(&w, &r);
+    world_assert_answer(&w, REPLY_MALFORMED);
+    r = question(&w, 2);
+    r.body = slice_make("\x04", 1);
+    world_ask(&w, &r);
+    world_assert_answer(&w, REPLY_MALFORMED);
+    r = question(&w, 2);
+    r.body = slice_make("\x03\x00", 2);
+    world_ask(&w, &r);
+    world_assert_answer(&w, REPLY_MALFORMED);
+    r = question(&w, 2);
+    r.epoch++;
+    world_ask(&w, &r);
+    world_assert_answer(&w, REPLY_WRONG_PARTITION);
+    r = question(&w, 2);
+    r.partition += 100;
+    world_ask(&w, &r);
+    world_assert_answer(&w, REPLY_WRONG_PARTITION);
+    r = question(&w, 2);
+    r.body = slice_make("\x03", 1);
+    assert_int_equal(ask(&w, r).verdict, SPLIT_REFUSED_FEW_SAMPLES);
+    world_deinit(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refused_requests_count_as_heat),
+        cmocka_unit_test(one_key_that_is_asked_for_is_named),
+        cmocka_unit_test(heat_is_forgotten_when_nobody_asks),
+        cmocka_unit_test(a_question_that_makes_no_sense_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,102 @@
+/* What nodes report of their load, as bytes and added up; what the catalog keeps of decisions. */
+#include "tests/check.h"
+
+#include "engine/catalog/catalog.h"
+#include "engine/loads.h"
+
+static void totals_go_on_over_a_restart_and_a_change_of_leader(void **state)
+{
+    (void)state;
+    struct loads *l = loads_create();
+    struct partition_report r = {.table_id = 1, .partition = 70, .member = raft_member_id(1, 1)};
+    int64_t *consumed = &r.totals[ADMIT_WRITE].consumed_mcu;
+    *consumed = 5000;
+    loads_take_partition(l, (struct instant){1}, &r);
+    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 0);
+    *consumed = 6000;
+    loads_take_partition(l, (struct instant){2}, &r);
+    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1000);
+    *consumed = 200; /* the node was restarted */
+    loads_take_partition(l, (struct instant){3}, &r);
+    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1200);
+    r.member = raft_member_id(2, 1); /* another one leads, and has led before */
+    *consumed = 90000;
+    loads_take_partition(l, (struct instant){4}, &r);
+    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1200);
+    *consumed = 90500;
+    loads_take_partition(l, (struct instant){5}, &r);
+    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1700);
+    assert_null(loads_of(l, 71));
+    loads_destroy(l);
+}
+
+static void damaged_reports_are_refused(void **state)
+{
+    (void)state;
+    struct buffer b = {0};
+    struct partition_report r = {.table_id = 1, .partition = 2, .member = raft_member_id(3, 1)};
+    struct partition_report out;
+    partition_report_encode(&b, &r);
+    for (size_t size = 0; size < b.size; size++) {
+        struct reader reader = {slice_make(b.data, size), false};
+        assert_int_equal(partition_report_decode(&reader, &out), STATUS_MALFORMED);
+    }
+    r.items = -1; /* but not the bytes */
+    buffer_clear(&b);
+    partition_report_encode(&b, &r);
+    struct reader reader = {buffer_slice(&b), false};
+    assert_int_equal(partition_report_decode(&reader, &out), STATUS_MALFORMED);
+    struct node_report node = {.node = 0};
+    buffer_clear(&b);
+    node_report_encode(&b, &node);
+    reader = (struct reader){buffer_slice(&b), false};
+    assert_int_equal(node_report_decode(&reader, &node), STATUS_MALFORMED);
+    buffer_deinit(&b);
+}
+
+static void the_last_thousand_events_are_kept(void **state)
+{
+    (void)state;
+    struct catalog *catalog = catalog_create();
+    struct config config;
+    config_init(&config, PROFILE_AWS);
+    for (int i = 1; i <= EVENTS_MAX + 5; i++) {
+        struct buffer b = {0}, bytes = {0};
+        struct catalog_command c;
+        struct catalog_result result;
+        struct decision d = {.has_event = true,
+                             .event = {.kind = EVENT_STUCK, .reason = slice_of("why"), .after = i}};
+        decision_encode(&b, &d);
+        catalog_command_init(&c, CATALOG_EVENT, &config, 1, 1000);
+        c.spec.name = slice_of("-");
+        c.decision = buffer_slice(&b);
+        catalog_command_encode(&bytes, &c);
+        catalog_apply(catalog, buffer_slice(&bytes), &result);
+        assert_int_equal(result.code, REPLY_OK);
+        assert_int_equal(result.row_count, 1);
+        buffer_deinit(&b);
+        buffer_deinit(&bytes);
+    }
+    assert_int_equal(catalog_last_event(catalog), EVENTS_MAX + 5);
+    assert_int_equal(catalog_event(catalog, 5).size, 0);
+    assert_int_equal(catalog_event(catalog, EVENTS_MAX + 6).size, 0);
+    for (uint64_t i = 6; i <= EVENTS_MAX + 5; i++) {
+        struct reader r = {catalog_event(catalog, i), false};
+        struct event e;
+        assert_int_equal(event_decode(&r, &e), STATUS_OK);
+        assert_int_equal(e.number, i);
+        assert_int_equal(e.after, i);
+        assert_int_equal(e.wall_ms, 1000);
+    }
+    catalog_destroy(catalog);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(totals_go_on_over_a_restart_and_a_change_of_leader),
+        cmocka_unit_test(damaged_reports_are_refused),
+        cmocka_unit_test(the_last_thousand_events_are_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

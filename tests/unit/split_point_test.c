@@ -1,0 +1,379 @@
+/* Where a partition is cut, and when it is not. */
+#include "base/limits.h"
+#include "engine/heat/split_point.h"
+#include "engine/item/storage_key.h"
+#include "tests/check.h"
+
+enum {
+    TABLE_ID = 9,
+    SECONDS = 12
+};
+
+static const struct slice lo = {(const uint8_t *)"\0\0\0\x09", 4};
+static const struct slice hi = {(const uint8_t *)"\0\0\0\x0A", 4};
+static const int64_t max_mcu[SPLIT_KINDS] = {3000000, 1000000};
+
+struct scene {
+    struct heat heat;
+    struct arena arena;
+    struct instant now;
+    struct buffer key;
+    struct prng prng;
+    struct split_question question;
+    struct split_advice advice;
+};
+
+static void scene_init(struct scene *s)
+{
+    *s = (struct scene){.now = {5 * NS_PER_S}, .prng = prng_seeded(1)};
+    s->question = (struct split_question){.lo = lo, .hi = hi, .max_mcu = {max_mcu[0], max_mcu[1]}};
+    heat_init(&s->heat, lo, hi, 1);
+}
+
+static void scene_deinit(struct scene *s)
+{
+    heat_deinit(&s->heat);
+    arena_deinit(&s->arena);
+    buffer_deinit(&s->key);
+}
+
+static struct slice item(struct scene *s, const char *partition, uint64_t sort)
+{
+    char text[24];
+    struct attr p = {.type = ATTR_STRING, .body = slice_of(partition)};
+    snprintf(text, sizeof text, "%06llu", (unsigned long long)sort);
+    struct attr k = {.type = ATTR_STRING, .body = slice_of(text)};
+    buffer_clear(&s->key);
+    storage_key_append(&s->key, TABLE_ID, &p, &k);
+    return buffer_slice(&s->key);
+}
+
+static void add(struct scene *s, enum admit_kind kind, struct slice key)
+{
+    heat_add(&s->heat, s->now, kind, key, kind == ADMIT_READ ? 3000 : 1000);
+}
+
+static enum split_verdict ask(struct scene *s)
+{
+    split_advise(&s->heat, s->now, &s->question, &s->arena, &s->advice);
+    return s->advice.verdict;
+}
+
+/* At `per_mille` of the maximum, 1,000 requests a second each of which is a thousandth. */
+#define LOAD(s, per_mille, kind, key)                                                      \
+    for (int ms_ = 0; ms_ < SECONDS * 1000; ms_++) {                                       \
+        (s)->now.ns += NS_PER_MS;                                                          \
+        for (int n_ = ms_ * (per_mille) / 1000; n_ < (ms_ + 1) * (per_mille) / 1000; n_++) \
+            add((s), (kind), (key));                                                       \
+    }
+
+static void assert_cuts_are_sound(const struct scene *s)
+{
+    const struct split_advice *a = &s->advice;
+    for (uint32_t i = 0; i < a->cut_count; i++) {
+        assert_true(slice_compare(a->cuts[i], i == 0 ? s->question.lo : a->cuts[i - 1]) > 0);
+        assert_true(slice_compare(a->cuts[i], s->question.hi) < 0);
+    }
+    for (int kind = 0; kind < SPLIT_KINDS; kind++) {
+        uint32_t sum = 0;
+        for (uint32_t i = 0; i <= a->cut_count; i++)
+            sum += a->share_ppm[kind][i];
+        assert_int_equal(sum, SPLIT_WHOLE_PPM);
+    }
+}
+
+static void nothing_is_said_of_a_partition_that_was_hardly_used(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    assert_int_equal(ask(&s), SPLIT_REFUSED_FEW_SAMPLES);
+    for (uint64_t i = 0; i < SPLIT_SAMPLES_MIN - 1; i++)
+        add(&s, ADMIT_WRITE, item(&s, "p", i));
+    assert_int_equal(ask(&s), SPLIT_REFUSED_FEW_SAMPLES);
+    assert_int_equal(s.advice.samples, SPLIT_SAMPLES_MIN - 1);
+    scene_deinit(&s);
+}
+
+static void the_cut_is_the_shortest_key_that_divides(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    LOAD(&s, 1200, ADMIT_WRITE, item(&s, "p", prng_below(&s.prng, 2) ? 1234 : 777777));
+    assert_int_equal(ask(&s), SPLIT_ADVISED);
+    assert_int_equal(s.advice.cut_count, 1);
+    assert_cuts_are_sound(&s);
+    item(&s, "p", 777777);
+    s.key.size -= 7; /* five digits and the terminator: "001234" and "777777" differ at once */
+    assert_true(slice_equal(s.advice.cuts[0], buffer_slice(&s.key)));
+    assert_in_range(s.advice.share_ppm[ADMIT_WRITE][0], 480000, 520000);
+    assert_int_equal(s.advice.share_ppm[ADMIT_READ][0], SPLIT_WHOLE_PPM / 2); /* none seen */
+    scene_deinit(&s);
+}
+
+/* Reads of the lower third, writes of the upper two: weights are over the maxima. */
+static void reads_and_writes_weigh_by_their_maxima(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    LOAD(&s, 500, ADMIT_READ, item(&s, "p", prng_below(&s.prng, 1000)));
+    LOAD(&s, 1000, ADMIT_WRITE, item(&s, "p", 1000 + prng_below(&s.prng, 2000)));
+    s.question.children = 2;
+    assert_int_equal(ask(&s), SPLIT_ADVISED);
+    /* the reads are older by a half-life: 0.5 of them against 1.0 .. of writes */
+    assert_int_equal(s.advice.share_ppm[ADMIT_READ][0], SPLIT_WHOLE_PPM);
+    assert_in_range(s.advice.share_ppm[ADMIT_WRITE][0], 250000, 450000);
+    scene_deinit(&s);
+}
+
+static void as_many_children_as_the_rate_needs(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    LOAD(&s, 3000, ADMIT_WRITE, item(&s, "p", prng_below(&s.prng, 100000)));
+    assert_int_equal(ask(&s), SPLIT_ADVISED);
+    assert_int_equal(s.advice.cut_count, 3); /* 3.0 / 0.8 */
+    assert_cuts_are_sound(&s);
+    for (int i = 0; i < 4; i++)
+        assert_in_range(s.advice.share_ppm[ADMIT_WRITE][i], 235000, 265000);
+    s.question.children = 16;
+    assert_int_equal(ask(&s), SPLIT_ADVISED);
+    assert_int_equal(s.advice.cut_count, 15);
+    assert_cuts_are_sound(&s);
+    for (int i = 0; i < 16; i++)
+        assert_in_range(s.advice.share_ppm[ADMIT_WRITE][i], 50000, 75000);
+    scene_deinit(&s);
+}
+
+static void a_heavy_key_takes_its_child_and_the_others_share_the_rest(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    s.question.children = 4;
+    LOAD(&s, 1500, ADMIT_WRITE,
+         item(&s, "p", prng_below(&s.prng, 10) < 4 ? 0 : 1 + prng_below(&s.prng, 100000)));
+    assert_int_equal(ask(&s), SPLIT_ADVISED);
+    assert_in_range(s.advice.share_ppm[ADMIT_WRITE][0], 380000, 420000);
+    for (int i = 1; i < 4; i++)
+        assert_in_range(s.advice.share_ppm[ADMIT_WRITE][i], 180000, 220000);
+    scene_deinit(&s);
+}
+
+static void a_key_that_carries_the_heat_is_named_instead(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    LOAD(&s, 900, ADMIT_WRITE,
+         item(&s, "p", prng_below(&s.prng, 10) < 9 ? 5 : prng_below(&s.prng, 100000)));
+    assert_int_equal(ask(&s), SPLIT_REFUSED_POPULAR_KEY); /* under the maximum, but most of it */
+    assert_true(slice_equal(s.advice.key, item(&s, "p", 5)));
+    assert_in_range(s.advice.key_share_ppm, 880000, 920000);
+    scene_deinit(&s);
+    scene_init(&s);
+    LOAD(&s, 1200, ADMIT_READ, item(&s, "p", 5));
+    LOAD(&s, 1200, ADMIT_READ, item(&s, "p", prng_below(&s.prng, 100000)));
+    LOAD(&s, 1200, ADMIT_READ, item(&s, "p", prng_below(&s.prng, 2) ? 5 : 6));
+    assert_int_equal(ask(&s), SPLIT_ADVISED);
+    LOAD(&s, 3000, ADMIT_READ, item(&s, "p", prng_below(&s.prng, 2) ? 5 : 6));
+    assert_int_equal(ask(&s), SPLIT_REFUSED_POPULAR_KEY); /* half of it, but over the maximum */
+    scene_deinit(&s);
+}
+
+static void collections_stay_whole_where_they_must(void **state)
+{
+    (void)state;
+    struct scene s;
+    char names[8][8];
+    scene_init(&s);
+    for (int i = 0; i < 8; i++)
+        snprintf(names[i], sizeof names[i], "p%d", i);
+    LOAD(&s, 1200, ADMIT_WRITE,
+         item(&s, names[prng_below(&s.prng, 8)], prng_below(&s.prng, 100000)));
+    s.question.whole_collections = true;
+    assert_int_equal(ask(&s), SPLIT_ADVISED);
+    for (int i = 0; i < 8; i++) {
+        bool below = slice_compare(item(&s, names[i], 0), s.advice.cuts[0]) < 0;
+        assert_int_equal(slice_compare(item(&s, names[i], 99999), s.advice.cuts[0]) < 0, below);
+    }
+    assert_in_range(s.advice.share_ppm[ADMIT_WRITE][0], 450000, 550000);
+    scene_deinit(&s);
+}
+
+static void a_collection_that_carries_the_heat_is_cut_inside_or_named(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct buffer prefix = {0};
+    struct attr p = {.type = ATTR_STRING, .body = slice_of("hot")};
+    scene_init(&s);
+    LOAD(&s, 1200, ADMIT_WRITE,
+         item(&s, prng_below(&s.prng, 20) ? "hot" : "cold", prng_below(&s.prng, 100000)));
+    storage_key_append_collection(&prefix, TABLE_ID, &p);
+    assert_int_equal(ask(&s), SPLIT_ADVISED);
+    assert_true(slice_starts_with(s.advice.cuts[0], buffer_slice(&prefix)));
+    s.question.whole_collections = true;
+    assert_int_equal(ask(&s), SPLIT_REFUSED_COLLECTION);
+    assert_true(slice_equal(s.advice.key, buffer_slice(&prefix)));
+    assert_in_range(s.advice.key_share_ppm, 930000, 970000);
+    buffer_deinit(&prefix);
+    scene_deinit(&s);
+}
+
+/* Two cuts would do; one leaves either all reads or all writes in a child. */
+static void a_cut_that_leaves_a_child_as_scarce_is_refused(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    for (int i = 0; i < SECONDS * 1000; i++) {
+        s.now.ns += NS_PER_MS;
+        add(&s, ADMIT_READ, item(&s, "p", prng_below(&s.prng, 1000)));
+        add(&s, ADMIT_WRITE, item(&s, "p", 1000 + prng_below(&s.prng, 1000)));
+    }
+    s.question.children = 2;
+    assert_int_equal(ask(&s), SPLIT_REFUSED_NO_BENEFIT);
+    s.question.children = 0; /* 2 are needed, more are tried */
+    assert_int_equal(ask(&s), SPLIT_ADVISED);
+    assert_true(s.advice.cut_count > 1);
+    for (int kind = 0; kind < SPLIT_KINDS; kind++)
+        for (uint32_t i = 0; i <= s.advice.cut_count; i++)
+            assert_true(s.advice.share_ppm[kind][i] <= SPLIT_LARGEST_PPM);
+    scene_deinit(&s);
+}
+
+static void inserts_in_order_are_refused_or_get_a_child_ahead(void **state)
+{
+    (void)state;
+    struct scene s;
+    uint64_t next = 1000;
+    scene_init(&s);
+    LOAD(&s, 1200, ADMIT_WRITE, item(&s, "log", next++));
+    assert_int_equal(ask(&s), SPLIT_REFUSED_SEQUENTIAL);
+    s.question.ahead = true;
+    assert_int_equal(ask(&s), SPLIT_ADVISED);
+    assert_int_equal(s.advice.cut_count, 1);
+    assert_cuts_are_sound(&s);
+    assert_true(slice_compare(s.advice.cuts[0], item(&s, "log", next - 400)) > 0);
+    assert_true(slice_compare(s.advice.cuts[0], item(&s, "log", next)) < 0);
+    assert_int_equal(s.advice.share_ppm[ADMIT_WRITE][1], SPLIT_WHOLE_PPM);
+    scene_deinit(&s);
+    scene_init(&s);
+    s.question.ahead = true;
+    next = 900000;
+    LOAD(&s, 1200, ADMIT_WRITE, item(&s, "log", next--));
+    assert_int_equal(ask(&s), SPLIT_REFUSED_SEQUENTIAL); /* there is no ahead below */
+    scene_deinit(&s);
+}
+
+/* ---- as bytes ---- */
+
+static struct split_advice advice_of(enum split_verdict verdict)
+{
+    struct split_advice a = {.verdict = verdict, .samples = 12345};
+    if (verdict == SPLIT_REFUSED_POPULAR_KEY || verdict == SPLIT_REFUSED_COLLECTION) {
+        a.key = slice_of("key");
+        a.key_share_ppm = 700000;
+    }
+    if (verdict != SPLIT_ADVISED)
+        return a;
+    a.cut_count = 2;
+    a.cuts[0] = slice_of("b");
+    a.cuts[1] = slice_of("bc");
+    for (int kind = 0; kind < SPLIT_KINDS; kind++) {
+        a.share_ppm[kind][0] = 200000;
+        a.share_ppm[kind][1] = 300000;
+        a.share_ppm[kind][2] = 500000;
+    }
+    return a;
+}
+
+static void advice_survives_its_bytes_and_no_part_of_them_decodes(void **state)
+{
+    (void)state;
+    struct buffer bytes = {0}, again = {0};
+    for (enum split_verdict v = 0; v < SPLIT_VERDICTS; v++) {
+        struct split_advice a = advice_of(v), b;
+        buffer_clear(&bytes);
+        buffer_clear(&again);
+        split_advice_encode(&bytes, &a);
+        assert_int_equal(split_advice_decode(buffer_slice(&bytes), &b), STATUS_OK);
+        split_advice_encode(&again, &b);
+        assert_true(slice_equal(buffer_slice(&bytes), buffer_slice(&again)));
+        assert_int_equal(b.samples, 12345);
+        assert_int_equal(b.cut_count, a.cut_count);
+        assert_true(strlen(split_verdict_name(v)) > 0);
+        for (size_t size = 0; size < bytes.size; size++)
+            assert_int_equal(split_advice_decode(slice_make(bytes.data, size), &b),
+                             STATUS_MALFORMED);
+        buffer_append_u8(&bytes, 0);
+        assert_int_equal(split_advice_decode(buffer_slice(&bytes), &b), STATUS_MALFORMED);
+    }
+    buffer_deinit(&bytes);
+    buffer_deinit(&again);
+}
+
+static void assert_malformed(const struct split_advice *a)
+{
+    struct buffer bytes = {0};
+    struct split_advice b;
+    split_advice_encode(&bytes, a);
+    assert_int_equal(split_advice_decode(buffer_slice(&bytes), &b), STATUS_MALFORMED);
+    buffer_deinit(&bytes);
+}
+
+static void advice_that_makes_no_sense_does_not_decode(void **state)
+{
+    (void)state;
+    struct split_advice a = advice_of(SPLIT_ADVISED);
+    a.cuts[1] = slice_of("b"); /* not ascending */
+    assert_malformed(&a);
+    a.cuts[1] = slice_of("a");
+    assert_malformed(&a);
+    a = advice_of(SPLIT_ADVISED);
+    a.cuts[0] = slice_of("");
+    assert_malformed(&a);
+    a = advice_of(SPLIT_ADVISED);
+    a.cut_count = 0;
+    assert_malformed(&a);
+    a = advice_of(SPLIT_ADVISED);
+    a.share_ppm[ADMIT_WRITE][1]--; /* not whole */
+    assert_malformed(&a);
+    a.share_ppm[ADMIT_WRITE][0] = UINT32_MAX;
+    assert_malformed(&a);
+    a = advice_of(SPLIT_REFUSED_POPULAR_KEY);
+    a.key_share_ppm = SPLIT_WHOLE_PPM + 1;
+    assert_malformed(&a);
+    a = advice_of(SPLIT_REFUSED_COLLECTION);
+    a.key = slice_of("");
+    assert_malformed(&a);
+    a = advice_of(SPLIT_REFUSED_NO_BENEFIT);
+    a.samples = -1;
+    assert_malformed(&a);
+    a = advice_of(SPLIT_REFUSED_NO_BENEFIT);
+    a.verdict = SPLIT_VERDICTS;
+    assert_malformed(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_said_of_a_partition_that_was_hardly_used),
+        cmocka_unit_test(the_cut_is_the_shortest_key_that_divides),
+        cmocka_unit_test(reads_and_writes_weigh_by_their_maxima),
+        cmocka_unit_test(as_many_children_as_the_rate_needs),
+        cmocka_unit_test(a_heavy_key_takes_its_child_and_the_others_share_the_rest),
+        cmocka_unit_test(a_key_that_carries_the_heat_is_named_instead),
+        cmocka_unit_test(collections_stay_whole_where_they_must),
+        cmocka_unit_test(a_collection_that_carries_the_heat_is_cut_inside_or_named),
+        cmocka_unit_test(a_cut_that_leaves_a_child_as_scarce_is_refused),
+        cmocka_unit_test(inserts_in_order_are_refused_or_get_a_child_ahead),
+        cmocka_unit_test(advice_survives_its_bytes_and_no_part_of_them_decodes),
+        cmocka_unit_test(advice_that_makes_no_sense_does_not_decode),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
