@@ -199,6 +199,22 @@ static void average(uint32_t *ppm, uint32_t part, uint32_t count, bool first)
         first ? (uint32_t)now : (uint32_t)((int32_t)*ppm + (now - (int32_t)*ppm) / AVERAGED_OVER);
 }
 
+/* Of sorted entries, those before `key`; with `equal`, those that are no greater. */
+static uint32_t count_below(const uint8_t *bytes, const struct sketch_entry *e, uint32_t count,
+                            struct slice key, bool equal)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        int order = slice_compare(key_of(bytes, &e[middle]), key);
+        if (order < 0 || (equal && order == 0))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* A sorted level is what was asked for since it was empty: a window in time. */
 static void watch(struct sketch *s, int h)
 {
@@ -209,12 +225,8 @@ static void watch(struct sketch *s, int h)
         return;
     if (l->mark_size != UINT32_MAX) {
         struct slice mark = slice_make(l->mark, l->mark_size);
-        uint32_t below = 0, above = 0;
-        while (below < l->count && slice_compare(key_of(bytes, &e[below]), mark) < 0)
-            below++;
-        while (above < l->count - below &&
-               slice_compare(key_of(bytes, &e[l->count - 1 - above]), mark) > 0)
-            above++;
+        uint32_t below = count_below(bytes, e, l->count, mark, false);
+        uint32_t above = l->count - count_below(bytes, e, l->count, mark, true);
         average(&l->forward_ppm, above, l->count, l->windows == 0);
         average(&l->backward_ppm, below, l->count, l->windows == 0);
         l->windows += l->windows < SKETCH_WINDOWS_MIN;
