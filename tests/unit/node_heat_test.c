@@ -100,6 +100,24 @@ static void cold_partitions_give_their_memory_back_and_need_no_timer(void **stat
     world_deinit(&w);
 }
 
+/* As after a split: what lies outside of the new range is not its heat any more. */
+static void a_partition_that_gets_smaller_keeps_its_part_of_the_heat(void **state)
+{
+    (void)state;
+    struct partition_info info = {
+        .id = 3, .lo = slice_of("a"), .hi = slice_of("z"), .member_count = 1, .members = {1}};
+    struct partition *p = partition_create(&info, 1);
+    struct instant now = {0};
+    for (int i = 0; i < 100; i++)
+        heat_add(&p->heat, now, ADMIT_READ, slice_of(i % 4 ? "b" : "x"), 500);
+    partition_set(p, &info);
+    assert_int_equal(heat_samples(&p->heat, now, ADMIT_READ), 100);
+    info.hi = slice_of("m");
+    partition_set(p, &info);
+    assert_int_equal(heat_samples(&p->heat, now, ADMIT_READ), 75);
+    partition_destroy(p);
+}
+
 static void a_question_that_makes_no_sense_is_refused(void **state)
 {
     (void)state;
@@ -141,6 +159,7 @@ int main(void)
         cmocka_unit_test(one_key_that_is_asked_for_is_named),
         cmocka_unit_test(heat_is_forgotten_when_nobody_asks),
         cmocka_unit_test(cold_partitions_give_their_memory_back_and_need_no_timer),
+        cmocka_unit_test(a_partition_that_gets_smaller_keeps_its_part_of_the_heat),
         cmocka_unit_test(a_question_that_makes_no_sense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
