@@ -128,7 +128,7 @@ static struct heat_state *state_new(struct instant now)
     return s;
 }
 
-static uint64_t meter_seed(const struct heat *h, int kind)
+static uint64_t meter_seed(const struct heat *h, enum admit_kind kind)
 {
     return h->seed * ADMIT_KINDS + (uint64_t)kind;
 }
@@ -327,5 +327,5 @@ void heat_divide(const struct heat *parent, struct slice lo, struct slice hi, ui
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
         meter_divide(&parent->state->meters[kind], behind(lo, parent->shared),
                      behind(hi, parent->shared), child->shared - parent->shared,
-                     meter_seed(child, kind), &child->state->meters[kind]);
+                     meter_seed(child, (enum admit_kind)kind), &child->state->meters[kind]);
 }

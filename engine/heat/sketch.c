@@ -23,7 +23,9 @@ enum {
     UNITS_MAX = (1 << SKETCH_LEVELS) - 1, /* one key at every level */
     SAMPLED_MAX = 2,                      /* points within less than a unit */
     WINDOW_MIN = 24,                      /* keys */
-    RUN = 8,                              /* put in order by insertion */
+    PLACES_LOG = 8,
+    PLACES = 1 << PLACES_LOG, /* for a rough order */
+    RUN = 8,                  /* put in order by insertion */
 };
 
 /* About 0.85 of the level above; bytes: 40 a key, and two of the longest. What a level holds fits
@@ -81,26 +83,82 @@ static void sort_run(const uint8_t *bytes, struct sketch_entry *e, uint32_t coun
     }
 }
 
+/* Without branches where heads differ: which of two keys is less cannot be predicted. */
 static void merge(const uint8_t *bytes, const struct sketch_entry *a, uint32_t a_count,
                   const struct sketch_entry *b, uint32_t b_count, struct sketch_entry *out)
 {
-    while (a_count > 0 && b_count > 0) {
-        bool second = before(bytes, b, a);
-        *out++ = second ? *b : *a;
+    const struct sketch_entry *a_end = a + a_count, *b_end = b + b_count;
+    while (a < a_end && b < b_end) {
+        bool second = b->head < a->head;
+        if (__builtin_expect(a->head == b->head, 0))
+            second = before(bytes, b, a);
+        const struct sketch_entry *less = second ? b : a;
+        *out++ = *less;
         b += second;
-        b_count -= second;
         a += !second;
-        a_count -= !second;
     }
-    memcpy(out, a, a_count * sizeof *a);
-    memcpy(out + a_count, b, b_count * sizeof *b);
+    memcpy(out, a, (size_t)(a_end - a) * sizeof *a);
+    memcpy(out + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);
 }
 
-static void sort_level(struct sketch *s, int h)
+/* Places entries roughly by their heads' values: hashes, as most keys begin with, are then all but
+ * in order. False, and nothing done, where too many would share a place. */
+static bool spread(const struct sketch_entry *from, uint32_t count, struct sketch_entry *to)
 {
-    struct sketch_entry scratch[SKETCH_K], *from = entries_of(s, h), *to = scratch;
-    const uint8_t *bytes = bytes_of(s, h);
-    const uint32_t count = s->levels[h].count;
+    uint16_t ends[PLACES] = {0};
+    uint8_t place[SKETCH_K];
+    uint64_t low = UINT64_MAX, high = 0;
+    uint32_t crowded = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        low = from[i].head < low ? from[i].head : low;
+        high = from[i].head > high ? from[i].head : high;
+    }
+    const int shift = high == low ? 0 : 64 - __builtin_clzll(high - low) - PLACES_LOG;
+    for (uint32_t i = 0; i < count; i++) {
+        place[i] = (uint8_t)(shift > 0 ? (from[i].head - low) >> shift : from[i].head - low);
+        crowded += ends[place[i]]++;
+    }
+    if (crowded > 2 * count)
+        return false;
+    for (uint32_t i = 1; i < PLACES; i++)
+        ends[i] = (uint16_t)(ends[i] + ends[i - 1]);
+    for (uint32_t i = count; i-- > 0;)
+        to[--ends[place[i]]] = from[i];
+    return true;
+}
+
+/* Bytes that all keys begin with. */
+static uint32_t common_size(const uint8_t *bytes, const struct sketch_entry *e, uint32_t count)
+{
+    const struct slice first = key_of(bytes, &e[0]);
+    uint32_t common = e[0].size;
+    for (uint32_t i = 1; i < count; i++) {
+        const struct slice key = key_of(bytes, &e[i]);
+        if (key.size >= common && memcmp(key.data, first.data, common) == 0)
+            continue;
+        common = key.size < common ? e[i].size : common;
+        while (memcmp(key.data, first.data, common) != 0)
+            common--;
+    }
+    return common;
+}
+
+/* Heads that say nothing are replaced by what follows that all keys have in common: keys of one
+ * item collection, by their sort keys. */
+static void set_heads(const uint8_t *bytes, struct sketch_entry *e, uint32_t count, uint32_t from)
+{
+    for (uint32_t i = 0; i < count; i++)
+        e[i].head = head_of(slice_make(bytes + e[i].at + from, e[i].size - from));
+}
+
+static void sort(const uint8_t *bytes, struct sketch_entry *from, uint32_t count)
+{
+    struct sketch_entry scratch[SKETCH_K], *to = scratch;
+    if (spread(from, count, scratch)) {
+        memcpy(from, scratch, count * sizeof *from);
+        sort_run(bytes, from, count);
+        return;
+    }
     for (uint32_t i = 0; i < count; i += RUN)
         sort_run(bytes, from + i, count - i < RUN ? count - i : RUN);
     for (uint32_t width = RUN; width < count; width *= 2) {
@@ -117,6 +175,21 @@ static void sort_level(struct sketch *s, int h)
         memcpy(to, from, count * sizeof *from);
 }
 
+static void sort_level(struct sketch *s, int h)
+{
+    struct sketch_entry *e = entries_of(s, h);
+    const uint8_t *bytes = bytes_of(s, h);
+    const uint32_t count = s->levels[h].count;
+    bool same = count > 0;
+    for (uint32_t i = 1; i < count; i++)
+        same = same && e[i].head == e[0].head;
+    if (same)
+        set_heads(bytes, e, count, common_size(bytes, e, count));
+    sort(bytes, e, count);
+    if (same)
+        set_heads(bytes, e, count, 0);
+}
+
 /* ---- direction ---- */
 
 static void average(uint32_t *ppm, uint32_t part, uint32_t count, bool first)
@@ -124,6 +197,22 @@ static void average(uint32_t *ppm, uint32_t part, uint32_t count, bool first)
     int32_t now = (int32_t)((uint64_t)part * PPM / count);
     *ppm =
         first ? (uint32_t)now : (uint32_t)((int32_t)*ppm + (now - (int32_t)*ppm) / AVERAGED_OVER);
+}
+
+/* Of sorted entries, those before `key`; with `equal`, those that are no greater. */
+static uint32_t count_below(const uint8_t *bytes, const struct sketch_entry *e, uint32_t count,
+                            struct slice key, bool equal)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        int order = slice_compare(key_of(bytes, &e[middle]), key);
+        if (order < 0 || (equal && order == 0))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /* A sorted level is what was asked for since it was empty: a window in time. */
@@ -136,12 +225,8 @@ static void watch(struct sketch *s, int h)
         return;
     if (l->mark_size != UINT32_MAX) {
         struct slice mark = slice_make(l->mark, l->mark_size);
-        uint32_t below = 0, above = 0;
-        while (below < l->count && slice_compare(key_of(bytes, &e[below]), mark) < 0)
-            below++;
-        while (above < l->count - below &&
-               slice_compare(key_of(bytes, &e[l->count - 1 - above]), mark) > 0)
-            above++;
+        uint32_t below = count_below(bytes, e, l->count, mark, false);
+        uint32_t above = l->count - count_below(bytes, e, l->count, mark, true);
         average(&l->forward_ppm, above, l->count, l->windows == 0);
         average(&l->backward_ppm, below, l->count, l->windows == 0);
         l->windows += l->windows < SKETCH_WINDOWS_MIN;
@@ -193,21 +278,32 @@ static void push(struct sketch *s, int h, struct slice key, uint64_t head)
     l->bytes += (uint32_t)key.size;
 }
 
-/* The level keeps these of its entries, in their order. */
-static void keep(struct sketch *s, int h, uint32_t first, uint32_t step, bool last)
+/* What is left of a level whose pairs went on: the last entry of an odd number. */
+static void keep_last(struct sketch *s, int h)
+{
+    struct sketch_level *l = &s->levels[h];
+    const struct sketch_entry e = entries_of(s, h)[l->count - 1];
+    const bool odd = l->count & 1;
+    l->count = l->bytes = 0;
+    if (!odd)
+        return;
+    memmove(bytes_of(s, h), bytes_of(s, h) + e.at, e.size);
+    entries_of(s, h)[l->count++] = (struct sketch_entry){e.head, 0, e.size};
+    l->bytes = e.size;
+}
+
+/* One of each pair of a sorted level, and the last of an odd number or not. */
+static void keep_half(struct sketch *s, int h, bool second, bool last)
 {
     uint8_t bytes[LEVEL_BYTES_MAX];
-    struct sketch_entry *e = entries_of(s, h);
+    const struct sketch_entry *e = entries_of(s, h);
     struct sketch_level *l = &s->levels[h];
-    const uint32_t count = l->count, pairs_end = count & ~1U;
+    const uint32_t count = l->count;
     memcpy(bytes, bytes_of(s, h), l->bytes);
     l->count = l->bytes = 0;
-    for (uint32_t i = first; i < count; i += step) {
-        if (i >= pairs_end)
-            break;
+    for (uint32_t i = second; i < (count & ~1U); i += 2)
         push(s, h, key_of(bytes, &e[i]), e[i].head);
-    }
-    if (last && pairs_end < count)
+    if (last && (count & 1))
         push(s, h, key_of(bytes, &e[count - 1]), e[count - 1].head);
 }
 
@@ -221,7 +317,7 @@ static void halve(struct sketch *s)
             continue;
         sort_level(s, h);
         bool second = coin(s), last = coin(s);
-        keep(s, h, second, 2, last);
+        keep_half(s, h, second, last);
         s->variance4 += INT64_C(1) << (2 * h + (int)(count & 1));
     }
 }
@@ -232,6 +328,13 @@ static void draw_point(struct sketch *s)
     s->rest = s->unit - s->until;
 }
 
+/* What was worked out for the last unit holds no more. */
+static void unit_changed(struct sketch *s)
+{
+    s->whole_cost = 0;
+    draw_point(s);
+}
+
 /* Where the top is full. */
 static void coarsen(struct sketch *s)
 {
@@ -239,7 +342,7 @@ static void coarsen(struct sketch *s)
         halve(s);
         s->unit *= 2;
     } while (full(s, TOP));
-    draw_point(s);
+    unit_changed(s);
 }
 
 static void promote(struct sketch *s, int h)
@@ -247,13 +350,15 @@ static void promote(struct sketch *s, int h)
     struct sketch_level *l = &s->levels[h];
     const struct sketch_entry *e = entries_of(s, h);
     const uint8_t *bytes = bytes_of(s, h);
+    if (l->count < 2) /* the level above had to coarsen more than once */
+        return;
     sort_level(s, h);
     watch(s, h);
     l->upper = l->again ? !l->upper : coin(s);
     l->again = !l->again;
     for (uint32_t i = l->upper; i < (l->count & ~1U); i += 2)
         push(s, h + 1, key_of(bytes, &e[i]), e[i].head);
-    keep(s, h, l->count, 1, true);
+    keep_last(s, h);
     s->variance4 += INT64_C(4) << (2 * h);
 }
 
@@ -287,7 +392,7 @@ void sketch_init(struct sketch *s, int64_t unit_mcu, uint64_t seed)
         l->forward_ppm = l->backward_ppm = 0;
         l->mark_size = UINT32_MAX;
     }
-    draw_point(s);
+    unit_changed(s);
 }
 
 /* The units that `cost`, less than a unit, passes. */
@@ -308,37 +413,34 @@ static int64_t sampled(struct sketch *s, int64_t cost)
 
 static int64_t units_of(struct sketch *s, int64_t cost)
 {
-    if (cost < s->unit)
-        return sampled(s, cost);
-    if (cost == s->unit)
-        return 1;
+    if (cost == s->whole_cost)
+        return s->whole_units;
     while (cost / s->unit > UNITS_MAX - SAMPLED_MAX)
         coarsen(s);
+    if (cost < s->unit)
+        return sampled(s, cost);
     int64_t whole = cost / s->unit, rest = cost - whole * s->unit;
-    return whole + (rest > 0 ? sampled(s, rest) : 0);
+    if (rest > 0)
+        return whole + sampled(s, rest);
+    s->whole_cost = cost;
+    s->whole_units = whole;
+    return whole;
 }
 
 bool sketch_add(struct sketch *s, struct slice key, int64_t cost_mcu)
 {
     must(cost_mcu > 0);
-    int64_t units = units_of(s, cost_mcu * SKETCH_FRACTION);
+    const int64_t units = units_of(s, cost_mcu * SKETCH_FRACTION);
     if (units == 0)
         return false;
     if (key.size > SKETCH_KEY_MAX)
         key.size = SKETCH_KEY_MAX;
     const uint64_t head = head_of(key);
-    if (units == 1) {
-        push(s, 0, key, head);
-        if (full(s, 0))
-            squeeze(s, 0);
-        return true;
-    }
-    for (int h = 0; h < SKETCH_LEVELS; h++)
-        if (units >> h & 1)
-            push(s, h, key, head);
-    for (int h = 0; h < SKETCH_LEVELS; h++)
-        if (full(s, h))
-            squeeze(s, h);
+    for (int64_t left = units; left > 0; left &= left - 1) /* its bits */
+        push(s, __builtin_ctzll((uint64_t)left), key, head);
+    for (int64_t left = units; left > 0; left &= left - 1)
+        if (full(s, __builtin_ctzll((uint64_t)left)))
+            squeeze(s, __builtin_ctzll((uint64_t)left));
     return true;
 }
 
@@ -349,7 +451,7 @@ void sketch_decay(struct sketch *s)
         return;
     }
     s->unit /= 2;
-    draw_point(s);
+    unit_changed(s);
 }
 
 uint32_t sketch_items(const struct sketch *s, struct sketch_item *out)
@@ -390,7 +492,7 @@ void sketch_divide(const struct sketch *from, struct slice lo, struct slice hi, 
     sketch_init(to, from->unit_min, seed);
     to->unit = from->unit;
     to->variance4 = from->variance4;
-    draw_point(to);
+    unit_changed(to);
     for (int h = 0; h < SKETCH_LEVELS; h++)
         for (uint32_t i = 0; i < from->levels[h].count; i++) {
             struct slice key = key_of(from->bytes + places[h].first_byte,

@@ -63,8 +63,10 @@ struct sketch_level {
 struct sketch {
     int64_t unit_min; /* in 1/SKETCH_FRACTION mcu, like those below */
     int64_t unit;
-    int64_t until;     /* the next unit is taken after this much cost */
-    int64_t rest;      /* from there to the end of the stretch it was drawn in */
+    int64_t until;      /* the next unit is taken after this much cost */
+    int64_t rest;       /* from there to the end of the stretch it was drawn in */
+    int64_t whole_cost; /* a cost of whole_units units and no rest: the last one; 0: none */
+    int64_t whole_units;
     int64_t variance4; /* four times the variance of a rank, in units squared */
     struct prng prng;
     struct sketch_level levels[SKETCH_LEVELS];

@@ -2,6 +2,7 @@
 #include "tests/check.h"
 
 #include "engine/heat/split_point.h"
+#include "engine/node_internal.h"
 #include "tests/support/node_world.h"
 
 static struct request question(struct world *w, uint32_t children)
@@ -79,6 +80,44 @@ static void heat_is_forgotten_when_nobody_asks(void **state)
     world_deinit(&w);
 }
 
+static void cold_partitions_give_their_memory_back_and_need_no_timer(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_STRICT);
+    world_open_table(&w, 10, 10);
+    const struct partition *p = node_partition(w.node, w.table.partitions[0].id);
+    assert_int_equal(w.node->heat_at.ns, INSTANT_NEVER.ns);
+    for (uint32_t i = 0; i < 2000; i++)
+        world_ask_for(&w, REQUEST_GET, i % 500);
+    assert_true(heat_memory(&p->heat) > 0);
+    assert_true(w.node->heat_at.ns <= w.now.ns + HEAT_HALF_LIFE_S * NS_PER_S);
+    world_pass(&w, 20000);
+    assert_true(heat_memory(&p->heat) > 0);
+    world_pass(&w, 200000);
+    assert_int_equal(heat_memory(&p->heat), 0);
+    assert_int_equal(w.node->heat_at.ns, INSTANT_NEVER.ns);
+    world_deinit(&w);
+}
+
+/* As after a split: what lies outside of the new range is not its heat any more. */
+static void a_partition_that_gets_smaller_keeps_its_part_of_the_heat(void **state)
+{
+    (void)state;
+    struct partition_info info = {
+        .id = 3, .lo = slice_of("a"), .hi = slice_of("z"), .member_count = 1, .members = {1}};
+    struct partition *p = partition_create(&info, 1);
+    struct instant now = {0};
+    for (int i = 0; i < 100; i++)
+        heat_add(&p->heat, now, ADMIT_READ, slice_of(i % 4 ? "b" : "x"), 500);
+    partition_set(p, &info);
+    assert_int_equal(heat_samples(&p->heat, now, ADMIT_READ), 100);
+    info.hi = slice_of("m");
+    partition_set(p, &info);
+    assert_int_equal(heat_samples(&p->heat, now, ADMIT_READ), 75);
+    partition_destroy(p);
+}
+
 static void a_question_that_makes_no_sense_is_refused(void **state)
 {
     (void)state;
@@ -119,6 +158,8 @@ int main(void)
         cmocka_unit_test(refused_requests_count_as_heat),
         cmocka_unit_test(one_key_that_is_asked_for_is_named),
         cmocka_unit_test(heat_is_forgotten_when_nobody_asks),
+        cmocka_unit_test(cold_partitions_give_their_memory_back_and_need_no_timer),
+        cmocka_unit_test(a_partition_that_gets_smaller_keeps_its_part_of_the_heat),
         cmocka_unit_test(a_question_that_makes_no_sense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

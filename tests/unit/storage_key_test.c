@@ -86,6 +86,25 @@ static void an_unterminated_sort_key_is_the_prefix_of_what_begins_with_it(void *
     buffer_deinit(&key);
 }
 
+/* Zero bytes in the key are escaped, those of table and hash are not. */
+static void a_collection_ends_where_its_partition_key_does(void **state)
+{
+    (void)state;
+    struct buffer key = {0}, prefix = {0};
+    struct attr partition = {ATTR_BINARY, slice_make("a\0\1b", 4)}, sort = text_key("s");
+    storage_key_append_collection(&prefix, 1, &partition);
+    for (int i = 0; i < 2; i++) {
+        struct slice whole = key_of(&key, 1, &partition, i == 0 ? NULL : &sort);
+        assert_int_equal(storage_key_collection_size(whole), prefix.size);
+        memcpy(key.data + 4, "\0\1\0\1\0\1\0\1", 8);
+        assert_int_equal(storage_key_collection_size(whole), prefix.size);
+        for (size_t size = 0; size < prefix.size; size++)
+            assert_int_equal(storage_key_collection_size(slice_make(key.data, size)), size);
+    }
+    buffer_deinit(&key);
+    buffer_deinit(&prefix);
+}
+
 static void the_successor_of_all_ff_is_empty(void **state)
 {
     (void)state;
@@ -117,6 +136,7 @@ int main(void)
         cmocka_unit_test(a_sort_key_that_is_anothers_prefix_comes_first),
         cmocka_unit_test(a_collection_prefix_covers_its_items_and_no_others),
         cmocka_unit_test(an_unterminated_sort_key_is_the_prefix_of_what_begins_with_it),
+        cmocka_unit_test(a_collection_ends_where_its_partition_key_does),
         cmocka_unit_test(the_successor_of_all_ff_is_empty),
         cmocka_unit_test(the_longest_keys_fit_the_limit),
     };
