@@ -228,10 +228,53 @@ static void a_node_that_is_cut_at_any_moment_loses_and_doubles_nothing(void **st
     check_seeds(25, cut_under_writes);
 }
 
+/* ---- a table that is deleted while it is cut ---- */
+
+static void delete_while_it_is_cut(struct prng *p)
+{
+    struct world w;
+    struct model m = {.versions = 0};
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    for (int i = 0; i < 20; i++)
+        some_event(&w, &m, p);
+    cut(&w, &m, p);
+    for (uint64_t i = prng_below(p, 12); i > 0; i--) {
+        if (w.flying != NULL || world_write_begin(&w))
+            world_write_end(&w, 0);
+        world_pass(&w, (int64_t)prng_below(p, 3));
+        take_answers(&w, &m);
+    }
+    struct request r = {.op = REQUEST_TABLE_DELETE, .key = slice_of("t"), .wall_ms = 1};
+    world_ask(&w, &r);
+    if (prng_below(p, 3) == 0)
+        world_crash(&w);
+    for (int i = 0; i < 100; i++) {
+        world_write_all(&w);
+        world_pass(&w, 50);
+        if (i == 40) { /* in case the request was lost */
+            world_ask(&w, &r);
+        }
+        w.answer_count = 0;
+    }
+    struct request stats = {.op = REQUEST_STATS};
+    world_ask(&w, &stats);
+    world_assert_answer(&w, REPLY_OK);
+    assert_int_equal(world_answer(&w)->body.size, 0); /* no replica is left */
+    world_deinit(&w);
+}
+
+static void a_table_that_is_deleted_while_it_is_cut_leaves_nothing(void **state)
+{
+    (void)state;
+    check_seeds(100, delete_while_it_is_cut);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_that_is_cut_at_any_moment_loses_and_doubles_nothing),
+        cmocka_unit_test(a_table_that_is_deleted_while_it_is_cut_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
