@@ -250,8 +250,10 @@ static void take_info(struct partition *p, const struct partition_info *told)
 /* The group may need this replica before it can split at all. */
 static bool widen(struct node *n, struct partition *p, const struct partition_info *told)
 {
-    bool past = !p->no_state || raft_first(p->raft) > 1;
-    if (past || node_holds_range(n, p->info.hi, told->hi) ||
+    bool past = !p->no_state || raft_first(p->raft) > 1, opening = false;
+    for (const struct inflight *e = n->own_first; e != NULL; e = e->next)
+        opening |= e->kind == LOG_PARTITION; /* perhaps of a child */
+    if (past || opening || node_holds_range(n, p->info.hi, told->hi) ||
         store_erase_overlaps(n->store, p->info.hi, told->hi))
         return false;
     PROBE("a replica that knows of a split begins before it");
