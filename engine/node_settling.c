@@ -263,17 +263,18 @@ static bool may_erase(struct node *n, struct settling *s, const struct partition
     return false;
 }
 
-/* A child may come out of its parent on a node for as long as the parent is there: that one is
- * closed first. */
+/* Children are opened once they have come out of their parent: before, a node that holds neither
+ * could not take the parent's range as it still is. And one may come out on a node for as long as
+ * the parent is there: that one is closed first. */
 static bool must_wait(const struct settling *s, const struct partition_info *partitions,
                       uint32_t index, uint32_t slot)
 {
-    if (s->status != TABLE_DELETING || partitions[index].parent == 0)
+    if (partitions[index].parent == 0)
         return false;
     uint32_t parent = index;
     while (parent > 0 && partitions[parent].id != partitions[index].parent)
         parent--;
-    return !is_done(s, parent, slot);
+    return !is_done(s, parent, s->status == TABLE_DELETING ? slot : SPLIT_SLOT);
 }
 
 static void send_missing(struct node *n, struct settling *s)

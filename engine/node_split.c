@@ -9,7 +9,8 @@
  *   P1  Ranges of a node's replicas never overlap: a child is not opened, nor a snapshot of a wider
  *       range taken, where another replica holds some of it.
  *   P2  A range and its epoch change by LOG_SPLIT or a snapshot, never by what the catalog
- *       says, and the epoch never falls.
+ *       says, and the epoch never falls; but for a replica that has never held anything: the
+ *       catalog may have told it of a split that its group has yet to make.
  *   P3  Who has acknowledged the entry comes to hold the children: it applies the entry, in the
  *       replay too (LOG_SPLIT_DONE precedes every record of a child), or before a snapshot
  *       overtakes it. So a majority that has the entry is one that has the children.
@@ -238,17 +239,38 @@ bool node_holds_range(const struct node *n, struct slice lo, struct slice hi)
     return false;
 }
 
-bool node_split_take_range(struct node *n, struct partition *p, const struct partition_info *told)
+static void take_info(struct partition *p, const struct partition_info *told)
 {
-    if (told->epoch <= p->info.epoch)
-        return told->epoch == p->info.epoch;
-    PROBE("a snapshot brings a range that was split");
-    struct buffer hi = {0};
-    buffer_append_slice(&hi, p->info.hi);
     struct partition_info info = p->info;
     info.epoch = told->epoch;
     info.hi = told->hi;
     partition_set(p, &info);
+}
+
+/* The group may need this replica before it can split at all. */
+static bool widen(struct node *n, struct partition *p, const struct partition_info *told)
+{
+    bool past = !p->no_state || raft_last(p->raft) > 0, opening = false;
+    for (const struct inflight *e = n->own_first; e != NULL; e = e->next)
+        opening |= e->kind == LOG_PARTITION; /* perhaps of a child */
+    if (past || opening || node_holds_range(n, p->info.hi, told->hi) ||
+        store_erase_overlaps(n->store, p->info.hi, told->hi))
+        return false;
+    PROBE("a replica that knows of a split begins before it");
+    take_info(p, told);
+    return true;
+}
+
+bool node_split_take_range(struct node *n, struct partition *p, const struct partition_info *told)
+{
+    if (told->epoch == p->info.epoch)
+        return true;
+    if (told->epoch < p->info.epoch)
+        return widen(n, p, told);
+    PROBE("a snapshot brings a range that was split");
+    struct buffer hi = {0};
+    buffer_append_slice(&hi, p->info.hi);
+    take_info(p, told);
     if (!slice_equal(buffer_slice(&hi), p->info.hi) &&
         !node_holds_range(n, p->info.hi, buffer_slice(&hi)))
         node_erase(n, p->info.hi,

@@ -427,6 +427,82 @@ static void bursters_share_what_is_left_and_first_come_does_not_take_all(void **
     check_seeds(30, sharing);
 }
 
+/* ---- a partition is cut ---- */
+
+static int64_t balance_of(const struct admission *a, int kind, int bucket)
+{
+    const struct admission_meter *m = &a->meters[kind];
+    const struct token_bucket *all[] = {&m->cap, &m->allocation, &m->burst};
+    return all[bucket]->balance;
+}
+
+static void shares_at_random(struct prng *p, uint32_t count, uint32_t *out)
+{
+    uint32_t left = 1000000;
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        out[i] = (uint32_t)prng_below(p, left + 1);
+        left -= out[i];
+    }
+    out[count - 1] = left;
+}
+
+/* Rates as the catalog sets them: of the pieces, together no less than there was. */
+static void cutting(struct prng *p)
+{
+    enum {
+        PIECES_MAX = 16
+    };
+    struct config config;
+    config_init(&config, PROFILE_AWS);
+    struct instant now = {prng_between(p, 0, NS_PER_S)};
+    struct node_admission node;
+    struct admission pieces[PIECES_MAX], *lent[PIECES_MAX];
+    struct admission_rates rates[PIECES_MAX];
+    uint32_t shares[ADMIT_KINDS][PIECES_MAX], count = 2 + (uint32_t)prng_below(p, PIECES_MAX - 1);
+    struct admission_rates whole = {
+        {prng_between(p, 0, 3000) * MCU_PER_UNIT, prng_between(p, 0, 1000) * MCU_PER_UNIT}};
+    node_admission_init(&node, &config, now);
+    admission_init(&pieces[0], admission_policy_find(slice_of("burst")), &config, &whole, now);
+    for (int i = 0; i < 20; i++) { /* some history, and often debt */
+        enum admit_kind kind = (enum admit_kind)prng_below(p, ADMIT_KINDS);
+        now.ns += prng_between(p, 0, 20 * NS_PER_S);
+        int64_t cost = prng_between(p, 0, 2 * whole.rate_mcu[kind] + 400000);
+        admission_follow(&pieces[0], &node, kind, now, cost, prng_below(p, 2) == 0, false);
+    }
+    now.ns += prng_between(p, 0, NS_PER_S);
+    struct admit_levels before[ADMIT_KINDS];
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        before[kind] = admission_levels(&pieces[0], &node, (enum admit_kind)kind, now);
+        shares_at_random(p, count, shares[kind]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        lent[i] = &pieces[i];
+        for (int kind = 0; kind < ADMIT_KINDS; kind++)
+            rates[i].rate_mcu[kind] = whole.rate_mcu[kind] / count + 1;
+    }
+    const uint32_t *const by_kind[] = {shares[ADMIT_READ], shares[ADMIT_WRITE]};
+    admission_divide(lent, count, &config, rates, by_kind, now);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        const int64_t were[] = {before[kind].cap_mcu, before[kind].allocation_mcu,
+                                before[kind].burst_mcu};
+        for (int bucket = 0; bucket < 3; bucket++) {
+            int64_t sum = 0;
+            for (uint32_t i = 0; i < count; i++) {
+                int64_t balance = balance_of(&pieces[i], kind, bucket);
+                sum += balance;
+                assert_true(were[bucket] < 0 ? balance <= 0 : balance >= 0);
+            }
+            assert_int_equal(sum, were[bucket]);
+        }
+    }
+}
+
+static void a_cut_neither_mints_nor_forgives_anything(void **state)
+{
+    (void)state;
+    check_seeds(500, cutting);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +510,7 @@ int main(void)
         cmocka_unit_test(no_window_admits_more_than_rate_times_window_and_bank),
         cmocka_unit_test(within_its_allocation_a_partition_is_never_refused),
         cmocka_unit_test(bursters_share_what_is_left_and_first_come_does_not_take_all),
+        cmocka_unit_test(a_cut_neither_mints_nor_forgives_anything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

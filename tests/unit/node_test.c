@@ -345,6 +345,35 @@ static void open_partition(struct world *w, const struct partition_info *p)
     buffer_deinit(&b);
 }
 
+static void a_range_does_not_change_by_what_the_catalog_says(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    struct partition_info info = w.table.partitions[0];
+    world_put(&w, 1, 1);
+    world_write_all(&w);
+    info.epoch++; /* of a split that has not been applied here */
+    open_partition(&w, &info);
+    world_assert_answer(&w, REPLY_OVERLOADED);
+    info.epoch -= 2;
+    open_partition(&w, &info);
+    world_assert_answer(&w, REPLY_STALE_MAP);
+    info.epoch++;
+    info.rate_mcu[ADMIT_READ]++; /* rates are the catalog's, ranges are not */
+    info.hi = info.lo;
+    open_partition(&w, &info);
+    world_write_all(&w);
+    world_assert_answer(&w, REPLY_OK);
+    assert_int_equal(world_get(&w, 1), 1);
+    info = w.table.partitions[0];
+    info.id = 99; /* a child, before its parent has split */
+    open_partition(&w, &info);
+    world_assert_answer(&w, REPLY_OVERLOADED);
+    world_deinit(&w);
+}
+
 static void opening_and_closing_a_partition_may_be_repeated(void **state)
 {
     (void)state;
@@ -463,6 +492,7 @@ int main(void)
         cmocka_unit_test(a_full_queue_sheds_load_and_recovers),
         cmocka_unit_test(a_table_waits_for_space_to_settle),
         cmocka_unit_test(a_cold_item_is_touched_first_and_then_answered),
+        cmocka_unit_test(a_range_does_not_change_by_what_the_catalog_says),
         cmocka_unit_test(opening_and_closing_a_partition_may_be_repeated),
         cmocka_unit_test(a_deleted_table_leaves_nothing_and_its_name_is_free),
         cmocka_unit_test(a_damaged_item_is_never_returned_nor_believed),

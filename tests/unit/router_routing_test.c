@@ -130,6 +130,23 @@ static void a_map_that_stays_wrong_is_asked_for_with_pauses_until_the_deadline(v
     expect_call(&f, "GetItem", GET, 200, "{}");
 }
 
+/* No pause, whatever is asked: the clock stands still here. */
+static void a_partition_that_was_split_sends_for_the_new_map_at_once(void **state)
+{
+    (void)state;
+    expect_call(&f, "GetItem", GET, 200, "{}");
+    int64_t lookups = f.asked[REQUEST_TABLE_GET];
+    fake_repartition(&f, &f.tables[0], 7);
+    f.fail_code = REPLY_STALE_MAP;
+    f.fail_count = 1;
+    expect_call(&f, "PutItem", PUT, 200, "{}");
+    assert_int_equal(f.asked[REQUEST_TABLE_GET], lookups + 1);
+    fake_repartition(&f, &f.tables[0], 3);
+    f.fail_count = 1;
+    send_call(1, "Scan", "{\"TableName\":\"users\",\"Select\":\"COUNT\"}");
+    assert_int_equal(fake_take_answer(&f, 1).status, 200);
+}
+
 static void a_map_that_becomes_right_within_the_deadline_serves_the_request(void **state)
 {
     (void)state;
@@ -345,6 +362,7 @@ int main(void)
         T(an_old_map_is_replaced_and_the_request_sent_again),
         T(a_scan_survives_a_split_between_its_partitions),
         T(a_map_that_stays_wrong_is_asked_for_with_pauses_until_the_deadline),
+        T(a_partition_that_was_split_sends_for_the_new_map_at_once),
         T(a_map_that_becomes_right_within_the_deadline_serves_the_request),
         T(a_deleted_table_is_not_found_once_its_nodes_refuse),
         T(a_catalog_that_moved_is_asked_again),

@@ -1,0 +1,280 @@
+/* A node whose partitions are cut again and again, at any moment of which it may die: the map
+ * covers the table, and no key is lost, doubled or out of its range. */
+#include "tests/check.h"
+
+#include "engine/catalog/split.h"
+#include "tests/support/node_world.h"
+
+enum {
+    NAMES = 40,
+    PENDING_MAX = 32,
+    PARTITIONS_MAX = 30
+};
+
+struct pending {
+    uint64_t id;
+    uint32_t name;
+    uint32_t version; /* 0: a deletion */
+};
+
+struct model {
+    uint32_t version[NAMES]; /* 0: not there */
+    struct pending pending[PENDING_MAX];
+    size_t pending_count;
+    uint32_t versions;
+    uint32_t splits;
+    uint32_t refused; /* writes that a split had come before */
+    uint32_t crashes;
+};
+
+/* ---- writes, answered or not ---- */
+
+static void take_answers(struct world *w, struct model *m)
+{
+    for (size_t i = 0; i < w->answer_count; i++) {
+        size_t at = 0;
+        while (at < m->pending_count && m->pending[at].id != w->answers[i].id)
+            at++;
+        if (at == m->pending_count)
+            continue; /* to a split */
+        enum reply_code code = w->answers[i].code;
+        assert_true(code == REPLY_OK || code == REPLY_STALE_MAP || code == REPLY_NOT_LEADER ||
+                    code == REPLY_OVERLOADED || code == REPLY_WRONG_PARTITION);
+        if (code == REPLY_OK)
+            m->version[m->pending[at].name] = m->pending[at].version;
+        m->refused += code == REPLY_STALE_MAP;
+        m->pending_count--;
+        memmove(&m->pending[at], &m->pending[at + 1],
+                (m->pending_count - at) * sizeof m->pending[0]);
+    }
+    w->answer_count = 0;
+}
+
+static void write_some(struct world *w, struct model *m, struct prng *p)
+{
+    if (m->pending_count == PENDING_MAX)
+        return;
+    struct pending e = {.name = (uint32_t)prng_below(p, NAMES)};
+    if (prng_below(p, 4) > 0)
+        e.version = ++m->versions;
+    take_answers(w, m);
+    e.id = w->next_id;
+    m->pending[m->pending_count++] = e;
+    if (e.version > 0)
+        world_put(w, e.name, e.version);
+    else
+        world_ask_for(w, REQUEST_DELETE, e.name);
+    take_answers(w, m);
+}
+
+/* ---- the map ---- */
+
+static void fetch_whole_table(struct world *w)
+{
+    world_fetch_table(w);
+    const struct table *t = &w->table;
+    uint32_t first = __builtin_bswap32(t->id), behind = __builtin_bswap32(t->id + 1);
+    assert_true(slice_equal(t->partitions[0].lo, slice_make(&first, 4)));
+    assert_true(slice_equal(t->partitions[t->partition_count - 1].hi, slice_make(&behind, 4)));
+    for (uint32_t i = 1; i < t->partition_count; i++)
+        assert_true(slice_equal(t->partitions[i - 1].hi, t->partitions[i].lo));
+    w->answer_count = 0;
+}
+
+static void settle(struct world *w, struct model *m)
+{
+    for (int tries = 0; tries < 400; tries++) {
+        world_write_all(w);
+        take_answers(w, m);
+        if (node_is_ready(w->node)) {
+            fetch_whole_table(w);
+            if (!table_is_splitting(&w->table))
+                break;
+        }
+        world_pass(w, 50);
+    }
+    assert_false(table_is_splitting(&w->table));
+    for (int tries = 0; tries < 20; tries++) { /* the children lead, everything is counted */
+        world_pass(w, 20);
+        world_write_all(w);
+        take_answers(w, m);
+    }
+}
+
+/* What was not answered may have been done, or not. */
+static void crash(struct world *w, struct model *m, struct prng *p)
+{
+    if (w->flying != NULL && prng_below(p, 2) == 0)
+        buffer_append_slice(&w->log, buffer_slice(&w->flying->bytes));
+    take_answers(w, m);
+    world_crash(w);
+    w->answer_count = 0;
+    m->crashes++;
+    settle(w, m);
+    for (size_t i = 0; i < m->pending_count; i++) {
+        uint32_t name = m->pending[i].name, now = world_get(w, name);
+        bool known = now == m->version[name];
+        for (size_t j = 0; j < m->pending_count; j++)
+            known |= m->pending[j].name == name && m->pending[j].version == now;
+        assert_true(known);
+        m->version[name] = now;
+    }
+    w->answer_count = 0;
+    m->pending_count = 0;
+}
+
+static void some_event(struct world *w, struct model *m, struct prng *p)
+{
+    switch (prng_below(p, 6)) {
+    case 0:
+    case 1:
+        write_some(w, m, p);
+        break;
+    case 2:
+    case 3:
+        if (w->flying != NULL || world_write_begin(w))
+            world_write_end(w, 0);
+        break;
+    case 4:
+        world_pass(w, (int64_t)prng_below(p, 12));
+        break;
+    default:
+        if (w->checkpoint)
+            world_checkpoint_end(w);
+    }
+    take_answers(w, m);
+}
+
+static void cut(struct world *w, struct model *m, struct prng *p)
+{
+    struct buffer body = {0}, key = {0};
+    fetch_whole_table(w);
+    if (w->table.partition_count >= PARTITIONS_MAX)
+        return;
+    world_key(w, (uint32_t)prng_below(p, NAMES));
+    buffer_append_slice(&key, buffer_slice(&w->key));
+    const struct partition_info *at = table_partition_of(&w->table, buffer_slice(&key));
+    struct table_split s = {.table_id = w->table.id,
+                            .partition = at->id,
+                            .epoch = at->epoch,
+                            .cut_count = 1,
+                            .cuts = {buffer_slice(&key)}};
+    table_split_share_equally(&s);
+    table_split_encode(&body, &s);
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&body)};
+    if (!slice_equal(at->lo, s.cuts[0])) {
+        world_ask(w, &r);
+        m->splits++;
+    }
+    buffer_deinit(&body);
+    buffer_deinit(&key);
+}
+
+/* ---- everything ---- */
+
+static void check_all(struct world *w, const struct model *m)
+{
+    int64_t items = 0, scanned = 0;
+    fetch_whole_table(w);
+    for (uint32_t name = 0; name < NAMES; name++) {
+        assert_int_equal(world_get(w, name), m->version[name]);
+        items += m->version[name] != 0;
+    }
+    for (uint32_t i = 0; i < w->table.partition_count; i++) {
+        const struct partition_info *p = &w->table.partitions[i];
+        struct request r = {.op = REQUEST_RANGE,
+                            .partition = p->id,
+                            .epoch = p->epoch,
+                            .key = p->lo,
+                            .bytes_max = UINT32_MAX,
+                            .consistent = true};
+        world_ask(w, &r);
+        world_assert_answer(w, REPLY_OK);
+        scanned += world_answer(w)->count;
+    }
+    assert_int_equal(scanned, items);
+    world_assert_verified(w, items);
+    w->answer_count = 0;
+}
+
+static void cut_under_writes(struct prng *p)
+{
+    struct world w;
+    struct model m = {.versions = 0};
+    world_init(&w, PROFILE_OFF);
+    world_set(&w, "checkpoint_ms", prng_below(p, 2) == 0 ? "10" : "5000");
+    world_open_table(&w, 100, 100);
+    for (int round = 0; round < 25; round++) {
+        for (uint64_t i = prng_below(p, 10); i > 0; i--)
+            some_event(&w, &m, p);
+        cut(&w, &m, p);
+        for (uint64_t i = prng_below(p, 25); i > 0; i--)
+            some_event(&w, &m, p); /* by the map from before the cut */
+        if (prng_below(p, 4) == 0)
+            crash(&w, &m, p);
+        settle(&w, &m);
+        assert_int_equal(m.pending_count, 0);
+        check_all(&w, &m);
+    }
+    crash(&w, &m, p);
+    check_all(&w, &m);
+    assert_true(m.splits > 5 && w.table.partition_count > 3);
+    world_deinit(&w);
+}
+
+static void a_node_that_is_cut_at_any_moment_loses_and_doubles_nothing(void **state)
+{
+    (void)state;
+    check_seeds(25, cut_under_writes);
+}
+
+/* ---- a table that is deleted while it is cut ---- */
+
+static void delete_while_it_is_cut(struct prng *p)
+{
+    struct world w;
+    struct model m = {.versions = 0};
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    for (int i = 0; i < 20; i++)
+        some_event(&w, &m, p);
+    cut(&w, &m, p);
+    for (uint64_t i = prng_below(p, 12); i > 0; i--) {
+        if (w.flying != NULL || world_write_begin(&w))
+            world_write_end(&w, 0);
+        world_pass(&w, (int64_t)prng_below(p, 3));
+        take_answers(&w, &m);
+    }
+    struct request r = {.op = REQUEST_TABLE_DELETE, .key = slice_of("t"), .wall_ms = 1};
+    world_ask(&w, &r);
+    if (prng_below(p, 3) == 0)
+        world_crash(&w);
+    for (int i = 0; i < 100; i++) {
+        world_write_all(&w);
+        world_pass(&w, 50);
+        if (i == 40) { /* in case the request was lost */
+            world_ask(&w, &r);
+        }
+        w.answer_count = 0;
+    }
+    struct request stats = {.op = REQUEST_STATS};
+    world_ask(&w, &stats);
+    world_assert_answer(&w, REPLY_OK);
+    assert_int_equal(world_answer(&w)->body.size, 0); /* no replica is left */
+    world_deinit(&w);
+}
+
+static void a_table_that_is_deleted_while_it_is_cut_leaves_nothing(void **state)
+{
+    (void)state;
+    check_seeds(100, delete_while_it_is_cut);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_that_is_cut_at_any_moment_loses_and_doubles_nothing),
+        cmocka_unit_test(a_table_that_is_deleted_while_it_is_cut_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
