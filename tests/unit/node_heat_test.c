@@ -118,6 +118,45 @@ static void a_partition_that_gets_smaller_keeps_its_part_of_the_heat(void **stat
     partition_destroy(p);
 }
 
+static void after_a_split_both_pieces_know_their_part_of_the_heat(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_STRICT);
+    world_open_table(&w, 10, 10);
+    for (uint32_t i = 0; i < 2000; i++)
+        world_ask_for(&w, REQUEST_GET, i % 500);
+    struct split_advice a = ask(&w, question(&w, 2));
+    assert_int_equal(a.verdict, SPLIT_ADVISED);
+    const struct partition_info *p = &w.table.partitions[0];
+    struct table_split s = {.table_id = w.table.id,
+                            .partition = p->id,
+                            .epoch = p->epoch,
+                            .cut_count = 1,
+                            .cuts = {a.cuts[0]}};
+    table_split_share_equally(&s);
+    struct buffer body = {0};
+    table_split_encode(&body, &s);
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&body)};
+    world_ask(&w, &r);
+    world_write_all(&w);
+    world_assert_answer(&w, REPLY_OK);
+    for (int i = 0; i < 100 && node_partition(w.node, p->id + 1) == NULL; i++) {
+        world_pass(&w, 10);
+        world_write_all(&w);
+    }
+    struct partition *parent = node_partition(w.node, p->id);
+    struct partition *child = node_partition(w.node, p->id + 1);
+    assert_non_null(child);
+    int64_t left = heat_samples(&parent->heat, w.now, ADMIT_READ);
+    int64_t right = heat_samples(&child->heat, w.now, ADMIT_READ);
+    assert_in_range(left, 900, 1100);
+    assert_in_range(right, 900, 1100);
+    assert_in_range(left + right, 1950, 2000);
+    buffer_deinit(&body);
+    world_deinit(&w);
+}
+
 static void a_question_that_makes_no_sense_is_refused(void **state)
 {
     (void)state;
@@ -160,6 +199,7 @@ int main(void)
         cmocka_unit_test(heat_is_forgotten_when_nobody_asks),
         cmocka_unit_test(cold_partitions_give_their_memory_back_and_need_no_timer),
         cmocka_unit_test(a_partition_that_gets_smaller_keeps_its_part_of_the_heat),
+        cmocka_unit_test(after_a_split_both_pieces_know_their_part_of_the_heat),
         cmocka_unit_test(a_question_that_makes_no_sense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
