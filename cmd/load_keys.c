@@ -88,15 +88,16 @@ static const char *parse_hotspot(struct load_keys *k, const char *text)
     return NULL;
 }
 
-static const char *parse_single(struct load_keys *k, const char *text)
+/* single:KEY, collection:KEY */
+static const char *parse_key(struct load_keys *k, enum load_keys_kind kind, const char *text)
 {
-    k->kind = LOAD_KEYS_SINGLE;
+    k->kind = kind;
     size_t size = strlen(text);
     if (size == 0 || size >= sizeof k->single)
-        return "single:KEY needs a key of 1 to 255 bytes";
+        return "single: and collection: need a key of 1 to 255 bytes";
     for (size_t i = 0; i < size; i++)
         if (text[i] < ' ' || text[i] == '"' || text[i] == '\\' || text[i] == 127)
-            return "single:KEY takes no quotes, backslashes or control characters";
+            return "the key takes no quotes, backslashes or control characters";
     memcpy(k->single, text, size + 1);
     return NULL;
 }
@@ -116,8 +117,11 @@ const char *load_keys_parse(struct load_keys *k, const char *text)
     if (strncmp(text, "hotspot:", 8) == 0)
         return parse_hotspot(k, text + 8);
     if (strncmp(text, "single:", 7) == 0)
-        return parse_single(k, text + 7);
-    return "one of uniform, zipf:THETA, hotspot:FRACTION:KEYS, sequential, single:KEY";
+        return parse_key(k, LOAD_KEYS_SINGLE, text + 7);
+    if (strncmp(text, "collection:", 11) == 0)
+        return parse_key(k, LOAD_KEYS_COLLECTION, text + 11);
+    return "one of uniform, zipf:THETA, hotspot:FRACTION:KEYS, sequential, single:KEY, "
+           "collection:KEY";
 }
 
 const char *load_keys_start(struct load_keys *k)
@@ -141,6 +145,7 @@ uint64_t load_keys_next(struct load_keys *k, struct prng *random)
 {
     switch (k->kind) {
     case LOAD_KEYS_UNIFORM:
+    case LOAD_KEYS_COLLECTION:
         return prng_below(random, k->count);
     case LOAD_KEYS_ZIPF:
         return next_zipf(k, random);

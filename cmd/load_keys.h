@@ -15,6 +15,7 @@ enum load_keys_kind {
     LOAD_KEYS_HOTSPOT,    /* a fraction of the requests for the first few keys, evenly */
     LOAD_KEYS_SEQUENTIAL, /* 0, 1, 2 .. and again from 0 */
     LOAD_KEYS_SINGLE,
+    LOAD_KEYS_COLLECTION, /* evenly over the sort keys of one partition key */
 };
 
 struct load_keys {
@@ -23,13 +24,14 @@ struct load_keys {
     double theta;
     double hot_fraction;
     uint64_t hot_count;
-    char single[LOAD_KEY_SIZE_MAX];
-    uint64_t next; /* of a sequence */
+    char single[LOAD_KEY_SIZE_MAX]; /* SINGLE, COLLECTION: the partition key */
+    uint64_t next;                  /* of a sequence */
     /* of zipf: see load_keys.c */
     double zipf_low, zipf_high, zipf_shortcut;
 };
 
-/* "uniform", "zipf:THETA", "hotspot:FRACTION:KEYS", "sequential", "single:KEY". NULL, or what is
+/* "uniform", "zipf:THETA", "hotspot:FRACTION:KEYS", "sequential", "single:KEY",
+ * "collection:KEY". NULL, or what is
  * wrong with it: a static text. */
 const char *load_keys_parse(struct load_keys *k, const char *text);
 
@@ -38,7 +40,8 @@ const char *load_keys_start(struct load_keys *k);
 
 uint64_t load_keys_next(struct load_keys *k, struct prng *random);
 
-/* The text of a key: `key-` and ten digits, or the single key. Returns its size. */
+/* The text by which items are told apart: `key-` and ten digits, or the single key. Returns its
+ * size. */
 size_t load_keys_text(const struct load_keys *k, uint64_t number, char out[LOAD_KEY_SIZE_MAX]);
 
 #endif

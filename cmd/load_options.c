@@ -182,6 +182,11 @@ static const char *set_key_name(struct load_workload_options *w, const char *v)
     return copy_text(v, w->key_name, sizeof w->key_name) ? NULL : "an attribute name";
 }
 
+static const char *set_sort_key(struct load_workload_options *w, const char *v)
+{
+    return copy_text(v, w->sort_name, sizeof w->sort_name) ? NULL : "an attribute name";
+}
+
 static const char *set_path(struct load_workload_options *w, const char *v)
 {
     bool ok = copy_text(v, w->path, sizeof w->path) && v[0] == '/';
@@ -209,12 +214,14 @@ static const struct workload_setting workload_settings[] = {
     {"duration", "TIME", set_duration, "10s by default"},
     {"keys", "N", set_keys, "number of keys, 10000 by default"},
     {"distribution", "D", set_distribution,
-     "uniform, zipf:THETA, hotspot:FRACTION:KEYS, sequential, single:KEY"},
+     "uniform, zipf:THETA, hotspot:FRACTION:KEYS, sequential, single:KEY,"
+     " collection:KEY (evenly over the sort keys of one partition key)"},
     {"item-bytes", "N|LO-HI", set_item_bytes, "size of an item, names and values; 100 by default"},
     {"read-ratio", "R", set_read_ratio, "part of the requests that read, 0 by default"},
     {"delete-ratio", "R", set_delete_ratio, "part of the writes that delete, 0 by default"},
     {"consistent", NULL, set_consistent, "strongly consistent reads"},
     {"key-name", "NAME", set_key_name, "the partition key's attribute, `pk` by default"},
+    {"sort-key", "NAME", set_sort_key, "the sort key's attribute; the table has none by default"},
     {"path", "/PATH", set_path, "plain HTTP GETs of that path, to measure another server"},
 };
 
@@ -483,6 +490,8 @@ static enum status add_workloads(struct parse *p)
         if (w->concurrency == 0)
             w->concurrency = w->connections * w->pipeline;
         const char *wrong = load_keys_start(&w->keys);
+        if (w->keys.kind == LOAD_KEYS_COLLECTION && w->sort_name[0] == 0)
+            wrong = "collection:KEY needs a table with a sort key: --sort-key NAME";
         if (wrong != NULL) {
             buffer_append_format(p->error, "workload %s: %s", w->name, wrong);
             return STATUS_MALFORMED;

@@ -20,8 +20,9 @@ enum load_arrival {
 struct load_workload_options {
     char name[LOAD_NAME_SIZE_MAX];
     char table[TABLE_NAME_SIZE_MAX + 1];
-    char key_name[LOAD_KEY_SIZE_MAX]; /* the attribute */
-    double rate;                      /* requests per second; 0 = as fast as answers come back */
+    char key_name[LOAD_KEY_SIZE_MAX];  /* the attribute */
+    char sort_name[LOAD_KEY_SIZE_MAX]; /* the same for the sort key; empty: the table has none */
+    double rate;                       /* requests per second; 0 = as fast as answers come back */
     enum load_arrival arrival;
     int64_t concurrency; /* with rate 0; 0 = connections * pipeline */
     int64_t connections;

@@ -9,6 +9,11 @@ enum {
 };
 
 static const char number_name[] = "v", filling_name[] = "data";
+static const char sort_open[] = "\"},\"", sort_close[] = "\":{\"S\":\"";
+
+enum {
+    KEYS_SIZE_MAX = 3 * LOAD_KEY_SIZE_MAX + 16
+};
 
 /* Well-formed and wrong: for servers that want to see one, and check none. */
 static const char authorization[] =
@@ -27,10 +32,28 @@ static void write_head(const struct load_url *url, const char *operation, bool i
                          url->host, url->port, operation, is_unsigned ? "" : authorization);
 }
 
+/* The partition key's value and, where there is one, the sort key: what stands between the quotes.
+ */
+static size_t keys_text(const struct load_workload_options *w, uint64_t number,
+                        char out[KEYS_SIZE_MAX])
+{
+    char item[LOAD_KEY_SIZE_MAX];
+    size_t size = load_keys_text(&w->keys, number, item);
+    if (w->sort_name[0] == 0) {
+        memcpy(out, item, size);
+        return size;
+    }
+    bool collection = w->keys.kind == LOAD_KEYS_COLLECTION;
+    return (size_t)snprintf(out, KEYS_SIZE_MAX, "%s%s%s%s%s", collection ? w->keys.single : item,
+                            sort_open, w->sort_name, sort_close, collection ? item : "-");
+}
+
 int64_t load_item_bytes_min(const struct load_workload_options *w)
 {
-    size_t key = w->keys.kind == LOAD_KEYS_SINGLE ? strlen(w->keys.single) : 14;
-    return (int64_t)(strlen(w->key_name) + key + strlen(number_name) + NUMBER_DIGITS);
+    char key[KEYS_SIZE_MAX];
+    size_t quotes = w->sort_name[0] == 0 ? 0 : strlen(sort_open) + strlen(sort_close);
+    return (int64_t)(strlen(w->key_name) + keys_text(w, 0, key) - quotes + strlen(number_name) +
+                     NUMBER_DIGITS);
 }
 
 void load_template_init(struct load_template *t, const struct load_workload_options *w,
@@ -90,8 +113,8 @@ static void write_put(const struct load_template *t, const struct load_request *
 {
     static const char close_number[] = "\"}", open_filling[] = ",\"data\":{\"S\":\"",
                       close_filling[] = "\"}", close_all[] = "}}";
-    char key[LOAD_KEY_SIZE_MAX];
-    size_t key_size = load_keys_text(&t->options->keys, r->key, key);
+    char key[KEYS_SIZE_MAX];
+    size_t key_size = keys_text(t->options, r->key, key);
     int64_t filling =
         r->item_bytes - load_item_bytes_min(t->options) - (int64_t)strlen(filling_name);
     size_t size = t->put_open.size + key_size + t->put_middle.size + NUMBER_DIGITS +
@@ -118,8 +141,8 @@ static void write_with_key(const struct load_template *t, const struct load_requ
                            const struct buffer *head, const struct buffer *close,
                            struct buffer *out)
 {
-    char key[LOAD_KEY_SIZE_MAX];
-    size_t key_size = load_keys_text(&t->options->keys, r->key, key);
+    char key[KEYS_SIZE_MAX];
+    size_t key_size = keys_text(t->options, r->key, key);
     buffer_append_slice(out, buffer_slice(head));
     append_length(out, t->get_open.size + key_size + close->size);
     buffer_append_slice(out, buffer_slice(&t->get_open));

@@ -109,9 +109,18 @@ static void write_create_table(const struct load_options *o, const struct load_w
     buffer_append_format(
         body,
         "{\"TableName\":\"%s\",\"AttributeDefinitions\":[{\"AttributeName\":\"%s\","
-        "\"AttributeType\":\"S\"}],\"KeySchema\":[{\"AttributeName\":\"%s\",\"KeyType\":\"HASH\"}]"
-        ",",
-        w->table, w->key_name, w->key_name);
+        "\"AttributeType\":\"S\"}",
+        w->table, w->key_name);
+    bool sorted = w->sort_name[0] != 0;
+    if (sorted)
+        buffer_append_format(body, ",{\"AttributeName\":\"%s\",\"AttributeType\":\"S\"}",
+                             w->sort_name);
+    buffer_append_format(body, "],\"KeySchema\":[{\"AttributeName\":\"%s\",\"KeyType\":\"HASH\"}",
+                         w->key_name);
+    if (sorted)
+        buffer_append_format(body, ",{\"AttributeName\":\"%s\",\"KeyType\":\"RANGE\"}",
+                             w->sort_name);
+    buffer_append_text(body, "],");
     if (o->on_demand)
         buffer_append_text(body, "\"BillingMode\":\"PAY_PER_REQUEST\"}");
     else

@@ -55,7 +55,8 @@ static bool needs_split(const struct controller *c, const struct partition_info 
     const struct partition_load *l = loads_of(c->view->loads, p->id);
     if (w == NULL || l == NULL || instant_before(c->now, w->split_at))
         return false;
-    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+    bool limited = strcmp(c->config->partition_policy, "none") != 0; /* or a cut gains nothing */
+    for (int kind = 0; limited && kind < ADMIT_KINDS; kind++) {
         struct rates over = control_rates(c, w, (enum admit_kind)kind, WINDOW_MS);
         struct rates last = control_rates(c, w, (enum admit_kind)kind, NOW_MS);
         bool refused = last.refused[ADMIT_REFUSED_KEY_RANGE] > 0;

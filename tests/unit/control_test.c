@@ -600,6 +600,18 @@ static void a_partition_near_its_maximum_is_cut_as_its_leader_advises(void **sta
     world_deinit(&w);
 }
 
+static void where_nothing_is_ever_refused_no_load_is_cut(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 3);
+    assert_int_equal(config_set(&w.config, slice_of("profile"), slice_of("off"), NULL), STATUS_OK);
+    create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
+    struct demand d = {.units = {5000, 5000}};
+    assert_int_equal(seconds_to_question(&w, "orders", &d, 60), -1);
+    world_deinit(&w);
+}
+
 static void refusals_by_the_maximum_are_acted_on_at_once(void **state)
 {
     (void)state;
@@ -788,6 +800,7 @@ int main(void)
         cmocka_unit_test(a_boost_that_is_not_used_is_taken_back),
         cmocka_unit_test(a_node_without_the_spare_gives_the_replica_away_first),
         cmocka_unit_test(a_partition_near_its_maximum_is_cut_as_its_leader_advises),
+        cmocka_unit_test(where_nothing_is_ever_refused_no_load_is_cut),
         cmocka_unit_test(refusals_by_the_maximum_are_acted_on_at_once),
         cmocka_unit_test(advice_against_a_split_is_told_and_not_asked_for_again_soon),
         cmocka_unit_test(a_large_partition_is_cut_at_the_middle_of_its_hashes),

@@ -187,6 +187,28 @@ static void a_request_announces_its_length_and_an_item_has_the_size_asked_for(vo
     buffer_deinit(&error);
 }
 
+static void items_of_a_collection_share_their_partition_key(void **state)
+{
+    (void)state;
+    struct buffer error = {0}, bytes = {0};
+    assert_int_equal(PARSE(&error, "--distribution", "collection:acme"), STATUS_MALFORMED);
+    assert_int_equal(
+        PARSE(&error, "--distribution", "collection:acme", "--sort-key", "sk", "--read-ratio", "1"),
+        STATUS_OK);
+    struct load_template t;
+    load_template_init(&t, &options.workloads[0], &options.urls[0], false);
+    struct load_request r = {.key = 7, .is_read = true};
+    load_request_write(&t, &r, &bytes);
+    buffer_append_u8(&bytes, 0);
+    const char *text = (const char *)bytes.data, *body = strstr(text, "\r\n\r\n") + 4;
+    assert_string_equal(body, "{\"TableName\":\"load\",\"Key\":{\"pk\":{\"S\":\"acme\"},"
+                              "\"sk\":{\"S\":\"key-0000000007\"}}}");
+    assert_int_equal(load_item_bytes_min(&options.workloads[0]), 2 + 4 + 2 + 14 + 1 + 16);
+    load_template_deinit(&t);
+    buffer_deinit(&bytes);
+    buffer_deinit(&error);
+}
+
 /* ---- answers ---- */
 
 struct answers {
@@ -292,6 +314,7 @@ int main(void)
         cmocka_unit_test(workloads_inherit_what_stands_outside_of_them),
         cmocka_unit_test(a_wrong_option_is_named_with_its_value_and_what_it_may_be),
         cmocka_unit_test(a_request_announces_its_length_and_an_item_has_the_size_asked_for),
+        cmocka_unit_test(items_of_a_collection_share_their_partition_key),
         cmocka_unit_test(answers_cut_anywhere_are_read_the_same),
         cmocka_unit_test(what_is_not_http_is_refused),
         cmocka_unit_test(a_throttling_error_is_a_refusal_with_its_reasons),
