@@ -37,13 +37,14 @@ static void write_head(const struct load_url *url, const char *operation, bool i
 static size_t keys_text(const struct load_workload_options *w, uint64_t number,
                         char out[KEYS_SIZE_MAX])
 {
-    char item[LOAD_KEY_SIZE_MAX];
+    char item[LOAD_KEY_SIZE_MAX + 1];
     size_t size = load_keys_text(&w->keys, number, item);
     if (w->sort_name[0] == 0) {
         memcpy(out, item, size);
         return size;
     }
     bool collection = w->keys.kind == LOAD_KEYS_COLLECTION;
+    item[size] = '\0';
     return (size_t)snprintf(out, KEYS_SIZE_MAX, "%s%s%s%s%s", collection ? w->keys.single : item,
                             sort_open, w->sort_name, sort_close, collection ? item : "-");
 }

@@ -30,6 +30,7 @@ struct watched {
     uint64_t seen;                               /* looks at which it was there */
     struct sample samples[SAMPLES];              /* a ring */
     struct instant throttled_since[ADMIT_KINDS]; /* INSTANT_NEVER: it is not */
+    struct instant capped_since[ADMIT_KINDS];    /* refused by its maximum; the same */
     struct instant decay_at[ADMIT_KINDS];        /* an unused boost stays until then */
     struct instant split_at;                     /* it is not cut before */
     struct instant quiet_until;                  /* no further event before */

@@ -4,9 +4,9 @@
  *   the split -> TELL: the event -> watching, for a while without cutting again
  *
  * For consumption: above split_percent of a partition maximum over ten seconds, or refused by it
- * just now. What the leader advises against is not cut; the event says why, and what would help.
- * For size: at partition_max_bytes, at the middle of its hashes: partition keys are spread evenly
- * over them. Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
+ * for a second. What the leader advises against is not cut; the event says why, and what would
+ * help. For size: at partition_max_bytes, at the middle of its hashes: partition keys are spread
+ * evenly over them. Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
 #include <stdio.h>
 
 #include "control/controller_internal.h"
@@ -15,7 +15,8 @@
 enum {
     WINDOW_MS = 10000,
     NOW_MS = 2000,
-    LOST_MS = 10000, /* an answer that has not come by then is lost */
+    CAPPED_MS = 1000, /* earlier the heat does not tell yet what is asked for */
+    LOST_MS = 10000,  /* an answer that has not come by then is lost */
     FEW_SAMPLES_MS = 2000,
     AGAIN_MS = 5000, /* after a split: loads of the children are to be seen first */
     HASH_END = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE
@@ -59,7 +60,8 @@ static bool needs_split(const struct controller *c, const struct partition_info 
     for (int kind = 0; limited && kind < ADMIT_KINDS; kind++) {
         struct rates over = control_rates(c, w, (enum admit_kind)kind, WINDOW_MS);
         struct rates last = control_rates(c, w, (enum admit_kind)kind, NOW_MS);
-        bool refused = last.refused[ADMIT_REFUSED_KEY_RANGE] > 0;
+        bool refused =
+            !instant_before(c->now, instant_add(w->capped_since[kind], duration_ms(CAPPED_MS)));
         int64_t most = maximum_mcu(c, (enum admit_kind)kind);
         if (!refused && over.consumed_mcu <= most / 100 * c->config->split_percent)
             continue;

@@ -38,6 +38,7 @@ static struct watched *find_or_add(struct controller *c, uint32_t partition)
         struct watched *w = calloc(1, sizeof *w);
         must(w != NULL);
         w->throttled_since[ADMIT_READ] = w->throttled_since[ADMIT_WRITE] = INSTANT_NEVER;
+        w->capped_since[ADMIT_READ] = w->capped_since[ADMIT_WRITE] = INSTANT_NEVER;
         c->watched[partition] = w;
     }
     return c->watched[partition];
@@ -69,6 +70,11 @@ struct rates control_rates(const struct controller *c, const struct watched *w,
     return r;
 }
 
+static void keep_since(struct instant *since, struct instant now, bool still)
+{
+    *since = still ? instant_earlier(*since, now) : INSTANT_NEVER;
+}
+
 static void watch_partition(struct controller *c, uint32_t partition,
                             const struct partition_load *p)
 {
@@ -82,10 +88,8 @@ static void watch_partition(struct controller *c, uint32_t partition,
     memcpy(s->totals, p->totals, sizeof s->totals);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct rates r = control_rates(c, w, (enum admit_kind)kind, CALM_MS);
-        if (r.refused[ADMIT_REFUSED_ALLOCATION] == 0)
-            w->throttled_since[kind] = INSTANT_NEVER;
-        else
-            w->throttled_since[kind] = instant_earlier(w->throttled_since[kind], c->now);
+        keep_since(&w->throttled_since[kind], c->now, r.refused[ADMIT_REFUSED_ALLOCATION] > 0);
+        keep_since(&w->capped_since[kind], c->now, r.refused[ADMIT_REFUSED_KEY_RANGE] > 0);
     }
 }
 

@@ -23,6 +23,9 @@ struct heat_state {
     struct heat_meter meters[ADMIT_KINDS];
     struct instant started_at; /* the current step */
     int64_t covered_ns;        /* decayed, up to started_at */
+    struct instant second_at;  /* the current second */
+    int64_t second_mcu[ADMIT_KINDS];
+    int64_t last_second_mcu[ADMIT_KINDS];
 };
 _Static_assert(sizeof(struct heat_state) <= 256, "HEAT_MEMORY_MAX");
 
@@ -124,8 +127,20 @@ bool heat_cool(struct heat *h, struct instant now)
 static struct heat_state *state_new(struct instant now)
 {
     struct heat_state *s = allocate(sizeof *s);
-    *s = (struct heat_state){.started_at = now};
+    *s = (struct heat_state){.started_at = now, .second_at = now};
     return s;
+}
+
+static void turn_second(struct heat_state *s, struct instant now)
+{
+    int64_t gone_ns = instant_since(now, s->second_at).ns;
+    if (gone_ns < NS_PER_S)
+        return;
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        s->last_second_mcu[kind] = gone_ns < 2 * NS_PER_S ? s->second_mcu[kind] : 0;
+        s->second_mcu[kind] = 0;
+    }
+    s->second_at = gone_ns < 2 * NS_PER_S ? instant_add(s->second_at, duration_ms(1000)) : now;
 }
 
 static uint64_t meter_seed(const struct heat *h, enum admit_kind kind)
@@ -146,6 +161,8 @@ void heat_add(struct heat *h, struct instant now, enum admit_kind kind, struct s
         m->sketch = allocate(sizeof *m->sketch);
         sketch_init(m->sketch, unit_mcu[kind], meter_seed(h, kind));
     }
+    turn_second(s, now);
+    s->second_mcu[kind] += cost_mcu;
     m->total_mcu += cost_mcu;
     key = slice_make(key.data + h->shared, key.size - h->shared);
     m->samples += sketch_add(m->sketch, key, cost_mcu);
@@ -162,6 +179,17 @@ int64_t heat_rate(struct heat *h, struct instant now, enum admit_kind kind)
     if (covered_ns < NS_PER_S)
         covered_ns = NS_PER_S;
     return (int64_t)((__int128)s->meters[kind].total_mcu * NS_PER_S / covered_ns);
+}
+
+int64_t heat_rate_now(struct heat *h, struct instant now, enum admit_kind kind)
+{
+    int64_t mean = heat_rate(h, now, kind);
+    if (h->state == NULL)
+        return mean;
+    turn_second(h->state, now);
+    int64_t last = h->state->last_second_mcu[kind], this = h->state->second_mcu[kind];
+    int64_t most = last > this ? last : this;
+    return most > mean ? most : mean;
 }
 
 int64_t heat_samples(struct heat *h, struct instant now, enum admit_kind kind)

@@ -53,6 +53,10 @@ bool heat_cool(struct heat *h, struct instant now);
  * least a second. */
 int64_t heat_rate(struct heat *h, struct instant now, enum admit_kind kind);
 
+/* The same, or what the last whole second or the current one had, if that is more: what has only
+ * just begun is seen in full. */
+int64_t heat_rate_now(struct heat *h, struct instant now, enum admit_kind kind);
+
 /* Observations, decayed. */
 int64_t heat_samples(struct heat *h, struct instant now, enum admit_kind kind);
 

@@ -284,7 +284,8 @@ static void weigh(struct heat *h, struct instant now, struct division *d)
     d->below = arena_alloc(d->arena, (d->count + 1) * sizeof d->below[0]);
     d->below[0] = 0;
     for (int kind = 0; kind < SPLIT_KINDS; kind++)
-        d->need_ppm[kind] = ppm_of(heat_rate(h, now, (enum admit_kind)kind), d->q->max_mcu[kind]);
+        d->need_ppm[kind] =
+            ppm_of(heat_rate_now(h, now, (enum admit_kind)kind), d->q->max_mcu[kind]);
     for (uint32_t i = 0; i < d->count; i++) {
         const int64_t *mcu = d->points[i].mcu;
         d->below[i + 1] = d->below[i] +

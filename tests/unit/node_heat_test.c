@@ -64,6 +64,27 @@ static void one_key_that_is_asked_for_is_named(void **state)
     world_deinit(&w);
 }
 
+/* Seen in a demonstration: a key that had just grown popular had its partition cut in vain. */
+static void a_key_that_has_only_just_grown_popular_is_named_too(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_STRICT);
+    world_open_table(&w, 3000, 10);
+    for (uint32_t i = 0; i < 6000; i++) { /* a while, evenly */
+        world_ask_for(&w, REQUEST_GET, i * 7919 % 500);
+        w.now.ns += 3 * NS_PER_MS;
+    }
+    assert_int_equal(ask(&w, question(&w, 0)).verdict, SPLIT_ADVISED);
+    for (uint32_t i = 0; i < 8000; i++) {
+        world_ask_for(&w, REQUEST_GET, 7);
+        w.now.ns += NS_PER_MS / 8;
+    }
+    struct split_advice a = ask(&w, question(&w, 0));
+    assert_int_equal(a.verdict, SPLIT_REFUSED_POPULAR_KEY);
+    world_deinit(&w);
+}
+
 static void heat_is_forgotten_when_nobody_asks(void **state)
 {
     (void)state;
@@ -196,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refused_requests_count_as_heat),
         cmocka_unit_test(one_key_that_is_asked_for_is_named),
+        cmocka_unit_test(a_key_that_has_only_just_grown_popular_is_named_too),
         cmocka_unit_test(heat_is_forgotten_when_nobody_asks),
         cmocka_unit_test(cold_partitions_give_their_memory_back_and_need_no_timer),
         cmocka_unit_test(a_partition_that_gets_smaller_keeps_its_part_of_the_heat),
