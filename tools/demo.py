@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The classic story, live: a table with 10,000 write units a second, 3,000 in use, and throttled.
 
-Runs `weir load` against a cluster that is up (tools/cluster demo starts one) and shows the table's
-partitions second by second: what each may consume, consumes, and refuses, and why. Every figure is
-measured: the live table's by the cluster (GET /weir/partitions), the summary's by `weir load`.
+First one key grows popular, which no cut can help; then one customer with many orders, whose
+partition is cut while it is written to. Runs `weir load` against a cluster that is up (tools/cluster
+demo starts one) and shows the table's partitions second by second: what each may consume, consumes,
+and refuses, and why, and what the controller decides about it. Every figure is measured: the live
+table's by the cluster (GET /weir/partitions, /weir/events), the summary's by `weir load`.
 """
 import argparse
 import json
@@ -16,12 +18,17 @@ import urllib.request
 
 TABLE = "orders"
 WCU = 10000
-BASE_RATE = 3000
+BASE_RATE = 2500
 HOT_RATE = 5000
 HOT_KEY = "the-popular-one"
 HOT_START_S = 6
-LENGTH_S = 26
-SETTLE_S = 3  # left out of the summary: the hot key's first seconds
+HOT_END_S = 20
+CUSTOMER = "acme"
+CUSTOMER_RATE = 2500
+CUSTOMER_START_S = 24
+LENGTH_S = 44
+SETTLE_S = 3  # left out of the summary: the first seconds of what is new
+EVENTS_SHOWN = 3
 
 WHY = {
     "key-range": "partition maximum",
@@ -59,6 +66,20 @@ def get_partitions(port):
         partitions = json.load(answer)["partitions"]
     mine = [p for p in partitions if p["table"] == TABLE and p["role"] == "leader"]
     return {p["partition"]: p for p in mine}
+
+
+def get_events(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/events", timeout=5) as answer:
+        return [e for e in json.load(answer)["events"] if e["table"] == TABLE]
+
+
+def event_lines(screen, events):
+    lines = [screen.paint(" what the controller decided", "1") if events else ""]
+    for event in events[-EVENTS_SHOWN:]:
+        when = time.strftime("%H:%M:%S", time.localtime(event["time"]))
+        text = f" {when}  partition {event['partition']}: {event['reason']}"
+        lines.append(screen.paint(text, "32" if event["kind"] == "split" else "33"))
+    return lines + [""] * (1 + EVENTS_SHOWN - len(lines))
 
 
 def rates(before, after, seconds):
@@ -116,11 +137,19 @@ def load_command(weir, port):
     return [
         weir, "load", "--url", f"http://127.0.0.1:{port}", "--table", TABLE, "--create-table",
         "--wcu", str(WCU), "--rcu", "1", "--quiet", "--json", "--keys", "100000",
-        "--connections", "64",
+        "--connections", "64", "--key-name", "customer", "--sort-key", "order",
         "--workload", f"base:rate={BASE_RATE},distribution=uniform,duration={LENGTH_S}s",
         "--workload", f"hot:rate={HOT_RATE},distribution=single:{HOT_KEY},start={HOT_START_S}s,"
-                      f"duration={LENGTH_S - HOT_START_S}s",
+                      f"duration={HOT_END_S - HOT_START_S}s",
+        "--workload", f"customer:rate={CUSTOMER_RATE},distribution=collection:{CUSTOMER},"
+                      f"start={CUSTOMER_START_S}s,duration={LENGTH_S - CUSTOMER_START_S}s",
     ]
+
+
+def what_comes(second):
+    if HOT_START_S < second <= HOT_END_S:
+        return f" + one key, {HOT_RATE:,}/s"
+    return f" + one customer's orders, {CUSTOMER_RATE:,}/s" if second > CUSTOMER_START_S else ""
 
 
 def watch(screen, port, load):
@@ -131,21 +160,22 @@ def watch(screen, port, load):
         next_look += 1
         try:
             after = get_partitions(port)
+            events = get_events(port)
         except OSError as error:
             if load.poll() is None:
                 print(f"demo: the router does not answer: {error}", file=sys.stderr)
-            after = {}
+            after, events = {}, []
         now = time.monotonic()
         busy = any(p["write"]["consumed"] for p in after.values())
         if busy and start is None:
             start = now
         if start is not None and before:
             second = round(now - start)
-            hot = "" if second <= HOT_START_S else f" + one hot key, {HOT_RATE:,}/s"
             headline = (f"second {second} of {LENGTH_S}: {BASE_RATE:,} writes/s spread evenly"
-                        f"{hot}")
+                        f"{what_comes(second)}")
             rows = rates(before, after, now - at)
-            screen.draw(table_lines(screen, rows, headline), keep=second > 0 and second % 5 == 0)
+            screen.draw(table_lines(screen, rows, headline) + event_lines(screen, events),
+                        keep=second > 0 and second % 5 == 0)
         before, at = after, now
         time.sleep(max(0.0, next_look - time.monotonic()))
 
@@ -155,46 +185,42 @@ def mean(workload, name, first, last):
     return sum(seconds) / max(len(seconds), 1)
 
 
-def summary(screen, result):
-    """Figures of the seconds in which both workloads ran."""
-    base, hot = result["workloads"]
-    first, last = HOT_START_S + SETTLE_S, LENGTH_S - 1
-    admitted = {w["name"]: mean(w, "admitted", first, last) for w in (base, hot)}
-    throttled = {w["name"]: mean(w, "throttled", first, last) for w in (base, hot)}
-    used = sum(admitted.values())
-    failed = sum(w["failed"] + w["client_overrun"] + w["unfinished"] for w in (base, hot))
-    reasons = ", ".join(sorted(set(base["throttled_by_reason"]) | set(hot["throttled_by_reason"])))
-    lines = [
-        "",
-        screen.paint(f"What `weir load` measured, seconds {first} to {last}:", "1"),
-        f"  hot key   {HOT_RATE:>6,} writes/s asked for, {admitted['hot']:>6,.0f}/s admitted, "
-        f"{throttled['hot']:>6,.0f}/s throttled",
-        f"  the rest  {BASE_RATE:>6,} writes/s asked for, {admitted['base']:>6,.0f}/s admitted, "
-        f"{throttled['base']:>6,.0f}/s throttled",
-        f"  the table {WCU:>6,} units/s paid for,  {used:>6,.0f}/s used:      "
-        f"{max(0, WCU - used):>6,.0f}/s idle",
-        f"  reason given: {reasons or 'none'}",
-        f"  latency of admitted writes, p50 / p99: "
-        f"{base['latency_us']['admitted']['p50'] / 1000:.2f} / "
-        f"{base['latency_us']['admitted']['p99'] / 1000:.2f} ms (nodes, router and load "
-        f"share this machine)",
-    ]
+def summary(screen, result, events):
+    """Figures of the seconds in which each was settled; whether the story was as told."""
+    base, hot, customer = result["workloads"]
+    acts = [("one key", hot, HOT_RATE, HOT_START_S + SETTLE_S, HOT_END_S - 1),
+            ("one customer", customer, CUSTOMER_RATE, CUSTOMER_START_S + SETTLE_S, LENGTH_S - 1)]
+    lines = ["", screen.paint("What `weir load` measured, beside "
+                              f"{BASE_RATE:,} writes/s spread evenly:", "1")]
+    for name, workload, rate, first, last in acts:
+        lines.append(f"  {name:<13} {rate:>6,} writes/s asked for, "
+                     f"{mean(workload, 'admitted', first, last):>6,.0f}/s admitted, "
+                     f"{mean(workload, 'throttled', first, last):>6,.0f}/s throttled "
+                     f"(seconds {first} to {last})")
+    latency = base["latency_us"]["admitted"]
+    lines.append(f"  latency of admitted writes, p50 / p99: {latency['p50'] / 1000:.2f} / "
+                 f"{latency['p99'] / 1000:.2f} ms (nodes, router and load share this machine)")
+    failed = sum(w["failed"] + w["client_overrun"] + w["unfinished"] for w in (base, hot, customer))
     if failed:
         lines.append(f"  and {failed:,} requests failed or were not sent")
+    splits = [e for e in events if e["kind"] == "split"]
     lines += [
         "",
         "Why: a table's units are divided among its partitions, and no partition serves more",
         "than 1,000 write units a second, whatever the table has left. One key lives in one",
-        "partition, so its writes beyond that are refused, and some of its neighbours' too.",
-        "Neither more units nor retries help; spreading the key does.",
+        "partition: neither more units nor retries nor a split help, spreading the key does.",
+        "One customer's orders are many keys: their partition was cut between them "
+        f"({len(splits)} splits),",
+        "at the point where the load divides, while they were written.",
         "",
         "Look next:",
         "  tools/cluster up                      a cluster to point your own code at",
+        "  build/weir events --follow            what its controller decides, and why",
         "  build/weir load --help                your own workload",
         "  build/weir node --config help         every limit that took part in this",
     ]
     print("\n".join(lines))
-    return 0 if throttled["hot"] > 0 else 1
+    return 0 if mean(hot, "throttled", *acts[0][3:]) > 0 and splits else 1
 
 
 def main():
@@ -204,11 +230,13 @@ def main():
     options = parser.parse_args()
     screen = Screen()
     print(f"A table with {WCU:,} write units a second; {BASE_RATE:,} writes a second come in; after "
-          f"{HOT_START_S} seconds one key grows popular.\n", flush=True)
+          f"{HOT_START_S} seconds one key\ngrows popular, after {CUSTOMER_START_S} one customer has "
+          "many orders.\n", flush=True)
     with tempfile.TemporaryFile() as output:
         load = subprocess.Popen(load_command(options.weir, options.port), stdout=output)
         try:
             watch(screen, options.port, load)
+            events = get_events(options.port)
         except KeyboardInterrupt:
             load.terminate()
             load.wait()
@@ -217,7 +245,7 @@ def main():
             return 1
         output.seek(0)
         result = json.load(output)
-    return summary(screen, result)
+    return summary(screen, result, events)
 
 
 if __name__ == "__main__":
