@@ -140,11 +140,17 @@ static void on_send(void *context, uint32_t from, uint32_t to, struct slice fram
     must(to == NODE); /* it has no peers */
 }
 
+/* What was asked since the last turn leaves with it; what it brings is answered in it. */
 static void turn(struct weir *db, struct instant deadline)
 {
+    bool answered = db->answered;
+    size_t in_flight = db->in_flight;
     db->turning = true;
     node_host_end_turn(db->node);
+    if (db->answered != answered || db->in_flight != in_flight)
+        deadline = loop_now(db->loop); /* somebody waits for that */
     must(loop_turn(db->loop, instant_earlier(deadline, node_host_deadline(db->node))) == STATUS_OK);
+    node_host_end_turn(db->node);
     db->turning = false;
     db->keep_up_at = instant_add(loop_now(db->loop), duration_ms(1));
 }
