@@ -10,6 +10,7 @@ key is read back, `weir verify` counts items and compares the replicas.
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
 import argparse
+import itertools
 import json
 import pathlib
 import shutil
@@ -101,21 +102,20 @@ def split(port, partition):
 
 def grow(cluster, most, kill=False):
     """Cuts the partition with the lowest id that is left to cut, until there are `most`."""
-    port, turn = cluster.ports[0], 0
+    port = cluster.ports[0]
     while True:
         led = until("all partitions are led", lambda: partitions(port))
         if len(led) >= most:
             return
-        partition = sorted(led)[turn % len(led)]
-        turn += 1
-        if split(port, partition) is None:
-            time.sleep(0.1)
-            continue
+        order = itertools.cycle(sorted(led))
+        partition = until("a cut is taken", lambda: next(
+            (p for p in [next(order)] if split(port, p) is not None), None))
         if kill:
             name = f"node-{led[partition]}"
             cluster[name].kill()
             say(f"killed {name}, which led partition {partition} as it was cut")
-            time.sleep(1)
+            until("another node leads it", lambda: partitions(port).get(
+                partition, led[partition]) != led[partition])
             cluster[name].start()
         until("the children are led", lambda: len(partitions(port)) > len(led), 60)
 
