@@ -20,7 +20,8 @@ void log_append_init(struct log_append *a);
 
 /* Writes `bytes` at `offset`, durably, behind all appends before it. It may begin before those are
  * done if it begins a block. The error of `done` is that of loop_write_sync. Where this goes on
- * within a block, but not from the last append, it first reads that block, while the caller waits. */
+ * within a block, but not from the last append, it first reads that block, while the caller waits.
+ */
 void log_append(struct log_append *a, struct loop *l, int fd, int64_t offset, struct slice bytes,
                 void (*done)(void *context, int error), void *context);
 

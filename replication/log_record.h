@@ -37,8 +37,8 @@ enum log_kind {
 
 enum {
     LOG_HEADER_SIZE = 56,
-    LOG_BLOCK_SIZE = 4096, /* of a disk: what is written at once, whole or torn */
-    LOG_WRITES_MAX = 4,    /* batches on their way at once, at most */
+    LOG_BLOCK_SIZE = 4096,                  /* of a disk: what is written at once, whole or torn */
+    LOG_WRITES_MAX = 4,                     /* batches on their way at once, at most */
     LOG_PAYLOAD_SIZE_MAX = 2 * 1024 * 1024, /* an item, its key, and room */
 };
 

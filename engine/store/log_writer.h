@@ -1,8 +1,8 @@
 /* log_writer.h - the writing end of a node's shared log: records in, batches out.
  *
- * Everything appended while as many batches as may be are on their way to the disk goes out with the
- * next one: group commit by itself, without a timer. A record is durable once the log is written up
- * to its end, whatever of what follows it is on disk already.
+ * Everything appended while as many batches as may be are on their way to the disk goes out with
+ * the next one: group commit by itself, without a timer. A record is durable once the log is
+ * written up to its end, whatever of what follows it is on disk already.
  *
  * Invariants: W1 batches in flight lie in one segment, and no two in one block of it. W2 a batch
  * lies in one segment. W3 a batch that failed is never written again: the owner stops. */
@@ -38,7 +38,8 @@ struct log_writer {
     uint32_t in_flight;
 };
 
-/* Goes on at `next_lsn`, which recovery found to be the end. 0 < `in_flight_max` <= LOG_WRITES_MAX. */
+/* Goes on at `next_lsn`, which recovery found to be the end. 0 < `in_flight_max` <= LOG_WRITES_MAX.
+ */
 void log_writer_init(struct log_writer *w, uint32_t node, uint32_t in_flight_max,
                      uint64_t segment_bytes, uint64_t next_lsn);
 void log_writer_deinit(struct log_writer *w);

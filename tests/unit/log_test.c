@@ -248,8 +248,8 @@ static void torn_last_batches_give_their_first_records_or_none(struct prng *p)
     disk_destroy(d);
 }
 
-/* L1: a byte that turned in what was on disk when a later batch was written is damage, never the end
- * of the log. */
+/* L1: a byte that turned in what was on disk when a later batch was written is damage, never the
+ * end of the log. */
 static void damage_before_the_last_batches_is_found(struct prng *p)
 {
     struct disk *d = disk_create();
