@@ -7,6 +7,7 @@
  * for a second. What the leader advises against is not cut; the event says why, and what would
  * help. For size: at partition_max_bytes, at the middle of its hashes: partition keys are spread
  * evenly over them. Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
+#include <ctype.h>
 #include <stdio.h>
 
 #include "control/controller_internal.h"
@@ -18,6 +19,7 @@ enum {
     CAPPED_MS = 1000, /* earlier the heat does not tell yet what is asked for */
     LOST_MS = 10000,  /* an answer that has not come by then is lost */
     FEW_SAMPLES_MS = 2000,
+    KEY_TEXT_MAX = 64,
     AGAIN_MS = 5000, /* after a split: loads of the children are to be seen first */
     HASH_END = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE
 };
@@ -104,6 +106,22 @@ static void describe(const struct split_job *j, char text[200])
                  (long long)(j->rate_mcu / MCU_PER_UNIT), kind_names[j->kind]);
 }
 
+/* Its key parts, as far as they can be printed: behind table id and hash, without escapes. */
+static void print_key(struct slice key, char text[KEY_TEXT_MAX])
+{
+    size_t size = 0;
+    for (size_t i = HASH_END; i < key.size && size + 1 < KEY_TEXT_MAX; i++) {
+        bool end = key.data[i] == 0 && i + 1 < key.size && key.data[i + 1] == 1;
+        if (end && i + 2 >= key.size)
+            break;
+        text[size++] = end                        ? ' '
+                       : isprint(key.data[i]) != 0 ? (char)key.data[i]
+                                                   : '.';
+        i += end;
+    }
+    text[size] = '\0';
+}
+
 static void tell(struct controller *c, const struct table *t, struct split_job *j,
                  enum event_kind kind, const char *what)
 {
@@ -131,6 +149,19 @@ static const char *recommendation(enum split_verdict v)
     default:
         return "not split, the hottest part would hardly be lighter";
     }
+}
+
+static void tell_refusal(struct controller *c, const struct table *t, struct split_job *j,
+                         const struct split_advice *a)
+{
+    char key[KEY_TEXT_MAX], what[300];
+    print_key(a->key, key);
+    if (a->key.size > 0)
+        snprintf(what, sizeof what, "%s; key \"%s\", %u %% of the heat",
+                 recommendation(a->verdict), key, a->key_share_ppm / (SPLIT_WHOLE_PPM / 100));
+    else
+        snprintf(what, sizeof what, "%s", recommendation(a->verdict));
+    tell(c, t, j, EVENT_SPLIT_REFUSED, what);
 }
 
 /* ---- steps ---- */
@@ -205,7 +236,7 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
         return;
     }
     if (advice.verdict != SPLIT_ADVISED) {
-        tell(c, t, j, EVENT_SPLIT_REFUSED, recommendation(advice.verdict));
+        tell_refusal(c, t, j, &advice);
         rest(c, j, c->config->split_backoff_ms);
         j->step = SPLIT_FREE;
         return;
@@ -213,13 +244,15 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
     split.cut_count = advice.cut_count;
     memcpy(split.cuts, advice.cuts, sizeof split.cuts);
     memcpy(split.share_ppm, advice.share_ppm, sizeof split.share_ppm);
+    j->ahead = advice.cut_count == 1 && advice.share_ppm[j->kind][1] == SPLIT_WHOLE_PPM;
     ask_split(c, j, &split);
 }
 
 static void take_split(struct controller *c, const struct table *t, struct split_job *j)
 {
-    char what[60];
-    snprintf(what, sizeof what, "split into %u", j->cut_count + 1);
+    char what[100];
+    snprintf(what, sizeof what, "split into %u%s", j->cut_count + 1,
+             j->ahead ? ", access only moves forward: above the newest key" : "");
     if (j->code == REPLY_OK)
         tell(c, t, j, EVENT_SPLIT, what);
     rest(c, j, AGAIN_MS);

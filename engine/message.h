@@ -38,16 +38,9 @@ enum request_op {
                        its size before it (engine/catalog/event.h), oldest first */
     REQUEST_DECIDE, /* body = u8 CATALOG_EVENT, MOVE, RATES or DRAIN, then a decision
                        (engine/catalog/decision.h); wall_ms. OK: done, or done before */
-    REQUEST_PARTITION_HEAT, /* to the group's leader: where to cut it; body = u8 of enum
-                               heat_option, or nothing; items_max = children wanted, 0: what its
-                               rate needs; reply.body = struct split_advice */
+    REQUEST_PARTITION_HEAT, /* to the group's leader: where to cut it; items_max = children wanted,
+                               0: what its rate needs; reply.body = struct split_advice */
     REQUEST_OPS,
-};
-
-enum heat_option {
-    HEAT_WHOLE_COLLECTIONS = 1, /* struct split_question has what they mean */
-    HEAT_AHEAD = 2,
-    HEAT_OPTIONS = 3
 };
 
 struct request {

@@ -445,6 +445,7 @@ static void cut_hash_space(struct catalog *c, struct table *t, struct arena *are
         *p = (struct partition_info){.id = c->next_partition_id++,
                                      .epoch = 1,
                                      .table_id = t->id,
+                                     .whole_collections = t->whole_collections,
                                      .lo = slice_make(lo, i == 0 ? 4 : 12),
                                      .hi = slice_make(hi, 4)};
         if (i > 0)
@@ -468,6 +469,7 @@ static void create(struct catalog *c, const struct catalog_command *command,
                       .status = TABLE_CREATING,
                       .partition_key = spec->partition_key,
                       .sort_key = spec->sort_key,
+                      .whole_collections = spec->whole_collections,
                       .billing = spec->billing,
                       .rcu = spec->rcu,
                       .wcu = spec->wcu,
