@@ -75,6 +75,7 @@ enum reply_code {
     REPLY_LIMIT_EXCEEDED = 12, /* text names the limit */
     REPLY_NOT_LEADER = 13,     /* nothing was done; `leader` may, or nobody for now: try again */
     REPLY_STALE_MAP = 14, /* the partition was split since: nothing was done, ask the catalog */
+    REPLY_COLLECTION_FULL = 15, /* the item collection may not grow; nothing was done */
     REPLY_CODES,
 };
 
@@ -87,6 +88,7 @@ struct reply {
     struct slice body;            /* item; RANGE: items, each u32 size + bytes; catalog records */
     uint32_t count;               /* RANGE: items in body */
     int64_t read_bytes;           /* RANGE: sum of their item_size */
+    int64_t collection_bytes; /* PUT, DELETE: in the item collection now, or -1: not counted */
     bool more;         /* RANGE: a limit stopped it before the end of range or partition */
     uint32_t leader;   /* the node that leads the group, as far as known; 0: not known */
     struct slice text; /* what went wrong, for people */

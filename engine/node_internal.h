@@ -19,6 +19,7 @@
 
 #include "base/prng.h"
 #include "engine/catalog/catalog.h"
+#include "engine/collection.h"
 #include "engine/loads.h"
 #include "engine/node.h"
 #include "engine/partition.h"
@@ -31,14 +32,33 @@ enum {
     NO_ENTRY = -1
 };
 
+/* What a page was read for already. */
+enum touched {
+    TOUCHED_ITEMS = 1,
+    TOUCHED_COLLECTION = 2 /* the row of the item's collection */
+};
+
 /* A request on its way: in hand, waiting for a page, a round of heartbeats, or the disks. */
 struct operation {
     uint64_t from;
     struct request request;
     struct admit_verdict verdict;
     bool admitted;
-    bool touched;
+    unsigned touched;   /* enum touched, of them */
     uint64_t confirmed; /* the term in which this node was found to lead after the read came */
+};
+
+/* LOG_WRITE: the newest one of a key shadows memtable and backing for later writes, and the newest
+ * one of an item collection its row. */
+enum shadow_kind {
+    SHADOW_ITEM,
+    SHADOW_COLLECTION,
+    SHADOWS
+};
+struct shadow {
+    uint64_t hash;
+    int32_t older; /* in the same hash bucket */
+    uint32_t size; /* of the key, or what of it is the collection's; 0: it shadows none */
 };
 
 /* A proposal of this node that is not applied yet, or a record of its own that is not durable yet.
@@ -57,20 +77,19 @@ struct inflight {
     bool want_old;
     struct admit_verdict verdict;
     int64_t consumed_mcu;
-    /* LOG_WRITE: the newest one of a key shadows memtable and backing for later writes */
-    uint64_t hash;
-    int32_t older; /* in the same hash bucket */
-    uint32_t key_size;
+    int64_t collection_bytes; /* as in write_head */
+    struct shadow shadows[SHADOWS];
 };
 
 /* Payload of a LOG_WRITE entry: this head, the key, the item (none: deleted). */
 struct write_head {
     int64_t old_size; /* item_size of what was there; -1: nothing */
     int64_t cost_mcu; /* what the leader charged */
+    int64_t collection_bytes; /* in the item's collection after it; or COLLECTION_NOT_COUNTED */
     uint32_t key_size;
     uint32_t burst; /* 1: from the burst bucket; 2: with tokens the members had set aside */
 };
-_Static_assert(sizeof(struct write_head) == 24, "the head is written as it is");
+_Static_assert(sizeof(struct write_head) == 32, "the head is written as it is");
 
 /* A request that waits for store_touch, or for leadership to be confirmed. */
 struct deferred {
@@ -130,7 +149,7 @@ struct node {
     struct inflight *inflight_free;
     struct inflight *own_first; /* own records, in the order of the log */
     struct inflight *own_last;
-    int32_t *shadow; /* owns; hash bucket -> newest entry */
+    int32_t *shadow[SHADOWS]; /* owns; hash bucket -> newest entry */
 
     struct deferred *deferred; /* owns; `deferred_size` slots */
     uint32_t deferred_size;
@@ -224,9 +243,11 @@ void node_free_inflight(struct node *n, struct inflight *e);
 void node_void_proposals(struct node *n, struct partition *p);
 /* Every proposal of the group is answered: its outcome is not known. */
 void node_drop_proposals(struct node *n, struct partition *p, const char *why);
-/* The newest write in flight for a key. */
-struct inflight *node_shadow(const struct node *n, struct slice key, uint64_t hash);
-void node_shadow_add(struct node *n, struct inflight *e, uint64_t hash, size_t key_size);
+/* The newest write in flight of an item, or in a collection: `key` is the row's. */
+struct inflight *node_shadow(const struct node *n, enum shadow_kind kind, struct slice key,
+                             uint64_t hash);
+void node_shadow_add(struct node *n, struct inflight *e, enum shadow_kind kind, struct slice key,
+                     uint64_t hash);
 struct slice inflight_key(const struct inflight *e);
 struct slice inflight_item(const struct inflight *e); /* NULL data: a deletion */
 
