@@ -17,6 +17,7 @@ static void take_answer(struct world *w, const struct reply *r)
                          .more = r->more,
                          .count = r->count,
                          .consumed_mcu = r->consumed_mcu,
+                         .collection_bytes = r->collection_bytes,
                          .verdict = r->verdict,
                          .body = body,
                          .text = text};

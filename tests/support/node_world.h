@@ -22,6 +22,7 @@ struct answer {
     bool more;
     uint32_t count;
     int64_t consumed_mcu;
+    int64_t collection_bytes;
     struct admit_verdict verdict;
     struct buffer body;
     struct buffer text;
