@@ -122,6 +122,7 @@ void node_destroy(struct node *n)
     for (struct inflight *e = n->own_first; e != NULL; e = e->next)
         free((void *)(uintptr_t)e->payload.data);
     node_peers_deinit(n);
+    node_middle_deinit(n);
     members_deinit(&n->members);
     raft_outbox_deinit(&n->outbox);
     arena_deinit(&n->received);
@@ -359,6 +360,7 @@ struct instant node_deadline(const struct node *n)
         return t;
     t = instant_earlier(t, n->raft_at);
     t = instant_earlier(t, n->count_at);
+    t = instant_earlier(t, node_middle_deadline(n));
     t = instant_earlier(t, n->heat_at);
     t = instant_earlier(t, node_settling_deadline(n));
     t = instant_earlier(t, node_snapshots_deadline(n));
@@ -381,6 +383,7 @@ void node_tick(struct node *n, struct instant now)
     node_groups_tick(n, false);
     node_settling_tick(n);
     node_count_tick(n);
+    node_middle_tick(n);
     node_heat_tick(n);
 }
 

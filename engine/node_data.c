@@ -441,8 +441,7 @@ static void run_write(struct node *n, struct operation *o)
     if (grows_by(o, &change) > 0 && change.collection_bytes > n->config->collection_max_bytes)
         node_refuse(n, o->from, q->id, REPLY_COLLECTION_FULL,
                     "the item collection would hold %lld bytes, collection_max_bytes is %lld",
-                    (long long)change.collection_bytes,
-                    (long long)n->config->collection_max_bytes);
+                    (long long)change.collection_bytes, (long long)n->config->collection_max_bytes);
     else
         propose_write(n, p, o, &change);
 }
@@ -573,7 +572,8 @@ void node_run(struct node *n, struct operation *o)
         node_run_split(n, o);
         break;
     case REQUEST_PARTITION_HEAT:
-        node_run_heat(n, o);
+    case REQUEST_PARTITION_MIDDLE:
+        node_run_advice(n, o);
         break;
     case REQUEST_TABLE_CREATE:
     case REQUEST_TABLE_GET:

@@ -42,7 +42,7 @@ static struct split_question question_of(const struct node *n, const struct part
     };
 }
 
-void node_run_heat(struct node *n, const struct operation *o)
+void node_run_advice(struct node *n, const struct operation *o)
 {
     const struct request *q = &o->request;
     struct partition *p = node_partition(n, q->partition);
@@ -64,7 +64,10 @@ void node_run_heat(struct node *n, const struct operation *o)
         return;
     }
     const struct split_question question = question_of(n, p, q->items_max);
-    split_advise(&p->heat, n->now, &question, &n->lent, &advice);
+    if (q->op == REQUEST_PARTITION_MIDDLE)
+        node_middle_advise(n, p, &advice);
+    else
+        split_advise(&p->heat, n->now, &question, &n->lent, &advice);
     buffer_clear(&n->range_out);
     split_advice_encode(&n->range_out, &advice);
     struct slice body = arena_copy(&n->lent, buffer_slice(&n->range_out));

@@ -3,6 +3,7 @@
  *   node.c             life, events, effects
  *   node_data.c        reads and writes: route, admit, evaluate, propose, settle
  *   node_heat.c        what partitions are asked for, and where to cut them
+ *   node_middle.c      where a partition's bytes divide
  *   node_inflight.c    proposals and records on their way, and what they will have changed
  *   node_group.c       replication: every replica's raft, its records, its messages, its deadlines
  *   node_peer.c        envelopes between nodes: liveness, messages, how a cluster begins
@@ -83,8 +84,8 @@ struct inflight {
 
 /* Payload of a LOG_WRITE entry: this head, the key, the item (none: deleted). */
 struct write_head {
-    int64_t old_size; /* item_size of what was there; -1: nothing */
-    int64_t cost_mcu; /* what the leader charged */
+    int64_t old_size;         /* item_size of what was there; -1: nothing */
+    int64_t cost_mcu;         /* what the leader charged */
     int64_t collection_bytes; /* in the item's collection after it; or COLLECTION_NOT_COUNTED */
     uint32_t key_size;
     uint32_t burst; /* 1: from the burst bucket; 2: with tokens the members had set aside */
@@ -117,6 +118,19 @@ struct settling;
 struct snapshot_out;
 struct snapshot_in;
 
+/* The search for the middle of a partition's bytes. */
+struct middle {
+    uint32_t partition; /* 0: none, or it was told */
+    uint64_t epoch;
+    bool on;
+    struct instant next_at;
+    struct buffer at;   /* to be read next; empty: from the start */
+    struct buffer last; /* read last; empty: nothing yet */
+    int64_t bytes;      /* read */
+    struct buffer cut;  /* the best so far; empty: none */
+    int64_t cut_bytes;  /* that lie before it */
+};
+
 struct node {
     struct node_options options;
     const struct config *config;
@@ -132,6 +146,7 @@ struct node {
     uint64_t replay_lsn;     /* before it: of the record being replayed */
     uint32_t counted_last;   /* whose items were counted last */
     struct instant count_at; /* when to count more; INSTANT_NEVER: all is counted */
+    struct middle middle;
     struct node_admission admission;
     struct members members;        /* the other nodes' headroom */
     struct admit_group group;      /* of the request in hand */
@@ -265,7 +280,16 @@ void node_drop_reads(struct node *n, struct partition *p);
 void node_heat_add(struct node *n, struct partition *p, enum admit_kind kind, struct slice key,
                    int64_t cost_mcu);
 void node_heat_tick(struct node *n);
-void node_run_heat(struct node *n, const struct operation *o);
+/* REQUEST_PARTITION_HEAT, REQUEST_PARTITION_MIDDLE. */
+void node_run_advice(struct node *n, const struct operation *o);
+
+/* ---- node_middle.c ---- */
+struct split_advice;
+/* What is known now of a partition led here. Slices lend until the next call. */
+void node_middle_advise(struct node *n, const struct partition *p, struct split_advice *out);
+void node_middle_tick(struct node *n);
+struct instant node_middle_deadline(const struct node *n);
+void node_middle_deinit(struct node *n);
 
 /* ---- node_group.c ---- */
 /* The replica's raft, from its base. */

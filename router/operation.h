@@ -76,7 +76,7 @@ void capacity_write_member(struct buffer *out, const struct call *c, const struc
 /* {"member": the item the node found, and the capacity; member NULL: the capacity alone. Left open.
  */
 bool call_begin_answer(struct call *c, struct subrequest *s, const struct reply *r,
-                      const char *member);
+                       const char *member);
 
 /* arn:aws:dynamodb:region:account:table/name */
 void table_arn_append(struct buffer *out, const struct router *r, struct slice name);

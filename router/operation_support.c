@@ -149,7 +149,7 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
 }
 
 bool call_begin_answer(struct call *c, struct subrequest *s, const struct reply *r,
-                      const char *member)
+                       const char *member)
 {
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);

@@ -15,7 +15,8 @@ void dynamo_create_table(struct buffer *out, const char *name, uint32_t units,
         "{\"AttributeName\":\"s\",\"AttributeType\":\"S\"}],%s"
         "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%u,\"WriteCapacityUnits\":%u}}",
         name,
-        whole_collections ? "\"Tags\":[{\"Key\":\"weir:item-collections\",\"Value\":\"whole\"}]," : "",
+        whole_collections ? "\"Tags\":[{\"Key\":\"weir:item-collections\",\"Value\":\"whole\"}],"
+                          : "",
         units, units);
 }
 

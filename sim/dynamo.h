@@ -1,7 +1,7 @@
 /* dynamo.h - what simulated clients say in DynamoDB's words, and what they make of the answers.
  *
- * One table, `sim`, with the partition key `k` and the sort key `s`; the number an item holds is `v`.
- * The answers are our own: they are searched, not parsed. */
+ * One table, `sim`, with the partition key `k` and the sort key `s`; the number an item holds is
+ * `v`. The answers are our own: they are searched, not parsed. */
 #ifndef WEIR_SIM_DYNAMO_H
 #define WEIR_SIM_DYNAMO_H
 

@@ -181,7 +181,8 @@ void plan_describe(const struct plan *p, struct buffer *out)
                          "cluster: %u nodes, %u replicas, %u routers, %u clients on %u keys in %u "
                          "partitions%s, profile %s\n",
                          p->nodes, p->replicas, p->routers, p->clients, w->keys, w->partitions,
-                         w->whole_collections ? " of whole collections" : "", profile_name(p->config.profile));
+                         w->whole_collections ? " of whole collections" : "",
+                         profile_name(p->config.profile));
     buffer_append_format(
         out, "faults, one in %lld ms for %lld ms:", (long long)(p->strike_ns / NS_PER_MS),
         (long long)(p->length_ns / NS_PER_MS));

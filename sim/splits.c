@@ -5,8 +5,8 @@
 
 #include "base/must.h"
 #include "engine/catalog/split.h"
-#include "engine/item/storage_key.h"
 #include "engine/collection.h"
+#include "engine/item/storage_key.h"
 #include "sim/check.h"
 #include "sim/dynamo.h"
 

@@ -41,8 +41,10 @@ struct partition_info *catalog_find_split(struct catalog *c, const struct catalo
              (p->hi.size > 0 && slice_compare(split->cuts[split->cut_count - 1], p->hi) >= 0))
         buffer_append_format(&c->text, "A cut lies outside partition %u", p->id);
     else if (t->whole_collections && divides_collection(split))
-        buffer_append_format(&c->text, "A cut of partition %u lies inside an item collection, and "
-                                       "the table's must stay whole", p->id);
+        buffer_append_format(&c->text,
+                             "A cut of partition %u lies inside an item collection, and "
+                             "the table's must stay whole",
+                             p->id);
     if (c->text.size > 0) {
         catalog_refuse(c, out, REPLY_MALFORMED);
         return NULL;

@@ -24,7 +24,7 @@ struct batch_entry {
     struct slice storage_key;
     bool done;
     int64_t collection_bytes; /* BatchWriteItem, where they are counted */
-    struct span json; /* BatchGetItem: the item found, in call->body; size 0: none */
+    struct span json;         /* BatchGetItem: the item found, in call->body; size 0: none */
 };
 
 struct batch_table {

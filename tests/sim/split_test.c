@@ -9,7 +9,7 @@
 #include "tests/support/lab.h"
 
 enum {
-    MAXIMUM = 200,      /* of a partition, write units a second */
+    MAXIMUM = 200, /* of a partition, write units a second */
     OFFERED = 2 * MAXIMUM,
     FRONTIERS_MAX = 8,
     SETTLE_S = 10, /* until heat is known and was acted on */
@@ -20,7 +20,7 @@ struct outcome {
     int64_t served; /* a second */
     int64_t failed;
     int64_t splits;
-    int64_t refusals; /* events that say why not */
+    int64_t refusals;   /* events that say why not */
     int64_t sequential; /* of them, and of splits, those that name the access */
 };
 
@@ -38,7 +38,8 @@ static void count_events(struct lab *l, struct outcome *out)
             assert_int_equal(event_decode(&record, &e), STATUS_OK);
             out->splits += e.kind == EVENT_SPLIT;
             out->refusals += e.kind == EVENT_SPLIT_REFUSED;
-            out->sequential += memmem(e.reason.data, e.reason.size, "only moves forward", 18) != NULL;
+            out->sequential +=
+                memmem(e.reason.data, e.reason.size, "only moves forward", 18) != NULL;
         }
     }
 }

@@ -40,7 +40,8 @@ struct lab {
 struct flow {
     const char *table;
     const char *operation;
-    const char *more; /* members of the request; with `rest`: up to a number, one higher each time */
+    const char
+        *more; /* members of the request; with `rest`: up to a number, one higher each time */
     const char *rest; /* what comes after it, or NULL */
     int64_t number;
     int64_t per_second;
