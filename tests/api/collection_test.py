@@ -66,7 +66,7 @@ class CollectionTest(unittest.TestCase):
         found = DB.query(TableName=table, ConsistentRead=True, KeyConditionExpression="pk = :p",
                          ExpressionAttributeValues={":p": {"S": "p"}})
         self.assertEqual([i["sk"]["S"] for i in found["Items"]], ["a", "b"])
-        self.assertEqual(DB.scan(TableName=table)["Count"], 3)
+        self.assertEqual(DB.scan(TableName=table, ConsistentRead=True)["Count"], 3)
 
     def test_what_takes_nothing_more_passes_and_makes_room(self):
         table = create()

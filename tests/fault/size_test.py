@@ -26,7 +26,7 @@ from servers import Client, Cluster, Refused, Unreachable, until
 MIB = 1 << 20
 ITEMS = 400
 ITEM_BYTES = 4 * MIB // ITEMS
-QUIET_S = 10  # longer than the controller waits before it looks at a partition again
+QUIET_S = 30  # several times what the controller waits before it looks at a partition again
 LIMIT = 8 * MIB  # of a whole collection
 SETTINGS = ["--profile", "off", "--set", f"partition_max_bytes={MIB}", "--set",
             f"collection_max_bytes={LIMIT}", "--set", "split_backoff_ms=2000"]
