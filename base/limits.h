@@ -50,8 +50,11 @@
     X(control_adaptive, 1, 0, 1, "1: allocations follow demand within a table (adaptive capacity)")\
     X(control_split, 1, 0, 1, "1: partitions at their limits are cut in two or more")              \
     X(split_percent, 80, 1, 100, "of a partition maximum: above it for 10 s, it is cut")           \
+    X(split_sequential, 0, 0, 2,                                                                   \
+      "access that only moves forward is: 0 not cut, 1 cut above its newest key, 2 cut all the same")\
     X(split_backoff_ms, 60000, 0, 86400000, "a partition that should not be cut is asked about again")\
     X(partition_max_bytes, 10 * GIB, MIB, TIB, "a partition that holds more is cut")               \
+    X(collection_max_bytes, 10 * GIB, KIB, TIB, "an item collection that must stay whole holds no more") \
     X(control_balance, 1, 0, 1, "1: replicas leave nodes that are used up")                        \
     X(balance_percent, 80, 1, 100, "of its capacity: a node that consumes more gives replicas away")\
     X(node_silent_ms, 300000, 1000, 86400000, "a node silent for longer has its replicas replaced")\

@@ -61,6 +61,7 @@ struct split_job {
     enum reply_code code;
     struct buffer answer; /* owns */
     uint32_t cut_count;
+    bool ahead; /* all that is asked for goes to the upper piece */
 };
 
 struct watched_node {

@@ -1,12 +1,13 @@
 /* split.c - partitions that are at their limits are cut.
  *
- *   watching -> ADVICE: its leader is asked where its heat divides -> CUT: the catalog is asked for
+ *   watching -> ADVICE: its leader is asked where it divides -> CUT: the catalog is asked for
  *   the split -> TELL: the event -> watching, for a while without cutting again
  *
  * For consumption: above split_percent of a partition maximum over ten seconds, or refused by it
  * for a second. What the leader advises against is not cut; the event says why, and what would
- * help. For size: at partition_max_bytes, at the middle of its hashes: partition keys are spread
- * evenly over them. Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
+ * help. For size: at partition_max_bytes, in the middle of its bytes, which its leader looks for.
+ * Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
+#include <ctype.h>
 #include <stdio.h>
 
 #include "control/controller_internal.h"
@@ -18,6 +19,7 @@ enum {
     CAPPED_MS = 1000, /* earlier the heat does not tell yet what is asked for */
     LOST_MS = 10000,  /* an answer that has not come by then is lost */
     FEW_SAMPLES_MS = 2000,
+    KEY_TEXT_MAX = 64,
     AGAIN_MS = 5000, /* after a split: loads of the children are to be seen first */
     HASH_END = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE
 };
@@ -86,7 +88,7 @@ static void begin(struct controller *c, const struct table *t, const struct part
             continue;
         job.answer = j->answer; /* its memory */
         *j = job;
-        j->step = j->for_size ? SPLIT_CUT : SPLIT_ADVICE;
+        j->step = SPLIT_ADVICE;
         return;
     }
 }
@@ -104,6 +106,20 @@ static void describe(const struct split_job *j, char text[200])
                  (long long)(j->rate_mcu / MCU_PER_UNIT), kind_names[j->kind]);
 }
 
+/* Its key parts, as far as they can be printed: behind table id and hash, without escapes. */
+static void print_key(struct slice key, char text[KEY_TEXT_MAX])
+{
+    size_t size = 0;
+    for (size_t i = HASH_END; i < key.size && size + 1 < KEY_TEXT_MAX; i++) {
+        bool end = key.data[i] == 0 && i + 1 < key.size && key.data[i + 1] == 1;
+        if (end && i + 2 >= key.size)
+            break;
+        text[size++] = end ? ' ' : isprint(key.data[i]) != 0 ? (char)key.data[i] : '.';
+        i += end;
+    }
+    text[size] = '\0';
+}
+
 static void tell(struct controller *c, const struct table *t, struct split_job *j,
                  enum event_kind kind, const char *what)
 {
@@ -116,8 +132,12 @@ static void tell(struct controller *c, const struct table *t, struct split_job *
     control_decide(c, CATALOG_EVENT, &d);
 }
 
-static const char *recommendation(enum split_verdict v)
+static const char *recommendation(bool for_size, enum split_verdict v)
 {
+    if (for_size)
+        return v == SPLIT_REFUSED_COLLECTION
+                   ? "not split, it is one item collection that must stay whole"
+                   : "not split, it is one item";
     switch (v) {
     case SPLIT_REFUSED_POPULAR_KEY:
         return "not split, one key carries the heat: spread it over several keys by a suffix "
@@ -131,6 +151,20 @@ static const char *recommendation(enum split_verdict v)
     default:
         return "not split, the hottest part would hardly be lighter";
     }
+}
+
+static void tell_refusal(struct controller *c, const struct table *t, struct split_job *j,
+                         const struct split_advice *a)
+{
+    char key[KEY_TEXT_MAX], what[300];
+    print_key(a->key, key);
+    if (a->key.size > 0)
+        snprintf(what, sizeof what, "%s; key \"%s\", %u %% of it",
+                 recommendation(j->for_size, a->verdict), key,
+                 a->key_share_ppm / (SPLIT_WHOLE_PPM / 100));
+    else
+        snprintf(what, sizeof what, "%s", recommendation(j->for_size, a->verdict));
+    tell(c, t, j, EVENT_SPLIT_REFUSED, what);
 }
 
 /* ---- steps ---- */
@@ -150,7 +184,8 @@ static struct request *ask(struct controller *c, struct split_job *j, uint32_t n
 static void ask_advice(struct controller *c, struct split_job *j)
 {
     const struct partition_load *l = loads_of(c->view->loads, j->partition);
-    ask(c, j, raft_member_node(l->member), REQUEST_PARTITION_HEAT, slice_make(NULL, 0));
+    ask(c, j, raft_member_node(l->member),
+        j->for_size ? REQUEST_PARTITION_MIDDLE : REQUEST_PARTITION_HEAT, slice_make(NULL, 0));
 }
 
 static void ask_split(struct controller *c, struct split_job *j, struct table_split *split)
@@ -166,32 +201,6 @@ static void ask_split(struct controller *c, struct split_job *j, struct table_sp
     buffer_deinit(&body);
 }
 
-static uint64_t hash_of(struct slice bound, uint64_t open)
-{
-    uint64_t hash = 0;
-    if (bound.size <= STORAGE_KEY_TABLE_SIZE)
-        return open;
-    for (size_t i = STORAGE_KEY_TABLE_SIZE; i < HASH_END; i++)
-        hash = hash << 8 | (i < bound.size ? bound.data[i] : 0);
-    return hash;
-}
-
-/* At the middle of its hashes. False: they have none, all of it lies in one. */
-static bool cut_in_middle(struct controller *c, const struct partition_info *p, struct split_job *j)
-{
-    uint64_t lo = hash_of(p->lo, 0), hi = hash_of(p->hi, UINT64_MAX);
-    uint64_t middle = __builtin_bswap64(lo + (hi - lo) / 2);
-    uint8_t key[HASH_END];
-    if (hi - lo < 2)
-        return false;
-    memcpy(key, p->lo.data, STORAGE_KEY_TABLE_SIZE);
-    memcpy(key + STORAGE_KEY_TABLE_SIZE, &middle, sizeof middle);
-    struct table_split split = {.cut_count = 1, .cuts = {slice_make(key, sizeof key)}};
-    table_split_share_equally(&split);
-    ask_split(c, j, &split);
-    return true;
-}
-
 /* Cuts as advised, or tells why not. */
 static void take_advice(struct controller *c, const struct table *t, struct split_job *j)
 {
@@ -205,7 +214,7 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
         return;
     }
     if (advice.verdict != SPLIT_ADVISED) {
-        tell(c, t, j, EVENT_SPLIT_REFUSED, recommendation(advice.verdict));
+        tell_refusal(c, t, j, &advice);
         rest(c, j, c->config->split_backoff_ms);
         j->step = SPLIT_FREE;
         return;
@@ -213,13 +222,16 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
     split.cut_count = advice.cut_count;
     memcpy(split.cuts, advice.cuts, sizeof split.cuts);
     memcpy(split.share_ppm, advice.share_ppm, sizeof split.share_ppm);
+    j->ahead =
+        !j->for_size && advice.cut_count == 1 && advice.share_ppm[j->kind][1] == SPLIT_WHOLE_PPM;
     ask_split(c, j, &split);
 }
 
 static void take_split(struct controller *c, const struct table *t, struct split_job *j)
 {
-    char what[60];
-    snprintf(what, sizeof what, "split into %u", j->cut_count + 1);
+    char what[100];
+    snprintf(what, sizeof what, "split into %u%s", j->cut_count + 1,
+             j->ahead ? ", access only moves forward: above the newest key" : "");
     if (j->code == REPLY_OK)
         tell(c, t, j, EVENT_SPLIT, what);
     rest(c, j, AGAIN_MS);
@@ -237,12 +249,6 @@ static void advance(struct controller *c, struct split_job *j)
         j->step = SPLIT_FREE;
     } else if (j->id == 0 && j->step == SPLIT_ADVICE) {
         ask_advice(c, j);
-    } else if (j->id == 0) {
-        if (!cut_in_middle(c, p, j)) {
-            tell(c, t, j, EVENT_SPLIT_REFUSED, "not split, all of it lies under one hash");
-            rest(c, j, c->config->split_backoff_ms);
-            j->step = SPLIT_FREE;
-        }
     } else if (j->answered && j->step == SPLIT_ADVICE) {
         take_advice(c, t, j);
     } else if (j->answered) {

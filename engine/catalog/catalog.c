@@ -445,6 +445,7 @@ static void cut_hash_space(struct catalog *c, struct table *t, struct arena *are
         *p = (struct partition_info){.id = c->next_partition_id++,
                                      .epoch = 1,
                                      .table_id = t->id,
+                                     .whole_collections = t->whole_collections,
                                      .lo = slice_make(lo, i == 0 ? 4 : 12),
                                      .hi = slice_make(hi, 4)};
         if (i > 0)
@@ -468,6 +469,7 @@ static void create(struct catalog *c, const struct catalog_command *command,
                       .status = TABLE_CREATING,
                       .partition_key = spec->partition_key,
                       .sort_key = spec->sort_key,
+                      .whole_collections = spec->whole_collections,
                       .billing = spec->billing,
                       .rcu = spec->rcu,
                       .wcu = spec->wcu,
@@ -628,8 +630,11 @@ static void split_partition(struct catalog *c, const struct catalog_command *com
     if (p == NULL)
         return;
     struct arena arena = {0};
-    struct table t = e->table;
+    struct table t = e->table, before = e->table;
     uint32_t at = (uint32_t)(p - t.partitions), first_id = c->next_partition_id;
+    size_t size = before.partition_count * sizeof before.partitions[0];
+    before.partitions = arena_alloc(&arena, size); /* of which the rates are read */
+    memcpy(before.partitions, e->table.partitions, size);
     t.partition_count += split.cut_count;
     t.partitions = arena_alloc(&arena, t.partition_count * sizeof t.partitions[0]);
     memcpy(t.partitions, e->table.partitions, (at + 1) * sizeof t.partitions[0]);
@@ -641,11 +646,12 @@ static void split_partition(struct catalog *c, const struct catalog_command *com
     shares.spec.wcu = t.wcu;
     /* A partition of an on-demand table keeps its rate: a split adds capacity. */
     if (t.billing == BILLING_ON_DEMAND || allocate(c, &shares, &t, false)) {
-        uint32_t before = e->table.partition_count;
         entry_set(e, &t);
-        spread_sizes(e, before, at);
-        out->table = &e->table;
-        row_table(c, out, e);
+        spread_sizes(e, before.partition_count, at);
+        if (t.billing == BILLING_PROVISIONED)
+            catalog_keep_boosts(c, command, e, &before, &split, at);
+        t = e->table;
+        catalog_entry_change(c, e, &t, out);
         row_counters(c, out);
     } else {
         c->next_partition_id = first_id;

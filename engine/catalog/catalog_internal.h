@@ -73,6 +73,11 @@ void catalog_cut_partition(struct catalog *c, const struct table_split *split,
 
 void catalog_decide(struct catalog *c, const struct catalog_command *command,
                     struct catalog_result *out);
+/* The entry's table has just been cut, and its throughput divided equally. What a partition had
+ * beyond its equal share `before` stays its own, or goes to its pieces by their shares of the load;
+ * all of it, or nothing if the nodes cannot carry it. `at`: the one that was cut. */
+void catalog_keep_boosts(struct catalog *c, const struct catalog_command *command, struct entry *e,
+                         const struct table *before, const struct table_split *split, uint32_t at);
 /* An event's row is taken back. */
 enum status catalog_load_event(struct catalog *c, struct slice bytes);
 

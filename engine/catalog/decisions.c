@@ -6,6 +6,7 @@
  * decision promises more of a node than it has. D3  a decision that is refused changes nothing and
  * tells nothing. */
 #include "base/must.h"
+#include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"
 
 /* ---- events ---- */
@@ -238,6 +239,37 @@ static void set_rates(struct catalog *c, const struct catalog_command *command, 
     struct table t = e->table;
     catalog_entry_change(c, e, &t, out);
     tell(c, command, d, out);
+}
+
+/* Adds `sign` times the boosts. */
+static void add_boosts(struct table *t, const struct table *before, const struct table_split *split,
+                       uint32_t at, int64_t sign)
+{
+    for (uint32_t i = 0; i < before->partition_count; i++) {
+        for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+            int64_t boost =
+                before->partitions[i].rate_mcu[kind] -
+                share_equal_mcu(kind == ADMIT_READ ? t->rcu : t->wcu, before->partition_count, i);
+            if (boost <= 0)
+                continue;
+            if (i != at)
+                t->partitions[i < at ? i : i + split->cut_count].rate_mcu[kind] += sign * boost;
+            for (uint32_t piece = 0; i == at && piece <= split->cut_count; piece++)
+                t->partitions[at + piece].rate_mcu[kind] +=
+                    sign * (boost * split->share_ppm[kind][piece] / SPLIT_WHOLE_PPM);
+        }
+    }
+}
+
+void catalog_keep_boosts(struct catalog *c, const struct catalog_command *command, struct entry *e,
+                         const struct table *before, const struct table_split *split, uint32_t at)
+{
+    struct promises without, with;
+    count_promises(c, &without);
+    add_boosts(&e->table, before, split, at, 1);
+    count_promises(c, &with);
+    if (!within_capacity(command, &without, &with))
+        add_boosts(&e->table, before, split, at, -1);
 }
 
 /* ---- nodes ---- */

@@ -26,6 +26,15 @@ static struct key_attr key_attr_decode(struct reader *r)
     return k;
 }
 
+/* Item collections are whole, and counted, only where there are any. */
+static bool whole_decode(struct reader *r, const struct key_attr *sort_key)
+{
+    uint8_t whole = reader_u8(r);
+    if (whole > 1 || (whole == 1 && sort_key->name.size == 0))
+        r->failed = true;
+    return whole;
+}
+
 static enum table_billing billing_decode(struct reader *r)
 {
     uint8_t billing = reader_u8(r);
@@ -48,6 +57,7 @@ void table_spec_encode(struct buffer *out, const struct table_spec *spec)
     buffer_append_sized(out, spec->name);
     key_attr_encode(out, &spec->partition_key);
     key_attr_encode(out, &spec->sort_key);
+    buffer_append_u8(out, spec->whole_collections);
     buffer_append_u8(out, (uint8_t)spec->billing);
     buffer_append_u64(out, (uint64_t)spec->rcu);
     buffer_append_u64(out, (uint64_t)spec->wcu);
@@ -59,6 +69,7 @@ enum status table_spec_decode(struct slice bytes, struct table_spec *out)
     out->name = reader_sized(&r);
     out->partition_key = key_attr_decode(&r);
     out->sort_key = key_attr_decode(&r);
+    out->whole_collections = whole_decode(&r, &out->sort_key);
     out->billing = billing_decode(&r);
     out->rcu = amount_decode(&r);
     out->wcu = amount_decode(&r);
@@ -68,7 +79,8 @@ enum status table_spec_decode(struct slice bytes, struct table_spec *out)
 }
 
 enum {
-    INFO_LEAVING = 1 << REPLICAS_MAX /* in the byte `joined`: `leaving` follows the members */
+    INFO_LEAVING = 1 << REPLICAS_MAX, /* in the byte `joined`: `leaving` follows the members */
+    INFO_WHOLE = 0x80                 /* in the byte of the number of members */
 };
 
 void partition_info_encode(struct buffer *out, const struct partition_info *p)
@@ -80,7 +92,7 @@ void partition_info_encode(struct buffer *out, const struct partition_info *p)
         buffer_append_u64(out, (uint64_t)p->rate_mcu[kind]);
     buffer_append_sized(out, p->lo);
     buffer_append_sized(out, p->hi);
-    buffer_append_u8(out, (uint8_t)p->member_count);
+    buffer_append_u8(out, (uint8_t)(p->member_count | (p->whole_collections ? INFO_WHOLE : 0)));
     buffer_append_u8(out, (uint8_t)(p->joined | (p->leaving != 0 ? INFO_LEAVING : 0)));
     for (uint32_t i = 0; i < p->member_count; i++)
         buffer_append_u64(out, p->members[i]);
@@ -100,7 +112,9 @@ enum status partition_info_decode(struct reader *r, struct partition_info *out)
         out->rate_mcu[kind] = amount_decode(r);
     out->lo = reader_sized(r);
     out->hi = reader_sized(r);
-    out->member_count = reader_u8(r);
+    uint8_t members = reader_u8(r);
+    out->whole_collections = members & INFO_WHOLE;
+    out->member_count = members & ~(uint32_t)INFO_WHOLE;
     uint8_t joined = reader_u8(r);
     out->joined = joined & ~(uint32_t)INFO_LEAVING;
     if (out->lo.size > STORAGE_KEY_SIZE_MAX || out->hi.size > STORAGE_KEY_SIZE_MAX ||
@@ -128,6 +142,7 @@ void table_encode(struct buffer *out, const struct table *t)
     buffer_append_u8(out, (uint8_t)t->status);
     key_attr_encode(out, &t->partition_key);
     key_attr_encode(out, &t->sort_key);
+    buffer_append_u8(out, t->whole_collections);
     buffer_append_u8(out, (uint8_t)t->billing);
     buffer_append_u64(out, (uint64_t)t->rcu);
     buffer_append_u64(out, (uint64_t)t->wcu);
@@ -160,6 +175,7 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     out->status = (enum table_status)status;
     out->partition_key = key_attr_decode(&r);
     out->sort_key = key_attr_decode(&r);
+    out->whole_collections = whole_decode(&r, &out->sort_key);
     out->billing = billing_decode(&r);
     out->rcu = amount_decode(&r);
     out->wcu = amount_decode(&r);

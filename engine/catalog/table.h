@@ -30,6 +30,7 @@ struct table_spec {
     struct slice name;
     struct key_attr partition_key; /* create only */
     struct key_attr sort_key;      /* create only */
+    bool whole_collections;        /* create only */
     enum table_billing billing;
     int64_t rcu; /* 0 on demand */
     int64_t wcu;
@@ -47,7 +48,8 @@ struct partition_info {
     uint32_t table_id;
     struct slice lo;
     struct slice hi;
-    int64_t rate_mcu[2]; /* allocation per second, by enum admit_kind */
+    bool whole_collections; /* its table's */
+    int64_t rate_mcu[2];    /* allocation per second, by enum admit_kind */
     /* Where its replicas should be; the first one should lead. Who is in the group at this moment,
      * the group itself knows. */
     uint32_t member_count;
@@ -66,6 +68,9 @@ struct table {
     enum table_status status;
     struct key_attr partition_key;
     struct key_attr sort_key;
+    /* No cut divides an item collection, and none may hold more than collection_max_bytes; its
+     * bytes are counted (engine/collection.h). There is a sort key. */
+    bool whole_collections;
     enum table_billing billing;
     int64_t rcu;
     int64_t wcu;

@@ -47,6 +47,22 @@ static const struct shape ELEMENT = {
 static const struct shape KEY_SCHEMA_LIST = {
     .kind = SHAPE_LIST, .min = 1, .min_set = true, .max = 2, .element = &ELEMENT};
 
+static const struct shape TAG_KEY = {.kind = SHAPE_STRING, .min = 1, .min_set = true, .max = 128};
+static const struct shape TAG_VALUE = {.kind = SHAPE_STRING, .max = 256};
+
+enum {
+    TAG_KEY_MEMBER,
+    TAG_VALUE_MEMBER
+};
+
+static const struct shape_member TAG_MEMBERS[] = {
+    {"Key", &TAG_KEY, MEMBER_REQUIRED},
+    {"Value", &TAG_VALUE, MEMBER_REQUIRED},
+    {0},
+};
+static const struct shape TAG = {.kind = SHAPE_STRUCTURE, .java = "Tag", .members = TAG_MEMBERS};
+static const struct shape TAG_LIST = {.kind = SHAPE_LIST, .element = &TAG};
+
 static const struct shape LIST_OF_ANYTHING = {.kind = SHAPE_LIST, .element = &shape_anything};
 
 static const struct shape_member MEMBERS[] = {
@@ -57,7 +73,7 @@ static const struct shape_member MEMBERS[] = {
     {"ProvisionedThroughput", &shape_throughput, MEMBER_OPTIONAL},
     {"LocalSecondaryIndexes", &LIST_OF_ANYTHING, MEMBER_OPTIONAL},
     {"GlobalSecondaryIndexes", &LIST_OF_ANYTHING, MEMBER_OPTIONAL},
-    {"Tags", &LIST_OF_ANYTHING, MEMBER_OPTIONAL},
+    {"Tags", &TAG_LIST, MEMBER_OPTIONAL},
     {"DeletionProtectionEnabled", &shape_boolean_value, MEMBER_OPTIONAL},
     {"StreamSpecification", &shape_stream, MEMBER_OPTIONAL},
     {"SSESpecification", &shape_encryption, MEMBER_OPTIONAL},
@@ -195,8 +211,31 @@ static bool refuse_lists(struct call *c, const struct json_value m[])
         if (v->type == JSON_LIST)
             return fault_set_later(call_fault(c), LISTS[i].name);
     }
-    if (m[TAGS].type == JSON_LIST && json_count(&m[TAGS]) > 0)
-        return fault_set_later(call_fault(c), "Tags");
+    return true;
+}
+
+/* Tags set what the API has no member for; others there are none yet. */
+static bool read_tags(struct call *c, const struct json_value *list, struct table_spec *spec)
+{
+    if (list->type != JSON_LIST)
+        return true;
+    struct json_cursor cursor = json_elements(list);
+    struct json_value element, tag[SHAPE_MEMBERS_MAX];
+    while (json_next_element(&cursor, &element)) {
+        shape_bind(&TAG, &element, tag);
+        struct slice key = json_string(&tag[TAG_KEY_MEMBER]);
+        if (!slice_is(key, "weir:item-collections"))
+            return fault_set_later(call_fault(c), "Tags");
+        struct slice value = json_string(&tag[TAG_VALUE_MEMBER]);
+        if (!slice_is(value, "whole"))
+            return fault_set(call_fault(c), FAULT_VALIDATION,
+                             "The tag weir:item-collections is '%.*s' and may only be 'whole'",
+                             SHOWN(value));
+        if (spec->sort_key.name.size == 0)
+            return fault_set(call_fault(c), FAULT_VALIDATION,
+                             "The tag weir:item-collections needs a table with a sort key");
+        spec->whole_collections = true;
+    }
     return true;
 }
 
@@ -206,7 +245,8 @@ static bool begin(struct call *c, const struct json_value m[])
     struct table_settings settings = {&m[PROTECTION], &m[STREAM], &m[ENCRYPTION], &m[CLASS]};
     bool indexes = m[LOCAL_INDEXES].type == JSON_LIST || m[GLOBAL_INDEXES].type == JSON_LIST;
     if (!read_billing(c, m, &spec) || (indexes && !refuse_lists(c, m)) || !read_keys(c, m, &spec) ||
-        !refuse_lists(c, m) || !table_settings_check(c, &settings))
+        !refuse_lists(c, m) || !read_tags(c, &m[TAGS], &spec) ||
+        !table_settings_check(c, &settings))
         return false;
     table_spec_encode(&c->bytes, &spec);
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_CREATE);

@@ -139,8 +139,11 @@ void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns)
             struct flow *f = &flows[i];
             for (; f->due_ns <= l->scheduler.now.ns && f->per_second > 0;
                  f->due_ns += NS_PER_S / f->per_second) {
-                char body[512];
-                snprintf(body, sizeof body, "{\"TableName\":\"%s\",%s}", f->table, f->more);
+                char body[512], number[24] = "";
+                if (f->rest != NULL)
+                    snprintf(number, sizeof number, "%010lld", (long long)f->number++);
+                snprintf(body, sizeof body, "{\"TableName\":\"%s\",%s%s%s}", f->table, f->more,
+                         number, f->rest != NULL ? f->rest : "");
                 lab_call(l, &f->counts, f->operation, body);
             }
             if (f->per_second > 0 && f->due_ns < next)

@@ -40,7 +40,10 @@ struct lab {
 struct flow {
     const char *table;
     const char *operation;
-    const char *more; /* members of the request */
+    const char
+        *more; /* members of the request; with `rest`: up to a number, one higher each time */
+    const char *rest; /* what comes after it, or NULL */
+    int64_t number;
     int64_t per_second;
     struct counts counts;
     int64_t due_ns;
