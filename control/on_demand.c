@@ -10,16 +10,17 @@
 #include "control/controller_internal.h"
 
 enum {
-    STEP_PERCENT = 10,     /* a peak is higher than the last by more than that */
+    STEP_PERCENT = 1,      /* a peak is higher than the last by more than that */
+    TELL_PERCENT = 10,     /* and is told if the table is made ready for more by that */
     TELL_AGAIN_MS = 600000 /* that the nodes are not enough */
 };
 
-static bool exceeds(int64_t units, int64_t before)
+static bool exceeds(int64_t units, int64_t before, int64_t percent)
 {
-    return units * 100 > before * (100 + STEP_PERCENT);
+    return units * 100 > before * (100 + percent);
 }
 
-/* Units a second, rounded down. */
+/* Units a second, rounded up: what it is made ready for must not be less than twice. */
 static void measure(const struct controller *c, const struct table *t, int64_t units[ADMIT_KINDS])
 {
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
@@ -28,7 +29,7 @@ static void measure(const struct controller *c, const struct table *t, int64_t u
             mcu += control_rates(c, control_watched(c, t->partitions[i].id), (enum admit_kind)kind,
                                  c->config->on_demand_peak_ms)
                        .consumed_mcu;
-        units[kind] = mcu / MCU_PER_UNIT;
+        units[kind] = (mcu + MCU_PER_UNIT - 1) / MCU_PER_UNIT;
     }
 }
 
@@ -72,17 +73,16 @@ static void follow(struct controller *c, const struct table *t)
 {
     struct decision d = {.table_id = t->id};
     struct table after = *t;
-    bool higher = false, told = false;
+    bool higher = false;
     measure(c, t, d.peak);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t ready = ready_for(c, d.peak[kind], kind);
-        bool more = exceeds(ready, t->warm[kind]);
-        higher |= more || exceeds(d.peak[kind], t->promised[kind]);
+        higher |= exceeds(ready, t->warm[kind], STEP_PERCENT) ||
+                  exceeds(d.peak[kind], t->promised[kind], STEP_PERCENT);
         if (after.promised[kind] < d.peak[kind])
             after.promised[kind] = d.peak[kind];
-        if (!more || told)
+        if (d.has_event || !exceeds(ready, t->warm[kind], TELL_PERCENT))
             continue;
-        told = true;
         control_tell(c, &d, EVENT_PEAK, t, 0,
                      "the table consumed %lld %s units a second, a new peak: it is made ready for "
                      "%lld",

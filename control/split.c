@@ -220,13 +220,27 @@ static uint32_t pieces_of(const struct table *t, const struct split_job *j)
     return pieces < SPLIT_CUTS_MAX + 1 ? pieces : SPLIT_CUTS_MAX + 1;
 }
 
-/* Cuts as advised, or tells why not. */
+/* Partitions it should have. */
+static uint32_t wanted_of(const struct controller *c, const struct table *t)
+{
+    return share_partitions_initial(c->config, t->warm[ADMIT_READ], t->warm[ADMIT_WRITE]);
+}
+
+/* Cuts as advised, or tells why not. Where nothing is known of the heat yet, evenly, if the table
+ * should have more partitions anyway. */
 static void take_advice(struct controller *c, const struct table *t, struct split_job *j)
 {
     struct split_advice advice;
     struct table_split split = {0};
     bool valid =
         j->code == REPLY_OK && split_advice_decode(buffer_slice(&j->answer), &advice) == STATUS_OK;
+    if (valid && advice.verdict == SPLIT_REFUSED_FEW_SAMPLES &&
+        t->partition_count < wanted_of(c, t)) {
+        j->wanted = wanted_of(c, t);
+        j->step = SPLIT_CUT;
+        j->id = 0;
+        return;
+    }
     if (!valid || advice.verdict == SPLIT_REFUSED_FEW_SAMPLES) {
         rest(c, j, FEW_SAMPLES_MS);
         j->step = SPLIT_FREE;
@@ -331,13 +345,11 @@ static bool has_job(const struct controller *c, const struct table *t)
 
 static void make_ready(struct controller *c, const struct table *t)
 {
-    uint32_t wanted =
-        share_partitions_initial(c->config, t->warm[ADMIT_READ], t->warm[ADMIT_WRITE]);
-    if (t->partition_count >= wanted || has_job(c, t))
+    if (t->partition_count >= wanted_of(c, t) || has_job(c, t))
         return;
     const struct partition_info *p = widest(c, t);
     if (p != NULL)
-        begin(c, t, p, wanted);
+        begin(c, t, p, wanted_of(c, t));
 }
 
 void control_split(struct controller *c)
