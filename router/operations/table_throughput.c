@@ -162,11 +162,14 @@ static void write_maximum(struct buffer *out, const struct table *t)
     json_write_close(out, '}');
 }
 
-/* What the partitions there are can serve of it. */
+/* What the partitions there are can serve of it; one that is yet to be split off is not there. */
 static int64_t served(const struct config *config, const struct table *t, enum admit_kind kind)
 {
-    int64_t each = kind == ADMIT_READ ? config->partition_max_rcu : config->partition_max_wcu;
-    int64_t most = each * t->partition_count;
+    int64_t most = 0;
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        if (t->partitions[i].parent == 0)
+            most += kind == ADMIT_READ ? config->partition_max_rcu : config->partition_max_wcu;
+    }
     return t->warm[kind] < most ? t->warm[kind] : most;
 }
 
