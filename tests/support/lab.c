@@ -144,8 +144,8 @@ void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns)
                     f->puts == NULL ? f->more : f->puts[f->put_next++ % f->put_count];
                 if (f->rest != NULL)
                     snprintf(number, sizeof number, "%010lld", (long long)f->number++);
-                snprintf(body, sizeof body, "{\"TableName\":\"%s\",%s%s%s}", f->table, more,
-                         number, f->rest != NULL ? f->rest : "");
+                snprintf(body, sizeof body, "{\"TableName\":\"%s\",%s%s%s}", f->table, more, number,
+                         f->rest != NULL ? f->rest : "");
                 lab_call(l, &f->counts, f->operation, body);
             }
             if (f->per_second > 0 && f->due_ns < next)
