@@ -96,9 +96,18 @@ static void add_credit(struct instant now, struct holder *h, int64_t share, int6
 /* Below this a grant is not worth its messages. */
 static int64_t worth_granting(const struct ledger *l, const struct holder *h, int64_t want)
 {
-    int64_t least = least_of(want, most_of(ONE_UNIT, want / 4));
+    int64_t least = least_of(want, most_of(ONE_UNIT, want / 2));
     int64_t need = least_of(h->ask.need, l->bank.capacity) - h->held;
     return most_of(least, need);
+}
+
+/* Until it can be granted as much. */
+static struct duration time_until(const struct ledger *l, const struct ledger_terms *terms,
+                                  const struct holder *h, int64_t tokens, int64_t share)
+{
+    struct duration credit = time_for(tokens - h->credit, share, terms->lifetime);
+    struct duration bank = time_for(tokens - l->bank.balance, l->bank.rate, terms->lifetime);
+    return credit.ns > bank.ns ? credit : bank;
 }
 
 static void vend(struct ledger *l, struct instant now, const struct ledger_terms *terms,
@@ -106,8 +115,7 @@ static void vend(struct ledger *l, struct instant now, const struct ledger_terms
 {
     if (h->ask.demand == 0)
         return;
-    int64_t level = wanted(l, terms, h), want = level - h->held;
-    int64_t share = share_of(l, now, h);
+    int64_t want = wanted(l, terms, h) - h->held, share = share_of(l, now, h);
     add_credit(now, h, share, most_of(want, 0));
     if (want <= 0) {
         h->answer.wait = time_for(h->held / 2, h->ask.demand, terms->lifetime);
@@ -116,15 +124,12 @@ static void vend(struct ledger *l, struct instant now, const struct ledger_terms
     bool enough = l->bank.balance >= wanted_by_all(l, now, terms);
     int64_t tokens = enough ? want : least_of(least_of(want, h->credit), l->bank.balance);
     int64_t least = worth_granting(l, h, want);
-    if (tokens < least) {
-        struct duration until_credit = time_for(least - h->credit, share, terms->lifetime);
-        struct duration until_bank =
-            time_for(least - l->bank.balance, l->bank.rate, terms->lifetime);
-        h->answer.wait = until_credit.ns > until_bank.ns ? until_credit : until_bank;
-        return;
+    if (tokens >= least) {
+        ledger_grant(l, h, tokens);
+        h->credit = most_of(h->credit - tokens, 0);
     }
-    ledger_grant(l, h, tokens);
-    h->credit = most_of(h->credit - tokens, 0);
+    if (!enough)
+        h->answer.wait = time_until(l, terms, h, least, share);
 }
 
 const struct vend_policy vend_lease = {vend};

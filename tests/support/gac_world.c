@@ -22,7 +22,7 @@ struct frame {
 static struct instant read_clock(const struct gac_world *w, int64_t offset_ns, int64_t ppm)
 {
     int64_t ns = w->scheduler.now.ns;
-    return (struct instant){offset_ns + ns + ns / 1000000 * ppm};
+    return (struct instant){offset_ns + ns + (int64_t)((__int128)ns * ppm / 1000000)};
 }
 
 static struct instant router_now(const struct gac_world *w, uint32_t router)
@@ -158,7 +158,8 @@ static void tick(void *context, uint64_t argument)
     struct gac_world *w = context;
     uint32_t router = (uint32_t)(argument & 0xff);
     struct gac_world_router *r = &w->routers[router];
-    if (r->client == NULL || argument >> 8 != r->life)
+    if (r->client == NULL || argument >> 8 != r->life ||
+        instant_before(w->scheduler.now, r->tick_at))
         return;
     gac_client_tick(r->client, router_now(w, router));
     r->tick_at = INSTANT_NEVER;
@@ -191,7 +192,7 @@ static void next_arrival(struct gac_world *w, uint32_t router)
     double unit = (double)(prng_below(&w->prng, 1 << 30) + 1) / (1 << 30);
     int64_t ns = (int64_t)(-__builtin_log(unit) * 1e12 / (double)r->per_second);
     scheduler_in(&w->scheduler, (struct duration){ns}, arrive, w,
-                 (uint64_t)r->per_second << 32 | (r->life & 0xffffff) << 8 | router);
+                 (uint64_t)r->flow << 8 | router);
 }
 
 static void arrive(void *context, uint64_t argument)
@@ -199,8 +200,7 @@ static void arrive(void *context, uint64_t argument)
     struct gac_world *w = context;
     uint32_t router = (uint32_t)(argument & 0xff);
     struct gac_world_router *r = &w->routers[router];
-    if (r->client == NULL || (argument >> 8 & 0xffffff) != (r->life & 0xffffff) ||
-        argument >> 32 != (uint64_t)r->per_second)
+    if (r->client == NULL || argument >> 8 != r->flow)
         return;
     next_arrival(w, router);
     r->offered++;
@@ -228,6 +228,7 @@ void gac_world_load(struct gac_world *w, uint32_t router, int64_t per_second)
     if (r->per_second == per_second)
         return;
     r->per_second = per_second;
+    r->flow++;
     next_arrival(w, router);
 }
 
@@ -288,6 +289,7 @@ void gac_world_start_router(struct gac_world *w, uint32_t router)
     const struct gac_client_options options = {&w->config, w->options.servers,
                                                prng_next(&w->prng) | 1};
     r->life++;
+    r->flow++;
     r->tick_at = INSTANT_NEVER;
     r->client = gac_client_create(&options, router_now(w, router));
     r->changes = 0;

@@ -44,6 +44,7 @@ struct gac_world_router {
     struct gac_client *client; /* owns; NULL: down */
     uint64_t life;
     int64_t per_second;   /* requests that arrive, in thousandths */
+    uint32_t flow;        /* of arrivals: one more with each change */
     uint64_t changes;     /* seen */
     uint32_t waiting;     /* requests */
     struct instant *until; /* owns; when each of them is refused, in order */
