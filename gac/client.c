@@ -111,7 +111,7 @@ static void begin_epoch(struct lease *l, uint32_t owner)
 {
     l->owner = owner;
     l->epoch++;
-    l->number = l->acked = 0;
+    l->number = 0;
     l->spent = 0;
     l->awaiting = false;
     l->ask_at = (struct instant){0};
@@ -299,7 +299,6 @@ static void take_answer(struct gac_client *c, struct instant now, const struct g
     if (l == NULL || !l->awaiting || a->epoch != l->epoch || a->number != l->number)
         return;
     l->awaiting = false;
-    l->acked = a->number;
     l->round_trip.ns += (instant_since(now, l->sent_at).ns - l->round_trip.ns) / 8;
     l->tokens += a->granted;
     l->expires_at = instant_add(l->sent_at, a->lifetime);
@@ -402,7 +401,6 @@ static void append_ask(struct gac_client *c, struct instant now, struct lease *l
                           .policy = l->limit.policy,
                           .epoch = l->epoch,
                           .number = l->number,
-                          .acked = l->acked,
                           .version = l->limit.version,
                           .rate = l->limit.rate,
                           .spent = l->spent,

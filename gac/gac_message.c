@@ -6,7 +6,7 @@ enum {
     ASKS = 1,
     ANSWERS = 2,
     KEY_SIZE = 9,
-    ASK_SIZE = KEY_SIZE + 1 + 9 * 8,
+    ASK_SIZE = KEY_SIZE + 1 + 8 * 8,
     ANSWER_SIZE = KEY_SIZE + 5 * 8
 };
 
@@ -66,7 +66,6 @@ void gac_ask_append(struct buffer *out, const struct gac_ask *ask)
     buffer_append_u8(out, (uint8_t)ask->policy);
     buffer_append_u64(out, ask->epoch);
     buffer_append_u64(out, ask->number);
-    buffer_append_u64(out, ask->acked);
     buffer_append_u64(out, ask->version);
     append_i64(out, ask->rate);
     append_i64(out, ask->spent);
@@ -142,14 +141,13 @@ enum status gac_ask_read(struct reader *r, struct gac_ask *out)
     out->policy = r->failed ? GAC_OFF : (enum gac_policy)policy;
     out->epoch = reader_u64(r);
     out->number = reader_u64(r);
-    out->acked = reader_u64(r);
     out->version = reader_u64(r);
     out->rate = read_between(r, 0, amount_max);
     out->spent = read_between(r, -amount_max, amount_max);
     out->held = read_between(r, -amount_max, amount_max);
     out->demand = read_between(r, 0, amount_max);
     out->need = read_between(r, 0, amount_max);
-    if (out->epoch == 0 || out->number == 0 || out->acked >= out->number)
+    if (out->epoch == 0 || out->number == 0)
         r->failed = true;
     return read_status(r);
 }

@@ -52,7 +52,6 @@ struct gac_ask {
     enum gac_policy policy;
     uint64_t epoch;   /* one more each time the router asks another server, or another life of it */
     uint64_t number;  /* in this epoch: 1, 2, ... */
-    uint64_t acked;   /* the last one whose answer came in time; no other ever will count */
     uint64_t version; /* of `rate`: the higher is the newer */
     int64_t rate;     /* what the table may use */
     int64_t spent;    /* in this epoch */

@@ -15,7 +15,6 @@ struct lease {
     uint32_t owner;    /* server; 0: none */
     uint64_t epoch;
     uint64_t number; /* of the last ask in this epoch */
-    uint64_t acked;
     int64_t spent; /* in this epoch */
     bool asking;   /* to go out at the end of the turn */
     bool awaiting;

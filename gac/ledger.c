@@ -96,7 +96,7 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
         l->rate = ask->rate;
     }
     int64_t spent = ask->spent - h->ask.spent;
-    int64_t unspent = h->held - spent; /* a grant that was not acked among it: G3 */
+    int64_t unspent = h->held - spent; /* a grant that never arrived among it: G3 */
     int64_t back = unspent - ask->held;
     if (back >= 0)
         token_bucket_add(&l->bank, back);

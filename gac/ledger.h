@@ -9,7 +9,8 @@
  * Invariants
  *   G1  bank + held (unexpired) <= capacity: no window W ever sees more than rate * W + capacity.
  *   G2  an ask with a number that was seen changes nothing; its answer is given again.
- *   G3  a grant whose answer did not come in time, says a later ask, is back in the bank.
+ *   G3  a grant whose answer did not come in time is back in the bank with the next ask, which says
+ *       what is held without it: only the answer to the last ask is ever taken.
  *   G4  only the part of the rate that belongs to the routers that ask here comes in: where two
  *       servers take themselves for the owner, both together vend one rate.
  * Not here: how much is granted (vend.h), who is alive (server.h). */
