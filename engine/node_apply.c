@@ -112,7 +112,8 @@ static enum status apply_partition(struct node *n, uint64_t lsn, struct slice pa
     struct admission_rates rates;
     memcpy(rates.rate_mcu, info.rate_mcu, sizeof rates.rate_mcu);
     if (p != NULL) {
-        if (info.epoch != p->info.epoch)
+        if (info.epoch != p->info.epoch ||
+            partition_member_on(&info, n->options.id) != raft_self(p->raft))
             return STATUS_OK; /* it was split meanwhile: ranges come with the group's log alone */
         info.lo = p->info.lo;
         info.hi = p->info.hi;

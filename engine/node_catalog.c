@@ -168,12 +168,8 @@ void node_reported(struct node *n, const struct reply *reply)
         struct partition *p = node_partition(n, reader_u32(&r));
         if (r.failed)
             return;
-        bool orphan = p != NULL && !p->closing && p->info.id != CATALOG_GROUP && p->led == 0 &&
-                      raft_leader(p->raft) == 0;
-        if (!orphan || n->inflight_free == NULL || !node_has_log_space(n, 0))
-            continue;
-        p->closing = true;
-        node_append_own(n, LOG_PARTITION_CLOSE, p->info.id, 0, slice_make(NULL, 0));
+        if (p != NULL && p->info.id != CATALOG_GROUP && p->led == 0 && raft_leader(p->raft) == 0)
+            node_close_orphan(n, p);
     }
 }
 

@@ -342,7 +342,7 @@ static bool is_there(const struct node *n, uint64_t member)
 {
     uint32_t node = raft_member_node(member);
     uint32_t generation = node == n->options.id ? n->generation : n->peers[node].generation;
-    return raft_member_id(node, generation) == member && node_is_reachable(n, node);
+    return raft_member_generation(member) == generation && node_is_reachable(n, node);
 }
 
 void node_refuse_not_leader(struct node *n, const struct operation *o, const struct partition *p)

@@ -235,6 +235,8 @@ void node_run(struct node *n, struct operation *o);
 /* Whether a strong read may be answered from what is applied here, now. If not, it was refused, or
  * will run again. */
 bool node_leads_read(struct node *n, struct partition *p, struct operation *o);
+/* Nobody counts on the replica any more: it is closed, if there is room for the record now. */
+void node_close_orphan(struct node *n, struct partition *p);
 /* The reads that waited for leadership to be confirmed, or have lost it. */
 void node_run_reads(struct node *n, struct partition *p);
 void node_drop_reads(struct node *n, struct partition *p);

@@ -363,9 +363,10 @@ static void watch_founders(struct node *n, uint32_t node, uint32_t generation)
     struct partition_info info = p->info;
     bool changed = false;
     for (uint32_t i = 0; i < info.member_count; i++) {
-        if (partition_node(&info, i) != node || info.members[i] == raft_member_id(node, generation))
+        if (partition_node(&info, i) != node ||
+            raft_member_generation(info.members[i]) == generation)
             continue;
-        info.members[i] = raft_member_id(node, generation);
+        info.members[i] = raft_member_id(node, generation, 0);
         info.joined |= 1U << i;
         changed = true;
     }
@@ -462,6 +463,10 @@ static enum raft_outcome step_members(struct node *n, struct partition *p,
                                       const struct partition_info *info)
 {
     const struct raft_members *m = raft_members(p->raft);
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (raft_member_arrival(m->all[i].id) > info->arrivals)
+            return RAFT_PENDING; /* said before that one came: it has been said anew since */
+    }
     for (uint32_t i = 0; i < info->member_count; i++) {
         const struct raft_member *member = raft_members_find(m, info->members[i]);
         if (member == NULL)

@@ -142,7 +142,7 @@ static bool is_gone(const struct node *n, uint64_t member)
 {
     uint32_t node = raft_member_node(member);
     return node == 0 || node > n->options.node_count || node == n->options.id ||
-           raft_member_id(node, n->peers[node].generation) != member;
+           n->peers[node].generation != raft_member_generation(member);
 }
 
 /* The next member that needs one and can be sent it; those who cannot are asked for again later. */

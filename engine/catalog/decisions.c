@@ -143,6 +143,8 @@ static const char *why_not_move(const struct catalog *c, const struct catalog_co
         return "the partition is being split";
     if (p->leaving != 0)
         return "a replica of the partition is on its way already";
+    if (p->arrivals == RAFT_ARRIVAL_MAX)
+        return "the partition's replicas have been moved as often as can be counted";
     if (d->to_node == 0 || d->to_node > command->node_count ||
         catalog_generation(c, d->to_node) == 0 || catalog_is_drained(c, d->to_node))
         return "the node it should go to takes no replicas";
@@ -170,8 +172,7 @@ static void move(struct catalog *c, const struct catalog_command *command, const
     count_promises(c, &before);
     uint32_t i = d->from_node == 0 ? p->member_count++ : member_index(p, d->from_node);
     p->leaving = d->from_node == 0 ? 0 : p->members[i];
-    p->members[i] = raft_member_id(d->to_node, catalog_generation(c, d->to_node));
-    p->joined |= 1U << i;
+    catalog_join(p, i, d->to_node, catalog_generation(c, d->to_node));
     count_promises(c, &after);
     if (!within_capacity(command, &before, &after)) {
         *p = was;

@@ -384,7 +384,7 @@ static void opening_and_closing_a_partition_may_be_repeated(void **state)
     open_partition(&w, &info);
     world_assert_answer(&w, REPLY_OK); /* it is open: no record needed */
     uint64_t self = info.members[0];
-    info.members[0] = raft_member_id(2, 1);
+    info.members[0] = raft_member_id(2, 1, 0);
     open_partition(&w, &info);
     world_assert_answer(&w, REPLY_MALFORMED);
     info.members[0] = self;
@@ -392,7 +392,10 @@ static void opening_and_closing_a_partition_may_be_repeated(void **state)
         world_put(&w, i, 1);
     world_write_all(&w);
     world_checkpoint_all(&w);
-    struct request close = {.op = REQUEST_PARTITION_CLOSE, .partition = info.id};
+    struct buffer word = {0};
+    partition_info_encode(&word, &info);
+    struct request close = {
+        .op = REQUEST_PARTITION_CLOSE, .partition = info.id, .body = buffer_slice(&word)};
     world_ask(&w, &close);
     world_put(&w, 1, 2);
     world_assert_answer(&w, REPLY_WRONG_PARTITION);
@@ -414,6 +417,62 @@ static void opening_and_closing_a_partition_may_be_repeated(void **state)
     struct store_cursor c;
     store_seek(node_store(w.node), lo, hi, false, &c);
     assert_int_equal(store_next(&c, &key, &value), STATUS_NOT_FOUND);
+    buffer_deinit(&word);
+    world_deinit(&w);
+}
+
+static enum reply_code close_partition(struct world *w, const struct partition_info *p)
+{
+    struct buffer b = {0};
+    partition_info_encode(&b, p);
+    struct request r = {
+        .op = REQUEST_PARTITION_CLOSE, .partition = p->id, .body = buffer_slice(&b)};
+    world_ask(w, &r);
+    world_write_all(w);
+    buffer_deinit(&b);
+    return world_answer(w)->code;
+}
+
+static enum reply_code reopen_partition(struct world *w, const struct partition_info *p)
+{
+    open_partition(w, p);
+    world_write_all(w);
+    return world_answer(w)->code;
+}
+
+/* The replica was moved away and has come back: what an earlier leader of the catalog said of the
+ * one before it comes late. */
+static void a_late_close_or_open_is_not_for_the_replica_that_came_back(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    struct partition_info first = w.table.partitions[0], second = first, left = first;
+    const uint32_t generation = raft_member_generation(first.members[0]);
+    left.leaving = first.members[0];
+    left.members[0] = raft_member_id(2, 1, 1);
+    second.arrivals = 2;
+    second.members[0] = raft_member_id(1, generation, 2);
+    assert_int_equal(close_partition(&w, &left), REPLY_OK);
+    assert_int_equal(reopen_partition(&w, &first), REPLY_OVERLOADED); /* not erased yet */
+    world_checkpoint_all(&w);
+    world_checkpoint_all(&w);
+    assert_int_equal(reopen_partition(&w, &first), REPLY_OK); /* late: a replica nobody wants */
+    assert_int_equal(reopen_partition(&w, &second), REPLY_STALE_MAP); /* it goes first */
+    world_checkpoint_all(&w);
+    world_checkpoint_all(&w);
+    assert_int_equal(reopen_partition(&w, &second), REPLY_OK);
+    world_put(&w, 1, 1);
+    world_write_all(&w);
+    world_assert_answer(&w, REPLY_OK);
+    assert_int_equal(close_partition(&w, &left), REPLY_OK);
+    assert_int_equal(reopen_partition(&w, &first), REPLY_STALE_MAP);
+    assert_int_equal(world_get(&w, 1), 1); /* it is all there */
+    left.leaving = second.members[0];
+    assert_int_equal(close_partition(&w, &left), REPLY_OK);
+    world_ask_for(&w, REQUEST_GET, 1);
+    world_assert_answer(&w, REPLY_WRONG_PARTITION);
     world_deinit(&w);
 }
 
@@ -494,6 +553,7 @@ int main(void)
         cmocka_unit_test(a_cold_item_is_touched_first_and_then_answered),
         cmocka_unit_test(a_range_does_not_change_by_what_the_catalog_says),
         cmocka_unit_test(opening_and_closing_a_partition_may_be_repeated),
+        cmocka_unit_test(a_late_close_or_open_is_not_for_the_replica_that_came_back),
         cmocka_unit_test(a_deleted_table_leaves_nothing_and_its_name_is_free),
         cmocka_unit_test(a_damaged_item_is_never_returned_nor_believed),
     };
