@@ -17,11 +17,6 @@ void lab_set(struct lab *l, const char *name, const char *value)
                          STATUS_OK);
 }
 
-static void ignore_leader(void *context, uint32_t node, uint32_t group, uint64_t term)
-{
-    (void)context, (void)node, (void)group, (void)term;
-}
-
 void lab_start(struct lab *l)
 {
     l->network = network_create(&(struct network_options){
@@ -34,7 +29,6 @@ void lab_start(struct lab *l)
                                         .network = l->network,
                                         .trace = &l->trace,
                                         .node_count = l->node_count,
-                                        .leads = ignore_leader,
                                         .timings = {.turn_ns = 20 * NS_PER_US,
                                                     .write_least_ns = 200 * NS_PER_US,
                                                     .write_spread_ns = 50 * NS_PER_US,
