@@ -53,6 +53,7 @@
     X(split_backoff_ms, 60000, 0, 86400000, "a partition that should not be cut is asked about again")\
     X(partition_max_bytes, 10 * GIB, MIB, TIB, "a partition that holds more is cut")               \
     X(control_balance, 1, 0, 1, "1: replicas leave nodes that are used up")                        \
+    X(control_leaders, 1, 0, 1, "1: leadership of partitions is spread over the nodes")            \
     X(balance_percent, 80, 1, 100, "of its capacity: a node that consumes more gives replicas away")\
     X(node_silent_ms, 300000, 1000, 86400000, "a node silent for longer has its replicas replaced")\
     X(adaptive_after_ms, 5000, 0, 3600000, "throttled for longer, a partition is allocated more")  \

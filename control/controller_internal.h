@@ -6,7 +6,8 @@
  *   placement.c   missing replicas, silent nodes, drained nodes
  *   adaptive.c    allocations follow demand within a table
  *   split.c       partitions that are at their limits are cut
- *   balance.c     replicas leave nodes that are used up */
+ *   balance.c     replicas leave nodes that are used up
+ *   leaders.c     leading is spread over the nodes */
 #ifndef WEIR_CONTROL_CONTROLLER_INTERNAL_H
 #define WEIR_CONTROL_CONTROLLER_INTERNAL_H
 
@@ -90,6 +91,7 @@ struct controller {
     struct promises promises;
     struct instant adapted_at;  /* no allocation changes before */
     struct instant balanced_at; /* nor moves for balance */
+    struct instant spread_at;   /* nor who leads, for balance */
     struct split_job splits[SPLIT_JOBS_MAX];
     uint32_t unanswered; /* decisions */
     struct instant forget_at;
@@ -152,6 +154,9 @@ uint32_t control_moving(const struct controller *c);
 void control_place(struct controller *c);
 void control_adapt(struct controller *c);
 void control_balance(struct controller *c);
+/* Whether the node consumes more than its share, of either kind. */
+bool control_is_above(const struct controller *c, uint32_t node);
+void control_lead(struct controller *c);
 void control_split(struct controller *c);
 /* Whether it is the answer to something asked for a split. */
 bool control_split_reply(struct controller *c, const struct reply *reply);

@@ -66,13 +66,12 @@ static void apply_catalog(struct node *n, const struct raft_entry *e, struct app
     node_note(n, NODE_TRACE_CATALOG, result.code, (int64_t)e->index);
     out->code = result.code;
     out->text = arena_copy(&n->lent, result.text);
-    if (result.table == NULL)
-        return;
+    if (result.table == NULL || !node_leads_catalog(n))
+        return; /* nobody here has asked for it */
     buffer_clear(&n->scratch);
     table_encode(&n->scratch, result.table);
     out->body = arena_copy(&n->lent, buffer_slice(&n->scratch));
-    if (node_leads_catalog(n))
-        node_settling_changed(n, result.table);
+    node_settling_changed(n, result.table);
 }
 
 void node_apply(struct node *n, struct partition *p, const struct raft_entry *e, bool want_old,

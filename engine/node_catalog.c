@@ -292,7 +292,7 @@ static void decide(struct node *n, const struct operation *o)
     struct reader r = {o->request.body, false};
     uint8_t op = reader_u8(&r);
     struct decision decision;
-    if (r.failed || op < CATALOG_EVENT || op > CATALOG_DRAIN || op == CATALOG_LEFT ||
+    if (r.failed || op < CATALOG_EVENT || op > CATALOG_LEAD || op == CATALOG_LEFT ||
         decision_decode(r.left, &decision) != STATUS_OK) {
         node_refuse(n, o->from, o->request.id, REPLY_MALFORMED, "not a decision");
         return;

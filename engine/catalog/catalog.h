@@ -39,6 +39,7 @@ enum catalog_op {
     CATALOG_LEFT,  /* what was moved away is erased where it was */
     CATALOG_RATES, /* allocations of partitions of a table */
     CATALOG_DRAIN, /* a node is to hold nothing, or may again */
+    CATALOG_LEAD,  /* another of a partition's replicas should lead it */
     CATALOG_OPS,
 };
 

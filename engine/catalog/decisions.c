@@ -197,6 +197,37 @@ static void left(struct catalog *c, const struct catalog_command *command, const
     tell(c, command, d, out);
 }
 
+/* The first replica should lead. */
+static void lead(struct catalog *c, const struct catalog_command *command, const struct decision *d,
+                 struct catalog_result *out)
+{
+    struct entry *e = find_entry(c, d->table_id, out);
+    if (e == NULL)
+        return;
+    struct partition_info *p = find_partition(e, d->partition, d->epoch);
+    uint32_t i = p == NULL ? 0 : member_index(p, d->to_node);
+    if (i == 0 || i == p->member_count || p->leaving != 0 || table_is_splitting(&e->table)) {
+        refuse_stale(c, out, "the partition is not as the decision saw it, or is changing");
+        return;
+    }
+    struct promises before, after;
+    struct partition_info was = *p;
+    count_promises(c, &before);
+    p->members[0] = was.members[i];
+    p->members[i] = was.members[0];
+    p->joined &= ~(1U << i | 1U);
+    p->joined |= (was.joined & 1U) << i | (was.joined >> i & 1U);
+    count_promises(c, &after);
+    if (!within_capacity(command, &before, &after)) {
+        *p = was;
+        refuse_capacity(c, out);
+        return;
+    }
+    struct table t = e->table;
+    catalog_entry_change(c, e, &t, out);
+    tell(c, command, d, out);
+}
+
 /* ---- allocations ---- */
 
 static void swap_rates(struct entry *e, struct decision *d)
@@ -275,6 +306,9 @@ void catalog_decide(struct catalog *c, const struct catalog_command *command,
         break;
     case CATALOG_DRAIN:
         drain(c, command, &d, out);
+        break;
+    case CATALOG_LEAD:
+        lead(c, command, &d, out);
         break;
     default:
         tell(c, command, &d, out);
