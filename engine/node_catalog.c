@@ -77,6 +77,11 @@ void node_control_view(const struct node *n, struct control_view *out)
         out->reachable[node] = node_is_reachable(n, node);
 }
 
+const struct catalog *node_catalog(const struct node *n)
+{
+    return n->catalog;
+}
+
 /* ---- reports ---- */
 
 static void report_of(const struct partition *p, bool leads, struct partition_report *out)
