@@ -183,6 +183,7 @@ void node_groups_hand_back(struct node *n)
         const struct raft_member *member = raft_members_find(raft_members(p->raft), to);
         if (to == raft_self(p->raft) || member == NULL || !member->voter ||
             !node_is_reachable(n, raft_member_node(to)) ||
+            instant_before(n->now, n->peers[raft_member_node(to)].settled_at) ||
             raft_match(p->raft, to) < raft_last(p->raft))
             continue;
         if (raft_transfer(p->raft, n->now, to) == RAFT_OK)

@@ -87,6 +87,7 @@ struct peer {
     uint32_t generation; /* 0: never heard */
     bool fresh;          /* it holds nothing and waits for a cluster to begin */
     bool beat_due;
+    struct instant settled_at; /* it was not there before; from then on it may lead */
     struct instant report_at; /* the next report of this node's headroom to it */
     struct buffer envelope; /* what this turn has for it: the head, then messages; empty: nothing */
     uint32_t messages;

@@ -302,6 +302,9 @@ static void heard(struct node *n, uint32_t from, const struct liveness_beat *bea
     struct liveness_change change = liveness_heard(&n->liveness, n->now, from, beat);
     if (change.answer && n->generation != 0)
         open_envelope(n, from);
+    if (change.got ||
+        change.restarted) /* started anew, it keeps quiet for as long as support lasts */
+        n->peers[from].settled_at = instant_add(n->now, duration_ms(2 * n->config->support_ms));
     if (change.given || change.restarted)
         node_groups_tick(n, true);
     if (change.got)

@@ -218,7 +218,8 @@ enum raft_outcome {
     RAFT_OK = 0,
     RAFT_NOT_LEADER,
     RAFT_BUSY,    /* uncommitted bytes at their limit: nothing was done, try again */
-    RAFT_PENDING, /* a change of members is on its way, or the term has nothing committed yet */
+    RAFT_PENDING, /* a change of members or a transfer is on its way, or the term has nothing
+                     committed yet */
     RAFT_BEHIND,  /* the learner (or target) has not caught up, or cannot be reached */
     RAFT_INVALID, /* no such member, already so, too many, or the last voter */
 };
