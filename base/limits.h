@@ -40,6 +40,7 @@
     X(group_max_bytes, 32 * MIB, 64 * KIB, GIB, "uncommitted writes of a group")                   \
     X(entries_max_bytes, 4 * MIB, 64 * KIB, GIB, "kept in memory for slow followers of a group")   \
     X(snapshot_bytes_s, 64 * MIB, 64 * KIB, 64 * GIB, "what a node sends in snapshots per second") \
+    X(snapshot_busy_bytes_s, 8 * MIB, 64 * KIB, 64 * GIB, "the same while it serves requests")     \
     X(report_ms, 100, 1, 60000, "between reports of a node's headroom to its peers")               \
     X(report_deadline_ms, 1000, 1, 600000, "a member silent for longer has no headroom")           \
     X(member_lease_ms, 200, 1, 60000, "a lease of a member's tokens lasts this long")              \

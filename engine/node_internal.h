@@ -88,7 +88,7 @@ struct peer {
     bool fresh;          /* it holds nothing and waits for a cluster to begin */
     bool beat_due;
     struct instant settled_at; /* it was not there before; from then on it may lead */
-    struct instant report_at; /* the next report of this node's headroom to it */
+    struct instant report_at;  /* the next report of this node's headroom to it */
     struct buffer envelope; /* what this turn has for it: the head, then messages; empty: nothing */
     uint32_t messages;
     bool sent; /* the envelope is lent out */
@@ -151,6 +151,7 @@ struct node {
     struct snapshot_out *snapshots_out; /* owns */
     struct snapshot_in *snapshots_in;   /* owns */
     struct token_bucket snapshot_rate;
+    int64_t snapshot_served_mcu; /* consumed in all, at the last chunk */
 
     /* catalog, where a replica of group 0 is */
     struct catalog *catalog;
