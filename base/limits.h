@@ -63,6 +63,7 @@
     X(moves_max, 4, 1, 1000, "replicas on their way to another node at once")                      \
     /* storage */                                                                                  \
     X(log_segment_bytes, 16 * MIB, 8 * MIB, GIB, "size of a log segment")                          \
+    X(log_writes, 2, 1, 4, "writes of the log on their way to the disk at once")                   \
     X(log_max_bytes, 512 * MIB, 16 * MIB, TIB, "log kept before writes wait for a checkpoint")     \
     X(memtable_max_bytes, 64 * MIB, 64 * KIB, 16 * GIB, "memtable size that starts a checkpoint")  \
     X(checkpoint_ms, 10000, 10, 3600000, "longest time between checkpoints while writes come in")  \

@@ -18,12 +18,19 @@ enum {
     RETRY_SPACE_MS = 500
 };
 
+/* On its way to the disk. */
+struct log_write {
+    struct node_host *host; /* NULL: none */
+    uint64_t lsn;
+};
+
 struct node_host {
     struct loop *loop; /* borrows */
     struct node_host_options options;
     int lock_fd;
     struct log_dir *log_dir; /* owns */
     struct log_append append;
+    struct log_write writes[LOG_WRITES_MAX];
     struct node *node;             /* owns */
     struct controller *controller; /* owns; at work while the node leads the catalog */
     struct worker *flusher;        /* owns */
@@ -197,9 +204,33 @@ static void prepare_space(struct node_host *h)
 
 static void batch_written(void *context, int error)
 {
-    struct node_host *h = context;
-    node_log_written(h->node, loop_now(h->loop), error);
+    struct log_write *w = context;
+    struct node_host *h = w->host;
+    w->host = NULL;
+    node_log_written(h->node, loop_now(h->loop), w->lsn, error);
     take_effects(h);
+}
+
+static struct log_write *free_write(struct node_host *h)
+{
+    size_t i = 0;
+    while (i < LOG_WRITES_MAX && h->writes[i].host != NULL)
+        i++;
+    must(i < LOG_WRITES_MAX);
+    return &h->writes[i];
+}
+
+static void write_batches(struct node_host *h)
+{
+    const struct log_batch *b;
+    while ((b = node_next_batch(h->node)) != NULL) {
+        int fd = log_dir_file(h->log_dir, b->lsn / h->segment_bytes);
+        must(fd >= 0);
+        struct log_write *w = free_write(h);
+        *w = (struct log_write){h, b->lsn};
+        log_append(&h->append, h->loop, fd, (int64_t)(b->lsn % h->segment_bytes),
+                   buffer_slice(&b->bytes), batch_written, w);
+    }
 }
 
 /* The controller looks, and the node does what it decides. */
@@ -232,13 +263,7 @@ void node_host_end_turn(struct node_host *h)
     prepare_space(h);
     node_end_turn(h->node, loop_now(h->loop));
     take_effects(h);
-    const struct log_batch *batch = node_next_batch(h->node);
-    if (batch == NULL)
-        return;
-    int fd = log_dir_file(h->log_dir, batch->lsn / h->segment_bytes);
-    must(fd >= 0);
-    log_append(&h->append, h->loop, fd, (int64_t)(batch->lsn % h->segment_bytes),
-               buffer_slice(&batch->bytes), batch_written, h);
+    write_batches(h);
 }
 
 struct instant node_host_deadline(const struct node_host *h)
@@ -324,13 +349,14 @@ static enum status replay_segment(struct node_host *h, uint64_t segment, struct 
     return STATUS_CORRUPT;
 }
 
-/* What a torn batch left behind the end must never be taken for records later on. */
+/* What torn batches left behind the end must never be taken for records later on. */
 static enum status clean_tail(struct node_host *h, uint64_t end, struct buffer *error)
 {
     uint64_t offset = end % h->segment_bytes;
     uint64_t size = h->segment_bytes - offset;
-    if (size > LOG_BATCH_SIZE_MAX + LOG_PAYLOAD_SIZE_MAX + LOG_HEADER_SIZE)
-        size = LOG_BATCH_SIZE_MAX + LOG_PAYLOAD_SIZE_MAX + LOG_HEADER_SIZE;
+    const uint64_t torn_max = LOG_WRITES_MAX * (LOG_BATCH_SIZE_MAX + LOG_BLOCK_SIZE);
+    if (size > torn_max)
+        size = torn_max;
     enum status status = log_dir_prepare(h->log_dir, end / h->segment_bytes);
     if (status == STATUS_OK)
         status = log_dir_zero(h->log_dir, end / h->segment_bytes, offset, size);

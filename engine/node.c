@@ -139,7 +139,8 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     n->now = now;
     n->started = true;
     node_note(n, NODE_TRACE_STARTED, 0, (int64_t)next_lsn);
-    log_writer_init(&n->log, n->options.id, segment_bytes, next_lsn);
+    log_writer_init(&n->log, n->options.id, (uint32_t)n->config->log_writes, segment_bytes,
+                    next_lsn);
     n->start_lsn = next_lsn;
     node_admission_init(&n->admission, n->config, now);
     members_init(&n->members, n->config, n->options.node_count);
@@ -289,15 +290,16 @@ static void apply_own(struct node *n)
     }
 }
 
-void node_log_written(struct node *n, struct instant now, int error)
+void node_log_written(struct node *n, struct instant now, uint64_t lsn, int error)
 {
     event(n, now);
+    if (n->stop_error != 0)
+        return;
     if (error != 0) {
         node_stop(n, error);
         return;
     }
-    log_writer_written(&n->log);
-    log_writer_release(&n->log);
+    log_writer_written(&n->log, lsn);
     node_note(n, NODE_TRACE_LOG_WRITTEN, 0, (int64_t)n->log.written_lsn);
     apply_own(n);
     node_groups_persisted(n);

@@ -55,8 +55,9 @@ void node_request(struct node *n, struct instant now, uint64_t from, const struc
 void node_reply(struct node *n, struct instant now, const struct reply *reply);
 /* An envelope another node sent with NODE_SEND. STATUS_MALFORMED: the link is to be closed. */
 enum status node_receive(struct node *n, struct instant now, struct slice frame);
-/* The batch of node_next_batch is on disk, or failed for good (error: errno). */
-void node_log_written(struct node *n, struct instant now, int error);
+/* The batch of node_next_batch that begins at `lsn` is on disk, or failed for good (error: errno).
+ */
+void node_log_written(struct node *n, struct instant now, uint64_t lsn, int error);
 /* Segments up to this lsn exist on disk. Writes beyond it are refused: as REPLY_FULL if the disk is
  * full, otherwise as REPLY_OVERLOADED until the host has made more. */
 void node_log_space(struct node *n, uint64_t end_lsn, bool disk_full);
@@ -102,7 +103,8 @@ struct node_effect {
 /* NULL if all were taken; otherwise lends until the next call. */
 const struct node_effect *node_next_effect(struct node *n);
 
-/* The next bytes for the log, if any and none are in flight. Stays until node_log_written. */
+/* The next bytes for the log, if any and no more are in flight than may be (`log_writes`). Stays
+ * until node_log_written. Ask until there are none. */
 const struct log_batch *node_next_batch(struct node *n);
 
 /* ---- looking ---- */

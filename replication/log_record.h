@@ -2,12 +2,15 @@
  * from damage.
  *
  * The log is an endless run of bytes; a log sequence number (lsn) is a position in it. It is cut
- * into segments of equal size, each a file. One write (a batch) covers whole records of one segment
- * and is followed by fdatasync; the next batch is written only after that. So: L1  only the last
- * batch may be torn: anything unreadable before a later batch is damage. L2  a segment starts with
- * a LOG_SEGMENT record; all but the last end with LOG_END. L3  a record knows its own lsn and its
- * batch's: what a recycled file held before is never taken for a record. What a torn batch left
- * behind the end is zeroed before the log goes on.
+ * into segments of equal size, each a file. One durable write (a batch) covers whole records of one
+ * segment. A few may be on their way at once, all in one segment and none in a block of another:
+ * then a batch skips to the next block, and its first record tells how much.
+ *
+ *   L1  A record says how far the log was on disk when it was written: what cannot be read before
+ *       that point is damage, what cannot be read behind it may be torn.
+ *   L2  A segment starts with a LOG_SEGMENT record; all but the last end with LOG_END.
+ *   L3  A record knows its own lsn: what a recycled file held before is never taken for one. What
+ *       torn batches left behind the end is zeroed before the log goes on.
  *
  * Not here: files (host), what payloads mean (engine/node). */
 #ifndef WEIR_REPLICATION_LOG_RECORD_H
@@ -34,12 +37,15 @@ enum log_kind {
 
 enum {
     LOG_HEADER_SIZE = 56,
+    LOG_BLOCK_SIZE = 4096,                  /* of a disk: what is written at once, whole or torn */
+    LOG_WRITES_MAX = 4,                     /* batches on their way at once, at most */
     LOG_PAYLOAD_SIZE_MAX = 2 * 1024 * 1024, /* an item, its key, and room */
 };
 
 struct log_record {
     uint64_t lsn;
-    uint64_t batch_lsn;
+    uint64_t durable_lsn; /* the log was on disk up to here when this was written */
+    uint32_t gap;         /* bytes skipped before it, up to the start of a block */
     enum log_kind kind;
     uint32_t group;
     uint64_t term;
@@ -53,9 +59,18 @@ static inline size_t log_record_size(size_t payload)
     return LOG_HEADER_SIZE + ((payload + 7) & ~(size_t)7);
 }
 
-/* Appends the record. Its payload may be given in two parts, to spare a copy. */
+/* Bytes from this offset in a segment to the next start of a block; 0: it is one. */
+static inline size_t log_block_gap(uint64_t offset)
+{
+    return (LOG_BLOCK_SIZE - offset % LOG_BLOCK_SIZE) % LOG_BLOCK_SIZE;
+}
+
+/* Appends the record, unsealed. Its payload may be given in two parts, to spare a copy. */
 void log_record_append(struct buffer *out, const struct log_record *r, struct slice head,
                        struct slice tail);
+
+/* Just before records are written: says in each how far the log is on disk, and sums it up. */
+void log_records_seal(struct buffer *records, uint64_t durable_lsn);
 
 /* Reads the record at the start of `bytes`, which is expected at `lsn`. STATUS_MALFORMED: there is
  * no whole, valid record with that lsn here. `size` gets the bytes it takes. */
@@ -66,12 +81,12 @@ struct log_segment_reader {
     struct slice bytes; /* the whole segment file, borrows */
     uint64_t start;     /* lsn of its first byte */
     size_t at;
-    uint64_t batch_lsn; /* of the record read last */
-    bool ended;         /* LOG_END was read */
+    uint64_t durable_lsn; /* of the record read last */
+    bool ended;           /* LOG_END was read */
 };
 
 /* STATUS_OK: a record; STATUS_NOT_FOUND: the end, clean or torn (`r->ended` tells);
- * STATUS_CORRUPT: a later batch follows what cannot be read (L1). */
+ * STATUS_CORRUPT: what cannot be read here was once on disk (L1). */
 enum status log_segment_next(struct log_segment_reader *r, struct log_record *out);
 
 #endif

@@ -27,7 +27,7 @@ void disk_wipe(struct disk *d)
     d->count = 0;
     free(d->spare);
     d->spare = NULL;
-    d->flying = false;
+    d->flying_count = 0;
     drop_undo(d);
 }
 
@@ -128,14 +128,24 @@ void disk_zero(struct disk *d, uint64_t segment, uint64_t offset, uint64_t size)
 
 void disk_write_begin(struct disk *d, uint64_t lsn, struct slice bytes)
 {
-    must(!d->flying);
+    must(d->flying_count < DISK_WRITES_MAX);
     must(find(d, lsn / d->segment_bytes) != NULL);
-    d->flying = true;
-    d->flying_lsn = lsn;
-    d->flying_bytes = bytes;
+    d->flying[d->flying_count++] = (struct disk_write){lsn, bytes};
 }
 
-static void remember(struct disk *d)
+static struct disk_write take_flying(struct disk *d, uint64_t lsn)
+{
+    uint32_t i = 0;
+    while (i < d->flying_count && d->flying[i].lsn != lsn)
+        i++;
+    must(i < d->flying_count);
+    struct disk_write w = d->flying[i];
+    d->flying_count--;
+    memmove(&d->flying[i], &d->flying[i + 1], (d->flying_count - i) * sizeof w);
+    return w;
+}
+
+static void remember(struct disk *d, const struct disk_write *w)
 {
     if (d->undo_count == d->undo_capacity) {
         d->undo_capacity = d->undo_capacity == 0 ? 64 : d->undo_capacity * 2;
@@ -143,61 +153,62 @@ static void remember(struct disk *d)
         must(d->undo != NULL);
     }
     struct disk_undo *u = &d->undo[d->undo_count++];
-    *u = (struct disk_undo){.segment = d->flying_lsn / d->segment_bytes,
-                            .offset = d->flying_lsn % d->segment_bytes};
+    *u = (struct disk_undo){.segment = w->lsn / d->segment_bytes,
+                            .offset = w->lsn % d->segment_bytes};
     const struct disk_segment *s = find(d, u->segment);
-    buffer_append(&u->before, s->bytes + u->offset, d->flying_bytes.size);
+    buffer_append(&u->before, s->bytes + u->offset, w->bytes.size);
 }
 
-void disk_write_end(struct disk *d)
+uint64_t disk_write_end(struct disk *d, uint64_t lsn)
 {
-    must(d->flying);
+    struct disk_write w = take_flying(d, lsn);
     if (d->lies)
-        remember(d);
-    put(d, d->flying_lsn / d->segment_bytes, d->flying_lsn % d->segment_bytes, d->flying_bytes);
-    d->flying = false;
+        remember(d, &w);
+    put(d, lsn / d->segment_bytes, lsn % d->segment_bytes, w.bytes);
+    return lsn + w.bytes.size;
 }
 
 /* Sectors reach the disk in any order, or not at all: some times all, some times none. */
-static void tear(struct disk *d)
+static void tear(struct disk *d, const struct disk_write *w)
 {
     uint64_t odds = prng_below(&d->prng, 4); /* of 3 */
-    uint64_t segment = d->flying_lsn / d->segment_bytes;
-    size_t offset = d->flying_lsn % d->segment_bytes, end = offset + d->flying_bytes.size;
+    uint64_t segment = w->lsn / d->segment_bytes;
+    size_t offset = w->lsn % d->segment_bytes, end = offset + w->bytes.size;
     for (size_t at = offset; at < end;) {
         size_t next = (at / SECTOR + 1) * SECTOR;
         if (next > end)
             next = end;
         if (prng_below(&d->prng, 3) < odds)
-            put(d, segment, at, slice_make(d->flying_bytes.data + (at - offset), next - at));
+            put(d, segment, at, slice_make(w->bytes.data + (at - offset), next - at));
         at = next;
     }
-    d->flying = false;
 }
 
-void disk_write_fail(struct disk *d)
+uint64_t disk_write_fail(struct disk *d, uint64_t lsn)
 {
-    must(d->flying);
-    tear(d);
+    struct disk_write w = take_flying(d, lsn);
+    tear(d, &w);
+    return lsn + w.bytes.size;
 }
 
 /* What a process wrote outlives it, as far as it had come. */
-static void cut_short(struct disk *d)
+static void cut_short(struct disk *d, const struct disk_write *w)
 {
-    size_t size = d->flying_bytes.size;
+    size_t size = w->bytes.size;
     if (prng_below(&d->prng, 2) == 0)
         size = prng_below(&d->prng, size + 1);
-    put(d, d->flying_lsn / d->segment_bytes, d->flying_lsn % d->segment_bytes,
-        slice_make(d->flying_bytes.data, size));
-    d->flying = false;
+    put(d, w->lsn / d->segment_bytes, w->lsn % d->segment_bytes, slice_make(w->bytes.data, size));
 }
 
 void disk_crash(struct disk *d, bool power)
 {
-    if (d->flying && power)
-        tear(d);
-    else if (d->flying)
-        cut_short(d);
+    for (uint32_t i = 0; i < d->flying_count; i++) {
+        if (power)
+            tear(d, &d->flying[i]);
+        else
+            cut_short(d, &d->flying[i]);
+    }
+    d->flying_count = 0;
     if (!power)
         return;
     for (size_t i = d->undo_count; i > 0; i--) {

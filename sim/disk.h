@@ -1,7 +1,7 @@
-/* disk.h - the disk under a node's log: segment files, and what a crash leaves of the last write.
+/* disk.h - the disk under a node's log: segment files, and what a crash leaves of the last writes.
  *
  * Invariants
- *   D1  Only the write in flight can be lost or torn: sector by sector, each old or new.
+ *   D1  Only writes in flight can be lost or torn: each for itself, sector by sector, old or new.
  *   D2  A write that failed is torn the same way; its sectors are settled at once.
  *   D3  A segment prepared again holds what it held before it was trimmed.
  *   D4  A disk that lies reports writes as durable and loses them all when the power goes. It
@@ -26,6 +26,15 @@ struct disk_undo {
     struct buffer before; /* owns */
 };
 
+enum {
+    DISK_WRITES_MAX = 4
+};
+
+struct disk_write {
+    uint64_t lsn;
+    struct slice bytes; /* borrows until the write ends or the crash */
+};
+
 struct disk {
     uint64_t segment_bytes;
     struct prng prng;
@@ -34,10 +43,9 @@ struct disk {
     size_t capacity;
     uint8_t *spare; /* owns; a trimmed segment's bytes */
     size_t spare_extent;
-    bool flying;
-    uint64_t flying_lsn;
-    struct slice flying_bytes; /* borrows until the write ends or the crash */
-    bool full;                 /* nothing can be allocated */
+    struct disk_write flying[DISK_WRITES_MAX];
+    uint32_t flying_count;
+    bool full; /* nothing can be allocated */
     bool lies;
     struct disk_undo *undo; /* owns; oldest first */
     size_t undo_count;
@@ -58,10 +66,11 @@ void disk_zero(struct disk *d, uint64_t segment, uint64_t offset, uint64_t size)
 /* Segments below this one go. */
 void disk_trim(struct disk *d, uint64_t segment);
 
-/* One write at a time, inside one prepared segment. */
+/* Writes inside one prepared segment, no two over the same bytes; named by where they begin. */
 void disk_write_begin(struct disk *d, uint64_t lsn, struct slice bytes);
-void disk_write_end(struct disk *d);
-void disk_write_fail(struct disk *d);
+/* The lsn behind it. */
+uint64_t disk_write_end(struct disk *d, uint64_t lsn);
+uint64_t disk_write_fail(struct disk *d, uint64_t lsn);
 
 /* The process ends, or with `power` the machine: before what it wrote from is freed. */
 void disk_crash(struct disk *d, bool power);

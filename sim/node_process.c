@@ -15,6 +15,7 @@ enum {
     REDIAL_MS_MAX = 500,
     MILLION = 1000000,
     LENGTH_SIZE = 4,
+    LSN_BITS = 48,
     ASKER = 1, /* in the `from` of node_process_ask: no link has this handle */
 };
 
@@ -95,15 +96,21 @@ static void moment(struct node_process *p, enum node_point point, int64_t ns)
 }
 
 /* False: the event is for an earlier life, or is put off to the end of a pause. */
-static bool reached(struct node_process *p, scheduler_run *run, uint64_t life)
+static bool reached_with(struct node_process *p, scheduler_run *run, uint64_t life,
+                         uint64_t argument)
 {
     if (p->node == NULL || life != p->life)
         return false;
     if (p->paused) {
-        scheduler_at(p->options.scheduler, p->paused_until, run, p, life);
+        scheduler_at(p->options.scheduler, p->paused_until, run, p, argument);
         return false;
     }
     return true;
+}
+
+static bool reached(struct node_process *p, scheduler_run *run, uint64_t life)
+{
+    return reached_with(p, run, life, life);
 }
 
 static void turn(void *context, uint64_t life);
@@ -296,29 +303,10 @@ static void prepare_space(struct node_process *p)
     node_log_space(p->node, (p->space_segment + 1) * p->disk.segment_bytes, p->space_short);
 }
 
-static void batch_written(void *context, uint64_t life)
-{
-    struct node_process *p = context;
-    if (!reached(p, batch_written, life))
-        return;
-    uint64_t end = p->disk.flying_lsn + p->disk.flying_bytes.size;
-    bool failed = p->fail_write;
-    p->fail_write = false;
-    if (failed)
-        disk_write_fail(&p->disk);
-    else
-        disk_write_end(&p->disk);
-    note(p, failed ? NODE_PROCESS_TRACE_LOG_FAILED : NODE_PROCESS_TRACE_LOG, (int64_t)end);
-    node_log_written(p->node, local_now(p), failed ? EIO : 0);
-    take_effects(p);
-    want_turn(p);
-}
+static void batch_written(void *context, uint64_t argument);
 
-static void write_batch(struct node_process *p)
+static void write_batch(struct node_process *p, const struct log_batch *batch)
 {
-    const struct log_batch *batch = node_next_batch(p->node);
-    if (batch == NULL)
-        return;
     const struct node_timings *t = &p->options.timings;
     int64_t ns = t->write_least_ns + some(p, t->write_spread_ns);
     if (t->write_tail_per_million > 0 &&
@@ -327,7 +315,35 @@ static void write_batch(struct node_process *p)
     ns = slowed(p, ns);
     moment(p, NODE_POINT_LOG, ns);
     disk_write_begin(&p->disk, batch->lsn, buffer_slice(&batch->bytes));
-    scheduler_in(p->options.scheduler, (struct duration){ns}, batch_written, p, p->life);
+    if (p->disk.flying_count > 1)
+        PROBE("several log writes at once");
+    must(batch->lsn >> LSN_BITS == 0);
+    scheduler_in(p->options.scheduler, (struct duration){ns}, batch_written, p,
+                 (uint64_t)p->life << LSN_BITS | batch->lsn);
+}
+
+static void write_batches(struct node_process *p)
+{
+    const struct log_batch *batch;
+    while ((batch = node_next_batch(p->node)) != NULL)
+        write_batch(p, batch);
+}
+
+static void batch_written(void *context, uint64_t argument)
+{
+    struct node_process *p = context;
+    uint64_t lsn = argument & ((UINT64_C(1) << LSN_BITS) - 1);
+    if (!reached_with(p, batch_written, argument >> LSN_BITS, argument))
+        return;
+    bool failed = p->fail_write;
+    p->fail_write = false;
+    if (lsn != p->disk.flying[0].lsn)
+        PROBE("a log write overtook another");
+    uint64_t end = failed ? disk_write_fail(&p->disk, lsn) : disk_write_end(&p->disk, lsn);
+    note(p, failed ? NODE_PROCESS_TRACE_LOG_FAILED : NODE_PROCESS_TRACE_LOG, (int64_t)end);
+    node_log_written(p->node, local_now(p), lsn, failed ? EIO : 0);
+    take_effects(p);
+    want_turn(p);
 }
 
 /* The controller looks, and the node does what it decides. */
@@ -366,7 +382,7 @@ static void turn(void *context, uint64_t life)
     prepare_space(p);
     node_end_turn(p->node, local_now(p));
     take_effects(p);
-    write_batch(p);
+    write_batches(p);
     arm(p);
 }
 
@@ -508,8 +524,10 @@ void node_process_crash(struct node_process *p, bool power)
     must(p->node != NULL);
     if (p->checkpoint_running)
         PROBE("crash during a checkpoint");
-    if (p->disk.flying)
+    if (p->disk.flying_count > 0)
         PROBE("crash during a log write");
+    if (p->disk.flying_count > 1)
+        PROBE("crash during several log writes");
     note(p, NODE_PROCESS_TRACE_CRASHED, power);
     disk_crash(&p->disk, power);
     p->hash = hash_now(p);

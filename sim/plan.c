@@ -64,6 +64,7 @@ static void plan_config(struct config *c, struct prng *p)
     config_init(c, often(p, 90) ? PROFILE_OFF : PROFILE_AWS);
     c->log_segment_bytes = often(p, 70) ? spread(p, 64, 1024) * KIB : 8 * MIB;
     c->log_segment_bytes &= ~INT64_C(7);
+    c->log_writes = prng_between(p, 1, LOG_WRITES_MAX);
     c->log_max_bytes = spread(p, 4, 64) * c->log_segment_bytes;
     c->memtable_max_bytes = spread(p, 16, 4096) * KIB;
     c->checkpoint_ms = spread(p, 10, 10000);

@@ -4,9 +4,16 @@
 
 #include "base/must.h"
 
-void log_writer_init(struct log_writer *w, uint32_t node, uint64_t segment_bytes, uint64_t next_lsn)
+enum {
+    END_SIZE_MAX = LOG_BLOCK_SIZE + LOG_HEADER_SIZE /* a LOG_END and the gap before it */
+};
+
+void log_writer_init(struct log_writer *w, uint32_t node, uint32_t in_flight_max,
+                     uint64_t segment_bytes, uint64_t next_lsn)
 {
+    must(in_flight_max > 0 && in_flight_max <= LOG_WRITES_MAX);
     *w = (struct log_writer){.node = node,
+                             .in_flight_max = in_flight_max,
                              .segment_bytes = segment_bytes,
                              .next_lsn = next_lsn,
                              .written_lsn = next_lsn};
@@ -31,6 +38,12 @@ void log_writer_deinit(struct log_writer *w)
     *w = (struct log_writer){0};
 }
 
+static uint64_t segment_of(const struct log_writer *w, uint64_t lsn)
+{
+    return lsn / w->segment_bytes;
+}
+
+/* Behind batches that are not yet on disk, in a block of its own. */
 static struct log_batch *batch_open(struct log_writer *w)
 {
     struct log_batch *b = w->spare;
@@ -39,9 +52,10 @@ static struct log_batch *batch_open(struct log_writer *w)
         b = calloc(1, sizeof *b);
         must(b != NULL);
     }
-    b->next = NULL;
-    b->lsn = w->next_lsn;
     buffer_clear(&b->bytes);
+    uint32_t gap = w->first == NULL ? 0 : (uint32_t)log_block_gap(w->next_lsn % w->segment_bytes);
+    w->next_lsn += gap;
+    *b = (struct log_batch){.lsn = w->next_lsn, .gap = gap, .bytes = b->bytes};
     if (w->last == NULL)
         w->first = b;
     else
@@ -54,8 +68,8 @@ static struct log_batch *batch_open(struct log_writer *w)
 static struct log_batch *batch_filling(struct log_writer *w, size_t size)
 {
     struct log_batch *b = w->last;
-    bool closed = b == NULL || (b == w->first && w->in_flight) ||
-                  b->lsn / w->segment_bytes != w->next_lsn / w->segment_bytes ||
+    bool closed = b == NULL || b->in_flight ||
+                  segment_of(w, b->lsn) != segment_of(w, w->next_lsn) ||
                   b->bytes.size + size > LOG_BATCH_SIZE_MAX;
     return closed ? batch_open(w) : b;
 }
@@ -65,7 +79,7 @@ static void append_record(struct log_writer *w, struct log_record *r, struct sli
     size_t size = log_record_size(payload.size);
     struct log_batch *b = batch_filling(w, size);
     r->lsn = w->next_lsn;
-    r->batch_lsn = b->lsn;
+    r->gap = b->bytes.size == 0 ? b->gap : 0;
     log_record_append(&b->bytes, r, payload, slice_make(NULL, 0));
     w->next_lsn += size;
     w->unwritten_bytes += size;
@@ -85,9 +99,9 @@ uint64_t log_writer_append(struct log_writer *w, enum log_kind kind, uint32_t gr
 {
     size_t size = log_record_size(payload.size);
     uint64_t left = w->segment_bytes - w->next_lsn % w->segment_bytes;
-    if (left < size + LOG_HEADER_SIZE) {
+    if (left < LOG_BLOCK_SIZE + size + END_SIZE_MAX) {
         struct log_record end = {.kind = LOG_END};
-        uint64_t segment = w->next_lsn / w->segment_bytes;
+        uint64_t segment = segment_of(w, w->next_lsn);
         append_record(w, &end, slice_make(NULL, 0));
         w->next_lsn = (segment + 1) * w->segment_bytes;
     }
@@ -100,30 +114,40 @@ uint64_t log_writer_append(struct log_writer *w, enum log_kind kind, uint32_t gr
 
 const struct log_batch *log_writer_next(struct log_writer *w)
 {
-    if (w->in_flight || w->first == NULL)
-        return NULL;
-    w->in_flight = true;
-    return w->first;
-}
-
-const struct log_batch *log_writer_written(struct log_writer *w)
-{
-    must(w->in_flight);
-    w->written_lsn = w->first->lsn + w->first->bytes.size;
-    w->unwritten_bytes -= w->first->bytes.size;
-    return w->first;
-}
-
-void log_writer_release(struct log_writer *w)
-{
-    must(w->in_flight);
     struct log_batch *b = w->first;
+    while (b != NULL && b->in_flight)
+        b = b->next;
+    if (b == NULL || w->in_flight == w->in_flight_max ||
+        segment_of(w, b->lsn) != segment_of(w, w->first->lsn))
+        return NULL;
+    b->in_flight = true;
+    w->in_flight++;
+    log_records_seal(&b->bytes, w->written_lsn);
+    return b;
+}
+
+static void release_first(struct log_writer *w)
+{
+    struct log_batch *b = w->first;
+    w->written_lsn = b->lsn + b->bytes.size;
+    w->unwritten_bytes -= b->bytes.size;
+    w->in_flight--;
     w->first = b->next;
     if (w->first == NULL)
         w->last = NULL;
-    w->in_flight = false;
     if (w->spare == NULL)
         w->spare = b;
     else
         batch_destroy(b);
+}
+
+void log_writer_written(struct log_writer *w, uint64_t lsn)
+{
+    struct log_batch *b = w->first;
+    while (b != NULL && b->lsn != lsn)
+        b = b->next;
+    must(b != NULL && b->in_flight && !b->written);
+    b->written = true;
+    while (w->first != NULL && w->first->written)
+        release_first(w);
 }

@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     take_effects();
     const struct log_batch *batch = node_next_batch(node);
     if (batch != NULL) {
-        node_log_written(node, now, 0);
+        node_log_written(node, now, batch->lsn, 0);
         take_effects();
     }
     if (++age == LIFE) {

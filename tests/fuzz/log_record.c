@@ -10,6 +10,7 @@ static void write_again(const struct log_record *r, struct slice bytes)
 {
     struct buffer again = {0};
     log_record_append(&again, r, r->payload, slice_make(NULL, 0));
+    log_records_seal(&again, r->durable_lsn);
     must(again.size == bytes.size);
     must(memcmp(again.data, bytes.data, LOG_HEADER_SIZE + r->payload.size) == 0);
     buffer_deinit(&again);
@@ -23,28 +24,37 @@ static void read_segment(struct slice bytes, uint64_t start)
     size_t before = 0;
     while ((status = log_segment_next(&reader, &record)) == STATUS_OK) {
         must(reader.at > before && reader.at <= reader.bytes.size);
-        must(record.lsn == start + before);
+        before += record.gap;
+        must(record.gap < LOG_BLOCK_SIZE && record.lsn == start + before);
         write_again(&record, slice_make(reader.bytes.data + before, reader.at - before));
         before = reader.at;
     }
     must(status == STATUS_NOT_FOUND || status == STATUS_CORRUPT);
 }
 
-/* Records in batches of up to four, then up to three bytes flipped. */
+/* Records in batches, some behind a gap, then up to three bytes flipped. */
 static void read_recipe(struct reader recipe, uint64_t start)
 {
-    struct buffer segment = {0};
+    struct buffer segment = {0}, batch = {0};
     struct log_record r = {.kind = LOG_WRITE};
     uint8_t flips = reader_u8(&recipe) & 3;
+    uint64_t durable = start;
     uint32_t places[3] = {reader_u32(&recipe), reader_u32(&recipe), reader_u32(&recipe)};
     for (uint64_t i = 0; recipe.left.size > 0 && segment.size < 65536; i++) {
         uint8_t shape = reader_u8(&recipe);
         size_t size = shape < recipe.left.size ? shape : recipe.left.size;
+        r.gap = shape % 8 == 0 ? (uint32_t)log_block_gap(segment.size) : 0;
+        for (uint32_t g = 0; g < r.gap; g++)
+            buffer_append_u8(&segment, 0);
         r.lsn = start + segment.size;
-        r.batch_lsn = shape % 4 == 0 || i == 0 ? r.lsn : r.batch_lsn;
+        durable = shape % 4 == 0 ? r.lsn - r.gap : durable;
         r.index = i;
-        log_record_append(&segment, &r, reader_take(&recipe, size), slice_make(NULL, 0));
+        buffer_clear(&batch);
+        log_record_append(&batch, &r, reader_take(&recipe, size), slice_make(NULL, 0));
+        log_records_seal(&batch, durable);
+        buffer_append_slice(&segment, buffer_slice(&batch));
     }
+    buffer_deinit(&batch);
     for (uint8_t i = 0; i < flips && segment.size > 0; i++)
         segment.data[places[i] % segment.size] ^= (uint8_t)(1 + (places[i] >> 24) % 255);
     if (segment.size > 0)

@@ -129,7 +129,7 @@ static void model_disk(struct world *w, struct model *m)
 static void model_crash(struct world *w, struct model *m, struct prng *p)
 {
     if (w->flying != NULL && prng_below(p, 2) == 0) {
-        buffer_append_slice(&w->log, buffer_slice(&w->flying->bytes));
+        world_write_reaches_disk(w);
         model_applied(m, m->flying);
     }
     m->write_count = 0;

@@ -105,7 +105,7 @@ static void settle(struct world *w, struct model *m)
 static void crash(struct world *w, struct model *m, struct prng *p)
 {
     if (w->flying != NULL && prng_below(p, 2) == 0)
-        buffer_append_slice(&w->log, buffer_slice(&w->flying->bytes));
+        world_write_reaches_disk(w);
     take_answers(w, m);
     world_crash(w);
     w->answer_count = 0;

@@ -147,15 +147,22 @@ bool world_write_begin(struct world *w)
     return w->flying != NULL;
 }
 
-void world_write_end(struct world *w, int error)
+void world_write_reaches_disk(struct world *w)
 {
     const struct log_batch *b = w->flying;
+    assert_int_equal(b->lsn, w->log.size + b->gap);
+    for (uint32_t i = 0; i < b->gap; i++)
+        buffer_append_u8(&w->log, 0);
+    buffer_append_slice(&w->log, buffer_slice(&b->bytes));
+}
+
+void world_write_end(struct world *w, int error)
+{
+    if (error == 0)
+        world_write_reaches_disk(w);
+    uint64_t lsn = w->flying->lsn;
     w->flying = NULL;
-    if (error == 0) {
-        assert_int_equal(b->lsn, w->log.size);
-        buffer_append_slice(&w->log, buffer_slice(&b->bytes));
-    }
-    node_log_written(w->node, w->now, error);
+    node_log_written(w->node, w->now, lsn, error);
     world_take_effects(w);
 }
 

@@ -68,6 +68,8 @@ void world_take_effects(struct world *w);
 /* False: nothing to write. */
 bool world_write_begin(struct world *w);
 void world_write_end(struct world *w, int error);
+/* The bytes in flight are in `log`, and the node does not know. */
+void world_write_reaches_disk(struct world *w);
 void world_write_all(struct world *w);
 void world_checkpoint_end(struct world *w);
 void world_checkpoint_all(struct world *w);

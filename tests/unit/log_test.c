@@ -1,5 +1,5 @@
 /* The shared log's bytes: what the writer makes of records, and what the reader makes of a disk on
- * which the last write is torn, a file was used before, or a byte has turned. */
+ * which the last writes are torn, a file was used before, or a byte has turned. */
 #include "tests/check.h"
 
 #include "engine/store/log_writer.h"
@@ -18,6 +18,7 @@ struct disk {
     uint64_t batch_lsn[RECORDS_MAX]; /* written batches, in order */
     size_t batch_size[RECORDS_MAX];
     size_t batches;
+    uint64_t durable_lsn; /* when the last of them was begun */
 };
 
 static struct disk *disk_create(void)
@@ -34,13 +35,14 @@ static void disk_destroy(struct disk *d)
     free(d);
 }
 
-static void disk_write(struct disk *d, const struct log_batch *b)
+static void disk_write(struct disk *d, const struct log_writer *w, const struct log_batch *b)
 {
     assert_true(b->bytes.size > 0 && b->bytes.size <= LOG_BATCH_SIZE_MAX);
     /* W2 */
     assert_int_equal(b->lsn / SEGMENT_BYTES, (b->lsn + b->bytes.size - 1) / SEGMENT_BYTES);
     assert_true(b->lsn + b->bytes.size <= SEGMENTS * SEGMENT_BYTES);
     memcpy(d->bytes + b->lsn, b->bytes.data, b->bytes.size);
+    d->durable_lsn = w->written_lsn;
     d->batch_lsn[d->batches] = b->lsn;
     d->batch_size[d->batches++] = b->bytes.size;
 }
@@ -94,32 +96,60 @@ static uint64_t assert_batch(const struct log_batch *b, uint64_t index)
     return index;
 }
 
-/* Appends records and writes batches in any interleaving, until `segments` are used up; how many
- * records there are. The last batch stays the last: everything is written. */
+/* W1: together in one segment, and none in a block of another. */
+static void assert_may_fly(const struct log_batch *const *flying, size_t count)
+{
+    assert_in_range(count, 1, LOG_WRITES_MAX);
+    for (size_t i = 1; i < count; i++) {
+        const struct log_batch *before = flying[i - 1], *b = flying[i];
+        assert_int_equal(b->lsn / SEGMENT_BYTES, before->lsn / SEGMENT_BYTES);
+        assert_int_equal(b->lsn % LOG_BLOCK_SIZE, 0);
+        assert_true(b->lsn >= before->lsn + before->bytes.size);
+    }
+}
+
+/* Appends records, writes batches and ends the writes in any interleaving and order, until
+ * `segments` are used up; how many records there are. In the end everything is written. */
 static uint64_t fill(struct disk *d, struct log_writer *w, struct prng *p, uint64_t first,
                      uint64_t segments)
 {
     uint64_t index = first, written = first;
-    const struct log_batch *flying = NULL;
-    while (w->next_lsn < (segments - 1) * SEGMENT_BYTES + SEGMENT_BYTES / 2 || w->first != NULL) {
-        bool more = w->next_lsn < (segments - 1) * SEGMENT_BYTES + SEGMENT_BYTES / 2;
-        if (more && prng_below(p, 3) > 0) {
+    const uint64_t enough = (segments - 1) * SEGMENT_BYTES + SEGMENT_BYTES / 2;
+    const struct log_batch *flying[LOG_WRITES_MAX + 1];
+    size_t count = 0;
+    while (w->next_lsn < enough || w->first != NULL) {
+        if (w->next_lsn < enough && prng_below(p, 3) > 0) {
             append(w, index++);
-        } else if (flying == NULL) {
-            flying = log_writer_next(w);
-            assert_null(log_writer_next(w)); /* W1 */
-            if (flying != NULL)
-                disk_write(d, flying);
-        } else {
-            assert_ptr_equal(log_writer_written(w), flying);
-            written = assert_batch(flying, written);
-            log_writer_release(w);
-            flying = NULL;
+        } else if (prng_below(p, 2) == 0 && (flying[count] = log_writer_next(w)) != NULL) {
+            disk_write(d, w, flying[count++]);
+            assert_may_fly(flying, count);
+            written = assert_batch(flying[count - 1], written);
+        } else if (count > 0) {
+            size_t i = prng_below(p, count);
+            uint64_t lsn = flying[i]->lsn, durable = i == 0 ? lsn : w->written_lsn;
+            log_writer_written(w, lsn);
+            assert_true(i == 0 ? w->written_lsn > durable : w->written_lsn == durable);
+            count--;
+            memmove(&flying[i], &flying[i + 1], (count - i) * sizeof flying[0]);
         }
     }
     assert_int_equal(written, index);
     assert_int_equal(w->unwritten_bytes, 0);
     return index;
+}
+
+static struct log_segment_reader reader_of(const struct disk *d, uint64_t segment)
+{
+    return (struct log_segment_reader){
+        .bytes = slice_make(d->bytes + segment * SEGMENT_BYTES, SEGMENT_BYTES),
+        .start = segment * SEGMENT_BYTES};
+}
+
+static bool was_begun(const struct disk *d, uint64_t segment)
+{
+    struct log_segment_reader r = reader_of(d, segment);
+    struct log_record record;
+    return log_segment_next(&r, &record) != STATUS_NOT_FOUND;
 }
 
 /* What recovery does: records from `lsn` on, segment by segment, up to the last one that was begun.
@@ -128,9 +158,10 @@ static enum status recover(const struct disk *d, uint64_t first, uint64_t last_s
                            uint64_t *next, uint64_t *end)
 {
     *next = first;
+    while (last_segment > 0 && !was_begun(d, last_segment))
+        last_segment--;
     for (uint64_t s = 0; s <= last_segment; s++) {
-        struct log_segment_reader r = {slice_make(d->bytes + s * SEGMENT_BYTES, SEGMENT_BYTES),
-                                       s * SEGMENT_BYTES, 0, 0, false};
+        struct log_segment_reader r = reader_of(d, s);
         struct log_record record;
         enum status status;
         size_t seen = 0;
@@ -150,12 +181,17 @@ static enum status recover(const struct disk *d, uint64_t first, uint64_t last_s
 
 /* ---- properties ---- */
 
+static uint32_t in_flight_max(struct prng *p)
+{
+    return 1 + (uint32_t)prng_below(p, LOG_WRITES_MAX);
+}
+
 static void what_is_written_is_read_back(struct prng *p)
 {
     struct disk *d = disk_create();
     struct log_writer w;
     uint64_t next, end, segments = 2 + prng_below(p, SEGMENTS - 2);
-    log_writer_init(&w, 1, SEGMENT_BYTES, 0);
+    log_writer_init(&w, 1, in_flight_max(p), SEGMENT_BYTES, 0);
     uint64_t count = fill(d, &w, p, 100, segments);
     assert_int_equal(w.written_lsn, w.next_lsn);
     assert_int_equal(recover(d, 100, w.next_lsn / SEGMENT_BYTES, &next, &end), STATUS_OK);
@@ -165,36 +201,45 @@ static void what_is_written_is_read_back(struct prng *p)
     disk_destroy(d);
 }
 
-/* The last batch, torn in every way a disk tears it: any of its 512-byte sectors may have been
- * written or not, over zeros or over what the file held before. */
-static void a_torn_last_batch_gives_its_first_records_or_none(struct prng *p)
+/* Any of a batch's 512-byte sectors may have been written or not, over zeros or over what the file
+ * held before. */
+static bool tear(struct disk *d, size_t batch, struct prng *p)
+{
+    uint64_t lsn = d->batch_lsn[batch];
+    bool torn = false;
+    for (size_t at = 0; at < d->batch_size[batch];) {
+        size_t size = 512 - (lsn + at) % 512;
+        if (size > d->batch_size[batch] - at)
+            size = d->batch_size[batch] - at;
+        if (prng_below(p, 4) == 0) {
+            memset(d->bytes + lsn + at, (int)prng_below(p, 2) * 0x5a, size);
+            torn = true;
+        }
+        at += size;
+    }
+    return torn;
+}
+
+/* The batches that were in flight last, torn in every way a disk tears them. */
+static void torn_last_batches_give_their_first_records_or_none(struct prng *p)
 {
     struct disk *d = disk_create();
     struct log_writer w;
     for (size_t i = 0; i < SEGMENTS * SEGMENT_BYTES; i++)
         d->bytes[i] = (uint8_t)(prng_below(p, 2) == 0 ? 0 : prng_next(p));
-    log_writer_init(&w, 1, SEGMENT_BYTES, 0);
+    log_writer_init(&w, 1, in_flight_max(p), SEGMENT_BYTES, 0);
     uint64_t count = fill(d, &w, p, 0, 3);
-    size_t last = d->batches - 1;
-    uint64_t lsn = d->batch_lsn[last];
-    uint8_t *kept = malloc(d->batch_size[last]);
-    memcpy(kept, d->bytes + lsn, d->batch_size[last]);
+    size_t kept_size = SEGMENTS * SEGMENT_BYTES;
+    uint8_t *kept = malloc(kept_size);
+    memcpy(kept, d->bytes, kept_size);
     for (int round = 0; round < 50; round++) {
-        memcpy(d->bytes + lsn, kept, d->batch_size[last]);
+        memcpy(d->bytes, kept, kept_size);
         bool torn = false;
-        for (size_t at = 0; at < d->batch_size[last];) {
-            size_t size = 512 - (lsn + at) % 512;
-            if (size > d->batch_size[last] - at)
-                size = d->batch_size[last] - at;
-            if (prng_below(p, 4) == 0) {
-                memset(d->bytes + lsn + at, (int)prng_below(p, 2) * 0x5a, size);
-                torn = true;
-            }
-            at += size;
-        }
+        for (size_t b = d->batches; b > 0 && d->batch_lsn[b - 1] >= d->durable_lsn; b--)
+            torn |= prng_below(p, 2) == 0 && tear(d, b - 1, p);
         uint64_t next, end;
-        assert_int_equal(recover(d, 0, lsn / SEGMENT_BYTES, &next, &end), STATUS_OK);
-        assert_true(end >= lsn && next <= count);
+        assert_int_equal(recover(d, 0, w.next_lsn / SEGMENT_BYTES, &next, &end), STATUS_OK);
+        assert_true(end >= d->durable_lsn && next <= count);
         if (!torn)
             assert_int_equal(next, count);
     }
@@ -203,15 +248,18 @@ static void a_torn_last_batch_gives_its_first_records_or_none(struct prng *p)
     disk_destroy(d);
 }
 
-/* L1: a byte that turned before a later batch is damage, never the end of the log. */
-static void damage_before_the_last_batch_is_found(struct prng *p)
+/* L1: a byte that turned in what was on disk when a later batch was written is damage, never the
+ * end of the log. */
+static void damage_before_the_last_batches_is_found(struct prng *p)
 {
     struct disk *d = disk_create();
     struct log_writer w;
-    log_writer_init(&w, 1, SEGMENT_BYTES, 0);
+    log_writer_init(&w, 1, in_flight_max(p), SEGMENT_BYTES, 0);
     uint64_t count = fill(d, &w, p, 0, 4);
     for (int round = 0; round < 50; round++) {
-        size_t batch = prng_below(p, d->batches - 1);
+        size_t batch = prng_below(p, d->batches);
+        if (d->batch_lsn[batch] >= d->durable_lsn)
+            continue;
         uint64_t at = d->batch_lsn[batch] + prng_below(p, d->batch_size[batch]);
         uint8_t bit = (uint8_t)(1 << prng_below(p, 8));
         uint64_t next, end;
@@ -234,18 +282,14 @@ static void what_a_recycled_file_held_is_never_read(struct prng *p)
     struct disk *d = disk_create();
     struct log_writer w;
     uint64_t next, end;
-    log_writer_init(&w, 1, SEGMENT_BYTES, 0);
+    log_writer_init(&w, 1, in_flight_max(p), SEGMENT_BYTES, 0);
     uint64_t count = fill(d, &w, p, 0, 4);
     uint64_t behind = w.next_lsn;
     /* The segments to come are files of the ones written, some shifted by whole records. */
     for (uint64_t s = w.next_lsn / SEGMENT_BYTES + 1; s < SEGMENTS; s++)
         memcpy(d->bytes + s * SEGMENT_BYTES, d->bytes + prng_below(p, 3) * SEGMENT_BYTES,
                SEGMENT_BYTES);
-    struct log_segment_reader fresh = {
-        slice_make(d->bytes + (behind / SEGMENT_BYTES + 1) * SEGMENT_BYTES, SEGMENT_BYTES),
-        (behind / SEGMENT_BYTES + 1) * SEGMENT_BYTES, 0, 0, false};
-    struct log_record record;
-    assert_int_equal(log_segment_next(&fresh, &record), STATUS_NOT_FOUND);
+    assert_false(was_begun(d, behind / SEGMENT_BYTES + 1));
     count = fill(d, &w, p, count, 9);
     assert_int_equal(recover(d, 0, w.next_lsn / SEGMENT_BYTES, &next, &end), STATUS_OK);
     assert_int_equal(next, count);
@@ -260,14 +304,16 @@ static void a_record_is_read_only_where_it_was_written(void **state)
 {
     (void)state;
     struct buffer b = {0};
-    struct log_record r = {.lsn = 4096, .batch_lsn = 4000, .kind = LOG_CATALOG, .index = 9}, got;
+    struct log_record r = {.lsn = 4096, .gap = 96, .kind = LOG_CATALOG, .index = 9}, got;
     log_record_append(&b, &r, slice_of("head "), slice_of("tail"));
+    log_records_seal(&b, 4000);
     size_t size;
     assert_int_equal(b.size, log_record_size(9));
     assert_int_equal(log_record_read(buffer_slice(&b), 4096, &got, &size), STATUS_OK);
     assert_int_equal(size, b.size);
     assert_slice_is(got.payload, "head tail");
-    assert_int_equal(got.batch_lsn, 4000);
+    assert_int_equal(got.durable_lsn, 4000);
+    assert_int_equal(got.gap, 96);
     assert_int_equal(log_record_read(buffer_slice(&b), 4104, &got, &size), STATUS_MALFORMED);
     for (size_t cut = 0; cut < b.size; cut++)
         assert_int_equal(log_record_read(slice_make(b.data, cut), 4096, &got, &size),
@@ -282,7 +328,7 @@ static void the_largest_record_fits_the_smallest_segment(void **state)
     struct buffer payload = {0};
     memset(buffer_reserve(&payload, LOG_PAYLOAD_SIZE_MAX), 7, LOG_PAYLOAD_SIZE_MAX);
     const uint64_t segment = 8 << 20;
-    log_writer_init(&w, 1, segment, 0);
+    log_writer_init(&w, 1, 1, segment, 0);
     for (int i = 0; i < 10; i++) {
         log_writer_append(&w, LOG_WRITE, 1, 1, 1, slice_make(payload.data, LOG_PAYLOAD_SIZE_MAX));
     }
@@ -290,8 +336,7 @@ static void the_largest_record_fits_the_smallest_segment(void **state)
     while ((b = log_writer_next(&w)) != NULL) {
         assert_true(b->bytes.size <= LOG_BATCH_SIZE_MAX);
         assert_int_equal(b->lsn / segment, (b->lsn + b->bytes.size - 1) / segment);
-        log_writer_written(&w);
-        log_writer_release(&w);
+        log_writer_written(&w, b->lsn);
     }
     assert_int_equal(w.next_lsn / segment, 3);
     log_writer_deinit(&w);
@@ -306,13 +351,14 @@ static void a_writer_goes_on_where_recovery_ended(void **state)
     struct prng p = prng_seeded(3);
     struct log_writer w;
     uint64_t next, end, count = 0;
-    log_writer_init(&w, 1, SEGMENT_BYTES, 0);
+    log_writer_init(&w, 1, 2, SEGMENT_BYTES, 0);
     for (uint64_t life = 1; life <= 8; life++) {
         count = fill(d, &w, &p, count, life);
+        uint64_t last = w.next_lsn / SEGMENT_BYTES;
         log_writer_deinit(&w);
-        assert_int_equal(recover(d, 0, life - 1, &next, &end), STATUS_OK);
+        assert_int_equal(recover(d, 0, last, &next, &end), STATUS_OK);
         assert_int_equal(next, count);
-        log_writer_init(&w, 1, SEGMENT_BYTES, end);
+        log_writer_init(&w, 1, 2, SEGMENT_BYTES, end);
     }
     log_writer_deinit(&w);
     disk_destroy(d);
@@ -326,8 +372,8 @@ static void a_writer_goes_on_where_recovery_ended(void **state)
     }
 
 PROPERTY(whatever_is_written_is_read_back, what_is_written_is_read_back)
-PROPERTY(a_torn_last_batch_loses_only_itself, a_torn_last_batch_gives_its_first_records_or_none)
-PROPERTY(damage_is_told_from_the_end_of_the_log, damage_before_the_last_batch_is_found)
+PROPERTY(torn_last_batches_lose_only_themselves, torn_last_batches_give_their_first_records_or_none)
+PROPERTY(damage_is_told_from_the_end_of_the_log, damage_before_the_last_batches_is_found)
 PROPERTY(a_recycled_segment_gives_nothing_of_its_past, what_a_recycled_file_held_is_never_read)
 
 int main(void)
@@ -337,7 +383,7 @@ int main(void)
         cmocka_unit_test(the_largest_record_fits_the_smallest_segment),
         cmocka_unit_test(a_writer_goes_on_where_recovery_ended),
         cmocka_unit_test(whatever_is_written_is_read_back),
-        cmocka_unit_test(a_torn_last_batch_loses_only_itself),
+        cmocka_unit_test(torn_last_batches_lose_only_themselves),
         cmocka_unit_test(damage_is_told_from_the_end_of_the_log),
         cmocka_unit_test(a_recycled_segment_gives_nothing_of_its_past),
     };

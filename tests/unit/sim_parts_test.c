@@ -78,7 +78,7 @@ static void a_write_that_ended_outlives_the_power_and_one_in_flight_tears_by_sec
         disk_init(&d, SEGMENT, seed);
         assert_int_equal(disk_prepare(&d, 0), STATUS_OK);
         disk_write_begin(&d, 0, slice_make(ones, sizeof ones));
-        disk_write_end(&d);
+        assert_int_equal(disk_write_end(&d, 0), sizeof ones);
         disk_write_begin(&d, sizeof ones, slice_make(twos, sizeof twos));
         disk_crash(&d, true);
         struct slice all = disk_read(&d, 0);
@@ -94,6 +94,26 @@ static void a_write_that_ended_outlives_the_power_and_one_in_flight_tears_by_sec
     assert_true(torn);
 }
 
+static void of_two_writes_in_flight_the_second_may_be_all_that_is_left(void **state)
+{
+    (void)state;
+    bool only_second = false;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        struct disk d;
+        disk_init(&d, SEGMENT, seed);
+        assert_int_equal(disk_prepare(&d, 0), STATUS_OK);
+        disk_write_begin(&d, 0, slice_of("first"));
+        disk_write_begin(&d, 4096, slice_of("second"));
+        assert_int_equal(disk_write_end(&d, 4096), 4096 + 6);
+        disk_crash(&d, true);
+        struct slice all = disk_read(&d, 0);
+        assert_slice_is(slice_make(all.data + 4096, all.size - 4096), "second");
+        only_second |= all.data[0] == 0;
+        disk_deinit(&d);
+    }
+    assert_true(only_second);
+}
+
 static void a_segment_prepared_again_holds_what_it_held(void **state)
 {
     (void)state;
@@ -102,7 +122,7 @@ static void a_segment_prepared_again_holds_what_it_held(void **state)
     assert_int_equal(disk_prepare(&d, 0), STATUS_OK);
     assert_int_equal(disk_prepare(&d, 1), STATUS_OK);
     disk_write_begin(&d, 0, slice_of("old"));
-    disk_write_end(&d);
+    disk_write_end(&d, 0);
     disk_trim(&d, 1);
     d.full = true;
     assert_int_equal(disk_prepare(&d, 2), STATUS_OK);
@@ -119,7 +139,7 @@ static void a_lying_disk_loses_what_it_acknowledged(void **state)
     d.lies = true;
     assert_int_equal(disk_prepare(&d, 0), STATUS_OK);
     disk_write_begin(&d, 0, slice_of("never"));
-    disk_write_end(&d);
+    disk_write_end(&d, 0);
     disk_crash(&d, false);
     assert_slice_is(disk_read(&d, 0), "never");
     disk_crash(&d, true);
@@ -371,6 +391,7 @@ int main(void)
         cmocka_unit_test(events_run_by_time_and_then_in_the_order_they_were_scheduled),
         cmocka_unit_test(a_clock_reads_what_it_was_asked_for_at_the_time_it_names),
         cmocka_unit_test(a_write_that_ended_outlives_the_power_and_one_in_flight_tears_by_sectors),
+        cmocka_unit_test(of_two_writes_in_flight_the_second_may_be_all_that_is_left),
         cmocka_unit_test(a_segment_prepared_again_holds_what_it_held),
         cmocka_unit_test(a_lying_disk_loses_what_it_acknowledged),
         cmocka_unit_test(a_reader_of_the_backing_sees_its_own_version_and_a_new_process_the_last),
