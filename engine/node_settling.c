@@ -31,7 +31,7 @@ _Static_assert((int)REPLICAS_MAX <= (int)MEMBERS_SLOT, "a slot for each");
 /* What was said of a partition, and which of its slots have acknowledged it. */
 struct settled {
     uint32_t partition;
-    uint16_t done; /* a bit per slot */
+    uint16_t done; /* a bit per slot; those that it does not have are done */
     uint64_t hash; /* of what was said */
 };
 
@@ -360,7 +360,7 @@ static bool is_usable(const struct node *n, const struct settling *s)
     const struct partition_info *partitions;
     must(partitions_of(n, s->table_id, &partitions) == s->count);
     for (uint32_t i = 0; i < s->count; i++) {
-        uint32_t members = s->at[i].done & ((1U << MEMBERS_SLOT) - 1);
+        uint32_t members = s->at[i].done & ((1U << partitions[i].member_count) - 1);
         if ((uint32_t)__builtin_popcount(members) < partitions[i].member_count / 2 + 1)
             return false;
     }

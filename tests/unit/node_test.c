@@ -251,13 +251,8 @@ static void a_full_queue_sheds_load_and_recovers(void **state)
     world_deinit(&w);
 }
 
-/* A table that cannot be settled for want of space is tried again later, not at once for ever. */
-static void a_table_waits_for_space_to_settle(void **state)
+static void ask_for_table(struct world *w)
 {
-    (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open(&w);
     struct buffer b = {0};
     struct table_spec spec = {.name = slice_of("t"),
                               .partition_key = {slice_of("id"), ATTR_STRING},
@@ -266,7 +261,40 @@ static void a_table_waits_for_space_to_settle(void **state)
                               .wcu = 1};
     table_spec_encode(&b, &spec);
     struct request r = {.op = REQUEST_TABLE_CREATE, .body = buffer_slice(&b), .wall_ms = 1};
-    world_ask(&w, &r);
+    world_ask(w, &r);
+    buffer_deinit(&b);
+}
+
+/* What can be cut, moved and written to is there: acknowledged by its replicas, not only asked for. */
+static void a_table_is_active_once_its_replicas_are_on_disk(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open(&w);
+    ask_for_table(&w);
+    for (int writes = 0; writes < 2; writes++) { /* the table; its partition */
+        assert_true(world_write_begin(&w));
+        world_write_end(&w, 0);
+        world_fetch_table(&w);
+        assert_int_equal(w.table.status, TABLE_CREATING);
+        world_pass(&w, 1);
+    }
+    assert_true(world_write_begin(&w));
+    world_write_end(&w, 0);
+    world_fetch_table(&w);
+    assert_int_equal(w.table.status, TABLE_ACTIVE);
+    world_deinit(&w);
+}
+
+/* A table that cannot be settled for want of space is tried again later, not at once for ever. */
+static void a_table_waits_for_space_to_settle(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open(&w);
+    ask_for_table(&w);
     node_log_space(w.node, node_log_end(w.node), true);
     world_write_all(&w);
     for (int i = 0; i < 5; i++) {
@@ -288,7 +316,6 @@ static void a_table_waits_for_space_to_settle(void **state)
     world_write_all(&w);
     world_fetch_table(&w);
     assert_int_equal(w.table.status, TABLE_ACTIVE);
-    buffer_deinit(&b);
     world_deinit(&w);
 }
 
@@ -549,6 +576,7 @@ int main(void)
         cmocka_unit_test(a_full_map_refuses_writes_until_a_checkpoint_finds_room),
         cmocka_unit_test(a_failed_disk_stops_the_node),
         cmocka_unit_test(a_full_queue_sheds_load_and_recovers),
+        cmocka_unit_test(a_table_is_active_once_its_replicas_are_on_disk),
         cmocka_unit_test(a_table_waits_for_space_to_settle),
         cmocka_unit_test(a_cold_item_is_touched_first_and_then_answered),
         cmocka_unit_test(a_range_does_not_change_by_what_the_catalog_says),
