@@ -88,13 +88,13 @@ static const char *parse_hotspot(struct load_keys *k, const char *text)
     return NULL;
 }
 
-/* single:KEY, collection:KEY */
+/* single:KEY, collection:KEY, append:KEY */
 static const char *parse_key(struct load_keys *k, enum load_keys_kind kind, const char *text)
 {
     k->kind = kind;
     size_t size = strlen(text);
     if (size == 0 || size >= sizeof k->single)
-        return "single: and collection: need a key of 1 to 255 bytes";
+        return "single:, collection: and append: need a key of 1 to 255 bytes";
     for (size_t i = 0; i < size; i++)
         if (text[i] < ' ' || text[i] == '"' || text[i] == '\\' || text[i] == 127)
             return "the key takes no quotes, backslashes or control characters";
@@ -120,8 +120,10 @@ const char *load_keys_parse(struct load_keys *k, const char *text)
         return parse_key(k, LOAD_KEYS_SINGLE, text + 7);
     if (strncmp(text, "collection:", 11) == 0)
         return parse_key(k, LOAD_KEYS_COLLECTION, text + 11);
+    if (strncmp(text, "append:", 7) == 0)
+        return parse_key(k, LOAD_KEYS_APPEND, text + 7);
     return "one of uniform, zipf:THETA, hotspot:FRACTION:KEYS, sequential, single:KEY, "
-           "collection:KEY";
+           "collection:KEY, append:KEY";
 }
 
 const char *load_keys_start(struct load_keys *k)
@@ -152,6 +154,7 @@ uint64_t load_keys_next(struct load_keys *k, struct prng *random)
     case LOAD_KEYS_HOTSPOT:
         return next_hotspot(k, random);
     case LOAD_KEYS_SEQUENTIAL:
+    case LOAD_KEYS_APPEND:
         return k->next++ % k->count;
     case LOAD_KEYS_SINGLE:
         break;

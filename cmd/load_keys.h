@@ -16,6 +16,7 @@ enum load_keys_kind {
     LOAD_KEYS_SEQUENTIAL, /* 0, 1, 2 .. and again from 0 */
     LOAD_KEYS_SINGLE,
     LOAD_KEYS_COLLECTION, /* evenly over the sort keys of one partition key */
+    LOAD_KEYS_APPEND,     /* one sort key after the other, under one partition key */
 };
 
 struct load_keys {
@@ -24,16 +25,21 @@ struct load_keys {
     double theta;
     double hot_fraction;
     uint64_t hot_count;
-    char single[LOAD_KEY_SIZE_MAX]; /* SINGLE, COLLECTION: the partition key */
+    char single[LOAD_KEY_SIZE_MAX]; /* SINGLE, COLLECTION, APPEND: the partition key */
     uint64_t next;                  /* of a sequence */
     /* of zipf: see load_keys.c */
     double zipf_low, zipf_high, zipf_shortcut;
 };
 
 /* "uniform", "zipf:THETA", "hotspot:FRACTION:KEYS", "sequential", "single:KEY",
- * "collection:KEY". NULL, or what is
- * wrong with it: a static text. */
+ * "collection:KEY", "append:KEY". NULL, or what is wrong with it: a static text. */
 const char *load_keys_parse(struct load_keys *k, const char *text);
+
+/* Whether keys are sort keys under one partition key. */
+static inline bool load_keys_share_one(const struct load_keys *k)
+{
+    return k->kind == LOAD_KEYS_COLLECTION || k->kind == LOAD_KEYS_APPEND;
+}
 
 /* After kind and count are final. NULL, or what does not fit: a static text. */
 const char *load_keys_start(struct load_keys *k);

@@ -215,7 +215,8 @@ static const struct workload_setting workload_settings[] = {
     {"keys", "N", set_keys, "number of keys, 10000 by default"},
     {"distribution", "D", set_distribution,
      "uniform, zipf:THETA, hotspot:FRACTION:KEYS, sequential, single:KEY,"
-     " collection:KEY (evenly over the sort keys of one partition key)"},
+     " collection:KEY (evenly over the sort keys of one partition key),"
+     " append:KEY (one sort key after the other)"},
     {"item-bytes", "N|LO-HI", set_item_bytes, "size of an item, names and values; 100 by default"},
     {"read-ratio", "R", set_read_ratio, "part of the requests that read, 0 by default"},
     {"delete-ratio", "R", set_delete_ratio, "part of the writes that delete, 0 by default"},
@@ -490,8 +491,8 @@ static enum status add_workloads(struct parse *p)
         if (w->concurrency == 0)
             w->concurrency = w->connections * w->pipeline;
         const char *wrong = load_keys_start(&w->keys);
-        if (w->keys.kind == LOAD_KEYS_COLLECTION && w->sort_name[0] == 0)
-            wrong = "collection:KEY needs a table with a sort key: --sort-key NAME";
+        if (load_keys_share_one(&w->keys) && w->sort_name[0] == 0)
+            wrong = "collection:KEY and append:KEY need a table with a sort key: --sort-key NAME";
         if (wrong != NULL) {
             buffer_append_format(p->error, "workload %s: %s", w->name, wrong);
             return STATUS_MALFORMED;

@@ -43,7 +43,7 @@ static size_t keys_text(const struct load_workload_options *w, uint64_t number,
         memcpy(out, item, size);
         return size;
     }
-    bool collection = w->keys.kind == LOAD_KEYS_COLLECTION;
+    bool collection = load_keys_share_one(&w->keys);
     item[size] = '\0';
     return (size_t)snprintf(out, KEYS_SIZE_MAX, "%s%s%s%s%s", collection ? w->keys.single : item,
                             sort_open, w->sort_name, sort_close, collection ? item : "-");

@@ -73,6 +73,7 @@ static enum weir_status status_of(enum reply_code code)
         [REPLY_LIMIT_EXCEEDED] = WEIR_LIMIT,
         [REPLY_NOT_LEADER] = WEIR_IO,
         [REPLY_STALE_MAP] = WEIR_BUSY,
+        [REPLY_COLLECTION_FULL] = WEIR_LIMIT,
     };
     return statuses[code];
 }

@@ -110,6 +110,7 @@ void reply_encode(struct buffer *out, const struct reply *r)
     buffer_append_u64(out, (uint64_t)r->consumed_mcu);
     buffer_append_u32(out, r->count);
     buffer_append_u64(out, (uint64_t)r->read_bytes);
+    buffer_append_u64(out, (uint64_t)r->collection_bytes);
     buffer_append_u32(out, r->leader);
     buffer_append_sized(out, r->body);
     buffer_append_sized(out, r->text);
@@ -132,6 +133,7 @@ enum status reply_decode(struct slice frame, struct reply *out)
     out->consumed_mcu = (int64_t)reader_u64(&r);
     out->count = reader_u32(&r);
     out->read_bytes = (int64_t)reader_u64(&r);
+    out->collection_bytes = (int64_t)reader_u64(&r);
     out->leader = reader_u32(&r);
     out->body = reader_sized(&r);
     out->text = reader_sized(&r);

@@ -38,16 +38,11 @@ enum request_op {
                        its size before it (engine/catalog/event.h), oldest first */
     REQUEST_DECIDE, /* body = u8 CATALOG_EVENT, MOVE, RATES, DRAIN or LEAD, then a decision
                        (engine/catalog/decision.h); wall_ms. OK: done, or done before */
-    REQUEST_PARTITION_HEAT, /* to the group's leader: where to cut it; body = u8 of enum
-                               heat_option, or nothing; items_max = children wanted, 0: what its
-                               rate needs; reply.body = struct split_advice */
+    REQUEST_PARTITION_HEAT,   /* to the group's leader: where to cut it so that its heat divides;
+                                 items_max = children wanted, 0: what its rate needs; reply.body =
+                                 struct split_advice */
+    REQUEST_PARTITION_MIDDLE, /* the same for its bytes; few-samples: not found yet, ask again */
     REQUEST_OPS,
-};
-
-enum heat_option {
-    HEAT_WHOLE_COLLECTIONS = 1, /* struct split_question has what they mean */
-    HEAT_AHEAD = 2,
-    HEAT_OPTIONS = 3
 };
 
 struct request {
@@ -82,6 +77,7 @@ enum reply_code {
     REPLY_LIMIT_EXCEEDED = 12, /* text names the limit */
     REPLY_NOT_LEADER = 13,     /* nothing was done; `leader` may, or nobody for now: try again */
     REPLY_STALE_MAP = 14, /* the partition was split since: nothing was done, ask the catalog */
+    REPLY_COLLECTION_FULL = 15, /* the item collection may not grow; nothing was done */
     REPLY_CODES,
 };
 
@@ -94,6 +90,7 @@ struct reply {
     struct slice body;            /* item; RANGE: items, each u32 size + bytes; catalog records */
     uint32_t count;               /* RANGE: items in body */
     int64_t read_bytes;           /* RANGE: sum of their item_size */
+    int64_t collection_bytes;     /* PUT, DELETE: in the item collection now, or -1: not counted */
     bool more;         /* RANGE: a limit stopped it before the end of range or partition */
     uint32_t leader;   /* the node that leads the group, as far as known; 0: not known */
     struct slice text; /* what went wrong, for people */

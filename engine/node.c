@@ -82,11 +82,15 @@ enum status node_create(const struct node_options *options, struct store *store,
     n->prng = prng_seeded(options->seed);
     n->inflight_size = power_of_two_above(n->config->node_queue_max);
     n->inflight = calloc(n->inflight_size, sizeof n->inflight[0]);
-    n->shadow = malloc(n->inflight_size * sizeof n->shadow[0]);
+    for (int kind = 0; kind < SHADOWS; kind++) {
+        n->shadow[kind] = malloc(n->inflight_size * sizeof n->shadow[kind][0]);
+        must(n->shadow[kind] != NULL);
+    }
     n->peers = calloc(options->node_count + 1, sizeof n->peers[0]);
-    must(n->inflight != NULL && n->shadow != NULL && n->peers != NULL);
+    must(n->inflight != NULL && n->peers != NULL);
     for (uint32_t i = n->inflight_size; i-- > 0;) {
-        n->shadow[i] = NO_ENTRY;
+        for (int kind = 0; kind < SHADOWS; kind++)
+            n->shadow[kind][i] = NO_ENTRY;
         n->inflight[i].next = n->inflight_free;
         n->inflight_free = &n->inflight[i];
     }
@@ -118,12 +122,14 @@ void node_destroy(struct node *n)
     for (struct inflight *e = n->own_first; e != NULL; e = e->next)
         free((void *)(uintptr_t)e->payload.data);
     node_peers_deinit(n);
+    node_middle_deinit(n);
     members_deinit(&n->members);
     raft_outbox_deinit(&n->outbox);
     arena_deinit(&n->received);
     log_writer_deinit(&n->log);
     free(n->inflight);
-    free(n->shadow);
+    for (int kind = 0; kind < SHADOWS; kind++)
+        free(n->shadow[kind]);
     free(n->effects);
     arena_deinit(&n->lent);
     buffer_deinit(&n->range_out);
@@ -335,7 +341,6 @@ void node_touched(struct node *n, struct instant now, uint32_t ticket)
     event(n, now);
     must(ticket < n->deferred_size && n->deferred[ticket].used);
     struct deferred *d = &n->deferred[ticket];
-    d->operation.touched = true;
     struct operation o = d->operation;
     node_run(n, &o);
     d->used = false;
@@ -357,6 +362,7 @@ struct instant node_deadline(const struct node *n)
         return t;
     t = instant_earlier(t, n->raft_at);
     t = instant_earlier(t, n->count_at);
+    t = instant_earlier(t, node_middle_deadline(n));
     t = instant_earlier(t, n->heat_at);
     t = instant_earlier(t, node_settling_deadline(n));
     t = instant_earlier(t, node_snapshots_deadline(n));
@@ -379,6 +385,7 @@ void node_tick(struct node *n, struct instant now)
     node_groups_tick(n, false);
     node_settling_tick(n);
     node_count_tick(n);
+    node_middle_tick(n);
     node_heat_tick(n);
 }
 

@@ -157,7 +157,7 @@ struct node_verification {
     int64_t bytes; /* item sizes */
     int64_t damaged;
     struct slice first_damaged_key; /* lends until the next call */
-    uint32_t miscounted; /* partitions whose item count or bytes disagree with their items */
+    uint32_t miscounted; /* partitions whose items, bytes or item collections are not as counted */
 };
 
 /* Reads everything the node holds, memtables included, and checks every item's checksum, structure

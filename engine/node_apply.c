@@ -34,6 +34,14 @@ static void charge_follower(struct node *n, struct partition *p, const struct ra
                      head->burst != 0, head->burst == 2);
 }
 
+static void put_collection(struct node *n, struct slice row_key, int64_t bytes)
+{
+    uint8_t row[COLLECTION_ROW_SIZE];
+    if (bytes > 0)
+        collection_encode(row_key, bytes, row);
+    store_put(n->store, row_key, slice_make(bytes > 0 ? row : NULL, bytes > 0 ? sizeof row : 0));
+}
+
 static void apply_write(struct node *n, struct partition *p, const struct raft_entry *e,
                         bool want_old, struct applied *out)
 {
@@ -49,6 +57,8 @@ static void apply_write(struct node *n, struct partition *p, const struct raft_e
         out->found = true;
     if (item.data != NULL || head.old_size >= 0)
         store_put(n->store, key, item);
+    if (head.collection_bytes >= 0)
+        put_collection(n, collection_key(key), head.collection_bytes);
     partition_count_item(p, key, (item.data != NULL) - (head.old_size >= 0),
                          (item.data != NULL ? (int64_t)item_size(item) : 0) -
                              (head.old_size >= 0 ? head.old_size : 0));

@@ -39,15 +39,18 @@ static int32_t keep(struct node *n, const struct operation *o)
 }
 
 /* The operation is run again, from where admission left it, once its pages have been read. */
-static void defer(struct node *n, const struct operation *o, uint64_t bytes)
+static void defer(struct node *n, const struct operation *o, enum touched pages, uint64_t bytes)
 {
     int32_t ticket = keep(n, o);
     if (ticket == NO_ENTRY)
         return;
+    n->deferred[ticket].operation.touched |= pages;
     const struct request *r = &n->deferred[ticket].operation.request;
     struct node_effect *e = node_push(n, NODE_TOUCH);
     e->touch.ticket = (uint32_t)ticket;
-    e->touch.key = r->reverse ? r->end : r->key;
+    e->touch.key = pages == TOUCHED_COLLECTION ? collection_key(r->key)
+                   : r->reverse                ? r->end
+                                               : r->key;
     e->touch.reverse = r->reverse;
     e->touch.bytes = bytes;
 }
@@ -218,9 +221,10 @@ static void run_get(struct node *n, struct operation *o)
         !admit(n, p, o, ADMIT_READ, least))
         return;
     struct slice item = {NULL, 0};
-    enum status status = store_get(n->store, o->request.key, o->touched, &item);
+    enum status status =
+        store_get(n->store, o->request.key, (o->touched & TOUCHED_ITEMS) != 0, &item);
     if (status == STATUS_PENDING) {
-        defer(n, o, 0);
+        defer(n, o, TOUCHED_ITEMS, 0);
         return;
     }
     prefetch(item);
@@ -241,7 +245,8 @@ static void run_get(struct node *n, struct operation *o)
 }
 
 /* Collects items until a limit or the end; false if one is damaged. */
-static enum status collect(struct node *n, const struct request *q, struct reply *r)
+static enum status collect(struct node *n, const struct partition *p, const struct request *q,
+                           struct reply *r)
 {
     struct store_cursor c;
     struct slice key, item;
@@ -249,6 +254,8 @@ static enum status collect(struct node *n, const struct request *q, struct reply
     store_seek(n->store, q->key, q->end, q->reverse, &c);
     enum status status;
     while ((status = store_next(&c, &key, &item)) == STATUS_OK) {
+        if (partition_is_row(p, key))
+            continue;
         if (r->read_bytes >= q->bytes_max || (q->items_max > 0 && r->count == q->items_max)) {
             r->more = true;
             break;
@@ -275,13 +282,13 @@ static void run_range(struct node *n, struct operation *o)
         q->end = p->info.hi;
     if (!admit(n, p, o, ADMIT_READ, least))
         return;
-    if (store_needs_touch(n->store) && !o->touched) {
-        defer(n, o, q->bytes_max);
+    if (store_needs_touch(n->store) && o->touched == 0) {
+        defer(n, o, TOUCHED_ITEMS, q->bytes_max);
         return;
     }
     struct reply answer = {.code = REPLY_OK};
     bool empty = q->end.size > 0 && slice_compare(q->key, q->end) >= 0;
-    enum status status = empty ? STATUS_OK : collect(n, q, &answer);
+    enum status status = empty ? STATUS_OK : collect(n, p, q, &answer);
     if (status != STATUS_OK) {
         refuse_corrupt(n, o, status);
         return;
@@ -302,22 +309,71 @@ static enum status current_item(struct node *n, const struct operation *o, uint6
                                 struct slice *item)
 {
     *item = slice_make(NULL, 0);
-    const struct inflight *e = node_shadow(n, o->request.key, hash);
+    const struct inflight *e = node_shadow(n, SHADOW_ITEM, o->request.key, hash);
     if (e == NULL) {
-        enum status status = store_get(n->store, o->request.key, o->touched, item);
+        bool touched = (o->touched & TOUCHED_ITEMS) != 0;
+        enum status status = store_get(n->store, o->request.key, touched, item);
         return status == STATUS_OK && !item_checksum_holds(*item) ? STATUS_CORRUPT : status;
     }
     *item = inflight_item(e);
     return item->data == NULL ? STATUS_NOT_FOUND : STATUS_OK;
 }
 
+/* The item collection a write falls in, as of everything proposed so far. */
+static enum status current_collection(struct node *n, const struct operation *o, struct slice key,
+                                      uint64_t hash, int64_t *bytes)
+{
+    struct slice row;
+    const struct inflight *e = node_shadow(n, SHADOW_COLLECTION, key, hash);
+    *bytes = e == NULL ? 0 : e->collection_bytes;
+    if (e != NULL)
+        return STATUS_OK;
+    enum status status = store_get(n->store, key, (o->touched & TOUCHED_COLLECTION) != 0, &row);
+    if (status == STATUS_NOT_FOUND)
+        return STATUS_OK;
+    return status == STATUS_OK ? collection_decode(key, row, bytes) : status;
+}
+
+/* What a write does, as it is to be proposed. */
+struct change {
+    uint64_t hash;
+    int64_t old_size; /* as in write_head */
+    int64_t cost_mcu;
+    int64_t collection_bytes;
+    uint64_t collection_hash;
+};
+
+/* Bytes the write adds to what is stored; negative: it takes some away. */
+static int64_t grows_by(const struct operation *o, const struct change *c)
+{
+    int64_t size = o->request.op == REQUEST_PUT ? (int64_t)item_size(o->request.body) : 0;
+    return size - (c->old_size > 0 ? c->old_size : 0);
+}
+
+/* What the collection will hold, into the change. */
+static enum status change_collection(struct node *n, const struct partition *p,
+                                     const struct operation *o, struct change *c)
+{
+    c->collection_bytes = COLLECTION_NOT_COUNTED;
+    if (!p->info.whole_collections)
+        return STATUS_OK;
+    struct slice key = collection_key(o->request.key);
+    c->collection_hash = memtable_hash(key);
+    enum status status = current_collection(n, o, key, c->collection_hash, &c->collection_bytes);
+    if (status == STATUS_OK)
+        c->collection_bytes += grows_by(o, c);
+    must(status != STATUS_OK || c->collection_bytes >= 0);
+    return status;
+}
+
 static void propose_write(struct node *n, struct partition *p, const struct operation *o,
-                          uint64_t hash, int64_t old_size, int64_t cost_mcu)
+                          const struct change *c)
 {
     const struct request *q = &o->request;
     struct write_head head = {
-        .old_size = old_size,
-        .cost_mcu = cost_mcu,
+        .old_size = c->old_size,
+        .cost_mcu = c->cost_mcu,
+        .collection_bytes = c->collection_bytes,
         .key_size = (uint32_t)q->key.size,
         .burst = o->verdict.burst ? n->members.mode == WRITE_CHECK_LEASE ? 2 : 1 : 0};
     buffer_clear(&n->scratch);
@@ -327,10 +383,34 @@ static void propose_write(struct node *n, struct partition *p, const struct oper
     struct inflight *e = node_propose(n, p, o, LOG_WRITE, buffer_slice(&n->scratch), item);
     if (e == NULL)
         return;
-    node_shadow_add(n, e, hash, q->key.size);
+    node_shadow_add(n, e, SHADOW_ITEM, q->key, c->hash);
+    if (p->info.whole_collections)
+        node_shadow_add(n, e, SHADOW_COLLECTION, collection_key(q->key), c->collection_hash);
     e->verdict = o->verdict;
-    e->consumed_mcu = cost_mcu;
+    e->consumed_mcu = c->cost_mcu;
+    e->collection_bytes = c->collection_bytes;
     e->want_old = q->want_old;
+}
+
+/* What is there, and what comes of it. False: the operation was refused, or is run again. */
+static bool evaluate(struct node *n, struct partition *p, struct operation *o, struct change *out)
+{
+    struct slice old;
+    *out = (struct change){.hash = memtable_hash(o->request.key), .old_size = -1};
+    enum status status = current_item(n, o, out->hash, &old);
+    enum touched pages = TOUCHED_ITEMS;
+    if (status == STATUS_OK)
+        out->old_size = (int64_t)item_size(old);
+    if (status == STATUS_OK || status == STATUS_NOT_FOUND) {
+        status = change_collection(n, p, o, out);
+        pages = TOUCHED_COLLECTION;
+    }
+    if (status == STATUS_PENDING)
+        defer(n, o, pages, 0);
+    else if (status != STATUS_OK)
+        refuse_corrupt(n, o, status);
+    out->cost_mcu = out->old_size > 0 ? write_cost_mcu(out->old_size) : 0;
+    return status == STATUS_OK;
 }
 
 static void run_write(struct node *n, struct operation *o)
@@ -352,23 +432,18 @@ static void run_write(struct node *n, struct operation *o)
     int64_t least = write_cost_mcu(put ? item_size(q->body) : 0);
     if (!node_can_write(n, o, payload) || !admit(n, p, o, ADMIT_WRITE, least))
         return;
-    uint64_t hash = memtable_hash(q->key);
-    struct slice old;
-    enum status status = current_item(n, o, hash, &old);
-    if (status == STATUS_PENDING) {
-        defer(n, o, 0);
+    struct change change;
+    if (!evaluate(n, p, o, &change))
         return;
-    }
-    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
-        refuse_corrupt(n, o, status);
-        return;
-    }
-    int64_t old_size = status == STATUS_OK ? (int64_t)item_size(old) : -1;
-    int64_t cost = old_size > 0 ? write_cost_mcu(old_size) : 0;
-    if (cost < least)
-        cost = least;
-    settle(n, p, o, ADMIT_WRITE, cost - least);
-    propose_write(n, p, o, hash, old_size, cost);
+    if (change.cost_mcu < least)
+        change.cost_mcu = least;
+    settle(n, p, o, ADMIT_WRITE, change.cost_mcu - least);
+    if (grows_by(o, &change) > 0 && change.collection_bytes > n->config->collection_max_bytes)
+        node_refuse(n, o->from, q->id, REPLY_COLLECTION_FULL,
+                    "the item collection would hold %lld bytes, collection_max_bytes is %lld",
+                    (long long)change.collection_bytes, (long long)n->config->collection_max_bytes);
+    else
+        propose_write(n, p, o, &change);
 }
 
 /* ---- the node itself ---- */
@@ -547,7 +622,8 @@ void node_run(struct node *n, struct operation *o)
         node_run_split(n, o);
         break;
     case REQUEST_PARTITION_HEAT:
-        node_run_heat(n, o);
+    case REQUEST_PARTITION_MIDDLE:
+        node_run_advice(n, o);
         break;
     case REQUEST_TABLE_CREATE:
     case REQUEST_TABLE_GET:

@@ -201,6 +201,7 @@ static void answer(struct node *n, const struct inflight *e, const struct applie
     struct reply *r = node_push_reply(n, e->from, e->request_id, applied->code);
     r->verdict = e->verdict;
     r->consumed_mcu = e->consumed_mcu;
+    r->collection_bytes = e->collection_bytes;
     r->found = applied->found;
     r->body = applied->body;
     r->text = applied->text;

@@ -28,28 +28,24 @@ void node_heat_tick(struct node *n)
     n->heat_at = any ? instant_add(n->now, (struct duration){cool_ns}) : INSTANT_NEVER;
 }
 
-static bool parse(const struct node *n, const struct partition *p, const struct request *q,
-                  struct split_question *out)
+static struct split_question question_of(const struct node *n, const struct partition *p,
+                                         uint32_t children)
 {
-    uint8_t options = q->body.size == 1 ? q->body.data[0] : 0;
-    *out = (struct split_question){
+    return (struct split_question){
         .lo = p->info.lo,
         .hi = p->info.hi,
         .max_mcu = {[ADMIT_READ] = n->config->partition_max_rcu * MCU_PER_UNIT,
                     [ADMIT_WRITE] = n->config->partition_max_wcu * MCU_PER_UNIT},
-        .children = q->items_max,
-        .whole_collections = options & HEAT_WHOLE_COLLECTIONS,
-        .ahead = options & HEAT_AHEAD,
+        .children = children,
+        .whole_collections = p->info.whole_collections,
+        .sequential = (enum split_sequential)n->config->split_sequential,
     };
-    return q->body.size <= 1 && (options & ~HEAT_OPTIONS) == 0 && q->items_max != 1 &&
-           q->items_max <= SPLIT_CUTS_MAX + 1;
 }
 
-void node_run_heat(struct node *n, const struct operation *o)
+void node_run_advice(struct node *n, const struct operation *o)
 {
     const struct request *q = &o->request;
     struct partition *p = node_partition(n, q->partition);
-    struct split_question question;
     struct split_advice advice;
     if (p == NULL || p->closing || p->info.epoch != q->epoch || p->info.id == CATALOG_GROUP) {
         node_refuse(n, o->from, q->id, REPLY_WRONG_PARTITION,
@@ -61,13 +57,17 @@ void node_run_heat(struct node *n, const struct operation *o)
         node_refuse_not_leader(n, o, p);
         return;
     }
-    if (!parse(n, p, q, &question)) {
+    if (q->items_max == 1 || q->items_max > SPLIT_CUTS_MAX + 1) {
         node_refuse(n, o->from, q->id, REPLY_MALFORMED,
-                    "a partition is cut into 2 to %d children with options 0 to %d, not %u",
-                    SPLIT_CUTS_MAX + 1, HEAT_OPTIONS, q->items_max);
+                    "a partition is cut into 2 to %d children, not %u", SPLIT_CUTS_MAX + 1,
+                    q->items_max);
         return;
     }
-    split_advise(&p->heat, n->now, &question, &n->lent, &advice);
+    const struct split_question question = question_of(n, p, q->items_max);
+    if (q->op == REQUEST_PARTITION_MIDDLE)
+        node_middle_advise(n, p, &advice);
+    else
+        split_advise(&p->heat, n->now, &question, &n->lent, &advice);
     buffer_clear(&n->range_out);
     split_advice_encode(&n->range_out, &advice);
     struct slice body = arena_copy(&n->lent, buffer_slice(&n->range_out));

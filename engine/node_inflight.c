@@ -11,44 +11,49 @@ enum {
 
 struct slice inflight_key(const struct inflight *e)
 {
-    return slice_make(e->payload.data + sizeof(struct write_head), e->key_size);
+    return slice_make(e->payload.data + sizeof(struct write_head), e->shadows[SHADOW_ITEM].size);
 }
 
 struct slice inflight_item(const struct inflight *e)
 {
-    size_t at = sizeof(struct write_head) + e->key_size;
+    size_t at = sizeof(struct write_head) + e->shadows[SHADOW_ITEM].size;
     if (e->payload.size == at)
         return slice_make(NULL, 0);
     return slice_make(e->payload.data + at, e->payload.size - at);
 }
 
-struct inflight *node_shadow(const struct node *n, struct slice key, uint64_t hash)
+struct inflight *node_shadow(const struct node *n, enum shadow_kind kind, struct slice key,
+                             uint64_t hash)
 {
-    int32_t i = n->shadow[hash & (n->inflight_size - 1)];
+    int32_t i = n->shadow[kind][hash & (n->inflight_size - 1)];
     while (i != NO_ENTRY) {
         struct inflight *e = &n->inflight[i];
-        if (e->hash == hash && slice_equal(inflight_key(e), key))
+        const struct shadow *s = &e->shadows[kind];
+        if (s->hash == hash && slice_equal(slice_make(inflight_key(e).data, s->size), key))
             return e;
-        i = e->older;
+        i = s->older;
     }
     return NULL;
 }
 
-void node_shadow_add(struct node *n, struct inflight *e, uint64_t hash, size_t key_size)
+void node_shadow_add(struct node *n, struct inflight *e, enum shadow_kind kind, struct slice key,
+                     uint64_t hash)
 {
-    int32_t *bucket = &n->shadow[hash & (n->inflight_size - 1)];
-    e->hash = hash;
-    e->key_size = (uint32_t)key_size;
-    e->older = *bucket;
+    int32_t *bucket = &n->shadow[kind][hash & (n->inflight_size - 1)];
+    e->shadows[kind] = (struct shadow){hash, *bucket, (uint32_t)key.size};
     *bucket = (int32_t)(e - n->inflight);
 }
 
 static void shadow_drop(struct node *n, struct inflight *e)
 {
-    int32_t *link = &n->shadow[e->hash & (n->inflight_size - 1)];
-    while (*link != e - n->inflight)
-        link = &n->inflight[*link].older;
-    *link = e->older;
+    for (int kind = 0; kind < SHADOWS; kind++) {
+        const struct shadow *s = &e->shadows[kind];
+        int32_t *link = &n->shadow[kind][s->hash & (n->inflight_size - 1)];
+        while (s->size > 0 && *link != e - n->inflight)
+            link = &n->inflight[*link].shadows[kind].older;
+        if (s->size > 0)
+            *link = s->older;
+    }
 }
 
 static struct inflight *take_free(struct node *n)

@@ -3,6 +3,7 @@
  *   node.c             life, events, effects
  *   node_data.c        reads and writes: route, admit, evaluate, propose, settle
  *   node_heat.c        what partitions are asked for, and where to cut them
+ *   node_middle.c      where a partition's bytes divide
  *   node_inflight.c    proposals and records on their way, and what they will have changed
  *   node_group.c       replication: every replica's raft, its records, its messages, its deadlines
  *   node_peer.c        envelopes between nodes: liveness, messages, how a cluster begins
@@ -19,6 +20,7 @@
 
 #include "base/prng.h"
 #include "engine/catalog/catalog.h"
+#include "engine/collection.h"
 #include "engine/loads.h"
 #include "engine/node.h"
 #include "engine/partition.h"
@@ -31,14 +33,33 @@ enum {
     NO_ENTRY = -1
 };
 
+/* What a page was read for already. */
+enum touched {
+    TOUCHED_ITEMS = 1,
+    TOUCHED_COLLECTION = 2 /* the row of the item's collection */
+};
+
 /* A request on its way: in hand, waiting for a page, a round of heartbeats, or the disks. */
 struct operation {
     uint64_t from;
     struct request request;
     struct admit_verdict verdict;
     bool admitted;
-    bool touched;
+    unsigned touched;   /* enum touched, of them */
     uint64_t confirmed; /* the term in which this node was found to lead after the read came */
+};
+
+/* LOG_WRITE: the newest one of a key shadows memtable and backing for later writes, and the newest
+ * one of an item collection its row. */
+enum shadow_kind {
+    SHADOW_ITEM,
+    SHADOW_COLLECTION,
+    SHADOWS
+};
+struct shadow {
+    uint64_t hash;
+    int32_t older; /* in the same hash bucket */
+    uint32_t size; /* of the key, or what of it is the collection's; 0: it shadows none */
 };
 
 /* A proposal of this node that is not applied yet, or a record of its own that is not durable yet.
@@ -57,20 +78,19 @@ struct inflight {
     bool want_old;
     struct admit_verdict verdict;
     int64_t consumed_mcu;
-    /* LOG_WRITE: the newest one of a key shadows memtable and backing for later writes */
-    uint64_t hash;
-    int32_t older; /* in the same hash bucket */
-    uint32_t key_size;
+    int64_t collection_bytes; /* as in write_head */
+    struct shadow shadows[SHADOWS];
 };
 
 /* Payload of a LOG_WRITE entry: this head, the key, the item (none: deleted). */
 struct write_head {
-    int64_t old_size; /* item_size of what was there; -1: nothing */
-    int64_t cost_mcu; /* what the leader charged */
+    int64_t old_size;         /* item_size of what was there; -1: nothing */
+    int64_t cost_mcu;         /* what the leader charged */
+    int64_t collection_bytes; /* in the item's collection after it; or COLLECTION_NOT_COUNTED */
     uint32_t key_size;
     uint32_t burst; /* 1: from the burst bucket; 2: with tokens the members had set aside */
 };
-_Static_assert(sizeof(struct write_head) == 24, "the head is written as it is");
+_Static_assert(sizeof(struct write_head) == 32, "the head is written as it is");
 
 /* A request that waits for store_touch, or for leadership to be confirmed. */
 struct deferred {
@@ -99,6 +119,19 @@ struct settling;
 struct snapshot_out;
 struct snapshot_in;
 
+/* The search for the middle of a partition's bytes. */
+struct middle {
+    uint32_t partition; /* 0: none, or it was told */
+    uint64_t epoch;
+    bool on;
+    struct instant next_at;
+    struct buffer at;   /* to be read next; empty: from the start */
+    struct buffer last; /* read last; empty: nothing yet */
+    int64_t bytes;      /* read */
+    struct buffer cut;  /* the best so far; empty: none */
+    int64_t cut_bytes;  /* that lie before it */
+};
+
 struct node {
     struct node_options options;
     const struct config *config;
@@ -114,6 +147,7 @@ struct node {
     uint64_t replay_lsn;     /* before it: of the record being replayed */
     uint32_t counted_last;   /* whose items were counted last */
     struct instant count_at; /* when to count more; INSTANT_NEVER: all is counted */
+    struct middle middle;
     struct node_admission admission;
     struct members members;        /* the other nodes' headroom */
     struct admit_group group;      /* of the request in hand */
@@ -131,7 +165,7 @@ struct node {
     struct inflight *inflight_free;
     struct inflight *own_first; /* own records, in the order of the log */
     struct inflight *own_last;
-    int32_t *shadow; /* owns; hash bucket -> newest entry */
+    int32_t *shadow[SHADOWS]; /* owns; hash bucket -> newest entry */
 
     struct deferred *deferred; /* owns; `deferred_size` slots */
     uint32_t deferred_size;
@@ -226,9 +260,11 @@ void node_free_inflight(struct node *n, struct inflight *e);
 void node_void_proposals(struct node *n, struct partition *p);
 /* Every proposal of the group is answered: its outcome is not known. */
 void node_drop_proposals(struct node *n, struct partition *p, const char *why);
-/* The newest write in flight for a key. */
-struct inflight *node_shadow(const struct node *n, struct slice key, uint64_t hash);
-void node_shadow_add(struct node *n, struct inflight *e, uint64_t hash, size_t key_size);
+/* The newest write in flight of an item, or in a collection: `key` is the row's. */
+struct inflight *node_shadow(const struct node *n, enum shadow_kind kind, struct slice key,
+                             uint64_t hash);
+void node_shadow_add(struct node *n, struct inflight *e, enum shadow_kind kind, struct slice key,
+                     uint64_t hash);
 struct slice inflight_key(const struct inflight *e);
 struct slice inflight_item(const struct inflight *e); /* NULL data: a deletion */
 
@@ -248,7 +284,16 @@ void node_drop_reads(struct node *n, struct partition *p);
 void node_heat_add(struct node *n, struct partition *p, enum admit_kind kind, struct slice key,
                    int64_t cost_mcu);
 void node_heat_tick(struct node *n);
-void node_run_heat(struct node *n, const struct operation *o);
+/* REQUEST_PARTITION_HEAT, REQUEST_PARTITION_MIDDLE. */
+void node_run_advice(struct node *n, const struct operation *o);
+
+/* ---- node_middle.c ---- */
+struct split_advice;
+/* What is known now of a partition led here. Slices lend until the next call. */
+void node_middle_advise(struct node *n, const struct partition *p, struct split_advice *out);
+void node_middle_tick(struct node *n);
+struct instant node_middle_deadline(const struct node *n);
+void node_middle_deinit(struct node *n);
 
 /* ---- node_group.c ---- */
 /* The replica's raft, from its base. */

@@ -304,8 +304,8 @@ static void count_slice(struct node *n, struct partition *p)
         status = store_next(&c, &key, &item);
         if (status != STATUS_OK || i == COUNT_ITEMS)
             break;
-        if (!item_checksum_holds(item))
-            continue; /* whoever reads it is told */
+        if (partition_is_row(p, key) || !item_checksum_holds(item))
+            continue; /* of an item that is damaged, whoever reads it is told */
         p->item_count++;
         p->item_bytes += (int64_t)item_size(item);
     }

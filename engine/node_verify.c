@@ -11,6 +11,15 @@ struct tally {
     uint64_t checksum;
     int64_t counted_items; /* of them those the partition's own count is about */
     int64_t counted_bytes;
+    bool miscounted_collection;
+};
+
+/* The item collection that is being read. */
+struct collection_tally {
+    struct partition *partition; /* NULL: none */
+    struct buffer key;
+    int64_t told; /* by its row */
+    int64_t bytes;
 };
 
 static void add_item(struct tally *t, struct slice key, struct slice item)
@@ -19,6 +28,29 @@ static void add_item(struct tally *t, struct slice key, struct slice item)
     t->bytes += item_size(item);
     t->checksum = XXH3_64bits_withSeed(key.data, key.size, t->checksum);
     t->checksum = XXH3_64bits_withSeed(item.data, item.size, t->checksum);
+}
+
+static void end_collection(struct collection_tally *c, struct tally *tallies)
+{
+    if (c->partition != NULL && c->told != c->bytes)
+        tallies[c->partition->info.id].miscounted_collection = true;
+    c->partition = NULL;
+}
+
+/* The collection the key lies in; where they are not counted, none. */
+static void enter_collection(struct collection_tally *c, struct partition *p, struct slice key,
+                             struct tally *tallies)
+{
+    struct slice prefix = collection_key(key);
+    if (c->partition == p && slice_equal(buffer_slice(&c->key), prefix))
+        return;
+    end_collection(c, tallies);
+    if (!p->info.whole_collections || p->no_state)
+        return;
+    c->partition = p;
+    c->told = c->bytes = 0;
+    buffer_clear(&c->key);
+    buffer_append_slice(&c->key, prefix);
 }
 
 static uint32_t table_of(struct slice key)
@@ -53,6 +85,7 @@ static enum status read_all(struct node *n, struct tally *tallies, struct node_v
     struct store_cursor c;
     struct slice key, item;
     struct partition *p = NULL;
+    struct collection_tally collection = {0};
     enum status status;
     store_seek(n->store, slice_make(first_table, 4), slice_make(NULL, 0), false, &c);
     while ((status = store_next(&c, &key, &item)) == STATUS_OK && table_of(key) != NODE_TABLE_ID) {
@@ -60,10 +93,17 @@ static enum status read_all(struct node *n, struct tally *tallies, struct node_v
             p = holder_of(n, key);
         if (p == NULL)
             continue; /* of a partition that was closed, not erased yet */
+        enter_collection(&collection, p, key, tallies);
+        if (partition_is_row(p, key)) {
+            if (collection_decode(key, item, &collection.told) != STATUS_OK)
+                damaged(n, key, out);
+            continue;
+        }
         if (item_check(item) != STATUS_OK) {
             damaged(n, key, out);
             continue;
         }
+        collection.bytes += item_size(item);
         add_item(&tallies[p->info.id], key, item);
         if (!p->counting || slice_compare(key, buffer_slice(&p->counted_to)) < 0) {
             tallies[p->info.id].counted_items++;
@@ -72,6 +112,8 @@ static enum status read_all(struct node *n, struct tally *tallies, struct node_v
         out->items++;
         out->bytes += item_size(item);
     }
+    end_collection(&collection, tallies);
+    buffer_deinit(&collection.key);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -107,8 +149,9 @@ enum status node_verify_replicas(struct node *n, struct node_verification *out,
         if (p == NULL)
             continue;
         out->partitions++;
-        out->miscounted +=
-            p->item_count != tallies[i].counted_items || p->item_bytes != tallies[i].counted_bytes;
+        out->miscounted += p->item_count != tallies[i].counted_items ||
+                           p->item_bytes != tallies[i].counted_bytes ||
+                           tallies[i].miscounted_collection;
         if (replica != NULL && p->info.id != CATALOG_GROUP)
             tell(p, &tallies[i], replica, context);
     }

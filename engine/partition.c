@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "engine/collection.h"
 
 struct partition *partition_create(const struct partition_info *info, uint32_t node)
 {
@@ -58,6 +59,11 @@ bool partition_holds(const struct partition *p, struct slice key)
 {
     return slice_compare(key, p->info.lo) >= 0 &&
            (p->info.hi.size == 0 || slice_compare(key, p->info.hi) < 0);
+}
+
+bool partition_is_row(const struct partition *p, struct slice key)
+{
+    return p->info.whole_collections && collection_is_row(key);
 }
 
 void partition_count_item(struct partition *p, struct slice key, int64_t items, int64_t bytes)

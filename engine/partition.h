@@ -68,6 +68,9 @@ void partition_set(struct partition *p, const struct partition_info *info);
 /* Whether a storage key lies in the range. */
 bool partition_holds(const struct partition *p, struct slice key);
 
+/* Whether what the store has under the key is no item but what an item collection holds. */
+bool partition_is_row(const struct partition *p, struct slice key);
+
 /* An item comes (`items` = 1) or goes (-1), or stays with another size (0). */
 void partition_count_item(struct partition *p, struct slice key, int64_t items, int64_t bytes);
 /* All counts are void: they are taken anew, from the first key on. */

@@ -17,6 +17,8 @@
       "message")                                                                               \
     X(FAULT_IN_USE, 400, "com.amazonaws.dynamodb.v20120810#ResourceInUseException", "message") \
     X(FAULT_LIMIT, 400, "com.amazonaws.dynamodb.v20120810#LimitExceededException", "message")  \
+    X(FAULT_COLLECTION_FULL, 400,                                                              \
+      "com.amazonaws.dynamodb.v20120810#ItemCollectionSizeLimitExceededException", "message")  \
     X(FAULT_THROUGHPUT, 400,                                                                   \
       "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException", "message")    \
     X(FAULT_THROTTLING, 400, "com.amazon.coral.availability#ThrottlingException", "message")   \

@@ -73,9 +73,10 @@ void capacity_write(struct buffer *out, const struct call *c, const struct table
 void capacity_write_member(struct buffer *out, const struct call *c, const struct table *t,
                            int64_t consumed_mcu);
 
-/* {"member": the item the node found}, with the capacity; member NULL: the capacity alone. */
-bool call_answer_item(struct call *c, struct subrequest *s, const struct reply *r,
-                      const char *member);
+/* {"member": the item the node found, and the capacity; member NULL: the capacity alone. Left open.
+ */
+bool call_begin_answer(struct call *c, struct subrequest *s, const struct reply *r,
+                       const char *member);
 
 /* arn:aws:dynamodb:region:account:table/name */
 void table_arn_append(struct buffer *out, const struct router *r, struct slice name);

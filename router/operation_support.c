@@ -132,6 +132,8 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
         return busy(c, reply, name);
     case REPLY_LIMIT_EXCEEDED:
         return fault_set(call_fault(c), FAULT_LIMIT, "%.*s", SHOWN(reply->text));
+    case REPLY_COLLECTION_FULL:
+        return fault_set(call_fault(c), FAULT_COLLECTION_FULL, "Collection size exceeded.");
     case REPLY_NOT_LEADER:
         return explain(c, FAULT_UNAVAILABLE, "No replica could serve the request: nothing was done",
                        reply);
@@ -146,8 +148,8 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
     return explain(c, FAULT_INTERNAL, "A node refused the request", reply);
 }
 
-bool call_answer_item(struct call *c, struct subrequest *s, const struct reply *r,
-                      const char *member)
+bool call_begin_answer(struct call *c, struct subrequest *s, const struct reply *r,
+                       const char *member)
 {
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
@@ -157,6 +159,5 @@ bool call_answer_item(struct call *c, struct subrequest *s, const struct reply *
         value_write_item(&c->body, r->body);
     }
     capacity_write_member(&c->body, c, &s->route->table, r->consumed_mcu);
-    json_write_close(&c->body, '}');
     return true;
 }

@@ -4,14 +4,20 @@
 
 /* ---- requests ---- */
 
-void dynamo_create_table(struct buffer *out, const char *name, uint32_t units)
+void dynamo_create_table(struct buffer *out, const char *name, uint32_t units,
+                         bool whole_collections)
 {
     buffer_append_format(
         out,
-        "{\"TableName\":\"%s\",\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"}],"
-        "\"AttributeDefinitions\":[{\"AttributeName\":\"k\",\"AttributeType\":\"S\"}],"
+        "{\"TableName\":\"%s\",\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"},"
+        "{\"AttributeName\":\"s\",\"KeyType\":\"RANGE\"}],"
+        "\"AttributeDefinitions\":[{\"AttributeName\":\"k\",\"AttributeType\":\"S\"},"
+        "{\"AttributeName\":\"s\",\"AttributeType\":\"S\"}],%s"
         "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%u,\"WriteCapacityUnits\":%u}}",
-        name, units, units);
+        name,
+        whole_collections ? "\"Tags\":[{\"Key\":\"weir:item-collections\",\"Value\":\"whole\"}],"
+                          : "",
+        units, units);
 }
 
 void dynamo_table(struct buffer *out, const char *name)
@@ -19,10 +25,12 @@ void dynamo_table(struct buffer *out, const char *name)
     buffer_append_format(out, "{\"TableName\":\"%s\"}", name);
 }
 
-/* `{"k":{"S":"key-7"}`, still open */
+/* `{"k":{"S":"2"},"s":{"S":"key-7"}`, still open */
 static void append_key(struct buffer *out, uint32_t key)
 {
-    APPEND(out, "{\"k\":{\"S\":\"key-");
+    APPEND(out, "{\"k\":{\"S\":\"");
+    buffer_append_decimal(out, dynamo_collection(key));
+    APPEND(out, "\"},\"s\":{\"S\":\"key-");
     buffer_append_decimal(out, key);
     APPEND(out, "\"}");
 }
@@ -151,7 +159,7 @@ bool dynamo_next(struct slice *rest, uint32_t *key, uint64_t *value)
         rest->data += sizeof between - 1;
         rest->size -= sizeof between - 1;
     }
-    struct slice name = BEHIND(item, "\"k\":{\"S\":\"key-");
+    struct slice name = BEHIND(item, "\"s\":{\"S\":\"key-");
     if (name.data == NULL)
         return dynamo_next(rest, key, value);
     *key = (uint32_t)number_at(name);

@@ -1,7 +1,7 @@
 /* dynamo.h - what simulated clients say in DynamoDB's words, and what they make of the answers.
  *
- * One table, `sim`, with the partition key `k`; the number an item holds is `v`. The answers are
- * our own: they are searched, not parsed. */
+ * One table, `sim`, with the partition key `k` and the sort key `s`; the number an item holds is
+ * `v`. The answers are our own: they are searched, not parsed. */
 #ifndef WEIR_SIM_DYNAMO_H
 #define WEIR_SIM_DYNAMO_H
 
@@ -14,7 +14,15 @@ struct dynamo_write {
 };
 
 /* The bodies of requests, appended. */
-void dynamo_create_table(struct buffer *out, const char *name, uint32_t units);
+/* The number of the collection a key is in. */
+static inline uint32_t dynamo_collection(uint32_t key)
+{
+    return key / 3;
+}
+
+/* Keys are sort keys, a few to an item collection. */
+void dynamo_create_table(struct buffer *out, const char *name, uint32_t units,
+                         bool whole_collections);
 void dynamo_table(struct buffer *out, const char *name); /* DescribeTable, DeleteTable */
 void dynamo_get(struct buffer *out, uint32_t key, bool consistent);
 void dynamo_write(struct buffer *out, const struct dynamo_write *w, bool wants_old);

@@ -170,6 +170,7 @@ void plan_make(const struct sim_options *o, struct plan *out)
     plan_workload(&out->workload, &p);
     int64_t cut_ns = spread(&p, 20, 2000) * NS_PER_MS;
     out->cut_ns = often(&p, 75) ? cut_ns : 0;
+    out->workload.whole_collections = often(&p, 50);
     out->kill_leader_at = o->kill_leader_at;
     if (o->kill_leader_at != SPLIT_STAGE_NONE) /* a split to catch comes soon */
         out->cut_ns = cut_ns < 100 * NS_PER_MS ? cut_ns : 100 * NS_PER_MS;
@@ -182,8 +183,9 @@ void plan_describe(const struct plan *p, struct buffer *out)
     const struct workload *w = &p->workload;
     buffer_append_format(out,
                          "cluster: %u nodes, %u replicas, %u routers, %u clients on %u keys in %u "
-                         "partitions, profile %s\n",
+                         "partitions%s, profile %s\n",
                          p->nodes, p->replicas, p->routers, p->clients, w->keys, w->partitions,
+                         w->whole_collections ? " of whole collections" : "",
                          profile_name(p->config.profile));
     buffer_append_format(
         out, "faults, one in %lld ms for %lld ms:", (long long)(p->strike_ns / NS_PER_MS),

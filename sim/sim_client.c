@@ -312,7 +312,8 @@ static void setup(struct sim_client *c)
 {
     bool create = c->step == STEP_CREATE;
     if (create)
-        dynamo_create_table(&c->body, "sim", c->options.workload->partitions * WRITE_UNITS);
+        dynamo_create_table(&c->body, "sim", c->options.workload->partitions * WRITE_UNITS,
+                            c->options.workload->whole_collections);
     else
         dynamo_table(&c->body, "sim");
     c->calling = true;

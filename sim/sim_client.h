@@ -17,6 +17,7 @@ struct workload {
     uint32_t pad_bytes;        /* filler of an item, at most */
     int64_t think_ns;          /* between two operations: 0 .. this */
     int64_t timeout_ns;
+    bool whole_collections; /* of the table, and counted */
 };
 
 struct client_counters {

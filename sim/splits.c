@@ -5,8 +5,10 @@
 
 #include "base/must.h"
 #include "engine/catalog/split.h"
+#include "engine/collection.h"
 #include "engine/item/storage_key.h"
 #include "sim/check.h"
+#include "sim/dynamo.h"
 
 enum {
     ANSWER_MS = 20,      /* until the map that was asked for is looked at */
@@ -40,14 +42,18 @@ static void ask_all(struct splits *s, const struct request *r, struct buffer *an
 /* A client's key, or anything in its table. */
 static void make_cut(struct splits *s, uint32_t table_id, struct buffer *out)
 {
-    char text[16];
+    char text[16], collection[16];
     uint32_t key = (uint32_t)prng_below(&s->prng, s->options.plan->workload.keys);
     uint64_t hash = prng_next(&s->prng);
     buffer_clear(out);
     if (prng_below(&s->prng, 3) > 0) {
-        int size = snprintf(text, sizeof text, "key-%u", key);
-        struct attr a = {ATTR_STRING, slice_make(text, (size_t)size)};
-        storage_key_append(out, table_id, &a, NULL);
+        int size = snprintf(collection, sizeof collection, "%u", dynamo_collection(key));
+        struct attr k = {ATTR_STRING, slice_make(collection, (size_t)size)};
+        size = snprintf(text, sizeof text, "key-%u", key);
+        struct attr sort = {ATTR_STRING, slice_make(text, (size_t)size)};
+        storage_key_append(out, table_id, &k, &sort);
+        if (s->options.plan->workload.whole_collections)
+            out->size = collection_key(buffer_slice(out)).size;
     } else {
         buffer_append_u32(out, __builtin_bswap32(table_id));
         buffer_append_u64(out, hash);

@@ -1,5 +1,16 @@
 /* cut.c - whether a partition can be cut as asked, and the partitions that come of it. */
 #include "engine/catalog/catalog_internal.h"
+#include "engine/item/storage_key.h"
+
+/* Whether a cut lies inside an item collection: behind its partition key. */
+static bool divides_collection(const struct table_split *split)
+{
+    for (uint32_t i = 0; i < split->cut_count; i++) {
+        if (storage_key_collection_size(split->cuts[i]) < split->cuts[i].size)
+            return true;
+    }
+    return false;
+}
 
 struct partition_info *catalog_find_split(struct catalog *c, const struct catalog_command *command,
                                           const struct table_split *split, const struct entry *e,
@@ -29,6 +40,11 @@ struct partition_info *catalog_find_split(struct catalog *c, const struct catalo
     else if (slice_compare(split->cuts[0], p->lo) <= 0 ||
              (p->hi.size > 0 && slice_compare(split->cuts[split->cut_count - 1], p->hi) >= 0))
         buffer_append_format(&c->text, "A cut lies outside partition %u", p->id);
+    else if (t->whole_collections && divides_collection(split))
+        buffer_append_format(&c->text,
+                             "A cut of partition %u lies inside an item collection, and "
+                             "the table's must stay whole",
+                             p->id);
     if (c->text.size > 0) {
         catalog_refuse(c, out, REPLY_MALFORMED);
         return NULL;

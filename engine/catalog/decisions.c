@@ -6,6 +6,7 @@
  * decision promises more of a node than it has. D3  a decision that is refused changes nothing and
  * tells nothing. */
 #include "base/must.h"
+#include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"
 
 /* ---- events ---- */
@@ -82,7 +83,7 @@ static struct partition_info *find_partition(struct entry *e, uint32_t partition
     return NULL;
 }
 
-/* Whether the nodes can carry all provisioned tables as they are now (D2), those aside that carry
+/* Whether the nodes can carry all tables as they are now (D2), those aside that carry
  * no more than before. */
 struct promises {
     int64_t loads[NODES_MAX + 1][ADMIT_KINDS];
@@ -272,6 +273,58 @@ static void set_rates(struct catalog *c, const struct catalog_command *command, 
     tell(c, command, d, out);
 }
 
+/* Adds `sign` times the boosts. */
+static void add_boosts(struct table *t, const struct table *before, const struct table_split *split,
+                       uint32_t at, int64_t sign)
+{
+    for (uint32_t i = 0; i < before->partition_count; i++) {
+        for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+            int64_t boost =
+                before->partitions[i].rate_mcu[kind] -
+                share_equal_mcu(kind == ADMIT_READ ? t->rcu : t->wcu, before->partition_count, i);
+            if (boost <= 0)
+                continue;
+            if (i != at)
+                t->partitions[i < at ? i : i + split->cut_count].rate_mcu[kind] += sign * boost;
+            for (uint32_t piece = 0; i == at && piece <= split->cut_count; piece++)
+                t->partitions[at + piece].rate_mcu[kind] +=
+                    sign * (boost * split->share_ppm[kind][piece] / SPLIT_WHOLE_PPM);
+        }
+    }
+}
+
+void catalog_keep_boosts(struct catalog *c, const struct catalog_command *command, struct entry *e,
+                         const struct table *before, const struct table_split *split, uint32_t at)
+{
+    struct promises without, with;
+    count_promises(c, &without);
+    add_boosts(&e->table, before, split, at, 1);
+    count_promises(c, &with);
+    if (!within_capacity(command, &without, &with))
+        add_boosts(&e->table, before, split, at, -1);
+}
+
+static void take_peak(struct catalog *c, const struct catalog_command *command,
+                      const struct decision *d, struct catalog_result *out)
+{
+    struct entry *e = find_entry(c, d->table_id, out);
+    if (e == NULL)
+        return;
+    if (e->table.billing != BILLING_ON_DEMAND || table_is_splitting(&e->table)) {
+        refuse_stale(c, out, "the table is not on demand, or a partition of it is being split");
+        return;
+    }
+    struct table t = e->table;
+    catalog_reach_peak(command, &t, d->peak);
+    if (!catalog_nodes_fit(c, command, &t)) {
+        catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
+        return;
+    }
+    catalog_share(command, &t);
+    catalog_entry_change(c, e, &t, out);
+    tell(c, command, d, out);
+}
+
 /* ---- nodes ---- */
 
 static void drain(struct catalog *c, const struct catalog_command *command,
@@ -303,6 +356,9 @@ void catalog_decide(struct catalog *c, const struct catalog_command *command,
         break;
     case CATALOG_RATES:
         set_rates(c, command, &d, out);
+        break;
+    case CATALOG_PEAK:
+        take_peak(c, command, &d, out);
         break;
     case CATALOG_DRAIN:
         drain(c, command, &d, out);

@@ -2,6 +2,7 @@
 
 #include "base/must.h"
 #include "engine/admission/admission.h"
+#include "engine/admission/share.h"
 
 _Static_assert(ADMIT_KINDS == 2, "partition_info.rate_mcu has one rate for each kind");
 
@@ -26,6 +27,15 @@ static struct key_attr key_attr_decode(struct reader *r)
     return k;
 }
 
+/* Item collections are whole, and counted, only where there are any. */
+static bool whole_decode(struct reader *r, const struct key_attr *sort_key)
+{
+    uint8_t whole = reader_u8(r);
+    if (whole > 1 || (whole == 1 && sort_key->name.size == 0))
+        r->failed = true;
+    return whole;
+}
+
 static enum table_billing billing_decode(struct reader *r)
 {
     uint8_t billing = reader_u8(r);
@@ -43,14 +53,33 @@ static int64_t amount_decode(struct reader *r)
     return value;
 }
 
+static void pair_encode(struct buffer *out, const int64_t pair[ADMIT_KINDS])
+{
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        buffer_append_u64(out, (uint64_t)pair[kind]);
+}
+
+/* Units per second, from `least` on. */
+static void pair_decode(struct reader *r, int64_t least, int64_t pair[ADMIT_KINDS])
+{
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        pair[kind] = (int64_t)reader_u64(r);
+        if (pair[kind] < least || pair[kind] > TABLE_UNITS_MAX)
+            r->failed = true;
+    }
+}
+
 void table_spec_encode(struct buffer *out, const struct table_spec *spec)
 {
     buffer_append_sized(out, spec->name);
     key_attr_encode(out, &spec->partition_key);
     key_attr_encode(out, &spec->sort_key);
+    buffer_append_u8(out, spec->whole_collections);
     buffer_append_u8(out, (uint8_t)spec->billing);
     buffer_append_u64(out, (uint64_t)spec->rcu);
     buffer_append_u64(out, (uint64_t)spec->wcu);
+    pair_encode(out, spec->warm);
+    pair_encode(out, spec->maximum);
 }
 
 enum status table_spec_decode(struct slice bytes, struct table_spec *out)
@@ -59,16 +88,20 @@ enum status table_spec_decode(struct slice bytes, struct table_spec *out)
     out->name = reader_sized(&r);
     out->partition_key = key_attr_decode(&r);
     out->sort_key = key_attr_decode(&r);
+    out->whole_collections = whole_decode(&r, &out->sort_key);
     out->billing = billing_decode(&r);
     out->rcu = amount_decode(&r);
     out->wcu = amount_decode(&r);
+    pair_decode(&r, 0, out->warm);
+    pair_decode(&r, MAXIMUM_NONE, out->maximum);
     if (r.failed || r.left.size > 0 || out->name.size == 0 || out->name.size > TABLE_NAME_SIZE_MAX)
         return STATUS_MALFORMED;
     return STATUS_OK;
 }
 
 enum {
-    INFO_LEAVING = 1 << REPLICAS_MAX /* in the byte `joined`: `leaving` follows the members */
+    INFO_LEAVING = 1 << REPLICAS_MAX, /* in the byte `joined`: `leaving` follows the members */
+    INFO_WHOLE = 0x80                 /* in the byte of the number of members */
 };
 
 void partition_info_encode(struct buffer *out, const struct partition_info *p)
@@ -80,7 +113,7 @@ void partition_info_encode(struct buffer *out, const struct partition_info *p)
         buffer_append_u64(out, (uint64_t)p->rate_mcu[kind]);
     buffer_append_sized(out, p->lo);
     buffer_append_sized(out, p->hi);
-    buffer_append_u8(out, (uint8_t)p->member_count);
+    buffer_append_u8(out, (uint8_t)(p->member_count | (p->whole_collections ? INFO_WHOLE : 0)));
     buffer_append_u8(out, (uint8_t)(p->joined | (p->leaving != 0 ? INFO_LEAVING : 0)));
     for (uint32_t i = 0; i < p->member_count; i++)
         buffer_append_u64(out, p->members[i]);
@@ -101,7 +134,9 @@ enum status partition_info_decode(struct reader *r, struct partition_info *out)
         out->rate_mcu[kind] = amount_decode(r);
     out->lo = reader_sized(r);
     out->hi = reader_sized(r);
-    out->member_count = reader_u8(r);
+    uint8_t members = reader_u8(r);
+    out->whole_collections = members & INFO_WHOLE;
+    out->member_count = members & ~(uint32_t)INFO_WHOLE;
     uint8_t joined = reader_u8(r);
     out->joined = joined & ~(uint32_t)INFO_LEAVING;
     if (out->lo.size > STORAGE_KEY_SIZE_MAX || out->hi.size > STORAGE_KEY_SIZE_MAX ||
@@ -132,11 +167,16 @@ void table_encode(struct buffer *out, const struct table *t)
     buffer_append_u8(out, (uint8_t)t->status);
     key_attr_encode(out, &t->partition_key);
     key_attr_encode(out, &t->sort_key);
+    buffer_append_u8(out, t->whole_collections);
     buffer_append_u8(out, (uint8_t)t->billing);
     buffer_append_u64(out, (uint64_t)t->rcu);
     buffer_append_u64(out, (uint64_t)t->wcu);
+    pair_encode(out, t->warm);
+    pair_encode(out, t->promised);
+    pair_encode(out, t->maximum);
+    for (int i = 0; i < ON_DEMAND_SWITCHES_MAX; i++)
+        buffer_append_u64(out, (uint64_t)t->on_demand_ms[i]);
     buffer_append_u64(out, (uint64_t)t->created_ms);
-    buffer_append_u64(out, (uint64_t)t->updated_ms);
     buffer_append_u64(out, (uint64_t)t->increased_ms);
     buffer_append_u64(out, (uint64_t)t->decreased_ms);
     buffer_append_u32(out, t->decreases_today);
@@ -164,11 +204,16 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     out->status = (enum table_status)status;
     out->partition_key = key_attr_decode(&r);
     out->sort_key = key_attr_decode(&r);
+    out->whole_collections = whole_decode(&r, &out->sort_key);
     out->billing = billing_decode(&r);
     out->rcu = amount_decode(&r);
     out->wcu = amount_decode(&r);
+    pair_decode(&r, 0, out->warm);
+    pair_decode(&r, 0, out->promised);
+    pair_decode(&r, 0, out->maximum);
+    for (int i = 0; i < ON_DEMAND_SWITCHES_MAX; i++)
+        out->on_demand_ms[i] = amount_decode(&r);
     out->created_ms = amount_decode(&r);
-    out->updated_ms = amount_decode(&r);
     out->increased_ms = amount_decode(&r);
     out->decreased_ms = amount_decode(&r);
     out->decreases_today = reader_u32(&r);
@@ -198,6 +243,14 @@ const struct partition_info *table_partition_of(const struct table *t, struct sl
             high = middle;
     }
     return &t->partitions[low];
+}
+
+int64_t table_promised_mcu(const struct table *t, uint32_t index, uint32_t kind)
+{
+    must(index < t->partition_count);
+    return t->billing == BILLING_ON_DEMAND
+               ? share_equal_mcu(t->promised[kind], t->partition_count, index)
+               : t->partitions[index].rate_mcu[kind];
 }
 
 bool table_is_splitting(const struct table *t)

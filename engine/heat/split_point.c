@@ -335,9 +335,9 @@ void split_advise(struct heat *h, struct instant now, const struct split_questio
     enum sketch_direction way = direction_of(h, &d);
     if (out->samples < SPLIT_SAMPLES_MIN || way == SKETCH_UNKNOWN || d.below[d.count] == 0)
         return;
-    if (way != SKETCH_STAYS) {
+    if (way != SKETCH_STAYS && q->sequential != SPLIT_SEQUENTIAL_IGNORED) {
         out->verdict = SPLIT_REFUSED_SEQUENTIAL;
-        if (way == SKETCH_FORWARD && q->ahead && has_room_ahead(&d))
+        if (way == SKETCH_FORWARD && q->sequential == SPLIT_SEQUENTIAL_AHEAD && has_room_ahead(&d))
             advise_ahead(h, &d, out);
         return;
     }

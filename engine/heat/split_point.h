@@ -35,6 +35,15 @@ enum split_verdict {
 
 const char *split_verdict_name(enum split_verdict v); /* "advised", "popular-key", ... static */
 
+/* Where access only moves forward. */
+enum split_sequential {
+    SPLIT_SEQUENTIAL_REFUSED,
+    /* One cut just above the newest key. That does not make the inserts faster, all of them go to
+     * the upper child; it frees the lower one of them, and them of its size. */
+    SPLIT_SEQUENTIAL_AHEAD,
+    SPLIT_SEQUENTIAL_IGNORED, /* it is cut as if access stayed: to show what that leads to */
+};
+
 /* Slices lend as the function that fills it says. */
 struct split_advice {
     enum split_verdict verdict;
@@ -54,10 +63,7 @@ struct split_question {
     int64_t max_mcu[SPLIT_KINDS]; /* partition maxima, mcu per second, > 0 */
     uint32_t children;            /* wanted, up to SPLIT_CUTS_MAX + 1; 0: what the rate needs */
     bool whole_collections;       /* cuts may only fall between partition keys */
-    /* Where access only moves forward, advise one cut just above the newest key instead of
-     * refusing. That does not make the inserts faster, all of them go to the upper child; it frees
-     * the lower one of them, and them of what it owes and of its size. */
-    bool ahead;
+    enum split_sequential sequential;
 };
 
 /* Cuts lie strictly inside the range, as short as can be. Slices lend until the arena is reset. */

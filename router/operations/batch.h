@@ -23,7 +23,8 @@ struct batch_entry {
     struct span item; /* a key or an item, encoded */
     struct slice storage_key;
     bool done;
-    struct span json; /* BatchGetItem: the item found, in call->body; size 0: none */
+    int64_t collection_bytes; /* BatchWriteItem, where they are counted */
+    struct span json;         /* BatchGetItem: the item found, in call->body; size 0: none */
 };
 
 struct batch_table {
@@ -42,6 +43,7 @@ struct batch {
     uint32_t entries_max;
     uint32_t done;
     int64_t item_bytes;
+    bool want_collections;
     struct subrequest *failed; /* the first */
     struct reply failure;
 };

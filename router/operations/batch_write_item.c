@@ -6,6 +6,9 @@
 #include "router/operations/write.h"
 
 enum {
+    RETURN_METRICS = BATCH_RETURN_CONSUMED + 1
+};
+enum {
     PUT_REQUEST,
     DELETE_REQUEST
 };
@@ -96,7 +99,11 @@ static bool read_table(struct call *c, struct batch *b, struct batch_table *t,
 
 static bool begin(struct call *c, const struct json_value m[])
 {
-    return batch_begin(c, m, BATCH_WRITE_MAX, read_table);
+    if (!batch_begin(c, m, BATCH_WRITE_MAX, read_table))
+        return false;
+    struct batch *b = c->state;
+    b->want_collections = write_wants_collection(&m[RETURN_METRICS]);
+    return true;
 }
 
 /* ---- what came back ---- */
@@ -104,8 +111,10 @@ static bool begin(struct call *c, const struct json_value m[])
 static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct batch_entry *e = batch_take_reply(c, s, r);
-    if (e != NULL)
-        batch_finish_entry(c->state, e);
+    if (e == NULL)
+        return true;
+    e->collection_bytes = r->collection_bytes;
+    batch_finish_entry(c->state, e);
     return true;
 }
 
@@ -135,6 +144,22 @@ static void write_unprocessed(struct buffer *out, const struct call *c, const st
     json_write_close(out, ']');
 }
 
+static void write_collections(struct buffer *out, const struct call *c, const struct batch *b,
+                              uint32_t table)
+{
+    const struct table *t = &b->tables[table].route->table;
+    if (!t->whole_collections)
+        return;
+    json_write_name(out, t->name);
+    json_write_open(out, '[');
+    for (uint32_t i = 0; i < b->entry_count; i++) {
+        const struct batch_entry *e = &b->entries[i];
+        if (e->table == table && e->done)
+            write_collection(out, t, span_in(&c->bytes, e->item), e->collection_bytes);
+    }
+    json_write_close(out, ']');
+}
+
 static bool finish(struct call *c)
 {
     struct batch *b = c->state;
@@ -147,6 +172,12 @@ static bool finish(struct call *c)
         write_unprocessed(out, c, b, i);
     json_write_close(out, '}');
     batch_write_capacity(out, c, b);
+    if (b->want_collections) {
+        json_member_open(out, "ItemCollectionMetrics", '{');
+        for (uint32_t i = 0; i < b->table_count; i++)
+            write_collections(out, c, b, i);
+        json_write_close(out, '}');
+    }
     json_write_close(out, '}');
     return true;
 }

@@ -2,6 +2,7 @@
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
+#include "router/operations/table_throughput.h"
 
 enum {
     TABLE_NAME,
@@ -16,6 +17,8 @@ enum {
     STREAM,
     ENCRYPTION,
     CLASS,
+    ON_DEMAND,
+    WARM,
 };
 
 static const struct shape KEY_NAME = {
@@ -47,6 +50,22 @@ static const struct shape ELEMENT = {
 static const struct shape KEY_SCHEMA_LIST = {
     .kind = SHAPE_LIST, .min = 1, .min_set = true, .max = 2, .element = &ELEMENT};
 
+static const struct shape TAG_KEY = {.kind = SHAPE_STRING, .min = 1, .min_set = true, .max = 128};
+static const struct shape TAG_VALUE = {.kind = SHAPE_STRING, .max = 256};
+
+enum {
+    TAG_KEY_MEMBER,
+    TAG_VALUE_MEMBER
+};
+
+static const struct shape_member TAG_MEMBERS[] = {
+    {"Key", &TAG_KEY, MEMBER_REQUIRED},
+    {"Value", &TAG_VALUE, MEMBER_REQUIRED},
+    {0},
+};
+static const struct shape TAG = {.kind = SHAPE_STRUCTURE, .java = "Tag", .members = TAG_MEMBERS};
+static const struct shape TAG_LIST = {.kind = SHAPE_LIST, .element = &TAG};
+
 static const struct shape LIST_OF_ANYTHING = {.kind = SHAPE_LIST, .element = &shape_anything};
 
 static const struct shape_member MEMBERS[] = {
@@ -57,13 +76,13 @@ static const struct shape_member MEMBERS[] = {
     {"ProvisionedThroughput", &shape_throughput, MEMBER_OPTIONAL},
     {"LocalSecondaryIndexes", &LIST_OF_ANYTHING, MEMBER_OPTIONAL},
     {"GlobalSecondaryIndexes", &LIST_OF_ANYTHING, MEMBER_OPTIONAL},
-    {"Tags", &LIST_OF_ANYTHING, MEMBER_OPTIONAL},
+    {"Tags", &TAG_LIST, MEMBER_OPTIONAL},
     {"DeletionProtectionEnabled", &shape_boolean_value, MEMBER_OPTIONAL},
     {"StreamSpecification", &shape_stream, MEMBER_OPTIONAL},
     {"SSESpecification", &shape_encryption, MEMBER_OPTIONAL},
     {"TableClass", &shape_table_class, MEMBER_OPTIONAL},
-    {"OnDemandThroughput", &shape_anything, MEMBER_LATER},
-    {"WarmThroughput", &shape_anything, MEMBER_LATER},
+    {"OnDemandThroughput", &shape_on_demand_throughput, MEMBER_OPTIONAL},
+    {"WarmThroughput", &shape_warm_throughput, MEMBER_OPTIONAL},
     {"ResourcePolicy", &shape_anything, MEMBER_LATER},
     {0},
 };
@@ -75,19 +94,17 @@ static const struct shape INPUT = {
 
 static bool read_billing(struct call *c, const struct json_value m[], struct table_spec *spec)
 {
-    struct fault *f = call_fault(c);
-    bool throughput = m[THROUGHPUT].type != JSON_ABSENT;
+    struct throughput_asked asked = {0};
     spec->billing = BILLING_PROVISIONED;
     if (m[BILLING].type == JSON_STRING && slice_is(json_string(&m[BILLING]), "PAY_PER_REQUEST"))
         spec->billing = BILLING_ON_DEMAND;
-    if (spec->billing == BILLING_ON_DEMAND)
-        return !throughput || table_refuse_throughput(c);
-    if (!throughput)
-        return fault_set(f, FAULT_VALIDATION,
+    if (spec->billing == BILLING_PROVISIONED && m[THROUGHPUT].type == JSON_ABSENT)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
                          "One or more parameter values were invalid: ReadCapacityUnits and "
                          "WriteCapacityUnits must both be specified when BillingMode is "
                          "PROVISIONED");
-    return table_take_throughput(c, &m[THROUGHPUT], &spec->rcu, &spec->wcu);
+    return table_read_throughput(c, &m[THROUGHPUT], &m[ON_DEMAND], &m[WARM], &asked) &&
+           table_take_throughput(c, &asked, NULL, spec);
 }
 
 /* ---- keys ---- */
@@ -195,8 +212,31 @@ static bool refuse_lists(struct call *c, const struct json_value m[])
         if (v->type == JSON_LIST)
             return fault_set_later(call_fault(c), LISTS[i].name);
     }
-    if (m[TAGS].type == JSON_LIST && json_count(&m[TAGS]) > 0)
-        return fault_set_later(call_fault(c), "Tags");
+    return true;
+}
+
+/* Tags set what the API has no member for; others there are none yet. */
+static bool read_tags(struct call *c, const struct json_value *list, struct table_spec *spec)
+{
+    if (list->type != JSON_LIST)
+        return true;
+    struct json_cursor cursor = json_elements(list);
+    struct json_value element, tag[SHAPE_MEMBERS_MAX];
+    while (json_next_element(&cursor, &element)) {
+        shape_bind(&TAG, &element, tag);
+        struct slice key = json_string(&tag[TAG_KEY_MEMBER]);
+        if (!slice_is(key, "weir:item-collections"))
+            return fault_set_later(call_fault(c), "Tags");
+        struct slice value = json_string(&tag[TAG_VALUE_MEMBER]);
+        if (!slice_is(value, "whole"))
+            return fault_set(call_fault(c), FAULT_VALIDATION,
+                             "The tag weir:item-collections is '%.*s' and may only be 'whole'",
+                             SHOWN(value));
+        if (spec->sort_key.name.size == 0)
+            return fault_set(call_fault(c), FAULT_VALIDATION,
+                             "The tag weir:item-collections needs a table with a sort key");
+        spec->whole_collections = true;
+    }
     return true;
 }
 
@@ -206,7 +246,8 @@ static bool begin(struct call *c, const struct json_value m[])
     struct table_settings settings = {&m[PROTECTION], &m[STREAM], &m[ENCRYPTION], &m[CLASS]};
     bool indexes = m[LOCAL_INDEXES].type == JSON_LIST || m[GLOBAL_INDEXES].type == JSON_LIST;
     if (!read_billing(c, m, &spec) || (indexes && !refuse_lists(c, m)) || !read_keys(c, m, &spec) ||
-        !refuse_lists(c, m) || !table_settings_check(c, &settings))
+        !refuse_lists(c, m) || !read_tags(c, &m[TAGS], &spec) ||
+        !table_settings_check(c, &settings))
         return false;
     table_spec_encode(&c->bytes, &spec);
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_CREATE);

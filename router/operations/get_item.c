@@ -1,4 +1,5 @@
 #include "router/expression/names.h"
+#include "router/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 
@@ -60,7 +61,10 @@ static bool ready(struct call *c)
 
 static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
-    return call_answer_item(c, s, r, "Item");
+    if (!call_begin_answer(c, s, r, "Item"))
+        return false;
+    json_write_close(&c->body, '}');
+    return true;
 }
 
 const struct operation operation_get_item = {

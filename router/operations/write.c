@@ -2,6 +2,8 @@
 #include "router/operations/write.h"
 
 #include "base/limits.h"
+#include "base/must.h"
+#include "router/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 
@@ -10,6 +12,7 @@ enum {
     ITEM_OR_KEY,
     RETURN_VALUES,
     RETURN_CONSUMED,
+    RETURN_METRICS,
 };
 
 /* The inputs differ in what names the item. */
@@ -40,12 +43,35 @@ struct write {
     struct route *route;
     struct span item; /* or the key, encoded as an item */
     bool want_old;
+    bool want_collection;
 };
 
 bool write_item_fits(struct slice item, struct fault *fault)
 {
     return item_size(item) <= ITEM_SIZE_MAX ||
            fault_set(fault, FAULT_VALIDATION, "Item size has exceeded the maximum allowed size");
+}
+
+bool write_wants_collection(const struct json_value *member)
+{
+    return member->type == JSON_STRING && slice_is(json_string(member), "SIZE");
+}
+
+void write_collection(struct buffer *out, const struct table *t, struct slice item, int64_t bytes)
+{
+    struct attr key;
+    int64_t whole = bytes / GIB * 1000;
+    must(item_find(item, t->partition_key.name, &key));
+    json_write_open(out, '{');
+    json_member_open(out, "ItemCollectionKey", '{');
+    json_write_name(out, t->partition_key.name);
+    value_write(out, &key);
+    json_write_close(out, '}');
+    json_member_open(out, "SizeEstimateRangeGB", '[');
+    json_write_thousandths(out, whole);
+    json_write_thousandths(out, whole + 1000);
+    json_write_close(out, ']');
+    json_write_close(out, '}');
 }
 
 /* NONE or ALL_OLD. */
@@ -63,6 +89,7 @@ static bool begin(struct call *c, const struct json_value m[], enum request_op o
     c->state = w;
     w->op = op;
     call_take_consumed(c, &m[RETURN_CONSUMED]);
+    w->want_collection = write_wants_collection(&m[RETURN_METRICS]);
     if (!value_read_item(&c->bytes, &c->arena, &m[ITEM_OR_KEY], &w->item, call_fault(c)))
         return false;
     if (op == REQUEST_PUT && !write_item_fits(span_in(&c->bytes, w->item), call_fault(c)))
@@ -100,7 +127,16 @@ static bool ready(struct call *c)
 
 static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
-    return call_answer_item(c, s, r, s->request.want_old ? "Attributes" : NULL);
+    const struct write *w = c->state;
+    const struct table *t = &s->route->table;
+    if (!call_begin_answer(c, s, r, s->request.want_old ? "Attributes" : NULL))
+        return false;
+    if (w->want_collection && t->whole_collections) {
+        json_write_key(&c->body, "ItemCollectionMetrics");
+        write_collection(&c->body, t, span_in(&c->bytes, w->item), r->collection_bytes);
+    }
+    json_write_close(&c->body, '}');
+    return true;
 }
 
 const struct operation operation_put_item = {

@@ -85,9 +85,12 @@ static void model_touched(struct world *w, struct model *m, struct prng *p)
     w->touches[i] = w->touches[w->touch_count];
     m->waiting[i] = m->waiting[w->touch_count];
     w->answer_count = 0;
+    size_t touches = w->touch_count;
     node_touched(w->node, w->now, ticket);
     world_take_effects(w);
-    if (write.id == 0)
+    if (w->touch_count > touches) /* now for what its collection holds */
+        m->waiting[touches] = write;
+    else if (write.id == 0)
         assert_int_equal(answer_version(world_answer(w)), m->applied[write.name]);
     else
         model_proposed(w, m, write);
@@ -156,6 +159,7 @@ static uint64_t run_schedule(struct prng *p)
     world_set(&w, "memtable_max_bytes", "64k");
     world_set(&w, "node_queue_max", "16");
     w.resident_max = prng_below(p, 2) == 0 ? 0 : UINT64_MAX;
+    w.collections = prng_below(p, 2) == 0 ? 0 : 7;
     world_open_table(&w, 2500, 2500);
     for (int step = 0; step < 3000; step++) {
         uint64_t dice = prng_below(p, 1000);

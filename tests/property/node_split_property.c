@@ -1,8 +1,10 @@
 /* A node whose partitions are cut again and again, at any moment of which it may die: the map
- * covers the table, and no key is lost, doubled or out of its range. */
+ * covers the table, no key is lost, doubled or out of its range, and what item collections hold is
+ * counted right. */
 #include "tests/check.h"
 
 #include "engine/catalog/split.h"
+#include "engine/collection.h"
 #include "tests/support/node_world.h"
 
 enum {
@@ -24,6 +26,7 @@ struct model {
     uint32_t versions;
     uint32_t splits;
     uint32_t refused; /* writes that a split had come before */
+    uint32_t full;    /* writes that an item collection had no room for */
     uint32_t crashes;
 };
 
@@ -39,10 +42,12 @@ static void take_answers(struct world *w, struct model *m)
             continue; /* to a split */
         enum reply_code code = w->answers[i].code;
         assert_true(code == REPLY_OK || code == REPLY_STALE_MAP || code == REPLY_NOT_LEADER ||
-                    code == REPLY_OVERLOADED || code == REPLY_WRONG_PARTITION);
+                    code == REPLY_OVERLOADED || code == REPLY_WRONG_PARTITION ||
+                    (code == REPLY_COLLECTION_FULL && w->collections > 0));
         if (code == REPLY_OK)
             m->version[m->pending[at].name] = m->pending[at].version;
         m->refused += code == REPLY_STALE_MAP;
+        m->full += code == REPLY_COLLECTION_FULL;
         m->pending_count--;
         memmove(&m->pending[at], &m->pending[at + 1],
                 (m->pending_count - at) * sizeof m->pending[0]);
@@ -152,7 +157,8 @@ static void cut(struct world *w, struct model *m, struct prng *p)
     if (w->table.partition_count >= PARTITIONS_MAX)
         return;
     world_key(w, (uint32_t)prng_below(p, NAMES));
-    buffer_append_slice(&key, buffer_slice(&w->key));
+    buffer_append_slice(&key, w->collections > 0 ? collection_key(buffer_slice(&w->key))
+                                                 : buffer_slice(&w->key));
     const struct partition_info *at = table_partition_of(&w->table, buffer_slice(&key));
     struct table_split s = {.table_id = w->table.id,
                             .partition = at->id,
@@ -203,6 +209,8 @@ static void cut_under_writes(struct prng *p)
     struct model m = {.versions = 0};
     world_init(&w, PROFILE_OFF);
     world_set(&w, "checkpoint_ms", prng_below(p, 2) == 0 ? "10" : "5000");
+    w.collections = prng_below(p, 2) == 0 ? 0 : NAMES / 2;
+    world_set(&w, "collection_max_bytes", prng_below(p, 2) == 0 ? "10G" : "4k");
     world_open_table(&w, 100, 100);
     for (int round = 0; round < 25; round++) {
         for (uint64_t i = prng_below(p, 10); i > 0; i--)

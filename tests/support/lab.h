@@ -42,7 +42,13 @@ struct lab {
 struct flow {
     const char *table;
     const char *operation;
-    const char *more; /* members of the request */
+    const char
+        *more; /* members of the request; with `rest`: up to a number, one higher each time */
+    const char *rest; /* what comes after it, or NULL */
+    int64_t number;
+    const char (*puts)[64]; /* or several `more`, in turn; NULL: that one */
+    int put_count;
+    int put_next;
     int64_t per_second;
     struct counts counts;
     int64_t due_ns;
@@ -60,6 +66,11 @@ void lab_call(struct lab *l, struct counts *counts, const char *operation, const
 void lab_create_table(struct lab *l, const char *name, int rcu, int wcu);
 /* Sends each flow's requests at its pace, evenly. */
 void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns);
+
+/* The table, as whoever leads the catalog tells it; it lives in the arena. */
+struct table lab_table_of(struct lab *l, const char *name, struct arena *arena);
+/* Events of a kind so far. */
+int64_t lab_events_of(struct lab *l, enum event_kind kind);
 
 /* The one partition of the table that was created as the `table`th, on this node. */
 struct partition_stats lab_stats_of(struct lab *l, uint32_t node, uint32_t table);

@@ -17,6 +17,7 @@ static void take_answer(struct world *w, const struct reply *r)
                          .more = r->more,
                          .count = r->count,
                          .consumed_mcu = r->consumed_mcu,
+                         .collection_bytes = r->collection_bytes,
                          .verdict = r->verdict,
                          .body = body,
                          .text = text};
@@ -220,11 +221,17 @@ void world_assert_answer(const struct world *w, enum reply_code code)
 
 void world_key(struct world *w, uint32_t name)
 {
-    char text[16];
+    char text[16], collection[16];
     int size = snprintf(text, sizeof text, "%u", name);
     struct attr a = {ATTR_STRING, slice_make(text, (size_t)size)};
     buffer_clear(&w->key);
-    storage_key_append(&w->key, w->table.id, &a, NULL);
+    if (w->collections == 0) {
+        storage_key_append(&w->key, w->table.id, &a, NULL);
+        return;
+    }
+    int digits = snprintf(collection, sizeof collection, "%u", name % w->collections);
+    struct attr id = {ATTR_STRING, slice_make(collection, (size_t)digits)};
+    storage_key_append(&w->key, w->table.id, &id, &a);
 }
 
 /* {v: version, f: filler}; the filler's length is 100 * version % 5000, or `filler`. */
@@ -312,9 +319,12 @@ void world_table_op(struct world *w, enum request_op op, int64_t rcu, int64_t wc
     struct buffer b = {0};
     struct table_spec spec = {.name = slice_of("t"),
                               .partition_key = {slice_of("id"), ATTR_STRING},
+                              .whole_collections = w->collections > 0,
                               .billing = BILLING_PROVISIONED,
                               .rcu = rcu,
                               .wcu = wcu};
+    if (w->collections > 0)
+        spec.sort_key = (struct key_attr){slice_of("n"), ATTR_STRING};
     table_spec_encode(&b, &spec);
     struct request r = {.op = op, .key = slice_of("t"), .body = buffer_slice(&b), .wall_ms = 1};
     world_ask(w, &r);

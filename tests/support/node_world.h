@@ -1,5 +1,6 @@
 /* node_world.h - a node driven by hand: events in, effects out, a log that is a buffer, LMDB in a
- * directory. One table `t` with a partition key `id`; items are known by name and version. */
+ * directory. One table `t` with a partition key `id`; items are known by name and version. With
+ * `collections`, a sort key `n` too, and names are spread over that many whole collections. */
 #ifndef WEIR_TESTS_SUPPORT_NODE_WORLD_H
 #define WEIR_TESTS_SUPPORT_NODE_WORLD_H
 
@@ -21,6 +22,7 @@ struct answer {
     bool more;
     uint32_t count;
     int64_t consumed_mcu;
+    int64_t collection_bytes;
     struct admit_verdict verdict;
     struct buffer body;
     struct buffer text;
@@ -30,6 +32,7 @@ struct world {
     void *directory;
     struct config config;
     uint64_t resident_max;
+    uint32_t collections; /* before the table is created; 0: no sort key */
     struct node *node;
     struct instant now;
     struct buffer log; /* what is on disk of segment 0 */

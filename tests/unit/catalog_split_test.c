@@ -2,6 +2,7 @@
  * cut is refused for. */
 #include "tests/check.h"
 
+#include "engine/admission/share.h"
 #include "engine/catalog/catalog.h"
 
 enum {
@@ -102,8 +103,8 @@ static void assert_whole(const struct table *t)
         for (int kind = 0; kind < ADMIT_KINDS; kind++)
             sums[kind] += p->rate_mcu[kind];
     }
-    assert_int_equal(sums[ADMIT_READ], 3001 * 1000);
-    assert_int_equal(sums[ADMIT_WRITE], 1999 * 1000);
+    assert_int_equal(sums[ADMIT_READ], t->rcu * 1000);
+    assert_int_equal(sums[ADMIT_WRITE], t->wcu * 1000);
 }
 
 /* The table's id and a hash. */
@@ -160,6 +161,53 @@ static void a_reload_is_the_same(const struct world *w)
     buffer_deinit(&a);
     buffer_deinit(&b);
     catalog_destroy(again);
+}
+
+static enum reply_code set_rates(struct world *w, const struct decision *d)
+{
+    struct buffer b = {0};
+    decision_encode(&b, d);
+    struct catalog_command c = command_of(w, CATALOG_RATES);
+    c.decision = buffer_slice(&b);
+    enum reply_code code = apply(w, &c);
+    buffer_deinit(&b);
+    return code;
+}
+
+/* Two partitions of 999.5 write units each; the first has 200 more, or what the nodes can bear. */
+static void boosts_survive_a_cut_where_the_nodes_can_carry_them(void **state)
+{
+    (void)state;
+    for (int tight = 0; tight <= 1; tight++) {
+        struct world w;
+        uint8_t key[12];
+        world_init(&w);
+        const struct table *t = the_table(&w);
+        assert_int_equal(t->partition_count, 2);
+        struct decision d = {.table_id = t->id, .rate_count = 2};
+        for (uint32_t i = 0; i < 2; i++) {
+            const struct partition_info *p = &t->partitions[i];
+            d.rates[i] = (struct decision_rate){.partition = p->id, .epoch = p->epoch};
+            memcpy(d.rates[i].rate_mcu, p->rate_mcu, sizeof p->rate_mcu);
+            d.rates[i].rate_mcu[ADMIT_WRITE] += i == 0 ? 200000 : 50000;
+        }
+        assert_int_equal(set_rates(&w, &d), REPLY_OK);
+        t = the_table(&w);
+        struct table_split s = split_of(&t->partitions[0]);
+        s.cuts[0] = key_of(t->id, 1000, key);
+        if (tight)
+            w.config.node_wcu = 2000; /* for the table's 1999, and nothing else */
+        assert_int_equal(split(&w, &s), REPLY_OK);
+        t = the_table(&w);
+        assert_int_equal(t->partition_count, 3);
+        const int64_t boosts[] = {180000, 20000, 50000}; /* by 90 and 10 % of the load */
+        for (uint32_t i = 0; i < 3; i++)
+            assert_int_equal(t->partitions[i].rate_mcu[ADMIT_WRITE],
+                             share_equal_mcu(1999, 3, i) + (tight ? 0 : boosts[i]));
+        assert_int_equal(t->partitions[0].rate_mcu[ADMIT_READ], share_equal_mcu(3001, 3, 0));
+        a_reload_is_the_same(&w);
+        world_deinit(&w);
+    }
 }
 
 static void cut_at_random(struct prng *p)
@@ -253,6 +301,7 @@ static void an_update_or_a_deletion_meanwhile_leaves_the_split_to_be_done(void *
     s.cuts[0] = key_of(s.table_id, 1000, a);
     assert_int_equal(split(&w, &s), REPLY_OK);
     struct catalog_command c = command_of(&w, CATALOG_UPDATE);
+    c.spec.rcu++;
     assert_int_equal(apply(&w, &c), REPLY_OK);
     assert_int_equal(the_table(&w)->status, TABLE_UPDATING);
     assert_true(table_is_splitting(the_table(&w)));
@@ -297,6 +346,7 @@ static void bytes_that_are_no_split_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(boosts_survive_a_cut_where_the_nodes_can_carry_them),
         cmocka_unit_test(a_table_that_is_cut_at_random_stays_whole),
         cmocka_unit_test(a_cut_is_refused_by_name_of_what_is_wrong),
         cmocka_unit_test(an_update_or_a_deletion_meanwhile_leaves_the_split_to_be_done),

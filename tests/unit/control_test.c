@@ -636,11 +636,10 @@ static void advice_against_a_split_is_told_and_not_asked_for_again_soon(void **s
     world_deinit(&w);
 }
 
-static void a_large_partition_is_cut_at_the_middle_of_its_hashes(void **state)
+static void a_large_partition_is_cut_in_the_middle_of_its_bytes(void **state)
 {
     (void)state;
     struct world w;
-    struct table_split split;
     world_init(&w, 3);
     const struct table *t = create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     struct demand d = {.units = {1}};
@@ -648,10 +647,7 @@ static void a_large_partition_is_cut_at_the_middle_of_its_hashes(void **state)
     assert_int_equal(seconds_to_question(&w, "orders", &d, 5), -1);
     w.reports[t->partitions[0].id].bytes++;
     assert_int_equal(seconds_to_question(&w, "orders", &d, 5), 1);
-    assert_int_equal(w.other.request.op, REQUEST_TABLE_SPLIT);
-    assert_int_equal(table_split_decode(w.other.request.body, &split), STATUS_OK);
-    assert_int_equal(split.cuts[0].size, 12);
-    assert_int_equal(split.cuts[0].data[4], 0x7f);
+    assert_int_equal(w.other.request.op, REQUEST_PARTITION_MIDDLE);
     world_deinit(&w);
 }
 
@@ -679,7 +675,7 @@ static void a_node_that_is_used_up_gives_away_what_costs_it_most(void **state)
     world_init(&w, 2);
     w.config.replicas = 1;
     w.config.node_wcu = 1000;
-    w.config.control_split = w.config.control_adaptive = 0;
+    w.config.control_split = w.config.control_adaptive = w.config.control_on_demand = 0;
     w.nodes[1].capacity_mcu[ADMIT_WRITE] = w.nodes[2].capacity_mcu[ADMIT_WRITE] = 1000 * 1000;
     w.view.reachable[2] = false; /* so that all is placed, and stays, on the first node */
     drain(&w, 2, true);
@@ -789,7 +785,7 @@ int main(void)
         cmocka_unit_test(a_partition_near_its_maximum_is_cut_as_its_leader_advises),
         cmocka_unit_test(refusals_by_the_maximum_are_acted_on_after_a_second),
         cmocka_unit_test(advice_against_a_split_is_told_and_not_asked_for_again_soon),
-        cmocka_unit_test(a_large_partition_is_cut_at_the_middle_of_its_hashes),
+        cmocka_unit_test(a_large_partition_is_cut_in_the_middle_of_its_bytes),
         cmocka_unit_test(what_is_switched_off_decides_nothing),
         cmocka_unit_test(a_node_that_is_used_up_gives_away_what_costs_it_most),
         cmocka_unit_test(a_stale_move_is_refused_and_tells_nothing),

@@ -63,10 +63,13 @@ static void a_hotspot_gets_its_fraction_and_the_other_keys_the_rest(void **state
 static void sequential_keys_come_in_order_and_begin_again(void **state)
 {
     (void)state;
-    struct load_keys k = keys_of("sequential", 3);
+    struct load_keys k = keys_of("sequential", 3), append = keys_of("append:log", 3);
     struct prng random = prng_seeded(1);
-    for (uint64_t i = 0; i < 7; i++)
+    for (uint64_t i = 0; i < 7; i++) {
         assert_int_equal(load_keys_next(&k, &random), i % 3);
+        assert_int_equal(load_keys_next(&append, &random), i % 3);
+    }
+    assert_true(load_keys_share_one(&append) && !load_keys_share_one(&k));
 }
 
 static void malformed_distributions_are_refused(void **state)

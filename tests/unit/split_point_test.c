@@ -254,7 +254,7 @@ static void inserts_in_order_are_refused_or_get_a_child_ahead(void **state)
     scene_init(&s);
     LOAD(&s, 1200, ADMIT_WRITE, item(&s, "log", next++));
     assert_int_equal(ask(&s), SPLIT_REFUSED_SEQUENTIAL);
-    s.question.ahead = true;
+    s.question.sequential = SPLIT_SEQUENTIAL_AHEAD;
     assert_int_equal(ask(&s), SPLIT_ADVISED);
     assert_int_equal(s.advice.cut_count, 1);
     assert_cuts_are_sound(&s);
@@ -263,7 +263,7 @@ static void inserts_in_order_are_refused_or_get_a_child_ahead(void **state)
     assert_int_equal(s.advice.share_ppm[ADMIT_WRITE][1], SPLIT_WHOLE_PPM);
     scene_deinit(&s);
     scene_init(&s);
-    s.question.ahead = true;
+    s.question.sequential = SPLIT_SEQUENTIAL_AHEAD;
     next = 900000;
     LOAD(&s, 1200, ADMIT_WRITE, item(&s, "log", next--));
     assert_int_equal(ask(&s), SPLIT_REFUSED_SEQUENTIAL); /* there is no ahead below */

@@ -1,0 +1,139 @@
+/* node_middle.c - where a partition that has grown too big is cut: in the middle of its bytes.
+ *
+ * Asked for it, the leader reads its items from the first one on, a slice at a time, until half of
+ * what it holds lies behind; whoever asks meanwhile is told to ask again. One partition at a time.
+ * What is written meanwhile shifts the middle a little, and that is all. */
+#include "base/must.h"
+#include "engine/heat/split_point.h"
+#include "engine/node_internal.h"
+
+enum {
+    SLICE_ITEMS = 256,
+    SLICE_MS = 1
+};
+
+static void set(struct buffer *to, struct slice bytes)
+{
+    struct buffer copy = {0}; /* it may be part of what is there */
+    buffer_append_slice(&copy, bytes);
+    buffer_deinit(to);
+    *to = copy;
+}
+
+/* The key a cut between two neighbours begins with; empty: there may be none. */
+static struct slice cut_between(const struct partition *p, struct slice last, struct slice key)
+{
+    struct slice cut = p->info.whole_collections ? collection_key(key) : key;
+    bool inside = last.size >= cut.size && slice_equal(slice_make(last.data, cut.size), cut);
+    return last.size == 0 || inside ? slice_make(NULL, 0) : cut;
+}
+
+/* Whether what lies before the key is half of it: then the nearer cut is kept. */
+static bool pass(struct partition *p, struct middle *m, struct slice key, struct slice item)
+{
+    struct slice cut = cut_between(p, buffer_slice(&m->last), key);
+    if (cut.size > 0) {
+        bool half = 2 * m->bytes >= p->item_bytes;
+        if (!half || m->cut.size == 0 ||
+            2 * m->bytes - p->item_bytes <= p->item_bytes - 2 * m->cut_bytes) {
+            set(&m->cut, cut);
+            m->cut_bytes = m->bytes;
+        }
+        if (half)
+            return true;
+    }
+    m->bytes += (int64_t)item_size(item);
+    set(&m->last, key);
+    return false;
+}
+
+static void read_slice(struct node *n, struct partition *p, struct middle *m)
+{
+    struct store_cursor c;
+    struct slice key, item;
+    enum status status = STATUS_OK;
+    store_seek(n->store, m->at.size > 0 ? buffer_slice(&m->at) : p->info.lo, p->info.hi, false, &c);
+    for (int i = 0; status == STATUS_OK && m->on; i++) {
+        status = store_next(&c, &key, &item);
+        if (status != STATUS_OK || i == SLICE_ITEMS)
+            break;
+        if (!partition_is_row(p, key) && item_checksum_holds(item) && pass(p, m, key, item))
+            m->on = false;
+    }
+    if (status != STATUS_OK)
+        m->on = false;
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+        m->partition = 0; /* of what cannot be read nothing is said */
+    if (m->on)
+        set(&m->at, key);
+}
+
+static struct partition *subject(const struct node *n)
+{
+    struct partition *p = node_partition(n, n->middle.partition);
+    bool same = p != NULL && p->info.epoch == n->middle.epoch && !p->no_state && p->led != 0;
+    return same ? p : NULL;
+}
+
+void node_middle_tick(struct node *n)
+{
+    struct middle *m = &n->middle;
+    if (!m->on || instant_before(n->now, m->next_at))
+        return;
+    struct partition *p = subject(n);
+    if (p != NULL)
+        read_slice(n, p, m);
+    else
+        *m = (struct middle){.at = m->at, .last = m->last, .cut = m->cut};
+    m->next_at = instant_add(n->now, duration_ms(SLICE_MS));
+}
+
+struct instant node_middle_deadline(const struct node *n)
+{
+    return n->middle.on ? n->middle.next_at : INSTANT_NEVER;
+}
+
+void node_middle_deinit(struct node *n)
+{
+    buffer_deinit(&n->middle.at);
+    buffer_deinit(&n->middle.last);
+    buffer_deinit(&n->middle.cut);
+}
+
+static void begin(struct node *n, const struct partition *p)
+{
+    node_middle_deinit(n);
+    n->middle = (struct middle){
+        .partition = p->info.id, .epoch = p->info.epoch, .on = true, .next_at = n->now};
+}
+
+static void conclude(const struct partition *p, const struct middle *m, struct split_advice *out)
+{
+    if (m->cut.size == 0) {
+        bool whole = p->info.whole_collections && m->last.size > 0;
+        out->verdict = whole ? SPLIT_REFUSED_COLLECTION : SPLIT_REFUSED_NO_BENEFIT;
+        out->key = whole ? collection_key(buffer_slice(&m->last)) : slice_make(NULL, 0);
+        out->key_share_ppm = whole ? SPLIT_WHOLE_PPM : 0;
+        return;
+    }
+    out->verdict = SPLIT_ADVISED;
+    out->cut_count = 1;
+    out->cuts[0] = buffer_slice(&m->cut);
+    for (int kind = 0; kind < SPLIT_KINDS; kind++)
+        out->share_ppm[kind][0] = out->share_ppm[kind][1] = SPLIT_WHOLE_PPM / 2;
+}
+
+void node_middle_advise(struct node *n, const struct partition *p, struct split_advice *out)
+{
+    struct middle *m = &n->middle;
+    *out = (struct split_advice){.verdict = SPLIT_REFUSED_FEW_SAMPLES};
+    bool found = m->partition == p->info.id && m->epoch == p->info.epoch && !m->on;
+    if (p->counting || (m->on && subject(n) != NULL))
+        return; /* it is asked again */
+    if (!found) {
+        begin(n, p);
+        return;
+    }
+    conclude(p, m, out);
+    m->partition = 0; /* what it lends stays until the next one begins */
+}

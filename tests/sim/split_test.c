@@ -1,0 +1,166 @@
+/* Access that only moves forward, at twice what a partition serves, on a simulated cluster: what is
+ * served, and how often a partition is cut for it, under each setting of split_sequential. */
+#include <stdlib.h>
+
+#include "tests/check.h"
+
+#include "engine/catalog/event.h"
+#include "engine/heat/split_point.h"
+#include "tests/support/lab.h"
+
+enum {
+    MAXIMUM = 200, /* of a partition, write units a second */
+    OFFERED = 2 * MAXIMUM,
+    FRONTIERS_MAX = 8,
+    SETTLE_S = 10, /* until heat is known and was acted on */
+    RUN_S = 20
+};
+
+struct outcome {
+    int64_t served; /* a second */
+    int64_t failed;
+    int64_t splits;
+    int64_t refusals;   /* events that say why not */
+    int64_t sequential; /* of them, and of splits, those that name the access */
+};
+
+static void count_events(struct lab *l, struct outcome *out)
+{
+    uint8_t after[8] = {0};
+    struct request r = {.id = 1, .op = REQUEST_EVENTS, .body = slice_make(after, sizeof after)};
+    for (uint32_t node = 1; node <= l->node_count; node++) {
+        buffer_clear(&l->body);
+        node_process_ask(l->nodes[node], &r, &l->body);
+        struct reader records = {buffer_slice(&l->body), false};
+        while (records.left.size > 0) {
+            struct reader record = {reader_sized(&records), false};
+            struct event e;
+            assert_int_equal(event_decode(&record, &e), STATUS_OK);
+            out->splits += e.kind == EVENT_SPLIT;
+            out->refusals += e.kind == EVENT_SPLIT_REFUSED;
+            out->sequential +=
+                memmem(e.reason.data, e.reason.size, "only moves forward", 18) != NULL;
+        }
+    }
+}
+
+static void create_table(struct lab *l)
+{
+    struct counts c = {0};
+    lab_call(l, &c, "CreateTable",
+             "{\"TableName\":\"log\",\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"},"
+             "{\"AttributeName\":\"s\",\"KeyType\":\"RANGE\"}],\"AttributeDefinitions\":["
+             "{\"AttributeName\":\"k\",\"AttributeType\":\"S\"},"
+             "{\"AttributeName\":\"s\",\"AttributeType\":\"S\"}],"
+             "\"BillingMode\":\"PAY_PER_REQUEST\"}");
+    lab_pass(l, 2 * NS_PER_S);
+    assert_int_equal(c.ok, 1);
+}
+
+/* `frontiers` writers side by side, each inserting in order: under partition keys of their own, or
+ * all under one. An on-demand table, so that pieces keep the rate of the whole. */
+static struct outcome insert_in_order(enum split_sequential policy, int frontiers, bool one_key)
+{
+    struct lab l;
+    struct flow flows[FRONTIERS_MAX];
+    char puts[FRONTIERS_MAX][64], text[24];
+    struct outcome out = {0};
+    lab_init(&l);
+    snprintf(text, sizeof text, "%d", MAXIMUM);
+    lab_set(&l, "partition_max_wcu", text);
+    lab_set(&l, "on_demand_wcu", text);
+    lab_set(&l, "on_demand_rcu", "3000");
+    snprintf(text, sizeof text, "%d", (int)policy);
+    lab_set(&l, "split_sequential", text);
+    lab_set(&l, "split_backoff_ms", "10000");
+    lab_start(&l);
+    lab_pass(&l, NS_PER_S);
+    create_table(&l);
+    for (int i = 0; i < frontiers; i++) {
+        snprintf(puts[i], sizeof puts[i], "\"Item\":{\"k\":{\"S\":\"%d\"},\"s\":{\"S\":\"%d#",
+                 one_key ? 0 : i, i);
+        flows[i] = (struct flow){.table = "log",
+                                 .operation = "PutItem",
+                                 .more = puts[i],
+                                 .rest = "\"}}",
+                                 .per_second = OFFERED / frontiers};
+    }
+    lab_run_flows(&l, flows, frontiers, SETTLE_S * NS_PER_S);
+    for (int i = 0; i < frontiers; i++) {
+        out.failed += flows[i].counts.failed;
+        flows[i].counts = (struct counts){0};
+    }
+    lab_run_flows(&l, flows, frontiers, RUN_S * NS_PER_S);
+    for (int i = 0; i < frontiers; i++) {
+        out.served += flows[i].counts.ok;
+        out.failed += flows[i].counts.failed;
+    }
+    out.served /= RUN_S;
+    count_events(&l, &out);
+    lab_deinit(&l);
+    printf("    split_sequential %d, %d frontiers%s: %lld of %d a second served, %lld splits\n",
+           (int)policy, frontiers, one_key ? " under one key" : "", (long long)out.served, OFFERED,
+           (long long)out.splits);
+    assert_int_equal(out.failed, 0);
+    return out;
+}
+
+static void one_frontier_gets_the_maximum_and_no_useless_split(void **state)
+{
+    (void)state;
+    struct outcome o = insert_in_order(SPLIT_SEQUENTIAL_REFUSED, 1, true);
+    assert_int_equal(o.served, MAXIMUM);
+    assert_int_equal(o.splits, 0);
+    assert_true(o.refusals >= 2);
+    assert_int_equal(o.sequential, o.refusals);
+}
+
+/* What the test for direction saves. */
+static void without_the_detector_one_frontier_is_cut_in_vain_without_end(void **state)
+{
+    (void)state;
+    struct outcome o = insert_in_order(SPLIT_SEQUENTIAL_IGNORED, 1, true);
+    assert_in_range(o.served, MAXIMUM * 98 / 100, MAXIMUM);
+    assert_true(o.splits >= 5);
+}
+
+/* Why it is not the default: nothing is gained. */
+static void a_cut_ahead_of_one_frontier_gains_nothing(void **state)
+{
+    (void)state;
+    struct outcome o = insert_in_order(SPLIT_SEQUENTIAL_AHEAD, 1, true);
+    assert_in_range(o.served, MAXIMUM * 98 / 100, MAXIMUM);
+    assert_true(o.splits >= 5);
+    assert_true(o.sequential >= o.splits);
+}
+
+/* Side by side they are heat that stays, each between its neighbours: a cut between them helps. */
+static void frontiers_side_by_side_are_cut_apart_with_or_without(void **state)
+{
+    (void)state;
+    static const struct {
+        int frontiers;
+        bool one_key;
+    } CASES[] = {{2, false}, {FRONTIERS_MAX, false}, {FRONTIERS_MAX, true}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct outcome refused =
+            insert_in_order(SPLIT_SEQUENTIAL_REFUSED, CASES[i].frontiers, CASES[i].one_key);
+        struct outcome ahead =
+            insert_in_order(SPLIT_SEQUENTIAL_AHEAD, CASES[i].frontiers, CASES[i].one_key);
+        assert_int_equal(refused.served, OFFERED);
+        assert_in_range(ahead.served, OFFERED * 98 / 100, OFFERED);
+        assert_true(ahead.splits >= refused.splits);
+        assert_true(refused.splits >= 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_frontier_gets_the_maximum_and_no_useless_split),
+        cmocka_unit_test(without_the_detector_one_frontier_is_cut_in_vain_without_end),
+        cmocka_unit_test(a_cut_ahead_of_one_frontier_gains_nothing),
+        cmocka_unit_test(frontiers_side_by_side_are_cut_apart_with_or_without),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

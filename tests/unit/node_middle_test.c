@@ -1,0 +1,98 @@
+/* The leader finds the middle of a partition's bytes, in its own time. */
+#include "tests/check.h"
+
+#include "engine/collection.h"
+#include "engine/heat/split_point.h"
+#include "tests/support/node_world.h"
+
+/* Asks until it is known: not at once. */
+static struct split_advice middle_of(struct world *w)
+{
+    struct split_advice a;
+    int asked = 0;
+    do {
+        struct request r = {.op = REQUEST_PARTITION_MIDDLE,
+                            .partition = w->table.partitions[0].id,
+                            .epoch = w->table.partitions[0].epoch};
+        world_pass(w, 10);
+        world_ask(w, &r);
+        world_assert_answer(w, REPLY_OK);
+        assert_int_equal(split_advice_decode(buffer_slice(&world_answer(w)->body), &a), STATUS_OK);
+        assert_true(asked++ < 100);
+    } while (a.verdict == SPLIT_REFUSED_FEW_SAMPLES);
+    assert_true(asked > 1);
+    return a;
+}
+
+static void fill(struct world *w, uint32_t names, size_t size)
+{
+    for (uint32_t name = 0; name < names; name++) {
+        world_put_sized(w, name, 1, size * (1 + name % 7));
+        world_write_all(w);
+    }
+}
+
+/* Bytes of items before and behind the cut. */
+static void weigh(struct world *w, uint32_t names, size_t size, struct slice cut, int64_t sides[2])
+{
+    sides[0] = sides[1] = 0;
+    for (uint32_t name = 0; name < names; name++) {
+        world_key(w, name);
+        sides[slice_compare(buffer_slice(&w->key), cut) >= 0] += (int64_t)(size * (1 + name % 7));
+    }
+}
+
+static void a_cut_halves_the_bytes_not_the_keys(void **state)
+{
+    (void)state;
+    enum {
+        NAMES = 1000,
+        SIZE = 100
+    };
+    for (uint32_t collections = 0; collections <= NAMES; collections += NAMES / 2) {
+        struct world w;
+        int64_t sides[2];
+        world_init(&w, PROFILE_OFF);
+        w.collections = collections;
+        world_open_table(&w, 100, 100);
+        fill(&w, NAMES, SIZE);
+        struct split_advice a = middle_of(&w);
+        assert_int_equal(a.verdict, SPLIT_ADVISED);
+        assert_int_equal(a.cut_count, 1);
+        weigh(&w, NAMES, SIZE, a.cuts[0], sides);
+        assert_in_range(sides[0] * 100 / (sides[0] + sides[1]), 49, 51);
+        if (collections > 0)
+            assert_true(collection_is_row(a.cuts[0]));
+        middle_of(&w); /* it is looked for anew */
+        world_deinit(&w);
+    }
+}
+
+static void what_is_one_collection_or_one_item_is_not_cut(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    w.collections = 1;
+    world_open_table(&w, 100, 100);
+    fill(&w, 600, 10);
+    struct split_advice a = middle_of(&w);
+    assert_int_equal(a.verdict, SPLIT_REFUSED_COLLECTION);
+    world_key(&w, 0);
+    assert_true(slice_equal(a.key, collection_key(buffer_slice(&w.key))));
+    world_deinit(&w);
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    fill(&w, 1, 10);
+    assert_int_equal(middle_of(&w).verdict, SPLIT_REFUSED_NO_BENEFIT);
+    world_deinit(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cut_halves_the_bytes_not_the_keys),
+        cmocka_unit_test(what_is_one_collection_or_one_item_is_not_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
