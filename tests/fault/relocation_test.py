@@ -29,8 +29,10 @@ BATCH = 100
 STEADY_S = 8  # before, to compare with
 LEAST_S = 2   # a move, to be measured
 LEAST = 500   # requests to tell a p99 from
-NODE_WCU = 1000  # the load is above balance_percent of it, on three nodes and not on four
-SETTINGS = ["--profile", "off", "--set", f"node_wcu={NODE_WCU}", "--set", "checkpoint_ms=1000"]
+NODE_WCU = 800  # the load, 730 a second, is above balance_percent of it on three nodes and not on four
+# Tables at new peaks have no place on nodes as small as that, which is another test's concern.
+SETTINGS = ["--profile", "off", "--set", f"node_wcu={NODE_WCU}", "--set", "checkpoint_ms=1000",
+            "--set", "control_on_demand=0"]
 
 
 def say(text):
