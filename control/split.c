@@ -285,10 +285,10 @@ void control_split(struct controller *c)
     struct slice name = {NULL, 0};
     for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
          name = t->name) {
-        bool busy = t->status != TABLE_ACTIVE || table_is_splitting(t);
-        for (uint32_t i = 0; !busy && i < t->partition_count; i++) {
-            if (t->partitions[i].leaving == 0)
-                begin(c, t, &t->partitions[i]);
+        for (uint32_t i = 0; t->status == TABLE_ACTIVE && i < t->partition_count; i++) {
+            const struct partition_info *p = &t->partitions[i];
+            if (p->leaving == 0 && !table_partition_is_splitting(t, p))
+                begin(c, t, p);
         }
     }
     for (int i = 0; i < SPLIT_JOBS_MAX && control_has_room(c); i++) {

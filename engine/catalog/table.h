@@ -106,6 +106,8 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
 
 /* Whether a partition of it has yet to be split off from another. */
 bool table_is_splitting(const struct table *t);
+/* Whether this one of it has, or another from this one. */
+bool table_partition_is_splitting(const struct table *t, const struct partition_info *p);
 
 /* The partition that holds a storage key. */
 const struct partition_info *table_partition_of(const struct table *t, struct slice key);
