@@ -26,6 +26,9 @@
     X(table_max_rcu, 40000, 1, 100000000, "most read units a table may be given")                  \
     X(on_demand_wcu, 4000, 1, 100000000, "write units a new on-demand table starts with")          \
     X(on_demand_rcu, 12000, 1, 100000000, "read units a new on-demand table starts with")          \
+    X(on_demand_promise_percent, 1, 0, 100, "of what an on-demand table may ask for, promised it")  \
+    X(on_demand_peak_ms, 10000, 1000, 15000, "what is consumed on average for so long can be a peak")\
+    X(on_demand_switches_max, 4, 1, 8, "switches of a table to on demand within 24 hours")         \
     X(tables_max, 2500, 1, 100000, "tables in the cluster")                                        \
     X(table_partitions_max, 1000, 1, 100000, "partitions of a table")                              \
     /* replication */                                                                              \
@@ -49,6 +52,7 @@
     X(control_placement, 1, 0, 1, "1: missing, silent and drained replicas get other nodes")       \
     X(control_adaptive, 1, 0, 1, "1: allocations follow demand within a table (adaptive capacity)")\
     X(control_split, 1, 0, 1, "1: partitions at their limits are cut in two or more")              \
+    X(control_on_demand, 1, 0, 1, "1: on-demand tables are made ready for twice their peaks")      \
     X(split_percent, 80, 1, 100, "of a partition maximum: above it for 10 s, it is cut")           \
     X(split_sequential, 0, 0, 2,                                                                   \
       "access that only moves forward is: 0 not cut, 1 cut above its newest key, 2 cut all the same")\

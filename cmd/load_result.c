@@ -88,6 +88,13 @@ void load_result_end_second(struct load_result *r)
     histogram_init(&r->latency_second);
 }
 
+void load_result_end(struct load_result *r)
+{
+    const struct load_second *s = &r->current;
+    if (s->offered + s->admitted + s->refused + s->failed + s->client_overrun > 0)
+        load_result_end_second(r);
+}
+
 /* ---- for people ---- */
 
 static void append_ms(struct buffer *out, int64_t ns)

@@ -48,6 +48,8 @@ void load_result_count(struct load_result *r, const struct load_verdict *v, bool
                        int64_t item_bytes, int64_t latency_ns);
 /* A second of the run is over. */
 void load_result_end_second(struct load_result *r);
+/* The run is over; so is its last second, if anything was in it. */
+void load_result_end(struct load_result *r);
 
 struct load_workload_result {
     const struct load_workload_options *options;

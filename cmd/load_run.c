@@ -126,8 +126,10 @@ static enum status run_workloads(struct load_run *run, struct buffer *error)
         now_ns = loop_now(s->loop).ns;
         end_seconds(run, now_ns);
     }
-    for (int i = 0; i < run->count; i++)
+    for (int i = 0; i < run->count; i++) {
         load_workload_abandon(&run->workloads[i]);
+        load_result_end(&run->workloads[i].result);
+    }
     return STATUS_OK;
 }
 

@@ -71,16 +71,9 @@ static struct decision_rate *rate_in(struct decision *d, const struct partition_
     return r;
 }
 
-/* Whose node carries it: every member the writes, the one that should lead the reads. */
-static uint32_t carriers(const struct partition_info *p, enum admit_kind kind)
-{
-    return kind == ADMIT_READ ? 1 : p->member_count;
-}
-
 static void change(struct controller *c, struct demand *d, const struct partition_info *p,
                    int64_t rate_mcu, enum event_kind event, const char *why)
 {
-    static const char *const names[] = {[ADMIT_READ] = "read", [ADMIT_WRITE] = "write"};
     struct watched *w = control_watched(c, p->id);
     if (table_partition_is_splitting(d->table, p))
         return; /* its load is known once it is split */
@@ -88,7 +81,7 @@ static void change(struct controller *c, struct demand *d, const struct partitio
     if (r == NULL)
         return;
     r->rate_mcu[d->kind] = rate_mcu;
-    for (uint32_t m = 0; m < carriers(p, d->kind); m++)
+    for (uint32_t m = 0; m < control_carriers(p, d->kind); m++)
         c->promises.loads_mcu[partition_node(p, m)][d->kind] += rate_mcu - p->rate_mcu[d->kind];
     if (w == NULL || instant_before(c->now, w->quiet_until) || d->decision->has_event)
         return;
@@ -96,7 +89,7 @@ static void change(struct controller *c, struct demand *d, const struct partitio
     control_tell(c, d->decision, event, d->table, p->id,
                  "%s; the table consumes %lld of its %lld %s units a second", why,
                  (long long)(d->consumed_mcu / MCU_PER_UNIT),
-                 (long long)(d->limit_mcu / MCU_PER_UNIT), names[d->kind]);
+                 (long long)(d->limit_mcu / MCU_PER_UNIT), control_kind_name(d->kind));
     control_figures(d->decision, d->kind == ADMIT_READ ? "read units/s" : "write units/s",
                     p->rate_mcu[d->kind] / MCU_PER_UNIT, rate_mcu / MCU_PER_UNIT);
 }
@@ -143,7 +136,7 @@ static int64_t spare_of(const struct controller *c, const struct partition_info 
                         enum admit_kind kind, uint32_t *lacks)
 {
     int64_t least = INT64_MAX;
-    for (uint32_t m = 0; m < carriers(p, kind); m++) {
+    for (uint32_t m = 0; m < control_carriers(p, kind); m++) {
         uint32_t node = partition_node(p, m);
         int64_t spare = control_capacity_mcu(c, node, kind) - c->promises.loads_mcu[node][kind];
         if (spare >= least)
@@ -163,7 +156,7 @@ static void relocate(struct controller *c, const struct demand *d, const struct 
         return;
     memcpy(rates, p->rate_mcu, sizeof rates);
     rates[d->kind] = rate_mcu;
-    uint32_t to = control_find_node(c, d->table, p, rates, partition_node(p, 0) == from);
+    uint32_t to = control_find_node(c, p, rates, partition_node(p, 0) == from);
     if (to == 0)
         return;
     struct decision move = {0};

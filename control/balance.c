@@ -32,7 +32,9 @@ static uint32_t find_target(const struct controller *c, const struct table *t,
                             const struct partition_info *p, uint32_t from)
 {
     bool leads = partition_node(p, 0) == from;
-    uint32_t to = control_find_node(c, t, p, p->rate_mcu, leads);
+    int64_t promised[ADMIT_KINDS];
+    control_promised(t, p, promised);
+    uint32_t to = control_find_node(c, p, promised, leads);
     for (int kind = 0; kind < ADMIT_KINDS && to != 0; kind++) {
         if (is_above(c, to, (enum admit_kind)kind, cost_of(c, p, from, (enum admit_kind)kind)))
             to = 0;
@@ -76,7 +78,7 @@ static void relieve(struct controller *c, uint32_t node, enum admit_kind kind)
     control_tell(c, &d, EVENT_REPLICA_MOVED, best.table, best.partition->id,
                  "node %u consumes %lld %s units a second of %lld, %lld of them here: to node %u",
                  node, (long long)(c->nodes[node].rate_mcu[kind] / MCU_PER_UNIT),
-                 kind == ADMIT_READ ? "read" : "write",
+                 control_kind_name(kind),
                  (long long)(control_capacity_mcu(c, node, kind) / MCU_PER_UNIT),
                  (long long)(best.cost_mcu / MCU_PER_UNIT), best.to);
     control_figures(&d, "node", node, best.to);

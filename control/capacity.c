@@ -1,7 +1,7 @@
 /* capacity.c - what nodes are promised to, and which of them could take a replica.
  *
- * A node is promised the writes of every provisioned partition it has a replica of, and the reads
- * of those it should lead; on-demand tables are promised nothing. */
+ * A node is promised to the writes of every partition it has a replica of, and to the reads of
+ * those it should lead (engine/catalog/allocate.c). */
 #include "control/controller_internal.h"
 
 void control_count_promises(struct controller *c)
@@ -24,17 +24,22 @@ static bool could_take(const struct controller *c, uint32_t node, const struct p
            raft_member_node(p->leaving) != node;
 }
 
-uint32_t control_find_node(const struct controller *c, const struct table *t,
-                           const struct partition_info *p, const int64_t rate_mcu[ADMIT_KINDS],
-                           bool leads)
+void control_promised(const struct table *t, const struct partition_info *p,
+                      int64_t promised_mcu[ADMIT_KINDS])
+{
+    for (uint32_t kind = 0; kind < ADMIT_KINDS; kind++)
+        promised_mcu[kind] = table_promised_mcu(t, (uint32_t)(p - t->partitions), kind);
+}
+
+uint32_t control_find_node(const struct controller *c, const struct partition_info *p,
+                           const int64_t promised_mcu[ADMIT_KINDS], bool leads)
 {
     uint32_t best = 0;
-    bool promised = t->billing == BILLING_PROVISIONED;
     for (uint32_t node = 1; node <= c->view->node_count; node++) {
         const int64_t *load = c->promises.loads_mcu[node];
         bool fits = could_take(c, node, p);
-        for (int kind = 0; kind < ADMIT_KINDS && fits && promised; kind++) {
-            int64_t more = kind == ADMIT_READ && !leads ? 0 : rate_mcu[kind];
+        for (int kind = 0; kind < ADMIT_KINDS && fits; kind++) {
+            int64_t more = kind == ADMIT_READ && !leads ? 0 : promised_mcu[kind];
             fits = load[kind] + more <= control_capacity_mcu(c, node, (enum admit_kind)kind);
         }
         if (!fits)
@@ -52,13 +57,15 @@ void control_move(struct controller *c, const struct table *t, const struct part
                   uint32_t from, uint32_t to, struct decision *d)
 {
     bool leads = from != 0 && partition_node(p, 0) == from;
+    int64_t promised[ADMIT_KINDS];
+    control_promised(t, p, promised);
     d->table_id = t->id;
     d->partition = p->id;
     d->epoch = p->epoch;
     d->from_node = from;
     d->to_node = to;
-    for (int kind = 0; kind < ADMIT_KINDS && t->billing == BILLING_PROVISIONED; kind++) {
-        int64_t more = kind == ADMIT_READ && !leads ? 0 : p->rate_mcu[kind];
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        int64_t more = kind == ADMIT_READ && !leads ? 0 : promised[kind];
         c->promises.loads_mcu[to][kind] += more;
         c->promises.loads_mcu[from][kind] -= more;
     }

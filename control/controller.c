@@ -61,6 +61,11 @@ void control_figures(struct decision *d, const char *what, int64_t before, int64
     d->event.after = after;
 }
 
+const char *control_kind_name(enum admit_kind kind)
+{
+    return kind == ADMIT_READ ? "read" : "write";
+}
+
 struct request *control_ask(struct controller *c, uint32_t node, enum request_op op,
                             struct slice body)
 {
@@ -106,7 +111,7 @@ static void begin(struct controller *c, const struct control_view *view)
     c->term = view->term;
     control_split_forget(c);
     c->unanswered = 0;
-    c->adapted_at = c->balanced_at = c->now;
+    c->adapted_at = c->balanced_at = c->peaks_at = c->peaks_quiet_until = c->now;
     for (uint32_t node = 0; node <= NODES_MAX; node++)
         c->nodes[node] = (struct watched_node){
             .silent_since = INSTANT_NEVER, .quiet_until = c->now, .sampled_at = c->now};
@@ -133,6 +138,8 @@ void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
         control_place(c);
     if (c->config->control_adaptive)
         control_adapt(c);
+    if (c->config->control_on_demand)
+        control_on_demand(c);
     if (c->config->control_split)
         control_split(c);
     if (c->config->control_balance)

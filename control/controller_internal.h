@@ -5,7 +5,8 @@
  *   capacity.c    what nodes are promised to, and which of them could take a replica
  *   placement.c   missing replicas, silent nodes, drained nodes
  *   adaptive.c    allocations follow demand within a table
- *   split.c       partitions that are at their limits are cut
+ *   on_demand.c   what tables on demand are made ready for follows their peaks
+ *   split.c       partitions that are at their limits are cut, and those of tables with too few
  *   balance.c     replicas leave nodes that are used up */
 #ifndef WEIR_CONTROL_CONTROLLER_INTERNAL_H
 #define WEIR_CONTROL_CONTROLLER_INTERNAL_H
@@ -54,6 +55,7 @@ struct split_job {
     int64_t rate_mcu;
     bool for_size;
     int64_t bytes;
+    uint32_t wanted; /* of its table, to serve at once what it should; 0: that is not why */
     /* what was asked, and the answer */
     uint64_t id; /* 0: nothing yet */
     struct instant lost_at;
@@ -91,6 +93,8 @@ struct controller {
     struct promises promises;
     struct instant adapted_at;  /* no allocation changes before */
     struct instant balanced_at; /* nor moves for balance */
+    struct instant peaks_at;    /* no look at peaks before */
+    struct instant peaks_quiet_until;
     struct split_job splits[SPLIT_JOBS_MAX];
     uint32_t unanswered; /* decisions */
     struct instant forget_at;
@@ -116,6 +120,7 @@ void control_decide(struct controller *c, enum catalog_op op, struct decision *d
 void control_tell(struct controller *c, struct decision *d, enum event_kind kind,
                   const struct table *t, uint32_t partition, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
+const char *control_kind_name(enum admit_kind kind); /* static */
 void control_figures(struct decision *d, const char *what, int64_t before, int64_t after);
 
 /* ---- watch.c ---- */
@@ -137,11 +142,18 @@ struct rates control_rates(const struct controller *c, const struct watched *w,
 
 void control_count_promises(struct controller *c);
 int64_t control_capacity_mcu(const struct controller *c, uint32_t node, enum admit_kind kind);
-/* The node that could take a replica of it, with this allocation, and would be used least; 0: none.
+/* Whose node carries it: every member the writes, the one that should lead the reads. */
+static inline uint32_t control_carriers(const struct partition_info *p, enum admit_kind kind)
+{
+    return kind == ADMIT_READ ? 1 : p->member_count;
+}
+/* What its nodes are promised to; `p` is among the partitions of `t`. */
+void control_promised(const struct table *t, const struct partition_info *p,
+                      int64_t promised_mcu[ADMIT_KINDS]);
+/* The node that could take a replica of it, promised to as much, and would be used least; 0: none.
  * `leads`: and the reads. */
-uint32_t control_find_node(const struct controller *c, const struct table *t,
-                           const struct partition_info *p, const int64_t rate_mcu[ADMIT_KINDS],
-                           bool leads);
+uint32_t control_find_node(const struct controller *c, const struct partition_info *p,
+                           const int64_t promised_mcu[ADMIT_KINDS], bool leads);
 /* Decides the move, and counts it among the promises. The event is in `d`. */
 void control_move(struct controller *c, const struct table *t, const struct partition_info *p,
                   uint32_t from, uint32_t to, struct decision *d);
@@ -152,6 +164,7 @@ uint32_t control_moving(const struct controller *c);
 
 void control_place(struct controller *c);
 void control_adapt(struct controller *c);
+void control_on_demand(struct controller *c);
 void control_balance(struct controller *c);
 void control_split(struct controller *c);
 /* Whether it is the answer to something asked for a split. */

@@ -63,7 +63,9 @@ static bool give_away(struct controller *c, const struct table *t, const struct 
     uint32_t from = gone != 0 ? gone : find_member(c, p, is_drained);
     if (from == 0)
         return false;
-    uint32_t to = control_find_node(c, t, p, p->rate_mcu, partition_node(p, 0) == from);
+    int64_t promised[ADMIT_KINDS];
+    control_promised(t, p, promised);
+    uint32_t to = control_find_node(c, p, promised, partition_node(p, 0) == from);
     if (to == 0) {
         tell_no_place(c, t, p, from);
         return false;
@@ -89,7 +91,9 @@ static bool fill_up(struct controller *c, const struct table *t, const struct pa
         (uint32_t)c->config->replicas < usable ? (uint32_t)c->config->replicas : usable;
     if (p->member_count >= wished)
         return false;
-    uint32_t to = control_find_node(c, t, p, p->rate_mcu, false);
+    int64_t promised[ADMIT_KINDS];
+    control_promised(t, p, promised);
+    uint32_t to = control_find_node(c, p, promised, false);
     if (to == 0)
         return false;
     struct decision d = {0};

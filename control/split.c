@@ -6,11 +6,14 @@
  * For consumption: above split_percent of a partition maximum over ten seconds, or refused by it
  * for a second. What the leader advises against is not cut; the event says why, and what would
  * help. For size: at partition_max_bytes, in the middle of its bytes, which its leader looks for.
- * Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
+ * For what its table is to serve at once (table.warm): where there are too few partitions for that,
+ * the one with the most hashes, evenly. Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for
+ * consumption". */
 #include <ctype.h>
 #include <stdio.h>
 
 #include "control/controller_internal.h"
+#include "engine/admission/share.h"
 #include "engine/item/storage_key.h"
 
 enum {
@@ -23,8 +26,6 @@ enum {
     AGAIN_MS = 5000, /* after a split: loads of the children are to be seen first */
     HASH_END = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE
 };
-
-static const char *const kind_names[] = {[ADMIT_READ] = "read", [ADMIT_WRITE] = "write"};
 
 static struct split_job *find_job(struct controller *c, uint32_t partition)
 {
@@ -50,6 +51,12 @@ static int64_t maximum_mcu(const struct controller *c, enum admit_kind kind)
            MCU_PER_UNIT;
 }
 
+/* Or a cut adds nothing. */
+static bool is_limited(const struct controller *c)
+{
+    return strcmp(c->config->partition_policy, "none") != 0;
+}
+
 /* Why it should be cut, into the job; false: it should not. */
 static bool needs_split(const struct controller *c, const struct partition_info *p,
                         struct split_job *j)
@@ -58,8 +65,7 @@ static bool needs_split(const struct controller *c, const struct partition_info 
     const struct partition_load *l = loads_of(c->view->loads, p->id);
     if (w == NULL || l == NULL || instant_before(c->now, w->split_at))
         return false;
-    bool limited = strcmp(c->config->partition_policy, "none") != 0; /* or a cut gains nothing */
-    for (int kind = 0; limited && kind < ADMIT_KINDS; kind++) {
+    for (int kind = 0; is_limited(c) && kind < ADMIT_KINDS; kind++) {
         struct rates over = control_rates(c, w, (enum admit_kind)kind, WINDOW_MS);
         struct rates last = control_rates(c, w, (enum admit_kind)kind, NOW_MS);
         bool refused =
@@ -77,10 +83,13 @@ static bool needs_split(const struct controller *c, const struct partition_info 
     return j->for_size;
 }
 
-static void begin(struct controller *c, const struct table *t, const struct partition_info *p)
+/* `wanted`: it is cut because its table should have so many; 0: if it needs it itself. */
+static void begin(struct controller *c, const struct table *t, const struct partition_info *p,
+                  uint32_t wanted)
 {
-    struct split_job job = {.table_id = t->id, .partition = p->id, .epoch = p->epoch};
-    if (find_job(c, p->id) != NULL || !needs_split(c, p, &job))
+    struct split_job job = {
+        .table_id = t->id, .partition = p->id, .epoch = p->epoch, .wanted = wanted};
+    if (find_job(c, p->id) != NULL || (wanted == 0 && !needs_split(c, p, &job)))
         return;
     for (int i = 0; i < SPLIT_JOBS_MAX; i++) {
         struct split_job *j = &c->splits[i];
@@ -88,7 +97,7 @@ static void begin(struct controller *c, const struct table *t, const struct part
             continue;
         job.answer = j->answer; /* its memory */
         *j = job;
-        j->step = SPLIT_ADVICE;
+        j->step = j->wanted > 0 ? SPLIT_CUT : SPLIT_ADVICE;
         return;
     }
 }
@@ -97,13 +106,16 @@ static void begin(struct controller *c, const struct table *t, const struct part
 
 static void describe(const struct split_job *j, char text[200])
 {
-    if (j->for_size)
+    if (j->wanted > 0)
+        snprintf(text, 200, "the table needs %u partitions for what it is to serve at once",
+                 j->wanted);
+    else if (j->for_size)
         snprintf(text, 200, "the partition holds %lld bytes", (long long)j->bytes);
     else
         snprintf(text, 200,
                  j->refused ? "the partition is at its maximum, asked for %lld %s units a second"
                             : "the partition consumes %lld %s units a second",
-                 (long long)(j->rate_mcu / MCU_PER_UNIT), kind_names[j->kind]);
+                 (long long)(j->rate_mcu / MCU_PER_UNIT), control_kind_name(j->kind));
 }
 
 /* Its key parts, as far as they can be printed: behind table id and hash, without escapes. */
@@ -201,13 +213,69 @@ static void ask_split(struct controller *c, struct split_job *j, struct table_sp
     buffer_deinit(&body);
 }
 
-/* Cuts as advised, or tells why not. */
+static uint64_t hash_of(struct slice bound, uint64_t open)
+{
+    uint64_t hash = 0;
+    if (bound.size <= STORAGE_KEY_TABLE_SIZE)
+        return open;
+    for (size_t i = STORAGE_KEY_TABLE_SIZE; i < HASH_END; i++)
+        hash = hash << 8 | (i < bound.size ? bound.data[i] : 0);
+    return hash;
+}
+
+/* Evenly over its hashes. False: it has too few. */
+static bool cut_evenly(struct controller *c, const struct partition_info *p, struct split_job *j,
+                       uint32_t pieces)
+{
+    uint64_t lo = hash_of(p->lo, 0), span = hash_of(p->hi, UINT64_MAX) - lo;
+    uint8_t keys[SPLIT_CUTS_MAX][HASH_END];
+    struct table_split split = {.cut_count = pieces - 1};
+    if (span < pieces)
+        return false;
+    for (uint32_t i = 0; i < split.cut_count; i++) {
+        uint64_t cut =
+            __builtin_bswap64(lo + (uint64_t)((unsigned __int128)span * (i + 1) / pieces));
+        memcpy(keys[i], p->lo.data, STORAGE_KEY_TABLE_SIZE);
+        memcpy(keys[i] + STORAGE_KEY_TABLE_SIZE, &cut, sizeof cut);
+        split.cuts[i] = slice_make(keys[i], sizeof keys[i]);
+    }
+    table_split_share_equally(&split);
+    ask_split(c, j, &split);
+    return true;
+}
+
+/* As many as each partition must become, were all cut alike. */
+static uint32_t pieces_of(const struct table *t, const struct split_job *j)
+{
+    uint32_t have = t->partition_count, pieces = (j->wanted + have - 1) / have;
+    if (j->wanted <= have)
+        return 2;
+    if (pieces > j->wanted - have + 1)
+        pieces = j->wanted - have + 1;
+    return pieces < SPLIT_CUTS_MAX + 1 ? pieces : SPLIT_CUTS_MAX + 1;
+}
+
+/* Partitions it should have. */
+static uint32_t wanted_of(const struct controller *c, const struct table *t)
+{
+    return share_partitions_initial(c->config, t->warm[ADMIT_READ], t->warm[ADMIT_WRITE]);
+}
+
+/* Cuts as advised, or tells why not. Where nothing is known of the heat yet, evenly, if the table
+ * should have more partitions anyway. */
 static void take_advice(struct controller *c, const struct table *t, struct split_job *j)
 {
     struct split_advice advice;
     struct table_split split = {0};
     bool valid =
         j->code == REPLY_OK && split_advice_decode(buffer_slice(&j->answer), &advice) == STATUS_OK;
+    if (valid && advice.verdict == SPLIT_REFUSED_FEW_SAMPLES &&
+        t->partition_count < wanted_of(c, t)) {
+        j->wanted = wanted_of(c, t);
+        j->step = SPLIT_CUT;
+        j->id = 0;
+        return;
+    }
     if (!valid || advice.verdict == SPLIT_REFUSED_FEW_SAMPLES) {
         rest(c, j, FEW_SAMPLES_MS);
         j->step = SPLIT_FREE;
@@ -249,6 +317,12 @@ static void advance(struct controller *c, struct split_job *j)
         j->step = SPLIT_FREE;
     } else if (j->id == 0 && j->step == SPLIT_ADVICE) {
         ask_advice(c, j);
+    } else if (j->id == 0) {
+        if (!cut_evenly(c, p, j, pieces_of(t, j))) {
+            tell(c, t, j, EVENT_SPLIT_REFUSED, "not split, all of it lies under one hash");
+            rest(c, j, c->config->split_backoff_ms);
+            j->step = SPLIT_FREE;
+        }
     } else if (j->answered && j->step == SPLIT_ADVICE) {
         take_advice(c, t, j);
     } else if (j->answered) {
@@ -280,6 +354,43 @@ void control_split_forget(struct controller *c)
     }
 }
 
+/* ---- partitions for what a table is to serve at once ---- */
+
+/* The one with the most hashes among those that may be cut. NULL: none. */
+static const struct partition_info *widest(const struct controller *c, const struct table *t)
+{
+    const struct partition_info *best = NULL;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        const struct partition_info *p = &t->partitions[i];
+        const struct watched *w = control_watched(c, p->id);
+        uint64_t span = hash_of(p->hi, UINT64_MAX) - hash_of(p->lo, 0);
+        if (w == NULL || instant_before(c->now, w->split_at) || p->leaving != 0 ||
+            table_partition_is_splitting(t, p) || span <= most)
+            continue;
+        best = p;
+        most = span;
+    }
+    return best;
+}
+
+static bool has_job(const struct controller *c, const struct table *t)
+{
+    bool found = false;
+    for (int i = 0; i < SPLIT_JOBS_MAX; i++)
+        found |= c->splits[i].step != SPLIT_FREE && c->splits[i].table_id == t->id;
+    return found;
+}
+
+static void make_ready(struct controller *c, const struct table *t)
+{
+    if (t->partition_count >= wanted_of(c, t) || has_job(c, t))
+        return;
+    const struct partition_info *p = widest(c, t);
+    if (p != NULL)
+        begin(c, t, p, wanted_of(c, t));
+}
+
 void control_split(struct controller *c)
 {
     struct slice name = {NULL, 0};
@@ -288,8 +399,10 @@ void control_split(struct controller *c)
         for (uint32_t i = 0; t->status == TABLE_ACTIVE && i < t->partition_count; i++) {
             const struct partition_info *p = &t->partitions[i];
             if (p->leaving == 0 && !table_partition_is_splitting(t, p))
-                begin(c, t, p);
+                begin(c, t, p, 0);
         }
+        if (t->status == TABLE_ACTIVE && is_limited(c))
+            make_ready(c, t);
     }
     for (int i = 0; i < SPLIT_JOBS_MAX && control_has_room(c); i++) {
         if (c->splits[i].step != SPLIT_FREE)

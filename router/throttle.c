@@ -22,6 +22,21 @@ const char *throttle_reason_name(enum admit_kind kind, enum admit_reason reason)
                               : "TableWriteProvisionedThroughputExceeded";
 }
 
+/* A table on demand is refused by its allocations for its maximum only. */
+static bool is_maximum(const struct table *t, enum admit_kind kind, enum admit_reason reason)
+{
+    return t->billing == BILLING_ON_DEMAND && t->maximum[kind] > 0 &&
+           reason == ADMIT_REFUSED_ALLOCATION;
+}
+
+static const char *reason_of(const struct table *t, enum admit_kind kind, enum admit_reason reason)
+{
+    if (!is_maximum(t, kind, reason))
+        return throttle_reason_name(kind, reason);
+    return kind == ADMIT_READ ? "TableReadMaxOnDemandThroughputExceeded"
+                              : "TableWriteMaxOnDemandThroughputExceeded";
+}
+
 static void write_reasons(struct call *c, const struct table *t, enum admit_kind kind,
                           enum admit_reason reason)
 {
@@ -32,7 +47,7 @@ static void write_reasons(struct call *c, const struct table *t, enum admit_kind
     json_member_open(out, f->kind == FAULT_THROUGHPUT ? "ThrottlingReasons" : "throttlingReasons",
                      '[');
     json_write_open(out, '{');
-    json_member_text(out, "reason", throttle_reason_name(kind, reason));
+    json_member_text(out, "reason", reason_of(t, kind, reason));
     json_member_string(out, "resource", buffer_slice(&arn));
     json_write_close(out, '}');
     json_write_close(out, ']');

@@ -4,12 +4,7 @@
 #include <xxhash.h>
 
 #include "base/must.h"
-#include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"
-
-enum {
-    MS_PER_DAY = 86400000
-};
 
 struct catalog *catalog_create(void)
 {
@@ -305,132 +300,6 @@ static void refuse(struct catalog *c, struct catalog_result *out, enum reply_cod
     out->text = buffer_slice(&c->text);
 }
 
-/* What the table's partitions share: provisioned units, or what on-demand tables start with. */
-static int64_t table_units(const struct catalog_command *command, enum table_billing billing,
-                           enum admit_kind kind)
-{
-    if (billing == BILLING_ON_DEMAND)
-        return command->on_demand[kind];
-    return kind == ADMIT_READ ? command->spec.rcu : command->spec.wcu;
-}
-
-/* Every member's node carries the writes, the leader's the reads. */
-static void node_take(const struct partition_info *info, uint32_t member,
-                      enum table_billing billing, int64_t (*loads)[ADMIT_KINDS],
-                      uint32_t *partitions)
-{
-    uint32_t node = partition_node(info, member);
-    partitions[node] += member == 0 ? 2 : 1; /* leading is work too */
-    if (billing != BILLING_PROVISIONED)
-        return;
-    loads[node][ADMIT_WRITE] += info->rate_mcu[ADMIT_WRITE];
-    if (member == 0)
-        loads[node][ADMIT_READ] += info->rate_mcu[ADMIT_READ];
-}
-
-/* Sum of provisioned allocations a node carries, the table `except` left out. */
-static void node_loads(const struct catalog *c, uint32_t except, int64_t (*loads)[ADMIT_KINDS],
-                       uint32_t *partitions)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        const struct table *t = &c->entries[i]->table;
-        for (uint32_t p = 0; t->id != except && p < t->partition_count; p++) {
-            const struct partition_info *info = &t->partitions[p];
-            for (uint32_t m = 0; m < info->member_count; m++)
-                node_take(info, m, t->billing, loads, partitions);
-        }
-    }
-}
-
-/* The node with the smallest share of its write capacity promised, then the least work, among those
- * that are known and not `taken`. 0: none. */
-static uint32_t least_loaded(const struct catalog *c, uint32_t node_count,
-                             int64_t (*loads)[ADMIT_KINDS], const uint32_t *partitions,
-                             const struct partition_info *taken)
-{
-    uint32_t best = 0;
-    for (uint32_t node = 1; node <= node_count; node++) {
-        bool free = c->generations[node] != 0 && !c->drained[node];
-        for (uint32_t i = 0; i < taken->member_count; i++)
-            free &= partition_node(taken, i) != node;
-        if (free && (best == 0 || loads[node][ADMIT_WRITE] < loads[best][ADMIT_WRITE] ||
-                     (loads[node][ADMIT_WRITE] == loads[best][ADMIT_WRITE] &&
-                      partitions[node] < partitions[best])))
-            best = node;
-    }
-    return best;
-}
-
-/* Finds nodes for the replicas, the one that should lead first: it has most to carry. */
-static bool place(struct catalog *c, const struct catalog_command *command,
-                  struct partition_info *p, int64_t (*loads)[ADMIT_KINDS],
-                  const uint32_t *partitions)
-{
-    p->member_count = p->joined = 0;
-    while (p->member_count < command->replicas) {
-        uint32_t node = least_loaded(c, command->node_count, loads, partitions, p);
-        if (node == 0) {
-            buffer_append_format(&c->text, "Only %u of the nodes needed for %u replicas are known",
-                                 p->member_count, command->replicas);
-            return false;
-        }
-        p->members[p->member_count++] = raft_member_id(node, c->generations[node]);
-    }
-    return true;
-}
-
-/* Sets rates, and nodes where `placing`, so that no node is promised more than it has. */
-static bool allocate(struct catalog *c, const struct catalog_command *command, struct table *t,
-                     bool placing)
-{
-    size_t size = NODES_MAX + 1;
-    int64_t(*loads)[ADMIT_KINDS] = calloc(size, sizeof *loads);
-    uint32_t *partitions = calloc(size, sizeof *partitions);
-    must(loads != NULL && partitions != NULL);
-    node_loads(c, t->id, loads, partitions);
-    bool fits = true;
-    for (uint32_t i = 0; i < t->partition_count && c->text.size == 0; i++) {
-        struct partition_info *p = &t->partitions[i];
-        for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-            int64_t units = table_units(command, t->billing, (enum admit_kind)kind);
-            p->rate_mcu[kind] = share_equal_mcu(units, t->partition_count, i);
-        }
-        if (placing && !place(c, command, p, loads, partitions))
-            break;
-        for (uint32_t m = 0; m < p->member_count; m++) {
-            const int64_t *load = loads[partition_node(p, m)];
-            node_take(p, m, t->billing, loads, partitions);
-            for (int kind = 0; kind < ADMIT_KINDS; kind++)
-                fits &= t->billing == BILLING_ON_DEMAND || load[kind] <= command->node_mcu[kind];
-        }
-    }
-    free(loads);
-    free(partitions);
-    if (!fits && c->text.size == 0)
-        buffer_append_text(&c->text, "The nodes of the cluster have no capacity left for this "
-                                     "throughput: add nodes, raise node_wcu and node_rcu, or "
-                                     "ask for less");
-    return c->text.size == 0;
-}
-
-static bool check_throughput(struct catalog *c, const struct catalog_command *command)
-{
-    static const char *const names[] = {[ADMIT_READ] = "read", [ADMIT_WRITE] = "write"};
-    const struct table_spec *spec = &command->spec;
-    const int64_t asked[] = {[ADMIT_READ] = spec->rcu, [ADMIT_WRITE] = spec->wcu};
-    for (int kind = 0; spec->billing == BILLING_PROVISIONED && kind < ADMIT_KINDS; kind++) {
-        if (asked[kind] <= command->table_max[kind])
-            continue;
-        buffer_append_format(&c->text,
-                             "The requested %s capacity of %lld units is above the limit of %lld "
-                             "for a table",
-                             names[kind], (long long)asked[kind],
-                             (long long)command->table_max[kind]);
-        return false;
-    }
-    return true;
-}
-
 /* n equal ranges of the hash space; the first starts and the last ends with the table. */
 static void cut_hash_space(struct catalog *c, struct table *t, struct arena *arena)
 {
@@ -461,38 +330,27 @@ static void create(struct catalog *c, const struct catalog_command *command,
         refuse(c, out, REPLY_TABLE_EXISTS);
         return;
     }
-    const struct config settings = {
-        .partition_max_rcu = command->partition_max_mcu[ADMIT_READ] / MCU_PER_UNIT,
-        .partition_max_wcu = command->partition_max_mcu[ADMIT_WRITE] / MCU_PER_UNIT};
     struct table t = {.id = c->next_table_id,
                       .name = spec->name,
                       .status = TABLE_CREATING,
                       .partition_key = spec->partition_key,
                       .sort_key = spec->sort_key,
                       .whole_collections = spec->whole_collections,
-                      .billing = spec->billing,
-                      .rcu = spec->rcu,
-                      .wcu = spec->wcu,
                       .created_ms = command->wall_ms};
     memcpy(t.uuid, command->uuid, sizeof t.uuid);
-    t.partition_count =
-        share_partitions_initial(&settings, table_units(command, t.billing, ADMIT_READ),
-                                 table_units(command, t.billing, ADMIT_WRITE));
     if ((int64_t)c->count >= command->tables_max)
         buffer_append_format(&c->text, "The cluster has its limit of %lld tables",
                              (long long)command->tables_max);
-    else if (t.partition_count > command->table_partitions_max)
-        buffer_append_format(&c->text, "The table would need %u partitions, the limit is %lld",
-                             t.partition_count, (long long)command->table_partitions_max);
-    if (c->text.size > 0 || !check_throughput(c, command)) {
+    if (c->text.size > 0 || !catalog_change_throughput(c, command, &t)) {
         refuse(c, out, REPLY_LIMIT_EXCEEDED);
         return;
     }
     struct arena arena = {0};
     uint32_t first_partition_id = c->next_partition_id;
+    t.partition_count = catalog_partitions_needed(command, &t);
     t.partitions = arena_zalloc(&arena, t.partition_count * sizeof t.partitions[0]);
     cut_hash_space(c, &t, &arena);
-    if (allocate(c, command, &t, true)) {
+    if (catalog_allocate(c, command, &t, true)) {
         c->next_table_id++;
         struct entry *e = add(c, &t);
         out->table = &e->table;
@@ -530,21 +388,12 @@ static void update(struct catalog *c, const struct catalog_command *command,
     t.partitions = arena_alloc(&arena, t.partition_count * sizeof t.partitions[0]);
     memcpy(t.partitions, e->table.partitions, t.partition_count * sizeof t.partitions[0]);
     const struct table_spec *spec = &command->spec;
-    bool decrease = spec->rcu < t.rcu || spec->wcu < t.wcu;
-    bool increase = spec->rcu > t.rcu || spec->wcu > t.wcu;
-    t.billing = spec->billing;
-    t.rcu = spec->rcu;
-    t.wcu = spec->wcu;
-    t.status = TABLE_UPDATING;
-    t.updated_ms = command->wall_ms;
-    if (t.billing == BILLING_PROVISIONED && increase)
-        t.increased_ms = command->wall_ms;
-    if (t.billing == BILLING_PROVISIONED && decrease) {
-        bool same_day = t.decreased_ms / MS_PER_DAY == command->wall_ms / MS_PER_DAY;
-        t.decreases_today = same_day ? t.decreases_today + 1 : 1;
-        t.decreased_ms = command->wall_ms;
-    }
-    if (check_throughput(c, command) && allocate(c, command, &t, false)) {
+    bool again = spec->billing != t.billing || spec->rcu != t.rcu || spec->wcu != t.wcu ||
+                 spec->maximum[ADMIT_READ] != 0 || spec->maximum[ADMIT_WRITE] != 0;
+    if (again)
+        t.status = TABLE_UPDATING; /* the partitions are to hear of their shares */
+    if (catalog_change_throughput(c, command, &t) &&
+        (again ? catalog_allocate(c, command, &t, false) : catalog_nodes_fit(c, command, &t))) {
         entry_set(e, &t);
         out->table = &e->table;
         row_table(c, out, e);
@@ -641,11 +490,9 @@ static void split_partition(struct catalog *c, const struct catalog_command *com
     memcpy(t.partitions + at + 1 + split.cut_count, p + 1,
            (e->table.partition_count - at - 1) * sizeof t.partitions[0]);
     catalog_cut_partition(c, &split, &t.partitions[at]);
-    struct catalog_command shares = *command;
-    shares.spec.rcu = t.rcu;
-    shares.spec.wcu = t.wcu;
-    /* A partition of an on-demand table keeps its rate: a split adds capacity. */
-    if (t.billing == BILLING_ON_DEMAND || allocate(c, &shares, &t, false)) {
+    catalog_share(command, &t);
+    /* What nodes are promised to an on-demand table must not keep it from growing. */
+    if (t.billing == BILLING_ON_DEMAND || catalog_allocate(c, command, &t, false)) {
         entry_set(e, &t);
         spread_sizes(e, before.partition_count, at);
         if (t.billing == BILLING_PROVISIONED)
@@ -718,12 +565,6 @@ void catalog_row_close(struct catalog *c, struct catalog_result *out)
     row_close(c, out);
 }
 
-void catalog_node_loads(const struct catalog *c, int64_t (*loads)[ADMIT_KINDS],
-                        uint32_t *partitions)
-{
-    node_loads(c, CATALOG_TABLE_ID, loads, partitions);
-}
-
 void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result *out)
 {
     struct catalog_command command;
@@ -756,6 +597,7 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
     case CATALOG_MOVE:
     case CATALOG_LEFT:
     case CATALOG_RATES:
+    case CATALOG_PEAK:
     case CATALOG_DRAIN:
         catalog_decide(c, &command, out);
         break;

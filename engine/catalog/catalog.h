@@ -38,6 +38,7 @@ enum catalog_op {
     CATALOG_MOVE,  /* a replica to another node, or one more */
     CATALOG_LEFT,  /* what was moved away is erased where it was */
     CATALOG_RATES, /* allocations of partitions of a table */
+    CATALOG_PEAK,  /* what a table on demand consumed, more than ever before */
     CATALOG_DRAIN, /* a node is to hold nothing, or may again */
     CATALOG_OPS,
 };
@@ -60,6 +61,8 @@ struct catalog_command {
     int64_t partition_max_mcu[ADMIT_KINDS]; /* per second */
     int64_t table_max[ADMIT_KINDS];         /* units */
     int64_t on_demand[ADMIT_KINDS];         /* units */
+    int64_t on_demand_promise_percent;
+    int64_t on_demand_switches_max;
     int64_t tables_max;
     int64_t table_partitions_max;
 };
@@ -120,8 +123,8 @@ uint64_t catalog_last_event(const struct catalog *c);
 /* Encoded; lends until the next catalog_apply. Empty: it is not kept. */
 struct slice catalog_event(const struct catalog *c, uint64_t number);
 
-/* What each node of 0 .. NODES_MAX has promised provisioned tables per second, added up in `loads`,
- * and in `partitions` the work of its replicas, a leader's counted twice. */
+/* What each node of 0 .. NODES_MAX is promised to carry per second, added up in `loads`, and in
+ * `partitions` the work of its replicas, a leader's counted twice. */
 void catalog_node_loads(const struct catalog *c, int64_t (*loads)[ADMIT_KINDS],
                         uint32_t *partitions);
 

@@ -1,6 +1,8 @@
 /* catalog_internal.h - what the files of the catalog share.
  *
- *   catalog.c    tables, rows, placement, what operations on tables do
+ *   catalog.c    tables, rows, what operations on tables do
+ *   modes.c      what a table may ask for, provisioned or on demand
+ *   allocate.c   what its partitions are allocated, and the nodes that carry it
  *   cut.c        partitions cut into several
  *   decisions.c  what the controller decides: moves, allocations, drained nodes, events */
 #ifndef WEIR_ENGINE_CATALOG_CATALOG_INTERNAL_H
@@ -57,6 +59,30 @@ struct buffer *catalog_row_open(struct catalog *c, struct catalog_result *out, u
                                 uint32_t id);
 void catalog_row_close(struct catalog *c, struct catalog_result *out);
 void catalog_node_row(struct catalog *c, uint32_t node, struct catalog_result *out);
+
+/* ---- modes.c ---- */
+
+/* Billing mode and throughput as the command's spec has them; of a new table, the first ones.
+ * False: `c->text` says which limit is in the way. */
+bool catalog_change_throughput(struct catalog *c, const struct catalog_command *command,
+                               struct table *t);
+/* Partitions for all that the table should be able to serve at once. */
+uint32_t catalog_partitions_needed(const struct catalog_command *command, const struct table *t);
+/* It consumed as much as that, in units a second. */
+void catalog_reach_peak(const struct catalog_command *command, struct table *t,
+                        const int64_t peak[ADMIT_KINDS]);
+
+/* ---- allocate.c ---- */
+
+/* What each partition is allocated. */
+void catalog_share(const struct catalog_command *command, struct table *t);
+/* The same, and nodes where `placing`, so that no node is promised to more than it has. False:
+ * `c->text` says why not. */
+bool catalog_allocate(struct catalog *c, const struct catalog_command *command, struct table *t,
+                      bool placing);
+/* Whether the nodes can carry the table in this form, with all the others. */
+bool catalog_nodes_fit(struct catalog *c, const struct catalog_command *command,
+                       const struct table *t);
 
 /* ---- cut.c ---- */
 

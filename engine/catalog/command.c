@@ -16,6 +16,8 @@ void catalog_command_init(struct catalog_command *c, enum catalog_op op,
                               [ADMIT_WRITE] = config->partition_max_wcu * MCU_PER_UNIT},
         .table_max = {[ADMIT_READ] = config->table_max_rcu, [ADMIT_WRITE] = config->table_max_wcu},
         .on_demand = {[ADMIT_READ] = config->on_demand_rcu, [ADMIT_WRITE] = config->on_demand_wcu},
+        .on_demand_promise_percent = config->on_demand_promise_percent,
+        .on_demand_switches_max = config->on_demand_switches_max,
         .tables_max = config->tables_max,
         .table_partitions_max = config->table_partitions_max,
     };
@@ -39,6 +41,8 @@ void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
         buffer_append_u64(out, (uint64_t)c->table_max[kind]);
         buffer_append_u64(out, (uint64_t)c->on_demand[kind]);
     }
+    buffer_append_u64(out, (uint64_t)c->on_demand_promise_percent);
+    buffer_append_u64(out, (uint64_t)c->on_demand_switches_max);
     buffer_append_u64(out, (uint64_t)c->tables_max);
     buffer_append_u64(out, (uint64_t)c->table_partitions_max);
     buffer_append_sized(out, c->decision);
@@ -66,6 +70,8 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
         out->table_max[kind] = (int64_t)reader_u64(&r);
         out->on_demand[kind] = (int64_t)reader_u64(&r);
     }
+    out->on_demand_promise_percent = (int64_t)reader_u64(&r);
+    out->on_demand_switches_max = (int64_t)reader_u64(&r);
     out->tables_max = (int64_t)reader_u64(&r);
     out->table_partitions_max = (int64_t)reader_u64(&r);
     out->decision = reader_sized(&r);

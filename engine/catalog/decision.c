@@ -24,6 +24,8 @@ void decision_encode(struct buffer *out, const struct decision *d)
         for (int kind = 0; kind < ADMIT_KINDS; kind++)
             buffer_append_u64(out, (uint64_t)d->rates[i].rate_mcu[kind]);
     }
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        buffer_append_u64(out, (uint64_t)d->peak[kind]);
     if (d->has_event)
         event_encode(out, &d->event);
 }
@@ -53,6 +55,11 @@ enum status decision_decode(struct slice bytes, struct decision *out)
             if (rate->rate_mcu[kind] < 0)
                 r.failed = true;
         }
+    }
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        out->peak[kind] = (int64_t)reader_u64(&r);
+        if (out->peak[kind] < 0 || out->peak[kind] > TABLE_UNITS_MAX)
+            r.failed = true;
     }
     if (out->has_event && event_decode(&r, &out->event) != STATUS_OK)
         return STATUS_MALFORMED;

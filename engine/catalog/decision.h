@@ -1,5 +1,5 @@
 /* decision.h - what the controller has the catalog do, and tell: the payload of CATALOG_MOVE,
- * CATALOG_RATES, CATALOG_DRAIN, CATALOG_LEFT and CATALOG_EVENT.
+ * CATALOG_RATES, CATALOG_PEAK, CATALOG_DRAIN, CATALOG_LEFT and CATALOG_EVENT.
  *
  * A decision is made on a view that may be old when it is applied. So it says what it rests on, and
  * is refused where that does not hold any more; applied twice, it is refused the second time. */
@@ -30,6 +30,7 @@ struct decision {
     bool drain;       /* DRAIN: or no longer */
     uint32_t rate_count;
     struct decision_rate rates[DECISION_RATES_MAX]; /* RATES */
+    int64_t peak[2]; /* PEAK: units per second, by enum admit_kind; 0: none */
     bool has_event;
     struct event event; /* number: not said; slices lend as whoever fills it in says */
 };

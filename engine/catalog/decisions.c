@@ -83,7 +83,7 @@ static struct partition_info *find_partition(struct entry *e, uint32_t partition
     return NULL;
 }
 
-/* Whether the nodes can carry all provisioned tables as they are now (D2), those aside that carry
+/* Whether the nodes can carry all tables as they are now (D2), those aside that carry
  * no more than before. */
 struct promises {
     int64_t loads[NODES_MAX + 1][ADMIT_KINDS];
@@ -264,6 +264,27 @@ void catalog_keep_boosts(struct catalog *c, const struct catalog_command *comman
         add_boosts(&e->table, before, split, at, -1);
 }
 
+static void take_peak(struct catalog *c, const struct catalog_command *command,
+                      const struct decision *d, struct catalog_result *out)
+{
+    struct entry *e = find_entry(c, d->table_id, out);
+    if (e == NULL)
+        return;
+    if (e->table.billing != BILLING_ON_DEMAND || table_is_splitting(&e->table)) {
+        refuse_stale(c, out, "the table is not on demand, or a partition of it is being split");
+        return;
+    }
+    struct table t = e->table;
+    catalog_reach_peak(command, &t, d->peak);
+    if (!catalog_nodes_fit(c, command, &t)) {
+        catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
+        return;
+    }
+    catalog_share(command, &t);
+    catalog_entry_change(c, e, &t, out);
+    tell(c, command, d, out);
+}
+
 /* ---- nodes ---- */
 
 static void drain(struct catalog *c, const struct catalog_command *command,
@@ -295,6 +316,9 @@ void catalog_decide(struct catalog *c, const struct catalog_command *command,
         break;
     case CATALOG_RATES:
         set_rates(c, command, &d, out);
+        break;
+    case CATALOG_PEAK:
+        take_peak(c, command, &d, out);
         break;
     case CATALOG_DRAIN:
         drain(c, command, &d, out);

@@ -23,7 +23,8 @@ enum {
     X(EVENT_ALLOCATION_LOWERED, 6, "allocation-lowered") \
     X(EVENT_STUCK, 8, "no-place")                        \
     X(EVENT_SPLIT, 9, "split")                           \
-    X(EVENT_SPLIT_REFUSED, 10, "split-refused")
+    X(EVENT_SPLIT_REFUSED, 10, "split-refused")          \
+    X(EVENT_PEAK, 11, "peak")
 
 enum event_kind {
 #define X(code, number, name) code = number,

@@ -2,6 +2,7 @@
 
 #include "base/must.h"
 #include "engine/admission/admission.h"
+#include "engine/admission/share.h"
 
 _Static_assert(ADMIT_KINDS == 2, "partition_info.rate_mcu has one rate for each kind");
 
@@ -52,6 +53,22 @@ static int64_t amount_decode(struct reader *r)
     return value;
 }
 
+static void pair_encode(struct buffer *out, const int64_t pair[ADMIT_KINDS])
+{
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        buffer_append_u64(out, (uint64_t)pair[kind]);
+}
+
+/* Units per second, from `least` on. */
+static void pair_decode(struct reader *r, int64_t least, int64_t pair[ADMIT_KINDS])
+{
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        pair[kind] = (int64_t)reader_u64(r);
+        if (pair[kind] < least || pair[kind] > TABLE_UNITS_MAX)
+            r->failed = true;
+    }
+}
+
 void table_spec_encode(struct buffer *out, const struct table_spec *spec)
 {
     buffer_append_sized(out, spec->name);
@@ -61,6 +78,8 @@ void table_spec_encode(struct buffer *out, const struct table_spec *spec)
     buffer_append_u8(out, (uint8_t)spec->billing);
     buffer_append_u64(out, (uint64_t)spec->rcu);
     buffer_append_u64(out, (uint64_t)spec->wcu);
+    pair_encode(out, spec->warm);
+    pair_encode(out, spec->maximum);
 }
 
 enum status table_spec_decode(struct slice bytes, struct table_spec *out)
@@ -73,6 +92,8 @@ enum status table_spec_decode(struct slice bytes, struct table_spec *out)
     out->billing = billing_decode(&r);
     out->rcu = amount_decode(&r);
     out->wcu = amount_decode(&r);
+    pair_decode(&r, 0, out->warm);
+    pair_decode(&r, MAXIMUM_NONE, out->maximum);
     if (r.failed || r.left.size > 0 || out->name.size == 0 || out->name.size > TABLE_NAME_SIZE_MAX)
         return STATUS_MALFORMED;
     return STATUS_OK;
@@ -146,8 +167,12 @@ void table_encode(struct buffer *out, const struct table *t)
     buffer_append_u8(out, (uint8_t)t->billing);
     buffer_append_u64(out, (uint64_t)t->rcu);
     buffer_append_u64(out, (uint64_t)t->wcu);
+    pair_encode(out, t->warm);
+    pair_encode(out, t->promised);
+    pair_encode(out, t->maximum);
+    for (int i = 0; i < ON_DEMAND_SWITCHES_MAX; i++)
+        buffer_append_u64(out, (uint64_t)t->on_demand_ms[i]);
     buffer_append_u64(out, (uint64_t)t->created_ms);
-    buffer_append_u64(out, (uint64_t)t->updated_ms);
     buffer_append_u64(out, (uint64_t)t->increased_ms);
     buffer_append_u64(out, (uint64_t)t->decreased_ms);
     buffer_append_u32(out, t->decreases_today);
@@ -179,8 +204,12 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     out->billing = billing_decode(&r);
     out->rcu = amount_decode(&r);
     out->wcu = amount_decode(&r);
+    pair_decode(&r, 0, out->warm);
+    pair_decode(&r, 0, out->promised);
+    pair_decode(&r, 0, out->maximum);
+    for (int i = 0; i < ON_DEMAND_SWITCHES_MAX; i++)
+        out->on_demand_ms[i] = amount_decode(&r);
     out->created_ms = amount_decode(&r);
-    out->updated_ms = amount_decode(&r);
     out->increased_ms = amount_decode(&r);
     out->decreased_ms = amount_decode(&r);
     out->decreases_today = reader_u32(&r);
@@ -210,6 +239,14 @@ const struct partition_info *table_partition_of(const struct table *t, struct sl
             high = middle;
     }
     return &t->partitions[low];
+}
+
+int64_t table_promised_mcu(const struct table *t, uint32_t index, uint32_t kind)
+{
+    must(index < t->partition_count);
+    return t->billing == BILLING_ON_DEMAND
+               ? share_equal_mcu(t->promised[kind], t->partition_count, index)
+               : t->partitions[index].rate_mcu[kind];
 }
 
 bool table_is_splitting(const struct table *t)

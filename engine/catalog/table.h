@@ -25,7 +25,13 @@ struct key_attr {
     enum attr_type type;
 };
 
-/* What CreateTable and UpdateTable ask for. */
+enum {
+    ON_DEMAND_SWITCHES_MAX = 8,
+    MAXIMUM_NONE = -1
+};
+#define TABLE_UNITS_MAX INT64_C(1000000000000) /* of anything per second */
+
+/* What CreateTable and UpdateTable ask for. Pairs are by enum admit_kind. */
 struct table_spec {
     struct slice name;
     struct key_attr partition_key; /* create only */
@@ -34,6 +40,8 @@ struct table_spec {
     enum table_billing billing;
     int64_t rcu; /* 0 on demand */
     int64_t wcu;
+    int64_t warm[2];    /* units per second to be served at once; 0: as it is */
+    int64_t maximum[2]; /* units per second on demand; 0: as it is */
 };
 
 enum {
@@ -74,9 +82,13 @@ struct table {
     enum table_billing billing;
     int64_t rcu;
     int64_t wcu;
-    int64_t created_ms;   /* wall clock */
-    int64_t updated_ms;   /* last change of billing or throughput; 0 = never */
-    int64_t increased_ms; /* LastIncreaseDateTime; 0 = never */
+    /* Units per second, by enum admit_kind; engine/catalog/modes.c has the rules. */
+    int64_t warm[2];                              /* it is to serve at once */
+    int64_t promised[2];                          /* on demand: its nodes are to carry */
+    int64_t maximum[2];                           /* on demand; 0: none */
+    int64_t on_demand_ms[ON_DEMAND_SWITCHES_MAX]; /* switches to on demand, the last one first */
+    int64_t created_ms;                           /* wall clock */
+    int64_t increased_ms;                         /* LastIncreaseDateTime; 0 = never */
     int64_t decreased_ms;
     uint32_t decreases_today;
     int64_t item_count; /* as of the last checkpoint the catalog heard of */
@@ -103,6 +115,9 @@ enum status partition_info_decode(struct reader *r, struct partition_info *out);
 void table_encode(struct buffer *out, const struct table *t);
 /* Slices borrow from `bytes`; the partitions come from the arena. */
 enum status table_decode(struct slice bytes, struct arena *arena, struct table *out);
+
+/* What every node that carries reads or writes of the partition is promised to, in mcu/s. */
+int64_t table_promised_mcu(const struct table *t, uint32_t index, uint32_t kind);
 
 /* Whether a partition of it has yet to be split off from another. */
 bool table_is_splitting(const struct table *t);

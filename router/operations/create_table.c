@@ -2,6 +2,7 @@
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
+#include "router/operations/table_throughput.h"
 
 enum {
     TABLE_NAME,
@@ -16,6 +17,8 @@ enum {
     STREAM,
     ENCRYPTION,
     CLASS,
+    ON_DEMAND,
+    WARM,
 };
 
 static const struct shape KEY_NAME = {
@@ -78,8 +81,8 @@ static const struct shape_member MEMBERS[] = {
     {"StreamSpecification", &shape_stream, MEMBER_OPTIONAL},
     {"SSESpecification", &shape_encryption, MEMBER_OPTIONAL},
     {"TableClass", &shape_table_class, MEMBER_OPTIONAL},
-    {"OnDemandThroughput", &shape_anything, MEMBER_LATER},
-    {"WarmThroughput", &shape_anything, MEMBER_LATER},
+    {"OnDemandThroughput", &shape_on_demand_throughput, MEMBER_OPTIONAL},
+    {"WarmThroughput", &shape_warm_throughput, MEMBER_OPTIONAL},
     {"ResourcePolicy", &shape_anything, MEMBER_LATER},
     {0},
 };
@@ -91,19 +94,17 @@ static const struct shape INPUT = {
 
 static bool read_billing(struct call *c, const struct json_value m[], struct table_spec *spec)
 {
-    struct fault *f = call_fault(c);
-    bool throughput = m[THROUGHPUT].type != JSON_ABSENT;
+    struct throughput_asked asked = {0};
     spec->billing = BILLING_PROVISIONED;
     if (m[BILLING].type == JSON_STRING && slice_is(json_string(&m[BILLING]), "PAY_PER_REQUEST"))
         spec->billing = BILLING_ON_DEMAND;
-    if (spec->billing == BILLING_ON_DEMAND)
-        return !throughput || table_refuse_throughput(c);
-    if (!throughput)
-        return fault_set(f, FAULT_VALIDATION,
+    if (spec->billing == BILLING_PROVISIONED && m[THROUGHPUT].type == JSON_ABSENT)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
                          "One or more parameter values were invalid: ReadCapacityUnits and "
                          "WriteCapacityUnits must both be specified when BillingMode is "
                          "PROVISIONED");
-    return table_take_throughput(c, &m[THROUGHPUT], &spec->rcu, &spec->wcu);
+    return table_read_throughput(c, &m[THROUGHPUT], &m[ON_DEMAND], &m[WARM], &asked) &&
+           table_take_throughput(c, &asked, NULL, spec);
 }
 
 /* ---- keys ---- */

@@ -2,6 +2,7 @@
 
 #include "router/json_writer.h"
 #include "router/operations/shapes.h"
+#include "router/operations/table_throughput.h"
 
 /* ---- description ---- */
 
@@ -63,7 +64,7 @@ static void write_billing(struct buffer *out, const struct table *t)
     json_member_open(out, "BillingModeSummary", '{');
     json_member_text(out, "BillingMode", "PAY_PER_REQUEST");
     write_date(out, "LastUpdateToPayPerRequestDateTime",
-               t->updated_ms != 0 ? t->updated_ms : t->created_ms);
+               t->on_demand_ms[0] != 0 ? t->on_demand_ms[0] : t->created_ms);
     json_write_close(out, '}');
 }
 
@@ -92,6 +93,7 @@ void table_description_write(struct buffer *out, const struct router *r, const s
     write_date(out, "CreationDateTime", t->created_ms);
     write_throughput(out, t);
     write_billing(out, t);
+    table_throughput_write(out, r->config, t);
     json_member_integer(out, "TableSizeBytes", t->size_bytes);
     json_member_integer(out, "ItemCount", t->item_count);
     json_member_string(out, "TableArn", buffer_slice(&arn));
@@ -137,36 +139,6 @@ bool table_description_reply(struct call *c, struct subrequest *s, const struct 
 }
 
 /* ---- settings ---- */
-
-enum {
-    WRITE_UNITS,
-    READ_UNITS
-};
-
-bool table_refuse_throughput(struct call *c)
-{
-    return fault_set(call_fault(c), FAULT_VALIDATION,
-                     "One or more parameter values were invalid: Neither ReadCapacityUnits nor "
-                     "WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST");
-}
-
-bool table_take_throughput(struct call *c, const struct json_value *member, int64_t *rcu,
-                           int64_t *wcu)
-{
-    static const int64_t UNITS_MAX = 1000000000000;
-    struct json_value m[SHAPE_MEMBERS_MAX];
-    struct fault *f = call_fault(c);
-    shape_bind(&shape_throughput, member, m);
-    *rcu = shape_integer(&m[READ_UNITS], 0);
-    *wcu = shape_integer(&m[WRITE_UNITS], 0);
-    if (*rcu > UNITS_MAX)
-        return fault_set(f, FAULT_VALIDATION,
-                         "Given value %lld for ReadCapacityUnits is out of bounds",
-                         (long long)*rcu);
-    return *wcu <= UNITS_MAX ||
-           fault_set(f, FAULT_VALIDATION,
-                     "Given value %lld for WriteCapacityUnits is out of bounds", (long long)*wcu);
-}
 
 const struct shape shape_billing = {.kind = SHAPE_STRING,
                                     .choices = "PROVISIONED, PAY_PER_REQUEST"};

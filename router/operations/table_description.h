@@ -18,13 +18,6 @@ bool table_description_answer(struct call *c, struct subrequest *s, const struct
 /* The same under "TableDescription": a `reply` for struct operation. */
 bool table_description_reply(struct call *c, struct subrequest *s, const struct reply *r);
 
-/* ProvisionedThroughput, a member that passed shape_check: units out of all bounds are refused. */
-bool table_take_throughput(struct call *c, const struct json_value *member, int64_t *rcu,
-                           int64_t *wcu);
-
-/* ProvisionedThroughput of a table on demand. */
-bool table_refuse_throughput(struct call *c);
-
 /* Settings weir has in one state only: deletion protection off, streams off, encryption by default,
  * class STANDARD. Anything else is refused. */
 struct table_settings {

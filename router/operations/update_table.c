@@ -3,6 +3,7 @@
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
+#include "router/operations/table_throughput.h"
 
 enum {
     TABLE_NAME,
@@ -12,6 +13,8 @@ enum {
     STREAM,
     ENCRYPTION,
     CLASS,
+    ON_DEMAND,
+    WARM,
 };
 
 static const struct shape_member MEMBERS[] = {
@@ -22,11 +25,11 @@ static const struct shape_member MEMBERS[] = {
     {"StreamSpecification", &shape_stream, MEMBER_OPTIONAL},
     {"SSESpecification", &shape_encryption, MEMBER_OPTIONAL},
     {"TableClass", &shape_table_class, MEMBER_OPTIONAL},
+    {"OnDemandThroughput", &shape_on_demand_throughput, MEMBER_OPTIONAL},
+    {"WarmThroughput", &shape_warm_throughput, MEMBER_OPTIONAL},
     {"AttributeDefinitions", &shape_anything, MEMBER_LATER},
     {"GlobalSecondaryIndexUpdates", &shape_anything, MEMBER_LATER},
     {"ReplicaUpdates", &shape_anything, MEMBER_LATER},
-    {"OnDemandThroughput", &shape_anything, MEMBER_LATER},
-    {"WarmThroughput", &shape_anything, MEMBER_LATER},
     {0},
 };
 
@@ -36,32 +39,30 @@ static const struct shape INPUT = {
 struct update_table {
     struct slice name;
     enum table_billing billing; /* 0: as it is */
-    bool throughput;
-    int64_t rcu;
-    int64_t wcu;
+    struct throughput_asked asked;
 };
 
 static bool read_change(struct call *c, struct update_table *u, const struct json_value m[])
 {
     struct fault *f = call_fault(c);
-    u->throughput = m[THROUGHPUT].type != JSON_ABSENT;
-    if (m[BILLING].type == JSON_STRING)
-        u->billing = slice_is(json_string(&m[BILLING]), "PROVISIONED") ? BILLING_PROVISIONED
-                                                                       : BILLING_ON_DEMAND;
-    if (!u->throughput && u->billing == 0 && m[PROTECTION].type == JSON_ABSENT &&
-        m[STREAM].type == JSON_ABSENT && m[ENCRYPTION].type == JSON_ABSENT &&
-        m[CLASS].type == JSON_ABSENT)
+    bool any = false;
+    for (int i = BILLING; i <= WARM; i++)
+        any |= m[i].type != JSON_ABSENT;
+    if (!any)
         return fault_set(f, FAULT_VALIDATION,
                          "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
                          "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is "
                          "required");
-    if (u->throughput && u->billing == BILLING_ON_DEMAND)
-        return table_refuse_throughput(c);
-    if (!u->throughput && u->billing == BILLING_PROVISIONED)
+    if (m[BILLING].type == JSON_STRING)
+        u->billing = slice_is(json_string(&m[BILLING]), "PROVISIONED") ? BILLING_PROVISIONED
+                                                                       : BILLING_ON_DEMAND;
+    if (m[THROUGHPUT].type != JSON_ABSENT && u->billing == BILLING_ON_DEMAND)
+        return table_refuse_provisioned(c);
+    if (m[THROUGHPUT].type == JSON_ABSENT && u->billing == BILLING_PROVISIONED)
         return fault_set(f, FAULT_VALIDATION,
                          "One or more parameter values were invalid: ProvisionedThroughput must be "
                          "specified when BillingMode is PROVISIONED");
-    return !u->throughput || table_take_throughput(c, &m[THROUGHPUT], &u->rcu, &u->wcu);
+    return table_read_throughput(c, &m[THROUGHPUT], &m[ON_DEMAND], &m[WARM], &u->asked);
 }
 
 static bool begin(struct call *c, const struct json_value m[])
@@ -78,7 +79,7 @@ static bool begin(struct call *c, const struct json_value m[])
     return true;
 }
 
-static bool unchanged(struct call *c, const struct table *t, const struct update_table *u)
+static bool unchanged(struct call *c, const struct table *t, const struct throughput_asked *asked)
 {
     return fault_set(
         call_fault(c), FAULT_VALIDATION,
@@ -87,37 +88,41 @@ static bool unchanged(struct call *c, const struct table *t, const struct update
         "ReadCapacityUnits: %lld. Current WriteCapacityUnits provisioned for the table: %lld. "
         "Requested WriteCapacityUnits: %lld. Refer to the Amazon DynamoDB Developer Guide for "
         "current limits and how to request higher limits.",
-        (long long)t->rcu, (long long)u->rcu, (long long)t->wcu, (long long)u->wcu);
+        (long long)t->rcu, (long long)asked->rcu, (long long)t->wcu, (long long)asked->wcu);
 }
 
-static bool send_update(struct call *c, const struct update_table *u, enum table_billing billing)
+/* Whether the spec asks for anything the table is not. */
+static bool changes(const struct table *t, const struct table_spec *spec)
 {
-    struct table_spec spec = {.name = u->name, .billing = billing, .rcu = u->rcu, .wcu = u->wcu};
+    bool change = spec->billing != t->billing || spec->rcu != t->rcu || spec->wcu != t->wcu;
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        int64_t maximum = t->maximum[kind] == 0 ? MAXIMUM_NONE : t->maximum[kind];
+        change |= spec->warm[kind] > t->warm[kind];
+        change |= spec->maximum[kind] != 0 && spec->maximum[kind] != maximum;
+    }
+    return change;
+}
+
+/* The table as it is. */
+static bool found(struct call *c, struct subrequest *get, const struct reply *r)
+{
+    struct update_table *u = c->state;
+    struct table t;
+    struct table_spec spec = {.name = u->name};
+    if (!table_take_reply(c, get, r, &t))
+        return false;
+    spec.billing = u->billing != 0 ? u->billing : t.billing;
+    if (!table_take_throughput(c, &u->asked, &t, &spec))
+        return false;
+    if (!changes(&t, &spec))
+        return u->asked.provisioned ? unchanged(c, &t, &u->asked)
+                                    : table_description_answer(c, get, r, "TableDescription");
     table_spec_encode(&c->bytes, &spec);
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_UPDATE);
     s->request.key = u->name;
     s->request.body = buffer_slice(&c->bytes);
     call_send(c, s);
     return true;
-}
-
-/* The table as it is. */
-static bool found(struct call *c, struct subrequest *s, const struct reply *r)
-{
-    struct update_table *u = c->state;
-    struct table t;
-    if (!table_take_reply(c, s, r, &t))
-        return false;
-    enum table_billing billing = u->billing != 0 ? u->billing : t.billing;
-    if (u->throughput && billing == BILLING_ON_DEMAND)
-        return table_refuse_throughput(c);
-    bool same = billing == t.billing && (billing == BILLING_ON_DEMAND || !u->throughput ||
-                                         (u->rcu == t.rcu && u->wcu == t.wcu));
-    if (same && u->throughput)
-        return unchanged(c, &t, u);
-    if (same) /* only settings that weir has in one state */
-        return table_description_answer(c, s, r, "TableDescription");
-    return send_update(c, u, billing);
 }
 
 static bool reply(struct call *c, struct subrequest *s, const struct reply *r)

@@ -13,6 +13,7 @@ import {
   ProvisionedThroughputExceededException,
   ResourceNotFoundException,
   UpdateItemCommand,
+  UpdateTableCommand,
   waitUntilTableExists,
   waitUntilTableNotExists,
 } from "@aws-sdk/client-dynamodb";
@@ -183,4 +184,29 @@ test("tables are listed, described and deleted", async () => {
   assert.ok(Table.CreationDateTime instanceof Date);
   await raw.send(new DeleteTableCommand({ TableName: name }));
   await waitUntilTableNotExists({ client: raw, maxWaitTime: 60, minDelay: 1 }, { TableName: name });
+});
+
+test("a table on demand is made ready ahead", async () => {
+  const name = "js-" + randomUUID();
+  await raw.send(
+    new CreateTableCommand({
+      TableName: name,
+      AttributeDefinitions: [{ AttributeName: "p", AttributeType: "S" }],
+      KeySchema: [{ AttributeName: "p", KeyType: "HASH" }],
+      BillingMode: "PAY_PER_REQUEST",
+      OnDemandThroughput: { MaxReadRequestUnits: 70 },
+    }),
+  );
+  await waitUntilTableExists({ client: raw, maxWaitTime: 60, minDelay: 1 }, { TableName: name });
+  const WarmThroughput = { ReadUnitsPerSecond: 12000, WriteUnitsPerSecond: 5000 };
+  await raw.send(new UpdateTableCommand({ TableName: name, WarmThroughput }));
+  let Table;
+  for (let tries = 0; Table?.WarmThroughput.WriteUnitsPerSecond !== 5000 && tries < 1000; tries++)
+    ({ Table } = await raw.send(new DescribeTableCommand({ TableName: name })));
+  assert.deepEqual(Table.WarmThroughput, { ...WarmThroughput, Status: "ACTIVE" });
+  assert.deepEqual(Table.OnDemandThroughput, { MaxReadRequestUnits: 70, MaxWriteRequestUnits: -1 });
+  await assert.rejects(
+    raw.send(new UpdateTableCommand({ TableName: name, WarmThroughput: { ReadUnitsPerSecond: 1 } })),
+    /decreasing WarmThroughput is not supported/,
+  );
 });

@@ -13,44 +13,6 @@ enum {
 
 /* ---- what the catalog says ---- */
 
-/* The table, as whoever leads the catalog tells it. */
-static struct table table_of(struct lab *l, const char *name, struct arena *arena)
-{
-    struct request r = {.id = 1, .op = REQUEST_TABLE_GET, .key = slice_of(name)};
-    struct table t;
-    for (uint32_t node = 1; node <= l->node_count; node++) {
-        buffer_clear(&l->body);
-        if (!node_process_is_up(l->nodes[node]))
-            continue;
-        node_process_ask(l->nodes[node], &r, &l->body);
-        if (l->body.size > 0 && table_decode(buffer_slice(&l->body), arena, &t) == STATUS_OK)
-            return t;
-    }
-    fail_msg("nobody knows the table %s", name);
-    return t;
-}
-
-static int64_t events_of(struct lab *l, enum event_kind kind)
-{
-    uint8_t after[8] = {0};
-    struct request r = {.id = 1, .op = REQUEST_EVENTS, .body = slice_make(after, sizeof after)};
-    int64_t count = 0;
-    for (uint32_t node = 1; node <= l->node_count; node++) {
-        buffer_clear(&l->body);
-        if (node_process_is_up(l->nodes[node]))
-            node_process_ask(l->nodes[node], &r, &l->body);
-        struct reader records = {buffer_slice(&l->body), false};
-        while (records.left.size > 0) {
-            struct reader record = {reader_sized(&records), false};
-            struct event e;
-            assert_int_equal(event_decode(&record, &e), STATUS_OK);
-            assert_true(e.wall_ms >= SIM_WALL_BASE_MS && e.reason.size > 0);
-            count += e.kind == kind;
-        }
-    }
-    return count;
-}
-
 static bool has_replica(const struct table *t, uint32_t node)
 {
     for (uint32_t i = 0; i < t->partition_count; i++) {
@@ -217,19 +179,19 @@ static void a_drained_node_gives_all_its_replicas_away_under_load(void **state)
     struct writer w;
     struct arena arena = {0};
     start_lab(&l, &w, 5);
-    struct table t = table_of(&l, "moved", &arena);
+    struct table t = lab_table_of(&l, "moved", &arena);
     uint32_t node = partition_node(&t.partitions[0], 0);
     lab_pass(&l, 2 * NS_PER_S);
     int64_t before = w.ok;
     drain(&l, node);
     lab_pass(&l, 20 * NS_PER_S);
-    t = table_of(&l, "moved", &arena);
+    t = lab_table_of(&l, "moved", &arena);
     assert_false(has_replica(&t, node));
     assert_false(is_moving(&t));
     assert_false(holds(&l, node, TABLE));
     for (uint32_t i = 0; i < t.partition_count; i++)
         assert_int_equal(t.partitions[i].member_count, 3);
-    assert_true(events_of(&l, EVENT_REPLICA_MOVED) >= 1);
+    assert_true(lab_events_of(&l, EVENT_REPLICA_MOVED) >= 1);
     assert_true(w.ok > before + 3000);
     printf("    %lld writes acknowledged, %lld failed\n", (long long)w.ok, (long long)w.failed);
     assert_int_equal(w.failed, 0);
@@ -244,18 +206,18 @@ static void a_silent_nodes_replicas_are_replaced(void **state)
     struct writer w;
     struct arena arena = {0};
     start_lab(&l, &w, 4);
-    struct table t = table_of(&l, "moved", &arena);
+    struct table t = lab_table_of(&l, "moved", &arena);
     uint32_t node = 4;
     assert_true(has_replica(&t, node));
     node_process_crash(l.nodes[node], false);
     lab_pass(&l, 15 * NS_PER_S);
-    t = table_of(&l, "moved", &arena);
+    t = lab_table_of(&l, "moved", &arena);
     assert_true(has_replica(&t, node)); /* it may come back yet */
     lab_pass(&l, 25 * NS_PER_S);
-    t = table_of(&l, "moved", &arena);
+    t = lab_table_of(&l, "moved", &arena);
     assert_false(has_replica(&t, node));
     assert_false(is_moving(&t));
-    assert_true(events_of(&l, EVENT_REPLICA_REPLACED) >= 1);
+    assert_true(lab_events_of(&l, EVENT_REPLICA_REPLACED) >= 1);
     struct buffer error = {0};
     assert_int_equal(node_process_start(l.nodes[node], &error), STATUS_OK);
     lab_pass(&l, 20 * NS_PER_S);
@@ -287,7 +249,7 @@ static void no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail(voi
             lab_pass(&l, NS_PER_S);
         }
         lab_pass(&l, 40 * NS_PER_S);
-        struct table t = table_of(&l, "moved", &arena);
+        struct table t = lab_table_of(&l, "moved", &arena);
         assert_false(has_replica(&t, drained));
         assert_false(is_moving(&t));
         assert_false(holds(&l, drained, TABLE));
@@ -296,91 +258,6 @@ static void no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail(voi
         end_lab(&l, &w);
         arena_deinit(&arena);
     }
-}
-
-/* ---- adaptive capacity ---- */
-
-/* Write units consumed so far by the table's partitions on all nodes, where they are led. */
-static int64_t consumed_by(struct lab *l, uint32_t partition)
-{
-    struct request r = {.id = 1, .op = REQUEST_STATS};
-    struct partition_stats s;
-    int64_t mcu = 0;
-    for (uint32_t node = 1; node <= l->node_count; node++) {
-        buffer_clear(&l->body);
-        node_process_ask(l->nodes[node], &r, &l->body);
-        struct reader records = {buffer_slice(&l->body), false};
-        while (records.left.size > 0 && partition_stats_decode(&records, &s) == STATUS_OK)
-            mcu += s.partition == partition ? s.kinds[ADMIT_WRITE].consumed_mcu : 0;
-    }
-    return mcu;
-}
-
-/* A put of some key of that partition. */
-static void find_put(struct lab *l, uint32_t partition, char put[64])
-{
-    struct counts c = {0};
-    int64_t before = consumed_by(l, partition);
-    for (int key = 0; consumed_by(l, partition) == before; key++) {
-        char body[128];
-        assert_true(key < 100);
-        snprintf(put, 64, "\"Item\":{\"k\":{\"S\":\"%d\"}}", key);
-        snprintf(body, sizeof body, "{\"TableName\":\"diluted\",%s}", put);
-        lab_call(l, &c, "PutItem", body);
-        lab_pass(l, 100 * NS_PER_MS);
-    }
-}
-
-/* A table of 1,000 write units over two partitions, as a split for size leaves it: the parts of a
- * thousand of 900 writes a second, nine tenths of them to one partition, that are refused at the
- * end. */
-static int64_t throttled_when_diluted(const char *adaptive)
-{
-    struct lab l;
-    struct counts c = {0};
-    char hot[64], cold[64];
-    struct arena arena = {0};
-    lab_init(&l);
-    lab_set(&l, "control_adaptive", adaptive);
-    lab_set(&l, "burst_max_s", "0");
-    lab_start(&l);
-    lab_pass(&l, NS_PER_S);
-    lab_create_table(&l, "diluted", 10, 2000);
-    lab_call(&l, &c, "UpdateTable",
-             "{\"TableName\":\"diluted\",\"ProvisionedThroughput\":{\"ReadCapacityUnits\":10,"
-             "\"WriteCapacityUnits\":1000}}");
-    lab_pass(&l, NS_PER_S);
-    assert_int_equal(c.ok, 1);
-    struct table t = table_of(&l, "diluted", &arena);
-    assert_int_equal(t.partition_count, 2);
-    assert_int_equal(t.partitions[0].rate_mcu[ADMIT_WRITE], 500 * MCU_PER_UNIT);
-    find_put(&l, t.partitions[0].id, hot);
-    find_put(&l, t.partitions[1].id, cold);
-    struct flow flows[] = {
-        {.table = "diluted", .operation = "PutItem", .more = hot, .per_second = 810},
-        {.table = "diluted", .operation = "PutItem", .more = cold, .per_second = 90},
-    };
-    lab_run_flows(&l, flows, 2, 20 * NS_PER_S);
-    flows[0].counts = flows[1].counts = (struct counts){0};
-    lab_run_flows(&l, flows, 2, 10 * NS_PER_S);
-    int64_t throttled = flows[0].counts.throttled + flows[1].counts.throttled;
-    int64_t ok = flows[0].counts.ok + flows[1].counts.ok;
-    assert_int_equal(flows[0].counts.failed + flows[1].counts.failed, 0);
-    assert_true(ok + throttled >= 8900);
-    if (strcmp(adaptive, "1") == 0)
-        assert_true(events_of(&l, EVENT_ALLOCATION_RAISED) > 0);
-    arena_deinit(&arena);
-    lab_deinit(&l);
-    printf("    adaptive %s: %lld of 1000 writes throttled\n", adaptive,
-           (long long)(throttled * 1000 / (ok + throttled)));
-    return throttled * 1000 / (ok + throttled);
-}
-
-static void dilution_throttles_a_third_unless_capacity_adapts(void **state)
-{
-    (void)state;
-    assert_in_range(throttled_when_diluted("0"), 330, 350);
-    assert_in_range(throttled_when_diluted("1"), 0, 10);
 }
 
 /* ---- splits ---- */
@@ -426,11 +303,11 @@ static void an_on_demand_table_is_cut_until_nothing_is_throttled(void **state)
         ok += flows[i].counts.ok;
         failed += flows[i].counts.failed;
     }
-    struct table t = table_of(&l, "grows", &arena);
+    struct table t = lab_table_of(&l, "grows", &arena);
     printf("    %lld writes throttled in the first 10 s, %lld in the next 5; %u partitions\n",
            (long long)early, (long long)throttled, t.partition_count);
     assert_true(t.partition_count >= 2);
-    assert_true(events_of(&l, EVENT_SPLIT) >= 1);
+    assert_true(lab_events_of(&l, EVENT_SPLIT) >= 1);
     assert_true(early > 0);
     assert_int_equal(throttled, 0);
     assert_int_equal(failed, 0);
@@ -445,7 +322,6 @@ int main(void)
         cmocka_unit_test(a_drained_node_gives_all_its_replicas_away_under_load),
         cmocka_unit_test(a_silent_nodes_replicas_are_replaced),
         cmocka_unit_test(no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail),
-        cmocka_unit_test(dilution_throttles_a_third_unless_capacity_adapts),
         cmocka_unit_test(an_on_demand_table_is_cut_until_nothing_is_throttled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

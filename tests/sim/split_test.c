@@ -188,6 +188,7 @@ static void partitions_that_are_hot_at_once_are_relieved_at_once(void **state)
     lab_set(&l, "partition_max_wcu", "200");
     lab_set(&l, "on_demand_wcu", "800");
     lab_set(&l, "on_demand_rcu", "3000");
+    lab_set(&l, "control_on_demand", "0"); /* which would cut them further, for the peak */
     lab_start(&l);
     lab_pass(&l, NS_PER_S);
     create_table(&l);

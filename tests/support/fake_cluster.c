@@ -109,6 +109,7 @@ struct table *fake_table(struct fake_cluster *f, const char *name, const char *k
                         .billing = BILLING_PROVISIONED,
                         .rcu = 10,
                         .wcu = 5,
+                        .warm = {[ADMIT_READ] = 10, [ADMIT_WRITE] = 5},
                         .created_ms = INT64_C(1700000000000)};
     if (sort_name != NULL)
         t->sort_key = (struct key_attr){owned(slice_of(sort_name)), sort_type};
@@ -284,6 +285,19 @@ static void answer_list(struct fake_cluster *f, const struct request *q, struct 
     }
 }
 
+static void take_throughput(struct table *t, const struct table_spec *spec)
+{
+    t->billing = spec->billing;
+    t->rcu = spec->rcu;
+    t->wcu = spec->wcu;
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        if (spec->warm[kind] > 0)
+            t->warm[kind] = spec->warm[kind];
+        if (spec->maximum[kind] != 0)
+            t->maximum[kind] = spec->maximum[kind] == MAXIMUM_NONE ? 0 : spec->maximum[kind];
+    }
+}
+
 static void answer_create(struct fake_cluster *f, const struct table_spec *spec, struct reply *r,
                           struct buffer *body)
 {
@@ -299,9 +313,9 @@ static void answer_create(struct fake_cluster *f, const struct table_spec *spec,
              (const char *)spec->sort_key.name.data);
     struct table *t = fake_table(f, name, key, spec->partition_key.type,
                                  sort[0] == '\0' ? NULL : sort, spec->sort_key.type, 1);
-    t->billing = spec->billing;
-    t->rcu = spec->rcu;
-    t->wcu = spec->wcu;
+    take_throughput(t, spec);
+    t->warm[ADMIT_READ] = spec->rcu;
+    t->warm[ADMIT_WRITE] = spec->wcu;
     t->status = TABLE_CREATING;
     table_encode(body, t);
     t->status = TABLE_ACTIVE;
@@ -309,9 +323,7 @@ static void answer_create(struct fake_cluster *f, const struct table_spec *spec,
 
 static void answer_update(struct table *t, const struct table_spec *spec, struct buffer *body)
 {
-    t->billing = spec->billing;
-    t->rcu = spec->rcu;
-    t->wcu = spec->wcu;
+    take_throughput(t, spec);
     t->status = TABLE_UPDATING;
     table_encode(body, t);
     t->status = TABLE_ACTIVE;

@@ -140,10 +140,12 @@ void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns)
             for (; f->due_ns <= l->scheduler.now.ns && f->per_second > 0;
                  f->due_ns += NS_PER_S / f->per_second) {
                 char body[512], number[24] = "";
+                const char *more =
+                    f->puts == NULL ? f->more : f->puts[f->put_next++ % f->put_count];
                 if (f->rest != NULL)
                     snprintf(number, sizeof number, "%010lld", (long long)f->number++);
-                snprintf(body, sizeof body, "{\"TableName\":\"%s\",%s%s%s}", f->table, f->more,
-                         number, f->rest != NULL ? f->rest : "");
+                snprintf(body, sizeof body, "{\"TableName\":\"%s\",%s%s%s}", f->table, more, number,
+                         f->rest != NULL ? f->rest : "");
                 lab_call(l, &f->counts, f->operation, body);
             }
             if (f->per_second > 0 && f->due_ns < next)
@@ -154,6 +156,44 @@ void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns)
 }
 
 /* ---- what the nodes know ---- */
+
+struct table lab_table_of(struct lab *l, const char *name, struct arena *arena)
+{
+    struct request r = {.id = 1, .op = REQUEST_TABLE_GET, .key = slice_of(name)};
+    struct table t;
+    for (uint32_t node = 1; node <= l->node_count; node++) {
+        buffer_clear(&l->body);
+        if (!node_process_is_up(l->nodes[node]))
+            continue;
+        node_process_ask(l->nodes[node], &r, &l->body);
+        struct slice bytes = arena_copy(arena, buffer_slice(&l->body));
+        if (bytes.size > 0 && table_decode(bytes, arena, &t) == STATUS_OK)
+            return t;
+    }
+    fail_msg("nobody knows the table %s", name);
+    return t;
+}
+
+int64_t lab_events_of(struct lab *l, enum event_kind kind)
+{
+    uint8_t after[8] = {0};
+    struct request r = {.id = 1, .op = REQUEST_EVENTS, .body = slice_make(after, sizeof after)};
+    int64_t count = 0;
+    for (uint32_t node = 1; node <= l->node_count; node++) {
+        buffer_clear(&l->body);
+        if (node_process_is_up(l->nodes[node]))
+            node_process_ask(l->nodes[node], &r, &l->body);
+        struct reader records = {buffer_slice(&l->body), false};
+        while (records.left.size > 0) {
+            struct reader record = {reader_sized(&records), false};
+            struct event e;
+            assert_int_equal(event_decode(&record, &e), STATUS_OK);
+            assert_true(e.wall_ms >= SIM_WALL_BASE_MS && e.reason.size > 0);
+            count += e.kind == kind;
+        }
+    }
+    return count;
+}
 
 struct partition_stats lab_stats_of(struct lab *l, uint32_t node, uint32_t table)
 {

@@ -3,6 +3,7 @@
 #ifndef WEIR_TESTS_SUPPORT_LAB_H
 #define WEIR_TESTS_SUPPORT_LAB_H
 
+#include "engine/catalog/catalog.h"
 #include "sim/http_client.h"
 #include "sim/node_process.h"
 #include "sim/router_process.h"
@@ -44,6 +45,9 @@ struct flow {
         *more; /* members of the request; with `rest`: up to a number, one higher each time */
     const char *rest; /* what comes after it, or NULL */
     int64_t number;
+    const char (*puts)[64]; /* or several `more`, in turn; NULL: that one */
+    int put_count;
+    int put_next;
     int64_t per_second;
     struct counts counts;
     int64_t due_ns;
@@ -61,6 +65,11 @@ void lab_call(struct lab *l, struct counts *counts, const char *operation, const
 void lab_create_table(struct lab *l, const char *name, int rcu, int wcu);
 /* Sends each flow's requests at its pace, evenly. */
 void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns);
+
+/* The table, as whoever leads the catalog tells it; it lives in the arena. */
+struct table lab_table_of(struct lab *l, const char *name, struct arena *arena);
+/* Events of a kind so far. */
+int64_t lab_events_of(struct lab *l, enum event_kind kind);
 
 /* The one partition of the table that was created as the `table`th, on this node. */
 struct partition_stats lab_stats_of(struct lab *l, uint32_t node, uint32_t table);

@@ -156,8 +156,12 @@ static void assert_whole(const struct world *w, const struct table *t)
     assert_true(slice_equal(t->partitions[0].lo, slice_make(&first, 4)));
     assert_true(slice_equal(t->partitions[t->partition_count - 1].hi, slice_make(&behind, 4)));
     bool provisioned = t->billing == BILLING_PROVISIONED;
-    assert_int_equal(sums[ADMIT_READ], 1000 * (provisioned ? t->rcu : w->config.on_demand_rcu));
-    assert_int_equal(sums[ADMIT_WRITE], 1000 * (provisioned ? t->wcu : w->config.on_demand_wcu));
+    int64_t each[] = {
+        [ADMIT_READ] = w->config.partition_max_rcu, [ADMIT_WRITE] = w->config.partition_max_wcu};
+    int64_t units[] = {[ADMIT_READ] = t->rcu, [ADMIT_WRITE] = t->wcu};
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        assert_int_equal(sums[kind],
+                         1000 * (provisioned ? units[kind] : each[kind] * t->partition_count));
 }
 
 /* No node is promised more than it has. */
@@ -166,10 +170,10 @@ static void assert_nodes_can_keep_their_promises(const struct world *w)
     int64_t promised[NODES + 1][ADMIT_KINDS] = {0};
     struct slice name = {NULL, 0};
     for (const struct table *t; (t = catalog_after(w->catalog, name)) != NULL; name = t->name) {
-        for (uint32_t i = 0; t->billing == BILLING_PROVISIONED && i < t->partition_count; i++) {
-            for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        for (uint32_t i = 0; i < t->partition_count; i++) {
+            for (uint32_t kind = 0; kind < ADMIT_KINDS; kind++)
                 promised[partition_node(&t->partitions[i], 0)][kind] +=
-                    t->partitions[i].rate_mcu[kind];
+                    table_promised_mcu(t, i, kind);
         }
     }
     for (int node = 1; node <= NODES; node++) {
@@ -247,7 +251,8 @@ static void change_something(struct world *w, struct known *k, size_t i, struct 
     case 1:
         code = update(w, name, rcu, wcu);
         if (k->status == TABLE_ACTIVE && code == REPLY_OK)
-            *k = (struct known){TABLE_UPDATING, k->id, rcu, wcu};
+            *k = (struct known){rcu == k->rcu && wcu == k->wcu ? TABLE_ACTIVE : TABLE_UPDATING,
+                                k->id, rcu, wcu};
         else if (k->status == TABLE_ACTIVE)
             assert_int_equal(code, REPLY_LIMIT_EXCEEDED);
         else

@@ -675,7 +675,7 @@ static void a_node_that_is_used_up_gives_away_what_costs_it_most(void **state)
     world_init(&w, 2);
     w.config.replicas = 1;
     w.config.node_wcu = 1000;
-    w.config.control_split = w.config.control_adaptive = 0;
+    w.config.control_split = w.config.control_adaptive = w.config.control_on_demand = 0;
     w.nodes[1].capacity_mcu[ADMIT_WRITE] = w.nodes[2].capacity_mcu[ADMIT_WRITE] = 1000 * 1000;
     w.view.reachable[2] = false; /* so that all is placed, and stays, on the first node */
     drain(&w, 2, true);

@@ -38,7 +38,8 @@ static void a_table_is_created_and_described(void **state)
         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}],\"TableName\":\"new\","
         "\"TableStatus\":\"%s\",\"CreationDateTime\":1700000000.0,"
         "\"ProvisionedThroughput\":{\"NumberOfDecreasesToday\":0,\"ReadCapacityUnits\":3,"
-        "\"WriteCapacityUnits\":2},\"TableSizeBytes\":0,\"ItemCount\":0,"
+        "\"WriteCapacityUnits\":2},\"WarmThroughput\":{\"ReadUnitsPerSecond\":3,"
+        "\"WriteUnitsPerSecond\":2,\"Status\":\"ACTIVE\"},\"TableSizeBytes\":0,\"ItemCount\":0,"
         "\"TableArn\":\"arn:aws:dynamodb:local:000000000000:table/new\","
         "\"TableId\":\"00000000-0000-0000-0000-000000000000\","
         "\"DeletionProtectionEnabled\":false}}";
@@ -181,7 +182,7 @@ static void settings_weir_does_not_have_are_refused(void **state)
         {"\"Tags\":[{\"Key\":\"a\",\"Value\":\"b\"}]", "Tags is not supported by weir yet"},
         {"\"GlobalSecondaryIndexes\":[{}]", "GlobalSecondaryIndexes is not supported by weir yet"},
         {"\"LocalSecondaryIndexes\":[]", INVALID "List of LocalSecondaryIndexes is empty"},
-        {"\"OnDemandThroughput\":{}", "OnDemandThroughput is not supported by weir yet"},
+        {"\"ResourcePolicy\":\"{}\"", "ResourcePolicy is not supported by weir yet"},
     };
     char request[1024];
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
@@ -244,6 +245,101 @@ static void throughput_and_billing_are_updated(void **state)
     expect_invalid(&f, "UpdateTable",
                    "{\"TableName\":\"users\",\"GlobalSecondaryIndexUpdates\":[]}",
                    "GlobalSecondaryIndexUpdates is not supported by weir yet");
+}
+
+#define PAY "\"BillingMode\":\"PAY_PER_REQUEST\""
+
+/* What the service says, as others have seen it. */
+static void throughput_that_cannot_be_had_is_refused_at_creation(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *members;
+        const char *message;
+    } CASES[] = {
+        {THROUGHPUT ",\"OnDemandThroughput\":{\"MaxReadRequestUnits\":9}",
+         INVALID "MaxReadRequestUnits for OnDemandThroughput cannot be specified when the table "
+                 "BillingMode is PROVISIONED"},
+        {PAY ",\"OnDemandThroughput\":{\"MaxWriteRequestUnits\":0}",
+         INVALID "Requested MaxWriteRequestUnits for OnDemandThroughput for table is outside of "
+                 "valid range"},
+        {PAY ",\"OnDemandThroughput\":{\"MaxReadRequestUnits\":-1}",
+         INVALID "Requested MaxReadRequestUnits for OnDemandThroughput for table is outside of "
+                 "valid range"},
+        {PAY ",\"OnDemandThroughput\":{}",
+         INVALID "OnDemandThroughput must have MaxReadRequestUnits, MaxWriteRequestUnits or both"},
+        {PAY ",\"OnDemandThroughput\":{\"MaxReadRequestUnits\":1000000000001}",
+         "Given value 1000000000001 for MaxReadRequestUnits is out of bounds"},
+        {PAY ",\"WarmThroughput\":{}",
+         INVALID "WarmThroughput must have ReadUnitsPerSecond, WriteUnitsPerSecond or both"},
+        {PAY ",\"WarmThroughput\":{\"ReadUnitsPerSecond\":11999}",
+         INVALID "Requested ReadUnitsPerSecond for WarmThroughput for table is lower than initial "
+                 "throughput for OnDemand"},
+        {PAY ",\"WarmThroughput\":{\"WriteUnitsPerSecond\":0}",
+         "1 validation error detected: Value '0' at 'warmThroughput.writeUnitsPerSecond' failed "
+         "to satisfy constraint: Member must have value greater than or equal to 1"},
+        {"\"ProvisionedThroughput\":{\"ReadCapacityUnits\":1,\"WriteCapacityUnits\":5},"
+         "\"WarmThroughput\":{\"WriteUnitsPerSecond\":4}",
+         INVALID "Requested WriteUnitsPerSecond for WarmThroughput for table is lower than "
+                 "WriteCapacityUnits of ProvisionedThroughput"},
+    };
+    char request[1024];
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        snprintf(request, sizeof request, "{\"TableName\":\"abc\",%s,%s}", ONE_KEY,
+                 CASES[i].members);
+        expect_invalid(&f, "CreateTable", request, CASES[i].message);
+    }
+}
+
+static void expect_part(const char *operation, const char *request, const char *part)
+{
+    struct fake_answer a = fake_call(&f, operation, request);
+    if (memmem(a.body.data, a.body.size, part, strlen(part)) == NULL)
+        fail_msg("%s not in %.*s", part, (int)a.body.size, (const char *)a.body.data);
+}
+
+static void a_maximum_is_set_kept_and_taken_away(void **state)
+{
+    (void)state;
+    expect_part("UpdateTable",
+                "{\"TableName\":\"users\"," PAY
+                ",\"OnDemandThroughput\":{\"MaxReadRequestUnits\":70}}",
+                "\"OnDemandThroughput\":{\"MaxReadRequestUnits\":70,\"MaxWriteRequestUnits\":-1}");
+    expect_part("UpdateTable",
+                "{\"TableName\":\"users\",\"OnDemandThroughput\":{\"MaxWriteRequestUnits\":60}}",
+                "\"OnDemandThroughput\":{\"MaxReadRequestUnits\":70,\"MaxWriteRequestUnits\":60}");
+    expect_invalid(&f, "UpdateTable",
+                   "{\"TableName\":\"users\",\"BillingMode\":\"PROVISIONED\"," THROUGHPUT
+                   ",\"OnDemandThroughput\":{\"MaxWriteRequestUnits\":60}}",
+                   INVALID "MaxWriteRequestUnits for OnDemandThroughput cannot be specified when "
+                           "the table BillingMode is PROVISIONED");
+    fake_call(&f, "UpdateTable",
+              "{\"TableName\":\"users\",\"OnDemandThroughput\":{\"MaxReadRequestUnits\":-1,"
+              "\"MaxWriteRequestUnits\":-1}}");
+    struct fake_answer a = fake_call(&f, "DescribeTable", "{\"TableName\":\"users\"}");
+    assert_null(memmem(a.body.data, a.body.size, "OnDemandThroughput", 18));
+}
+
+static void warm_throughput_grows_and_says_when_it_is_there(void **state)
+{
+    (void)state;
+    expect_part("UpdateTable",
+                "{\"TableName\":\"users\",\"WarmThroughput\":{\"WriteUnitsPerSecond\":2000}}",
+                "\"WarmThroughput\":{\"ReadUnitsPerSecond\":10,\"WriteUnitsPerSecond\":2000,"
+                "\"Status\":\"ACTIVE\"}"); /* two partitions of 1,000 */
+    expect_part("UpdateTable",
+                "{\"TableName\":\"users\",\"WarmThroughput\":{\"WriteUnitsPerSecond\":2001}}",
+                "\"WriteUnitsPerSecond\":2000,\"Status\":\"UPDATING\"}");
+    expect_invalid(&f, "UpdateTable",
+                   "{\"TableName\":\"users\",\"WarmThroughput\":{\"WriteUnitsPerSecond\":2000}}",
+                   INVALID "Requested WriteUnitsPerSecond for WarmThroughput for table is lower "
+                           "than current WarmThroughput, decreasing WarmThroughput is not "
+                           "supported");
+    assert_int_equal(fake_call(&f, "UpdateTable",
+                               "{\"TableName\":\"users\",\"WarmThroughput\":{"
+                               "\"WriteUnitsPerSecond\":2001}}")
+                         .status,
+                     200); /* once more, the same */
 }
 
 static void a_table_is_deleted_and_then_busy(void **state)
@@ -311,6 +407,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_table_is_created_and_described),
         T(an_on_demand_table_with_a_sort_key_is_described_as_such),
+        T(throughput_that_cannot_be_had_is_refused_at_creation),
+        T(a_maximum_is_set_kept_and_taken_away),
+        T(warm_throughput_grows_and_says_when_it_is_there),
         T(bad_tables_are_refused_with_the_services_words),
         T(settings_weir_does_not_have_are_refused),
         T(tables_are_listed_page_by_page),

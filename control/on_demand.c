@@ -1,0 +1,118 @@
+/* on_demand.c - what tables on demand are made ready for follows their peaks.
+ *
+ * What a table consumes on average over on_demand_peak_ms is a peak if it is more than ever before.
+ * The catalog is told (CATALOG_PEAK): from then on the nodes are promised to that much, and the
+ * table is to serve twice that at once; control/split.c cuts its partitions until it can. A peak
+ * that the nodes cannot be promised to is told, and changes nothing.
+ *
+ * Documented of DynamoDB: twice the previous peak is served at once, peaks are kept. How long a
+ * peak lasts is ours. */
+#include "control/controller_internal.h"
+
+enum {
+    STEP_PERCENT = 1,      /* a peak is higher than the last by more than that */
+    TELL_PERCENT = 10,     /* and is told if the table is made ready for more by that */
+    TELL_AGAIN_MS = 600000 /* that the nodes are not enough */
+};
+
+static bool exceeds(int64_t units, int64_t before, int64_t percent)
+{
+    return units * 100 > before * (100 + percent);
+}
+
+/* Units a second, rounded up: what it is made ready for must not be less than twice. */
+static void measure(const struct controller *c, const struct table *t, int64_t units[ADMIT_KINDS])
+{
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        int64_t mcu = 0;
+        for (uint32_t i = 0; i < t->partition_count; i++)
+            mcu += control_rates(c, control_watched(c, t->partitions[i].id), (enum admit_kind)kind,
+                                 c->config->on_demand_peak_ms)
+                       .consumed_mcu;
+        units[kind] = (mcu + MCU_PER_UNIT - 1) / MCU_PER_UNIT;
+    }
+}
+
+/* Adds the promises of a table in this form, `sign` times. False: beyond a node's capacity. */
+static bool promise(struct controller *c, const struct table *t, int64_t sign)
+{
+    bool fits = true;
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+            for (uint32_t m = 0; m < control_carriers(&t->partitions[i], kind); m++) {
+                uint32_t node = partition_node(&t->partitions[i], m);
+                int64_t *load = &c->promises.loads_mcu[node][kind];
+                *load += sign * table_promised_mcu(t, i, kind);
+                fits &= *load <= control_capacity_mcu(c, node, kind);
+            }
+        }
+    }
+    return fits;
+}
+
+/* What it is made ready for at such a peak. */
+static int64_t ready_for(const struct controller *c, int64_t peak, enum admit_kind kind)
+{
+    int64_t most = kind == ADMIT_READ ? c->config->table_max_rcu : c->config->table_max_wcu;
+    return 2 * peak < most ? 2 * peak : most;
+}
+
+static void tell_full(struct controller *c, const struct table *t)
+{
+    struct decision d = {0};
+    if (instant_before(c->now, c->peaks_quiet_until))
+        return;
+    c->peaks_quiet_until = instant_add(c->now, duration_ms(TELL_AGAIN_MS));
+    control_tell(c, &d, EVENT_STUCK, t, 0,
+                 "the table is at a new peak, but its nodes are promised to others: add nodes, or "
+                 "capacity");
+    control_decide(c, CATALOG_EVENT, &d);
+}
+
+static void follow(struct controller *c, const struct table *t)
+{
+    struct decision d = {.table_id = t->id};
+    struct table after = *t;
+    bool higher = false;
+    measure(c, t, d.peak);
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        int64_t ready = ready_for(c, d.peak[kind], kind);
+        higher |= exceeds(ready, t->warm[kind], STEP_PERCENT) ||
+                  exceeds(d.peak[kind], t->promised[kind], STEP_PERCENT);
+        if (after.promised[kind] < d.peak[kind])
+            after.promised[kind] = d.peak[kind];
+        if (d.has_event || !exceeds(ready, t->warm[kind], TELL_PERCENT))
+            continue;
+        control_tell(c, &d, EVENT_PEAK, t, 0,
+                     "the table consumed %lld %s units a second, a new peak: it is made ready for "
+                     "%lld",
+                     (long long)d.peak[kind], control_kind_name(kind), (long long)ready);
+        control_figures(&d, kind == ADMIT_READ ? "read units/s at once" : "write units/s at once",
+                        t->warm[kind], ready);
+    }
+    if (!higher)
+        return;
+    promise(c, t, -1);
+    if (promise(c, &after, 1)) {
+        control_decide(c, CATALOG_PEAK, &d);
+        return;
+    }
+    promise(c, &after, -1);
+    promise(c, t, 1);
+    tell_full(c, t);
+}
+
+void control_on_demand(struct controller *c)
+{
+    if (instant_before(c->now, c->peaks_at))
+        return;
+    c->peaks_at = instant_add(c->now, duration_ms(c->config->on_demand_peak_ms));
+    struct slice name = {NULL, 0};
+    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
+         name = t->name) {
+        if (!control_has_room(c))
+            return;
+        if (t->status == TABLE_ACTIVE && t->billing == BILLING_ON_DEMAND && !table_is_splitting(t))
+            follow(c, t);
+    }
+}

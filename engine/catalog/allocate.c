@@ -1,0 +1,139 @@
+/* allocate.c - what partitions are allocated, and the nodes that carry them.
+ *
+ * A provisioned table's partitions share its throughput, and a node is promised to what they are
+ * allocated. A partition of a table on demand is allocated all it can serve, and a node is promised
+ * to its share of what the table has shown to need (table.promised; docs/decisions/0009).
+ *
+ * Every member's node carries the writes, the leader's the reads. */
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "engine/admission/share.h"
+#include "engine/catalog/catalog_internal.h"
+
+static void node_take(const struct table *t, uint32_t index, uint32_t member,
+                      int64_t (*loads)[ADMIT_KINDS], uint32_t *partitions)
+{
+    uint32_t node = partition_node(&t->partitions[index], member);
+    partitions[node] += member == 0 ? 2 : 1; /* leading is work too */
+    loads[node][ADMIT_WRITE] += table_promised_mcu(t, index, ADMIT_WRITE);
+    if (member == 0)
+        loads[node][ADMIT_READ] += table_promised_mcu(t, index, ADMIT_READ);
+}
+
+/* The table `except` left out. */
+static void node_loads(const struct catalog *c, uint32_t except, int64_t (*loads)[ADMIT_KINDS],
+                       uint32_t *partitions)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const struct table *t = &c->entries[i]->table;
+        for (uint32_t p = 0; t->id != except && p < t->partition_count; p++) {
+            for (uint32_t m = 0; m < t->partitions[p].member_count; m++)
+                node_take(t, p, m, loads, partitions);
+        }
+    }
+}
+
+void catalog_node_loads(const struct catalog *c, int64_t (*loads)[ADMIT_KINDS],
+                        uint32_t *partitions)
+{
+    node_loads(c, CATALOG_TABLE_ID, loads, partitions);
+}
+
+/* The node with the smallest share of its write capacity promised, then the least work, among those
+ * that are known and not `taken`. 0: none. */
+static uint32_t least_loaded(const struct catalog *c, uint32_t node_count,
+                             int64_t (*loads)[ADMIT_KINDS], const uint32_t *partitions,
+                             const struct partition_info *taken)
+{
+    uint32_t best = 0;
+    for (uint32_t node = 1; node <= node_count; node++) {
+        bool free = c->generations[node] != 0 && !c->drained[node];
+        for (uint32_t i = 0; i < taken->member_count; i++)
+            free &= partition_node(taken, i) != node;
+        if (free && (best == 0 || loads[node][ADMIT_WRITE] < loads[best][ADMIT_WRITE] ||
+                     (loads[node][ADMIT_WRITE] == loads[best][ADMIT_WRITE] &&
+                      partitions[node] < partitions[best])))
+            best = node;
+    }
+    return best;
+}
+
+/* Finds nodes for the replicas, the one that should lead first: it has most to carry. */
+static bool place(struct catalog *c, const struct catalog_command *command,
+                  struct partition_info *p, int64_t (*loads)[ADMIT_KINDS],
+                  const uint32_t *partitions)
+{
+    p->member_count = p->joined = 0;
+    while (p->member_count < command->replicas) {
+        uint32_t node = least_loaded(c, command->node_count, loads, partitions, p);
+        if (node == 0) {
+            buffer_append_format(&c->text, "Only %u of the nodes needed for %u replicas are known",
+                                 p->member_count, command->replicas);
+            return false;
+        }
+        p->members[p->member_count++] = raft_member_id(node, c->generations[node]);
+    }
+    return true;
+}
+
+/* Takes on the table, where `placing` on nodes it finds. */
+static bool carry(struct catalog *c, const struct catalog_command *command, struct table *t,
+                  bool placing)
+{
+    size_t size = NODES_MAX + 1;
+    int64_t(*loads)[ADMIT_KINDS] = calloc(size, sizeof *loads);
+    uint32_t *partitions = calloc(size, sizeof *partitions);
+    must(loads != NULL && partitions != NULL);
+    node_loads(c, t->id, loads, partitions);
+    bool fits = true;
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        struct partition_info *p = &t->partitions[i];
+        if (placing && !place(c, command, p, loads, partitions))
+            break;
+        for (uint32_t m = 0; m < p->member_count; m++) {
+            const int64_t *load = loads[partition_node(p, m)];
+            node_take(t, i, m, loads, partitions);
+            for (int kind = 0; kind < ADMIT_KINDS; kind++)
+                fits &= load[kind] <= command->node_mcu[kind];
+        }
+    }
+    free(loads);
+    free(partitions);
+    if (!fits && c->text.size == 0)
+        buffer_append_text(&c->text, "The nodes of the cluster have no capacity left for this "
+                                     "throughput: add nodes, raise node_wcu and node_rcu, or "
+                                     "ask for less");
+    return c->text.size == 0;
+}
+
+void catalog_share(const struct catalog_command *command, struct table *t)
+{
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        int64_t *rates = t->partitions[i].rate_mcu;
+        rates[ADMIT_READ] = share_equal_mcu(t->rcu, t->partition_count, i);
+        rates[ADMIT_WRITE] = share_equal_mcu(t->wcu, t->partition_count, i);
+        for (int kind = 0; kind < ADMIT_KINDS && t->billing == BILLING_ON_DEMAND; kind++) {
+            int64_t table_mcu = t->warm[kind] * MCU_PER_UNIT;
+            if (t->maximum[kind] > 0 && t->maximum[kind] < t->warm[kind])
+                table_mcu = t->maximum[kind] * MCU_PER_UNIT;
+            rates[kind] = table_mcu < command->partition_max_mcu[kind]
+                              ? table_mcu
+                              : command->partition_max_mcu[kind];
+        }
+    }
+}
+
+bool catalog_allocate(struct catalog *c, const struct catalog_command *command, struct table *t,
+                      bool placing)
+{
+    catalog_share(command, t);
+    return carry(c, command, t, placing);
+}
+
+bool catalog_nodes_fit(struct catalog *c, const struct catalog_command *command,
+                       const struct table *t)
+{
+    struct table same = *t;
+    return carry(c, command, &same, false);
+}

@@ -1,0 +1,152 @@
+/* modes.c - what a table may ask for: provisioned or on demand, and what it is made ready for.
+ *
+ * Invariants, for reads and for writes:
+ *   T1  warm never falls. It is no less than what was ever provisioned or asked for, than what
+ *       tables on demand start with once it was on demand, and than twice its highest peak (up to
+ *       the limit of a table).
+ *   T2  promised never falls. Of a table on demand it is no less than its highest peak, than half
+ *       of what it had been made ready for when it was switched or was asked to be made ready for,
+ *       and than on_demand_promise_percent of warm.
+ *
+ * The controller sees to it that there are partitions enough for what is warm (control/split.c).
+ *
+ * Documented of DynamoDB: what a new table starts with; twice the previous peak at once; after a
+ * switch half of the most ever provisioned counts as the previous peak; four switches to on demand
+ * in 24 hours, any number back; warm throughput only grows. Ours: what counts as a peak, and what
+ * is promised (docs/decisions/0009). */
+#include "engine/admission/share.h"
+#include "engine/catalog/catalog_internal.h"
+
+enum {
+    MS_PER_DAY = 86400000
+};
+
+static const char *const kind_names[] = {[ADMIT_READ] = "read", [ADMIT_WRITE] = "write"};
+
+static void raise_to(int64_t *value, int64_t least)
+{
+    if (*value < least)
+        *value = least;
+}
+
+static bool within(struct catalog *c, const char *kind, const char *what, int64_t asked,
+                   int64_t most)
+{
+    if (asked > most)
+        buffer_append_format(&c->text,
+                             "The requested %s %s of %lld units is above the limit of %lld for a "
+                             "table",
+                             kind, what, (long long)asked, (long long)most);
+    return asked <= most;
+}
+
+static bool check_limits(struct catalog *c, const struct catalog_command *command)
+{
+    const struct table_spec *spec = &command->spec;
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        const char *name = kind_names[kind];
+        int64_t units = kind == ADMIT_READ ? spec->rcu : spec->wcu, most = command->table_max[kind];
+        if (!within(c, name, "capacity", units, most) ||
+            !within(c, name, "warm throughput", spec->warm[kind], most) ||
+            !within(c, name, "maximum", spec->maximum[kind], most))
+            return false;
+    }
+    return true;
+}
+
+/* Notes the switch, if there may be one. */
+static bool switch_to_on_demand(struct catalog *c, const struct catalog_command *command,
+                                struct table *t)
+{
+    int64_t most = command->on_demand_switches_max, now = command->wall_ms;
+    if (most > ON_DEMAND_SWITCHES_MAX)
+        most = ON_DEMAND_SWITCHES_MAX;
+    int64_t earlier = most > 0 ? t->on_demand_ms[most - 1] : now;
+    if (earlier != 0 && now - earlier < MS_PER_DAY) {
+        buffer_append_format(&c->text,
+                             "The table was switched to PAY_PER_REQUEST %lld times within 24 "
+                             "hours, which is the limit; it can be switched again in %lld s",
+                             (long long)most, (long long)((earlier + MS_PER_DAY - now) / 1000 + 1));
+        return false;
+    }
+    for (int i = ON_DEMAND_SWITCHES_MAX - 1; i > 0; i--)
+        t->on_demand_ms[i] = t->on_demand_ms[i - 1];
+    t->on_demand_ms[0] = now;
+    return true;
+}
+
+static void change_on_demand(const struct catalog_command *command, struct table *t,
+                             enum admit_kind kind, bool begins)
+{
+    const struct table_spec *spec = &command->spec;
+    int64_t percent = command->on_demand_promise_percent;
+    if (begins)
+        raise_to(&t->promised[kind], t->warm[kind] / 2);
+    raise_to(&t->warm[kind], command->on_demand[kind]);
+    raise_to(&t->warm[kind], spec->warm[kind]);
+    raise_to(&t->promised[kind], spec->warm[kind] / 2);
+    raise_to(&t->promised[kind], (t->warm[kind] * percent + 99) / 100);
+    if (spec->maximum[kind] != 0)
+        t->maximum[kind] = spec->maximum[kind] == MAXIMUM_NONE ? 0 : spec->maximum[kind];
+}
+
+static void note_times(const struct catalog_command *command, struct table *t)
+{
+    const struct table_spec *spec = &command->spec;
+    bool decrease = spec->rcu < t->rcu || spec->wcu < t->wcu;
+    bool increase = spec->rcu > t->rcu || spec->wcu > t->wcu;
+    if (increase)
+        t->increased_ms = command->wall_ms;
+    if (decrease) {
+        bool same_day = t->decreased_ms / MS_PER_DAY == command->wall_ms / MS_PER_DAY;
+        t->decreases_today = same_day ? t->decreases_today + 1 : 1;
+        t->decreased_ms = command->wall_ms;
+    }
+}
+
+bool catalog_change_throughput(struct catalog *c, const struct catalog_command *command,
+                               struct table *t)
+{
+    const struct table_spec *spec = &command->spec;
+    bool is_new = t->billing == 0, on_demand = spec->billing == BILLING_ON_DEMAND;
+    bool begins = on_demand && t->billing != BILLING_ON_DEMAND;
+    if (!check_limits(c, command) || (begins && !is_new && !switch_to_on_demand(c, command, t)))
+        return false;
+    if (!is_new && !on_demand)
+        note_times(command, t);
+    t->billing = spec->billing;
+    t->rcu = spec->rcu;
+    t->wcu = spec->wcu;
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        if (on_demand) {
+            change_on_demand(command, t, kind, begins);
+            continue;
+        }
+        raise_to(&t->warm[kind], kind == ADMIT_READ ? t->rcu : t->wcu);
+        raise_to(&t->warm[kind], spec->warm[kind]);
+        t->maximum[kind] = 0;
+    }
+    uint32_t needed = catalog_partitions_needed(command, t);
+    if (needed > command->table_partitions_max)
+        buffer_append_format(&c->text, "The table would need %u partitions, the limit is %lld",
+                             needed, (long long)command->table_partitions_max);
+    return needed <= command->table_partitions_max;
+}
+
+uint32_t catalog_partitions_needed(const struct catalog_command *command, const struct table *t)
+{
+    const struct config settings = {
+        .partition_max_rcu = command->partition_max_mcu[ADMIT_READ] / MCU_PER_UNIT,
+        .partition_max_wcu = command->partition_max_mcu[ADMIT_WRITE] / MCU_PER_UNIT};
+    return share_partitions_initial(&settings, t->warm[ADMIT_READ], t->warm[ADMIT_WRITE]);
+}
+
+void catalog_reach_peak(const struct catalog_command *command, struct table *t,
+                        const int64_t peak[ADMIT_KINDS])
+{
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        int64_t most = command->table_max[kind];
+        raise_to(&t->promised[kind], peak[kind]);
+        raise_to(&t->warm[kind], peak[kind] * 2 < most ? peak[kind] * 2 : most);
+    }
+}

@@ -1,0 +1,187 @@
+#include "router/operations/table_throughput.h"
+
+#include "engine/admission/share.h"
+#include "router/json_writer.h"
+#include "router/operations/shapes.h"
+
+static const struct shape MAXIMUM = {.kind = SHAPE_LONG};
+static const struct shape_member ON_DEMAND[] = {
+    {"MaxReadRequestUnits", &MAXIMUM, MEMBER_OPTIONAL},
+    {"MaxWriteRequestUnits", &MAXIMUM, MEMBER_OPTIONAL},
+    {0},
+};
+const struct shape shape_on_demand_throughput = {
+    .kind = SHAPE_STRUCTURE, .java = "OnDemandThroughput", .members = ON_DEMAND};
+
+static const struct shape UNITS = {.kind = SHAPE_LONG, .min = 1, .min_set = true};
+static const struct shape_member WARM[] = {
+    {"ReadUnitsPerSecond", &UNITS, MEMBER_OPTIONAL},
+    {"WriteUnitsPerSecond", &UNITS, MEMBER_OPTIONAL},
+    {0},
+};
+const struct shape shape_warm_throughput = {
+    .kind = SHAPE_STRUCTURE, .java = "WarmThroughput", .members = WARM};
+
+#define INVALID "One or more parameter values were invalid: "
+
+/* ---- as it is asked for ---- */
+
+static bool check_bounds(struct call *c, const char *name, int64_t units)
+{
+    return units <= TABLE_UNITS_MAX ||
+           fault_set(call_fault(c), FAULT_VALIDATION, "Given value %lld for %s is out of bounds",
+                     (long long)units, name);
+}
+
+static bool read_provisioned(struct call *c, const struct json_value *member,
+                             struct throughput_asked *out)
+{
+    enum {
+        WRITE,
+        READ
+    };
+    struct json_value m[SHAPE_MEMBERS_MAX];
+    out->provisioned = member->type != JSON_ABSENT;
+    if (!out->provisioned)
+        return true;
+    shape_bind(&shape_throughput, member, m);
+    out->rcu = shape_integer(&m[READ], 0);
+    out->wcu = shape_integer(&m[WRITE], 0);
+    return check_bounds(c, "ReadCapacityUnits", out->rcu) &&
+           check_bounds(c, "WriteCapacityUnits", out->wcu);
+}
+
+/* A structure of two numbers, of which one may be missing. */
+static bool read_pair(struct call *c, const struct shape *shape, const struct json_value *member,
+                      bool has[ADMIT_KINDS], int64_t units[ADMIT_KINDS])
+{
+    struct json_value m[SHAPE_MEMBERS_MAX];
+    if (member->type == JSON_ABSENT)
+        return true;
+    shape_bind(shape, member, m);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        has[kind] = m[kind].type != JSON_ABSENT;
+        units[kind] = shape_integer(&m[kind], 0);
+        if (!check_bounds(c, shape->members[kind].name, units[kind]))
+            return false;
+    }
+    return has[ADMIT_READ] || has[ADMIT_WRITE] ||
+           fault_set(call_fault(c), FAULT_VALIDATION, INVALID "%s must have %s, %s or both",
+                     shape->java, shape->members[ADMIT_READ].name,
+                     shape->members[ADMIT_WRITE].name);
+}
+
+bool table_read_throughput(struct call *c, const struct json_value *provisioned,
+                           const struct json_value *on_demand, const struct json_value *warm,
+                           struct throughput_asked *out)
+{
+    bool has[ADMIT_KINDS];
+    return read_provisioned(c, provisioned, out) &&
+           read_pair(c, &shape_on_demand_throughput, on_demand, out->has_maximum, out->maximum) &&
+           read_pair(c, &shape_warm_throughput, warm, has, out->warm);
+}
+
+/* ---- whether it can be had ---- */
+
+/* -1 takes the maximum away, where there is a table that may have one. */
+static bool take_maximum(struct call *c, const struct throughput_asked *asked,
+                         const struct table *t, enum admit_kind kind, struct table_spec *spec)
+{
+    const char *name = ON_DEMAND[kind].name;
+    if (!asked->has_maximum[kind])
+        return true;
+    if (spec->billing == BILLING_PROVISIONED)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         INVALID "%s for OnDemandThroughput cannot be specified when the table "
+                                 "BillingMode is PROVISIONED",
+                         name);
+    spec->maximum[kind] = asked->maximum[kind];
+    return spec->maximum[kind] >= 1 || (t != NULL && spec->maximum[kind] == MAXIMUM_NONE) ||
+           fault_set(call_fault(c), FAULT_VALIDATION,
+                     INVALID "Requested %s for OnDemandThroughput for table is outside of valid "
+                             "range",
+                     name);
+}
+
+/* What the table is made ready for can only grow; a new one starts with something already. */
+static bool take_warm(struct call *c, const struct throughput_asked *asked, const struct table *t,
+                      enum admit_kind kind, struct table_spec *spec)
+{
+    const struct config *config = c->router->config;
+    bool reads = kind == ADMIT_READ, on_demand = spec->billing == BILLING_ON_DEMAND;
+    const char *why =
+        "lower than current WarmThroughput, decreasing WarmThroughput is not supported";
+    int64_t least;
+    spec->warm[kind] = asked->warm[kind];
+    if (t != NULL) {
+        least = t->warm[kind];
+    } else if (on_demand) {
+        least = reads ? config->on_demand_rcu : config->on_demand_wcu;
+        why = "lower than initial throughput for OnDemand";
+    } else {
+        least = reads ? spec->rcu : spec->wcu;
+        why = reads ? "lower than ReadCapacityUnits of ProvisionedThroughput"
+                    : "lower than WriteCapacityUnits of ProvisionedThroughput";
+    }
+    return asked->warm[kind] == 0 || asked->warm[kind] >= least ||
+           fault_set(call_fault(c), FAULT_VALIDATION,
+                     INVALID "Requested %s for WarmThroughput for table is %s", WARM[kind].name,
+                     why);
+}
+
+bool table_refuse_provisioned(struct call *c)
+{
+    return fault_set(call_fault(c), FAULT_VALIDATION,
+                     INVALID "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
+                             "when BillingMode is PAY_PER_REQUEST");
+}
+
+bool table_take_throughput(struct call *c, const struct throughput_asked *asked,
+                           const struct table *t, struct table_spec *spec)
+{
+    if (asked->provisioned && spec->billing == BILLING_ON_DEMAND)
+        return table_refuse_provisioned(c);
+    bool keeps = !asked->provisioned && t != NULL && spec->billing == t->billing;
+    spec->rcu = keeps ? t->rcu : asked->rcu;
+    spec->wcu = keeps ? t->wcu : asked->wcu;
+    return take_maximum(c, asked, t, ADMIT_READ, spec) &&
+           take_maximum(c, asked, t, ADMIT_WRITE, spec) &&
+           take_warm(c, asked, t, ADMIT_READ, spec) && take_warm(c, asked, t, ADMIT_WRITE, spec);
+}
+
+/* ---- as described ---- */
+
+static void write_maximum(struct buffer *out, const struct table *t)
+{
+    if (t->maximum[ADMIT_READ] == 0 && t->maximum[ADMIT_WRITE] == 0)
+        return;
+    json_member_open(out, "OnDemandThroughput", '{');
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        json_member_integer(out, ON_DEMAND[kind].name,
+                            t->maximum[kind] == 0 ? MAXIMUM_NONE : t->maximum[kind]);
+    json_write_close(out, '}');
+}
+
+/* What the partitions there are can serve of it; one that is yet to be split off is not there. */
+static int64_t served(const struct config *config, const struct table *t, enum admit_kind kind)
+{
+    int64_t most = 0;
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        if (t->partitions[i].parent == 0)
+            most += kind == ADMIT_READ ? config->partition_max_rcu : config->partition_max_wcu;
+    }
+    return t->warm[kind] < most ? t->warm[kind] : most;
+}
+
+void table_throughput_write(struct buffer *out, const struct config *config, const struct table *t)
+{
+    bool ready = true;
+    write_maximum(out, t);
+    json_member_open(out, "WarmThroughput", '{');
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        json_member_integer(out, WARM[kind].name, served(config, t, kind));
+        ready &= served(config, t, kind) == t->warm[kind];
+    }
+    json_member_text(out, "Status", ready ? "ACTIVE" : "UPDATING");
+    json_write_close(out, '}');
+}
