@@ -119,6 +119,7 @@ struct partition_stats {
     bool leads;
     uint8_t voters;    /* of the group; 0 where it is not led */
     uint8_t caught_up; /* of them, with everything the leader has committed */
+    int64_t bytes;     /* of the items it holds; -1: counted anew just now, after a cut */
     struct {
         int64_t allocated_mcu;            /* per second */
         int64_t consumed_mcu;             /* total */

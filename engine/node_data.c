@@ -474,6 +474,7 @@ static void run_stats(struct node *n, const struct operation *o)
             p->stats.kinds[kind].levels =
                 admission_levels(&p->admission, &n->admission, (enum admit_kind)kind, n->now);
         count_replicas(p);
+        p->stats.bytes = p->counting ? -1 : p->item_bytes;
         partition_stats_encode(&n->range_out, &p->stats);
     }
     struct slice body = arena_copy(&n->lent, buffer_slice(&n->range_out));

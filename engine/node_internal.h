@@ -119,19 +119,6 @@ struct settling;
 struct snapshot_out;
 struct snapshot_in;
 
-/* The search for the middle of a partition's bytes. */
-struct middle {
-    uint32_t partition; /* 0: none, or it was told */
-    uint64_t epoch;
-    bool on;
-    struct instant next_at;
-    struct buffer at;   /* to be read next; empty: from the start */
-    struct buffer last; /* read last; empty: nothing yet */
-    int64_t bytes;      /* read */
-    struct buffer cut;  /* the best so far; empty: none */
-    int64_t cut_bytes;  /* that lie before it */
-};
-
 struct node {
     struct node_options options;
     const struct config *config;
@@ -147,7 +134,8 @@ struct node {
     uint64_t replay_lsn;     /* before it: of the record being replayed */
     uint32_t counted_last;   /* whose items were counted last */
     struct instant count_at; /* when to count more; INSTANT_NEVER: all is counted */
-    struct middle middle;
+    uint32_t middle_last;    /* whose middle was looked for last */
+    struct instant middle_at; /* when to look on for the middle of a partition; or INSTANT_NEVER */
     struct node_admission admission;
     struct members members;        /* the other nodes' headroom */
     struct admit_group group;      /* of the request in hand */
@@ -289,11 +277,9 @@ void node_run_advice(struct node *n, const struct operation *o);
 
 /* ---- node_middle.c ---- */
 struct split_advice;
-/* What is known now of a partition led here. Slices lend until the next call. */
-void node_middle_advise(struct node *n, const struct partition *p, struct split_advice *out);
+/* What is known now of a partition led here. Slices lend until the next search of it. */
+void node_middle_advise(struct node *n, struct partition *p, struct split_advice *out);
 void node_middle_tick(struct node *n);
-struct instant node_middle_deadline(const struct node *n);
-void node_middle_deinit(struct node *n);
 
 /* ---- node_group.c ---- */
 /* The replica's raft, from its base. */

@@ -24,7 +24,8 @@ enum {
     SPLIT_SLOT = 8,   /* it has split off the partitions that name it as their parent */
     LEAVING_SLOT = 9, /* what was moved away is erased: once the group has let go of it */
     REDIRECTS_MAX = 8,
-    ROUNDS = 32,
+    PLACE_BITS = 21, /* of a request's id: a partition and a slot */
+    ROUNDS = 1 << (32 - PLACE_BITS),
 };
 _Static_assert((int)REPLICAS_MAX <= (int)MEMBERS_SLOT, "a slot for each");
 
@@ -53,7 +54,8 @@ struct settling {
 /* table | round | partition and slot: an answer to an earlier round is told from one to this. */
 static uint64_t request_id(const struct settling *s, uint32_t index, uint32_t slot)
 {
-    return (uint64_t)s->table_id << 32 | (uint64_t)s->round << 27 | (index * SLOTS + slot + 1);
+    return (uint64_t)s->table_id << 32 | (uint64_t)s->round << PLACE_BITS |
+           (index * SLOTS + slot + 1);
 }
 
 static struct settling **find_settling(struct node *n, uint32_t table_id)
@@ -145,7 +147,7 @@ static void settle(struct node *n, uint32_t table_id, enum table_status status,
     const struct partition_info *partitions;
     uint32_t count = partitions_of(n, table_id, &partitions);
     struct settling *s = calloc(1, sizeof *s + count * sizeof s->at[0]);
-    must(s != NULL);
+    must(s != NULL && count < (1U << PLACE_BITS) / SLOTS);
     s->table_id = table_id;
     s->status = status;
     s->count = count;
@@ -382,7 +384,7 @@ static void advance(struct node *n, struct settling *s)
 void node_settling_reply(struct node *n, const struct reply *reply)
 {
     struct settling *s = *find_settling(n, (uint32_t)(reply->id >> 32));
-    uint32_t place = (uint32_t)(reply->id & ((1U << 27) - 1)) - 1;
+    uint32_t place = (uint32_t)(reply->id & ((1U << PLACE_BITS) - 1)) - 1;
     uint32_t index = place / SLOTS, slot = place % SLOTS;
     if (s == NULL || index >= s->count || reply->id != request_id(s, index, slot) ||
         is_done(s, index, slot))

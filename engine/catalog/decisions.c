@@ -125,14 +125,6 @@ static uint32_t member_index(const struct partition_info *p, uint32_t node)
     return i;
 }
 
-static bool has_children(const struct table *t, const struct partition_info *p)
-{
-    bool found = false;
-    for (uint32_t i = 0; i < t->partition_count; i++)
-        found |= t->partitions[i].parent == p->id;
-    return found;
-}
-
 /* NULL: it can be done. */
 static const char *why_not_move(const struct catalog *c, const struct catalog_command *command,
                                 const struct decision *d, const struct table *t,
@@ -140,7 +132,7 @@ static const char *why_not_move(const struct catalog *c, const struct catalog_co
 {
     if (p == NULL)
         return "the partition is not as the decision saw it";
-    if (p->parent != 0 || has_children(t, p))
+    if (table_partition_is_splitting(t, p))
         return "the partition is being split";
     if (p->leaving != 0)
         return "a replica of the partition is on its way already";
@@ -249,13 +241,13 @@ static void set_rates(struct catalog *c, const struct catalog_command *command, 
     struct entry *e = find_entry(c, d->table_id, out);
     if (e == NULL)
         return;
-    if (table_is_splitting(&e->table)) {
-        refuse_stale(c, out, "a partition of the table is being split");
-        return;
-    }
     for (uint32_t i = 0; i < d->rate_count; i++) {
-        if (find_partition(e, d->rates[i].partition, d->rates[i].epoch) == NULL) {
-            refuse_stale(c, out, "a partition is not as the decision saw it");
+        const struct partition_info *p =
+            find_partition(e, d->rates[i].partition, d->rates[i].epoch);
+        if (p == NULL || table_partition_is_splitting(&e->table, p)) {
+            refuse_stale(c, out,
+                         p == NULL ? "a partition is not as the decision saw it"
+                                   : "a partition is being split");
             return;
         }
     }

@@ -262,6 +262,13 @@ bool table_is_splitting(const struct table *t)
     return false;
 }
 
+bool table_partition_is_splitting(const struct table *t, const struct partition_info *p)
+{
+    const struct partition_info *next = p + 1; /* its first child follows it */
+    bool last = next == t->partitions + t->partition_count;
+    return p->parent != 0 || (!last && next->parent == p->id);
+}
+
 uint64_t partition_member_on(const struct partition_info *info, uint32_t node)
 {
     for (uint32_t i = 0; i < info->member_count; i++) {

@@ -124,6 +124,8 @@ int64_t table_promised_mcu(const struct table *t, uint32_t index, uint32_t kind)
 
 /* Whether a partition of it has yet to be split off from another. */
 bool table_is_splitting(const struct table *t);
+/* Whether this one of it has, or another from this one. */
+bool table_partition_is_splitting(const struct table *t, const struct partition_info *p);
 
 /* The partition that holds a storage key. */
 const struct partition_info *table_partition_of(const struct table *t, struct slice key);

@@ -129,6 +129,7 @@ static void stats_count_what_was_admitted_and_refused(void **state)
     assert_int_equal(partition_stats_decode(&reader, &s), STATUS_OK);
     assert_int_equal(reader.left.size, 0);
     assert_int_equal(s.partition, w.table.partitions[0].id);
+    assert_int_equal(s.bytes, 2 * (5 + 101));
     assert_int_equal(s.kinds[ADMIT_WRITE].allocated_mcu, 2000);
     assert_int_equal(s.kinds[ADMIT_WRITE].admitted, 2);
     assert_int_equal(s.kinds[ADMIT_WRITE].consumed_mcu, 2000);
