@@ -86,6 +86,11 @@ static void relieve(struct controller *c, uint32_t node, enum admit_kind kind)
     c->balanced_at = instant_add(c->now, duration_ms(AGAIN_MS));
 }
 
+bool control_is_above(const struct controller *c, uint32_t node)
+{
+    return is_above(c, node, ADMIT_READ, 0) || is_above(c, node, ADMIT_WRITE, 0);
+}
+
 void control_balance(struct controller *c)
 {
     for (uint32_t node = 1; node <= c->view->node_count; node++) {

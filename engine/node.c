@@ -465,6 +465,12 @@ void node_trace_describe(const struct node *n, uint64_t most, struct buffer *out
     }
 }
 
+const struct partition_info *node_replica(const struct node *n, uint32_t partition)
+{
+    const struct partition *p = node_partition(n, partition);
+    return p == NULL ? NULL : &p->info;
+}
+
 struct store *node_store(struct node *n)
 {
     return n->store;

@@ -107,7 +107,8 @@ struct peer {
     uint32_t generation; /* 0: never heard */
     bool fresh;          /* it holds nothing and waits for a cluster to begin */
     bool beat_due;
-    struct instant report_at; /* the next report of this node's headroom to it */
+    struct instant settled_at; /* it was not there before; from then on it may lead */
+    struct instant report_at;  /* the next report of this node's headroom to it */
     struct buffer envelope; /* what this turn has for it: the head, then messages; empty: nothing */
     uint32_t messages;
     bool sent; /* the envelope is lent out */
@@ -172,6 +173,7 @@ struct node {
     struct snapshot_out *snapshots_out; /* owns */
     struct snapshot_in *snapshots_in;   /* owns */
     struct token_bucket snapshot_rate;
+    int64_t snapshot_served_mcu; /* consumed in all, at the last chunk */
 
     /* catalog, where a replica of group 0 is */
     struct catalog *catalog;
@@ -259,6 +261,8 @@ void node_run(struct node *n, struct operation *o);
 /* Whether a strong read may be answered from what is applied here, now. If not, it was refused, or
  * will run again. */
 bool node_leads_read(struct node *n, struct partition *p, struct operation *o);
+/* Nobody counts on the replica any more: it is closed, if there is room for the record now. */
+void node_close_orphan(struct node *n, struct partition *p);
 /* The reads that waited for leadership to be confirmed, or have lost it. */
 void node_run_reads(struct node *n, struct partition *p);
 void node_drop_reads(struct node *n, struct partition *p);

@@ -63,11 +63,14 @@ struct partition_info {
     uint32_t member_count;
     uint64_t members[REPLICAS_MAX]; /* raft_member_id */
     uint32_t joined;                /* bit i: members[i] came later, and starts from a snapshot */
+    uint32_t arrivals;              /* replicas that have joined since the group began */
     uint64_t leaving; /* a replica that gives way to one of them, and is not erased yet; 0: none */
     /* The group it has yet to be split off from, and its share of that one's load; 0: none. */
     uint32_t parent;
     uint32_t share_ppm[2];
 };
+
+_Static_assert(NODES_MAX < 1 << RAFT_NODE_BITS, "a member's id has room for its node");
 
 struct table {
     uint32_t id; /* never reused */

@@ -84,7 +84,7 @@ void fake_repartition(struct fake_cluster *f, struct table *t, uint32_t partitio
         p[i] = (struct partition_info){
             .id = f->next_partition,
             .member_count = 1,
-            .members = {raft_member_id(f->next_partition % FAKE_NODES + 1, 1)},
+            .members = {raft_member_id(f->next_partition % FAKE_NODES + 1, 1, 0)},
             .epoch = 1,
             .table_id = t->id,
             .lo = hash_bound(t->id, i, partitions)};
