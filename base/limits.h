@@ -43,6 +43,7 @@
     X(group_max_bytes, 32 * MIB, 64 * KIB, GIB, "uncommitted writes of a group")                   \
     X(entries_max_bytes, 4 * MIB, 64 * KIB, GIB, "kept in memory for slow followers of a group")   \
     X(snapshot_bytes_s, 64 * MIB, 64 * KIB, 64 * GIB, "what a node sends in snapshots per second") \
+    X(snapshot_busy_bytes_s, 8 * MIB, 64 * KIB, 64 * GIB, "the same while it serves requests")     \
     X(report_ms, 100, 1, 60000, "between reports of a node's headroom to its peers")               \
     X(report_deadline_ms, 1000, 1, 600000, "a member silent for longer has no headroom")           \
     X(member_lease_ms, 200, 1, 60000, "a lease of a member's tokens lasts this long")              \
@@ -60,6 +61,7 @@
     X(partition_max_bytes, 10 * GIB, MIB, TIB, "a partition that holds more is cut")               \
     X(collection_max_bytes, 10 * GIB, KIB, TIB, "an item collection that must stay whole holds no more") \
     X(control_balance, 1, 0, 1, "1: replicas leave nodes that are used up")                        \
+    X(control_leaders, 1, 0, 1, "1: leadership of partitions is spread over the nodes")            \
     X(balance_percent, 80, 1, 100, "of its capacity: a node that consumes more gives replicas away")\
     X(node_silent_ms, 300000, 1000, 86400000, "a node silent for longer has its replicas replaced")\
     X(adaptive_after_ms, 5000, 0, 3600000, "throttled for longer, a partition is allocated more")  \

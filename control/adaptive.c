@@ -74,8 +74,10 @@ static struct decision_rate *rate_in(struct decision *d, const struct partition_
 static void change(struct controller *c, struct demand *d, const struct partition_info *p,
                    int64_t rate_mcu, enum event_kind event, const char *why)
 {
-    struct decision_rate *r = rate_in(d->decision, p);
     struct watched *w = control_watched(c, p->id);
+    if (table_partition_is_splitting(d->table, p))
+        return; /* its load is known once it is split */
+    struct decision_rate *r = rate_in(d->decision, p);
     if (r == NULL)
         return;
     r->rate_mcu[d->kind] = rate_mcu;

@@ -55,7 +55,7 @@ static void consider(const struct controller *c, const struct table *t, uint32_t
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
         int64_t cost = cost_of(c, p, node, kind);
-        if (cost <= best->cost_mcu || p->leaving != 0)
+        if (cost <= best->cost_mcu || p->leaving != 0 || table_partition_is_splitting(t, p))
             continue;
         uint32_t to = find_target(c, t, p, node);
         if (to != 0)
@@ -69,7 +69,7 @@ static void relieve(struct controller *c, uint32_t node, enum admit_kind kind)
     struct slice name = {NULL, 0};
     for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
          name = t->name) {
-        if (t->status == TABLE_ACTIVE && !table_is_splitting(t))
+        if (t->status == TABLE_ACTIVE)
             consider(c, t, node, kind, &best);
     }
     if (best.table == NULL)
@@ -84,6 +84,11 @@ static void relieve(struct controller *c, uint32_t node, enum admit_kind kind)
     control_figures(&d, "node", node, best.to);
     control_move(c, best.table, best.partition, node, best.to, &d);
     c->balanced_at = instant_add(c->now, duration_ms(AGAIN_MS));
+}
+
+bool control_is_above(const struct controller *c, uint32_t node)
+{
+    return is_above(c, node, ADMIT_READ, 0) || is_above(c, node, ADMIT_WRITE, 0);
 }
 
 void control_balance(struct controller *c)

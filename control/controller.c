@@ -8,7 +8,8 @@
 #include "control/controller_internal.h"
 
 enum {
-    FORGET_MS = 10000 /* an answer that has not come by then is lost */
+    FORGET_MS = 10000,      /* an answer that has not come by then is lost */
+    SPREAD_AFTER_MS = 10000 /* a new leader's: by then it knows what nodes consume */
 };
 
 struct controller *controller_create(const struct config *config)
@@ -112,6 +113,7 @@ static void begin(struct controller *c, const struct control_view *view)
     control_split_forget(c);
     c->unanswered = 0;
     c->adapted_at = c->balanced_at = c->peaks_at = c->peaks_quiet_until = c->now;
+    c->spread_at = instant_add(c->now, duration_ms(SPREAD_AFTER_MS));
     for (uint32_t node = 0; node <= NODES_MAX; node++)
         c->nodes[node] = (struct watched_node){
             .silent_since = INSTANT_NEVER, .quiet_until = c->now, .sampled_at = c->now};
@@ -144,4 +146,6 @@ void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
         control_split(c);
     if (c->config->control_balance)
         control_balance(c);
+    if (c->config->control_leaders)
+        control_lead(c);
 }

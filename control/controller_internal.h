@@ -7,7 +7,8 @@
  *   adaptive.c    allocations follow demand within a table
  *   on_demand.c   what tables on demand are made ready for follows their peaks
  *   split.c       partitions that are at their limits are cut, and those of tables with too few
- *   balance.c     replicas leave nodes that are used up */
+ *   balance.c     replicas leave nodes that are used up
+ *   leaders.c     leading is spread over the nodes */
 #ifndef WEIR_CONTROL_CONTROLLER_INTERNAL_H
 #define WEIR_CONTROL_CONTROLLER_INTERNAL_H
 
@@ -93,6 +94,7 @@ struct controller {
     struct promises promises;
     struct instant adapted_at;  /* no allocation changes before */
     struct instant balanced_at; /* nor moves for balance */
+    struct instant spread_at;   /* nor who leads, for balance */
     struct instant peaks_at;    /* no look at peaks before */
     struct instant peaks_quiet_until;
     struct split_job splits[SPLIT_JOBS_MAX];
@@ -166,6 +168,9 @@ void control_place(struct controller *c);
 void control_adapt(struct controller *c);
 void control_on_demand(struct controller *c);
 void control_balance(struct controller *c);
+/* Whether the node consumes more than its share, of either kind. */
+bool control_is_above(const struct controller *c, uint32_t node);
+void control_lead(struct controller *c);
 void control_split(struct controller *c);
 /* Whether it is the answer to something asked for a split. */
 bool control_split_reply(struct controller *c, const struct reply *reply);

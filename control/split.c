@@ -365,7 +365,8 @@ static const struct partition_info *widest(const struct controller *c, const str
         const struct partition_info *p = &t->partitions[i];
         const struct watched *w = control_watched(c, p->id);
         uint64_t span = hash_of(p->hi, UINT64_MAX) - hash_of(p->lo, 0);
-        if (w == NULL || instant_before(c->now, w->split_at) || p->leaving != 0 || span <= most)
+        if (w == NULL || instant_before(c->now, w->split_at) || p->leaving != 0 ||
+            table_partition_is_splitting(t, p) || span <= most)
             continue;
         best = p;
         most = span;
@@ -395,12 +396,12 @@ void control_split(struct controller *c)
     struct slice name = {NULL, 0};
     for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
          name = t->name) {
-        bool busy = t->status != TABLE_ACTIVE || table_is_splitting(t);
-        for (uint32_t i = 0; !busy && i < t->partition_count; i++) {
-            if (t->partitions[i].leaving == 0)
-                begin(c, t, &t->partitions[i], 0);
+        for (uint32_t i = 0; t->status == TABLE_ACTIVE && i < t->partition_count; i++) {
+            const struct partition_info *p = &t->partitions[i];
+            if (p->leaving == 0 && !table_partition_is_splitting(t, p))
+                begin(c, t, p, 0);
         }
-        if (!busy && is_limited(c))
+        if (t->status == TABLE_ACTIVE && is_limited(c))
             make_ready(c, t);
     }
     for (int i = 0; i < SPLIT_JOBS_MAX && control_has_room(c); i++) {

@@ -27,4 +27,8 @@ uint64_t node_control_term(const struct node *n);
 /* While that is not 0. */
 void node_control_view(const struct node *n, struct control_view *out);
 
+/* As far as it is applied here, leading or not; NULL: no replica of it. Lends until the node's next
+ * event. */
+const struct catalog *node_catalog(const struct node *n);
+
 #endif

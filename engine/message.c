@@ -164,6 +164,7 @@ void partition_stats_encode(struct buffer *out, const struct partition_stats *s)
     buffer_append_u8(out, s->leads);
     buffer_append_u8(out, s->voters);
     buffer_append_u8(out, s->caught_up);
+    buffer_append_u64(out, (uint64_t)s->bytes);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         buffer_append_u64(out, (uint64_t)s->kinds[kind].allocated_mcu);
         buffer_append_u64(out, (uint64_t)s->kinds[kind].consumed_mcu);
@@ -184,6 +185,7 @@ enum status partition_stats_decode(struct reader *r, struct partition_stats *out
     out->leads = reader_u8(r);
     out->voters = reader_u8(r);
     out->caught_up = reader_u8(r);
+    out->bytes = (int64_t)reader_u64(r);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         out->kinds[kind].allocated_mcu = (int64_t)reader_u64(r);
         out->kinds[kind].consumed_mcu = (int64_t)reader_u64(r);

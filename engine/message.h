@@ -36,7 +36,7 @@ enum request_op {
                                 group has applied it */
     REQUEST_EVENTS, /* body = u64 number to start after, items_max; reply.body = events, each with
                        its size before it (engine/catalog/event.h), oldest first */
-    REQUEST_DECIDE, /* body = u8 CATALOG_EVENT, MOVE, RATES or DRAIN, then a decision
+    REQUEST_DECIDE, /* body = u8 CATALOG_EVENT, MOVE, RATES, DRAIN or LEAD, then a decision
                        (engine/catalog/decision.h); wall_ms. OK: done, or done before */
     REQUEST_PARTITION_HEAT,   /* to the group's leader: where to cut it so that its heat divides;
                                  items_max = children wanted, 0: what its rate needs; reply.body =
@@ -119,6 +119,7 @@ struct partition_stats {
     bool leads;
     uint8_t voters;    /* of the group; 0 where it is not led */
     uint8_t caught_up; /* of them, with everything the leader has committed */
+    int64_t bytes;     /* of the items it holds; -1: counted anew just now, after a cut */
     struct {
         int64_t allocated_mcu;            /* per second */
         int64_t consumed_mcu;             /* total */

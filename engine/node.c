@@ -122,7 +122,6 @@ void node_destroy(struct node *n)
     for (struct inflight *e = n->own_first; e != NULL; e = e->next)
         free((void *)(uintptr_t)e->payload.data);
     node_peers_deinit(n);
-    node_middle_deinit(n);
     members_deinit(&n->members);
     raft_outbox_deinit(&n->outbox);
     arena_deinit(&n->received);
@@ -153,6 +152,7 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     node_peers_start(n);
     node_snapshots_start(n);
     n->report_at = n->hand_back_at = n->count_at = now;
+    n->middle_at = INSTANT_NEVER;
     if (n->generation == 0) {
         uint32_t generation = (uint32_t)prng_next(&n->prng) | 1;
         node_append_own(n, LOG_NODE, 0, generation, slice_make(NULL, 0));
@@ -362,7 +362,7 @@ struct instant node_deadline(const struct node *n)
         return t;
     t = instant_earlier(t, n->raft_at);
     t = instant_earlier(t, n->count_at);
-    t = instant_earlier(t, node_middle_deadline(n));
+    t = instant_earlier(t, n->middle_at);
     t = instant_earlier(t, n->heat_at);
     t = instant_earlier(t, node_settling_deadline(n));
     t = instant_earlier(t, node_snapshots_deadline(n));
@@ -463,6 +463,12 @@ void node_trace_describe(const struct node *n, uint64_t most, struct buffer *out
             buffer_append_format(out, " %u", e->subject);
         buffer_append_format(out, ", %s %lld\n", kinds[e->kind].value, (long long)e->value);
     }
+}
+
+const struct partition_info *node_replica(const struct node *n, uint32_t partition)
+{
+    const struct partition *p = node_partition(n, partition);
+    return p == NULL ? NULL : &p->info;
 }
 
 struct store *node_store(struct node *n)

@@ -117,6 +117,7 @@ const struct log_batch *node_next_batch(struct node *n);
     X(NODE_TRACE_LOG_WRITTEN, "log written", "lsn")                            \
     X(NODE_TRACE_PARTITION_OPENED, "opened partition", "log index")            \
     X(NODE_TRACE_PARTITION_CLOSED, "closed partition", "log index")            \
+    X(NODE_TRACE_SPLIT_PROPOSED, "proposed a split of partition", "epoch")     \
     X(NODE_TRACE_SPLIT, "split partition", "log index")                        \
     X(NODE_TRACE_CATALOG, "applied a catalog command with code", "log index")  \
     X(NODE_TRACE_LEADS, "leads partition", "term")                             \
@@ -145,6 +146,10 @@ bool node_is_idle(const struct node *n); /* nothing in flight, no checkpoint bei
 /* Each of its replicas knows a leader, and those it leads are ready for requests. */
 bool node_is_ready(const struct node *n);
 struct store *node_store(struct node *n);
+
+struct partition_info;
+/* The partition as the replica here knows it; NULL: there is none. Lends until the next event. */
+const struct partition_info *node_replica(const struct node *n, uint32_t partition);
 
 struct node_verification {
     int64_t partitions;

@@ -76,13 +76,12 @@ static void apply_catalog(struct node *n, const struct raft_entry *e, struct app
     node_note(n, NODE_TRACE_CATALOG, result.code, (int64_t)e->index);
     out->code = result.code;
     out->text = arena_copy(&n->lent, result.text);
-    if (result.table == NULL)
-        return;
+    if (result.table == NULL || !node_leads_catalog(n))
+        return; /* nobody here has asked for it */
     buffer_clear(&n->scratch);
     table_encode(&n->scratch, result.table);
     out->body = arena_copy(&n->lent, buffer_slice(&n->scratch));
-    if (node_leads_catalog(n))
-        node_settling_changed(n, result.table);
+    node_settling_changed(n, result.table);
 }
 
 void node_apply(struct node *n, struct partition *p, const struct raft_entry *e, bool want_old,
@@ -122,7 +121,8 @@ static enum status apply_partition(struct node *n, uint64_t lsn, struct slice pa
     struct admission_rates rates;
     memcpy(rates.rate_mcu, info.rate_mcu, sizeof rates.rate_mcu);
     if (p != NULL) {
-        if (info.epoch != p->info.epoch)
+        if (info.epoch != p->info.epoch ||
+            partition_member_on(&info, n->options.id) != raft_self(p->raft))
             return STATUS_OK; /* it was split meanwhile: ranges come with the group's log alone */
         info.lo = p->info.lo;
         info.hi = p->info.hi;

@@ -77,6 +77,11 @@ void node_control_view(const struct node *n, struct control_view *out)
         out->reachable[node] = node_is_reachable(n, node);
 }
 
+const struct catalog *node_catalog(const struct node *n)
+{
+    return n->catalog;
+}
+
 /* ---- reports ---- */
 
 static void report_of(const struct partition *p, bool leads, struct partition_report *out)
@@ -168,12 +173,8 @@ void node_reported(struct node *n, const struct reply *reply)
         struct partition *p = node_partition(n, reader_u32(&r));
         if (r.failed)
             return;
-        bool orphan = p != NULL && !p->closing && p->info.id != CATALOG_GROUP && p->led == 0 &&
-                      raft_leader(p->raft) == 0;
-        if (!orphan || n->inflight_free == NULL || !node_has_log_space(n, 0))
-            continue;
-        p->closing = true;
-        node_append_own(n, LOG_PARTITION_CLOSE, p->info.id, 0, slice_make(NULL, 0));
+        if (p != NULL && p->info.id != CATALOG_GROUP && p->led == 0 && raft_leader(p->raft) == 0)
+            node_close_orphan(n, p);
     }
 }
 
@@ -296,7 +297,7 @@ static void decide(struct node *n, const struct operation *o)
     struct reader r = {o->request.body, false};
     uint8_t op = reader_u8(&r);
     struct decision decision;
-    if (r.failed || op < CATALOG_EVENT || op > CATALOG_DRAIN || op == CATALOG_LEFT ||
+    if (r.failed || op < CATALOG_EVENT || op > CATALOG_LEAD || op == CATALOG_LEFT ||
         decision_decode(r.left, &decision) != STATUS_OK) {
         node_refuse(n, o->from, o->request.id, REPLY_MALFORMED, "not a decision");
         return;

@@ -474,6 +474,7 @@ static void run_stats(struct node *n, const struct operation *o)
             p->stats.kinds[kind].levels =
                 admission_levels(&p->admission, &n->admission, (enum admit_kind)kind, n->now);
         count_replicas(p);
+        p->stats.bytes = p->counting ? -1 : p->item_bytes;
         partition_stats_encode(&n->range_out, &p->stats);
     }
     struct slice body = arena_copy(&n->lent, buffer_slice(&n->range_out));
@@ -488,22 +489,64 @@ static void answer_later(struct inflight *e, const struct operation *o)
     e->request_id = o->request.id;
 }
 
+static struct inflight *append_close(struct node *n, struct partition *p)
+{
+    p->closing = true; /* a second one on its way finds nothing left to do */
+    return node_append_own(n, LOG_PARTITION_CLOSE, p->info.id, 0, slice_make(NULL, 0));
+}
+
+void node_close_orphan(struct node *n, struct partition *p)
+{
+    if (!p->closing && n->inflight_free != NULL && node_has_log_space(n, 0))
+        append_close(n, p);
+}
+
+/* Whether the replica here is to be this member, or there is none. If not it was refused: what was
+ * moved away is closed first, if that was never told, and what is meant for it comes too late. */
+static bool is_member(struct node *n, const struct operation *o, struct partition *p,
+                      uint64_t member)
+{
+    if (p == NULL || p->info.id == CATALOG_GROUP || raft_self(p->raft) == member)
+        return true;
+    if (raft_self(p->raft) < member) {
+        PROBE("a replica comes back before it is gone");
+        node_close_orphan(n, p);
+    }
+    node_refuse(n, o->from, o->request.id, REPLY_STALE_MAP,
+                "node %u has another replica of partition %u", n->options.id, p->info.id);
+    return false;
+}
+
+/* Whether the replica is being opened, and not by the same word. */
+static bool is_opening(const struct node *n, const struct partition_info *info, struct slice word)
+{
+    bool opening = false;
+    for (const struct inflight *e = n->own_first; e != NULL; e = e->next)
+        opening |=
+            e->kind == LOG_PARTITION && e->group == info->id && !slice_equal(e->payload, word);
+    return opening;
+}
+
 static void run_partition_open(struct node *n, const struct operation *o)
 {
     struct partition_info info;
     struct reader r = {o->request.body, false};
-    if (partition_info_decode(&r, &info) != STATUS_OK || r.left.size > 0 ||
-        partition_member_on(&info, n->options.id) != raft_member_id(n->options.id, n->generation)) {
+    uint64_t member = 0;
+    if (partition_info_decode(&r, &info) == STATUS_OK && r.left.size == 0)
+        member = partition_member_on(&info, n->options.id);
+    if (member == 0 || raft_member_generation(member) != n->generation) {
         node_refuse(n, o->from, o->request.id, REPLY_MALFORMED,
                     "not a replica of node %u, generation %u", n->options.id, n->generation);
         return;
     }
     struct partition *p = node_partition(n, info.id);
-    if (p != NULL && p->closing) {
-        node_refuse(n, o->from, o->request.id, REPLY_WRONG_PARTITION,
-                    "partition %u is being closed", info.id);
+    if ((p != NULL && p->closing) || (p == NULL && is_opening(n, &info, o->request.body))) {
+        node_refuse(n, o->from, o->request.id, REPLY_WRONG_PARTITION, "partition %u is being %s",
+                    info.id, p != NULL ? "closed" : "opened");
         return;
     }
+    if (!is_member(n, o, p, member))
+        return;
     if (p != NULL && slice_equal(buffer_slice(&p->bytes), o->request.body)) {
         node_push_reply(n, o->from, o->request.id, REPLY_OK);
         return;
@@ -530,17 +573,25 @@ static void run_partition_open(struct node *n, const struct operation *o)
         answer_later(node_append_own(n, LOG_PARTITION, info.id, 0, o->request.body), o);
 }
 
+/* The replica that is meant, or one from before it; one that has come since stays. */
 static void run_partition_close(struct node *n, const struct operation *o)
 {
-    struct partition *p = node_partition(n, o->request.partition);
-    if (p == NULL || p->info.id == CATALOG_GROUP) {
-        node_push_reply(n, o->from, o->request.id, REPLY_OK);
+    struct partition_info info;
+    struct reader r = {o->request.body, false};
+    if (partition_info_decode(&r, &info) != STATUS_OK || info.id != o->request.partition) {
+        node_refuse(n, o->from, o->request.id, REPLY_MALFORMED,
+                    "which replica of partition %u is to be closed?", o->request.partition);
         return;
     }
-    if (!node_can_write(n, o, 0))
-        return;
-    p->closing = true; /* a second one on its way finds nothing left to do */
-    answer_later(node_append_own(n, LOG_PARTITION_CLOSE, p->info.id, 0, slice_make(NULL, 0)), o);
+    uint64_t member = partition_member_on(&info, n->options.id);
+    if (member == 0)
+        member = info.leaving;
+    struct partition *p = node_partition(n, info.id);
+    if (p == NULL || p->info.id == CATALOG_GROUP || raft_self(p->raft) > member ||
+        raft_member_generation(member) != n->generation)
+        node_push_reply(n, o->from, o->request.id, REPLY_OK);
+    else if (node_can_write(n, o, 0))
+        answer_later(append_close(n, p), o);
 }
 
 void node_run(struct node *n, struct operation *o)

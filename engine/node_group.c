@@ -183,6 +183,7 @@ void node_groups_hand_back(struct node *n)
         const struct raft_member *member = raft_members_find(raft_members(p->raft), to);
         if (to == raft_self(p->raft) || member == NULL || !member->voter ||
             !node_is_reachable(n, raft_member_node(to)) ||
+            instant_before(n->now, n->peers[raft_member_node(to)].settled_at) ||
             raft_match(p->raft, to) < raft_last(p->raft))
             continue;
         if (raft_transfer(p->raft, n->now, to) == RAFT_OK)
@@ -343,7 +344,7 @@ static bool is_there(const struct node *n, uint64_t member)
 {
     uint32_t node = raft_member_node(member);
     uint32_t generation = node == n->options.id ? n->generation : n->peers[node].generation;
-    return raft_member_id(node, generation) == member && node_is_reachable(n, node);
+    return raft_member_generation(member) == generation && node_is_reachable(n, node);
 }
 
 void node_refuse_not_leader(struct node *n, const struct operation *o, const struct partition *p)

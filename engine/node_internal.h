@@ -107,7 +107,8 @@ struct peer {
     uint32_t generation; /* 0: never heard */
     bool fresh;          /* it holds nothing and waits for a cluster to begin */
     bool beat_due;
-    struct instant report_at; /* the next report of this node's headroom to it */
+    struct instant settled_at; /* it was not there before; from then on it may lead */
+    struct instant report_at;  /* the next report of this node's headroom to it */
     struct buffer envelope; /* what this turn has for it: the head, then messages; empty: nothing */
     uint32_t messages;
     bool sent; /* the envelope is lent out */
@@ -117,19 +118,6 @@ struct peer {
 struct settling;
 struct snapshot_out;
 struct snapshot_in;
-
-/* The search for the middle of a partition's bytes. */
-struct middle {
-    uint32_t partition; /* 0: none, or it was told */
-    uint64_t epoch;
-    bool on;
-    struct instant next_at;
-    struct buffer at;   /* to be read next; empty: from the start */
-    struct buffer last; /* read last; empty: nothing yet */
-    int64_t bytes;      /* read */
-    struct buffer cut;  /* the best so far; empty: none */
-    int64_t cut_bytes;  /* that lie before it */
-};
 
 struct node {
     struct node_options options;
@@ -146,7 +134,8 @@ struct node {
     uint64_t replay_lsn;     /* before it: of the record being replayed */
     uint32_t counted_last;   /* whose items were counted last */
     struct instant count_at; /* when to count more; INSTANT_NEVER: all is counted */
-    struct middle middle;
+    uint32_t middle_last;    /* whose middle was looked for last */
+    struct instant middle_at; /* when to look on for the middle of a partition; or INSTANT_NEVER */
     struct node_admission admission;
     struct members members;        /* the other nodes' headroom */
     struct admit_group group;      /* of the request in hand */
@@ -184,6 +173,7 @@ struct node {
     struct snapshot_out *snapshots_out; /* owns */
     struct snapshot_in *snapshots_in;   /* owns */
     struct token_bucket snapshot_rate;
+    int64_t snapshot_served_mcu; /* consumed in all, at the last chunk */
 
     /* catalog, where a replica of group 0 is */
     struct catalog *catalog;
@@ -271,6 +261,8 @@ void node_run(struct node *n, struct operation *o);
 /* Whether a strong read may be answered from what is applied here, now. If not, it was refused, or
  * will run again. */
 bool node_leads_read(struct node *n, struct partition *p, struct operation *o);
+/* Nobody counts on the replica any more: it is closed, if there is room for the record now. */
+void node_close_orphan(struct node *n, struct partition *p);
 /* The reads that waited for leadership to be confirmed, or have lost it. */
 void node_run_reads(struct node *n, struct partition *p);
 void node_drop_reads(struct node *n, struct partition *p);
@@ -285,11 +277,9 @@ void node_run_advice(struct node *n, const struct operation *o);
 
 /* ---- node_middle.c ---- */
 struct split_advice;
-/* What is known now of a partition led here. Slices lend until the next call. */
-void node_middle_advise(struct node *n, const struct partition *p, struct split_advice *out);
+/* What is known now of a partition led here. Slices lend until the next search of it. */
+void node_middle_advise(struct node *n, struct partition *p, struct split_advice *out);
 void node_middle_tick(struct node *n);
-struct instant node_middle_deadline(const struct node *n);
-void node_middle_deinit(struct node *n);
 
 /* ---- node_group.c ---- */
 /* The replica's raft, from its base. */

@@ -1,15 +1,17 @@
 /* node_middle.c - where a partition that has grown too big is cut: in the middle of its bytes.
  *
  * Asked for it, the leader reads its items from the first one on, a slice at a time, until half of
- * what it holds lies behind; whoever asks meanwhile is told to ask again. One partition at a time.
- * What is written meanwhile shifts the middle a little, and that is all. */
+ * what it holds lies behind; whoever asks meanwhile is told to ask again. What is written meanwhile
+ * shifts the middle a little, and that is all. Partitions that are searched side by side take
+ * turns, and each keeps what was found. */
 #include "base/must.h"
 #include "engine/heat/split_point.h"
 #include "engine/node_internal.h"
 
 enum {
     SLICE_ITEMS = 256,
-    SLICE_MS = 1
+    SLICE_MS = 1,
+    KEPT_MS = 10000 /* what was found; then it is looked for anew */
 };
 
 static void set(struct buffer *to, struct slice bytes)
@@ -52,59 +54,48 @@ static void read_slice(struct node *n, struct partition *p, struct middle *m)
     struct store_cursor c;
     struct slice key, item;
     enum status status = STATUS_OK;
+    bool found = false;
     store_seek(n->store, m->at.size > 0 ? buffer_slice(&m->at) : p->info.lo, p->info.hi, false, &c);
-    for (int i = 0; status == STATUS_OK && m->on; i++) {
+    for (int i = 0; status == STATUS_OK && !found; i++) {
         status = store_next(&c, &key, &item);
         if (status != STATUS_OK || i == SLICE_ITEMS)
             break;
-        if (!partition_is_row(p, key) && item_checksum_holds(item) && pass(p, m, key, item))
-            m->on = false;
+        found = !partition_is_row(p, key) && item_checksum_holds(item) && pass(p, m, key, item);
     }
-    if (status != STATUS_OK)
-        m->on = false;
-    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
-        m->partition = 0; /* of what cannot be read nothing is said */
-    if (m->on)
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        middle_deinit(m); /* of what cannot be read nothing is said */
+    } else if (found || status == STATUS_NOT_FOUND) {
+        m->step = MIDDLE_FOUND;
+        m->found_at = n->now;
+    } else {
         set(&m->at, key);
-}
-
-static struct partition *subject(const struct node *n)
-{
-    struct partition *p = node_partition(n, n->middle.partition);
-    bool same = p != NULL && p->info.epoch == n->middle.epoch && !p->no_state && p->led != 0;
-    return same ? p : NULL;
+    }
 }
 
 void node_middle_tick(struct node *n)
 {
-    struct middle *m = &n->middle;
-    if (!m->on || instant_before(n->now, m->next_at))
+    if (instant_before(n->now, n->middle_at))
         return;
-    struct partition *p = subject(n);
-    if (p != NULL)
-        read_slice(n, p, m);
-    else
-        *m = (struct middle){.at = m->at, .last = m->last, .cut = m->cut};
-    m->next_at = instant_add(n->now, duration_ms(SLICE_MS));
+    n->middle_at = INSTANT_NEVER;
+    for (uint32_t i = 1; i <= n->partitions_size; i++) {
+        struct partition *p = n->partitions[(n->middle_last + i) % n->partitions_size];
+        if (p == NULL || p->middle.step != MIDDLE_SOUGHT)
+            continue;
+        n->middle_last = p->info.id;
+        if (p->info.epoch == p->middle.epoch && !p->no_state && p->led != 0)
+            read_slice(n, p, &p->middle);
+        else
+            middle_deinit(&p->middle);
+        n->middle_at = instant_add(n->now, duration_ms(SLICE_MS));
+        return;
+    }
 }
 
-struct instant node_middle_deadline(const struct node *n)
+static void begin(struct node *n, struct partition *p)
 {
-    return n->middle.on ? n->middle.next_at : INSTANT_NEVER;
-}
-
-void node_middle_deinit(struct node *n)
-{
-    buffer_deinit(&n->middle.at);
-    buffer_deinit(&n->middle.last);
-    buffer_deinit(&n->middle.cut);
-}
-
-static void begin(struct node *n, const struct partition *p)
-{
-    node_middle_deinit(n);
-    n->middle = (struct middle){
-        .partition = p->info.id, .epoch = p->info.epoch, .on = true, .next_at = n->now};
+    middle_deinit(&p->middle);
+    p->middle = (struct middle){.step = MIDDLE_SOUGHT, .epoch = p->info.epoch};
+    n->middle_at = instant_earlier(n->middle_at, n->now);
 }
 
 static void conclude(const struct partition *p, const struct middle *m, struct split_advice *out)
@@ -123,17 +114,18 @@ static void conclude(const struct partition *p, const struct middle *m, struct s
         out->share_ppm[kind][0] = out->share_ppm[kind][1] = SPLIT_WHOLE_PPM / 2;
 }
 
-void node_middle_advise(struct node *n, const struct partition *p, struct split_advice *out)
+void node_middle_advise(struct node *n, struct partition *p, struct split_advice *out)
 {
-    struct middle *m = &n->middle;
+    struct middle *m = &p->middle;
     *out = (struct split_advice){.verdict = SPLIT_REFUSED_FEW_SAMPLES};
-    bool found = m->partition == p->info.id && m->epoch == p->info.epoch && !m->on;
-    if (p->counting || (m->on && subject(n) != NULL))
+    if (p->counting || (m->step == MIDDLE_SOUGHT && m->epoch == p->info.epoch))
         return; /* it is asked again */
-    if (!found) {
+    bool fresh = m->epoch == p->info.epoch &&
+                 instant_before(n->now, instant_add(m->found_at, duration_ms(KEPT_MS)));
+    if (m->step != MIDDLE_FOUND || !fresh) {
         begin(n, p);
         return;
     }
     conclude(p, m, out);
-    m->partition = 0; /* what it lends stays until the next one begins */
+    m->step = MIDDLE_NONE; /* what it lends stays until the next one begins */
 }

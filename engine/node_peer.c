@@ -193,7 +193,7 @@ static void found_cluster(struct node *n)
         if (!self && (!n->peers[node].fresh || n->peers[node].generation == 0))
             return;
         uint32_t generation = self ? n->generation : n->peers[node].generation;
-        info.members[info.member_count++] = raft_member_id(node, generation);
+        info.members[info.member_count++] = raft_member_id(node, generation, 0);
     }
     open_catalog(n, &info);
 }
@@ -212,7 +212,7 @@ static bool receive_founders(struct node *n, struct reader *r)
     struct partition_info info;
     if (partition_info_decode(&inner, &info) != STATUS_OK || info.id != CATALOG_GROUP)
         return false;
-    uint64_t self = raft_member_id(n->options.id, n->generation);
+    uint64_t self = raft_member_id(n->options.id, n->generation, 0);
     for (uint32_t i = 0; i < info.member_count; i++) {
         if (info.members[i] == self && (info.joined >> i & 1) == 0 && is_fresh(n) && !n->founded &&
             n->generation != 0 && n->inflight_free != NULL)
@@ -302,6 +302,9 @@ static void heard(struct node *n, uint32_t from, const struct liveness_beat *bea
     struct liveness_change change = liveness_heard(&n->liveness, n->now, from, beat);
     if (change.answer && n->generation != 0)
         open_envelope(n, from);
+    if (change.got ||
+        change.restarted) /* started anew, it keeps quiet for as long as support lasts */
+        n->peers[from].settled_at = instant_add(n->now, duration_ms(2 * n->config->support_ms));
     if (change.given || change.restarted)
         node_groups_tick(n, true);
     if (change.got)

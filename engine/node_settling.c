@@ -10,6 +10,7 @@
  * Nodes are watched too: one that lives under another generation than the catalog knows has lost
  * its disk, and its replicas are replaced. */
 #include <stdlib.h>
+#include <xxhash.h>
 
 #include "base/must.h"
 #include "engine/node_internal.h"
@@ -23,9 +24,17 @@ enum {
     SPLIT_SLOT = 8,   /* it has split off the partitions that name it as their parent */
     LEAVING_SLOT = 9, /* what was moved away is erased: once the group has let go of it */
     REDIRECTS_MAX = 8,
-    ROUNDS = 32,
+    PLACE_BITS = 21, /* of a request's id: a partition and a slot */
+    ROUNDS = 1 << (32 - PLACE_BITS),
 };
 _Static_assert((int)REPLICAS_MAX <= (int)MEMBERS_SLOT, "a slot for each");
+
+/* What was said of a partition, and which of its slots have acknowledged it. */
+struct settled {
+    uint32_t partition;
+    uint16_t done; /* a bit per slot; those that it does not have are done */
+    uint64_t hash; /* of what was said */
+};
 
 struct settling {
     struct settling *next;
@@ -37,15 +46,16 @@ struct settling {
     uint32_t missing;   /* slots not done */
     uint32_t redirects; /* in this attempt: leaders that were named, and asked at once */
     bool splitting;
-    bool proposed; /* CATALOG_SETTLE is in the log */
-    struct instant send_at;
-    uint16_t done[]; /* by partition: a bit per slot */
+    bool proposed;          /* CATALOG_SETTLE is in the log */
+    struct instant send_at; /* INSTANT_NEVER: all is done */
+    struct settled at[];    /* by partition, in key order */
 };
 
 /* table | round | partition and slot: an answer to an earlier round is told from one to this. */
 static uint64_t request_id(const struct settling *s, uint32_t index, uint32_t slot)
 {
-    return (uint64_t)s->table_id << 32 | (uint64_t)s->round << 27 | (index * SLOTS + slot + 1);
+    return (uint64_t)s->table_id << 32 | (uint64_t)s->round << PLACE_BITS |
+           (index * SLOTS + slot + 1);
 }
 
 static struct settling **find_settling(struct node *n, uint32_t table_id)
@@ -56,11 +66,13 @@ static struct settling **find_settling(struct node *n, uint32_t table_id)
     return link;
 }
 
-static void drop_settling(struct settling **link)
+/* NULL: there is none. */
+static struct settling *take_settling(struct settling **link)
 {
     struct settling *s = *link;
-    *link = s->next;
-    free(s);
+    if (s != NULL)
+        *link = s->next;
+    return s;
 }
 
 /* Group 0 has no table: it is settled as table 0, from its own replica's info. */
@@ -87,29 +99,75 @@ static uint32_t children_of(const struct partition_info *p, uint32_t index, uint
     return children;
 }
 
-static void settle(struct node *n, uint32_t table_id, enum table_status status)
+/* As nodes hear of it: the rest is for the catalog to remember. */
+static struct slice told_info(struct node *n, const struct partition_info *p)
+{
+    struct partition_info told = *p;
+    told.parent = 0;
+    memset(told.share_ppm, 0, sizeof told.share_ppm);
+    buffer_clear(&n->scratch);
+    partition_info_encode(&n->scratch, &told);
+    return buffer_slice(&n->scratch);
+}
+
+/* The slots a partition has. */
+static uint16_t slots_of(enum table_status status, const struct partition_info *partitions,
+                         uint32_t index, uint32_t count)
+{
+    const struct partition_info *p = &partitions[index];
+    uint16_t slots = (uint16_t)((1U << p->member_count) - 1);
+    if (status != TABLE_DELETING && p->joined != 0)
+        slots |= 1 << MEMBERS_SLOT;
+    if (status != TABLE_DELETING && children_of(partitions, index, count) > 0)
+        slots |= 1 << SPLIT_SLOT;
+    if (p->leaving != 0)
+        slots |= 1 << LEAVING_SLOT;
+    return slots;
+}
+
+/* What has acknowledged the same words before need not hear them again: a table of a thousand
+ * partitions is not settled anew for a change of one. `old` lists the same partitions in the same
+ * order, but for those that have come between by a split. */
+static void carry_over(struct settling *s, const struct settling *old)
+{
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < s->count && k < old->count; i++) {
+        if (old->at[k].partition != s->at[i].partition)
+            continue;
+        if (old->at[k].hash == s->at[i].hash)
+            s->at[i].done |= old->at[k].done;
+        k++;
+    }
+}
+
+/* `old`, which may be NULL, is taken over. */
+static void settle(struct node *n, uint32_t table_id, enum table_status status,
+                   struct settling *old)
 {
     const struct partition_info *partitions;
     uint32_t count = partitions_of(n, table_id, &partitions);
-    struct settling *s = calloc(1, sizeof *s + count * sizeof s->done[0]);
-    must(s != NULL);
+    struct settling *s = calloc(1, sizeof *s + count * sizeof s->at[0]);
+    must(s != NULL && count < (1U << PLACE_BITS) / SLOTS);
     s->table_id = table_id;
     s->status = status;
     s->count = count;
     s->round = n->settle_round++ % ROUNDS;
     s->send_at = n->now;
     for (uint32_t i = 0; i < count; i++) {
-        bool members = status != TABLE_DELETING && partitions[i].joined != 0;
-        bool splits = status != TABLE_DELETING && children_of(partitions, i, count) > 0;
-        bool leaving = partitions[i].leaving != 0;
-        s->missing += partitions[i].member_count + members + splits + leaving;
-        s->splitting |= splits;
-        if (!members)
-            s->done[i] |= 1 << MEMBERS_SLOT;
-        if (!splits)
-            s->done[i] |= 1 << SPLIT_SLOT;
-        if (!leaving)
-            s->done[i] |= 1 << LEAVING_SLOT;
+        struct slice told = told_info(n, &partitions[i]);
+        s->at[i].partition = partitions[i].id;
+        s->at[i].hash = XXH3_64bits(told.data, told.size);
+    }
+    if (old != NULL && status != TABLE_DELETING)
+        carry_over(s, old);
+    free(old);
+    for (uint32_t i = 0; i < count; i++) {
+        uint16_t slots = slots_of(status, partitions, i, count);
+        s->at[i].done |= (uint16_t)~slots;
+        s->splitting |= slots >> SPLIT_SLOT & 1;
+        s->missing += (uint32_t)__builtin_popcount(slots & ~s->at[i].done);
+        if (partitions[i].leaving != 0 && s->at[i].done >> LEAVING_SLOT & 1)
+            s->missing++; /* until CATALOG_LEFT */
     }
     s->next = n->settling;
     n->settling = s;
@@ -120,9 +178,9 @@ static void end_split(struct settling *s)
 {
     s->splitting = false;
     for (uint32_t i = 0; i < s->count; i++) {
-        if (s->done[i] >> SPLIT_SLOT & 1)
+        if (s->at[i].done >> SPLIT_SLOT & 1)
             continue;
-        s->done[i] |= 1 << SPLIT_SLOT;
+        s->at[i].done |= 1 << SPLIT_SLOT;
         s->missing--;
     }
 }
@@ -138,10 +196,11 @@ void node_settling_changed(struct node *n, const struct table *t)
         (*link)->status = TABLE_ACTIVE; /* what is missing goes on */
         return;
     }
-    if (*link != NULL)
-        drop_settling(link);
-    if (!gone)
-        settle(n, t->id, t->status);
+    struct settling *old = take_settling(link);
+    if (gone)
+        free(old);
+    else
+        settle(n, t->id, t->status, old);
 }
 
 /* ---- proposing ---- */
@@ -226,14 +285,11 @@ static void send_slot(struct node *n, struct settling *s, const struct partition
     const struct partition_info *p = &partitions[index];
     if (!node_is_reachable(n, node))
         return;
-    struct partition_info told = *p;
-    told.parent = 0; /* that is for the catalog to remember */
-    memset(told.share_ppm, 0, sizeof told.share_ppm);
     buffer_clear(&n->scratch);
     if (slot == SPLIT_SLOT)
         encode_split(&n->scratch, p, children_of(partitions, index, s->count));
     else
-        partition_info_encode(&n->scratch, &told);
+        told_info(n, p);
     struct node_effect *e = node_push(n, NODE_REQUEST);
     e->to = node;
     e->request = (struct request){
@@ -247,7 +303,7 @@ static void send_slot(struct node *n, struct settling *s, const struct partition
 
 static bool is_done(const struct settling *s, uint32_t index, uint32_t slot)
 {
-    return s->done[index] >> slot & 1;
+    return s->at[index].done >> slot & 1;
 }
 
 /* A replica on its way out is erased only after the group counts on it no more. One whose node
@@ -259,7 +315,7 @@ static bool may_erase(struct node *n, struct settling *s, const struct partition
         return false;
     if (node_is_reachable(n, raft_member_node(p->leaving)))
         return true;
-    s->done[index] |= 1 << LEAVING_SLOT;
+    s->at[index].done |= 1 << LEAVING_SLOT;
     return false;
 }
 
@@ -306,31 +362,29 @@ static bool is_usable(const struct node *n, const struct settling *s)
     const struct partition_info *partitions;
     must(partitions_of(n, s->table_id, &partitions) == s->count);
     for (uint32_t i = 0; i < s->count; i++) {
-        uint32_t members = s->done[i] & ((1U << MEMBERS_SLOT) - 1);
+        uint32_t members = s->at[i].done & ((1U << partitions[i].member_count) - 1);
         if ((uint32_t)__builtin_popcount(members) < partitions[i].member_count / 2 + 1)
             return false;
     }
     return true;
 }
 
-/* Proposes what the acknowledgements allow; forgets what is done. */
-static void advance(struct node *n, struct settling **link)
+/* Proposes what the acknowledgements allow; rests when all is done. */
+static void advance(struct node *n, struct settling *s)
 {
-    struct settling *s = *link;
     bool unsettled = s->status != TABLE_ACTIVE || s->splitting;
     if (unsettled && !s->proposed && is_usable(n, s)) {
         s->proposed = true;
         propose_settle(n, s);
     }
     if (s->missing == 0 && !unsettled)
-        drop_settling(link);
+        s->send_at = INSTANT_NEVER;
 }
 
 void node_settling_reply(struct node *n, const struct reply *reply)
 {
-    struct settling **link = find_settling(n, (uint32_t)(reply->id >> 32));
-    struct settling *s = *link;
-    uint32_t place = (uint32_t)(reply->id & ((1U << 27) - 1)) - 1;
+    struct settling *s = *find_settling(n, (uint32_t)(reply->id >> 32));
+    uint32_t place = (uint32_t)(reply->id & ((1U << PLACE_BITS) - 1)) - 1;
     uint32_t index = place / SLOTS, slot = place % SLOTS;
     if (s == NULL || index >= s->count || reply->id != request_id(s, index, slot) ||
         is_done(s, index, slot))
@@ -345,13 +399,13 @@ void node_settling_reply(struct node *n, const struct reply *reply)
     }
     if (reply->code != REPLY_OK)
         return; /* it is sent again */
-    s->done[index] |= (uint16_t)(1U << slot);
+    s->at[index].done |= (uint16_t)(1U << slot);
     s->missing -= slot != LEAVING_SLOT; /* CATALOG_LEFT ends that, and settles the table anew */
     if (slot == SPLIT_SLOT)
         s->send_at = instant_add(n->now, duration_ms(SPLIT_MS));
     if (slot == MEMBERS_SLOT || slot == LEAVING_SLOT)
         s->send_at = n->now; /* what waited for it goes out */
-    advance(n, link);
+    advance(n, s);
 }
 
 /* ---- nodes ---- */
@@ -363,19 +417,17 @@ static void watch_founders(struct node *n, uint32_t node, uint32_t generation)
     struct partition_info info = p->info;
     bool changed = false;
     for (uint32_t i = 0; i < info.member_count; i++) {
-        if (partition_node(&info, i) != node || info.members[i] == raft_member_id(node, generation))
+        if (partition_node(&info, i) != node ||
+            raft_member_generation(info.members[i]) == generation)
             continue;
-        info.members[i] = raft_member_id(node, generation);
+        info.members[i] = raft_member_id(node, generation, 0);
         info.joined |= 1U << i;
         changed = true;
     }
     if (!changed)
         return;
     partition_set(p, &info);
-    struct settling **link = find_settling(n, CATALOG_TABLE_ID);
-    if (*link != NULL)
-        drop_settling(link);
-    settle(n, CATALOG_TABLE_ID, TABLE_ACTIVE);
+    settle(n, CATALOG_TABLE_ID, TABLE_ACTIVE, take_settling(find_settling(n, CATALOG_TABLE_ID)));
 }
 
 static void watch_nodes(struct node *n)
@@ -403,15 +455,15 @@ void node_settling_start(struct node *n)
     n->loads = loads_create();
     struct slice name = {NULL, 0};
     for (const struct table *t; (t = catalog_after(n->catalog, name)) != NULL; name = t->name)
-        settle(n, t->id, t->status);
-    settle(n, CATALOG_TABLE_ID, TABLE_ACTIVE);
+        settle(n, t->id, t->status, NULL);
+    settle(n, CATALOG_TABLE_ID, TABLE_ACTIVE, NULL);
     watch_nodes(n);
 }
 
 void node_settling_end(struct node *n)
 {
     while (n->settling != NULL)
-        drop_settling(&n->settling);
+        free(take_settling(&n->settling));
     loads_destroy(n->loads);
     n->loads = NULL;
 }
@@ -422,16 +474,13 @@ void node_settling_tick(struct node *n)
         return;
     if (!instant_before(n->now, n->nodes_at))
         watch_nodes(n);
-    for (struct settling **link = &n->settling; *link != NULL;) {
-        struct settling *s = *link;
-        if (!instant_before(n->now, s->send_at)) {
-            send_missing(n, s);
-            if (s->proposed && (s->status != TABLE_ACTIVE || s->splitting))
-                s->proposed = false; /* it may not have got through */
-            advance(n, link);
-        }
-        if (*link == s)
-            link = &s->next;
+    for (struct settling *s = n->settling; s != NULL; s = s->next) {
+        if (instant_before(n->now, s->send_at))
+            continue;
+        send_missing(n, s);
+        if (s->proposed && (s->status != TABLE_ACTIVE || s->splitting))
+            s->proposed = false; /* it may not have got through */
+        advance(n, s);
     }
 }
 
@@ -462,6 +511,10 @@ static enum raft_outcome step_members(struct node *n, struct partition *p,
                                       const struct partition_info *info)
 {
     const struct raft_members *m = raft_members(p->raft);
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (raft_member_arrival(m->all[i].id) > info->arrivals)
+            return RAFT_PENDING; /* said before that one came: it has been said anew since */
+    }
     for (uint32_t i = 0; i < info->member_count; i++) {
         const struct raft_member *member = raft_members_find(m, info->members[i]);
         if (member == NULL)

@@ -22,7 +22,7 @@ enum {
     SNAPSHOT_BEGIN = 1,
     SNAPSHOT_CHUNK,
     SNAPSHOT_ACK,
-    CHUNK_BYTES = 256 * 1024,
+    CHUNK_BYTES = 64 * 1024, /* what a turn can spare */
     SNAPSHOTS_OUT_MAX = 4,
     TRIES_MAX = 25,
 };
@@ -64,11 +64,28 @@ struct snapshot_in {
     bool installed;
 };
 
+/* How much dearer a byte is while the node serves requests. */
+static int64_t busy_factor(const struct node *n)
+{
+    int64_t factor = n->config->snapshot_bytes_s / n->config->snapshot_busy_bytes_s;
+    return factor > 1 ? factor : 1;
+}
+
+/* A chunk at a time: what was saved in quiet times would go out at once, ahead of requests. */
 void node_snapshots_start(struct node *n)
 {
-    int64_t rate = n->config->snapshot_bytes_s;
-    token_bucket_init(&n->snapshot_rate, rate > CHUNK_BYTES ? rate : CHUNK_BYTES, rate,
-                      4 * (int64_t)CHUNK_BYTES + (int64_t)LOG_PAYLOAD_SIZE_MAX, rate, n->now);
+    const int64_t most = 4 * (int64_t)CHUNK_BYTES + (int64_t)LOG_PAYLOAD_SIZE_MAX;
+    token_bucket_init(&n->snapshot_rate, CHUNK_BYTES, n->config->snapshot_bytes_s,
+                      most * busy_factor(n), CHUNK_BYTES, n->now);
+}
+
+/* Requests come first: a snapshot that is sent while there are any is sent slowly. */
+static void pay(struct node *n, int64_t bytes)
+{
+    int64_t served_mcu = n->consumed_mcu[ADMIT_READ] + n->consumed_mcu[ADMIT_WRITE];
+    bool busy = served_mcu != n->snapshot_served_mcu;
+    n->snapshot_served_mcu = served_mcu;
+    token_bucket_debit(&n->snapshot_rate, busy ? bytes * busy_factor(n) : bytes);
 }
 
 /* ---- sending ---- */
@@ -142,7 +159,7 @@ static bool is_gone(const struct node *n, uint64_t member)
 {
     uint32_t node = raft_member_node(member);
     return node == 0 || node > n->options.node_count || node == n->options.id ||
-           raft_member_id(node, n->peers[node].generation) != member;
+           n->peers[node].generation != raft_member_generation(member);
 }
 
 /* The next member that needs one and can be sent it; those who cannot are asked for again later. */
@@ -237,7 +254,7 @@ static bool send_next(struct node *n, struct partition *p, struct snapshot_out *
         buffer_append_u64(out, s->sequence);
         if (!append_items(n, p, s, out))
             return false;
-        token_bucket_debit(&n->snapshot_rate, (int64_t)(out->size - before));
+        pay(n, (int64_t)(out->size - before));
     }
     post(n, s->to);
     s->on_its_way = true;

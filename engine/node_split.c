@@ -81,8 +81,9 @@ void node_run_split(struct node *n, const struct operation *o)
         node_refuse(n, o->from, q->id, REPLY_OVERLOADED, "partition %u is being split", p->info.id);
         return;
     }
-    if (node_can_write(n, o, q->body.size))
-        node_propose(n, p, o, LOG_SPLIT, q->body, slice_make(NULL, 0));
+    if (node_can_write(n, o, q->body.size) &&
+        node_propose(n, p, o, LOG_SPLIT, q->body, slice_make(NULL, 0)) != NULL)
+        node_note(n, NODE_TRACE_SPLIT_PROPOSED, p->info.id, (int64_t)split.parent.epoch);
 }
 
 /* ---- applying it ---- */

@@ -16,6 +16,14 @@ struct partition *partition_create(const struct partition_info *info, uint32_t n
     return p;
 }
 
+void middle_deinit(struct middle *m)
+{
+    buffer_deinit(&m->at);
+    buffer_deinit(&m->last);
+    buffer_deinit(&m->cut);
+    *m = (struct middle){0};
+}
+
 void partition_destroy(struct partition *p)
 {
     if (p == NULL)
@@ -24,6 +32,7 @@ void partition_destroy(struct partition *p)
         raft_destroy(p->raft);
     free(p->installing);
     buffer_deinit(&p->counted_to);
+    middle_deinit(&p->middle);
     heat_deinit(&p->heat);
     buffer_deinit(&p->bytes);
     free(p);

@@ -23,6 +23,24 @@ struct split_history {
     } at[SPLITS_KEPT];
 };
 
+enum middle_step {
+    MIDDLE_NONE, /* or it was told */
+    MIDDLE_SOUGHT,
+    MIDDLE_FOUND
+};
+
+/* The search for the middle of a partition's bytes (node_middle.c). */
+struct middle {
+    enum middle_step step;
+    uint64_t epoch;
+    struct buffer at;   /* to be read next; empty: from the start */
+    struct buffer last; /* read last; empty: nothing yet */
+    int64_t bytes;      /* read */
+    struct buffer cut;  /* the best so far; empty: none */
+    int64_t cut_bytes;  /* that lie before it */
+    struct instant found_at;
+};
+
 struct partition {
     struct partition_info info;   /* slices borrow from `bytes` */
     struct buffer bytes;          /* partition_info_encode, as it is stored */
@@ -51,6 +69,7 @@ struct partition {
     int64_t item_bytes;
     bool counting;
     struct buffer counted_to;
+    struct middle middle;
     struct split_history splits;
     /* Children of it that nobody leads yet, as far as known here: ids one after the other. */
     uint32_t child_first;
@@ -64,6 +83,9 @@ void partition_destroy(struct partition *p);
 /* Takes over range, epoch, rates and intended members; of the heat, what lies in the range. Slices
  * may point into what it has. */
 void partition_set(struct partition *p, const struct partition_info *info);
+
+/* Gives up the search, or what it found. */
+void middle_deinit(struct middle *m);
 
 /* Whether a storage key lies in the range. */
 bool partition_holds(const struct partition *p, struct slice key);

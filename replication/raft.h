@@ -45,16 +45,34 @@ enum {
 
 /* ---- members ---- */
 
-/* A member is a replica, not a node: a node whose disk was wiped comes back under another
- * generation and shares nothing with what it was before. Never 0. */
-static inline uint64_t raft_member_id(uint32_t node, uint32_t generation)
+/* A member is a replica, not a node. A node whose disk was wiped comes back under another
+ * generation; a replica that was moved away and comes back is another arrival. Neither shares
+ * anything with what was there before, so nothing said to or by the old one, however late, is taken
+ * for the new one's. Arrivals are counted by whoever places the group's replicas, and the replicas
+ * it began with are arrival 0. Never 0: generation | arrival | node. */
+enum {
+    RAFT_NODE_BITS = 12,
+    RAFT_ARRIVAL_MAX = (1 << (32 - RAFT_NODE_BITS)) - 1
+};
+
+static inline uint64_t raft_member_id(uint32_t node, uint32_t generation, uint32_t arrival)
 {
-    return (uint64_t)generation << 32 | node;
+    return (uint64_t)generation << 32 | arrival << RAFT_NODE_BITS | node;
 }
 
 static inline uint32_t raft_member_node(uint64_t id)
 {
-    return (uint32_t)id;
+    return id & ((1U << RAFT_NODE_BITS) - 1);
+}
+
+static inline uint32_t raft_member_generation(uint64_t id)
+{
+    return (uint32_t)(id >> 32);
+}
+
+static inline uint32_t raft_member_arrival(uint64_t id)
+{
+    return (uint32_t)id >> RAFT_NODE_BITS;
 }
 
 struct raft_member {
@@ -200,7 +218,8 @@ enum raft_outcome {
     RAFT_OK = 0,
     RAFT_NOT_LEADER,
     RAFT_BUSY,    /* uncommitted bytes at their limit: nothing was done, try again */
-    RAFT_PENDING, /* a change of members is on its way, or the term has nothing committed yet */
+    RAFT_PENDING, /* a change of members or a transfer is on its way, or the term has nothing
+                     committed yet */
     RAFT_BEHIND,  /* the learner (or target) has not caught up, or cannot be reached */
     RAFT_INVALID, /* no such member, already so, too many, or the last voter */
 };

@@ -15,11 +15,13 @@ enum raft_outcome raft_propose(struct raft *r, struct instant now, enum log_kind
     must(kind != LOG_MEMBERS && kind != LOG_HARD_STATE);
     if (r->role != RAFT_LEADER)
         return RAFT_NOT_LEADER;
+    if (r->transfer_to != 0)
+        return RAFT_PENDING;
     uint64_t flying = uncommitted_bytes(r);
     uint64_t size = sizeof(struct raft_slot) + head.size + tail.size;
     bool full =
         r->options.uncommitted_max_bytes < size || flying > r->options.uncommitted_max_bytes - size;
-    if (r->transfer_to != 0 || (flying > 0 && full))
+    if (flying > 0 && full)
         return RAFT_BUSY;
     raft_append_own(r, kind, head, tail);
     *index = raft_last(r);

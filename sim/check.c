@@ -85,10 +85,34 @@ static bool read_range(struct node *n, const struct partition_info *p, struct co
     return status == STATUS_NOT_FOUND;
 }
 
+/* Every replica has the range that the catalog says. */
+static bool check_shape(struct node_process *const *nodes, const struct partition_info *p,
+                        struct buffer *why)
+{
+    if (p->parent != 0) {
+        buffer_append_format(why, "partition %u is still being split off from %u\n", p->id,
+                             p->parent);
+        return false;
+    }
+    for (uint32_t i = 0; i < p->member_count; i++) {
+        uint32_t node = partition_node(p, i);
+        const struct partition_info *here = node_replica(node_process_node(nodes[node]), p->id);
+        if (here != NULL && here->epoch == p->epoch && slice_equal(here->lo, p->lo) &&
+            slice_equal(here->hi, p->hi))
+            continue;
+        buffer_append_format(why, "node %u %s partition %u as the catalog knows it\n", node,
+                             here == NULL ? "does not have" : "does not cut", p->id);
+        return false;
+    }
+    return true;
+}
+
 static bool check_partition(struct node_process *const *nodes, const struct partition_info *p,
                             uint32_t replicas, struct buffer *why)
 {
     struct contents first, other;
+    if (!check_shape(nodes, p, why))
+        return false;
     if (p->member_count != replicas) {
         buffer_append_format(why, "partition %u has %u replicas and should have %u\n", p->id,
                              p->member_count, replicas);

@@ -410,6 +410,14 @@ void faults_end(struct faults *f)
         start_router(f, i);
 }
 
+bool faults_kill(struct faults *f, uint32_t node, bool power)
+{
+    bool can = f->on && node_process_is_up(node_at(f, node));
+    if (can)
+        crash(f, node, power);
+    return can;
+}
+
 uint64_t faults_strikes(const struct faults *f)
 {
     return f->strikes;

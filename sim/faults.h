@@ -33,6 +33,9 @@ void faults_destroy(struct faults *f);
 
 void faults_begin(struct faults *f);
 void faults_end(struct faults *f);
+/* The process ends, or with `power` the machine, and comes back. False: not any more, or it is down
+ * already. */
+bool faults_kill(struct faults *f, uint32_t node, bool power);
 uint64_t faults_strikes(const struct faults *f);
 
 #endif

@@ -264,14 +264,13 @@ static void take_effect(struct node_process *p, const struct node_effect *e)
     }
 }
 
-/* What its trace tells of elections. */
-static void look_for_leaders(struct node_process *p)
+static void look_at_trace(struct node_process *p)
 {
     const struct trace *t = node_trace(p->node);
     for (; p->traced < t->count; p->traced++) {
         const struct trace_event *e = trace_last(t, t->count - 1 - p->traced);
-        if (e != NULL && e->kind == NODE_TRACE_LEADS)
-            p->options.leads(p->options.context, p->options.id, e->subject, (uint64_t)e->value);
+        if (e != NULL && p->options.saw != NULL)
+            p->options.saw(p->options.context, p->options.id, e);
     }
 }
 
@@ -280,7 +279,7 @@ static void take_effects(struct node_process *p)
     const struct node_effect *e;
     while ((e = node_next_effect(p->node)) != NULL)
         take_effect(p, e);
-    look_for_leaders(p);
+    look_at_trace(p);
 }
 
 /* ---- the log ---- */

@@ -42,8 +42,8 @@ struct node_process_options {
     uint32_t node_count;         /* nodes are processes 1 .. node_count */
     struct node_timings timings;
     uint64_t seed;
-    /* The node has begun to lead a replication group. */
-    void (*leads)(void *context, uint32_t node, uint32_t group, uint64_t term);
+    /* An event of the node's trace (enum node_trace). NULL: nobody looks. */
+    void (*saw)(void *context, uint32_t node, const struct trace_event *e);
     void *context;
 };
 

@@ -171,6 +171,9 @@ void plan_make(const struct sim_options *o, struct plan *out)
     int64_t cut_ns = spread(&p, 20, 2000) * NS_PER_MS;
     out->cut_ns = often(&p, 75) ? cut_ns : 0;
     out->workload.whole_collections = often(&p, 50);
+    out->kill_leader_at = o->kill_leader_at;
+    if (o->kill_leader_at != SPLIT_STAGE_NONE) /* a split to catch comes soon */
+        out->cut_ns = cut_ns < 100 * NS_PER_MS ? cut_ns : 100 * NS_PER_MS;
     if (o->bench)
         plan_bench(out);
 }

@@ -47,6 +47,17 @@ enum {
 const char *sim_fault_name(enum sim_fault fault);
 const char *sim_fault_help(enum sim_fault fault);
 
+/* How far a split is on its way through its group: what its leader has, then the others. */
+enum split_stage {
+    SPLIT_STAGE_NONE,
+    SPLIT_STAGE_PROPOSED, /* it is in the leader's log, not on its disk */
+    SPLIT_STAGE_LOGGED,   /* on its disk, and not applied */
+    SPLIT_STAGE_APPLIED,  /* applied there; LOG_SPLIT_DONE is not on its disk */
+    SPLIT_STAGE_DONE,     /* that is; nobody else has applied it */
+    SPLIT_STAGE_FOLLOWED, /* others have, and not all have that on their disks */
+    SPLIT_STAGES
+};
+
 /* What the caller fixes; 0: the seed decides. */
 struct sim_options {
     uint64_t seed;
@@ -56,8 +67,9 @@ struct sim_options {
     uint32_t replicas;
     uint32_t routers;
     uint32_t clients;
-    int64_t length_ms; /* of the time in which faults strike */
-    bool bench;        /* no history, no pauses, quiet network: how fast is it? */
+    int64_t length_ms;               /* of the time in which faults strike */
+    enum split_stage kill_leader_at; /* of the first split that can be caught there */
+    bool bench;                      /* no history, no pauses, quiet network: how fast is it? */
 };
 
 struct plan {
@@ -70,6 +82,7 @@ struct plan {
     int64_t length_ns;
     int64_t strike_ns; /* mean time between two faults */
     int64_t cut_ns;    /* mean time between two splits of a partition; 0: none */
+    enum split_stage kill_leader_at;
     int64_t drift_ppm; /* at most */
     bool keep_history;
     uint32_t split_per_million;

@@ -7,6 +7,7 @@
 #include "base/must.h"
 #include "sim/check.h"
 #include "sim/faults.h"
+#include "sim/leader_kill.h"
 #include "sim/splits.h"
 
 enum {
@@ -25,6 +26,7 @@ enum concern {
     CONCERN_CLIENTS,
     CONCERN_FAULTS,
     CONCERN_SPLITS,
+    CONCERN_LEADER_KILL,
 };
 
 struct sim {
@@ -34,6 +36,7 @@ struct sim {
     struct network *network; /* owns */
     struct faults *faults;   /* owns */
     struct splits *splits;   /* owns */
+    struct leader_kill leader_kill;
     struct recording history;
     struct leaders leaders;
     struct node_process *nodes[SIM_NODES_MAX + 1]; /* owns; by id */
@@ -77,13 +80,26 @@ static void not_whole(void *context, struct slice why)
 }
 
 /* Of a group in a term there is one leader, whatever it and others have forgotten since. */
-static void node_leads(void *context, uint32_t node, uint32_t group, uint64_t term)
+static void node_leads(struct sim *s, uint32_t node, uint32_t group, uint64_t term)
 {
-    struct sim *s = context;
     uint32_t other = leaders_add(&s->leaders, group, term, node);
     if (other != node)
         violate(s, "nodes %u and %u both lead group %u in term %llu\n", other, node, group,
                 (unsigned long long)term);
+}
+
+static void node_saw(void *context, uint32_t node, const struct trace_event *e)
+{
+    struct sim *s = context;
+    if (e->kind == NODE_TRACE_LEADS)
+        node_leads(s, node, e->subject, (uint64_t)e->value);
+    leader_kill_saw(&s->leader_kill, node, e);
+}
+
+static bool kill_leader(void *context, uint32_t node, bool power)
+{
+    struct sim *s = context;
+    return faults_kill(s->faults, node, power);
 }
 
 /* ---- making the world ---- */
@@ -97,7 +113,7 @@ static void create_servers(struct sim *s)
                                         .config = &p->config,
                                         .node_count = p->nodes,
                                         .timings = p->timings,
-                                        .leads = node_leads,
+                                        .saw = node_saw,
                                         .context = s};
     for (uint32_t id = 1; id <= p->nodes; id++) {
         node.id = id;
@@ -172,6 +188,14 @@ struct sim *sim_create(const struct sim_options *options)
                                     .failed = not_whole,
                                     .context = s};
     s->splits = splits_create(&splits);
+    struct leader_kill_options leader_kill = {.stage = p->kill_leader_at,
+                                              .replicas = p->replicas,
+                                              .scheduler = &s->scheduler,
+                                              .nodes = s->nodes,
+                                              .seed = seed_of(s, CONCERN_LEADER_KILL, 0),
+                                              .kill = kill_leader,
+                                              .context = s};
+    leader_kill_init(&s->leader_kill, &leader_kill);
     return s;
 }
 
@@ -313,6 +337,7 @@ void sim_run(struct sim *s, struct sim_result *out)
     *out = (struct sim_result){.violated = s->violation.size > 0,
                                .undecided = s->history.undecided,
                                .hash = hash_of(s),
+                               .leader_killed_at = s->leader_kill.killed_at,
                                .strikes = faults_strikes(s->faults),
                                .events = s->events,
                                .virtual_ns = s->scheduler.now.ns,
@@ -323,6 +348,8 @@ void sim_run(struct sim *s, struct sim_result *out)
         out->clients.ok += c.ok;
         out->clients.failed += c.failed;
         out->clients.unknown += c.unknown;
+        out->clients.shed += c.shed;
+        out->clients.rejected += c.rejected;
     }
 }
 

@@ -15,6 +15,7 @@ struct sim_result {
     bool violated;
     bool undecided; /* a history was too tangled to judge */
     uint64_t hash;
+    enum split_stage leader_killed_at; /* SPLIT_STAGE_NONE: not as asked for */
     struct client_counters clients;
     uint64_t strikes;
     uint64_t events;

@@ -69,9 +69,13 @@ static enum history_outcome outcome_of(int status)
     return unknown ? HISTORY_INFO : HISTORY_FAIL;
 }
 
-static enum history_outcome take_outcome(struct sim_client *c, int status)
+static enum history_outcome take_outcome(struct sim_client *c, int status, struct slice body)
 {
     enum history_outcome outcome = outcome_of(status);
+    c->counters.shed += status == 503 && dynamo_says(body, "is overloaded and did nothing");
+    bool client_error = status >= 400 && status < 500;
+    c->counters.rejected +=
+        client_error && !dynamo_says(body, "Throughput") && !dynamo_says(body, "Throttling");
     c->calling = false;
     c->last_status = status;
     c->counters.ok += outcome == HISTORY_OK;
@@ -137,7 +141,7 @@ static void probe_on(struct sim_client *c)
 static void one_done(void *context, int status, struct slice body)
 {
     struct sim_client *c = context;
-    enum history_outcome outcome = take_outcome(c, status);
+    enum history_outcome outcome = take_outcome(c, status, body);
     bool ok = outcome == HISTORY_OK;
     if (ok && c->wants_old)
         recording_replaced(c->options.history, &c->asked[0].ticket, dynamo_value(body));
@@ -210,7 +214,7 @@ static void many_ok(struct sim_client *c, struct slice body)
 static void many_done(void *context, int status, struct slice body)
 {
     struct sim_client *c = context;
-    enum history_outcome outcome = take_outcome(c, status);
+    enum history_outcome outcome = take_outcome(c, status, body);
     if (outcome == HISTORY_OK)
         many_ok(c, body);
     for (uint32_t i = 0; outcome != HISTORY_OK && i < c->asked_count; i++)

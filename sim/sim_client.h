@@ -25,6 +25,8 @@ struct client_counters {
     uint64_t ok;
     uint64_t failed;
     uint64_t unknown;
+    uint64_t shed;     /* of the failed: by a node whose queue is full */
+    uint64_t rejected; /* of the failed: the request is wrong, it is said; no retry would help */
 };
 
 struct sim_client_options {

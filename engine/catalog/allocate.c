@@ -59,7 +59,25 @@ static uint32_t least_loaded(const struct catalog *c, uint32_t node_count,
     return best;
 }
 
-/* Finds nodes for the replicas, the one that should lead first: it has most to carry. */
+/* Which of the replicas should lead: the one whose node is promised the fewest reads, which leaders
+ * alone serve, then has the least work. */
+static void choose_leader(struct partition_info *p, int64_t (*loads)[ADMIT_KINDS],
+                          const uint32_t *partitions)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < p->member_count; i++) {
+        uint32_t node = partition_node(p, i), other = partition_node(p, best);
+        if (loads[node][ADMIT_READ] < loads[other][ADMIT_READ] ||
+            (loads[node][ADMIT_READ] == loads[other][ADMIT_READ] &&
+             partitions[node] < partitions[other]))
+            best = i;
+    }
+    uint64_t first = p->members[best];
+    p->members[best] = p->members[0];
+    p->members[0] = first;
+}
+
+/* Finds nodes for the replicas, the one that should lead first. */
 static bool place(struct catalog *c, const struct catalog_command *command,
                   struct partition_info *p, int64_t (*loads)[ADMIT_KINDS],
                   const uint32_t *partitions)
@@ -72,8 +90,9 @@ static bool place(struct catalog *c, const struct catalog_command *command,
                                  p->member_count, command->replicas);
             return false;
         }
-        p->members[p->member_count++] = raft_member_id(node, c->generations[node]);
+        p->members[p->member_count++] = raft_member_id(node, c->generations[node], 0);
     }
+    choose_leader(p, loads, partitions);
     return true;
 }
 

@@ -119,7 +119,7 @@ bool catalog_needs_replacing(const struct catalog *c, const struct table *t)
     for (uint32_t p = 0; p < t->partition_count; p++) {
         for (uint32_t i = 0; i < t->partitions[p].member_count; i++) {
             uint32_t node = partition_node(&t->partitions[p], i);
-            if (t->partitions[p].members[i] != raft_member_id(node, catalog_generation(c, node)))
+            if (raft_member_generation(t->partitions[p].members[i]) != catalog_generation(c, node))
                 return true;
         }
     }
@@ -429,6 +429,14 @@ static void set_node(struct catalog *c, const struct catalog_command *command,
     catalog_node_row(c, command->node, out);
 }
 
+void catalog_join(struct partition_info *p, uint32_t i, uint32_t node, uint32_t generation)
+{
+    if (p->arrivals < RAFT_ARRIVAL_MAX)
+        p->arrivals++;
+    p->members[i] = raft_member_id(node, generation, p->arrivals);
+    p->joined |= 1U << i;
+}
+
 /* What a node held under a generation that is gone is lost: it starts again from a snapshot. */
 static void replace(struct catalog *c, const struct catalog_command *command,
                     struct catalog_result *out)
@@ -440,11 +448,9 @@ static void replace(struct catalog *c, const struct catalog_command *command,
         struct partition_info *info = &e->table.partitions[p];
         for (uint32_t i = 0; i < info->member_count; i++) {
             uint32_t node = partition_node(info, i);
-            uint64_t id = raft_member_id(node, catalog_generation(c, node));
-            if (info->members[i] == id)
-                continue;
-            info->members[i] = id;
-            info->joined |= 1U << i;
+            uint32_t generation = catalog_generation(c, node);
+            if (raft_member_generation(info->members[i]) != generation)
+                catalog_join(info, i, node, generation);
         }
     }
     struct table t = e->table;
@@ -599,6 +605,7 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
     case CATALOG_RATES:
     case CATALOG_PEAK:
     case CATALOG_DRAIN:
+    case CATALOG_LEAD:
         catalog_decide(c, &command, out);
         break;
     case CATALOG_SPLIT:

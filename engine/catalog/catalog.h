@@ -40,6 +40,7 @@ enum catalog_op {
     CATALOG_RATES, /* allocations of partitions of a table */
     CATALOG_PEAK,  /* what a table on demand consumed, more than ever before */
     CATALOG_DRAIN, /* a node is to hold nothing, or may again */
+    CATALOG_LEAD,  /* another of a partition's replicas should lead it */
     CATALOG_OPS,
 };
 

@@ -60,6 +60,9 @@ struct buffer *catalog_row_open(struct catalog *c, struct catalog_result *out, u
 void catalog_row_close(struct catalog *c, struct catalog_result *out);
 void catalog_node_row(struct catalog *c, uint32_t node, struct catalog_result *out);
 
+/* Member `i` is a replica that is new on that node, from now on. */
+void catalog_join(struct partition_info *p, uint32_t i, uint32_t node, uint32_t generation);
+
 /* ---- modes.c ---- */
 
 /* Billing mode and throughput as the command's spec has them; of a new table, the first ones.

@@ -84,7 +84,7 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
         return STATUS_MALFORMED;
     out->op = (enum catalog_op)op;
     struct decision decision;
-    bool decides = op >= CATALOG_EVENT && op <= CATALOG_DRAIN;
+    bool decides = op >= CATALOG_EVENT && op <= CATALOG_LEAD;
     if (decides ? decision_decode(out->decision, &decision) != STATUS_OK : out->decision.size > 0)
         return STATUS_MALFORMED;
     return table_spec_decode(r.left, &out->spec);

@@ -17,17 +17,17 @@ struct partition_info *catalog_find_split(struct catalog *c, const struct catalo
                                           struct catalog_result *out)
 {
     const struct table *t = &e->table;
-    if (t->status != TABLE_ACTIVE || table_is_splitting(t)) {
-        buffer_append_text(&c->text, t->status != TABLE_ACTIVE
-                                         ? "The table is being updated or deleted"
-                                         : "Another partition of the table is being split");
-        catalog_refuse(c, out, REPLY_TABLE_BUSY);
-        return NULL;
-    }
     struct partition_info *p = NULL;
     for (uint32_t i = 0; i < t->partition_count; i++) {
         if (t->partitions[i].id == split->partition)
             p = &t->partitions[i];
+    }
+    bool splitting = p != NULL && table_partition_is_splitting(t, p);
+    if (t->status != TABLE_ACTIVE || splitting) {
+        buffer_append_text(&c->text, splitting ? "The partition is being split"
+                                               : "The table is being updated or deleted");
+        catalog_refuse(c, out, REPLY_TABLE_BUSY);
+        return NULL;
     }
     if (p == NULL)
         buffer_append_format(&c->text, "The table has no partition %u", split->partition);

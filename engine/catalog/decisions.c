@@ -125,14 +125,6 @@ static uint32_t member_index(const struct partition_info *p, uint32_t node)
     return i;
 }
 
-static bool has_children(const struct table *t, const struct partition_info *p)
-{
-    bool found = false;
-    for (uint32_t i = 0; i < t->partition_count; i++)
-        found |= t->partitions[i].parent == p->id;
-    return found;
-}
-
 /* NULL: it can be done. */
 static const char *why_not_move(const struct catalog *c, const struct catalog_command *command,
                                 const struct decision *d, const struct table *t,
@@ -140,10 +132,12 @@ static const char *why_not_move(const struct catalog *c, const struct catalog_co
 {
     if (p == NULL)
         return "the partition is not as the decision saw it";
-    if (p->parent != 0 || has_children(t, p))
+    if (table_partition_is_splitting(t, p))
         return "the partition is being split";
     if (p->leaving != 0)
         return "a replica of the partition is on its way already";
+    if (p->arrivals == RAFT_ARRIVAL_MAX)
+        return "the partition's replicas have been moved as often as can be counted";
     if (d->to_node == 0 || d->to_node > command->node_count ||
         catalog_generation(c, d->to_node) == 0 || catalog_is_drained(c, d->to_node))
         return "the node it should go to takes no replicas";
@@ -171,8 +165,7 @@ static void move(struct catalog *c, const struct catalog_command *command, const
     count_promises(c, &before);
     uint32_t i = d->from_node == 0 ? p->member_count++ : member_index(p, d->from_node);
     p->leaving = d->from_node == 0 ? 0 : p->members[i];
-    p->members[i] = raft_member_id(d->to_node, catalog_generation(c, d->to_node));
-    p->joined |= 1U << i;
+    catalog_join(p, i, d->to_node, catalog_generation(c, d->to_node));
     count_promises(c, &after);
     if (!within_capacity(command, &before, &after)) {
         *p = was;
@@ -192,6 +185,37 @@ static void left(struct catalog *c, const struct catalog_command *command, const
     if (p == NULL || p->leaving == 0 || raft_member_node(p->leaving) != d->from_node)
         return; /* said before */
     p->leaving = 0;
+    struct table t = e->table;
+    catalog_entry_change(c, e, &t, out);
+    tell(c, command, d, out);
+}
+
+/* The first replica should lead. */
+static void lead(struct catalog *c, const struct catalog_command *command, const struct decision *d,
+                 struct catalog_result *out)
+{
+    struct entry *e = find_entry(c, d->table_id, out);
+    if (e == NULL)
+        return;
+    struct partition_info *p = find_partition(e, d->partition, d->epoch);
+    uint32_t i = p == NULL ? 0 : member_index(p, d->to_node);
+    if (i == 0 || i == p->member_count || p->leaving != 0 || table_is_splitting(&e->table)) {
+        refuse_stale(c, out, "the partition is not as the decision saw it, or is changing");
+        return;
+    }
+    struct promises before, after;
+    struct partition_info was = *p;
+    count_promises(c, &before);
+    p->members[0] = was.members[i];
+    p->members[i] = was.members[0];
+    p->joined &= ~(1U << i | 1U);
+    p->joined |= (was.joined & 1U) << i | (was.joined >> i & 1U);
+    count_promises(c, &after);
+    if (!within_capacity(command, &before, &after)) {
+        *p = was;
+        refuse_capacity(c, out);
+        return;
+    }
     struct table t = e->table;
     catalog_entry_change(c, e, &t, out);
     tell(c, command, d, out);
@@ -217,13 +241,13 @@ static void set_rates(struct catalog *c, const struct catalog_command *command, 
     struct entry *e = find_entry(c, d->table_id, out);
     if (e == NULL)
         return;
-    if (table_is_splitting(&e->table)) {
-        refuse_stale(c, out, "a partition of the table is being split");
-        return;
-    }
     for (uint32_t i = 0; i < d->rate_count; i++) {
-        if (find_partition(e, d->rates[i].partition, d->rates[i].epoch) == NULL) {
-            refuse_stale(c, out, "a partition is not as the decision saw it");
+        const struct partition_info *p =
+            find_partition(e, d->rates[i].partition, d->rates[i].epoch);
+        if (p == NULL || table_partition_is_splitting(&e->table, p)) {
+            refuse_stale(c, out,
+                         p == NULL ? "a partition is not as the decision saw it"
+                                   : "a partition is being split");
             return;
         }
     }
@@ -330,6 +354,9 @@ void catalog_decide(struct catalog *c, const struct catalog_command *command,
         break;
     case CATALOG_DRAIN:
         drain(c, command, &d, out);
+        break;
+    case CATALOG_LEAD:
+        lead(c, command, &d, out);
         break;
     default:
         tell(c, command, &d, out);

@@ -24,7 +24,8 @@ enum {
     X(EVENT_STUCK, 8, "no-place")                        \
     X(EVENT_SPLIT, 9, "split")                           \
     X(EVENT_SPLIT_REFUSED, 10, "split-refused")          \
-    X(EVENT_PEAK, 11, "peak")
+    X(EVENT_PEAK, 11, "peak")                            \
+    X(EVENT_LEADER_MOVED, 12, "leader-moved")
 
 enum event_kind {
 #define X(code, number, name) code = number,

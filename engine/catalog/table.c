@@ -119,6 +119,7 @@ void partition_info_encode(struct buffer *out, const struct partition_info *p)
         buffer_append_u64(out, p->members[i]);
     if (p->leaving != 0)
         buffer_append_u64(out, p->leaving);
+    buffer_append_u32(out, p->arrivals);
     buffer_append_u32(out, p->parent);
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
         buffer_append_u32(out, p->share_ppm[kind]);
@@ -148,6 +149,9 @@ enum status partition_info_decode(struct reader *r, struct partition_info *out)
     }
     out->leaving = joined & INFO_LEAVING ? reader_u64(r) : 0;
     if ((joined & INFO_LEAVING) != 0 && raft_member_node(out->leaving) == 0)
+        r->failed = true;
+    out->arrivals = reader_u32(r);
+    if (out->arrivals > RAFT_ARRIVAL_MAX)
         r->failed = true;
     out->parent = reader_u32(r);
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
@@ -184,7 +188,7 @@ void table_encode(struct buffer *out, const struct table *t)
 }
 
 enum {
-    PARTITION_INFO_SIZE_MIN = 62
+    PARTITION_INFO_SIZE_MIN = 66
 }; /* encoded, with empty bounds */
 
 enum status table_decode(struct slice bytes, struct arena *arena, struct table *out)
@@ -256,6 +260,13 @@ bool table_is_splitting(const struct table *t)
             return true;
     }
     return false;
+}
+
+bool table_partition_is_splitting(const struct table *t, const struct partition_info *p)
+{
+    const struct partition_info *next = p + 1; /* its first child follows it */
+    bool last = next == t->partitions + t->partition_count;
+    return p->parent != 0 || (!last && next->parent == p->id);
 }
 
 uint64_t partition_member_on(const struct partition_info *info, uint32_t node)

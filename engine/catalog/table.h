@@ -63,11 +63,14 @@ struct partition_info {
     uint32_t member_count;
     uint64_t members[REPLICAS_MAX]; /* raft_member_id */
     uint32_t joined;                /* bit i: members[i] came later, and starts from a snapshot */
+    uint32_t arrivals;              /* replicas that have joined since the group began */
     uint64_t leaving; /* a replica that gives way to one of them, and is not erased yet; 0: none */
     /* The group it has yet to be split off from, and its share of that one's load; 0: none. */
     uint32_t parent;
     uint32_t share_ppm[2];
 };
+
+_Static_assert(NODES_MAX < 1 << RAFT_NODE_BITS, "a member's id has room for its node");
 
 struct table {
     uint32_t id; /* never reused */
@@ -121,6 +124,8 @@ int64_t table_promised_mcu(const struct table *t, uint32_t index, uint32_t kind)
 
 /* Whether a partition of it has yet to be split off from another. */
 bool table_is_splitting(const struct table *t);
+/* Whether this one of it has, or another from this one. */
+bool table_partition_is_splitting(const struct table *t, const struct partition_info *p);
 
 /* The partition that holds a storage key. */
 const struct partition_info *table_partition_of(const struct table *t, struct slice key);

@@ -112,13 +112,20 @@ uint64_t log_writer_append(struct log_writer *w, enum log_kind kind, uint32_t gr
     return w->next_lsn;
 }
 
+/* Beside others only once it is no smaller than the one written first: so a write that takes long
+ * does not keep the rest waiting, and as long as all take the same time none is made for less. */
+static bool may_join(const struct log_writer *w, const struct log_batch *b)
+{
+    return w->in_flight < w->in_flight_max && b->bytes.size >= w->first->bytes.size &&
+           segment_of(w, b->lsn) == segment_of(w, w->first->lsn);
+}
+
 const struct log_batch *log_writer_next(struct log_writer *w)
 {
     struct log_batch *b = w->first;
     while (b != NULL && b->in_flight)
         b = b->next;
-    if (b == NULL || w->in_flight == w->in_flight_max ||
-        segment_of(w, b->lsn) != segment_of(w, w->first->lsn))
+    if (b == NULL || (w->in_flight > 0 && !may_join(w, b)))
         return NULL;
     b->in_flight = true;
     w->in_flight++;

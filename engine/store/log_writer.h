@@ -48,8 +48,9 @@ void log_writer_deinit(struct log_writer *w);
 uint64_t log_writer_append(struct log_writer *w, enum log_kind kind, uint32_t group, uint64_t term,
                            uint64_t index, struct slice payload);
 
-/* The next batch to write now, if there is one and it may join those in flight. It stays put until
- * log_writer_written; `lsn` tells segment (lsn / segment_bytes) and offset. */
+/* The next batch to write now, if there is one and it may join those in flight: it is as large as
+ * the first of them. It stays put until log_writer_written; `lsn` tells segment (lsn /
+ * segment_bytes) and offset. */
 const struct log_batch *log_writer_next(struct log_writer *w);
 
 /* The batch in flight that begins at `lsn` is on disk: moves `written_lsn` as far as all is. */

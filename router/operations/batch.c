@@ -96,12 +96,18 @@ bool batch_ready(struct call *c)
 
 /* ---- what came back ---- */
 
-/* The first, unless another one may have been done: then the call must not say that nothing was. */
+/* One that may have been done goes before others: then the call must not say that nothing was. One
+ * that is refused for good goes before all: whoever sends the batch again does so in vain. */
+static int gravity(enum reply_code code)
+{
+    return code == REPLY_COLLECTION_FULL ? 2 : code == REPLY_UNKNOWN;
+}
+
+/* The gravest; of equal ones the first. */
 static void keep_failure(struct call *c, struct batch *b, struct subrequest *s,
                          const struct reply *r)
 {
-    bool worse = r->code == REPLY_UNKNOWN && b->failure.code != REPLY_UNKNOWN;
-    if (b->failed != NULL && !worse)
+    if (b->failed != NULL && gravity(r->code) <= gravity(b->failure.code))
         return;
     b->failed = s;
     b->failure = *r;
@@ -128,9 +134,10 @@ void batch_finish_entry(struct batch *b, struct batch_entry *e)
     b->tables[e->table].left--;
 }
 
-bool batch_any_done(struct call *c, const struct batch *b)
+bool batch_succeeded(struct call *c, const struct batch *b)
 {
-    return b->done > 0 || b->failed == NULL || call_refuse(c, b->failed, &b->failure);
+    bool partly = b->done > 0 && b->failure.code != REPLY_COLLECTION_FULL;
+    return partly || b->failed == NULL || call_refuse(c, b->failed, &b->failure);
 }
 
 void batch_write_capacity(struct buffer *out, const struct call *c, const struct batch *b)

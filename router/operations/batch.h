@@ -1,7 +1,9 @@
 /* batch.h - BatchGetItem and BatchWriteItem: many keys at once, in parallel, each on its own.
  *
  * What was throttled or failed comes back as unprocessed; if nothing at all was done, the call
- * fails as its first part did. */
+ * fails as its first part did. A write whose collection is full fails it too, whatever else was
+ * done: that the exception is among the call's errors is documented, that it wins over what was
+ * done is a guess. */
 #ifndef WEIR_ROUTER_OPERATIONS_BATCH_H
 #define WEIR_ROUTER_OPERATIONS_BATCH_H
 
@@ -44,7 +46,7 @@ struct batch {
     uint32_t done;
     int64_t item_bytes;
     bool want_collections;
-    struct subrequest *failed; /* the first */
+    struct subrequest *failed; /* the gravest; NULL: none */
     struct reply failure;
 };
 
@@ -64,8 +66,8 @@ struct batch_entry *batch_take_reply(struct call *c, struct subrequest *s, const
 /* It will not come back as unprocessed. */
 void batch_finish_entry(struct batch *b, struct batch_entry *e);
 
-/* False, with the fault of the first part, if no part was done. */
-bool batch_any_done(struct call *c, const struct batch *b);
+/* False, with the fault of a part, if none was done, or one is refused for good. */
+bool batch_succeeded(struct call *c, const struct batch *b);
 
 /* "ConsumedCapacity":[...] if it was asked for. */
 void batch_write_capacity(struct buffer *out, const struct call *c, const struct batch *b);

@@ -177,7 +177,7 @@ static bool finish(struct call *c)
 {
     struct batch *b = c->state;
     struct buffer answer = {0};
-    if (!batch_any_done(c, b))
+    if (!batch_succeeded(c, b))
         return false;
     json_write_open(&answer, '{');
     json_member_open(&answer, "Responses", '{');

@@ -164,7 +164,7 @@ static bool finish(struct call *c)
 {
     struct batch *b = c->state;
     struct buffer *out = &c->body;
-    if (!batch_any_done(c, b))
+    if (!batch_succeeded(c, b))
         return false;
     json_write_open(out, '{');
     json_member_open(out, "UnprocessedItems", '{');

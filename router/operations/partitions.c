@@ -210,6 +210,10 @@ static void write_partition(struct buffer *out, const struct partition_stats *s,
         json_member_integer(out, "voters", s->voters);
         json_member_integer(out, "caught_up", s->caught_up);
     }
+    if (s->bytes >= 0)
+        json_member_integer(out, "bytes", s->bytes);
+    json_write_key(out, "splitting");
+    json_write_bool(out, table_partition_is_splitting(t, info));
     write_hash(out, "start_hash", info->lo, false);
     write_hash(out, "end_hash", info->hi, true);
     write_kind(out, s, ADMIT_READ);

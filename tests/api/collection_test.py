@@ -101,6 +101,17 @@ class CollectionTest(unittest.TestCase):
                          48 - LIMIT // 256)
         self.assertEqual(DB.scan(TableName=table, ConsistentRead=True)["Count"], LIMIT // 256)
 
+    def test_a_batch_fails_for_a_full_collection_and_what_had_room_is_there(self):
+        table = create()
+        DB.put_item(TableName=table, Item=item("a", LIMIT - 100))
+        put = [{"PutRequest": {"Item": i}} for i in (item("b", 101), item("c", 100, pk="another"))]
+        self.refused("ItemCollectionSizeLimitExceededException", "Collection size exceeded",
+                     DB.batch_write_item, RequestItems={table: put})
+        found = DB.scan(TableName=table, ConsistentRead=True)["Items"]
+        self.assertEqual({i["sk"]["S"] for i in found}, {"a", "c"})
+        told = DB.batch_write_item(RequestItems={table: put[1:]})
+        self.assertEqual(told["UnprocessedItems"], {})
+
     def test_metrics_are_told_where_collections_are_whole_and_asked_for(self):
         table = create()
         told = DB.put_item(TableName=table, Item=item("a", 100), ReturnItemCollectionMetrics="SIZE")

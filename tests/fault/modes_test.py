@@ -281,7 +281,9 @@ def doubled(b):
         until(f"it is ready for {2 * rate}",
               lambda units=min(2 * rate, 8 * PEAK): is_ready(b, "doubled", units * 95 // 100))
     say(f"of 1000 refused at {PEAK}, {2 * PEAK}, {4 * PEAK}/s: {refused}")
-    check(max(refused) <= 10, f"doubling throttles: {refused} of 1000")
+    # Without readiness it is hundreds. A machine that halts for half a second lets what was due come
+    # at once, and a partition holds one second of its maximum.
+    check(max(refused) <= 50, f"doubling throttles: {refused} of 1000")
     check(len(b.events("doubled", "peak")) > 0, "no event tells a peak")
     return refused
 

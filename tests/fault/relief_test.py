@@ -13,6 +13,7 @@ import argparse
 import json
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -103,16 +104,19 @@ def indivisible(options, port, directory, table, rate, distribution, reason):
                        distribution, "--keys", "1000000")
     told = events(port, table)
     seconds = [second["admitted"] for second in workload["seconds"][2:RUN_S - 1]]
-    admitted = sum(seconds) / len(seconds)
+    # A second in which the machine does something else is lost for good: the bucket holds one.
+    admitted = statistics.median(seconds)
+    most = max(sum(seconds[i:i + 3]) / 3 for i in range(len(seconds) - 2))
     say(f"{table}: {admitted:.1f}/s of {rate} admitted, {workload['failed']} failed, events: "
         f"{[event['reason'] for event in told]}")
     if any(event["kind"] == "split" for event in told):
         raise AssertionError(f"a partition was cut in vain: {told}")
     if not any(event["kind"] == "split-refused" and reason in event["reason"] for event in told):
         raise AssertionError(f"no event says `{reason}`: {told}")
-    if not 0.99 * MAXIMUM <= admitted <= 1.01 * MAXIMUM or workload["failed"] > 0:
-        raise AssertionError(f"{admitted:.1f}/s were admitted, {workload['failed']} failed, the "
-                             f"maximum is {MAXIMUM}")
+    # What the bucket holds may come at once: a second's worth in three.
+    if abs(admitted - MAXIMUM) > MAXIMUM / 100 or most > 4 / 3 * MAXIMUM or workload["failed"] > 0:
+        raise AssertionError(f"{admitted:.1f}/s were admitted, over three seconds {most:.1f}/s at "
+                             f"most, {workload['failed']} failed, the maximum is {MAXIMUM}")
     return {"offered_per_s": rate, "admitted_per_s": round(admitted, 1)}
 
 

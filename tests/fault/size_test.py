@@ -17,7 +17,6 @@ import pathlib
 import shutil
 import sys
 import tempfile
-import time
 import urllib.request
 
 import servers
@@ -26,7 +25,7 @@ from servers import Client, Cluster, Refused, Unreachable, until
 MIB = 1 << 20
 ITEMS = 400
 ITEM_BYTES = 4 * MIB // ITEMS
-QUIET_S = 30  # several times what the controller waits before it looks at a partition again
+CUT_S = 200  # for all cuts of a table: generous
 LIMIT = 8 * MIB  # of a whole collection
 SETTINGS = ["--profile", "off", "--set", f"partition_max_bytes={MIB}", "--set",
             f"collection_max_bytes={LIMIT}", "--set", "split_backoff_ms=2000"]
@@ -73,10 +72,12 @@ def put(port, table, pk, number):
 
 
 def fill(port, table, keys):
+    """The bytes of what it has written."""
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         done = list(pool.map(lambda i: put(port, table, f"k{i % keys}", i), range(ITEMS)))
     if set(done) != {"done"}:
         raise AssertionError(f"not every item of {table} was written: {done}")
+    return sum(size(item(f"k{i % keys}", i)) for i in range(ITEMS))
 
 
 def get(port, path):
@@ -100,19 +101,31 @@ def count(port, table):
         start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
 
+def size(of):
+    return sum(len(name) + len(value["S"]) for name, value in of.items())
+
+
+def at_size(port, table, filled):
+    """Its partitions, once all that was filled in is known to be in them, none has too many bytes
+    and none is being cut; before, nothing."""
+    led = [p for p in get(port, f"/weir/partitions?table={table}")["partitions"]
+           if p["role"] == "leader"]
+    done = all(p.get("bytes", MIB) < MIB and not p["splitting"] for p in led)
+    return done and sum(p["bytes"] for p in led) == filled and led
+
+
 def cut_to_size(port, table, keys):
-    """Cuts of a table filled over so many partition keys, once no more come."""
+    """How often a table is cut that is filled over so many partition keys."""
     create(port, table, [])
-    fill(port, table, keys)
-    until("no cut has come for a while", lambda: (cuts := told(port, table, "split")) and
-          time.time() - max(cut["time"] for cut in cuts) > QUIET_S, 120)
-    cuts = told(port, table, "split")
-    say(f"{table}: {len(cuts)} cuts, the last one: {cuts[-1]['reason']}")
-    if len(cuts) > 2 * ITEMS * ITEM_BYTES // MIB:
-        raise AssertionError(f"{len(cuts)} cuts, more than twice what is needed: {cuts}")
+    filled = fill(port, table, keys)
+    led = until("no partition holds too many bytes", lambda: at_size(port, table, filled), CUT_S)
+    cuts = len(led) - 1
+    say(f"{table}: {cuts} cuts, the largest partition holds {max(p['bytes'] for p in led)} bytes")
+    if cuts > 2 * filled // MIB:
+        raise AssertionError(f"{cuts} cuts, more than twice what is needed: {led}")
     if count(port, table) != ITEMS:
         raise AssertionError(f"{count(port, table)} of {ITEMS} items of {table} are there")
-    return len(cuts)
+    return cuts
 
 
 def stays_whole(cluster, port):
@@ -134,9 +147,9 @@ def stays_whole(cluster, port):
         cluster[name].start()
     held = count(port, table)
     say(f"{table}: {held} items, of {len(outcomes)} more {outcomes.count('full')} were refused")
-    size = len("pk") + 2 + len("sk") + 6 + len("f") + ITEM_BYTES - 30
-    if held != LIMIT // size or "full" not in outcomes:
-        raise AssertionError(f"{held} items of {size} bytes are there, the limit is {LIMIT}")
+    each = size(item("k0", 0))
+    if held != LIMIT // each or "full" not in outcomes:
+        raise AssertionError(f"{held} items of {each} bytes are there, the limit is {LIMIT}")
     return held
 
 

@@ -1,6 +1,6 @@
 /* Envelopes of other nodes into a node that holds nothing: their head, every kind of message in
  * them, how a cluster begins. What replicas make of messages that are well-formed is for the random
- * schedules (tests/property/raft_property.c). */
+ * schedules (tests/property/raft_property.c). Seeds: tests/fuzz/seeds/envelope. */
 #include "base/must.h"
 #include "engine/node.h"
 #include "sim/backing_memory.h"

@@ -1,5 +1,5 @@
 /* Bytes as a log segment: the reader never crashes, stops, and accepts only what the writer writes.
- */
+ * Seeds: tests/fuzz/seeds/log_record. */
 #include "replication/log_record.h"
 #include "base/must.h"
 

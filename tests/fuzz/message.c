@@ -1,15 +1,32 @@
-/* message.c - frames from another process: requests, replies, tables, statistics.
+/* message.c - frames from another process, and what they carry: requests, replies, tables, splits,
+ * statistics.
  *
- * What decodes must encode to the same bytes. */
+ * What decodes must encode to the same bytes. Seeds: tests/fuzz/seeds/message. */
 #include "engine/message.h"
 #include "base/must.h"
-#include "engine/catalog/table.h"
+#include "engine/catalog/split.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_same(const struct buffer *encoded, struct slice frame)
 {
     must(slice_equal(slice_make(encoded->data + 4, encoded->size - 4), frame));
+}
+
+static void check_splits(struct slice bytes, struct buffer *out)
+{
+    struct table_split table;
+    struct partition_split partition;
+    buffer_clear(out);
+    if (table_split_decode(bytes, &table) == STATUS_OK) {
+        table_split_encode(out, &table);
+        must(slice_equal(buffer_slice(out), bytes));
+    }
+    buffer_clear(out);
+    if (partition_split_decode(bytes, &partition) == STATUS_OK) {
+        partition_split_encode(out, &partition);
+        must(slice_equal(buffer_slice(out), bytes));
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -44,8 +61,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         table_spec_encode(&out, &spec);
         must(slice_equal(buffer_slice(&out), bytes));
     }
+    buffer_clear(&out);
     while (reader.left.size > 0 && partition_stats_decode(&reader, &stats) == STATUS_OK)
         buffer_clear(&out);
+    check_splits(bytes, &out);
     arena_deinit(&arena);
     buffer_deinit(&out);
     return 0;

@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fake_init(&f);
     fake_start(&f);
     fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 2);
-    fake_table(&f, "events", "who", ATTR_STRING, "n", ATTR_NUMBER, 3);
+    fake_table(&f, "events", "who", ATTR_STRING, "n", ATTR_NUMBER, 3)->whole_collections = true;
     fake_open(&f, 1);
     fake_send(&f, 1, buffer_slice(&request));
     fake_advance_ms(&f, f.config.request_deadline_ms);

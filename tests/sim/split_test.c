@@ -1,11 +1,14 @@
-/* Access that only moves forward, at twice what a partition serves, on a simulated cluster: what is
- * served, and how often a partition is cut for it, under each setting of split_sequential. */
+/* Splits for consumption on a simulated cluster: several partitions of a table that are hot at
+ * once, and how soon nothing of theirs is refused; access that only moves forward, at twice what a
+ * partition serves: what is served, and how often a partition is cut for it, under each setting of
+ * split_sequential. */
 #include <stdlib.h>
 
 #include "tests/check.h"
 
 #include "engine/catalog/event.h"
 #include "engine/heat/split_point.h"
+#include "engine/item/storage_key.h"
 #include "tests/support/lab.h"
 
 enum {
@@ -13,7 +16,13 @@ enum {
     OFFERED = 2 * MAXIMUM,
     FRONTIERS_MAX = 8,
     SETTLE_S = 10, /* until heat is known and was acted on */
-    RUN_S = 20
+    RUN_S = 20,
+    HOT = 4,          /* partitions that are hot at once */
+    KEYS_OF_EACH = 4, /* of them, each with as much */
+    STEP_MS = 100,
+    HOT_S = 30,
+    RELIEF_MS = 4000, /* the first is relieved after 2,500 ms */
+    APART_MS = 500,   /* the last behind the first */
 };
 
 struct outcome {
@@ -154,9 +163,73 @@ static void frontiers_side_by_side_are_cut_apart_with_or_without(void **state)
     }
 }
 
+/* The `n`th name whose hash lies in this quarter of all. */
+static int key_in_quarter(int quarter, int n)
+{
+    for (int number = 0;; number++) {
+        char text[16];
+        int size = snprintf(text, sizeof text, "%d", number);
+        struct attr pk = {ATTR_STRING, slice_make(text, (size_t)size)};
+        if ((int)(storage_key_hash(&pk) >> 62) == quarter && n-- == 0)
+            return number;
+    }
+}
+
+/* Each partition is offered half more than its maximum, and every one is cut in two. */
+static void partitions_that_are_hot_at_once_are_relieved_at_once(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct flow flows[HOT * KEYS_OF_EACH];
+    char puts[HOT * KEYS_OF_EACH][64];
+    int64_t refused = 0, relieved_ms[HOT] = {0}, first = INT64_MAX, last = 0;
+    struct outcome out = {0};
+    lab_init(&l);
+    lab_set(&l, "partition_max_wcu", "200");
+    lab_set(&l, "on_demand_wcu", "800");
+    lab_set(&l, "on_demand_rcu", "3000");
+    lab_set(&l, "control_on_demand", "0"); /* which would cut them further, for the peak */
+    lab_start(&l);
+    lab_pass(&l, NS_PER_S);
+    create_table(&l);
+    for (int i = 0; i < HOT * KEYS_OF_EACH; i++) {
+        snprintf(puts[i], sizeof puts[i], "\"Item\":{\"k\":{\"S\":\"%d\"},\"s\":{\"S\":\"0\"}}",
+                 key_in_quarter(i / KEYS_OF_EACH, i % KEYS_OF_EACH));
+        flows[i] = (struct flow){.table = "log",
+                                 .operation = "PutItem",
+                                 .more = puts[i],
+                                 .per_second = MAXIMUM * 3 / 2 / KEYS_OF_EACH};
+    }
+    for (int64_t ms = STEP_MS; ms <= HOT_S * 1000; ms += STEP_MS) {
+        lab_run_flows(&l, flows, HOT * KEYS_OF_EACH, STEP_MS * NS_PER_MS);
+        for (int i = 0; i < HOT * KEYS_OF_EACH; i++) {
+            struct counts *c = &flows[i].counts;
+            if (c->key_range + c->throttled > 0)
+                relieved_ms[i / KEYS_OF_EACH] = ms;
+            refused += c->key_range + c->throttled;
+            out.failed += c->failed;
+            *c = (struct counts){0};
+        }
+    }
+    count_events(&l, &out);
+    lab_deinit(&l);
+    for (int i = 0; i < HOT; i++) {
+        first = relieved_ms[i] < first ? relieved_ms[i] : first;
+        last = relieved_ms[i] > last ? relieved_ms[i] : last;
+    }
+    printf("    %d hot partitions: the first relieved after %lld ms, the last after %lld ms, %lld "
+           "refused, %lld splits\n",
+           HOT, (long long)first, (long long)last, (long long)refused, (long long)out.splits);
+    assert_int_equal(out.failed, 0);
+    assert_int_equal(out.splits, HOT);
+    assert_true(first > 0);
+    assert_true(last <= RELIEF_MS && last - first <= APART_MS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(partitions_that_are_hot_at_once_are_relieved_at_once),
         cmocka_unit_test(one_frontier_gets_the_maximum_and_no_useless_split),
         cmocka_unit_test(without_the_detector_one_frontier_is_cut_in_vain_without_end),
         cmocka_unit_test(a_cut_ahead_of_one_frontier_gains_nothing),

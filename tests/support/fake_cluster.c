@@ -84,7 +84,7 @@ void fake_repartition(struct fake_cluster *f, struct table *t, uint32_t partitio
         p[i] = (struct partition_info){
             .id = f->next_partition,
             .member_count = 1,
-            .members = {raft_member_id(f->next_partition % FAKE_NODES + 1, 1)},
+            .members = {raft_member_id(f->next_partition % FAKE_NODES + 1, 1, 0)},
             .epoch = 1,
             .table_id = t->id,
             .lo = hash_bound(t->id, i, partitions)};
@@ -361,6 +361,7 @@ static void answer_stats(struct fake_cluster *f, uint32_t node, struct buffer *b
             const struct partition_info *p = &f->tables[t].partitions[i];
             struct partition_stats s = {.partition = p->id, .node = node, .table_id = p->table_id};
             s.kinds[ADMIT_READ].throttled[ADMIT_REFUSED_KEY_RANGE] = 7;
+            s.bytes = 12345;
             s.leads = true;
             s.voters = s.caught_up = 1;
             if (partition_node(p, 0) == node)

@@ -1,5 +1,6 @@
 #include "tests/support/lab.h"
 
+#include "engine/control_port.h"
 #include "tests/check.h"
 
 void lab_init(struct lab *l)
@@ -17,9 +18,10 @@ void lab_set(struct lab *l, const char *name, const char *value)
                          STATUS_OK);
 }
 
-static void ignore_leader(void *context, uint32_t node, uint32_t group, uint64_t term)
+static void saw(void *context, uint32_t node, const struct trace_event *e)
 {
-    (void)context, (void)node, (void)group, (void)term;
+    struct lab *l = context;
+    l->leads[node] += e->kind == NODE_TRACE_LEADS;
 }
 
 void lab_start(struct lab *l)
@@ -34,7 +36,8 @@ void lab_start(struct lab *l)
                                         .network = l->network,
                                         .trace = &l->trace,
                                         .node_count = l->node_count,
-                                        .leads = ignore_leader,
+                                        .saw = saw,
+                                        .context = l,
                                         .timings = {.turn_ns = 20 * NS_PER_US,
                                                     .write_least_ns = 200 * NS_PER_US,
                                                     .write_spread_ns = 50 * NS_PER_US,
@@ -217,4 +220,21 @@ uint32_t lab_leader_of(struct lab *l, uint32_t table)
             return node;
     }
     return 0;
+}
+
+uint32_t lab_catalog_leader(struct lab *l)
+{
+    for (uint32_t node = 1; node <= l->node_count; node++) {
+        const struct node *n = node_process_node(l->nodes[node]);
+        if (n != NULL && node_control_term(n) != 0)
+            return node;
+    }
+    return 0;
+}
+
+const struct catalog *lab_catalog(struct lab *l)
+{
+    uint32_t leader = lab_catalog_leader(l);
+    assert_int_not_equal(leader, 0);
+    return node_catalog(node_process_node(l->nodes[leader]));
 }

@@ -31,6 +31,7 @@ struct lab {
     uint32_t node_count;                      /* 3 unless said otherwise before lab_start */
     struct config configs[LAB_NODES_MAX + 1]; /* by node; 0: the router's */
     struct node_process *nodes[LAB_NODES_MAX + 1];
+    uint64_t leads[LAB_NODES_MAX + 1]; /* by node: how often it has begun to lead a group */
     struct router_process *router;
     struct http_client clients[LAB_CLIENTS];
     struct counts *counts[LAB_CLIENTS]; /* of the call under way; NULL: free */
@@ -74,5 +75,9 @@ int64_t lab_events_of(struct lab *l, enum event_kind kind);
 /* The one partition of the table that was created as the `table`th, on this node. */
 struct partition_stats lab_stats_of(struct lab *l, uint32_t node, uint32_t table);
 uint32_t lab_leader_of(struct lab *l, uint32_t table);
+/* The node that leads the catalog; 0: none does. */
+uint32_t lab_catalog_leader(struct lab *l);
+/* Of that node; it leads. Lends until time passes. */
+const struct catalog *lab_catalog(struct lab *l);
 
 #endif

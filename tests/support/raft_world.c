@@ -31,7 +31,7 @@ struct instant paper_local(const struct paper *w, const struct paper_node *n)
 
 uint64_t paper_member(const struct paper *w, uint32_t node)
 {
-    return raft_member_id(node, w->nodes[node].row.generation);
+    return raft_member_id(node, w->nodes[node].row.generation, 0);
 }
 
 /* ---- messages ---- */
@@ -178,7 +178,7 @@ struct paper *paper_create(const struct paper_options *options)
     w->options = *options;
     w->prng = prng_seeded(options->seed);
     for (uint32_t i = 1; i <= options->voters; i++)
-        w->first.all[w->first.count++] = (struct raft_member){raft_member_id(i, 1), true};
+        w->first.all[w->first.count++] = (struct raft_member){raft_member_id(i, 1, 0), true};
     for (uint32_t i = 1; i <= options->nodes; i++) {
         struct paper_node *n = &w->nodes[i];
         n->id = i;

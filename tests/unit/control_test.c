@@ -759,9 +759,9 @@ static void a_stale_move_is_refused_and_tells_nothing(void **state)
         assert_int_equal(catalog_last_event(w.catalog) - events, steps[i].code == REPLY_OK);
         buffer_deinit(&b);
     }
-    assert_true(catalog_may_have(w.catalog, d.partition, raft_member_id(from, from * 11)));
+    assert_true(catalog_may_have(w.catalog, d.partition, raft_member_id(from, from * 11, 0)));
     erase_what_left(&w, "orders");
-    assert_false(catalog_may_have(w.catalog, d.partition, raft_member_id(from, from * 11)));
+    assert_false(catalog_may_have(w.catalog, d.partition, raft_member_id(from, from * 11, 0)));
     world_deinit(&w);
 }
 

@@ -5,22 +5,28 @@
 #include "engine/heat/split_point.h"
 #include "tests/support/node_world.h"
 
+static struct split_advice ask(struct world *w, uint32_t partition)
+{
+    struct split_advice a;
+    struct request r = {.op = REQUEST_PARTITION_MIDDLE,
+                        .partition = w->table.partitions[partition].id,
+                        .epoch = w->table.partitions[partition].epoch};
+    world_ask(w, &r);
+    world_assert_answer(w, REPLY_OK);
+    assert_int_equal(split_advice_decode(buffer_slice(&world_answer(w)->body), &a), STATUS_OK);
+    return a;
+}
+
 /* Asks until it is known: not at once. */
 static struct split_advice middle_of(struct world *w)
 {
-    struct split_advice a;
-    int asked = 0;
-    do {
-        struct request r = {.op = REQUEST_PARTITION_MIDDLE,
-                            .partition = w->table.partitions[0].id,
-                            .epoch = w->table.partitions[0].epoch};
+    struct split_advice a = ask(w, 0);
+    assert_int_equal(a.verdict, SPLIT_REFUSED_FEW_SAMPLES);
+    for (int asked = 1; a.verdict == SPLIT_REFUSED_FEW_SAMPLES; asked++) {
+        assert_true(asked < 100);
         world_pass(w, 10);
-        world_ask(w, &r);
-        world_assert_answer(w, REPLY_OK);
-        assert_int_equal(split_advice_decode(buffer_slice(&world_answer(w)->body), &a), STATUS_OK);
-        assert_true(asked++ < 100);
-    } while (a.verdict == SPLIT_REFUSED_FEW_SAMPLES);
-    assert_true(asked > 1);
+        a = ask(w, 0);
+    }
     return a;
 }
 
@@ -68,6 +74,24 @@ static void a_cut_halves_the_bytes_not_the_keys(void **state)
     }
 }
 
+/* Asked for in turn, each time when the other one's has just been found. */
+static void of_two_partitions_each_keeps_what_was_found(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_AWS);
+    world_open_table(&w, 100, 2000);
+    assert_int_equal(w.table.partition_count, 2);
+    fill(&w, 100, 10);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(ask(&w, i).verdict, SPLIT_REFUSED_FEW_SAMPLES);
+        world_pass(&w, 1000);
+    }
+    for (uint32_t i = 0; i < 2; i++)
+        assert_int_equal(ask(&w, i).verdict, SPLIT_ADVISED);
+    world_deinit(&w);
+}
+
 static void what_is_one_collection_or_one_item_is_not_cut(void **state)
 {
     (void)state;
@@ -92,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cut_halves_the_bytes_not_the_keys),
+        cmocka_unit_test(of_two_partitions_each_keeps_what_was_found),
         cmocka_unit_test(what_is_one_collection_or_one_item_is_not_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

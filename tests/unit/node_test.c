@@ -129,6 +129,7 @@ static void stats_count_what_was_admitted_and_refused(void **state)
     assert_int_equal(partition_stats_decode(&reader, &s), STATUS_OK);
     assert_int_equal(reader.left.size, 0);
     assert_int_equal(s.partition, w.table.partitions[0].id);
+    assert_int_equal(s.bytes, 2 * (5 + 101));
     assert_int_equal(s.kinds[ADMIT_WRITE].allocated_mcu, 2000);
     assert_int_equal(s.kinds[ADMIT_WRITE].admitted, 2);
     assert_int_equal(s.kinds[ADMIT_WRITE].consumed_mcu, 2000);
@@ -251,13 +252,8 @@ static void a_full_queue_sheds_load_and_recovers(void **state)
     world_deinit(&w);
 }
 
-/* A table that cannot be settled for want of space is tried again later, not at once for ever. */
-static void a_table_waits_for_space_to_settle(void **state)
+static void ask_for_table(struct world *w)
 {
-    (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open(&w);
     struct buffer b = {0};
     struct table_spec spec = {.name = slice_of("t"),
                               .partition_key = {slice_of("id"), ATTR_STRING},
@@ -266,7 +262,41 @@ static void a_table_waits_for_space_to_settle(void **state)
                               .wcu = 1};
     table_spec_encode(&b, &spec);
     struct request r = {.op = REQUEST_TABLE_CREATE, .body = buffer_slice(&b), .wall_ms = 1};
-    world_ask(&w, &r);
+    world_ask(w, &r);
+    buffer_deinit(&b);
+}
+
+/* What can be cut, moved and written to is there: acknowledged by its replicas, not only asked for.
+ */
+static void a_table_is_active_once_its_replicas_are_on_disk(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open(&w);
+    ask_for_table(&w);
+    for (int writes = 0; writes < 2; writes++) { /* the table; its partition */
+        assert_true(world_write_begin(&w));
+        world_write_end(&w, 0);
+        world_fetch_table(&w);
+        assert_int_equal(w.table.status, TABLE_CREATING);
+        world_pass(&w, 1);
+    }
+    assert_true(world_write_begin(&w));
+    world_write_end(&w, 0);
+    world_fetch_table(&w);
+    assert_int_equal(w.table.status, TABLE_ACTIVE);
+    world_deinit(&w);
+}
+
+/* A table that cannot be settled for want of space is tried again later, not at once for ever. */
+static void a_table_waits_for_space_to_settle(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open(&w);
+    ask_for_table(&w);
     node_log_space(w.node, node_log_end(w.node), true);
     world_write_all(&w);
     for (int i = 0; i < 5; i++) {
@@ -288,7 +318,6 @@ static void a_table_waits_for_space_to_settle(void **state)
     world_write_all(&w);
     world_fetch_table(&w);
     assert_int_equal(w.table.status, TABLE_ACTIVE);
-    buffer_deinit(&b);
     world_deinit(&w);
 }
 
@@ -384,7 +413,7 @@ static void opening_and_closing_a_partition_may_be_repeated(void **state)
     open_partition(&w, &info);
     world_assert_answer(&w, REPLY_OK); /* it is open: no record needed */
     uint64_t self = info.members[0];
-    info.members[0] = raft_member_id(2, 1);
+    info.members[0] = raft_member_id(2, 1, 0);
     open_partition(&w, &info);
     world_assert_answer(&w, REPLY_MALFORMED);
     info.members[0] = self;
@@ -392,7 +421,10 @@ static void opening_and_closing_a_partition_may_be_repeated(void **state)
         world_put(&w, i, 1);
     world_write_all(&w);
     world_checkpoint_all(&w);
-    struct request close = {.op = REQUEST_PARTITION_CLOSE, .partition = info.id};
+    struct buffer word = {0};
+    partition_info_encode(&word, &info);
+    struct request close = {
+        .op = REQUEST_PARTITION_CLOSE, .partition = info.id, .body = buffer_slice(&word)};
     world_ask(&w, &close);
     world_put(&w, 1, 2);
     world_assert_answer(&w, REPLY_WRONG_PARTITION);
@@ -414,6 +446,62 @@ static void opening_and_closing_a_partition_may_be_repeated(void **state)
     struct store_cursor c;
     store_seek(node_store(w.node), lo, hi, false, &c);
     assert_int_equal(store_next(&c, &key, &value), STATUS_NOT_FOUND);
+    buffer_deinit(&word);
+    world_deinit(&w);
+}
+
+static enum reply_code close_partition(struct world *w, const struct partition_info *p)
+{
+    struct buffer b = {0};
+    partition_info_encode(&b, p);
+    struct request r = {
+        .op = REQUEST_PARTITION_CLOSE, .partition = p->id, .body = buffer_slice(&b)};
+    world_ask(w, &r);
+    world_write_all(w);
+    buffer_deinit(&b);
+    return world_answer(w)->code;
+}
+
+static enum reply_code reopen_partition(struct world *w, const struct partition_info *p)
+{
+    open_partition(w, p);
+    world_write_all(w);
+    return world_answer(w)->code;
+}
+
+/* The replica was moved away and has come back: what an earlier leader of the catalog said of the
+ * one before it comes late. */
+static void a_late_close_or_open_is_not_for_the_replica_that_came_back(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    struct partition_info first = w.table.partitions[0], second = first, left = first;
+    const uint32_t generation = raft_member_generation(first.members[0]);
+    left.leaving = first.members[0];
+    left.members[0] = raft_member_id(2, 1, 1);
+    second.arrivals = 2;
+    second.members[0] = raft_member_id(1, generation, 2);
+    assert_int_equal(close_partition(&w, &left), REPLY_OK);
+    assert_int_equal(reopen_partition(&w, &first), REPLY_OVERLOADED); /* not erased yet */
+    world_checkpoint_all(&w);
+    world_checkpoint_all(&w);
+    assert_int_equal(reopen_partition(&w, &first), REPLY_OK); /* late: a replica nobody wants */
+    assert_int_equal(reopen_partition(&w, &second), REPLY_STALE_MAP); /* it goes first */
+    world_checkpoint_all(&w);
+    world_checkpoint_all(&w);
+    assert_int_equal(reopen_partition(&w, &second), REPLY_OK);
+    world_put(&w, 1, 1);
+    world_write_all(&w);
+    world_assert_answer(&w, REPLY_OK);
+    assert_int_equal(close_partition(&w, &left), REPLY_OK);
+    assert_int_equal(reopen_partition(&w, &first), REPLY_STALE_MAP);
+    assert_int_equal(world_get(&w, 1), 1); /* it is all there */
+    left.leaving = second.members[0];
+    assert_int_equal(close_partition(&w, &left), REPLY_OK);
+    world_ask_for(&w, REQUEST_GET, 1);
+    world_assert_answer(&w, REPLY_WRONG_PARTITION);
     world_deinit(&w);
 }
 
@@ -490,10 +578,12 @@ int main(void)
         cmocka_unit_test(a_full_map_refuses_writes_until_a_checkpoint_finds_room),
         cmocka_unit_test(a_failed_disk_stops_the_node),
         cmocka_unit_test(a_full_queue_sheds_load_and_recovers),
+        cmocka_unit_test(a_table_is_active_once_its_replicas_are_on_disk),
         cmocka_unit_test(a_table_waits_for_space_to_settle),
         cmocka_unit_test(a_cold_item_is_touched_first_and_then_answered),
         cmocka_unit_test(a_range_does_not_change_by_what_the_catalog_says),
         cmocka_unit_test(opening_and_closing_a_partition_may_be_repeated),
+        cmocka_unit_test(a_late_close_or_open_is_not_for_the_replica_that_came_back),
         cmocka_unit_test(a_deleted_table_leaves_nothing_and_its_name_is_free),
         cmocka_unit_test(a_damaged_item_is_never_returned_nor_believed),
     };

@@ -44,8 +44,8 @@ static struct raft_message any_message(void)
 {
     return (struct raft_message){.kind = RAFT_APPEND,
                                  .group = 3,
-                                 .from = raft_member_id(1, 2),
-                                 .to = raft_member_id(3, 4),
+                                 .from = raft_member_id(1, 2, 0),
+                                 .to = raft_member_id(3, 4, 0),
                                  .term = 9,
                                  .index = 10,
                                  .log_term = 5,

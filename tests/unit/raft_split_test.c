@@ -21,7 +21,7 @@ struct world {
 
 static uint64_t member(uint32_t node)
 {
-    return raft_member_id(node, 70 + node);
+    return raft_member_id(node, 70 + node, 0);
 }
 
 static struct raft *replica(struct world *w, uint32_t group, uint64_t base)

@@ -8,7 +8,7 @@ static void totals_go_on_over_a_restart_and_a_change_of_leader(void **state)
 {
     (void)state;
     struct loads *l = loads_create();
-    struct partition_report r = {.table_id = 1, .partition = 70, .member = raft_member_id(1, 1)};
+    struct partition_report r = {.table_id = 1, .partition = 70, .member = raft_member_id(1, 1, 0)};
     int64_t *consumed = &r.totals[ADMIT_WRITE].consumed_mcu;
     *consumed = 5000;
     loads_take_partition(l, (struct instant){1}, &r);
@@ -19,7 +19,7 @@ static void totals_go_on_over_a_restart_and_a_change_of_leader(void **state)
     *consumed = 200; /* the node was restarted */
     loads_take_partition(l, (struct instant){3}, &r);
     assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1200);
-    r.member = raft_member_id(2, 1); /* another one leads, and has led before */
+    r.member = raft_member_id(2, 1, 0); /* another one leads, and has led before */
     *consumed = 90000;
     loads_take_partition(l, (struct instant){4}, &r);
     assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1200);
@@ -34,7 +34,7 @@ static void damaged_reports_are_refused(void **state)
 {
     (void)state;
     struct buffer b = {0};
-    struct partition_report r = {.table_id = 1, .partition = 2, .member = raft_member_id(3, 1)};
+    struct partition_report r = {.table_id = 1, .partition = 2, .member = raft_member_id(3, 1, 0)};
     struct partition_report out;
     partition_report_encode(&b, &r);
     for (size_t size = 0; size < b.size; size++) {

@@ -385,6 +385,7 @@ static void the_partitions_page_shows_every_partition_and_one_table_if_asked(voi
     assert_int_equal(a.status, 200);
     static const char FIRST[] = "\"table\":\"users\",\"partition\":1,\"node\":2,"
                                 "\"role\":\"leader\",\"voters\":1,\"caught_up\":1,"
+                                "\"bytes\":12345,\"splitting\":false,"
                                 "\"start_hash\":\"0000000000000000\","
                                 "\"end_hash\":\"8000000000000000\",\"read\":{\"allocated\":0.0,"
                                 "\"consumed\":0.0,\"admitted\":0,\"burst\":0,\"throttled\":{"

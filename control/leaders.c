@@ -1,0 +1,199 @@
+/* leaders.c - leading is work: it is spread over the nodes that are there.
+ *
+ * The first of a partition's replicas should lead it, and is handed leadership as soon as it can
+ * take it (engine/node_group.c); here it is decided which one is first. Nothing is copied.
+ * In this order: who leads on paper but has been silent for a while gives way; a node that leads
+ * much more load than another gives some to it; and a node that leads more partitions than another
+ * gives it one.
+ *
+ * Why it does not swing: load moves only across a gap of GAP_PPM, and then so that the larger side
+ * shrinks by GAIN_PPM at least; counts are evened only where that opens no gap above GAIN_PPM. */
+#include "control/controller_internal.h"
+
+enum {
+    SILENT_MS = 3000, /* leadership went elsewhere after a second or less */
+    WINDOW_MS = 5000,
+    AGAIN_MS = 10000, /* after a move for load: until it is seen in the rates */
+    MOVES_MAX = 4,    /* of a look */
+    GAP_PPM = 100000, /* of a node's capacity */
+    GAIN_PPM = 40000
+};
+
+struct leading {
+    int64_t load_ppm; /* of the node's capacity: what the partitions it leads consume */
+    uint32_t count;
+};
+
+struct shift {
+    const struct table *table;
+    const struct partition_info *partition;
+    uint32_t to;
+    int64_t cost_ppm;
+    int64_t score; /* the lower the better */
+};
+
+static bool is_silent(const struct controller *c, uint32_t node, int64_t ms)
+{
+    struct instant since = c->nodes[node].silent_since;
+    return instant_before(since, INSTANT_NEVER) &&
+           !instant_before(c->now, instant_add(since, duration_ms(ms)));
+}
+
+static int64_t cost_ppm(const struct controller *c, const struct partition_info *p, uint32_t node)
+{
+    int64_t ppm = 0;
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct rates r =
+            control_rates(c, control_watched(c, p->id), (enum admit_kind)kind, WINDOW_MS);
+        int64_t units = control_capacity_mcu(c, node, (enum admit_kind)kind) / MCU_PER_UNIT;
+        ppm += units > 0 ? r.consumed_mcu * 1000 / units : 0;
+    }
+    return ppm;
+}
+
+static bool is_settled(const struct table *t, const struct partition_info *p)
+{
+    return t->status == TABLE_ACTIVE && !table_is_splitting(t) && p->leaving == 0;
+}
+
+/* The reads go where leadership goes, as far as they are promised. */
+static bool could_lead(const struct controller *c, const struct table *t,
+                       const struct partition_info *p, uint32_t node)
+{
+    int64_t promised[ADMIT_KINDS];
+    control_promised(t, p, promised);
+    return c->view->reachable[node] && !catalog_is_drained(c->view->catalog, node) &&
+           c->promises.loads_mcu[node][ADMIT_READ] + promised[ADMIT_READ] <=
+               control_capacity_mcu(c, node, ADMIT_READ);
+}
+
+enum rule {
+    FOR_SILENCE,
+    FOR_LOAD,
+    FOR_COUNT
+};
+
+/* How good it would be to have `to` lead what `from` leads; INT64_MAX: it would not be. */
+static int64_t score(const struct leading *from, const struct leading *to, int64_t cost,
+                     enum rule rule)
+{
+    int64_t after_from = from->load_ppm - cost, after_to = to->load_ppm + cost;
+    int64_t larger = after_from > after_to ? after_from : after_to;
+    if (rule == FOR_SILENCE)
+        return to->load_ppm * NODES_MAX + to->count;
+    if (rule == FOR_LOAD)
+        return from->load_ppm - to->load_ppm > GAP_PPM && larger <= from->load_ppm - GAIN_PPM
+                   ? larger
+                   : INT64_MAX;
+    return from->count > to->count + 1 && after_to - after_from <= GAIN_PPM
+               ? (int64_t)to->count - (int64_t)from->count
+               : INT64_MAX;
+}
+
+static void consider(const struct controller *c, const struct table *t,
+                     const struct partition_info *p, const struct leading *all, enum rule rule,
+                     struct shift *best)
+{
+    uint32_t from = partition_node(p, 0);
+    bool silent = is_silent(c, from, SILENT_MS);
+    if (!is_settled(t, p) || silent != (rule == FOR_SILENCE))
+        return;
+    for (uint32_t i = 1; i < p->member_count; i++) {
+        uint32_t to = partition_node(p, i);
+        int64_t cost = cost_ppm(c, p, to);
+        int64_t s = score(&all[from], &all[to], cost, rule);
+        if (s < best->score && could_lead(c, t, p, to))
+            *best = (struct shift){t, p, to, cost, s};
+    }
+}
+
+static bool was_chosen(const struct shift *chosen, uint32_t count, uint32_t partition)
+{
+    while (count > 0 && chosen[count - 1].partition->id != partition)
+        count--;
+    return count > 0;
+}
+
+/* The best one beside those chosen in this look; no table: there is none. */
+static struct shift find_shift(const struct controller *c, const struct leading *all,
+                               enum rule rule, const struct shift *chosen, uint32_t count)
+{
+    struct shift best = {.score = INT64_MAX};
+    struct slice name = {NULL, 0};
+    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
+         name = t->name) {
+        for (uint32_t i = 0; i < t->partition_count; i++) {
+            if (!was_chosen(chosen, count, t->partitions[i].id))
+                consider(c, t, &t->partitions[i], all, rule, &best);
+        }
+    }
+    return best;
+}
+
+static void count_leaders(const struct controller *c, struct leading *all)
+{
+    struct slice name = {NULL, 0};
+    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
+         name = t->name) {
+        for (uint32_t i = 0; i < t->partition_count; i++) {
+            uint32_t node = partition_node(&t->partitions[i], 0);
+            all[node].count++;
+            all[node].load_ppm += cost_ppm(c, &t->partitions[i], node);
+        }
+    }
+}
+
+/* People hear of it where a node was used up, and that is why. */
+static void tell(struct controller *c, struct decision *d, const struct shift *s, uint32_t from,
+                 const struct leading *all, enum rule rule)
+{
+    if (rule != FOR_LOAD || !control_is_above(c, from))
+        return;
+    control_tell(c, d, EVENT_LEADER_MOVED, s->table, s->partition->id,
+                 "what node %u leads takes %lld %% of its capacity, %lld %% of it here: node %u, "
+                 "which has a replica, leads it now",
+                 from, (long long)(all[from].load_ppm / 10000), (long long)(s->cost_ppm / 10000),
+                 s->to);
+    control_figures(d, "node", from, s->to);
+}
+
+static void shift(struct controller *c, const struct shift *s, struct leading *all, enum rule rule)
+{
+    const struct partition_info *p = s->partition;
+    uint32_t from = partition_node(p, 0);
+    struct decision d = {
+        .table_id = s->table->id, .partition = p->id, .epoch = p->epoch, .to_node = s->to};
+    tell(c, &d, s, from, all, rule);
+    int64_t promised[ADMIT_KINDS];
+    control_promised(s->table, p, promised);
+    c->promises.loads_mcu[from][ADMIT_READ] -= promised[ADMIT_READ];
+    c->promises.loads_mcu[s->to][ADMIT_READ] += promised[ADMIT_READ];
+    all[from].count--;
+    all[from].load_ppm -= s->cost_ppm;
+    all[s->to].count++;
+    all[s->to].load_ppm += s->cost_ppm;
+    control_decide(c, CATALOG_LEAD, &d);
+}
+
+void control_lead(struct controller *c)
+{
+    struct leading all[NODES_MAX + 1] = {0};
+    struct shift chosen[MOVES_MAX];
+    uint32_t count = 0;
+    count_leaders(c, all);
+    for (int rule = FOR_SILENCE; rule <= FOR_COUNT; rule++) {
+        if (rule != FOR_SILENCE && instant_before(c->now, c->spread_at))
+            return;
+        while (count < MOVES_MAX && control_has_room(c)) {
+            struct shift s = find_shift(c, all, (enum rule)rule, chosen, count);
+            if (s.table == NULL)
+                break;
+            chosen[count++] = s;
+            shift(c, &s, all, (enum rule)rule);
+            if (rule != FOR_LOAD)
+                continue;
+            c->spread_at = instant_add(c->now, duration_ms(AGAIN_MS));
+            return;
+        }
+    }
+}
