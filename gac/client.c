@@ -37,7 +37,7 @@ struct gac_client {
     uint64_t alive;         /* bit server - 1 */
     uint64_t changes;
     uint32_t routers;
-    uint32_t asking; /* leases that are to ask */
+    uint32_t asking;      /* leases that are to ask */
     struct lease **slots; /* owns; open addressing by key, a power of two */
     uint32_t slot_count;
     uint32_t lease_count;
@@ -49,7 +49,7 @@ struct gac_client {
 
 static struct duration lifetime(const struct gac_client *c)
 {
-    return duration_ms(c->options.config->gac_lifetime_ms);
+    return duration_ms(c->options.settings->lifetime_ms);
 }
 
 struct gac_client *gac_client_create(const struct gac_client_options *options, struct instant now)
@@ -176,7 +176,7 @@ static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, s
 /* No more can ever be saved up than this. */
 static int64_t most_held(const struct gac_client *c, const struct lease *l)
 {
-    __int128 most = (__int128)l->limit.rate * c->options.config->gac_bank_ms / 1000;
+    __int128 most = (__int128)l->limit.rate * c->options.settings->bank_ms / 1000;
     return most < INT64_MAX / 16 ? (int64_t)most : INT64_MAX / 16;
 }
 
@@ -196,8 +196,7 @@ static enum gac_verdict take_short(struct gac_client *c, struct instant now, str
 }
 
 enum gac_verdict gac_client_take(struct gac_client *c, struct instant now,
-                                 const struct gac_limit *limit, int64_t cost,
-                                 struct duration *wait)
+                                 const struct gac_limit *limit, int64_t cost, struct duration *wait)
 {
     must(cost >= 0);
     if (limit->policy == GAC_OFF || (limit->policy != GAC_STATIC && c->options.servers == 0))
@@ -347,7 +346,7 @@ static void look_at_server(struct gac_client *c, struct instant now, struct serv
 /* What is not wanted any more goes back; what is too old is nobody's. */
 static void look_at_lease(struct gac_client *c, struct instant now, struct lease *l)
 {
-    const struct duration timeout = duration_ms(c->options.config->gac_timeout_ms);
+    const struct duration timeout = duration_ms(c->options.settings->timeout_ms);
     const struct duration half = {lifetime(c).ns / 2};
     if (l->awaiting && !instant_before(now, instant_add(l->sent_at, timeout))) {
         l->awaiting = false;
@@ -376,7 +375,7 @@ void gac_client_tick(struct gac_client *c, struct instant now)
         l->active = false;
         c->active[i - 1] = c->active[--c->active_count];
     }
-    int64_t span = c->active_count > 0 ? c->options.config->gac_timeout_ms * NS_PER_MS / 2
+    int64_t span = c->active_count > 0 ? c->options.settings->timeout_ms * NS_PER_MS / 2
                                        : lifetime(c).ns / SIGNS_OF_LIFE;
     c->look_at = instant_add(now, (struct duration){span});
 }

@@ -17,15 +17,15 @@
 #ifndef WEIR_GAC_CLIENT_H
 #define WEIR_GAC_CLIENT_H
 
-#include "base/config.h"
 #include "gac/gac_message.h"
+#include "gac/settings.h"
 
 struct gac_client;
 
 struct gac_client_options {
-    const struct config *config; /* borrows */
-    uint32_t servers;            /* numbered 1 .. servers; 0: only `static` limits anything */
-    uint64_t router;             /* random, of this life; not 0 */
+    const struct gac_settings *settings; /* borrows */
+    uint32_t servers; /* numbered 1 .. servers; 0: only `static` limits anything */
+    uint64_t router;  /* random, of this life; not 0 */
 };
 
 struct gac_client *gac_client_create(const struct gac_client_options *options, struct instant now);

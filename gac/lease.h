@@ -15,8 +15,8 @@ struct lease {
     uint32_t owner;    /* server; 0: none */
     uint64_t epoch;
     uint64_t number; /* of the last ask in this epoch */
-    int64_t spent; /* in this epoch */
-    bool asking;   /* to go out at the end of the turn */
+    int64_t spent;   /* in this epoch */
+    bool asking;     /* to go out at the end of the turn */
     bool awaiting;
     struct instant sent_at;
     struct instant ask_at; /* not before */

@@ -46,9 +46,9 @@ struct ledger {
 struct ledger_terms {
     struct duration bank;     /* how much of the rate it may keep */
     struct duration lifetime; /* of tokens */
-    struct duration grant;    /* of a router's even part of the rate: a grant, where it wants that */
-    uint32_t routers;         /* that may be at work anywhere */
-    uint32_t here;            /* of them: those who would ask here */
+    struct duration grant; /* of a router's even part of the rate: a grant, where it wants that */
+    uint32_t routers;      /* that may be at work anywhere */
+    uint32_t here;         /* of them: those who would ask here */
 };
 
 /* As the first ask of it says; it begins with what comes in while tokens live. */

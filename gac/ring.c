@@ -21,7 +21,8 @@ void ring_init(struct ring *r, uint32_t servers)
     for (uint32_t s = 0; s < servers; s++) {
         for (uint32_t i = 0; i < RING_POINTS; i++) {
             const uint32_t name[2] = {s + 1, i};
-            r->points[s * RING_POINTS + i] = (struct ring_point){XXH3_64bits(name, sizeof name), s + 1};
+            r->points[s * RING_POINTS + i] =
+                (struct ring_point){XXH3_64bits(name, sizeof name), s + 1};
         }
     }
     qsort(r->points, (size_t)servers * RING_POINTS, sizeof r->points[0], compare_points);

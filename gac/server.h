@@ -6,19 +6,19 @@
  * itself, or have it from another server. Which of the two a router does follows from its view of
  * who is alive: every frame tells it.
  *
- * Invariants: G4 (ledger.h).  G5  a server knows about a table what routers tell it, and forgets it.
- * Bounds: ledgers, routers (options). Not here: sockets (host), when to ask (client.h). */
+ * Invariants: G4 (ledger.h).  G5  a server knows about a table what routers tell it, and forgets
+ * it. Bounds: ledgers, routers (options). Not here: sockets (host), when to ask (client.h). */
 #ifndef WEIR_GAC_SERVER_H
 #define WEIR_GAC_SERVER_H
 
-#include "base/config.h"
+#include "gac/settings.h"
 #include "gac/vend.h"
 
 struct gac_server;
 
 struct gac_server_options {
-    const struct config *config; /* borrows */
-    uint32_t number;             /* of this server, 1 .. servers */
+    const struct gac_settings *settings; /* borrows */
+    uint32_t number;                     /* of this server, 1 .. servers */
     uint32_t servers;
     uint64_t incarnation; /* random, not 0 */
 };

@@ -6,7 +6,8 @@
 #include "base/must.h"
 
 enum {
-    DOWN_AFTER_MS = 400 /* how long a cut link is not noticed by the host */
+    DOWN_AFTER_MS = 400, /* how long a cut link is not noticed by the host */
+    WAIT_MS = 50         /* a request waits so long for tokens that are asked for */
 };
 
 static const struct gac_key key = {7, 0, GAC_WRITE};
@@ -80,8 +81,8 @@ static void send_frames(struct gac_world *w, uint32_t router)
         struct gac_link *link = &w->links[router][server];
         struct frame *f = calloc(1, sizeof *f);
         must(f != NULL);
-        *f = (struct frame){.world = w, .router = router, .server = server, .life = link->life,
-                            .to_server = true};
+        *f = (struct frame){
+            .world = w, .router = router, .server = server, .life = link->life, .to_server = true};
         buffer_append_slice(&f->bytes, bytes);
         struct reader reader = {bytes, false};
         struct gac_asks asks;
@@ -110,8 +111,8 @@ static enum gac_verdict take(struct gac_world *w, uint32_t router)
 {
     const struct gac_limit limit = {key, w->options.policy, w->options.units * 1000, 1};
     struct duration wait;
-    return gac_client_take(w->routers[router].client, router_now(w, router), &limit,
-                           GAC_WORLD_COST, &wait);
+    return gac_client_take(w->routers[router].client, router_now(w, router), &limit, GAC_WORLD_COST,
+                           &wait);
 }
 
 static void refuse(struct gac_world *w, struct gac_world_router *r)
@@ -173,7 +174,8 @@ static void after_router(struct gac_world *w, uint32_t router)
     try_again(w, router);
     send_frames(w, router);
     int64_t left = gac_client_deadline(r->client).ns - router_now(w, router).ns;
-    struct instant at = instant_add(w->scheduler.now, (struct duration){left < 0 ? 0 : left + left / 1000});
+    struct instant at =
+        instant_add(w->scheduler.now, (struct duration){left < 0 ? 0 : left + left / 1000});
     if (r->waiting > 0)
         at = instant_earlier(at, r->until[0]);
     if (!instant_before(at, r->tick_at))
@@ -191,8 +193,7 @@ static void next_arrival(struct gac_world *w, uint32_t router)
         return;
     double unit = (double)(prng_below(&w->prng, 1 << 30) + 1) / (1 << 30);
     int64_t ns = (int64_t)(-__builtin_log(unit) * 1e12 / (double)r->per_second);
-    scheduler_in(&w->scheduler, (struct duration){ns}, arrive, w,
-                 (uint64_t)r->flow << 8 | router);
+    scheduler_in(&w->scheduler, (struct duration){ns}, arrive, w, (uint64_t)r->flow << 8 | router);
 }
 
 static void arrive(void *context, uint64_t argument)
@@ -216,8 +217,7 @@ static void arrive(void *context, uint64_t argument)
             r->until = realloc(r->until, r->waiting_capacity * sizeof r->until[0]);
             must(r->until != NULL);
         }
-        r->until[r->waiting++] =
-            instant_add(w->scheduler.now, duration_ms(w->config.gac_wait_ms));
+        r->until[r->waiting++] = instant_add(w->scheduler.now, duration_ms(WAIT_MS));
     }
     after_router(w, router);
 }
@@ -261,7 +261,7 @@ void gac_world_crash_server(struct gac_world *w, uint32_t server)
 void gac_world_start_server(struct gac_world *w, uint32_t server)
 {
     struct gac_world_server *s = &w->servers[server];
-    const struct gac_server_options options = {&w->config, server, w->options.servers,
+    const struct gac_server_options options = {&w->settings, server, w->options.servers,
                                                prng_next(&w->prng) | 1};
     s->life++;
     s->server = gac_server_create(&options);
@@ -286,7 +286,7 @@ void gac_world_crash_router(struct gac_world *w, uint32_t router)
 void gac_world_start_router(struct gac_world *w, uint32_t router)
 {
     struct gac_world_router *r = &w->routers[router];
-    const struct gac_client_options options = {&w->config, w->options.servers,
+    const struct gac_client_options options = {&w->settings, w->options.servers,
                                                prng_next(&w->prng) | 1};
     r->life++;
     r->flow++;
@@ -337,19 +337,29 @@ void gac_world_init(struct gac_world *w, const struct gac_world_options *options
 {
     must(options->routers <= GAC_WORLD_ROUTERS && options->servers <= GAC_WORLD_SERVERS);
     *w = (struct gac_world){.options = *options, .prng = prng_seeded(options->seed)};
-    config_init(&w->config, PROFILE_AWS);
-    w->config.gac_bank_ms = options->bank_ms;
+    w->settings = GAC_SETTINGS_DEFAULT;
+    w->settings.bank_ms = options->bank_ms;
     int64_t rate = options->units * 1000;
     int64_t bank = (int64_t)((__int128)rate * options->bank_ms / 1000);
     token_bucket_init(&w->ideal, bank, rate, INT64_MAX / 4, bank, w->scheduler.now);
     for (uint32_t s = 1; s <= options->servers; s++) {
-        w->servers[s].clock_ppm = options->drift_ppm == 0 ? 0 : (int64_t)prng_below(&w->prng, 2 * (uint64_t)options->drift_ppm + 1) - options->drift_ppm;
-        w->servers[s].clock_offset_ns = (int64_t)prng_below(&w->prng, (uint64_t)options->skew_ns + 1);
+        w->servers[s].clock_ppm =
+            options->drift_ppm == 0
+                ? 0
+                : (int64_t)prng_below(&w->prng, 2 * (uint64_t)options->drift_ppm + 1) -
+                      options->drift_ppm;
+        w->servers[s].clock_offset_ns =
+            (int64_t)prng_below(&w->prng, (uint64_t)options->skew_ns + 1);
         gac_world_start_server(w, s);
     }
     for (uint32_t i = 0; i < options->routers; i++) {
-        w->routers[i].clock_ppm = options->drift_ppm == 0 ? 0 : (int64_t)prng_below(&w->prng, 2 * (uint64_t)options->drift_ppm + 1) - options->drift_ppm;
-        w->routers[i].clock_offset_ns = (int64_t)prng_below(&w->prng, (uint64_t)options->skew_ns + 1);
+        w->routers[i].clock_ppm =
+            options->drift_ppm == 0
+                ? 0
+                : (int64_t)prng_below(&w->prng, 2 * (uint64_t)options->drift_ppm + 1) -
+                      options->drift_ppm;
+        w->routers[i].clock_offset_ns =
+            (int64_t)prng_below(&w->prng, (uint64_t)options->skew_ns + 1);
         gac_world_start_router(w, i);
     }
 }

@@ -1,8 +1,8 @@
 /* gac_world.h - routers and servers of global admission control in virtual time, one table.
  *
- * Clients arrive by a Poisson process at each router; a router lets in what it has tokens for, keeps
- * what it has asked for waiting, and refuses the rest. An ideal bucket at the same rate and of the
- * same capacity watches: what it could not have let in is over-admission. */
+ * Clients arrive by a Poisson process at each router; a router lets in what it has tokens for,
+ * keeps what it has asked for waiting, and refuses the rest. An ideal bucket at the same rate and
+ * of the same capacity watches: what it could not have let in is over-admission. */
 #ifndef WEIR_TESTS_SUPPORT_GAC_WORLD_H
 #define WEIR_TESTS_SUPPORT_GAC_WORLD_H
 
@@ -22,31 +22,27 @@ struct gac_world_options {
     uint32_t routers;
     uint32_t servers;
     enum gac_policy policy;
-    int64_t units;       /* a second: what the table may use */
-    int64_t bank_ms;     /* what it may save up */
-    int64_t delay_ns;    /* of a message, on average */
-    int64_t drift_ppm;   /* clocks run up to this much too fast or slow */
-    int64_t skew_ns;     /* and are set apart by up to this much */
+    int64_t units;     /* a second: what the table may use */
+    int64_t bank_ms;   /* what it may save up */
+    int64_t delay_ns;  /* of a message, on average */
+    int64_t drift_ppm; /* clocks run up to this much too fast or slow */
+    int64_t skew_ns;   /* and are set apart by up to this much */
     uint64_t seed;
 };
 
-struct gac_waiting {
-    struct instant until;
-};
-
 struct gac_link {
-    bool cut;        /* nothing arrives, nobody is told */
-    uint64_t life;   /* of the link: frames of earlier ones are lost */
+    bool cut;           /* nothing arrives, nobody is told */
+    uint64_t life;      /* of the link: frames of earlier ones are lost */
     int64_t last_ns[2]; /* frames stay in order: when the last one arrives, by direction */
 };
 
 struct gac_world_router {
     struct gac_client *client; /* owns; NULL: down */
     uint64_t life;
-    int64_t per_second;   /* requests that arrive, in thousandths */
-    uint32_t flow;        /* of arrivals: one more with each change */
-    uint64_t changes;     /* seen */
-    uint32_t waiting;     /* requests */
+    int64_t per_second;    /* requests that arrive, in thousandths */
+    uint32_t flow;         /* of arrivals: one more with each change */
+    uint64_t changes;      /* seen */
+    uint32_t waiting;      /* requests */
     struct instant *until; /* owns; when each of them is refused, in order */
     uint32_t waiting_capacity;
     struct instant tick_at;
@@ -64,7 +60,7 @@ struct gac_world_server {
 
 struct gac_world {
     struct gac_world_options options;
-    struct config config;
+    struct gac_settings settings;
     struct scheduler scheduler;
     struct prng prng;
     struct gac_world_router routers[GAC_WORLD_ROUTERS];
@@ -72,8 +68,8 @@ struct gac_world {
     struct gac_link links[GAC_WORLD_ROUTERS][GAC_WORLD_SERVERS + 1];
     uint64_t next_link;
     struct token_bucket ideal;
-    int64_t over_mcu;   /* the most by which the ideal bucket was overdrawn */
-    uint64_t messages;  /* frames with asks, and their answers, each way */
+    int64_t over_mcu;  /* the most by which the ideal bucket was overdrawn */
+    uint64_t messages; /* frames with asks, and their answers, each way */
     uint64_t offered, admitted, refused;
 };
 
