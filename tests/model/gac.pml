@@ -1,13 +1,13 @@
 /* gac.pml - the protocol of global admission control, for spin: no token is spent twice.
  *
- * Two routers, two servers, one key. Frames are lost and doubled, and answers to old asks arrive
+ * One router (-DROUTERS=2: two), two servers, one key. Frames are lost and doubled, and answers to old asks arrive
  * late; servers crash and come back with nothing; routers crash, let tokens expire, change the
  * server, give back. A token comes in at one server at a time (ledger.h, G4). What is left out: how
  * much is granted (any amount), time (anything may expire at any moment), demand.
  *
  * Checked in every state: what was spent, is in banks and is in the hands of living routers was
  * minted (`SAFE`). tests/model/run compiles and runs it; with -DMISTAKE=n it has to fail:
- *   1 a doubled ask is granted again   2 a router takes the answer to any of its asks
+ *   1 an old ask is taken over          2 a router takes the answer to any of its asks
  *   3 what a silent router held goes back to the bank   4 a new epoch keeps what was held before */
 
 #ifndef MINTED_MAX
@@ -25,7 +25,9 @@
 #ifndef MISTAKE
 #define MISTAKE 0
 #endif
-#define ROUTERS 2
+#ifndef ROUTERS
+#define ROUTERS 1
+#endif
 #define SERVERS 2
 
 /* ---- servers: ledgers ---- */
@@ -55,13 +57,18 @@ byte minted, spent_ever;
 
 /* A frame in flight is kept until it is lost; it may arrive any number of times. */
 typedef ask_frame { bool there; byte to, epoch, number, spent, held };
-typedef answer_frame { bool there; byte epoch, number, granted };
+typedef answer_frame { bool there; byte from, epoch, number, granted };
 ask_frame asks[ROUTERS];       /* the last ask of each, and */
 ask_frame late_asks[ROUTERS];  /* an older one */
 answer_frame answers[ROUTERS];
 answer_frame late_answers[ROUTERS];
 
-#define SAFE (spent_ever + servers[0].bank + servers[1].bank + routers[0].tokens + routers[1].tokens <= minted)
+#if ROUTERS == 2
+#define IN_HANDS (routers[0].tokens + routers[1].tokens)
+#else
+#define IN_HANDS routers[0].tokens
+#endif
+#define SAFE (spent_ever + servers[0].bank + servers[1].bank + IN_HANDS <= minted)
 
 inline begin_epoch(s, r, f)
 {
@@ -87,12 +94,14 @@ inline answer_to(r, f)
 {
     if
     :: late_answers[r].there = answers[r].there;
+       late_answers[r].from = answers[r].from;
        late_answers[r].epoch = answers[r].epoch;
        late_answers[r].number = answers[r].number;
        late_answers[r].granted = answers[r].granted
     :: skip
     fi;
     answers[r].there = true;
+    answers[r].from = f.to;
     answers[r].epoch = f.epoch;
     answers[r].number = f.number;
     answers[r].granted = servers[f.to].granted[r]
@@ -108,7 +117,8 @@ inline receive_ask(r, f)
     :: else -> skip
     fi;
     if
-    :: f.epoch == servers[f.to].epoch[r] && f.number > servers[f.to].number[r] ->
+    :: f.epoch == servers[f.to].epoch[r] &&
+       (f.number > servers[f.to].number[r] || MISTAKE == 1) ->
         /* unspent - held goes back */
         servers[f.to].bank = servers[f.to].bank + servers[f.to].held[r] -
                                  (f.spent - servers[f.to].spent[r]) - f.held;
@@ -117,11 +127,8 @@ inline receive_ask(r, f)
         servers[f.to].number[r] = f.number;
         grant_some(f.to, r);
         answer_to(r, f)
-    :: f.epoch == servers[f.to].epoch[r] && f.number == servers[f.to].number[r] ->
-        if
-        :: MISTAKE == 1 -> grant_some(f.to, r)
-        :: else -> skip
-        fi;
+    :: f.epoch == servers[f.to].epoch[r] && f.number == servers[f.to].number[r] &&
+       MISTAKE != 1 ->
         answer_to(r, f)
     :: else -> skip
     fi
@@ -186,12 +193,14 @@ proctype server(byte s)
     do
     :: atomic { minted < MINTED_MAX -> minted++; servers[s].bank++ }
     :: atomic { asks[0].there && asks[0].to == s -> receive_ask(0, asks[0]) }
-    :: atomic { asks[1].there && asks[1].to == s -> receive_ask(1, asks[1]) }
     :: atomic { late_asks[0].there && late_asks[0].to == s -> receive_ask(0, late_asks[0]) }
+#if ROUTERS == 2
+    :: atomic { asks[1].there && asks[1].to == s -> receive_ask(1, asks[1]) }
     :: atomic { late_asks[1].there && late_asks[1].to == s -> receive_ask(1, late_asks[1]) }
+#endif
     :: atomic { MISTAKE == 3 && servers[s].held[0] > 0 ->
         servers[s].bank = servers[s].bank + servers[s].held[0]; servers[s].held[0] = 0 }
-    /* a crash: it comes back with nothing */
+    /* a crash: links end with it, and what was on them; it comes back with nothing */
     :: atomic { crashes < CRASHES_MAX -> crashes++;
         servers[s].bank = 0;
         r = 0;
@@ -199,6 +208,10 @@ proctype server(byte s)
         :: r < ROUTERS ->
             servers[s].known[r] = false; servers[s].epoch[r] = 0; servers[s].number[r] = 0;
             servers[s].spent[r] = 0; servers[s].held[r] = 0; servers[s].granted[r] = 0;
+            asks[r].there = asks[r].there && asks[r].to != s;
+            late_asks[r].there = late_asks[r].there && late_asks[r].to != s;
+            answers[r].there = answers[r].there && answers[r].from != s;
+            late_answers[r].there = late_answers[r].there && late_answers[r].from != s;
             r++
         :: else -> break
         od;
@@ -210,9 +223,11 @@ init
 {
     atomic {
         routers[0].epoch = 1;
-        routers[1].epoch = 1;
         run router(0);
+#if ROUTERS == 2
+        routers[1].epoch = 1;
         run router(1);
+#endif
         run server(0);
         run server(1)
     }
