@@ -118,7 +118,7 @@ struct partition_stats {
     uint32_t table_id;
     bool leads;
     uint8_t voters;    /* of the group; 0 where it is not led */
-    uint8_t caught_up; /* of them, with everything the leader has committed */
+    uint8_t caught_up; /* of them, with everything committed, in no need of a snapshot */
     int64_t bytes;     /* of the items it holds; -1: counted anew just now, after a cut */
     struct {
         int64_t allocated_mcu;            /* per second */

@@ -454,12 +454,10 @@ static void count_replicas(struct partition *p)
     p->stats.leads = p->led != 0;
     p->stats.voters = p->stats.caught_up = 0;
     for (uint32_t i = 0; p->led != 0 && i < m->count; i++) {
-        bool self = m->all[i].id == raft_self(p->raft);
         if (!m->all[i].voter)
             continue;
         p->stats.voters++;
-        if (self || raft_match(p->raft, m->all[i].id) >= raft_commit(p->raft))
-            p->stats.caught_up++;
+        p->stats.caught_up += raft_is_whole(p->raft, m->all[i].id);
     }
 }
 

@@ -487,6 +487,14 @@ uint64_t raft_match(const struct raft *r, uint64_t id)
     return p == NULL ? 0 : p->match;
 }
 
+bool raft_is_whole(const struct raft *r, uint64_t id)
+{
+    const struct raft_peer *p = raft_peer_find(r, id);
+    bool needs_state = p != NULL && (p->no_state || p->flow == RAFT_SNAPSHOT);
+    return r->role == RAFT_LEADER && !needs_state &&
+           (id == r->options.self || raft_match(r, id) >= r->commit);
+}
+
 uint64_t raft_memory_bytes(const struct raft *r)
 {
     return raft_log_bytes_to(&r->log, raft_last(r)) - r->log.base_bytes_to;

@@ -327,6 +327,9 @@ const struct raft_members *raft_members(const struct raft *r);
 const struct raft_members *raft_members_applied(const struct raft *r);
 /* Leader: the last index known to be durable at a member; 0: none, or not a member. */
 uint64_t raft_match(const struct raft *r, uint64_t id);
+/* Whether a leader knows that a member has all that is committed, and is in no need of a snapshot.
+ */
+bool raft_is_whole(const struct raft *r, uint64_t id);
 /* Entries, and bytes they take. */
 uint64_t raft_memory_bytes(const struct raft *r);
 /* Unapplied entry with the lowest lsn: the log before it must stay. UINT64_MAX: none. */

@@ -156,7 +156,7 @@ static void frontiers_side_by_side_are_cut_apart_with_or_without(void **state)
             insert_in_order(SPLIT_SEQUENTIAL_REFUSED, CASES[i].frontiers, CASES[i].one_key);
         struct outcome ahead =
             insert_in_order(SPLIT_SEQUENTIAL_AHEAD, CASES[i].frontiers, CASES[i].one_key);
-        assert_int_equal(refused.served, OFFERED);
+        assert_in_range(refused.served, OFFERED * 98 / 100, OFFERED);
         assert_in_range(ahead.served, OFFERED * 98 / 100, OFFERED);
         assert_true(ahead.splits >= refused.splits);
         assert_true(refused.splits >= 1);
