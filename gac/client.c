@@ -1,0 +1,464 @@
+#include "gac/client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "base/must.h"
+#include "gac/lease.h"
+#include "gac/ring.h"
+
+enum {
+    LEASES_MIN = 64,
+    SIGNS_OF_LIFE = 4 /* in the lifetime of tokens */
+};
+
+enum server_state {
+    SERVER_GONE,   /* vends nothing to anyone */
+    SERVER_SILENT, /* may vend to others */
+    SERVER_UP
+};
+
+struct server {
+    enum server_state state;
+    bool linked;
+    bool owed_frame;  /* a sign of life */
+    uint32_t routers; /* as it last said */
+    struct instant heard_at;
+    struct instant sent_at;
+    struct instant silent_at;
+};
+
+struct gac_client {
+    struct gac_client_options options;
+    struct ring ring;
+    struct server *servers; /* owns; 1 .. servers */
+    uint64_t alive;         /* bit server - 1 */
+    uint64_t changes;
+    uint32_t routers;
+    uint32_t asking;      /* leases that are to ask */
+    struct lease **slots; /* owns; open addressing by key, a power of two */
+    uint32_t slot_count;
+    uint32_t lease_count;
+    struct lease **active; /* owns; those that hold, wait or are to ask */
+    uint32_t active_count;
+    struct instant look_at;
+    struct buffer frame;
+};
+
+static struct duration lifetime(const struct gac_client *c)
+{
+    return duration_ms(c->options.settings->lifetime_ms);
+}
+
+struct gac_client *gac_client_create(const struct gac_client_options *options, struct instant now)
+{
+    must(options->servers <= GAC_SERVERS_MAX && options->router != 0);
+    struct gac_client *c = calloc(1, sizeof *c);
+    must(c != NULL);
+    c->options = *options;
+    c->routers = 1;
+    c->look_at = now;
+    ring_init(&c->ring, options->servers);
+    c->servers = calloc(options->servers + 1, sizeof c->servers[0]);
+    c->slot_count = LEASES_MIN;
+    c->slots = calloc(c->slot_count, sizeof c->slots[0]);
+    c->active = calloc(c->slot_count, sizeof c->active[0]);
+    must(c->servers != NULL && c->slots != NULL && c->active != NULL);
+    return c;
+}
+
+void gac_client_destroy(struct gac_client *c)
+{
+    for (uint32_t i = 0; i < c->slot_count; i++)
+        free(c->slots[i]);
+    free(c->slots);
+    free(c->active);
+    free(c->servers);
+    buffer_deinit(&c->frame);
+    free(c);
+}
+
+/* ---- leases ---- */
+
+static struct lease **slot_of(struct lease **slots, uint32_t count, struct gac_key key)
+{
+    const uint32_t words[3] = {key.table, key.index, (uint32_t)key.kind};
+    uint32_t i = (uint32_t)XXH3_64bits(words, sizeof words) & (count - 1);
+    while (slots[i] != NULL && !gac_key_equal(slots[i]->limit.key, key))
+        i = (i + 1) & (count - 1);
+    return &slots[i];
+}
+
+static void grow(struct gac_client *c)
+{
+    uint32_t count = c->slot_count * 2;
+    struct lease **slots = calloc(count, sizeof slots[0]);
+    c->active = realloc(c->active, count * sizeof c->active[0]);
+    must(slots != NULL && c->active != NULL);
+    for (uint32_t i = 0; i < c->slot_count; i++) {
+        if (c->slots[i] != NULL)
+            *slot_of(slots, count, c->slots[i]->limit.key) = c->slots[i];
+    }
+    free(c->slots);
+    c->slots = slots;
+    c->slot_count = count;
+}
+
+/* Another server, or another life of it, is asked from here on: it starts from what is held. */
+static void begin_epoch(struct lease *l, uint32_t owner)
+{
+    l->owner = owner;
+    l->epoch++;
+    l->number = 0;
+    l->spent = 0;
+    l->awaiting = false;
+    l->ask_at = (struct instant){0};
+}
+
+static void activate(struct gac_client *c, struct lease *l)
+{
+    if (l->active)
+        return;
+    l->active = true;
+    c->active[c->active_count++] = l;
+}
+
+static struct lease *lease_of(struct gac_client *c, struct instant now,
+                              const struct gac_limit *limit)
+{
+    struct lease **slot = slot_of(c->slots, c->slot_count, limit->key);
+    if (*slot != NULL)
+        return *slot;
+    if (c->lease_count == c->slot_count / 2) {
+        grow(c);
+        slot = slot_of(c->slots, c->slot_count, limit->key);
+    }
+    struct lease *l = calloc(1, sizeof *l);
+    must(l != NULL);
+    l->limit = *limit;
+    l->slot_at = now;
+    l->round_trip = duration_ms(1);
+    token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
+    begin_epoch(l, ring_owner(&c->ring, limit->key, c->alive));
+    *slot = l;
+    c->lease_count++;
+    return l;
+}
+
+/* ---- taking ---- */
+
+static void ask_soon(struct gac_client *c, struct instant now, struct lease *l)
+{
+    if (l->asking || l->awaiting || l->owner == 0 || instant_before(now, l->ask_at))
+        return;
+    l->asking = true;
+    c->asking++;
+    activate(c, l);
+}
+
+/* Its even part of the rate, by itself. */
+static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, struct lease *l,
+                                     int64_t cost, struct duration *wait)
+{
+    int64_t rate = l->limit.rate / c->routers;
+    token_bucket_refill(&l->reserve, now);
+    token_bucket_set_rate(&l->reserve, rate, rate, INT64_MAX / 4);
+    if (!token_bucket_has(&l->reserve, cost)) {
+        *wait = token_bucket_wait(&l->reserve, cost);
+        return GAC_REFUSED;
+    }
+    token_bucket_debit(&l->reserve, cost);
+    return GAC_TAKEN;
+}
+
+/* No more can ever be saved up than this. */
+static int64_t most_held(const struct gac_client *c, const struct lease *l)
+{
+    __int128 most = (__int128)l->limit.rate * c->options.settings->bank_ms / 1000;
+    return most < INT64_MAX / 16 ? (int64_t)most : INT64_MAX / 16;
+}
+
+static enum gac_verdict take_short(struct gac_client *c, struct instant now, struct lease *l,
+                                   int64_t cost, struct duration *wait)
+{
+    if (l->owner == 0)
+        return take_reserve(c, now, l, cost, wait);
+    if (cost > l->need)
+        l->need = cost;
+    if (instant_before(now, l->ask_at)) {
+        *wait = instant_since(l->ask_at, now);
+        return GAC_REFUSED;
+    }
+    ask_soon(c, now, l);
+    return GAC_WAIT;
+}
+
+enum gac_verdict gac_client_take(struct gac_client *c, struct instant now,
+                                 const struct gac_limit *limit, int64_t cost, struct duration *wait)
+{
+    must(cost >= 0);
+    if (limit->policy == GAC_OFF || (limit->policy != GAC_STATIC && c->options.servers == 0))
+        return GAC_TAKEN;
+    struct lease *l = lease_of(c, now, limit);
+    if (limit->version >= l->limit.version)
+        l->limit = *limit;
+    lease_want(l, now, cost);
+    l->taken_at = now;
+    if (l->limit.policy == GAC_STATIC)
+        return take_reserve(c, now, l, cost, wait);
+    bool lives = instant_before(now, l->expires_at);
+    int64_t enough = cost;
+    if (cost > l->tokens && cost > most_held(c, l))
+        enough = most_held(c, l);
+    if (!lives || l->tokens < enough || l->tokens <= 0)
+        return take_short(c, now, l, cost, wait);
+    l->tokens -= cost;
+    l->spent += cost;
+    if (l->tokens < l->watermark)
+        ask_soon(c, now, l);
+    return GAC_TAKEN;
+}
+
+void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t more)
+{
+    struct lease *l = *slot_of(c->slots, c->slot_count, key);
+    if (l == NULL)
+        return;
+    l->tokens -= more;
+    l->spent += more;
+}
+
+uint64_t gac_client_changes(const struct gac_client *c)
+{
+    return c->changes;
+}
+
+/* ---- servers ---- */
+
+/* Whom to ask now. One that is silent still counts for as long as it may count this router in. */
+static void look_around(struct gac_client *c, struct instant now)
+{
+    uint64_t alive = 0;
+    uint32_t routers = 0;
+    for (uint32_t s = 1; s <= c->options.servers; s++) {
+        const struct server *v = &c->servers[s];
+        struct instant until = instant_add(v->silent_at, lifetime(c));
+        if (v->state == SERVER_UP || (v->state == SERVER_SILENT && instant_before(now, until)))
+            alive |= UINT64_C(1) << (s - 1);
+        if (v->state != SERVER_GONE && v->routers > routers)
+            routers = v->routers;
+    }
+    if (routers > 0)
+        c->routers = routers;
+    if (alive == c->alive)
+        return;
+    c->alive = alive;
+    c->changes++;
+    for (uint32_t i = 0; i < c->slot_count; i++) {
+        struct lease *l = c->slots[i];
+        uint32_t owner = l == NULL ? 0 : ring_owner(&c->ring, l->limit.key, alive);
+        if (l != NULL && owner != l->owner)
+            begin_epoch(l, owner);
+    }
+}
+
+void gac_client_up(struct gac_client *c, struct instant now, uint32_t server)
+{
+    must(server >= 1 && server <= c->options.servers);
+    (void)now;
+    c->servers[server].linked = true;
+    c->servers[server].owed_frame = true; /* it is up once it has answered */
+}
+
+static void fall_silent(struct server *v, struct instant now)
+{
+    if (v->state != SERVER_UP)
+        return;
+    v->state = SERVER_SILENT;
+    v->silent_at = now;
+}
+
+void gac_client_down(struct gac_client *c, struct instant now, uint32_t server, bool gone)
+{
+    must(server >= 1 && server <= c->options.servers);
+    struct server *v = &c->servers[server];
+    v->linked = v->owed_frame = false;
+    if (gone)
+        v->state = SERVER_GONE;
+    else
+        fall_silent(v, now);
+    look_around(c, now);
+}
+
+static void take_answer(struct gac_client *c, struct instant now, const struct gac_answer *a)
+{
+    struct lease *l = *slot_of(c->slots, c->slot_count, a->key);
+    if (l == NULL || !l->awaiting || a->epoch != l->epoch || a->number != l->number)
+        return;
+    l->awaiting = false;
+    l->round_trip.ns += (instant_since(now, l->sent_at).ns - l->round_trip.ns) / 8;
+    l->tokens += a->granted;
+    l->expires_at = instant_add(l->sent_at, a->lifetime);
+    l->ask_at = instant_add(now, a->wait);
+    c->changes++;
+}
+
+enum status gac_client_receive(struct gac_client *c, struct instant now, uint32_t server,
+                               struct slice frame)
+{
+    must(server >= 1 && server <= c->options.servers);
+    struct gac_answers answers;
+    struct gac_answer answer;
+    struct reader all = {frame, false}, one;
+    if (gac_answers_read(&all, &answers) != STATUS_OK)
+        return STATUS_MALFORMED;
+    one = all;
+    for (uint32_t i = 0; i < answers.count; i++) {
+        if (gac_answer_read(&one, &answer) != STATUS_OK)
+            return STATUS_MALFORMED;
+    }
+    struct server *v = &c->servers[server];
+    v->state = SERVER_UP;
+    v->heard_at = now;
+    v->routers = answers.routers;
+    look_around(c, now);
+    for (uint32_t i = 0; i < answers.count; i++) {
+        must(gac_answer_read(&all, &answer) == STATUS_OK);
+        take_answer(c, now, &answer);
+    }
+    return STATUS_OK;
+}
+
+/* ---- time ---- */
+
+static void look_at_server(struct gac_client *c, struct instant now, struct server *v)
+{
+    const struct duration half = {lifetime(c).ns / 2};
+    const struct duration sign = {lifetime(c).ns / SIGNS_OF_LIFE};
+    if (!instant_before(now, instant_add(v->heard_at, half)))
+        fall_silent(v, now);
+    if (v->linked && !instant_before(now, instant_add(v->sent_at, sign)))
+        v->owed_frame = true;
+}
+
+/* What is not wanted any more goes back; what is too old is nobody's. */
+static void look_at_lease(struct gac_client *c, struct instant now, struct lease *l)
+{
+    const struct duration timeout = duration_ms(c->options.settings->timeout_ms);
+    const struct duration half = {lifetime(c).ns / 2};
+    if (l->awaiting && !instant_before(now, instant_add(l->sent_at, timeout))) {
+        l->awaiting = false;
+        ask_soon(c, now, l);
+    }
+    bool idle = !instant_before(now, instant_add(l->taken_at, half));
+    bool expired = !instant_before(now, l->expires_at);
+    if (l->tokens > 0 && (idle || expired)) {
+        l->tokens = 0;
+        ask_soon(c, now, l);
+    }
+}
+
+void gac_client_tick(struct gac_client *c, struct instant now)
+{
+    if (instant_before(now, gac_client_deadline(c)))
+        return;
+    for (uint32_t s = 1; s <= c->options.servers; s++)
+        look_at_server(c, now, &c->servers[s]);
+    look_around(c, now);
+    for (uint32_t i = c->active_count; i > 0; i--) {
+        struct lease *l = c->active[i - 1];
+        look_at_lease(c, now, l);
+        if (l->tokens > 0 || l->asking || l->awaiting)
+            continue;
+        l->active = false;
+        c->active[i - 1] = c->active[--c->active_count];
+    }
+    int64_t span = c->active_count > 0 ? c->options.settings->timeout_ms * NS_PER_MS / 2
+                                       : lifetime(c).ns / SIGNS_OF_LIFE;
+    c->look_at = instant_add(now, (struct duration){span});
+}
+
+struct instant gac_client_deadline(const struct gac_client *c)
+{
+    return c->options.servers == 0 ? INSTANT_NEVER : c->look_at;
+}
+
+/* ---- asking ---- */
+
+static void append_ask(struct gac_client *c, struct instant now, struct lease *l)
+{
+    const struct duration half = {lifetime(c).ns / 2};
+    bool idle = !instant_before(now, instant_add(l->taken_at, half));
+    l->number++;
+    l->asks++;
+    l->asking = false;
+    l->awaiting = true;
+    l->sent_at = now;
+    struct gac_ask ask = {.key = l->limit.key,
+                          .policy = l->limit.policy,
+                          .epoch = l->epoch,
+                          .number = l->number,
+                          .version = l->limit.version,
+                          .rate = l->limit.rate,
+                          .spent = l->spent,
+                          .held = l->tokens,
+                          .demand = idle ? 0 : lease_demand(l, now),
+                          .need = l->need};
+    l->need = 0;
+    gac_ask_append(&c->frame, &ask);
+}
+
+static bool asks_of(struct gac_client *c, struct instant now, uint32_t server)
+{
+    struct server *v = &c->servers[server];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < c->active_count && c->asking > 0; i++)
+        count += c->active[i]->asking && c->active[i]->owner == server;
+    if (!v->linked || (count == 0 && !v->owed_frame))
+        return false;
+    if (count > GAC_BATCH_MAX)
+        count = GAC_BATCH_MAX;
+    buffer_clear(&c->frame);
+    gac_asks_begin(&c->frame, &(struct gac_asks){c->options.router, c->alive, count});
+    for (uint32_t i = 0; count > 0; i++) {
+        struct lease *l = c->active[i];
+        if (!l->asking || l->owner != server)
+            continue;
+        append_ask(c, now, l);
+        c->asking--;
+        count--;
+    }
+    v->owed_frame = false;
+    v->sent_at = now;
+    return true;
+}
+
+bool gac_client_next_frame(struct gac_client *c, struct instant now, uint32_t *server,
+                           struct slice *frame)
+{
+    for (uint32_t s = 1; s <= c->options.servers; s++) {
+        if (!asks_of(c, now, s))
+            continue;
+        *server = s;
+        *frame = buffer_slice(&c->frame);
+        return true;
+    }
+    return false;
+}
+
+bool gac_client_holding(const struct gac_client *c, struct instant now, struct gac_key key,
+                        struct gac_holding *out)
+{
+    struct lease *l = *slot_of(c->slots, c->slot_count, key);
+    if (l == NULL)
+        return false;
+    bool lives = instant_before(now, l->expires_at) || l->tokens < 0;
+    *out = (struct gac_holding){.key = key,
+                                .tokens = lives ? l->tokens : 0,
+                                .demand = lease_demand(l, now),
+                                .owner = l->owner,
+                                .asks = l->asks};
+    return true;
+}

@@ -1,0 +1,89 @@
+/* client.h - a router's side of global admission control: tokens in hand, and when to ask for more.
+ *
+ * A request takes tokens without a message while there are any. Below a watermark, what will be
+ * spent while an answer is on its way, one ask goes out. Tokens live as long as the answer said,
+ * counted from the sending of the ask: clocks need not agree on anything.
+ *
+ * Where no server can be reached a router uses its even part of the rate by itself. One whose link
+ * was closed by the other end is gone, and can vend nothing to others any more; one that is merely
+ * silent may: then that begins only once it counts this router as silent too.
+ *
+ * Invariants
+ *   G6  tokens spent <= tokens granted and in life, plus the reserve, plus what requests cost more
+ *       than was known when they were let in (which is debt).
+ *   G7  one ask of a key is on its way at a time, and none before the time a denial told.
+ * Promises: no I/O, no clock; taking allocates nothing once the key is known.
+ * Not here: links (host), who waits for what (router). */
+#ifndef WEIR_GAC_CLIENT_H
+#define WEIR_GAC_CLIENT_H
+
+#include "gac/gac_message.h"
+#include "gac/settings.h"
+
+struct gac_client;
+
+struct gac_client_options {
+    const struct gac_settings *settings; /* borrows */
+    uint32_t servers; /* numbered 1 .. servers; 0: only `static` limits anything */
+    uint64_t router;  /* random, of this life; not 0 */
+};
+
+struct gac_client *gac_client_create(const struct gac_client_options *options, struct instant now);
+void gac_client_destroy(struct gac_client *c);
+
+/* What a table may use, as its description says. */
+struct gac_limit {
+    struct gac_key key;
+    enum gac_policy policy;
+    int64_t rate;     /* mcu a second */
+    uint64_t version; /* of the rate: the higher is the newer */
+};
+
+enum gac_verdict {
+    GAC_TAKEN,
+    GAC_WAIT,   /* asked for: try again when gac_client_changes has changed */
+    GAC_REFUSED /* there are none */
+};
+
+/* `wait`, if refused: after which it is worth trying again. */
+enum gac_verdict gac_client_take(struct gac_client *c, struct instant now,
+                                 const struct gac_limit *limit, int64_t cost,
+                                 struct duration *wait);
+/* It cost more than was taken, or less (below zero). */
+void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t more);
+
+/* Goes up whenever somebody who waits may fare better. */
+uint64_t gac_client_changes(const struct gac_client *c);
+
+/* ---- servers ---- */
+
+void gac_client_up(struct gac_client *c, struct instant now, uint32_t server);
+/* `gone`: the other end closed the link; otherwise it cannot be reached. */
+void gac_client_down(struct gac_client *c, struct instant now, uint32_t server, bool gone);
+/* STATUS_MALFORMED: the link is to be closed. */
+enum status gac_client_receive(struct gac_client *c, struct instant now, uint32_t server,
+                               struct slice frame);
+
+struct instant gac_client_deadline(const struct gac_client *c);
+void gac_client_tick(struct gac_client *c, struct instant now);
+
+/* At the end of a turn: the next frame to send, until there is none (false). Lends until the next
+ * call. */
+bool gac_client_next_frame(struct gac_client *c, struct instant now, uint32_t *server,
+                           struct slice *frame);
+
+/* ---- for people and tests ---- */
+
+struct gac_holding {
+    struct gac_key key;
+    int64_t tokens; /* below zero: debt */
+    int64_t demand; /* mcu a second */
+    uint32_t owner; /* 0: none can be reached */
+    uint64_t asks;  /* sent */
+};
+
+/* False: nothing of it was ever taken. */
+bool gac_client_holding(const struct gac_client *c, struct instant now, struct gac_key key,
+                        struct gac_holding *out);
+
+#endif

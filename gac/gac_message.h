@@ -1,0 +1,95 @@
+/* gac_message.h - what routers and servers of global admission control say to each other.
+ *
+ * A router asks, a server answers; there is nothing else. An ask is about one key: how much of it
+ * was spent, how much is held, how much will be wanted. Amounts are totals, not differences, and
+ * asks are numbered: one that is lost, doubled or overtaken changes nothing.
+ * Frame: u8 kind | u64 sender | u64 view or routers | u32 count | asks or answers. One without any
+ * is a sign of life. Units: mcu, mcu a second, ns; spans of time, never points. */
+#ifndef WEIR_GAC_GAC_MESSAGE_H
+#define WEIR_GAC_GAC_MESSAGE_H
+
+#include "base/buffer.h"
+#include "base/instant.h"
+#include "base/status.h"
+
+enum {
+    GAC_SERVERS_MAX = 64,
+    GAC_BATCH_MAX = 4096, /* asks or answers of a frame */
+};
+
+enum gac_kind {
+    GAC_READ,
+    GAC_WRITE
+};
+
+/* How a router gets its part of what a table may use; of each table, by name. */
+enum gac_policy {
+    GAC_OFF,      /* there is no limit but those of the partitions */
+    GAC_STATIC,   /* its even part of the rate, without asking */
+    GAC_PERIODIC, /* each period, by what all want (DynamoDB, USENIX ATC 2022, section 4.3) */
+    GAC_LEASE,    /* when it runs low, as little as keeps messages rare */
+    GAC_POLICIES
+};
+
+const char *gac_policy_name(enum gac_policy policy);
+/* False: there is none of that name. */
+bool gac_policy_find(struct slice name, enum gac_policy *out);
+
+/* What a ledger is kept for. */
+struct gac_key {
+    uint32_t table;
+    uint32_t index; /* of the table; 0: the table itself */
+    enum gac_kind kind;
+};
+
+static inline bool gac_key_equal(struct gac_key a, struct gac_key b)
+{
+    return a.table == b.table && a.index == b.index && a.kind == b.kind;
+}
+
+struct gac_ask {
+    struct gac_key key;
+    enum gac_policy policy;
+    uint64_t epoch;   /* one more each time the router asks another server, or another life of it */
+    uint64_t number;  /* in this epoch: 1, 2, ... */
+    uint64_t version; /* of `rate`: the higher is the newer */
+    int64_t rate;     /* what the table may use */
+    int64_t spent;    /* in this epoch */
+    int64_t held;     /* tokens; below zero: spent, but not had */
+    int64_t demand;   /* what its clients want; 0: it gives back what it had */
+    int64_t need;     /* the cost of the dearest request that waits */
+};
+
+struct gac_answer {
+    struct gac_key key;
+    uint64_t epoch;
+    uint64_t number;
+    int64_t granted;
+    struct duration lifetime; /* of all that is held then, from the sending of the ask on */
+    struct duration wait;     /* before the next ask; it is for nothing until then */
+};
+
+struct gac_asks {
+    uint64_t router; /* random, of this life of it; not 0 */
+    uint64_t view;   /* servers it takes for alive: bit number - 1 */
+    uint32_t count;
+};
+
+struct gac_answers {
+    uint64_t server;  /* random, of this life of it; not 0 */
+    uint32_t routers; /* that may be at work: each is safe with its part of a rate */
+    uint32_t count;
+};
+
+void gac_asks_begin(struct buffer *out, const struct gac_asks *asks);
+void gac_ask_append(struct buffer *out, const struct gac_ask *ask);
+void gac_answers_begin(struct buffer *out, const struct gac_answers *answers);
+void gac_answer_append(struct buffer *out, const struct gac_answer *answer);
+
+/* The head, then `count` times the rest. STATUS_MALFORMED: not what the writers above write. */
+enum status gac_asks_read(struct reader *r, struct gac_asks *out);
+enum status gac_ask_read(struct reader *r, struct gac_ask *out);
+enum status gac_answers_read(struct reader *r, struct gac_answers *out);
+enum status gac_answer_read(struct reader *r, struct gac_answer *out);
+
+#endif

@@ -1,0 +1,38 @@
+/* lease.h - what a router holds of one key, and how much of it its clients want.
+ * Internal to client.c. */
+#ifndef WEIR_GAC_LEASE_H
+#define WEIR_GAC_LEASE_H
+
+#include "base/token_bucket.h"
+#include "gac/client.h"
+
+struct lease {
+    struct gac_limit limit;
+    int64_t tokens;
+    struct instant expires_at;
+    int64_t watermark; /* below it, ask */
+    int64_t need;      /* of the dearest request that was not let in since the last ask */
+    uint32_t owner;    /* server; 0: none */
+    uint64_t epoch;
+    uint64_t number; /* of the last ask in this epoch */
+    int64_t spent;   /* in this epoch */
+    bool asking;     /* to go out at the end of the turn */
+    bool awaiting;
+    struct instant sent_at;
+    struct instant ask_at; /* not before */
+    struct instant taken_at;
+    struct token_bucket reserve;
+    /* demand */
+    struct instant slot_at; /* the slot's begin */
+    int64_t slot_sum;
+    int64_t demand;
+    struct duration round_trip;
+    uint64_t asks;
+    bool active; /* in the client's list */
+};
+
+/* What is wanted now, mcu a second. */
+void lease_want(struct lease *l, struct instant now, int64_t cost);
+int64_t lease_demand(struct lease *l, struct instant now);
+
+#endif

@@ -1,0 +1,130 @@
+#include "gac/ledger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/must.h"
+
+static int64_t scaled(int64_t amount, int64_t by, int64_t of)
+{
+    __int128 product = (__int128)amount * by / of;
+    return product > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)product;
+}
+
+void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms *terms,
+                 const struct gac_ask *ask)
+{
+    *l = (struct ledger){
+        .key = ask->key, .version = ask->version, .rate = ask->rate, .used_at = now};
+    token_bucket_init(&l->bank, 0, 0, INT64_MAX / 4, 0, now);
+    ledger_refill(l, now, terms);
+    token_bucket_add(&l->bank, scaled(l->bank.rate, terms->lifetime.ns, NS_PER_S));
+}
+
+void ledger_deinit(struct ledger *l)
+{
+    free(l->holders);
+    *l = (struct ledger){0};
+}
+
+static int64_t held_by_all(const struct ledger *l, struct instant now)
+{
+    int64_t held = 0;
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct holder *h = &l->holders[i];
+        if (h->held > 0 && holder_is_live(h, now))
+            held += h->held;
+    }
+    return held;
+}
+
+void ledger_refill(struct ledger *l, struct instant now, const struct ledger_terms *terms)
+{
+    must(terms->here <= terms->routers && terms->routers > 0);
+    token_bucket_refill(&l->bank, now);
+    int64_t capacity = scaled(l->rate, terms->bank.ns, NS_PER_S) - held_by_all(l, now);
+    token_bucket_set_rate(&l->bank, capacity > 0 ? capacity : 0,
+                          scaled(l->rate, terms->here, terms->routers), INT64_MAX / 4);
+}
+
+static struct holder *find(struct ledger *l, uint64_t router)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        if (l->holders[i].router == router)
+            return &l->holders[i];
+    }
+    return NULL;
+}
+
+static struct holder *add(struct ledger *l, struct instant now, uint64_t router)
+{
+    if (l->count == l->capacity) {
+        l->capacity = l->capacity == 0 ? 4 : l->capacity * 2;
+        l->holders = realloc(l->holders, l->capacity * sizeof l->holders[0]);
+        must(l->holders != NULL);
+    }
+    struct holder *h = &l->holders[l->count++];
+    *h = (struct holder){.router = router, .credited_at = now};
+    return h;
+}
+
+/* In a new epoch a router brings what it was granted elsewhere; what it had from here is spent. */
+static void begin_epoch(struct holder *h, const struct gac_ask *ask)
+{
+    h->held = ask->held;
+    h->credit = 0;
+    h->ask = (struct gac_ask){.epoch = ask->epoch, .spent = ask->spent};
+}
+
+struct holder *ledger_take(struct ledger *l, struct instant now, const struct ledger_terms *terms,
+                           uint64_t router, const struct gac_ask *ask,
+                           const struct gac_answer **again)
+{
+    *again = NULL;
+    struct holder *h = find(l, router);
+    if (h == NULL)
+        h = add(l, now, router);
+    if (ask->epoch > h->ask.epoch)
+        begin_epoch(h, ask);
+    bool seen = ask->epoch == h->ask.epoch && ask->number == h->ask.number;
+    if (ask->epoch < h->ask.epoch || ask->number <= h->ask.number) {
+        *again = seen ? &h->answer : NULL;
+        return NULL; /* G2 */
+    }
+    if (ask->version >= l->version) {
+        l->version = ask->version;
+        l->rate = ask->rate;
+    }
+    int64_t spent = ask->spent - h->ask.spent;
+    int64_t unspent = h->held - spent; /* a grant that never arrived among it: G3 */
+    int64_t back = unspent - ask->held;
+    if (back >= 0)
+        token_bucket_add(&l->bank, back);
+    else
+        token_bucket_debit(&l->bank, -back);
+    h->held = ask->held;
+    h->ask = *ask;
+    h->asked_at = l->used_at = now;
+    h->expires_at = instant_add(now, terms->lifetime);
+    h->answer = (struct gac_answer){
+        .key = ask->key, .epoch = ask->epoch, .number = ask->number, .lifetime = terms->lifetime};
+    ledger_refill(l, now, terms);
+    return h;
+}
+
+void ledger_grant(struct ledger *l, struct holder *h, int64_t tokens)
+{
+    must(tokens >= 0 && tokens <= l->bank.balance);
+    token_bucket_debit(&l->bank, tokens);
+    int64_t room = l->bank.capacity - tokens;
+    token_bucket_set_rate(&l->bank, room > 0 ? room : 0, l->bank.rate, l->bank.debt_max);
+    h->held += tokens;
+    h->answer.granted = tokens;
+}
+
+void ledger_forget(struct ledger *l, uint64_t router)
+{
+    struct holder *h = find(l, router);
+    if (h != NULL)
+        *h = l->holders[--l->count];
+}

@@ -1,0 +1,80 @@
+/* ledger.h - what one table, or index, may use of one kind of throughput, and who holds how much.
+ *
+ * The bank refills at the rate and keeps what goes unused, up to `bank` worth of seconds, less what
+ * routers hold: a token in a router's hands is the bank's until it is spent. Tokens are taken from
+ * the bank when they are granted, come back when their holder says that it has not spent them, and
+ * are taken afterwards where more was spent than had. A holder that is silent for longer than its
+ * tokens live has spent them, for all that is known.
+ *
+ * Invariants
+ *   G1  bank + held (unexpired) <= capacity: no window W ever sees more than rate * W + capacity.
+ *   G2  an ask with a number that was seen changes nothing; its answer is given again.
+ *   G3  a grant whose answer did not come in time is back in the bank with the next ask, which says
+ *       what is held without it: only the answer to the last ask is ever taken.
+ *   G4  only the part of the rate that belongs to the routers that ask here comes in: where two
+ *       servers take themselves for the owner, both together vend one rate.
+ * Not here: how much is granted (vend.h), who is alive (server.h). */
+#ifndef WEIR_GAC_LEDGER_H
+#define WEIR_GAC_LEDGER_H
+
+#include "base/token_bucket.h"
+#include "gac/gac_message.h"
+
+/* A router, in one ledger's eyes. */
+struct holder {
+    uint64_t router;
+    struct gac_ask ask;       /* the last one */
+    struct gac_answer answer; /* to it */
+    int64_t held;             /* of what was granted: not known to be spent */
+    int64_t credit;           /* lease: of what came in lately, its part that it was not given */
+    struct instant asked_at;
+    struct instant credited_at;
+    struct instant expires_at;
+};
+
+struct ledger {
+    struct gac_key key;
+    uint64_t version;
+    int64_t rate;
+    struct token_bucket bank;
+    struct instant used_at;
+    uint32_t count;
+    uint32_t capacity;
+    struct holder *holders; /* owns */
+};
+
+struct ledger_terms {
+    struct duration bank;     /* how much of the rate it may keep */
+    struct duration lifetime; /* of tokens */
+    struct duration grant; /* of a router's even part of the rate: a grant, where it wants that */
+    uint32_t routers;      /* that may be at work anywhere */
+    uint32_t here;         /* of them: those who would ask here */
+};
+
+/* As the first ask of it says; it begins with what comes in while tokens live. */
+void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms *terms,
+                 const struct gac_ask *ask);
+void ledger_deinit(struct ledger *l);
+
+/* Brings the bank up to `now` under these terms. */
+void ledger_refill(struct ledger *l, struct instant now, const struct ledger_terms *terms);
+
+/* After a refill. What the ask says is taken over; the holder whose answer is to be filled in, or
+ * NULL: the ask is old, or `*again` is to be said again. */
+struct holder *ledger_take(struct ledger *l, struct instant now, const struct ledger_terms *terms,
+                           uint64_t router, const struct gac_ask *ask,
+                           const struct gac_answer **again);
+
+/* Moves tokens from the bank to the holder: 0 <= tokens <= what the bank has. */
+void ledger_grant(struct ledger *l, struct holder *h, int64_t tokens);
+
+/* A router that is known to be gone: what it held went with it. */
+void ledger_forget(struct ledger *l, uint64_t router);
+
+/* Whether its tokens can still be out there. */
+static inline bool holder_is_live(const struct holder *h, struct instant now)
+{
+    return instant_before(now, h->expires_at);
+}
+
+#endif

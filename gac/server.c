@@ -1,0 +1,256 @@
+#include "gac/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/must.h"
+#include "gac/ring.h"
+
+struct known_router {
+    uint64_t id;
+    uint64_t link;
+    uint64_t view;
+    struct instant heard_at;
+};
+
+struct gac_server {
+    struct gac_server_options options;
+    struct ring ring;
+    uint32_t router_count;
+    struct known_router *routers; /* owns */
+    uint32_t ledger_count;
+    struct ledger **ledgers; /* owns; ascending by key */
+};
+
+struct gac_server *gac_server_create(const struct gac_server_options *options)
+{
+    must(options->number >= 1 && options->number <= options->servers);
+    must(options->incarnation != 0);
+    const struct gac_settings *settings = options->settings;
+    struct gac_server *s = calloc(1, sizeof *s);
+    must(s != NULL);
+    s->options = *options;
+    ring_init(&s->ring, options->servers);
+    s->routers = calloc((size_t)settings->routers_max, sizeof s->routers[0]);
+    s->ledgers = calloc((size_t)settings->ledgers_max, sizeof s->ledgers[0]);
+    must(s->routers != NULL && s->ledgers != NULL);
+    return s;
+}
+
+static void drop_ledger(struct gac_server *s, uint32_t at)
+{
+    ledger_deinit(s->ledgers[at]);
+    free(s->ledgers[at]);
+    s->ledger_count--;
+    memmove(&s->ledgers[at], &s->ledgers[at + 1], (s->ledger_count - at) * sizeof s->ledgers[0]);
+}
+
+void gac_server_destroy(struct gac_server *s)
+{
+    while (s->ledger_count > 0)
+        drop_ledger(s, s->ledger_count - 1);
+    free(s->ledgers);
+    free(s->routers);
+    free(s);
+}
+
+/* ---- routers ---- */
+
+static void forget_router(struct gac_server *s, uint32_t at)
+{
+    for (uint32_t i = 0; i < s->ledger_count; i++)
+        ledger_forget(s->ledgers[i], s->routers[at].id);
+    s->routers[at] = s->routers[--s->router_count];
+}
+
+static void forget_silent(struct gac_server *s, struct instant now)
+{
+    const struct duration forget = duration_ms(s->options.settings->forget_ms);
+    for (uint32_t i = s->router_count; i > 0; i--) {
+        if (instant_before(instant_add(s->routers[i - 1].heard_at, forget), now))
+            forget_router(s, i - 1);
+    }
+}
+
+/* NULL: there are too many. */
+static struct known_router *hear(struct gac_server *s, struct instant now, uint64_t link,
+                                 const struct gac_asks *asks)
+{
+    uint32_t i = 0;
+    while (i < s->router_count && s->routers[i].id != asks->router)
+        i++;
+    if (i == s->router_count) {
+        if (s->router_count == (uint32_t)s->options.settings->routers_max)
+            return NULL;
+        s->router_count++;
+    }
+    s->routers[i] = (struct known_router){asks->router, link, asks->view, now};
+    return &s->routers[i];
+}
+
+void gac_server_link_closed(struct gac_server *s, uint64_t link)
+{
+    for (uint32_t i = s->router_count; i > 0; i--) {
+        if (s->routers[i - 1].link == link)
+            forget_router(s, i - 1);
+    }
+}
+
+/* Routers that would ask here about this key: not silent, and of the view that this server owns it.
+ */
+static uint32_t routers_here(const struct gac_server *s, struct instant now, struct gac_key key)
+{
+    const struct duration lifetime = duration_ms(s->options.settings->lifetime_ms);
+    uint32_t here = 0, owner = 0;
+    uint64_t view = 0;
+    for (uint32_t i = 0; i < s->router_count; i++) {
+        const struct known_router *r = &s->routers[i];
+        if (i == 0 || r->view != view)
+            owner = ring_owner(&s->ring, key, view = r->view);
+        here +=
+            owner == s->options.number && instant_before(now, instant_add(r->heard_at, lifetime));
+    }
+    return here;
+}
+
+/* ---- ledgers ---- */
+
+static int compare_keys(struct gac_key a, struct gac_key b)
+{
+    if (a.table != b.table)
+        return a.table < b.table ? -1 : 1;
+    if (a.index != b.index)
+        return a.index < b.index ? -1 : 1;
+    return (int)a.kind - (int)b.kind;
+}
+
+/* The first that is not before `key`. */
+static uint32_t place_of(const struct gac_server *s, struct gac_key key)
+{
+    uint32_t low = 0, high = s->ledger_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (compare_keys(s->ledgers[middle]->key, key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void drop_least_used(struct gac_server *s)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 1; i < s->ledger_count; i++) {
+        if (instant_before(s->ledgers[i]->used_at, s->ledgers[at]->used_at))
+            at = i;
+    }
+    drop_ledger(s, at);
+}
+
+static struct ledger *ledger_of(struct gac_server *s, struct instant now,
+                                const struct ledger_terms *terms, const struct gac_ask *ask)
+{
+    struct gac_key key = ask->key;
+    uint32_t at = place_of(s, key);
+    if (at < s->ledger_count && gac_key_equal(s->ledgers[at]->key, key))
+        return s->ledgers[at];
+    if (s->ledger_count == (uint32_t)s->options.settings->ledgers_max) {
+        drop_least_used(s);
+        at = place_of(s, key);
+    }
+    struct ledger *l = malloc(sizeof *l);
+    must(l != NULL);
+    ledger_init(l, now, terms, ask);
+    memmove(&s->ledgers[at + 1], &s->ledgers[at], (s->ledger_count - at) * sizeof s->ledgers[0]);
+    s->ledgers[at] = l;
+    s->ledger_count++;
+    return l;
+}
+
+static void answer(struct gac_server *s, struct instant now, uint64_t router,
+                   const struct gac_ask *ask, struct buffer *out, uint32_t *count)
+{
+    const struct gac_settings *settings = s->options.settings;
+    const struct vend_policy *policy = vend_policy_of(ask->policy);
+    const struct ledger_terms terms = {
+        .bank = duration_ms(settings->bank_ms),
+        .lifetime =
+            duration_ms(policy == &vend_periodic ? settings->period_ms : settings->lifetime_ms),
+        .grant = duration_ms(settings->grant_ms),
+        .routers = s->router_count,
+        .here = routers_here(s, now, ask->key),
+    };
+    struct ledger *l = ledger_of(s, now, &terms, ask);
+    ledger_refill(l, now, &terms);
+    const struct gac_answer *again;
+    struct holder *h = ledger_take(l, now, &terms, router, ask, &again);
+    if (h != NULL) {
+        policy->vend(l, now, &terms, h);
+        again = &h->answer;
+    }
+    if (again != NULL) {
+        gac_answer_append(out, again);
+        (*count)++;
+    }
+}
+
+/* ---- frames ---- */
+
+static enum status refuse(struct buffer *error, const char *why)
+{
+    buffer_append_text(error, why);
+    return STATUS_MALFORMED;
+}
+
+enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_t link,
+                               struct slice frame, struct buffer *out, struct buffer *error)
+{
+    struct gac_asks asks;
+    struct gac_ask ask;
+    struct reader all = {frame, false}, one;
+    if (gac_asks_read(&all, &asks) != STATUS_OK)
+        return refuse(error, "not a frame of asks");
+    one = all;
+    for (uint32_t i = 0; i < asks.count; i++) {
+        if (gac_ask_read(&one, &ask) != STATUS_OK)
+            return refuse(error, "an ask with a value out of range");
+    }
+    forget_silent(s, now);
+    if (hear(s, now, link, &asks) == NULL)
+        return refuse(error, "more routers than gac_routers_max");
+    struct buffer answers = {0};
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < asks.count; i++) {
+        must(gac_ask_read(&all, &ask) == STATUS_OK);
+        answer(s, now, asks.router, &ask, &answers, &count);
+    }
+    gac_answers_begin(out, &(struct gac_answers){.server = s->options.incarnation,
+                                                 .routers = s->router_count,
+                                                 .count = count});
+    buffer_append_slice(out, buffer_slice(&answers));
+    buffer_deinit(&answers);
+    return STATUS_OK;
+}
+
+void gac_server_report(struct gac_server *s, struct instant now, struct buffer *out)
+{
+    for (uint32_t i = 0; i < s->ledger_count; i++) {
+        struct ledger *l = s->ledgers[i];
+        int64_t held = 0, demand = 0;
+        for (uint32_t h = 0; h < l->count; h++) {
+            if (!holder_is_live(&l->holders[h], now))
+                continue;
+            held += l->holders[h].held;
+            demand += l->holders[h].ask.demand;
+        }
+        token_bucket_refill(&l->bank, now);
+        buffer_append_format(out,
+                             "{\"table\":%u,\"index\":%u,\"kind\":\"%s\",\"rate_mcu\":%lld,"
+                             "\"bank_mcu\":%lld,\"held_mcu\":%lld,\"demand_mcu\":%lld,"
+                             "\"routers\":%u}\n",
+                             l->key.table, l->key.index, l->key.kind == GAC_READ ? "read" : "write",
+                             (long long)l->rate, (long long)l->bank.balance, (long long)held,
+                             (long long)demand, l->count);
+    }
+}

@@ -1,0 +1,32 @@
+#include "gac/vend.h"
+
+#include "base/must.h"
+
+const struct vend_policy *vend_policy_of(enum gac_policy policy)
+{
+    return policy == GAC_PERIODIC ? &vend_periodic : &vend_lease;
+}
+
+/* Rises from level to level of demand until the rate is used up: as many steps as there are levels,
+ * and routers are few. */
+int64_t vend_level(const struct ledger *l, struct instant now, int64_t rate)
+{
+    int64_t level = 0, left = rate;
+    for (;;) {
+        int64_t next = INT64_MAX, above = 0;
+        for (uint32_t i = 0; i < l->count; i++) {
+            const struct holder *h = &l->holders[i];
+            if (!holder_is_live(h, now) || h->ask.demand <= level)
+                continue;
+            above++;
+            if (h->ask.demand < next)
+                next = h->ask.demand;
+        }
+        if (above == 0)
+            return INT64_MAX;
+        if (next - level > left / above)
+            return level + left / above;
+        left -= (next - level) * above;
+        level = next;
+    }
+}

@@ -1,0 +1,49 @@
+/* Bytes as frames of global admission control, to a server and to a client: neither crashes, and
+ * what they accept they go on from. */
+#include "base/must.h"
+#include "gac/client.h"
+#include "gac/server.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void ask_anyway(struct gac_client *c, struct instant now)
+{
+    const struct gac_limit limit = {{7, 0, GAC_WRITE}, GAC_LEASE, 1000000, 1};
+    struct duration wait;
+    uint32_t server;
+    struct slice frame;
+    gac_client_take(c, now, &limit, 1000, &wait);
+    gac_client_tick(c, now);
+    while (gac_client_next_frame(c, now, &server, &frame))
+        ;
+}
+
+/* Input: frames, each after a u8 (who gets it, how much later) and a u16 with its size. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct gac_settings settings = GAC_SETTINGS_DEFAULT;
+    struct instant now = {NS_PER_S};
+    struct reader all = {slice_make(data, size), false};
+    settings.ledgers_max = 4;
+    settings.routers_max = 4;
+    struct gac_server *s = gac_server_create(&(struct gac_server_options){&settings, 1, 2, 99});
+    struct gac_client *c = gac_client_create(&(struct gac_client_options){&settings, 2, 42}, now);
+    gac_client_up(c, now, 1);
+    while (all.left.size > 0 && !all.failed) {
+        uint8_t how = reader_u8(&all);
+        size_t frame = reader_u8(&all) | (size_t)reader_u8(&all) << 8;
+        struct slice bytes = reader_take(&all, frame < all.left.size ? frame : all.left.size);
+        struct buffer answer = {0}, error = {0};
+        now.ns += (how >> 2) * 10 * NS_PER_MS;
+        if (how & 1)
+            gac_client_receive(c, now, 1, bytes);
+        else
+            gac_server_receive(s, now, how >> 1 & 1, bytes, &answer, &error);
+        ask_anyway(c, now);
+        buffer_deinit(&answer);
+        buffer_deinit(&error);
+    }
+    gac_server_destroy(s);
+    gac_client_destroy(c);
+    return 0;
+}

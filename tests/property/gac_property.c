@@ -1,0 +1,250 @@
+/* gac_property.c - promises of global admission control under any load, and under single faults. */
+#include "tests/check.h"
+
+#include "tests/support/gac_world.h"
+
+enum {
+    ROUTERS = 16,
+    SERVERS = 3,
+    LOAD_PERCENT = 95, /* of what the table may use */
+    WARM_UP_S = 2,
+    MILLION = 1000000
+};
+
+static void set_up(struct gac_world *w, struct prng *p, enum gac_policy policy)
+{
+    const struct gac_world_options options = {.routers = ROUTERS,
+                                              .servers = SERVERS,
+                                              .policy = policy,
+                                              .units = 2000 + (int64_t)prng_below(p, 18000),
+                                              .bank_ms = 1000 + (int64_t)prng_below(p, 9000),
+                                              .delay_ns = 50000 + (int64_t)prng_below(p, 950000),
+                                              .drift_ppm = 1000,
+                                              .skew_ns = 10 * NS_PER_S,
+                                              .seed = prng_next(p)};
+    gac_world_init(w, &options);
+}
+
+/* `percent` of the rate, divided by these weights. */
+static void load(struct gac_world *w, int64_t percent, const int64_t weights[ROUTERS])
+{
+    int64_t sum = 0, all = w->options.units * 10 * percent; /* thousandths of a request */
+    for (uint32_t i = 0; i < ROUTERS; i++)
+        sum += weights[i];
+    for (uint32_t i = 0; i < ROUTERS; i++)
+        gac_world_load(w, i, all * weights[i] / sum);
+}
+
+/* Any static skew: from even to all at one. */
+static void skewed(struct gac_world *w, struct prng *p, int64_t percent)
+{
+    int64_t weights[ROUTERS], power = (int64_t)prng_below(p, 5);
+    for (uint32_t i = 0; i < ROUTERS; i++) {
+        weights[i] = 1;
+        for (int64_t k = 0; k < power; k++)
+            weights[i] *= 1 + (int64_t)prng_below(p, 16);
+    }
+    load(w, percent, weights);
+}
+
+/* So many in a hundred at one router, the others even. */
+static void hot(struct gac_world *w, int64_t percent_hot, uint32_t at)
+{
+    int64_t weights[ROUTERS];
+    for (uint32_t i = 0; i < ROUTERS; i++)
+        weights[i] = i == at ? percent_hot * (ROUTERS - 1) : 100 - percent_hot;
+    load(w, LOAD_PERCENT, weights);
+}
+
+static void measure(struct gac_world *w, int64_t seconds)
+{
+    gac_world_measure(w);
+    gac_world_run(w, seconds * NS_PER_S);
+}
+
+static uint64_t refused_per_million(const struct gac_world *w)
+{
+    return w->refused * MILLION / w->offered;
+}
+
+/* ---- without faults ---- */
+
+static void any_skew_is_served(struct prng *p)
+{
+    struct gac_world w;
+    set_up(&w, p, GAC_LEASE);
+    skewed(&w, p, LOAD_PERCENT);
+    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    measure(&w, 5);
+    assert_in_range(refused_per_million(&w), 0, 100);
+    assert_int_equal(w.over_mcu, 0);
+    gac_world_deinit(&w);
+}
+
+/* Wanting more than there is gives all there is, and no more. */
+static void too_much_gets_all_there_is(struct prng *p)
+{
+    struct gac_world w;
+    set_up(&w, p, GAC_LEASE);
+    skewed(&w, p, 150);
+    gac_world_run(&w, 2 * w.options.bank_ms * NS_PER_MS + WARM_UP_S * NS_PER_S);
+    measure(&w, 5);
+    assert_true(w.admitted * 100 >= (uint64_t)w.options.units * 5 * 97);
+    assert_int_equal(w.over_mcu, 0);
+    gac_world_deinit(&w);
+}
+
+/* Whoever wants less than an even part gets all of it, however much others want. */
+static void small_demand_is_met_first(struct prng *p)
+{
+    struct gac_world w;
+    int64_t weights[ROUTERS];
+    set_up(&w, p, GAC_LEASE);
+    for (uint32_t i = 0; i < ROUTERS; i++)
+        weights[i] = i < ROUTERS / 2 ? 1 : 20;
+    load(&w, 300, weights);
+    gac_world_run(&w, 2 * w.options.bank_ms * NS_PER_MS + WARM_UP_S * NS_PER_S);
+    uint64_t offered = 0, refused = 0;
+    for (uint32_t i = 0; i < ROUTERS / 2; i++) {
+        offered -= w.routers[i].offered;
+        refused -= w.routers[i].refused;
+    }
+    measure(&w, 5);
+    for (uint32_t i = 0; i < ROUTERS / 2; i++) {
+        offered += w.routers[i].offered;
+        refused += w.routers[i].refused;
+    }
+    assert_true(offered > 0);
+    assert_in_range(refused * 100 / offered, 0, 1);
+    gac_world_deinit(&w);
+}
+
+static uint64_t refused_while_it_moves(struct prng *p, enum gac_policy policy, int64_t percent_hot)
+{
+    struct gac_world w;
+    set_up(&w, p, policy);
+    hot(&w, percent_hot, 0);
+    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    gac_world_measure(&w);
+    for (uint32_t i = 1; i <= 8; i++) {
+        hot(&w, percent_hot, i);
+        gac_world_run(&w, NS_PER_S);
+    }
+    uint64_t refused = refused_per_million(&w);
+    assert_int_equal(w.over_mcu, 0);
+    gac_world_deinit(&w);
+    return refused;
+}
+
+/* Static shares lose what is hot beyond an even part: 0.6 - 1/16 and 0.99 - 1/16 of a rate. */
+static void a_moving_hotspot_is_served_and_static_shares_throttle_it(struct prng *p)
+{
+    assert_in_range(refused_while_it_moves(p, GAC_LEASE, 60), 0, 100);
+    assert_in_range(refused_while_it_moves(p, GAC_LEASE, 99), 0, 100);
+    assert_true(refused_while_it_moves(p, GAC_STATIC, 60) > 40 * MILLION / 100);
+    assert_true(refused_while_it_moves(p, GAC_STATIC, 99) > 80 * MILLION / 100);
+    assert_true(refused_while_it_moves(p, GAC_PERIODIC, 99) > 10 * MILLION / 100);
+}
+
+/* ---- single faults ---- */
+
+/* At most one part in a hundred of what ten seconds give. */
+static void assert_hardly_over(const struct gac_world *w)
+{
+    assert_in_range(w->over_mcu, 0, w->options.units * 1000 * 10 / 100);
+}
+
+static void a_server_may_die(struct prng *p)
+{
+    struct gac_world w;
+    set_up(&w, p, GAC_LEASE);
+    skewed(&w, p, LOAD_PERCENT);
+    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    uint32_t owner = gac_world_owner(&w);
+    assert_in_range(owner, 1, SERVERS);
+    gac_world_crash_server(&w, owner);
+    measure(&w, 3);
+    assert_in_range(refused_per_million(&w), 0, 10 * MILLION / 100);
+    assert_hardly_over(&w);
+    assert_true(gac_world_owner(&w) != owner);
+    gac_world_start_server(&w, owner);
+    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    assert_int_equal(gac_world_owner(&w), owner);
+    measure(&w, 2);
+    assert_in_range(refused_per_million(&w), 0, 100);
+    assert_hardly_over(&w);
+    gac_world_deinit(&w);
+}
+
+static void a_router_may_be_cut_off_or_die(struct prng *p)
+{
+    struct gac_world w;
+    set_up(&w, p, GAC_LEASE);
+    skewed(&w, p, LOAD_PERCENT);
+    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    for (uint32_t s = 1; s <= SERVERS; s++)
+        gac_world_cut(&w, 3, s, true);
+    measure(&w, 5);
+    assert_hardly_over(&w);
+    for (uint32_t s = 1; s <= SERVERS; s++)
+        gac_world_cut(&w, 3, s, false);
+    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    gac_world_crash_router(&w, 5);
+    measure(&w, 5);
+    assert_in_range(refused_per_million(&w), 0, 100);
+    assert_hardly_over(&w);
+    gac_world_deinit(&w);
+}
+
+/* Each router goes on with its even part of the rate, and all comes back. */
+static void all_servers_may_die(struct prng *p)
+{
+    struct gac_world w;
+    set_up(&w, p, GAC_LEASE);
+    int64_t even[ROUTERS];
+    for (uint32_t i = 0; i < ROUTERS; i++)
+        even[i] = 1;
+    load(&w, 80, even);
+    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    for (uint32_t s = 1; s <= SERVERS; s++)
+        gac_world_crash_server(&w, s);
+    measure(&w, 5);
+    assert_in_range(refused_per_million(&w), 0, 5 * MILLION / 100);
+    assert_hardly_over(&w);
+    for (uint32_t s = 1; s <= SERVERS; s++)
+        gac_world_start_server(&w, s);
+    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    measure(&w, 3);
+    assert_in_range(refused_per_million(&w), 0, 100);
+    assert_hardly_over(&w);
+    gac_world_deinit(&w);
+}
+
+#define PROPERTY(name, runs)              \
+    static void test_##name(void **state) \
+    {                                     \
+        (void)state;                      \
+        check_seeds(runs, name);          \
+    }
+
+PROPERTY(any_skew_is_served, 10)
+PROPERTY(too_much_gets_all_there_is, 10)
+PROPERTY(small_demand_is_met_first, 5)
+PROPERTY(a_moving_hotspot_is_served_and_static_shares_throttle_it, 5)
+PROPERTY(a_server_may_die, 10)
+PROPERTY(a_router_may_be_cut_off_or_die, 10)
+PROPERTY(all_servers_may_die, 10)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_skew_is_served),
+        cmocka_unit_test(test_too_much_gets_all_there_is),
+        cmocka_unit_test(test_small_demand_is_met_first),
+        cmocka_unit_test(test_a_moving_hotspot_is_served_and_static_shares_throttle_it),
+        cmocka_unit_test(test_a_server_may_die),
+        cmocka_unit_test(test_a_router_may_be_cut_off_or_die),
+        cmocka_unit_test(test_all_servers_may_die),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/* gac_world.h - routers and servers of global admission control in virtual time, one table.
+ *
+ * Clients arrive by a Poisson process at each router; a router lets in what it has tokens for,
+ * keeps what it has asked for waiting, and refuses the rest. An ideal bucket at the same rate and
+ * of the same capacity watches: what it could not have let in is over-admission. */
+#ifndef WEIR_TESTS_SUPPORT_GAC_WORLD_H
+#define WEIR_TESTS_SUPPORT_GAC_WORLD_H
+
+#include "base/prng.h"
+#include "base/token_bucket.h"
+#include "gac/client.h"
+#include "gac/server.h"
+#include "sim/scheduler.h"
+
+enum {
+    GAC_WORLD_ROUTERS = 32,
+    GAC_WORLD_SERVERS = 5,
+    GAC_WORLD_COST = 1000 /* mcu of a request */
+};
+
+struct gac_world_options {
+    uint32_t routers;
+    uint32_t servers;
+    enum gac_policy policy;
+    int64_t units;     /* a second: what the table may use */
+    int64_t bank_ms;   /* what it may save up */
+    int64_t delay_ns;  /* of a message, on average */
+    int64_t drift_ppm; /* clocks run up to this much too fast or slow */
+    int64_t skew_ns;   /* and are set apart by up to this much */
+    uint64_t seed;
+};
+
+struct gac_link {
+    bool cut;           /* nothing arrives, nobody is told */
+    uint64_t life;      /* of the link: frames of earlier ones are lost */
+    int64_t last_ns[2]; /* frames stay in order: when the last one arrives, by direction */
+};
+
+struct gac_world_router {
+    struct gac_client *client; /* owns; NULL: down */
+    uint64_t life;
+    int64_t per_second;    /* requests that arrive, in thousandths */
+    uint32_t flow;         /* of arrivals: one more with each change */
+    uint64_t changes;      /* seen */
+    uint32_t waiting;      /* requests */
+    struct instant *until; /* owns; when each of them is refused, in order */
+    uint32_t waiting_capacity;
+    struct instant tick_at;
+    int64_t clock_offset_ns;
+    int64_t clock_ppm;
+    uint64_t offered, admitted, refused;
+};
+
+struct gac_world_server {
+    struct gac_server *server; /* owns; NULL: down */
+    uint64_t life;
+    int64_t clock_offset_ns;
+    int64_t clock_ppm;
+};
+
+struct gac_world {
+    struct gac_world_options options;
+    struct gac_settings settings;
+    struct scheduler scheduler;
+    struct prng prng;
+    struct gac_world_router routers[GAC_WORLD_ROUTERS];
+    struct gac_world_server servers[GAC_WORLD_SERVERS + 1];
+    struct gac_link links[GAC_WORLD_ROUTERS][GAC_WORLD_SERVERS + 1];
+    uint64_t next_link;
+    struct token_bucket ideal;
+    int64_t over_mcu;  /* the most by which the ideal bucket was overdrawn */
+    uint64_t messages; /* frames with asks, and their answers, each way */
+    uint64_t offered, admitted, refused;
+};
+
+void gac_world_init(struct gac_world *w, const struct gac_world_options *options);
+void gac_world_deinit(struct gac_world *w);
+
+/* From now on; requests a second at one router, in thousandths. */
+void gac_world_load(struct gac_world *w, uint32_t router, int64_t per_second_thousandths);
+void gac_world_run(struct gac_world *w, int64_t ns);
+/* Counters and the measure of over-admission start again; the ideal bucket does not. */
+void gac_world_measure(struct gac_world *w);
+
+/* The process ends: links close, and the other side sees that. */
+void gac_world_crash_server(struct gac_world *w, uint32_t server);
+void gac_world_start_server(struct gac_world *w, uint32_t server);
+void gac_world_crash_router(struct gac_world *w, uint32_t router);
+void gac_world_start_router(struct gac_world *w, uint32_t router);
+/* Messages between the two are lost from here on, or no longer. */
+void gac_world_cut(struct gac_world *w, uint32_t router, uint32_t server, bool cut);
+
+/* Which server answers for the table, as most routers have it. */
+uint32_t gac_world_owner(const struct gac_world *w);
+
+#endif

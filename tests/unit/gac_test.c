@@ -1,0 +1,159 @@
+/* gac_test.c - global admission control, piece by piece: the ring, the messages, the ledger. */
+#include "tests/check.h"
+
+#include "gac/ledger.h"
+#include "gac/ring.h"
+
+enum {
+    SERVERS = 5,
+    TABLES = 20000
+};
+
+static const uint64_t all = (1 << SERVERS) - 1;
+
+static void a_server_that_goes_takes_only_its_own_keys_with_it(void **state)
+{
+    (void)state;
+    static struct ring ring;
+    ring_init(&ring, SERVERS);
+    uint32_t owned[SERVERS + 1] = {0}, moved_to[SERVERS + 1] = {0};
+    const uint32_t gone = 2;
+    for (uint32_t t = 1; t <= TABLES; t++) {
+        struct gac_key key = {t, 0, t % 2 == 0 ? GAC_READ : GAC_WRITE};
+        uint32_t before = ring_owner(&ring, key, all);
+        uint32_t after = ring_owner(&ring, key, all & ~(UINT64_C(1) << (gone - 1)));
+        owned[before]++;
+        if (before == gone)
+            moved_to[after]++;
+        else
+            assert_int_equal(after, before);
+    }
+    for (uint32_t s = 1; s <= SERVERS; s++) {
+        assert_in_range(owned[s], TABLES / SERVERS / 2, TABLES / SERVERS * 2);
+        assert_true(s == gone ? moved_to[s] == 0 : moved_to[s] > 0);
+    }
+    assert_int_equal(ring_owner(&ring, (struct gac_key){1, 0, GAC_READ}, 0), 0);
+}
+
+static const struct gac_ask an_ask = {.key = {7, 1, GAC_WRITE},
+                                      .policy = GAC_LEASE,
+                                      .epoch = 2,
+                                      .number = 3,
+                                      .version = 9,
+                                      .rate = 1000000,
+                                      .spent = 41000,
+                                      .held = -5,
+                                      .demand = 300000,
+                                      .need = 4000};
+
+static void what_is_written_is_read_back(void **state)
+{
+    (void)state;
+    struct buffer b = {0};
+    gac_asks_begin(&b, &(struct gac_asks){11, 5, 1});
+    gac_ask_append(&b, &an_ask);
+    struct reader r = {buffer_slice(&b), false};
+    struct gac_asks asks;
+    struct gac_ask ask;
+    assert_int_equal(gac_asks_read(&r, &asks), STATUS_OK);
+    assert_int_equal(gac_ask_read(&r, &ask), STATUS_OK);
+    assert_true(asks.router == 11 && asks.view == 5 && asks.count == 1);
+    assert_true(gac_key_equal(ask.key, an_ask.key) && ask.policy == GAC_LEASE);
+    assert_true(ask.epoch == 2 && ask.number == 3 && ask.version == 9 && ask.rate == 1000000);
+    assert_true(ask.spent == 41000 && ask.held == -5 && ask.demand == 300000 && ask.need == 4000);
+    for (size_t cut = 0; cut < b.size; cut++) {
+        struct reader cut_short = {slice_make(b.data, cut), false};
+        assert_int_equal(gac_asks_read(&cut_short, &asks), STATUS_MALFORMED);
+    }
+    buffer_deinit(&b);
+}
+
+static const struct ledger_terms terms = {.bank = {10 * NS_PER_S},
+                                          .lifetime = {NS_PER_S},
+                                          .grant = {100 * NS_PER_MS},
+                                          .routers = 1,
+                                          .here = 1};
+
+static void a_doubled_ask_changes_nothing_and_is_answered_again(void **state)
+{
+    (void)state;
+    struct instant now = {NS_PER_S};
+    struct gac_ask ask = an_ask;
+    const struct gac_answer *again;
+    struct ledger l;
+    ask.held = 0;
+    ledger_init(&l, now, &terms, &ask);
+    struct holder *h = ledger_take(&l, now, &terms, 1, &ask, &again);
+    assert_non_null(h);
+    ledger_grant(&l, h, 70000);
+    int64_t left = l.bank.balance;
+    assert_null(ledger_take(&l, now, &terms, 1, &ask, &again));
+    assert_int_equal(again->granted, 70000);
+    ask.number--;
+    assert_null(ledger_take(&l, now, &terms, 1, &ask, &again));
+    assert_null(again);
+    assert_int_equal(l.bank.balance, left);
+    ledger_deinit(&l);
+}
+
+/* The next ask says what is held without it. */
+static void a_grant_that_never_arrived_is_back_in_the_bank(void **state)
+{
+    (void)state;
+    struct instant now = {NS_PER_S};
+    struct gac_ask ask = an_ask;
+    const struct gac_answer *again;
+    struct ledger l;
+    ask.held = 0;
+    ledger_init(&l, now, &terms, &ask);
+    int64_t full = l.bank.balance;
+    ledger_grant(&l, ledger_take(&l, now, &terms, 1, &ask, &again), 70000);
+    assert_int_equal(l.bank.balance, full - 70000);
+    ask.number++;
+    assert_non_null(ledger_take(&l, now, &terms, 1, &ask, &again));
+    assert_int_equal(l.bank.balance, full);
+    ask.number++;
+    ask.spent += 9000; /* more than it had: debt, which the bank pays */
+    ask.held = 0;
+    assert_non_null(ledger_take(&l, now, &terms, 1, &ask, &again));
+    assert_int_equal(l.bank.balance, full - 9000);
+    ledger_deinit(&l);
+}
+
+/* G1: what routers hold counts as saved up. */
+static void what_is_held_leaves_less_room_in_the_bank(void **state)
+{
+    (void)state;
+    struct instant now = {NS_PER_S};
+    struct gac_ask ask = an_ask;
+    const struct gac_answer *again;
+    struct ledger l;
+    ask.held = 0;
+    ledger_init(&l, now, &terms, &ask);
+    ledger_grant(&l, ledger_take(&l, now, &terms, 1, &ask, &again), 500000);
+    struct ledger_terms long_lived = terms;
+    long_lived.lifetime.ns = 100 * NS_PER_S;
+    ask.number++;
+    ask.held = 500000;
+    assert_non_null(ledger_take(&l, now, &long_lived, 1, &ask, &again));
+    now.ns += 60 * NS_PER_S;
+    ledger_refill(&l, now, &long_lived);
+    assert_int_equal(l.bank.balance, 10 * ask.rate - 500000);
+    now.ns += 60 * NS_PER_S; /* its tokens are dead by now */
+    ledger_refill(&l, now, &long_lived);
+    ledger_refill(&l, instant_add(now, duration_ms(1000)), &long_lived);
+    assert_int_equal(l.bank.balance, 10 * ask.rate);
+    ledger_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_that_goes_takes_only_its_own_keys_with_it),
+        cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(a_doubled_ask_changes_nothing_and_is_answered_again),
+        cmocka_unit_test(a_grant_that_never_arrived_is_back_in_the_bank),
+        cmocka_unit_test(what_is_held_leaves_less_room_in_the_bank),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
