@@ -1,7 +1,5 @@
 #include "gac/vend.h"
 
-#include "base/must.h"
-
 const struct vend_policy *vend_policy_of(enum gac_policy policy)
 {
     return policy == GAC_PERIODIC ? &vend_periodic : &vend_lease;

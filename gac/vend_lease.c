@@ -1,7 +1,5 @@
 #include "gac/vend.h"
 
-#include "base/must.h"
-
 enum {
     ONE_UNIT = 1000, /* mcu */
     BANK_PARTS = 4   /* a router is granted at most this part of its even part of the bank */

@@ -1,7 +1,5 @@
 #include "gac/vend.h"
 
-#include "base/must.h"
-
 /* The bank is divided by max-min over what each would spend in a period. */
 static void vend(struct ledger *l, struct instant now, const struct ledger_terms *terms,
                  struct holder *h)
