@@ -63,6 +63,12 @@ static const struct choice {
      {"local", "group"},
      "local or group",
      "whether an eventual read refused by one replica is tried at the others"},
+    {"gac",
+     offsetof(struct config, gac),
+     GAC_OFF,
+     {"off", "static", "periodic", "lease"},
+     "off, static, periodic or lease",
+     "how routers share what a table may use, where the table does not say"},
 };
 
 enum {

@@ -29,12 +29,22 @@ enum read_tokens {
     READ_TOKENS_GROUP, /* those of any replica */
 };
 
+/* How a router gets its part of what a table may use. */
+enum gac_policy {
+    GAC_OFF,      /* there is no limit but those of the partitions */
+    GAC_STATIC,   /* its even part of the rate, without asking */
+    GAC_PERIODIC, /* each period, by what all want (DynamoDB, USENIX ATC 2022, section 4.3) */
+    GAC_LEASE,    /* when it runs low, as little as keeps messages rare */
+    GAC_POLICIES
+};
+
 struct config {
 #define X(name, initial, least, most, help) int64_t name;
     LIMITS_LIST(X)
 #undef X
     int64_t write_check; /* enum write_check */
     int64_t read_tokens; /* enum read_tokens */
+    int64_t gac;         /* enum gac_policy, of tables that name none */
     enum profile profile;
     char partition_policy[32]; /* engine/admission's policy by name; the profile chooses it */
 };

@@ -68,6 +68,16 @@
     X(adaptive_step_percent, 50, 1, 100, "of what a throttled partition lacks, given a second")    \
     X(adaptive_decay_percent, 20, 1, 100, "of what an idle one was given, taken back each 10 s")   \
     X(moves_max, 4, 1, 1000, "replicas on their way to another node at once")                      \
+    /* global admission control */                                                                 \
+    X(gac_bank_ms, 300000, 0, 86400000, "of its rate, what a table may save up at its GAC server") \
+    X(gac_lifetime_ms, 1000, 100, 60000, "of the tokens a router holds; longer silence is an outage")\
+    X(gac_period_ms, 1000, 10, 60000, "policy periodic: between two asks of a router")             \
+    X(gac_grant_ms, 100, 1, 60000, "policy lease: of a router's even part of the rate, a grant")   \
+    X(gac_forget_ms, 60000, 100, 86400000, "a router silent for longer has no part of any rate")   \
+    X(gac_timeout_ms, 50, 1, 60000, "an ask of a router's without an answer is asked anew")        \
+    X(gac_wait_ms, 50, 0, 60000, "a request without tokens waits for an answer for this long")     \
+    X(gac_ledgers_max, 100000, 1, 10000000, "of a GAC server; the one unused longest goes")        \
+    X(gac_routers_max, 1000, 1, 100000, "that a GAC server knows")                                 \
     /* storage */                                                                                  \
     X(log_segment_bytes, 16 * MIB, 8 * MIB, GIB, "size of a log segment")                          \
     X(log_writes, 2, 1, 4, "writes of the log on their way to the disk at once")                   \

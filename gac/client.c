@@ -49,17 +49,16 @@ struct gac_client {
 
 static struct duration lifetime(const struct gac_client *c)
 {
-    return duration_ms(c->options.settings->lifetime_ms);
+    return duration_ms(c->options.config->gac_lifetime_ms);
 }
 
-struct gac_client *gac_client_create(const struct gac_client_options *options, struct instant now)
+struct gac_client *gac_client_create(const struct gac_client_options *options)
 {
     must(options->servers <= GAC_SERVERS_MAX && options->router != 0);
     struct gac_client *c = calloc(1, sizeof *c);
     must(c != NULL);
     c->options = *options;
     c->routers = 1;
-    c->look_at = now;
     ring_init(&c->ring, options->servers);
     c->servers = calloc(options->servers + 1, sizeof c->servers[0]);
     c->slot_count = LEASES_MIN;
@@ -176,7 +175,7 @@ static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, s
 /* No more can ever be saved up than this. */
 static int64_t most_held(const struct gac_client *c, const struct lease *l)
 {
-    __int128 most = (__int128)l->limit.rate * c->options.settings->bank_ms / 1000;
+    __int128 most = (__int128)l->limit.rate * c->options.config->gac_bank_ms / 1000;
     return most < INT64_MAX / 16 ? (int64_t)most : INT64_MAX / 16;
 }
 
@@ -346,7 +345,7 @@ static void look_at_server(struct gac_client *c, struct instant now, struct serv
 /* What is not wanted any more goes back; what is too old is nobody's. */
 static void look_at_lease(struct gac_client *c, struct instant now, struct lease *l)
 {
-    const struct duration timeout = duration_ms(c->options.settings->timeout_ms);
+    const struct duration timeout = duration_ms(c->options.config->gac_timeout_ms);
     const struct duration half = {lifetime(c).ns / 2};
     if (l->awaiting && !instant_before(now, instant_add(l->sent_at, timeout))) {
         l->awaiting = false;
@@ -375,7 +374,7 @@ void gac_client_tick(struct gac_client *c, struct instant now)
         l->active = false;
         c->active[i - 1] = c->active[--c->active_count];
     }
-    int64_t span = c->active_count > 0 ? c->options.settings->timeout_ms * NS_PER_MS / 2
+    int64_t span = c->active_count > 0 ? c->options.config->gac_timeout_ms * NS_PER_MS / 2
                                        : lifetime(c).ns / SIGNS_OF_LIFE;
     c->look_at = instant_add(now, (struct duration){span});
 }

@@ -18,17 +18,16 @@
 #define WEIR_GAC_CLIENT_H
 
 #include "gac/gac_message.h"
-#include "gac/settings.h"
 
 struct gac_client;
 
 struct gac_client_options {
-    const struct gac_settings *settings; /* borrows */
-    uint32_t servers; /* numbered 1 .. servers; 0: only `static` limits anything */
-    uint64_t router;  /* random, of this life; not 0 */
+    const struct config *config; /* borrows */
+    uint32_t servers;            /* numbered 1 .. servers; 0: only `static` limits anything */
+    uint64_t router;             /* random, of this life; not 0 */
 };
 
-struct gac_client *gac_client_create(const struct gac_client_options *options, struct instant now);
+struct gac_client *gac_client_create(const struct gac_client_options *options);
 void gac_client_destroy(struct gac_client *c);
 
 /* What a table may use, as its description says. */

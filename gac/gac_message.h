@@ -8,7 +8,7 @@
 #ifndef WEIR_GAC_GAC_MESSAGE_H
 #define WEIR_GAC_GAC_MESSAGE_H
 
-#include "base/buffer.h"
+#include "base/config.h"
 #include "base/instant.h"
 #include "base/status.h"
 
@@ -20,15 +20,6 @@ enum {
 enum gac_kind {
     GAC_READ,
     GAC_WRITE
-};
-
-/* How a router gets its part of what a table may use; of each table, by name. */
-enum gac_policy {
-    GAC_OFF,      /* there is no limit but those of the partitions */
-    GAC_STATIC,   /* its even part of the rate, without asking */
-    GAC_PERIODIC, /* each period, by what all want (DynamoDB, USENIX ATC 2022, section 4.3) */
-    GAC_LEASE,    /* when it runs low, as little as keeps messages rare */
-    GAC_POLICIES
 };
 
 const char *gac_policy_name(enum gac_policy policy);

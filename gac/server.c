@@ -26,13 +26,13 @@ struct gac_server *gac_server_create(const struct gac_server_options *options)
 {
     must(options->number >= 1 && options->number <= options->servers);
     must(options->incarnation != 0);
-    const struct gac_settings *settings = options->settings;
+    const struct config *config = options->config;
     struct gac_server *s = calloc(1, sizeof *s);
     must(s != NULL);
     s->options = *options;
     ring_init(&s->ring, options->servers);
-    s->routers = calloc((size_t)settings->routers_max, sizeof s->routers[0]);
-    s->ledgers = calloc((size_t)settings->ledgers_max, sizeof s->ledgers[0]);
+    s->routers = calloc((size_t)config->gac_routers_max, sizeof s->routers[0]);
+    s->ledgers = calloc((size_t)config->gac_ledgers_max, sizeof s->ledgers[0]);
     must(s->routers != NULL && s->ledgers != NULL);
     return s;
 }
@@ -65,7 +65,7 @@ static void forget_router(struct gac_server *s, uint32_t at)
 
 static void forget_silent(struct gac_server *s, struct instant now)
 {
-    const struct duration forget = duration_ms(s->options.settings->forget_ms);
+    const struct duration forget = duration_ms(s->options.config->gac_forget_ms);
     for (uint32_t i = s->router_count; i > 0; i--) {
         if (instant_before(instant_add(s->routers[i - 1].heard_at, forget), now))
             forget_router(s, i - 1);
@@ -80,7 +80,7 @@ static struct known_router *hear(struct gac_server *s, struct instant now, uint6
     while (i < s->router_count && s->routers[i].id != asks->router)
         i++;
     if (i == s->router_count) {
-        if (s->router_count == (uint32_t)s->options.settings->routers_max)
+        if (s->router_count == (uint32_t)s->options.config->gac_routers_max)
             return NULL;
         s->router_count++;
     }
@@ -100,7 +100,7 @@ void gac_server_link_closed(struct gac_server *s, uint64_t link)
  */
 static uint32_t routers_here(const struct gac_server *s, struct instant now, struct gac_key key)
 {
-    const struct duration lifetime = duration_ms(s->options.settings->lifetime_ms);
+    const struct duration lifetime = duration_ms(s->options.config->gac_lifetime_ms);
     uint32_t here = 0, owner = 0;
     uint64_t view = 0;
     for (uint32_t i = 0; i < s->router_count; i++) {
@@ -155,7 +155,7 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
     uint32_t at = place_of(s, key);
     if (at < s->ledger_count && gac_key_equal(s->ledgers[at]->key, key))
         return s->ledgers[at];
-    if (s->ledger_count == (uint32_t)s->options.settings->ledgers_max) {
+    if (s->ledger_count == (uint32_t)s->options.config->gac_ledgers_max) {
         drop_least_used(s);
         at = place_of(s, key);
     }
@@ -171,13 +171,13 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
 static void answer(struct gac_server *s, struct instant now, uint64_t router,
                    const struct gac_ask *ask, struct buffer *out, uint32_t *count)
 {
-    const struct gac_settings *settings = s->options.settings;
+    const struct config *config = s->options.config;
     const struct vend_policy *policy = vend_policy_of(ask->policy);
     const struct ledger_terms terms = {
-        .bank = duration_ms(settings->bank_ms),
+        .bank = duration_ms(config->gac_bank_ms),
         .lifetime =
-            duration_ms(policy == &vend_periodic ? settings->period_ms : settings->lifetime_ms),
-        .grant = duration_ms(settings->grant_ms),
+            duration_ms(policy == &vend_periodic ? config->gac_period_ms : config->gac_lifetime_ms),
+        .grant = duration_ms(config->gac_grant_ms),
         .routers = s->router_count,
         .here = routers_here(s, now, ask->key),
     };

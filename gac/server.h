@@ -11,14 +11,14 @@
 #ifndef WEIR_GAC_SERVER_H
 #define WEIR_GAC_SERVER_H
 
-#include "gac/settings.h"
+#include "base/config.h"
 #include "gac/vend.h"
 
 struct gac_server;
 
 struct gac_server_options {
-    const struct gac_settings *settings; /* borrows */
-    uint32_t number;                     /* of this server, 1 .. servers */
+    const struct config *config; /* borrows */
+    uint32_t number;             /* of this server, 1 .. servers */
     uint32_t servers;
     uint64_t incarnation; /* random, not 0 */
 };

@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/prng.h"
+#include "gac/client.h"
 #include "router/fault.h"
 #include "router/http.h"
 #include "router/id_map.h"
@@ -167,7 +168,8 @@ struct router {
     int64_t wall_ms; /* at wall_at */
     struct instant wall_at;
     struct prng prng;
-    uint32_t catalog_node; /* a guess: who leads group 0 */
+    uint32_t catalog_node;  /* a guess: who leads group 0 */
+    struct gac_client *gac; /* owns */
     struct json_parser *json;
     struct buffer scratch; /* a request's body, padded for the parser */
     struct fault fault;    /* of the call at work */

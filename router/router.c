@@ -25,6 +25,10 @@ struct router *router_create(const struct router_options *options)
     r->prng = prng_seeded(options->seed);
     r->catalog_node = 1;
     r->json = json_parser_create();
+    struct prng lives = prng_seeded(~options->seed);
+    r->gac = gac_client_create(&(struct gac_client_options){.config = options->config,
+                                                            .servers = options->gac_servers,
+                                                            .router = prng_next(&lives) | 1});
     r->idle.delay = duration_ms(r->config->http_idle_ms);
     r->arriving.delay = duration_ms(r->config->http_request_ms);
     r->deadlines.delay = duration_ms(r->config->request_deadline_ms);
@@ -54,6 +58,7 @@ void router_destroy(struct router *r)
     buffer_deinit(&r->scratch);
     fault_deinit(&r->fault);
     json_parser_destroy(r->json);
+    gac_client_destroy(r->gac);
     id_map_deinit(&r->clients);
     free(r->slots);
     free(r);
@@ -126,6 +131,30 @@ void router_not_sent(struct router *r, struct instant now, uint32_t node, uint64
     event_end(r);
 }
 
+/* ---- global admission control ---- */
+
+void router_gac_up(struct router *r, struct instant now, uint32_t server)
+{
+    event_begin(r, now);
+    gac_client_up(r->gac, now, server);
+}
+
+void router_gac_down(struct router *r, struct instant now, uint32_t server, bool gone)
+{
+    event_begin(r, now);
+    gac_client_down(r->gac, now, server, gone);
+    event_end(r);
+}
+
+enum status router_gac_receive(struct router *r, struct instant now, uint32_t server,
+                               struct slice frame)
+{
+    event_begin(r, now);
+    enum status status = gac_client_receive(r->gac, now, server, frame);
+    event_end(r);
+    return status;
+}
+
 /* ---- time ---- */
 
 struct instant router_deadline(const struct router *r)
@@ -136,7 +165,7 @@ struct instant router_deadline(const struct router *r)
     next = instant_earlier(next, timer_queue_next(&r->patience));
     for (int i = 0; i < BACKOFFS; i++)
         next = instant_earlier(next, timer_queue_next(&r->backoffs[i]));
-    return next;
+    return instant_earlier(next, gac_client_deadline(r->gac));
 }
 
 static void expire_clients(struct router *r, struct timer_queue *q)
@@ -160,16 +189,29 @@ void router_tick(struct router *r, struct instant now)
         while ((t = timer_queue_expire(&r->backoffs[i], now)) != NULL)
             subrequest_backoff_over(r, TIMER_OWNER(t, struct subrequest, backoff));
     }
+    gac_client_tick(r->gac, now);
     event_end(r);
 }
 
 /* ---- effects ---- */
+
+static bool next_gac_frame(struct router *r, struct router_effect *out)
+{
+    uint32_t server;
+    struct slice frame;
+    if (!gac_client_next_frame(r->gac, r->now, &server, &frame))
+        return false;
+    *out = (struct router_effect){.kind = ROUTER_SEND_GAC, .gac_server = server, .bytes = frame};
+    return true;
+}
 
 bool router_next_effect(struct router *r, struct router_effect *out)
 {
     if (subrequest_next_effect(r, out))
         return true;
     if (client_next_effect(r, out))
+        return true;
+    if (next_gac_frame(r, out))
         return true;
     call_reap(r, true);
     return false;

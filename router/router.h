@@ -21,6 +21,7 @@ struct router_options {
     const char *region;          /* in ARNs; borrows */
     const char *account;
     uint64_t seed;
+    uint32_t gac_servers; /* of global admission control, numbered 1 .. gac_servers; 0: none */
 };
 
 struct router *router_create(const struct router_options *options);
@@ -46,6 +47,14 @@ void router_node_lost(struct router *r, struct instant now, uint32_t node);
 /* A request could not be sent: its node does not have it, and will not get it. */
 void router_not_sent(struct router *r, struct instant now, uint32_t node, uint64_t request_id);
 
+/* The link to a server of global admission control is there, or is not any more: `gone`: the other
+ * end closed it; otherwise it cannot be reached. */
+void router_gac_up(struct router *r, struct instant now, uint32_t server);
+void router_gac_down(struct router *r, struct instant now, uint32_t server, bool gone);
+/* STATUS_MALFORMED: the link is to be closed. */
+enum status router_gac_receive(struct router *r, struct instant now, uint32_t server,
+                               struct slice frame);
+
 /* Earliest time router_tick has work; router_tick may be called at any time. */
 struct instant router_deadline(const struct router *r);
 void router_tick(struct router *r, struct instant now);
@@ -54,6 +63,7 @@ void router_tick(struct router *r, struct instant now);
 
 enum router_effect_kind {
     ROUTER_SEND_REQUEST,
+    ROUTER_SEND_GAC, /* a frame; what cannot be sent is dropped */
     ROUTER_SEND_BYTES,
     ROUTER_CLOSE
 };
@@ -62,8 +72,9 @@ struct router_effect {
     enum router_effect_kind kind;
     uint32_t node;                 /* SEND_REQUEST */
     const struct request *request; /* SEND_REQUEST; lends until the next call into the router */
+    uint32_t gac_server;           /* SEND_GAC */
     uint64_t connection;           /* SEND_BYTES, CLOSE (after all bytes sent so far) */
-    struct slice bytes;            /* SEND_BYTES; lends until the next call into the router */
+    struct slice bytes; /* SEND_BYTES, SEND_GAC; lends until the next call into the router */
 };
 
 bool router_next_effect(struct router *r, struct router_effect *out);

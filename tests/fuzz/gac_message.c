@@ -21,13 +21,14 @@ static void ask_anyway(struct gac_client *c, struct instant now)
 /* Input: frames, each after a u8 (who gets it, how much later) and a u16 with its size. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct gac_settings settings = GAC_SETTINGS_DEFAULT;
+    struct config config;
+    config_init(&config, PROFILE_AWS);
     struct instant now = {NS_PER_S};
     struct reader all = {slice_make(data, size), false};
-    settings.ledgers_max = 4;
-    settings.routers_max = 4;
-    struct gac_server *s = gac_server_create(&(struct gac_server_options){&settings, 1, 2, 99});
-    struct gac_client *c = gac_client_create(&(struct gac_client_options){&settings, 2, 42}, now);
+    config.gac_ledgers_max = 4;
+    config.gac_routers_max = 4;
+    struct gac_server *s = gac_server_create(&(struct gac_server_options){&config, 1, 2, 99});
+    struct gac_client *c = gac_client_create(&(struct gac_client_options){&config, 2, 42});
     gac_client_up(c, now, 1);
     while (all.left.size > 0 && !all.failed) {
         uint8_t how = reader_u8(&all);

@@ -261,7 +261,7 @@ void gac_world_crash_server(struct gac_world *w, uint32_t server)
 void gac_world_start_server(struct gac_world *w, uint32_t server)
 {
     struct gac_world_server *s = &w->servers[server];
-    const struct gac_server_options options = {&w->settings, server, w->options.servers,
+    const struct gac_server_options options = {&w->config, server, w->options.servers,
                                                prng_next(&w->prng) | 1};
     s->life++;
     s->server = gac_server_create(&options);
@@ -286,12 +286,12 @@ void gac_world_crash_router(struct gac_world *w, uint32_t router)
 void gac_world_start_router(struct gac_world *w, uint32_t router)
 {
     struct gac_world_router *r = &w->routers[router];
-    const struct gac_client_options options = {&w->settings, w->options.servers,
+    const struct gac_client_options options = {&w->config, w->options.servers,
                                                prng_next(&w->prng) | 1};
     r->life++;
     r->flow++;
     r->tick_at = INSTANT_NEVER;
-    r->client = gac_client_create(&options, router_now(w, router));
+    r->client = gac_client_create(&options);
     r->changes = 0;
     for (uint32_t s = 1; s <= w->options.servers; s++)
         connect(w, router, s);
@@ -337,8 +337,8 @@ void gac_world_init(struct gac_world *w, const struct gac_world_options *options
 {
     must(options->routers <= GAC_WORLD_ROUTERS && options->servers <= GAC_WORLD_SERVERS);
     *w = (struct gac_world){.options = *options, .prng = prng_seeded(options->seed)};
-    w->settings = GAC_SETTINGS_DEFAULT;
-    w->settings.bank_ms = options->bank_ms;
+    config_init(&w->config, PROFILE_AWS);
+    w->config.gac_bank_ms = options->bank_ms;
     int64_t rate = options->units * 1000;
     int64_t bank = (int64_t)((__int128)rate * options->bank_ms / 1000);
     token_bucket_init(&w->ideal, bank, rate, INT64_MAX / 4, bank, w->scheduler.now);

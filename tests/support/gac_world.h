@@ -60,7 +60,7 @@ struct gac_world_server {
 
 struct gac_world {
     struct gac_world_options options;
-    struct gac_settings settings;
+    struct config config;
     struct scheduler scheduler;
     struct prng prng;
     struct gac_world_router routers[GAC_WORLD_ROUTERS];
