@@ -28,7 +28,10 @@ struct lease {
     int64_t demand;
     struct duration round_trip;
     uint64_t asks;
-    bool active; /* in the client's list */
+    bool active;     /* in the client's list */
+    bool untold;     /* no server has heard of this limit yet, and one should */
+    bool doubtful;   /* the limit: another server is asked, which may know an older one */
+    uint64_t newest; /* version that a server knew */
 };
 
 /* What is wanted now, mcu a second. */

@@ -18,7 +18,7 @@
 
 struct table;
 
-/* False: the table has none of that kind, or not here. */
+/* False: the table has none of that kind; `out` is one of nothing then. */
 bool limit_find(const struct router *r, const struct table *t, enum admit_kind kind,
                 struct gac_limit *out);
 
@@ -26,6 +26,9 @@ bool limit_find(const struct router *r, const struct table *t, enum admit_kind k
 bool limit_take(struct router *r, struct subrequest *s);
 /* It has cost so much, or nothing. */
 void limit_settle(struct router *r, struct subrequest *s, int64_t used_mcu);
+
+/* The table has just been changed here: all routers are to hear of it. */
+void limit_tell(struct router *r, const struct table *t);
 
 /* Whether it waits for tokens, or to be told that there are none. */
 bool limit_is_waiting(const struct router *r, const struct subrequest *s);
