@@ -304,7 +304,7 @@ def run_part(options, cluster, directory, part):
 
 
 def run(options, directory):
-    settings = ["--profile", "research", "--set", "gac=lease", *(word for one in options.set for word in ("--set", one))]
+    settings = ["--set", "gac=lease", *(word for one in options.set for word in ("--set", one))]
     cluster = Cluster(options.weir, directory / "cluster", 3, 2, settings, gac=SERVERS)
     try:
         cluster.start()
