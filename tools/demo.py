@@ -221,8 +221,8 @@ def sides(screen, weir, ports):
               f"{mean(workload, 'throttled', *SIDES_SETTLED):>6,.0f}/s throttled, "
               f"of {PAID:,}/s paid for")
     print("Why: where a table's units are divided, the popular key's partition has a quarter of them, and\n"
-          "the other quarters lie idle. Where routers lend each other what the table may use, all of it\n"
-          "is there for whoever asks, up to what one partition can serve.\n", flush=True)
+          "the other quarters lie idle. Where routers borrow tokens of what the whole table may use, all\n"
+          "of it is there for whoever asks, up to what one partition can serve.\n", flush=True)
     return (admitted.get(DIVIDED, PAID) < 0.8 * PAID and
             admitted.get(SHARED, 0) >= 0.97 * ASKED)
 
@@ -302,9 +302,9 @@ def summary(screen, result, events):
     splits = [e for e in events if e["kind"] == "split"]
     lines += [
         "",
-        "Why: a table's units are divided among its partitions, and no partition serves more",
-        "than 1,000 write units a second, whatever the table has left. One key lives in one",
-        "partition: neither more units nor retries nor a split help, spreading the key does.",
+        "Why: no partition serves more than 1,000 write units a second, whatever the table has",
+        "left. One key lives in one partition: neither more units nor retries nor a split help,",
+        "spreading the key does.",
         "One customer's orders are many keys: their partition was cut between them "
         f"({len(splits)} splits),",
         "at the point where the load divides, while they were written.",
