@@ -165,6 +165,7 @@ static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, s
     token_bucket_refill(&l->reserve, now);
     token_bucket_set_rate(&l->reserve, rate, rate, INT64_MAX / 4);
     if (!token_bucket_has(&l->reserve, cost)) {
+        l->refused++;
         *wait = token_bucket_wait(&l->reserve, cost);
         return GAC_REFUSED;
     }
@@ -187,6 +188,7 @@ static enum gac_verdict take_short(struct gac_client *c, struct instant now, str
     if (cost > l->need)
         l->need = cost;
     if (instant_before(now, l->ask_at)) {
+        l->refused++;
         *wait = instant_since(l->ask_at, now);
         return GAC_REFUSED;
     }
@@ -489,6 +491,7 @@ bool gac_client_holding(const struct gac_client *c, struct instant now, struct g
                                 .tokens = lives ? l->tokens : 0,
                                 .demand = lease_demand(l, now),
                                 .owner = l->owner,
-                                .asks = l->asks};
+                                .asks = l->asks,
+                                .refused = l->refused};
     return true;
 }

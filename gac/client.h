@@ -82,6 +82,7 @@ struct gac_holding {
     int64_t demand; /* mcu a second */
     uint32_t owner; /* 0: none can be reached */
     uint64_t asks;  /* sent */
+    uint64_t refused;
 };
 
 /* False: nothing of it was ever taken. */

@@ -28,6 +28,7 @@ struct lease {
     int64_t demand;
     struct duration round_trip;
     uint64_t asks;
+    uint64_t refused;
     bool active;     /* in the client's list */
     bool untold;     /* no server has heard of this limit yet, and one should */
     bool doubtful;   /* the limit: another server is asked, which may know an older one */
