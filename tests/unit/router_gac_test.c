@@ -174,7 +174,7 @@ static int64_t spent(struct fake_cluster *c, enum gac_kind kind, int64_t before)
 static int64_t fill(struct fake_cluster *c, enum gac_kind kind)
 {
     fake_call(c, kind == GAC_WRITE ? "PutItem" : "GetItem", kind == GAC_WRITE ? PUT : GET);
-    assert_true(tokens(c, kind) >= (kind == GAC_WRITE ? 10000 : 4000));
+    assert_true(tokens(c, kind) >= (kind == GAC_WRITE ? 9000 : 4000));
     c->hold_gac = true;
     return tokens(c, kind);
 }
