@@ -1,5 +1,7 @@
 #include "sim/plan.h"
 
+#include "gac/gac_message.h"
+
 static const struct {
     const char *name;
     const char *help;
@@ -128,6 +130,23 @@ static void plan_workload(struct workload *w, struct prng *p)
     };
 }
 
+/* From a stream of its own: the rest of a seed's plan does not depend on it. */
+static void plan_gac(struct plan *plan, const struct sim_options *o)
+{
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6761635f73696d00));
+    uint32_t servers = (uint32_t)prng_below(&p, SIM_GAC_MAX + 1);
+    plan->gac = o->gac == 0 ? servers : o->gac == SIM_GAC_NONE ? 0 : (uint32_t)o->gac;
+    plan->config.gac = prng_between(&p, GAC_STATIC, GAC_LEASE);
+    if (often(&p, 50))
+        plan->config.gac = GAC_LEASE;
+    if (plan->gac == 0)
+        plan->config.gac = GAC_OFF;
+    plan->config.gac_bank_ms = spread(&p, 1, 10000);
+    plan->config.gac_lifetime_ms = spread(&p, 100, 5000);
+    plan->config.gac_timeout_ms = spread(&p, 1, 200);
+    plan->config.gac_wait_ms = spread(&p, 1, 200);
+}
+
 /* As little besides the machines as there can be. */
 static void plan_bench(struct plan *plan)
 {
@@ -176,6 +195,8 @@ void plan_make(const struct sim_options *o, struct plan *out)
         out->cut_ns = cut_ns < 100 * NS_PER_MS ? cut_ns : 100 * NS_PER_MS;
     if (o->bench)
         plan_bench(out);
+    else
+        plan_gac(out, o);
 }
 
 void plan_describe(const struct plan *p, struct buffer *out)
@@ -194,6 +215,9 @@ void plan_describe(const struct plan *p, struct buffer *out)
         if (p->faults & SIM_FAULT_BIT(i))
             buffer_append_format(out, " %s", FAULTS[i].name);
     }
+    if (p->gac > 0)
+        buffer_append_format(out, "; %u GAC servers, policy %s", p->gac,
+                             gac_policy_name((enum gac_policy)p->config.gac));
     if (p->cut_ns > 0)
         buffer_append_format(out, "; a split in %lld ms", (long long)(p->cut_ns / NS_PER_MS));
     buffer_append_format(

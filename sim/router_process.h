@@ -1,7 +1,8 @@
 /* router_process.h - a request router in the simulated world.
  *
- * Clients' links carry HTTP bytes, its links to the nodes frames. It keeps up a link to every node;
- * a request for a node whose link is down counts as lost at once. */
+ * Clients' links carry HTTP bytes, its links to the nodes, and to the servers of global admission
+ * control, frames. It keeps up a link to every one of them; a request for a node whose link is down
+ * counts as lost at once. */
 #ifndef WEIR_SIM_ROUTER_PROCESS_H
 #define WEIR_SIM_ROUTER_PROCESS_H
 
@@ -21,6 +22,8 @@ struct router_process_options {
     const struct config *config; /* borrows */
     uint32_t process;
     uint32_t node_count;
+    uint32_t gac_first; /* servers are processes gac_first .. + gac_servers - 1 */
+    uint32_t gac_servers;
     uint64_t seed;
 };
 

@@ -27,6 +27,7 @@ enum concern {
     CONCERN_FAULTS,
     CONCERN_SPLITS,
     CONCERN_LEADER_KILL,
+    CONCERN_GAC,
 };
 
 struct sim {
@@ -41,6 +42,7 @@ struct sim {
     struct leaders leaders;
     struct node_process *nodes[SIM_NODES_MAX + 1]; /* owns; by id */
     struct router_process *routers[SIM_ROUTERS_MAX];
+    struct gac_process *gac[SIM_GAC_MAX];
     struct sim_client *clients[SIM_CLIENTS_MAX];
     uint64_t events;
     int64_t calm_ns;
@@ -124,11 +126,29 @@ static void create_servers(struct sim *s)
                                             .network = s->network,
                                             .trace = &s->trace,
                                             .config = &p->config,
-                                            .node_count = p->nodes};
+                                            .node_count = p->nodes,
+                                            .gac_first = p->nodes + p->routers + 1,
+                                            .gac_servers = p->gac};
     for (uint32_t i = 0; i < p->routers; i++) {
         router.process = p->nodes + 1 + i;
         router.seed = seed_of(s, CONCERN_ROUTERS, i);
         s->routers[i] = router_process_create(&router);
+    }
+}
+
+static void create_gac(struct sim *s)
+{
+    const struct plan *p = &s->plan;
+    struct gac_process_options gac = {.scheduler = &s->scheduler,
+                                      .network = s->network,
+                                      .trace = &s->trace,
+                                      .config = &p->config,
+                                      .servers = p->gac};
+    for (uint32_t i = 0; i < p->gac; i++) {
+        gac.process = p->nodes + p->routers + 1 + i;
+        gac.number = i + 1;
+        gac.seed = seed_of(s, CONCERN_GAC, i);
+        s->gac[i] = gac_process_create(&gac);
     }
 }
 
@@ -145,7 +165,7 @@ static void create_clients(struct sim *s)
                                         .clients = p->clients};
     for (uint32_t i = 0; i < p->clients; i++) {
         client.number = i;
-        client.http.process = p->nodes + p->routers + 1 + i;
+        client.http.process = p->nodes + p->routers + p->gac + 1 + i;
         client.http.seed = seed_of(s, CONCERN_CLIENTS, 2 * i);
         client.seed = seed_of(s, CONCERN_CLIENTS, 2 * i + 1);
         s->clients[i] = sim_client_create(&client);
@@ -165,11 +185,12 @@ struct sim *sim_create(const struct sim_options *options)
     s->history.off = !p->keep_history;
     struct network_options network = {.scheduler = &s->scheduler,
                                       .trace = &s->trace,
-                                      .processes = p->nodes + p->routers + p->clients,
+                                      .processes = p->nodes + p->routers + p->gac + p->clients,
                                       .delays = p->delays,
                                       .seed = seed_of(s, CONCERN_NETWORK, 0)};
     s->network = network_create(&network);
     create_servers(s);
+    create_gac(s);
     create_clients(s);
     struct faults_options faults = {.plan = p,
                                     .scheduler = &s->scheduler,
@@ -177,6 +198,7 @@ struct sim *sim_create(const struct sim_options *options)
                                     .trace = &s->trace,
                                     .nodes = s->nodes,
                                     .routers = s->routers,
+                                    .gac = s->gac,
                                     .seed = seed_of(s, CONCERN_FAULTS, 0),
                                     .failed = node_failed,
                                     .context = s};
@@ -206,6 +228,8 @@ void sim_destroy(struct sim *s)
         node_process_destroy(s->nodes[id]);
     for (uint32_t i = 0; i < s->plan.routers; i++)
         router_process_destroy(s->routers[i]);
+    for (uint32_t i = 0; i < s->plan.gac; i++)
+        gac_process_destroy(s->gac[i]);
     for (uint32_t i = 0; i < s->plan.clients; i++)
         sim_client_destroy(s->clients[i]);
     faults_destroy(s->faults);
@@ -270,6 +294,8 @@ static void set_up(struct sim *s)
         must(node_process_start(s->nodes[id], &error) == STATUS_OK);
     for (uint32_t i = 0; i < s->plan.routers; i++)
         router_process_start(s->routers[i]);
+    for (uint32_t i = 0; i < s->plan.gac; i++)
+        gac_process_start(s->gac[i]);
     sim_client_set_plan(s->clients[0], CLIENT_SETUP);
     if (!pass(s, after(s, SETUP_S * NS_PER_S), clients_done))
         waited_in_vain(s, "the table does not become active");
@@ -383,6 +409,10 @@ static const char *kind_text(uint32_t kind)
         return "router started: process";
     case ROUTER_PROCESS_TRACE_CRASHED:
         return "router crashed: process";
+    case GAC_PROCESS_TRACE_STARTED:
+        return "GAC server started: process";
+    case GAC_PROCESS_TRACE_CRASHED:
+        return "GAC server crashed: process";
     case FAULTS_TRACE_STRIKE:
         return "fault<<16|where, how long:";
     case FAULTS_TRACE_END:
