@@ -225,6 +225,15 @@ void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t more)
     struct lease *l = *slot_of(c->slots, c->slot_count, key);
     if (l == NULL)
         return;
+    if (more < 0)
+        c->changes++;
+    if (l->limit.policy == GAC_STATIC || l->owner == 0) {
+        if (more < 0)
+            token_bucket_add(&l->reserve, -more);
+        else
+            token_bucket_debit(&l->reserve, more);
+        return;
+    }
     l->tokens -= more;
     l->spent += more;
 }

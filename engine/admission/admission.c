@@ -38,6 +38,7 @@ const char *admit_reason_name(enum admit_reason reason)
         [ADMIT_REFUSED_ALLOCATION] = "allocation",
         [ADMIT_REFUSED_NODE] = "node",
         [ADMIT_REFUSED_MEMBER] = "member",
+        [ADMIT_REFUSED_TABLE] = "table",
     };
     must((unsigned)reason < ADMIT_REASONS);
     return names[reason];
