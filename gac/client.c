@@ -169,6 +169,7 @@ static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, s
         return GAC_REFUSED;
     }
     token_bucket_debit(&l->reserve, cost);
+    l->taken += cost;
     return GAC_TAKEN;
 }
 
@@ -215,6 +216,7 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now,
         return take_short(c, now, l, cost, wait);
     l->tokens -= cost;
     l->spent += cost;
+    l->taken += cost;
     if (l->tokens < l->watermark)
         ask_soon(c, now, l);
     return GAC_TAKEN;
@@ -225,8 +227,10 @@ void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t more)
     struct lease *l = *slot_of(c->slots, c->slot_count, key);
     if (l == NULL)
         return;
-    if (more < 0)
+    if (more < 0) {
+        l->taken += more;
         c->changes++;
+    }
     if (l->limit.policy == GAC_STATIC || l->owner == 0) {
         if (more < 0)
             token_bucket_add(&l->reserve, -more);
@@ -467,6 +471,7 @@ bool gac_client_holding(const struct gac_client *c, struct instant now, struct g
                                 .tokens = lives ? l->tokens : 0,
                                 .demand = lease_demand(l, now),
                                 .owner = l->owner,
-                                .asks = l->asks};
+                                .asks = l->asks,
+                                .taken = l->taken};
     return true;
 }

@@ -28,6 +28,7 @@ struct lease {
     int64_t demand;
     struct duration round_trip;
     uint64_t asks;
+    int64_t taken; /* ever, less what was given back */
     bool active; /* in the client's list */
 };
 

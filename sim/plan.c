@@ -119,6 +119,7 @@ static void plan_workload(struct workload *w, struct prng *p)
     *w = (struct workload){
         .keys = (uint32_t)spread(p, 1, 24),
         .partitions = (uint32_t)prng_between(p, 1, 5),
+        .units = 1000,
         .read_percent = (uint32_t)prng_between(p, 10, 80),
         .delete_percent = often(p, 50) ? (uint32_t)prng_between(p, 0, 40) : 0,
         .eventual_percent = (uint32_t)prng_between(p, 0, 50),
@@ -139,10 +140,19 @@ static void plan_gac(struct plan *plan, const struct sim_options *o)
     plan->config.gac = prng_between(&p, GAC_STATIC, GAC_LEASE);
     if (often(&p, 50))
         plan->config.gac = GAC_LEASE;
-    if (plan->gac == 0)
+    if (plan->gac == 0) {
         plan->config.gac = GAC_OFF;
+        return;
+    }
+    if (plan->config.profile == PROFILE_OFF) /* for routers: nodes limit nothing still */
+        plan->config.profile = PROFILE_RESEARCH;
+    plan->workload.units = (uint32_t)spread(&p, 20, 1000);
+    plan->config.partition_max_wcu = plan->workload.units; /* as many partitions as before */
     plan->config.gac_bank_ms = spread(&p, 1, 10000);
-    plan->config.gac_lifetime_ms = spread(&p, 100, 5000);
+    /* Nobody is taken for silent because of a slow network. */
+    const struct network_delays *d = &plan->delays;
+    int64_t delay_ns = d->least_ns + d->spread_ns + d->tail_ns;
+    plan->config.gac_lifetime_ms = spread(&p, 100, 5000) + 10 * delay_ns / NS_PER_MS;
     plan->config.gac_timeout_ms = spread(&p, 1, 200);
     plan->config.gac_wait_ms = spread(&p, 1, 200);
 }
@@ -157,7 +167,7 @@ static void plan_bench(struct plan *plan)
     plan->cut_ns = 0;
     plan->split_per_million = 0;
     plan->workload = (struct workload){
-        .keys = 1000, .partitions = 4, .read_percent = 50, .timeout_ns = 10 * NS_PER_S};
+        .keys = 1000, .partitions = 4, .units = 1000, .read_percent = 50, .timeout_ns = 10 * NS_PER_S};
     plan->delays = (struct network_delays){.least_ns = 50 * NS_PER_US, .spread_ns = 20000};
     plan->timings = (struct node_timings){.turn_ns = 20 * NS_PER_US,
                                           .write_least_ns = 200 * NS_PER_US,

@@ -264,6 +264,12 @@ void router_process_pause(struct router_process *p, struct instant until)
     scheduler_at(p->options.scheduler, until, resume, p, p->life);
 }
 
+bool router_process_holding(const struct router_process *p, struct gac_key key,
+                            struct gac_holding *out)
+{
+    return gac_client_holding(router_gac(p->router), local_now(p), key, out);
+}
+
 struct sim_clock *router_process_clock(struct router_process *p)
 {
     return &p->clock;

@@ -6,6 +6,7 @@
 #ifndef WEIR_SIM_ROUTER_PROCESS_H
 #define WEIR_SIM_ROUTER_PROCESS_H
 
+#include "gac/client.h"
 #include "router/router.h"
 #include "sim/clock.h"
 #include "sim/network.h"
@@ -38,5 +39,8 @@ bool router_process_is_up(const struct router_process *p);
 /* It does nothing meanwhile, while its clock goes on. Ignored while it is paused already. */
 void router_process_pause(struct router_process *p, struct instant until);
 struct sim_clock *router_process_clock(struct router_process *p);
+/* What it holds and has taken; it is up. False: nothing of it was ever taken. */
+bool router_process_holding(const struct router_process *p, struct gac_key key,
+                            struct gac_holding *out);
 
 #endif

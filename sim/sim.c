@@ -7,6 +7,7 @@
 #include "base/must.h"
 #include "sim/check.h"
 #include "sim/faults.h"
+#include "sim/gac_watch.h"
 #include "sim/leader_kill.h"
 #include "sim/splits.h"
 
@@ -43,6 +44,7 @@ struct sim {
     struct node_process *nodes[SIM_NODES_MAX + 1]; /* owns; by id */
     struct router_process *routers[SIM_ROUTERS_MAX];
     struct gac_process *gac[SIM_GAC_MAX];
+    struct gac_watch watches[2]; /* of the table, by enum gac_kind */
     struct sim_client *clients[SIM_CLIENTS_MAX];
     uint64_t events;
     int64_t calm_ns;
@@ -259,12 +261,34 @@ static void set_plans(struct sim *s, enum client_plan plan)
         sim_client_set_plan(s->clients[i], plan);
 }
 
+static bool vends(const struct plan *p)
+{
+    return p->config.gac == GAC_PERIODIC || p->config.gac == GAC_LEASE;
+}
+
+static void begin_watch(struct sim *s)
+{
+    const struct config *c = &s->plan.config;
+    int64_t rate = (int64_t)s->plan.workload.partitions * s->plan.workload.units * MCU_PER_UNIT;
+    for (int kind = GAC_READ; kind <= GAC_WRITE; kind++)
+        gac_watch_init(&s->watches[kind], s->scheduler.now,
+                       (struct gac_key){.table = 1, .kind = (enum gac_kind)kind}, rate,
+                       duration_ms(c->gac_bank_ms));
+}
+
+static void watch(struct sim *s)
+{
+    for (int kind = GAC_READ; vends(&s->plan) && kind <= GAC_WRITE; kind++)
+        gac_watch_look(&s->watches[kind], s->scheduler.now, s->routers, s->plan.routers);
+}
+
 /* Until `until`, a violation, or, if `done` is given, that. */
 static bool pass(struct sim *s, struct instant until, bool (*done)(const struct sim *s))
 {
     uint64_t steps = 0;
     while (s->violation.size == 0 && scheduler_step(&s->scheduler, until)) {
         s->events++;
+        watch(s);
         if (++steps % STEPS_BETWEEN_LOOKS == 0 && done != NULL && done(s))
             return true;
     }
@@ -296,6 +320,7 @@ static void set_up(struct sim *s)
         router_process_start(s->routers[i]);
     for (uint32_t i = 0; i < s->plan.gac; i++)
         gac_process_start(s->gac[i]);
+    begin_watch(s);
     sim_client_set_plan(s->clients[0], CLIENT_SETUP);
     if (!pass(s, after(s, SETUP_S * NS_PER_S), clients_done))
         waited_in_vain(s, "the table does not become active");
@@ -330,6 +355,14 @@ static void calm(struct sim *s)
     ask_for_table(s);
 }
 
+/* What a single fault may add to what the table may use: what a new ledger begins with, and a second
+ * of the parts that routers use by themselves. */
+static void judge_watch(struct sim *s, const struct gac_watch *w)
+{
+    fprintf(stderr, "WATCH %s taken %lld over %lld mcu = %lld us of rate, faults %x strikes %llu lifetime %lld bank %lld\n", w->key.kind ? "W":"R", (long long)w->taken_mcu, (long long)w->over_mcu,
+        (long long)((__int128)w->over_mcu * 1000000/w->ideal.rate), s->plan.faults, (unsigned long long)faults_strikes(s->faults), (long long)s->plan.config.gac_lifetime_ms, (long long)s->plan.config.gac_bank_ms);
+}
+
 static void judge(struct sim *s)
 {
     if (s->violation.size > 0)
@@ -337,6 +370,8 @@ static void judge(struct sim *s)
     if (!check_nodes(s->nodes, s->plan.nodes, &s->violation) ||
         !check_replicas(s->nodes, buffer_slice(&s->table), s->plan.replicas, &s->violation))
         return;
+    for (int kind = GAC_READ; vends(&s->plan) && kind <= GAC_WRITE; kind++)
+        judge_watch(s, &s->watches[kind]);
     if (s->plan.keep_history)
         recording_verify(&s->history, &s->violation);
 }
