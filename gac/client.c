@@ -105,14 +105,27 @@ static void grow(struct gac_client *c)
     c->slot_count = count;
 }
 
-/* Another server, or another life of it, is asked from here on: it starts from what is held. */
-static void begin_epoch(struct lease *l, uint32_t owner)
+static void refill_reserve(const struct gac_client *c, struct instant now, struct lease *l)
 {
+    int64_t rate = l->limit.rate / c->routers;
+    token_bucket_refill(&l->reserve, now);
+    token_bucket_set_rate(&l->reserve, rate, rate, INT64_MAX / 4);
+}
+
+/* Another server, or another life of it, is asked from here on: it starts from what is held. Where
+ * there is none, what comes in from now on is this router's part, not what came in before. */
+static void begin_epoch(struct gac_client *c, struct instant now, struct lease *l, uint32_t owner)
+{
+    if (owner == 0 && l->limit.policy != GAC_STATIC)
+        token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
+    if (owner == 0)
+        refill_reserve(c, now, l);
     l->owner = owner;
     l->epoch++;
     l->number = 0;
     l->spent = 0;
     l->awaiting = false;
+    l->unanswered = 0;
     l->ask_at = (struct instant){0};
 }
 
@@ -140,7 +153,7 @@ static struct lease *lease_of(struct gac_client *c, struct instant now,
     l->slot_at = now;
     l->round_trip = duration_ms(1);
     token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
-    begin_epoch(l, ring_owner(&c->ring, limit->key, c->alive));
+    begin_epoch(c, now, l, ring_owner(&c->ring, limit->key, c->alive));
     *slot = l;
     c->lease_count++;
     return l;
@@ -161,9 +174,7 @@ static void ask_soon(struct gac_client *c, struct instant now, struct lease *l)
 static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, struct lease *l,
                                      int64_t cost, struct duration *wait)
 {
-    int64_t rate = l->limit.rate / c->routers;
-    token_bucket_refill(&l->reserve, now);
-    token_bucket_set_rate(&l->reserve, rate, rate, INT64_MAX / 4);
+    refill_reserve(c, now, l);
     if (!token_bucket_has(&l->reserve, cost)) {
         *wait = token_bucket_wait(&l->reserve, cost);
         return GAC_REFUSED;
@@ -272,7 +283,7 @@ static void look_around(struct gac_client *c, struct instant now)
         struct lease *l = c->slots[i];
         uint32_t owner = l == NULL ? 0 : ring_owner(&c->ring, l->limit.key, alive);
         if (l != NULL && owner != l->owner)
-            begin_epoch(l, owner);
+            begin_epoch(c, now, l, owner);
     }
 }
 
@@ -310,6 +321,7 @@ static void take_answer(struct gac_client *c, struct instant now, const struct g
     if (l == NULL || !l->awaiting || a->epoch != l->epoch || a->number != l->number)
         return;
     l->awaiting = false;
+    l->unanswered = 0;
     l->round_trip.ns += (instant_since(now, l->sent_at).ns - l->round_trip.ns) / 8;
     l->tokens += a->granted;
     l->expires_at = instant_add(l->sent_at, a->lifetime);
@@ -355,13 +367,23 @@ static void look_at_server(struct gac_client *c, struct instant now, struct serv
         v->owed_frame = true;
 }
 
+/* Each in vain is waited for twice as long: a server that answers late is heard in the end. */
+static struct duration patience(const struct gac_client *c, const struct lease *l)
+{
+    const struct duration half = {lifetime(c).ns / 2};
+    int64_t ns = c->options.config->gac_timeout_ms * NS_PER_MS;
+    for (uint32_t i = 0; i < l->unanswered && ns < half.ns; i++)
+        ns *= 2;
+    return ns < half.ns ? (struct duration){ns} : half;
+}
+
 /* What is not wanted any more goes back; what is too old is nobody's. */
 static void look_at_lease(struct gac_client *c, struct instant now, struct lease *l)
 {
-    const struct duration timeout = duration_ms(c->options.config->gac_timeout_ms);
     const struct duration half = {lifetime(c).ns / 2};
-    if (l->awaiting && !instant_before(now, instant_add(l->sent_at, timeout))) {
+    if (l->awaiting && !instant_before(now, instant_add(l->sent_at, patience(c, l)))) {
         l->awaiting = false;
+        l->unanswered++;
         ask_soon(c, now, l);
     }
     bool idle = !instant_before(now, instant_add(l->taken_at, half));

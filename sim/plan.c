@@ -148,7 +148,7 @@ static void plan_gac(struct plan *plan, const struct sim_options *o)
         plan->config.profile = PROFILE_RESEARCH;
     plan->workload.units = (uint32_t)spread(&p, 20, 1000);
     plan->config.partition_max_wcu = plan->workload.units; /* as many partitions as before */
-    plan->config.gac_bank_ms = spread(&p, 1, 10000);
+    plan->config.gac_bank_ms = spread(&p, 1000, 20000);
     /* Nobody is taken for silent because of a slow network. */
     const struct network_delays *d = &plan->delays;
     int64_t delay_ns = d->least_ns + d->spread_ns + d->tail_ns;
@@ -166,8 +166,11 @@ static void plan_bench(struct plan *plan)
     plan->keep_history = false;
     plan->cut_ns = 0;
     plan->split_per_million = 0;
-    plan->workload = (struct workload){
-        .keys = 1000, .partitions = 4, .units = 1000, .read_percent = 50, .timeout_ns = 10 * NS_PER_S};
+    plan->workload = (struct workload){.keys = 1000,
+                                       .partitions = 4,
+                                       .units = 1000,
+                                       .read_percent = 50,
+                                       .timeout_ns = 10 * NS_PER_S};
     plan->delays = (struct network_delays){.least_ns = 50 * NS_PER_US, .spread_ns = 20000};
     plan->timings = (struct node_timings){.turn_ns = 20 * NS_PER_US,
                                           .write_least_ns = 200 * NS_PER_US,
@@ -226,8 +229,13 @@ void plan_describe(const struct plan *p, struct buffer *out)
             buffer_append_format(out, " %s", FAULTS[i].name);
     }
     if (p->gac > 0)
-        buffer_append_format(out, "; %u GAC servers, policy %s", p->gac,
-                             gac_policy_name((enum gac_policy)p->config.gac));
+        buffer_append_format(
+            out,
+            "; %u GAC servers, policy %s: %u units/s a partition, bank %lld ms, lifetime %lld, "
+            "timeout %lld, wait %lld",
+            p->gac, gac_policy_name((enum gac_policy)p->config.gac), w->units,
+            (long long)p->config.gac_bank_ms, (long long)p->config.gac_lifetime_ms,
+            (long long)p->config.gac_timeout_ms, (long long)p->config.gac_wait_ms);
     if (p->cut_ns > 0)
         buffer_append_format(out, "; a split in %lld ms", (long long)(p->cut_ns / NS_PER_MS));
     buffer_append_format(

@@ -355,12 +355,17 @@ static void calm(struct sim *s)
     ask_for_table(s);
 }
 
-/* What a single fault may add to what the table may use: what a new ledger begins with, and a second
- * of the parts that routers use by themselves. */
+/* What a single fault may add to what the table may use: what a new ledger begins with, and a
+ * second of the parts that routers use by themselves. */
 static void judge_watch(struct sim *s, const struct gac_watch *w)
 {
-    fprintf(stderr, "WATCH %s taken %lld over %lld mcu = %lld us of rate, faults %x strikes %llu lifetime %lld bank %lld\n", w->key.kind ? "W":"R", (long long)w->taken_mcu, (long long)w->over_mcu,
-        (long long)((__int128)w->over_mcu * 1000000/w->ideal.rate), s->plan.faults, (unsigned long long)faults_strikes(s->faults), (long long)s->plan.config.gac_lifetime_ms, (long long)s->plan.config.gac_bank_ms);
+    fprintf(stderr,
+            "WATCH %s taken %lld over %lld mcu = %lld us of rate, faults %x strikes %llu lifetime "
+            "%lld bank %lld\n",
+            w->key.kind ? "W" : "R", (long long)w->taken_mcu, (long long)w->over_mcu,
+            (long long)((__int128)w->over_mcu * 1000000 / w->ideal.rate), s->plan.faults,
+            (unsigned long long)faults_strikes(s->faults),
+            (long long)s->plan.config.gac_lifetime_ms, (long long)s->plan.config.gac_bank_ms);
 }
 
 static void judge(struct sim *s)

@@ -311,7 +311,8 @@ static void setup(struct sim_client *c)
 {
     bool create = c->step == STEP_CREATE;
     if (create)
-        dynamo_create_table(&c->body, "sim", c->options.workload->partitions * c->options.workload->units,
+        dynamo_create_table(&c->body, "sim",
+                            c->options.workload->partitions * c->options.workload->units,
                             c->options.workload->whole_collections);
     else
         dynamo_table(&c->body, "sim");
