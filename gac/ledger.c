@@ -18,7 +18,7 @@ void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms
         .key = ask->key, .version = ask->version, .rate = ask->rate, .used_at = now};
     token_bucket_init(&l->bank, 0, 0, INT64_MAX / 4, 0, now);
     ledger_refill(l, now, terms);
-    token_bucket_add(&l->bank, scaled(l->bank.rate, terms->lifetime.ns, NS_PER_S));
+    token_bucket_add(&l->bank, scaled(l->bank.rate, terms->start.ns, NS_PER_S));
 }
 
 void ledger_deinit(struct ledger *l)

@@ -47,11 +47,12 @@ struct ledger_terms {
     struct duration bank;     /* how much of the rate it may keep */
     struct duration lifetime; /* of tokens */
     struct duration grant; /* of a router's even part of the rate: a grant, where it wants that */
+    struct duration start; /* of what comes in: a new ledger begins with it */
     uint32_t routers;      /* that may be at work anywhere */
     uint32_t here;         /* of them: those who would ask here */
 };
 
-/* As the first ask of it says; it begins with what comes in while tokens live. */
+/* As the first ask of it says. */
 void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms *terms,
                  const struct gac_ask *ask);
 void ledger_deinit(struct ledger *l);

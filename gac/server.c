@@ -173,11 +173,14 @@ static void answer(struct gac_server *s, struct instant now, uint64_t router,
 {
     const struct config *config = s->options.config;
     const struct vend_policy *policy = vend_policy_of(ask->policy);
+    const struct duration grant = duration_ms(config->gac_grant_ms);
+    const struct duration period = duration_ms(config->gac_period_ms);
+    bool periodic = policy == &vend_periodic;
     const struct ledger_terms terms = {
         .bank = duration_ms(config->gac_bank_ms),
-        .lifetime =
-            duration_ms(policy == &vend_periodic ? config->gac_period_ms : config->gac_lifetime_ms),
-        .grant = duration_ms(config->gac_grant_ms),
+        .lifetime = periodic ? period : duration_ms(config->gac_lifetime_ms),
+        .grant = grant,
+        .start = periodic ? period : grant,
         .routers = s->router_count,
         .here = routers_here(s, now, ask->key),
     };

@@ -60,6 +60,8 @@ static int64_t least_cost(const struct request *q)
 
 static void park(struct router *r, struct limit_waiters *w, uint64_t id, struct subrequest *s)
 {
+    if (r->limit_first == NULL)
+        r->limit_changes = gac_client_changes(r->gac);
     if (w == NULL) {
         w = calloc(1, sizeof *w);
         must(w != NULL);
@@ -192,6 +194,15 @@ bool limit_run(struct router *r)
         subrequest_refused(r, s, &verdict);
     }
     return any;
+}
+
+int64_t limit_waiting(const struct router *r, struct gac_key key)
+{
+    const struct limit_waiters *w = id_map_find(&r->limit_waiters, limit_id(key));
+    int64_t count = 0;
+    for (const struct subrequest *s = w == NULL ? NULL : w->queue.first; s != NULL; s = s->next)
+        count++;
+    return count;
 }
 
 void limit_deinit(struct router *r)

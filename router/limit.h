@@ -34,6 +34,9 @@ void limit_tell(struct router *r, const struct table *t);
 bool limit_is_waiting(const struct router *r, const struct subrequest *s);
 void limit_wait_over(struct router *r, struct subrequest *s);
 
+/* How many wait for tokens of the key. */
+int64_t limit_waiting(const struct router *r, struct gac_key key);
+
 /* At the end of an event. True: somebody was refused. */
 bool limit_run(struct router *r);
 

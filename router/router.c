@@ -138,6 +138,11 @@ void router_not_sent(struct router *r, struct instant now, uint32_t node, uint64
 
 /* ---- global admission control ---- */
 
+const struct gac_client *router_gac(const struct router *r)
+{
+    return r->gac;
+}
+
 void router_gac_up(struct router *r, struct instant now, uint32_t server)
 {
     event_begin(r, now);

@@ -23,7 +23,7 @@
     X(SIM_FULL_DISK, "full-disk", "a disk has no space for a while")                 \
     X(SIM_FAILING_DISK, "failing-disk", "a log write or checkpoint fails, once")     \
     X(SIM_CLOCK, "clock", "clocks run fast or slow, within what the cluster allows") \
-    X(SIM_ROUTER, "router", "a router's process ends")                               \
+    X(SIM_ROUTER, "router", "the process of a router or GAC server ends")            \
     X(SIM_WIPE, "wipe", "a node loses its disk, while a majority has theirs")        \
     X(SIM_LYING_DISK, "lying-disk", "syncs are acknowledged and not done: must be found out")
 
@@ -37,6 +37,8 @@ enum sim_fault {
 enum {
     SIM_NODES_MAX = 9,
     SIM_ROUTERS_MAX = 4,
+    SIM_GAC_MAX = 3,
+    SIM_GAC_NONE = -1,
     SIM_CLIENTS_MAX = 256,
 };
 
@@ -66,6 +68,7 @@ struct sim_options {
     uint32_t nodes;
     uint32_t replicas;
     uint32_t routers;
+    int gac; /* servers of global admission control, or SIM_GAC_NONE */
     uint32_t clients;
     int64_t length_ms;               /* of the time in which faults strike */
     enum split_stage kill_leader_at; /* of the first split that can be caught there */
@@ -78,6 +81,7 @@ struct plan {
     uint32_t nodes;
     uint32_t replicas;
     uint32_t routers;
+    uint32_t gac; /* servers */
     uint32_t clients;
     int64_t length_ns;
     int64_t strike_ns; /* mean time between two faults */

@@ -62,7 +62,7 @@ static void seeds_that_once_failed_pass(void **state)
                                      219,   17,     284,    834,    975,    21196};
     (void)state;
     for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
-        struct sim_options o = {.seed = seeds[i], .faults = SIM_FAULTS_ALL};
+        struct sim_options o = {.seed = seeds[i], .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE};
         uint64_t hash;
         printf("SEED=%llu\n", (unsigned long long)seeds[i]);
         assert_false(violates(&o, &hash));
@@ -76,10 +76,10 @@ static void seeds_that_once_failed_pass(void **state)
 static void splits_that_once_failed_pass(void **state)
 {
     static const struct sim_options runs[] = {
-        {.seed = 20267, .faults = SIM_FAULTS_ALL, .length_ms = 5000},
-        {.seed = 50463, .faults = SIM_FAULTS_ALL},
-        {.seed = 36, .faults = SIM_FAULTS_ALL, .length_ms = 3000},
-        {.seed = 23, .faults = SIM_FAULTS_ALL, .length_ms = 3000},
+        {.seed = 20267, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE, .length_ms = 5000},
+        {.seed = 50463, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE},
+        {.seed = 36, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE, .length_ms = 3000},
+        {.seed = 23, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE, .length_ms = 3000},
     };
     (void)state;
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {

@@ -119,12 +119,14 @@ static int64_t admitted_at_once(uint8_t said, int64_t configured)
     w.gac = said;
     world_open_table(&w, 2, 2);
     world_crash(&w); /* what the partition knows of its table it knows after a restart too */
-    for (uint32_t i = 0; i < 10; i++)
+    int64_t admitted = 0;
+    for (uint32_t i = 0; i < 10; i++) {
         world_put(&w, i, 1);
-    int64_t refused = (int64_t)w.answer_count;
+        admitted += w.answer_count == 0; /* a refusal comes at once */
+    }
     world_write_all(&w);
     world_deinit(&w);
-    return 10 - refused;
+    return admitted;
 }
 
 static void partitions_always_burst_where_routers_keep_the_tables_limit(void **state)

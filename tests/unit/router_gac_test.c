@@ -174,7 +174,7 @@ static int64_t spent(struct fake_cluster *c, enum gac_kind kind, int64_t before)
 static int64_t fill(struct fake_cluster *c, enum gac_kind kind)
 {
     fake_call(c, kind == GAC_WRITE ? "PutItem" : "GetItem", kind == GAC_WRITE ? PUT : GET);
-    assert_true(tokens(c, kind) >= (kind == GAC_WRITE ? 10000 : 4000));
+    assert_true(tokens(c, kind) >= (kind == GAC_WRITE ? 9000 : 4000));
     c->hold_gac = true;
     return tokens(c, kind);
 }
@@ -445,6 +445,38 @@ static void a_tag_chooses_the_tables_policy_at_its_creation(void **state)
     create("off", 200, "TableDescription");
 }
 
+static void get_page(uint64_t connection)
+{
+    if (!f.clients[connection].open)
+        fake_open(&f, connection);
+    fake_send_text(&f, connection, "GET /weir/gac HTTP/1.1\r\nHost: localhost\r\n\r\n");
+}
+
+static void a_page_tells_what_the_router_holds_and_what_it_refused(void **state)
+{
+    (void)state;
+    f.hold_gac = true;
+    send_call(&f, 1, "PutItem", PUT);
+    get_page(2);
+    struct fake_answer a = fake_take_answer(&f, 2);
+    assert_int_equal(a.status, 200);
+    assert_true(says(a, "{\"gac\":\"lease\",\"servers\":1,\"limit_waits\":1,\"limit_refused\":0,"
+                        "\"limits\":["));
+    assert_true(says(a, "{\"table\":\"users\",\"kind\":\"write\",\"policy\":\"lease\","
+                        "\"rate\":100.0,\"tokens\":0.0,\"demand\":10.0,\"server\":1,\"asks\":1,"
+                        "\"waiting\":1,\"refused\":0}"));
+    f.hold_gac = false;
+    fake_deliver_gac(&f);
+    fake_pump(&f);
+    expect_answer(fake_take_answer(&f, 1), 200, "{}");
+    load(&f, 500, 2);
+    get_page(2);
+    a = fake_take_answer(&f, 2);
+    assert_true(says(a, "\"kind\":\"write\""));
+    assert_false(says(a, "\"limit_refused\":0,"));
+    assert_false(says(a, "\"asks\":1,"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -475,6 +507,8 @@ int main(void)
                                         stop),
         cmocka_unit_test_setup_teardown(a_tag_chooses_the_tables_policy_at_its_creation, start,
                                         stop),
+        cmocka_unit_test_setup_teardown(a_page_tells_what_the_router_holds_and_what_it_refused,
+                                        start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
