@@ -1,15 +1,13 @@
 #include "embed/node_host.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/must.h"
 #include "control/controller.h"
+#include "embed/data_dir.h"
 #include "host/log_append.h"
 #include "host/log_dir.h"
 
@@ -295,25 +293,6 @@ static enum status fail(struct buffer *error, enum status status, const char *wh
     return status;
 }
 
-static enum status lock_directory(struct node_host *h, struct buffer *error)
-{
-    const char *path = h->options.directory;
-    if (mkdir(path, 0755) != 0 && errno != EEXIST)
-        return fail(error, STATUS_IO, "cannot create", path);
-    char name[4096];
-    snprintf(name, sizeof name, "%s/LOCK", path);
-    h->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (h->lock_fd < 0)
-        return fail(error, STATUS_IO, "cannot open", name);
-    if (flock(h->lock_fd, LOCK_EX | LOCK_NB) == 0)
-        return STATUS_OK;
-    buffer_append_format(error,
-                         "%s is in use by another process: stop it, or name another "
-                         "directory with --data",
-                         path);
-    return STATUS_IO;
-}
-
 /* Replays one segment; `end` gets the lsn behind its last record. */
 static enum status replay_segment(struct node_host *h, uint64_t segment, struct slice bytes,
                                   uint64_t from, bool last, uint64_t *end, struct buffer *error)
@@ -443,7 +422,7 @@ static enum status open_threads(struct node_host *h, struct buffer *error)
 
 static enum status open_all(struct node_host *h, struct buffer *error)
 {
-    enum status status = lock_directory(h, error);
+    enum status status = data_dir_claim(h->options.directory, error, &h->lock_fd);
     if (status == STATUS_OK)
         status = open_store(h, error);
     if (status != STATUS_OK)

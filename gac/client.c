@@ -176,6 +176,7 @@ static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, s
 {
     refill_reserve(c, now, l);
     if (!token_bucket_has(&l->reserve, cost)) {
+        l->refused++;
         *wait = token_bucket_wait(&l->reserve, cost);
         return GAC_REFUSED;
     }
@@ -199,6 +200,7 @@ static enum gac_verdict take_short(struct gac_client *c, struct instant now, str
     if (cost > l->need)
         l->need = cost;
     if (instant_before(now, l->ask_at)) {
+        l->refused++;
         *wait = instant_since(l->ask_at, now);
         return GAC_REFUSED;
     }
@@ -206,15 +208,18 @@ static enum gac_verdict take_short(struct gac_client *c, struct instant now, str
     return GAC_WAIT;
 }
 
-enum gac_verdict gac_client_take(struct gac_client *c, struct instant now,
-                                 const struct gac_limit *limit, int64_t cost, struct duration *wait)
+enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struct gac_limit *limit,
+                                 int64_t cost, struct duration *wait)
 {
     must(cost >= 0);
+    limit->outdated = false;
     if (limit->policy == GAC_OFF || (limit->policy != GAC_STATIC && c->options.servers == 0))
         return GAC_TAKEN;
     struct lease *l = lease_of(c, now, limit);
     if (limit->version >= l->limit.version)
         l->limit = *limit;
+    limit->outdated = l->doubtful || limit->version < l->newest;
+    l->doubtful = false;
     lease_want(l, now, cost);
     l->taken_at = now;
     if (l->limit.policy == GAC_STATIC)
@@ -231,6 +236,18 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now,
     if (l->tokens < l->watermark)
         ask_soon(c, now, l);
     return GAC_TAKEN;
+}
+
+void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit)
+{
+    if (limit->policy != GAC_PERIODIC && limit->policy != GAC_LEASE)
+        return;
+    struct lease *l = lease_of(c, now, limit);
+    if (limit->version >= l->limit.version)
+        l->limit = *limit;
+    l->untold = true;
+    activate(c, l);
+    ask_soon(c, now, l);
 }
 
 void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t more)
@@ -282,8 +299,10 @@ static void look_around(struct gac_client *c, struct instant now)
     for (uint32_t i = 0; i < c->slot_count; i++) {
         struct lease *l = c->slots[i];
         uint32_t owner = l == NULL ? 0 : ring_owner(&c->ring, l->limit.key, alive);
-        if (l != NULL && owner != l->owner)
-            begin_epoch(c, now, l, owner);
+        if (l == NULL || owner == l->owner)
+            continue;
+        begin_epoch(c, now, l, owner);
+        l->doubtful = true;
     }
 }
 
@@ -322,6 +341,9 @@ static void take_answer(struct gac_client *c, struct instant now, const struct g
         return;
     l->awaiting = false;
     l->unanswered = 0;
+    l->untold &= a->version < l->limit.version;
+    if (a->version > l->newest)
+        l->newest = a->version;
     l->round_trip.ns += (instant_since(now, l->sent_at).ns - l->round_trip.ns) / 8;
     l->tokens += a->granted;
     l->expires_at = instant_add(l->sent_at, a->lifetime);
@@ -386,6 +408,8 @@ static void look_at_lease(struct gac_client *c, struct instant now, struct lease
         l->unanswered++;
         ask_soon(c, now, l);
     }
+    if (l->untold)
+        ask_soon(c, now, l);
     bool idle = !instant_before(now, instant_add(l->taken_at, half));
     bool expired = !instant_before(now, l->expires_at);
     if (l->tokens > 0 && (idle || expired)) {
@@ -404,7 +428,7 @@ void gac_client_tick(struct gac_client *c, struct instant now)
     for (uint32_t i = c->active_count; i > 0; i--) {
         struct lease *l = c->active[i - 1];
         look_at_lease(c, now, l);
-        if (l->tokens > 0 || l->asking || l->awaiting)
+        if (l->tokens > 0 || l->asking || l->awaiting || l->untold)
             continue;
         l->active = false;
         c->active[i - 1] = c->active[--c->active_count];
@@ -494,6 +518,7 @@ bool gac_client_holding(const struct gac_client *c, struct instant now, struct g
                                 .demand = lease_demand(l, now),
                                 .owner = l->owner,
                                 .asks = l->asks,
-                                .taken = l->taken};
+                                .taken = l->taken,
+                                .refused = l->refused};
     return true;
 }

@@ -30,7 +30,11 @@ struct lease {
     struct duration round_trip;
     uint64_t asks;
     int64_t taken; /* ever, less what was given back */
-    bool active;   /* in the client's list */
+    uint64_t refused;
+    bool active;     /* in the client's list */
+    bool untold;     /* no server has heard of this limit yet, and one should */
+    bool doubtful;   /* the limit: another server is asked, which may know an older one */
+    uint64_t newest; /* version that a server knew */
 };
 
 /* What is wanted now, mcu a second. */

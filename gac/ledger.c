@@ -106,8 +106,11 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
     h->ask = *ask;
     h->asked_at = l->used_at = now;
     h->expires_at = instant_add(now, terms->lifetime);
-    h->answer = (struct gac_answer){
-        .key = ask->key, .epoch = ask->epoch, .number = ask->number, .lifetime = terms->lifetime};
+    h->answer = (struct gac_answer){.key = ask->key,
+                                    .epoch = ask->epoch,
+                                    .number = ask->number,
+                                    .version = l->version,
+                                    .lifetime = terms->lifetime};
     ledger_refill(l, now, terms);
     return h;
 }

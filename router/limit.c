@@ -36,7 +36,10 @@ bool limit_find(const struct router *r, const struct table *t, enum admit_kind k
     if (t->billing == BILLING_ON_DEMAND)
         units = t->maximum[kind];
     enum gac_policy policy = gac_policy_of(r->config, t->gac);
-    *out = (struct gac_limit){key_of(t, kind), policy, units * MCU_PER_UNIT, t->version};
+    *out = (struct gac_limit){.key = key_of(t, kind),
+                              .policy = policy,
+                              .rate = units * MCU_PER_UNIT,
+                              .version = t->version};
     return policy != GAC_OFF && units > 0;
 }
 
@@ -57,6 +60,8 @@ static int64_t least_cost(const struct request *q)
 
 static void park(struct router *r, struct limit_waiters *w, uint64_t id, struct subrequest *s)
 {
+    if (r->limit_first == NULL)
+        r->limit_changes = gac_client_changes(r->gac);
     if (w == NULL) {
         w = calloc(1, sizeof *w);
         must(w != NULL);
@@ -92,11 +97,13 @@ void limit_wait_over(struct router *r, struct subrequest *s)
 
 /* ---- taking ---- */
 
-static enum gac_verdict take(struct router *r, struct subrequest *s, const struct gac_limit *limit)
+static enum gac_verdict take(struct router *r, struct subrequest *s, struct gac_limit *limit)
 {
     int64_t cost = least_cost(&s->request);
     struct duration wait;
     enum gac_verdict verdict = gac_client_take(r->gac, r->now, limit, cost, &wait);
+    if (limit->outdated)
+        route_drop(r, s->route);
     if (verdict == GAC_TAKEN)
         s->taken_mcu = cost;
     if (verdict == GAC_REFUSED)
@@ -125,6 +132,15 @@ void limit_settle(struct router *r, struct subrequest *s, int64_t used_mcu)
     if (s->taken_mcu != 0 && s->taken_mcu != used_mcu)
         gac_client_settle(r->gac, key_of(&s->route->table, kind_of(s)), used_mcu - s->taken_mcu);
     s->taken_mcu = 0;
+}
+
+void limit_tell(struct router *r, const struct table *t)
+{
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct gac_limit limit;
+        limit_find(r, t, kind, &limit);
+        gac_client_tell(r->gac, r->now, &limit);
+    }
 }
 
 /* ---- at the end of an event ---- */
@@ -178,6 +194,15 @@ bool limit_run(struct router *r)
         subrequest_refused(r, s, &verdict);
     }
     return any;
+}
+
+int64_t limit_waiting(const struct router *r, struct gac_key key)
+{
+    const struct limit_waiters *w = id_map_find(&r->limit_waiters, limit_id(key));
+    int64_t count = 0;
+    for (const struct subrequest *s = w == NULL ? NULL : w->queue.first; s != NULL; s = s->next)
+        count++;
+    return count;
 }
 
 void limit_deinit(struct router *r)

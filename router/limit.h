@@ -18,7 +18,7 @@
 
 struct table;
 
-/* False: the table has none of that kind, or not here. */
+/* False: the table has none of that kind; `out` is one of nothing then. */
 bool limit_find(const struct router *r, const struct table *t, enum admit_kind kind,
                 struct gac_limit *out);
 
@@ -27,9 +27,15 @@ bool limit_take(struct router *r, struct subrequest *s);
 /* It has cost so much, or nothing. */
 void limit_settle(struct router *r, struct subrequest *s, int64_t used_mcu);
 
+/* The table has just been changed here: all routers are to hear of it. */
+void limit_tell(struct router *r, const struct table *t);
+
 /* Whether it waits for tokens, or to be told that there are none. */
 bool limit_is_waiting(const struct router *r, const struct subrequest *s);
 void limit_wait_over(struct router *r, struct subrequest *s);
+
+/* How many wait for tokens of the key. */
+int64_t limit_waiting(const struct router *r, struct gac_key key);
 
 /* At the end of an event. True: somebody was refused. */
 bool limit_run(struct router *r);

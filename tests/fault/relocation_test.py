@@ -7,7 +7,8 @@ Four nodes, one router, two tables: `moved`, large and written all the time, and
  balance  node 4 comes back on an empty disk and is undrained: the others consume more of their
           capacity than balance_percent, so that replicas go to it
 What `weir load` saw, and in the end a strong read of every key, must be linearizable. The p99 of
-requests to `others` while replicas move is compared with the time just before.
+requests to `others` while replicas move is compared with the time just before, over all rounds
+together: each is a cluster of its own.
 
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
@@ -122,8 +123,8 @@ def latencies(history):
     return found, failed
 
 
-def p99_ms(found, first, last):
-    took = sorted(t for at, t in found if first <= at < last)
+def p99_ms(found, spans):
+    took = sorted(t for at, t in found if any(first <= at < last for first, last in spans))
     if len(took) < LEAST:
         raise AssertionError(f"only {len(took)} requests to tell a p99 from")
     return round(took[len(took) * 99 // 100] / 1e6, 2)
@@ -209,20 +210,22 @@ def run(options, directory):
     for partition, copies in servers.replicas(options.weir, cluster.data, SETTINGS).items():
         if len(copies) != 3 or len(set(copies)) != 1:
             raise AssertionError(f"the replicas of partition {partition} differ: {copies}")
-    return judge(options, history, phases, figures)
+    sent = sum(w["sent"] if "sent" in w else w["attempted"] for w in figures["workloads"])
+    return phases, sent, *latencies(history)
 
 
-def judge(options, history, phases, figures):
-    found, failed = latencies(history)
-    out = {"requests": sum(w["sent"] if "sent" in w else w["attempted"] for w in
-                           figures["workloads"]), "failed_of_others": failed}
-    for name, (before, moved) in phases.items():
-        out[name] = {"p99_before_ms": p99_ms(found, *before), "p99_ms": p99_ms(found, *moved),
-                     "seconds": round((moved[1] - moved[0]) / 1e9, 1)}
+def judge(options, rounds):
+    phases, sent, found, failed = zip(*rounds)
+    found, failed = sum(found, []), sum(failed)
+    out = {"requests": sum(sent), "failed_of_others": failed}
+    for name in phases[0]:
+        before, moved = zip(*(of_round[name] for of_round in phases))
+        out[name] = {"p99_before_ms": p99_ms(found, before), "p99_ms": p99_ms(found, moved),
+                     "seconds": round(sum(last - first for first, last in moved) / 1e9, 1)}
         out[name]["ratio"] = round(out[name]["p99_ms"] / out[name]["p99_before_ms"], 2)
     if failed:
         raise AssertionError(f"{failed} requests failed: {out}")
-    if any(out[name]["ratio"] > options.ratio for name in phases):
+    if any(out[name]["ratio"] > options.ratio for name in phases[0]):
         raise AssertionError(f"p99 is above {options.ratio} times what it was: {out}")
     return out
 
@@ -230,20 +233,23 @@ def judge(options, history, phases, figures):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=45, help="of load")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--seconds", type=int, default=45, help="of load, a round")
     parser.add_argument("--ratio", type=float, default=1.2, help="p99 while moving, to before")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="a setting of the cluster, to see what it does to the p99")
     parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
     options = parser.parse_args()
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-relocation-"))
-    try:
-        figures = run(options, directory)
-    except BaseException:
-        say(f"failed; what was left stands in {directory}")
-        raise
-    shutil.rmtree(directory)
-    print(json.dumps(figures, indent=1))
+    rounds = []
+    for _ in range(options.rounds):
+        directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-relocation-"))
+        try:
+            rounds.append(run(options, directory))
+        except BaseException:
+            say(f"failed; what was left stands in {directory}")
+            raise
+        shutil.rmtree(directory)
+    print(json.dumps(judge(options, rounds), indent=1))
 
 
 if __name__ == "__main__":

@@ -294,6 +294,7 @@ static void answer_list(struct fake_cluster *f, const struct request *q, struct 
 
 static void take_throughput(struct table *t, const struct table_spec *spec)
 {
+    t->version++;
     t->billing = spec->billing;
     t->rcu = spec->rcu;
     t->wcu = spec->wcu;
@@ -320,6 +321,7 @@ static void answer_create(struct fake_cluster *f, const struct table_spec *spec,
              (const char *)spec->sort_key.name.data);
     struct table *t = fake_table(f, name, key, spec->partition_key.type,
                                  sort[0] == '\0' ? NULL : sort, spec->sort_key.type, 1);
+    t->gac = spec->gac;
     take_throughput(t, spec);
     t->warm[ADMIT_READ] = spec->rcu;
     t->warm[ADMIT_WRITE] = spec->wcu;

@@ -320,6 +320,7 @@ void world_table_op(struct world *w, enum request_op op, int64_t rcu, int64_t wc
     struct table_spec spec = {.name = slice_of("t"),
                               .partition_key = {slice_of("id"), ATTR_STRING},
                               .whole_collections = w->collections > 0,
+                              .gac = w->gac,
                               .billing = BILLING_PROVISIONED,
                               .rcu = rcu,
                               .wcu = wcu};

@@ -240,6 +240,36 @@ static void wrong_settings_and_a_directory_in_use_are_refused_with_a_text(void *
     free(error);
 }
 
+static void write_lock(const char *directory, const char *text)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/LOCK", directory);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+static void data_of_another_form_is_refused_and_not_touched(void **state)
+{
+    struct weir *db = open_db(*state, NULL);
+    struct weir_table *t = create_table(db, NULL, 100);
+    assert_int_equal(put(t, "a", NULL, 10), WEIR_OK);
+    weir_close(db);
+    static const char *const others[] = {"weir data, format 1\n", "weir data, format 999\n", ""};
+    for (int i = 0; i < 3; i++) {
+        char *error = NULL;
+        write_lock(*state, others[i]);
+        assert_int_equal(weir_open(*state, NULL, &db, &error), WEIR_CORRUPT);
+        assert_non_null(strstr(error, "another form"));
+        free(error);
+    }
+    write_lock(*state, "weir data, format 2\n");
+    db = open_db(*state, NULL);
+    assert_int_equal(weir_table_open(db, "music", &t), WEIR_OK);
+    assert_int_equal(get_filler(t, "a"), 10);
+    weir_close(db);
+}
+
 /* Keys longer than LMDB's share records there; order and identity must not notice. */
 static void keys_longer_than_lmdb_allows_keep_their_order_through_checkpoints(void **state)
 {
@@ -296,6 +326,7 @@ int main(void)
         EMBED_TEST(a_partition_over_its_allocation_is_throttled_with_reason_and_time),
         EMBED_TEST(mistakes_in_items_and_keys_are_explained),
         EMBED_TEST(wrong_settings_and_a_directory_in_use_are_refused_with_a_text),
+        EMBED_TEST(data_of_another_form_is_refused_and_not_touched),
         EMBED_TEST(reads_of_cold_data_and_writes_over_it_find_what_was_written),
         EMBED_TEST(keys_longer_than_lmdb_allows_keep_their_order_through_checkpoints),
     };

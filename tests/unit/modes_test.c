@@ -273,6 +273,14 @@ static void a_maximum_bounds_what_each_partition_is_allocated(void **state)
     assert_int_equal(t->partitions[3].rate_mcu[ADMIT_WRITE], 300 * MCU_PER_UNIT);
     assert_int_equal(t->partitions[3].rate_mcu[ADMIT_READ], 3000 * MCU_PER_UNIT);
     assert_int_equal(t->warm[ADMIT_WRITE], 4000);
+    uint64_t version = t->version;
+    c.gac = GAC_LEASE; /* routers keep it */
+    assert_int_equal(apply(&w, &c), REPLY_OK);
+    assert_int_equal(settle(&w, "a"), REPLY_OK);
+    t = table_named(&w, "a");
+    assert_int_equal(t->partitions[3].rate_mcu[ADMIT_WRITE], 1000 * MCU_PER_UNIT);
+    assert_int_equal(t->version, version + 1);
+    c.gac = GAC_OFF;
     c.spec.maximum[ADMIT_WRITE] = MAXIMUM_NONE;
     assert_int_equal(apply(&w, &c), REPLY_OK);
     assert_int_equal(table_named(&w, "a")->partitions[3].rate_mcu[ADMIT_WRITE],

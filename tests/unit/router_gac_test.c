@@ -174,7 +174,7 @@ static int64_t spent(struct fake_cluster *c, enum gac_kind kind, int64_t before)
 static int64_t fill(struct fake_cluster *c, enum gac_kind kind)
 {
     fake_call(c, kind == GAC_WRITE ? "PutItem" : "GetItem", kind == GAC_WRITE ? PUT : GET);
-    assert_true(tokens(c, kind) >= (kind == GAC_WRITE ? 10000 : 4000));
+    assert_true(tokens(c, kind) >= (kind == GAC_WRITE ? 9000 : 4000));
     c->hold_gac = true;
     return tokens(c, kind);
 }
@@ -360,6 +360,123 @@ static void the_tables_own_policy_goes_before_the_configured_one(void **state)
     assert_int_equal(f.router->counters.limit_waits, 0);
 }
 
+static int changed(struct fake_cluster *c, int64_t units)
+{
+    char body[200];
+    snprintf(body, sizeof body,
+             "{\"TableName\":\"users\",\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%d,"
+             "\"WriteCapacityUnits\":%d}}",
+             UNITS, (int)units);
+    send_call(c, 2, "UpdateTable", body);
+    fake_advance_ms(c, 1);
+    return fake_take_answer(c, 2).status;
+}
+
+/* The other router has the table from long ago, and nobody writes where it was changed. */
+static void an_update_of_a_table_reaches_the_routers_that_did_not_do_it(void **state)
+{
+    (void)state;
+    static struct fake_cluster other;
+    begin(&other, GAC_LEASE);
+    other.seed = 79;
+    fake_start(&other);
+    fake_advance_ms(&other, 300);
+    load(&f, 100, 1);
+    fake_advance_ms(&other, 100);
+    load(&other, 2000, 1);
+    fake_advance_ms(&f, 2000);
+    int before = load(&other, 1000, 2);
+    assert_in_range(before, UNITS / 2, UNITS + UNITS / 2);
+    fake_advance_ms(&f, 1000);
+    assert_int_equal(changed(&f, 5 * UNITS), 200);
+    give_units(&other.tables[0], 5 * UNITS);
+    int64_t fetched = other.asked[REQUEST_TABLE_GET];
+    load(&other, 2000, 2);
+    fake_advance_ms(&f, 2000);
+    assert_in_range(other.asked[REQUEST_TABLE_GET] - fetched, 1, 2);
+    assert_in_range(load(&other, 1000, 2), 4 * UNITS, 6 * UNITS);
+    fake_deinit(&other);
+}
+
+/* The one server that knew of the change is gone: whoever asks the next one looks first. */
+static void a_change_is_not_lost_with_the_server_that_knew_of_it(void **state)
+{
+    (void)state;
+    load(&f, 1000, 1);
+    give_units(&f.tables[0], 5 * UNITS);
+    load(&f, 1000, 2);
+    assert_int_equal(f.asked[REQUEST_TABLE_GET], 1); /* nobody has told it */
+    fake_gac_kill(&servers, 1);
+    fake_gac_down(&f, 1, true);
+    load(&f, 1000, 2);
+    assert_int_equal(f.asked[REQUEST_TABLE_GET], 2);
+    assert_in_range(load(&f, 1000, 2), 5 * UNITS - 10, 5 * UNITS);
+}
+
+static void create(const char *tag, int status, const char *text)
+{
+    char body[400];
+    snprintf(body, sizeof body,
+             "{\"TableName\":\"with-%s\",\"BillingMode\":\"PAY_PER_REQUEST\","
+             "\"AttributeDefinitions\":[{\"AttributeName\":\"id\",\"AttributeType\":\"S\"}],"
+             "\"KeySchema\":[{\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}],"
+             "\"Tags\":[{\"Key\":\"weir:gac\",\"Value\":\"%s\"}]}",
+             tag, tag);
+    struct fake_answer a = fake_call(&f, "CreateTable", body);
+    assert_int_equal(a.status, status);
+    assert_true(says(a, text));
+}
+
+static void a_tag_chooses_the_tables_policy_at_its_creation(void **state)
+{
+    (void)state;
+    static const char *const NAMES[] = {"off", "static", "periodic", "lease"};
+    for (uint8_t i = 0; i < 4; i++) {
+        create(NAMES[i], 200, "TableDescription");
+        assert_int_equal(f.tables[1 + i].gac, 1 + i);
+    }
+    create("some", 400,
+           "The tag weir:gac is 'some' and may only be 'off', 'static', 'periodic' or 'lease'");
+    stop(NULL);
+    fake_init(&f);
+    fake_gac_init(&servers, &f.config, 0);
+    fake_start(&f);
+    create("lease", 400, "and the cluster has none");
+    create("off", 200, "TableDescription");
+}
+
+static void get_page(uint64_t connection)
+{
+    if (!f.clients[connection].open)
+        fake_open(&f, connection);
+    fake_send_text(&f, connection, "GET /weir/gac HTTP/1.1\r\nHost: localhost\r\n\r\n");
+}
+
+static void a_page_tells_what_the_router_holds_and_what_it_refused(void **state)
+{
+    (void)state;
+    f.hold_gac = true;
+    send_call(&f, 1, "PutItem", PUT);
+    get_page(2);
+    struct fake_answer a = fake_take_answer(&f, 2);
+    assert_int_equal(a.status, 200);
+    assert_true(says(a, "{\"gac\":\"lease\",\"servers\":1,\"limit_waits\":1,\"limit_refused\":0,"
+                        "\"limits\":["));
+    assert_true(says(a, "{\"table\":\"users\",\"kind\":\"write\",\"policy\":\"lease\","
+                        "\"rate\":100.0,\"tokens\":0.0,\"demand\":10.0,\"server\":1,\"asks\":1,"
+                        "\"waiting\":1,\"refused\":0}"));
+    f.hold_gac = false;
+    fake_deliver_gac(&f);
+    fake_pump(&f);
+    expect_answer(fake_take_answer(&f, 1), 200, "{}");
+    load(&f, 500, 2);
+    get_page(2);
+    a = fake_take_answer(&f, 2);
+    assert_true(says(a, "\"kind\":\"write\""));
+    assert_false(says(a, "\"limit_refused\":0,"));
+    assert_false(says(a, "\"asks\":1,"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +501,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_not_limited_asks_nobody, start, stop),
         cmocka_unit_test_setup_teardown(the_tables_own_policy_goes_before_the_configured_one, start,
                                         stop),
+        cmocka_unit_test_setup_teardown(an_update_of_a_table_reaches_the_routers_that_did_not_do_it,
+                                        start, stop),
+        cmocka_unit_test_setup_teardown(a_change_is_not_lost_with_the_server_that_knew_of_it, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(a_tag_chooses_the_tables_policy_at_its_creation, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(a_page_tells_what_the_router_holds_and_what_it_refused,
+                                        start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,85 @@
+#include "embed/data_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    LINE_MAX_SIZE = 64
+};
+
+static enum status fail(struct buffer *error, const char *what, const char *path)
+{
+    buffer_append_format(error, "cannot %s %s: %s", what, path, strerror(errno));
+    return STATUS_IO;
+}
+
+/* Whether there is anything but LOCK. -1: it cannot be told. */
+static int holds_data(const char *path)
+{
+    DIR *d = opendir(path);
+    int found = d == NULL ? -1 : 0;
+    for (struct dirent *e; found == 0 && (e = readdir(d)) != NULL;)
+        found = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+                strcmp(e->d_name, "LOCK") != 0;
+    if (d != NULL)
+        closedir(d);
+    return found;
+}
+
+static enum status begin(const char *path, int fd, const char *line, struct buffer *error)
+{
+    int parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ssize_t size = (ssize_t)strlen(line);
+    bool done = parent >= 0 && ftruncate(fd, 0) == 0 && pwrite(fd, line, (size_t)size, 0) == size &&
+                fsync(fd) == 0 && fsync(parent) == 0;
+    if (parent >= 0)
+        close(parent);
+    return done ? STATUS_OK : fail(error, "write LOCK in", path);
+}
+
+static enum status check_format(const char *path, int fd, struct buffer *error)
+{
+    char line[LINE_MAX_SIZE], found[LINE_MAX_SIZE] = {0};
+    snprintf(line, sizeof line, "weir data, format %d\n", DATA_FORMAT);
+    ssize_t size = pread(fd, found, sizeof found - 1, 0);
+    int data = holds_data(path);
+    if (size < 0 || data < 0)
+        return fail(error, "read", path);
+    if (data == 0)
+        return begin(path, fd, line, error);
+    if (strcmp(found, line) == 0)
+        return STATUS_OK;
+    found[strcspn(found, "\n")] = 0;
+    buffer_append_format(
+        error,
+        "%s holds data of another form: its LOCK says '%s', and this program reads "
+        "'%.*s': start it on an empty directory",
+        path, found, (int)strcspn(line, "\n"), line);
+    return STATUS_CORRUPT;
+}
+
+enum status data_dir_claim(const char *path, struct buffer *error, int *fd)
+{
+    char name[4096];
+    *fd = -1;
+    if (mkdir(path, 0755) != 0 && errno != EEXIST)
+        return fail(error, "create", path);
+    snprintf(name, sizeof name, "%s/LOCK", path);
+    *fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (*fd < 0)
+        return fail(error, "open", name);
+    if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
+        return check_format(path, *fd, error);
+    buffer_append_format(error,
+                         "%s is in use by another process: stop it, or name another directory with "
+                         "--data",
+                         path);
+    return STATUS_IO;
+}

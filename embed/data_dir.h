@@ -1,0 +1,19 @@
+/* data_dir.h - a node's directory, claimed: nobody else uses it, and what is in it has the form
+ * that this program reads. The file LOCK stands for both: it is locked, and says the form in a
+ * line. Not here: the log (host/log_dir.h), LMDB (engine/store). */
+#ifndef WEIR_EMBED_DATA_DIR_H
+#define WEIR_EMBED_DATA_DIR_H
+
+#include "base/buffer.h"
+#include "base/status.h"
+
+enum {
+    /* Goes up with every change of what is on disk: items, rows, log records. */
+    DATA_FORMAT = 2
+};
+
+/* Makes the directory if there is none. `*fd`: closing it gives the directory up. Otherwise `error`
+ * tells why: STATUS_IO; STATUS_CORRUPT: another form. */
+enum status data_dir_claim(const char *path, struct buffer *error, int *fd);
+
+#endif
