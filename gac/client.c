@@ -240,7 +240,8 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
 
 void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit)
 {
-    if (limit->policy != GAC_PERIODIC && limit->policy != GAC_LEASE)
+    bool asks = limit->policy == GAC_PERIODIC || limit->policy == GAC_LEASE;
+    if (!asks || c->options.servers == 0)
         return;
     struct lease *l = lease_of(c, now, limit);
     if (limit->version >= l->limit.version)
@@ -340,10 +341,10 @@ static void take_answer(struct gac_client *c, struct instant now, const struct g
     if (l == NULL || !l->awaiting || a->epoch != l->epoch || a->number != l->number)
         return;
     l->awaiting = false;
-    l->unanswered = 0;
     l->untold &= a->version < l->limit.version;
     if (a->version > l->newest)
         l->newest = a->version;
+    l->unanswered = 0;
     l->round_trip.ns += (instant_since(now, l->sent_at).ns - l->round_trip.ns) / 8;
     l->tokens += a->granted;
     l->expires_at = instant_add(l->sent_at, a->lifetime);
@@ -518,7 +519,7 @@ bool gac_client_holding(const struct gac_client *c, struct instant now, struct g
                                 .demand = lease_demand(l, now),
                                 .owner = l->owner,
                                 .asks = l->asks,
-                                .taken = l->taken,
-                                .refused = l->refused};
+                                .refused = l->refused,
+                                .taken = l->taken};
     return true;
 }

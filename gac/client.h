@@ -82,8 +82,8 @@ struct gac_holding {
     int64_t demand; /* mcu a second */
     uint32_t owner; /* 0: none can be reached */
     uint64_t asks;  /* sent */
-    int64_t taken;  /* in this life, less what was given back; mcu */
     uint64_t refused;
+    int64_t taken;  /* in this life, less what was given back; mcu */
 };
 
 /* False: nothing of it was ever taken. */

@@ -28,7 +28,7 @@ from servers import Client, Cluster, Refused, Unreachable, until
 TABLE = "failover"
 WRITERS = 8
 SETTINGS = ["--profile", "off"]
-STRICT = ["--profile", "strict"]
+STRICT = ["--profile", "strict", "--set", "gac=lease"]
 WRITE_UNITS = 20
 WRITE_REASON = "TableWriteProvisionedThroughputExceeded"
 REQUEST_S = 10
@@ -155,7 +155,7 @@ def throttled_round(cluster, hammers, number):
 
 
 def run_throttled(options, directory):
-    cluster = Cluster(options.weir, directory, 3, 2, STRICT)
+    cluster = Cluster(options.weir, directory, 3, 2, STRICT, gac=1)
     hammers = [Hammer(port, i) for i, port in enumerate(cluster.ports)]
     try:
         begin(cluster, WRITE_UNITS)
