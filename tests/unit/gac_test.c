@@ -72,7 +72,6 @@ static const struct ledger_terms terms = {.bank = {10 * NS_PER_S},
                                           .lifetime = {NS_PER_S},
                                           .start = {NS_PER_S},
                                           .grant = {100 * NS_PER_MS},
-                                          .start = {NS_PER_S},
                                           .routers = 1,
                                           .here = 1};
 
