@@ -46,6 +46,11 @@ enum {
 /* All that a correct cluster must bear. */
 #define SIM_FAULTS_ALL (SIM_FAULT_BIT(SIM_LYING_DISK) - 1)
 
+/* Those that servers of global admission control and their links to routers feel. */
+#define SIM_FAULTS_GAC                                                                \
+    (SIM_FAULT_BIT(SIM_PAUSE) | SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_ONE_WAY) | \
+     SIM_FAULT_BIT(SIM_RESET) | SIM_FAULT_BIT(SIM_CLOCK) | SIM_FAULT_BIT(SIM_ROUTER))
+
 const char *sim_fault_name(enum sim_fault fault);
 const char *sim_fault_help(enum sim_fault fault);
 

@@ -355,17 +355,25 @@ static void calm(struct sim *s)
     ask_for_table(s);
 }
 
-/* What a single fault may add to what the table may use: what a new ledger begins with, and a
- * second of the parts that routers use by themselves. */
-static void judge_watch(struct sim *s, const struct gac_watch *w)
+/* Nothing beyond what the table may use. A fault may add what a new ledger begins with, and what is
+ * held where nobody hears of it: each about a grant to everyone. */
+static bool check_watch(struct sim *s, const struct gac_watch *w)
 {
-    fprintf(stderr,
-            "WATCH %s taken %lld over %lld mcu = %lld us of rate, faults %x strikes %llu lifetime "
-            "%lld bank %lld\n",
-            w->key.kind ? "W" : "R", (long long)w->taken_mcu, (long long)w->over_mcu,
-            (long long)((__int128)w->over_mcu * 1000000 / w->ideal.rate), s->plan.faults,
-            (unsigned long long)faults_strikes(s->faults),
-            (long long)s->plan.config.gac_lifetime_ms, (long long)s->plan.config.gac_bank_ms);
+    enum {
+        GRANTS_OF_A_FAULT = 4
+    };
+    const struct config *c = &s->plan.config;
+    bool touched = (s->plan.faults & SIM_FAULTS_GAC) != 0;
+    int64_t faults = touched ? (int64_t)faults_strikes(s->faults) : 0;
+    __int128 most = (__int128)w->ideal.rate * c->gac_grant_ms * GRANTS_OF_A_FAULT * faults / 1000;
+    if (w->over_mcu <= most)
+        return true;
+    buffer_append_format(&s->violation,
+                         "routers took %lld mcu of the table's %s more than it may use, and %lld "
+                         "faults account for %lld\n",
+                         (long long)w->over_mcu, w->key.kind == GAC_READ ? "reads" : "writes",
+                         (long long)faults, (long long)most);
+    return false;
 }
 
 static void judge(struct sim *s)
@@ -375,8 +383,9 @@ static void judge(struct sim *s)
     if (!check_nodes(s->nodes, s->plan.nodes, &s->violation) ||
         !check_replicas(s->nodes, buffer_slice(&s->table), s->plan.replicas, &s->violation))
         return;
-    for (int kind = GAC_READ; vends(&s->plan) && kind <= GAC_WRITE; kind++)
-        judge_watch(s, &s->watches[kind]);
+    if (vends(&s->plan) &&
+        (!check_watch(s, &s->watches[GAC_READ]) || !check_watch(s, &s->watches[GAC_WRITE])))
+        return;
     if (s->plan.keep_history)
         recording_verify(&s->history, &s->violation);
 }
@@ -407,7 +416,9 @@ void sim_run(struct sim *s, struct sim_result *out)
                                .strikes = faults_strikes(s->faults),
                                .events = s->events,
                                .virtual_ns = s->scheduler.now.ns,
-                               .calm_ns = s->calm_ns};
+                               .calm_ns = s->calm_ns,
+                               .gac_taken_mcu = s->watches[GAC_READ].taken_mcu +
+                                                s->watches[GAC_WRITE].taken_mcu};
     for (uint32_t i = 0; i < s->plan.clients; i++) {
         struct client_counters c = sim_client_counters(s->clients[i]);
         out->clients.calls += c.calls;

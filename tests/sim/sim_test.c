@@ -89,6 +89,27 @@ static void splits_that_once_failed_pass(void **state)
     }
 }
 
+/* With faults of nodes and disks only, and policies that vend: nothing beyond the table's limit,
+ * and some of it. */
+static void routers_take_no_more_than_a_table_may_use(void **state)
+{
+    (void)state;
+    int64_t taken = 0;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        struct sim_options o = {.seed = seed,
+                                .faults = SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_SLOW_DISK),
+                                .gac = SIM_GAC_MAX,
+                                .length_ms = 1000};
+        struct sim_result result;
+        struct sim *s = sim_create(&o);
+        sim_run(s, &result);
+        assert_false(result.violated);
+        taken += result.gac_taken_mcu;
+        sim_destroy(s);
+    }
+    assert_true(taken > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -96,6 +117,7 @@ int main(void)
         cmocka_unit_test(other_seeds_give_other_runs),
         cmocka_unit_test(a_disk_that_lies_about_its_syncs_is_found_out),
         cmocka_unit_test(seeds_that_once_failed_pass),
+        cmocka_unit_test(routers_take_no_more_than_a_table_may_use),
         cmocka_unit_test(splits_that_once_failed_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

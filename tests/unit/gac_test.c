@@ -70,8 +70,8 @@ static void what_is_written_is_read_back(void **state)
 
 static const struct ledger_terms terms = {.bank = {10 * NS_PER_S},
                                           .lifetime = {NS_PER_S},
-                                          .grant = {100 * NS_PER_MS},
                                           .start = {NS_PER_S},
+                                          .grant = {100 * NS_PER_MS},
                                           .routers = 1,
                                           .here = 1};
 
