@@ -182,7 +182,9 @@ static void answer(struct gac_server *s, struct instant now, uint64_t router,
         .lifetime = periodic ? period : duration_ms(config->gac_lifetime_ms),
         .grant = grant,
         /* A table nobody was asked about before: a second's worth, as allocations begin with. */
-        .start = periodic ? period : ask->epoch == 1 ? first : grant,
+        .start = periodic          ? period
+                 : ask->epoch == 1 ? first
+                                   : grant,
         .routers = s->router_count,
         .here = routers_here(s, now, ask->key),
     };
