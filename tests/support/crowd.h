@@ -12,7 +12,7 @@
 enum {
     CROWD_PARTITIONS_MAX = 64,
     CROWD_PARTITION_UNITS = 1000, /* most of a partition */
-    CROWD_KEYS = 8 /* of a partition, in turn: no item is hot by itself */
+    CROWD_KEYS = 8                /* of a partition, in turn: no item is hot by itself */
 };
 
 struct crowd {
