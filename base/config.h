@@ -1,8 +1,9 @@
 /* config.h - the settings of a process: limits.h's table, and which policies are in force.
  *
  * A file holds `name = value` lines; `#` starts a comment. Values of the table are whole numbers,
- * with an optional suffix k, M, G or T (powers of 1024). `profile` comes before `partition_policy`:
- * it sets it, and only the profile research lets it be set to something else. */
+ * with an optional suffix k, M, G or T (powers of 1024). `profile` comes before
+ * `partition_policy` and `gac`: it sets both, and only the profile research lets the first be set
+ * to something else. */
 #ifndef WEIR_BASE_CONFIG_H
 #define WEIR_BASE_CONFIG_H
 

@@ -83,7 +83,7 @@ struct gac_holding {
     uint32_t owner; /* 0: none can be reached */
     uint64_t asks;  /* sent */
     uint64_t refused;
-    int64_t taken;  /* in this life, less what was given back; mcu */
+    int64_t taken; /* in this life, less what was given back; mcu */
 };
 
 /* False: nothing of it was ever taken. */

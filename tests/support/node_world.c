@@ -121,6 +121,7 @@ void world_init(struct world *w, enum profile profile)
     *w = (struct world){.now = {1000000}, .resident_max = UINT64_MAX, .next_id = 1};
     assert_int_equal(temporary_setup(&w->directory), 0);
     config_init(&w->config, profile);
+    w->config.gac = GAC_OFF; /* there are no routers */
     world_set(w, "map_initial_bytes", "1M");
 }
 

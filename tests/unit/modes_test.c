@@ -40,6 +40,7 @@ static void world_init(struct world *w)
 {
     *w = (struct world){.catalog = catalog_create(), .wall_ms = INT64_C(1700000000000)};
     config_init(&w->config, PROFILE_AWS);
+    w->config.gac = GAC_OFF;
     for (uint32_t node = 1; node <= NODES; node++) {
         struct catalog_command c = command_of(w, CATALOG_NODE);
         c.node = c.generation = node;
