@@ -116,8 +116,10 @@ void lab_deinit(struct lab *l)
 void lab_pass(struct lab *l, int64_t ns)
 {
     struct instant until = instant_add(l->scheduler.now, (struct duration){ns});
-    while (scheduler_step(&l->scheduler, until))
-        ;
+    while (scheduler_step(&l->scheduler, until)) {
+        if (l->watch != NULL)
+            gac_watch_look(l->watch, l->scheduler.now, l->routers, l->router_count);
+    }
 }
 
 /* ---- calls ---- */

@@ -5,6 +5,7 @@
 
 #include "engine/catalog/catalog.h"
 #include "sim/gac_process.h"
+#include "sim/gac_watch.h"
 #include "sim/http_client.h"
 #include "sim/node_process.h"
 #include "sim/router_process.h"
@@ -42,6 +43,7 @@ struct lab {
     uint64_t seed;                     /* of network and routers */
     struct router_process *routers[LAB_ROUTERS_MAX];
     struct gac_process *gac[LAB_GAC_MAX];
+    struct gac_watch *watch; /* borrows; NULL: none */
     struct http_client clients[LAB_ROUTERS_MAX][LAB_CLIENTS];
     struct counts *counts[LAB_ROUTERS_MAX][LAB_CLIENTS]; /* of the call under way; NULL: free */
     uint32_t next_client[LAB_ROUTERS_MAX];
