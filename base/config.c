@@ -9,11 +9,12 @@
 static const struct {
     const char *name;
     const char *policy;
+    enum gac_policy gac;
 } profiles[] = {
-    [PROFILE_OFF] = {"off", "none"},
-    [PROFILE_AWS] = {"aws", "burst"},
-    [PROFILE_STRICT] = {"strict", "allocation"},
-    [PROFILE_RESEARCH] = {"research", "burst"},
+    [PROFILE_OFF] = {"off", "none", GAC_OFF},
+    [PROFILE_AWS] = {"aws", "burst", GAC_LEASE},
+    [PROFILE_STRICT] = {"strict", "allocation", GAC_OFF},
+    [PROFILE_RESEARCH] = {"research", "burst", GAC_LEASE},
 };
 
 enum {
@@ -105,6 +106,7 @@ static void profile_apply(struct config *c, enum profile profile)
     memset(c->partition_policy, 0, sizeof c->partition_policy);
     memcpy(c->partition_policy, policy, strlen(policy));
     c->profile = profile;
+    c->gac = profiles[profile].gac;
 }
 
 void config_init(struct config *c, enum profile profile)

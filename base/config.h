@@ -1,8 +1,9 @@
 /* config.h - the settings of a process: limits.h's table, and which policies are in force.
  *
  * A file holds `name = value` lines; `#` starts a comment. Values of the table are whole numbers,
- * with an optional suffix k, M, G or T (powers of 1024). `profile` comes before `partition_policy`:
- * it sets it, and only the profile research lets it be set to something else. */
+ * with an optional suffix k, M, G or T (powers of 1024). `profile` comes before
+ * `partition_policy` and `gac`: it sets both, and only the profile research lets the first be set
+ * to something else. */
 #ifndef WEIR_BASE_CONFIG_H
 #define WEIR_BASE_CONFIG_H
 
@@ -38,6 +39,11 @@ enum gac_policy {
     GAC_POLICIES
 };
 
+/* What a table says about it: nothing, or 1 + the policy. */
+enum {
+    GAC_AS_CONFIGURED = 0
+};
+
 struct config {
 #define X(name, initial, least, most, help) int64_t name;
     LIMITS_LIST(X)
@@ -61,6 +67,14 @@ enum status config_parse(struct config *c, struct slice text, struct buffer *err
 
 /* Every setting with value, bounds and meaning, a line each. */
 void config_describe(const struct config *c, struct buffer *out);
+
+/* What holds for a table that says `said`: nothing is limited under the profile off. */
+static inline enum gac_policy gac_policy_of(const struct config *config, uint8_t said)
+{
+    if (config->profile == PROFILE_OFF)
+        return GAC_OFF;
+    return (enum gac_policy)(said == GAC_AS_CONFIGURED ? config->gac : said - 1);
+}
 
 bool profile_parse(struct slice name, enum profile *out);
 const char *profile_name(enum profile profile);

@@ -69,7 +69,7 @@
     X(adaptive_decay_percent, 20, 1, 100, "of what an idle one was given, taken back each 10 s")   \
     X(moves_max, 4, 1, 1000, "replicas on their way to another node at once")                      \
     /* global admission control */                                                                 \
-    X(gac_bank_ms, 300000, 0, 86400000, "of its rate, what a table may save up at its GAC server") \
+    X(gac_bank_ms, 300000, 1000, 86400000, "of its rate, what a table may save up at its GAC server") \
     X(gac_lifetime_ms, 1000, 100, 60000, "of the tokens a router holds; longer silence is an outage")\
     X(gac_period_ms, 1000, 10, 60000, "policy periodic: between two asks of a router")             \
     X(gac_grant_ms, 100, 1, 60000, "policy lease: of a router's even part of the rate, a grant")   \

@@ -1,11 +1,14 @@
-/* bench_decision.c - what one admission decision costs.
+/* bench_decision.c - what one admission decision costs: a node's, and a router's, which takes
+ * tokens of a table's limit.
  *
  * Method: a clock read costs about as much as a decision, so decisions are timed in batches of
  * BATCH; the median cost of an empty batch, measured first in the same loop, is subtracted, and the
  * rest divided by BATCH. Percentiles are therefore those of batch means, and a single decision that
  * takes longer than its neighbours shows as a BATCHth of its excess. Time inside the decisions is
  * virtual: it moves on by a fixed step, as it would for a busy node.
- * What is allocated is read from the allocator's own count for this thread, around all batches. */
+ * What is allocated is read from the allocator's own count for this thread, around all batches;
+ * what router and server of global admission control say to each other meanwhile is left out of
+ * both. */
 #include <errno.h>
 #include <getopt.h>
 #include <malloc.h>
@@ -19,6 +22,8 @@
 #include "base/prng.h"
 #include "cmd/bench.h"
 #include "engine/admission/admission.h"
+#include "gac/client.h"
+#include "gac/server.h"
 
 enum {
     BATCH = 32,
@@ -57,18 +62,22 @@ struct scene {
     int64_t step_ns;  /* virtual time between decisions, of all partitions together */
     int64_t partitions;
     int64_t node_wcu;
+    int64_t tables; /* > 0: it is the router that decides */
 };
 
 /* Virtual steps are chosen so that, with 1000 mcu a decision, the named branch is the common one.
  */
 static const struct scene scenes[] = {
-    {"allocation", "within the allocation, one partition", "burst", 500000, 2000000, 1, 40000},
-    {"burst", "nine of ten from the burst bucket, one partition", "burst", 90000, 1111111, 1,
-     40000},
-    {"refused", "refused by the allocation, with the wait", "allocation", 1000, 1000, 1, 40000},
+    {"allocation", "within the allocation, one partition", "burst", 500000, 2000000, 1, 40000, 0},
+    {"burst", "nine of ten from the burst bucket, one partition", "burst", 90000, 1111111, 1, 40000,
+     0},
+    {"refused", "refused by the allocation, with the wait", "allocation", 1000, 1000, 1, 40000, 0},
     {"shared", "1,000 partitions burst on a node that is too small", "burst", 10000, 12500, 1000,
-     20000},
-    {"strict", "policy allocation, 1,000 partitions", "allocation", 40000, 25000, 1000, 40000},
+     20000, 0},
+    {"strict", "policy allocation, 1,000 partitions", "allocation", 40000, 25000, 1000, 40000, 0},
+    {"lease", "a router with tokens in hand, one table", "lease", 200000000, 10000, 0, 0, 1},
+    {"leases", "the same, 1,000 tables", "lease", 200000, 10000, 0, 0, 1000},
+    {"no-lease", "a router that knows that there are none", "lease", 1000000, 10000, 0, 0, 1},
 };
 
 enum {
@@ -86,16 +95,65 @@ struct stage {
     struct config config;
     struct node_admission node;
     struct admission *partitions; /* owns */
+    struct gac_server *server;    /* these two: NULL where nodes decide */
+    struct gac_client *client;
+    struct buffer answer;
+    uint64_t allocated; /* by what is left out */
     uint32_t order[BATCH];
     struct instant now;
 };
 
+enum {
+    GAC_SERVER = 1 /* the only one, and the link to it */
+};
+
+static void stage_set_router(struct stage *s)
+{
+    struct gac_server_options server = {
+        .config = &s->config, .number = GAC_SERVER, .servers = 1, .incarnation = 1};
+    struct gac_client_options client = {.config = &s->config, .servers = 1, .router = 1};
+    s->server = gac_server_create(&server);
+    s->client = gac_client_create(&client);
+    gac_client_up(s->client, s->now, GAC_SERVER);
+}
+
+/* What the router has to say is answered at once. */
+static void stage_exchange(struct stage *s)
+{
+    uint64_t before = bytes_allocated();
+    struct buffer error = {0};
+    struct slice frame;
+    uint32_t to;
+    gac_client_tick(s->client, s->now);
+    while (gac_client_next_frame(s->client, s->now, &to, &frame)) {
+        buffer_clear(&s->answer);
+        must(gac_server_receive(s->server, s->now, GAC_SERVER, frame, &s->answer, &error) ==
+             STATUS_OK);
+        must(gac_client_receive(s->client, s->now, to, buffer_slice(&s->answer)) == STATUS_OK);
+    }
+    s->allocated += bytes_allocated() - before;
+}
+
+static void stage_clear(struct stage *s)
+{
+    free(s->partitions);
+    buffer_deinit(&s->answer);
+    if (s->client == NULL)
+        return;
+    gac_client_destroy(s->client);
+    gac_server_destroy(s->server);
+}
+
 static void stage_set(struct stage *s, const struct scene *scene)
 {
+    *s = (struct stage){0};
     config_init(&s->config, PROFILE_RESEARCH);
     s->config.burst_max_s = 86400; /* a bank that lasts for the whole scene */
+    if (scene->tables > 0) {
+        stage_set_router(s);
+        return;
+    }
     s->config.node_wcu = scene->node_wcu;
-    s->now = (struct instant){0};
     s->partitions = malloc((size_t)scene->partitions * sizeof *s->partitions);
     must(s->partitions != NULL);
     node_admission_init(&s->node, &s->config, s->now);
@@ -110,7 +168,31 @@ static void stage_set(struct stage *s, const struct scene *scene)
 static void stage_draw(struct stage *s, const struct scene *scene, struct prng *p)
 {
     for (int i = 0; i < BATCH; i++)
-        s->order[i] = (uint32_t)prng_below(p, (uint64_t)scene->partitions);
+        s->order[i] = (uint32_t)prng_below(
+            p, (uint64_t)(scene->tables > 0 ? scene->tables : scene->partitions));
+}
+
+static void decide_at_node(struct stage *s, const struct scene *scene,
+                           struct admit_verdict verdicts[BATCH])
+{
+    for (int i = 0; i < BATCH; i++) {
+        s->now.ns += scene->step_ns;
+        verdicts[i] = admission_try(&s->partitions[s->order[i]], &s->node, ADMIT_WRITE, s->now,
+                                    MCU_PER_UNIT, NULL);
+    }
+}
+
+static void decide_at_router(struct stage *s, const struct scene *scene,
+                             struct admit_verdict verdicts[BATCH])
+{
+    struct gac_limit limit = {.policy = GAC_LEASE, .rate = scene->rate_mcu};
+    struct duration wait;
+    for (int i = 0; i < BATCH; i++) {
+        s->now.ns += scene->step_ns;
+        limit.key = (struct gac_key){.table = s->order[i] + 1, .kind = GAC_WRITE};
+        bool taken = gac_client_take(s->client, s->now, &limit, MCU_PER_UNIT, &wait) == GAC_TAKEN;
+        verdicts[i] = (struct admit_verdict){.reason = taken ? ADMIT_OK : ADMIT_REFUSED_TABLE};
+    }
 }
 
 /* Median ns of a timed batch without decisions. */
@@ -134,15 +216,19 @@ static void scene_run(const struct scene *scene, int64_t overhead, struct outcom
     stage_set(&s, scene);
     memset(o, 0, sizeof *o);
     histogram_init(&o->ps);
-    uint64_t before = bytes_allocated();
+    bool router = scene->tables > 0;
+    uint64_t before = 0;
     for (int batch = -BATCHES / 10; batch < BATCHES; batch++) { /* the first tenth warms up */
+        if (batch == 0)
+            before = bytes_allocated() - s.allocated;
         stage_draw(&s, scene, &p);
+        if (router)
+            stage_exchange(&s);
         int64_t start = clock_ns();
-        for (int i = 0; i < BATCH; i++) {
-            s.now.ns += scene->step_ns;
-            verdicts[i] = admission_try(&s.partitions[s.order[i]], &s.node, ADMIT_WRITE, s.now,
-                                        MCU_PER_UNIT, NULL);
-        }
+        if (router)
+            decide_at_router(&s, scene, verdicts);
+        else
+            decide_at_node(&s, scene, verdicts);
         int64_t spent = clock_ns() - start - overhead;
         if (batch < 0)
             continue;
@@ -152,8 +238,8 @@ static void scene_run(const struct scene *scene, int64_t overhead, struct outcom
             o->bursts += verdicts[i].burst;
         }
     }
-    o->allocated = bytes_allocated() - before;
-    free(s.partitions);
+    o->allocated = bytes_allocated() - s.allocated - before;
+    stage_clear(&s);
 }
 
 static double ns_at(const struct outcome *o, uint32_t per_100000)

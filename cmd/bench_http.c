@@ -2,7 +2,8 @@
  *
  * Measures a `weir local` of its own, the server on one core and the load on another, or any server
  * by --url: then GetItem and PutItem of a table, or plain GETs with --path. One process after
- * another on the same cores: that is how tools/bench compares servers. */
+ * another on the same cores: that is how tools/bench compares servers.
+ * With --gac, two of its own that differ in global admission control only, in turn. */
 #include <getopt.h>
 #include <sched.h>
 #include <stdio.h>
@@ -26,8 +27,14 @@ struct bench_http {
     const char *item_bytes;
     const char *data;
     int server_cpu, load_cpu;
+    int gac_rounds; /* 0: no comparison */
     bool any_output;
 };
+
+enum {
+    GAC_ROUNDS_MAX = 99
+};
+static const double GAC_BUDGET = 0.97; /* of what is served without */
 
 struct measure {
     const char *name;
@@ -55,7 +62,10 @@ static const char help_text[] =
     "  --unsigned        requests without a signature\n"
     "  --server-cpu N    (0; -1: any)\n"
     "  --load-cpu N      (1; -1: any)\n"
-    "\nexample:\n  weir bench http --json --duration 10s\n";
+    "  --gac ROUNDS      servers with and without global admission control, in turn: medians of\n"
+    "                    so many rounds; fails if less than 97 % is left with it\n"
+    "\nexamples:\n  weir bench http --json --duration 10s\n"
+    "  weir bench http --gac 7 --duration 2s\n";
 
 /* The measurement as a command line of `weir load`. */
 static enum status parse_load(const struct bench_http *b, const char *url, const char *settings,
@@ -64,18 +74,22 @@ static enum status parse_load(const struct bench_http *b, const char *url, const
     char group[2048];
     snprintf(group, sizeof group, "bench:rate=max,%s%s%s", settings, b->path ? ",path=" : "",
              b->path ? b->path : "");
-    const char *arguments[] = {"load",         "--url",       url,          "--table",
-                               "bench",        "--duration",  b->duration,  "--connections",
-                               b->connections, "--keys",      b->keys,      "--item-bytes",
-                               b->item_bytes,  "--on-demand", "--workload", group,
-                               "--unsigned"};
+    const char *arguments[] = {
+        "load",        "--url",       url,         "--table",       "bench",        "--duration",
+        b->duration,   "--keys",      b->keys,     "--connections", b->connections, "--item-bytes",
+        b->item_bytes, "--wcu",       "1000000",   "--rcu",         "1000000",      "--workload",
+        group,         "--on-demand", "--unsigned"};
     enum {
         COUNT = sizeof arguments / sizeof arguments[0]
     };
     char *argv[COUNT];
-    for (int i = 0; i < COUNT; i++)
-        argv[i] = (char *)(uintptr_t)arguments[i];
-    return load_options_parse(o, b->is_unsigned ? COUNT : COUNT - 1, argv, error);
+    int count = 0;
+    for (int i = 0; i < COUNT; i++) {
+        bool left_out = i == COUNT - 1 ? !b->is_unsigned : i == COUNT - 2 && b->gac_rounds > 0;
+        if (!left_out)
+            argv[count++] = (char *)(uintptr_t)arguments[i];
+    }
+    return load_options_parse(o, count, argv, error);
 }
 
 static enum status run_once(const struct load_options *o, int64_t requests_max,
@@ -122,6 +136,20 @@ static void print_result(struct bench_http *b, const char *name, const struct lo
     b->any_output = true;
 }
 
+/* `*out` is the caller's to destroy. */
+static enum status run_measure(const struct bench_http *b, const char *url, const struct measure *m,
+                               struct load_options *o, struct load_run **out, struct buffer *error)
+{
+    enum status status = parse_load(b, url, m->workload, o, error);
+    if (status == STATUS_OK)
+        status = run_once(o, 0, out, error);
+    if (status == STATUS_OK && load_run_results(*out)[0].result->admitted == 0) {
+        buffer_append_format(error, "%s: no request was admitted", m->name);
+        status = STATUS_IO;
+    }
+    return status;
+}
+
 static enum status measure(struct bench_http *b, const char *url, const struct measure *m,
                            struct load_options *o, struct buffer *error)
 {
@@ -130,13 +158,7 @@ static enum status measure(struct bench_http *b, const char *url, const struct m
     if (m->preload)
         status = preload(b, url, o, error);
     if (status == STATUS_OK)
-        status = parse_load(b, url, m->workload, o, error);
-    if (status == STATUS_OK)
-        status = run_once(o, 0, &run, error);
-    if (status == STATUS_OK && load_run_results(run)[0].result->admitted == 0) {
-        buffer_append_format(error, "%s: no request was admitted", m->name);
-        status = STATUS_IO;
-    }
+        status = run_measure(b, url, m, o, &run, error);
     if (status == STATUS_OK)
         print_result(b, m->name, load_run_results(run)[0].result);
     load_run_destroy(run);
@@ -159,6 +181,127 @@ static enum status measure_all(struct bench_http *b, const char *url, struct buf
     return status;
 }
 
+/* ---- with and without global admission control ---- */
+
+/* Both have a limit, far above what can be served: one at the router, one at the partition. */
+#define ROOMY                                                                       \
+    "--set", "table_max_wcu=1000000", "--set", "table_max_rcu=1000000", "--set",    \
+        "partition_max_wcu=1000000", "--set", "partition_max_rcu=1000000", "--set", \
+        "node_wcu=100000000", "--set", "node_rcu=100000000"
+static const char *const without_gac[] = {ROOMY, "--set", "gac=off", NULL};
+static const char *const with_gac[] = {ROOMY, "--set", "gac=lease", NULL};
+
+/* Requests per second, of one measure. */
+struct comparison {
+    double without[GAC_ROUNDS_MAX];
+    double with[GAC_ROUNDS_MAX];
+};
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static double median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof values[0], compare_numbers);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static bool print_comparison(struct bench_http *b, const char *name, struct comparison *c)
+{
+    double without = median(c->without, b->gac_rounds), with = median(c->with, b->gac_rounds);
+    if (b->json)
+        printf("%s{\"name\":\"%s\",\"without_gac_per_s\":%.1f,\"with_gac_per_s\":%.1f,"
+               "\"ratio\":%.4f}",
+               b->any_output ? ",\n" : "", name, without, with, with / without);
+    else
+        printf("%-20s %10.0f/s without, %10.0f/s with global admission control: %.1f %%\n", name,
+               without, with, 100 * with / without);
+    b->any_output = true;
+    return with >= GAC_BUDGET * without;
+}
+
+static enum status compare_once(const struct bench_http *b, const char *url,
+                                const struct measure *m, struct load_options *o, double *per_s,
+                                struct buffer *error)
+{
+    struct load_run *run = NULL;
+    enum status status = run_measure(b, url, m, o, &run, error);
+    if (status == STATUS_OK) {
+        const struct load_result *r = load_run_results(run)[0].result;
+        *per_s = (double)r->admitted * 1e9 / (double)r->elapsed_ns;
+        if (r->refused > 0) {
+            buffer_append_format(error, "%s: %lld requests were throttled", m->name,
+                                 (long long)r->refused);
+            status = STATUS_IO;
+        }
+    }
+    load_run_destroy(run);
+    return status;
+}
+
+/* STATUS_IO without an error text: below the budget. */
+static enum status compare_gac(struct bench_http *b, const char *without, const char *with,
+                               struct buffer *error)
+{
+    struct load_options *o = calloc(1, sizeof *o);
+    must(o != NULL);
+    bool kept = true;
+    enum status status = preload(b, without, o, error);
+    if (status == STATUS_OK)
+        status = preload(b, with, o, error);
+    for (int i = 0; i < 2 && status == STATUS_OK; i++) {
+        const struct measure *m = &table_measures[i];
+        struct comparison c;
+        for (int j = 0; j < 2 * b->gac_rounds && status == STATUS_OK; j++) {
+            int round = j / 2;
+            bool gac = (j + round) % 2; /* each goes first as often as the other */
+            status = compare_once(b, gac ? with : without, m, o,
+                                  gac ? &c.with[round] : &c.without[round], error);
+        }
+        if (status == STATUS_OK)
+            kept &= print_comparison(b, m->name, &c);
+    }
+    free(o);
+    return status == STATUS_OK && !kept ? STATUS_IO : status;
+}
+
+static enum status run_comparison(struct bench_http *b, struct buffer *error)
+{
+    struct bench_server off = {0}, on = {0};
+    char off_url[64], on_url[64];
+    enum status status = bench_server_start(&off, b->data, b->server_cpu, without_gac, error);
+    if (status == STATUS_OK)
+        status = bench_server_start(&on, b->data, b->server_cpu, with_gac, error);
+    bench_pin(b->load_cpu);
+    snprintf(off_url, sizeof off_url, "http://127.0.0.1:%u", off.port);
+    snprintf(on_url, sizeof on_url, "http://127.0.0.1:%u", on.port);
+    if (status == STATUS_OK)
+        status = compare_gac(b, off_url, on_url, error);
+    bench_server_stop(&off);
+    bench_server_stop(&on);
+    return status;
+}
+
+static enum status run_alone(struct bench_http *b, struct buffer *error)
+{
+    struct bench_server server = {0};
+    char url[64];
+    enum status status = STATUS_OK;
+    if (b->url == NULL) {
+        status = bench_server_start(&server, b->data, b->server_cpu, NULL, error);
+        snprintf(url, sizeof url, "http://127.0.0.1:%u", server.port);
+        b->url = url;
+    }
+    bench_pin(b->load_cpu);
+    if (status == STATUS_OK)
+        status = measure_all(b, b->url, error);
+    bench_server_stop(&server);
+    return status;
+}
+
 enum {
     OPTION_URL = 1000,
     OPTION_PATH,
@@ -169,6 +312,7 @@ enum {
     OPTION_DATA,
     OPTION_SERVER_CPU,
     OPTION_LOAD_CPU,
+    OPTION_GAC,
     OPTION_UNSIGNED,
     OPTION_JSON,
     OPTION_HELP
@@ -187,6 +331,7 @@ static int parse(struct bench_http *b, int argc, char **argv)
         {"data", required_argument, NULL, OPTION_DATA},
         {"server-cpu", required_argument, NULL, OPTION_SERVER_CPU},
         {"load-cpu", required_argument, NULL, OPTION_LOAD_CPU},
+        {"gac", required_argument, NULL, OPTION_GAC},
         {"unsigned", no_argument, NULL, OPTION_UNSIGNED},
         {"json", no_argument, NULL, OPTION_JSON},
         {"help", no_argument, NULL, OPTION_HELP},
@@ -202,6 +347,8 @@ static int parse(struct bench_http *b, int argc, char **argv)
             b->server_cpu = atoi(optarg);
         else if (option == OPTION_LOAD_CPU)
             b->load_cpu = atoi(optarg);
+        else if (option == OPTION_GAC)
+            b->gac_rounds = atoi(optarg);
         else if (option == OPTION_UNSIGNED)
             b->is_unsigned = true;
         else if (option == OPTION_JSON)
@@ -209,7 +356,8 @@ static int parse(struct bench_http *b, int argc, char **argv)
         else
             return option == OPTION_HELP ? 1 : 2;
     }
-    return optind == argc ? 0 : 2;
+    bool rounds_fit = b->gac_rounds >= 0 && b->gac_rounds <= GAC_ROUNDS_MAX;
+    return optind == argc && rounds_fit && (b->gac_rounds == 0 || b->url == NULL) ? 0 : 2;
 }
 
 int bench_http(int argc, char **argv)
@@ -230,24 +378,13 @@ int bench_http(int argc, char **argv)
         return usage == 1 ? 0 : 2;
     }
     struct buffer error = {0};
-    struct bench_server server = {0};
-    char url[64];
-    enum status status = STATUS_OK;
-    if (b.url == NULL) {
-        status = bench_server_start(&server, b.data, b.server_cpu, &error);
-        snprintf(url, sizeof url, "http://127.0.0.1:%u", server.port);
-        b.url = url;
-    }
-    bench_pin(b.load_cpu);
     if (b.json)
         printf("{\"bench\":\"http\",\"connections\":%s,\"item_bytes\":%s,\"measures\":[",
                b.connections, b.item_bytes);
-    if (status == STATUS_OK)
-        status = measure_all(&b, b.url, &error);
+    enum status status = b.gac_rounds > 0 ? run_comparison(&b, &error) : run_alone(&b, &error);
     if (b.json)
         printf("]}\n");
-    bench_server_stop(&server);
-    if (status != STATUS_OK)
+    if (error.size > 0)
         fprintf(stderr, "weir bench http: %.*s\n", (int)error.size, (char *)error.data);
     buffer_deinit(&error);
     return status == STATUS_OK ? 0 : 1;

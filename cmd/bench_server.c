@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 enum {
-    READY_WAIT_MS = 30000
+    READY_WAIT_MS = 30000,
+    SETTINGS_MAX = 32
 };
 
 void bench_pin(int cpu)
@@ -24,21 +25,22 @@ void bench_pin(int cpu)
     sched_setaffinity(0, sizeof set, &set);
 }
 
-static _Noreturn void run_child(const char *folder, int cpu, int output)
+static _Noreturn void run_child(const char *folder, int cpu, const char *const *settings,
+                                int output)
 {
+    static const char *const none[] = {"--profile", "off", NULL};
+    const char *first[] = {"weir", "local", "--nodes", "1", "--port", "0", "--data", folder};
+    enum {
+        FIRST = sizeof first / sizeof first[0]
+    };
+    char *arguments[FIRST + SETTINGS_MAX + 1] = {0};
+    memcpy(arguments, first, sizeof first);
+    if (settings == NULL)
+        settings = none;
+    for (int i = 0; settings[i] != NULL && i < SETTINGS_MAX; i++)
+        arguments[FIRST + i] = (char *)(uintptr_t)settings[i];
     bench_pin(cpu);
     dup2(output, STDOUT_FILENO);
-    char *arguments[] = {(char[]){"weir"},
-                         (char[]){"local"},
-                         (char[]){"--nodes"},
-                         (char[]){"1"},
-                         (char[]){"--port"},
-                         (char[]){"0"},
-                         (char[]){"--profile"},
-                         (char[]){"off"},
-                         (char[]){"--data"},
-                         (char *)(uintptr_t)folder,
-                         NULL};
     execv("/proc/self/exe", arguments);
     _exit(127);
 }
@@ -69,7 +71,7 @@ static uint16_t read_port(int input)
 }
 
 enum status bench_server_start(struct bench_server *s, const char *parent, int cpu,
-                               struct buffer *error)
+                               const char *const *settings, struct buffer *error)
 {
     int ends[2];
     *s = (struct bench_server){0};
@@ -81,7 +83,7 @@ enum status bench_server_start(struct bench_server *s, const char *parent, int c
     s->pid = fork();
     if (s->pid == 0) {
         close(ends[0]);
-        run_child(s->folder, cpu, ends[1]);
+        run_child(s->folder, cpu, settings, ends[1]);
     }
     close(ends[1]);
     s->port = read_port(ends[0]);

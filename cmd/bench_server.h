@@ -13,9 +13,10 @@ struct bench_server {
 };
 
 /* Starts this very executable on `cpu` (< 0: any) with its data in a new folder under `parent`, and
- * waits until it is ready. STATUS_IO: `error` gets one line. */
+ * waits until it is ready; `settings`, if not NULL: arguments for it, ended by NULL. STATUS_IO:
+ * `error` gets one line. */
 enum status bench_server_start(struct bench_server *s, const char *parent, int cpu,
-                               struct buffer *error);
+                               const char *const *settings, struct buffer *error);
 void bench_server_stop(struct bench_server *s);
 
 /* The calling thread and what it starts. */

@@ -54,16 +54,20 @@ enum status daemon_open_loop(struct loop **out, void (*stop)(void *context), voi
     return STATUS_IO;
 }
 
-bool daemon_peers_valid(const struct options *o, struct buffer *error)
+bool daemon_list_valid(const struct options_list *list, const char *option, struct buffer *error)
 {
     uint64_t seen = 0;
-    for (uint32_t i = 0; i < o->peer_count; i++)
-        seen |= UINT64_C(1) << (o->peers[i].id - 1);
-    uint64_t wanted = o->peer_count == 64 ? UINT64_MAX : (UINT64_C(1) << o->peer_count) - 1;
-    if (o->peer_count > 0 && seen == wanted)
+    for (uint32_t i = 0; i < list->count; i++)
+        seen |= UINT64_C(1) << (list->at[i].id - 1);
+    uint64_t wanted = list->count == 64 ? UINT64_MAX : (UINT64_C(1) << list->count) - 1;
+    if (list->count > 0 && seen == wanted)
         return true;
-    buffer_append_format(error, "--peers must name every node once, numbered 1 to %u; see --help",
-                         o->peer_count);
+    if (list->count == 0)
+        buffer_append_format(error, "%s is needed: 1=ADDRESS:PORT,2=ADDRESS:PORT,..; see --help",
+                             option);
+    else
+        buffer_append_format(error, "%s must name each once, numbered 1 to %u; see --help", option,
+                             list->count);
     return false;
 }
 
@@ -78,11 +82,12 @@ enum status daemon_open_faults(struct loop *l, struct transport *t, const struct
     return status;
 }
 
-void daemon_add_peers(struct transport *t, const struct options *o, uint32_t except)
+void daemon_add_peers(struct transport *t, enum peer_kind kind, const struct options_list *list,
+                      uint32_t except)
 {
-    for (uint32_t i = 0; i < o->peer_count; i++) {
-        if (o->peers[i].id != except)
-            transport_add_peer(t, PEER_NODE, o->peers[i].id, o->peers[i].address, o->peers[i].port);
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->at[i].id != except)
+            transport_add_peer(t, kind, list->at[i].id, list->at[i].address, list->at[i].port);
     }
 }
 

@@ -23,15 +23,16 @@ bool daemon_send_reply(struct transport *t, uint64_t link, struct buffer *scratc
 enum status daemon_open_loop(struct loop **out, void (*stop)(void *context), void *context,
                              struct buffer *error);
 
-/* Numbers 1 .. peer_count, each once; `error` tells what is wrong with --peers. */
-bool daemon_peers_valid(const struct options *o, struct buffer *error);
+/* Numbers 1 .. count, each once; `error` tells what is wrong with that option. */
+bool daemon_list_valid(const struct options_list *list, const char *option, struct buffer *error);
 
 /* The admin port for faults, if --faults asks for one; says where on standard output. */
 enum status daemon_open_faults(struct loop *l, struct transport *t, const struct options *o,
                                struct buffer *error, struct faults **out);
 
-/* Adds every peer but `except`. */
-void daemon_add_peers(struct transport *t, const struct options *o, uint32_t except);
+/* Keeps up a link to each of them but `except`. */
+void daemon_add_peers(struct transport *t, enum peer_kind kind, const struct options_list *list,
+                      uint32_t except);
 
 /* Once, when the node has stopped writing: what it was doing, on standard error. */
 void daemon_tell_stopped(const struct node *n, uint32_t id, bool *told);

@@ -11,9 +11,11 @@
 #include "cmd/daemon.h"
 #include "cmd/http_server.h"
 #include "embed/node_host.h"
+#include "gac/server.h"
 
 enum {
     ROUTER = 0,
+    GAC_SERVER = 1, /* the only one, and the link to it */
     STOP_MS = 2000
 };
 
@@ -29,6 +31,8 @@ struct local {
     struct loop *loop;
     struct router *router;
     struct http_server *server;
+    struct gac_server *gac;
+    struct buffer gac_answer;
     struct node_host *nodes[NODES_LIMIT + 1]; /* by id */
     struct mail *mail;                        /* owns; oldest first */
     size_t mail_count;
@@ -92,6 +96,15 @@ static void on_send(void *context, uint32_t from, uint32_t to, struct slice fram
     buffer_append_sized(out, frame);
 }
 
+static void ask_gac(struct local *l, struct slice frame)
+{
+    struct instant now = loop_now(l->loop);
+    struct buffer error = {0};
+    buffer_clear(&l->gac_answer);
+    must(gac_server_receive(l->gac, now, GAC_SERVER, frame, &l->gac_answer, &error) == STATUS_OK);
+    must(router_gac_receive(l->router, now, GAC_SERVER, buffer_slice(&l->gac_answer)) == STATUS_OK);
+}
+
 static void deliver(struct local *l, const struct mail *m)
 {
     struct slice frame = slice_make(m->frame.data + 4, m->frame.size - 4);
@@ -131,6 +144,8 @@ static void pump(void *context)
         while (router_next_effect(l->router, &e)) {
             if (e.kind == ROUTER_SEND_REQUEST)
                 node_host_request(l->nodes[e.node], from_node(ROUTER), e.request);
+            else if (e.kind == ROUTER_SEND_GAC)
+                ask_gac(l, e.bytes);
             else
                 http_server_effect(l->server, &e);
         }
@@ -178,10 +193,16 @@ static enum status open_all(struct local *l, struct buffer *error)
         return status;
     struct router_options options = {.config = &l->options.config,
                                      .node_count = l->options.nodes,
+                                     .gac_servers = 1,
                                      .region = "local",
                                      .account = "000000000000",
                                      .seed = daemon_seed()};
     l->router = router_create(&options);
+    l->gac = gac_server_create(&(struct gac_server_options){.config = &l->options.config,
+                                                            .number = GAC_SERVER,
+                                                            .servers = 1,
+                                                            .incarnation = daemon_seed() | 1});
+    router_gac_up(l->router, loop_now(l->loop), GAC_SERVER);
     router_set_wall_clock(l->router, loop_now(l->loop), loop_wall_ms(l->loop));
     status = open_nodes(l, error);
     if (status == STATUS_OK)
@@ -200,6 +221,9 @@ static void close_all(struct local *l)
     loop_destroy(l->loop);
     if (l->router != NULL)
         router_destroy(l->router);
+    if (l->gac != NULL)
+        gac_server_destroy(l->gac);
+    buffer_deinit(&l->gac_answer);
     for (size_t i = 0; i < l->mail_count; i++)
         buffer_deinit(&l->mail[i].frame);
     free(l->mail);

@@ -87,9 +87,9 @@ static void on_stop(void *context)
 static enum status open_all(struct node_process *p, struct buffer *error)
 {
     const struct options *o = &p->options;
-    if (!daemon_peers_valid(o, error))
+    if (!daemon_list_valid(&o->peers, "--peers", error))
         return STATUS_MALFORMED;
-    if (o->id == 0 || o->id > o->peer_count || o->data == NULL) {
+    if (o->id == 0 || o->id > o->peers.count || o->data == NULL) {
         buffer_append_text(error, "--id and --data are needed, and --id must be one of --peers");
         return STATUS_MALFORMED;
     }
@@ -108,7 +108,7 @@ static enum status open_all(struct node_process *p, struct buffer *error)
         .directory = o->data,
         .node = {.config = &o->config,
                  .id = o->id,
-                 .node_count = o->peer_count,
+                 .node_count = o->peers.count,
                  .seed = daemon_seed()},
         .reply = on_reply,
         .request = on_request,
@@ -123,7 +123,7 @@ static enum status open_all(struct node_process *p, struct buffer *error)
                              strerror(errno));
         return STATUS_IO;
     }
-    daemon_add_peers(p->transport, o, o->id);
+    daemon_add_peers(p->transport, PEER_NODE, &o->peers, o->id);
     return daemon_open_faults(p->loop, p->transport, o, error, &p->faults);
 }
 

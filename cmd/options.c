@@ -76,12 +76,13 @@ static bool parse_endpoint(const char *text, char *address, size_t size, uint16_
     return true;
 }
 
-static bool parse_peers(struct options *o, const char *text)
+static bool parse_list(struct options_list *list, const char *text)
 {
+    list->count = 0;
     while (*text != '\0') {
         char entry[128];
         size_t size = strcspn(text, ",");
-        if (size >= sizeof entry || o->peer_count == NODES_LIMIT)
+        if (size >= sizeof entry || list->count == NODES_LIMIT)
             return false;
         memcpy(entry, text, size);
         entry[size] = '\0';
@@ -91,14 +92,14 @@ static bool parse_peers(struct options *o, const char *text)
         if (equals == NULL)
             return false;
         *equals = '\0';
-        uint32_t i = o->peer_count;
+        uint32_t i = list->count;
         if (!parse_number(entry, 1, NODES_LIMIT, &id) ||
-            !parse_endpoint(equals + 1, o->peers[i].address, sizeof o->peers[i].address,
-                            &o->peers[i].port))
+            !parse_endpoint(equals + 1, list->at[i].address, sizeof list->at[i].address,
+                            &list->at[i].port))
             return false;
-        o->peers[o->peer_count++].id = (uint32_t)id;
+        list->at[list->count++].id = (uint32_t)id;
     }
-    return o->peer_count > 0;
+    return list->count > 0;
 }
 
 static int read_config(struct options *o, const char *command, const char *path)
@@ -198,9 +199,10 @@ static int take_option(struct options *o, const char *command, int option, const
         o->id = (uint32_t)number;
         return 0;
     case OPTION_PEERS:
-        if (!parse_peers(o, optarg))
-            return usage(command, "--peers takes 1=ADDRESS:PORT,2=ADDRESS:PORT,.. not `%s`",
-                         optarg);
+    case OPTION_GAC:
+        if (!parse_list(option == OPTION_PEERS ? &o->peers : &o->gac, optarg))
+            return usage(command, "--%s takes 1=ADDRESS:PORT,2=ADDRESS:PORT,.. not `%s`",
+                         option == OPTION_PEERS ? "peers" : "gac", optarg);
         return 0;
     case OPTION_JSON:
         o->json = true;
@@ -226,6 +228,7 @@ int options_parse(struct options *o, unsigned known, const char *help, int argc,
         {"replicas", required_argument, NULL, OPTION_REPLICAS},
         {"id", required_argument, NULL, OPTION_ID},
         {"peers", required_argument, NULL, OPTION_PEERS},
+        {"gac", required_argument, NULL, OPTION_GAC},
         {"faults", required_argument, NULL, OPTION_FAULTS},
         {"json", no_argument, NULL, OPTION_JSON},
     };

@@ -11,6 +11,16 @@ enum {
 /* `--help` lines of the common options. */
 extern const char *const options_common_help;
 
+/* NUMBER=ADDRESS:PORT,.. */
+struct options_list {
+    struct {
+        uint32_t id;
+        char address[64];
+        uint16_t port;
+    } at[NODES_LIMIT];
+    uint32_t count;
+};
+
 struct options {
     struct config config;
     const char *data;
@@ -19,13 +29,9 @@ struct options {
     uint32_t nodes;
     uint32_t id;
     char listen[64]; /* what --listen gave `address` to point to */
-    struct {
-        uint32_t id;
-        char address[64];
-        uint16_t port;
-    } peers[NODES_LIMIT];
-    uint32_t peer_count;
-    bool faults; /* open the admin port (cmd/faults.h) */
+    struct options_list peers;
+    struct options_list gac; /* servers of global admission control */
+    bool faults;             /* open the admin port (cmd/faults.h) */
     uint16_t faults_port;
     bool json;
 };
@@ -41,6 +47,7 @@ enum options_known {
     OPTION_FAULTS = 64, /* --faults PORT */
     OPTION_JSON = 128,
     OPTION_REPLICAS = 256,
+    OPTION_GAC = 512, /* --gac 1=ADDRESS:PORT,2=.. */
 };
 
 /* 0: go on; otherwise the subcommand returns (exit code + 1): 1 after --help, 3 after a usage

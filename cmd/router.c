@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
 #include "cmd/http_server.h"
+#include "gac/gac_message.h"
 
 struct router_process {
     struct options options;
@@ -12,8 +13,9 @@ struct router_process {
     struct transport *transport;
     struct router *router;
     struct http_server *server;
-    uint64_t links[NODES_LIMIT + 1]; /* by node; 0 = down */
-    struct faults *faults;           /* NULL without --faults */
+    uint64_t links[NODES_LIMIT + 1];     /* by node; 0 = down */
+    uint64_t gac_links[NODES_LIMIT + 1]; /* by server of global admission control; 0 = down */
+    struct faults *faults;               /* NULL without --faults */
     struct buffer scratch;
     bool stopping;
 };
@@ -23,11 +25,15 @@ static const char help[] =
     "A request router: speaks the DynamoDB HTTP API and finds the nodes that hold the data.\n\n"
     "  --listen A:P       the endpoint for SDKs (default 127.0.0.1:8000)\n"
     "  --peers LIST       every storage node of the cluster\n"
+    "  --gac LIST         every server of global admission control (`weir gac`); without any,\n"
+    "                     nodes and routers run with --set gac=off\n"
     "  --id N             which router this is, 1 to 64 (default 1)\n"
     "  --faults PORT      for tests: break links and clock by commands to 127.0.0.1:PORT\n"
     "\n"
     "example:\n"
-    "  weir router --listen 127.0.0.1:8000 --peers 1=127.0.0.1:7101,2=127.0.0.1:7102\n"
+    "  weir router --peers 1=127.0.0.1:7101,2=127.0.0.1:7102 --set gac=off\n"
+    "  weir router --listen 127.0.0.1:8001 --id 2 --peers 1=127.0.0.1:7101,2=127.0.0.1:7102 \\\n"
+    "              --gac 1=127.0.0.1:7201,2=127.0.0.1:7202,3=127.0.0.1:7203\n"
     "\noptions:";
 
 static void pump(void *context)
@@ -35,7 +41,9 @@ static void pump(void *context)
     struct router_process *p = context;
     struct router_effect e;
     while (router_next_effect(p->router, &e)) {
-        if (e.kind != ROUTER_SEND_REQUEST)
+        if (e.kind == ROUTER_SEND_GAC)
+            transport_send(p->transport, p->gac_links[e.gac_server], e.bytes);
+        else if (e.kind != ROUTER_SEND_REQUEST)
             http_server_effect(p->server, &e);
         else if (!daemon_send_request(p->transport, p->links[e.node], &p->scratch, e.request))
             router_not_sent(p->router, loop_now(p->loop), e.node, e.request->id);
@@ -45,32 +53,50 @@ static void pump(void *context)
 static void on_up(void *context, uint64_t link, enum peer_kind kind, uint32_t id)
 {
     struct router_process *p = context;
-    if (kind == PEER_NODE && id <= p->options.peer_count)
+    if (kind == PEER_NODE) {
         p->links[id] = link;
+        return;
+    }
+    p->gac_links[id] = link;
+    router_gac_up(p->router, loop_now(p->loop), id);
+    pump(p);
 }
 
-static void on_down(void *context, uint64_t link, enum peer_kind kind, uint32_t id)
+static void on_down(void *context, uint64_t link, enum peer_kind kind, uint32_t id, bool by_peer)
 {
     struct router_process *p = context;
-    if (kind != PEER_NODE || id > p->options.peer_count || p->links[id] != link)
-        return;
-    p->links[id] = 0;
-    router_node_lost(p->router, loop_now(p->loop), id);
+    (void)link;
+    if (kind == PEER_NODE) {
+        p->links[id] = 0;
+        router_node_lost(p->router, loop_now(p->loop), id);
+    } else {
+        p->gac_links[id] = 0;
+        router_gac_down(p->router, loop_now(p->loop), id, by_peer);
+    }
     pump(p);
+}
+
+/* 0: it is none of these. */
+static uint32_t find_link(const uint64_t *links, uint32_t count, uint64_t link)
+{
+    for (uint32_t id = 1; id <= count; id++) {
+        if (links[id] == link)
+            return id;
+    }
+    return 0;
 }
 
 static void on_frame(void *context, uint64_t link, struct slice frame)
 {
     struct router_process *p = context;
+    struct instant now = loop_now(p->loop);
     struct reply reply;
-    uint32_t node = 1;
-    while (node <= p->options.peer_count && p->links[node] != link)
-        node++;
-    if (node > p->options.peer_count || reply_decode(frame, &reply) != STATUS_OK) {
+    uint32_t node = find_link(p->links, p->options.peers.count, link);
+    uint32_t server = find_link(p->gac_links, p->options.gac.count, link);
+    if (node != 0 && reply_decode(frame, &reply) == STATUS_OK)
+        router_reply(p->router, now, node, &reply);
+    else if (server == 0 || router_gac_receive(p->router, now, server, frame) != STATUS_OK)
         transport_close(p->transport, link);
-        return;
-    }
-    router_reply(p->router, loop_now(p->loop), node, &reply);
     pump(p);
 }
 
@@ -79,16 +105,34 @@ static void on_stop(void *context)
     ((struct router_process *)context)->stopping = true;
 }
 
+static bool options_valid(const struct options *o, struct buffer *error)
+{
+    if (!daemon_list_valid(&o->peers, "--peers", error))
+        return false;
+    if (o->gac.count > 0)
+        return daemon_list_valid(&o->gac, "--gac", error);
+    enum gac_policy policy = (enum gac_policy)o->config.gac;
+    if (policy == GAC_OFF || policy == GAC_STATIC)
+        return true;
+    buffer_append_format(error,
+                         "gac = %s needs the servers of global admission control: name them with "
+                         "--gac 1=ADDRESS:PORT,.. (`weir gac --help`), or do without: --set "
+                         "gac=off, here and on every node",
+                         gac_policy_name(policy));
+    return false;
+}
+
 static enum status open_all(struct router_process *p, struct buffer *error)
 {
     const struct options *o = &p->options;
-    if (!daemon_peers_valid(o, error))
+    if (!options_valid(o, error))
         return STATUS_MALFORMED;
     enum status status = daemon_open_loop(&p->loop, on_stop, p, error);
     if (status != STATUS_OK)
         return status;
     struct router_options router = {.config = &o->config,
-                                    .node_count = o->peer_count,
+                                    .node_count = o->peers.count,
+                                    .gac_servers = o->gac.count,
                                     .region = "local",
                                     .account = "000000000000",
                                     .seed = daemon_seed()};
@@ -102,7 +146,8 @@ static enum status open_all(struct router_process *p, struct buffer *error)
                                           .handler = &handler,
                                           .context = p};
     p->transport = transport_create(&transport);
-    daemon_add_peers(p->transport, o, 0);
+    daemon_add_peers(p->transport, PEER_NODE, &o->peers, 0);
+    daemon_add_peers(p->transport, PEER_GAC, &o->gac, 0);
     status = daemon_open_faults(p->loop, p->transport, o, error, &p->faults);
     if (status != STATUS_OK)
         return status;
@@ -132,9 +177,10 @@ static enum status serve(struct router_process *p)
 int cmd_router(int argc, char **argv)
 {
     struct router_process p = {.options = {.address = "127.0.0.1", .port = 8000, .id = 1}};
-    int parsed = options_parse(
-        &p.options, OPTION_LISTEN | OPTION_PORT | OPTION_PEERS | OPTION_ID | OPTION_FAULTS, help,
-        argc, argv);
+    int parsed = options_parse(&p.options,
+                               OPTION_LISTEN | OPTION_PORT | OPTION_PEERS | OPTION_GAC | OPTION_ID |
+                                   OPTION_FAULTS,
+                               help, argc, argv);
     if (parsed != 0)
         return parsed - 1;
     struct buffer error = {0};
@@ -142,8 +188,8 @@ int cmd_router(int argc, char **argv)
     if (status != STATUS_OK) {
         daemon_fail("router", &error);
     } else {
-        printf("weir router: %u nodes, profile %s (%s)\n", p.options.peer_count,
-               profile_name(p.options.config.profile),
+        printf("weir router: %u nodes, %u servers of global admission control, profile %s (%s)\n",
+               p.options.peers.count, p.options.gac.count, profile_name(p.options.config.profile),
                options_profile_meaning(p.options.config.profile));
         printf("ready http://%s:%u\n", p.options.address, http_server_port(p.server));
         fflush(stdout);

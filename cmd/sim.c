@@ -27,7 +27,7 @@ static const char help_text[] =
     "  --faults LIST      all: the seed chooses (default); none; or these, all of them:\n";
 
 static const char help_options[] =
-    "  --nodes N, --replicas N, --routers N, --clients N\n"
+    "  --nodes N, --replicas N, --routers N, --gac N, --clients N\n"
     "                     fix what the seed would choose\n"
     "  --seconds V        virtual seconds during which faults strike\n"
     "  --jobs J           processes (the machine's cores); 0: this one\n"
@@ -109,6 +109,7 @@ enum {
     OPT_NODES,
     OPT_REPLICAS,
     OPT_ROUTERS,
+    OPT_GAC,
     OPT_CLIENTS,
     OPT_SECONDS,
     OPT_JOBS,
@@ -123,6 +124,7 @@ static bool take(struct arguments *a, int option, const char *value)
 {
     struct sim_options *o = &a->run.sim;
     uint64_t seconds;
+    uint32_t servers;
     switch (option) {
     case OPT_SEED:
         if (strcmp(value, "fresh") == 0) {
@@ -140,6 +142,11 @@ static bool take(struct arguments *a, int option, const char *value)
         return parse_count("replicas", value, SIM_NODES_MAX, &o->replicas);
     case OPT_ROUTERS:
         return parse_count("routers", value, SIM_ROUTERS_MAX, &o->routers);
+    case OPT_GAC:
+        if (!parse_count("gac", value, SIM_GAC_MAX, &servers))
+            return false;
+        o->gac = servers > 0 ? (int)servers : SIM_GAC_NONE;
+        return true;
     case OPT_CLIENTS:
         return parse_count("clients", value, SIM_CLIENTS_MAX, &o->clients);
     case OPT_SECONDS:
@@ -182,6 +189,7 @@ static int parse(struct arguments *a, int argc, char **argv)
                                             {"nodes", required_argument, NULL, OPT_NODES},
                                             {"replicas", required_argument, NULL, OPT_REPLICAS},
                                             {"routers", required_argument, NULL, OPT_ROUTERS},
+                                            {"gac", required_argument, NULL, OPT_GAC},
                                             {"clients", required_argument, NULL, OPT_CLIENTS},
                                             {"seconds", required_argument, NULL, OPT_SECONDS},
                                             {"jobs", required_argument, NULL, OPT_JOBS},

@@ -9,7 +9,7 @@
 
 enum {
     /* Goes up with every change of what is on disk: items, rows, log records. */
-    DATA_FORMAT = 1
+    DATA_FORMAT = 2
 };
 
 /* Makes the directory if there is none. `*fd`: closing it gives the directory up. Otherwise `error`

@@ -231,7 +231,9 @@ static enum status configure(struct weir *db, const char *settings, struct buffe
         }
         at = end + 1;
     }
-    return config_parse(&db->config, text, error);
+    enum status status = config_parse(&db->config, text, error);
+    db->config.gac = GAC_OFF; /* there are no routers: the node keeps to what a table may use */
+    return status;
 }
 
 static enum status open_all(struct weir *db, const char *directory, const char *settings,

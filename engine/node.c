@@ -76,8 +76,7 @@ enum status node_create(const struct node_options *options, struct store *store,
     must(n != NULL);
     n->options = *options;
     n->config = options->config;
-    n->policy = admission_policy_find(slice_of(options->config->partition_policy));
-    must(n->policy != NULL);
+    must(admission_policy_find(slice_of(n->config->partition_policy)) != NULL);
     n->store = store;
     n->prng = prng_seeded(options->seed);
     n->inflight_size = power_of_two_above(n->config->node_queue_max);
@@ -164,7 +163,8 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
             continue;
         struct admission_rates rates;
         memcpy(rates.rate_mcu, p->info.rate_mcu, sizeof rates.rate_mcu);
-        admission_init(&p->admission, n->policy, n->config, &rates, now);
+        admission_init(&p->admission, admission_policy_of(n->config, p->info.gac), n->config,
+                       &rates, now);
         node_group_start(n, p, quiet_until);
     }
 }

@@ -137,7 +137,8 @@ static enum status apply_partition(struct node *n, uint64_t lsn, struct slice pa
     p->since_lsn = lsn;
     node_add_partition(n, p);
     node_group_create(n, p, &base);
-    admission_init(&p->admission, n->policy, n->config, &rates, n->now);
+    admission_init(&p->admission, admission_policy_of(n->config, info.gac), n->config, &rates,
+                   n->now);
     node_note(n, NODE_TRACE_PARTITION_OPENED, info.id, (int64_t)lsn);
     if (info.id == CATALOG_GROUP && n->catalog == NULL)
         n->catalog = catalog_create();

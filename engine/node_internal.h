@@ -122,7 +122,6 @@ struct snapshot_in;
 struct node {
     struct node_options options;
     const struct config *config;
-    const struct admission_policy *policy;
     struct store *store; /* owns */
     struct log_writer log;
     uint64_t log_space_end;

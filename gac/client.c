@@ -105,14 +105,27 @@ static void grow(struct gac_client *c)
     c->slot_count = count;
 }
 
-/* Another server, or another life of it, is asked from here on: it starts from what is held. */
-static void begin_epoch(struct lease *l, uint32_t owner)
+static void refill_reserve(const struct gac_client *c, struct instant now, struct lease *l)
 {
+    int64_t rate = l->limit.rate / c->routers;
+    token_bucket_refill(&l->reserve, now);
+    token_bucket_set_rate(&l->reserve, rate, rate, INT64_MAX / 4);
+}
+
+/* Another server, or another life of it, is asked from here on: it starts from what is held. Where
+ * there is none, what comes in from now on is this router's part, not what came in before. */
+static void begin_epoch(struct gac_client *c, struct instant now, struct lease *l, uint32_t owner)
+{
+    if (owner == 0 && l->limit.policy != GAC_STATIC)
+        token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
+    if (owner == 0)
+        refill_reserve(c, now, l);
     l->owner = owner;
     l->epoch++;
     l->number = 0;
     l->spent = 0;
     l->awaiting = false;
+    l->unanswered = 0;
     l->ask_at = (struct instant){0};
 }
 
@@ -140,7 +153,7 @@ static struct lease *lease_of(struct gac_client *c, struct instant now,
     l->slot_at = now;
     l->round_trip = duration_ms(1);
     token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
-    begin_epoch(l, ring_owner(&c->ring, limit->key, c->alive));
+    begin_epoch(c, now, l, ring_owner(&c->ring, limit->key, c->alive));
     *slot = l;
     c->lease_count++;
     return l;
@@ -161,14 +174,14 @@ static void ask_soon(struct gac_client *c, struct instant now, struct lease *l)
 static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, struct lease *l,
                                      int64_t cost, struct duration *wait)
 {
-    int64_t rate = l->limit.rate / c->routers;
-    token_bucket_refill(&l->reserve, now);
-    token_bucket_set_rate(&l->reserve, rate, rate, INT64_MAX / 4);
+    refill_reserve(c, now, l);
     if (!token_bucket_has(&l->reserve, cost)) {
+        l->refused++;
         *wait = token_bucket_wait(&l->reserve, cost);
         return GAC_REFUSED;
     }
     token_bucket_debit(&l->reserve, cost);
+    l->taken += cost;
     return GAC_TAKEN;
 }
 
@@ -187,6 +200,7 @@ static enum gac_verdict take_short(struct gac_client *c, struct instant now, str
     if (cost > l->need)
         l->need = cost;
     if (instant_before(now, l->ask_at)) {
+        l->refused++;
         *wait = instant_since(l->ask_at, now);
         return GAC_REFUSED;
     }
@@ -194,15 +208,18 @@ static enum gac_verdict take_short(struct gac_client *c, struct instant now, str
     return GAC_WAIT;
 }
 
-enum gac_verdict gac_client_take(struct gac_client *c, struct instant now,
-                                 const struct gac_limit *limit, int64_t cost, struct duration *wait)
+enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struct gac_limit *limit,
+                                 int64_t cost, struct duration *wait)
 {
     must(cost >= 0);
+    limit->outdated = false;
     if (limit->policy == GAC_OFF || (limit->policy != GAC_STATIC && c->options.servers == 0))
         return GAC_TAKEN;
     struct lease *l = lease_of(c, now, limit);
     if (limit->version >= l->limit.version)
         l->limit = *limit;
+    limit->outdated = l->doubtful || limit->version < l->newest;
+    l->doubtful = false;
     lease_want(l, now, cost);
     l->taken_at = now;
     if (l->limit.policy == GAC_STATIC)
@@ -215,9 +232,23 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now,
         return take_short(c, now, l, cost, wait);
     l->tokens -= cost;
     l->spent += cost;
+    l->taken += cost;
     if (l->tokens < l->watermark)
         ask_soon(c, now, l);
     return GAC_TAKEN;
+}
+
+void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit)
+{
+    bool asks = limit->policy == GAC_PERIODIC || limit->policy == GAC_LEASE;
+    if (!asks || c->options.servers == 0)
+        return;
+    struct lease *l = lease_of(c, now, limit);
+    if (limit->version >= l->limit.version)
+        l->limit = *limit;
+    l->untold = true;
+    activate(c, l);
+    ask_soon(c, now, l);
 }
 
 void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t more)
@@ -225,6 +256,17 @@ void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t more)
     struct lease *l = *slot_of(c->slots, c->slot_count, key);
     if (l == NULL)
         return;
+    if (more < 0) {
+        l->taken += more;
+        c->changes++;
+    }
+    if (l->limit.policy == GAC_STATIC || l->owner == 0) {
+        if (more < 0)
+            token_bucket_add(&l->reserve, -more);
+        else
+            token_bucket_debit(&l->reserve, more);
+        return;
+    }
     l->tokens -= more;
     l->spent += more;
 }
@@ -258,8 +300,10 @@ static void look_around(struct gac_client *c, struct instant now)
     for (uint32_t i = 0; i < c->slot_count; i++) {
         struct lease *l = c->slots[i];
         uint32_t owner = l == NULL ? 0 : ring_owner(&c->ring, l->limit.key, alive);
-        if (l != NULL && owner != l->owner)
-            begin_epoch(l, owner);
+        if (l == NULL || owner == l->owner)
+            continue;
+        begin_epoch(c, now, l, owner);
+        l->doubtful = true;
     }
 }
 
@@ -297,6 +341,10 @@ static void take_answer(struct gac_client *c, struct instant now, const struct g
     if (l == NULL || !l->awaiting || a->epoch != l->epoch || a->number != l->number)
         return;
     l->awaiting = false;
+    l->untold &= a->version < l->limit.version;
+    if (a->version > l->newest)
+        l->newest = a->version;
+    l->unanswered = 0;
     l->round_trip.ns += (instant_since(now, l->sent_at).ns - l->round_trip.ns) / 8;
     l->tokens += a->granted;
     l->expires_at = instant_add(l->sent_at, a->lifetime);
@@ -342,15 +390,27 @@ static void look_at_server(struct gac_client *c, struct instant now, struct serv
         v->owed_frame = true;
 }
 
+/* Each in vain is waited for twice as long: a server that answers late is heard in the end. */
+static struct duration patience(const struct gac_client *c, const struct lease *l)
+{
+    const struct duration half = {lifetime(c).ns / 2};
+    int64_t ns = c->options.config->gac_timeout_ms * NS_PER_MS;
+    for (uint32_t i = 0; i < l->unanswered && ns < half.ns; i++)
+        ns *= 2;
+    return ns < half.ns ? (struct duration){ns} : half;
+}
+
 /* What is not wanted any more goes back; what is too old is nobody's. */
 static void look_at_lease(struct gac_client *c, struct instant now, struct lease *l)
 {
-    const struct duration timeout = duration_ms(c->options.config->gac_timeout_ms);
     const struct duration half = {lifetime(c).ns / 2};
-    if (l->awaiting && !instant_before(now, instant_add(l->sent_at, timeout))) {
+    if (l->awaiting && !instant_before(now, instant_add(l->sent_at, patience(c, l)))) {
         l->awaiting = false;
+        l->unanswered++;
         ask_soon(c, now, l);
     }
+    if (l->untold)
+        ask_soon(c, now, l);
     bool idle = !instant_before(now, instant_add(l->taken_at, half));
     bool expired = !instant_before(now, l->expires_at);
     if (l->tokens > 0 && (idle || expired)) {
@@ -369,7 +429,7 @@ void gac_client_tick(struct gac_client *c, struct instant now)
     for (uint32_t i = c->active_count; i > 0; i--) {
         struct lease *l = c->active[i - 1];
         look_at_lease(c, now, l);
-        if (l->tokens > 0 || l->asking || l->awaiting)
+        if (l->tokens > 0 || l->asking || l->awaiting || l->untold)
             continue;
         l->active = false;
         c->active[i - 1] = c->active[--c->active_count];
@@ -458,6 +518,8 @@ bool gac_client_holding(const struct gac_client *c, struct instant now, struct g
                                 .tokens = lives ? l->tokens : 0,
                                 .demand = lease_demand(l, now),
                                 .owner = l->owner,
-                                .asks = l->asks};
+                                .asks = l->asks,
+                                .refused = l->refused,
+                                .taken = l->taken};
     return true;
 }

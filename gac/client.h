@@ -36,6 +36,7 @@ struct gac_limit {
     enum gac_policy policy;
     int64_t rate;     /* mcu a second */
     uint64_t version; /* of the rate: the higher is the newer */
+    bool outdated;    /* gac_client_take says: there is a newer one, or may be */
 };
 
 enum gac_verdict {
@@ -45,9 +46,11 @@ enum gac_verdict {
 };
 
 /* `wait`, if refused: after which it is worth trying again. */
-enum gac_verdict gac_client_take(struct gac_client *c, struct instant now,
-                                 const struct gac_limit *limit, int64_t cost,
-                                 struct duration *wait);
+enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struct gac_limit *limit,
+                                 int64_t cost, struct duration *wait);
+/* What the table may use has just been changed here: its server, and by it all routers, hear of it
+ * even if nobody asks for tokens here. */
+void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit);
 /* It cost more than was taken, or less (below zero). */
 void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t more);
 
@@ -79,6 +82,8 @@ struct gac_holding {
     int64_t demand; /* mcu a second */
     uint32_t owner; /* 0: none can be reached */
     uint64_t asks;  /* sent */
+    uint64_t refused;
+    int64_t taken; /* in this life, less what was given back; mcu */
 };
 
 /* False: nothing of it was ever taken. */

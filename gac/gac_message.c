@@ -7,7 +7,7 @@ enum {
     ANSWERS = 2,
     KEY_SIZE = 9,
     ASK_SIZE = KEY_SIZE + 1 + 8 * 8,
-    ANSWER_SIZE = KEY_SIZE + 5 * 8
+    ANSWER_SIZE = KEY_SIZE + 6 * 8
 };
 
 /* Sums of a few of them never overflow. */
@@ -84,6 +84,7 @@ void gac_answer_append(struct buffer *out, const struct gac_answer *answer)
     append_key(out, answer->key);
     buffer_append_u64(out, answer->epoch);
     buffer_append_u64(out, answer->number);
+    buffer_append_u64(out, answer->version);
     append_i64(out, answer->granted);
     append_i64(out, answer->lifetime.ns);
     append_i64(out, answer->wait.ns);
@@ -167,6 +168,7 @@ enum status gac_answer_read(struct reader *r, struct gac_answer *out)
     out->key = read_key(r);
     out->epoch = reader_u64(r);
     out->number = reader_u64(r);
+    out->version = reader_u64(r);
     out->granted = read_between(r, 0, amount_max);
     out->lifetime.ns = read_between(r, 0, span_max_ns);
     out->wait.ns = read_between(r, 0, span_max_ns);

@@ -55,6 +55,7 @@ struct gac_answer {
     struct gac_key key;
     uint64_t epoch;
     uint64_t number;
+    uint64_t version; /* of the rate that is vended from */
     int64_t granted;
     struct duration lifetime; /* of all that is held then, from the sending of the ask on */
     struct duration wait;     /* before the next ask; it is for nothing until then */

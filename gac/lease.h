@@ -19,6 +19,7 @@ struct lease {
     bool asking;     /* to go out at the end of the turn */
     bool awaiting;
     struct instant sent_at;
+    uint32_t unanswered;   /* asks before it, one after the other */
     struct instant ask_at; /* not before */
     struct instant taken_at;
     struct token_bucket reserve;
@@ -28,7 +29,12 @@ struct lease {
     int64_t demand;
     struct duration round_trip;
     uint64_t asks;
-    bool active; /* in the client's list */
+    int64_t taken; /* ever, less what was given back */
+    uint64_t refused;
+    bool active;     /* in the client's list */
+    bool untold;     /* no server has heard of this limit yet, and one should */
+    bool doubtful;   /* the limit: another server is asked, which may know an older one */
+    uint64_t newest; /* version that a server knew */
 };
 
 /* What is wanted now, mcu a second. */

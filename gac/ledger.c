@@ -8,7 +8,8 @@
 static int64_t scaled(int64_t amount, int64_t by, int64_t of)
 {
     __int128 product = (__int128)amount * by / of;
-    return product > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)product;
+    const int64_t most = INT64_MAX / 4;
+    return product > most ? most : product < -most ? -most : (int64_t)product;
 }
 
 void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms *terms,
@@ -18,7 +19,7 @@ void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms
         .key = ask->key, .version = ask->version, .rate = ask->rate, .used_at = now};
     token_bucket_init(&l->bank, 0, 0, INT64_MAX / 4, 0, now);
     ledger_refill(l, now, terms);
-    token_bucket_add(&l->bank, scaled(l->bank.rate, terms->lifetime.ns, NS_PER_S));
+    token_bucket_add(&l->bank, scaled(l->bank.rate, terms->start.ns, NS_PER_S));
 }
 
 void ledger_deinit(struct ledger *l)
@@ -38,11 +39,25 @@ static int64_t held_by_all(const struct ledger *l, struct instant now)
     return held;
 }
 
+/* While routers ask elsewhere, what is saved up there is not to be saved here; while they ask here,
+ * it is the other way round: there it shrinks. */
+static void note_elsewhere(struct ledger *l, struct instant now, int64_t most)
+{
+    int64_t ns = instant_since(now, l->bank.updated_at).ns;
+    l->elsewhere += scaled(l->rate - 2 * l->bank.rate, ns, NS_PER_S);
+    if (l->elsewhere < 0)
+        l->elsewhere = 0;
+    if (l->elsewhere > most)
+        l->elsewhere = most;
+}
+
 void ledger_refill(struct ledger *l, struct instant now, const struct ledger_terms *terms)
 {
     must(terms->here <= terms->routers && terms->routers > 0);
+    int64_t most = scaled(l->rate, terms->bank.ns, NS_PER_S);
+    note_elsewhere(l, now, most);
     token_bucket_refill(&l->bank, now);
-    int64_t capacity = scaled(l->rate, terms->bank.ns, NS_PER_S) - held_by_all(l, now);
+    int64_t capacity = most - l->elsewhere - held_by_all(l, now);
     token_bucket_set_rate(&l->bank, capacity > 0 ? capacity : 0,
                           scaled(l->rate, terms->here, terms->routers), INT64_MAX / 4);
 }
@@ -106,8 +121,11 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
     h->ask = *ask;
     h->asked_at = l->used_at = now;
     h->expires_at = instant_add(now, terms->lifetime);
-    h->answer = (struct gac_answer){
-        .key = ask->key, .epoch = ask->epoch, .number = ask->number, .lifetime = terms->lifetime};
+    h->answer = (struct gac_answer){.key = ask->key,
+                                    .epoch = ask->epoch,
+                                    .number = ask->number,
+                                    .version = l->version,
+                                    .lifetime = terms->lifetime};
     ledger_refill(l, now, terms);
     return h;
 }

@@ -12,7 +12,8 @@
  *   G3  a grant whose answer did not come in time is back in the bank with the next ask, which says
  *       what is held without it: only the answer to the last ask is ever taken.
  *   G4  only the part of the rate that belongs to the routers that ask here comes in: where two
- *       servers take themselves for the owner, both together vend one rate.
+ *       servers take themselves for the owner, both together vend one rate, and what both have
+ *       saved up is one bank.
  * Not here: how much is granted (vend.h), who is alive (server.h). */
 #ifndef WEIR_GAC_LEDGER_H
 #define WEIR_GAC_LEDGER_H
@@ -37,6 +38,7 @@ struct ledger {
     uint64_t version;
     int64_t rate;
     struct token_bucket bank;
+    int64_t elsewhere; /* at most so much of what was not used is in other servers' banks */
     struct instant used_at;
     uint32_t count;
     uint32_t capacity;
@@ -47,11 +49,12 @@ struct ledger_terms {
     struct duration bank;     /* how much of the rate it may keep */
     struct duration lifetime; /* of tokens */
     struct duration grant; /* of a router's even part of the rate: a grant, where it wants that */
+    struct duration start; /* of what comes in: a new ledger begins with it */
     uint32_t routers;      /* that may be at work anywhere */
     uint32_t here;         /* of them: those who would ask here */
 };
 
-/* As the first ask of it says; it begins with what comes in while tokens live. */
+/* As the first ask of it says. */
 void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms *terms,
                  const struct gac_ask *ask);
 void ledger_deinit(struct ledger *l);

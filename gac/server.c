@@ -11,6 +11,7 @@ struct known_router {
     uint64_t link;
     uint64_t view;
     struct instant heard_at;
+    bool silent; /* for longer than tokens live */
 };
 
 struct gac_server {
@@ -63,6 +64,50 @@ static void forget_router(struct gac_server *s, uint32_t at)
     s->routers[at] = s->routers[--s->router_count];
 }
 
+/* Routers that would ask here about this key: not silent, and of the view that this server owns it.
+ */
+static uint32_t routers_here(const struct gac_server *s, struct gac_key key)
+{
+    uint32_t here = 0, owner = 0;
+    uint64_t view = 0;
+    for (uint32_t i = 0; i < s->router_count; i++) {
+        const struct known_router *r = &s->routers[i];
+        if (i == 0 || r->view != view)
+            owner = ring_owner(&s->ring, key, view = r->view);
+        here += owner == s->options.number && !r->silent;
+    }
+    return here;
+}
+
+/* Who asks here has changed: what has come in so far was by the old shares. */
+static void divide_anew(struct gac_server *s, struct instant at)
+{
+    struct ledger_terms terms = {.bank = duration_ms(s->options.config->gac_bank_ms),
+                                 .routers = s->router_count};
+    for (uint32_t i = 0; i < s->ledger_count; i++) {
+        terms.here = routers_here(s, s->ledgers[i]->key);
+        ledger_refill(s->ledgers[i], at, &terms);
+    }
+}
+
+/* Those who fell silent did so one after the other: each part of the rate ends in its time. */
+static void notice_silence(struct gac_server *s, struct instant now)
+{
+    const struct duration lifetime = duration_ms(s->options.config->gac_lifetime_ms);
+    for (;;) {
+        struct known_router *first = NULL;
+        for (uint32_t i = 0; i < s->router_count; i++) {
+            struct known_router *r = &s->routers[i];
+            if (!r->silent && (first == NULL || instant_before(r->heard_at, first->heard_at)))
+                first = r;
+        }
+        if (first == NULL || instant_before(now, instant_add(first->heard_at, lifetime)))
+            return;
+        first->silent = true;
+        divide_anew(s, instant_add(first->heard_at, lifetime));
+    }
+}
+
 static void forget_silent(struct gac_server *s, struct instant now)
 {
     const struct duration forget = duration_ms(s->options.config->gac_forget_ms);
@@ -82,10 +127,14 @@ static struct known_router *hear(struct gac_server *s, struct instant now, uint6
     if (i == s->router_count) {
         if (s->router_count == (uint32_t)s->options.config->gac_routers_max)
             return NULL;
-        s->router_count++;
+        s->routers[s->router_count++] = (struct known_router){0};
     }
-    s->routers[i] = (struct known_router){asks->router, link, asks->view, now};
-    return &s->routers[i];
+    struct known_router *r = &s->routers[i];
+    bool changed = r->silent || r->view != asks->view;
+    *r = (struct known_router){asks->router, link, asks->view, now, false};
+    if (changed)
+        divide_anew(s, now);
+    return r;
 }
 
 void gac_server_link_closed(struct gac_server *s, uint64_t link)
@@ -94,23 +143,6 @@ void gac_server_link_closed(struct gac_server *s, uint64_t link)
         if (s->routers[i - 1].link == link)
             forget_router(s, i - 1);
     }
-}
-
-/* Routers that would ask here about this key: not silent, and of the view that this server owns it.
- */
-static uint32_t routers_here(const struct gac_server *s, struct instant now, struct gac_key key)
-{
-    const struct duration lifetime = duration_ms(s->options.config->gac_lifetime_ms);
-    uint32_t here = 0, owner = 0;
-    uint64_t view = 0;
-    for (uint32_t i = 0; i < s->router_count; i++) {
-        const struct known_router *r = &s->routers[i];
-        if (i == 0 || r->view != view)
-            owner = ring_owner(&s->ring, key, view = r->view);
-        here +=
-            owner == s->options.number && instant_before(now, instant_add(r->heard_at, lifetime));
-    }
-    return here;
 }
 
 /* ---- ledgers ---- */
@@ -173,13 +205,16 @@ static void answer(struct gac_server *s, struct instant now, uint64_t router,
 {
     const struct config *config = s->options.config;
     const struct vend_policy *policy = vend_policy_of(ask->policy);
+    const struct duration grant = duration_ms(config->gac_grant_ms);
+    const struct duration period = duration_ms(config->gac_period_ms);
+    bool periodic = policy == &vend_periodic;
     const struct ledger_terms terms = {
         .bank = duration_ms(config->gac_bank_ms),
-        .lifetime =
-            duration_ms(policy == &vend_periodic ? config->gac_period_ms : config->gac_lifetime_ms),
-        .grant = duration_ms(config->gac_grant_ms),
+        .lifetime = periodic ? period : duration_ms(config->gac_lifetime_ms),
+        .grant = grant,
+        .start = periodic ? period : grant,
         .routers = s->router_count,
-        .here = routers_here(s, now, ask->key),
+        .here = routers_here(s, ask->key),
     };
     struct ledger *l = ledger_of(s, now, &terms, ask);
     ledger_refill(l, now, &terms);
@@ -216,6 +251,7 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
         if (gac_ask_read(&one, &ask) != STATUS_OK)
             return refuse(error, "an ask with a value out of range");
     }
+    notice_silence(s, now);
     forget_silent(s, now);
     if (hear(s, now, link, &asks) == NULL)
         return refuse(error, "more routers than gac_routers_max");
@@ -235,6 +271,7 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
 
 void gac_server_report(struct gac_server *s, struct instant now, struct buffer *out)
 {
+    notice_silence(s, now);
     for (uint32_t i = 0; i < s->ledger_count; i++) {
         struct ledger *l = s->ledgers[i];
         int64_t held = 0, demand = 0;

@@ -120,7 +120,7 @@ static void vend(struct ledger *l, struct instant now, const struct ledger_terms
         return;
     }
     bool enough = l->bank.balance >= wanted_by_all(l, now, terms);
-    int64_t tokens = enough ? want : least_of(least_of(want, h->credit), l->bank.balance);
+    int64_t tokens = least_of(enough ? want : least_of(want, h->credit), l->bank.balance);
     int64_t least = worth_granting(l, h, want);
     if (tokens >= least) {
         ledger_grant(l, h, tokens);

@@ -9,6 +9,7 @@
  *   T3  a link that is not UP has a deadline. */
 #include "host/transport.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 
@@ -319,12 +320,18 @@ static void note_loss(struct link *link, int error)
     note(link->transport, &text);
 }
 
+/* FIN or RST: sent by the kernel of the other end once nobody has the connection open there. */
+static bool ended_by_peer(const struct link *link, int error)
+{
+    return link->state != LINK_CLOSING && (error == 0 || error == ECONNRESET || error == EPIPE);
+}
+
 static void on_closed(void *context, struct connection *c, int error)
 {
     (void)context;
     struct link *link = connection_user(c);
     struct transport *t = link->transport;
-    bool was_up = link->was_up;
+    bool was_up = link->was_up, by_peer = ended_by_peer(link, error);
     note_loss(link, error);
     if (link->peer != NULL)
         schedule_retry(t, link->peer);
@@ -333,7 +340,7 @@ static void on_closed(void *context, struct connection *c, int error)
     uint32_t peer_id = link->peer_id;
     free_link(link);
     if (was_up && t->handler.down != NULL)
-        t->handler.down(t->options.context, id, kind, peer_id);
+        t->handler.down(t->options.context, id, kind, peer_id, by_peer);
 }
 
 static const struct connection_handler accepted_handler = {

@@ -3,7 +3,10 @@
  * A link is one connection on which both sides have said hello: who they are and which protocol
  * version they speak. A process accepts links and keeps up links to the peers it was given,
  * reconnecting with growing pauses. Links carry frames both ways, in order, each at most once;
- * what was on its way when a link went down is lost, and `down` says so.
+ * what was on its way when a link went down is lost, and `down` says so, and whether the other end
+ * closed it: its process did so, or has died. What a dead machine or a cut cable leaves behind is
+ * closed by this end, sooner or later. A connect that is refused tells nothing more: the peer's
+ * link is down already, and a firewall in the way refuses too.
  *
  * Bounds: FRAME_SIZE_MAX bytes a frame, LINK_UNSENT_MAX bytes waiting on a link, LINKS_MAX accepted
  * links; a link that breaks one, or stays silent before its hello, is closed with a note.
@@ -16,7 +19,7 @@
 #include "host/loop.h"
 
 enum {
-    TRANSPORT_VERSION = 2, /* of hello and of all frames; both sides must have the same */
+    TRANSPORT_VERSION = 3, /* of hello and of all frames; both sides must have the same */
     LINKS_MAX = 4096,
     LINK_UNSENT_MAX = 4 * FRAME_SIZE_MAX,
     HELLO_WAIT_MS = 5000,
@@ -40,7 +43,7 @@ struct transport;
 struct transport_handler {
     void (*up)(void *context, uint64_t link, enum peer_kind kind, uint32_t id);
     void (*frame)(void *context, uint64_t link, struct slice bytes); /* lends for the call */
-    void (*down)(void *context, uint64_t link, enum peer_kind kind, uint32_t id);
+    void (*down)(void *context, uint64_t link, enum peer_kind kind, uint32_t id, bool by_peer);
     /* One line for people, without a newline: why a link was refused or lost. Lends for the call.
      * Repeated failures to reach the same peer are told once. */
     void (*note)(void *context, const char *text);

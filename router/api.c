@@ -57,6 +57,7 @@ static const struct operation *find_page(const struct client *c)
         const struct operation *operation;
     } pages[] = {
         {HTTP_GET, "/weir/partitions", &operation_partitions},
+        {HTTP_GET, "/weir/gac", &operation_gac},
         {HTTP_GET, "/weir/events", &operation_events},
         {HTTP_POST, "/weir/drain", &operation_drain},
     };

@@ -28,6 +28,7 @@ struct client;
 struct operation;
 struct route;
 struct route_entry;
+struct limit_waiters;
 struct subrequest;
 
 enum {
@@ -45,7 +46,7 @@ enum subrequest_state {
     SUBREQUEST_IDLE = 0,
     SUBREQUEST_QUEUED,  /* the host has not taken it yet */
     SUBREQUEST_SENT,    /* a reply is due */
-    SUBREQUEST_WAITING, /* for a back-off or a table */
+    SUBREQUEST_WAITING, /* for a back-off, a table or tokens */
     SUBREQUEST_DONE,
 };
 
@@ -60,6 +61,12 @@ struct route_waiter {
     struct route_waiter *next_of_call;
 };
 
+/* Each in one queue at a time. */
+struct subrequest_queue {
+    struct subrequest *first;
+    struct subrequest *last;
+};
+
 struct subrequest {
     struct request request;
     struct call *call;         /* NULL: the route cache asks */
@@ -69,18 +76,21 @@ struct subrequest {
     uint32_t node;
     uint32_t slot;
     uint32_t attempts;
-    uint32_t index;     /* the operation's own */
-    uint32_t turn;      /* which member is next, where no leader is known */
-    uint32_t redirects; /* followed without a pause */
-    struct slice why;   /* the last refusal's text, in the call's arena */
-    bool rested;        /* it has paused since it was refused last */
+    uint32_t index;             /* the operation's own */
+    uint32_t turn;              /* which member is next, where no leader is known */
+    uint32_t redirects;         /* followed without a pause */
+    struct slice why;           /* the last refusal's text, in the call's arena */
+    bool rested;                /* it has paused since it was refused last */
+    int64_t taken_mcu;          /* tokens of the table's limit (limit.h) */
+    struct duration limit_wait; /* while it waits to be refused: what it will be told */
     struct timer deadline;
-    struct timer backoff;
+    struct timer backoff;  /* or the wait for tokens */
     struct timer patience; /* while it is sent: then its node counts as silent */
     struct route_waiter waiter;
     struct subrequest *next_of_call;
-    struct subrequest *previous_send;
-    struct subrequest *next_send;
+    struct subrequest_queue *queue; /* NULL: in none */
+    struct subrequest *previous;    /* in the queue */
+    struct subrequest *next;
 };
 
 /* ---- calls ---- */
@@ -159,6 +169,8 @@ struct router_counters {
     int64_t refused_memory;   /* answered 503 for lack of memory */
     int64_t internal_retries; /* subrequests sent again */
     int64_t deadlines;        /* subrequests that got no answer in time */
+    int64_t limit_waits;      /* subrequests that waited for tokens of their table's limit */
+    int64_t limit_refused;    /* subrequests refused by it */
 };
 
 struct router {
@@ -182,8 +194,12 @@ struct router {
     struct reply_slot *slots;
     uint32_t slot_count;
     uint32_t slot_free; /* index + 1; 0: none */
-    struct subrequest *send_first;
-    struct subrequest *send_last;
+    struct subrequest_queue sending;
+    struct id_map limit_waiters; /* by limit_id */
+    struct limit_waiters *limit_first;
+    struct subrequest_queue limit_refused; /* told at the end of the event */
+    uint64_t limit_changes;                /* of the GAC client's, that those who wait have seen */
+    struct timer_queue limit_waits;
     struct client *output_first;
     struct client *output_last;
     struct client *resume; /* answered, with a backlog to go on with */
@@ -274,6 +290,12 @@ void subrequest_not_sent(struct router *r, uint32_t node, uint64_t id);
 void subrequest_deadline(struct router *r, struct subrequest *s);
 void subrequest_patience_over(struct router *r, struct subrequest *s);
 void subrequest_backoff_over(struct router *r, struct subrequest *s);
+/* It has its tokens now; or will get none. */
+void subrequest_admitted(struct router *r, struct subrequest *s);
+void subrequest_refused(struct router *r, struct subrequest *s,
+                        const struct admit_verdict *verdict);
+void subrequest_queue_add(struct subrequest_queue *q, struct subrequest *s);
+void subrequest_queue_remove(struct subrequest *s);
 /* The table it waited for, or the reply that says why not. */
 void subrequest_routed(struct router *r, struct subrequest *s, struct route *route,
                        const struct reply *refusal);

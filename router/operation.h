@@ -29,8 +29,9 @@ const struct operation *operation_find(struct slice name);
 /* Whether it is one of DynamoDB's that weir does not have yet. */
 bool operation_is_later(struct slice name);
 
-/* For GET /weir/partitions and /weir/events, and POST /weir/drain. */
+/* For GET /weir/partitions, /weir/gac and /weir/events, and POST /weir/drain. */
 extern const struct operation operation_partitions;
+extern const struct operation operation_gac;
 extern const struct operation operation_events;
 extern const struct operation operation_drain;
 /* For POST /weir/split. */

@@ -166,6 +166,17 @@ void route_forget(struct router *r, struct slice name)
     entry_tidy(r, e);
 }
 
+void route_each(const struct router *r, void *context,
+                void (*visit)(void *context, const struct table *t))
+{
+    for (uint32_t i = 0; i < ROUTE_BUCKETS; i++) {
+        for (const struct route_entry *e = r->routes[i]; e != NULL; e = e->next) {
+            if (e->route != NULL)
+                visit(context, &e->route->table);
+        }
+    }
+}
+
 /* NULL if the reply holds no table that could be routed by. */
 static struct route *route_create(const struct reply *reply)
 {

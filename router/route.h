@@ -29,6 +29,10 @@ void route_release(struct route *route);
 void route_drop(struct router *r, const struct route *route);
 void route_forget(struct router *r, struct slice name);
 
+/* Every table there is, as it was told last. */
+void route_each(const struct router *r, void *context,
+                void (*visit)(void *context, const struct table *t));
+
 /* The catalog's reply to a fetch. */
 void route_fetched(struct router *r, struct route_entry *e, const struct reply *reply);
 

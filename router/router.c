@@ -4,6 +4,7 @@
 
 #include "base/must.h"
 #include "router/core.h"
+#include "router/limit.h"
 #include "router/route.h"
 
 enum {
@@ -33,6 +34,7 @@ struct router *router_create(const struct router_options *options)
     r->arriving.delay = duration_ms(r->config->http_request_ms);
     r->deadlines.delay = duration_ms(r->config->request_deadline_ms);
     r->patience.delay = duration_ms(PATIENCE_MS);
+    r->limit_waits.delay = duration_ms(r->config->gac_wait_ms);
     for (int i = 0; i < BACKOFFS; i++)
         r->backoffs[i].delay = duration_ms(BACKOFF_MS[i]);
     http_parser_set_max_header_size(PARSER_HEADER_MAX);
@@ -44,6 +46,7 @@ void router_destroy(struct router *r)
     struct client *c;
     while ((c = id_map_any(&r->clients)) != NULL)
         client_destroy(c);
+    limit_deinit(r);
     route_cache_deinit(r);
     call_reap(r, true);
     must(r->held_bytes == 0);
@@ -74,7 +77,9 @@ static void event_begin(struct router *r, struct instant now)
 
 static void event_end(struct router *r)
 {
-    client_resume_all(r);
+    do {
+        client_resume_all(r);
+    } while (limit_run(r));
 }
 
 void router_set_wall_clock(struct router *r, struct instant now, int64_t wall_ms)
@@ -133,6 +138,11 @@ void router_not_sent(struct router *r, struct instant now, uint32_t node, uint64
 
 /* ---- global admission control ---- */
 
+const struct gac_client *router_gac(const struct router *r)
+{
+    return r->gac;
+}
+
 void router_gac_up(struct router *r, struct instant now, uint32_t server)
 {
     event_begin(r, now);
@@ -163,6 +173,7 @@ struct instant router_deadline(const struct router *r)
         instant_earlier(timer_queue_next(&r->idle), timer_queue_next(&r->arriving));
     next = instant_earlier(next, timer_queue_next(&r->deadlines));
     next = instant_earlier(next, timer_queue_next(&r->patience));
+    next = instant_earlier(next, timer_queue_next(&r->limit_waits));
     for (int i = 0; i < BACKOFFS; i++)
         next = instant_earlier(next, timer_queue_next(&r->backoffs[i]));
     return instant_earlier(next, gac_client_deadline(r->gac));
@@ -189,6 +200,8 @@ void router_tick(struct router *r, struct instant now)
         while ((t = timer_queue_expire(&r->backoffs[i], now)) != NULL)
             subrequest_backoff_over(r, TIMER_OWNER(t, struct subrequest, backoff));
     }
+    while ((t = timer_queue_expire(&r->limit_waits, now)) != NULL)
+        limit_wait_over(r, TIMER_OWNER(t, struct subrequest, backoff));
     gac_client_tick(r->gac, now);
     event_end(r);
 }

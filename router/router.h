@@ -14,6 +14,7 @@
 #include "engine/message.h"
 
 struct router;
+struct gac_client;
 
 struct router_options {
     const struct config *config; /* borrows */
@@ -58,6 +59,9 @@ enum status router_gac_receive(struct router *r, struct instant now, uint32_t se
 /* Earliest time router_tick has work; router_tick may be called at any time. */
 struct instant router_deadline(const struct router *r);
 void router_tick(struct router *r, struct instant now);
+
+/* Its side of global admission control (gac/client.h), to look at. */
+const struct gac_client *router_gac(const struct router *r);
 
 /* ---- effects: take them after every event, until there are none ---- */
 

@@ -12,6 +12,7 @@
 
 #include "base/must.h"
 #include "router/core.h"
+#include "router/limit.h"
 #include "router/operation.h"
 #include "router/route.h"
 
@@ -55,38 +56,43 @@ static void slot_give(struct router *r, struct subrequest *s)
     r->slot_free = s->slot + 1;
 }
 
-/* ---- the queue of those the host has to take ---- */
+/* ---- queues: of those the host has to take, of those that wait for tokens ---- */
 
-static void queue_add(struct router *r, struct subrequest *s)
+void subrequest_queue_add(struct subrequest_queue *q, struct subrequest *s)
 {
-    s->state = SUBREQUEST_QUEUED;
-    s->previous_send = r->send_last;
-    s->next_send = NULL;
-    if (r->send_last != NULL)
-        r->send_last->next_send = s;
+    must(s->queue == NULL);
+    s->queue = q;
+    s->previous = q->last;
+    s->next = NULL;
+    if (q->last != NULL)
+        q->last->next = s;
     else
-        r->send_first = s;
-    r->send_last = s;
+        q->first = s;
+    q->last = s;
 }
 
-static void queue_remove(struct router *r, struct subrequest *s)
+void subrequest_queue_remove(struct subrequest *s)
 {
-    if (s->previous_send != NULL)
-        s->previous_send->next_send = s->next_send;
+    struct subrequest_queue *q = s->queue;
+    if (q == NULL)
+        return;
+    if (s->previous != NULL)
+        s->previous->next = s->next;
     else
-        r->send_first = s->next_send;
-    if (s->next_send != NULL)
-        s->next_send->previous_send = s->previous_send;
+        q->first = s->next;
+    if (s->next != NULL)
+        s->next->previous = s->previous;
     else
-        r->send_last = s->previous_send;
+        q->last = s->previous;
+    s->queue = NULL;
 }
 
 bool subrequest_next_effect(struct router *r, struct router_effect *out)
 {
-    struct subrequest *s = r->send_first;
+    struct subrequest *s = r->sending.first;
     if (s == NULL)
         return false;
-    queue_remove(r, s);
+    subrequest_queue_remove(s);
     s->state = SUBREQUEST_SENT;
     timer_start(&s->patience, &r->patience, r->now);
     *out = (struct router_effect){
@@ -163,25 +169,34 @@ static bool route(struct router *r, struct subrequest *s)
 static void send(struct router *r, struct subrequest *s)
 {
     slot_take(r, s);
-    queue_add(r, s);
+    s->state = SUBREQUEST_QUEUED;
+    subrequest_queue_add(&r->sending, s);
 }
 
 void subrequest_start(struct router *r, struct subrequest *s)
 {
     must(s->state == SUBREQUEST_IDLE);
-    if (is_data(s->request.op))
-        route(r, s);
     if (s->call != NULL)
         s->call->outstanding++;
     timer_start(&s->deadline, &r->deadlines, r->now);
+    if (!is_data(s->request.op))
+        send(r, s);
+    else if (limit_take(r, s))
+        subrequest_admitted(r, s);
+    else
+        s->state = SUBREQUEST_WAITING;
+}
+
+void subrequest_admitted(struct router *r, struct subrequest *s)
+{
+    route(r, s);
     send(r, s);
 }
 
 /* No longer on its way: neither queued nor awaited. */
 static void withdraw(struct router *r, struct subrequest *s)
 {
-    if (s->state == SUBREQUEST_QUEUED)
-        queue_remove(r, s);
+    subrequest_queue_remove(s);
     if (s->state == SUBREQUEST_QUEUED || s->state == SUBREQUEST_SENT)
         slot_give(r, s);
     timer_stop(&s->backoff);
@@ -193,6 +208,8 @@ void subrequest_cancel(struct router *r, struct subrequest *s)
 {
     if (s->state == SUBREQUEST_IDLE || s->state == SUBREQUEST_DONE)
         return;
+    if (s->state != SUBREQUEST_SENT) /* one that is sent will be done, whoever listens */
+        limit_settle(r, s, 0);
     withdraw(r, s);
     timer_stop(&s->deadline);
     s->state = SUBREQUEST_DONE;
@@ -201,6 +218,8 @@ void subrequest_cancel(struct router *r, struct subrequest *s)
 /* The last word on it. */
 static void finish(struct router *r, struct subrequest *s, const struct reply *reply)
 {
+    if (reply->code != REPLY_UNKNOWN)
+        limit_settle(r, s, reply->code == REPLY_OK ? reply->consumed_mcu : 0);
     subrequest_cancel(r, s);
     if (s->call == NULL) {
         route_fetched(r, s->fetch, reply);
@@ -219,6 +238,12 @@ static void finish(struct router *r, struct subrequest *s, const struct reply *r
 static void give_up(struct router *r, struct subrequest *s, enum reply_code code, const char *text)
 {
     struct reply reply = {.code = code, .text = slice_of(text)};
+    finish(r, s, &reply);
+}
+
+void subrequest_refused(struct router *r, struct subrequest *s, const struct admit_verdict *verdict)
+{
+    struct reply reply = {.code = REPLY_THROTTLED, .verdict = *verdict};
     finish(r, s, &reply);
 }
 
@@ -436,6 +461,10 @@ void subrequest_node_lost(struct router *r, uint32_t node)
 
 void subrequest_deadline(struct router *r, struct subrequest *s)
 {
+    if (limit_is_waiting(r, s)) {
+        limit_wait_over(r, s);
+        return;
+    }
     r->counters.deadlines++;
     if (s->state == SUBREQUEST_SENT) {
         give_up(r, s, REPLY_UNKNOWN, "no node answered within the deadline");

@@ -22,11 +22,11 @@ const char *throttle_reason_name(enum admit_kind kind, enum admit_reason reason)
                               : "TableWriteProvisionedThroughputExceeded";
 }
 
-/* A table on demand is refused by its allocations for its maximum only. */
+/* A table on demand is refused for its maximum by its allocations, or by routers that share it. */
 static bool is_maximum(const struct table *t, enum admit_kind kind, enum admit_reason reason)
 {
     return t->billing == BILLING_ON_DEMAND && t->maximum[kind] > 0 &&
-           reason == ADMIT_REFUSED_ALLOCATION;
+           (reason == ADMIT_REFUSED_ALLOCATION || reason == ADMIT_REFUSED_TABLE);
 }
 
 static const char *reason_of(const struct table *t, enum admit_kind kind, enum admit_reason reason)

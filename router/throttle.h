@@ -3,10 +3,10 @@
  * The service documents the reasons {Table|Index}{Read|Write}{KeyRangeThroughputExceeded |
  * ProvisionedThroughputExceeded | AccountLimitExceeded | MaxOnDemandThroughputExceeded}, and two
  * exceptions: ProvisionedThroughputExceededException for provisioned tables, ThrottlingException
- * for on-demand ones. weir knows more reasons than that: a partition's allocation, its node and a
- * member of its replication group being short are all ProvisionedThroughputExceeded to the client;
- * which it was is in the statistics. Source: DynamoDB developer guide, "Diagnosing throttling
- * issues". */
+ * for on-demand ones. weir knows more reasons than that: a partition's allocation, its node, a
+ * member of its replication group and the table's limit being short are all
+ * ProvisionedThroughputExceeded to the client; which it was is in the statistics. Source: DynamoDB
+ * developer guide, "Diagnosing throttling issues". */
 #ifndef WEIR_ROUTER_THROTTLE_H
 #define WEIR_ROUTER_THROTTLE_H
 

@@ -127,37 +127,57 @@ static void strike_wipe(struct faults *f)
     scheduler_in(f->options.scheduler, (struct duration){ns}, start_node, f, id);
 }
 
+/* Routers, then GAC servers. */
 static void start_router(void *context, uint64_t index)
 {
     struct faults *f = context;
-    if (!router_process_is_up(f->options.routers[index]))
+    uint32_t routers = f->options.plan->routers;
+    if (network_is_alive(f->options.network, f->options.plan->nodes + 1 + (uint32_t)index))
+        return;
+    if (index < routers)
         router_process_start(f->options.routers[index]);
+    else
+        gac_process_start(f->options.gac[index - routers]);
 }
 
 static void strike_router(struct faults *f)
 {
-    uint64_t index = prng_below(&f->prng, f->options.plan->routers);
+    uint32_t routers = f->options.plan->routers;
+    uint64_t index = prng_below(&f->prng, routers + f->options.plan->gac);
+    uint32_t process = f->options.plan->nodes + 1 + (uint32_t)index;
     int64_t ns = between_ms(f, 1, 1000);
-    if (!router_process_is_up(f->options.routers[index]))
+    if (!network_is_alive(f->options.network, process))
         return;
-    note(f, SIM_ROUTER, f->options.plan->nodes + 1 + (uint32_t)index, ns);
-    router_process_crash(f->options.routers[index]);
+    note(f, SIM_ROUTER, process, ns);
+    if (index < routers) {
+        router_process_crash(f->options.routers[index]);
+    } else {
+        PROBE("a GAC server dies");
+        gac_process_crash(f->options.gac[index - routers]);
+    }
     scheduler_in(f->options.scheduler, (struct duration){ns}, start_router, f, index);
+}
+
+static uint32_t servers(const struct faults *f)
+{
+    return f->options.plan->nodes + f->options.plan->routers + f->options.plan->gac;
 }
 
 static void strike_pause(struct faults *f)
 {
     int64_t ns = between_ms(f, 1, 3000);
-    uint32_t nodes = f->options.plan->nodes;
-    uint32_t process = 1 + (uint32_t)prng_below(&f->prng, nodes + f->options.plan->routers);
+    uint32_t nodes = f->options.plan->nodes, routers = f->options.plan->routers;
+    uint32_t process = 1 + (uint32_t)prng_below(&f->prng, servers(f));
     if (!network_is_alive(f->options.network, process))
         return;
     note(f, SIM_PAUSE, process, ns);
     struct instant until = instant_add(now(f), (struct duration){ns});
     if (process <= nodes)
         node_process_pause(node_at(f, process), until);
-    else
+    else if (process <= nodes + routers)
         router_process_pause(f->options.routers[process - nodes - 1], until);
+    else
+        gac_process_pause(f->options.gac[process - nodes - routers - 1], until);
 }
 
 /* ---- ways ---- */
@@ -193,11 +213,6 @@ static void cut_way(struct faults *f, uint32_t from, uint32_t to, int64_t ns)
     if (prng_below(&f->prng, 2) == 0)
         scheduler_in(f->options.scheduler, (struct duration){between_ms(f, 1, 1 + ns / NS_PER_MS)},
                      reset_later, f, (uint64_t)from << 16 | to);
-}
-
-static uint32_t servers(const struct faults *f)
-{
-    return f->options.plan->nodes + f->options.plan->routers;
 }
 
 /* One from all others, or two sides. */
@@ -296,17 +311,23 @@ static void strike_failing(struct faults *f)
     scheduler_in(f->options.scheduler, (struct duration){ns}, restart_stopped, f, id);
 }
 
+static struct sim_clock *clock_of(const struct faults *f, uint32_t process)
+{
+    uint32_t nodes = f->options.plan->nodes, routers = f->options.plan->routers;
+    if (process <= nodes)
+        return node_process_clock(node_at(f, process));
+    if (process <= nodes + routers)
+        return router_process_clock(f->options.routers[process - nodes - 1]);
+    return gac_process_clock(f->options.gac[process - nodes - routers - 1]);
+}
+
 static void strike_clock(struct faults *f)
 {
     uint32_t process = 1 + (uint32_t)prng_below(&f->prng, servers(f));
-    uint32_t nodes = f->options.plan->nodes;
     int64_t most = f->options.plan->drift_ppm;
     int64_t ppm = prng_between(&f->prng, -most, most);
     note(f, SIM_CLOCK, process, ppm);
-    struct sim_clock *c = process <= nodes
-                              ? node_process_clock(node_at(f, process))
-                              : router_process_clock(f->options.routers[process - nodes - 1]);
-    sim_clock_set_drift(c, now(f), ppm);
+    sim_clock_set_drift(clock_of(f, process), now(f), ppm);
 }
 
 static void strike_lying(struct faults *f)
@@ -406,7 +427,7 @@ void faults_end(struct faults *f)
         start_node(f, id);
         restart_stopped(f, id); /* also if a write that is in flight turns out to have failed */
     }
-    for (uint32_t i = 0; i < f->options.plan->routers; i++)
+    for (uint32_t i = 0; i < f->options.plan->routers + f->options.plan->gac; i++)
         start_router(f, i);
 }
 

@@ -5,6 +5,7 @@
 #ifndef WEIR_SIM_FAULTS_H
 #define WEIR_SIM_FAULTS_H
 
+#include "sim/gac_process.h"
 #include "sim/plan.h"
 #include "sim/router_process.h"
 
@@ -20,6 +21,7 @@ struct faults_options {
     struct trace *trace;             /* borrows */
     struct node_process **nodes;     /* borrows; by id */
     struct router_process **routers; /* borrows; 0 .. plan->routers - 1 */
+    struct gac_process **gac;        /* borrows; 0 .. plan->gac - 1 */
     uint64_t seed;
     /* A node could not be started. `why` lends for the call. */
     void (*failed)(void *context, uint32_t node, struct slice why);

@@ -74,9 +74,10 @@ static void received(void *context, uint64_t link, struct slice bytes)
     buffer_deinit(&whole);
 }
 
-static void closed(void *context, uint64_t link)
+static void closed(void *context, uint64_t link, bool gone)
 {
     struct http_client *c = context;
+    (void)gone;
     if (link != c->link)
         return;
     c->link = 0;

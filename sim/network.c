@@ -230,7 +230,7 @@ static void enqueue_kind(struct link *l, int end, enum message_kind_sim kind)
     enqueue(l, end, message_create(l->network, kind, slice_make(NULL, 0)));
 }
 
-static void end_closed(struct link *l, int end)
+static void end_closed(struct link *l, int end, bool gone)
 {
     struct network *n = l->network;
     struct process *p = &n->processes[l->process[end]];
@@ -241,7 +241,7 @@ static void end_closed(struct link *l, int end)
     if (l->open[1 - end])
         enqueue_kind(l, 1 - end, MESSAGE_TIMEOUT);
     note(n, NETWORK_TRACE_LINK_DOWN, l->process[end], l->process[1 - end], 0);
-    p->handler.closed(p->context, handle_of(l, end));
+    p->handler.closed(p->context, handle_of(l, end), gone);
 }
 
 static void deliver(struct link *l, int end, const struct message *m)
@@ -266,7 +266,7 @@ static void deliver(struct link *l, int end, const struct message *m)
         break;
     case MESSAGE_CLOSE:
     case MESSAGE_TIMEOUT:
-        end_closed(l, end);
+        end_closed(l, end, m->kind == MESSAGE_CLOSE);
         break;
     }
 }

@@ -40,7 +40,8 @@ struct network_faults {
 struct network_handler {
     void (*accepted)(void *context, uint64_t link, uint32_t from);
     void (*received)(void *context, uint64_t link, struct slice bytes); /* lends for the call */
-    void (*closed)(void *context, uint64_t link);
+    /* `gone`: the other end closed it, or died; otherwise it cannot be reached. */
+    void (*closed)(void *context, uint64_t link, bool gone);
     void (*datagram)(void *context, uint32_t from, struct slice frame); /* lends for the call */
 };
 

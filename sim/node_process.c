@@ -416,9 +416,10 @@ static void accepted(void *context, uint64_t link, uint32_t from)
     (void)from;
 }
 
-static void closed(void *context, uint64_t link)
+static void closed(void *context, uint64_t link, bool gone)
 {
     struct node_process *p = context;
+    (void)gone;
     for (uint32_t node = 1; node <= p->options.node_count; node++) {
         if (p->peers[node] != link)
             continue;

@@ -1,5 +1,7 @@
 #include "sim/plan.h"
 
+#include "gac/gac_message.h"
+
 static const struct {
     const char *name;
     const char *help;
@@ -117,6 +119,7 @@ static void plan_workload(struct workload *w, struct prng *p)
     *w = (struct workload){
         .keys = (uint32_t)spread(p, 1, 24),
         .partitions = (uint32_t)prng_between(p, 1, 5),
+        .units = 1000,
         .read_percent = (uint32_t)prng_between(p, 10, 80),
         .delete_percent = often(p, 50) ? (uint32_t)prng_between(p, 0, 40) : 0,
         .eventual_percent = (uint32_t)prng_between(p, 0, 50),
@@ -128,6 +131,32 @@ static void plan_workload(struct workload *w, struct prng *p)
     };
 }
 
+/* From a stream of its own: the rest of a seed's plan does not depend on it. */
+static void plan_gac(struct plan *plan, const struct sim_options *o)
+{
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6761635f73696d00));
+    uint32_t servers = (uint32_t)prng_below(&p, SIM_GAC_MAX + 1);
+    plan->gac = o->gac == 0 ? servers : o->gac == SIM_GAC_NONE ? 0 : (uint32_t)o->gac;
+    plan->config.gac = prng_between(&p, GAC_STATIC, GAC_LEASE);
+    if (often(&p, 50))
+        plan->config.gac = GAC_LEASE;
+    if (plan->gac == 0) {
+        plan->config.gac = GAC_OFF;
+        return;
+    }
+    if (plan->config.profile == PROFILE_OFF) /* for routers: nodes limit nothing still */
+        plan->config.profile = PROFILE_RESEARCH;
+    plan->workload.units = (uint32_t)spread(&p, 20, 1000);
+    plan->config.partition_max_wcu = plan->workload.units; /* as many partitions as before */
+    plan->config.gac_bank_ms = spread(&p, 1000, 20000);
+    /* Nobody is taken for silent because of a slow network. */
+    const struct network_delays *d = &plan->delays;
+    int64_t delay_ns = d->least_ns + d->spread_ns + d->tail_ns;
+    plan->config.gac_lifetime_ms = spread(&p, 100, 5000) + 10 * delay_ns / NS_PER_MS;
+    plan->config.gac_timeout_ms = spread(&p, 1, 200);
+    plan->config.gac_wait_ms = spread(&p, 1, 200);
+}
+
 /* As little besides the machines as there can be. */
 static void plan_bench(struct plan *plan)
 {
@@ -137,8 +166,11 @@ static void plan_bench(struct plan *plan)
     plan->keep_history = false;
     plan->cut_ns = 0;
     plan->split_per_million = 0;
-    plan->workload = (struct workload){
-        .keys = 1000, .partitions = 4, .read_percent = 50, .timeout_ns = 10 * NS_PER_S};
+    plan->workload = (struct workload){.keys = 1000,
+                                       .partitions = 4,
+                                       .units = 1000,
+                                       .read_percent = 50,
+                                       .timeout_ns = 10 * NS_PER_S};
     plan->delays = (struct network_delays){.least_ns = 50 * NS_PER_US, .spread_ns = 20000};
     plan->timings = (struct node_timings){.turn_ns = 20 * NS_PER_US,
                                           .write_least_ns = 200 * NS_PER_US,
@@ -176,6 +208,8 @@ void plan_make(const struct sim_options *o, struct plan *out)
         out->cut_ns = cut_ns < 100 * NS_PER_MS ? cut_ns : 100 * NS_PER_MS;
     if (o->bench)
         plan_bench(out);
+    else
+        plan_gac(out, o);
 }
 
 void plan_describe(const struct plan *p, struct buffer *out)
@@ -194,6 +228,14 @@ void plan_describe(const struct plan *p, struct buffer *out)
         if (p->faults & SIM_FAULT_BIT(i))
             buffer_append_format(out, " %s", FAULTS[i].name);
     }
+    if (p->gac > 0)
+        buffer_append_format(
+            out,
+            "; %u GAC servers, policy %s: %u units/s a partition, bank %lld ms, lifetime %lld, "
+            "timeout %lld, wait %lld",
+            p->gac, gac_policy_name((enum gac_policy)p->config.gac), w->units,
+            (long long)p->config.gac_bank_ms, (long long)p->config.gac_lifetime_ms,
+            (long long)p->config.gac_timeout_ms, (long long)p->config.gac_wait_ms);
     if (p->cut_ns > 0)
         buffer_append_format(out, "; a split in %lld ms", (long long)(p->cut_ns / NS_PER_MS));
     buffer_append_format(

@@ -23,7 +23,7 @@
     X(SIM_FULL_DISK, "full-disk", "a disk has no space for a while")                 \
     X(SIM_FAILING_DISK, "failing-disk", "a log write or checkpoint fails, once")     \
     X(SIM_CLOCK, "clock", "clocks run fast or slow, within what the cluster allows") \
-    X(SIM_ROUTER, "router", "a router's process ends")                               \
+    X(SIM_ROUTER, "router", "the process of a router or GAC server ends")            \
     X(SIM_WIPE, "wipe", "a node loses its disk, while a majority has theirs")        \
     X(SIM_LYING_DISK, "lying-disk", "syncs are acknowledged and not done: must be found out")
 
@@ -37,12 +37,19 @@ enum sim_fault {
 enum {
     SIM_NODES_MAX = 9,
     SIM_ROUTERS_MAX = 4,
+    SIM_GAC_MAX = 3,
+    SIM_GAC_NONE = -1,
     SIM_CLIENTS_MAX = 256,
 };
 
 #define SIM_FAULT_BIT(fault) (UINT32_C(1) << (fault))
 /* All that a correct cluster must bear. */
 #define SIM_FAULTS_ALL (SIM_FAULT_BIT(SIM_LYING_DISK) - 1)
+
+/* Those that servers of global admission control and their links to routers feel. */
+#define SIM_FAULTS_GAC                                                                \
+    (SIM_FAULT_BIT(SIM_PAUSE) | SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_ONE_WAY) | \
+     SIM_FAULT_BIT(SIM_RESET) | SIM_FAULT_BIT(SIM_CLOCK) | SIM_FAULT_BIT(SIM_ROUTER))
 
 const char *sim_fault_name(enum sim_fault fault);
 const char *sim_fault_help(enum sim_fault fault);
@@ -66,6 +73,7 @@ struct sim_options {
     uint32_t nodes;
     uint32_t replicas;
     uint32_t routers;
+    int gac; /* servers of global admission control, or SIM_GAC_NONE */
     uint32_t clients;
     int64_t length_ms;               /* of the time in which faults strike */
     enum split_stage kill_leader_at; /* of the first split that can be caught there */
@@ -78,6 +86,7 @@ struct plan {
     uint32_t nodes;
     uint32_t replicas;
     uint32_t routers;
+    uint32_t gac; /* servers */
     uint32_t clients;
     int64_t length_ns;
     int64_t strike_ns; /* mean time between two faults */

@@ -17,7 +17,7 @@ struct router_process {
     struct router *router; /* owns; NULL: down */
     struct prng prng;
     uint32_t life;
-    uint64_t *peers; /* owns; links to nodes, by node; 0: down */
+    uint64_t *peers; /* owns; links by node, then by GAC server; 0: down */
     bool redial_scheduled;
     int64_t wake_at_ns;
     bool paused;
@@ -77,6 +77,9 @@ static void pump(struct router_process *p)
     while (router_next_effect(p->router, &e)) {
         if (e.kind == ROUTER_SEND_REQUEST)
             send_request(p, &e);
+        else if (e.kind == ROUTER_SEND_GAC)
+            network_send(p->options.network, p->peers[p->options.node_count + e.gac_server],
+                         e.bytes);
         else if (e.kind == ROUTER_SEND_BYTES)
             network_send(p->options.network, e.connection, e.bytes);
         else
@@ -104,6 +107,20 @@ static void wake(void *context, uint64_t life)
 
 /* ---- links ---- */
 
+static uint32_t peer_count(const struct router_process *p)
+{
+    return p->options.node_count + p->options.gac_servers;
+}
+
+static void dial(struct router_process *p, uint32_t peer)
+{
+    uint32_t nodes = p->options.node_count;
+    uint32_t process = peer <= nodes ? peer : p->options.gac_first + peer - nodes - 1;
+    p->peers[peer] = network_connect(p->options.network, p->options.process, process);
+    if (p->peers[peer] != 0 && peer > nodes)
+        router_gac_up(p->router, local_now(p), peer - nodes);
+}
+
 static void redial(void *context, uint64_t life)
 {
     struct router_process *p = context;
@@ -111,11 +128,12 @@ static void redial(void *context, uint64_t life)
         return;
     p->redial_scheduled = false;
     bool missing = false;
-    for (uint32_t node = 1; node <= p->options.node_count; node++) {
-        if (p->peers[node] == 0)
-            p->peers[node] = network_connect(p->options.network, p->options.process, node);
-        missing |= p->peers[node] == 0;
+    for (uint32_t peer = 1; peer <= peer_count(p); peer++) {
+        if (p->peers[peer] == 0)
+            dial(p, peer);
+        missing |= p->peers[peer] == 0;
     }
+    pump(p);
     if (!missing)
         return;
     p->redial_scheduled = true;
@@ -124,11 +142,12 @@ static void redial(void *context, uint64_t life)
                  p->life);
 }
 
-static uint32_t node_of(const struct router_process *p, uint64_t link)
+/* 0: a client's. */
+static uint32_t peer_of(const struct router_process *p, uint64_t link)
 {
-    for (uint32_t node = 1; node <= p->options.node_count; node++) {
-        if (p->peers[node] == link)
-            return node;
+    for (uint32_t peer = 1; peer <= peer_count(p); peer++) {
+        if (p->peers[peer] == link)
+            return peer;
     }
     return 0;
 }
@@ -141,34 +160,41 @@ static void accepted(void *context, uint64_t link, uint32_t from)
     pump(p);
 }
 
-static void closed(void *context, uint64_t link)
+static void closed(void *context, uint64_t link, bool gone)
 {
     struct router_process *p = context;
-    uint32_t node = node_of(p, link);
-    if (node == 0) {
+    uint32_t peer = peer_of(p, link), nodes = p->options.node_count;
+    if (peer == 0)
         router_close(p->router, local_now(p), link);
-    } else {
-        p->peers[node] = 0;
-        router_node_lost(p->router, local_now(p), node);
-        if (!p->redial_scheduled) {
-            p->redial_scheduled = true;
-            scheduler_in(p->options.scheduler, duration_ms(REDIAL_MS_MIN), redial, p, p->life);
-        }
+    else if (peer <= nodes)
+        router_node_lost(p->router, local_now(p), peer);
+    else
+        router_gac_down(p->router, local_now(p), peer - nodes, gone);
+    p->peers[peer] = 0;
+    if (peer != 0 && !p->redial_scheduled) {
+        p->redial_scheduled = true;
+        scheduler_in(p->options.scheduler, duration_ms(REDIAL_MS_MIN), redial, p, p->life);
     }
     pump(p);
+}
+
+static void take_reply(struct router_process *p, uint32_t node, struct slice bytes)
+{
+    struct reply reply;
+    must(reply_decode(bytes, &reply) == STATUS_OK); /* nothing here damages bytes */
+    router_reply(p->router, local_now(p), node, &reply);
 }
 
 static void received(void *context, uint64_t link, struct slice bytes)
 {
     struct router_process *p = context;
-    uint32_t node = node_of(p, link);
-    if (node == 0) {
+    uint32_t peer = peer_of(p, link), nodes = p->options.node_count;
+    if (peer == 0)
         router_receive(p->router, local_now(p), link, bytes);
-    } else {
-        struct reply reply;
-        must(reply_decode(bytes, &reply) == STATUS_OK); /* nothing here damages bytes */
-        router_reply(p->router, local_now(p), node, &reply);
-    }
+    else if (peer <= nodes)
+        take_reply(p, peer, bytes);
+    else
+        must(router_gac_receive(p->router, local_now(p), peer - nodes, bytes) == STATUS_OK);
     pump(p);
 }
 
@@ -188,7 +214,8 @@ void router_process_start(struct router_process *p)
                                      .node_count = p->options.node_count,
                                      .region = "local",
                                      .account = "000000000000",
-                                     .seed = prng_next(&p->prng)};
+                                     .seed = prng_next(&p->prng),
+                                     .gac_servers = p->options.gac_servers};
     p->router = router_create(&options);
     p->life++;
     p->wake_at_ns = INT64_MAX;
@@ -198,7 +225,6 @@ void router_process_start(struct router_process *p)
     network_start(p->options.network, p->options.process);
     set_wall_clock(p);
     redial(p, p->life);
-    pump(p);
 }
 
 void router_process_crash(struct router_process *p)
@@ -209,7 +235,7 @@ void router_process_crash(struct router_process *p)
     router_destroy(p->router);
     p->router = NULL;
     p->paused = false;
-    memset(p->peers, 0, (p->options.node_count + 1) * sizeof p->peers[0]);
+    memset(p->peers, 0, (peer_count(p) + 1) * sizeof p->peers[0]);
     network_kill(p->options.network, p->options.process);
 }
 
@@ -238,6 +264,12 @@ void router_process_pause(struct router_process *p, struct instant until)
     scheduler_at(p->options.scheduler, until, resume, p, p->life);
 }
 
+bool router_process_holding(const struct router_process *p, struct gac_key key,
+                            struct gac_holding *out)
+{
+    return gac_client_holding(router_gac(p->router), local_now(p), key, out);
+}
+
 struct sim_clock *router_process_clock(struct router_process *p)
 {
     return &p->clock;
@@ -252,7 +284,7 @@ struct router_process *router_process_create(const struct router_process_options
     p->prng = prng_seeded(options->seed);
     p->clock = (struct sim_clock){.base = options->scheduler->now,
                                   .read = {prng_between(&p->prng, 1, 1000 * NS_PER_S)}};
-    p->peers = calloc(options->node_count + 1, sizeof p->peers[0]);
+    p->peers = calloc(peer_count(p) + 1, sizeof p->peers[0]);
     must(p->peers != NULL);
     network_attach(options->network, options->process, &handler, p);
     return p;

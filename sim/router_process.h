@@ -1,10 +1,12 @@
 /* router_process.h - a request router in the simulated world.
  *
- * Clients' links carry HTTP bytes, its links to the nodes frames. It keeps up a link to every node;
- * a request for a node whose link is down counts as lost at once. */
+ * Clients' links carry HTTP bytes, its links to the nodes, and to the servers of global admission
+ * control, frames. It keeps up a link to every one of them; a request for a node whose link is down
+ * counts as lost at once. */
 #ifndef WEIR_SIM_ROUTER_PROCESS_H
 #define WEIR_SIM_ROUTER_PROCESS_H
 
+#include "gac/client.h"
 #include "router/router.h"
 #include "sim/clock.h"
 #include "sim/network.h"
@@ -21,6 +23,8 @@ struct router_process_options {
     const struct config *config; /* borrows */
     uint32_t process;
     uint32_t node_count;
+    uint32_t gac_first; /* servers are processes gac_first .. + gac_servers - 1 */
+    uint32_t gac_servers;
     uint64_t seed;
 };
 
@@ -35,5 +39,8 @@ bool router_process_is_up(const struct router_process *p);
 /* It does nothing meanwhile, while its clock goes on. Ignored while it is paused already. */
 void router_process_pause(struct router_process *p, struct instant until);
 struct sim_clock *router_process_clock(struct router_process *p);
+/* What it holds and has taken; it is up. False: nothing of it was ever taken. */
+bool router_process_holding(const struct router_process *p, struct gac_key key,
+                            struct gac_holding *out);
 
 #endif

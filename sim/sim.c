@@ -7,6 +7,7 @@
 #include "base/must.h"
 #include "sim/check.h"
 #include "sim/faults.h"
+#include "sim/gac_watch.h"
 #include "sim/leader_kill.h"
 #include "sim/splits.h"
 
@@ -27,6 +28,7 @@ enum concern {
     CONCERN_FAULTS,
     CONCERN_SPLITS,
     CONCERN_LEADER_KILL,
+    CONCERN_GAC,
 };
 
 struct sim {
@@ -41,6 +43,8 @@ struct sim {
     struct leaders leaders;
     struct node_process *nodes[SIM_NODES_MAX + 1]; /* owns; by id */
     struct router_process *routers[SIM_ROUTERS_MAX];
+    struct gac_process *gac[SIM_GAC_MAX];
+    struct gac_watch watches[2]; /* of the table, by enum gac_kind */
     struct sim_client *clients[SIM_CLIENTS_MAX];
     uint64_t events;
     int64_t calm_ns;
@@ -124,11 +128,29 @@ static void create_servers(struct sim *s)
                                             .network = s->network,
                                             .trace = &s->trace,
                                             .config = &p->config,
-                                            .node_count = p->nodes};
+                                            .node_count = p->nodes,
+                                            .gac_first = p->nodes + p->routers + 1,
+                                            .gac_servers = p->gac};
     for (uint32_t i = 0; i < p->routers; i++) {
         router.process = p->nodes + 1 + i;
         router.seed = seed_of(s, CONCERN_ROUTERS, i);
         s->routers[i] = router_process_create(&router);
+    }
+}
+
+static void create_gac(struct sim *s)
+{
+    const struct plan *p = &s->plan;
+    struct gac_process_options gac = {.scheduler = &s->scheduler,
+                                      .network = s->network,
+                                      .trace = &s->trace,
+                                      .config = &p->config,
+                                      .servers = p->gac};
+    for (uint32_t i = 0; i < p->gac; i++) {
+        gac.process = p->nodes + p->routers + 1 + i;
+        gac.number = i + 1;
+        gac.seed = seed_of(s, CONCERN_GAC, i);
+        s->gac[i] = gac_process_create(&gac);
     }
 }
 
@@ -145,7 +167,7 @@ static void create_clients(struct sim *s)
                                         .clients = p->clients};
     for (uint32_t i = 0; i < p->clients; i++) {
         client.number = i;
-        client.http.process = p->nodes + p->routers + 1 + i;
+        client.http.process = p->nodes + p->routers + p->gac + 1 + i;
         client.http.seed = seed_of(s, CONCERN_CLIENTS, 2 * i);
         client.seed = seed_of(s, CONCERN_CLIENTS, 2 * i + 1);
         s->clients[i] = sim_client_create(&client);
@@ -165,11 +187,12 @@ struct sim *sim_create(const struct sim_options *options)
     s->history.off = !p->keep_history;
     struct network_options network = {.scheduler = &s->scheduler,
                                       .trace = &s->trace,
-                                      .processes = p->nodes + p->routers + p->clients,
+                                      .processes = p->nodes + p->routers + p->gac + p->clients,
                                       .delays = p->delays,
                                       .seed = seed_of(s, CONCERN_NETWORK, 0)};
     s->network = network_create(&network);
     create_servers(s);
+    create_gac(s);
     create_clients(s);
     struct faults_options faults = {.plan = p,
                                     .scheduler = &s->scheduler,
@@ -177,6 +200,7 @@ struct sim *sim_create(const struct sim_options *options)
                                     .trace = &s->trace,
                                     .nodes = s->nodes,
                                     .routers = s->routers,
+                                    .gac = s->gac,
                                     .seed = seed_of(s, CONCERN_FAULTS, 0),
                                     .failed = node_failed,
                                     .context = s};
@@ -206,6 +230,8 @@ void sim_destroy(struct sim *s)
         node_process_destroy(s->nodes[id]);
     for (uint32_t i = 0; i < s->plan.routers; i++)
         router_process_destroy(s->routers[i]);
+    for (uint32_t i = 0; i < s->plan.gac; i++)
+        gac_process_destroy(s->gac[i]);
     for (uint32_t i = 0; i < s->plan.clients; i++)
         sim_client_destroy(s->clients[i]);
     faults_destroy(s->faults);
@@ -235,12 +261,34 @@ static void set_plans(struct sim *s, enum client_plan plan)
         sim_client_set_plan(s->clients[i], plan);
 }
 
+static bool vends(const struct plan *p)
+{
+    return p->config.gac == GAC_PERIODIC || p->config.gac == GAC_LEASE;
+}
+
+static void begin_watch(struct sim *s)
+{
+    const struct config *c = &s->plan.config;
+    int64_t rate = (int64_t)s->plan.workload.partitions * s->plan.workload.units * MCU_PER_UNIT;
+    for (int kind = GAC_READ; kind <= GAC_WRITE; kind++)
+        gac_watch_init(&s->watches[kind], s->scheduler.now,
+                       (struct gac_key){.table = 1, .kind = (enum gac_kind)kind}, rate,
+                       duration_ms(c->gac_bank_ms));
+}
+
+static void watch(struct sim *s)
+{
+    for (int kind = GAC_READ; vends(&s->plan) && kind <= GAC_WRITE; kind++)
+        gac_watch_look(&s->watches[kind], s->scheduler.now, s->routers, s->plan.routers);
+}
+
 /* Until `until`, a violation, or, if `done` is given, that. */
 static bool pass(struct sim *s, struct instant until, bool (*done)(const struct sim *s))
 {
     uint64_t steps = 0;
     while (s->violation.size == 0 && scheduler_step(&s->scheduler, until)) {
         s->events++;
+        watch(s);
         if (++steps % STEPS_BETWEEN_LOOKS == 0 && done != NULL && done(s))
             return true;
     }
@@ -270,6 +318,9 @@ static void set_up(struct sim *s)
         must(node_process_start(s->nodes[id], &error) == STATUS_OK);
     for (uint32_t i = 0; i < s->plan.routers; i++)
         router_process_start(s->routers[i]);
+    for (uint32_t i = 0; i < s->plan.gac; i++)
+        gac_process_start(s->gac[i]);
+    begin_watch(s);
     sim_client_set_plan(s->clients[0], CLIENT_SETUP);
     if (!pass(s, after(s, SETUP_S * NS_PER_S), clients_done))
         waited_in_vain(s, "the table does not become active");
@@ -304,12 +355,36 @@ static void calm(struct sim *s)
     ask_for_table(s);
 }
 
+/* Nothing beyond what the table may use. A fault may add what a new ledger begins with, and what is
+ * held where nobody hears of it: each about a grant to everyone. */
+static bool check_watch(struct sim *s, const struct gac_watch *w)
+{
+    enum {
+        GRANTS_OF_A_FAULT = 4
+    };
+    const struct config *c = &s->plan.config;
+    bool touched = (s->plan.faults & SIM_FAULTS_GAC) != 0;
+    int64_t faults = touched ? (int64_t)faults_strikes(s->faults) : 0;
+    __int128 most = (__int128)w->ideal.rate * c->gac_grant_ms * GRANTS_OF_A_FAULT * faults / 1000;
+    if (w->over_mcu <= most)
+        return true;
+    buffer_append_format(&s->violation,
+                         "routers took %lld mcu of the table's %s more than it may use, and %lld "
+                         "faults account for %lld\n",
+                         (long long)w->over_mcu, w->key.kind == GAC_READ ? "reads" : "writes",
+                         (long long)faults, (long long)most);
+    return false;
+}
+
 static void judge(struct sim *s)
 {
     if (s->violation.size > 0)
         return;
     if (!check_nodes(s->nodes, s->plan.nodes, &s->violation) ||
         !check_replicas(s->nodes, buffer_slice(&s->table), s->plan.replicas, &s->violation))
+        return;
+    if (vends(&s->plan) &&
+        (!check_watch(s, &s->watches[GAC_READ]) || !check_watch(s, &s->watches[GAC_WRITE])))
         return;
     if (s->plan.keep_history)
         recording_verify(&s->history, &s->violation);
@@ -341,7 +416,9 @@ void sim_run(struct sim *s, struct sim_result *out)
                                .strikes = faults_strikes(s->faults),
                                .events = s->events,
                                .virtual_ns = s->scheduler.now.ns,
-                               .calm_ns = s->calm_ns};
+                               .calm_ns = s->calm_ns,
+                               .gac_taken_mcu = s->watches[GAC_READ].taken_mcu +
+                                                s->watches[GAC_WRITE].taken_mcu};
     for (uint32_t i = 0; i < s->plan.clients; i++) {
         struct client_counters c = sim_client_counters(s->clients[i]);
         out->clients.calls += c.calls;
@@ -383,6 +460,10 @@ static const char *kind_text(uint32_t kind)
         return "router started: process";
     case ROUTER_PROCESS_TRACE_CRASHED:
         return "router crashed: process";
+    case GAC_PROCESS_TRACE_STARTED:
+        return "GAC server started: process";
+    case GAC_PROCESS_TRACE_CRASHED:
+        return "GAC server crashed: process";
     case FAULTS_TRACE_STRIKE:
         return "fault<<16|where, how long:";
     case FAULTS_TRACE_END:

@@ -20,7 +20,8 @@ struct sim_result {
     uint64_t strikes;
     uint64_t events;
     int64_t virtual_ns;
-    int64_t calm_ns; /* from the end of the faults until every key had answered */
+    int64_t calm_ns;       /* from the end of the faults until every key had answered */
+    int64_t gac_taken_mcu; /* of what the table may use */
 };
 
 struct sim *sim_create(const struct sim_options *options);

@@ -8,8 +8,7 @@
 enum {
     RETRY_MS = 50,
     SETUP_TIMEOUT_MS = 5000,
-    MANY_MAX = 25,
-    WRITE_UNITS = 1000 /* a partition's: so many times that make so many partitions */
+    MANY_MAX = 25
 };
 
 /* Steps of the plans that have steps. */
@@ -312,7 +311,8 @@ static void setup(struct sim_client *c)
 {
     bool create = c->step == STEP_CREATE;
     if (create)
-        dynamo_create_table(&c->body, "sim", c->options.workload->partitions * WRITE_UNITS,
+        dynamo_create_table(&c->body, "sim",
+                            c->options.workload->partitions * c->options.workload->units,
                             c->options.workload->whole_collections);
     else
         dynamo_table(&c->body, "sim");

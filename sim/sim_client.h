@@ -9,6 +9,7 @@
 struct workload {
     uint32_t keys;
     uint32_t partitions; /* of the table, at the start */
+    uint32_t units;      /* a partition's: the table has so many times that, of each kind */
     uint32_t read_percent;
     uint32_t delete_percent;   /* of writes */
     uint32_t eventual_percent; /* of reads */

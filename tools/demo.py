@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""The classic story, live: a table with 10,000 write units a second, 3,000 in use, and throttled.
+"""The classic story, live: tables that are throttled while much of what they paid for is idle.
 
-First one key grows popular, which no cut can help; then one customer with many orders, whose
-partition is cut while it is written to. Runs `weir load` against a cluster that is up (tools/cluster
+First two tables that differ in one thing: one's units are divided among its partitions, the other's are
+shared by routers through global admission control; the same skewed writes come to both. Then a table
+with 10,000 write units a second, 2,500 in use: one key grows popular, which no cut can help; and one
+customer has many orders, whose partition is cut while it is written to. Runs `weir load` against a cluster that is up (tools/cluster
 demo starts one) and shows the table's partitions second by second: what each may consume, consumes,
 and refuses, and why, and what the controller decides about it. Every figure is measured: the live
-table's by the cluster (GET /weir/partitions, /weir/events), the summary's by `weir load`.
+table's by the cluster (GET /weir/partitions, /weir/events), the summary's by `weir load`. Exit code 1: it
+did not happen as told.
 """
 import argparse
 import json
@@ -15,6 +18,15 @@ import sys
 import tempfile
 import time
 import urllib.request
+
+PAID = 1000
+ASKED = 950
+HOT_PART = 0.6  # of what is asked for: one key's
+DIVIDED, SHARED = "divided", "shared"
+SIDES = {DIVIDED: "off", SHARED: "lease"}  # by the tag weir:gac
+SIDES_PARTITIONS = 4
+SIDES_S = 8
+SIDES_SETTLED = (2, 5)  # seconds; after five the controller moves what is divided
 
 TABLE = "orders"
 WCU = 10000
@@ -61,11 +73,20 @@ class Screen:
         sys.stdout.flush()
 
 
-def get_partitions(port):
+def get_partitions(port, *tables):
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/partitions", timeout=5) as answer:
         partitions = json.load(answer)["partitions"]
-    mine = [p for p in partitions if p["table"] == TABLE and p["role"] == "leader"]
+    mine = [p for p in partitions if p["table"] in tables and p["role"] == "leader"]
     return {p["partition"]: p for p in mine}
+
+
+def call(port, operation, **members):
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/", json.dumps(members).encode(),
+        {"Content-Type": "application/x-amz-json-1.0",
+         "X-Amz-Target": f"DynamoDB_20120810.{operation}"})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)
 
 
 def get_events(port):
@@ -94,6 +115,7 @@ def rates(before, after, seconds):
         }
         rows.append({
             "partition": number,
+            "table": now["table"],
             "node": now["node"],
             "allocated": writes["allocated"],
             "consumed": (writes["consumed"] - was["consumed"]) / seconds,
@@ -133,6 +155,80 @@ def table_lines(screen, rows, headline):
     return lines
 
 
+# ---- what was paid for, divided and shared ----
+
+def make_sides(port):
+    """Each of several partitions: made large, then given what it shall have."""
+    for table, policy in SIDES.items():
+        call(port, "CreateTable", TableName=table, Tags=[{"Key": "weir:gac", "Value": policy}],
+             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+             AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+             ProvisionedThroughput={"ReadCapacityUnits": 1,
+                                    "WriteCapacityUnits": 1000 * SIDES_PARTITIONS})
+    for table in SIDES:
+        for units in (PAID, None):
+            while call(port, "DescribeTable", TableName=table)["Table"]["TableStatus"] != "ACTIVE":
+                time.sleep(0.02)
+            if units is not None:
+                call(port, "UpdateTable", TableName=table, ProvisionedThroughput={
+                    "ReadCapacityUnits": 1, "WriteCapacityUnits": units})
+
+
+def side_lines(screen, rows, second):
+    lines = [screen.paint(f"second {second} of {SIDES_S}: two tables that paid for {PAID:,} writes a "
+                          f"second each; {ASKED:,} come to each, {HOT_PART:.0%} of them to one key", "1"),
+             "", " table     paid for   consumed                     of which one partition"]
+    for table in SIDES:
+        mine = [row["consumed"] for row in rows if row["table"] == table]
+        line = (f" {table:<8} {PAID:>7,}/s {sum(mine):>8,.0f}/s {bar(sum(mine) / PAID)} "
+                f"{max(mine, default=0):>8,.0f}/s")
+        lines.append(screen.paint(line, "31") if table == DIVIDED else line)
+    return lines
+
+
+def watch_sides(screen, port, load):
+    before, at, start = {}, 0.0, time.monotonic()
+    while load.poll() is None:
+        after, now = get_partitions(port, *SIDES), time.monotonic()
+        if before and round(now - start) <= SIDES_S:
+            screen.draw(side_lines(screen, rates(before, after, now - at), round(now - start)),
+                        keep=round(now - start) == SIDES_S // 2)
+        before, at = after, now
+        time.sleep(max(0.0, start + round(now - start) + 1 - time.monotonic()))
+
+
+def sides(screen, weir, ports):
+    """Whether the divided table was throttled below what it paid for, and the shared one was not."""
+    make_sides(ports[0])
+    urls = [word for port in ports for word in ("--url", f"http://127.0.0.1:{port}")]
+    workloads = [word for table in SIDES for word in (
+        "--workload", f"{table}:table={table},rate={ASKED},distribution=hotspot:{HOT_PART}:1")]
+    with tempfile.TemporaryFile() as output:
+        load = subprocess.Popen([weir, "load", *urls, "--quiet", "--json", "--duration",
+                                 f"{SIDES_S}s", *workloads], stdout=output)
+        try:
+            watch_sides(screen, ports[0], load)
+        finally:
+            load.terminate()
+            code = load.wait()
+        output.seek(0)
+        measured = json.load(output)["workloads"] if code == 0 else []
+    print("\n" + screen.paint(f"What `weir load` measured, in seconds {SIDES_SETTLED[0]} to "
+                              f"{SIDES_SETTLED[1]}:", "1"))
+    admitted = {w["name"]: mean(w, "admitted", *SIDES_SETTLED) for w in measured}
+    for workload in measured:
+        print(f"  {workload['name']:<8} {mean(workload, 'admitted', *SIDES_SETTLED):>6,.0f}/s admitted, "
+              f"{mean(workload, 'throttled', *SIDES_SETTLED):>6,.0f}/s throttled, "
+              f"of {PAID:,}/s paid for")
+    print("Why: where a table's units are divided, the popular key's partition has a quarter of them, and\n"
+          "the other quarters lie idle. Where routers borrow tokens of what the whole table may use, all\n"
+          "of it is there for whoever asks, up to what one partition can serve.\n", flush=True)
+    return (admitted.get(DIVIDED, PAID) < 0.8 * PAID and
+            admitted.get(SHARED, 0) >= 0.97 * ASKED)
+
+
+# ---- what one partition can serve ----
+
 def load_command(weir, port):
     return [
         weir, "load", "--url", f"http://127.0.0.1:{port}", "--table", TABLE, "--create-table",
@@ -159,7 +255,7 @@ def watch(screen, port, load):
     while load.poll() is None:
         next_look += 1
         try:
-            after = get_partitions(port)
+            after = get_partitions(port, TABLE)
             events = get_events(port)
         except OSError as error:
             if load.poll() is None:
@@ -206,9 +302,9 @@ def summary(screen, result, events):
     splits = [e for e in events if e["kind"] == "split"]
     lines += [
         "",
-        "Why: a table's units are divided among its partitions, and no partition serves more",
-        "than 1,000 write units a second, whatever the table has left. One key lives in one",
-        "partition: neither more units nor retries nor a split help, spreading the key does.",
+        "Why: no partition serves more than 1,000 write units a second, whatever the table has",
+        "left. One key lives in one partition: neither more units nor retries nor a split help,",
+        "spreading the key does.",
         "One customer's orders are many keys: their partition was cut between them "
         f"({len(splits)} splits),",
         "at the point where the load divides, while they were written.",
@@ -220,14 +316,19 @@ def summary(screen, result, events):
         "  build/weir node --config help         every limit that took part in this",
     ]
     print("\n".join(lines))
-    return 0 if mean(hot, "throttled", *acts[0][3:]) > 0 and splits else 1
+    helped = mean(customer, "admitted", LENGTH_S - SETTLE_S - 1, LENGTH_S - 1)
+    return mean(hot, "throttled", *acts[0][3:]) > 0 and splits and helped >= 0.95 * CUSTOMER_RATE
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--port", type=int, default=8000, help="of the router")
+    parser.add_argument("--port", type=int, default=8000, help="of the first of two routers")
     parser.add_argument("--weir", default="build/weir", help="the executable")
     options = parser.parse_args()
+    try:
+        shared = sides(Screen(), options.weir, (options.port, options.port + 1))
+    except KeyboardInterrupt:
+        return 130
     screen = Screen()
     print(f"A table with {WCU:,} write units a second; {BASE_RATE:,} writes a second come in; after "
           f"{HOT_START_S} seconds one key\ngrows popular, after {CUSTOMER_START_S} one customer has "
@@ -245,7 +346,7 @@ def main():
             return 1
         output.seek(0)
         result = json.load(output)
-    return summary(screen, result, events)
+    return 0 if summary(screen, result, events) and shared else 1
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@
 static const struct admission_policy *const policies[] = {
     &admission_policy_allocation,
     &admission_policy_burst,
+    &admission_policy_always_burst,
     &admission_policy_none,
 };
 
@@ -25,9 +26,17 @@ const struct admission_policy *admission_policy_find(struct slice name)
     return NULL;
 }
 
+const struct admission_policy *admission_policy_of(const struct config *config, uint8_t gac)
+{
+    const struct admission_policy *p = admission_policy_find(slice_of(config->partition_policy));
+    must(p != NULL);
+    bool limited = gac_policy_of(config, gac) != GAC_OFF;
+    return limited && p == &admission_policy_burst ? &admission_policy_always_burst : p;
+}
+
 const char *admission_policy_names(void)
 {
-    return "allocation, burst, none";
+    return "allocation, burst, always-burst, none";
 }
 
 const char *admit_reason_name(enum admit_reason reason)
@@ -38,6 +47,7 @@ const char *admit_reason_name(enum admit_reason reason)
         [ADMIT_REFUSED_ALLOCATION] = "allocation",
         [ADMIT_REFUSED_NODE] = "node",
         [ADMIT_REFUSED_MEMBER] = "member",
+        [ADMIT_REFUSED_TABLE] = "table",
     };
     must((unsigned)reason < ADMIT_REASONS);
     return names[reason];
@@ -147,7 +157,8 @@ struct admit_verdict admission_try(struct admission *a, struct node_admission *n
     meter_refill(m, now);
     token_bucket_refill(&node->buckets[kind], now);
     struct admit_verdict verdict = {.levels = levels_of(m, &node->buckets[kind])};
-    a->policy->decide(&(struct admission_case){m, node, kind, now, group}, cost_mcu, &verdict);
+    a->policy->decide(&(struct admission_case){a->policy, m, node, kind, now, group}, cost_mcu,
+                      &verdict);
     return verdict;
 }
 
@@ -161,7 +172,8 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
     struct admission_meter *m = &a->meters[kind];
     meter_refill(m, now);
     token_bucket_refill(&node->buckets[kind], now);
-    a->policy->settle(&(struct admission_case){m, node, kind, now, group}, verdict, extra_mcu);
+    a->policy->settle(&(struct admission_case){a->policy, m, node, kind, now, group}, verdict,
+                      extra_mcu);
 }
 
 void admission_follow(struct admission *a, struct node_admission *node, enum admit_kind kind,

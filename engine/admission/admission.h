@@ -30,6 +30,7 @@ enum admit_reason {
     ADMIT_REFUSED_ALLOCATION = 2, /* allocation and burst both short */
     ADMIT_REFUSED_NODE = 3,       /* neighbours have used up the node */
     ADMIT_REFUSED_MEMBER = 4,     /* a member of the replication group has no headroom */
+    ADMIT_REFUSED_TABLE = 5, /* what the table may use, all over: at routers (router/limit.h) */
     ADMIT_REASONS,
 };
 
@@ -90,8 +91,11 @@ struct admission_rates {
     int64_t rate_mcu[ADMIT_KINDS]; /* allocated, per second */
 };
 
-/* "allocation", "burst", "none"; NULL for any other name. */
+/* "allocation", "burst", "always-burst", "none"; NULL for any other name. */
 const struct admission_policy *admission_policy_find(struct slice name);
+/* The configured one, of a table that says `gac` (base/config.h). Where routers keep the table's
+ * limit, partitions need not save up to burst: always-burst takes the place of burst. */
+const struct admission_policy *admission_policy_of(const struct config *config, uint8_t gac);
 /* Known names, separated by ", ": for error texts. */
 const char *admission_policy_names(void);
 

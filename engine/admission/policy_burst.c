@@ -1,10 +1,19 @@
-/* policy_burst.c - the allocated throughput, then what the partition has saved, if the node has it
- * to spare. Source: DynamoDB, USENIX ATC 2022, section 4.1. */
+/* policy_burst.c - the allocated throughput, then more, if the node has it to spare: under `burst`
+ * what the partition has saved (DynamoDB, USENIX ATC 2022, section 4.1), under `always-burst`
+ * whatever is asked for, because the table's limit is kept elsewhere (section 4.3). */
 #include "engine/admission/policy_internal.h"
+
+static bool saves(const struct admission_case *c)
+{
+    return c->policy->saves;
+}
 
 static void debit(const struct admission_case *c, int64_t cost_mcu, bool burst)
 {
-    token_bucket_debit(burst ? &c->meter->burst : &c->meter->allocation, cost_mcu);
+    if (!burst)
+        token_bucket_debit(&c->meter->allocation, cost_mcu);
+    else if (saves(c))
+        token_bucket_debit(&c->meter->burst, cost_mcu);
     token_bucket_debit(&c->meter->cap, cost_mcu);
     node_debit(c, cost_mcu, burst);
 }
@@ -29,7 +38,7 @@ static void decide(const struct admission_case *c, int64_t cost_mcu, struct admi
         verdict->reason = ADMIT_OK;
         return;
     }
-    bool burst = token_bucket_has(&m->burst, cost_mcu);
+    bool burst = !saves(c) || token_bucket_has(&m->burst, cost_mcu);
     bool node = false;
     if (cap && burst) {
         node_burst_enter(c);
@@ -65,3 +74,5 @@ static void settle(const struct admission_case *c, const struct admit_verdict *v
 
 const struct admission_policy admission_policy_burst = {
     .name = "burst", .saves = true, .decide = decide, .settle = settle};
+const struct admission_policy admission_policy_always_burst = {
+    .name = "always-burst", .saves = false, .decide = decide, .settle = settle};

@@ -8,6 +8,7 @@
 
 /* One decision: the buckets it is about. The meter and the node are refilled up to `now`. */
 struct admission_case {
+    const struct admission_policy *policy;
     struct admission_meter *meter;
     struct node_admission *node;
     enum admit_kind kind;
@@ -28,6 +29,7 @@ struct admission_policy {
 
 extern const struct admission_policy admission_policy_allocation;
 extern const struct admission_policy admission_policy_burst;
+extern const struct admission_policy admission_policy_always_burst;
 extern const struct admission_policy admission_policy_none;
 
 /* What a bucket of this rate may owe. */

@@ -2,7 +2,8 @@
  *
  * A provisioned table's partitions share its throughput, and a node is promised to what they are
  * allocated. A partition of a table on demand is allocated all it can serve, and a node is promised
- * to its share of what the table has shown to need (table.promised; docs/decisions/0009).
+ * to its share of what the table has shown to need (table.promised; docs/decisions/0009). Its
+ * maximum bounds that, unless routers keep it.
  *
  * Every member's node carries the writes, the leader's the reads. */
 #include <stdlib.h>
@@ -126,6 +127,11 @@ static bool carry(struct catalog *c, const struct catalog_command *command, stru
     return c->text.size == 0;
 }
 
+static bool routers_keep_maximum(const struct catalog_command *command, const struct table *t)
+{
+    return t->gac == GAC_AS_CONFIGURED ? command->gac != GAC_OFF : t->gac != 1 + GAC_OFF;
+}
+
 void catalog_share(const struct catalog_command *command, struct table *t)
 {
     for (uint32_t i = 0; i < t->partition_count; i++) {
@@ -134,7 +140,8 @@ void catalog_share(const struct catalog_command *command, struct table *t)
         rates[ADMIT_WRITE] = share_equal_mcu(t->wcu, t->partition_count, i);
         for (int kind = 0; kind < ADMIT_KINDS && t->billing == BILLING_ON_DEMAND; kind++) {
             int64_t table_mcu = t->warm[kind] * MCU_PER_UNIT;
-            if (t->maximum[kind] > 0 && t->maximum[kind] < t->warm[kind])
+            if (t->maximum[kind] > 0 && t->maximum[kind] < t->warm[kind] &&
+                !routers_keep_maximum(command, t))
                 table_mcu = t->maximum[kind] * MCU_PER_UNIT;
             rates[kind] = table_mcu < command->partition_max_mcu[kind]
                               ? table_mcu

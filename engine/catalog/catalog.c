@@ -339,6 +339,7 @@ static void cut_hash_space(struct catalog *c, struct table *t, struct arena *are
                                      .epoch = 1,
                                      .table_id = t->id,
                                      .whole_collections = t->whole_collections,
+                                     .gac = t->gac,
                                      .lo = slice_make(lo, i == 0 ? 4 : 12),
                                      .hi = slice_make(hi, 4)};
         if (i > 0)
@@ -360,6 +361,7 @@ static void create(struct catalog *c, const struct catalog_command *command,
                       .partition_key = spec->partition_key,
                       .sort_key = spec->sort_key,
                       .whole_collections = spec->whole_collections,
+                      .gac = spec->gac,
                       .created_ms = command->wall_ms};
     memcpy(t.uuid, command->uuid, sizeof t.uuid);
     if ((int64_t)c->count >= command->tables_max)

@@ -66,6 +66,7 @@ struct catalog_command {
     int64_t on_demand[ADMIT_KINDS];         /* units */
     int64_t on_demand_promise_percent;
     int64_t on_demand_switches_max;
+    uint8_t gac; /* enum gac_policy, of tables that name none */
     int64_t tables_max;
     int64_t table_partitions_max;
 };

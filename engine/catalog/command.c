@@ -18,6 +18,7 @@ void catalog_command_init(struct catalog_command *c, enum catalog_op op,
         .on_demand = {[ADMIT_READ] = config->on_demand_rcu, [ADMIT_WRITE] = config->on_demand_wcu},
         .on_demand_promise_percent = config->on_demand_promise_percent,
         .on_demand_switches_max = config->on_demand_switches_max,
+        .gac = (uint8_t)gac_policy_of(config, GAC_AS_CONFIGURED),
         .tables_max = config->tables_max,
         .table_partitions_max = config->table_partitions_max,
     };
@@ -44,6 +45,7 @@ void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
     }
     buffer_append_u64(out, (uint64_t)c->on_demand_promise_percent);
     buffer_append_u64(out, (uint64_t)c->on_demand_switches_max);
+    buffer_append_u8(out, c->gac);
     buffer_append_u64(out, (uint64_t)c->tables_max);
     buffer_append_u64(out, (uint64_t)c->table_partitions_max);
     buffer_append_sized(out, c->decision);
@@ -74,12 +76,13 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
     }
     out->on_demand_promise_percent = (int64_t)reader_u64(&r);
     out->on_demand_switches_max = (int64_t)reader_u64(&r);
+    out->gac = reader_u8(&r);
     out->tables_max = (int64_t)reader_u64(&r);
     out->table_partitions_max = (int64_t)reader_u64(&r);
     out->decision = reader_sized(&r);
-    if (r.failed || op == 0 || op >= CATALOG_OPS || out->node_count == 0 ||
-        out->node_count > NODES_MAX || out->replicas == 0 || out->replicas > REPLICAS_MAX ||
-        out->node > NODES_MAX)
+    if (r.failed || out->gac >= GAC_POLICIES || op == 0 || op >= CATALOG_OPS ||
+        out->node_count == 0 || out->node_count > NODES_MAX || out->replicas == 0 ||
+        out->replicas > REPLICAS_MAX || out->node > NODES_MAX)
         return STATUS_MALFORMED;
     struct table_split split;
     if (op == CATALOG_SPLIT && table_split_decode(out->split, &split) != STATUS_OK)

@@ -114,6 +114,7 @@ bool catalog_change_throughput(struct catalog *c, const struct catalog_command *
         return false;
     if (!is_new && !on_demand)
         note_times(command, t);
+    t->version++;
     t->billing = spec->billing;
     t->rcu = spec->rcu;
     t->wcu = spec->wcu;

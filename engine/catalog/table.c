@@ -36,6 +36,14 @@ static bool whole_decode(struct reader *r, const struct key_attr *sort_key)
     return whole;
 }
 
+static uint8_t gac_decode(struct reader *r)
+{
+    uint8_t said = reader_u8(r);
+    if (said > GAC_POLICIES)
+        r->failed = true;
+    return said;
+}
+
 static enum table_billing billing_decode(struct reader *r)
 {
     uint8_t billing = reader_u8(r);
@@ -75,6 +83,7 @@ void table_spec_encode(struct buffer *out, const struct table_spec *spec)
     key_attr_encode(out, &spec->partition_key);
     key_attr_encode(out, &spec->sort_key);
     buffer_append_u8(out, spec->whole_collections);
+    buffer_append_u8(out, spec->gac);
     buffer_append_u8(out, (uint8_t)spec->billing);
     buffer_append_u64(out, (uint64_t)spec->rcu);
     buffer_append_u64(out, (uint64_t)spec->wcu);
@@ -89,6 +98,7 @@ enum status table_spec_decode(struct slice bytes, struct table_spec *out)
     out->partition_key = key_attr_decode(&r);
     out->sort_key = key_attr_decode(&r);
     out->whole_collections = whole_decode(&r, &out->sort_key);
+    out->gac = gac_decode(&r);
     out->billing = billing_decode(&r);
     out->rcu = amount_decode(&r);
     out->wcu = amount_decode(&r);
@@ -101,8 +111,12 @@ enum status table_spec_decode(struct slice bytes, struct table_spec *out)
 
 enum {
     INFO_LEAVING = 1 << REPLICAS_MAX, /* in the byte `joined`: `leaving` follows the members */
-    INFO_WHOLE = 0x80                 /* in the byte of the number of members */
+    /* in the byte of the number of members */
+    INFO_GAC_SHIFT = 3,
+    INFO_WHOLE = 0x80
 };
+_Static_assert(REPLICAS_MAX < 1 << INFO_GAC_SHIFT, "members leave room for what is behind them");
+_Static_assert(GAC_POLICIES << INFO_GAC_SHIFT < INFO_WHOLE, "and that leaves room too");
 
 void partition_info_encode(struct buffer *out, const struct partition_info *p)
 {
@@ -113,7 +127,8 @@ void partition_info_encode(struct buffer *out, const struct partition_info *p)
         buffer_append_u64(out, (uint64_t)p->rate_mcu[kind]);
     buffer_append_sized(out, p->lo);
     buffer_append_sized(out, p->hi);
-    buffer_append_u8(out, (uint8_t)(p->member_count | (p->whole_collections ? INFO_WHOLE : 0)));
+    buffer_append_u8(out, (uint8_t)(p->member_count | (uint32_t)p->gac << INFO_GAC_SHIFT |
+                                    (p->whole_collections ? INFO_WHOLE : 0)));
     buffer_append_u8(out, (uint8_t)(p->joined | (p->leaving != 0 ? INFO_LEAVING : 0)));
     for (uint32_t i = 0; i < p->member_count; i++)
         buffer_append_u64(out, p->members[i]);
@@ -136,11 +151,12 @@ enum status partition_info_decode(struct reader *r, struct partition_info *out)
     out->hi = reader_sized(r);
     uint8_t members = reader_u8(r);
     out->whole_collections = members & INFO_WHOLE;
-    out->member_count = members & ~(uint32_t)INFO_WHOLE;
+    out->gac = (uint8_t)((members & ~INFO_WHOLE) >> INFO_GAC_SHIFT);
+    out->member_count = members & ((1 << INFO_GAC_SHIFT) - 1);
     uint8_t joined = reader_u8(r);
     out->joined = joined & ~(uint32_t)INFO_LEAVING;
     if (out->lo.size > STORAGE_KEY_SIZE_MAX || out->hi.size > STORAGE_KEY_SIZE_MAX ||
-        out->member_count == 0 || out->member_count > REPLICAS_MAX)
+        out->member_count == 0 || out->member_count > REPLICAS_MAX || out->gac > GAC_POLICIES)
         r->failed = true;
     for (uint32_t i = 0; i < out->member_count && !r->failed; i++) {
         out->members[i] = reader_u64(r);
@@ -168,7 +184,9 @@ void table_encode(struct buffer *out, const struct table *t)
     key_attr_encode(out, &t->partition_key);
     key_attr_encode(out, &t->sort_key);
     buffer_append_u8(out, t->whole_collections);
+    buffer_append_u8(out, t->gac);
     buffer_append_u8(out, (uint8_t)t->billing);
+    buffer_append_u64(out, t->version);
     buffer_append_u64(out, (uint64_t)t->rcu);
     buffer_append_u64(out, (uint64_t)t->wcu);
     pair_encode(out, t->warm);
@@ -205,7 +223,9 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     out->partition_key = key_attr_decode(&r);
     out->sort_key = key_attr_decode(&r);
     out->whole_collections = whole_decode(&r, &out->sort_key);
+    out->gac = gac_decode(&r);
     out->billing = billing_decode(&r);
+    out->version = reader_u64(&r);
     out->rcu = amount_decode(&r);
     out->wcu = amount_decode(&r);
     pair_decode(&r, 0, out->warm);

@@ -37,6 +37,7 @@ struct table_spec {
     struct key_attr partition_key; /* create only */
     struct key_attr sort_key;      /* create only */
     bool whole_collections;        /* create only */
+    uint8_t gac;                   /* create only; see base/config.h */
     enum table_billing billing;
     int64_t rcu; /* 0 on demand */
     int64_t wcu;
@@ -57,6 +58,7 @@ struct partition_info {
     struct slice lo;
     struct slice hi;
     bool whole_collections; /* its table's */
+    uint8_t gac;            /* its table's */
     int64_t rate_mcu[2];    /* allocation per second, by enum admit_kind */
     /* Where its replicas should be; the first one should lead. Who is in the group at this moment,
      * the group itself knows. */
@@ -82,7 +84,9 @@ struct table {
     /* No cut divides an item collection, and none may hold more than collection_max_bytes; its
      * bytes are counted (engine/collection.h). There is a sort key. */
     bool whole_collections;
+    uint8_t gac; /* what it says about global admission control: base/config.h */
     enum table_billing billing;
+    uint64_t version; /* of what it may use: one more with every UpdateTable */
     int64_t rcu;
     int64_t wcu;
     /* Units per second, by enum admit_kind; engine/catalog/modes.c has the rules. */

@@ -215,6 +215,38 @@ static bool refuse_lists(struct call *c, const struct json_value m[])
     return true;
 }
 
+static bool read_collections_tag(struct call *c, struct slice value, struct table_spec *spec)
+{
+    if (!slice_is(value, "whole"))
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "The tag weir:item-collections is '%.*s' and may only be 'whole'",
+                         SHOWN(value));
+    if (spec->sort_key.name.size == 0)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "The tag weir:item-collections needs a table with a sort key");
+    spec->whole_collections = true;
+    return true;
+}
+
+static bool read_gac_tag(struct call *c, struct slice value, struct table_spec *spec)
+{
+    enum gac_policy policy;
+    if (!gac_policy_find(value, &policy))
+        return fault_set(
+            call_fault(c), FAULT_VALIDATION,
+            "The tag weir:gac is '%.*s' and may only be 'off', 'static', 'periodic' or "
+            "'lease'",
+            SHOWN(value));
+    bool asks = policy == GAC_PERIODIC || policy == GAC_LEASE;
+    if (asks && c->router->options.gac_servers == 0)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "The tag weir:gac is '%.*s', which needs servers of global admission "
+                         "control, and the cluster has none",
+                         SHOWN(value));
+    spec->gac = (uint8_t)(1 + policy);
+    return true;
+}
+
 /* Tags set what the API has no member for; others there are none yet. */
 static bool read_tags(struct call *c, const struct json_value *list, struct table_spec *spec)
 {
@@ -225,17 +257,12 @@ static bool read_tags(struct call *c, const struct json_value *list, struct tabl
     while (json_next_element(&cursor, &element)) {
         shape_bind(&TAG, &element, tag);
         struct slice key = json_string(&tag[TAG_KEY_MEMBER]);
-        if (!slice_is(key, "weir:item-collections"))
-            return fault_set_later(call_fault(c), "Tags");
         struct slice value = json_string(&tag[TAG_VALUE_MEMBER]);
-        if (!slice_is(value, "whole"))
-            return fault_set(call_fault(c), FAULT_VALIDATION,
-                             "The tag weir:item-collections is '%.*s' and may only be 'whole'",
-                             SHOWN(value));
-        if (spec->sort_key.name.size == 0)
-            return fault_set(call_fault(c), FAULT_VALIDATION,
-                             "The tag weir:item-collections needs a table with a sort key");
-        spec->whole_collections = true;
+        bool good = slice_is(key, "weir:item-collections") ? read_collections_tag(c, value, spec)
+                    : slice_is(key, "weir:gac")            ? read_gac_tag(c, value, spec)
+                                                           : fault_set_later(call_fault(c), "Tags");
+        if (!good)
+            return false;
     }
     return true;
 }

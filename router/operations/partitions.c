@@ -268,6 +268,8 @@ static void write_counters(struct buffer *out, const struct router *r)
         {"refused_memory", n->refused_memory},
         {"internal_retries", n->internal_retries},
         {"deadlines", n->deadlines},
+        {"limit_waits", n->limit_waits},
+        {"limit_refused", n->limit_refused},
         {"connections", (int64_t)r->clients.count},
         {"held_bytes", (int64_t)r->held_bytes},
     };

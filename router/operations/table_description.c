@@ -1,6 +1,7 @@
 #include "router/operations/table_description.h"
 
 #include "router/json_writer.h"
+#include "router/limit.h"
 #include "router/operations/shapes.h"
 #include "router/operations/table_throughput.h"
 
@@ -126,6 +127,8 @@ bool table_description_answer(struct call *c, struct subrequest *s, const struct
         return false;
     if (s->request.op != REQUEST_TABLE_GET)
         route_forget(c->router, t.name);
+    if (s->request.op == REQUEST_TABLE_UPDATE)
+        limit_tell(c->router, &t);
     json_write_open(&c->body, '{');
     json_write_key(&c->body, member);
     table_description_write(&c->body, c->router, &t);

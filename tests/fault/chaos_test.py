@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A cluster whose processes and links break at random, under load: what clients saw was possible.
 
-64 clients read and write a few hot keys, strongly consistent, through two routers, while nodes and
-routers are killed and started, paused and resumed, cut off from each other both ways or one, and
-given slow disks, slow links and clocks that drift. Then everything is healed, every key must be
+64 clients read and write a few hot keys, strongly consistent, through two routers, while nodes, routers
+and servers of global admission control are killed and started, paused and resumed, cut off from each
+other both ways or one, and given slow disks, slow links and clocks that drift. Then everything is healed, every key must be
 readable through every router, the history must be linearizable (`weir check-history`), and what the
 stopped nodes hold must be sound (`weir verify`), the same on every replica.
 
@@ -38,7 +38,7 @@ CATCH_UP_TRIES = 3
 CALM_S = 3  # at the end, so that the history has answers from after the faults
 FAULTS_MAX = 3  # at the same time
 # Small enough that checkpoints and segments come and go.
-SETTINGS = ["--profile", "off", "--set", "checkpoint_ms=200", "--set", "memtable_max_bytes=256k",
+SETTINGS = ["--set", "gac=lease", "--set", "checkpoint_ms=200", "--set", "memtable_max_bytes=256k",
             "--set", "log_segment_bytes=8M", "--set", "request_deadline_ms=1000"]
 DRIFT_PPM_MAX = 400  # two clocks differ by twice that, and may by 1000: clock_drift_ppm
 
@@ -79,8 +79,11 @@ class Chaos:
                    self.cluster[name].resume)
 
     def cut(self):
-        a = self.random.choice(self.running("node-"))
-        others = [name for name in self.running() if name != a]
+        a = self.random.choice(self.running("node-") + self.running("gac-"))
+        kinds = ("router-",) if a.startswith("gac-") else ("node-", "router-")
+        others = [name for name in self.running(kinds) if name != a]
+        if not others:
+            return
         count = self.random.choice([1, 1, len(others)])
         one_way = self.random.random() < 0.4
         cut_off = self.random.sample(others, count)
@@ -127,8 +130,8 @@ class Chaos:
 def start_load(options, cluster, directory):
     urls = [part for port in cluster.ports for part in ("--url", f"http://127.0.0.1:{port}")]
     return subprocess.Popen(
-        [str(options.weir), "load", *urls, "--table", TABLE, "--create-table", "--on-demand",
-         "--preload", "--rate", str(options.rate), "--connections", str(CLIENTS), "--outstanding",
+        [str(options.weir), "load", *urls, "--table", TABLE, "--create-table",
+         "--wcu", "4000", "--rcu", "12000", "--preload", "--rate", str(options.rate), "--connections", str(CLIENTS), "--outstanding",
          str(CLIENTS), "--keys", str(KEYS), "--read-ratio", "0.5", "--delete-ratio", "0.1",
          "--consistent", "--timeout", "3s", "--duration", f"{options.seconds}s", "--seed",
          str(options.seed), "--history", str(directory / "history.jsonl"), "--json",
@@ -211,7 +214,7 @@ def recorded(history, client, number, value=None):
 
 def prove(options, directory):
     """A read that is stale, really served: the old leader's clock stands still, and its lease with it."""
-    cluster = Cluster(options.weir, directory, 3, 2, SETTINGS)
+    cluster = Cluster(options.weir, directory, 3, 2, SETTINGS, gac=1)
     first, second = (Client(port) for port in cluster.ports)
     try:
         cluster.start()
@@ -253,7 +256,8 @@ def prove(options, directory):
 
 def run(options, directory):
     source = random.Random(options.seed)
-    cluster = Cluster(options.weir, directory, options.nodes, options.routers, SETTINGS)
+    cluster = Cluster(options.weir, directory, options.nodes, options.routers, SETTINGS,
+                      gac=options.gac)
     chaos = Chaos(cluster, source)
     load = None
     try:
@@ -308,6 +312,7 @@ def main():
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of faults and load")
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--routers", type=int, default=2)
+    parser.add_argument("--gac", type=int, default=3, help="servers of global admission control")
     parser.add_argument("--rate", type=int, default=2000, help="requests per second (2000)")
     parser.add_argument("--prove", action="store_true", help="that it can fail")
     parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")

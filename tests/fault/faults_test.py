@@ -6,6 +6,8 @@
  disk    a slow one makes writes slow, one that fails stops them while reads go on, a full one
          refuses them with its reason
  clock   a node whose clock jumps or drifts goes on serving
+ gac     without the server of global admission control, dead or cut off, a router serves its even
+         part of a table's limit; with it, all that the other router does not want
  verify  replicas that have applied the same and hold different items are told by `weir verify`
 """
 import argparse
@@ -23,12 +25,14 @@ TABLE = "faults"
 SETTINGS = ["--profile", "off", "--set", "request_deadline_ms=500"]
 SLOW_MS = 200
 TRIES = 5
+LIMIT = 50  # of a table, units a second
+LOOK_S = 2
 NO_ANSWER = ("InternalServerError", "ServiceUnavailable")
 
 
-def create_table(port):
+def create_table(port, **billing):
     client = Client(port)
-    client.call("CreateTable", TableName=TABLE, BillingMode="PAY_PER_REQUEST",
+    client.call("CreateTable", TableName=TABLE, **(billing or {"BillingMode": "PAY_PER_REQUEST"}),
                 KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
                 AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}])
     until("the table is ACTIVE", lambda: client.call(
@@ -140,6 +144,41 @@ def fill(client):
     raise AssertionError("80 MB fit into a full disk")
 
 
+def serves(client, expected):
+    """Whether so much is served a second of all that is asked for, about."""
+    begin, served = time.monotonic(), 0
+    while time.monotonic() < begin + LOOK_S:
+        try:
+            put(client, 1)
+            served += 1
+        except Refused as error:
+            check(error.name == "ProvisionedThroughputExceededException", f"refused as {error}")
+    return abs(served / (time.monotonic() - begin) / expected - 1) < 0.2
+
+
+def gac(weir, directory):
+    settings = ["--set", "gac=lease", "--set", "gac_bank_ms=1000"]
+    cluster = Cluster(weir, directory, 1, 2, settings, gac=1)
+    try:
+        cluster.start()
+        client = Client(cluster.ports[0])
+        until("the cluster answers", lambda: works(client.call, "ListTables"))
+        create_table(cluster.ports[0], ProvisionedThroughput={
+            "ReadCapacityUnits": LIMIT, "WriteCapacityUnits": LIMIT})
+        until("the whole limit is served", lambda: serves(client, LIMIT))
+        cluster["gac-1"].kill()
+        until("the even part is served", lambda: serves(client, LIMIT / 2))
+        cluster["gac-1"].start()
+        until("the whole limit is served again", lambda: serves(client, LIMIT))
+        cluster.cut("gac-1", "router-1")
+        until("the even part is served through a cut", lambda: serves(client, LIMIT / 2))
+        cluster.heal()
+        until("the whole limit is served, healed", lambda: serves(client, LIMIT))
+        cluster.stop()
+    finally:
+        cluster.forget()
+
+
 def unlike(weir, directory):
     """Nodes of two clusters that went different ways from the same beginning."""
     cluster = Cluster(weir, directory, 3, 1, SETTINGS)
@@ -180,6 +219,7 @@ def main():
     try:
         links(options.weir, directory / "links")
         disk(options.weir, directory / "disk")
+        gac(options.weir, directory / "gac")
         check(any(unlike(options.weir, directory / f"unlike-{i}") for i in range(TRIES)),
               "no two ways had the same number of entries")
     except BaseException:

@@ -46,10 +46,11 @@ def is_free(port):
 
 
 def base_port():
-    """Of routers, such that the ports of nodes behind it are free, too."""
+    """Of routers, such that the ports of nodes and GAC servers behind it are free, too."""
     return until("free ports", lambda: next(
         (port for port in free_ports(20)
-         if all(map(is_free, (port, port + 1, *range(port + 101, port + 105))))), None))
+         if all(map(is_free, (port, port + 1, *range(port + 101, port + 105),
+                                  *range(port + 401, port + 404))))), None))
 
 
 def make_table(client, name):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A partition that is asked for more than it may serve is cut by itself; one hot item is not.
 
-Three nodes and a router. One customer's orders, many sort keys under one partition key, come in at
-three times a partition's maximum: within seconds nothing is throttled any more, no request fails, and
-a Query finds every acknowledged item once. Then one item at five times the maximum, and a log that is
+Three nodes, a router and two servers of global admission control. One customer's orders, many sort keys
+under one partition key, come in at three times a partition's maximum: within seconds nothing is
+throttled any more, no request fails, and a Query finds every acknowledged item once. Then one item at five times the maximum, and a log that is
 appended to at twice the maximum: exactly the maximum is served, nothing is cut for it, and an event
 names the popular key, and the access that only moves forward.
 
@@ -28,7 +28,7 @@ APPEND_RATE = 2 * MAXIMUM
 ITEM_RATE = 5 * MAXIMUM
 TABLE_UNITS = 30 * MAXIMUM  # shares of pieces are more than they are asked for
 RUN_S = 20
-SETTINGS = ["--set", f"partition_max_wcu={MAXIMUM}"]
+SETTINGS = ["--set", "gac=lease", "--set", f"partition_max_wcu={MAXIMUM}"]
 
 
 def say(text):
@@ -128,7 +128,7 @@ def answers(port):
 
 
 def run(options, directory):
-    cluster = Cluster(options.weir, directory / "cluster", 3, 1, SETTINGS)
+    cluster = Cluster(options.weir, directory / "cluster", 3, 1, SETTINGS, gac=2)
     try:
         cluster.start()
         port = cluster.ports[0]

@@ -246,11 +246,15 @@ class Server:
 
 
 class Cluster:
-    """Nodes and routers as processes that take faults; `names` maps node-1, router-1, .. to them."""
+    """Nodes, routers and `gac` servers of global admission control as processes that take faults;
+    `names` maps node-1, router-1, gac-1, .. to them. Without servers all run with `gac = off`."""
 
-    def __init__(self, weir, directory, nodes, routers, settings=()):
-        ports = free_ports(nodes + routers)
+    def __init__(self, weir, directory, nodes, routers, settings=(), gac=0):
+        ports = free_ports(nodes + routers + gac)
+        ports, gac_ports = ports[:nodes + routers], ports[nodes + routers:]
         peers = ",".join(f"{n + 1}=127.0.0.1:{ports[n]}" for n in range(nodes))
+        gac_list = ",".join(f"{n}=127.0.0.1:{port}" for n, port in enumerate(gac_ports, 1))
+        settings = [*settings] if gac else [*settings, "--set", "gac=off"]
         common = ["--peers", peers, "--faults", 0, *settings]
         self.weir = weir
         self.settings = settings
@@ -264,8 +268,13 @@ class Cluster:
                        self.data / f"node-{n}", *common], self.data.parent / f"node-{n}.log")
         for n, port in enumerate(self.ports, 1):
             self.names[f"router-{n}"] = Server(
-                weir, ["router", "--id", n, "--listen", f"127.0.0.1:{port}", *common],
+                weir, ["router", "--id", n, "--listen", f"127.0.0.1:{port}", *common,
+                       *(["--gac", gac_list] if gac else [])],
                 self.data.parent / f"router-{n}.log")
+        for n in range(1, gac + 1):
+            self.names[f"gac-{n}"] = Server(
+                weir, ["gac", "--id", n, "--gac", gac_list, "--faults", 0, *settings],
+                self.data.parent / f"gac-{n}.log")
 
     @property
     def nodes(self):
@@ -274,6 +283,10 @@ class Cluster:
     @property
     def routers(self):
         return [name for name in self.names if name.startswith("router-")]
+
+    @property
+    def gac(self):
+        return [name for name in self.names if name.startswith("gac-")]
 
     def __getitem__(self, name):
         return self.names[name]
@@ -298,7 +311,7 @@ class Cluster:
             self[name].stop()
         for name in self.nodes:  # together: none is to lead on for a moment
             self[name].terminate()
-        for name in self.nodes:
+        for name in self.nodes + self.gac:
             self[name].stop()
 
     def forget(self):

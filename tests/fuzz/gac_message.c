@@ -8,7 +8,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void ask_anyway(struct gac_client *c, struct instant now)
 {
-    const struct gac_limit limit = {{7, 0, GAC_WRITE}, GAC_LEASE, 1000000, 1};
+    struct gac_limit limit = {
+        .key = {7, 0, GAC_WRITE}, .policy = GAC_LEASE, .rate = 1000000, .version = 1};
     struct duration wait;
     uint32_t server;
     struct slice frame;

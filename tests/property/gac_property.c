@@ -7,7 +7,7 @@ enum {
     ROUTERS = 16,
     SERVERS = 3,
     LOAD_PERCENT = 95, /* of what the table may use */
-    WARM_UP_S = 2,
+    WARM_UP_S = 4,     /* something is saved up by then */
     MILLION = 1000000
 };
 

@@ -63,7 +63,7 @@ static void seeds_that_once_failed_pass(void **state)
                                      219,   17,     284,    834,    975,    21196, 2001769};
     (void)state;
     for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
-        struct sim_options o = {.seed = seeds[i], .faults = SIM_FAULTS_ALL};
+        struct sim_options o = {.seed = seeds[i], .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE};
         uint64_t hash;
         printf("SEED=%llu\n", (unsigned long long)seeds[i]);
         assert_false(violates(&o, &hash));
@@ -77,10 +77,10 @@ static void seeds_that_once_failed_pass(void **state)
 static void splits_that_once_failed_pass(void **state)
 {
     static const struct sim_options runs[] = {
-        {.seed = 20267, .faults = SIM_FAULTS_ALL, .length_ms = 5000},
-        {.seed = 50463, .faults = SIM_FAULTS_ALL},
-        {.seed = 36, .faults = SIM_FAULTS_ALL, .length_ms = 3000},
-        {.seed = 23, .faults = SIM_FAULTS_ALL, .length_ms = 3000},
+        {.seed = 20267, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE, .length_ms = 5000},
+        {.seed = 50463, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE},
+        {.seed = 36, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE, .length_ms = 3000},
+        {.seed = 23, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE, .length_ms = 3000},
     };
     (void)state;
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
@@ -90,6 +90,27 @@ static void splits_that_once_failed_pass(void **state)
     }
 }
 
+/* With faults of nodes and disks only, and policies that vend: nothing beyond the table's limit,
+ * and some of it. */
+static void routers_take_no_more_than_a_table_may_use(void **state)
+{
+    (void)state;
+    int64_t taken = 0;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        struct sim_options o = {.seed = seed,
+                                .faults = SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_SLOW_DISK),
+                                .gac = SIM_GAC_MAX,
+                                .length_ms = 1000};
+        struct sim_result result;
+        struct sim *s = sim_create(&o);
+        sim_run(s, &result);
+        assert_false(result.violated);
+        taken += result.gac_taken_mcu;
+        sim_destroy(s);
+    }
+    assert_true(taken > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -97,6 +118,7 @@ int main(void)
         cmocka_unit_test(other_seeds_give_other_runs),
         cmocka_unit_test(a_disk_that_lies_about_its_syncs_is_found_out),
         cmocka_unit_test(seeds_that_once_failed_pass),
+        cmocka_unit_test(routers_take_no_more_than_a_table_may_use),
         cmocka_unit_test(splits_that_once_failed_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

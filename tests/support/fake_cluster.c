@@ -12,8 +12,9 @@
 
 void fake_init(struct fake_cluster *f)
 {
-    *f = (struct fake_cluster){.now = {NS_PER_S}, .next_partition = 1};
+    *f = (struct fake_cluster){.now = {NS_PER_S}, .next_partition = 1, .seed = 78};
     config_init(&f->config, PROFILE_AWS);
+    f->config.gac = GAC_OFF;
 }
 
 void fake_start(struct fake_cluster *f)
@@ -22,9 +23,12 @@ void fake_start(struct fake_cluster *f)
                                      .node_count = FAKE_NODES,
                                      .region = "local",
                                      .account = "000000000000",
-                                     .seed = 78};
+                                     .seed = f->seed,
+                                     .gac_servers = f->gac == NULL ? 0 : f->gac->count};
     f->router = router_create(&options);
     router_set_wall_clock(f->router, f->now, INT64_C(1700000000123));
+    for (uint32_t s = 1; s <= options.gac_servers; s++)
+        fake_gac_up(f, s);
 }
 
 void fake_deinit(struct fake_cluster *f)
@@ -36,6 +40,9 @@ void fake_deinit(struct fake_cluster *f)
     }
     for (size_t i = 0; i < f->held_count; i++)
         buffer_deinit(&f->held[i].frame);
+    for (size_t i = 0; i < f->frame_count; i++)
+        buffer_deinit(&f->frames[i].bytes);
+    free(f->frames);
     for (size_t i = 0; i < f->table_count; i++) {
         for (size_t j = 0; j < 8; j++) {
             free((void *)(uintptr_t)f->partitions[i][j].lo.data);
@@ -287,6 +294,7 @@ static void answer_list(struct fake_cluster *f, const struct request *q, struct 
 
 static void take_throughput(struct table *t, const struct table_spec *spec)
 {
+    t->version++;
     t->billing = spec->billing;
     t->rcu = spec->rcu;
     t->wcu = spec->wcu;
@@ -313,6 +321,7 @@ static void answer_create(struct fake_cluster *f, const struct table_spec *spec,
              (const char *)spec->sort_key.name.data);
     struct table *t = fake_table(f, name, key, spec->partition_key.type,
                                  sort[0] == '\0' ? NULL : sort, spec->sort_key.type, 1);
+    t->gac = spec->gac;
     take_throughput(t, spec);
     t->warm[ADMIT_READ] = spec->rcu;
     t->warm[ADMIT_WRITE] = spec->wcu;
@@ -402,6 +411,47 @@ static void hold(struct fake_cluster *f, uint32_t node, const struct request *q)
     request_encode(&h->frame, q);
 }
 
+/* ---- global admission control ---- */
+
+static void ask_gac(struct fake_cluster *f, uint32_t server, struct slice frame)
+{
+    struct buffer answer = {0};
+    if (fake_gac_ask(f->gac, f->now, server, f->seed, frame, &answer))
+        must(router_gac_receive(f->router, f->now, server, buffer_slice(&answer)) == STATUS_OK);
+    buffer_deinit(&answer);
+}
+
+static void send_gac(struct fake_cluster *f, uint32_t server, struct slice frame)
+{
+    f->frames = realloc(f->frames, (f->frame_count + 1) * sizeof f->frames[0]);
+    must(f->frames != NULL);
+    f->frames[f->frame_count] = (struct fake_frame){.server = server};
+    buffer_append_slice(&f->frames[f->frame_count++].bytes, frame);
+    if (!f->hold_gac)
+        fake_deliver_gac(f);
+}
+
+void fake_deliver_gac(struct fake_cluster *f)
+{
+    for (size_t i = 0; i < f->frame_count; i++) {
+        ask_gac(f, f->frames[i].server, buffer_slice(&f->frames[i].bytes));
+        buffer_deinit(&f->frames[i].bytes);
+    }
+    f->frame_count = 0;
+}
+
+void fake_gac_up(struct fake_cluster *f, uint32_t server)
+{
+    router_gac_up(f->router, f->now, server);
+    fake_pump(f);
+}
+
+void fake_gac_down(struct fake_cluster *f, uint32_t server, bool gone)
+{
+    router_gac_down(f->router, f->now, server, gone);
+    fake_pump(f);
+}
+
 void fake_pump(struct fake_cluster *f)
 {
     struct router_effect e;
@@ -412,6 +462,10 @@ void fake_pump(struct fake_cluster *f)
                 hold(f, e.node, e.request);
             else
                 answer(f, e.node, e.request);
+            continue;
+        }
+        if (e.kind == ROUTER_SEND_GAC) {
+            send_gac(f, e.gac_server, e.bytes);
             continue;
         }
         struct fake_client *c = &f->clients[e.connection];

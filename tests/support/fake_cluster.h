@@ -8,6 +8,7 @@
 
 #include "engine/catalog/table.h"
 #include "router/router.h"
+#include "tests/support/fake_gac.h"
 
 enum {
     FAKE_TABLES_MAX = 16,
@@ -32,8 +33,16 @@ struct fake_client {
     bool closed; /* by the router */
 };
 
+/* A frame for a server of global admission control. */
+struct fake_frame {
+    uint32_t server;
+    struct buffer bytes;
+};
+
 struct fake_cluster {
-    struct config config;
+    struct config config; /* gac = off, unless a test turns it on */
+    struct fake_gac *gac; /* borrows; NULL: none */
+    uint64_t seed;
     struct router *router;
     struct instant now;
     struct table tables[FAKE_TABLES_MAX];
@@ -48,6 +57,9 @@ struct fake_cluster {
     struct fake_request *held;
     size_t held_count;
     size_t held_room;
+    bool hold_gac; /* frames stay on their way until fake_deliver_gac */
+    struct fake_frame *frames;
+    size_t frame_count;
     struct fake_client clients[FAKE_CLIENTS_MAX + 1]; /* by connection id, from 1 */
     /* the next `fail_count` data requests get this code */
     enum reply_code fail_code;
@@ -86,6 +98,14 @@ void fake_pump(struct fake_cluster *f);
 void fake_answer(struct fake_cluster *f, size_t index);
 void fake_answer_all(struct fake_cluster *f);
 void fake_answer_code(struct fake_cluster *f, size_t index, enum reply_code code);
+
+/* ---- global admission control ---- */
+
+/* Frames held so far arrive. */
+void fake_deliver_gac(struct fake_cluster *f);
+/* The link to it closes; it may be there again. */
+void fake_gac_down(struct fake_cluster *f, uint32_t server, bool gone);
+void fake_gac_up(struct fake_cluster *f, uint32_t server);
 
 /* ---- HTTP from the client's side ---- */
 

@@ -109,7 +109,8 @@ static void count_admitted(struct gac_world *w, struct gac_world_router *r)
 
 static enum gac_verdict take(struct gac_world *w, uint32_t router)
 {
-    const struct gac_limit limit = {key, w->options.policy, w->options.units * 1000, 1};
+    struct gac_limit limit = {
+        .key = key, .policy = w->options.policy, .rate = w->options.units * 1000, .version = 1};
     struct duration wait;
     return gac_client_take(w->routers[router].client, router_now(w, router), &limit, GAC_WORLD_COST,
                            &wait);

@@ -5,9 +5,10 @@
 
 void lab_init(struct lab *l)
 {
-    *l = (struct lab){.node_count = 3};
+    *l = (struct lab){.node_count = 3, .router_count = 1};
     for (int i = 0; i <= LAB_NODES_MAX; i++)
         config_init(&l->configs[i], PROFILE_AWS);
+    lab_set(l, "gac", "off");
 }
 
 void lab_set(struct lab *l, const char *name, const char *value)
@@ -24,14 +25,55 @@ static void saw(void *context, uint32_t node, const struct trace_event *e)
     l->leads[node] += e->kind == NODE_TRACE_LEADS;
 }
 
+static void start_gac(struct lab *l)
+{
+    struct gac_process_options gac = {.scheduler = &l->scheduler,
+                                      .network = l->network,
+                                      .trace = &l->trace,
+                                      .config = &l->configs[0],
+                                      .servers = l->gac_count};
+    for (uint32_t i = 0; i < l->gac_count; i++) {
+        gac.process = LAB_GAC + i;
+        gac.number = i + 1;
+        gac.seed = l->seed + 100 + i;
+        l->gac[i] = gac_process_create(&gac);
+        gac_process_start(l->gac[i]);
+    }
+}
+
+/* And its clients. */
+static void start_router(struct lab *l, uint32_t i)
+{
+    l->routers[i] =
+        router_process_create(&(struct router_process_options){.scheduler = &l->scheduler,
+                                                               .network = l->network,
+                                                               .trace = &l->trace,
+                                                               .config = &l->configs[0],
+                                                               .process = LAB_ROUTER + i,
+                                                               .node_count = l->node_count,
+                                                               .gac_first = LAB_GAC,
+                                                               .gac_servers = l->gac_count,
+                                                               .seed = l->seed + 7 + i});
+    router_process_start(l->routers[i]);
+    for (uint32_t c = 0; c < LAB_CLIENTS; c++) {
+        http_client_init(&l->clients[i][c],
+                         &(struct http_client_options){.scheduler = &l->scheduler,
+                                                       .network = l->network,
+                                                       .process = LAB_CLIENT + i * LAB_CLIENTS + c,
+                                                       .router_first = LAB_ROUTER + i,
+                                                       .router_count = 1,
+                                                       .seed = l->seed + i * LAB_CLIENTS + c});
+    }
+}
+
 void lab_start(struct lab *l)
 {
     l->network = network_create(&(struct network_options){
         .scheduler = &l->scheduler,
         .trace = &l->trace,
-        .processes = LAB_PROCESSES,
+        .processes = LAB_CLIENT - 1 + l->router_count * LAB_CLIENTS,
         .delays = {.least_ns = 50 * NS_PER_US, .spread_ns = 50 * NS_PER_US},
-        .seed = 1});
+        .seed = l->seed + 1});
     struct node_process_options node = {.scheduler = &l->scheduler,
                                         .network = l->network,
                                         .trace = &l->trace,
@@ -50,30 +92,20 @@ void lab_start(struct lab *l)
         l->nodes[id] = node_process_create(&node);
         assert_int_equal(node_process_start(l->nodes[id], &error), STATUS_OK);
     }
-    l->router = router_process_create(&(struct router_process_options){.scheduler = &l->scheduler,
-                                                                       .network = l->network,
-                                                                       .trace = &l->trace,
-                                                                       .config = &l->configs[0],
-                                                                       .process = LAB_ROUTER,
-                                                                       .node_count = l->node_count,
-                                                                       .seed = 7});
-    router_process_start(l->router);
-    for (uint32_t i = 0; i < LAB_CLIENTS; i++) {
-        http_client_init(&l->clients[i],
-                         &(struct http_client_options){.scheduler = &l->scheduler,
-                                                       .network = l->network,
-                                                       .process = LAB_ROUTER + 1 + i,
-                                                       .router_first = LAB_ROUTER,
-                                                       .router_count = 1,
-                                                       .seed = i});
-    }
+    start_gac(l);
+    for (uint32_t i = 0; i < l->router_count; i++)
+        start_router(l, i);
 }
 
 void lab_deinit(struct lab *l)
 {
-    for (uint32_t i = 0; i < LAB_CLIENTS; i++)
-        http_client_deinit(&l->clients[i]);
-    router_process_destroy(l->router);
+    for (uint32_t i = 0; i < l->router_count; i++) {
+        for (uint32_t c = 0; c < LAB_CLIENTS; c++)
+            http_client_deinit(&l->clients[i][c]);
+        router_process_destroy(l->routers[i]);
+    }
+    for (uint32_t i = 0; i < l->gac_count; i++)
+        gac_process_destroy(l->gac[i]);
     for (uint32_t id = 1; id <= l->node_count; id++)
         node_process_destroy(l->nodes[id]);
     network_destroy(l->network);
@@ -84,8 +116,10 @@ void lab_deinit(struct lab *l)
 void lab_pass(struct lab *l, int64_t ns)
 {
     struct instant until = instant_add(l->scheduler.now, (struct duration){ns});
-    while (scheduler_step(&l->scheduler, until))
-        ;
+    while (scheduler_step(&l->scheduler, until)) {
+        if (l->watch != NULL)
+            gac_watch_look(l->watch, l->scheduler.now, l->routers, l->router_count);
+    }
 }
 
 /* ---- calls ---- */
@@ -105,16 +139,22 @@ static void done(void *context, int status, struct slice body)
         c->failed++;
 }
 
+void lab_call_at(struct lab *l, uint32_t router, struct counts *counts, const char *operation,
+                 const char *body)
+{
+    uint32_t *next = &l->next_client[router], tried = 0;
+    while (l->counts[router][*next % LAB_CLIENTS] != NULL && tried++ < LAB_CLIENTS)
+        ++*next;
+    assert_true(tried < LAB_CLIENTS);
+    uint32_t i = (*next)++ % LAB_CLIENTS;
+    l->counts[router][i] = counts;
+    http_client_call(&l->clients[router][i], operation, slice_of(body), duration_ms(10000), done,
+                     &l->counts[router][i]);
+}
+
 void lab_call(struct lab *l, struct counts *counts, const char *operation, const char *body)
 {
-    uint32_t tried = 0;
-    while (l->counts[l->next_client % LAB_CLIENTS] != NULL && tried++ < LAB_CLIENTS)
-        l->next_client++;
-    assert_true(tried < LAB_CLIENTS);
-    uint32_t i = l->next_client++ % LAB_CLIENTS;
-    l->counts[i] = counts;
-    http_client_call(&l->clients[i], operation, slice_of(body), duration_ms(10000), done,
-                     &l->counts[i]);
+    lab_call_at(l, 0, counts, operation, body);
 }
 
 void lab_create_table(struct lab *l, const char *name, int rcu, int wcu)

@@ -1,19 +1,25 @@
-/* lab.h - a cluster in the simulated world for tests: real routers and nodes, virtual time, and
- * flows of requests at a pace. */
+/* lab.h - a cluster in the simulated world for tests: real routers, nodes and servers of global
+ * admission control, virtual time, and flows of requests at a pace. */
 #ifndef WEIR_TESTS_SUPPORT_LAB_H
 #define WEIR_TESTS_SUPPORT_LAB_H
 
 #include "engine/catalog/catalog.h"
+#include "sim/gac_process.h"
+#include "sim/gac_watch.h"
 #include "sim/http_client.h"
 #include "sim/node_process.h"
 #include "sim/router_process.h"
 
 enum {
     LAB_NODES_MAX = 5,
-    LAB_ROUTER = LAB_NODES_MAX + 1,
-    LAB_CLIENTS = 64,
-    LAB_WRITER = LAB_ROUTER + LAB_CLIENTS + 1, /* free for a client of the test's own */
-    LAB_PROCESSES = LAB_WRITER,
+    LAB_ROUTERS_MAX = 16,
+    LAB_GAC_MAX = 3,
+    LAB_CLIENTS = 64, /* of a router */
+    /* processes */
+    LAB_ROUTER = LAB_NODES_MAX + 1, /* the first */
+    LAB_GAC = LAB_ROUTER + LAB_ROUTERS_MAX,
+    LAB_WRITER = LAB_GAC + LAB_GAC_MAX, /* free for a client of the test's own */
+    LAB_CLIENT,
 };
 
 /* What became of requests. */
@@ -32,10 +38,15 @@ struct lab {
     struct config configs[LAB_NODES_MAX + 1]; /* by node; 0: the router's */
     struct node_process *nodes[LAB_NODES_MAX + 1];
     uint64_t leads[LAB_NODES_MAX + 1]; /* by node: how often it has begun to lead a group */
-    struct router_process *router;
-    struct http_client clients[LAB_CLIENTS];
-    struct counts *counts[LAB_CLIENTS]; /* of the call under way; NULL: free */
-    uint32_t next_client;
+    uint32_t router_count;             /* 1, and .. */
+    uint32_t gac_count;                /* .. 0 unless said otherwise before lab_start */
+    uint64_t seed;                     /* of network and routers */
+    struct router_process *routers[LAB_ROUTERS_MAX];
+    struct gac_process *gac[LAB_GAC_MAX];
+    struct gac_watch *watch; /* borrows; NULL: none */
+    struct http_client clients[LAB_ROUTERS_MAX][LAB_CLIENTS];
+    struct counts *counts[LAB_ROUTERS_MAX][LAB_CLIENTS]; /* of the call under way; NULL: free */
+    uint32_t next_client[LAB_ROUTERS_MAX];
     struct buffer body;
 };
 
@@ -63,6 +74,9 @@ void lab_pass(struct lab *l, int64_t ns);
 
 /* What becomes of it is counted when the answer is there. */
 void lab_call(struct lab *l, struct counts *counts, const char *operation, const char *body);
+/* By a client of that router, 0 .. */
+void lab_call_at(struct lab *l, uint32_t router, struct counts *counts, const char *operation,
+                 const char *body);
 void lab_create_table(struct lab *l, const char *name, int rcu, int wcu);
 /* Sends each flow's requests at its pace, evenly. */
 void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns);

@@ -121,6 +121,7 @@ void world_init(struct world *w, enum profile profile)
     *w = (struct world){.now = {1000000}, .resident_max = UINT64_MAX, .next_id = 1};
     assert_int_equal(temporary_setup(&w->directory), 0);
     config_init(&w->config, profile);
+    w->config.gac = GAC_OFF; /* there are no routers */
     world_set(w, "map_initial_bytes", "1M");
 }
 
@@ -320,6 +321,7 @@ void world_table_op(struct world *w, enum request_op op, int64_t rcu, int64_t wc
     struct table_spec spec = {.name = slice_of("t"),
                               .partition_key = {slice_of("id"), ATTR_STRING},
                               .whole_collections = w->collections > 0,
+                              .gac = w->gac,
                               .billing = BILLING_PROVISIONED,
                               .rcu = rcu,
                               .wcu = wcu};

@@ -33,6 +33,7 @@ struct world {
     struct config config;
     uint64_t resident_max;
     uint32_t collections; /* before the table is created; 0: no sort key */
+    uint8_t gac;          /* the same: what the table says (base/config.h) */
     struct node *node;
     struct instant now;
     struct buffer log; /* what is on disk of segment 0 */

@@ -38,6 +38,8 @@ static void every_profile_chooses_its_policy(void **state)
         assert_string_equal(profile_name(profile), expected[i][0]);
         config_init(&c, profile);
         assert_string_equal(c.partition_policy, expected[i][1]);
+        bool shares = profile == PROFILE_AWS || profile == PROFILE_RESEARCH;
+        assert_int_equal(c.gac, shares ? GAC_LEASE : GAC_OFF);
     }
     enum profile profile;
     assert_false(profile_parse(slice_of("AWS"), &profile));

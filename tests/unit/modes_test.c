@@ -40,6 +40,7 @@ static void world_init(struct world *w)
 {
     *w = (struct world){.catalog = catalog_create(), .wall_ms = INT64_C(1700000000000)};
     config_init(&w->config, PROFILE_AWS);
+    w->config.gac = GAC_OFF;
     for (uint32_t node = 1; node <= NODES; node++) {
         struct catalog_command c = command_of(w, CATALOG_NODE);
         c.node = c.generation = node;
@@ -273,6 +274,14 @@ static void a_maximum_bounds_what_each_partition_is_allocated(void **state)
     assert_int_equal(t->partitions[3].rate_mcu[ADMIT_WRITE], 300 * MCU_PER_UNIT);
     assert_int_equal(t->partitions[3].rate_mcu[ADMIT_READ], 3000 * MCU_PER_UNIT);
     assert_int_equal(t->warm[ADMIT_WRITE], 4000);
+    uint64_t version = t->version;
+    c.gac = GAC_LEASE; /* routers keep it */
+    assert_int_equal(apply(&w, &c), REPLY_OK);
+    assert_int_equal(settle(&w, "a"), REPLY_OK);
+    t = table_named(&w, "a");
+    assert_int_equal(t->partitions[3].rate_mcu[ADMIT_WRITE], 1000 * MCU_PER_UNIT);
+    assert_int_equal(t->version, version + 1);
+    c.gac = GAC_OFF;
     c.spec.maximum[ADMIT_WRITE] = MAXIMUM_NONE;
     assert_int_equal(apply(&w, &c), REPLY_OK);
     assert_int_equal(table_named(&w, "a")->partitions[3].rate_mcu[ADMIT_WRITE],

@@ -110,6 +110,34 @@ static void what_an_item_costs_is_settled_afterwards(void **state)
     world_deinit(&w);
 }
 
+/* 2 units a second, 10 writes at once. */
+static int64_t admitted_at_once(uint8_t said, int64_t configured)
+{
+    struct world w;
+    world_init(&w, PROFILE_AWS);
+    w.config.gac = configured;
+    w.gac = said;
+    world_open_table(&w, 2, 2);
+    world_crash(&w); /* what the partition knows of its table it knows after a restart too */
+    int64_t admitted = 0;
+    for (uint32_t i = 0; i < 10; i++) {
+        world_put(&w, i, 1);
+        admitted += w.answer_count == 0; /* a refusal comes at once */
+    }
+    world_write_all(&w);
+    world_deinit(&w);
+    return admitted;
+}
+
+static void partitions_always_burst_where_routers_keep_the_tables_limit(void **state)
+{
+    (void)state;
+    assert_int_equal(admitted_at_once(GAC_AS_CONFIGURED, GAC_OFF), 2);
+    assert_int_equal(admitted_at_once(GAC_AS_CONFIGURED, GAC_LEASE), 10);
+    assert_int_equal(admitted_at_once(1 + GAC_OFF, GAC_LEASE), 2);
+    assert_int_equal(admitted_at_once(1 + GAC_STATIC, GAC_OFF), 10);
+}
+
 static void stats_count_what_was_admitted_and_refused(void **state)
 {
     (void)state;
@@ -573,6 +601,7 @@ int main(void)
         cmocka_unit_test(a_write_sees_the_writes_in_flight_before_it),
         cmocka_unit_test(refusals_carry_their_reason_and_the_wait_that_passes),
         cmocka_unit_test(what_an_item_costs_is_settled_afterwards),
+        cmocka_unit_test(partitions_always_burst_where_routers_keep_the_tables_limit),
         cmocka_unit_test(stats_count_what_was_admitted_and_refused),
         cmocka_unit_test(a_log_without_space_refuses_and_takes_writes_again),
         cmocka_unit_test(a_full_map_refuses_writes_until_a_checkpoint_finds_room),

@@ -261,6 +261,7 @@ struct peer {
     uint64_t link;
     uint32_t received;
     uint32_t closed;
+    bool gone;
     uint32_t datagrams;
 };
 
@@ -280,11 +281,12 @@ static void received(void *context, uint64_t link, struct slice bytes)
     p->received++;
 }
 
-static void closed(void *context, uint64_t link)
+static void closed(void *context, uint64_t link, bool gone)
 {
     struct peer *p = context;
     assert_true(link == p->link);
     p->closed++;
+    p->gone = gone;
 }
 
 static void datagram(void *context, uint32_t from, struct slice frame)
@@ -356,6 +358,7 @@ static void a_link_keeps_order_through_a_cut_and_both_ends_hear_of_its_end(void 
         two_pass(&t);
         assert_int_equal(t.peers[1].closed, 1);
         assert_int_equal(t.peers[2].closed, seed % 2 == 0);
+        assert_int_equal(t.peers[1].gone, seed % 2 == 1);
         assert_false(network_send(t.network, link, slice_of("more")));
         two_deinit(&t);
     }

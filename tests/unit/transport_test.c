@@ -33,6 +33,7 @@ struct process {
     struct buffer received; /* the frames, one after another */
     struct buffer notes;    /* a line each */
     bool echo;
+    bool ended_by_peer; /* the last one that went down */
 };
 
 static void on_up(void *context, uint64_t link, enum peer_kind kind, uint32_t id)
@@ -55,9 +56,10 @@ static void on_frame(void *context, uint64_t link, struct slice bytes)
         transport_send(p->transport, link, bytes);
 }
 
-static void on_down(void *context, uint64_t link, enum peer_kind kind, uint32_t id)
+static void on_down(void *context, uint64_t link, enum peer_kind kind, uint32_t id, bool by_peer)
 {
     struct process *p = context;
+    p->ended_by_peer = by_peer;
     assert_true(link == p->link);
     assert_int_equal(kind, p->peer_kind);
     assert_int_equal(id, p->peer_id);
@@ -213,6 +215,8 @@ static void a_lost_link_is_told_to_both_and_comes_back(void **state)
     transport_close(f->node.transport, f->node.link);
     assert_false(transport_send(f->node.transport, f->node.link, slice_of("x")));
     TURN_UNTIL(f, f->router.downs == 1 && f->node.downs == 1);
+    assert_true(f->router.ended_by_peer);
+    assert_false(f->node.ended_by_peer);
     assert_false(transport_send(f->router.transport, before, slice_of("x")));
     TURN_UNTIL(f, f->router.ups == 2 && f->node.ups == 2);
     assert_true(f->router.link != before);
@@ -305,10 +309,29 @@ static void a_malformed_frame_closes_the_link(void **state)
         TURN_UNTIL(f, f->node.ups == i + 1);
         must(write(fd, &lengths[i], sizeof lengths[i]) == sizeof lengths[i]);
         TURN_UNTIL(f, f->node.downs == i + 1);
+        assert_false(f->node.ended_by_peer);
         assert_true(noted(&f->node, "tool 5: sent a malformed frame"));
         close(fd);
     }
     assert_int_equal(f->node.frames, 0);
+}
+
+/* As the kernel ends the connections of a process that was killed. */
+static void a_link_that_is_reset_was_ended_by_the_peer(void **state)
+{
+    struct fixture *f = *state;
+    static const struct linger at_once = {1, 0};
+    for (int i = 0; i < 2; i++) {
+        int fd = stranger(f);
+        say(fd, 0x52494557, TRANSPORT_VERSION, PEER_TOOL, 5);
+        TURN_UNTIL(f, f->node.ups == i + 1);
+        f->node.ended_by_peer = false;
+        if (i == 1)
+            must(setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0);
+        close(fd);
+        TURN_UNTIL(f, f->node.downs == i + 1);
+        assert_true(f->node.ended_by_peer);
+    }
 }
 
 /* ---- reassembly alone ---- */
@@ -468,6 +491,7 @@ int main(void)
         TEST(a_link_that_takes_nothing_is_closed_before_memory_runs_out),
         TEST(a_stranger_is_refused_with_the_reason),
         TEST(a_malformed_frame_closes_the_link),
+        TEST(a_link_that_is_reset_was_ended_by_the_peer),
         TEST(a_cut_loses_frames_one_way_and_keeps_the_link),
         TEST(a_cut_is_for_the_peer_it_names),
         TEST(a_delay_holds_frames_back_in_their_order),

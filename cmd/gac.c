@@ -1,0 +1,151 @@
+/* gac.c - `weir gac`: a server of global admission control as a process. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "cmd/cmd.h"
+#include "cmd/daemon.h"
+#include "gac/server.h"
+
+struct gac_process {
+    struct options options;
+    struct loop *loop;
+    struct transport *transport;
+    struct gac_server *server;
+    struct faults *faults; /* NULL without --faults */
+    struct buffer answer;
+    bool stopping;
+};
+
+static const char help[] =
+    "usage: weir gac --gac 1=A:P,2=A:P,.. [--id N] [options]\n\n"
+    "A server of global admission control: lends routers tokens of what a table may use. It keeps\n"
+    "nothing on disk; while none of them runs, each router admits its even part by itself.\n\n"
+    "  --gac LIST         every server, as routers are told them\n"
+    "  --id N             this server's number in --gac (default 1)\n"
+    "  --listen A:P       where routers reach it (default: as --gac says)\n"
+    "  --faults PORT      for tests: break links and clock by commands to 127.0.0.1:PORT\n"
+    "\n"
+    "examples:\n"
+    "  weir gac --gac 1=127.0.0.1:7201\n"
+    "  weir gac --gac 1=127.0.0.1:7201,2=127.0.0.1:7202,3=127.0.0.1:7203 --id 2\n"
+    "\noptions:";
+
+static void on_up(void *context, uint64_t link, enum peer_kind kind, uint32_t id)
+{
+    struct gac_process *p = context;
+    (void)id;
+    if (kind != PEER_ROUTER)
+        transport_close(p->transport, link);
+}
+
+static void on_frame(void *context, uint64_t link, struct slice frame)
+{
+    struct gac_process *p = context;
+    struct buffer error = {0};
+    buffer_clear(&p->answer);
+    if (gac_server_receive(p->server, loop_now(p->loop), link, frame, &p->answer, &error) ==
+        STATUS_OK) {
+        transport_send(p->transport, link, buffer_slice(&p->answer));
+    } else {
+        fprintf(stderr, "weir: a router sent %.*s\n", (int)error.size, (const char *)error.data);
+        transport_close(p->transport, link);
+    }
+    buffer_deinit(&error);
+}
+
+static void on_down(void *context, uint64_t link, enum peer_kind kind, uint32_t id, bool by_peer)
+{
+    struct gac_process *p = context;
+    (void)kind;
+    (void)id;
+    if (by_peer) /* otherwise it may be at work, and its part is left to it for a while */
+        gac_server_link_closed(p->server, link);
+}
+
+static void on_stop(void *context)
+{
+    ((struct gac_process *)context)->stopping = true;
+}
+
+/* What --listen did not say, --gac does. */
+static enum status place_self(struct options *o, struct buffer *error)
+{
+    if (!daemon_list_valid(&o->gac, "--gac", error))
+        return STATUS_MALFORMED;
+    for (uint32_t i = 0; i < o->gac.count; i++) {
+        if (o->gac.at[i].id != o->id)
+            continue;
+        if (o->address == NULL) {
+            o->address = o->gac.at[i].address;
+            o->port = o->gac.at[i].port;
+        }
+        return STATUS_OK;
+    }
+    buffer_append_format(error, "--id %u is none of --gac: it names 1 to %u", o->id, o->gac.count);
+    return STATUS_MALFORMED;
+}
+
+static enum status open_all(struct gac_process *p, struct buffer *error)
+{
+    struct options *o = &p->options;
+    enum status status = place_self(o, error);
+    if (status == STATUS_OK)
+        status = daemon_open_loop(&p->loop, on_stop, p, error);
+    if (status != STATUS_OK)
+        return status;
+    p->server = gac_server_create(&(struct gac_server_options){.config = &o->config,
+                                                               .number = o->id,
+                                                               .servers = o->gac.count,
+                                                               .incarnation = daemon_seed() | 1});
+    const struct transport_handler handler = {on_up, on_frame, on_down, daemon_note};
+    p->transport = transport_create(&(struct transport_options){.loop = p->loop,
+                                                                .kind = PEER_GAC,
+                                                                .id = o->id,
+                                                                .seed = daemon_seed(),
+                                                                .handler = &handler,
+                                                                .context = p});
+    if (transport_listen(p->transport, o->address, o->port) != STATUS_OK) {
+        buffer_append_format(error, "cannot listen on %s:%u: %s", o->address, o->port,
+                             strerror(errno));
+        return STATUS_IO;
+    }
+    return daemon_open_faults(p->loop, p->transport, o, error, &p->faults);
+}
+
+static enum status serve(struct gac_process *p)
+{
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && !p->stopping) {
+        status = loop_turn(p->loop, transport_deadline(p->transport));
+        transport_tick(p->transport);
+    }
+    return status;
+}
+
+int cmd_gac(int argc, char **argv)
+{
+    struct gac_process p = {.options = {.id = 1}};
+    int parsed = options_parse(&p.options, OPTION_LISTEN | OPTION_GAC | OPTION_ID | OPTION_FAULTS,
+                               help, argc, argv);
+    if (parsed != 0)
+        return parsed - 1;
+    struct buffer error = {0};
+    enum status status = open_all(&p, &error);
+    if (status != STATUS_OK) {
+        daemon_fail("gac", &error);
+    } else {
+        printf("weir gac %u of %u\n", p.options.id, p.options.gac.count);
+        printf("ready %s:%u\n", p.options.address, transport_port(p.transport));
+        fflush(stdout);
+        status = serve(&p);
+    }
+    faults_close(p.faults);
+    if (p.transport != NULL)
+        transport_destroy(p.transport);
+    loop_destroy(p.loop);
+    if (p.server != NULL)
+        gac_server_destroy(p.server);
+    buffer_deinit(&p.answer);
+    buffer_deinit(&error);
+    return status == STATUS_OK ? 0 : 1;
+}

@@ -1,0 +1,42 @@
+/* gac_process.h - a server of global admission control in the simulated world.
+ *
+ * Routers dial it; it answers each frame over the link it came by. It keeps nothing: a start after
+ * a crash is another life. */
+#ifndef WEIR_SIM_GAC_PROCESS_H
+#define WEIR_SIM_GAC_PROCESS_H
+
+#include "base/config.h"
+#include "sim/clock.h"
+#include "sim/network.h"
+
+enum gac_process_trace {
+    GAC_PROCESS_TRACE_STARTED = 40, /* process, - */
+    GAC_PROCESS_TRACE_CRASHED,
+};
+
+struct gac_process_options {
+    struct scheduler *scheduler; /* borrows */
+    struct network *network;     /* borrows */
+    struct trace *trace;         /* borrows */
+    const struct config *config; /* borrows */
+    uint32_t process;
+    uint32_t number; /* of this server, 1 .. servers */
+    uint32_t servers;
+    uint64_t seed;
+};
+
+struct gac_process;
+
+struct gac_process *gac_process_create(const struct gac_process_options *options);
+void gac_process_destroy(struct gac_process *p);
+
+void gac_process_start(struct gac_process *p);
+void gac_process_crash(struct gac_process *p);
+bool gac_process_is_up(const struct gac_process *p);
+/* It does nothing meanwhile, while its clock goes on. Ignored while it is paused already. */
+void gac_process_pause(struct gac_process *p, struct instant until);
+struct sim_clock *gac_process_clock(struct gac_process *p);
+/* What it vends (gac/server.h); nothing while it is down. */
+void gac_process_report(struct gac_process *p, struct buffer *out);
+
+#endif

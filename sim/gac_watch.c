@@ -1,0 +1,40 @@
+#include "sim/gac_watch.h"
+
+#include "base/must.h"
+#include "gac/client.h"
+
+void gac_watch_init(struct gac_watch *w, struct instant now, struct gac_key key, int64_t rate,
+                    struct duration bank)
+{
+    int64_t capacity = (int64_t)((__int128)rate * bank.ns / NS_PER_S);
+    *w = (struct gac_watch){.key = key};
+    token_bucket_init(&w->ideal, capacity, rate, INT64_MAX / 4, capacity, now);
+}
+
+static void take(struct gac_watch *w, struct instant now, int64_t mcu)
+{
+    w->taken_mcu += mcu;
+    token_bucket_refill(&w->ideal, now);
+    if (mcu < 0)
+        token_bucket_add(&w->ideal, -mcu);
+    else
+        token_bucket_debit(&w->ideal, mcu);
+    if (-w->ideal.balance > w->over_mcu)
+        w->over_mcu = -w->ideal.balance;
+}
+
+void gac_watch_look(struct gac_watch *w, struct instant now, struct router_process *const *routers,
+                    uint32_t count)
+{
+    must(count <= GAC_WATCH_ROUTERS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        struct gac_holding h = {0};
+        if (router_process_is_up(routers[i]))
+            router_process_holding(routers[i], w->key, &h);
+        else
+            w->seen[i] = 0;
+        if (h.taken != w->seen[i])
+            take(w, now, h.taken - w->seen[i]);
+        w->seen[i] = h.taken;
+    }
+}

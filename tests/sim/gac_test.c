@@ -1,0 +1,372 @@
+/* Global admission control on real routers, nodes and GAC servers in virtual time: 16 routers, a
+ * table of 64 partitions, 3 servers. Each scenario prints what came out; those of the lab:
+ *
+ *   SEEDS=10 build/tests/sim_gac_test      # the long form
+ *
+ * False throttles are refusals while the table is within its limit, per million of requests. */
+#include "tests/check.h"
+
+#include <string.h>
+
+#include "engine/control_port.h"
+#include "sim/gac_watch.h"
+#include "tests/support/crowd.h"
+
+enum {
+    ROUTERS = 16,
+    PARTITIONS = 64,
+    SERVERS = 3,
+    UNITS = 1600, /* a second */
+    WITHIN = UNITS * 95 / 100,
+    MILLION = 1000000
+};
+
+struct scene {
+    struct lab lab;
+    struct crowd crowd;
+    struct gac_watch watch;
+};
+
+/* Nothing but routers limits the table: no cuts, no boosts. */
+static void begin(struct scene *s, struct prng *p, const char *policy, bool writes)
+{
+    lab_init(&s->lab);
+    s->lab.router_count = ROUTERS;
+    s->lab.gac_count = SERVERS;
+    s->lab.seed = prng_next(p) >> 1;
+    lab_set(&s->lab, "gac", policy);
+    lab_set(&s->lab, "control_split", "0");
+    lab_set(&s->lab, "control_adaptive", "0");
+    lab_set(&s->lab, "table_max_wcu", "100000");
+    lab_set(&s->lab, "node_wcu", "1000000");
+    lab_set(&s->lab, "node_rcu", "1000000");
+    lab_set(&s->lab, "gac_bank_ms", "10000");
+    lab_start(&s->lab);
+    lab_pass(&s->lab, 2 * NS_PER_S);
+    crowd_init(&s->crowd, &s->lab, PARTITIONS, UNITS, writes, prng_next(p));
+    s->crowd.per_second = WITHIN;
+    struct gac_key key = {.table = 1, .kind = writes ? GAC_WRITE : GAC_READ};
+    gac_watch_init(&s->watch, s->lab.scheduler.now, key, UNITS * 1000, duration_ms(10000));
+    s->lab.watch = &s->watch;
+}
+
+static void end(struct scene *s)
+{
+    lab_deinit(&s->lab);
+}
+
+static int64_t offered(const struct counts *c)
+{
+    return c->ok + c->throttled + c->key_range + c->failed;
+}
+
+/* What became of what arrives meanwhile, answers included. */
+static struct counts run(struct scene *s, int64_t ns)
+{
+    crowd_measure(&s->crowd);
+    crowd_run(&s->crowd, ns);
+    lab_pass(&s->lab, 200 * NS_PER_MS);
+    return crowd_counts(&s->crowd);
+}
+
+static int64_t throttled_per_million(const struct counts *c)
+{
+    return c->throttled * MILLION / offered(c);
+}
+
+/* ---- 2: static skew ---- */
+
+static int64_t skewed(struct prng *p, const char *policy, double zipf, bool writes)
+{
+    static struct scene s;
+    begin(&s, p, policy, writes);
+    crowd_zipf(&s.crowd, s.crowd.partitions, PARTITIONS, zipf);
+    crowd_zipf(&s.crowd, s.crowd.routers, ROUTERS, zipf);
+    run(&s, 4 * NS_PER_S);
+    struct counts c = run(&s, 6 * NS_PER_S);
+    assert_int_equal(c.failed + c.key_range, 0);
+    if (s.watch.taken_mcu > 0)
+        assert_int_equal(s.watch.over_mcu, 0);
+    end(&s);
+    return throttled_per_million(&c);
+}
+
+static void any_static_skew_is_served(struct prng *p)
+{
+    static const double skews[] = {0.6, 0.99, 1.2};
+    bool writes = prng_below(p, 2) == 0;
+    for (int i = 0; i < 3; i++) {
+        int64_t lease = skewed(p, "lease", skews[i], writes);
+        int64_t fixed = skewed(p, "static", skews[i], writes);
+        int64_t off = skewed(p, "off", skews[i], writes);
+        printf("    %s, zipf %.2f: throttled of a million: lease %lld, static %lld, off %lld\n",
+               writes ? "writes" : "reads", skews[i], (long long)lease, (long long)fixed,
+               (long long)off);
+        assert_in_range(lease, 0, 100);
+        assert_true(fixed > 10 * MILLION / 100);
+        assert_true(off > MILLION / 100);
+    }
+}
+
+/* ---- 3: a hot spot that moves ---- */
+
+static int64_t hot(struct prng *p, const char *policy, double part, int64_t every_s)
+{
+    static struct scene s;
+    struct counts sum = {0};
+    begin(&s, p, policy, false);
+    crowd_hot(s.crowd.routers, ROUTERS, 0, part);
+    run(&s, 4 * NS_PER_S);
+    for (uint32_t i = 1; i <= 3; i++) {
+        crowd_hot(s.crowd.routers, ROUTERS, i, part);
+        struct counts c = run(&s, every_s * NS_PER_S);
+        sum.ok += c.ok;
+        sum.throttled += c.throttled;
+        assert_int_equal(c.failed + c.key_range, 0);
+    }
+    end(&s);
+    return throttled_per_million(&sum);
+}
+
+static void a_hot_router_that_moves_is_served(struct prng *p)
+{
+    static const double parts[] = {0.6, 0.99};
+    for (int i = 0; i < 2; i++) {
+        int64_t lease = hot(p, "lease", parts[i], 1);
+        int64_t fixed = hot(p, "static", parts[i], 1);
+        int64_t periodic = hot(p, "periodic", parts[i], 1);
+        printf("    %.0f %% at one router, moving every second: throttled of a million: lease "
+               "%lld, static %lld, periodic %lld\n",
+               parts[i] * 100, (long long)lease, (long long)fixed, (long long)periodic);
+        assert_in_range(lease, 0, 100);
+        assert_true(fixed > (i == 0 ? 45 : 80) * MILLION / 100);
+        assert_true(periodic > lease);
+    }
+}
+
+/* ---- 12: servers go ---- */
+
+static uint32_t owner_of(struct scene *s)
+{
+    struct gac_holding h;
+    assert_true(router_process_holding(s->lab.routers[0], s->watch.key, &h));
+    return h.owner;
+}
+
+/* Of ten seconds' worth. */
+static double over_percent(const struct scene *s)
+{
+    return (double)s->watch.over_mcu * 100 / (UNITS * 1000.0 * 10);
+}
+
+static void an_owner_may_die(struct prng *p)
+{
+    static const int64_t spans[] = {1, 10, 60};
+    static struct scene s;
+    for (int i = 0; i < 2 + (getenv("SEEDS") != NULL); i++) {
+        begin(&s, p, "lease", false);
+        run(&s, 4 * NS_PER_S);
+        uint32_t owner = owner_of(&s);
+        assert_in_range(owner, 1, SERVERS);
+        gac_process_crash(s.lab.gac[owner - 1]);
+        struct counts away = run(&s, spans[i] * NS_PER_S);
+        assert_int_not_equal(owner_of(&s), owner);
+        gac_process_start(s.lab.gac[owner - 1]);
+        run(&s, 2 * NS_PER_S);
+        struct counts back = run(&s, 3 * NS_PER_S);
+        assert_int_equal(owner_of(&s), owner);
+        printf("    the owner away for %lld s: throttled of a million %lld, afterwards %lld; over "
+               "%.3f %%\n",
+               (long long)spans[i], (long long)throttled_per_million(&away),
+               (long long)throttled_per_million(&back), over_percent(&s));
+        assert_in_range(throttled_per_million(&away), 0, 10 * MILLION / 100);
+        assert_in_range(throttled_per_million(&back), 0, 100);
+        assert_true(over_percent(&s) <= 1);
+        assert_int_equal(away.failed + back.failed, 0);
+        end(&s);
+    }
+}
+
+/* Each router has its even part to itself. */
+static void all_servers_may_die(struct prng *p)
+{
+    static struct scene s;
+    begin(&s, p, "lease", false);
+    s.crowd.per_second = UNITS * 80 / 100;
+    run(&s, 4 * NS_PER_S);
+    for (uint32_t i = 0; i < SERVERS; i++)
+        gac_process_crash(s.lab.gac[i]);
+    struct counts away = run(&s, 10 * NS_PER_S);
+    for (uint32_t i = 0; i < SERVERS; i++)
+        gac_process_start(s.lab.gac[i]);
+    run(&s, 2 * NS_PER_S);
+    struct counts back = run(&s, 3 * NS_PER_S);
+    printf("    all servers away for 10 s: throttled of a million %lld, afterwards %lld; over "
+           "%.3f %%\n",
+           (long long)throttled_per_million(&away), (long long)throttled_per_million(&back),
+           over_percent(&s));
+    assert_in_range(throttled_per_million(&away), 0, 5 * MILLION / 100);
+    assert_in_range(throttled_per_million(&back), 0, 100);
+    assert_true(over_percent(&s) <= 1);
+    assert_int_equal(away.failed + back.failed, 0);
+    end(&s);
+}
+
+static void cut_off(struct lab *l, uint32_t process, bool cut)
+{
+    for (uint32_t i = 0; i < ROUTERS; i++) {
+        (cut ? network_cut : network_heal)(l->network, LAB_ROUTER + i, process);
+        (cut ? network_cut : network_heal)(l->network, process, LAB_ROUTER + i);
+    }
+}
+
+/* What all servers tell of a figure of the table's. */
+static int64_t told(struct scene *s, const char *figure)
+{
+    struct buffer report = {0};
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < SERVERS; i++)
+        gac_process_report(s->lab.gac[i], &report);
+    buffer_append_u8(&report, 0);
+    for (const char *line = (const char *)report.data; line != NULL && *line != 0;) {
+        const char *next = strchr(line, '\n') + 1, *at = strstr(line, figure);
+        if (strstr(line, "\"kind\":\"read\"") < next && at != NULL && at < next)
+            sum += atoll(at + strlen(figure));
+        line = next;
+    }
+    buffer_deinit(&report);
+    return sum;
+}
+
+/* Offered twice what there is until nothing is saved any more; from then on the ideal bucket holds
+ * what the servers do: whatever is vended twice is seen. */
+static void bring_to_the_limit(struct scene *s, struct prng *p)
+{
+    begin(s, p, "lease", false);
+    s->crowd.per_second = UNITS * 2;
+    run(s, 20 * NS_PER_S);
+    int64_t saved = told(s, "\"bank_mcu\":") + told(s, "\"held_mcu\":");
+    assert_in_range(saved, 0, UNITS * 1000);
+    token_bucket_refill(&s->watch.ideal, s->lab.scheduler.now);
+    s->watch.ideal.balance = saved;
+}
+
+static void report_limit(const struct scene *s, const char *what, const struct counts *away,
+                         const struct counts *back)
+{
+    printf("    at twice the limit, %s for 5 s: served of what there is %.1f %%, afterwards %.1f "
+           "%%; over %.3f %%\n",
+           what, (double)away->ok * 100 / (UNITS * 5), (double)back->ok * 100 / (UNITS * 5),
+           over_percent(s));
+    assert_true(away->ok > UNITS * 5 / 2);
+    assert_true(back->ok > UNITS * 5 * 95 / 100);
+    assert_true(over_percent(s) <= 1);
+}
+
+static void at_its_limit_nothing_is_vended_twice(struct prng *p)
+{
+    static struct scene s;
+    bring_to_the_limit(&s, p);
+    struct counts calm = run(&s, 5 * NS_PER_S), same = run(&s, 5 * NS_PER_S);
+    report_limit(&s, "nothing happens", &calm, &same);
+    assert_int_equal(s.watch.over_mcu, 0);
+    end(&s);
+
+    bring_to_the_limit(&s, p);
+    uint32_t owner = owner_of(&s);
+    cut_off(&s.lab, LAB_GAC + owner - 1, true);
+    struct counts away = run(&s, 5 * NS_PER_S);
+    assert_int_not_equal(owner_of(&s), owner);
+    cut_off(&s.lab, LAB_GAC + owner - 1, false);
+    struct counts back = run(&s, 5 * NS_PER_S);
+    report_limit(&s, "the owner cut off", &away, &back);
+    end(&s);
+
+    bring_to_the_limit(&s, p);
+    owner = owner_of(&s);
+    gac_process_crash(s.lab.gac[owner - 1]);
+    away = run(&s, 5 * NS_PER_S);
+    gac_process_start(s.lab.gac[owner - 1]);
+    back = run(&s, 5 * NS_PER_S);
+    report_limit(&s, "the owner dead", &away, &back);
+    end(&s);
+
+    bring_to_the_limit(&s, p);
+    for (uint32_t i = 0; i < SERVERS; i++)
+        gac_process_crash(s.lab.gac[i]);
+    away = run(&s, 5 * NS_PER_S);
+    for (uint32_t i = 0; i < SERVERS; i++)
+        gac_process_start(s.lab.gac[i]);
+    back = run(&s, 5 * NS_PER_S);
+    report_limit(&s, "all servers dead", &away, &back);
+    end(&s);
+}
+
+/* ---- 13: a router dies; clocks ---- */
+
+static void a_router_that_dies_takes_its_lease_with_it(struct prng *p)
+{
+    static struct scene s;
+    struct gac_holding h;
+    begin(&s, p, "lease", false);
+    run(&s, 4 * NS_PER_S);
+    assert_true(router_process_holding(s.lab.routers[5], s.watch.key, &h));
+    s.crowd.routers[5] = 0; /* its clients go elsewhere */
+    router_process_crash(s.lab.routers[5]);
+    struct counts c = run(&s, 5 * NS_PER_S);
+    printf("    a router died with %lld units: throttled of a million %lld\n",
+           (long long)(h.tokens / 1000), (long long)throttled_per_million(&c));
+    assert_true(h.tokens <= UNITS * 1000 / ROUTERS);
+    assert_in_range(throttled_per_million(&c), 0, 100);
+    assert_int_equal(s.watch.over_mcu, 0);
+    end(&s);
+}
+
+/* They start up to 1000 s apart (sim/clock.h), and run at rates that are 0.1 % off. */
+static void clocks_may_be_wrong(struct prng *p)
+{
+    static struct scene s;
+    begin(&s, p, "lease", false);
+    for (uint32_t i = 0; i < ROUTERS; i++)
+        sim_clock_set_drift(router_process_clock(s.lab.routers[i]), s.lab.scheduler.now,
+                            i % 2 == 0 ? 1000 : -1000);
+    for (uint32_t i = 0; i < SERVERS; i++)
+        sim_clock_set_drift(gac_process_clock(s.lab.gac[i]), s.lab.scheduler.now, -1000);
+    crowd_zipf(&s.crowd, s.crowd.routers, ROUTERS, 1.2);
+    run(&s, 4 * NS_PER_S);
+    struct counts c = run(&s, 6 * NS_PER_S);
+    printf("    clocks apart and off: throttled of a million %lld\n",
+           (long long)throttled_per_million(&c));
+    assert_in_range(throttled_per_million(&c), 0, 100);
+    assert_int_equal(s.watch.over_mcu, 0);
+    end(&s);
+}
+
+#define SCENARIO(name)                    \
+    static void test_##name(void **state) \
+    {                                     \
+        (void)state;                      \
+        check_seeds(1, name);             \
+    }
+
+SCENARIO(any_static_skew_is_served)
+SCENARIO(a_hot_router_that_moves_is_served)
+SCENARIO(an_owner_may_die)
+SCENARIO(all_servers_may_die)
+SCENARIO(at_its_limit_nothing_is_vended_twice)
+SCENARIO(a_router_that_dies_takes_its_lease_with_it)
+SCENARIO(clocks_may_be_wrong)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_static_skew_is_served),
+        cmocka_unit_test(test_a_hot_router_that_moves_is_served),
+        cmocka_unit_test(test_an_owner_may_die),
+        cmocka_unit_test(test_all_servers_may_die),
+        cmocka_unit_test(test_at_its_limit_nothing_is_vended_twice),
+        cmocka_unit_test(test_a_router_that_dies_takes_its_lease_with_it),
+        cmocka_unit_test(test_clocks_may_be_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

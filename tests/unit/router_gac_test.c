@@ -1,0 +1,562 @@
+/* router_gac_test.c - global admission control on the way of a request: the router and the servers
+ * are the real ones, nodes and catalog are of paper. */
+#include "tests/check.h"
+
+#include "router/core.h"
+#include "tests/support/expect.h"
+
+static struct fake_gac servers;
+static struct fake_cluster f;
+
+static const char GET[] = "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}}}";
+static const char PUT[] = "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"}}}";
+static const char DELETE[] = "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}}}";
+
+enum {
+    UNITS = 100 /* a second, of reads and of writes */
+};
+
+static void give_units(struct table *t, int64_t units)
+{
+    t->rcu = t->wcu = units;
+    t->version++;
+}
+
+/* What the next table is. */
+static struct {
+    enum table_billing billing;
+    int64_t units;
+    uint8_t gac;
+} as;
+
+static void begin(struct fake_cluster *c, enum gac_policy policy)
+{
+    fake_init(c);
+    c->config.gac = policy;
+    c->config.gac_bank_ms = 1000; /* a table may save up for a second */
+    c->gac = &servers;
+    fake_table(c, "users", "id", ATTR_STRING, NULL, 0, 4);
+    struct table *t = &c->tables[0];
+    give_units(t, as.units);
+    t->billing = as.billing;
+    t->maximum[ADMIT_WRITE] = as.billing == BILLING_ON_DEMAND ? as.units : 0;
+    t->gac = as.gac;
+}
+
+static void start_with(enum gac_policy policy, uint32_t count)
+{
+    begin(&f, policy);
+    fake_gac_init(&servers, &f.config, count);
+    fake_start(&f);
+    fake_advance_ms(&f, 300); /* signs of life */
+    if (count == 0)
+        return;
+    /* The ledgers are there, and have saved up all they may. */
+    fake_call(&f, "DeleteItem", DELETE);
+    fake_call(&f, "GetItem", GET);
+    fake_advance_ms(&f, 2000);
+    memset(f.asked, 0, sizeof f.asked);
+    f.router->counters = (struct router_counters){0};
+}
+
+static int start(void **state)
+{
+    (void)state;
+    as.billing = BILLING_PROVISIONED;
+    as.units = UNITS;
+    as.gac = GAC_AS_CONFIGURED;
+    start_with(GAC_LEASE, 1);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    fake_gac_deinit(&servers);
+    return 0;
+}
+
+static void start_again(enum gac_policy policy)
+{
+    stop(NULL);
+    start_with(policy, 1);
+}
+
+static void send_call(struct fake_cluster *c, uint64_t connection, const char *operation,
+                      const char *body)
+{
+    struct buffer b = {0};
+    if (!c->clients[connection].open)
+        fake_open(c, connection);
+    fake_request_text(&b, operation, slice_of(body));
+    fake_send(c, connection, buffer_slice(&b));
+    buffer_deinit(&b);
+}
+
+static bool says(struct fake_answer a, const char *text)
+{
+    return memmem(a.body.data, a.body.size, text, strlen(text)) != NULL;
+}
+
+static int64_t tokens(struct fake_cluster *c, enum gac_kind kind)
+{
+    struct gac_holding h;
+    struct gac_key key = {c->tables[0].id, 0, kind};
+    return gac_client_holding(c->router->gac, c->now, key, &h) ? h.tokens : 0;
+}
+
+/* Puts for `ms`, `per_ms` at a time; how many were let in. */
+static int load(struct fake_cluster *c, int ms, int per_ms)
+{
+    int done = 0;
+    for (int i = 0; i < ms; i++) {
+        for (int j = 0; j < per_ms; j++)
+            done += fake_call(c, "PutItem", PUT).status == 200;
+        fake_advance_ms(c, 1);
+        while (c->clients[1].open) { /* one that waited has its answer now, or soon */
+            struct fake_answer a = fake_take_answer(c, 1);
+            if (a.status == 0)
+                break;
+            done += a.status == 200;
+        }
+    }
+    return done;
+}
+
+static void a_request_waits_for_its_first_tokens_and_goes_on_with_them(void **state)
+{
+    (void)state;
+    f.hold_gac = true;
+    send_call(&f, 1, "PutItem", PUT);
+    assert_int_equal(f.asked[REQUEST_PUT], 0);
+    assert_int_equal(f.router->counters.limit_waits, 1);
+    f.hold_gac = false;
+    fake_deliver_gac(&f);
+    fake_pump(&f);
+    expect_answer(fake_take_answer(&f, 1), 200, "{}");
+    assert_int_equal(f.asked[REQUEST_PUT], 1);
+}
+
+static void with_tokens_nothing_waits_and_no_message_is_sent(void **state)
+{
+    (void)state;
+    expect_call(&f, "PutItem", PUT, 200, "{}");
+    int64_t before = tokens(&f, GAC_WRITE);
+    assert_true(before >= 3000);
+    f.hold_gac = true;
+    size_t frames = f.frame_count;
+    expect_call(&f, "PutItem", PUT, 200, "{}");
+    assert_int_equal(f.frame_count, frames);
+    assert_int_equal(tokens(&f, GAC_WRITE), before - 1000);
+    assert_int_equal(f.router->counters.limit_waits, 1);
+}
+
+static void above_the_rate_the_table_throttles_and_says_what_the_service_says(void **state)
+{
+    (void)state;
+    static const struct {
+        enum table_billing billing;
+        const char *type;
+        const char *reasons;
+    } CASES[] = {
+        {BILLING_PROVISIONED, "#ProvisionedThroughputExceededException",
+         "\"ThrottlingReasons\":[{\"reason\":\"TableWriteProvisionedThroughputExceeded\","
+         "\"resource\":\"arn:aws:dynamodb:local:000000000000:table/users\"}]"},
+        {BILLING_ON_DEMAND, "#ThrottlingException",
+         "\"throttlingReasons\":[{\"reason\":\"TableWriteMaxOnDemandThroughputExceeded\","
+         "\"resource\":\"arn:aws:dynamodb:local:000000000000:table/users\"}]"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        as.billing = CASES[i].billing;
+        start_again(GAC_LEASE);
+        int done = load(&f, 1000, 1);
+        /* Of 1,000 offered in a second: the rate, and what the ledger began with. */
+        assert_in_range(done, UNITS, 2 * UNITS);
+        assert_int_equal(f.asked[REQUEST_PUT], done);
+        fake_advance_ms(&f, 100);
+        while (fake_take_answer(&f, 1).status != 0)
+            ;
+        struct fake_answer a = {.status = 200};
+        for (int tries = 0; tries < 3 * UNITS && a.status != 400; tries++) {
+            a = fake_call(&f, "PutItem", PUT);
+            if (a.status == 0) {
+                fake_advance_ms(&f, 60);
+                a = fake_take_answer(&f, 1);
+            }
+        }
+        assert_int_equal(a.status, 400);
+        assert_true(says(a, CASES[i].type));
+        assert_true(says(a, CASES[i].reasons));
+        assert_true(f.router->counters.limit_refused > 0);
+    }
+}
+
+static int64_t spent(struct fake_cluster *c, enum gac_kind kind, int64_t before)
+{
+    return before - tokens(c, kind);
+}
+
+/* What is in hand is in hand for a while, and no message changes it meanwhile. */
+static int64_t fill(struct fake_cluster *c, enum gac_kind kind)
+{
+    fake_call(c, kind == GAC_WRITE ? "PutItem" : "GetItem", kind == GAC_WRITE ? PUT : GET);
+    assert_true(tokens(c, kind) >= (kind == GAC_WRITE ? 9000 : 4000));
+    c->hold_gac = true;
+    return tokens(c, kind);
+}
+
+static void what_it_cost_more_is_taken_later_and_what_it_cost_less_comes_back(void **state)
+{
+    (void)state;
+    char put[6000];
+    snprintf(put, sizeof put,
+             "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"},\"x\":{\"S\":\"%05000d\"}}}",
+             0);
+    int64_t before = fill(&f, GAC_WRITE);
+    expect_call(&f, "PutItem", put, 200, "{}"); /* known beforehand */
+    assert_int_equal(spent(&f, GAC_WRITE, before), 5000);
+    expect_call(&f, "PutItem", PUT, 200, "{}"); /* the old item is larger */
+    assert_int_equal(spent(&f, GAC_WRITE, before), 10000);
+    f.hold_gac = false;
+    fake_deliver_gac(&f);
+    fake_call(&f, "PutItem", put);
+    before = fill(&f, GAC_READ);
+    fake_call(&f, "GetItem", GET); /* 0.5 for up to 4 KB */
+    assert_int_equal(spent(&f, GAC_READ, before), 1000);
+}
+
+static void what_a_node_refused_comes_back_and_what_may_have_been_done_does_not(void **state)
+{
+    (void)state;
+    static const struct {
+        enum reply_code code;
+        int64_t kept;
+    } CASES[] = {{REPLY_THROTTLED, 0}, {REPLY_OVERLOADED, 0}, {REPLY_UNKNOWN, 1000}};
+    int64_t before = fill(&f, GAC_WRITE);
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        f.fail_code = CASES[i].code;
+        f.fail_reason = ADMIT_REFUSED_KEY_RANGE;
+        f.fail_count = 1;
+        assert_int_not_equal(fake_call(&f, "PutItem", PUT).status, 200);
+        assert_int_equal(spent(&f, GAC_WRITE, before), CASES[i].kept);
+    }
+}
+
+static void what_is_tried_again_is_paid_once(void **state)
+{
+    (void)state;
+    int64_t before = fill(&f, GAC_WRITE);
+    f.fail_code = REPLY_STALE_MAP;
+    f.fail_count = 2;
+    fake_call(&f, "PutItem", PUT);
+    fake_advance_ms(&f, 20);
+    expect_answer(fake_take_answer(&f, 1), 200, "{}");
+    assert_int_equal(f.asked[REQUEST_PUT], 4);
+    assert_int_equal(spent(&f, GAC_WRITE, before), 1000);
+}
+
+static void a_client_that_goes_pays_for_what_was_sent_and_not_for_what_waits(void **state)
+{
+    (void)state;
+    int64_t before = fill(&f, GAC_WRITE);
+    f.hold = true;
+    send_call(&f, 2, "PutItem", PUT);
+    router_close(f.router, f.now, 2);
+    f.clients[2].open = false;
+    assert_int_equal(spent(&f, GAC_WRITE, before), 1000);
+    fake_answer_all(&f);              /* nobody waits for it */
+    send_call(&f, 3, "GetItem", GET); /* of reads there are no tokens yet */
+    assert_int_equal(f.router->counters.limit_waits, 2);
+    router_close(f.router, f.now, 3);
+    f.clients[3].open = false;
+    f.hold_gac = false;
+    fake_deliver_gac(&f);
+    fake_pump(&f);
+    assert_int_equal(f.asked[REQUEST_GET], 0);
+}
+
+static void a_table_may_be_deleted_and_created_anew_while_a_request_waits(void **state)
+{
+    (void)state;
+    f.hold_gac = true;
+    send_call(&f, 1, "PutItem", PUT);
+    assert_int_equal(f.router->counters.limit_waits, 1);
+    f.tables[0].id = 99;
+    fake_repartition(&f, &f.tables[0], 2);
+    f.hold_gac = false;
+    fake_deliver_gac(&f);
+    fake_pump(&f);
+    fake_advance_ms(&f, 500);
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 400);
+    assert_true(says(a, "ResourceNotFoundException"));
+}
+
+static void those_who_wait_go_on_in_their_order(void **state)
+{
+    (void)state;
+    f.hold_gac = f.hold = true;
+    for (uint64_t i = 1; i <= 5; i++) {
+        char put[100];
+        snprintf(put, sizeof put, "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"%d\"}}}",
+                 (int)i);
+        send_call(&f, i, "PutItem", put);
+        while (f.held_count > 0 && f.asked[REQUEST_PUT] == 0)
+            fake_answer(&f, 0); /* the table is looked up */
+    }
+    assert_int_equal(f.asked[REQUEST_PUT], 0);
+    f.hold_gac = false;
+    fake_deliver_gac(&f);
+    fake_pump(&f);
+    assert_int_equal(f.held_count, 5);
+    for (uint64_t i = 1; i <= 5; i++) {
+        fake_answer(&f, 0);
+        expect_answer(fake_take_answer(&f, i), 200, "{}");
+    }
+}
+
+static void one_that_waited_long_enough_is_throttled(void **state)
+{
+    (void)state;
+    f.hold_gac = true;
+    send_call(&f, 1, "PutItem", PUT);
+    fake_advance_ms(&f, f.config.gac_wait_ms - 1);
+    assert_int_equal(fake_take_answer(&f, 1).status, 0);
+    fake_advance_ms(&f, 1);
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 400);
+    assert_true(says(a, "TableWriteProvisionedThroughputExceeded"));
+    assert_int_equal(f.asked[REQUEST_PUT], 0);
+    f.hold_gac = false;
+    fake_deliver_gac(&f);
+    fake_pump(&f);
+    expect_call(&f, "PutItem", PUT, 200, "{}");
+}
+
+/* A rate of two units a second: of a batch of eight not all can have tokens. */
+static void of_a_batch_only_what_had_no_tokens_is_unprocessed(void **state)
+{
+    (void)state;
+    struct buffer batch = {0};
+    as.units = 4;
+    start_again(GAC_LEASE);
+    buffer_append_text(&batch, "{\"RequestItems\":{\"users\":[");
+    for (int i = 0; i < 8; i++)
+        buffer_append_format(&batch, "%s{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"%d\"}}}}",
+                             i == 0 ? "" : ",", i);
+    buffer_append_text(&batch, "]}}");
+    buffer_append_u8(&batch, 0);
+    send_call(&f, 1, "BatchWriteItem", (const char *)batch.data);
+    fake_advance_ms(&f, 100);
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 200);
+    assert_true(says(a, "{\"UnprocessedItems\":{\"users\":["));
+    assert_in_range(f.asked[REQUEST_PUT], 1, 7);
+    assert_int_equal(f.item_count, f.asked[REQUEST_PUT]);
+    send_call(&f, 1, "BatchWriteItem", (const char *)batch.data);
+    fake_advance_ms(&f, 100);
+    a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 400); /* of the second one none had any */
+    assert_true(says(a, "#ProvisionedThroughputExceededException"));
+    buffer_deinit(&batch);
+}
+
+static void without_a_server_a_router_goes_on_at_its_part(void **state)
+{
+    (void)state;
+    load(&f, 50, 1);
+    fake_gac_kill(&servers, 1);
+    fake_gac_down(&f, 1, true);
+    int done = load(&f, 3000, 1);
+    /* One router: all of the rate, a second's worth more at the begin. */
+    assert_in_range(done, 3 * UNITS - 5, 5 * UNITS);
+    fake_gac_start(&servers, 1);
+    fake_gac_up(&f, 1);
+    done = load(&f, 2000, 1);
+    assert_in_range(done, 2 * UNITS - 10, 4 * UNITS);
+}
+
+static void what_is_not_limited_asks_nobody(void **state)
+{
+    (void)state;
+    as.billing = BILLING_ON_DEMAND;
+    as.units = 0; /* no maximum */
+    start_again(GAC_LEASE);
+    assert_int_equal(load(&f, 100, 3), 300);
+    assert_int_equal(f.router->counters.limit_waits, 0);
+    as.billing = BILLING_PROVISIONED;
+    as.units = UNITS;
+    start_again(GAC_OFF);
+    assert_int_equal(load(&f, 100, 3), 300);
+    f.config.gac = GAC_LEASE;
+    f.config.profile = PROFILE_OFF;
+    assert_int_equal(load(&f, 100, 3), 300);
+    assert_int_equal(tokens(&f, GAC_WRITE), 0);
+}
+
+static void the_tables_own_policy_goes_before_the_configured_one(void **state)
+{
+    (void)state;
+    as.gac = 1 + GAC_OFF;
+    start_again(GAC_LEASE);
+    assert_int_equal(load(&f, 100, 3), 300);
+    as.gac = 1 + GAC_STATIC;
+    start_again(GAC_OFF);
+    assert_in_range(load(&f, 1000, 1), UNITS, 2 * UNITS);
+    assert_int_equal(f.router->counters.limit_waits, 0);
+}
+
+static int changed(struct fake_cluster *c, int64_t units)
+{
+    char body[200];
+    snprintf(body, sizeof body,
+             "{\"TableName\":\"users\",\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%d,"
+             "\"WriteCapacityUnits\":%d}}",
+             UNITS, (int)units);
+    send_call(c, 2, "UpdateTable", body);
+    fake_advance_ms(c, 1);
+    return fake_take_answer(c, 2).status;
+}
+
+/* The other router has the table from long ago, and nobody writes where it was changed. */
+static void an_update_of_a_table_reaches_the_routers_that_did_not_do_it(void **state)
+{
+    (void)state;
+    static struct fake_cluster other;
+    begin(&other, GAC_LEASE);
+    other.seed = 79;
+    fake_start(&other);
+    fake_advance_ms(&other, 300);
+    load(&f, 100, 1);
+    fake_advance_ms(&other, 100);
+    load(&other, 2000, 1);
+    fake_advance_ms(&f, 2000);
+    int before = load(&other, 1000, 2);
+    assert_in_range(before, UNITS / 2, UNITS + UNITS / 2);
+    fake_advance_ms(&f, 1000);
+    assert_int_equal(changed(&f, 5 * UNITS), 200);
+    give_units(&other.tables[0], 5 * UNITS);
+    int64_t fetched = other.asked[REQUEST_TABLE_GET];
+    load(&other, 2000, 2);
+    fake_advance_ms(&f, 2000);
+    assert_in_range(other.asked[REQUEST_TABLE_GET] - fetched, 1, 2);
+    assert_in_range(load(&other, 1000, 2), 4 * UNITS, 6 * UNITS);
+    fake_deinit(&other);
+}
+
+/* The one server that knew of the change is gone: whoever asks the next one looks first. */
+static void a_change_is_not_lost_with_the_server_that_knew_of_it(void **state)
+{
+    (void)state;
+    load(&f, 1000, 1);
+    give_units(&f.tables[0], 5 * UNITS);
+    load(&f, 1000, 2);
+    assert_int_equal(f.asked[REQUEST_TABLE_GET], 0); /* nobody has told it */
+    fake_gac_kill(&servers, 1);
+    fake_gac_down(&f, 1, true);
+    load(&f, 1000, 2);
+    assert_int_equal(f.asked[REQUEST_TABLE_GET], 1);
+    assert_in_range(load(&f, 1000, 2), 5 * UNITS - 10, 5 * UNITS);
+}
+
+static void create(const char *tag, int status, const char *text)
+{
+    char body[400];
+    snprintf(body, sizeof body,
+             "{\"TableName\":\"with-%s\",\"BillingMode\":\"PAY_PER_REQUEST\","
+             "\"AttributeDefinitions\":[{\"AttributeName\":\"id\",\"AttributeType\":\"S\"}],"
+             "\"KeySchema\":[{\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}],"
+             "\"Tags\":[{\"Key\":\"weir:gac\",\"Value\":\"%s\"}]}",
+             tag, tag);
+    struct fake_answer a = fake_call(&f, "CreateTable", body);
+    assert_int_equal(a.status, status);
+    assert_true(says(a, text));
+}
+
+static void a_tag_chooses_the_tables_policy_at_its_creation(void **state)
+{
+    (void)state;
+    static const char *const NAMES[] = {"off", "static", "periodic", "lease"};
+    for (uint8_t i = 0; i < 4; i++) {
+        create(NAMES[i], 200, "TableDescription");
+        assert_int_equal(f.tables[1 + i].gac, 1 + i);
+    }
+    create("some", 400,
+           "The tag weir:gac is 'some' and may only be 'off', 'static', 'periodic' or 'lease'");
+    stop(NULL);
+    fake_init(&f);
+    fake_gac_init(&servers, &f.config, 0);
+    fake_start(&f);
+    create("lease", 400, "and the cluster has none");
+    create("off", 200, "TableDescription");
+}
+
+static void get_page(uint64_t connection)
+{
+    if (!f.clients[connection].open)
+        fake_open(&f, connection);
+    fake_send_text(&f, connection, "GET /weir/gac HTTP/1.1\r\nHost: localhost\r\n\r\n");
+}
+
+static void a_page_tells_what_the_router_holds_and_what_it_refused(void **state)
+{
+    (void)state;
+    f.hold_gac = true;
+    send_call(&f, 1, "PutItem", PUT);
+    get_page(2);
+    struct fake_answer a = fake_take_answer(&f, 2);
+    assert_int_equal(a.status, 200);
+    assert_true(says(a, "{\"gac\":\"lease\",\"servers\":1,\"limit_waits\":1,\"limit_refused\":0,"
+                        "\"limits\":["));
+    assert_true(says(a, "{\"table\":\"users\",\"kind\":\"write\",\"policy\":\"lease\","
+                        "\"rate\":100.0,\"tokens\":0.0,\"demand\":10.0,\"server\":1,\"asks\":"));
+    assert_true(says(a, "\"waiting\":1,\"refused\":0}"));
+    f.hold_gac = false;
+    fake_deliver_gac(&f);
+    fake_pump(&f);
+    expect_answer(fake_take_answer(&f, 1), 200, "{}");
+    load(&f, 500, 2);
+    get_page(2);
+    a = fake_take_answer(&f, 2);
+    assert_true(says(a, "\"kind\":\"write\""));
+    assert_false(says(a, "\"limit_refused\":0,"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_request_waits_for_its_first_tokens_and_goes_on_with_them,
+                                        start, stop),
+        cmocka_unit_test_setup_teardown(with_tokens_nothing_waits_and_no_message_is_sent, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(
+            above_the_rate_the_table_throttles_and_says_what_the_service_says, start, stop),
+        cmocka_unit_test_setup_teardown(
+            what_it_cost_more_is_taken_later_and_what_it_cost_less_comes_back, start, stop),
+        cmocka_unit_test_setup_teardown(
+            what_a_node_refused_comes_back_and_what_may_have_been_done_does_not, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_tried_again_is_paid_once, start, stop),
+        cmocka_unit_test_setup_teardown(
+            a_client_that_goes_pays_for_what_was_sent_and_not_for_what_waits, start, stop),
+        cmocka_unit_test_setup_teardown(
+            a_table_may_be_deleted_and_created_anew_while_a_request_waits, start, stop),
+        cmocka_unit_test_setup_teardown(those_who_wait_go_on_in_their_order, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_waited_long_enough_is_throttled, start, stop),
+        cmocka_unit_test_setup_teardown(of_a_batch_only_what_had_no_tokens_is_unprocessed, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(without_a_server_a_router_goes_on_at_its_part, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_not_limited_asks_nobody, start, stop),
+        cmocka_unit_test_setup_teardown(the_tables_own_policy_goes_before_the_configured_one, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(an_update_of_a_table_reaches_the_routers_that_did_not_do_it,
+                                        start, stop),
+        cmocka_unit_test_setup_teardown(a_change_is_not_lost_with_the_server_that_knew_of_it, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(a_tag_chooses_the_tables_policy_at_its_creation, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(a_page_tells_what_the_router_holds_and_what_it_refused,
+                                        start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
