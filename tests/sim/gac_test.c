@@ -18,6 +18,7 @@ enum {
     SERVERS = 3,
     UNITS = 1600, /* a second */
     WITHIN = UNITS * 95 / 100,
+    WARM_UP_S = 8, /* something is saved up by then */
     MILLION = 1000000
 };
 
@@ -31,6 +32,9 @@ struct scene {
 static void begin(struct scene *s, struct prng *p, const char *policy, bool writes)
 {
     lab_init(&s->lab);
+    bool off = strcmp(policy, "off") == 0; /* partitions limit, and without burst */
+    for (int i = 0; off && i <= LAB_NODES_MAX; i++)
+        config_init(&s->lab.configs[i], PROFILE_STRICT);
     s->lab.router_count = ROUTERS;
     s->lab.gac_count = SERVERS;
     s->lab.seed = prng_next(p) >> 1;
@@ -82,7 +86,7 @@ static int64_t skewed(struct prng *p, const char *policy, double zipf, bool writ
     begin(&s, p, policy, writes);
     crowd_zipf(&s.crowd, s.crowd.partitions, PARTITIONS, zipf);
     crowd_zipf(&s.crowd, s.crowd.routers, ROUTERS, zipf);
-    run(&s, 4 * NS_PER_S);
+    run(&s, WARM_UP_S * NS_PER_S);
     struct counts c = run(&s, 6 * NS_PER_S);
     assert_int_equal(c.failed + c.key_range, 0);
     if (s.watch.taken_mcu > 0)
@@ -116,7 +120,7 @@ static int64_t hot(struct prng *p, const char *policy, double part, int64_t ever
     struct counts sum = {0};
     begin(&s, p, policy, false);
     crowd_hot(s.crowd.routers, ROUTERS, 0, part);
-    run(&s, 4 * NS_PER_S);
+    run(&s, WARM_UP_S * NS_PER_S);
     for (uint32_t i = 1; i <= 3; i++) {
         crowd_hot(s.crowd.routers, ROUTERS, i, part);
         struct counts c = run(&s, every_s * NS_PER_S);
@@ -165,7 +169,7 @@ static void an_owner_may_die(struct prng *p)
     static struct scene s;
     for (int i = 0; i < 2 + (getenv("SEEDS") != NULL); i++) {
         begin(&s, p, "lease", false);
-        run(&s, 4 * NS_PER_S);
+        run(&s, WARM_UP_S * NS_PER_S);
         uint32_t owner = owner_of(&s);
         assert_in_range(owner, 1, SERVERS);
         gac_process_crash(s.lab.gac[owner - 1]);
@@ -193,7 +197,7 @@ static void all_servers_may_die(struct prng *p)
     static struct scene s;
     begin(&s, p, "lease", false);
     s.crowd.per_second = UNITS * 80 / 100;
-    run(&s, 4 * NS_PER_S);
+    run(&s, WARM_UP_S * NS_PER_S);
     for (uint32_t i = 0; i < SERVERS; i++)
         gac_process_crash(s.lab.gac[i]);
     struct counts away = run(&s, 10 * NS_PER_S);
@@ -228,9 +232,10 @@ static int64_t told(struct scene *s, const char *figure)
     for (uint32_t i = 0; i < SERVERS; i++)
         gac_process_report(s->lab.gac[i], &report);
     buffer_append_u8(&report, 0);
-    for (const char *line = (const char *)report.data; line != NULL && *line != 0;) {
-        const char *next = strchr(line, '\n') + 1, *at = strstr(line, figure);
-        if (strstr(line, "\"kind\":\"read\"") < next && at != NULL && at < next)
+    for (const char *line = (const char *)report.data; *line != 0;) {
+        const char *next = strchr(line, '\n') + 1, *read = strstr(line, "\"kind\":\"read\"");
+        const char *at = strstr(line, figure);
+        if (read != NULL && read < next && at != NULL && at < next)
             sum += atoll(at + strlen(figure));
         line = next;
     }
@@ -309,7 +314,7 @@ static void a_router_that_dies_takes_its_lease_with_it(struct prng *p)
     static struct scene s;
     struct gac_holding h;
     begin(&s, p, "lease", false);
-    run(&s, 4 * NS_PER_S);
+    run(&s, WARM_UP_S * NS_PER_S);
     assert_true(router_process_holding(s.lab.routers[5], s.watch.key, &h));
     s.crowd.routers[5] = 0; /* its clients go elsewhere */
     router_process_crash(s.lab.routers[5]);
@@ -333,7 +338,7 @@ static void clocks_may_be_wrong(struct prng *p)
     for (uint32_t i = 0; i < SERVERS; i++)
         sim_clock_set_drift(gac_process_clock(s.lab.gac[i]), s.lab.scheduler.now, -1000);
     crowd_zipf(&s.crowd, s.crowd.routers, ROUTERS, 1.2);
-    run(&s, 4 * NS_PER_S);
+    run(&s, WARM_UP_S * NS_PER_S);
     struct counts c = run(&s, 6 * NS_PER_S);
     printf("    clocks apart and off: throttled of a million %lld\n",
            (long long)throttled_per_million(&c));
