@@ -29,7 +29,8 @@ struct scene {
 };
 
 /* Nothing but routers limits the table: no cuts, no boosts. */
-static void begin(struct scene *s, struct prng *p, const char *policy, bool writes)
+static void begin_with(struct scene *s, struct prng *p, const char *policy, bool writes,
+                       uint32_t partitions)
 {
     lab_init(&s->lab);
     bool off = strcmp(policy, "off") == 0; /* partitions limit, and without burst */
@@ -47,11 +48,16 @@ static void begin(struct scene *s, struct prng *p, const char *policy, bool writ
     lab_set(&s->lab, "gac_bank_ms", "10000");
     lab_start(&s->lab);
     lab_pass(&s->lab, 2 * NS_PER_S);
-    crowd_init(&s->crowd, &s->lab, PARTITIONS, UNITS, writes, prng_next(p));
+    crowd_init(&s->crowd, &s->lab, partitions, UNITS, writes, prng_next(p));
     s->crowd.per_second = WITHIN;
     struct gac_key key = {.table = 1, .kind = writes ? GAC_WRITE : GAC_READ};
     gac_watch_init(&s->watch, s->lab.scheduler.now, key, UNITS * 1000, duration_ms(10000));
     s->lab.watch = &s->watch;
+}
+
+static void begin(struct scene *s, struct prng *p, const char *policy, bool writes)
+{
+    begin_with(s, p, policy, writes, PARTITIONS);
 }
 
 static void end(struct scene *s)
@@ -146,6 +152,31 @@ static void a_hot_router_that_moves_is_served(struct prng *p)
         assert_true(fixed > (i == 0 ? 45 : 80) * MILLION / 100);
         assert_true(periodic > lease);
     }
+}
+
+/* ---- 9: dilution ---- */
+
+static int64_t halves(struct prng *p, const char *policy)
+{
+    static struct scene s;
+    begin_with(&s, p, policy, false, 2);
+    crowd_hot(s.crowd.partitions, 2, 0, 0.9);
+    s.crowd.per_second = UNITS * 9 / 10;
+    run(&s, WARM_UP_S * NS_PER_S);
+    struct counts c = run(&s, 6 * NS_PER_S);
+    assert_int_equal(c.failed + c.key_range, 0);
+    end(&s);
+    return throttled_per_million(&c);
+}
+
+/* Nine tenths of 0.9 in one half, which is given 0.5: 0.31 of 0.9 is too much for it. */
+static void halves_of_a_partition_share_what_the_table_may_use(struct prng *p)
+{
+    int64_t lease = halves(p, "lease"), off = halves(p, "off");
+    printf("    90/10 over two halves at 0.9: throttled of a million: lease %lld, off %lld\n",
+           (long long)lease, (long long)off);
+    assert_in_range(lease, 0, 100);
+    assert_in_range(off, 320000, 370000);
 }
 
 /* ---- 12: servers go ---- */
@@ -356,6 +387,7 @@ static void clocks_may_be_wrong(struct prng *p)
 
 SCENARIO(any_static_skew_is_served)
 SCENARIO(a_hot_router_that_moves_is_served)
+SCENARIO(halves_of_a_partition_share_what_the_table_may_use)
 SCENARIO(an_owner_may_die)
 SCENARIO(all_servers_may_die)
 SCENARIO(at_its_limit_nothing_is_vended_twice)
@@ -367,6 +399,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_static_skew_is_served),
         cmocka_unit_test(test_a_hot_router_that_moves_is_served),
+        cmocka_unit_test(test_halves_of_a_partition_share_what_the_table_may_use),
         cmocka_unit_test(test_an_owner_may_die),
         cmocka_unit_test(test_all_servers_may_die),
         cmocka_unit_test(test_at_its_limit_nothing_is_vended_twice),
