@@ -7,10 +7,10 @@
 
 static const char help[] =
     "usage: weir drain [--url URL] [--undo] NODE\n\n"
-    "Has the controller move every replica of a table away from a node, a few at a time, while\n"
+    "Has the controller move every replica away from a node, a few at a time, while\n"
     "everything is served; new ones are placed elsewhere. `weir events --follow` shows how it "
     "goes,\n"
-    "GET /weir/partitions what the node still holds. A replica of the catalog itself stays.\n\n"
+    "GET /weir/partitions what the node still holds. Its replica of the catalog goes first.\n\n"
     "  --url URL   a router of the cluster (http://127.0.0.1:8000)\n"
     "  --undo      the node may hold replicas again\n"
     "  --help      this text\n\n"

@@ -76,7 +76,8 @@ void control_move(struct controller *c, const struct table *t, const struct part
 
 uint32_t control_moving(const struct controller *c)
 {
-    uint32_t moving = 0;
+    const struct table *itself = catalog_itself(c->view->catalog);
+    uint32_t moving = itself != NULL && itself->partitions[0].leaving != 0;
     struct slice name = {NULL, 0};
     for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
          name = t->name) {

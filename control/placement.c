@@ -2,7 +2,7 @@
  *
  * In this order: a replica on a node that has been silent for node_silent_ms gets another node; one
  * on a node that is being drained does; a partition with fewer replicas than wished gets one more.
- * The catalog's own group stays where it is: on the first nodes. */
+ * The catalog's own group comes first. */
 #include "control/controller_internal.h"
 
 enum {
@@ -105,18 +105,24 @@ static bool fill_up(struct controller *c, const struct table *t, const struct pa
     return true;
 }
 
+static void place(struct controller *c, const struct table *t, uint32_t usable, uint32_t *moving)
+{
+    for (uint32_t i = 0; t->status == TABLE_ACTIVE && i < t->partition_count; i++) {
+        const struct partition_info *p = &t->partitions[i];
+        if (*moving >= (uint32_t)c->config->moves_max || !control_has_room(c))
+            return;
+        if (p->leaving == 0)
+            *moving += give_away(c, t, p) || fill_up(c, t, p, usable);
+    }
+}
+
 void control_place(struct controller *c)
 {
+    const struct catalog *catalog = c->view->catalog;
     uint32_t usable = usable_nodes(c), moving = control_moving(c);
     struct slice name = {NULL, 0};
-    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
-         name = t->name) {
-        for (uint32_t i = 0; t->status == TABLE_ACTIVE && i < t->partition_count; i++) {
-            const struct partition_info *p = &t->partitions[i];
-            if (moving >= (uint32_t)c->config->moves_max || !control_has_room(c))
-                return;
-            if (p->leaving == 0)
-                moving += give_away(c, t, p) || fill_up(c, t, p, usable);
-        }
-    }
+    if (catalog_itself(catalog) != NULL)
+        place(c, catalog_itself(catalog), usable, &moving);
+    for (const struct table *t; (t = catalog_after(catalog, name)) != NULL; name = t->name)
+        place(c, t, usable, &moving);
 }

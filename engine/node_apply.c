@@ -152,11 +152,22 @@ static enum status apply_partition(struct node *n, uint64_t lsn, struct slice pa
     return STATUS_OK;
 }
 
+static void leave_catalog(struct node *n, const struct partition *p)
+{
+    if (p->led != 0)
+        node_settling_end(n);
+    catalog_destroy(n->catalog);
+    n->catalog = NULL;
+    node_store_left_catalog(n);
+}
+
 static void apply_partition_close(struct node *n, uint32_t group)
 {
     struct partition *p = node_partition(n, group);
     if (p == NULL)
         return;
+    if (group == CATALOG_GROUP)
+        leave_catalog(n, p);
     node_erase(n, p->info.lo, p->info.hi);
     store_put(n->store, node_partition_row_key(n, group), slice_make(NULL, 0));
     node_note(n, NODE_TRACE_PARTITION_CLOSED, group, (int64_t)raft_applied(p->raft));

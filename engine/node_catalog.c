@@ -105,7 +105,7 @@ static void append_report(struct buffer *b, struct partition *p, bool all)
 {
     bool leads = p->led != 0;
     struct partition_report r;
-    if (p->info.id == CATALOG_GROUP || (!leads && raft_leader(p->raft) != 0))
+    if (leads ? p->info.id == CATALOG_GROUP : raft_leader(p->raft) != 0)
         return;
     if (leads && p->counting)
         return; /* what it holds is not known yet */
@@ -173,7 +173,7 @@ void node_reported(struct node *n, const struct reply *reply)
         struct partition *p = node_partition(n, reader_u32(&r));
         if (r.failed)
             return;
-        if (p != NULL && p->info.id != CATALOG_GROUP && p->led == 0 && raft_leader(p->raft) == 0)
+        if (p != NULL && p->led == 0 && raft_leader(p->raft) == 0)
             node_close_orphan(n, p);
     }
 }

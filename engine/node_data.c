@@ -504,7 +504,7 @@ void node_close_orphan(struct node *n, struct partition *p)
 static bool is_member(struct node *n, const struct operation *o, struct partition *p,
                       uint64_t member)
 {
-    if (p == NULL || p->info.id == CATALOG_GROUP || raft_self(p->raft) == member)
+    if (p == NULL || raft_self(p->raft) == member)
         return true;
     if (raft_self(p->raft) < member) {
         PROBE("a replica comes back before it is gone");
@@ -585,8 +585,7 @@ static void run_partition_close(struct node *n, const struct operation *o)
     if (member == 0)
         member = info.leaving;
     struct partition *p = node_partition(n, info.id);
-    if (p == NULL || p->info.id == CATALOG_GROUP || raft_self(p->raft) > member ||
-        raft_member_generation(member) != n->generation)
+    if (p == NULL || raft_self(p->raft) > member || raft_member_generation(member) != n->generation)
         node_push_reply(n, o->from, o->request.id, REPLY_OK);
     else if (node_can_write(n, o, 0))
         answer_later(append_close(n, p), o);

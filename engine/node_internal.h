@@ -161,6 +161,7 @@ struct node {
     /* replication */
     uint32_t generation; /* 0: not durable yet */
     bool founded;        /* group 0 is about to be opened here */
+    bool left_catalog;   /* a replica of it was here, and was moved away */
     struct liveness liveness;
     struct instant liveness_at; /* its deadline, as of the last turn */
     struct raft_outbox outbox;
@@ -395,6 +396,7 @@ enum status partition_row_decode(struct slice value, struct partition_row *out);
 void node_store_partition(struct node *n, struct partition *p);
 void node_store_generation(struct node *n);
 void node_store_local_lsn(struct node *n, uint64_t lsn);
+void node_store_left_catalog(struct node *n);
 void node_erase(struct node *n, struct slice lo, struct slice hi);
 void node_erased(struct node *n, struct slice lo);
 

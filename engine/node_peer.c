@@ -59,7 +59,7 @@ bool node_is_reachable(const struct node *n, uint32_t node)
 
 static bool is_fresh(const struct node *n)
 {
-    return node_partition(n, CATALOG_GROUP) == NULL &&
+    return node_partition(n, CATALOG_GROUP) == NULL && !n->left_catalog &&
            n->options.id <= (uint32_t)n->config->replicas;
 }
 

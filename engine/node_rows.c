@@ -8,6 +8,7 @@ enum {
     ROW_PARTITION = 'p',  /* | id, BE: a replica */
     ROW_ERASE = 'e',      /* | lower bound: a range still to be erased; value: upper bound */
     ROW_GENERATION = 'g', /* u32 */
+    ROW_LEFT = 'c',       /* a replica of the catalog was moved away: this node founds none */
     ROW_LOCAL_LSN = 'l',  /* u64: own records before it are in the rows */
     ROW_NO_STATE = 1,     /* flags of a replica */
     ROW_COUNTING = 2,
@@ -134,6 +135,12 @@ void node_store_generation(struct node *n)
     store_put(n->store, key, slice_make(&n->generation, sizeof n->generation));
 }
 
+void node_store_left_catalog(struct node *n)
+{
+    n->left_catalog = true;
+    store_put(n->store, row_key(n, ROW_LEFT, slice_make(NULL, 0)), slice_of(""));
+}
+
 void node_store_local_lsn(struct node *n, uint64_t lsn)
 {
     struct slice key = row_key(n, ROW_LOCAL_LSN, slice_make(NULL, 0));
@@ -167,6 +174,9 @@ static enum status load_row(struct node *n, struct slice key, struct slice value
         if (value.size != sizeof n->generation)
             return STATUS_CORRUPT;
         memcpy(&n->generation, value.data, value.size);
+        return STATUS_OK;
+    case ROW_LEFT:
+        n->left_catalog = true;
         return STATUS_OK;
     case ROW_LOCAL_LSN:
         if (value.size != sizeof n->local_lsn)

@@ -75,16 +75,15 @@ static struct settling *take_settling(struct settling **link)
     return s;
 }
 
-/* Group 0 has no table: it is settled as table 0, from its own replica's info. */
+/* Group 0 is settled as table 0; until the catalog knows of it, from its leader's own info. */
 static uint32_t partitions_of(const struct node *n, uint32_t table_id,
                               const struct partition_info **out)
 {
-    const struct table *t = NULL;
-    if (table_id == CATALOG_TABLE_ID) {
+    const struct table *t = catalog_find_id(n->catalog, table_id);
+    if (t == NULL && table_id == CATALOG_TABLE_ID) {
         *out = &node_partition(n, CATALOG_GROUP)->info;
         return 1;
     }
-    t = catalog_find_id(n->catalog, table_id);
     must(t != NULL);
     *out = t->partitions;
     return t->partition_count;
@@ -410,24 +409,21 @@ void node_settling_reply(struct node *n, const struct reply *reply)
 
 /* ---- nodes ---- */
 
-/* Group 0's own replicas: its leader's info tells who should be in it. */
-static void watch_founders(struct node *n, uint32_t node, uint32_t generation)
+/* The catalog is told where its own replicas are, so that they can be moved like all others. */
+static void propose_found(struct node *n)
 {
-    struct partition *p = node_partition(n, CATALOG_GROUP);
-    struct partition_info info = p->info;
-    bool changed = false;
-    for (uint32_t i = 0; i < info.member_count; i++) {
-        if (partition_node(&info, i) != node ||
-            raft_member_generation(info.members[i]) == generation)
-            continue;
-        info.members[i] = raft_member_id(node, generation, 0);
-        info.joined |= 1U << i;
-        changed = true;
-    }
-    if (!changed)
-        return;
-    partition_set(p, &info);
-    settle(n, CATALOG_TABLE_ID, TABLE_ACTIVE, take_settling(find_settling(n, CATALOG_TABLE_ID)));
+    struct catalog_command command;
+    catalog_command_init(&command, CATALOG_FOUND, n->config, n->options.node_count, 0);
+    buffer_clear(&n->scratch);
+    partition_info_encode(&n->scratch, &node_partition(n, CATALOG_GROUP)->info);
+    command.group = arena_copy(&n->lent, buffer_slice(&n->scratch));
+    propose_command(n, &command);
+}
+
+static void replace_lost(struct node *n, const struct table *t)
+{
+    if (catalog_needs_replacing(n->catalog, t))
+        propose(n, CATALOG_REPLACE, t->id, 0, 0);
 }
 
 static void watch_nodes(struct node *n)
@@ -438,13 +434,14 @@ static void watch_nodes(struct node *n)
             continue;
         if (generation != catalog_generation(n->catalog, node))
             propose(n, CATALOG_NODE, 0, node, generation);
-        watch_founders(n, node, generation);
     }
     struct slice name = {NULL, 0};
-    for (const struct table *t; (t = catalog_after(n->catalog, name)) != NULL; name = t->name) {
-        if (catalog_needs_replacing(n->catalog, t))
-            propose(n, CATALOG_REPLACE, t->id, 0, 0);
-    }
+    for (const struct table *t; (t = catalog_after(n->catalog, name)) != NULL; name = t->name)
+        replace_lost(n, t);
+    if (catalog_itself(n->catalog) == NULL)
+        propose_found(n);
+    else
+        replace_lost(n, catalog_itself(n->catalog));
     n->nodes_at = instant_add(n->now, duration_ms(NODES_MS));
 }
 

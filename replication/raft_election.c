@@ -28,6 +28,10 @@
  * answer for an absent replica though the parent's leader still serves, so it is not asked. */
 #include "replication/raft_internal.h"
 
+enum {
+    FAILURES_MAX = 4 /* doublings of patience */
+};
+
 /* ---- terms ---- */
 
 static void forget_term(struct raft *r)
@@ -48,10 +52,22 @@ static void forget_term(struct raft *r)
     r->resigning = false;
 }
 
+/* Where votes take longer to come than others take to run, patience has to spread until they do. */
+static int64_t patience_ns(const struct raft *r)
+{
+    return r->options.election.ns << r->failures;
+}
+
+static void fail(struct raft *r)
+{
+    if (r->role == RAFT_CANDIDATE && r->failures < FAILURES_MAX)
+        r->failures++;
+}
+
 void raft_wait_for_leader(struct raft *r, struct instant now)
 {
     int64_t election = r->options.election.ns;
-    r->election_at = instant_add(now, raft_random(r, election, 2 * election));
+    r->election_at = instant_add(now, raft_random(r, election, election + patience_ns(r)));
 }
 
 /* A follower in `term`, which is not before the present one. */
@@ -59,6 +75,10 @@ void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_
 {
     must(term >= r->term);
     bool was_follower = r->role == RAFT_FOLLOWER;
+    if (leader != 0)
+        r->failures = 0;
+    else
+        fail(r);
     if (term > r->term) {
         forget_term(r);
         raft_set_hard_state(r, term, 0);
@@ -89,7 +109,7 @@ void raft_check_promise(struct raft *r, struct instant now)
         known = r->verified;
     if (given != r->promise.epoch) {
         r->promise = (struct raft_promise){0};
-        r->election_at = instant_add(now, raft_random(r, 0, r->options.election.ns));
+        r->election_at = instant_add(now, raft_random(r, 0, patience_ns(r)));
     } else if (raft_members_find(raft_members_as_of(r, known), r->promise.leader) == NULL) {
         r->promise = (struct raft_promise){0};
         raft_wait_for_leader(r, now);
@@ -372,7 +392,7 @@ void raft_on_pre_vote_reply(struct raft *r, struct instant now, const struct raf
         if (m->term <= r->term)
             return;
         raft_follow_term(r, now, m->term, 0);
-        r->election_at = instant_add(now, raft_random(r, 0, r->options.election.ns));
+        r->election_at = instant_add(now, raft_random(r, 0, patience_ns(r)));
         return;
     }
     if (m->term != r->term + 1)
@@ -417,6 +437,7 @@ void raft_election_tick(struct raft *r, struct instant now)
         return;
     bool waits_for_disk = r->role == RAFT_CANDIDATE && !r->asked;
     if (!instant_before(now, r->election_at)) {
+        fail(r);
         if (waits_for_disk)
             raft_wait_for_leader(r, now);
         else

@@ -130,6 +130,8 @@ struct raft {
     uint64_t grant_due; /* a vote, not told yet */
     bool asked;         /* candidate: the requests went out */
     bool by_transfer;
+    uint32_t
+        failures; /* candidacies in vain since there was a leader: each makes it more patient */
 
     /* leaders */
     uint64_t term_start; /* index of the no-op */

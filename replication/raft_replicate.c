@@ -53,6 +53,7 @@ void raft_lead(struct raft *r, struct instant now)
     must(!raft_is_promised(r));
     r->role = RAFT_LEADER;
     r->leader = r->options.self;
+    r->failures = 0;
     r->quorum_at = instant_add(now, r->options.election);
     for (uint32_t i = 0; i < r->peer_count; i++) {
         struct raft_peer *p = &r->peers[i];

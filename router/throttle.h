@@ -5,8 +5,8 @@
  * exceptions: ProvisionedThroughputExceededException for provisioned tables, ThrottlingException
  * for on-demand ones. weir knows more reasons than that: a partition's allocation, its node, a
  * member of its replication group and the table's limit being short are all
- * ProvisionedThroughputExceeded to the client; which it was is in the statistics. Source: DynamoDB developer guide, "Diagnosing throttling
- * issues". */
+ * ProvisionedThroughputExceeded to the client; which it was is in the statistics. Source: DynamoDB
+ * developer guide, "Diagnosing throttling issues". */
 #ifndef WEIR_ROUTER_THROTTLE_H
 #define WEIR_ROUTER_THROTTLE_H
 

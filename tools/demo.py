@@ -108,7 +108,9 @@ def rates(before, after, seconds):
     rows = []
     for number, now in sorted(after.items()):
         writes = now["write"]
-        was = before.get(number, {}).get("write", {"consumed": 0, "throttled": {}})
+        last = before.get(number)
+        moved = last is not None and last["node"] != now["node"]  # its new leader counts anew
+        was = writes if moved else (last or {}).get("write", {"consumed": 0, "throttled": {}})
         throttled = {
             reason: (count - was["throttled"].get(reason, 0)) / seconds
             for reason, count in writes["throttled"].items()
@@ -120,6 +122,7 @@ def rates(before, after, seconds):
             "allocated": writes["allocated"],
             "consumed": (writes["consumed"] - was["consumed"]) / seconds,
             "throttled": throttled,
+            "moved": moved,
         })
     return rows
 
@@ -139,12 +142,13 @@ def table_lines(screen, rows, headline):
     for row in rows:
         throttled = sum(row["throttled"].values())
         why = ""
+        note = "another node leads it now" if row["moved"] else ""
         if throttled >= 0.5:
             reason = max(row["throttled"], key=row["throttled"].get)
             why = WHY.get(reason, reason)
         line = (f" {row['partition']:>4} {row['node']:>5} {row['allocated']:>9,.0f}/s "
                 f"{row['consumed']:>8,.0f}/s {bar(row['consumed'] / max(row['allocated'], 1))} "
-                f"{throttled:>7,.0f}/s  {why}")
+                f"{throttled:>7,.0f}/s  {why or note}")
         lines.append(screen.paint(line, "31") if why else line)
     allocated = sum(row["allocated"] for row in rows)
     consumed = sum(row["consumed"] for row in rows)

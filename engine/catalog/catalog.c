@@ -30,6 +30,8 @@ void catalog_clear(struct catalog *c)
     for (size_t i = 0; i < c->count; i++)
         entry_destroy(c->entries[i]);
     c->count = 0;
+    entry_destroy(c->itself);
+    c->itself = NULL;
     c->next_table_id = CATALOG_TABLE_ID + 1;
     c->next_partition_id = CATALOG_GROUP + 1;
     memset(c->generations, 0, sizeof c->generations);
@@ -77,6 +79,8 @@ static struct entry *find(const struct catalog *c, struct slice name)
 
 static struct entry *find_id(const struct catalog *c, uint32_t id)
 {
+    if (id == CATALOG_TABLE_ID)
+        return c->itself;
     for (size_t i = 0; i < c->count; i++) {
         if (c->entries[i]->table.id == id)
             return c->entries[i];
@@ -94,6 +98,11 @@ const struct table *catalog_find_id(const struct catalog *c, uint32_t id)
 {
     struct entry *e = find_id(c, id);
     return e == NULL ? NULL : &e->table;
+}
+
+const struct table *catalog_itself(const struct catalog *c)
+{
+    return c->itself == NULL ? NULL : &c->itself->table;
 }
 
 const struct table *catalog_after(const struct catalog *c, struct slice name)
@@ -126,20 +135,27 @@ bool catalog_needs_replacing(const struct catalog *c, const struct table *t)
     return false;
 }
 
-bool catalog_may_have(const struct catalog *c, uint32_t partition, uint64_t member)
+/* NULL: there is none. */
+static const struct partition_info *find_group(const struct catalog *c, uint32_t group)
 {
-    if (partition >= c->next_partition_id)
-        return true;
+    if (group == CATALOG_GROUP)
+        return c->itself == NULL ? NULL : &c->itself->table.partitions[0];
     for (size_t i = 0; i < c->count; i++) {
         const struct table *t = &c->entries[i]->table;
         for (uint32_t p = 0; p < t->partition_count; p++) {
-            if (t->partitions[p].id != partition)
-                continue;
-            return t->partitions[p].leaving == member ||
-                   partition_member_on(&t->partitions[p], raft_member_node(member)) == member;
+            if (t->partitions[p].id == group)
+                return &t->partitions[p];
         }
     }
-    return false;
+    return NULL;
+}
+
+bool catalog_may_have(const struct catalog *c, uint32_t partition, uint64_t member)
+{
+    bool known = partition == CATALOG_GROUP ? c->itself != NULL : partition < c->next_partition_id;
+    const struct partition_info *p = find_group(c, partition);
+    return !known || (p != NULL && (p->leaving == member ||
+                                    partition_member_on(p, raft_member_node(member)) == member));
 }
 
 void catalog_report(struct catalog *c, uint32_t table_id, uint32_t partition, int64_t items,
@@ -170,13 +186,21 @@ static void entry_set(struct entry *e, const struct table *t)
     must(table_decode(buffer_slice(&e->bytes), &e->arena, &e->table) == STATUS_OK);
 }
 
-static struct entry *add(struct catalog *c, const struct table *t)
+static struct entry *entry_create(const struct table *t)
 {
     struct entry *e = calloc(1, sizeof *e);
     must(e != NULL);
     entry_set(e, t);
     e->sizes = calloc(t->partition_count, sizeof e->sizes[0]);
     must(e->sizes != NULL);
+    return e;
+}
+
+static struct entry *add(struct catalog *c, const struct table *t)
+{
+    struct entry *e = entry_create(t);
+    if (t->id == CATALOG_TABLE_ID)
+        return c->itself = e;
     if (c->count == c->capacity) {
         c->capacity = c->capacity == 0 ? 16 : c->capacity * 2;
         c->entries = realloc(c->entries, c->capacity * sizeof(struct entry *));
@@ -461,6 +485,26 @@ static void replace(struct catalog *c, const struct catalog_command *command,
     row_table(c, out, e);
 }
 
+static void found(struct catalog *c, const struct catalog_command *command,
+                  struct catalog_result *out)
+{
+    struct reader r = {command->group, false};
+    struct partition_info group;
+    must(partition_info_decode(&r, &group) == STATUS_OK);
+    if (c->itself != NULL)
+        return; /* by a leader before */
+    const struct table t = {.id = CATALOG_TABLE_ID,
+                            .name = slice_of("(catalog)"), /* which no table can be called */
+                            .status = TABLE_ACTIVE,
+                            .partition_key = {slice_of("-"), ATTR_STRING},
+                            .billing = BILLING_PROVISIONED,
+                            .partition_count = 1,
+                            .partitions = &group};
+    struct entry *e = add(c, &t);
+    out->table = &e->table;
+    row_table(c, out, e);
+}
+
 /* ---- splits ---- */
 
 /* The sizes reported so far stay with the parent until there are new reports. */
@@ -612,6 +656,9 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
         break;
     case CATALOG_SPLIT:
         split_partition(c, &command, out);
+        break;
+    case CATALOG_FOUND:
+        found(c, &command, out);
         break;
     case CATALOG_OPS:
         must(command.op != CATALOG_OPS);

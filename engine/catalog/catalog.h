@@ -41,6 +41,7 @@ enum catalog_op {
     CATALOG_PEAK,  /* what a table on demand consumed, more than ever before */
     CATALOG_DRAIN, /* a node is to hold nothing, or may again */
     CATALOG_LEAD,  /* another of a partition's replicas should lead it */
+    CATALOG_FOUND, /* group: where the catalog's own replicas are, of which it knows nothing yet */
     CATALOG_OPS,
 };
 
@@ -53,6 +54,7 @@ struct catalog_command {
     struct slice decision;    /* encoded */
     uint32_t partition_count; /* SETTLE: of the table, as it was settled */
     struct slice split;       /* SPLIT: table_split_encode */
+    struct slice group;       /* FOUND: partition_info_encode */
     uint8_t uuid[16];
     int64_t wall_ms;
     /* settings in force where it was proposed */
@@ -119,6 +121,10 @@ void catalog_apply(struct catalog *c, struct slice command, struct catalog_resul
 const struct table *catalog_find(const struct catalog *c, struct slice name);
 const struct table *catalog_find_id(const struct catalog *c, uint32_t id);
 const struct table *catalog_after(const struct catalog *c, struct slice name);
+
+/* The catalog's own group, like a table of one partition whose replicas may be moved; NULL: it is
+ * not founded yet. */
+const struct table *catalog_itself(const struct catalog *c);
 
 /* Events are numbered from 1; the last EVENTS_MAX are kept. 0: none yet. */
 uint64_t catalog_last_event(const struct catalog *c);

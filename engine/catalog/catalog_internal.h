@@ -34,6 +34,7 @@ struct catalog {
     struct entry **entries; /* owns; in name order */
     size_t count;
     size_t capacity;
+    struct entry *itself; /* owns; NULL: not founded yet */
     uint32_t next_table_id;
     uint32_t next_partition_id;
     uint32_t generations[NODES_MAX + 1]; /* by node */

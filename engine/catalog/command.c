@@ -32,6 +32,7 @@ void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
     buffer_append_u32(out, c->generation);
     buffer_append_u32(out, c->partition_count);
     buffer_append_sized(out, c->split);
+    buffer_append_sized(out, c->group);
     buffer_append(out, c->uuid, sizeof c->uuid);
     buffer_append_u64(out, (uint64_t)c->wall_ms);
     buffer_append_u32(out, c->node_count);
@@ -60,6 +61,7 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
     out->generation = reader_u32(&r);
     out->partition_count = reader_u32(&r);
     out->split = reader_sized(&r);
+    out->group = reader_sized(&r);
     struct slice uuid = reader_take(&r, sizeof out->uuid);
     if (uuid.size > 0)
         memcpy(out->uuid, uuid.data, uuid.size);
@@ -84,6 +86,11 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
         return STATUS_MALFORMED;
     struct table_split split;
     if (op == CATALOG_SPLIT && table_split_decode(out->split, &split) != STATUS_OK)
+        return STATUS_MALFORMED;
+    struct reader group = {out->group, false};
+    struct partition_info info;
+    if (op == CATALOG_FOUND && (partition_info_decode(&group, &info) != STATUS_OK ||
+                                info.id != CATALOG_GROUP || group.left.size > 0))
         return STATUS_MALFORMED;
     out->op = (enum catalog_op)op;
     struct decision decision;

@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "engine/catalog/catalog.h"
+#include "engine/control_port.h"
 #include "tests/support/lab.h"
 
 enum {
@@ -42,6 +43,11 @@ static bool holds(struct lab *l, uint32_t node, uint32_t table)
     while (records.left.size > 0 && partition_stats_decode(&records, &s) == STATUS_OK)
         found |= s.table_id == table;
     return found;
+}
+
+static bool holds_catalog(struct lab *l, uint32_t node)
+{
+    return node_catalog(node_process_node(l->nodes[node])) != NULL;
 }
 
 static void drain(struct lab *l, uint32_t node)
@@ -188,7 +194,7 @@ static void a_drained_node_gives_all_its_replicas_away_under_load(void **state)
     t = lab_table_of(&l, "moved", &arena);
     assert_false(has_replica(&t, node));
     assert_false(is_moving(&t));
-    assert_false(holds(&l, node, TABLE));
+    assert_false(holds(&l, node, TABLE) || holds_catalog(&l, node));
     for (uint32_t i = 0; i < t.partition_count; i++)
         assert_int_equal(t.partitions[i].member_count, 3);
     assert_true(lab_events_of(&l, EVENT_REPLICA_MOVED) >= 1);
@@ -226,6 +232,65 @@ static void a_silent_nodes_replicas_are_replaced(void **state)
     arena_deinit(&arena);
 }
 
+/* Those that founded it are drained or die, all of them. */
+static void the_catalog_outlives_the_nodes_that_founded_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct writer w;
+    struct buffer error = {0};
+    start_lab(&l, &w, 5);
+    for (uint32_t node = 1; node <= 2; node++) {
+        assert_true(holds_catalog(&l, node));
+        drain(&l, node);
+        lab_pass(&l, 20 * NS_PER_S);
+        assert_false(holds_catalog(&l, node));
+        node_process_crash(l.nodes[node], true);
+    }
+    lab_create_table(&l, "meanwhile", 10, 10);
+    node_process_crash(l.nodes[3], true);
+    lab_pass(&l, 5 * NS_PER_S);
+    assert_true(lab_catalog_leader(&l) >= 4);
+    lab_create_table(&l, "without", 10, 10);
+    for (uint32_t node = 1; node <= 3; node++)
+        assert_int_equal(node_process_start(l.nodes[node], &error), STATUS_OK);
+    lab_pass(&l, 10 * NS_PER_S);
+    for (uint32_t node = 1; node <= 5; node++)
+        assert_int_equal(holds_catalog(&l, node), node >= 3);
+    lab_create_table(&l, "afterwards", 10, 10);
+    end_lab(&l, &w);
+}
+
+/* They start with nothing, like nodes that are yet to begin a cluster. */
+static void nodes_that_left_the_catalog_found_no_other(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct buffer error = {0};
+    lab_init(&l);
+    l.node_count = 5;
+    lab_set(&l, "replicas", "2");
+    lab_start(&l);
+    lab_pass(&l, 2 * NS_PER_S);
+    for (uint32_t node = 1; node <= 2; node++) {
+        drain(&l, node);
+        lab_pass(&l, 20 * NS_PER_S);
+    }
+    for (int life = 0; life < 2; life++) { /* by the log's word, then by a checkpoint's */
+        for (uint32_t node = 1; node <= 2; node++) {
+            assert_false(holds_catalog(&l, node));
+            node_process_crash(l.nodes[node], true);
+        }
+        for (uint32_t node = 1; node <= 2; node++)
+            assert_int_equal(node_process_start(l.nodes[node], &error), STATUS_OK);
+        lab_pass(&l, 15 * NS_PER_S);
+    }
+    assert_false(holds_catalog(&l, 1) || holds_catalog(&l, 2));
+    assert_true(lab_catalog_leader(&l) >= 3);
+    lab_create_table(&l, "afterwards", 10, 10);
+    lab_deinit(&l);
+}
+
 /* While replicas are on their way, nodes die and come back, one after the other. */
 static void no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail(void **state)
 {
@@ -252,7 +317,7 @@ static void no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail(voi
         struct table t = lab_table_of(&l, "moved", &arena);
         assert_false(has_replica(&t, drained));
         assert_false(is_moving(&t));
-        assert_false(holds(&l, drained, TABLE));
+        assert_false(holds(&l, drained, TABLE) || holds_catalog(&l, drained));
         printf("    seed %llu: node %u drained, %lld writes acknowledged, %lld failed\n",
                (unsigned long long)seed, drained, (long long)w.ok, (long long)w.failed);
         end_lab(&l, &w);
@@ -320,6 +385,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_drained_node_gives_all_its_replicas_away_under_load),
+        cmocka_unit_test(the_catalog_outlives_the_nodes_that_founded_it),
+        cmocka_unit_test(nodes_that_left_the_catalog_found_no_other),
         cmocka_unit_test(a_silent_nodes_replicas_are_replaced),
         cmocka_unit_test(no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail),
         cmocka_unit_test(an_on_demand_table_is_cut_until_nothing_is_throttled),

@@ -68,6 +68,61 @@ static void what_is_written_is_read_back(void **state)
     buffer_deinit(&b);
 }
 
+static void answers_are_read_back_too(void **state)
+{
+    (void)state;
+    const struct gac_answer written = {.key = {7, 1, GAC_WRITE},
+                                       .epoch = 2,
+                                       .number = 3,
+                                       .version = 9,
+                                       .granted = 5000,
+                                       .lifetime = {NS_PER_S},
+                                       .wait = {NS_PER_MS}};
+    struct buffer b = {0};
+    gac_answers_begin(&b, &(struct gac_answers){11, 5, 1});
+    gac_answer_append(&b, &written);
+    struct reader r = {buffer_slice(&b), false};
+    struct gac_answers answers;
+    struct gac_answer read;
+    assert_int_equal(gac_answers_read(&r, &answers), STATUS_OK);
+    assert_int_equal(gac_answer_read(&r, &read), STATUS_OK);
+    assert_true(answers.server == 11 && answers.routers == 5 && answers.count == 1);
+    assert_true(gac_key_equal(read.key, written.key) && read.epoch == 2 && read.number == 3);
+    assert_true(read.version == 9 && read.granted == 5000);
+    assert_true(read.lifetime.ns == NS_PER_S && read.wait.ns == NS_PER_MS);
+    for (size_t cut = 0; cut < b.size; cut++) {
+        struct reader cut_short = {slice_make(b.data, cut), false};
+        assert_int_equal(gac_answers_read(&cut_short, &answers), STATUS_MALFORMED);
+    }
+    buffer_deinit(&b);
+}
+
+/* Whoever asks with an older version hears of the newer one, and does not bring its rate back. */
+static void a_ledger_keeps_the_newest_rate_and_tells_its_version(void **state)
+{
+    (void)state;
+    const struct ledger_terms two = {.bank = {NS_PER_S},
+                                     .lifetime = {NS_PER_S},
+                                     .start = {NS_PER_S},
+                                     .grant = {100 * NS_PER_MS},
+                                     .routers = 2,
+                                     .here = 2};
+    struct instant now = {NS_PER_S};
+    struct ledger l;
+    const struct gac_answer *again;
+    struct gac_ask old = an_ask, new = an_ask;
+    new.version = old.version + 1;
+    new.rate = 2 * old.rate;
+    new.demand = new.held = new.spent = 0; /* only to tell */
+    ledger_init(&l, now, &two, &old);
+    assert_int_equal(ledger_take(&l, now, &two, 1, &old, &again)->answer.version, 9);
+    assert_int_equal(ledger_take(&l, now, &two, 2, &new, &again)->answer.version, 10);
+    old.number++;
+    assert_int_equal(ledger_take(&l, now, &two, 1, &old, &again)->answer.version, 10);
+    assert_int_equal(l.rate, new.rate);
+    ledger_deinit(&l);
+}
+
 static const struct ledger_terms terms = {.bank = {10 * NS_PER_S},
                                           .lifetime = {NS_PER_S},
                                           .start = {NS_PER_S},
@@ -152,6 +207,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_that_goes_takes_only_its_own_keys_with_it),
         cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(answers_are_read_back_too),
+        cmocka_unit_test(a_ledger_keeps_the_newest_rate_and_tells_its_version),
         cmocka_unit_test(a_doubled_ask_changes_nothing_and_is_answered_again),
         cmocka_unit_test(a_grant_that_never_arrived_is_back_in_the_bank),
         cmocka_unit_test(what_is_held_leaves_less_room_in_the_bank),

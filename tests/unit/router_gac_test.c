@@ -276,6 +276,23 @@ static void a_client_that_goes_pays_for_what_was_sent_and_not_for_what_waits(voi
     assert_int_equal(f.asked[REQUEST_GET], 0);
 }
 
+static void a_table_may_be_deleted_and_created_anew_while_a_request_waits(void **state)
+{
+    (void)state;
+    f.hold_gac = true;
+    send_call(&f, 1, "PutItem", PUT);
+    assert_int_equal(f.router->counters.limit_waits, 1);
+    f.tables[0].id = 99;
+    fake_repartition(&f, &f.tables[0], 2);
+    f.hold_gac = false;
+    fake_deliver_gac(&f);
+    fake_pump(&f);
+    fake_advance_ms(&f, 500);
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 400);
+    assert_true(says(a, "ResourceNotFoundException"));
+}
+
 static void those_who_wait_go_on_in_their_order(void **state)
 {
     (void)state;
@@ -522,6 +539,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_tried_again_is_paid_once, start, stop),
         cmocka_unit_test_setup_teardown(
             a_client_that_goes_pays_for_what_was_sent_and_not_for_what_waits, start, stop),
+        cmocka_unit_test_setup_teardown(
+            a_table_may_be_deleted_and_created_anew_while_a_request_waits, start, stop),
         cmocka_unit_test_setup_teardown(those_who_wait_go_on_in_their_order, start, stop),
         cmocka_unit_test_setup_teardown(one_that_waited_long_enough_is_throttled, start, stop),
         cmocka_unit_test_setup_teardown(of_a_batch_only_what_had_no_tokens_is_unprocessed, start,
