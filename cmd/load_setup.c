@@ -51,10 +51,13 @@ static int open_connection(const struct load_url *url)
     return fd;
 }
 
+/* A ring that was closed before may interrupt either. */
 static bool exchange(int fd, struct slice request, struct call *c)
 {
     while (request.size > 0) {
         ssize_t sent = send(fd, request.data, request.size, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
         if (sent <= 0)
             return false;
         request = slice_make(request.data + sent, request.size - (size_t)sent);
@@ -64,6 +67,8 @@ static bool exchange(int fd, struct slice request, struct call *c)
     load_response_init(&reader, true, on_answer, c);
     while (!c->answered) {
         ssize_t received = recv(fd, bytes, sizeof bytes, 0);
+        if (received < 0 && errno == EINTR)
+            continue;
         if (received <= 0 ||
             load_response_feed(&reader, slice_make(bytes, (size_t)received)) != STATUS_OK)
             break;

@@ -57,9 +57,12 @@ void ledger_refill(struct ledger *l, struct instant now, const struct ledger_ter
     int64_t most = scaled(l->rate, terms->bank.ns, NS_PER_S);
     note_elsewhere(l, now, most);
     token_bucket_refill(&l->bank, now);
-    int64_t capacity = most - l->elsewhere - held_by_all(l, now);
-    token_bucket_set_rate(&l->bank, capacity > 0 ? capacity : 0,
-                          scaled(l->rate, terms->here, terms->routers), INT64_MAX / 4);
+    int64_t rate = scaled(l->rate, terms->here, terms->routers);
+    /* What comes in is to be vended, though nothing may be saved: a grant on its way and one ahead. */
+    int64_t least = scaled(rate, 2 * terms->grant.ns, NS_PER_S);
+    int64_t saved = most - l->elsewhere > least ? most - l->elsewhere : least;
+    int64_t capacity = saved - held_by_all(l, now);
+    token_bucket_set_rate(&l->bank, capacity > 0 ? capacity : 0, rate, INT64_MAX / 4);
 }
 
 static struct holder *find(struct ledger *l, uint64_t router)

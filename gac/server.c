@@ -207,12 +207,16 @@ static void answer(struct gac_server *s, struct instant now, uint64_t router,
     const struct vend_policy *policy = vend_policy_of(ask->policy);
     const struct duration grant = duration_ms(config->gac_grant_ms);
     const struct duration period = duration_ms(config->gac_period_ms);
+    const struct duration first = {NS_PER_S};
     bool periodic = policy == &vend_periodic;
     const struct ledger_terms terms = {
         .bank = duration_ms(config->gac_bank_ms),
         .lifetime = periodic ? period : duration_ms(config->gac_lifetime_ms),
         .grant = grant,
-        .start = periodic ? period : grant,
+        /* A table nobody was asked about before: a second's worth, as allocations begin with. */
+        .start = periodic          ? period
+                 : ask->epoch == 1 ? first
+                                   : grant,
         .routers = s->router_count,
         .here = routers_here(s, ask->key),
     };

@@ -15,9 +15,9 @@ it, so that no span is told more than it had):
   steady  throttled <= 0.01 %, those within FAULT_S after a death or a start told apart
   over    admitted in every span of 0.1, 1 and 10 s <= limit * span + bank, and 1 % of that. The bank is what
           routers may hold; what was not admitted of the limit before, when the machine had other things to
-          do; and what a ledger begins with, a second of the limit, for each time the table may have got
-          another server in the span or in FAULT_S before it: at its beginning, at a death, at a start, at
-          most three
+          do; and what a ledger begins with for each time the table may have got another server in the span
+          or in FAULT_S before it: a second of the limit at its beginning, a tenth at a death and a start.
+          All that was admitted <= 1 % more than the limit and that second
   outage  each router serves min(what it is asked for, its even part), within 10 %; afterwards all is served
 
   gac_test.py                 about 45 seconds of load, a kill each 4 to 8 seconds
@@ -50,7 +50,7 @@ GRID = 20  # spans begin at each such part of themselves
 STEP_NS = 5_000_000  # in which what is saved up is reckoned
 FAULT_S = 2  # a table finds its server, and routers what they need, within this
 BEGIN_S = 1  # the same, after a load begins
-LEDGER_BEGINS_S = 1.0  # gac_lifetime_ms: of the limit, what a ledger begins with
+FIRST_S, TAKEOVER_S = 1.0, 0.1  # of the limit, what a ledger begins with: a new one, one taken over
 # gac_grant_ms of what routers hold, each of the root of what it wants and its even part of the limit.
 HELD_S = 0.1 * math.sqrt(ASKED["over"])
 FALSE_MOST = 0.0001
@@ -243,10 +243,10 @@ def most_admitted(limit, admitted, faults, begun_ns, span_s):
     far, above, saved = 0, -limit, savings(limit, admitted)
     for begin, count in span_counts(admitted, span_s):
         end = begin + span_s * NS
-        banks = faults.takeovers(begin, end) + (begin < begun_ns + FAULT_S * NS)
-        bound = limit * (span_s + LEDGER_BEGINS_S * min(banks, 3) + HELD_S) + saved(begin)
-        above = max(above, count / bound - 1)
-        if banks == 0:
+        first, takeovers = begin < begun_ns + FAULT_S * NS, faults.takeovers(begin, end)
+        bank = FIRST_S * first + TAKEOVER_S * min(takeovers, 2) + HELD_S
+        above = max(above, count / (limit * (span_s + bank) + saved(begin)) - 1)
+        if not first and takeovers == 0:
             far = max(far, count)
     return {"most_far_from_faults": far, "of_limit": round(far / (limit * span_s), 4),
             "above_bound": round(above, 4)}
@@ -268,11 +268,11 @@ def over(options, load, faults):
     figures = {f"{span_s} s": most_admitted(options.limit, admitted, faults, load.begun_ns, span_s)
                for span_s in SPANS_S}
     seconds = options.seconds * PARTS["over"]
-    figures["admitted_of_limit"] = round(len(admitted) / options.limit / seconds, 4)
+    figures["admitted_of_limit"] = round(len(admitted) / options.limit / (seconds + FIRST_S), 4)
     say(f"over: {figures}")
     check(all(f["above_bound"] <= OVER_MOST for f in figures.values() if isinstance(f, dict)),
           f"more was admitted than may be: {figures}")
-    check(figures["admitted_of_limit"] > 0.9, f"less was admitted than may be: {figures}")
+    check(0.9 < figures["admitted_of_limit"] <= 1 + OVER_MOST, f"not what may be: {figures}")
     return figures
 
 
