@@ -1,8 +1,8 @@
 /* gac.pml - the protocol of global admission control, for spin: no token is spent twice.
  *
- * One router (-DROUTERS=2: two), two servers, one key. Frames are lost and doubled, and answers to old asks arrive
- * late; servers crash and come back with nothing; routers crash, let tokens expire, change the
- * server, give back. A token comes in at one server at a time (ledger.h, G4). What is left out: how
+ * One router (-DROUTERS=2: two, that compete for one ledger), two servers, one key. Frames are lost
+ * and doubled, and answers to old asks arrive late; servers crash and come back with nothing, and so
+ * do routers; these let tokens expire, change the server, give back. A token comes in at one server at a time (ledger.h, G4). What is left out: how
  * much is granted (any amount), time (anything may expire at any moment), demand.
  *
  * Checked in every state: what was spent, is in banks and is in the hands of living routers was
@@ -21,6 +21,9 @@
 #endif
 #ifndef CRASHES_MAX
 #define CRASHES_MAX 1 /* of each server */
+#endif
+#ifndef ROUTER_CRASHES_MAX
+#define ROUTER_CRASHES_MAX 1 /* of each router */
 #endif
 #ifndef MISTAKE
 #define MISTAKE 0
@@ -168,9 +171,34 @@ inline send_ask(r)
     asks[r].held = routers[r].tokens
 }
 
+/* Its links end with it, and what was on them: servers hear of that, before its next life. */
+inline forget_router(r, s)
+{
+    servers[s].known[r] = false;
+    servers[s].epoch[r] = 0;
+    servers[s].number[r] = 0;
+    servers[s].spent[r] = 0;
+    servers[s].held[r] = 0;
+    servers[s].granted[r] = 0
+}
+
 proctype router(byte r)
 {
+    byte crashes;
     do
+    :: atomic { crashes < ROUTER_CRASHES_MAX -> crashes++;
+        routers[r].tokens = 0;
+        routers[r].spent = 0;
+        routers[r].epoch = 1;
+        routers[r].number = 0;
+        routers[r].awaiting = false;
+        routers[r].owner = 0;
+        asks[r].there = false;
+        late_asks[r].there = false;
+        answers[r].there = false;
+        late_answers[r].there = false;
+        forget_router(r, 0);
+        forget_router(r, 1) }
     :: atomic { routers[r].number < ASKS_MAX -> send_ask(r) }
     :: atomic { routers[r].tokens > 0 ->
         routers[r].tokens--; routers[r].spent++; spent_ever++ }

@@ -1,6 +1,8 @@
 /* gac_property.c - promises of global admission control under any load, and under single faults. */
 #include "tests/check.h"
 
+#include <math.h>
+
 #include "tests/support/gac_world.h"
 
 enum {
@@ -146,6 +148,109 @@ static void a_moving_hotspot_is_served_and_static_shares_throttle_it(struct prng
     assert_true(refused_while_it_moves(p, GAC_PERIODIC, 99) > 10 * MILLION / 100);
 }
 
+/* Three moves, so long apart. */
+static uint64_t refused_while_it_rests(struct prng *p, int64_t percent_hot, int64_t seconds)
+{
+    struct gac_world w;
+    set_up(&w, p, GAC_LEASE);
+    hot(&w, percent_hot, 0);
+    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    gac_world_measure(&w);
+    for (uint32_t i = 1; i <= 3; i++) {
+        hot(&w, percent_hot, i);
+        gac_world_run(&w, seconds * NS_PER_S);
+    }
+    uint64_t refused = refused_per_million(&w);
+    assert_int_equal(w.over_mcu, 0);
+    gac_world_deinit(&w);
+    return refused;
+}
+
+static void a_hotspot_that_rests_before_it_moves_is_served(struct prng *p)
+{
+    bool all = getenv("SEEDS") != NULL;
+    for (int64_t percent = 60; percent <= 99; percent += 39) {
+        assert_in_range(refused_while_it_rests(p, percent, 10), 0, 100);
+        if (all)
+            assert_in_range(refused_while_it_rests(p, percent, 60), 0, 100);
+    }
+}
+
+/* ---- what it costs ---- */
+
+struct cost {
+    double asks_percent; /* of requests */
+    double product;      /* asks a second times tokens held, by the least there can be */
+};
+
+/* With n asks a second for lambda_i requests a second each, tokens held are lambda_i / n_i / 2 on
+ * average: the product of both sums is least where it is (sum sqrt(lambda_i))^2 / 2. */
+static struct cost cost_of(struct prng *p, int64_t units, int64_t percent, double zipf,
+                           int64_t bank_ms)
+{
+    enum {
+        SECONDS = 5,
+        SAMPLES = 500
+    };
+    struct gac_world w;
+    double weights[ROUTERS], sum = 0, roots = 0, held = 0;
+    gac_world_init(&w, &(struct gac_world_options){.routers = ROUTERS,
+                                                   .servers = SERVERS,
+                                                   .policy = GAC_LEASE,
+                                                   .units = units,
+                                                   .bank_ms = bank_ms,
+                                                   .delay_ns = NS_PER_MS / 2,
+                                                   .seed = prng_next(p)});
+    for (int i = 0; i < ROUTERS; i++)
+        sum += weights[i] = pow(i + 1, -zipf);
+    for (uint32_t i = 0; i < ROUTERS; i++) {
+        double rate = (double)(units * percent) / 100 * weights[i] / sum;
+        gac_world_load(&w, i, (int64_t)(rate * 1000));
+        roots += sqrt(rate);
+    }
+    gac_world_run(&w, 15 * NS_PER_S);
+    gac_world_measure(&w);
+    for (int i = 0; i < SAMPLES; i++) {
+        gac_world_run(&w, SECONDS * NS_PER_S / SAMPLES);
+        held += (double)gac_world_held(&w) / 1000 / SAMPLES;
+    }
+    double asks = (double)w.messages / 2; /* each is answered */
+    struct cost c = {asks * 100 / (double)w.offered, asks / SECONDS * held / (roots * roots / 2)};
+    printf("    %lld units/s at %lld %%, zipf %.2f, %lld s to save: asks %.2f %% of requests, "
+           "asks/s x tokens held %.2f of the least\n",
+           (long long)units, (long long)percent, zipf, (long long)bank_ms / 1000, c.asks_percent,
+           c.product);
+    gac_world_deinit(&w);
+    return c;
+}
+
+/* At 100 and 1,000 requests a second at each router. Where a router gets ten, tokens live no longer
+ * than ten requests take: then an ask a request is near the least. */
+static void messages_and_idle_tokens_are_few(struct prng *p)
+{
+    struct cost c = cost_of(p, 16000, 50, 0, 300000);
+    assert_true(c.asks_percent <= 0.5 && c.product <= 1.3);
+    c = cost_of(p, 16000, 95, 0, 300000);
+    assert_true(c.asks_percent <= 1 && c.product <= 1.2);
+    c = cost_of(p, 16000, 95, 0.99, 300000);
+    assert_true(c.asks_percent <= 1 && c.product <= 1.5);
+    c = cost_of(p, 16000, 95, 0, 1000);
+    assert_true(c.asks_percent <= 1.2 && c.product <= 1.3);
+    c = cost_of(p, 1600, 50, 0, 300000);
+    assert_true(c.asks_percent <= 3 && c.product <= 2);
+    c = cost_of(p, 1600, 95, 0.99, 300000);
+    assert_true(c.asks_percent <= 8 && c.product <= 2);
+    c = cost_of(p, 160, 95, 0, 300000);
+    assert_true(c.asks_percent <= 120);
+}
+
+/* It asks when something will have come, not again and again. */
+static void who_is_denied_does_not_poll(struct prng *p)
+{
+    struct cost c = cost_of(p, 16000, 1000, 0, 1000);
+    assert_true(c.asks_percent <= 0.3);
+}
+
 /* ---- single faults ---- */
 
 /* At most one part in a hundred of what ten seconds give. */
@@ -231,6 +336,9 @@ PROPERTY(any_skew_is_served, 10)
 PROPERTY(too_much_gets_all_there_is, 10)
 PROPERTY(small_demand_is_met_first, 5)
 PROPERTY(a_moving_hotspot_is_served_and_static_shares_throttle_it, 5)
+PROPERTY(a_hotspot_that_rests_before_it_moves_is_served, 1)
+PROPERTY(messages_and_idle_tokens_are_few, 1)
+PROPERTY(who_is_denied_does_not_poll, 1)
 PROPERTY(a_server_may_die, 10)
 PROPERTY(a_router_may_be_cut_off_or_die, 10)
 PROPERTY(all_servers_may_die, 10)
@@ -242,6 +350,9 @@ int main(void)
         cmocka_unit_test(test_too_much_gets_all_there_is),
         cmocka_unit_test(test_small_demand_is_met_first),
         cmocka_unit_test(test_a_moving_hotspot_is_served_and_static_shares_throttle_it),
+        cmocka_unit_test(test_a_hotspot_that_rests_before_it_moves_is_served),
+        cmocka_unit_test(test_messages_and_idle_tokens_are_few),
+        cmocka_unit_test(test_who_is_denied_does_not_poll),
         cmocka_unit_test(test_a_server_may_die),
         cmocka_unit_test(test_a_router_may_be_cut_off_or_die),
         cmocka_unit_test(test_all_servers_may_die),

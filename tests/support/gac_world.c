@@ -321,6 +321,18 @@ void gac_world_cut(struct gac_world *w, uint32_t router, uint32_t server, bool c
         connect(w, router, server);
 }
 
+int64_t gac_world_held(const struct gac_world *w)
+{
+    struct gac_holding holding;
+    int64_t held = 0;
+    for (uint32_t i = 0; i < w->options.routers; i++) {
+        if (w->routers[i].client != NULL &&
+            gac_client_holding(w->routers[i].client, router_now(w, i), key, &holding))
+            held += holding.tokens > 0 ? holding.tokens : 0;
+    }
+    return held;
+}
+
 uint32_t gac_world_owner(const struct gac_world *w)
 {
     struct gac_holding holding;

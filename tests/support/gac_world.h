@@ -90,6 +90,8 @@ void gac_world_start_router(struct gac_world *w, uint32_t router);
 /* Messages between the two are lost from here on, or no longer. */
 void gac_world_cut(struct gac_world *w, uint32_t router, uint32_t server, bool cut);
 
+/* What all routers hold, mcu. */
+int64_t gac_world_held(const struct gac_world *w);
 /* Which server answers for the table, as most routers have it. */
 uint32_t gac_world_owner(const struct gac_world *w);
 
