@@ -126,6 +126,7 @@ static void begin_epoch(struct gac_client *c, struct instant now, struct lease *
     l->spent = 0;
     l->awaiting = false;
     l->unanswered = 0;
+    l->created = false;
     l->ask_at = (struct instant){0};
 }
 
@@ -241,7 +242,8 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
     return GAC_TAKEN;
 }
 
-void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit)
+void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit,
+                     bool created)
 {
     bool asks = limit->policy == GAC_PERIODIC || limit->policy == GAC_LEASE;
     if (!asks || c->options.servers == 0)
@@ -249,6 +251,7 @@ void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_
     struct lease *l = lease_of(c, now, limit);
     if (limit->version >= l->limit.version)
         l->limit = *limit;
+    l->created = created;
     l->untold = true;
     activate(c, l);
     ask_soon(c, now, l);
@@ -344,6 +347,7 @@ static void take_answer(struct gac_client *c, struct instant now, const struct g
     if (l == NULL || !l->awaiting || a->epoch != l->epoch || a->number != l->number)
         return;
     l->awaiting = false;
+    l->created = false;
     l->untold &= a->version < l->limit.version;
     if (a->version > l->newest)
         l->newest = a->version;
@@ -461,6 +465,7 @@ static void append_ask(struct gac_client *c, struct instant now, struct lease *l
     l->sent_at = now;
     struct gac_ask ask = {.key = l->limit.key,
                           .policy = l->limit.policy,
+                          .created = l->created,
                           .epoch = l->epoch,
                           .number = l->number,
                           .version = l->limit.version,

@@ -49,9 +49,10 @@ enum gac_verdict {
 /* `wait`, if refused: after which it is worth trying again. */
 enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struct gac_limit *limit,
                                  int64_t cost, struct duration *wait);
-/* What the table may use has just been changed here: its server, and by it all routers, hear of it
- * even if nobody asks for tokens here. */
-void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit);
+/* What the table may use has just been changed here, or it was created: its server, and by it all
+ * routers, hear of it even if nobody asks for tokens here. */
+void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit,
+                     bool created);
 /* It cost more than was taken, or less (below zero). */
 void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t more);
 

@@ -6,7 +6,7 @@ enum {
     ASKS = 1,
     ANSWERS = 2,
     KEY_SIZE = 9,
-    ASK_SIZE = KEY_SIZE + 1 + 8 * 8,
+    ASK_SIZE = KEY_SIZE + 2 + 8 * 8,
     ANSWER_SIZE = KEY_SIZE + 6 * 8
 };
 
@@ -64,6 +64,7 @@ void gac_ask_append(struct buffer *out, const struct gac_ask *ask)
 {
     append_key(out, ask->key);
     buffer_append_u8(out, (uint8_t)ask->policy);
+    buffer_append_u8(out, ask->created);
     buffer_append_u64(out, ask->epoch);
     buffer_append_u64(out, ask->number);
     buffer_append_u64(out, ask->version);
@@ -136,9 +137,10 @@ enum status gac_asks_read(struct reader *r, struct gac_asks *out)
 enum status gac_ask_read(struct reader *r, struct gac_ask *out)
 {
     out->key = read_key(r);
-    uint8_t policy = reader_u8(r);
-    if (policy >= GAC_POLICIES)
+    uint8_t policy = reader_u8(r), created = reader_u8(r);
+    if (policy >= GAC_POLICIES || created > 1)
         r->failed = true;
+    out->created = created == 1;
     out->policy = r->failed ? GAC_OFF : (enum gac_policy)policy;
     out->epoch = reader_u64(r);
     out->number = reader_u64(r);

@@ -41,6 +41,7 @@ static inline bool gac_key_equal(struct gac_key a, struct gac_key b)
 struct gac_ask {
     struct gac_key key;
     enum gac_policy policy;
+    bool created;     /* the table is new, and this router knows first */
     uint64_t epoch;   /* one more each time the router asks another server, or another life of it */
     uint64_t number;  /* in this epoch: 1, 2, ... */
     uint64_t version; /* of `rate`: the higher is the newer */

@@ -34,6 +34,7 @@ struct lease {
     int64_t taken; /* ever, less what was given back */
     uint64_t refused;
     bool active;     /* in the client's list */
+    bool created;    /* the table, by this router: its first server is told */
     bool untold;     /* no server has heard of this limit yet, and one should */
     bool doubtful;   /* the limit: another server is asked, which may know an older one */
     uint64_t newest; /* version that a server knew */

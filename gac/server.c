@@ -213,10 +213,10 @@ static void answer(struct gac_server *s, struct instant now, uint64_t router,
         .bank = duration_ms(config->gac_bank_ms),
         .lifetime = periodic ? period : duration_ms(config->gac_lifetime_ms),
         .grant = grant,
-        /* A table nobody was asked about before: a second's worth, as allocations begin with. */
-        .start = periodic          ? period
-                 : ask->epoch == 1 ? first
-                                   : grant,
+        /* A new table: a second's worth, as allocations begin with. */
+        .start = periodic       ? period
+                 : ask->created ? first
+                                : grant,
         .routers = s->router_count,
         .here = routers_here(s, ask->key),
     };

@@ -134,12 +134,13 @@ void limit_settle(struct router *r, struct subrequest *s, int64_t used_mcu)
     s->taken_mcu = 0;
 }
 
-void limit_tell(struct router *r, const struct table *t)
+void limit_tell(struct router *r, const struct table *t, bool created)
 {
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct gac_limit limit;
-        limit_find(r, t, kind, &limit);
-        gac_client_tell(r->gac, r->now, &limit);
+        bool limited = limit_find(r, t, kind, &limit);
+        if (limited || !created)
+            gac_client_tell(r->gac, r->now, &limit, created);
     }
 }
 

@@ -27,8 +27,8 @@ bool limit_take(struct router *r, struct subrequest *s);
 /* It has cost so much, or nothing. */
 void limit_settle(struct router *r, struct subrequest *s, int64_t used_mcu);
 
-/* The table has just been changed here: all routers are to hear of it. */
-void limit_tell(struct router *r, const struct table *t);
+/* The table has just been changed or created here: all routers are to hear of it. */
+void limit_tell(struct router *r, const struct table *t, bool created);
 
 /* Whether it waits for tokens, or to be told that there are none. */
 bool limit_is_waiting(const struct router *r, const struct subrequest *s);

@@ -123,12 +123,19 @@ bool catalog_is_drained(const struct catalog *c, uint32_t node)
     return node <= NODES_MAX && c->drained[node];
 }
 
+/* Whether its node lives under another generation. Of one that was never heard of nothing is known.
+ */
+static bool is_lost(const struct catalog *c, uint64_t member)
+{
+    uint32_t generation = catalog_generation(c, raft_member_node(member));
+    return generation != 0 && generation != raft_member_generation(member);
+}
+
 bool catalog_needs_replacing(const struct catalog *c, const struct table *t)
 {
     for (uint32_t p = 0; p < t->partition_count; p++) {
         for (uint32_t i = 0; i < t->partitions[p].member_count; i++) {
-            uint32_t node = partition_node(&t->partitions[p], i);
-            if (raft_member_generation(t->partitions[p].members[i]) != catalog_generation(c, node))
+            if (is_lost(c, t->partitions[p].members[i]))
                 return true;
         }
     }
@@ -474,9 +481,8 @@ static void replace(struct catalog *c, const struct catalog_command *command,
         struct partition_info *info = &e->table.partitions[p];
         for (uint32_t i = 0; i < info->member_count; i++) {
             uint32_t node = partition_node(info, i);
-            uint32_t generation = catalog_generation(c, node);
-            if (raft_member_generation(info->members[i]) != generation)
-                catalog_join(info, i, node, generation);
+            if (is_lost(c, info->members[i]))
+                catalog_join(info, i, node, catalog_generation(c, node));
         }
     }
     struct table t = e->table;

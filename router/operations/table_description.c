@@ -127,8 +127,8 @@ bool table_description_answer(struct call *c, struct subrequest *s, const struct
         return false;
     if (s->request.op != REQUEST_TABLE_GET)
         route_forget(c->router, t.name);
-    if (s->request.op == REQUEST_TABLE_UPDATE)
-        limit_tell(c->router, &t);
+    if (s->request.op == REQUEST_TABLE_UPDATE || s->request.op == REQUEST_TABLE_CREATE)
+        limit_tell(c->router, &t, s->request.op == REQUEST_TABLE_CREATE);
     json_write_open(&c->body, '{');
     json_write_key(&c->body, member);
     table_description_write(&c->body, c->router, &t);

@@ -446,6 +446,45 @@ static void a_damaged_row_is_refused(void **state)
     world_deinit(&w);
 }
 
+/* Founders that the catalog has not heard of are no lost ones: it would replace them all at once.
+ */
+static void only_a_node_that_lives_anew_has_its_replicas_replaced(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    struct catalog *before = w.catalog;
+    w.catalog = catalog_create(); /* one that knows no node */
+    struct buffer group = {0};
+    const struct partition_info info = {.id = CATALOG_GROUP,
+                                        .lo = slice_of("a"),
+                                        .hi = slice_of("b"),
+                                        .member_count = 3,
+                                        .members = {raft_member_id(1, 101, 0),
+                                                    raft_member_id(2, 102, 0),
+                                                    raft_member_id(3, 103, 0)}};
+    partition_info_encode(&group, &info);
+    struct catalog_command c = command_of(&w, CATALOG_FOUND, "any", 0, 0);
+    c.group = buffer_slice(&group);
+    assert_int_equal(apply(&w, &c), REPLY_OK);
+    assert_false(catalog_needs_replacing(w.catalog, catalog_itself(w.catalog)));
+    c = command_of(&w, CATALOG_NODE, "any", 0, 0);
+    c.node = 2;
+    c.generation = 999;
+    assert_int_equal(apply(&w, &c), REPLY_OK);
+    assert_true(catalog_needs_replacing(w.catalog, catalog_itself(w.catalog)));
+    c = command_of(&w, CATALOG_REPLACE, "any", 0, 0);
+    assert_int_equal(apply(&w, &c), REPLY_OK);
+    const struct partition_info *p = &catalog_itself(w.catalog)->partitions[0];
+    assert_int_equal(p->joined, 1U << 1);
+    assert_int_equal(raft_member_generation(p->members[1]), 999);
+    assert_true(p->members[0] == info.members[0] && p->members[2] == info.members[2]);
+    buffer_deinit(&group);
+    catalog_destroy(w.catalog);
+    w.catalog = before;
+    world_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +495,7 @@ int main(void)
         cmocka_unit_test(updates_keep_their_dates_and_count_the_days_decreases),
         cmocka_unit_test(reports_add_up_and_forget_strangers),
         cmocka_unit_test(a_damaged_row_is_refused),
+        cmocka_unit_test(only_a_node_that_lives_anew_has_its_replicas_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,7 @@ static void a_server_that_goes_takes_only_its_own_keys_with_it(void **state)
 
 static const struct gac_ask an_ask = {.key = {7, 1, GAC_WRITE},
                                       .policy = GAC_LEASE,
+                                      .created = true,
                                       .epoch = 2,
                                       .number = 3,
                                       .version = 9,
@@ -62,7 +63,8 @@ static void what_is_written_is_read_back(void **state)
     assert_true(asks.router == 11 && asks.view == 5 && asks.count == 1);
     assert_true(gac_key_equal(ask.key, an_ask.key) && ask.policy == GAC_LEASE);
     assert_true(ask.epoch == 2 && ask.number == 3 && ask.version == 9 && ask.rate == 1000000);
-    assert_true(ask.spent == 41000 && ask.held == -5 && ask.demand == 300000 && ask.need == 4000);
+    assert_true(ask.created && ask.spent == 41000 && ask.held == -5 && ask.demand == 300000 &&
+                ask.need == 4000);
     for (size_t cut = 0; cut < b.size; cut++) {
         struct reader cut_short = {slice_make(b.data, cut), false};
         assert_int_equal(gac_asks_read(&cut_short, &asks), STATUS_MALFORMED);
@@ -254,6 +256,8 @@ static void a_dear_request_that_is_denied_is_no_denial_of_cheap_ones(void **stat
         .key = {.table = 1}, .policy = GAC_LEASE, .rate = 100000, .version = 1};
     struct duration wait;
     gac_client_up(c, now, 1);
+    exchange(c, s, now);
+    gac_client_tell(c, now, &limit, true);
     exchange(c, s, now);
     assert_int_equal(gac_client_take(c, now, &limit, 400000, &wait), GAC_WAIT);
     exchange(c, s, now);
