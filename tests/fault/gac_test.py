@@ -82,22 +82,20 @@ def attempt(call, *arguments, **members):
 
 
 def make_table(port, name, limit):
-    """Of several partitions: made large, then given what it shall have."""
+    """Of several partitions; when it was made, from which on it may save up what it does not use."""
     client = Client(port)
     until("the cluster answers", lambda: attempt(client.call, "ListTables"))
+    made_ns = time.monotonic_ns()
     client.call("CreateTable", TableName=name,
                 KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
                 AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-                ProvisionedThroughput={"ReadCapacityUnits": 10,
-                                       "WriteCapacityUnits": PARTITIONS * PARTITION_UNITS})
+                ProvisionedThroughput={"ReadCapacityUnits": 10, "WriteCapacityUnits": limit},
+                WarmThroughput={"WriteUnitsPerSecond": PARTITIONS * PARTITION_UNITS})
     until(f"{name} is ACTIVE", lambda: client.call(
         "DescribeTable", TableName=name)["Table"]["TableStatus"] == "ACTIVE")
     until("its partitions have leaders", lambda: partitions(port, name) == PARTITIONS)
-    client.call("UpdateTable", TableName=name, ProvisionedThroughput={
-        "ReadCapacityUnits": 10, "WriteCapacityUnits": limit})
-    until(f"{name} is ACTIVE", lambda: client.call(
-        "DescribeTable", TableName=name)["Table"]["TableStatus"] == "ACTIVE")
     client.close()
+    return made_ns
 
 
 # ---- load ----
@@ -105,12 +103,13 @@ def make_table(port, name, limit):
 class Load:
     """`weir load` on each router: three of four requests come to the first."""
 
-    def __init__(self, options, cluster, directory, part):
+    def __init__(self, options, cluster, directory, part, made_ns):
         rate = options.limit * ASKED[part]
         self.files = []
         self.processes = []
         self.rates = [rate * HOT, rate * (1 - HOT)]
         self.begun_ns = time.monotonic_ns()
+        self.saved_s = FIRST_S + (self.begun_ns - made_ns) / NS
         for number, (port, share) in enumerate(zip(cluster.ports, self.rates), 1):
             file = directory / f"{part}-{number}"
             self.files.append(file)
@@ -228,25 +227,26 @@ def span_counts(admitted, span_s):
         yield origin + at * step, count
 
 
-def savings(limit, admitted):
-    """What had not been admitted of the limit by a moment, of what might have been."""
+def savings(limit, admitted, saved_s):
+    """What had not been admitted of the limit by a moment, of what might have been; `saved_s` at first."""
     origin = min(sent for sent, _ in admitted)
     answers = collections.Counter((answered - origin) // STEP_NS for _, answered in admitted)
-    saved, at = [0], 0
+    saved, at = [limit * saved_s], 0
     for at in range(max(answers) + 1):
         saved.append(max(0, saved[-1] + limit * STEP_NS / NS - answers[at]))
     return lambda moment: saved[min(max(0, int((moment - origin) // STEP_NS) + 1), at)]
 
 
-def most_admitted(limit, admitted, faults, begun_ns, span_s):
+def most_admitted(limit, admitted, faults, load, span_s):
     """The fullest span far from faults, and what was most above its bound anywhere."""
-    far, above, saved = 0, -limit, savings(limit, admitted)
+    far, above, saved = 0, -limit, savings(limit, admitted, load.saved_s)
+    drained_ns = load.begun_ns + load.saved_s / (ASKED["over"] - 1) * NS
     for begin, count in span_counts(admitted, span_s):
         end = begin + span_s * NS
-        first, takeovers = begin < begun_ns + FAULT_S * NS, faults.takeovers(begin, end)
-        bank = FIRST_S * first + TAKEOVER_S * min(takeovers, 2) + HELD_S
+        takeovers = faults.takeovers(begin, end)
+        bank = TAKEOVER_S * min(takeovers, 2) + HELD_S
         above = max(above, count / (limit * (span_s + bank) + saved(begin)) - 1)
-        if not first and takeovers == 0:
+        if begin > drained_ns and takeovers == 0:
             far = max(far, count)
     return {"most_far_from_faults": far, "of_limit": round(far / (limit * span_s), 4),
             "above_bound": round(above, 4)}
@@ -265,10 +265,10 @@ def steady(options, load, faults):
 def over(options, load, faults):
     admitted = [(sent, answered) for router in load.requests() for sent, answered, what in router
                 if what == "ok"]
-    figures = {f"{span_s} s": most_admitted(options.limit, admitted, faults, load.begun_ns, span_s)
+    figures = {f"{span_s} s": most_admitted(options.limit, admitted, faults, load, span_s)
                for span_s in SPANS_S}
     seconds = options.seconds * PARTS["over"]
-    figures["admitted_of_limit"] = round(len(admitted) / options.limit / (seconds + FIRST_S), 4)
+    figures["admitted_of_limit"] = round(len(admitted) / options.limit / (seconds + load.saved_s), 4)
     say(f"over: {figures}")
     check(all(f["above_bound"] <= OVER_MOST for f in figures.values() if isinstance(f, dict)),
           f"more was admitted than may be: {figures}")
@@ -298,10 +298,10 @@ def outage(options, load, faults):
 
 
 def run_part(options, cluster, directory, part):
-    make_table(cluster.ports[0], part, options.limit)
+    made_ns = make_table(cluster.ports[0], part, options.limit)
     seconds = options.seconds * PARTS[part]
     faults = Faults(cluster)
-    load = Load(options, cluster, directory, part)
+    load = Load(options, cluster, directory, part, made_ns)
     try:
         if part == "outage":
             time.sleep(seconds / 4)
