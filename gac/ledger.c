@@ -58,7 +58,8 @@ void ledger_refill(struct ledger *l, struct instant now, const struct ledger_ter
     note_elsewhere(l, now, most);
     token_bucket_refill(&l->bank, now);
     int64_t rate = scaled(l->rate, terms->here, terms->routers);
-    /* What comes in is to be vended, though nothing may be saved: a grant on its way and one ahead. */
+    /* What comes in is to be vended, though nothing may be saved: a grant on its way and one ahead.
+     */
     int64_t least = scaled(rate, 2 * terms->grant.ns, NS_PER_S);
     int64_t saved = most - l->elsewhere > least ? most - l->elsewhere : least;
     int64_t capacity = saved - held_by_all(l, now);
