@@ -197,13 +197,16 @@ static enum gac_verdict take_short(struct gac_client *c, struct instant now, str
 {
     if (l->owner == 0)
         return take_reserve(c, now, l, cost, wait);
-    if (cost > l->need)
+    bool early = instant_before(now, l->ask_at), less = early && cost < l->denied;
+    if (cost > l->need || less)
         l->need = cost;
-    if (instant_before(now, l->ask_at)) {
+    if (early && !less) {
         l->refused++;
         *wait = instant_since(l->ask_at, now);
         return GAC_REFUSED;
     }
+    if (less)
+        l->ask_at = now;
     ask_soon(c, now, l);
     return GAC_WAIT;
 }
@@ -349,6 +352,7 @@ static void take_answer(struct gac_client *c, struct instant now, const struct g
     l->tokens += a->granted;
     l->expires_at = instant_add(l->sent_at, a->lifetime);
     l->ask_at = instant_add(now, a->wait);
+    l->denied = a->granted == 0 ? l->asked_need : 0;
     c->changes++;
 }
 
@@ -465,6 +469,7 @@ static void append_ask(struct gac_client *c, struct instant now, struct lease *l
                           .held = l->tokens,
                           .demand = idle ? 0 : lease_demand(l, now),
                           .need = l->need};
+    l->asked_need = l->need;
     l->need = 0;
     gac_ask_append(&c->frame, &ask);
 }

@@ -20,7 +20,9 @@ struct lease {
     bool awaiting;
     struct instant sent_at;
     uint32_t unanswered;   /* asks before it, one after the other */
-    struct instant ask_at; /* not before */
+    struct instant ask_at; /* not before, unless for less than was denied */
+    int64_t asked_need;    /* in the last ask */
+    int64_t denied;        /* by its answer; 0: nothing */
     struct instant taken_at;
     struct token_bucket reserve;
     /* demand */
