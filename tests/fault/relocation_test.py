@@ -2,9 +2,9 @@
 """Replicas leave a node and come to one under full load: nothing is lost, and others hardly notice.
 
 Four nodes, one router, two tables: `moved`, large and written all the time, and `others`, small.
- drain    node 1 is drained: within a bound it holds nothing, its process ends in good order, and a
+ drain    a node is drained: within a bound it holds nothing, its process ends in good order, and a
           table made then does without it
- balance  node 1 comes back on an empty disk and is undrained: the others consume more of their
+ balance  it comes back on an empty disk and is undrained: the others consume more of their
           capacity than balance_percent, so that replicas go to it
 What `weir load` saw, and in the end a strong read of every key, must be linearizable. The p99 of
 requests to `others` while replicas move is compared with the time just before, over all rounds
@@ -30,7 +30,6 @@ BATCH = 100
 STEADY_S = 8  # before, to compare with
 LEAST_S = 2   # a move, to be measured
 LEAST = 500   # requests to tell a p99 from
-MOVED = 1  # one of those that founded the cluster: the catalog moves too
 NODE_WCU = 800  # the load, 730 a second, is above balance_percent of it on three nodes and not on four
 # Tables at new peaks have no place on nodes as small as that, which is another test's concern.
 SETTINGS = ["--profile", "off", "--set", f"node_wcu={NODE_WCU}", "--set", "checkpoint_ms=1000",
@@ -149,33 +148,33 @@ def until_told(first):
 
 def drain_node(options, cluster, load):
     port = cluster.ports[0]
-    held = replicas_of(port, MOVED)
+    held = replicas_of(port, options.node)
     before = steady(load)
-    drain(options, port, MOVED)
-    until(f"node {MOVED} holds nothing", lambda: replicas_of(port, MOVED) == 0)
+    drain(options, port, options.node)
+    until(f"node {options.node} holds nothing", lambda: replicas_of(port, options.node) == 0)
     moved = (before[1], until_told(before[1]))
-    cluster[f"node-{MOVED}"].stop()
-    say(f"{held} replicas have left node {MOVED} in {(moved[1] - moved[0]) / 1e9:.1f} s, its process ended")
+    cluster[f"node-{options.node}"].stop()
+    say(f"{held} replicas have left node {options.node} in {(moved[1] - moved[0]) / 1e9:.1f} s, its process ended")
     client = Client(port)
     until("a table is made without it", lambda: create_table(client, "after"))
     client.close()
-    if held == 0 or replicas_of(port, MOVED) != 0 or events(port, "no-place"):
-        raise AssertionError(f"node {MOVED} held {held} replicas; events: {events(port, 'no-place')}")
+    if held == 0 or replicas_of(port, options.node) != 0 or events(port, "no-place"):
+        raise AssertionError(f"node {options.node} held {held} replicas; events: {events(port, 'no-place')}")
     return before, moved
 
 
 def fill_node(options, cluster, load):
     port = cluster.ports[0]
-    shutil.rmtree(cluster.data / f"node-{MOVED}")
-    cluster[f"node-{MOVED}"].start()
+    shutil.rmtree(cluster.data / f"node-{options.node}")
+    cluster[f"node-{options.node}"].start()
     before = steady(load)
-    drain(options, port, MOVED, "--undo")
-    until(f"node {MOVED} gets replicas again", lambda: replicas_of(port, MOVED) > 0)
+    drain(options, port, options.node, "--undo")
+    until(f"node {options.node} gets replicas again", lambda: replicas_of(port, options.node) > 0)
     until("what is on its way has come", lambda: all(
         p["voters"] == 3 and p["caught_up"] == 3 for p in get(port, "/weir/partitions")["partitions"]
         if p["role"] == "leader"))
     moved = (before[1], until_told(before[1]))
-    say(f"node {MOVED} has {replicas_of(port, MOVED)} replicas again, {(moved[1] - moved[0]) / 1e9:.1f} s")
+    say(f"node {options.node} has {replicas_of(port, options.node)} replicas again, {(moved[1] - moved[0]) / 1e9:.1f} s")
     return before, moved
 
 
@@ -235,6 +234,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--node", type=int, default=1, help="that is emptied, 1 to 4; 1 to 3 found the "
+                        "cluster, so that the catalog moves too")
     parser.add_argument("--seconds", type=int, default=45, help="of load, a round")
     parser.add_argument("--ratio", type=float, default=1.2, help="p99 while moving, to before")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
