@@ -378,7 +378,7 @@ static void schedule(struct prng *p)
 static void whatever_happens_nothing_acknowledged_is_lost(void **state)
 {
     (void)state;
-    check_seeds(300, schedule);
+    check_seeds(500, schedule);
     const struct {
         const char *what;
         uint64_t count;
