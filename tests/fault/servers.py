@@ -91,7 +91,7 @@ class Client:
         return json.loads(text)
 
 
-def until(what, condition, bound_s=START_S):
+def until(what, condition, bound_s=START_S, poll_s=POLL_S):
     """Polls until the condition is true; its value."""
     end = time.monotonic() + bound_s
     while True:
@@ -100,7 +100,7 @@ def until(what, condition, bound_s=START_S):
             return value
         if time.monotonic() > end:
             raise AssertionError(f"not within {bound_s} s: {what}")
-        time.sleep(POLL_S)
+        time.sleep(poll_s)
 
 
 def free_ports(count):
