@@ -32,7 +32,8 @@ struct backing_batch {
     uint64_t log_lsn; /* the log before it is not needed any more */
 };
 
-/* What it takes to delete a record: its page is found and rewritten, however small the record is. */
+/* What it takes to delete a record: its page is found and rewritten, however small the record is.
+ */
 static inline uint64_t erase_cost(size_t key_size, size_t value_size)
 {
     return 256 + key_size + value_size;

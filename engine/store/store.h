@@ -68,8 +68,8 @@ void store_erase(struct store *s, struct slice lo, struct slice hi);
 bool store_erase_pending(const struct store *s);
 bool store_erase_overlaps(const struct store *s, struct slice lo, struct slice hi);
 
-/* Freezes the active memtable, which holds the log up to `lsn`. Of what is to be erased about so many
- * bytes go with it; 0: nothing does. */
+/* Freezes the active memtable, which holds the log up to `lsn`. Of what is to be erased about so
+ * many bytes go with it; 0: nothing does. */
 void store_freeze(struct store *s, uint64_t lsn, uint64_t erase_max_bytes);
 /* On the flush thread: the statuses of backing_methods.write. */
 enum status store_checkpoint_write(struct store *s);
