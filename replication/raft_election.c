@@ -55,7 +55,7 @@ static void forget_term(struct raft *r)
 /* Where votes take longer to come than others take to run, patience has to spread until they do. */
 static int64_t patience_ns(const struct raft *r)
 {
-    return r->options.election.ns << r->failures;
+    return r->shared->election.ns << r->failures;
 }
 
 static void fail(struct raft *r)
@@ -66,7 +66,7 @@ static void fail(struct raft *r)
 
 void raft_wait_for_leader(struct raft *r, struct instant now)
 {
-    int64_t election = r->options.election.ns;
+    int64_t election = r->shared->election.ns;
     r->election_at = instant_add(now, raft_random(r, election, election + patience_ns(r)));
 }
 
@@ -103,7 +103,7 @@ void raft_check_promise(struct raft *r, struct instant now)
     if (!raft_is_promised(r))
         return;
     uint32_t node = raft_member_node(r->promise.leader);
-    uint64_t given = liveness_given(r->options.liveness, now, node);
+    uint64_t given = liveness_given(r->shared->liveness, now, node);
     uint64_t known = r->commit;
     if (r->term == r->promise.term && r->verified > known)
         known = r->verified;
@@ -168,7 +168,7 @@ bool raft_may_run(const struct raft *r)
     const struct raft_members_at *last = &r->history[r->history_count - 1];
     if (r->history_count == 1 || last->index <= r->commit)
         return false;
-    const struct raft_member *m = raft_members_find(&last[-1].members, r->options.self);
+    const struct raft_member *m = raft_members_find(&last[-1].members, r->self);
     return m != NULL && m->voter;
 }
 
@@ -187,9 +187,9 @@ static bool has_won(const struct raft *r)
 
 static void repeat_later(struct raft *r, struct instant now)
 {
-    int64_t repeat = r->options.election.ns / 4;
-    if (r->options.retry.ns < repeat)
-        repeat = r->options.retry.ns;
+    int64_t repeat = r->shared->election.ns / 4;
+    if (r->shared->retry.ns < repeat)
+        repeat = r->shared->retry.ns;
     r->repeat_at = instant_add(now, (struct duration){repeat > 0 ? repeat : 1});
 }
 
@@ -242,7 +242,7 @@ void raft_run(struct raft *r, struct instant now, bool transfer)
     r->role = RAFT_CANDIDATE;
     r->by_transfer = transfer;
     r->promise = (struct raft_promise){0};
-    raft_set_hard_state(r, r->term + 1, r->options.self);
+    raft_set_hard_state(r, r->term + 1, r->self);
     begin_attempt(r, now);
     if (MUTATED(RAFT_MUTATION_VOTE_AT_ONCE)) {
         r->hard_durable = true;

@@ -82,11 +82,13 @@ struct raft_promise {
 };
 
 struct raft {
-    struct raft_options options;
-    struct prng prng;
+    const struct raft_shared *shared;
+    uint64_t self;
+    uint32_t group;
     bool started;
     bool no_state;
     enum raft_role role;
+    struct prng prng;
 
     /* hard state */
     uint64_t term;
