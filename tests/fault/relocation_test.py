@@ -186,6 +186,15 @@ def fill_node(options, cluster, load):
     return before, moved
 
 
+def nothing_moves(port):
+    """Each partition has its three replicas, and no other."""
+    found, _ = look(port, 0)
+    nodes = {}
+    for p in found:
+        nodes.setdefault(p["partition"], []).append(p["role"])
+    return nodes and all(sorted(roles) == ["follower", "follower", "leader"] for roles in nodes.values())
+
+
 def run(options, directory):
     more = [argument for setting in options.set for argument in ("--set", setting)]
     cluster = Cluster(options.weir, directory / "cluster", 4, 1, SETTINGS + more)
@@ -206,6 +215,7 @@ def run(options, directory):
         if load.returncode != 0:
             raise AssertionError(f"weir load ended with {load.returncode}")
         read_all(port, history)
+        until("nothing moves any more", lambda: nothing_moves(port), poll_s=LOOK_S)
         cluster.stop()
     finally:
         if load is not None and load.poll() is None:
