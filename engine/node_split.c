@@ -253,7 +253,8 @@ static void take_info(struct partition *p, const struct partition_info *told)
 /* The group may need this replica before it can split at all. */
 static bool widen(struct node *n, struct partition *p, const struct partition_info *told)
 {
-    bool past = !p->no_state || raft_last(p->raft) > 0, opening = false;
+    bool state = !p->no_state && raft_applied(p->raft) > 0;
+    bool past = state || raft_last(p->raft) > 0, opening = false;
     for (const struct inflight *e = n->own_first; e != NULL; e = e->next)
         opening |= e->kind == LOG_PARTITION; /* perhaps of a child */
     if (past || opening || node_holds_range(n, p->info.hi, told->hi) ||

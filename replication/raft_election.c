@@ -29,8 +29,9 @@
 #include "replication/raft_internal.h"
 
 enum {
-    FAILURES_MAX = 4 /* doublings of patience */
+    FAILURES_MAX = 8 /* doublings of patience */
 };
+static const int64_t PATIENCE_NS_MAX = 2 * NS_PER_S; /* it is not doubled beyond */
 
 /* ---- terms ---- */
 
@@ -52,16 +53,37 @@ static void forget_term(struct raft *r)
     r->resigning = false;
 }
 
-/* Where votes take longer to come than others take to run, patience has to spread until they do. */
+/* Where votes take longer to come than others take to run, patience has to spread until they do,
+ * and requests have to be fewer: what asks for votes is what keeps them waiting. */
 static int64_t patience_ns(const struct raft *r)
 {
     return r->shared->election.ns << r->failures;
 }
 
-static void fail(struct raft *r)
+/* A majority could have voted, as far as is known. */
+static bool majority_lives(const struct raft *r, struct instant now)
 {
-    if (r->role == RAFT_CANDIDATE && r->failures < FAILURES_MAX)
+    uint32_t alive = r->voter;
+    for (uint32_t i = 0; i < r->peer_count; i++) {
+        uint32_t node = raft_member_node(r->peers[i].id);
+        alive += r->peers[i].voter && liveness_given(r->shared->liveness, now, node) != 0;
+    }
+    return alive > raft_voters(r) / 2;
+}
+
+static void fail(struct raft *r, struct instant now)
+{
+    bool ran =
+        r->role == RAFT_CANDIDATE || (r->role == RAFT_PRE_CANDIDATE && majority_lives(r, now));
+    if (ran && r->failures < FAILURES_MAX && patience_ns(r) < PATIENCE_NS_MAX)
         r->failures++;
+}
+
+/* There is a leader; whether for long is not known. */
+void raft_calm_down(struct raft *r)
+{
+    if (r->failures > 0)
+        r->failures--;
 }
 
 void raft_wait_for_leader(struct raft *r, struct instant now)
@@ -75,10 +97,10 @@ void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_
 {
     must(term >= r->term);
     bool was_follower = r->role == RAFT_FOLLOWER;
-    if (leader != 0)
-        r->failures = 0;
-    else
-        fail(r);
+    if (leader == 0)
+        fail(r, now);
+    else if (leader != r->leader)
+        raft_calm_down(r);
     if (term > r->term) {
         forget_term(r);
         raft_set_hard_state(r, term, 0);
@@ -190,7 +212,8 @@ static void repeat_later(struct raft *r, struct instant now)
     int64_t repeat = r->shared->election.ns / 4;
     if (r->shared->retry.ns < repeat)
         repeat = r->shared->retry.ns;
-    r->repeat_at = instant_add(now, (struct duration){repeat > 0 ? repeat : 1});
+    repeat = (repeat > 0 ? repeat : 1) << r->failures;
+    r->repeat_at = instant_add(now, (struct duration){repeat});
 }
 
 static void begin_attempt(struct raft *r, struct instant now)
@@ -437,7 +460,7 @@ void raft_election_tick(struct raft *r, struct instant now)
         return;
     bool waits_for_disk = r->role == RAFT_CANDIDATE && !r->asked;
     if (!instant_before(now, r->election_at)) {
-        fail(r);
+        fail(r, now);
         if (waits_for_disk)
             raft_wait_for_leader(r, now);
         else

@@ -53,7 +53,7 @@ void raft_lead(struct raft *r, struct instant now)
     must(!raft_is_promised(r));
     r->role = RAFT_LEADER;
     r->leader = r->self;
-    r->failures = 0;
+    raft_calm_down(r);
     r->quorum_at = instant_add(now, r->shared->election);
     for (uint32_t i = 0; i < r->peer_count; i++) {
         struct raft_peer *p = &r->peers[i];
