@@ -32,6 +32,7 @@ enum {
     FAILURES_MAX = 8 /* doublings of patience */
 };
 static const int64_t PATIENCE_NS_MAX = 2 * NS_PER_S; /* it is not doubled beyond */
+static const int64_t CALM_NS = 5 * NS_PER_S;         /* who led for longer leaves nobody patient */
 
 /* ---- terms ---- */
 
@@ -80,10 +81,18 @@ static void fail(struct raft *r, struct instant now)
 }
 
 /* There is a leader; whether for long is not known. */
-void raft_calm_down(struct raft *r)
+void raft_calm_down(struct raft *r, struct instant now)
 {
     if (r->failures > 0)
         r->failures--;
+    r->calm_at = instant_add(now, (struct duration){CALM_NS});
+}
+
+/* There is none any more. */
+void raft_lose_leader(struct raft *r, struct instant now)
+{
+    if (!instant_before(now, r->calm_at))
+        r->failures = 0;
 }
 
 void raft_wait_for_leader(struct raft *r, struct instant now)
@@ -100,7 +109,7 @@ void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_
     if (leader == 0)
         fail(r, now);
     else if (leader != r->leader)
-        raft_calm_down(r);
+        raft_calm_down(r, now);
     if (term > r->term) {
         forget_term(r);
         raft_set_hard_state(r, term, 0);
@@ -131,6 +140,7 @@ void raft_check_promise(struct raft *r, struct instant now)
         known = r->verified;
     if (given != r->promise.epoch) {
         r->promise = (struct raft_promise){0};
+        raft_lose_leader(r, now);
         r->election_at = instant_add(now, raft_random(r, 0, patience_ns(r)));
     } else if (raft_members_find(raft_members_as_of(r, known), r->promise.leader) == NULL) {
         r->promise = (struct raft_promise){0};
@@ -143,6 +153,7 @@ static void end_promise(struct raft *r, struct instant now)
     if (!raft_is_promised(r))
         return;
     r->promise = (struct raft_promise){0};
+    raft_lose_leader(r, now);
     raft_wait_for_leader(r, now);
 }
 

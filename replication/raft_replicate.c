@@ -53,7 +53,7 @@ void raft_lead(struct raft *r, struct instant now)
     must(!raft_is_promised(r));
     r->role = RAFT_LEADER;
     r->leader = r->self;
-    raft_calm_down(r);
+    raft_calm_down(r, now);
     r->quorum_at = instant_add(now, r->shared->election);
     for (uint32_t i = 0; i < r->peer_count; i++) {
         struct raft_peer *p = &r->peers[i];
@@ -73,6 +73,7 @@ void raft_lead(struct raft *r, struct instant now)
 void raft_step_down(struct raft *r, struct instant now)
 {
     must(r->role == RAFT_LEADER);
+    raft_lose_leader(r, now);
     raft_follow_term(r, now, r->term, 0);
 }
 
