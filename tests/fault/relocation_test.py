@@ -18,13 +18,10 @@ settings that put the causes back.
 
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
-import argparse
 import json
-import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 
@@ -226,9 +223,7 @@ def run(options, directory):
                              capture_output=True, text=True, timeout=servers.START_S * 5)
     if checked.returncode != 0:
         raise AssertionError(f"not linearizable: {checked.stdout}{checked.stderr}")
-    for partition, copies in servers.replicas(options.weir, cluster.data, SETTINGS).items():
-        if len(copies) != 3 or len(set(copies)) != 1:
-            raise AssertionError(f"the replicas of partition {partition} differ: {copies}")
+    servers.check_replicas(options.weir, cluster.data, SETTINGS, copies=3)
     sent = sum(w["sent"] if "sent" in w else w["attempted"] for w in figures["workloads"])
     return phases, sent, *latencies(history)
 
@@ -250,8 +245,7 @@ def judge(options, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = servers.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--node", type=int, default=1, help="that is emptied, 1 to 4; 1 to 3 found the "
                         "cluster, so that the catalog moves too")
@@ -259,17 +253,11 @@ def main():
     parser.add_argument("--ratio", type=float, default=1.2, help="p99 while moving, to before")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="a setting of the cluster, to see what it does to the p99")
-    parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
     options = parser.parse_args()
     rounds = []
     for _ in range(options.rounds):
-        directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-relocation-"))
-        try:
+        with servers.workplace("relocation") as directory:
             rounds.append(run(options, directory))
-        except BaseException:
-            say(f"failed; what was left stands in {directory}")
-            raise
-        shutil.rmtree(directory)
     print(json.dumps(judge(options, rounds), indent=1))
 
 

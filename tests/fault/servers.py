@@ -351,16 +351,12 @@ def check_replicas(weir, data, settings=(), copies=None):
             raise AssertionError(f"the replicas of partition {partition} differ: {found}")
 
 
-def default_weir():
-    return pathlib.Path(os.environ.get("WEIR", ROOT / "build" / "weir"))
-
-
 def parser(description):
     """Of a test's options; all have --weir."""
     found = argparse.ArgumentParser(description=description,
                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("--weir", type=pathlib.Path, help="executable; or WEIR=",
-                       default=default_weir())
+                       default=pathlib.Path(os.environ.get("WEIR", ROOT / "build" / "weir")))
     return found
 
 
