@@ -91,9 +91,10 @@ struct reply {
     uint32_t count;               /* RANGE: items in body */
     int64_t read_bytes;           /* RANGE: sum of their item_size */
     int64_t collection_bytes;     /* PUT, DELETE: in the item collection now, or -1: not counted */
-    bool more;         /* RANGE: a limit stopped it before the end of range or partition */
-    uint32_t leader;   /* the node that leads the group, as far as known; 0: not known */
-    struct slice text; /* what went wrong, for people */
+    bool more;                    /* RANGE: a limit stopped it before the end of range or partition;
+                                     PARTITION_MEMBERS: too many vote now, ask again soon */
+    uint32_t leader;              /* the node that leads the group, as far as known; 0: not known */
+    struct slice text;            /* what went wrong, for people */
 };
 
 /* Appends a frame: u32 length, u8 kind, fields. */

@@ -17,7 +17,8 @@
 
 enum {
     SEND_AGAIN_MS = 250,
-    SPLIT_MS = 10, /* after the leader has applied a split: then the others have, mostly */
+    MEMBERS_MS = 5, /* while a group has more voters than it should: that slows its writes */
+    SPLIT_MS = 10,  /* after the leader has applied a split: then the others have, mostly */
     NODES_MS = 50,
     SLOTS = 16,       /* of a partition: its members, then the group's own */
     MEMBERS_SLOT = 7, /* it has the right members */
@@ -396,6 +397,8 @@ void node_settling_reply(struct node *n, const struct reply *reply)
         send_slot(n, s, partitions, index, slot, reply->leader);
         return;
     }
+    if (slot == MEMBERS_SLOT && reply->more)
+        s->send_at = instant_earlier(s->send_at, instant_add(n->now, duration_ms(MEMBERS_MS)));
     if (reply->code != REPLY_OK)
         return; /* it is sent again */
     s->at[index].done |= (uint16_t)(1U << slot);
@@ -530,6 +533,16 @@ static enum raft_outcome step_members(struct node *n, struct partition *p,
     return members_applied(p) ? RAFT_INVALID /* nothing to do */ : RAFT_PENDING;
 }
 
+/* Then a write waits for one more of them. */
+static bool has_too_many_voters(const struct partition *p, const struct partition_info *info)
+{
+    const struct raft_members *m = raft_members(p->raft);
+    uint32_t voters = 0;
+    for (uint32_t i = 0; i < m->count; i++)
+        voters += m->all[i].voter;
+    return voters > info->member_count;
+}
+
 void node_run_members(struct node *n, const struct operation *o)
 {
     struct partition_info info;
@@ -548,9 +561,11 @@ void node_run_members(struct node *n, const struct operation *o)
         return;
     enum raft_outcome outcome = step_members(n, p, &info);
     node_group_stepped(n, p);
-    if (outcome == RAFT_INVALID)
+    if (outcome == RAFT_INVALID) {
         node_push_reply(n, o->from, o->request.id, REPLY_OK);
-    else
-        node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
-                    "the members of partition %u are changing", p->info.id);
+        return;
+    }
+    node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
+                "the members of partition %u are changing", p->info.id);
+    n->effects[n->effect_count - 1].reply.more = has_too_many_voters(p, &info);
 }
