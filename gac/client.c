@@ -237,7 +237,7 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
     l->tokens -= cost;
     l->spent += cost;
     l->taken += cost;
-    if (l->tokens < l->watermark)
+    if (l->tokens < l->watermark && l->tokens <= l->left / 2)
         ask_soon(c, now, l);
     return GAC_TAKEN;
 }
@@ -354,6 +354,7 @@ static void take_answer(struct gac_client *c, struct instant now, const struct g
     l->unanswered = 0;
     l->round_trip.ns += (instant_since(now, l->sent_at).ns - l->round_trip.ns) / 8;
     l->tokens += a->granted;
+    l->left = l->tokens;
     l->expires_at = instant_add(l->sent_at, a->lifetime);
     l->ask_at = instant_add(now, a->wait);
     l->denied = a->granted == 0 ? l->asked_need : 0;

@@ -10,7 +10,8 @@ struct lease {
     struct gac_limit limit;
     int64_t tokens;
     struct instant expires_at;
-    int64_t watermark; /* below it, ask */
+    int64_t watermark; /* below it, ask; and not before half of .. */
+    int64_t left;      /* .. what the last answer left it with is spent */
     int64_t need;      /* of the dearest request that was not let in since the last ask */
     uint32_t owner;    /* server; 0: none */
     uint64_t epoch;

@@ -115,10 +115,8 @@ static void vend(struct ledger *l, struct instant now, const struct ledger_terms
         return;
     int64_t want = wanted(l, terms, h) - h->held, share = share_of(l, now, h);
     add_credit(now, h, share, most_of(want, 0));
-    if (want <= 0) {
-        h->answer.wait = time_for(h->held / 2, h->ask.demand, terms->lifetime);
+    if (want <= 0)
         return;
-    }
     bool enough = l->bank.balance >= wanted_by_all(l, now, terms);
     int64_t tokens = least_of(enough ? want : least_of(want, h->credit), l->bank.balance);
     int64_t least = worth_granting(l, h, want);

@@ -269,6 +269,45 @@ static void a_dear_request_that_is_denied_is_no_denial_of_cheap_ones(void **stat
     gac_server_destroy(s);
 }
 
+/* Found in the lab: a router whose tokens had expired was left with them, told to wait for as long as
+ * half of them would last, and throttled when they went faster, beside a full bank. */
+static void who_holds_enough_may_ask_again_once_it_is_spent(void **state)
+{
+    (void)state;
+    struct config config;
+    config_init(&config, PROFILE_AWS);
+    struct instant now = {NS_PER_S};
+    struct gac_client *c = gac_client_create(&(struct gac_client_options){&config, 1, 42});
+    struct gac_server *s = gac_server_create(&(struct gac_server_options){&config, 1, 1, 7});
+    struct gac_limit limit = {
+        .key = {.table = 1}, .policy = GAC_LEASE, .rate = 1000000, .version = 1};
+    struct gac_holding holding = {0};
+    struct duration wait;
+    gac_client_up(c, now, 1);
+    exchange(c, s, now);
+    gac_client_tell(c, now, &limit, true);
+    exchange(c, s, now);
+    for (int i = 0; i < 300; i++) {
+        now.ns += 10 * NS_PER_MS;
+        if (gac_client_take(c, now, &limit, 1000, &wait) == GAC_WAIT)
+            exchange(c, s, now);
+    }
+    assert_true(gac_client_holding(c, now, limit.key, &holding));
+    /* Between two ticks a lifetime passes. */
+    while (gac_client_holding(c, now, limit.key, &holding) && holding.tokens > 0)
+        now.ns += NS_PER_MS;
+    assert_int_equal(gac_client_take(c, now, &limit, 1000, &wait), GAC_WAIT);
+    exchange(c, s, now);
+    enum gac_verdict verdict = GAC_TAKEN;
+    for (int i = 0; i < 1000 && verdict == GAC_TAKEN; i++)
+        verdict = gac_client_take(c, now, &limit, 1000, &wait);
+    assert_int_equal(verdict, GAC_WAIT);
+    exchange(c, s, now);
+    assert_int_equal(gac_client_take(c, now, &limit, 1000, &wait), GAC_TAKEN);
+    gac_client_destroy(c);
+    gac_server_destroy(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +320,7 @@ int main(void)
         cmocka_unit_test(what_is_held_leaves_less_room_in_the_bank),
         cmocka_unit_test(what_comes_in_is_vended_though_all_may_be_saved_elsewhere),
         cmocka_unit_test(a_dear_request_that_is_denied_is_no_denial_of_cheap_ones),
+        cmocka_unit_test(who_holds_enough_may_ask_again_once_it_is_spent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
