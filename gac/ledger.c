@@ -28,14 +28,11 @@ void ledger_deinit(struct ledger *l)
     *l = (struct ledger){0};
 }
 
-static int64_t held_by_all(const struct ledger *l, struct instant now)
+static int64_t held_by_all(const struct ledger *l)
 {
     int64_t held = 0;
-    for (uint32_t i = 0; i < l->count; i++) {
-        const struct holder *h = &l->holders[i];
-        if (h->held > 0 && holder_is_live(h, now))
-            held += h->held;
-    }
+    for (uint32_t i = 0; i < l->count; i++)
+        held += l->holders[i].held > 0 ? l->holders[i].held : 0;
     return held;
 }
 
@@ -62,7 +59,7 @@ void ledger_refill(struct ledger *l, struct instant now, const struct ledger_ter
      */
     int64_t least = scaled(rate, 2 * terms->grant.ns, NS_PER_S);
     int64_t saved = most - l->elsewhere > least ? most - l->elsewhere : least;
-    int64_t capacity = saved - held_by_all(l, now);
+    int64_t capacity = saved - held_by_all(l);
     token_bucket_set_rate(&l->bank, capacity > 0 ? capacity : 0, rate, INT64_MAX / 4);
 }
 
@@ -124,7 +121,6 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
     h->held = ask->held;
     h->ask = *ask;
     h->asked_at = l->used_at = now;
-    h->expires_at = instant_add(now, terms->lifetime);
     h->answer = (struct gac_answer){.key = ask->key,
                                     .epoch = ask->epoch,
                                     .number = ask->number,

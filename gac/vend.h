@@ -26,6 +26,7 @@ const struct vend_policy *vend_policy_of(enum gac_policy policy);
 
 /* The level up to which everyone's demand is met, and below which none is cut: the sum of
  * min(demand, level) is `rate`. INT64_MAX: all of it is met. */
-int64_t vend_level(const struct ledger *l, struct instant now, int64_t rate);
+int64_t vend_level(const struct ledger *l, struct instant now, const struct ledger_terms *terms,
+                   int64_t rate);
 
 #endif

@@ -2,7 +2,8 @@
 
 enum {
     ONE_UNIT = 1000, /* mcu */
-    BANK_PARTS = 4   /* a router is granted at most this part of its even part of the bank */
+    BANK_PARTS = 4,  /* all are left with at most this part of what is in the bank */
+    MILLION = 1000000
 };
 
 static int64_t least_of(int64_t a, int64_t b)
@@ -32,42 +33,75 @@ static int64_t in_span(int64_t rate, struct duration span)
     return tokens < INT64_MAX / 16 ? (int64_t)tokens : INT64_MAX / 16;
 }
 
+static __int128 sum_of_roots(const struct ledger *l, struct instant now)
+{
+    __int128 sum = 0;
+    for (uint32_t i = 0; i < l->count; i++)
+        sum += holder_is_live(&l->holders[i], now) ? l->holders[i].root : 0;
+    return sum;
+}
+
+static __int128 sum_of_demands(const struct ledger *l, struct instant now)
+{
+    __int128 sum = 0;
+    for (uint32_t i = 0; i < l->count; i++)
+        sum += holder_is_live(&l->holders[i], now) ? l->holders[i].ask.demand : 0;
+    return sum;
+}
+
+/* What all would be left with, for each unit of the root of its demand, in millionths: what makes
+ * asks as few as they need be, as far as little of the bank is used for it, and no less than goes
+ * in a while. */
+static int64_t scale_of(const struct ledger *l, struct instant now,
+                        const struct ledger_terms *terms, int64_t cost)
+{
+    __int128 roots = sum_of_roots(l, now), demands = sum_of_demands(l, now);
+    if (roots == 0 || demands == 0)
+        return 0;
+    __int128 few = roots * cost * terms->requests * MILLION / demands;
+    __int128 part = (__int128)l->bank.balance * MILLION / roots / BANK_PARTS;
+    __int128 even = (__int128)square_root((unsigned __int128)(l->rate / terms->routers));
+    __int128 least = even * terms->grant.ns * MILLION / NS_PER_S;
+    __int128 scale = few < part ? few : part;
+    scale = scale > least ? scale : least;
+    return scale < INT64_MAX / 16 ? (int64_t)scale : INT64_MAX / 16;
+}
+
 /* What this holder would be left with, were there enough for all. */
-static int64_t wanted(const struct ledger *l, const struct ledger_terms *terms,
-                      const struct holder *h)
+static int64_t wanted(const struct ledger_terms *terms, const struct holder *h, int64_t scale)
 {
     if (h->ask.demand == 0)
         return 0;
-    int64_t even = l->rate / terms->routers;
-    int64_t rate = (int64_t)square_root((unsigned __int128)h->ask.demand * (uint64_t)even);
-    int64_t tokens = most_of(in_span(rate, terms->grant), ONE_UNIT);
-    if (l->bank.balance > 0)
-        tokens = most_of(tokens, l->bank.balance / terms->routers / BANK_PARTS);
-    tokens = least_of(tokens, most_of(in_span(h->ask.demand, terms->lifetime), ONE_UNIT));
-    return most_of(tokens, h->ask.need);
+    const struct duration spend = {(terms->longest.ns - terms->lifetime.ns) / 2};
+    __int128 tokens = (__int128)scale * h->root / MILLION;
+    int64_t most = most_of(in_span(h->ask.demand, spend), in_span(h->ask.demand, terms->lifetime));
+    most = most_of(most, ONE_UNIT);
+    most = tokens < most ? most_of((int64_t)tokens, ONE_UNIT) : most;
+    return most_of(most, h->ask.need);
 }
 
 static int64_t wanted_by_all(const struct ledger *l, struct instant now,
-                             const struct ledger_terms *terms)
+                             const struct ledger_terms *terms, int64_t scale)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < l->count; i++) {
-        if (holder_is_live(&l->holders[i], now))
-            sum += wanted(l, terms, &l->holders[i]);
+        if (holder_claims(&l->holders[i], now, terms))
+            sum += wanted(terms, &l->holders[i], scale);
     }
     return sum;
 }
 
 /* The part of the rate that is this holder's: what it wants up to the level, and of what nobody
  * wants an even part. */
-static int64_t share_of(const struct ledger *l, struct instant now, const struct holder *h)
+static int64_t share_of(const struct ledger *l, struct instant now,
+                        const struct ledger_terms *terms, const struct holder *h)
 {
-    int64_t level = vend_level(l, now, l->bank.rate);
+    int64_t level = vend_level(l, now, terms, l->bank.rate);
     if (level != INT64_MAX)
         return least_of(h->ask.demand, level);
     int64_t left = l->bank.rate, live = 0;
     for (uint32_t i = 0; i < l->count; i++) {
-        if (!holder_is_live(&l->holders[i], now) || l->holders[i].ask.demand == 0)
+        if (!holder_claims(&l->holders[i], now, terms) || l->holders[i].ask.demand == 0)
             continue;
         left -= l->holders[i].ask.demand;
         live++;
@@ -108,24 +142,33 @@ static struct duration time_until(const struct ledger *l, const struct ledger_te
     return credit.ns > bank.ns ? credit : bank;
 }
 
+/* Twice as long as it would take, and a while more. */
+static struct duration lifetime_of(const struct ledger_terms *terms, const struct holder *h)
+{
+    struct duration span = time_for(h->held, h->ask.demand, terms->longest);
+    int64_t ns = 2 * span.ns + terms->lifetime.ns;
+    return ns < terms->longest.ns ? (struct duration){ns} : terms->longest;
+}
+
 static void vend(struct ledger *l, struct instant now, const struct ledger_terms *terms,
                  struct holder *h)
 {
+    h->root = (int64_t)square_root((unsigned __int128)h->ask.demand);
     if (h->ask.demand == 0)
         return;
-    int64_t want = wanted(l, terms, h) - h->held, share = share_of(l, now, h);
+    int64_t scale = scale_of(l, now, terms, h->ask.cost > 0 ? h->ask.cost : ONE_UNIT);
+    int64_t want = wanted(terms, h, scale) - h->held, share = share_of(l, now, terms, h);
     add_credit(now, h, share, most_of(want, 0));
-    if (want <= 0)
-        return;
-    bool enough = l->bank.balance >= wanted_by_all(l, now, terms);
+    bool enough = l->bank.balance >= wanted_by_all(l, now, terms, scale);
     int64_t tokens = least_of(enough ? want : least_of(want, h->credit), l->bank.balance);
     int64_t least = worth_granting(l, h, want);
-    if (tokens >= least) {
+    if (want > 0 && tokens >= least) {
         ledger_grant(l, h, tokens);
         h->credit = most_of(h->credit - tokens, 0);
     }
-    if (!enough)
+    if (want > 0 && !enough)
         h->answer.wait = time_until(l, terms, h, least, share);
+    h->answer.lifetime = lifetime_of(terms, h);
 }
 
 const struct vend_policy vend_lease = {vend};
