@@ -2,7 +2,7 @@
 
 enum {
     ONE_UNIT = 1000, /* mcu */
-    BANK_PARTS = 4,  /* all are left with at most this part of what is in the bank */
+    BANK_PARTS = 2,  /* all are left with at most this part of what is in the bank */
     MILLION = 1000000
 };
 
@@ -98,7 +98,7 @@ static int64_t share_of(const struct ledger *l, struct instant now,
 {
     int64_t level = vend_level(l, now, terms, l->bank.rate);
     if (level != INT64_MAX)
-        return least_of(h->ask.demand, level);
+        return level;
     int64_t left = l->bank.rate, live = 0;
     for (uint32_t i = 0; i < l->count; i++) {
         if (!holder_claims(&l->holders[i], now, terms) || l->holders[i].ask.demand == 0)
@@ -111,8 +111,8 @@ static int64_t share_of(const struct ledger *l, struct instant now,
 
 static struct duration time_for(int64_t tokens, int64_t rate, struct duration most)
 {
-    if (rate <= 0)
-        return most;
+    if (tokens <= 0 || rate <= 0)
+        return tokens <= 0 ? (struct duration){0} : most;
     __int128 ns = ((__int128)tokens * NS_PER_S + rate - 1) / rate;
     return ns < most.ns ? (struct duration){(int64_t)ns} : most;
 }
@@ -135,9 +135,10 @@ static int64_t worth_granting(const struct ledger *l, const struct holder *h, in
 
 /* Until it can be granted as much. */
 static struct duration time_until(const struct ledger *l, const struct ledger_terms *terms,
-                                  const struct holder *h, int64_t tokens, int64_t share)
+                                  const struct holder *h, int64_t tokens, int64_t ahead,
+                                  int64_t share)
 {
-    struct duration credit = time_for(tokens - h->credit, share, terms->lifetime);
+    struct duration credit = time_for(tokens - ahead - h->credit, share, terms->lifetime);
     struct duration bank = time_for(tokens - l->bank.balance, l->bank.rate, terms->lifetime);
     return credit.ns > bank.ns ? credit : bank;
 }
@@ -159,15 +160,19 @@ static void vend(struct ledger *l, struct instant now, const struct ledger_terms
     int64_t scale = scale_of(l, now, terms, h->ask.cost > 0 ? h->ask.cost : ONE_UNIT);
     int64_t want = wanted(terms, h, scale) - h->held, share = share_of(l, now, terms, h);
     add_credit(now, h, share, most_of(want, 0));
-    bool enough = l->bank.balance >= wanted_by_all(l, now, terms, scale);
-    int64_t tokens = least_of(enough ? want : least_of(want, h->credit), l->bank.balance);
+    int64_t all = wanted_by_all(l, now, terms, scale), bank = most_of(l->bank.balance, 0);
+    bool enough = bank >= all;
+    int64_t ahead = enough ? want : (int64_t)((__int128)(want + h->held) * bank / all);
+    int64_t tokens = least_of(least_of(want, h->credit + ahead), bank);
     int64_t least = worth_granting(l, h, want);
     if (want > 0 && tokens >= least) {
         ledger_grant(l, h, tokens);
-        h->credit = most_of(h->credit - tokens, 0);
+        h->credit -= tokens;
     }
+    if (enough && h->credit < 0)
+        h->credit = 0;
     if (want > 0 && !enough)
-        h->answer.wait = time_until(l, terms, h, least, share);
+        h->answer.wait = time_until(l, terms, h, least, ahead, share);
     h->answer.lifetime = lifetime_of(terms, h);
 }
 
