@@ -276,6 +276,7 @@ void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t more)
     }
     l->tokens -= more;
     l->spent += more;
+    l->slot_sum += more;
 }
 
 uint64_t gac_client_changes(const struct gac_client *c)

@@ -37,12 +37,12 @@ static int64_t rate_of(const struct lease *l, int64_t ns)
     return rate < 0 ? 0 : rate < most_wanted ? (int64_t)rate : most_wanted;
 }
 
-/* Up at once, down by and by; after a long silence nothing before it counts. */
+/* Up at once, down by and by; after a long silence nothing is wanted. */
 static void end_slot(struct lease *l, struct instant now, int64_t ns)
 {
     int64_t rate = rate_of(l, ns);
     if (ns >= 2 * SLOT_MOST_MS * NS_PER_MS)
-        l->demand = rate;
+        l->demand = 0;
     else if (rate > l->demand)
         l->demand += (rate - l->demand + 1) / 2;
     else
@@ -65,8 +65,9 @@ static void roll(struct lease *l, struct instant now)
 void lease_want(struct lease *l, struct instant now, int64_t cost)
 {
     roll(l, now);
+    if (l->slot_count++ == 0)
+        l->slot_at = now;
     l->slot_sum += cost;
-    l->slot_count++;
 }
 
 int64_t lease_demand(struct lease *l, struct instant now)
