@@ -37,16 +37,14 @@ static int64_t rate_of(const struct lease *l, int64_t ns)
     return rate < 0 ? 0 : rate < most_wanted ? (int64_t)rate : most_wanted;
 }
 
-/* Up at once, down by and by; after a long silence nothing is wanted. */
+/* It counts for half; after a long silence nothing is wanted. */
 static void end_slot(struct lease *l, struct instant now, int64_t ns)
 {
     int64_t rate = rate_of(l, ns);
     if (ns >= 2 * SLOT_MOST_MS * NS_PER_MS)
         l->demand = 0;
-    else if (rate > l->demand)
-        l->demand += (rate - l->demand + 1) / 2;
     else
-        l->demand -= (l->demand - rate) / 4;
+        l->demand = l->demand == 0 ? rate : (l->demand + rate) / 2;
     if (l->slot_count > 0 && l->slot_sum > 0)
         l->cost += (l->slot_sum / l->slot_count - l->cost) / (l->cost == 0 ? 1 : 4);
     l->slot_sum = l->slot_count = 0;
