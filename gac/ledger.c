@@ -92,6 +92,16 @@ static void begin_epoch(struct holder *h, const struct gac_ask *ask)
     h->ask = (struct gac_ask){.epoch = ask->epoch, .spent = ask->spent};
 }
 
+/* What was saved up at a higher rate is worth as many seconds of the lower one. */
+static void change_rate(struct ledger *l, const struct gac_ask *ask)
+{
+    if (ask->rate < l->rate && l->bank.balance > 0)
+        token_bucket_debit(&l->bank,
+                           l->bank.balance - scaled(l->bank.balance, ask->rate, l->rate));
+    l->version = ask->version;
+    l->rate = ask->rate;
+}
+
 struct holder *ledger_take(struct ledger *l, struct instant now, const struct ledger_terms *terms,
                            uint64_t router, const struct gac_ask *ask,
                            const struct gac_answer **again)
@@ -107,10 +117,8 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
         *again = seen ? &h->answer : NULL;
         return NULL; /* G2 */
     }
-    if (ask->version >= l->version) {
-        l->version = ask->version;
-        l->rate = ask->rate;
-    }
+    if (ask->version >= l->version)
+        change_rate(l, ask);
     int64_t spent = ask->spent - h->ask.spent;
     int64_t unspent = h->held - spent; /* a grant that never arrived among it: G3 */
     int64_t back = unspent - ask->held;

@@ -2,9 +2,11 @@
 
 enum {
     ONE_UNIT = 1000, /* mcu */
-    BANK_PARTS = 2,  /* all are left with at most this part of what is in the bank */
+    BANK_PARTS = 2,  /* all together are left with at most this part of what is in the bank */
     MILLION = 1000000
 };
+
+static const int64_t cost_max = INT64_C(1) << 32; /* mcu; more than a request can cost */
 
 static int64_t least_of(int64_t a, int64_t b)
 {
@@ -33,36 +35,25 @@ static int64_t in_span(int64_t rate, struct duration span)
     return tokens < INT64_MAX / 16 ? (int64_t)tokens : INT64_MAX / 16;
 }
 
-static __int128 sum_of_roots(const struct ledger *l, struct instant now)
-{
-    __int128 sum = 0;
-    for (uint32_t i = 0; i < l->count; i++)
-        sum += holder_is_live(&l->holders[i], now) ? l->holders[i].root : 0;
-    return sum;
-}
-
-static __int128 sum_of_demands(const struct ledger *l, struct instant now)
-{
-    __int128 sum = 0;
-    for (uint32_t i = 0; i < l->count; i++)
-        sum += holder_is_live(&l->holders[i], now) ? l->holders[i].ask.demand : 0;
-    return sum;
-}
-
-/* What all would be left with, for each unit of the root of its demand, in millionths: what makes
- * asks as few as they need be, as far as little of the bank is used for it, and no less than goes
- * in a while. */
+/* What a holder is left with is this times the root of its demand, in millionths. Any scale makes
+ * asks a second times tokens idle as few as can be: as large as makes asks rare, while there is so
+ * much in the bank, and no less than what comes in for an even part in a while. */
 static int64_t scale_of(const struct ledger *l, struct instant now,
                         const struct ledger_terms *terms, int64_t cost)
 {
-    __int128 roots = sum_of_roots(l, now), demands = sum_of_demands(l, now);
-    if (roots == 0 || demands == 0)
+    __int128 roots = 0, demands = 0;
+    for (uint32_t i = 0; i < l->count; i++) {
+        bool live = holder_is_live(&l->holders[i], now);
+        roots += live ? l->holders[i].root : 0;
+        demands += live ? l->holders[i].ask.demand : 0;
+    }
+    if (demands == 0)
         return 0;
-    __int128 few = roots * cost * terms->requests * MILLION / demands;
+    __int128 rare = roots * least_of(cost, cost_max) * terms->requests * MILLION / demands;
     __int128 part = (__int128)l->bank.balance * MILLION / roots / BANK_PARTS;
-    __int128 even = (__int128)square_root((unsigned __int128)(l->rate / terms->routers));
-    __int128 least = even * terms->grant.ns * MILLION / NS_PER_S;
-    __int128 scale = few < part ? few : part;
+    int64_t even = (int64_t)square_root((unsigned __int128)(l->rate / terms->routers));
+    __int128 least = (__int128)in_span(even * MILLION, terms->grant);
+    __int128 scale = rare < part ? rare : part;
     scale = scale > least ? scale : least;
     return scale < INT64_MAX / 16 ? (int64_t)scale : INT64_MAX / 16;
 }
@@ -72,12 +63,11 @@ static int64_t wanted(const struct ledger_terms *terms, const struct holder *h, 
 {
     if (h->ask.demand == 0)
         return 0;
-    const struct duration spend = {(terms->longest.ns - terms->lifetime.ns) / 2};
+    int64_t spent_ns = most_of((terms->longest.ns - terms->lifetime.ns) / 2, terms->lifetime.ns);
+    int64_t most = in_span(h->ask.demand, (struct duration){spent_ns});
     __int128 tokens = (__int128)scale * h->root / MILLION;
-    int64_t most = most_of(in_span(h->ask.demand, spend), in_span(h->ask.demand, terms->lifetime));
-    most = most_of(most, ONE_UNIT);
-    most = tokens < most ? most_of((int64_t)tokens, ONE_UNIT) : most;
-    return most_of(most, h->ask.need);
+    most = tokens < most ? (int64_t)tokens : most;
+    return most_of(most_of(most, ONE_UNIT), h->ask.need);
 }
 
 static int64_t wanted_by_all(const struct ledger *l, struct instant now,
@@ -86,13 +76,13 @@ static int64_t wanted_by_all(const struct ledger *l, struct instant now,
     int64_t sum = 0;
     for (uint32_t i = 0; i < l->count; i++) {
         if (holder_claims(&l->holders[i], now, terms))
-            sum += wanted(terms, &l->holders[i], scale);
+            sum = least_of(sum + wanted(terms, &l->holders[i], scale), INT64_MAX / 4);
     }
     return sum;
 }
 
-/* The part of the rate that is this holder's: what it wants up to the level, and of what nobody
- * wants an even part. */
+/* The part of the rate that is this holder's: where not all can be met the level, of which who wants
+ * less leaves the rest; else what it wants, and of what nobody wants an even part. */
 static int64_t share_of(const struct ledger *l, struct instant now,
                         const struct ledger_terms *terms, const struct holder *h)
 {
@@ -162,6 +152,8 @@ static void vend(struct ledger *l, struct instant now, const struct ledger_terms
     add_credit(now, h, share, most_of(want, 0));
     int64_t all = wanted_by_all(l, now, terms, scale), bank = most_of(l->bank.balance, 0);
     bool enough = bank >= all;
+    if (enough)
+        h->credit = most_of(h->credit, 0);
     int64_t ahead = enough ? want : (int64_t)((__int128)(want + h->held) * bank / all);
     int64_t tokens = least_of(least_of(want, h->credit + ahead), bank);
     int64_t least = worth_granting(l, h, want);
@@ -169,8 +161,6 @@ static void vend(struct ledger *l, struct instant now, const struct ledger_terms
         ledger_grant(l, h, tokens);
         h->credit -= tokens;
     }
-    if (enough && h->credit < 0)
-        h->credit = 0;
     if (want > 0 && !enough)
         h->answer.wait = time_until(l, terms, h, least, ahead, share);
     h->answer.lifetime = lifetime_of(terms, h);

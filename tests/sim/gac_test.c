@@ -20,7 +20,6 @@ enum {
     WITHIN = UNITS * 95 / 100,
     WARM_UP_S = 8, /* something is saved up by then */
     MILLION = 1000000,
-    RARE = MILLION / 500,                    /* in the worst of many runs; on average 0.01 % */
     ONE_REQUEST = MILLION / (WITHIN * 6) + 1 /* of six seconds', per million: more than 0.01 % */
 };
 
@@ -124,7 +123,7 @@ static void any_static_skew_is_served(struct prng *p)
         printf("    %s, zipf %.2f: throttled of a million: lease %lld, static %lld, off %lld\n",
                writes ? "writes" : "reads", skews[i], (long long)lease, (long long)fixed,
                (long long)off);
-        assert_in_range(lease, 0, RARE);
+        assert_in_range(lease, 0, ONE_REQUEST);
         assert_true(fixed > 10 * MILLION / 100);
         assert_true(off > MILLION / 100);
     }
@@ -160,7 +159,7 @@ static void a_hot_router_that_moves_is_served(struct prng *p)
         printf("    %.0f %% at one router, moving every second: throttled of a million: lease "
                "%lld, static %lld, periodic %lld\n",
                parts[i] * 100, (long long)lease, (long long)fixed, (long long)periodic);
-        assert_in_range(lease, 0, RARE);
+        assert_in_range(lease, 0, ONE_REQUEST);
         assert_true(fixed > (i == 0 ? 45 : 80) * MILLION / 100);
         assert_true(periodic > lease);
     }
@@ -187,7 +186,7 @@ static void halves_of_a_partition_share_what_the_table_may_use(struct prng *p)
     int64_t lease = halves(p, "lease"), off = halves(p, "off");
     printf("    90/10 over two halves at 0.9: throttled of a million: lease %lld, off %lld\n",
            (long long)lease, (long long)off);
-    assert_in_range(lease, 0, 100);
+    assert_in_range(lease, 0, ONE_REQUEST);
     assert_in_range(off, 300000, 370000);
 }
 
@@ -538,12 +537,13 @@ static void a_router_that_dies_takes_its_lease_with_it(struct prng *p)
     begin(&s, p, "lease", false);
     run(&s, WARM_UP_S * NS_PER_S);
     assert_true(router_process_holding(s.lab.routers[5], s.watch.key, &h));
+    int64_t saved = told(&s, "\"bank_mcu\":") + told(&s, "\"held_mcu\":");
     s.crowd.routers[5] = 0; /* its clients go elsewhere */
     router_process_crash(s.lab.routers[5]);
     struct counts c = run(&s, 5 * NS_PER_S);
     printf("    a router died with %lld units: throttled of a million %lld\n",
            (long long)(h.tokens / 1000), (long long)throttled_per_million(&c));
-    assert_true(h.tokens <= UNITS * 1000 / ROUTERS);
+    assert_true(h.tokens <= saved / ROUTERS);
     assert_in_range(throttled_per_million(&c), 0, 2 * ONE_REQUEST);
     assert_int_equal(s.watch.over_mcu, 0);
     end(&s);
@@ -601,6 +601,5 @@ int main(void)
         cmocka_unit_test(test_a_router_that_dies_takes_its_lease_with_it),
         cmocka_unit_test(test_clocks_may_be_wrong),
     };
-    if (getenv("FILTER")) cmocka_set_test_filter(getenv("FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

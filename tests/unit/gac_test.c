@@ -128,6 +128,33 @@ static void a_ledger_keeps_the_newest_rate_and_tells_its_version(void **state)
     ledger_deinit(&l);
 }
 
+static void what_was_saved_up_at_a_higher_rate_is_worth_as_many_seconds_of_a_lower(void **state)
+{
+    (void)state;
+    const struct ledger_terms one = {
+        .bank = {10 * NS_PER_S}, .lifetime = {NS_PER_S}, .routers = 1, .here = 1};
+    struct instant now = {NS_PER_S};
+    struct gac_ask ask = an_ask;
+    const struct gac_answer *again;
+    struct ledger l;
+    ask.held = 0;
+    ledger_init(&l, now, &one, &ask);
+    now.ns += 4 * NS_PER_S;
+    ledger_refill(&l, now, &one);
+    assert_int_equal(l.bank.balance, 4 * an_ask.rate);
+    ask.number++;
+    ask.version++;
+    ask.rate /= 10;
+    assert_non_null(ledger_take(&l, now, &one, 1, &ask, &again));
+    assert_int_equal(l.bank.balance, 4 * ask.rate);
+    ask.number++;
+    ask.version++;
+    ask.rate *= 5; /* no more for it */
+    assert_non_null(ledger_take(&l, now, &one, 1, &ask, &again));
+    assert_int_equal(l.bank.balance, 4 * an_ask.rate / 10);
+    ledger_deinit(&l);
+}
+
 static const struct ledger_terms terms = {.bank = {10 * NS_PER_S},
                                           .lifetime = {NS_PER_S},
                                           .start = {NS_PER_S},
@@ -315,6 +342,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(answers_are_read_back_too),
         cmocka_unit_test(a_ledger_keeps_the_newest_rate_and_tells_its_version),
+        cmocka_unit_test(what_was_saved_up_at_a_higher_rate_is_worth_as_many_seconds_of_a_lower),
         cmocka_unit_test(a_doubled_ask_changes_nothing_and_is_answered_again),
         cmocka_unit_test(a_grant_that_never_arrived_is_back_in_the_bank),
         cmocka_unit_test(what_is_held_leaves_less_room_in_the_bank),
