@@ -11,10 +11,10 @@ struct lease {
     int64_t tokens;
     struct instant expires_at;
     struct duration lifetime; /* as last answered */
-    int64_t watermark; /* below it, ask; and not before half of .. */
-    int64_t left;      /* .. what the last answer left it with is spent */
-    int64_t need;      /* of the dearest request that was not let in since the last ask */
-    uint32_t owner;    /* server; 0: none */
+    int64_t watermark;        /* below it, ask; and not before half of .. */
+    int64_t left;             /* .. what the last answer left it with is spent */
+    int64_t need;             /* of the dearest request that was not let in since the last ask */
+    uint32_t owner;           /* server; 0: none */
     uint64_t epoch;
     uint64_t number; /* of the last ask in this epoch */
     int64_t spent;   /* in this epoch */

@@ -96,8 +96,7 @@ static void begin_epoch(struct holder *h, const struct gac_ask *ask)
 static void change_rate(struct ledger *l, const struct gac_ask *ask)
 {
     if (ask->rate < l->rate && l->bank.balance > 0)
-        token_bucket_debit(&l->bank,
-                           l->bank.balance - scaled(l->bank.balance, ask->rate, l->rate));
+        token_bucket_debit(&l->bank, l->bank.balance - scaled(l->bank.balance, ask->rate, l->rate));
     l->version = ask->version;
     l->rate = ask->rate;
 }

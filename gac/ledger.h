@@ -3,11 +3,11 @@
  * The bank refills at the rate and keeps what goes unused, up to `bank` worth of seconds, less what
  * routers hold: a token in a router's hands is the bank's until it is spent. Tokens are taken from
  * the bank when they are granted, come back when their holder says that it has not spent them, and
- * are taken afterwards where more was spent than had. A holder that is silent for longer than its
- * tokens live has spent them, for all that is known.
+ * are taken afterwards where more was spent than had. What a silent holder had may have gone with
+ * it to another server, and counts until it is known to be gone.
  *
  * Invariants
- *   G1  bank + held (unexpired) <= capacity: no window W ever sees more than rate * W + capacity.
+ *   G1  bank + held <= capacity: no window W ever sees more than rate * W + capacity.
  *   G2  an ask with a number that was seen changes nothing; its answer is given again.
  *   G3  a grant whose answer did not come in time is back in the bank with the next ask, which says
  *       what is held without it: only the answer to the last ask is ever taken.

@@ -4,8 +4,10 @@
  *   periodic  each period, what is in the bank, by max-min over what routers want; it expires
  *             (DynamoDB, USENIX ATC 2022, section 4.3, as far as it is told there)
  *   lease     as little as keeps messages rare, when it is wanted: with n asks a second and s
- * tokens idle, n * s is least where grants go with the square root of demand Promises: a policy
- * decides, ledger.c moves the tokens; deciding allocates nothing. */
+ *             tokens idle, n * s is least where grants go with the square root of demand; they are
+ *             larger the more is saved up (docs/decisions/0010)
+ *
+ * Promises: a policy decides, ledger.c moves the tokens; deciding allocates nothing. */
 #ifndef WEIR_GAC_VEND_H
 #define WEIR_GAC_VEND_H
 

@@ -81,8 +81,8 @@ static int64_t wanted_by_all(const struct ledger *l, struct instant now,
     return sum;
 }
 
-/* The part of the rate that is this holder's: where not all can be met the level, of which who wants
- * less leaves the rest; else what it wants, and of what nobody wants an even part. */
+/* The part of the rate that is this holder's: where not all can be met the level, of which who
+ * wants less leaves the rest; else what it wants, and of what nobody wants an even part. */
 static int64_t share_of(const struct ledger *l, struct instant now,
                         const struct ledger_terms *terms, const struct holder *h)
 {

@@ -176,6 +176,35 @@ static void a_hotspot_that_rests_before_it_moves_is_served(struct prng *p)
     }
 }
 
+/* Nothing is saved up by then, and those who were denied want little now. */
+static void a_hotspot_that_moves_after_an_overload_is_served(struct prng *p)
+{
+    static const int64_t units[] = {400, 1600, 16000};
+    struct gac_world w;
+    int64_t even[ROUTERS], percent = prng_below(p, 2) == 0 ? 60 : 99;
+    gac_world_init(&w, &(struct gac_world_options){.routers = ROUTERS,
+                                                   .servers = SERVERS,
+                                                   .policy = GAC_LEASE,
+                                                   .units = units[prng_below(p, 3)],
+                                                   .bank_ms = 10000,
+                                                   .delay_ns = NS_PER_MS / 2,
+                                                   .seed = prng_next(p)});
+    for (uint32_t i = 0; i < ROUTERS; i++)
+        even[i] = 1;
+    load(&w, 200, even);
+    gac_world_run(&w, 12 * NS_PER_S);
+    hot(&w, percent, 0);
+    gac_world_run(&w, 2 * NS_PER_S);
+    gac_world_measure(&w);
+    for (uint32_t i = 1; i <= 6; i++) {
+        hot(&w, percent, i);
+        gac_world_run(&w, NS_PER_S * (1 + (int64_t)prng_below(p, 3)));
+    }
+    assert_in_range(refused_per_million(&w), 0, 100);
+    assert_int_equal(w.over_mcu, 0);
+    gac_world_deinit(&w);
+}
+
 /* ---- what it costs ---- */
 
 struct cost {
@@ -356,6 +385,7 @@ PROPERTY(too_much_gets_all_there_is, 10)
 PROPERTY(small_demand_is_met_first, 5)
 PROPERTY(a_moving_hotspot_is_served_and_static_shares_throttle_it, 5)
 PROPERTY(a_hotspot_that_rests_before_it_moves_is_served, 1)
+PROPERTY(a_hotspot_that_moves_after_an_overload_is_served, 10)
 PROPERTY(messages_and_idle_tokens_are_few, 1)
 PROPERTY(grants_are_small_where_little_is_saved_up, 1)
 PROPERTY(who_is_denied_does_not_poll, 1)
@@ -371,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_small_demand_is_met_first),
         cmocka_unit_test(test_a_moving_hotspot_is_served_and_static_shares_throttle_it),
         cmocka_unit_test(test_a_hotspot_that_rests_before_it_moves_is_served),
+        cmocka_unit_test(test_a_hotspot_that_moves_after_an_overload_is_served),
         cmocka_unit_test(test_messages_and_idle_tokens_are_few),
         cmocka_unit_test(test_grants_are_small_where_little_is_saved_up),
         cmocka_unit_test(test_who_is_denied_does_not_poll),

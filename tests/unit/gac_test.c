@@ -208,8 +208,8 @@ static void a_grant_that_never_arrived_is_back_in_the_bank(void **state)
     ledger_deinit(&l);
 }
 
-/* G1: what routers hold counts as saved up, wherever they may have taken it, until they are known to
- * be gone. */
+/* G1: what routers hold counts as saved up, wherever they may have taken it, until they are known
+ * to be gone. */
 static void what_is_held_leaves_less_room_in_the_bank(void **state)
 {
     (void)state;
@@ -296,8 +296,8 @@ static void a_dear_request_that_is_denied_is_no_denial_of_cheap_ones(void **stat
     gac_server_destroy(s);
 }
 
-/* Found in the lab: a router whose tokens had expired was left with them, told to wait for as long as
- * half of them would last, and throttled when they went faster, beside a full bank. */
+/* Found in the lab: a router whose tokens had expired was left with them, told to wait for as long
+ * as half of them would last, and throttled when they went faster, beside a full bank. */
 static void who_holds_enough_may_ask_again_once_it_is_spent(void **state)
 {
     (void)state;
