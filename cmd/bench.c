@@ -1,6 +1,6 @@
 #include "cmd/bench.h"
 
-#include <stdio.h>
+#include <getopt.h>
 #include <string.h>
 
 #include "cmd/cmd.h"
@@ -27,6 +27,29 @@ static void print_help(FILE *out)
         fprintf(out, "  %-10s %s\n", benches[i].name, benches[i].help);
     fprintf(out, "\n`weir bench NAME --help` lists its options.\n"
                  "\nexample:\n  weir bench decision --json\n");
+}
+
+int bench_parse_json(int argc, char **argv, void (*help)(FILE *out), bool *json)
+{
+    static const struct option known[] = {
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    optind = 1;
+    for (int option; (option = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
+        if (option == 'h') {
+            help(stdout);
+            return 0;
+        }
+        if (option != 'j') {
+            help(stderr);
+            return 2;
+        }
+        *json = true;
+    }
+    if (optind != argc) {
+        fprintf(stderr, "weir bench %s: '%s' is not an option\n", argv[0], argv[optind]);
+        return 2;
+    }
+    return -1;
 }
 
 int cmd_bench(int argc, char **argv)

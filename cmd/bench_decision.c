@@ -10,7 +10,6 @@
  * what router and server of global admission control say to each other meanwhile is left out of
  * both. */
 #include <errno.h>
-#include <getopt.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -282,35 +281,11 @@ static void print_help(FILE *out)
             BATCH, BUDGET_NS);
 }
 
-/* -1: go on; otherwise the exit code. */
-static int parse(int argc, char **argv, bool *json)
-{
-    static const struct option known[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    optind = 1;
-    for (int option; (option = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
-        if (option == 'h') {
-            print_help(stdout);
-            return 0;
-        }
-        if (option != 'j') {
-            print_help(stderr);
-            return 2;
-        }
-        *json = true;
-    }
-    if (optind != argc) {
-        fprintf(stderr, "weir bench decision: '%s' is not an option\n", argv[optind]);
-        return 2;
-    }
-    return -1;
-}
-
 int bench_decision(int argc, char **argv)
 {
     static struct outcome outcome;
     bool json = false, within = true;
-    int code = parse(argc, argv, &json);
+    int code = bench_parse_json(argc, argv, print_help, &json);
     if (code >= 0)
         return code;
     int64_t overhead = overhead_ns(&outcome.ps);

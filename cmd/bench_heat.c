@@ -4,7 +4,6 @@
  * an empty batch is subtracted from each batch of BATCH additions. The mean tells what is left when
  * the rare work (a level is sorted, everything decays) is spread over all of them; it includes what
  * other processes took. Time in which the requests fall is virtual. */
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,35 +223,11 @@ static void print_help(FILE *out)
             BATCH, BUDGET_NS);
 }
 
-/* -1: go on; otherwise the exit code. */
-static int parse(int argc, char **argv, bool *json)
-{
-    static const struct option known[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    optind = 1;
-    for (int option; (option = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
-        if (option == 'h') {
-            print_help(stdout);
-            return 0;
-        }
-        if (option != 'j') {
-            print_help(stderr);
-            return 2;
-        }
-        *json = true;
-    }
-    if (optind != argc) {
-        fprintf(stderr, "weir bench heat: '%s' is not an option\n", argv[optind]);
-        return 2;
-    }
-    return -1;
-}
-
 int bench_heat(int argc, char **argv)
 {
     static struct outcome outcome;
     bool json = false, within = true;
-    int code = parse(argc, argv, &json);
+    int code = bench_parse_json(argc, argv, print_help, &json);
     if (code >= 0)
         return code;
     int64_t overhead = overhead_ns(&outcome.ps);

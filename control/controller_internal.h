@@ -15,7 +15,7 @@
 #include "control/controller.h"
 
 enum {
-    SAMPLES = 32,       /* kept of a partition, one a look */
+    SAMPLES = 32,       /* kept of a partition that is used, one a look */
     DECISIONS_MAX = 16, /* requests of one look */
     SPLIT_JOBS_MAX = 8  /* partitions being cut at once */
 };
@@ -29,8 +29,9 @@ struct sample {
 /* What is remembered of a partition. */
 struct watched {
     uint32_t table_id;
-    uint64_t seen;                               /* looks at which it was there */
-    struct sample samples[SAMPLES];              /* a ring */
+    uint64_t seen;          /* looks at which it was there */
+    struct sample *samples; /* owns; a ring, see watch.c */
+    uint32_t room;          /* in it: SAMPLES; while it is not used 1, or 0 if it never was */
     struct instant throttled_since[ADMIT_KINDS]; /* INSTANT_NEVER: it is not */
     struct instant capped_since[ADMIT_KINDS];    /* refused by its maximum; the same */
     struct instant decay_at[ADMIT_KINDS];        /* an unused boost stays until then */

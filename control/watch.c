@@ -1,7 +1,9 @@
 /* watch.c - how loads went lately.
  *
  * Reports and looks have about the same period, so that a look may see two reports or none: rates
- * are taken over several looks only. */
+ * are taken over several looks only. Of a partition that nobody uses one sample tells them all, of
+ * one that was never used none: they would differ in their time alone, so they are made up once
+ * something is asked of it. */
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -13,8 +15,11 @@ enum {
 
 void control_forget(struct controller *c)
 {
-    for (uint32_t i = 0; i < c->watched_size; i++)
+    for (uint32_t i = 0; i < c->watched_size; i++) {
+        if (c->watched[i] != NULL)
+            free(c->watched[i]->samples);
         free(c->watched[i]);
+    }
     free(c->watched);
     c->watched = NULL;
     c->watched_size = 0;
@@ -44,16 +49,54 @@ static struct watched *find_or_add(struct controller *c, uint32_t partition)
     return c->watched[partition];
 }
 
-static const struct sample *sample_at(const struct watched *w, uint64_t back)
+static struct sample *sample_at(const struct watched *w, uint64_t back)
 {
-    return &w->samples[(w->seen - 1 - back) % SAMPLES];
+    return &w->samples[(w->seen - 1 - back) % w->room];
+}
+
+static bool differ(const struct sample *s, const struct load_total totals[ADMIT_KINDS])
+{
+    return memcmp(s->totals, totals, sizeof s->totals) != 0;
+}
+
+/* Keeps the last sample, and makes up those before it. */
+static void set_room(const struct controller *c, struct watched *w, uint32_t room)
+{
+    struct sample last = {.at.ns = c->now.ns - c->config->control_ms * NS_PER_MS};
+    if (w->room > 0)
+        last = *sample_at(w, 0);
+    free(w->samples);
+    w->samples = calloc(room, sizeof *w->samples);
+    must(w->samples != NULL);
+    w->room = room;
+    for (uint32_t back = 0; back < room && back < w->seen; back++) {
+        struct sample *s = sample_at(w, back);
+        *s = last;
+        s->at.ns -= back * c->config->control_ms * NS_PER_MS;
+    }
+}
+
+static void add_sample(const struct controller *c, struct watched *w,
+                       const struct load_total totals[ADMIT_KINDS])
+{
+    static const struct sample unused;
+    if (w->room < SAMPLES && differ(w->room == 0 ? &unused : sample_at(w, 0), totals))
+        set_room(c, w, SAMPLES);
+    w->seen++;
+    if (w->room == 0)
+        return;
+    struct sample *s = sample_at(w, 0);
+    s->at = c->now;
+    memcpy(s->totals, totals, sizeof s->totals);
+    if (w->room == SAMPLES && w->seen >= SAMPLES && !differ(sample_at(w, SAMPLES - 1), totals))
+        set_room(c, w, 1);
 }
 
 struct rates control_rates(const struct controller *c, const struct watched *w,
                            enum admit_kind kind, int64_t ms)
 {
     struct rates r = {0};
-    if (w == NULL || w->seen < 2)
+    if (w == NULL || w->room < SAMPLES || w->seen < 2)
         return r;
     uint64_t back = 0, most = (w->seen < SAMPLES ? w->seen : SAMPLES) - 1;
     while (back < most && instant_since(c->now, sample_at(w, back)->at).ns < ms * NS_PER_MS)
@@ -83,9 +126,7 @@ static void watch_partition(struct controller *c, uint32_t partition,
     };
     struct watched *w = find_or_add(c, partition);
     w->table_id = p->table_id;
-    struct sample *s = &w->samples[w->seen++ % SAMPLES];
-    s->at = c->now;
-    memcpy(s->totals, p->totals, sizeof s->totals);
+    add_sample(c, w, loads_totals(p));
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct rates r = control_rates(c, w, (enum admit_kind)kind, CALM_MS);
         keep_since(&w->throttled_since[kind], c->now, r.refused[ADMIT_REFUSED_ALLOCATION] > 0);

@@ -15,8 +15,11 @@ void loads_destroy(struct loads *l)
 {
     if (l == NULL)
         return;
-    for (uint32_t i = 0; i < l->partitions_size; i++)
+    for (uint32_t i = 0; i < l->partitions_size; i++) {
+        if (l->partitions[i] != NULL)
+            free(l->partitions[i]->counts);
         free(l->partitions[i]);
+    }
     free(l->partitions);
     free(l);
 }
@@ -59,27 +62,45 @@ static struct partition_load *find_or_add(struct loads *l, uint32_t partition)
     return l->partitions[partition];
 }
 
-void loads_take_partition(struct loads *l, struct instant now, const struct partition_report *r)
+static const struct load_counts nothing;
+
+/* `known`: the last report was the same member's. */
+static void count(struct partition_load *p, const struct partition_report *r, bool known)
 {
-    struct partition_load *p = find_or_add(l, r->partition);
-    bool known = p->member == r->member;
-    p->table_id = r->table_id;
-    p->member = r->member;
-    p->heard_at = now;
-    p->items = r->items;
-    p->bytes = r->bytes;
+    if (p->counts == NULL && memcmp(r->totals, nothing.totals, sizeof r->totals) == 0)
+        return;
+    if (p->counts == NULL) {
+        p->counts = calloc(1, sizeof *p->counts);
+        must(p->counts != NULL);
+    }
     for (int kind = 0; kind < ADMIT_KINDS && known; kind++) {
-        struct load_total *total = &p->totals[kind], *last = &p->reported[kind];
+        struct load_total *total = &p->counts->totals[kind], *last = &p->counts->reported[kind];
         const struct load_total *t = &r->totals[kind];
         total->consumed_mcu += since(&last->consumed_mcu, t->consumed_mcu);
         total->refused_mcu += since(&last->refused_mcu, t->refused_mcu);
         for (int reason = 0; reason < ADMIT_REASONS; reason++)
             total->refused[reason] += since(&last->refused[reason], t->refused[reason]);
     }
-    memcpy(p->reported, r->totals, sizeof p->reported);
+    memcpy(p->counts->reported, r->totals, sizeof r->totals);
+}
+
+void loads_take_partition(struct loads *l, struct instant now, const struct partition_report *r)
+{
+    struct partition_load *p = find_or_add(l, r->partition);
+    count(p, r, p->member == r->member);
+    p->table_id = r->table_id;
+    p->member = r->member;
+    p->heard_at = now;
+    p->items = r->items;
+    p->bytes = r->bytes;
 }
 
 const struct partition_load *loads_of(const struct loads *l, uint32_t partition)
 {
     return partition < l->partitions_size ? l->partitions[partition] : NULL;
+}
+
+const struct load_total *loads_totals(const struct partition_load *p)
+{
+    return p->counts != NULL ? p->counts->totals : nothing.totals;
 }

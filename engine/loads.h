@@ -10,14 +10,19 @@
 #include "engine/catalog/table.h"
 #include "engine/report.h"
 
+/* What a partition counted, of each kind. */
+struct load_counts {
+    struct load_total totals[ADMIT_KINDS];   /* since it is listened to */
+    struct load_total reported[ADMIT_KINDS]; /* the member's own, as of its last report */
+};
+
 struct partition_load {
     uint32_t table_id;
     uint64_t member; /* that led it and said so */
     struct instant heard_at;
     int64_t items;
     int64_t bytes;
-    struct load_total totals[ADMIT_KINDS];   /* since it is listened to */
-    struct load_total reported[ADMIT_KINDS]; /* the member's own, as of its last report */
+    struct load_counts *counts; /* owns; NULL: nothing yet, see loads_totals */
 };
 
 struct node_load {
@@ -42,5 +47,7 @@ void loads_take_node(struct loads *l, struct instant now, const struct node_repo
 void loads_take_partition(struct loads *l, struct instant now, const struct partition_report *r);
 /* NULL: nothing was heard of it. */
 const struct partition_load *loads_of(const struct loads *l, uint32_t partition);
+/* By kind, since it is listened to. */
+const struct load_total *loads_totals(const struct partition_load *p);
 
 #endif

@@ -167,12 +167,13 @@ void partition_stats_encode(struct buffer *out, const struct partition_stats *s)
     buffer_append_u64(out, (uint64_t)s->bytes);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         buffer_append_u64(out, (uint64_t)s->kinds[kind].allocated_mcu);
-        buffer_append_u64(out, (uint64_t)s->kinds[kind].consumed_mcu);
-        buffer_append_u64(out, (uint64_t)s->kinds[kind].refused_mcu);
-        buffer_append_u64(out, (uint64_t)s->kinds[kind].admitted);
-        buffer_append_u64(out, (uint64_t)s->kinds[kind].burst);
+        const struct partition_counts *c = &s->kinds[kind].counts;
+        buffer_append_u64(out, (uint64_t)c->load.consumed_mcu);
+        buffer_append_u64(out, (uint64_t)c->load.refused_mcu);
+        buffer_append_u64(out, (uint64_t)c->admitted);
+        buffer_append_u64(out, (uint64_t)c->burst);
         for (int reason = 0; reason < ADMIT_REASONS; reason++)
-            buffer_append_u64(out, (uint64_t)s->kinds[kind].throttled[reason]);
+            buffer_append_u64(out, (uint64_t)c->load.refused[reason]);
         levels_encode(out, &s->kinds[kind].levels);
     }
 }
@@ -188,12 +189,13 @@ enum status partition_stats_decode(struct reader *r, struct partition_stats *out
     out->bytes = (int64_t)reader_u64(r);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         out->kinds[kind].allocated_mcu = (int64_t)reader_u64(r);
-        out->kinds[kind].consumed_mcu = (int64_t)reader_u64(r);
-        out->kinds[kind].refused_mcu = (int64_t)reader_u64(r);
-        out->kinds[kind].admitted = (int64_t)reader_u64(r);
-        out->kinds[kind].burst = (int64_t)reader_u64(r);
+        struct partition_counts *c = &out->kinds[kind].counts;
+        c->load.consumed_mcu = (int64_t)reader_u64(r);
+        c->load.refused_mcu = (int64_t)reader_u64(r);
+        c->admitted = (int64_t)reader_u64(r);
+        c->burst = (int64_t)reader_u64(r);
         for (int reason = 0; reason < ADMIT_REASONS; reason++)
-            out->kinds[kind].throttled[reason] = (int64_t)reader_u64(r);
+            c->load.refused[reason] = (int64_t)reader_u64(r);
         out->kinds[kind].levels = levels_decode(r);
     }
     return r->failed ? STATUS_MALFORMED : STATUS_OK;

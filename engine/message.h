@@ -112,6 +112,18 @@ enum status request_decode(struct slice frame, struct request *out);
 enum status reply_decode(struct slice frame, struct reply *out);
 
 /* What a partition did since the node started: one record of a REQUEST_STATS reply. */
+struct load_total {
+    int64_t consumed_mcu;
+    int64_t refused_mcu;            /* total cost of requests refused, as far as known */
+    int64_t refused[ADMIT_REASONS]; /* requests; ADMIT_OK: none */
+};
+
+struct partition_counts {
+    struct load_total load;
+    int64_t admitted; /* requests */
+    int64_t burst;    /* of them from burst */
+};
+
 struct partition_stats {
     uint32_t partition;
     uint32_t node;
@@ -121,12 +133,8 @@ struct partition_stats {
     uint8_t caught_up; /* of them, with everything committed, in no need of a snapshot */
     int64_t bytes;     /* of the items it holds; -1: counted anew just now, after a cut */
     struct {
-        int64_t allocated_mcu;            /* per second */
-        int64_t consumed_mcu;             /* total */
-        int64_t refused_mcu;              /* total cost of requests refused, as far as known */
-        int64_t throttled[ADMIT_REASONS]; /* requests refused, by reason */
-        int64_t admitted;                 /* requests */
-        int64_t burst;                    /* of them from burst */
+        int64_t allocated_mcu; /* per second */
+        struct partition_counts counts;
         struct admit_levels levels;
     } kinds[ADMIT_KINDS];
 };

@@ -9,7 +9,8 @@
 #include "engine/node_internal.h"
 
 enum {
-    HAND_BACK_MS = 2000
+    HAND_BACK_MS = 2000,
+    EFFECTS_KEPT = 1024 /* room for more is given back with the next event */
 };
 
 /* ---- partitions ---- */
@@ -76,15 +77,23 @@ enum status node_create(const struct node_options *options, struct store *store,
     must(n != NULL);
     n->options = *options;
     n->config = options->config;
-    must(admission_policy_find(slice_of(n->config->partition_policy)) != NULL);
     n->store = store;
     n->prng = prng_seeded(options->seed);
+    const char *policy = n->config->partition_policy;
+    if (admission_policy_find(slice_of(policy)) == NULL) {
+        buffer_append_format(error, "partition_policy '%s' is not known: it must be one of %s",
+                             policy, admission_policy_names());
+        store_destroy(store);
+        free(n);
+        return STATUS_MALFORMED;
+    }
     n->inflight_size = power_of_two_above(n->config->node_queue_max);
     n->inflight = calloc(n->inflight_size, sizeof n->inflight[0]);
     for (int kind = 0; kind < SHADOWS; kind++) {
         n->shadow[kind] = malloc(n->inflight_size * sizeof n->shadow[kind][0]);
         must(n->shadow[kind] != NULL);
     }
+    node_groups_init(n);
     n->peers = calloc(options->node_count + 1, sizeof n->peers[0]);
     must(n->inflight != NULL && n->peers != NULL);
     for (uint32_t i = n->inflight_size; i-- > 0;) {
@@ -215,6 +224,11 @@ static void event(struct node *n, struct instant now)
     must(n->effect_next == n->effect_count); /* all effects were taken */
     n->now = now;
     n->effect_count = n->effect_next = 0;
+    if (n->effect_capacity > EFFECTS_KEPT) {
+        free(n->effects);
+        n->effects = NULL;
+        n->effect_capacity = 0;
+    }
     arena_reset(&n->lent);
     node_peers_reclaim(n);
     buffer_clear(&n->range_out);

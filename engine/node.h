@@ -32,9 +32,8 @@ struct node_options {
     uint64_t seed;
 };
 
-/* Owns the store, also on failure, and loads from it what the node hosts. STATUS_CORRUPT,
- * STATUS_IO: `error` tells.
- */
+/* Owns the store, also on failure, and loads from it what the node hosts. STATUS_MALFORMED (the
+ * configuration), STATUS_CORRUPT, STATUS_IO: `error` tells. */
 enum status node_create(const struct node_options *options, struct store *store,
                         struct buffer *error, struct node **out);
 void node_destroy(struct node *n);

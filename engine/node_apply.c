@@ -133,7 +133,7 @@ static enum status apply_partition(struct node *n, uint64_t lsn, struct slice pa
     }
     struct raft_base base;
     first_members(&info, n->options.id, &base);
-    p = partition_create(&info, n->options.id);
+    p = partition_create(&info);
     p->since_lsn = lsn;
     node_add_partition(n, p);
     node_group_create(n, p, &base);
@@ -209,7 +209,7 @@ static enum status replay_split_done(struct node *n, const struct log_record *re
         node_apply(n, p, e, false, &applied);
     }
     raft_compact(p->raft, raft_applied(p->raft));
-    const struct split_history *splits = &p->splits;
+    const struct split_history *splits = partition_splits(p);
     bool split = splits->count > 0 && splits->at[splits->count - 1].index == record->index;
     return split ? STATUS_OK : STATUS_CORRUPT;
 }

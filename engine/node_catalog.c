@@ -1,4 +1,6 @@
 /* node_catalog.c - leading group 0: answering for tables, and hearing from the nodes. */
+#include <xxhash.h>
+
 #include "base/must.h"
 #include "engine/control_port.h"
 #include "engine/node_internal.h"
@@ -91,13 +93,8 @@ static void report_of(const struct partition *p, bool leads, struct partition_re
                                      .member = raft_self(p->raft),
                                      .items = leads ? p->item_count : -1,
                                      .bytes = leads ? p->item_bytes : -1};
-    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        struct load_total *t = &out->totals[kind];
-        t->consumed_mcu = p->stats.kinds[kind].consumed_mcu;
-        t->refused_mcu = p->stats.kinds[kind].refused_mcu;
-        for (int reason = ADMIT_OK + 1; reason < ADMIT_REASONS; reason++)
-            t->refused[reason] = p->stats.kinds[kind].throttled[reason];
-    }
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        out->totals[kind] = p->counts[kind].load;
 }
 
 /* Appends the record of what has something to say. */
@@ -110,11 +107,12 @@ static void append_report(struct buffer *b, struct partition *p, bool all)
     if (leads && p->counting)
         return; /* what it holds is not known yet */
     report_of(p, leads, &r);
-    if (leads && !all && memcmp(&r, &p->reported, sizeof r) == 0)
+    uint64_t hash = XXH3_64bits(&r, sizeof r);
+    if (leads && !all && hash == p->reported)
         return;
     partition_report_encode(b, &r);
     if (leads)
-        p->reported = r;
+        p->reported = hash;
 }
 
 static void append_head(const struct node *n, struct buffer *b)

@@ -190,7 +190,7 @@ static void settle(struct node *n, struct partition *p, const struct operation *
     node_heat_add(n, p, kind, o->request.key, extra_mcu);
     admission_settle(&p->admission, &n->admission, kind, n->now, &o->verdict, extra_mcu,
                      group_of(n, p, kind));
-    p->stats.kinds[kind].consumed_mcu += extra_mcu;
+    p->counts[kind].load.consumed_mcu += extra_mcu;
     n->consumed_mcu[kind] += extra_mcu;
 }
 
@@ -448,32 +448,43 @@ static void run_write(struct node *n, struct operation *o)
 
 /* ---- the node itself ---- */
 
-static void count_replicas(struct partition *p)
+static void count_replicas(const struct partition *p, struct partition_stats *s)
 {
     const struct raft_members *m = raft_members(p->raft);
-    p->stats.leads = p->led != 0;
-    p->stats.voters = p->stats.caught_up = 0;
-    for (uint32_t i = 0; p->led != 0 && i < m->count; i++) {
+    s->leads = p->led != 0;
+    for (uint32_t i = 0; s->leads && i < m->count; i++) {
         if (!m->all[i].voter)
             continue;
-        p->stats.voters++;
-        p->stats.caught_up += raft_is_whole(p->raft, m->all[i].id);
+        s->voters++;
+        s->caught_up += raft_is_whole(p->raft, m->all[i].id);
     }
+}
+
+static void stats_of(const struct node *n, const struct partition *p, struct partition_stats *out)
+{
+    *out = (struct partition_stats){.partition = p->info.id,
+                                    .node = n->options.id,
+                                    .table_id = p->info.table_id,
+                                    .bytes = p->counting ? -1 : p->item_bytes};
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        out->kinds[kind].allocated_mcu = p->info.rate_mcu[kind];
+        out->kinds[kind].counts = p->counts[kind];
+        out->kinds[kind].levels =
+            admission_levels(&p->admission, &n->admission, (enum admit_kind)kind, n->now);
+    }
+    count_replicas(p, out);
 }
 
 static void run_stats(struct node *n, const struct operation *o)
 {
     buffer_clear(&n->range_out);
     for (uint32_t i = 0; i < n->partitions_size; i++) {
-        struct partition *p = n->partitions[i];
+        const struct partition *p = n->partitions[i];
+        struct partition_stats s;
         if (p == NULL || p->info.id == CATALOG_GROUP)
             continue;
-        for (int kind = 0; kind < ADMIT_KINDS; kind++)
-            p->stats.kinds[kind].levels =
-                admission_levels(&p->admission, &n->admission, (enum admit_kind)kind, n->now);
-        count_replicas(p);
-        p->stats.bytes = p->counting ? -1 : p->item_bytes;
-        partition_stats_encode(&n->range_out, &p->stats);
+        stats_of(n, p, &s);
+        partition_stats_encode(&n->range_out, &s);
     }
     struct slice body = arena_copy(&n->lent, buffer_slice(&n->range_out));
     node_push_reply(n, o->from, o->request.id, REPLY_OK)->body = body;

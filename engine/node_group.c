@@ -20,16 +20,10 @@ enum {
     HAND_BACK_MAX = 16,
 };
 
-void node_group_create(struct node *n, struct partition *p, const struct raft_base *base)
+void node_groups_init(struct node *n)
 {
-    must(p->raft == NULL);
     const struct config *c = n->config;
-    uint64_t self = partition_member_on(&p->info, n->options.id);
-    must(self != 0);
-    struct raft_options options = {
-        .group = p->info.id,
-        .self = self,
-        .seed = prng_next(&n->prng),
+    n->raft_shared = (struct raft_shared){
         .election = duration_ms(c->election_ms),
         .tell = duration_ms(c->commit_tell_ms),
         .retry = duration_ms(c->append_retry_ms),
@@ -38,6 +32,19 @@ void node_group_create(struct node *n, struct partition *p, const struct raft_ba
         .message_max_bytes = 1024 * 1024,
         .liveness = &n->liveness,
         .outbox = &n->outbox,
+    };
+}
+
+void node_group_create(struct node *n, struct partition *p, const struct raft_base *base)
+{
+    must(p->raft == NULL);
+    uint64_t self = partition_member_on(&p->info, n->options.id);
+    must(self != 0);
+    struct raft_options options = {
+        .group = p->info.id,
+        .self = self,
+        .seed = prng_next(&n->prng),
+        .shared = &n->raft_shared,
     };
     p->raft = raft_create(&options, base);
     p->no_state = base->no_state;
@@ -95,7 +102,7 @@ static void see_lead_lost(struct node *n, struct partition *p)
     node_drop_proposals(n, p, "the partition's leader has changed");
     p->led = 0;
     p->hold = 0;
-    p->reported.items = -1;
+    p->reported = 0;
     if (p->info.id == CATALOG_GROUP)
         node_settling_end(n);
 }
@@ -230,7 +237,7 @@ static void see_who_leads(struct node *n, struct partition *p)
     if (leading == p->led)
         return;
     p->led = leading;
-    p->reported.items = -1;
+    p->reported = 0;
     node_note(n, NODE_TRACE_LEADS, p->info.id, (int64_t)leading);
     if (p->info.id == CATALOG_GROUP)
         node_settling_start(n);

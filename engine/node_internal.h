@@ -165,6 +165,7 @@ struct node {
     struct liveness liveness;
     struct instant liveness_at; /* its deadline, as of the last turn */
     struct raft_outbox outbox;
+    struct raft_shared raft_shared;
     struct partition *dirty;   /* replicas stepped in this turn */
     struct partition *writing; /* replicas with records that are not durable */
     struct instant raft_at;    /* the earliest deadline of all replicas */
@@ -282,6 +283,7 @@ void node_middle_advise(struct node *n, struct partition *p, struct split_advice
 void node_middle_tick(struct node *n);
 
 /* ---- node_group.c ---- */
+void node_groups_init(struct node *n);
 /* The replica's raft, from its base. */
 void node_group_create(struct node *n, struct partition *p, const struct raft_base *base);
 void node_group_start(struct node *n, struct partition *p, struct instant quiet_until);

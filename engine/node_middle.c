@@ -4,6 +4,8 @@
  * what it holds lies behind; whoever asks meanwhile is told to ask again. What is written meanwhile
  * shifts the middle a little, and that is all. Partitions that are searched side by side take
  * turns, and each keeps what was found. */
+#include <stdlib.h>
+
 #include "base/must.h"
 #include "engine/heat/split_point.h"
 #include "engine/node_internal.h"
@@ -49,8 +51,15 @@ static bool pass(struct partition *p, struct middle *m, struct slice key, struct
     return false;
 }
 
-static void read_slice(struct node *n, struct partition *p, struct middle *m)
+static void give_up(struct partition *p)
 {
+    middle_destroy(p->middle);
+    p->middle = NULL;
+}
+
+static void read_slice(struct node *n, struct partition *p)
+{
+    struct middle *m = p->middle;
     struct store_cursor c;
     struct slice key, item;
     enum status status = STATUS_OK;
@@ -63,7 +72,7 @@ static void read_slice(struct node *n, struct partition *p, struct middle *m)
         found = !partition_is_row(p, key) && item_checksum_holds(item) && pass(p, m, key, item);
     }
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
-        middle_deinit(m); /* of what cannot be read nothing is said */
+        give_up(p); /* of what cannot be read nothing is said */
     } else if (found || status == STATUS_NOT_FOUND) {
         m->step = MIDDLE_FOUND;
         m->found_at = n->now;
@@ -79,13 +88,13 @@ void node_middle_tick(struct node *n)
     n->middle_at = INSTANT_NEVER;
     for (uint32_t i = 1; i <= n->partitions_size; i++) {
         struct partition *p = n->partitions[(n->middle_last + i) % n->partitions_size];
-        if (p == NULL || p->middle.step != MIDDLE_SOUGHT)
+        if (p == NULL || p->middle == NULL || p->middle->step != MIDDLE_SOUGHT)
             continue;
         n->middle_last = p->info.id;
-        if (p->info.epoch == p->middle.epoch && !p->no_state && p->led != 0)
-            read_slice(n, p, &p->middle);
+        if (p->info.epoch == p->middle->epoch && !p->no_state && p->led != 0)
+            read_slice(n, p);
         else
-            middle_deinit(&p->middle);
+            give_up(p);
         n->middle_at = instant_add(n->now, duration_ms(SLICE_MS));
         return;
     }
@@ -93,8 +102,11 @@ void node_middle_tick(struct node *n)
 
 static void begin(struct node *n, struct partition *p)
 {
-    middle_deinit(&p->middle);
-    p->middle = (struct middle){.step = MIDDLE_SOUGHT, .epoch = p->info.epoch};
+    give_up(p);
+    p->middle = calloc(1, sizeof *p->middle);
+    must(p->middle != NULL);
+    p->middle->step = MIDDLE_SOUGHT;
+    p->middle->epoch = p->info.epoch;
     n->middle_at = instant_earlier(n->middle_at, n->now);
 }
 
@@ -116,16 +128,17 @@ static void conclude(const struct partition *p, const struct middle *m, struct s
 
 void node_middle_advise(struct node *n, struct partition *p, struct split_advice *out)
 {
-    struct middle *m = &p->middle;
+    struct middle *m = p->middle;
     *out = (struct split_advice){.verdict = SPLIT_REFUSED_FEW_SAMPLES};
-    if (p->counting || (m->step == MIDDLE_SOUGHT && m->epoch == p->info.epoch))
+    bool known = m != NULL && m->epoch == p->info.epoch;
+    if (p->counting || (known && m->step == MIDDLE_SOUGHT))
         return; /* it is asked again */
-    bool fresh = m->epoch == p->info.epoch &&
+    bool fresh = known && m->step == MIDDLE_FOUND &&
                  instant_before(n->now, instant_add(m->found_at, duration_ms(KEPT_MS)));
-    if (m->step != MIDDLE_FOUND || !fresh) {
+    if (!fresh) {
         begin(n, p);
         return;
     }
     conclude(p, m, out);
-    m->step = MIDDLE_NONE; /* what it lends stays until the next one begins */
+    m->step = MIDDLE_TOLD; /* what it lends stays until the next one begins */
 }

@@ -57,10 +57,11 @@ void node_store_partition(struct node *n, struct partition *p)
     buffer_append_u8(
         &row, (uint8_t)((base.no_state ? ROW_NO_STATE : 0) | (p->counting ? ROW_COUNTING : 0)));
     buffer_append_sized(&row, buffer_slice(&members));
-    buffer_append_u8(&row, (uint8_t)p->splits.count);
-    for (uint32_t i = 0; i < p->splits.count; i++) {
-        buffer_append_u64(&row, p->splits.at[i].index);
-        buffer_append_u64(&row, p->splits.at[i].term);
+    const struct split_history *splits = partition_splits(p);
+    buffer_append_u8(&row, (uint8_t)splits->count);
+    for (uint32_t i = 0; i < splits->count; i++) {
+        buffer_append_u64(&row, splits->at[i].index);
+        buffer_append_u64(&row, splits->at[i].term);
     }
     if (p->counting)
         buffer_append_sized(&row, buffer_slice(&p->counted_to));
@@ -115,13 +116,13 @@ static enum status load_partition(struct node *n, struct slice value)
     if (partition_info_decode(&r, &info) != STATUS_OK ||
         partition_member_on(&info, n->options.id) == 0)
         return STATUS_CORRUPT;
-    struct partition *p = partition_create(&info, n->options.id);
+    struct partition *p = partition_create(&info);
     p->since_lsn = row.since_lsn;
     p->item_count = row.item_count;
     p->item_bytes = row.item_bytes;
     p->counting = row.counting;
     buffer_append_slice(&p->counted_to, row.counted_to);
-    p->splits = row.splits;
+    partition_set_splits(p, &row.splits);
     p->stored = true;
     node_add_partition(n, p);
     node_group_create(n, p, &row.base);

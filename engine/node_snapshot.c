@@ -494,7 +494,7 @@ static void finish(struct node *n, struct partition *p, struct snapshot_in *s)
     p->counting = s->counting;
     buffer_clear(&p->counted_to);
     buffer_append_slice(&p->counted_to, buffer_slice(&s->counted_to));
-    p->splits = s->splits;
+    partition_set_splits(p, &s->splits);
     p->installing = malloc(sizeof *p->installing);
     must(p->installing != NULL);
     *p->installing = s->base;

@@ -119,7 +119,7 @@ static struct partition *create_child(struct node *n, const struct partition *pa
         return NULL;
     }
     struct partition_info info = kept_info(parent, told, n->options.id);
-    struct partition *child = partition_create(&info, n->options.id);
+    struct partition *child = partition_create(&info);
     child->since_lsn = since_lsn;
     heat_deinit(&child->heat);
     heat_divide(&parent->heat, child->info.lo, child->info.hi, child->info.id, &child->heat);
@@ -185,7 +185,7 @@ void node_apply_split(struct node *n, struct partition *p, const struct raft_ent
     struct partition_info info = kept_info(p, &s.parent, n->options.id);
     partition_set(p, &info);
     partition_count_anew(p);
-    split_history_push(&p->splits, e->index, e->term);
+    partition_push_split(p, e->index, e->term);
     p->child_first = s.children[0].id;
     p->child_count = s.child_count;
     node_note(n, NODE_TRACE_SPLIT, p->info.id, (int64_t)e->index);
@@ -253,7 +253,8 @@ static void take_info(struct partition *p, const struct partition_info *told)
 /* The group may need this replica before it can split at all. */
 static bool widen(struct node *n, struct partition *p, const struct partition_info *told)
 {
-    bool past = !p->no_state || raft_last(p->raft) > 0, opening = false;
+    bool state = !p->no_state && raft_applied(p->raft) > 0;
+    bool past = state || raft_last(p->raft) > 0, opening = false;
     for (const struct inflight *e = n->own_first; e != NULL; e = e->next)
         opening |= e->kind == LOG_PARTITION; /* perhaps of a child */
     if (past || opening || node_holds_range(n, p->info.hi, told->hi) ||

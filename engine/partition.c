@@ -5,23 +5,23 @@
 #include "base/must.h"
 #include "engine/collection.h"
 
-struct partition *partition_create(const struct partition_info *info, uint32_t node)
+struct partition *partition_create(const struct partition_info *info)
 {
     struct partition *p = calloc(1, sizeof *p);
     must(p != NULL);
     partition_set(p, info);
-    p->stats.node = node;
     p->reads_first = p->reads_last = -1;
-    p->reported.items = -1;
     return p;
 }
 
-void middle_deinit(struct middle *m)
+void middle_destroy(struct middle *m)
 {
+    if (m == NULL)
+        return;
     buffer_deinit(&m->at);
     buffer_deinit(&m->last);
     buffer_deinit(&m->cut);
-    *m = (struct middle){0};
+    free(m);
 }
 
 void partition_destroy(struct partition *p)
@@ -32,7 +32,8 @@ void partition_destroy(struct partition *p)
         raft_destroy(p->raft);
     free(p->installing);
     buffer_deinit(&p->counted_to);
-    middle_deinit(&p->middle);
+    middle_destroy(p->middle);
+    free(p->splits);
     heat_deinit(&p->heat);
     buffer_deinit(&p->bytes);
     free(p);
@@ -58,10 +59,6 @@ void partition_set(struct partition *p, const struct partition_info *info)
     if (!same_range)
         narrow_heat(p);
     p->stored = false;
-    p->stats.partition = p->info.id;
-    p->stats.table_id = p->info.table_id;
-    for (int kind = 0; kind < ADMIT_KINDS; kind++)
-        p->stats.kinds[kind].allocated_mcu = p->info.rate_mcu[kind];
 }
 
 bool partition_holds(const struct partition *p, struct slice key)
@@ -87,7 +84,7 @@ void partition_count_anew(struct partition *p)
 {
     p->counting = true;
     p->item_count = p->item_bytes = 0;
-    p->reported.items = -1;
+    p->reported = 0;
     buffer_clear(&p->counted_to);
     buffer_append_slice(&p->counted_to, p->info.lo);
 }
@@ -100,15 +97,41 @@ void split_history_push(struct split_history *h, uint64_t index, uint64_t term)
     h->at[h->count++].term = term;
 }
 
+const struct split_history *partition_splits(const struct partition *p)
+{
+    static const struct split_history none;
+    return p->splits != NULL ? p->splits : &none;
+}
+
+void partition_set_splits(struct partition *p, const struct split_history *splits)
+{
+    struct split_history *copy = NULL;
+    if (splits->count > 0) {
+        copy = malloc(sizeof *copy);
+        must(copy != NULL);
+        *copy = *splits;
+    }
+    free(p->splits);
+    p->splits = copy;
+}
+
+void partition_push_split(struct partition *p, uint64_t index, uint64_t term)
+{
+    struct split_history splits = *partition_splits(p);
+    split_history_push(&splits, index, term);
+    partition_set_splits(p, &splits);
+}
+
 void partition_count(struct partition *p, enum admit_kind kind, const struct admit_verdict *v,
                      int64_t cost_mcu)
 {
+    struct partition_counts *c = &p->counts[kind];
     if (v->reason != ADMIT_OK) {
-        p->stats.kinds[kind].throttled[v->reason]++;
-        p->stats.kinds[kind].refused_mcu += cost_mcu;
+        c->load.refused[v->reason]++;
+        c->load.refused_mcu += cost_mcu;
         return;
     }
-    p->stats.kinds[kind].admitted++;
-    p->stats.kinds[kind].burst += v->burst;
-    p->stats.kinds[kind].consumed_mcu += cost_mcu;
+    c->admitted++;
+    c->burst += v->burst;
+    c->load.consumed_mcu += cost_mcu;
 }

@@ -7,7 +7,6 @@
 #include "engine/catalog/table.h"
 #include "engine/heat/heat.h"
 #include "engine/message.h"
-#include "engine/report.h"
 
 struct inflight;
 
@@ -24,9 +23,9 @@ struct split_history {
 };
 
 enum middle_step {
-    MIDDLE_NONE, /* or it was told */
     MIDDLE_SOUGHT,
-    MIDDLE_FOUND
+    MIDDLE_FOUND,
+    MIDDLE_TOLD
 };
 
 /* The search for the middle of a partition's bytes (node_middle.c). */
@@ -63,29 +62,29 @@ struct partition {
     int32_t reads_last;
     struct admission admission;
     struct heat heat; /* while it is led here */
-    struct partition_stats stats;
+    struct partition_counts counts[ADMIT_KINDS];
     /* Exact; while `counting`, of the keys before `counted_to` (node_split.c). */
     int64_t item_count;
     int64_t item_bytes;
     bool counting;
     struct buffer counted_to;
-    struct middle middle;
-    struct split_history splits;
+    struct middle *middle;        /* owns; NULL: it was not asked for */
+    struct split_history *splits; /* owns; NULL: there were none */
     /* Children of it that nobody leads yet, as far as known here: ids one after the other. */
     uint32_t child_first;
     uint32_t child_count;
-    struct partition_report reported; /* what the catalog was told last; items -1: nothing yet */
+    uint64_t reported; /* hash of what the catalog was told last; 0: nothing yet */
 };
 
-struct partition *partition_create(const struct partition_info *info, uint32_t node);
+struct partition *partition_create(const struct partition_info *info);
 void partition_destroy(struct partition *p);
 
 /* Takes over range, epoch, rates and intended members; of the heat, what lies in the range. Slices
  * may point into what it has. */
 void partition_set(struct partition *p, const struct partition_info *info);
 
-/* Gives up the search, or what it found. */
-void middle_deinit(struct middle *m);
+/* Gives up the search, or what it found. NULL: nothing. */
+void middle_destroy(struct middle *m);
 
 /* Whether a storage key lies in the range. */
 bool partition_holds(const struct partition *p, struct slice key);
@@ -99,6 +98,10 @@ void partition_count_item(struct partition *p, struct slice key, int64_t items, 
 void partition_count_anew(struct partition *p);
 
 void split_history_push(struct split_history *h, uint64_t index, uint64_t term);
+/* Of a replica; without any, one that has none. */
+const struct split_history *partition_splits(const struct partition *p);
+void partition_set_splits(struct partition *p, const struct split_history *splits);
+void partition_push_split(struct partition *p, uint64_t index, uint64_t term);
 
 /* Counts a decision. */
 void partition_count(struct partition *p, enum admit_kind kind, const struct admit_verdict *v,

@@ -8,18 +8,12 @@
 #define WEIR_ENGINE_REPORT_H
 
 #include "base/buffer.h"
-#include "engine/admission/admission.h"
+#include "engine/message.h"
 
 struct node_report {
     uint32_t node;
     int64_t capacity_mcu[ADMIT_KINDS]; /* per second */
     int64_t consumed_mcu[ADMIT_KINDS]; /* total, writes done as a follower included */
-};
-
-struct load_total {
-    int64_t consumed_mcu;
-    int64_t refused_mcu;
-    int64_t refused[ADMIT_REASONS]; /* requests; ADMIT_OK: none */
 };
 
 struct partition_report {

@@ -12,14 +12,16 @@ enum raft_mutation raft_mutation = RAFT_MUTATION_NONE;
 struct raft *raft_create(const struct raft_options *options, const struct raft_base *base)
 {
     must(options->self != 0);
-    must(options->election.ns > 0);
-    must(options->retry.ns > 0);
-    must(options->liveness != NULL);
-    must(options->outbox != NULL);
+    must(options->shared->election.ns > 0);
+    must(options->shared->retry.ns > 0);
+    must(options->shared->liveness != NULL);
+    must(options->shared->outbox != NULL);
     must(base->members.count > 0 && base->members.count <= RAFT_MEMBERS_MAX);
     struct raft *r = calloc(1, sizeof *r);
     must(r != NULL);
-    r->options = *options;
+    r->shared = options->shared;
+    r->self = options->self;
+    r->group = options->group;
     r->prng = prng_seeded(options->seed);
     r->no_state = base->no_state;
     r->hard_durable = true;
@@ -128,10 +130,10 @@ void raft_start(struct raft *r, struct instant now, struct instant quiet_until)
             .index = r->log.base_index, .term = r->log.base_term, .kind = LOG_NOOP};
     uint64_t term = raft_log_term(&r->log, r->durable);
     if (term > r->term) /* whom it voted for then is not known: nobody else gets a vote */
-        raft_set_hard_state(r, term, r->options.self);
+        raft_set_hard_state(r, term, r->self);
     r->quiet_until = quiet_until;
     raft_wait_for_leader(r, now);
-    if (MUTATED(RAFT_MUTATION_RESUME_TERM) && r->vote == r->options.self && r->term > 0) {
+    if (MUTATED(RAFT_MUTATION_RESUME_TERM) && r->vote == r->self && r->term > 0) {
         r->role = RAFT_CANDIDATE;
         r->quiet_until = now;
         raft_lead(r, now);
@@ -201,8 +203,7 @@ void raft_truncate(struct raft *r, uint64_t index)
 void raft_receive(struct raft *r, struct instant now, const struct raft_message *m)
 {
     must(r->started);
-    if (m->group != r->options.group || m->to != r->options.self || m->from == r->options.self ||
-        m->from == 0)
+    if (m->group != r->group || m->to != r->self || m->from == r->self || m->from == 0)
         return;
     raft_check_promise(r, now);
     switch (m->kind) {
@@ -424,7 +425,7 @@ uint64_t raft_vote(const struct raft *r)
 
 uint64_t raft_self(const struct raft *r)
 {
-    return r->options.self;
+    return r->self;
 }
 
 uint64_t raft_leader(const struct raft *r)
@@ -481,7 +482,7 @@ uint64_t raft_match(const struct raft *r, uint64_t id)
 {
     if (r->role != RAFT_LEADER)
         return 0;
-    if (id == r->options.self)
+    if (id == r->self)
         return raft_members_find(raft_members(r), id) == NULL ? 0 : r->durable;
     const struct raft_peer *p = raft_peer_find(r, id);
     return p == NULL ? 0 : p->match;
@@ -492,7 +493,7 @@ bool raft_is_whole(const struct raft *r, uint64_t id)
     const struct raft_peer *p = raft_peer_find(r, id);
     bool needs_state = p != NULL && (p->no_state || p->flow == RAFT_SNAPSHOT);
     return r->role == RAFT_LEADER && !needs_state &&
-           (id == r->options.self || raft_match(r, id) >= r->commit);
+           (id == r->self || raft_match(r, id) >= r->commit);
 }
 
 uint64_t raft_memory_bytes(const struct raft *r)

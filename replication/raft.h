@@ -153,10 +153,8 @@ void raft_outbox_deinit(struct raft_outbox *o);
 
 struct raft;
 
-struct raft_options {
-    uint32_t group;
-    uint64_t self; /* member id */
-    uint64_t seed;
+/* What all replicas of a node have in common. */
+struct raft_shared {
     struct duration election; /* a follower without leader waits one to two of these */
     struct duration tell;     /* a follower hears of a commit with the next append, or after this */
     struct duration retry;    /* an append unanswered for this long is sent again */
@@ -165,6 +163,13 @@ struct raft_options {
     uint64_t message_max_bytes;      /* entries in one message; one entry always goes */
     const struct liveness *liveness; /* borrows; the owner keeps it up to date */
     struct raft_outbox *outbox;      /* borrows */
+};
+
+struct raft_options {
+    uint32_t group;
+    uint64_t self; /* member id */
+    uint64_t seed;
+    const struct raft_shared *shared; /* borrows */
 };
 
 /* What stands at the start of the log: everything up to `index` is applied and compacted. A new

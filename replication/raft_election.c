@@ -29,8 +29,10 @@
 #include "replication/raft_internal.h"
 
 enum {
-    FAILURES_MAX = 4 /* doublings of patience */
+    FAILURES_MAX = 8 /* doublings of patience */
 };
+static const int64_t PATIENCE_NS_MAX = 2 * NS_PER_S; /* it is not doubled beyond */
+static const int64_t CALM_NS = 5 * NS_PER_S;         /* who led for longer leaves nobody patient */
 
 /* ---- terms ---- */
 
@@ -52,21 +54,50 @@ static void forget_term(struct raft *r)
     r->resigning = false;
 }
 
-/* Where votes take longer to come than others take to run, patience has to spread until they do. */
+/* Where votes take longer to come than others take to run, patience has to spread until they do,
+ * and requests have to be fewer: what asks for votes is what keeps them waiting. */
 static int64_t patience_ns(const struct raft *r)
 {
-    return r->options.election.ns << r->failures;
+    return r->shared->election.ns << r->failures;
 }
 
-static void fail(struct raft *r)
+/* A majority could have voted, as far as is known. */
+static bool majority_lives(const struct raft *r, struct instant now)
 {
-    if (r->role == RAFT_CANDIDATE && r->failures < FAILURES_MAX)
+    uint32_t alive = r->voter;
+    for (uint32_t i = 0; i < r->peer_count; i++) {
+        uint32_t node = raft_member_node(r->peers[i].id);
+        alive += r->peers[i].voter && liveness_given(r->shared->liveness, now, node) != 0;
+    }
+    return alive > raft_voters(r) / 2;
+}
+
+static void fail(struct raft *r, struct instant now)
+{
+    bool ran =
+        r->role == RAFT_CANDIDATE || (r->role == RAFT_PRE_CANDIDATE && majority_lives(r, now));
+    if (ran && r->failures < FAILURES_MAX && patience_ns(r) < PATIENCE_NS_MAX)
         r->failures++;
+}
+
+/* There is a leader; whether for long is not known. */
+void raft_calm_down(struct raft *r, struct instant now)
+{
+    if (r->failures > 0)
+        r->failures--;
+    r->calm_at = instant_add(now, (struct duration){CALM_NS});
+}
+
+/* There is none any more. */
+void raft_lose_leader(struct raft *r, struct instant now)
+{
+    if (!instant_before(now, r->calm_at))
+        r->failures = 0;
 }
 
 void raft_wait_for_leader(struct raft *r, struct instant now)
 {
-    int64_t election = r->options.election.ns;
+    int64_t election = r->shared->election.ns;
     r->election_at = instant_add(now, raft_random(r, election, election + patience_ns(r)));
 }
 
@@ -75,10 +106,10 @@ void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_
 {
     must(term >= r->term);
     bool was_follower = r->role == RAFT_FOLLOWER;
-    if (leader != 0)
-        r->failures = 0;
-    else
-        fail(r);
+    if (leader == 0)
+        fail(r, now);
+    else if (leader != r->leader)
+        raft_calm_down(r, now);
     if (term > r->term) {
         forget_term(r);
         raft_set_hard_state(r, term, 0);
@@ -103,12 +134,13 @@ void raft_check_promise(struct raft *r, struct instant now)
     if (!raft_is_promised(r))
         return;
     uint32_t node = raft_member_node(r->promise.leader);
-    uint64_t given = liveness_given(r->options.liveness, now, node);
+    uint64_t given = liveness_given(r->shared->liveness, now, node);
     uint64_t known = r->commit;
     if (r->term == r->promise.term && r->verified > known)
         known = r->verified;
     if (given != r->promise.epoch) {
         r->promise = (struct raft_promise){0};
+        raft_lose_leader(r, now);
         r->election_at = instant_add(now, raft_random(r, 0, patience_ns(r)));
     } else if (raft_members_find(raft_members_as_of(r, known), r->promise.leader) == NULL) {
         r->promise = (struct raft_promise){0};
@@ -121,6 +153,7 @@ static void end_promise(struct raft *r, struct instant now)
     if (!raft_is_promised(r))
         return;
     r->promise = (struct raft_promise){0};
+    raft_lose_leader(r, now);
     raft_wait_for_leader(r, now);
 }
 
@@ -168,7 +201,7 @@ bool raft_may_run(const struct raft *r)
     const struct raft_members_at *last = &r->history[r->history_count - 1];
     if (r->history_count == 1 || last->index <= r->commit)
         return false;
-    const struct raft_member *m = raft_members_find(&last[-1].members, r->options.self);
+    const struct raft_member *m = raft_members_find(&last[-1].members, r->self);
     return m != NULL && m->voter;
 }
 
@@ -187,10 +220,11 @@ static bool has_won(const struct raft *r)
 
 static void repeat_later(struct raft *r, struct instant now)
 {
-    int64_t repeat = r->options.election.ns / 4;
-    if (r->options.retry.ns < repeat)
-        repeat = r->options.retry.ns;
-    r->repeat_at = instant_add(now, (struct duration){repeat > 0 ? repeat : 1});
+    int64_t repeat = r->shared->election.ns / 4;
+    if (r->shared->retry.ns < repeat)
+        repeat = r->shared->retry.ns;
+    repeat = (repeat > 0 ? repeat : 1) << r->failures;
+    r->repeat_at = instant_add(now, (struct duration){repeat});
 }
 
 static void begin_attempt(struct raft *r, struct instant now)
@@ -242,7 +276,7 @@ void raft_run(struct raft *r, struct instant now, bool transfer)
     r->role = RAFT_CANDIDATE;
     r->by_transfer = transfer;
     r->promise = (struct raft_promise){0};
-    raft_set_hard_state(r, r->term + 1, r->options.self);
+    raft_set_hard_state(r, r->term + 1, r->self);
     begin_attempt(r, now);
     if (MUTATED(RAFT_MUTATION_VOTE_AT_ONCE)) {
         r->hard_durable = true;
@@ -437,7 +471,7 @@ void raft_election_tick(struct raft *r, struct instant now)
         return;
     bool waits_for_disk = r->role == RAFT_CANDIDATE && !r->asked;
     if (!instant_before(now, r->election_at)) {
-        fail(r);
+        fail(r, now);
         if (waits_for_disk)
             raft_wait_for_leader(r, now);
         else

@@ -120,7 +120,7 @@ static void take_append(struct raft *r, const struct raft_message *m)
 
 static void promise(struct raft *r, struct instant now)
 {
-    uint64_t epoch = liveness_given(r->options.liveness, now, raft_member_node(r->leader));
+    uint64_t epoch = liveness_given(r->shared->liveness, now, raft_member_node(r->leader));
     if (epoch == 0)
         r->promise = (struct raft_promise){0};
     else

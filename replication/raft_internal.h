@@ -82,11 +82,13 @@ struct raft_promise {
 };
 
 struct raft {
-    struct raft_options options;
-    struct prng prng;
+    const struct raft_shared *shared;
+    uint64_t self;
+    uint32_t group;
     bool started;
     bool no_state;
     enum raft_role role;
+    struct prng prng;
 
     /* hard state */
     uint64_t term;
@@ -130,8 +132,8 @@ struct raft {
     uint64_t grant_due; /* a vote, not told yet */
     bool asked;         /* candidate: the requests went out */
     bool by_transfer;
-    uint32_t
-        failures; /* candidacies in vain since there was a leader: each makes it more patient */
+    uint32_t failures;      /* candidacies in vain, less leaders since: each doubles patience */
+    struct instant calm_at; /* then a leader that is lost has led for long */
 
     /* leaders */
     uint64_t term_start; /* index of the no-op */
@@ -192,6 +194,8 @@ uint64_t raft_quorum(const struct raft *r, uint64_t own,
 
 void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_t leader);
 void raft_wait_for_leader(struct raft *r, struct instant now);
+void raft_calm_down(struct raft *r, struct instant now);
+void raft_lose_leader(struct raft *r, struct instant now);
 bool raft_is_promised(const struct raft *r);
 /* By a promise, or by one it may have forgotten: it neither runs nor votes. */
 bool raft_is_bound(const struct raft *r, struct instant now);

@@ -20,7 +20,7 @@ enum raft_outcome raft_propose(struct raft *r, struct instant now, enum log_kind
     uint64_t flying = uncommitted_bytes(r);
     uint64_t size = sizeof(struct raft_slot) + head.size + tail.size;
     bool full =
-        r->options.uncommitted_max_bytes < size || flying > r->options.uncommitted_max_bytes - size;
+        r->shared->uncommitted_max_bytes < size || flying > r->shared->uncommitted_max_bytes - size;
     if (flying > 0 && full)
         return RAFT_BUSY;
     raft_append_own(r, kind, head, tail);
@@ -33,7 +33,7 @@ enum raft_outcome raft_propose(struct raft *r, struct instant now, enum log_kind
 static bool is_caught_up(const struct raft *r, struct instant now, const struct raft_peer *p)
 {
     struct instant until;
-    uint64_t got = liveness_got(r->options.liveness, now, raft_member_node(p->id), &until);
+    uint64_t got = liveness_got(r->shared->liveness, now, raft_member_node(p->id), &until);
     return p->flow != RAFT_SNAPSHOT && !p->no_state && p->heard && got != 0 && got == p->epoch &&
            p->match + RAFT_CATCH_UP_ENTRIES >= raft_last(r);
 }
@@ -116,7 +116,7 @@ enum raft_outcome raft_transfer(struct raft *r, struct instant now, uint64_t to)
     r->lease_off = true;
     r->transfer_to = to;
     r->transfer_at = now;
-    r->transfer_until = instant_add(now, r->options.election);
+    r->transfer_until = instant_add(now, r->shared->election);
     return RAFT_OK;
 }
 
@@ -174,7 +174,7 @@ void raft_snapshot_ended(struct raft *r, struct instant now, uint64_t to, uint64
     if (p->flow != RAFT_SNAPSHOT && !p->no_state)
         return;
     if (index == 0 || index > r->commit) {
-        p->snapshot_at = instant_add(now, r->options.retry);
+        p->snapshot_at = instant_add(now, r->shared->retry);
         p->ask = true; /* it may have refused what it does not need any more */
     } else {
         if (index > p->match) {

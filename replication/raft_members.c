@@ -107,12 +107,15 @@ struct raft_peer *raft_peer_find(const struct raft *r, uint64_t id)
 void raft_peers_sync(struct raft *r)
 {
     const struct raft_members *m = raft_members(r);
-    struct raft_peer *peers = calloc(m->count, sizeof *peers);
-    must(peers != NULL);
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < m->count; i++)
+        others += m->all[i].id != r->self;
+    struct raft_peer *peers = calloc(others, sizeof *peers);
+    must(peers != NULL || others == 0);
     uint32_t count = 0;
     r->voter = false;
     for (uint32_t i = 0; i < m->count; i++) {
-        if (m->all[i].id == r->options.self) {
+        if (m->all[i].id == r->self) {
             r->voter = m->all[i].voter;
             continue;
         }

@@ -19,14 +19,14 @@ enum {
 static uint64_t support_of(const struct raft *r, struct instant now, const struct raft_peer *p)
 {
     struct instant until;
-    return liveness_got(r->options.liveness, now, raft_member_node(p->id), &until);
+    return liveness_got(r->shared->liveness, now, raft_member_node(p->id), &until);
 }
 
 static bool is_reachable(const struct raft *r, struct instant now, const struct raft_peer *p)
 {
     struct instant until = p->heard_at;
     for (int i = 0; i < PATIENCE; i++)
-        until = instant_add(until, r->options.election);
+        until = instant_add(until, r->shared->election);
     return support_of(r, now, p) != 0 || instant_before(now, until);
 }
 
@@ -52,9 +52,9 @@ void raft_lead(struct raft *r, struct instant now)
     must(r->role == RAFT_CANDIDATE);
     must(!raft_is_promised(r));
     r->role = RAFT_LEADER;
-    r->leader = r->options.self;
-    r->failures = 0;
-    r->quorum_at = instant_add(now, r->options.election);
+    r->leader = r->self;
+    raft_calm_down(r, now);
+    r->quorum_at = instant_add(now, r->shared->election);
     for (uint32_t i = 0; i < r->peer_count; i++) {
         struct raft_peer *p = &r->peers[i];
         *p = (struct raft_peer){.id = p->id,
@@ -73,6 +73,7 @@ void raft_lead(struct raft *r, struct instant now)
 void raft_step_down(struct raft *r, struct instant now)
 {
     must(r->role == RAFT_LEADER);
+    raft_lose_leader(r, now);
     raft_follow_term(r, now, r->term, 0);
 }
 
@@ -108,7 +109,7 @@ void raft_advance_commit(struct raft *r)
         return; /* R2 */
     r->commit = index;
     raft_confirm_rounds(r);
-    r->resigning = raft_members_find(raft_members_as_of(r, index), r->options.self) == NULL;
+    r->resigning = raft_members_find(raft_members_as_of(r, index), r->self) == NULL;
 }
 
 /* ---- sending ---- */
@@ -165,9 +166,9 @@ static uint32_t entries_that_fit(const struct raft *r, const struct raft_peer *p
     uint64_t sent = raft_log_bytes_to(&r->log, p->next - 1);
     uint64_t flying = p->flow == RAFT_PIPELINE && sent > p->bytes_to ? sent - p->bytes_to : 0;
     uint64_t room =
-        flying < r->options.inflight_max_bytes ? r->options.inflight_max_bytes - flying : 0;
-    if (room > r->options.message_max_bytes)
-        room = r->options.message_max_bytes;
+        flying < r->shared->inflight_max_bytes ? r->shared->inflight_max_bytes - flying : 0;
+    if (room > r->shared->message_max_bytes)
+        room = r->shared->message_max_bytes;
     uint64_t first = p->next, end = p->next;
     while (end <= raft_last(r) && raft_log_bytes_to(&r->log, end) - sent <= room)
         end++;
@@ -197,7 +198,7 @@ static bool may_tell(const struct raft *r, struct instant now, struct raft_peer 
     if (p->commit_sent >= commit)
         return false;
     if (p->tell_at.ns == 0)
-        p->tell_at = instant_add(now, r->options.tell);
+        p->tell_at = instant_add(now, r->shared->tell);
     return !instant_before(now, p->tell_at);
 }
 
@@ -251,7 +252,7 @@ static void ask_to_campaign(struct raft *r, struct instant now)
     if (p == NULL || p->match < raft_last(r) || instant_before(now, r->transfer_at))
         return;
     raft_push(r, RAFT_CAMPAIGN_NOW, p->id)->term = r->term;
-    r->transfer_at = instant_add(now, r->options.retry);
+    r->transfer_at = instant_add(now, r->shared->retry);
 }
 
 void raft_flush(struct raft *r, struct instant now)
@@ -375,7 +376,7 @@ static uint32_t supporters(const struct raft *r, struct instant now, bool patien
         const struct raft_peer *p = &r->peers[i];
         uint64_t support = support_of(r, now, p);
         bool lately = patient && p->heard &&
-                      instant_before(now, instant_add(p->heard_at, r->options.election));
+                      instant_before(now, instant_add(p->heard_at, r->shared->election));
         count += p->voter && ((support != 0 && support == p->epoch) || lately);
     }
     return count;
@@ -406,7 +407,7 @@ void raft_lead_tick(struct raft *r, struct instant now)
             raft_step_down(r, now);
             return;
         }
-        r->quorum_at = instant_add(now, r->options.election);
+        r->quorum_at = instant_add(now, r->shared->election);
     }
     if (r->transfer_to != 0 && !instant_before(now, r->transfer_until))
         r->transfer_to = 0;
@@ -417,7 +418,7 @@ void raft_lead_tick(struct raft *r, struct instant now)
         if (waits_for_snapshot(p) && !instant_before(now, p->snapshot_at))
             p->snapshot_wanted = true;
         if (p->waiting && !is_settled(r, now, p) &&
-            !instant_before(now, instant_add(p->sent_at, r->options.retry)))
+            !instant_before(now, instant_add(p->sent_at, r->shared->retry)))
             raft_peer_resume(p);
     }
 }
@@ -427,7 +428,7 @@ struct instant raft_lead_deadline(struct raft *r, struct instant now)
     if (has_majority(r, supporters(r, now, false)))
         r->quorum_at = INSTANT_NEVER;
     else if (r->quorum_at.ns == INSTANT_NEVER.ns)
-        r->quorum_at = instant_add(now, r->options.election);
+        r->quorum_at = instant_add(now, r->shared->election);
     struct instant next = r->quorum_at;
     if (r->transfer_to != 0)
         next = instant_earlier(next, r->transfer_until);
@@ -438,7 +439,7 @@ struct instant raft_lead_deadline(struct raft *r, struct instant now)
         if (waits_for_snapshot(p))
             next = instant_earlier(next, p->snapshot_at);
         if (p->waiting && !is_settled(r, now, p))
-            next = instant_earlier(next, instant_add(p->sent_at, r->options.retry));
+            next = instant_earlier(next, instant_add(p->sent_at, r->shared->retry));
         if (p->tell_at.ns != 0 && p->flow == RAFT_PIPELINE)
             next = instant_earlier(next, p->tell_at);
         if (p->id == r->transfer_to && p->match >= raft_last(r))

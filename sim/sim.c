@@ -356,7 +356,8 @@ static void calm(struct sim *s)
 }
 
 /* Nothing beyond what the table may use. A fault may add what a new ledger begins with, and what is
- * held where nobody hears of it: each about a grant to everyone. */
+ * held where nobody hears of it: each about a grant to everyone. With policy periodic every ledger
+ * begins with a period's worth, the first one too. */
 static bool check_watch(struct sim *s, const struct gac_watch *w)
 {
     enum {
@@ -365,7 +366,10 @@ static bool check_watch(struct sim *s, const struct gac_watch *w)
     const struct config *c = &s->plan.config;
     bool touched = (s->plan.faults & SIM_FAULTS_GAC) != 0;
     int64_t faults = touched ? (int64_t)faults_strikes(s->faults) : 0;
-    __int128 most = (__int128)w->ideal.rate * c->gac_grant_ms * GRANTS_OF_A_FAULT * faults / 1000;
+    __int128 most_ms = (__int128)c->gac_grant_ms * GRANTS_OF_A_FAULT * faults;
+    if (c->gac == GAC_PERIODIC)
+        most_ms += (__int128)c->gac_period_ms * (faults + 1);
+    __int128 most = w->ideal.rate * most_ms / 1000;
     if (w->over_mcu <= most)
         return true;
     buffer_append_format(&s->violation,

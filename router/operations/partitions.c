@@ -185,13 +185,13 @@ static void write_kind(struct buffer *out, const struct partition_stats *s, enum
 {
     json_member_open(out, kind == ADMIT_READ ? "read" : "write", '{');
     json_member_thousandths(out, "allocated", s->kinds[kind].allocated_mcu);
-    json_member_thousandths(out, "consumed", s->kinds[kind].consumed_mcu);
-    json_member_integer(out, "admitted", s->kinds[kind].admitted);
-    json_member_integer(out, "burst", s->kinds[kind].burst);
+    json_member_thousandths(out, "consumed", s->kinds[kind].counts.load.consumed_mcu);
+    json_member_integer(out, "admitted", s->kinds[kind].counts.admitted);
+    json_member_integer(out, "burst", s->kinds[kind].counts.burst);
     json_member_open(out, "throttled", '{');
     for (int reason = ADMIT_OK + 1; reason < ADMIT_REASONS; reason++) {
         json_member_integer(out, admit_reason_name((enum admit_reason)reason),
-                            s->kinds[kind].throttled[reason]);
+                            s->kinds[kind].counts.load.refused[reason]);
     }
     json_write_close(out, '}');
     write_levels(out, &s->kinds[kind].levels);

@@ -15,14 +15,10 @@ stopped nodes hold must be sound (`weir verify`), the same on every replica.
 
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
-import argparse
 import json
-import pathlib
 import random
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 
@@ -306,8 +302,7 @@ def lists_tables(port):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = servers.parser(__doc__)
     parser.add_argument("--seconds", type=int, default=20, help="of load (20)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of faults and load")
     parser.add_argument("--nodes", type=int, default=3)
@@ -315,18 +310,12 @@ def main():
     parser.add_argument("--gac", type=int, default=3, help="servers of global admission control")
     parser.add_argument("--rate", type=int, default=2000, help="requests per second (2000)")
     parser.add_argument("--prove", action="store_true", help="that it can fail")
-    parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
     options = parser.parse_args()
     say(f"--seed {options.seed}")
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-chaos-"))
-    try:
+    with servers.workplace("chaos") as directory:
         figures = (prove if options.prove else run)(options, directory)
-    except BaseException:
-        say(f"--seed {options.seed} failed; what was left stands in {directory}")
-        raise
     if figures["info"] == 0:
         raise AssertionError("no write was ever hit by a fault: the test tests nothing")
-    shutil.rmtree(directory)
     print(json.dumps(figures, indent=1))
 
 

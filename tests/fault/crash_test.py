@@ -9,13 +9,9 @@ was done must have done nothing. At the end the stopped nodes must pass `weir ve
 
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
-import argparse
 import json
-import pathlib
 import random
-import shutil
 import sys
-import tempfile
 import threading
 import time
 
@@ -328,24 +324,17 @@ class Cluster(Run):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = servers.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="of each set-up (5)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of keys, kills, sizes")
-    parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
     parser.add_argument("--only", choices=["local", "cluster"])
     options = parser.parse_args()
     say(f"--seed {options.seed}")
     figures = {"seed": options.seed}
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-crash-"))
-    for name, kind in (("local", Local), ("cluster", Cluster)):
-        if options.only in (None, name):
-            try:
+    with servers.workplace("crash") as directory:
+        for name, kind in (("local", Local), ("cluster", Cluster)):
+            if options.only in (None, name):
                 figures[name] = kind(options, directory / name).run()
-            except BaseException:
-                say(f"failed; what was left stands in {directory}")
-                raise
-    shutil.rmtree(directory)
     print(json.dumps(figures, indent=1))
 
 

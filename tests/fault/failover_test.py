@@ -12,12 +12,8 @@ is kept by routers and a server of global admission control, not by the leader's
 
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
-import argparse
 import json
-import pathlib
-import shutil
 import sys
-import tempfile
 import threading
 import time
 import urllib.request
@@ -225,20 +221,13 @@ def create_table(client, write_units):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = servers.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--budget", type=float, default=1.5, help="seconds (1.5)")
-    parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
     options = parser.parse_args()
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-failover-"))
-    try:
+    with servers.workplace("failover") as directory:
         outages_s, writes = run(options, directory / "off")
         again_s, answers = run_throttled(options, directory / "strict")
-    except BaseException:
-        say(f"failed; what was left stands in {directory}")
-        raise
-    shutil.rmtree(directory)
     outages_s.sort()
     print(json.dumps({"rounds": options.rounds, "budget_s": options.budget, "writes": writes,
                       "outage_s_median": round(outages_s[len(outages_s) // 2], 3),

@@ -10,12 +10,9 @@
          part of a table's limit; with it, all that the other router does not want
  verify  replicas that have applied the same and hold different items are told by `weir verify`
 """
-import argparse
 import json
-import pathlib
 import shutil
 import subprocess
-import tempfile
 import time
 
 import servers
@@ -211,21 +208,14 @@ def unlike(weir, directory):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
+    parser = servers.parser(__doc__)
     options = parser.parse_args()
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-faults-"))
-    try:
+    with servers.workplace("faults") as directory:
         links(options.weir, directory / "links")
         disk(options.weir, directory / "disk")
         gac(options.weir, directory / "gac")
         check(any(unlike(options.weir, directory / f"unlike-{i}") for i in range(TRIES)),
               "no two ways had the same number of entries")
-    except BaseException:
-        print(f"faults_test: what was left stands in {directory}")
-        raise
-    shutil.rmtree(directory)
 
 
 if __name__ == "__main__":

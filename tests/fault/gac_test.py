@@ -25,15 +25,12 @@ it, so that no span is told more than it had):
 
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
-import argparse
 import collections
 import json
 import math
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 
@@ -329,21 +326,14 @@ def run(options, directory):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = servers.parser(__doc__)
     parser.add_argument("--seconds", type=float, default=45, help="of load (45)")
     parser.add_argument("--limit", type=int, default=1000, help="of a table, units a second (1000)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="a setting of all processes")
-    parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
     options = parser.parse_args()
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-gac-"))
-    try:
+    with servers.workplace("gac") as directory:
         figures = run(options, directory)
-    except BaseException:
-        say(f"failed; what was left stands in {directory}")
-        raise
-    shutil.rmtree(directory)
     print(json.dumps(figures, indent=1))
 
 

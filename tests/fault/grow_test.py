@@ -8,17 +8,14 @@ new node.
 
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
-import argparse
 import json
 import os
-import pathlib
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import urllib.request
 
+import servers
 from servers import ROOT, Client, Refused, Unreachable, free_ports, until
 
 RATE = 200
@@ -106,18 +103,11 @@ def run(options, directory):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--weir", type=pathlib.Path, default=ROOT / "build" / "weir")
+    parser = servers.parser(__doc__)
     options = parser.parse_args()
     options.weir = options.weir.resolve()
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-grow-"))
-    try:
+    with servers.workplace("grow") as directory:
         print(json.dumps(run(options, directory), indent=1))
-    except BaseException:
-        say(f"failed; what was left stands in {directory}")
-        raise
-    shutil.rmtree(directory)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,9 @@ every acknowledged write is still read back strongly; in the end all replicas ar
 Then two directories of three are deleted. Writes must be refused with the reason, and eventual reads
 must find on the third node all that was acknowledged.
 """
-import argparse
 import json
-import pathlib
 import shutil
 import sys
-import tempfile
 import threading
 import urllib.request
 
@@ -180,17 +177,10 @@ def run(options, directory):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--weir", type=pathlib.Path, default=servers.default_weir())
+    parser = servers.parser(__doc__)
     options = parser.parse_args()
-    directory = tempfile.mkdtemp(prefix="weir-lost-disk-")
-    try:
+    with servers.workplace("lost-disk") as directory:
         run(options, directory)
-    except BaseException:
-        say(f"failed; what was left stands in {directory}")
-        raise
-    shutil.rmtree(directory)
 
 
 if __name__ == "__main__":

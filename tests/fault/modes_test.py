@@ -12,14 +12,10 @@ Settings shorten what takes minutes; every figure that is expected is computed f
 a mechanism on and off run side by side. Prints one JSON object of figures on standard output, what it
 is doing on standard error.
 """
-import argparse
 import concurrent.futures
 import json
-import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 import urllib.request
 
 import servers
@@ -339,18 +335,11 @@ SCENES = {"dilution": dilution, "spikes": spikes, "on-demand": on_demand}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = servers.parser(__doc__)
     parser.add_argument("scene", choices=SCENES)
-    parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
     options = parser.parse_args()
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-modes-"))
-    try:
+    with servers.workplace("modes") as directory:
         figures = SCENES[options.scene](options, directory)
-    except BaseException:
-        say(f"failed; what was left stands in {directory}")
-        raise
-    shutil.rmtree(directory)
     print(json.dumps(figures, indent=1))
 
 

@@ -9,14 +9,10 @@
 
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
-import argparse
 import json
-import pathlib
 import random
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
@@ -286,11 +282,9 @@ class Overload(Test):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = servers.parser(__doc__)
     parser.add_argument("--short", action="store_true", help="seconds instead of a minute")
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
     parser.add_argument("--only", choices=["items", "connections", "overload"])
     parser.add_argument("--memory-factor", type=float, default=1,
                         help="the memory bounds times this, for sanitized builds")
@@ -302,16 +296,11 @@ def main():
     servers.more_files(options.connections + 200)
     say(f"--seed {options.seed}")
     figures = {"seed": options.seed}
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-overload-"))
-    for name, kind in (("items", Items), ("connections", Connections), ("overload", Overload)):
-        if options.only in (None, name):
-            try:
+    with servers.workplace("overload") as directory:
+        for name, kind in (("items", Items), ("connections", Connections), ("overload", Overload)):
+            if options.only in (None, name):
                 figures[name] = kind(options, directory / name).run()
-            except BaseException:
-                say(f"{name} failed; what was left stands in {directory}")
-                raise
-            say(f"{name}: {figures[name]}")
-    shutil.rmtree(directory)
+                say(f"{name}: {figures[name]}")
     print(json.dumps(figures, indent=1))
 
 

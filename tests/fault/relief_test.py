@@ -9,14 +9,10 @@ names the popular key, and the access that only moves forward.
 
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
-import argparse
 import json
-import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import urllib.request
 
 import servers
@@ -141,25 +137,16 @@ def run(options, directory):
         cluster.stop()
     finally:
         cluster.forget()
-    for partition, found in servers.replicas(options.weir, cluster.data, SETTINGS).items():
-        if len(set(found)) > 1:
-            raise AssertionError(f"the replicas of partition {partition} differ: {found}")
+    servers.check_replicas(options.weir, cluster.data, SETTINGS)
     return figures
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = servers.parser(__doc__)
     parser.add_argument("--relief", type=int, default=3, help="seconds until it must help (3)")
-    parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
     options = parser.parse_args()
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-relief-"))
-    try:
+    with servers.workplace("relief") as directory:
         figures = run(options, directory)
-    except BaseException:
-        say(f"failed; what was left stands in {directory}")
-        raise
-    shutil.rmtree(directory)
     print(json.dumps(figures, indent=1))
 
 

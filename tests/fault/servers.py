@@ -3,6 +3,8 @@
 A server is ended by its process, never by name; the kernel ends it if the test dies first. Nothing
 sleeps for a fixed time: `until` polls a condition within a bound.
 """
+import argparse
+import contextlib
 import ctypes
 import http.client
 import json
@@ -10,9 +12,12 @@ import os
 import pathlib
 import random
 import resource
+import shutil
 import signal
 import socket
 import subprocess
+import sys
+import tempfile
 import threading
 import time
 
@@ -339,5 +344,33 @@ def replicas(weir, data, settings=()):
     return found
 
 
+def check_replicas(weir, data, settings=(), copies=None):
+    """All replicas of a partition hold the same, and there are so many of each."""
+    for partition, found in replicas(weir, data, settings).items():
+        if len(set(found)) > 1 or copies not in (None, len(found)):
+            raise AssertionError(f"the replicas of partition {partition} differ: {found}")
+
+
 def default_weir():
-    return os.environ.get("WEIR", ROOT / "build" / "weir")
+    return pathlib.Path(os.environ.get("WEIR", ROOT / "build" / "weir"))
+
+
+def parser(description):
+    """Of a test's options; all have --weir."""
+    found = argparse.ArgumentParser(description=description,
+                                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    found.add_argument("--weir", type=pathlib.Path, help="executable; or WEIR=",
+                       default=default_weir())
+    return found
+
+
+@contextlib.contextmanager
+def workplace(name):
+    """A directory that goes when the test is done, and stays when it fails."""
+    directory = pathlib.Path(tempfile.mkdtemp(prefix=f"weir-{name}-"))
+    try:
+        yield directory
+    except BaseException:
+        print(f"{name}: failed; what was left stands in {directory}", file=sys.stderr, flush=True)
+        raise
+    shutil.rmtree(directory)

@@ -10,13 +10,9 @@ leaders are killed: it never holds more. At the end `weir verify` counts everyth
 
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
-import argparse
 import concurrent.futures
 import json
-import pathlib
-import shutil
 import sys
-import tempfile
 import urllib.request
 
 import servers
@@ -186,24 +182,15 @@ def run(options, directory):
             largest = max(largest, replica["bytes"] if replica["bytes"] <= LIMIT // 2 else 0)
     if whole != 3 or largest >= MIB:
         raise AssertionError(f"{whole} replicas hold the whole collection, and others {largest} bytes")
-    for partition, found in servers.replicas(options.weir, cluster.data, SETTINGS).items():
-        if len(set(found)) > 1:
-            raise AssertionError(f"the replicas of partition {partition} differ: {found}")
+    servers.check_replicas(options.weir, cluster.data, SETTINGS)
     return {**figures, "largest_partition_bytes": largest}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
+    parser = servers.parser(__doc__)
     options = parser.parse_args()
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-size-"))
-    try:
+    with servers.workplace("size") as directory:
         figures = run(options, directory)
-    except BaseException:
-        say(f"failed; what was left stands in {directory}")
-        raise
-    shutil.rmtree(directory)
     print(json.dumps(figures, indent=1))
 
 

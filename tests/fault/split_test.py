@@ -9,13 +9,9 @@ key is read back, `weir verify` counts items and compares the replicas.
 
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
-import argparse
 import itertools
 import json
-import pathlib
-import shutil
 import sys
-import tempfile
 import threading
 import time
 import urllib.error
@@ -190,9 +186,7 @@ def run(options, directory):
         for worker in workers:
             worker.stopping.set()
         cluster.forget()
-    for partition, copies in servers.replicas(options.weir, cluster.data, SETTINGS).items():
-        if len(copies) != 3 or len(set(copies)) != 1:
-            raise AssertionError(f"the replicas of partition {partition} differ: {copies}")
+    servers.check_replicas(options.weir, cluster.data, SETTINGS, copies=3)
     return {"splits": options.splits, "kills": options.kills, "clients": options.clients,
             "writes": sum(w.count for w in workers), "items": items,
             "longest_s": round(calm_s, 3),
@@ -200,20 +194,13 @@ def run(options, directory):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = servers.parser(__doc__)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--splits", type=int, default=6)
     parser.add_argument("--kills", type=int, default=2)
-    parser.add_argument("--weir", default=servers.default_weir(), help="executable; or WEIR=")
     options = parser.parse_args()
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-split-"))
-    try:
+    with servers.workplace("split") as directory:
         figures = run(options, directory)
-    except BaseException:
-        say(f"failed; what was left stands in {directory}")
-        raise
-    shutil.rmtree(directory)
     print(json.dumps(figures, indent=1))
 
 

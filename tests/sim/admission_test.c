@@ -50,9 +50,9 @@ static struct busy make_follower_busy(const char *check, const char *report_ms)
     struct partition_stats dry = lab_stats_of(&l, 1, 1);
     lab_run_flows(&l, flows, 2, 6 * NS_PER_S);
     struct partition_stats after = lab_stats_of(&l, 1, 1);
-    b.exposed = after.kinds[ADMIT_WRITE].burst - dry.kinds[ADMIT_WRITE].burst;
-    b.refused = after.kinds[ADMIT_WRITE].throttled[ADMIT_REFUSED_MEMBER] -
-                before.kinds[ADMIT_WRITE].throttled[ADMIT_REFUSED_MEMBER];
+    b.exposed = after.kinds[ADMIT_WRITE].counts.burst - dry.kinds[ADMIT_WRITE].counts.burst;
+    b.refused = after.kinds[ADMIT_WRITE].counts.load.refused[ADMIT_REFUSED_MEMBER] -
+                before.kinds[ADMIT_WRITE].counts.load.refused[ADMIT_REFUSED_MEMBER];
     struct counts so_far = flows[0].counts;
     lab_run_flows(&l, flows, 2, 2 * NS_PER_S);
     b.steady_admitted = (flows[0].counts.ok - so_far.ok) / 2;
@@ -123,8 +123,8 @@ static void a_silent_member_has_no_headroom(void **state)
     lab_run_flows(&l, &flow, 1, 2 * NS_PER_S);
     struct partition_stats after = lab_stats_of(&l, 1, 1);
     assert_true(after.leads);
-    assert_int_equal(after.kinds[ADMIT_WRITE].burst, before.kinds[ADMIT_WRITE].burst);
-    assert_true(after.kinds[ADMIT_WRITE].throttled[ADMIT_REFUSED_MEMBER] > 100);
+    assert_int_equal(after.kinds[ADMIT_WRITE].counts.burst, before.kinds[ADMIT_WRITE].counts.burst);
+    assert_true(after.kinds[ADMIT_WRITE].counts.load.refused[ADMIT_REFUSED_MEMBER] > 100);
     assert_in_range(flow.counts.ok, 200, 302); /* what is allocated passes */
     lab_deinit(&l);
 }

@@ -369,7 +369,7 @@ static void answer_stats(struct fake_cluster *f, uint32_t node, struct buffer *b
         for (uint32_t i = 0; i < f->tables[t].partition_count; i++) {
             const struct partition_info *p = &f->tables[t].partitions[i];
             struct partition_stats s = {.partition = p->id, .node = node, .table_id = p->table_id};
-            s.kinds[ADMIT_READ].throttled[ADMIT_REFUSED_KEY_RANGE] = 7;
+            s.kinds[ADMIT_READ].counts.load.refused[ADMIT_REFUSED_KEY_RANGE] = 7;
             s.bytes = 12345;
             s.leads = true;
             s.voters = s.caught_up = 1;

@@ -14,7 +14,7 @@ enum {
     LAB_NODES_MAX = 5,
     LAB_ROUTERS_MAX = 16,
     LAB_GAC_MAX = 3,
-    LAB_CLIENTS = 64, /* of a router */
+    LAB_CLIENTS = 256, /* of a router */
     /* processes */
     LAB_ROUTER = LAB_NODES_MAX + 1, /* the first */
     LAB_GAC = LAB_ROUTER + LAB_ROUTERS_MAX,

@@ -70,6 +70,9 @@ static void open_raft(struct paper *w, struct paper_node *n)
         .group = PAPER_GROUP,
         .self = paper_member(w, n->id),
         .seed = prng_next(&w->prng),
+        .shared = &n->shared,
+    };
+    n->shared = (struct raft_shared){
         .election = w->options.election,
         .retry = w->options.retry,
         .inflight_max_bytes = w->options.inflight_max_bytes,

@@ -66,6 +66,7 @@ struct paper_node {
     struct instant live_at; /* its deadline, on this node's clock */
     struct raft *raft;      /* NULL: hosts none */
     struct raft_outbox outbox;
+    struct raft_shared shared;
     /* disk */
     struct paper_row row;
     struct paper_record *records;

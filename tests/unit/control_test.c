@@ -1,133 +1,12 @@
 /* The controller as a pure machine: a catalog and loads in, decisions out. */
 #include "tests/check.h"
 
-#include "control/controller.h"
+#include "tests/support/control_scene.h"
 
-enum {
-    NODES = 5
-};
-
-struct world {
-    struct config config;
-    struct controller *controller;
-    struct catalog *catalog;
-    struct loads *loads;
-    struct control_view view;
-    struct instant now;
-    struct partition_report reports[64]; /* by partition: what its leader counted so far */
-    struct node_report nodes[NODES + 1];
-    /* of the last look */
-    uint32_t decision_count;
-    enum catalog_op ops[8];
-    struct decision decisions[8];
-    struct buffer bodies[8];
-    struct control_request other; /* the last one that was no decision; its body lends */
-};
-
-/* ---- the world around it ---- */
-
-static enum reply_code apply(struct world *w, struct catalog_command *command)
-{
-    struct buffer b = {0};
-    struct catalog_result result;
-    memset(command->uuid, 7, sizeof command->uuid);
-    if (command->spec.name.size == 0)
-        command->spec.name = slice_of("-");
-    catalog_command_encode(&b, command);
-    catalog_apply(w->catalog, buffer_slice(&b), &result);
-    buffer_deinit(&b);
-    return result.code;
-}
-
-static struct catalog_command command_of(struct world *w, enum catalog_op op)
-{
-    struct catalog_command c;
-    catalog_command_init(&c, op, &w->config, NODES, 1000);
-    return c;
-}
-
-static void introduce(struct world *w, uint32_t node)
-{
-    struct catalog_command c = command_of(w, CATALOG_NODE);
-    c.node = node;
-    c.generation = node * 11;
-    assert_int_equal(apply(w, &c), REPLY_OK);
-    w->view.reachable[node] = true;
-    w->nodes[node] = (struct node_report){
-        .node = node, .capacity_mcu = {w->config.node_rcu * 1000, w->config.node_wcu * 1000}};
-}
-
-static const struct table *create(struct world *w, const char *name, enum table_billing billing,
-                                  int64_t rcu, int64_t wcu)
-{
-    struct catalog_command c = command_of(w, CATALOG_CREATE);
-    c.spec = (struct table_spec){.name = slice_of(name),
-                                 .partition_key = {slice_of("k"), ATTR_STRING},
-                                 .billing = billing,
-                                 .rcu = rcu,
-                                 .wcu = wcu};
-    assert_int_equal(apply(w, &c), REPLY_OK);
-    c = command_of(w, CATALOG_SETTLE);
-    c.table_id = catalog_find(w->catalog, slice_of(name))->id;
-    assert_int_equal(apply(w, &c), REPLY_OK);
-    return catalog_find(w->catalog, slice_of(name));
-}
-
-static void world_init(struct world *w, uint32_t nodes)
-{
-    *w = (struct world){.catalog = catalog_create(), .loads = loads_create(), .now = {1}};
-    config_init(&w->config, PROFILE_AWS);
-    w->controller = controller_create(&w->config);
-    w->view = (struct control_view){
-        .term = 1, .self = 1, .node_count = NODES, .catalog = w->catalog, .loads = w->loads};
-    for (uint32_t node = 1; node <= nodes; node++)
-        introduce(w, node);
-}
-
-static void world_deinit(struct world *w)
-{
-    controller_destroy(w->controller);
-    loads_destroy(w->loads);
-    catalog_destroy(w->catalog);
-    for (int i = 0; i < 8; i++)
-        buffer_deinit(&w->bodies[i]);
-}
-
-/* Time passes, a look; decisions are kept, applied if `apply_all`, and answered. */
-static void look(struct world *w, int64_t ms, bool apply_all)
-{
-    const struct control_request *asked;
-    w->now = instant_add(w->now, duration_ms(ms));
-    w->decision_count = 0;
-    controller_look(w->controller, w->now, 5000, &w->view);
-    while ((asked = controller_next_request(w->controller)) != NULL) {
-        const struct request *r = &asked->request;
-        if (r->op != REQUEST_DECIDE) {
-            w->other = *asked;
-            continue;
-        }
-        uint32_t i = w->decision_count++;
-        assert_true(i < 8);
-        assert_int_equal(asked->node, 1);
-        assert_int_equal(r->wall_ms, 5000);
-        buffer_clear(&w->bodies[i]);
-        buffer_append_slice(&w->bodies[i], r->body);
-        struct slice body = buffer_slice(&w->bodies[i]);
-        w->ops[i] = (enum catalog_op)body.data[0];
-        struct slice decision = slice_make(body.data + 1, body.size - 1);
-        assert_int_equal(decision_decode(decision, &w->decisions[i]), STATUS_OK);
-        struct reply reply = {.id = r->id, .code = REPLY_OK};
-        if (apply_all) {
-            struct catalog_command c = command_of(w, w->ops[i]);
-            c.decision = decision;
-            reply.code = apply(w, &c);
-        }
-        controller_reply(w->controller, &reply);
-    }
-}
+/* ---- what nodes and operators do ---- */
 
 /* As the nodes do once a replica is where it should be. */
-static void erase_what_left(struct world *w, const char *name)
+static void erase_what_left(struct scene *w, const char *name)
 {
     const struct table *t = catalog_find(w->catalog, slice_of(name));
     for (uint32_t i = 0; i < t->partition_count; i++) {
@@ -140,22 +19,22 @@ static void erase_what_left(struct world *w, const char *name)
                              .epoch = p->epoch,
                              .from_node = raft_member_node(p->leaving)};
         decision_encode(&b, &d);
-        struct catalog_command c = command_of(w, CATALOG_LEFT);
+        struct catalog_command c = scene_command(w, CATALOG_LEFT);
         c.decision = buffer_slice(&b);
-        assert_int_equal(apply(w, &c), REPLY_OK);
+        assert_int_equal(scene_apply(w, &c), REPLY_OK);
         buffer_deinit(&b);
         t = catalog_find(w->catalog, slice_of(name));
     }
 }
 
-static void drain(struct world *w, uint32_t node, bool on)
+static void drain(struct scene *w, uint32_t node, bool on)
 {
     struct buffer b = {0};
     struct decision d = {.to_node = node, .drain = on};
     decision_encode(&b, &d);
-    struct catalog_command c = command_of(w, CATALOG_DRAIN);
+    struct catalog_command c = scene_command(w, CATALOG_DRAIN);
     c.decision = buffer_slice(&b);
-    assert_int_equal(apply(w, &c), REPLY_OK);
+    assert_int_equal(scene_apply(w, &c), REPLY_OK);
     buffer_deinit(&b);
 }
 
@@ -173,78 +52,78 @@ static bool holds_any(const struct table *t, uint32_t node)
 static void nothing_is_decided_where_all_is_well(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, NODES);
-    create(&w, "orders", BILLING_PROVISIONED, 100, 5000);
+    struct scene w;
+    scene_init(&w, NODES);
+    scene_create(&w, "orders", BILLING_PROVISIONED, 100, 5000);
     for (int i = 0; i < 100; i++) {
-        look(&w, 500, true);
+        scene_look(&w, 500, true);
         assert_int_equal(w.decision_count, 0);
     }
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 static void a_silent_node_is_replaced_after_its_time_and_not_before(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 4);
+    struct scene w;
+    scene_init(&w, 4);
     w.config.node_silent_ms = 10000;
-    const struct table *t = create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    const struct table *t = scene_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     uint32_t silent = partition_node(&t->partitions[0], 1);
-    look(&w, 500, true);
+    scene_look(&w, 500, true);
     w.view.reachable[silent] = false;
-    look(&w, 500, true);
-    look(&w, 9000, true);
+    scene_look(&w, 500, true);
+    scene_look(&w, 9000, true);
     w.view.reachable[silent] = true; /* back in time: its silence is forgotten */
-    look(&w, 500, true);
+    scene_look(&w, 500, true);
     w.view.reachable[silent] = false;
-    look(&w, 500, true);
-    look(&w, 9999, true);
+    scene_look(&w, 500, true);
+    scene_look(&w, 9999, true);
     assert_int_equal(w.decision_count, 0);
-    look(&w, 1, true);
+    scene_look(&w, 1, true);
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.ops[0], CATALOG_MOVE);
     assert_int_equal(w.decisions[0].from_node, silent);
     assert_int_equal(w.decisions[0].event.kind, EVENT_REPLICA_REPLACED);
     assert_false(holds_any(catalog_find(w.catalog, slice_of("orders")), silent));
     assert_int_equal(catalog_last_event(w.catalog), 1);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 static void a_new_leader_waits_the_whole_time_anew(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 4);
+    struct scene w;
+    scene_init(&w, 4);
     w.config.node_silent_ms = 10000;
-    create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    scene_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     w.view.reachable[2] = w.view.reachable[3] = false;
-    look(&w, 500, true);
+    scene_look(&w, 500, true);
     w.view.term = 2;
-    look(&w, 9999, true);
+    scene_look(&w, 9999, true);
     assert_int_equal(w.decision_count, 0);
-    look(&w, 9999, true);
+    scene_look(&w, 9999, true);
     assert_int_equal(w.decision_count, 0);
-    look(&w, 1, true);
+    scene_look(&w, 1, true);
     assert_true(w.decision_count > 0);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 static void a_drained_node_is_emptied_a_few_replicas_at_a_time(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, NODES);
+    struct scene w;
+    scene_init(&w, NODES);
     w.config.moves_max = 2;
-    create(&w, "orders", BILLING_PROVISIONED, 100, 10000);
+    scene_create(&w, "orders", BILLING_PROVISIONED, 100, 10000);
     drain(&w, 2, true);
     int moved = 0;
     for (int i = 0; i < 20; i++) {
-        look(&w, 500, true);
+        scene_look(&w, 500, true);
         assert_true(w.decision_count <= 2);
         moved += (int)w.decision_count;
         uint32_t moves = w.decision_count;
-        look(&w, 500, true);
+        scene_look(&w, 500, true);
         assert_true(moves < 2 || w.decision_count == 0); /* they are on their way */
         moved += (int)w.decision_count;
         erase_what_left(&w, "orders");
@@ -255,92 +134,92 @@ static void a_drained_node_is_emptied_a_few_replicas_at_a_time(void **state)
     for (uint32_t i = 0; i < t->partition_count; i++)
         assert_int_equal(t->partitions[i].member_count, 3);
     drain(&w, 2, false);
-    look(&w, 500, true);
+    scene_look(&w, 500, true);
     assert_int_equal(w.decision_count, 0);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 static void a_node_with_nowhere_to_go_is_told_once(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 3);
-    create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    struct scene w;
+    scene_init(&w, 3);
+    scene_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     drain(&w, 1, true);
-    look(&w, 500, true);
+    scene_look(&w, 500, true);
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.ops[0], CATALOG_EVENT);
     assert_int_equal(w.decisions[0].event.kind, EVENT_STUCK);
     for (int i = 0; i < 100; i++) {
-        look(&w, 500, true);
+        scene_look(&w, 500, true);
         assert_int_equal(w.decision_count, 0);
     }
-    introduce(&w, 4);
-    look(&w, 500, true);
+    scene_introduce(&w, 4);
+    scene_look(&w, 500, true);
     assert_int_equal(w.ops[0], CATALOG_MOVE);
     assert_int_equal(w.decisions[0].to_node, 4);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 static void no_replica_goes_where_its_allocation_does_not_fit(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 3);
+    struct scene w;
+    scene_init(&w, 3);
     w.config.node_wcu = 1000;
     for (uint32_t node = 1; node <= 3; node++)
         w.nodes[node].capacity_mcu[ADMIT_WRITE] = 1000 * 1000;
-    create(&w, "orders", BILLING_PROVISIONED, 10, 800);
-    introduce(&w, 4);
+    scene_create(&w, "orders", BILLING_PROVISIONED, 10, 800);
+    scene_introduce(&w, 4);
     w.nodes[4].capacity_mcu[ADMIT_WRITE] = 799 * 1000;
     loads_take_node(w.loads, w.now, &w.nodes[4]);
     drain(&w, 1, true);
-    look(&w, 500, true);
+    scene_look(&w, 500, true);
     assert_int_equal(w.ops[0], CATALOG_EVENT);
     w.nodes[4].capacity_mcu[ADMIT_WRITE] = 800 * 1000;
     loads_take_node(w.loads, w.now, &w.nodes[4]);
-    look(&w, 500, true);
+    scene_look(&w, 500, true);
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.ops[0], CATALOG_MOVE);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 static void a_decision_is_not_made_twice_before_it_is_answered(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 4);
-    create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    struct scene w;
+    scene_init(&w, 4);
+    scene_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     drain(&w, partition_node(&catalog_find(w.catalog, slice_of("orders"))->partitions[0], 0), true);
     w.now = instant_add(w.now, duration_ms(500));
     controller_look(w.controller, w.now, 0, &w.view);
     assert_non_null(controller_next_request(w.controller));
     assert_null(controller_next_request(w.controller));
     for (int i = 0; i < 19; i++) {
-        look(&w, 500, false);
+        scene_look(&w, 500, false);
         assert_int_equal(w.decision_count, 0);
     }
-    look(&w, 500, true); /* it is lost */
+    scene_look(&w, 500, true); /* it is lost */
     assert_int_equal(w.decision_count, 1);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 static void groups_with_too_few_replicas_get_more(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 1);
+    struct scene w;
+    scene_init(&w, 1);
     w.config.replicas = 1;
-    create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    scene_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     w.config.replicas = 3;
     for (uint32_t node = 2; node <= NODES; node++)
-        introduce(&w, node);
+        scene_introduce(&w, node);
     for (int i = 0; i < 10; i++)
-        look(&w, 500, true);
+        scene_look(&w, 500, true);
     const struct table *t = catalog_find(w.catalog, slice_of("orders"));
     assert_int_equal(t->partitions[0].member_count, 3);
     assert_int_equal(t->partitions[0].joined, 6);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 /* ---- adaptive capacity ---- */
@@ -353,7 +232,7 @@ struct demand {
 };
 
 /* A partition without burst: what is beyond its allocation is refused. */
-static void serve(struct world *w, const struct table *t, struct demand *d, int64_t ms)
+static void serve(struct scene *w, const struct table *t, struct demand *d, int64_t ms)
 {
     d->consumed_mcu = d->refused_mcu = 0;
     for (uint32_t i = 0; i < t->partition_count; i++) {
@@ -375,35 +254,35 @@ static void serve(struct world *w, const struct table *t, struct demand *d, int6
 }
 
 /* Parts of a thousand that are refused in the last of so many seconds. */
-static int64_t run_demand(struct world *w, const char *name, struct demand *d, int seconds)
+static int64_t run_demand(struct scene *w, const char *name, struct demand *d, int seconds)
 {
     int64_t refused = 0, all = 0;
     for (int i = 0; i < seconds * 2; i++) {
         serve(w, catalog_find(w->catalog, slice_of(name)), d, 500);
         refused = i % 2 == 0 ? d->refused_mcu : refused + d->refused_mcu;
         all = (i % 2 == 0 ? 0 : all) + d->refused_mcu + d->consumed_mcu;
-        look(w, 500, true);
+        scene_look(w, 500, true);
     }
     return refused * 1000 / all;
 }
 
-static int64_t rate_of(struct world *w, const char *name, uint32_t i)
+static int64_t rate_of(struct scene *w, const char *name, uint32_t i)
 {
     const struct table *t = catalog_find(w->catalog, slice_of(name));
     return t->partitions[i].rate_mcu[ADMIT_WRITE] / 1000;
 }
 
 /* Two partitions of 500 units: created with twice the throughput. */
-static void create_diluted(struct world *w)
+static void create_diluted(struct scene *w)
 {
-    create(w, "orders", BILLING_PROVISIONED, 10, 2000);
-    struct catalog_command c = command_of(w, CATALOG_UPDATE);
+    scene_create(w, "orders", BILLING_PROVISIONED, 10, 2000);
+    struct catalog_command c = scene_command(w, CATALOG_UPDATE);
     c.spec = (struct table_spec){
         .name = slice_of("orders"), .billing = BILLING_PROVISIONED, .rcu = 10, .wcu = 1000};
-    assert_int_equal(apply(w, &c), REPLY_OK);
-    c = command_of(w, CATALOG_SETTLE);
+    assert_int_equal(scene_apply(w, &c), REPLY_OK);
+    c = scene_command(w, CATALOG_SETTLE);
     c.table_id = catalog_find(w->catalog, slice_of("orders"))->id;
-    assert_int_equal(apply(w, &c), REPLY_OK);
+    assert_int_equal(scene_apply(w, &c), REPLY_OK);
     assert_int_equal(rate_of(w, "orders", 0), 500);
 }
 
@@ -411,8 +290,8 @@ static void dilution_throttles_a_third_and_adaptive_capacity_ends_it(void **stat
 {
     (void)state;
     for (int adaptive = 0; adaptive < 2; adaptive++) {
-        struct world w;
-        world_init(&w, 3);
+        struct scene w;
+        scene_init(&w, 3);
         w.config.control_adaptive = adaptive;
         create_diluted(&w);
         struct demand d = {.units = {810, 90}};
@@ -421,30 +300,30 @@ static void dilution_throttles_a_third_and_adaptive_capacity_ends_it(void **stat
                (long long)refused);
         assert_in_range(refused, adaptive ? 0 : 340, adaptive ? 5 : 350);
         assert_int_equal(rate_of(&w, "orders", 1), 500); /* nobody pays for it */
-        world_deinit(&w);
+        scene_deinit(&w);
     }
 }
 
 static void nothing_is_raised_before_its_time(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 3);
+    struct scene w;
+    scene_init(&w, 3);
     create_diluted(&w);
     struct demand d = {.units = {810, 90}};
     run_demand(&w, "orders", &d, 5);
     assert_int_equal(rate_of(&w, "orders", 0), 500);
     run_demand(&w, "orders", &d, 3);
     assert_true(rate_of(&w, "orders", 0) > 500);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 static void partitions_share_what_the_table_leaves_up_to_their_maximum(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 3);
-    create(&w, "orders", BILLING_PROVISIONED, 10, 2400); /* three of 800 */
+    struct scene w;
+    scene_init(&w, 3);
+    scene_create(&w, "orders", BILLING_PROVISIONED, 10, 2400); /* three of 800 */
     struct demand d = {.units = {1000, 1000, 680}};
     run_demand(&w, "orders", &d, 7);
     int64_t given = rate_of(&w, "orders", 0) + rate_of(&w, "orders", 1) - 1600;
@@ -452,14 +331,14 @@ static void partitions_share_what_the_table_leaves_up_to_their_maximum(void **st
     d = (struct demand){.units = {2200}};
     run_demand(&w, "orders", &d, 40);
     assert_int_equal(rate_of(&w, "orders", 0), 1000); /* the partition maximum */
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 static void a_table_above_its_limit_gets_no_more(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 3);
+    struct scene w;
+    scene_init(&w, 3);
     create_diluted(&w);
     struct demand d = {.units = {900, 50}};
     run_demand(&w, "orders", &d, 30);
@@ -468,14 +347,14 @@ static void a_table_above_its_limit_gets_no_more(void **state)
     run_demand(&w, "orders", &d, 60);
     assert_true(d.consumed_mcu <= 1000 * 500 * 110 / 100);
     assert_true(rate_of(&w, "orders", 0) <= 600);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 static void a_boost_that_is_not_used_is_taken_back(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 3);
+    struct scene w;
+    scene_init(&w, 3);
     create_diluted(&w);
     struct demand d = {.units = {810, 90}};
     run_demand(&w, "orders", &d, 30);
@@ -485,25 +364,25 @@ static void a_boost_that_is_not_used_is_taken_back(void **state)
     assert_in_range(after_minute, 501, 650);
     run_demand(&w, "orders", &d, 600);
     assert_int_equal(rate_of(&w, "orders", 0), 500);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 /* Two nodes; the one that holds the hot partition is promised to others. */
 static void a_node_without_the_spare_gives_the_replica_away_first(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 1);
+    struct scene w;
+    scene_init(&w, 1);
     w.config.replicas = 1;
     w.config.node_wcu = 2000;
     create_diluted(&w);
-    create(&w, "others", BILLING_PROVISIONED, 10, 900);
+    scene_create(&w, "others", BILLING_PROVISIONED, 10, 900);
     w.nodes[1].capacity_mcu[ADMIT_WRITE] = 2000 * 1000; /* 100 left */
     loads_take_node(w.loads, w.now, &w.nodes[1]);
     struct demand d = {.units = {810, 90}};
     run_demand(&w, "orders", &d, 20);
     assert_int_equal(rate_of(&w, "orders", 0), 600); /* what there is */
-    introduce(&w, 2);
+    scene_introduce(&w, 2);
     w.nodes[2].capacity_mcu[ADMIT_WRITE] = 2000 * 1000;
     loads_take_node(w.loads, w.now, &w.nodes[2]);
     run_demand(&w, "orders", &d, 5);
@@ -511,13 +390,13 @@ static void a_node_without_the_spare_gives_the_replica_away_first(void **state)
     assert_int_equal(partition_node(p, 0), 2);
     erase_what_left(&w, "orders");
     assert_in_range(run_demand(&w, "orders", &d, 20), 0, 5);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 /* ---- splits ---- */
 
 /* A request that is no decision is answered. */
-static void answer(struct world *w, enum request_op op, uint32_t node, enum reply_code code,
+static void answer(struct scene *w, enum request_op op, uint32_t node, enum reply_code code,
                    struct slice body)
 {
     assert_int_equal(w->other.request.op, op);
@@ -527,7 +406,7 @@ static void answer(struct world *w, enum request_op op, uint32_t node, enum repl
     controller_reply(w->controller, &reply);
 }
 
-static void advise(struct world *w, const struct table *t, enum split_verdict verdict)
+static void advise(struct scene *w, const struct table *t, enum split_verdict verdict)
 {
     struct buffer b = {0};
     uint8_t cut[12] = {0};
@@ -553,12 +432,12 @@ static void advise(struct world *w, const struct table *t, enum split_verdict ve
 }
 
 /* Seconds until something is asked; -1: nothing is. */
-static int seconds_to_question(struct world *w, const char *name, struct demand *d, int most)
+static int seconds_to_question(struct scene *w, const char *name, struct demand *d, int most)
 {
     w->other = (struct control_request){0};
     for (int i = 1; i <= most * 2; i++) {
         serve(w, catalog_find(w->catalog, slice_of(name)), d, 500);
-        look(w, 500, true);
+        scene_look(w, 500, true);
         if (w->other.request.op != 0)
             return (i + 1) / 2;
     }
@@ -568,11 +447,11 @@ static int seconds_to_question(struct world *w, const char *name, struct demand 
 static void a_partition_near_its_maximum_is_cut_as_its_leader_advises(void **state)
 {
     (void)state;
-    struct world w;
+    struct scene w;
     struct table_split split;
-    world_init(&w, 3);
+    scene_init(&w, 3);
     w.config.control_adaptive = 0;
-    const struct table *t = create(&w, "orders", BILLING_ON_DEMAND, 0, 0); /* four of 1000 */
+    const struct table *t = scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0); /* four of 1000 */
     struct demand d = {.units = {600, 790}};
     assert_int_equal(seconds_to_question(&w, "orders", &d, 60), -1);
     d.units[0] = 850;
@@ -583,7 +462,7 @@ static void a_partition_near_its_maximum_is_cut_as_its_leader_advises(void **sta
     advise(&w, t, SPLIT_ADVISED);
     assert_true(instant_before(controller_deadline(w.controller, 1),
                                instant_add(w.now, duration_ms(1)))); /* it is not kept waiting */
-    look(&w, 1, true);
+    scene_look(&w, 1, true);
     assert_int_equal(w.other.request.op, REQUEST_TABLE_SPLIT);
     assert_int_equal(table_split_decode(w.other.request.body, &split), STATUS_OK);
     assert_int_equal(split.table_id, t->id);
@@ -592,78 +471,103 @@ static void a_partition_near_its_maximum_is_cut_as_its_leader_advises(void **sta
     assert_int_equal(split.cut_count, 1);
     assert_int_equal(split.share_ppm[ADMIT_WRITE][1], 600000);
     answer(&w, REQUEST_TABLE_SPLIT, 1, REPLY_OK, slice_make(NULL, 0));
-    look(&w, 1, true);
+    scene_look(&w, 1, true);
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.ops[0], CATALOG_EVENT);
     assert_int_equal(w.decisions[0].event.kind, EVENT_SPLIT);
-    world_deinit(&w);
+    scene_deinit(&w);
+}
+
+static void load_after_a_pause_is_seen_as_early_as_load_that_grows(void **state)
+{
+    (void)state;
+    int after[2];
+    for (int busy = 0; busy < 2; busy++) {
+        struct scene w;
+        scene_init(&w, 3);
+        scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
+        struct demand d = {.units = {400}};
+        for (int i = 0; i < 2; i++) { /* a pause at the start, and one in between */
+            d.units[0] = busy;
+            assert_int_equal(seconds_to_question(&w, "orders", &d, 60), -1);
+            d.units[0] = 400;
+            assert_int_equal(seconds_to_question(&w, "orders", &d, 10), -1);
+        }
+        d.units[0] = busy;
+        assert_int_equal(seconds_to_question(&w, "orders", &d, 60), -1);
+        d.units[0] = 900;
+        after[busy] = seconds_to_question(&w, "orders", &d, 60);
+        scene_deinit(&w);
+    }
+    assert_true(after[0] > 2);
+    assert_int_equal(after[0], after[1]);
 }
 
 static void refusals_by_the_maximum_are_acted_on_after_a_second(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 3);
-    create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
+    struct scene w;
+    scene_init(&w, 3);
+    scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
     struct demand d = {.units = {100}};
     assert_int_equal(seconds_to_question(&w, "orders", &d, 5), -1);
     const struct table *t = catalog_find(w.catalog, slice_of("orders"));
     w.reports[t->partitions[0].id].totals[ADMIT_WRITE].refused[ADMIT_REFUSED_KEY_RANGE] += 5;
     assert_int_equal(seconds_to_question(&w, "orders", &d, 5), 2);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 static void advice_against_a_split_is_told_and_not_asked_for_again_soon(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 3);
+    struct scene w;
+    scene_init(&w, 3);
     w.config.split_backoff_ms = 30000;
-    const struct table *t = create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
+    const struct table *t = scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
     struct demand d = {.units = {950}};
     assert_true(seconds_to_question(&w, "orders", &d, 20) > 0);
     advise(&w, t, SPLIT_REFUSED_POPULAR_KEY);
-    look(&w, 1, true);
+    scene_look(&w, 1, true);
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.decisions[0].event.kind, EVENT_SPLIT_REFUSED);
     struct slice reason = w.decisions[0].event.reason;
     assert_non_null(memmem(reason.data, reason.size, "salt", 4));
     assert_in_range(seconds_to_question(&w, "orders", &d, 60), 29, 31);
     advise(&w, t, SPLIT_REFUSED_FEW_SAMPLES);
-    look(&w, 1, true);
+    scene_look(&w, 1, true);
     assert_int_equal(w.decision_count, 0); /* not worth telling */
     assert_in_range(seconds_to_question(&w, "orders", &d, 60), 2, 3);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 static void a_large_partition_is_cut_in_the_middle_of_its_bytes(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 3);
-    const struct table *t = create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    struct scene w;
+    scene_init(&w, 3);
+    const struct table *t = scene_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     struct demand d = {.units = {1}};
     w.reports[t->partitions[0].id].bytes = w.config.partition_max_bytes - 1;
     assert_int_equal(seconds_to_question(&w, "orders", &d, 5), -1);
     w.reports[t->partitions[0].id].bytes++;
     assert_int_equal(seconds_to_question(&w, "orders", &d, 5), 1);
     assert_int_equal(w.other.request.op, REQUEST_PARTITION_MIDDLE);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 static void what_is_switched_off_decides_nothing(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 4);
+    struct scene w;
+    scene_init(&w, 4);
     w.config.control_split = w.config.control_adaptive = w.config.control_placement = 0;
-    create(&w, "orders", BILLING_PROVISIONED, 10, 800);
+    scene_create(&w, "orders", BILLING_PROVISIONED, 10, 800);
     drain(&w, 1, true);
     struct demand d = {.units = {2000}};
     assert_int_equal(seconds_to_question(&w, "orders", &d, 60), -1);
     assert_int_equal(catalog_last_event(w.catalog), 0);
     assert_int_equal(rate_of(&w, "orders", 0), 800);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 /* ---- balance ---- */
@@ -671,16 +575,16 @@ static void what_is_switched_off_decides_nothing(void **state)
 static void a_node_that_is_used_up_gives_away_what_costs_it_most(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, 2);
+    struct scene w;
+    scene_init(&w, 2);
     w.config.replicas = 1;
     w.config.node_wcu = 1000;
     w.config.control_split = w.config.control_adaptive = w.config.control_on_demand = 0;
     w.nodes[1].capacity_mcu[ADMIT_WRITE] = w.nodes[2].capacity_mcu[ADMIT_WRITE] = 1000 * 1000;
     w.view.reachable[2] = false; /* so that all is placed, and stays, on the first node */
     drain(&w, 2, true);
-    create(&w, "small", BILLING_ON_DEMAND, 0, 0);
-    create(&w, "large", BILLING_ON_DEMAND, 0, 0);
+    scene_create(&w, "small", BILLING_ON_DEMAND, 0, 0);
+    scene_create(&w, "large", BILLING_ON_DEMAND, 0, 0);
     w.view.reachable[2] = true;
     drain(&w, 2, false);
     struct demand small = {.units = {100}}, large = {.units = {600}};
@@ -694,7 +598,7 @@ static void a_node_that_is_used_up_gives_away_what_costs_it_most(void **state)
         w.nodes[node].consumed_mcu[ADMIT_WRITE] += large.consumed_mcu;
         loads_take_node(w.loads, w.now, &w.nodes[1]);
         loads_take_node(w.loads, w.now, &w.nodes[2]);
-        look(&w, 500, true);
+        scene_look(&w, 500, true);
         moves += (int)w.decision_count;
         erase_what_left(&w, "large");
         erase_what_left(&w, "small");
@@ -707,7 +611,7 @@ static void a_node_that_is_used_up_gives_away_what_costs_it_most(void **state)
     assert_int_equal(moves, 1);
     assert_int_equal(partition_node(&catalog_find(w.catalog, slice_of("large"))->partitions[0], 0),
                      2);
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 /* ---- the catalog's side ---- */
@@ -715,9 +619,9 @@ static void a_node_that_is_used_up_gives_away_what_costs_it_most(void **state)
 static void a_stale_move_is_refused_and_tells_nothing(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, NODES);
-    const struct table *t = create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    struct scene w;
+    scene_init(&w, NODES);
+    const struct table *t = scene_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     const struct partition_info *p = &t->partitions[0];
     uint32_t from = partition_node(p, 0), other = partition_node(p, 1), to = 1, next;
     while (partition_member_on(p, to) != 0)
@@ -753,16 +657,16 @@ static void a_stale_move_is_refused_and_tells_nothing(void **state)
         d.to_node = steps[i].to;
         d.epoch = 1 + steps[i].epoch;
         decision_encode(&b, &d);
-        struct catalog_command c = command_of(&w, CATALOG_MOVE);
+        struct catalog_command c = scene_command(&w, CATALOG_MOVE);
         c.decision = buffer_slice(&b);
-        assert_int_equal(apply(&w, &c), steps[i].code);
+        assert_int_equal(scene_apply(&w, &c), steps[i].code);
         assert_int_equal(catalog_last_event(w.catalog) - events, steps[i].code == REPLY_OK);
         buffer_deinit(&b);
     }
     assert_true(catalog_may_have(w.catalog, d.partition, raft_member_id(from, from * 11, 0)));
     erase_what_left(&w, "orders");
     assert_false(catalog_may_have(w.catalog, d.partition, raft_member_id(from, from * 11, 0)));
-    world_deinit(&w);
+    scene_deinit(&w);
 }
 
 int main(void)
@@ -783,6 +687,7 @@ int main(void)
         cmocka_unit_test(a_boost_that_is_not_used_is_taken_back),
         cmocka_unit_test(a_node_without_the_spare_gives_the_replica_away_first),
         cmocka_unit_test(a_partition_near_its_maximum_is_cut_as_its_leader_advises),
+        cmocka_unit_test(load_after_a_pause_is_seen_as_early_as_load_that_grows),
         cmocka_unit_test(refusals_by_the_maximum_are_acted_on_after_a_second),
         cmocka_unit_test(advice_against_a_split_is_told_and_not_asked_for_again_soon),
         cmocka_unit_test(a_large_partition_is_cut_in_the_middle_of_its_bytes),

@@ -127,7 +127,7 @@ static void a_partition_that_gets_smaller_keeps_its_part_of_the_heat(void **stat
     (void)state;
     struct partition_info info = {
         .id = 3, .lo = slice_of("a"), .hi = slice_of("z"), .member_count = 1, .members = {1}};
-    struct partition *p = partition_create(&info, 1);
+    struct partition *p = partition_create(&info);
     struct instant now = {0};
     for (int i = 0; i < 100; i++)
         heat_add(&p->heat, now, ADMIT_READ, slice_of(i % 4 ? "b" : "x"), 500);

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "tests/support/node_world.h"
+#include "tests/temporary.h"
 
 enum {
     SOME_MS = 5000
@@ -159,10 +160,10 @@ static void stats_count_what_was_admitted_and_refused(void **state)
     assert_int_equal(s.partition, w.table.partitions[0].id);
     assert_int_equal(s.bytes, 2 * (5 + 101));
     assert_int_equal(s.kinds[ADMIT_WRITE].allocated_mcu, 2000);
-    assert_int_equal(s.kinds[ADMIT_WRITE].admitted, 2);
-    assert_int_equal(s.kinds[ADMIT_WRITE].consumed_mcu, 2000);
-    assert_int_equal(s.kinds[ADMIT_WRITE].throttled[ADMIT_REFUSED_ALLOCATION], 3);
-    assert_int_equal(s.kinds[ADMIT_READ].admitted, 3);
+    assert_int_equal(s.kinds[ADMIT_WRITE].counts.admitted, 2);
+    assert_int_equal(s.kinds[ADMIT_WRITE].counts.load.consumed_mcu, 2000);
+    assert_int_equal(s.kinds[ADMIT_WRITE].counts.load.refused[ADMIT_REFUSED_ALLOCATION], 3);
+    assert_int_equal(s.kinds[ADMIT_READ].counts.admitted, 3);
     assert_int_equal(s.kinds[ADMIT_READ].levels.allocation_mcu, 2000);
     world_deinit(&w);
 }
@@ -594,12 +595,37 @@ static void a_damaged_item_is_never_returned_nor_believed(void **state)
     world_deinit(&w);
 }
 
+static void a_policy_that_nobody_knows_is_refused_with_those_that_are_known(void **state)
+{
+    (void)state;
+    struct config config;
+    struct buffer error = {0};
+    struct node *node;
+    config_init(&config, PROFILE_RESEARCH);
+    assert_int_equal(config_set(&config, slice_of("partition_policy"), slice_of("luck"), &error),
+                     STATUS_OK);
+    struct node_options options = {.config = &config, .id = 1, .node_count = 1, .seed = 1};
+    void *directory;
+    struct backing *backing;
+    assert_int_equal(temporary_setup(&directory), 0);
+    struct backing_options at = {directory, 1 << 20, 1 << 20};
+    assert_int_equal(backing_open_lmdb(&at, &backing), STATUS_OK);
+    struct store *store = store_create(backing, UINT64_MAX);
+    assert_int_equal(node_create(&options, store, &error, &node), STATUS_MALFORMED);
+    assert_int_equal(temporary_teardown(&directory), 0);
+    buffer_append_u8(&error, 0);
+    assert_non_null(strstr((const char *)error.data, "'luck'"));
+    assert_non_null(strstr((const char *)error.data, admission_policy_names()));
+    buffer_deinit(&error);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_write_is_answered_and_read_only_once_it_is_on_disk),
         cmocka_unit_test(a_write_sees_the_writes_in_flight_before_it),
         cmocka_unit_test(refusals_carry_their_reason_and_the_wait_that_passes),
+        cmocka_unit_test(a_policy_that_nobody_knows_is_refused_with_those_that_are_known),
         cmocka_unit_test(what_an_item_costs_is_settled_afterwards),
         cmocka_unit_test(partitions_always_burst_where_routers_keep_the_tables_limit),
         cmocka_unit_test(stats_count_what_was_admitted_and_refused),

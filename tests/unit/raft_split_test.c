@@ -13,6 +13,7 @@ enum {
 struct world {
     struct liveness liveness;
     struct raft_outbox outbox;
+    struct raft_shared shared;
     struct raft *parent;
     struct raft *child;
     struct instant now;
@@ -30,6 +31,9 @@ static struct raft *replica(struct world *w, uint32_t group, uint64_t base)
         .group = group,
         .self = member(1),
         .seed = group,
+        .shared = &w->shared,
+    };
+    w->shared = (struct raft_shared){
         .election = duration_ms(300),
         .tell = duration_ms(5),
         .retry = duration_ms(100),

@@ -12,20 +12,20 @@ static void totals_go_on_over_a_restart_and_a_change_of_leader(void **state)
     int64_t *consumed = &r.totals[ADMIT_WRITE].consumed_mcu;
     *consumed = 5000;
     loads_take_partition(l, (struct instant){1}, &r);
-    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 0);
+    assert_int_equal(loads_totals(loads_of(l, 70))[ADMIT_WRITE].consumed_mcu, 0);
     *consumed = 6000;
     loads_take_partition(l, (struct instant){2}, &r);
-    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1000);
+    assert_int_equal(loads_totals(loads_of(l, 70))[ADMIT_WRITE].consumed_mcu, 1000);
     *consumed = 200; /* the node was restarted */
     loads_take_partition(l, (struct instant){3}, &r);
-    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1200);
+    assert_int_equal(loads_totals(loads_of(l, 70))[ADMIT_WRITE].consumed_mcu, 1200);
     r.member = raft_member_id(2, 1, 0); /* another one leads, and has led before */
     *consumed = 90000;
     loads_take_partition(l, (struct instant){4}, &r);
-    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1200);
+    assert_int_equal(loads_totals(loads_of(l, 70))[ADMIT_WRITE].consumed_mcu, 1200);
     *consumed = 90500;
     loads_take_partition(l, (struct instant){5}, &r);
-    assert_int_equal(loads_of(l, 70)->totals[ADMIT_WRITE].consumed_mcu, 1700);
+    assert_int_equal(loads_totals(loads_of(l, 70))[ADMIT_WRITE].consumed_mcu, 1700);
     assert_null(loads_of(l, 71));
     loads_destroy(l);
 }

@@ -1,0 +1,102 @@
+#include "tests/support/control_scene.h"
+
+#include "tests/check.h"
+
+enum reply_code scene_apply(struct scene *w, struct catalog_command *command)
+{
+    struct buffer b = {0};
+    struct catalog_result result;
+    memset(command->uuid, 7, sizeof command->uuid);
+    if (command->spec.name.size == 0)
+        command->spec.name = slice_of("-");
+    catalog_command_encode(&b, command);
+    catalog_apply(w->catalog, buffer_slice(&b), &result);
+    buffer_deinit(&b);
+    return result.code;
+}
+
+struct catalog_command scene_command(struct scene *w, enum catalog_op op)
+{
+    struct catalog_command c;
+    catalog_command_init(&c, op, &w->config, NODES, 1000);
+    return c;
+}
+
+void scene_introduce(struct scene *w, uint32_t node)
+{
+    struct catalog_command c = scene_command(w, CATALOG_NODE);
+    c.node = node;
+    c.generation = node * 11;
+    assert_int_equal(scene_apply(w, &c), REPLY_OK);
+    w->view.reachable[node] = true;
+    w->nodes[node] = (struct node_report){
+        .node = node, .capacity_mcu = {w->config.node_rcu * 1000, w->config.node_wcu * 1000}};
+}
+
+const struct table *scene_create(struct scene *w, const char *name, enum table_billing billing,
+                                 int64_t rcu, int64_t wcu)
+{
+    struct catalog_command c = scene_command(w, CATALOG_CREATE);
+    c.spec = (struct table_spec){.name = slice_of(name),
+                                 .partition_key = {slice_of("k"), ATTR_STRING},
+                                 .billing = billing,
+                                 .rcu = rcu,
+                                 .wcu = wcu};
+    assert_int_equal(scene_apply(w, &c), REPLY_OK);
+    c = scene_command(w, CATALOG_SETTLE);
+    c.table_id = catalog_find(w->catalog, slice_of(name))->id;
+    assert_int_equal(scene_apply(w, &c), REPLY_OK);
+    return catalog_find(w->catalog, slice_of(name));
+}
+
+void scene_init(struct scene *w, uint32_t nodes)
+{
+    *w = (struct scene){.catalog = catalog_create(), .loads = loads_create(), .now = {1}};
+    config_init(&w->config, PROFILE_AWS);
+    w->controller = controller_create(&w->config);
+    w->view = (struct control_view){
+        .term = 1, .self = 1, .node_count = NODES, .catalog = w->catalog, .loads = w->loads};
+    for (uint32_t node = 1; node <= nodes; node++)
+        scene_introduce(w, node);
+}
+
+void scene_deinit(struct scene *w)
+{
+    controller_destroy(w->controller);
+    loads_destroy(w->loads);
+    catalog_destroy(w->catalog);
+    for (int i = 0; i < 8; i++)
+        buffer_deinit(&w->bodies[i]);
+}
+
+void scene_look(struct scene *w, int64_t ms, bool apply_all)
+{
+    const struct control_request *asked;
+    w->now = instant_add(w->now, duration_ms(ms));
+    w->decision_count = 0;
+    controller_look(w->controller, w->now, 5000, &w->view);
+    while ((asked = controller_next_request(w->controller)) != NULL) {
+        const struct request *r = &asked->request;
+        if (r->op != REQUEST_DECIDE) {
+            w->other = *asked;
+            continue;
+        }
+        uint32_t i = w->decision_count++;
+        assert_true(i < 8);
+        assert_int_equal(asked->node, 1);
+        assert_int_equal(r->wall_ms, 5000);
+        buffer_clear(&w->bodies[i]);
+        buffer_append_slice(&w->bodies[i], r->body);
+        struct slice body = buffer_slice(&w->bodies[i]);
+        w->ops[i] = (enum catalog_op)body.data[0];
+        struct slice decision = slice_make(body.data + 1, body.size - 1);
+        assert_int_equal(decision_decode(decision, &w->decisions[i]), STATUS_OK);
+        struct reply reply = {.id = r->id, .code = REPLY_OK};
+        if (apply_all) {
+            struct catalog_command c = scene_command(w, w->ops[i]);
+            c.decision = decision;
+            reply.code = scene_apply(w, &c);
+        }
+        controller_reply(w->controller, &reply);
+    }
+}

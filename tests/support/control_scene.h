@@ -1,0 +1,42 @@
+/* control_scene.h - a catalog, loads and a controller that looks at them: what it decides is kept.
+ */
+#ifndef WEIR_TESTS_SUPPORT_CONTROL_SCENE_H
+#define WEIR_TESTS_SUPPORT_CONTROL_SCENE_H
+
+#include "control/controller.h"
+
+enum {
+    NODES = 5
+};
+
+struct scene {
+    struct config config;
+    struct controller *controller;
+    struct catalog *catalog;
+    struct loads *loads;
+    struct control_view view;
+    struct instant now;
+    struct partition_report reports[64]; /* by partition: what its leader counted so far */
+    struct node_report nodes[NODES + 1];
+    /* of the last look */
+    uint32_t decision_count;
+    enum catalog_op ops[8];
+    struct decision decisions[8];
+    struct buffer bodies[8];
+    struct control_request other; /* the last one that was no decision; its body lends */
+};
+
+void scene_init(struct scene *w, uint32_t nodes);
+void scene_deinit(struct scene *w);
+
+struct catalog_command scene_command(struct scene *w, enum catalog_op op);
+enum reply_code scene_apply(struct scene *w, struct catalog_command *command);
+/* The node is heard of from now on. */
+void scene_introduce(struct scene *w, uint32_t node);
+/* A table that is settled. */
+const struct table *scene_create(struct scene *w, const char *name, enum table_billing billing,
+                                 int64_t rcu, int64_t wcu);
+/* Time passes, a look; decisions are kept, applied if `apply_all`, and answered. */
+void scene_look(struct scene *w, int64_t ms, bool apply_all);
+
+#endif
