@@ -43,7 +43,8 @@
     X(group_max_bytes, 32 * MIB, 64 * KIB, GIB, "uncommitted writes of a group")                   \
     X(entries_max_bytes, 4 * MIB, 64 * KIB, GIB, "kept in memory for slow followers of a group")   \
     X(snapshot_bytes_s, 64 * MIB, 64 * KIB, 64 * GIB, "what a node sends in snapshots per second") \
-    X(snapshot_busy_bytes_s, 8 * MIB, 64 * KIB, 64 * GIB, "the same while it serves requests")     \
+    X(snapshot_busy_bytes_s, 2 * MIB, 64 * KIB, 64 * GIB, "the same while it serves requests")     \
+    X(snapshot_step_bytes, 256 * KIB, 64 * KIB, GIB, "received of snapshots, start a checkpoint")  \
     X(report_ms, 100, 1, 60000, "between reports of a node's headroom to its peers")               \
     X(report_deadline_ms, 1000, 1, 600000, "a member silent for longer has no headroom")           \
     X(member_lease_ms, 200, 1, 60000, "a lease of a member's tokens lasts this long")              \
@@ -86,6 +87,7 @@
     X(log_max_bytes, 512 * MIB, 16 * MIB, TIB, "log kept before writes wait for a checkpoint")     \
     X(memtable_max_bytes, 64 * MIB, 64 * KIB, 16 * GIB, "memtable size that starts a checkpoint")  \
     X(checkpoint_ms, 10000, 10, 3600000, "longest time between checkpoints while writes come in")  \
+    X(erase_bytes_s, 8 * MIB, 64 * KIB, 64 * GIB, "of what was moved away, erased per second")     \
     X(map_initial_bytes, 256 * MIB, MIB, 64 * TIB, "LMDB map at the first start; it doubles")      \
     X(map_max_bytes, 16 * TIB, MIB, 64 * TIB, "LMDB map never grows past this")                    \
     X(resident_max_bytes, 4 * GIB, 0, 64 * TIB, "data up to this size is read on the loop thread") \

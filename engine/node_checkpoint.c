@@ -9,12 +9,22 @@
 #include "engine/node_internal.h"
 
 enum {
-    RETRY_MS = 1000
+    RETRY_MS = 1000,
+    ERASE_MS = 250, /* between two checkpoints that erase */
 };
 
 static struct instant next_checkpoint(const struct node *n)
 {
     return instant_add(n->now, duration_ms(n->config->checkpoint_ms));
+}
+
+/* How much of what is to be erased goes with a checkpoint now. */
+static uint64_t erase_share(struct node *n)
+{
+    if (!store_erase_pending(n->store) || instant_before(n->now, n->erase_at))
+        return 0;
+    n->erase_at = instant_add(n->now, duration_ms(ERASE_MS));
+    return (uint64_t)(n->config->erase_bytes_s * ERASE_MS / 1000);
 }
 
 static void start(struct node *n)
@@ -29,7 +39,8 @@ static void start(struct node *n)
     node_store_local_lsn(n, lsn);
     if (pinned < lsn)
         lsn = pinned;
-    store_freeze(n->store, lsn);
+    store_freeze(n->store, lsn, erase_share(n));
+    n->installed_bytes = 0;
     node_snapshots_frozen(n);
     node_note(n, NODE_TRACE_CHECKPOINT_BEGUN, 0, (int64_t)lsn);
     n->checkpoint_running = true;
@@ -37,12 +48,19 @@ static void start(struct node *n)
     node_push(n, NODE_CHECKPOINT);
 }
 
+static struct instant next_by_time(const struct node *n)
+{
+    return store_erase_pending(n->store) ? instant_earlier(n->checkpoint_at, n->erase_at)
+                                         : n->checkpoint_at;
+}
+
 static bool due(const struct node *n)
 {
     if (store_is_frozen(n->store) || n->stop_error != 0 || n->log.written_lsn < n->relogged_lsn)
         return false;
     size_t bytes = store_active_bytes(n->store);
-    return !instant_before(n->now, n->checkpoint_at) || store_erase_pending(n->store) ||
+    return !instant_before(n->now, next_by_time(n)) ||
+           n->installed_bytes >= n->config->snapshot_step_bytes ||
            bytes >= (size_t)n->config->memtable_max_bytes ||
            n->log.next_lsn - store_log_lsn(n->store) > (uint64_t)n->config->log_max_bytes / 2;
 }
@@ -107,7 +125,5 @@ struct instant node_checkpoint_deadline(const struct node *n)
         return INSTANT_NEVER; /* no checkpoint will come of it */
     if (store_is_frozen(n->store))
         return n->checkpoint_running ? INSTANT_NEVER : n->retry_at;
-    if (store_erase_pending(n->store))
-        return n->now;
-    return n->checkpoint_at;
+    return next_by_time(n);
 }

@@ -192,6 +192,8 @@ struct node {
     bool checkpoint_running;
     struct instant checkpoint_at; /* the next one by time; INSTANT_NEVER if nothing to write */
     struct instant retry_at;      /* after one that found no space */
+    struct instant erase_at;      /* the next one that may erase */
+    int64_t installed_bytes;      /* of snapshots, since the last one began */
     struct instant report_at;
     struct instant
         heat_at;        /* partitions without heat give its memory back; INSTANT_NEVER: none has */

@@ -458,6 +458,7 @@ static void collect_gone(struct node *n, const struct partition *p, const struct
 
 static void put_chunk(struct node *n, struct reader chunk, uint32_t count, struct slice gone)
 {
+    n->installed_bytes += (int64_t)(chunk.left.size + gone.size);
     struct reader r = {gone, false};
     while (r.left.size > 0)
         store_put(n->store, reader_sized(&r), slice_make(NULL, 0));

@@ -211,14 +211,14 @@ static bool to_be_erased(const struct backing_batch *batch, struct slice key)
 struct merge {
     struct memory_version *to;
     const struct backing_batch *batch;
-    uint32_t erased;
+    uint64_t erased_bytes;
 };
 
 /* Takes over a use of the entry. */
 static void merge_add(struct merge *g, struct entry *e)
 {
-    if (g->erased < g->batch->erase_max && to_be_erased(g->batch, key_of(e))) {
-        g->erased++;
+    if (g->erased_bytes < g->batch->erase_max_bytes && to_be_erased(g->batch, key_of(e))) {
+        g->erased_bytes += erase_cost(key_of(e).size, value_of(e).size);
         entry_release(e);
     } else {
         version_add(g->to, e);
@@ -252,7 +252,7 @@ static void changes_pull(struct changes *c, const struct backing_batch *batch)
 }
 
 static struct memory_version *merged(const struct memory_version *old, const struct changes *c,
-                                     const struct backing_batch *batch, uint32_t *erased)
+                                     const struct backing_batch *batch, uint64_t *erased_bytes)
 {
     struct merge g = {.to = version_create(old->count + c->count), .batch = batch};
     size_t at = 0;
@@ -269,12 +269,12 @@ static struct memory_version *merged(const struct memory_version *old, const str
     while (at < old->count)
         merge_add_old(&g, old->entries[at++]);
     g.to->log_lsn = batch->log_lsn;
-    *erased = g.erased;
+    *erased_bytes = g.erased_bytes;
     return g.to;
 }
 
 static enum status write_batch(struct backing *b, const struct backing_batch *batch,
-                               uint32_t *erased)
+                               uint64_t *erased_bytes)
 {
     struct memory_backing *m = memory_of(b);
     struct memory_medium *medium = m->medium;
@@ -287,7 +287,7 @@ static enum status write_batch(struct backing *b, const struct backing_batch *ba
         return STATUS_FULL;
     struct changes c = {0};
     changes_pull(&c, batch);
-    struct memory_version *v = merged(medium->version, &c, batch, erased);
+    struct memory_version *v = merged(medium->version, &c, batch, erased_bytes);
     free(c.all);
     if (v->bytes > medium->map_bytes) {
         version_release(v);

@@ -24,13 +24,20 @@ struct backing_batch {
     /* Changes in ascending key order, pulled one by one; false at the end. */
     bool (*next)(void *context, struct backing_change *out);
     void *context;
-    /* Afterwards keys in [lo, hi) are deleted, at most `erase_max` of them; hi empty = to the end.
-     * An empty lo = none. */
+    /* Afterwards keys in [lo, hi) are deleted, until they come to `erase_max_bytes` as erase_cost
+     * counts them; hi empty = to the end. An empty lo = none. */
     struct slice erase_lo;
     struct slice erase_hi;
-    uint32_t erase_max;
+    uint64_t erase_max_bytes;
     uint64_t log_lsn; /* the log before it is not needed any more */
 };
+
+/* What it takes to delete a record: its page is found and rewritten, however small the record is.
+ */
+static inline uint64_t erase_cost(size_t key_size, size_t value_size)
+{
+    return 256 + key_size + value_size;
+}
 
 struct backing_info {
     uint64_t used_bytes; /* of the map, free pages included */
@@ -54,8 +61,10 @@ struct backing_methods {
     /* The owner's reads see the last write from now on. */
     enum status (*refresh)(struct backing *b);
     /* STATUS_FULL: map or disk full, nothing was changed, may be tried again after backing_grow or
-     * when there is space; STATUS_IO: never again. `erased` = keys the erasure deleted. */
-    enum status (*write)(struct backing *b, const struct backing_batch *batch, uint32_t *erased);
+     * when there is space; STATUS_IO: never again. `erased_bytes`, less than the batch's most:
+     * nothing is left of the range. */
+    enum status (*write)(struct backing *b, const struct backing_batch *batch,
+                         uint64_t *erased_bytes);
     /* Doubles the map. Called by the owner while nobody else is inside. STATUS_FULL: at its limit,
      * or what the last write lacked was not map. */
     enum status (*grow)(struct backing *b);

@@ -288,27 +288,27 @@ static int write_change(struct lmdb *l, MDB_cursor *cursor, const struct backing
 
 /* A partition's bounds are shorter than a bucket's prefix or fall between buckets of other
  * partitions, so whole records are erased. */
-static int erase(MDB_cursor *cursor, const struct backing_batch *batch, uint32_t *erased)
+static int erase(MDB_cursor *cursor, const struct backing_batch *batch, uint64_t *erased_bytes)
 {
-    *erased = 0;
+    *erased_bytes = 0;
     if (batch->erase_lo.size == 0)
         return 0;
     MDB_val k = val_of(long_key_prefix(batch->erase_lo)), v;
     int error = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
-    while (error == 0 && *erased < batch->erase_max) {
+    while (error == 0 && *erased_bytes < batch->erase_max_bytes) {
         if (batch->erase_hi.size > 0 && slice_compare(slice_of_val(k), batch->erase_hi) >= 0)
             return 0;
+        *erased_bytes += erase_cost(k.mv_size, v.mv_size);
         error = mdb_cursor_del(cursor, 0);
         if (error != 0)
             return error;
-        *erased += 1;
         error = mdb_cursor_get(cursor, &k, &v, MDB_NEXT); /* after a deletion: the one behind it */
     }
     return error == MDB_NOTFOUND ? 0 : error;
 }
 
 static int write_all(struct lmdb *l, MDB_txn *txn, const struct backing_batch *batch,
-                     uint32_t *erased)
+                     uint64_t *erased_bytes)
 {
     MDB_cursor *cursor;
     int error = mdb_cursor_open(txn, l->items, &cursor);
@@ -318,7 +318,7 @@ static int write_all(struct lmdb *l, MDB_txn *txn, const struct backing_batch *b
     while (error == 0 && batch->next(batch->context, &change))
         error = write_change(l, cursor, &change);
     if (error == 0)
-        error = erase(cursor, batch, erased);
+        error = erase(cursor, batch, erased_bytes);
     mdb_cursor_close(cursor);
     if (error != 0)
         return error;
@@ -343,14 +343,14 @@ static bool disk_is_full(const struct lmdb *l)
 }
 
 static enum status write_batch(struct backing *b, const struct backing_batch *batch,
-                               uint32_t *erased)
+                               uint64_t *erased_bytes)
 {
     struct lmdb *l = lmdb_of(b);
     MDB_txn *txn;
     int error = mdb_txn_begin(l->env, NULL, 0, &txn);
     if (error != 0)
         return status_of(error);
-    error = write_all(l, txn, batch, erased);
+    error = write_all(l, txn, batch, erased_bytes);
     if (error != 0)
         mdb_txn_abort(txn);
     else

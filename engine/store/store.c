@@ -5,10 +5,6 @@
 #include "base/buffer.h"
 #include "base/must.h"
 
-enum {
-    ERASE_KEYS_PER_CHECKPOINT = 10000
-};
-
 struct erasure {
     struct erasure *next;
     struct buffer lo;
@@ -28,8 +24,9 @@ struct store {
     /* the flush thread's, between freeze and done */
     const struct mem_entry **flushing; /* owns */
     size_t flushed;
-    struct erasure *erasing; /* borrows */
-    uint32_t erased_keys;
+    struct erasure *erasing; /* borrows; NULL: none in this checkpoint */
+    uint64_t erase_max_bytes;
+    uint64_t erased_bytes;
 };
 
 struct store *store_create(struct backing *backing, uint64_t resident_max_bytes)
@@ -248,14 +245,15 @@ bool store_erase_overlaps(const struct store *s, struct slice lo, struct slice h
     return false;
 }
 
-void store_freeze(struct store *s, uint64_t lsn)
+void store_freeze(struct store *s, uint64_t lsn, uint64_t erase_max_bytes)
 {
     must(s->frozen == NULL);
     must(lsn >= s->log_lsn);
     s->frozen = s->active;
     s->frozen_lsn = lsn;
     s->active = memtable_create();
-    s->erasing = s->erasures;
+    s->erasing = erase_max_bytes > 0 ? s->erasures : NULL;
+    s->erase_max_bytes = erase_max_bytes;
 }
 
 static bool next_change(void *context, struct backing_change *out)
@@ -277,9 +275,9 @@ enum status store_checkpoint_write(struct store *s)
     if (s->erasing != NULL) {
         batch.erase_lo = buffer_slice(&s->erasing->lo);
         batch.erase_hi = buffer_slice(&s->erasing->hi);
-        batch.erase_max = ERASE_KEYS_PER_CHECKPOINT;
+        batch.erase_max_bytes = s->erase_max_bytes;
     }
-    enum status status = s->backing->methods->write(s->backing, &batch, &s->erased_keys);
+    enum status status = s->backing->methods->write(s->backing, &batch, &s->erased_bytes);
     free(s->flushing);
     return status;
 }
@@ -296,7 +294,7 @@ bool store_checkpoint_done(struct store *s, enum status status, struct slice *er
     must(info.log_lsn == s->frozen_lsn);
     s->log_lsn = info.log_lsn;
     s->used_bytes = info.used_bytes;
-    if (s->erasing == NULL || s->erased_keys == ERASE_KEYS_PER_CHECKPOINT)
+    if (s->erasing == NULL || s->erased_bytes >= s->erase_max_bytes)
         return false;
     must(s->erasing == s->erasures);
     s->erasures = s->erasing->next;

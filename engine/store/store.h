@@ -63,14 +63,14 @@ enum status store_next(struct store_cursor *c, struct slice *key, struct slice *
 size_t store_active_bytes(const struct store *s);
 bool store_is_frozen(const struct store *s);
 
-/* Deletes the range in the background, with the checkpoints to come. `done` turns up in
- * store_erased once nothing is left of it. */
+/* Deletes the range in the background, with those of the checkpoints to come that may erase. */
 void store_erase(struct store *s, struct slice lo, struct slice hi);
 bool store_erase_pending(const struct store *s);
 bool store_erase_overlaps(const struct store *s, struct slice lo, struct slice hi);
 
-/* Freezes the active memtable, which holds the log up to `lsn`. */
-void store_freeze(struct store *s, uint64_t lsn);
+/* Freezes the active memtable, which holds the log up to `lsn`. Of what is to be erased about so
+ * many bytes go with it; 0: nothing does. */
+void store_freeze(struct store *s, uint64_t lsn, uint64_t erase_max_bytes);
 /* On the flush thread: the statuses of backing_methods.write. */
 enum status store_checkpoint_write(struct store *s);
 /* Back on the owner's thread, with what store_checkpoint_write returned. If a range was erased to

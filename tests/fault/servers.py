@@ -96,7 +96,7 @@ class Client:
         return json.loads(text)
 
 
-def until(what, condition, bound_s=START_S):
+def until(what, condition, bound_s=START_S, poll_s=POLL_S):
     """Polls until the condition is true; its value."""
     end = time.monotonic() + bound_s
     while True:
@@ -105,7 +105,7 @@ def until(what, condition, bound_s=START_S):
             return value
         if time.monotonic() > end:
             raise AssertionError(f"not within {bound_s} s: {what}")
-        time.sleep(POLL_S)
+        time.sleep(poll_s)
 
 
 def free_ports(count):
@@ -351,16 +351,12 @@ def check_replicas(weir, data, settings=(), copies=None):
             raise AssertionError(f"the replicas of partition {partition} differ: {found}")
 
 
-def default_weir():
-    return pathlib.Path(os.environ.get("WEIR", ROOT / "build" / "weir"))
-
-
 def parser(description):
     """Of a test's options; all have --weir."""
     found = argparse.ArgumentParser(description=description,
                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("--weir", type=pathlib.Path, help="executable; or WEIR=",
-                       default=default_weir())
+                       default=pathlib.Path(os.environ.get("WEIR", ROOT / "build" / "weir")))
     return found
 
 

@@ -534,6 +534,42 @@ static void a_late_close_or_open_is_not_for_the_replica_that_came_back(void **st
     world_deinit(&w);
 }
 
+/* Requests go on meanwhile: no more a second than may be, and no checkpoint sooner for it. */
+static void what_was_moved_away_is_erased_in_small_steps(void **state)
+{
+    (void)state;
+    enum {
+        ITEMS = 40,
+        ITEM_BYTES = 4000,
+        BYTES_S = 64 * 1024,
+        STEP_MS = 250,
+    };
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_set(&w, "erase_bytes_s", "64k");
+    world_open_table(&w, 100, 100);
+    for (uint32_t i = 0; i < ITEMS; i++)
+        world_put_sized(&w, i, 1, ITEM_BYTES);
+    world_write_all(&w);
+    world_checkpoint_all(&w);
+    struct partition_info left = w.table.partitions[0];
+    left.leaving = left.members[0];
+    left.members[0] = raft_member_id(2, 1, 1);
+    assert_int_equal(close_partition(&w, &left), REPLY_OK);
+    int64_t ms = 0, checkpoints = 0;
+    for (; store_erase_pending(node_store(w.node)); ms += 10) {
+        assert_true(ms < 10000);
+        world_pass(&w, 10);
+        if (!w.checkpoint)
+            continue;
+        world_checkpoint_end(&w);
+        checkpoints++;
+    }
+    assert_true(ms >= ITEMS * ITEM_BYTES * INT64_C(1000) / BYTES_S - STEP_MS);
+    assert_true(checkpoints <= ms / STEP_MS + 1);
+    world_deinit(&w);
+}
+
 static void a_deleted_table_leaves_nothing_and_its_name_is_free(void **state)
 {
     (void)state;
@@ -639,6 +675,7 @@ int main(void)
         cmocka_unit_test(a_range_does_not_change_by_what_the_catalog_says),
         cmocka_unit_test(opening_and_closing_a_partition_may_be_repeated),
         cmocka_unit_test(a_late_close_or_open_is_not_for_the_replica_that_came_back),
+        cmocka_unit_test(what_was_moved_away_is_erased_in_small_steps),
         cmocka_unit_test(a_deleted_table_leaves_nothing_and_its_name_is_free),
         cmocka_unit_test(a_damaged_item_is_never_returned_nor_believed),
     };

@@ -178,7 +178,7 @@ static void write_some(struct backing *b, struct model *m, struct prng *p, uint6
 {
     struct pull pull = {.count = 0};
     struct backing_batch batch = {.next = next_change, .context = &pull, .log_lsn = lsn};
-    uint32_t erased;
+    uint64_t erased_bytes;
     for (uint8_t key = 0; key < KEYS; key++) {
         if (prng_below(p, 3) > 0)
             continue;
@@ -194,10 +194,10 @@ static void write_some(struct backing *b, struct model *m, struct prng *p, uint6
     if (prng_below(p, 4) == 0) {
         batch.erase_lo = slice_make(&lo, 1);
         batch.erase_hi = slice_make(&hi, 1);
-        batch.erase_max = 100;
+        batch.erase_max_bytes = 1 << 20;
         memset(&m->values[lo], 0, (size_t)(hi - lo) * sizeof m->values[0]);
     }
-    assert_int_equal(b->methods->write(b, &batch, &erased), STATUS_OK);
+    assert_int_equal(b->methods->write(b, &batch, &erased_bytes), STATUS_OK);
 }
 
 static void assert_reads(struct backing *b, const struct model *m, bool reverse)
