@@ -71,9 +71,11 @@
     X(moves_max, 4, 1, 1000, "replicas on their way to another node at once")                      \
     /* global admission control */                                                                 \
     X(gac_bank_ms, 300000, 1000, 86400000, "of its rate, what a table may save up at its GAC server") \
-    X(gac_lifetime_ms, 1000, 100, 60000, "of the tokens a router holds; longer silence is an outage")\
+    X(gac_lifetime_ms, 1000, 100, 60000, "silence of a router or a server for longer is an outage; tokens live as long, and ..") \
+    X(gac_lifetime_max_ms, 60000, 100, 3600000, ".. at most this, where a router holds enough for a while") \
     X(gac_period_ms, 1000, 10, 60000, "policy periodic: between two asks of a router")             \
-    X(gac_grant_ms, 100, 1, 60000, "policy lease: of a router's even part of the rate, a grant")   \
+    X(gac_grant_ms, 100, 1, 60000, "policy lease: of a router's even part of the rate, a grant, ..") \
+    X(gac_grant_requests, 200, 1, 1000000, ".. or where enough is saved up, so many requests' worth on average") \
     X(gac_forget_ms, 60000, 100, 86400000, "a router silent for longer has no part of any rate")   \
     X(gac_timeout_ms, 50, 1, 60000, "an ask of a router's without an answer is asked anew")        \
     X(gac_wait_ms, 50, 0, 60000, "a request without tokens waits for an answer for this long")     \

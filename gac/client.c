@@ -152,6 +152,7 @@ static struct lease *lease_of(struct gac_client *c, struct instant now,
     must(l != NULL);
     l->limit = *limit;
     l->slot_at = now;
+    l->lifetime = lifetime(c);
     l->round_trip = duration_ms(1);
     token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
     begin_epoch(c, now, l, ring_owner(&c->ring, limit->key, c->alive));
@@ -237,7 +238,7 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
     l->tokens -= cost;
     l->spent += cost;
     l->taken += cost;
-    if (l->tokens < l->watermark)
+    if (l->tokens < l->watermark && l->tokens <= l->left / 2)
         ask_soon(c, now, l);
     return GAC_TAKEN;
 }
@@ -275,6 +276,7 @@ void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t more)
     }
     l->tokens -= more;
     l->spent += more;
+    l->slot_sum += more;
 }
 
 uint64_t gac_client_changes(const struct gac_client *c)
@@ -354,6 +356,8 @@ static void take_answer(struct gac_client *c, struct instant now, const struct g
     l->unanswered = 0;
     l->round_trip.ns += (instant_since(now, l->sent_at).ns - l->round_trip.ns) / 8;
     l->tokens += a->granted;
+    l->left = l->tokens;
+    l->lifetime = a->lifetime;
     l->expires_at = instant_add(l->sent_at, a->lifetime);
     l->ask_at = instant_add(now, a->wait);
     l->denied = a->granted == 0 ? l->asked_need : 0;
@@ -408,10 +412,15 @@ static struct duration patience(const struct gac_client *c, const struct lease *
     return ns < half.ns ? (struct duration){ns} : half;
 }
 
+/* Nothing was taken for half of what its tokens live. */
+static bool is_idle(const struct lease *l, struct instant now)
+{
+    return !instant_before(now, instant_add(l->taken_at, (struct duration){l->lifetime.ns / 2}));
+}
+
 /* What is not wanted any more goes back; what is too old is nobody's. */
 static void look_at_lease(struct gac_client *c, struct instant now, struct lease *l)
 {
-    const struct duration half = {lifetime(c).ns / 2};
     if (l->awaiting && !instant_before(now, instant_add(l->sent_at, patience(c, l)))) {
         l->awaiting = false;
         l->unanswered++;
@@ -419,9 +428,8 @@ static void look_at_lease(struct gac_client *c, struct instant now, struct lease
     }
     if (l->untold)
         ask_soon(c, now, l);
-    bool idle = !instant_before(now, instant_add(l->taken_at, half));
     bool expired = !instant_before(now, l->expires_at);
-    if (l->tokens > 0 && (idle || expired)) {
+    if (l->tokens > 0 && (expired || is_idle(l, now))) {
         l->tokens = 0;
         ask_soon(c, now, l);
     }
@@ -456,8 +464,6 @@ struct instant gac_client_deadline(const struct gac_client *c)
 
 static void append_ask(struct gac_client *c, struct instant now, struct lease *l)
 {
-    const struct duration half = {lifetime(c).ns / 2};
-    bool idle = !instant_before(now, instant_add(l->taken_at, half));
     l->number++;
     l->asks++;
     l->asking = false;
@@ -472,8 +478,9 @@ static void append_ask(struct gac_client *c, struct instant now, struct lease *l
                           .rate = l->limit.rate,
                           .spent = l->spent,
                           .held = l->tokens,
-                          .demand = idle ? 0 : lease_demand(l, now),
-                          .need = l->need};
+                          .demand = is_idle(l, now) ? 0 : lease_demand(l, now),
+                          .need = l->need,
+                          .cost = l->cost};
     l->asked_need = l->need;
     l->need = 0;
     gac_ask_append(&c->frame, &ask);

@@ -6,7 +6,7 @@ enum {
     ASKS = 1,
     ANSWERS = 2,
     KEY_SIZE = 9,
-    ASK_SIZE = KEY_SIZE + 2 + 8 * 8,
+    ASK_SIZE = KEY_SIZE + 2 + 9 * 8,
     ANSWER_SIZE = KEY_SIZE + 6 * 8
 };
 
@@ -73,6 +73,7 @@ void gac_ask_append(struct buffer *out, const struct gac_ask *ask)
     append_i64(out, ask->held);
     append_i64(out, ask->demand);
     append_i64(out, ask->need);
+    append_i64(out, ask->cost);
 }
 
 void gac_answers_begin(struct buffer *out, const struct gac_answers *answers)
@@ -150,6 +151,7 @@ enum status gac_ask_read(struct reader *r, struct gac_ask *out)
     out->held = read_between(r, -amount_max, amount_max);
     out->demand = read_between(r, 0, amount_max);
     out->need = read_between(r, 0, amount_max);
+    out->cost = read_between(r, 0, amount_max);
     if (out->epoch == 0 || out->number == 0)
         r->failed = true;
     return read_status(r);

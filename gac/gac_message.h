@@ -50,6 +50,7 @@ struct gac_ask {
     int64_t held;     /* tokens; below zero: spent, but not had */
     int64_t demand;   /* what its clients want; 0: it gives back what it had */
     int64_t need;     /* the cost of the dearest request that waits */
+    int64_t cost;     /* of a request on average; 0: not known */
 };
 
 struct gac_answer {

@@ -1,11 +1,13 @@
 #include "gac/lease.h"
 
 enum {
-    SLOT_MS = 100,
-    SLOTS_A_SECOND = 10,
-    SLOTS_REMEMBERED = 20, /* after as many empty ones nothing is wanted */
-    ONE_UNIT = 1000        /* mcu */
+    SLOT_MS = 100,       /* and until .. */
+    SLOT_ENOUGH = 16,    /* .. requests have come, which tell a rate to a quarter, .. */
+    SLOT_MOST_MS = 2000, /* .. but no longer */
+    ONE_UNIT = 1000      /* mcu */
 };
+
+static const int64_t most_wanted = INT64_MAX / 16;
 
 static int64_t square_root(int64_t value)
 {
@@ -26,41 +28,50 @@ static int64_t watermark_of(const struct lease *l)
     return meanwhile + 2 * square_root(meanwhile * ONE_UNIT) + ONE_UNIT;
 }
 
-/* Up at once, down by and by. */
-static void end_slot(struct lease *l)
+/* What the slot has seen, mcu a second. */
+static int64_t rate_of(const struct lease *l, int64_t ns)
 {
-    int64_t rate = l->slot_sum * SLOTS_A_SECOND;
-    if (rate > l->demand)
-        l->demand += (rate - l->demand + 1) / 2;
+    if (ns < SLOT_MS * NS_PER_MS)
+        ns = SLOT_MS * NS_PER_MS;
+    __int128 rate = (__int128)l->slot_sum * NS_PER_S / ns;
+    return rate < 0 ? 0 : rate < most_wanted ? (int64_t)rate : most_wanted;
+}
+
+/* It counts for half; after a long silence nothing is wanted. */
+static void end_slot(struct lease *l, struct instant now, int64_t ns)
+{
+    int64_t rate = rate_of(l, ns);
+    if (ns >= 2 * SLOT_MOST_MS * NS_PER_MS)
+        l->demand = 0;
     else
-        l->demand -= (l->demand - rate) / 4;
-    l->slot_sum = 0;
-    l->slot_at = instant_add(l->slot_at, duration_ms(SLOT_MS));
+        l->demand = l->demand == 0 ? rate : (l->demand + rate) / 2;
+    if (l->slot_count > 0 && l->slot_sum > 0)
+        l->cost += (l->slot_sum / l->slot_count - l->cost) / (l->cost == 0 ? 1 : 4);
+    l->slot_sum = l->slot_count = 0;
+    l->slot_at = now;
+    l->watermark = watermark_of(l);
 }
 
 static void roll(struct lease *l, struct instant now)
 {
-    int64_t slots = instant_since(now, l->slot_at).ns / (SLOT_MS * NS_PER_MS);
-    if (slots == 0)
-        return;
-    if (slots > SLOTS_REMEMBERED) {
-        l->demand = l->slot_sum = 0;
-        l->slot_at = now;
-    }
-    for (; slots > 0 && slots <= SLOTS_REMEMBERED; slots--)
-        end_slot(l);
-    l->watermark = watermark_of(l);
+    int64_t ns = instant_since(now, l->slot_at).ns;
+    int64_t least = l->slot_count >= SLOT_ENOUGH ? SLOT_MS : SLOT_MOST_MS;
+    if (ns >= least * NS_PER_MS)
+        end_slot(l, now, ns);
 }
 
 void lease_want(struct lease *l, struct instant now, int64_t cost)
 {
     roll(l, now);
+    if (l->slot_count++ == 0)
+        l->slot_at = now;
     l->slot_sum += cost;
 }
 
 int64_t lease_demand(struct lease *l, struct instant now)
 {
     roll(l, now);
-    int64_t now_a_second = l->slot_sum * SLOTS_A_SECOND;
-    return now_a_second > l->demand ? now_a_second : l->demand;
+    int64_t slot = rate_of(l, instant_since(now, l->slot_at).ns);
+    bool tells = l->demand == 0 || l->slot_count >= SLOT_ENOUGH;
+    return tells && slot > l->demand ? slot : l->demand;
 }

@@ -10,9 +10,11 @@ struct lease {
     struct gac_limit limit;
     int64_t tokens;
     struct instant expires_at;
-    int64_t watermark; /* below it, ask */
-    int64_t need;      /* of the dearest request that was not let in since the last ask */
-    uint32_t owner;    /* server; 0: none */
+    struct duration lifetime; /* as last answered */
+    int64_t watermark;        /* below it, ask; and not before half of .. */
+    int64_t left;             /* .. what the last answer left it with is spent */
+    int64_t need;             /* of the dearest request that was not let in since the last ask */
+    uint32_t owner;           /* server; 0: none */
     uint64_t epoch;
     uint64_t number; /* of the last ask in this epoch */
     int64_t spent;   /* in this epoch */
@@ -28,7 +30,9 @@ struct lease {
     /* demand */
     struct instant slot_at; /* the slot's begin */
     int64_t slot_sum;
+    int64_t slot_count; /* requests */
     int64_t demand;
+    int64_t cost; /* of a request, on average */
     struct duration round_trip;
     uint64_t asks;
     int64_t taken; /* ever, less what was given back */

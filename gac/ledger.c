@@ -28,14 +28,11 @@ void ledger_deinit(struct ledger *l)
     *l = (struct ledger){0};
 }
 
-static int64_t held_by_all(const struct ledger *l, struct instant now)
+static int64_t held_by_all(const struct ledger *l)
 {
     int64_t held = 0;
-    for (uint32_t i = 0; i < l->count; i++) {
-        const struct holder *h = &l->holders[i];
-        if (h->held > 0 && holder_is_live(h, now))
-            held += h->held;
-    }
+    for (uint32_t i = 0; i < l->count; i++)
+        held += l->holders[i].held > 0 ? l->holders[i].held : 0;
     return held;
 }
 
@@ -62,7 +59,7 @@ void ledger_refill(struct ledger *l, struct instant now, const struct ledger_ter
      */
     int64_t least = scaled(rate, 2 * terms->grant.ns, NS_PER_S);
     int64_t saved = most - l->elsewhere > least ? most - l->elsewhere : least;
-    int64_t capacity = saved - held_by_all(l, now);
+    int64_t capacity = saved - held_by_all(l);
     token_bucket_set_rate(&l->bank, capacity > 0 ? capacity : 0, rate, INT64_MAX / 4);
 }
 
@@ -95,6 +92,15 @@ static void begin_epoch(struct holder *h, const struct gac_ask *ask)
     h->ask = (struct gac_ask){.epoch = ask->epoch, .spent = ask->spent};
 }
 
+/* What was saved up at a higher rate is worth as many seconds of the lower one. */
+static void change_rate(struct ledger *l, const struct gac_ask *ask)
+{
+    if (ask->rate < l->rate && l->bank.balance > 0)
+        token_bucket_debit(&l->bank, l->bank.balance - scaled(l->bank.balance, ask->rate, l->rate));
+    l->version = ask->version;
+    l->rate = ask->rate;
+}
+
 struct holder *ledger_take(struct ledger *l, struct instant now, const struct ledger_terms *terms,
                            uint64_t router, const struct gac_ask *ask,
                            const struct gac_answer **again)
@@ -110,10 +116,8 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
         *again = seen ? &h->answer : NULL;
         return NULL; /* G2 */
     }
-    if (ask->version >= l->version) {
-        l->version = ask->version;
-        l->rate = ask->rate;
-    }
+    if (ask->version >= l->version)
+        change_rate(l, ask);
     int64_t spent = ask->spent - h->ask.spent;
     int64_t unspent = h->held - spent; /* a grant that never arrived among it: G3 */
     int64_t back = unspent - ask->held;
@@ -124,7 +128,6 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
     h->held = ask->held;
     h->ask = *ask;
     h->asked_at = l->used_at = now;
-    h->expires_at = instant_add(now, terms->lifetime);
     h->answer = (struct gac_answer){.key = ask->key,
                                     .epoch = ask->epoch,
                                     .number = ask->number,

@@ -3,11 +3,11 @@
  * The bank refills at the rate and keeps what goes unused, up to `bank` worth of seconds, less what
  * routers hold: a token in a router's hands is the bank's until it is spent. Tokens are taken from
  * the bank when they are granted, come back when their holder says that it has not spent them, and
- * are taken afterwards where more was spent than had. A holder that is silent for longer than its
- * tokens live has spent them, for all that is known.
+ * are taken afterwards where more was spent than had. What a silent holder had may have gone with
+ * it to another server, and counts until it is known to be gone.
  *
  * Invariants
- *   G1  bank + held (unexpired) <= capacity: no window W ever sees more than rate * W + capacity.
+ *   G1  bank + held <= capacity: no window W ever sees more than rate * W + capacity.
  *   G2  an ask with a number that was seen changes nothing; its answer is given again.
  *   G3  a grant whose answer did not come in time is back in the bank with the next ask, which says
  *       what is held without it: only the answer to the last ask is ever taken.
@@ -28,9 +28,9 @@ struct holder {
     struct gac_answer answer; /* to it */
     int64_t held;             /* of what was granted: not known to be spent */
     int64_t credit;           /* lease: of what came in lately, its part that it was not given */
+    int64_t root;             /* lease: of its demand */
     struct instant asked_at;
     struct instant credited_at;
-    struct instant expires_at;
 };
 
 struct ledger {
@@ -47,8 +47,10 @@ struct ledger {
 
 struct ledger_terms {
     struct duration bank;     /* how much of the rate it may keep */
-    struct duration lifetime; /* of tokens */
+    struct duration lifetime; /* of tokens, and .. */
+    struct duration longest;  /* .. where a router holds enough for a while */
     struct duration grant; /* of a router's even part of the rate: a grant, where it wants that */
+    int64_t requests;      /* that a grant is enough for, where much is saved up */
     struct duration start; /* of what comes in: a new ledger begins with it */
     uint32_t routers;      /* that may be at work anywhere */
     uint32_t here;         /* of them: those who would ask here */
@@ -74,10 +76,17 @@ void ledger_grant(struct ledger *l, struct holder *h, int64_t tokens);
 /* A router that is known to be gone: what it held went with it. */
 void ledger_forget(struct ledger *l, uint64_t router);
 
+/* Whether it lives on what comes in: who has not asked for so long lives on what it has. */
+static inline bool holder_claims(const struct holder *h, struct instant now,
+                                 const struct ledger_terms *terms)
+{
+    return instant_before(now, instant_add(h->asked_at, terms->lifetime));
+}
+
 /* Whether its tokens can still be out there. */
 static inline bool holder_is_live(const struct holder *h, struct instant now)
 {
-    return instant_before(now, h->expires_at);
+    return instant_before(now, instant_add(h->asked_at, h->answer.lifetime));
 }
 
 #endif

@@ -200,6 +200,14 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
     return l;
 }
 
+/* No longer than a silent router is remembered, with what it holds. */
+static struct duration longest_of(const struct config *config)
+{
+    int64_t ms = config->gac_lifetime_max_ms;
+    ms = ms < config->gac_forget_ms ? ms : config->gac_forget_ms;
+    return duration_ms(ms > config->gac_lifetime_ms ? ms : config->gac_lifetime_ms);
+}
+
 static void answer(struct gac_server *s, struct instant now, uint64_t router,
                    const struct gac_ask *ask, struct buffer *out, uint32_t *count)
 {
@@ -212,7 +220,9 @@ static void answer(struct gac_server *s, struct instant now, uint64_t router,
     const struct ledger_terms terms = {
         .bank = duration_ms(config->gac_bank_ms),
         .lifetime = periodic ? period : duration_ms(config->gac_lifetime_ms),
+        .longest = longest_of(config),
         .grant = grant,
+        .requests = config->gac_grant_requests,
         /* A new table: a second's worth, as allocations begin with. */
         .start = periodic       ? period
                  : ask->created ? first

@@ -7,14 +7,15 @@ const struct vend_policy *vend_policy_of(enum gac_policy policy)
 
 /* Rises from level to level of demand until the rate is used up: as many steps as there are levels,
  * and routers are few. */
-int64_t vend_level(const struct ledger *l, struct instant now, int64_t rate)
+int64_t vend_level(const struct ledger *l, struct instant now, const struct ledger_terms *terms,
+                   int64_t rate)
 {
     int64_t level = 0, left = rate;
     for (;;) {
         int64_t next = INT64_MAX, above = 0;
         for (uint32_t i = 0; i < l->count; i++) {
             const struct holder *h = &l->holders[i];
-            if (!holder_is_live(h, now) || h->ask.demand <= level)
+            if (!holder_claims(h, now, terms) || h->ask.demand <= level)
                 continue;
             above++;
             if (h->ask.demand < next)

@@ -4,8 +4,10 @@
  *   periodic  each period, what is in the bank, by max-min over what routers want; it expires
  *             (DynamoDB, USENIX ATC 2022, section 4.3, as far as it is told there)
  *   lease     as little as keeps messages rare, when it is wanted: with n asks a second and s
- * tokens idle, n * s is least where grants go with the square root of demand Promises: a policy
- * decides, ledger.c moves the tokens; deciding allocates nothing. */
+ *             tokens idle, n * s is least where grants go with the square root of demand; they are
+ *             larger the more is saved up (docs/decisions/0010)
+ *
+ * Promises: a policy decides, ledger.c moves the tokens; deciding allocates nothing. */
 #ifndef WEIR_GAC_VEND_H
 #define WEIR_GAC_VEND_H
 
@@ -26,6 +28,7 @@ const struct vend_policy *vend_policy_of(enum gac_policy policy);
 
 /* The level up to which everyone's demand is met, and below which none is cut: the sum of
  * min(demand, level) is `rate`. INT64_MAX: all of it is met. */
-int64_t vend_level(const struct ledger *l, struct instant now, int64_t rate);
+int64_t vend_level(const struct ledger *l, struct instant now, const struct ledger_terms *terms,
+                   int64_t rate);
 
 #endif

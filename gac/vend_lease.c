@@ -2,8 +2,11 @@
 
 enum {
     ONE_UNIT = 1000, /* mcu */
-    BANK_PARTS = 4   /* a router is granted at most this part of its even part of the bank */
+    BANK_PARTS = 2,  /* all together are left with at most this part of what is in the bank */
+    MILLION = 1000000
 };
+
+static const int64_t cost_max = INT64_C(1) << 32; /* mcu; more than a request can cost */
 
 static int64_t least_of(int64_t a, int64_t b)
 {
@@ -32,42 +35,63 @@ static int64_t in_span(int64_t rate, struct duration span)
     return tokens < INT64_MAX / 16 ? (int64_t)tokens : INT64_MAX / 16;
 }
 
+/* What a holder is left with is this times the root of its demand, in millionths. Any scale makes
+ * asks a second times tokens idle as few as can be: as large as makes asks rare, while there is so
+ * much in the bank, and no less than what comes in for an even part in a while. */
+static int64_t scale_of(const struct ledger *l, struct instant now,
+                        const struct ledger_terms *terms, int64_t cost)
+{
+    __int128 roots = 0, demands = 0;
+    for (uint32_t i = 0; i < l->count; i++) {
+        bool live = holder_is_live(&l->holders[i], now);
+        roots += live ? l->holders[i].root : 0;
+        demands += live ? l->holders[i].ask.demand : 0;
+    }
+    if (demands == 0)
+        return 0;
+    __int128 rare = roots * least_of(cost, cost_max) * terms->requests * MILLION / demands;
+    __int128 part = (__int128)l->bank.balance * MILLION / roots / BANK_PARTS;
+    int64_t even = (int64_t)square_root((unsigned __int128)(l->rate / terms->routers));
+    __int128 least = (__int128)in_span(even * MILLION, terms->grant);
+    __int128 scale = rare < part ? rare : part;
+    scale = scale > least ? scale : least;
+    return scale < INT64_MAX / 16 ? (int64_t)scale : INT64_MAX / 16;
+}
+
 /* What this holder would be left with, were there enough for all. */
-static int64_t wanted(const struct ledger *l, const struct ledger_terms *terms,
-                      const struct holder *h)
+static int64_t wanted(const struct ledger_terms *terms, const struct holder *h, int64_t scale)
 {
     if (h->ask.demand == 0)
         return 0;
-    int64_t even = l->rate / terms->routers;
-    int64_t rate = (int64_t)square_root((unsigned __int128)h->ask.demand * (uint64_t)even);
-    int64_t tokens = most_of(in_span(rate, terms->grant), ONE_UNIT);
-    if (l->bank.balance > 0)
-        tokens = most_of(tokens, l->bank.balance / terms->routers / BANK_PARTS);
-    tokens = least_of(tokens, most_of(in_span(h->ask.demand, terms->lifetime), ONE_UNIT));
-    return most_of(tokens, h->ask.need);
+    int64_t spent_ns = most_of((terms->longest.ns - terms->lifetime.ns) / 2, terms->lifetime.ns);
+    int64_t most = in_span(h->ask.demand, (struct duration){spent_ns});
+    __int128 tokens = (__int128)scale * h->root / MILLION;
+    most = tokens < most ? (int64_t)tokens : most;
+    return most_of(most_of(most, ONE_UNIT), h->ask.need);
 }
 
 static int64_t wanted_by_all(const struct ledger *l, struct instant now,
-                             const struct ledger_terms *terms)
+                             const struct ledger_terms *terms, int64_t scale)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < l->count; i++) {
-        if (holder_is_live(&l->holders[i], now))
-            sum += wanted(l, terms, &l->holders[i]);
+        if (holder_claims(&l->holders[i], now, terms))
+            sum = least_of(sum + wanted(terms, &l->holders[i], scale), INT64_MAX / 4);
     }
     return sum;
 }
 
-/* The part of the rate that is this holder's: what it wants up to the level, and of what nobody
- * wants an even part. */
-static int64_t share_of(const struct ledger *l, struct instant now, const struct holder *h)
+/* The part of the rate that is this holder's: where not all can be met the level, of which who
+ * wants less leaves the rest; else what it wants, and of what nobody wants an even part. */
+static int64_t share_of(const struct ledger *l, struct instant now,
+                        const struct ledger_terms *terms, const struct holder *h)
 {
-    int64_t level = vend_level(l, now, l->bank.rate);
+    int64_t level = vend_level(l, now, terms, l->bank.rate);
     if (level != INT64_MAX)
-        return least_of(h->ask.demand, level);
+        return level;
     int64_t left = l->bank.rate, live = 0;
     for (uint32_t i = 0; i < l->count; i++) {
-        if (!holder_is_live(&l->holders[i], now) || l->holders[i].ask.demand == 0)
+        if (!holder_claims(&l->holders[i], now, terms) || l->holders[i].ask.demand == 0)
             continue;
         left -= l->holders[i].ask.demand;
         live++;
@@ -77,8 +101,8 @@ static int64_t share_of(const struct ledger *l, struct instant now, const struct
 
 static struct duration time_for(int64_t tokens, int64_t rate, struct duration most)
 {
-    if (rate <= 0)
-        return most;
+    if (tokens <= 0 || rate <= 0)
+        return tokens <= 0 ? (struct duration){0} : most;
     __int128 ns = ((__int128)tokens * NS_PER_S + rate - 1) / rate;
     return ns < most.ns ? (struct duration){(int64_t)ns} : most;
 }
@@ -101,33 +125,45 @@ static int64_t worth_granting(const struct ledger *l, const struct holder *h, in
 
 /* Until it can be granted as much. */
 static struct duration time_until(const struct ledger *l, const struct ledger_terms *terms,
-                                  const struct holder *h, int64_t tokens, int64_t share)
+                                  const struct holder *h, int64_t tokens, int64_t ahead,
+                                  int64_t share)
 {
-    struct duration credit = time_for(tokens - h->credit, share, terms->lifetime);
+    struct duration credit = time_for(tokens - ahead - h->credit, share, terms->lifetime);
     struct duration bank = time_for(tokens - l->bank.balance, l->bank.rate, terms->lifetime);
     return credit.ns > bank.ns ? credit : bank;
+}
+
+/* Twice as long as it would take, and a while more. */
+static struct duration lifetime_of(const struct ledger_terms *terms, const struct holder *h)
+{
+    struct duration span = time_for(h->held, h->ask.demand, terms->longest);
+    int64_t ns = 2 * span.ns + terms->lifetime.ns;
+    return ns < terms->longest.ns ? (struct duration){ns} : terms->longest;
 }
 
 static void vend(struct ledger *l, struct instant now, const struct ledger_terms *terms,
                  struct holder *h)
 {
+    h->root = (int64_t)square_root((unsigned __int128)h->ask.demand);
     if (h->ask.demand == 0)
         return;
-    int64_t want = wanted(l, terms, h) - h->held, share = share_of(l, now, h);
+    int64_t scale = scale_of(l, now, terms, h->ask.cost > 0 ? h->ask.cost : ONE_UNIT);
+    int64_t want = wanted(terms, h, scale) - h->held, share = share_of(l, now, terms, h);
     add_credit(now, h, share, most_of(want, 0));
-    if (want <= 0) {
-        h->answer.wait = time_for(h->held / 2, h->ask.demand, terms->lifetime);
-        return;
-    }
-    bool enough = l->bank.balance >= wanted_by_all(l, now, terms);
-    int64_t tokens = least_of(enough ? want : least_of(want, h->credit), l->bank.balance);
+    int64_t all = wanted_by_all(l, now, terms, scale), bank = most_of(l->bank.balance, 0);
+    bool enough = bank >= all;
+    if (enough)
+        h->credit = most_of(h->credit, 0);
+    int64_t ahead = enough ? want : (int64_t)((__int128)(want + h->held) * bank / all);
+    int64_t tokens = least_of(least_of(want, h->credit + ahead), bank);
     int64_t least = worth_granting(l, h, want);
-    if (tokens >= least) {
+    if (want > 0 && tokens >= least) {
         ledger_grant(l, h, tokens);
-        h->credit = most_of(h->credit - tokens, 0);
+        h->credit -= tokens;
     }
-    if (!enough)
-        h->answer.wait = time_until(l, terms, h, least, share);
+    if (want > 0 && !enough)
+        h->answer.wait = time_until(l, terms, h, least, ahead, share);
+    h->answer.lifetime = lifetime_of(terms, h);
 }
 
 const struct vend_policy vend_lease = {vend};

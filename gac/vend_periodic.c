@@ -9,7 +9,7 @@ static void vend(struct ledger *l, struct instant now, const struct ledger_terms
         return;
     __int128 bank_rate = (__int128)l->bank.balance * NS_PER_S / terms->lifetime.ns;
     int64_t rate = bank_rate > l->rate ? l->rate : bank_rate > 0 ? (int64_t)bank_rate : 0;
-    int64_t level = vend_level(l, now, rate);
+    int64_t level = vend_level(l, now, terms, rate);
     int64_t share = h->ask.demand < level ? h->ask.demand : level;
     int64_t tokens = (int64_t)((__int128)share * terms->lifetime.ns / NS_PER_S) - h->held;
     if (tokens > l->bank.balance)

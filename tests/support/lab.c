@@ -133,6 +133,8 @@ static void done(void *context, int status, struct slice body)
         c->ok++;
     else if (memmem(body.data, body.size, "KeyRange", 8) != NULL)
         c->key_range++;
+    else if (memmem(body.data, body.size, "ReadMaxOnDemandThroughputExceeded", 33) != NULL)
+        c->maximum++;
     else if (memmem(body.data, body.size, "ThroughputExceeded", 18) != NULL)
         c->throttled++;
     else

@@ -26,7 +26,8 @@ enum {
 struct counts {
     int64_t ok;
     int64_t key_range;
-    int64_t throttled; /* by the allocation, the node or a member */
+    int64_t throttled; /* by the table's limit, the allocation, the node or a member */
+    int64_t maximum;   /* by the table's maximum on demand */
     int64_t failed;
 };
 

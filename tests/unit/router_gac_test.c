@@ -510,7 +510,7 @@ static void a_page_tells_what_the_router_holds_and_what_it_refused(void **state)
     assert_true(says(a, "{\"gac\":\"lease\",\"servers\":1,\"limit_waits\":1,\"limit_refused\":0,"
                         "\"limits\":["));
     assert_true(says(a, "{\"table\":\"users\",\"kind\":\"write\",\"policy\":\"lease\","
-                        "\"rate\":100.0,\"tokens\":0.0,\"demand\":10.0,\"server\":1,\"asks\":"));
+                        "\"rate\":100.0,\"tokens\":0.0,\"demand\":1.0,\"server\":1,\"asks\":"));
     assert_true(says(a, "\"waiting\":1,\"refused\":0}"));
     f.hold_gac = false;
     fake_deliver_gac(&f);
