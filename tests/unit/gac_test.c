@@ -234,7 +234,8 @@ static void what_is_held_leaves_less_room_in_the_bank(void **state)
 }
 
 /* Found by seed 497631340: a ledger of half the routers let nothing out for as long as the other
- * half might have been served by another server. */
+ * half might have been served by another server; by 6011800: nor while a router that was gone held
+ * more than two grants. */
 static void what_comes_in_is_vended_though_all_may_be_saved_elsewhere(void **state)
 {
     (void)state;
@@ -254,6 +255,16 @@ static void what_comes_in_is_vended_though_all_may_be_saved_elsewhere(void **sta
         now.ns += NS_PER_S;
     }
     assert_int_equal(l.bank.balance, an_ask.rate / 2 * 200 / 1000); /* two grants of the half */
+    const struct gac_answer *again;
+    struct gac_ask ask = an_ask;
+    ask.held = ask.rate;
+    assert_non_null(ledger_take(&l, now, &half, 1, &ask, &again));
+    token_bucket_debit(&l.bank, l.bank.balance);
+    for (int second = 0; second < 3; second++) {
+        ledger_refill(&l, now, &half);
+        now.ns += NS_PER_S;
+    }
+    assert_int_equal(l.bank.balance, an_ask.rate / 2 * 200 / 1000);
     ledger_deinit(&l);
 }
 
@@ -269,6 +280,32 @@ static void exchange(struct gac_client *c, struct gac_server *s, struct instant 
     }
     buffer_deinit(&answer);
     buffer_deinit(&error);
+}
+
+/* Found by seed 6008291: routers that began used the whole rate, each, until they reached a server.
+ */
+static void a_router_that_begins_asks_before_it_takes_its_part(void **state)
+{
+    (void)state;
+    struct config config;
+    struct gac_limit limit = {
+        .key = {.table = 1, .kind = GAC_WRITE}, .policy = GAC_LEASE, .rate = 1000000, .version = 1};
+    struct duration wait;
+    config_init(&config, PROFILE_AWS);
+    for (int gone = 0; gone < 2; gone++) {
+        struct instant now = {NS_PER_S};
+        struct gac_client *c = gac_client_create(&(struct gac_client_options){&config, 1, 42});
+        gac_client_tick(c, now);
+        assert_int_equal(gac_client_take(c, now, &limit, 1000, &wait), GAC_WAIT);
+        if (gone)
+            gac_client_down(c, now, 1, true);
+        else
+            now = instant_add(now, duration_ms(config.gac_lifetime_ms));
+        gac_client_tick(c, now);
+        now = instant_add(now, duration_ms(100));
+        assert_int_equal(gac_client_take(c, now, &limit, 1000, &wait), GAC_TAKEN);
+        gac_client_destroy(c);
+    }
 }
 
 static void a_dear_request_that_is_denied_is_no_denial_of_cheap_ones(void **state)
@@ -347,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_grant_that_never_arrived_is_back_in_the_bank),
         cmocka_unit_test(what_is_held_leaves_less_room_in_the_bank),
         cmocka_unit_test(what_comes_in_is_vended_though_all_may_be_saved_elsewhere),
+        cmocka_unit_test(a_router_that_begins_asks_before_it_takes_its_part),
         cmocka_unit_test(a_dear_request_that_is_denied_is_no_denial_of_cheap_ones),
         cmocka_unit_test(who_holds_enough_may_ask_again_once_it_is_spent),
     };
