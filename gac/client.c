@@ -15,9 +15,8 @@ enum {
 };
 
 enum server_state {
-    SERVER_UNKNOWN, /* it was not reached yet, and may be vending to others */
-    SERVER_GONE,    /* vends nothing to anyone */
-    SERVER_SILENT,  /* may vend to others */
+    SERVER_GONE,   /* vends nothing to anyone */
+    SERVER_SILENT, /* may vend to others */
     SERVER_UP
 };
 
@@ -34,9 +33,8 @@ struct server {
 struct gac_client {
     struct gac_client_options options;
     struct ring ring;
-    struct server *servers;  /* owns; 1 .. servers */
-    uint64_t alive;          /* bit server - 1 */
-    struct instant begun_at; /* 0: no time was told yet */
+    struct server *servers; /* owns; 1 .. servers */
+    uint64_t alive;         /* bit server - 1 */
     uint64_t changes;
     uint32_t routers;
     uint32_t asking;      /* leases that are to ask */
@@ -62,8 +60,6 @@ struct gac_client *gac_client_create(const struct gac_client_options *options)
     c->options = *options;
     c->routers = 1;
     ring_init(&c->ring, options->servers);
-    for (uint32_t s = 1; s <= options->servers; s++)
-        c->alive |= UINT64_C(1) << (s - 1);
     c->servers = calloc(options->servers + 1, sizeof c->servers[0]);
     c->slot_count = LEASES_MIN;
     c->slots = calloc(c->slot_count, sizeof c->slots[0]);
@@ -290,27 +286,15 @@ uint64_t gac_client_changes(const struct gac_client *c)
 
 /* ---- servers ---- */
 
-/* Whether it is one to ask. One that is silent still is for as long as it may count this router in;
- * one that was never reached, for as long as it takes to reach it. */
-static bool counts(const struct gac_client *c, struct instant now, const struct server *v)
-{
-    if (v->state == SERVER_UNKNOWN)
-        return instant_before(now, instant_add(c->begun_at, lifetime(c)));
-    if (v->state == SERVER_SILENT)
-        return instant_before(now, instant_add(v->silent_at, lifetime(c)));
-    return v->state == SERVER_UP;
-}
-
-/* Whom to ask now. */
+/* Whom to ask now. One that is silent still counts for as long as it may count this router in. */
 static void look_around(struct gac_client *c, struct instant now)
 {
     uint64_t alive = 0;
     uint32_t routers = 0;
-    if (c->begun_at.ns == 0)
-        c->begun_at = now;
     for (uint32_t s = 1; s <= c->options.servers; s++) {
         const struct server *v = &c->servers[s];
-        if (counts(c, now, v))
+        struct instant until = instant_add(v->silent_at, lifetime(c));
+        if (v->state == SERVER_UP || (v->state == SERVER_SILENT && instant_before(now, until)))
             alive |= UINT64_C(1) << (s - 1);
         if (v->state != SERVER_GONE && v->routers > routers)
             routers = v->routers;

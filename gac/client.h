@@ -6,8 +6,7 @@
  *
  * Where no server can be reached a router uses its even part of the rate by itself. One whose link
  * was closed by the other end is gone, and can vend nothing to others any more; one that is merely
- * silent may: then that begins only once it counts this router as silent too. A router that has
- * just begun tries to reach one for as long.
+ * silent may: then that begins only once it counts this router as silent too.
  *
  * Invariants
  *   G6  tokens spent <= tokens granted and in life, plus the reserve, plus what requests cost more

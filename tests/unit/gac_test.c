@@ -282,32 +282,6 @@ static void exchange(struct gac_client *c, struct gac_server *s, struct instant 
     buffer_deinit(&error);
 }
 
-/* Found by seed 6008291: routers that began used the whole rate, each, until they reached a server.
- */
-static void a_router_that_begins_asks_before_it_takes_its_part(void **state)
-{
-    (void)state;
-    struct config config;
-    struct gac_limit limit = {
-        .key = {.table = 1, .kind = GAC_WRITE}, .policy = GAC_LEASE, .rate = 1000000, .version = 1};
-    struct duration wait;
-    config_init(&config, PROFILE_AWS);
-    for (int gone = 0; gone < 2; gone++) {
-        struct instant now = {NS_PER_S};
-        struct gac_client *c = gac_client_create(&(struct gac_client_options){&config, 1, 42});
-        gac_client_tick(c, now);
-        assert_int_equal(gac_client_take(c, now, &limit, 1000, &wait), GAC_WAIT);
-        if (gone)
-            gac_client_down(c, now, 1, true);
-        else
-            now = instant_add(now, duration_ms(config.gac_lifetime_ms));
-        gac_client_tick(c, now);
-        now = instant_add(now, duration_ms(100));
-        assert_int_equal(gac_client_take(c, now, &limit, 1000, &wait), GAC_TAKEN);
-        gac_client_destroy(c);
-    }
-}
-
 static void a_dear_request_that_is_denied_is_no_denial_of_cheap_ones(void **state)
 {
     (void)state;
@@ -384,7 +358,6 @@ int main(void)
         cmocka_unit_test(a_grant_that_never_arrived_is_back_in_the_bank),
         cmocka_unit_test(what_is_held_leaves_less_room_in_the_bank),
         cmocka_unit_test(what_comes_in_is_vended_though_all_may_be_saved_elsewhere),
-        cmocka_unit_test(a_router_that_begins_asks_before_it_takes_its_part),
         cmocka_unit_test(a_dear_request_that_is_denied_is_no_denial_of_cheap_ones),
         cmocka_unit_test(who_holds_enough_may_ask_again_once_it_is_spent),
     };
