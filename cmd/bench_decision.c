@@ -190,6 +190,7 @@ static void decide_at_router(struct stage *s, const struct scene *scene,
         s->now.ns += scene->step_ns;
         limit.key = (struct gac_key){.table = s->order[i] + 1, .kind = GAC_WRITE};
         bool taken = gac_client_take(s->client, s->now, &limit, MCU_PER_UNIT, &wait) == GAC_TAKEN;
+        gac_client_settle(s->client, limit.key, taken ? MCU_PER_UNIT : 0, taken ? MCU_PER_UNIT : 0);
         verdicts[i] = (struct admit_verdict){.reason = taken ? ADMIT_OK : ADMIT_REFUSED_TABLE};
     }
 }

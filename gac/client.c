@@ -11,12 +11,14 @@
 
 enum {
     LEASES_MIN = 64,
-    SIGNS_OF_LIFE = 4 /* in the lifetime of tokens */
+    SIGNS_OF_LIFE = 4, /* in the lifetime of tokens */
+    REACH_MS = 1000    /* that it takes at most to reach a server that is up */
 };
 
 enum server_state {
-    SERVER_GONE,   /* vends nothing to anyone */
-    SERVER_SILENT, /* may vend to others */
+    SERVER_UNKNOWN, /* it was not reached yet, and may be vending to others */
+    SERVER_GONE,    /* vends nothing to anyone */
+    SERVER_SILENT,  /* may vend to others */
     SERVER_UP
 };
 
@@ -33,8 +35,9 @@ struct server {
 struct gac_client {
     struct gac_client_options options;
     struct ring ring;
-    struct server *servers; /* owns; 1 .. servers */
-    uint64_t alive;         /* bit server - 1 */
+    struct server *servers;  /* owns; 1 .. servers */
+    uint64_t alive;          /* bit server - 1 */
+    struct instant begun_at; /* 0: no time was told yet */
     uint64_t changes;
     uint32_t routers;
     uint32_t asking;      /* leases that are to ask */
@@ -60,6 +63,8 @@ struct gac_client *gac_client_create(const struct gac_client_options *options)
     c->options = *options;
     c->routers = 1;
     ring_init(&c->ring, options->servers);
+    for (uint32_t s = 1; s <= options->servers; s++)
+        c->alive |= UINT64_C(1) << (s - 1);
     c->servers = calloc(options->servers + 1, sizeof c->servers[0]);
     c->slot_count = LEASES_MIN;
     c->slots = calloc(c->slot_count, sizeof c->slots[0]);
@@ -123,7 +128,7 @@ static void begin_epoch(struct gac_client *c, struct instant now, struct lease *
     l->owner = owner;
     l->epoch++;
     l->number = 0;
-    l->spent = 0;
+    l->spent = l->told = 0;
     l->awaiting = false;
     l->unanswered = 0;
     l->created = false;
@@ -183,6 +188,7 @@ static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, s
         return GAC_REFUSED;
     }
     token_bucket_debit(&l->reserve, cost);
+    l->pending += cost;
     l->taken += cost;
     return GAC_TAKEN;
 }
@@ -236,7 +242,7 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
     if (!lives || l->tokens < enough || l->tokens <= 0)
         return take_short(c, now, l, cost, wait);
     l->tokens -= cost;
-    l->spent += cost;
+    l->pending += cost;
     l->taken += cost;
     if (l->tokens < l->watermark && l->tokens <= l->left / 2)
         ask_soon(c, now, l);
@@ -258,10 +264,15 @@ void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_
     ask_soon(c, now, l);
 }
 
-void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t more)
+void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t taken, int64_t used)
 {
     struct lease *l = *slot_of(c->slots, c->slot_count, key);
     if (l == NULL)
+        return;
+    int64_t more = used - taken;
+    l->pending -= taken;
+    l->spent += used;
+    if (more == 0)
         return;
     if (more < 0) {
         l->taken += more;
@@ -275,7 +286,6 @@ void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t more)
         return;
     }
     l->tokens -= more;
-    l->spent += more;
     l->slot_sum += more;
 }
 
@@ -286,15 +296,27 @@ uint64_t gac_client_changes(const struct gac_client *c)
 
 /* ---- servers ---- */
 
-/* Whom to ask now. One that is silent still counts for as long as it may count this router in. */
+/* Whether it is one to ask. One that is silent still is for as long as it may count this router in;
+ * one that was never reached, for as long as it takes to reach it. */
+static bool counts(const struct gac_client *c, struct instant now, const struct server *v)
+{
+    if (v->state == SERVER_UNKNOWN)
+        return instant_before(now, instant_add(c->begun_at, duration_ms(REACH_MS)));
+    if (v->state == SERVER_SILENT)
+        return instant_before(now, instant_add(v->silent_at, lifetime(c)));
+    return v->state == SERVER_UP;
+}
+
+/* Whom to ask now. */
 static void look_around(struct gac_client *c, struct instant now)
 {
     uint64_t alive = 0;
     uint32_t routers = 0;
+    if (c->begun_at.ns == 0)
+        c->begun_at = now;
     for (uint32_t s = 1; s <= c->options.servers; s++) {
         const struct server *v = &c->servers[s];
-        struct instant until = instant_add(v->silent_at, lifetime(c));
-        if (v->state == SERVER_UP || (v->state == SERVER_SILENT && instant_before(now, until)))
+        if (counts(c, now, v))
             alive |= UINT64_C(1) << (s - 1);
         if (v->state != SERVER_GONE && v->routers > routers)
             routers = v->routers;
@@ -357,6 +379,7 @@ static void take_answer(struct gac_client *c, struct instant now, const struct g
     l->round_trip.ns += (instant_since(now, l->sent_at).ns - l->round_trip.ns) / 8;
     l->tokens += a->granted;
     l->left = l->tokens;
+    l->told += a->granted;
     l->lifetime = a->lifetime;
     l->expires_at = instant_add(l->sent_at, a->lifetime);
     l->ask_at = instant_add(now, a->wait);
@@ -429,10 +452,12 @@ static void look_at_lease(struct gac_client *c, struct instant now, struct lease
     if (l->untold)
         ask_soon(c, now, l);
     bool expired = !instant_before(now, l->expires_at);
-    if (l->tokens > 0 && (expired || is_idle(l, now))) {
-        l->tokens = 0;
+    if (!expired && !is_idle(l, now))
+        return;
+    bool holds = l->tokens > 0;
+    l->tokens = holds ? 0 : l->tokens;
+    if (holds || l->told > l->pending)
         ask_soon(c, now, l);
-    }
 }
 
 void gac_client_tick(struct gac_client *c, struct instant now)
@@ -445,7 +470,7 @@ void gac_client_tick(struct gac_client *c, struct instant now)
     for (uint32_t i = c->active_count; i > 0; i--) {
         struct lease *l = c->active[i - 1];
         look_at_lease(c, now, l);
-        if (l->tokens > 0 || l->asking || l->awaiting || l->untold)
+        if (l->tokens > 0 || l->told > 0 || l->asking || l->awaiting || l->untold)
             continue;
         l->active = false;
         c->active[i - 1] = c->active[--c->active_count];
@@ -477,11 +502,13 @@ static void append_ask(struct gac_client *c, struct instant now, struct lease *l
                           .version = l->limit.version,
                           .rate = l->limit.rate,
                           .spent = l->spent,
+                          .pending = l->pending,
                           .held = l->tokens,
                           .demand = is_idle(l, now) ? 0 : lease_demand(l, now),
                           .need = l->need,
                           .cost = l->cost};
     l->asked_need = l->need;
+    l->told = l->tokens + l->pending;
     l->need = 0;
     gac_ask_append(&c->frame, &ask);
 }

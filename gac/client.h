@@ -6,7 +6,8 @@
  *
  * Where no server can be reached a router uses its even part of the rate by itself. One whose link
  * was closed by the other end is gone, and can vend nothing to others any more; one that is merely
- * silent may: then that begins only once it counts this router as silent too.
+ * silent may: then that begins only once it counts this router as silent too. A router that has
+ * just begun tries to reach one for a second: it does not know how many others there are.
  *
  * Invariants
  *   G6  tokens spent <= tokens granted and in life, plus the reserve, plus what requests cost more
@@ -53,8 +54,9 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
  * routers, hear of it even if nobody asks for tokens here. */
 void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit,
                      bool created);
-/* It cost more than was taken, or less (below zero). */
-void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t more);
+/* The request is done, and has cost `used`. Until then it may give back what it took; to be said
+ * once for everything taken. */
+void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t taken, int64_t used);
 
 /* Goes up whenever somebody who waits may fare better. */
 uint64_t gac_client_changes(const struct gac_client *c);

@@ -6,7 +6,7 @@ enum {
     ASKS = 1,
     ANSWERS = 2,
     KEY_SIZE = 9,
-    ASK_SIZE = KEY_SIZE + 2 + 9 * 8,
+    ASK_SIZE = KEY_SIZE + 2 + 10 * 8,
     ANSWER_SIZE = KEY_SIZE + 6 * 8
 };
 
@@ -70,6 +70,7 @@ void gac_ask_append(struct buffer *out, const struct gac_ask *ask)
     buffer_append_u64(out, ask->version);
     append_i64(out, ask->rate);
     append_i64(out, ask->spent);
+    append_i64(out, ask->pending);
     append_i64(out, ask->held);
     append_i64(out, ask->demand);
     append_i64(out, ask->need);
@@ -148,6 +149,7 @@ enum status gac_ask_read(struct reader *r, struct gac_ask *out)
     out->version = reader_u64(r);
     out->rate = read_between(r, 0, amount_max);
     out->spent = read_between(r, -amount_max, amount_max);
+    out->pending = read_between(r, 0, amount_max);
     out->held = read_between(r, -amount_max, amount_max);
     out->demand = read_between(r, 0, amount_max);
     out->need = read_between(r, 0, amount_max);

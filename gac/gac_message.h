@@ -46,7 +46,8 @@ struct gac_ask {
     uint64_t number;  /* in this epoch: 1, 2, ... */
     uint64_t version; /* of `rate`: the higher is the newer */
     int64_t rate;     /* what the table may use */
-    int64_t spent;    /* in this epoch */
+    int64_t spent;    /* in this epoch, by requests that are done */
+    int64_t pending;  /* taken by requests that are not: they may give it back */
     int64_t held;     /* tokens; below zero: spent, but not had */
     int64_t demand;   /* what its clients want; 0: it gives back what it had */
     int64_t need;     /* the cost of the dearest request that waits */

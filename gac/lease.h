@@ -17,7 +17,9 @@ struct lease {
     uint32_t owner;           /* server; 0: none */
     uint64_t epoch;
     uint64_t number; /* of the last ask in this epoch */
-    int64_t spent;   /* in this epoch */
+    int64_t spent;   /* in this epoch, by requests that are done */
+    int64_t pending; /* by those that are not */
+    int64_t told;    /* what its server takes it to have, pending included; 0: not known */
     bool asking;     /* to go out at the end of the turn */
     bool awaiting;
     struct instant sent_at;

@@ -32,7 +32,7 @@ static int64_t held_by_all(const struct ledger *l)
 {
     int64_t held = 0;
     for (uint32_t i = 0; i < l->count; i++)
-        held += l->holders[i].held > 0 ? l->holders[i].held : 0;
+        held += (l->holders[i].held > 0 ? l->holders[i].held : 0) + l->holders[i].pending;
     return held;
 }
 
@@ -89,6 +89,7 @@ static struct holder *add(struct ledger *l, struct instant now, uint64_t router)
 static void begin_epoch(struct holder *h, const struct gac_ask *ask)
 {
     h->held = ask->held;
+    h->pending = ask->pending;
     h->credit = 0;
     h->ask = (struct gac_ask){.epoch = ask->epoch, .spent = ask->spent};
 }
@@ -120,13 +121,14 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
     if (ask->version >= l->version)
         change_rate(l, ask);
     int64_t spent = ask->spent - h->ask.spent;
-    int64_t unspent = h->held - spent; /* a grant that never arrived among it: G3 */
-    int64_t back = unspent - ask->held;
+    int64_t unspent = h->held + h->pending - spent; /* a grant that never arrived among it: G3 */
+    int64_t back = unspent - ask->held - ask->pending;
     if (back >= 0)
         token_bucket_add(&l->bank, back);
     else
         token_bucket_debit(&l->bank, -back);
     h->held = ask->held;
+    h->pending = ask->pending;
     h->ask = *ask;
     h->asked_at = l->used_at = now;
     h->answer = (struct gac_answer){.key = ask->key,

@@ -1,13 +1,14 @@
 /* ledger.h - what one table, or index, may use of one kind of throughput, and who holds how much.
  *
  * The bank refills at the rate and keeps what goes unused, up to `bank` worth of seconds, less what
- * routers hold: a token in a router's hands is the bank's until it is spent. Tokens are taken from
- * the bank when they are granted, come back when their holder says that it has not spent them, and
- * are taken afterwards where more was spent than had. What a silent holder had may have gone with
+ * routers hold: a token in a router's hands is the bank's until it is spent, and so is one that a
+ * request has which is not done. Tokens are taken from the bank when they are granted, come back
+ * when their holder says that it has not spent them, and are taken afterwards where more was spent
+ * than had. What a silent holder had may have gone with
  * it to another server, and counts until it is known to be gone.
  *
  * Invariants
- *   G1  bank + held <= capacity: no window W ever sees more than rate * W + capacity.
+ *   G1  bank + held + pending <= capacity: no window W ever sees more than rate * W + capacity.
  *   G2  an ask with a number that was seen changes nothing; its answer is given again.
  *   G3  a grant whose answer did not come in time is back in the bank with the next ask, which says
  *       what is held without it: only the answer to the last ask is ever taken.
@@ -26,7 +27,8 @@ struct holder {
     uint64_t router;
     struct gac_ask ask;       /* the last one */
     struct gac_answer answer; /* to it */
-    int64_t held;             /* of what was granted: not known to be spent */
+    int64_t held;             /* of what was granted: not known to be spent, but for .. */
+    int64_t pending;          /* .. what requests had that were not done at its last ask */
     int64_t credit;           /* lease: of what came in lately, its part that it was not given */
     int64_t root;             /* lease: of its demand */
     struct instant asked_at;

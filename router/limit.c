@@ -129,8 +129,8 @@ bool limit_take(struct router *r, struct subrequest *s)
 
 void limit_settle(struct router *r, struct subrequest *s, int64_t used_mcu)
 {
-    if (s->taken_mcu != 0 && s->taken_mcu != used_mcu)
-        gac_client_settle(r->gac, key_of(&s->route->table, kind_of(s)), used_mcu - s->taken_mcu);
+    if (s->taken_mcu != 0)
+        gac_client_settle(r->gac, key_of(&s->route->table, kind_of(s)), s->taken_mcu, used_mcu);
     s->taken_mcu = 0;
 }
 

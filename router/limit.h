@@ -1,5 +1,5 @@
 /* limit.h - global admission control on a request's way: tokens of its table's limit are taken
- * before it goes to a node, and settled once it has its last reply.
+ * before it goes to a node, and settled once it has its last reply, or none will be heard.
  *
  * Taken is the least it can cost; what a node then tries again, elsewhere or later, is done with
  * the same tokens. A request for which tokens have been asked for waits, behind those that wait for
@@ -24,7 +24,7 @@ bool limit_find(const struct router *r, const struct table *t, enum admit_kind k
 
 /* False: it is told later, by subrequest_admitted or subrequest_refused. */
 bool limit_take(struct router *r, struct subrequest *s);
-/* It has cost so much, or nothing. */
+/* It has cost so much, or nothing: once for everything that was taken. */
 void limit_settle(struct router *r, struct subrequest *s, int64_t used_mcu);
 
 /* The table has just been changed or created here: all routers are to hear of it. */

@@ -208,18 +208,24 @@ void subrequest_cancel(struct router *r, struct subrequest *s)
 {
     if (s->state == SUBREQUEST_IDLE || s->state == SUBREQUEST_DONE)
         return;
-    if (s->state != SUBREQUEST_SENT) /* one that is sent will be done, whoever listens */
-        limit_settle(r, s, 0);
+    /* One that is sent will be done, whoever listens. */
+    limit_settle(r, s, s->state == SUBREQUEST_SENT ? s->taken_mcu : 0);
     withdraw(r, s);
     timer_stop(&s->deadline);
     s->state = SUBREQUEST_DONE;
 }
 
+static int64_t used_by(const struct subrequest *s, const struct reply *reply)
+{
+    if (reply->code == REPLY_UNKNOWN)
+        return s->taken_mcu; /* it may be done */
+    return reply->code == REPLY_OK ? reply->consumed_mcu : 0;
+}
+
 /* The last word on it. */
 static void finish(struct router *r, struct subrequest *s, const struct reply *reply)
 {
-    if (reply->code != REPLY_UNKNOWN)
-        limit_settle(r, s, reply->code == REPLY_OK ? reply->consumed_mcu : 0);
+    limit_settle(r, s, used_by(s, reply));
     subrequest_cancel(r, s);
     if (s->call == NULL) {
         route_fetched(r, s->fetch, reply);

@@ -13,7 +13,8 @@ static void ask_anyway(struct gac_client *c, struct instant now)
     struct duration wait;
     uint32_t server;
     struct slice frame;
-    gac_client_take(c, now, &limit, 1000, &wait);
+    if (gac_client_take(c, now, &limit, 1000, &wait) == GAC_TAKEN)
+        gac_client_settle(c, limit.key, 1000, 500);
     gac_client_tick(c, now);
     while (gac_client_next_frame(c, now, &server, &frame))
         ;

@@ -18,7 +18,8 @@ enum {
     CLIENTS = 2,
     SERVERS = 2,
     FRAMES_MAX = 16, /* on their way, between two, in one direction */
-    RATE = 100000,   /* mcu a second */
+    PENDING_MAX = 64,
+    RATE = 100000, /* mcu a second */
     BANK_MS = 1000,
     STEPS = 2000
 };
@@ -39,6 +40,8 @@ struct world {
     struct frames asks[CLIENTS][SERVERS + 1];
     struct frames answers[CLIENTS][SERVERS + 1];
     int64_t seen[CLIENTS];
+    int64_t pending[CLIENTS][PENDING_MAX]; /* what requests have taken that are not done */
+    uint32_t pending_count[CLIENTS];
     struct token_bucket ideal;
     int64_t allowed; /* that faults may have added */
     int64_t taken;
@@ -97,6 +100,7 @@ static void start_client(struct world *w, uint32_t c)
     w->clients[c] =
         gac_client_create(&(struct gac_client_options){&w->config, SERVERS, ++w->lives});
     w->seen[c] = 0;
+    w->pending_count[c] = 0;
     for (uint32_t s = 1; s <= SERVERS; s++)
         link_up(w, c, s);
 }
@@ -197,15 +201,20 @@ static void take(struct world *w, uint32_t c, int64_t cost)
 {
     struct gac_limit limit = {.key = key, .policy = GAC_LEASE, .rate = RATE, .version = 1};
     struct duration wait;
-    if (w->clients[c] != NULL)
-        gac_client_take(w->clients[c], w->now, &limit, cost, &wait);
+    if (w->clients[c] == NULL || w->pending_count[c] == PENDING_MAX)
+        return;
+    if (gac_client_take(w->clients[c], w->now, &limit, cost, &wait) == GAC_TAKEN)
+        w->pending[c][w->pending_count[c]++] = cost;
 }
 
-/* Only what was taken before: a request costs no less than nothing. */
-static void settle(struct world *w, uint32_t c, int64_t more)
+/* One of the requests is done, and has cost more or less, but no less than nothing. */
+static void settle(struct world *w, uint32_t c, uint32_t at, int64_t more)
 {
-    if (w->clients[c] != NULL && w->seen[c] + more >= 0)
-        gac_client_settle(w->clients[c], key, more);
+    if (w->clients[c] == NULL || at >= w->pending_count[c])
+        return;
+    int64_t taken = w->pending[c][at];
+    w->pending[c][at] = w->pending[c][--w->pending_count[c]];
+    gac_client_settle(w->clients[c], key, taken, taken + more < 0 ? 0 : taken + more);
 }
 
 static void pass(struct world *w, int64_t ns)
@@ -293,10 +302,10 @@ static void happen(struct world *w, enum event e)
         take(w, e == TAKE_OTHER, 1000);
         break;
     case SETTLE_MORE:
-        settle(w, 0, 20000);
+        settle(w, 0, 0, 20000);
         break;
     case SETTLE_LESS:
-        settle(w, 0, -500);
+        settle(w, 0, 0, -1000);
         break;
     case SEND:
         for (uint32_t c = 0; c < CLIENTS; c++)
@@ -398,7 +407,8 @@ static void random_event(struct world *w, struct prng *p)
         take(w, c, 1000 * prng_between(p, 1, 5));
         break;
     case 3:
-        settle(w, c, prng_between(p, -1000, 3000));
+        settle(w, c, (uint32_t)prng_below(p, 1 + w->pending_count[c]),
+               prng_between(p, -5000, 3000));
         break;
     case 4:
     case 5:

@@ -112,8 +112,12 @@ static enum gac_verdict take(struct gac_world *w, uint32_t router)
     struct gac_limit limit = {
         .key = key, .policy = w->options.policy, .rate = w->options.units * 1000, .version = 1};
     struct duration wait;
-    return gac_client_take(w->routers[router].client, router_now(w, router), &limit, GAC_WORLD_COST,
-                           &wait);
+    struct gac_client *client = w->routers[router].client;
+    enum gac_verdict verdict =
+        gac_client_take(client, router_now(w, router), &limit, GAC_WORLD_COST, &wait);
+    if (verdict == GAC_TAKEN)
+        gac_client_settle(client, key, GAC_WORLD_COST, GAC_WORLD_COST);
+    return verdict;
 }
 
 static void refuse(struct gac_world *w, struct gac_world_router *r)

@@ -282,6 +282,79 @@ static void exchange(struct gac_client *c, struct gac_server *s, struct instant 
     buffer_deinit(&error);
 }
 
+/* How many requests of a unit get tokens at once. */
+static int take_all(struct gac_client *c, struct gac_server *s, struct instant now,
+                    struct gac_limit *limit, int most)
+{
+    struct duration wait;
+    for (int taken = 0, waits = 0; taken < most; taken++) {
+        while (gac_client_take(c, now, limit, 1000, &wait) != GAC_TAKEN) {
+            if (waits++ == 100)
+                return taken;
+            exchange(c, s, now);
+        }
+    }
+    return most;
+}
+
+/* Found by seed 9001557: what requests gave back after the bank had filled up without it came on
+ * top of the bank. */
+static void what_requests_may_give_back_is_not_saved_up_meanwhile(void **state)
+{
+    (void)state;
+    struct config config;
+    config_init(&config, PROFILE_AWS);
+    config.gac_bank_ms = 1000;
+    struct instant now = {NS_PER_S};
+    struct gac_client *c = gac_client_create(&(struct gac_client_options){&config, 1, 42});
+    struct gac_server *s = gac_server_create(&(struct gac_server_options){&config, 1, 1, 7});
+    struct gac_limit limit = {
+        .key = {.table = 1}, .policy = GAC_LEASE, .rate = 1000000, .version = 1};
+    gac_client_up(c, now, 1);
+    exchange(c, s, now);
+    for (int i = 0; i < 40; i++) {
+        int taken = take_all(c, s, now, &limit, i == 20 ? 300 : 1);
+        assert_int_equal(taken, i == 20 ? 300 : 1);
+        if (i != 20)
+            gac_client_settle(c, limit.key, 1000, 1000);
+        now = instant_add(now, duration_ms(100));
+        gac_client_tick(c, now);
+        exchange(c, s, now);
+    }
+    for (int i = 0; i < 300; i++)
+        gac_client_settle(c, limit.key, 1000, 0);
+    int taken = take_all(c, s, now, &limit, 2000);
+    assert_in_range(taken, 900, 1000);
+    gac_client_destroy(c);
+    gac_server_destroy(s);
+}
+
+/* Found by seed 6008291: routers that began used the whole rate, each, until they reached a server.
+ */
+static void a_router_that_begins_asks_before_it_takes_its_part(void **state)
+{
+    (void)state;
+    struct config config;
+    struct gac_limit limit = {
+        .key = {.table = 1, .kind = GAC_WRITE}, .policy = GAC_LEASE, .rate = 1000000, .version = 1};
+    struct duration wait;
+    config_init(&config, PROFILE_AWS);
+    for (int gone = 0; gone < 2; gone++) {
+        struct instant now = {NS_PER_S};
+        struct gac_client *c = gac_client_create(&(struct gac_client_options){&config, 1, 42});
+        gac_client_tick(c, now);
+        assert_int_equal(gac_client_take(c, now, &limit, 1000, &wait), GAC_WAIT);
+        if (gone)
+            gac_client_down(c, now, 1, true);
+        else
+            now = instant_add(now, duration_ms(1000));
+        gac_client_tick(c, now);
+        now = instant_add(now, duration_ms(100));
+        assert_int_equal(gac_client_take(c, now, &limit, 1000, &wait), GAC_TAKEN);
+        gac_client_destroy(c);
+    }
+}
+
 static void a_dear_request_that_is_denied_is_no_denial_of_cheap_ones(void **state)
 {
     (void)state;
@@ -358,6 +431,8 @@ int main(void)
         cmocka_unit_test(a_grant_that_never_arrived_is_back_in_the_bank),
         cmocka_unit_test(what_is_held_leaves_less_room_in_the_bank),
         cmocka_unit_test(what_comes_in_is_vended_though_all_may_be_saved_elsewhere),
+        cmocka_unit_test(what_requests_may_give_back_is_not_saved_up_meanwhile),
+        cmocka_unit_test(a_router_that_begins_asks_before_it_takes_its_part),
         cmocka_unit_test(a_dear_request_that_is_denied_is_no_denial_of_cheap_ones),
         cmocka_unit_test(who_holds_enough_may_ask_again_once_it_is_spent),
     };
