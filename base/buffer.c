@@ -14,20 +14,17 @@ void buffer_deinit(struct buffer *b)
     *b = (struct buffer){0};
 }
 
-uint8_t *buffer_reserve(struct buffer *b, size_t extra)
+void buffer_grow(struct buffer *b, size_t extra)
 {
     size_t wanted = b->size + extra;
     must(wanted >= extra);
-    if (wanted > b->capacity) {
-        size_t capacity = b->capacity < 64 ? 64 : b->capacity;
-        while (capacity < wanted)
-            capacity *= 2;
-        uint8_t *data = realloc(b->data, capacity);
-        must(data != NULL);
-        b->data = data;
-        b->capacity = capacity;
-    }
-    return b->data + b->size;
+    size_t capacity = b->capacity < 64 ? 64 : b->capacity;
+    while (capacity < wanted)
+        capacity *= 2;
+    uint8_t *data = realloc(b->data, capacity);
+    must(data != NULL);
+    b->data = data;
+    b->capacity = capacity;
 }
 
 void buffer_append_decimal(struct buffer *b, uint64_t value)

@@ -16,8 +16,16 @@ struct buffer {
 
 void buffer_deinit(struct buffer *b);
 
+/* Room for `extra` more bytes, of which there is not enough. */
+void buffer_grow(struct buffer *b, size_t extra);
+
 /* Room for `extra` more bytes; returns where they go. Does not change size. */
-uint8_t *buffer_reserve(struct buffer *b, size_t extra);
+static inline uint8_t *buffer_reserve(struct buffer *b, size_t extra)
+{
+    if (extra > b->capacity - b->size)
+        buffer_grow(b, extra);
+    return b->data + b->size;
+}
 
 static inline void buffer_clear(struct buffer *b)
 {

@@ -18,7 +18,11 @@ struct sim_clock {
 static inline struct instant sim_clock_read(const struct sim_clock *c, struct instant now)
 {
     int64_t passed = now.ns - c->base.ns;
-    int64_t extra = (int64_t)((__int128)passed * c->drift_ppm / 1000000);
+    int64_t product, extra;
+    if (__builtin_mul_overflow(passed, c->drift_ppm, &product))
+        extra = (int64_t)((__int128)passed * c->drift_ppm / 1000000);
+    else
+        extra = product / 1000000;
     return (struct instant){c->read.ns + passed + extra};
 }
 

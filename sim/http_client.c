@@ -35,21 +35,22 @@ static uint64_t number_at(const uint8_t *p, const uint8_t *end)
 /* False: it is not whole yet. Ours is the only server: its answers look as they look. */
 static bool parse(struct slice in, int *status, struct slice *body)
 {
-    static const char blank[] = "\r\n\r\n", length_name[] = "Content-Length: ";
-    const uint8_t *end = in.data + in.size;
-    const uint8_t *at = memmem(in.data, in.size, blank, sizeof blank - 1);
-    if (at == NULL)
+    static const char length_name[] = "Content-Length: ";
+    const size_t name_size = sizeof length_name - 1;
+    const uint8_t *end = in.data + in.size, *line = in.data, *feed, *length = NULL;
+    while ((feed = memchr(line, '\n', (size_t)(end - line))) != NULL && feed - line > 1) {
+        if ((size_t)(feed - line) > name_size && memcmp(line, length_name, name_size) == 0)
+            length = line + name_size;
+        line = feed + 1;
+    }
+    if (feed == NULL)
         return false;
-    const uint8_t *start = at + sizeof blank - 1;
-    const uint8_t *length =
-        memmem(in.data, (size_t)(start - in.data), length_name, sizeof length_name - 1);
     must(length != NULL);
-    must(in.size > 12);
-    size_t size = number_at(length + sizeof length_name - 1, end);
-    if ((size_t)(end - start) < size)
+    size_t size = number_at(length, end);
+    if ((size_t)(end - feed - 1) < size)
         return false;
     *status = (int)number_at(in.data + 9, end);
-    *body = slice_make(start, size);
+    *body = slice_make(feed + 1, size);
     return true;
 }
 
