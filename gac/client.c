@@ -12,7 +12,8 @@
 enum {
     LEASES_MIN = 64,
     SIGNS_OF_LIFE = 4, /* in the lifetime of tokens */
-    REACH_MS = 1000    /* that it takes at most to reach a server that is up */
+    REACH_MS = 1000,   /* that it takes at most to reach a server that is up */
+    FORGET_S = 600     /* leases that nothing was taken from may go: of deleted tables, say */
 };
 
 enum server_state {
@@ -39,6 +40,7 @@ struct gac_client {
     uint64_t alive;          /* bit server - 1 */
     struct instant begun_at; /* 0: no time was told yet */
     uint64_t changes;
+    uint64_t epochs; /* of all leases: one that was forgotten begins none that its server knows */
     uint32_t routers;
     uint32_t asking;      /* leases that are to ask */
     struct lease **slots; /* owns; open addressing by key, a power of two */
@@ -95,9 +97,28 @@ static struct lease **slot_of(struct lease **slots, uint32_t count, struct gac_k
     return &slots[i];
 }
 
-static void grow(struct gac_client *c)
+static bool may_be_forgotten(const struct lease *l, struct instant now)
 {
-    uint32_t count = c->slot_count * 2;
+    struct instant until = instant_add(l->taken_at, (struct duration){FORGET_S * NS_PER_S});
+    return !l->active && l->pending == 0 && l->tokens >= 0 && !instant_before(now, until);
+}
+
+static void forget_leases(struct gac_client *c, struct instant now)
+{
+    for (uint32_t i = 0; i < c->slot_count; i++) {
+        if (c->slots[i] == NULL || !may_be_forgotten(c->slots[i], now))
+            continue;
+        free(c->slots[i]);
+        c->slots[i] = NULL;
+        c->lease_count--;
+    }
+}
+
+/* Room for one more at least: where few are forgotten, for twice as many. */
+static void make_room(struct gac_client *c, struct instant now)
+{
+    forget_leases(c, now);
+    uint32_t count = c->lease_count < c->slot_count / 4 ? c->slot_count : c->slot_count * 2;
     struct lease **slots = calloc(count, sizeof slots[0]);
     c->active = realloc(c->active, count * sizeof c->active[0]);
     must(slots != NULL && c->active != NULL);
@@ -126,7 +147,7 @@ static void begin_epoch(struct gac_client *c, struct instant now, struct lease *
     if (owner == 0)
         refill_reserve(c, now, l);
     l->owner = owner;
-    l->epoch++;
+    l->epoch = ++c->epochs;
     l->number = 0;
     l->spent = l->told = 0;
     l->awaiting = false;
@@ -150,13 +171,13 @@ static struct lease *lease_of(struct gac_client *c, struct instant now,
     if (*slot != NULL)
         return *slot;
     if (c->lease_count == c->slot_count / 2) {
-        grow(c);
+        make_room(c, now);
         slot = slot_of(c->slots, c->slot_count, limit->key);
     }
     struct lease *l = calloc(1, sizeof *l);
     must(l != NULL);
     l->limit = *limit;
-    l->slot_at = now;
+    l->slot_at = l->taken_at = now;
     l->lifetime = lifetime(c);
     l->round_trip = duration_ms(1);
     token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
@@ -549,6 +570,11 @@ bool gac_client_next_frame(struct gac_client *c, struct instant now, uint32_t *s
         return true;
     }
     return false;
+}
+
+uint32_t gac_client_leases(const struct gac_client *c)
+{
+    return c->lease_count;
 }
 
 bool gac_client_holding(const struct gac_client *c, struct instant now, struct gac_key key,

@@ -80,6 +80,9 @@ bool gac_client_next_frame(struct gac_client *c, struct instant now, uint32_t *s
 
 /* ---- for people and tests ---- */
 
+/* Keys that are known: those of the last ten minutes, and no more than as many again. */
+uint32_t gac_client_leases(const struct gac_client *c);
+
 struct gac_holding {
     struct gac_key key;
     int64_t tokens; /* below zero: debt */
@@ -87,10 +90,10 @@ struct gac_holding {
     uint32_t owner; /* 0: none can be reached */
     uint64_t asks;  /* sent */
     uint64_t refused;
-    int64_t taken; /* in this life, less what was given back; mcu */
+    int64_t taken; /* since it is known, less what was given back; mcu */
 };
 
-/* False: nothing of it was ever taken. */
+/* False: nothing of it was ever taken, or not for ten minutes. */
 bool gac_client_holding(const struct gac_client *c, struct instant now, struct gac_key key,
                         struct gac_holding *out);
 

@@ -419,6 +419,33 @@ static void who_holds_enough_may_ask_again_once_it_is_spent(void **state)
     gac_server_destroy(s);
 }
 
+/* Its server may remember a key better, and expects another epoch then. */
+static void keys_that_nobody_uses_are_forgotten(void **state)
+{
+    (void)state;
+    struct config config;
+    config_init(&config, PROFILE_AWS);
+    struct instant now = {NS_PER_S};
+    struct gac_client *c = gac_client_create(&(struct gac_client_options){&config, 1, 42});
+    struct gac_server *s = gac_server_create(&(struct gac_server_options){&config, 1, 1, 7});
+    struct gac_limit limit = {.policy = GAC_LEASE, .rate = 1000000, .version = 1};
+    gac_client_up(c, now, 1);
+    exchange(c, s, now);
+    for (uint32_t i = 0; i < 3000; i++) {
+        limit.key.table = i % 1000 + 1;
+        assert_int_equal(take_all(c, s, now, &limit, 1), 1);
+        gac_client_settle(c, limit.key, 1000, 1000);
+        for (int j = 0; j < 40; j++) {
+            now = instant_add(now, duration_ms(250));
+            gac_client_tick(c, now);
+            exchange(c, s, now);
+        }
+    }
+    assert_in_range(gac_client_leases(c), 60, 128); /* 60 in ten minutes */
+    gac_client_destroy(c);
+    gac_server_destroy(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -435,6 +462,7 @@ int main(void)
         cmocka_unit_test(a_router_that_begins_asks_before_it_takes_its_part),
         cmocka_unit_test(a_dear_request_that_is_denied_is_no_denial_of_cheap_ones),
         cmocka_unit_test(who_holds_enough_may_ask_again_once_it_is_spent),
+        cmocka_unit_test(keys_that_nobody_uses_are_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
