@@ -268,33 +268,79 @@ static void what_comes_in_is_vended_though_all_may_be_saved_elsewhere(void **sta
     ledger_deinit(&l);
 }
 
-static void exchange(struct gac_client *c, struct gac_server *s, struct instant now)
+/* A router and the one server, joined, and a table's limit. */
+struct pair {
+    struct config config;
+    struct instant now;
+    struct gac_client *client;
+    struct gac_server *server;
+    struct gac_limit limit;
+};
+
+static void exchange(struct pair *p)
 {
     uint32_t number;
     struct slice frame;
     struct buffer answer = {0}, error = {0};
-    while (gac_client_next_frame(c, now, &number, &frame)) {
+    while (gac_client_next_frame(p->client, p->now, &number, &frame)) {
         buffer_clear(&answer);
-        assert_int_equal(gac_server_receive(s, now, 1, frame, &answer, &error), STATUS_OK);
-        assert_int_equal(gac_client_receive(c, now, 1, buffer_slice(&answer)), STATUS_OK);
+        assert_int_equal(gac_server_receive(p->server, p->now, 1, frame, &answer, &error),
+                         STATUS_OK);
+        assert_int_equal(gac_client_receive(p->client, p->now, 1, buffer_slice(&answer)),
+                         STATUS_OK);
     }
     buffer_deinit(&answer);
     buffer_deinit(&error);
 }
 
-/* How many requests of a unit get tokens at once. */
-static int take_all(struct gac_client *c, struct gac_server *s, struct instant now,
-                    struct gac_limit *limit, int most)
+static void begin(struct pair *p, int64_t bank_ms)
+{
+    *p = (struct pair){
+        .now = {NS_PER_S},
+        .limit = {.key = {.table = 1}, .policy = GAC_LEASE, .rate = 1000000, .version = 1}};
+    config_init(&p->config, PROFILE_AWS);
+    p->config.gac_bank_ms = bank_ms;
+    p->client = gac_client_create(&(struct gac_client_options){&p->config, 1, 42});
+    p->server = gac_server_create(&(struct gac_server_options){&p->config, 1, 1, 7});
+    gac_client_up(p->client, p->now, 1);
+    exchange(p);
+}
+
+static void end(struct pair *p)
+{
+    gac_client_destroy(p->client);
+    gac_server_destroy(p->server);
+}
+
+static void pass(struct pair *p, int64_t ms)
+{
+    p->now = instant_add(p->now, duration_ms(ms));
+    gac_client_tick(p->client, p->now);
+    exchange(p);
+}
+
+static enum gac_verdict take(struct pair *p, int64_t cost)
 {
     struct duration wait;
+    return gac_client_take(p->client, p->now, &p->limit, cost, &wait);
+}
+
+/* How many requests of a unit get tokens at once. */
+static int take_all(struct pair *p, int most)
+{
     for (int taken = 0, waits = 0; taken < most; taken++) {
-        while (gac_client_take(c, now, limit, 1000, &wait) != GAC_TAKEN) {
+        while (take(p, 1000) != GAC_TAKEN) {
             if (waits++ == 100)
                 return taken;
-            exchange(c, s, now);
+            exchange(p);
         }
     }
     return most;
+}
+
+static void settle(struct pair *p, int64_t used)
+{
+    gac_client_settle(p->client, p->limit.key, 1000, used);
 }
 
 /* Found by seed 9001557: what requests gave back after the bank had filled up without it came on
@@ -302,31 +348,19 @@ static int take_all(struct gac_client *c, struct gac_server *s, struct instant n
 static void what_requests_may_give_back_is_not_saved_up_meanwhile(void **state)
 {
     (void)state;
-    struct config config;
-    config_init(&config, PROFILE_AWS);
-    config.gac_bank_ms = 1000;
-    struct instant now = {NS_PER_S};
-    struct gac_client *c = gac_client_create(&(struct gac_client_options){&config, 1, 42});
-    struct gac_server *s = gac_server_create(&(struct gac_server_options){&config, 1, 1, 7});
-    struct gac_limit limit = {
-        .key = {.table = 1}, .policy = GAC_LEASE, .rate = 1000000, .version = 1};
-    gac_client_up(c, now, 1);
-    exchange(c, s, now);
+    struct pair p;
+    begin(&p, 1000);
     for (int i = 0; i < 40; i++) {
-        int taken = take_all(c, s, now, &limit, i == 20 ? 300 : 1);
-        assert_int_equal(taken, i == 20 ? 300 : 1);
+        int count = i == 20 ? 300 : 1;
+        assert_int_equal(take_all(&p, count), count);
         if (i != 20)
-            gac_client_settle(c, limit.key, 1000, 1000);
-        now = instant_add(now, duration_ms(100));
-        gac_client_tick(c, now);
-        exchange(c, s, now);
+            settle(&p, 1000);
+        pass(&p, 100);
     }
     for (int i = 0; i < 300; i++)
-        gac_client_settle(c, limit.key, 1000, 0);
-    int taken = take_all(c, s, now, &limit, 2000);
-    assert_in_range(taken, 900, 1000);
-    gac_client_destroy(c);
-    gac_server_destroy(s);
+        settle(&p, 0);
+    assert_in_range(take_all(&p, 2000), 900, 1000);
+    end(&p);
 }
 
 /* Found by seed 6008291: routers that began used the whole rate, each, until they reached a server.
@@ -334,50 +368,38 @@ static void what_requests_may_give_back_is_not_saved_up_meanwhile(void **state)
 static void a_router_that_begins_asks_before_it_takes_its_part(void **state)
 {
     (void)state;
-    struct config config;
-    struct gac_limit limit = {
-        .key = {.table = 1, .kind = GAC_WRITE}, .policy = GAC_LEASE, .rate = 1000000, .version = 1};
-    struct duration wait;
-    config_init(&config, PROFILE_AWS);
     for (int gone = 0; gone < 2; gone++) {
-        struct instant now = {NS_PER_S};
-        struct gac_client *c = gac_client_create(&(struct gac_client_options){&config, 1, 42});
-        gac_client_tick(c, now);
-        assert_int_equal(gac_client_take(c, now, &limit, 1000, &wait), GAC_WAIT);
+        struct pair p;
+        begin(&p, 300000);
+        struct gac_client *joined = p.client;
+        p.client = gac_client_create(&(struct gac_client_options){&p.config, 1, 43});
+        pass(&p, 0);
+        assert_int_equal(take(&p, 1000), GAC_WAIT);
         if (gone)
-            gac_client_down(c, now, 1, true);
-        else
-            now = instant_add(now, duration_ms(1000));
-        gac_client_tick(c, now);
-        now = instant_add(now, duration_ms(100));
-        assert_int_equal(gac_client_take(c, now, &limit, 1000, &wait), GAC_TAKEN);
-        gac_client_destroy(c);
+            gac_client_down(p.client, p.now, 1, true);
+        pass(&p, gone ? 0 : 1000);
+        pass(&p, 100);
+        assert_int_equal(take(&p, 1000), GAC_TAKEN);
+        gac_client_destroy(joined);
+        end(&p);
     }
 }
 
 static void a_dear_request_that_is_denied_is_no_denial_of_cheap_ones(void **state)
 {
     (void)state;
-    struct config config;
-    config_init(&config, PROFILE_AWS);
-    struct instant now = {NS_PER_S};
-    struct gac_client *c = gac_client_create(&(struct gac_client_options){&config, 1, 42});
-    struct gac_server *s = gac_server_create(&(struct gac_server_options){&config, 1, 1, 7});
-    struct gac_limit limit = {
-        .key = {.table = 1}, .policy = GAC_LEASE, .rate = 100000, .version = 1};
-    struct duration wait;
-    gac_client_up(c, now, 1);
-    exchange(c, s, now);
-    gac_client_tell(c, now, &limit, true);
-    exchange(c, s, now);
-    assert_int_equal(gac_client_take(c, now, &limit, 400000, &wait), GAC_WAIT);
-    exchange(c, s, now);
-    assert_int_equal(gac_client_take(c, now, &limit, 400000, &wait), GAC_REFUSED);
-    assert_int_equal(gac_client_take(c, now, &limit, 1000, &wait), GAC_WAIT);
-    exchange(c, s, now);
-    assert_int_equal(gac_client_take(c, now, &limit, 1000, &wait), GAC_TAKEN);
-    gac_client_destroy(c);
-    gac_server_destroy(s);
+    struct pair p;
+    begin(&p, 300000);
+    p.limit.rate = 100000;
+    gac_client_tell(p.client, p.now, &p.limit, true);
+    exchange(&p);
+    assert_int_equal(take(&p, 400000), GAC_WAIT);
+    exchange(&p);
+    assert_int_equal(take(&p, 400000), GAC_REFUSED);
+    assert_int_equal(take(&p, 1000), GAC_WAIT);
+    exchange(&p);
+    assert_int_equal(take(&p, 1000), GAC_TAKEN);
+    end(&p);
 }
 
 /* Found in the lab: a router whose tokens had expired was left with them, told to wait for as long
@@ -385,65 +407,46 @@ static void a_dear_request_that_is_denied_is_no_denial_of_cheap_ones(void **stat
 static void who_holds_enough_may_ask_again_once_it_is_spent(void **state)
 {
     (void)state;
-    struct config config;
-    config_init(&config, PROFILE_AWS);
-    struct instant now = {NS_PER_S};
-    struct gac_client *c = gac_client_create(&(struct gac_client_options){&config, 1, 42});
-    struct gac_server *s = gac_server_create(&(struct gac_server_options){&config, 1, 1, 7});
-    struct gac_limit limit = {
-        .key = {.table = 1}, .policy = GAC_LEASE, .rate = 1000000, .version = 1};
+    struct pair p;
     struct gac_holding holding = {0};
-    struct duration wait;
-    gac_client_up(c, now, 1);
-    exchange(c, s, now);
-    gac_client_tell(c, now, &limit, true);
-    exchange(c, s, now);
+    begin(&p, 300000);
+    gac_client_tell(p.client, p.now, &p.limit, true);
+    exchange(&p);
     for (int i = 0; i < 300; i++) {
-        now.ns += 10 * NS_PER_MS;
-        if (gac_client_take(c, now, &limit, 1000, &wait) == GAC_WAIT)
-            exchange(c, s, now);
+        p.now.ns += 10 * NS_PER_MS;
+        if (take(&p, 1000) == GAC_WAIT)
+            exchange(&p);
     }
-    assert_true(gac_client_holding(c, now, limit.key, &holding));
+    assert_true(gac_client_holding(p.client, p.now, p.limit.key, &holding));
     /* Between two ticks a lifetime passes. */
-    while (gac_client_holding(c, now, limit.key, &holding) && holding.tokens > 0)
-        now.ns += NS_PER_MS;
-    assert_int_equal(gac_client_take(c, now, &limit, 1000, &wait), GAC_WAIT);
-    exchange(c, s, now);
+    while (gac_client_holding(p.client, p.now, p.limit.key, &holding) && holding.tokens > 0)
+        p.now.ns += NS_PER_MS;
+    assert_int_equal(take(&p, 1000), GAC_WAIT);
+    exchange(&p);
     enum gac_verdict verdict = GAC_TAKEN;
     for (int i = 0; i < 1000 && verdict == GAC_TAKEN; i++)
-        verdict = gac_client_take(c, now, &limit, 1000, &wait);
+        verdict = take(&p, 1000);
     assert_int_equal(verdict, GAC_WAIT);
-    exchange(c, s, now);
-    assert_int_equal(gac_client_take(c, now, &limit, 1000, &wait), GAC_TAKEN);
-    gac_client_destroy(c);
-    gac_server_destroy(s);
+    exchange(&p);
+    assert_int_equal(take(&p, 1000), GAC_TAKEN);
+    end(&p);
 }
 
 /* Its server may remember a key better, and expects another epoch then. */
 static void keys_that_nobody_uses_are_forgotten(void **state)
 {
     (void)state;
-    struct config config;
-    config_init(&config, PROFILE_AWS);
-    struct instant now = {NS_PER_S};
-    struct gac_client *c = gac_client_create(&(struct gac_client_options){&config, 1, 42});
-    struct gac_server *s = gac_server_create(&(struct gac_server_options){&config, 1, 1, 7});
-    struct gac_limit limit = {.policy = GAC_LEASE, .rate = 1000000, .version = 1};
-    gac_client_up(c, now, 1);
-    exchange(c, s, now);
+    struct pair p;
+    begin(&p, 300000);
     for (uint32_t i = 0; i < 3000; i++) {
-        limit.key.table = i % 1000 + 1;
-        assert_int_equal(take_all(c, s, now, &limit, 1), 1);
-        gac_client_settle(c, limit.key, 1000, 1000);
-        for (int j = 0; j < 40; j++) {
-            now = instant_add(now, duration_ms(250));
-            gac_client_tick(c, now);
-            exchange(c, s, now);
-        }
+        p.limit.key.table = i % 1000 + 1;
+        assert_int_equal(take_all(&p, 1), 1);
+        settle(&p, 1000);
+        for (int j = 0; j < 40; j++)
+            pass(&p, 250);
     }
-    assert_in_range(gac_client_leases(c), 60, 128); /* 60 in ten minutes */
-    gac_client_destroy(c);
-    gac_server_destroy(s);
+    assert_in_range(gac_client_leases(p.client), 60, 128); /* 60 in ten minutes */
+    end(&p);
 }
 
 int main(void)
