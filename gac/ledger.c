@@ -59,7 +59,8 @@ void ledger_refill(struct ledger *l, struct instant now, const struct ledger_ter
      */
     int64_t least = scaled(rate, 2 * terms->grant.ns, NS_PER_S);
     int64_t capacity = (most > least ? most : least) - l->elsewhere - held_by_all(l);
-    if (l->elsewhere > 0 && capacity < least)
+    bool others = l->elsewhere > 0 || terms->here < terms->routers;
+    if (others && capacity < least)
         capacity = least;
     token_bucket_set_rate(&l->bank, capacity > 0 ? capacity : 0, rate, INT64_MAX / 4);
 }
@@ -123,12 +124,13 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
     int64_t spent = ask->spent - h->ask.spent;
     int64_t unspent = h->held + h->pending - spent; /* a grant that never arrived among it: G3 */
     int64_t back = unspent - ask->held - ask->pending;
+    h->held = ask->held;
+    h->pending = ask->pending;
+    ledger_refill(l, now, terms); /* there is room for what comes back */
     if (back >= 0)
         token_bucket_add(&l->bank, back);
     else
         token_bucket_debit(&l->bank, -back);
-    h->held = ask->held;
-    h->pending = ask->pending;
     h->ask = *ask;
     h->asked_at = l->used_at = now;
     h->answer = (struct gac_answer){.key = ask->key,
@@ -136,7 +138,6 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
                                     .number = ask->number,
                                     .version = l->version,
                                     .lifetime = terms->lifetime};
-    ledger_refill(l, now, terms);
     return h;
 }
 

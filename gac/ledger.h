@@ -14,7 +14,8 @@
  *       what is held without it: only the answer to the last ask is ever taken.
  *   G4  only the part of the rate that belongs to the routers that ask here comes in: where two
  *       servers take themselves for the owner, both together vend one rate, and what both have
- *       saved up is one bank, but for two grants, so that what comes in is always of use.
+ *       saved up is one bank, but for two grants, so that what comes in is always of use, whatever
+ *       routers hold that do not ask here.
  * Not here: how much is granted (vend.h), who is alive (server.h). */
 #ifndef WEIR_GAC_LEDGER_H
 #define WEIR_GAC_LEDGER_H

@@ -115,10 +115,10 @@ static void add_credit(struct instant now, struct holder *h, int64_t share, int6
     h->credited_at = now;
 }
 
-/* Below this a grant is not worth its messages. */
+/* Below this a grant is not worth its messages, if there can be more. */
 static int64_t worth_granting(const struct ledger *l, const struct holder *h, int64_t want)
 {
-    int64_t least = least_of(want, most_of(ONE_UNIT, want / 2));
+    int64_t least = least_of(least_of(want, most_of(ONE_UNIT, want / 2)), l->bank.capacity);
     int64_t need = least_of(h->ask.need, l->bank.capacity) - h->held;
     return most_of(least, need);
 }

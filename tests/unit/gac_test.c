@@ -54,18 +54,20 @@ static void what_is_written_is_read_back(void **state)
 {
     (void)state;
     struct buffer b = {0};
-    gac_asks_begin(&b, &(struct gac_asks){11, 5, 1});
-    gac_ask_append(&b, &an_ask);
-    struct reader r = {buffer_slice(&b), false};
     struct gac_asks asks;
-    struct gac_ask ask;
+    struct gac_ask ask = an_ask;
+    ask.pending = 700;
+    gac_asks_begin(&b, &(struct gac_asks){11, 5, 1});
+    gac_ask_append(&b, &ask);
+    struct reader r = {buffer_slice(&b), false};
+    ask = (struct gac_ask){0};
     assert_int_equal(gac_asks_read(&r, &asks), STATUS_OK);
     assert_int_equal(gac_ask_read(&r, &ask), STATUS_OK);
     assert_true(asks.router == 11 && asks.view == 5 && asks.count == 1);
     assert_true(gac_key_equal(ask.key, an_ask.key) && ask.policy == GAC_LEASE);
     assert_true(ask.epoch == 2 && ask.number == 3 && ask.version == 9 && ask.rate == 1000000);
     assert_true(ask.created && ask.spent == 41000 && ask.held == -5 && ask.demand == 300000 &&
-                ask.need == 4000 && ask.cost == 1500);
+                ask.need == 4000 && ask.cost == 1500 && ask.pending == 700);
     for (size_t cut = 0; cut < b.size; cut++) {
         struct reader cut_short = {slice_make(b.data, cut), false};
         assert_int_equal(gac_asks_read(&cut_short, &asks), STATUS_MALFORMED);
@@ -194,7 +196,9 @@ static void a_grant_that_never_arrived_is_back_in_the_bank(void **state)
     struct ledger l;
     ask.held = 0;
     ledger_init(&l, now, &terms, &ask);
-    int64_t full = l.bank.balance;
+    now.ns += 60 * NS_PER_S;
+    ledger_refill(&l, now, &terms);
+    const int64_t full = 10 * ask.rate; /* found by seed 12015072: there was no room for it */
     ledger_grant(&l, ledger_take(&l, now, &terms, 1, &ask, &again), 70000);
     assert_int_equal(l.bank.balance, full - 70000);
     ask.number++;
@@ -265,6 +269,56 @@ static void what_comes_in_is_vended_though_all_may_be_saved_elsewhere(void **sta
         now.ns += NS_PER_S;
     }
     assert_int_equal(l.bank.balance, an_ask.rate / 2 * 200 / 1000);
+    ledger_deinit(&l);
+}
+
+/* Found by seed 12013574: a router that fell silent held all that may be saved up, until it was
+ * forgotten. */
+static void what_comes_in_is_vended_though_the_silent_hold_all(void **state)
+{
+    (void)state;
+    struct instant now = {NS_PER_S};
+    struct ledger_terms half = terms;
+    struct gac_ask ask = an_ask;
+    const struct gac_answer *again;
+    struct ledger l;
+    ask.held = 10 * ask.rate;
+    half.routers = 2;
+    half.here = 2;
+    ledger_init(&l, now, &half, &ask);
+    assert_non_null(ledger_take(&l, now, &half, 1, &ask, &again));
+    now.ns += NS_PER_S;
+    ledger_refill(&l, now, &half);
+    assert_int_equal(l.bank.balance, 0); /* all of it can still be spent */
+    half.here = 1;
+    ledger_refill(&l, now, &half);
+    now.ns += NS_PER_S;
+    ledger_refill(&l, now, &half);
+    assert_int_equal(l.bank.balance, an_ask.rate / 2 * 200 / 1000); /* two grants of the half */
+    ledger_deinit(&l);
+}
+
+/* Found by seed 12012011: who wanted more than there was room for in the bank was denied all. */
+static void what_there_is_room_for_is_granted(void **state)
+{
+    (void)state;
+    struct instant now = {NS_PER_S};
+    struct ledger_terms little = terms;
+    struct gac_ask ask = an_ask;
+    const struct gac_answer *again;
+    struct ledger l;
+    ask.rate = 20000;
+    ask.held = 0;
+    ask.demand = 1000000;
+    ask.need = 1000;
+    little.bank = duration_ms(100);
+    little.start = (struct duration){0};
+    ledger_init(&l, now, &little, &ask);
+    now.ns += NS_PER_S;
+    ledger_refill(&l, now, &little);
+    struct holder *h = ledger_take(&l, now, &little, 1, &ask, &again);
+    vend_policy_of(GAC_LEASE)->vend(&l, now, &little, h);
+    assert_true(h->answer.granted >= 1000);
     ledger_deinit(&l);
 }
 
@@ -461,6 +515,8 @@ int main(void)
         cmocka_unit_test(a_grant_that_never_arrived_is_back_in_the_bank),
         cmocka_unit_test(what_is_held_leaves_less_room_in_the_bank),
         cmocka_unit_test(what_comes_in_is_vended_though_all_may_be_saved_elsewhere),
+        cmocka_unit_test(what_comes_in_is_vended_though_the_silent_hold_all),
+        cmocka_unit_test(what_there_is_room_for_is_granted),
         cmocka_unit_test(what_requests_may_give_back_is_not_saved_up_meanwhile),
         cmocka_unit_test(a_router_that_begins_asks_before_it_takes_its_part),
         cmocka_unit_test(a_dear_request_that_is_denied_is_no_denial_of_cheap_ones),
