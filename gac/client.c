@@ -138,8 +138,17 @@ static void refill_reserve(const struct gac_client *c, struct instant now, struc
     token_bucket_set_rate(&l->reserve, rate, rate, INT64_MAX / 4);
 }
 
-/* Another server, or another life of it, is asked from here on: it starts from what is held. Where
- * there is none, what comes in from now on is this router's part, not what came in before. */
+static void activate(struct gac_client *c, struct lease *l)
+{
+    if (l->active)
+        return;
+    l->active = true;
+    c->active[c->active_count++] = l;
+}
+
+/* Another server, or another life of it, is asked from here on: it starts from what is held. One
+ * that remembers what was held long ago is told, though nothing may be wanted from it. Where there
+ * is none, what comes in from now on is this router's part, not what came in before. */
 static void begin_epoch(struct gac_client *c, struct instant now, struct lease *l, uint32_t owner)
 {
     if (owner == 0 && l->limit.policy != GAC_STATIC)
@@ -150,18 +159,14 @@ static void begin_epoch(struct gac_client *c, struct instant now, struct lease *
     l->epoch = ++c->epochs;
     l->number = 0;
     l->spent = l->told = 0;
+    if (owner != 0 && (l->told_at & UINT64_C(1) << (owner - 1)) != 0) {
+        l->told = INT64_MAX;
+        activate(c, l);
+    }
     l->awaiting = false;
     l->unanswered = 0;
     l->created = false;
     l->ask_at = (struct instant){0};
-}
-
-static void activate(struct gac_client *c, struct lease *l)
-{
-    if (l->active)
-        return;
-    l->active = true;
-    c->active[c->active_count++] = l;
 }
 
 static struct lease *lease_of(struct gac_client *c, struct instant now,
@@ -512,6 +517,7 @@ static void append_ask(struct gac_client *c, struct instant now, struct lease *l
 {
     l->number++;
     l->asks++;
+    l->told_at |= UINT64_C(1) << (l->owner - 1);
     l->asking = false;
     l->awaiting = true;
     l->sent_at = now;

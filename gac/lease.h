@@ -16,11 +16,12 @@ struct lease {
     int64_t need;             /* of the dearest request that was not let in since the last ask */
     uint32_t owner;           /* server; 0: none */
     uint64_t epoch;
-    uint64_t number; /* of the last ask in this epoch */
-    int64_t spent;   /* in this epoch, by requests that are done */
-    int64_t pending; /* by those that are not */
-    int64_t told;    /* what its server takes it to have, pending included; 0: not known */
-    bool asking;     /* to go out at the end of the turn */
+    uint64_t number;  /* of the last ask in this epoch */
+    int64_t spent;    /* in this epoch, by requests that are done */
+    int64_t pending;  /* by those that are not */
+    int64_t told;     /* what its server takes it to have, pending included; or more */
+    uint64_t told_at; /* bit server - 1: it was asked ever, and may remember something else */
+    bool asking;      /* to go out at the end of the turn */
     bool awaiting;
     struct instant sent_at;
     uint32_t unanswered;   /* asks before it, one after the other */

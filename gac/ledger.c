@@ -86,6 +86,15 @@ static struct holder *add(struct ledger *l, struct instant now, uint64_t router)
     return h;
 }
 
+/* Their tokens are too old by now, wherever they took them. */
+static void drop_stale(struct ledger *l, struct instant now, const struct ledger_terms *terms)
+{
+    for (uint32_t i = l->count; i > 0; i--) {
+        if (!instant_before(now, instant_add(l->holders[i - 1].asked_at, terms->forget)))
+            l->holders[i - 1] = l->holders[--l->count];
+    }
+}
+
 /* In a new epoch a router brings what it was granted elsewhere; what it had from here is spent. */
 static void begin_epoch(struct holder *h, const struct gac_ask *ask)
 {
@@ -109,6 +118,7 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
                            const struct gac_answer **again)
 {
     *again = NULL;
+    drop_stale(l, now, terms);
     struct holder *h = find(l, router);
     if (h == NULL)
         h = add(l, now, router);

@@ -52,6 +52,7 @@ struct ledger_terms {
     struct duration bank;     /* how much of the rate it may keep */
     struct duration lifetime; /* of tokens, and .. */
     struct duration longest;  /* .. where a router holds enough for a while */
+    struct duration forget;   /* what a router held that has not asked for so long is gone */
     struct duration grant; /* of a router's even part of the rate: a grant, where it wants that */
     int64_t requests;      /* that a grant is enough for, where much is saved up */
     struct duration start; /* of what comes in: a new ledger begins with it */

@@ -208,6 +208,14 @@ static struct duration longest_of(const struct config *config)
     return duration_ms(ms > config->gac_lifetime_ms ? ms : config->gac_lifetime_ms);
 }
 
+/* Nor while tokens can still be spent, whatever is set. */
+static struct duration forget_of(const struct config *config)
+{
+    int64_t ms = config->gac_forget_ms;
+    ms = ms > config->gac_lifetime_ms ? ms : config->gac_lifetime_ms;
+    return duration_ms(ms > config->gac_period_ms ? ms : config->gac_period_ms);
+}
+
 static void answer(struct gac_server *s, struct instant now, uint64_t router,
                    const struct gac_ask *ask, struct buffer *out, uint32_t *count)
 {
@@ -221,6 +229,7 @@ static void answer(struct gac_server *s, struct instant now, uint64_t router,
         .bank = duration_ms(config->gac_bank_ms),
         .lifetime = periodic ? period : duration_ms(config->gac_lifetime_ms),
         .longest = longest_of(config),
+        .forget = forget_of(config),
         .grant = grant,
         .requests = config->gac_grant_requests,
         /* A new table: a second's worth, as allocations begin with. */

@@ -159,6 +159,7 @@ static void what_was_saved_up_at_a_higher_rate_is_worth_as_many_seconds_of_a_low
 
 static const struct ledger_terms terms = {.bank = {10 * NS_PER_S},
                                           .lifetime = {NS_PER_S},
+                                          .forget = {100 * NS_PER_S},
                                           .start = {NS_PER_S},
                                           .grant = {100 * NS_PER_MS},
                                           .routers = 1,
@@ -295,6 +296,30 @@ static void what_comes_in_is_vended_though_the_silent_hold_all(void **state)
     now.ns += NS_PER_S;
     ledger_refill(&l, now, &half);
     assert_int_equal(l.bank.balance, an_ask.rate / 2 * 200 / 1000); /* two grants of the half */
+    ledger_deinit(&l);
+}
+
+/* One that asked elsewhere since then, and may never ask here again. */
+static void what_was_held_long_ago_is_gone(void **state)
+{
+    (void)state;
+    struct instant now = {NS_PER_S};
+    struct gac_ask ask = an_ask;
+    const struct gac_answer *again;
+    struct ledger l;
+    ask.held = 10 * ask.rate;
+    ledger_init(&l, now, &terms, &ask);
+    assert_non_null(ledger_take(&l, now, &terms, 1, &ask, &again));
+    ask.held = 0;
+    now.ns += 99 * NS_PER_S;
+    assert_non_null(ledger_take(&l, now, &terms, 2, &ask, &again));
+    ledger_refill(&l, instant_add(now, duration_ms(500)), &terms);
+    assert_int_equal(l.bank.balance, 0);
+    now.ns += NS_PER_S;
+    ask.number++;
+    assert_non_null(ledger_take(&l, now, &terms, 2, &ask, &again));
+    ledger_refill(&l, instant_add(now, duration_ms(500)), &terms);
+    assert_int_equal(l.bank.balance, ask.rate / 2);
     ledger_deinit(&l);
 }
 
@@ -503,6 +528,33 @@ static void keys_that_nobody_uses_are_forgotten(void **state)
     end(&p);
 }
 
+/* Found by seed 14013908: a server that a router came back to took it to hold what it had once had,
+ * and nobody else was given anything. */
+static void a_server_from_before_is_told_what_is_held(void **state)
+{
+    (void)state;
+    struct pair p;
+    begin(&p, 1000);
+    p.limit.rate = 1000000;
+    assert_int_equal(take_all(&p, 1), 1);
+    settle(&p, 1000);
+    struct gac_holding holding;
+    assert_true(gac_client_holding(p.client, p.now, p.limit.key, &holding));
+    assert_true(holding.asks > 0);
+    gac_client_down(p.client, p.now, 1, true);
+    pass(&p, 5000); /* what it held is too old */
+    uint64_t asks = holding.asks;
+    gac_client_up(p.client, p.now, 1);
+    exchange(&p);
+    pass(&p, 1000);
+    assert_true(gac_client_holding(p.client, p.now, p.limit.key, &holding));
+    assert_int_equal(holding.asks, asks + 1);
+    pass(&p, 1000);
+    assert_true(gac_client_holding(p.client, p.now, p.limit.key, &holding));
+    assert_int_equal(holding.asks, asks + 1);
+    end(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -516,12 +568,14 @@ int main(void)
         cmocka_unit_test(what_is_held_leaves_less_room_in_the_bank),
         cmocka_unit_test(what_comes_in_is_vended_though_all_may_be_saved_elsewhere),
         cmocka_unit_test(what_comes_in_is_vended_though_the_silent_hold_all),
+        cmocka_unit_test(what_was_held_long_ago_is_gone),
         cmocka_unit_test(what_there_is_room_for_is_granted),
         cmocka_unit_test(what_requests_may_give_back_is_not_saved_up_meanwhile),
         cmocka_unit_test(a_router_that_begins_asks_before_it_takes_its_part),
         cmocka_unit_test(a_dear_request_that_is_denied_is_no_denial_of_cheap_ones),
         cmocka_unit_test(who_holds_enough_may_ask_again_once_it_is_spent),
         cmocka_unit_test(keys_that_nobody_uses_are_forgotten),
+        cmocka_unit_test(a_server_from_before_is_told_what_is_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
