@@ -4,8 +4,8 @@
  * routers hold: a token in a router's hands is the bank's until it is spent, and so is one that a
  * request has which is not done. Tokens are taken from the bank when they are granted, come back
  * when their holder says that it has not spent them, and are taken afterwards where more was spent
- * than had. What a silent holder had may have gone with
- * it to another server, and counts until it is known to be gone.
+ * than had. What a silent holder had may have gone with it to another server, and counts until it
+ * is known to be gone, or too old.
  *
  * Invariants
  *   G1  bank + held + pending <= capacity: no window W ever sees more than rate * W + capacity.
