@@ -164,9 +164,13 @@ static bool is_evidence(const struct raft *r, const struct raft_message *m)
            !(r->promise.inherited && m->rejected);
 }
 
+/* Who is no voter here became one in the parent after the split, so it has led there with the split
+ * applied before it served anything; here it could not run, which would end the promise. */
 void raft_inherit_promise(struct raft *r, const struct raft *parent)
 {
-    if (!raft_is_promised(parent))
+    const struct raft_members *members = &r->history[r->history_count - 1].members;
+    const struct raft_member *leader = raft_members_find(members, parent->promise.leader);
+    if (!raft_is_promised(parent) || leader == NULL || !leader->voter)
         return;
     r->promise = parent->promise;
     r->promise.term = r->term;

@@ -77,7 +77,7 @@ static void seeds_that_once_failed_pass(void **state)
  * 20267, for a replica that has been there since the beginning. 4003515, 4012876 and 4014657:
  * groups asked for votes so often that these came too late. 6008291, 6011800,
  * 9001557, 12012011, 12013574, 12015072 and 14013908: tests/unit/gac_test.c. 9001835: as 6008291,
- * of a router that was slow to connect. */
+ * of a router that was slow to connect. 16012533: tests/unit/raft_split_test.c. */
 static void splits_that_once_failed_pass(void **state)
 {
     static const struct sim_options runs[] = {
@@ -97,6 +97,7 @@ static void splits_that_once_failed_pass(void **state)
         {.seed = 12013574, .faults = SIM_FAULTS_ALL},
         {.seed = 12015072, .faults = SIM_FAULTS_ALL},
         {.seed = 14013908, .faults = SIM_FAULTS_ALL},
+        {.seed = 16012533, .faults = SIM_FAULTS_ALL},
     };
     (void)state;
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {

@@ -18,6 +18,7 @@ struct world {
     struct raft *child;
     struct instant now;
     uint64_t lsn;
+    uint32_t learner;
 };
 
 static uint64_t member(uint32_t node)
@@ -46,6 +47,8 @@ static struct raft *replica(struct world *w, uint32_t group, uint64_t base)
     struct raft_base at = {.index = base, .term = base, .members.count = 3};
     for (uint32_t i = 0; i < 3; i++)
         at.members.all[i] = (struct raft_member){member(i + 1), true};
+    if (group == CHILD && w->learner != 0)
+        at.members.all[w->learner - 1].voter = false;
     return raft_create(&options, &at);
 }
 
@@ -77,7 +80,8 @@ static void led_by(struct world *w, uint32_t node, uint64_t term)
     persist(w, w->parent);
 }
 
-static void world_init(struct world *w)
+/* `learner`: node of the child's member that is no voter there; 0: all are. */
+static void world_init_with(struct world *w, uint32_t learner)
 {
     const struct liveness_options options = {.node = 1,
                                              .node_count = 3,
@@ -85,7 +89,7 @@ static void world_init(struct world *w)
                                              .interval = duration_ms(100),
                                              .support = duration_ms(600),
                                              .drift_ppm = 1000};
-    *w = (struct world){.now = {NS_PER_S}};
+    *w = (struct world){.now = {NS_PER_S}, .learner = learner};
     liveness_init(&w->liveness, &options, w->now);
     heard_from(w, 2, 1);
     heard_from(w, 3, 1);
@@ -96,6 +100,11 @@ static void world_init(struct world *w)
     raft_start_child(w->child, w->now, w->parent);
     persist(w, w->child);
     w->outbox.count = 0;
+}
+
+static void world_init(struct world *w)
+{
+    world_init_with(w, 0);
 }
 
 static void world_deinit(struct world *w)
@@ -139,6 +148,19 @@ static void nobody_but_the_parents_leader_is_elected_while_that_may_hold_a_lease
     assert_false(grants(&w, 2, true)); /* its node says so for want of the replica */
     assert_false(grants(&w, 3, false));
     assert_true(grants(&w, 2, false)); /* it has applied the split: it leads no more of it */
+    assert_true(grants(&w, 3, false));
+    world_deinit(&w);
+}
+
+/* Found by seed 16012533: the child waited for a learner to run for as long as that led the parent.
+ */
+static void
+a_leader_that_became_a_voter_after_the_split_is_promised_nothing_in_the_child(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init_with(&w, 2);
+    assert_int_not_equal(raft_deadline(w.child).ns, INSTANT_NEVER.ns);
     assert_true(grants(&w, 3, false));
     world_deinit(&w);
 }
@@ -240,6 +262,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_but_the_parents_leader_is_elected_while_that_may_hold_a_lease),
+        cmocka_unit_test(
+            a_leader_that_became_a_voter_after_the_split_is_promised_nothing_in_the_child),
         cmocka_unit_test(the_promise_ends_with_the_support),
         cmocka_unit_test(the_promise_ends_with_the_parents),
         cmocka_unit_test(a_replica_that_keeps_quiet_after_a_restart_does_so_in_the_child_too),
