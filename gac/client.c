@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "base/must.h"
@@ -90,7 +91,7 @@ void gac_client_destroy(struct gac_client *c)
 
 static struct lease **slot_of(struct lease **slots, uint32_t count, struct gac_key key)
 {
-    const uint32_t words[3] = {key.table, key.index, (uint32_t)key.kind};
+    const uint64_t words[2] = {(uint64_t)key.table << 32 | key.index, (uint64_t)key.kind};
     uint32_t i = (uint32_t)XXH3_64bits(words, sizeof words) & (count - 1);
     while (slots[i] != NULL && !gac_key_equal(slots[i]->limit.key, key))
         i = (i + 1) & (count - 1);
