@@ -15,7 +15,8 @@
  *       replay too (LOG_SPLIT_DONE precedes every record of a child), or before a snapshot
  *       overtakes it. So a majority that has the entry is one that has the children.
  *   P4  While the parent's leader may serve by a lease what is a child's now, nobody but its own
- *       node's replica is elected in the child (raft_start_child).
+ *       node's replica is elected in the child (raft_start_child). One that became a voter of the
+ *       parent after the entry has applied it before it serves, and holds nobody up.
  *
  * Items are counted anew after a cut, a slice at a time: each replica counts the keys it holds from
  * the first one on, and meanwhile writes count only before the place it has reached. So the count

@@ -23,9 +23,10 @@
  * marked as none (`rejected`).
  *
  * A group that came out of another one by a split begins with the promise its replica made there
- * (raft_start_child). It ends as above, or with the parent's promise (raft_follow_parent). The
- * promised leader's replica is created when its node applies the split: before, that node would
- * answer for an absent replica though the parent's leader still serves, so it is not asked. */
+ * (raft_start_child), if that leader is a voter of it. It ends as above, or with the parent's
+ * promise (raft_follow_parent). The promised leader's replica is created when its node applies the
+ * split: before, that node would answer for an absent replica though the parent's leader still
+ * serves, so it is not asked. */
 #include "replication/raft_internal.h"
 
 enum {
