@@ -44,6 +44,8 @@ int64_t token_bucket_refill(struct token_bucket *b, struct instant now)
     token_bucket_check(b);
     must(now.ns >= b->updated_at.ns); /* B4 */
     must(!__builtin_sub_overflow(now.ns, b->updated_at.ns, &elapsed));
+    if (elapsed == 0)
+        return 0;
     b->updated_at = now;
     return token_bucket_add(b, tokens_minted(b, elapsed, &b->fraction));
 }

@@ -6,12 +6,11 @@ void request_id_make(struct prng *prng, char out[REQUEST_ID_SIZE])
 {
     static const char DIGITS[] = "0123456789ABCDEFGHIJKLMNOPQRSTUV";
     static const char END[] = "VV4KQNSO5AEMVJF66Q9ASUAAJG"; /* all of the service's end so */
-    uint64_t bits = 0;
-    for (int i = 0; i < REQUEST_ID_SIZE - (int)(sizeof END - 1); i++) {
-        if (i % 12 == 0)
-            bits = prng_next(prng);
-        out[i] = DIGITS[bits & 31];
-        bits >>= 5;
+    const int drawn = REQUEST_ID_SIZE - (int)(sizeof END - 1), digits_each = 13;
+    for (int i = 0; i < drawn; i += digits_each) {
+        uint64_t bits = prng_next(prng);
+        for (int k = i; k < i + digits_each; k++, bits >>= 5)
+            out[k] = DIGITS[bits & 31];
     }
-    memcpy(out + REQUEST_ID_SIZE - (sizeof END - 1), END, sizeof END - 1);
+    memcpy(out + drawn, END, sizeof END - 1);
 }

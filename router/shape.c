@@ -504,35 +504,48 @@ static bool check_members(struct check *c, const struct shape *shape,
     return true;
 }
 
-/* A member given twice leaves open which one is meant: refused. */
-static bool refuse_duplicates(struct check *c, const struct json_value *structure,
-                              const struct shape *shape)
+/* The name of a member given twice; NULL: none is. */
+static const char *bind(const struct shape *shape, const struct json_value *structure,
+                        struct json_value members[SHAPE_MEMBERS_MAX])
 {
     bool seen[SHAPE_MEMBERS_MAX] = {false};
+    size_t count = 0;
+    while (shape->members[count].name != NULL)
+        members[count++].type = JSON_ABSENT;
+    must(count <= SHAPE_MEMBERS_MAX);
     struct json_cursor cursor = json_members(structure);
     struct json_value value;
     struct slice name;
     while (json_next_member(&cursor, &name, &value)) {
-        for (size_t i = 0; shape->members[i].name != NULL; i++) {
-            if (!slice_is(name, shape->members[i].name))
-                continue;
-            if (seen[i])
-                return fault_set(c->fault, FAULT_SERIALIZATION, "Duplicate field '%s'",
-                                 shape->members[i].name);
-            seen[i] = true;
-        }
+        size_t i = 0;
+        while (i < count && !slice_is(name, shape->members[i].name))
+            i++;
+        if (i == count)
+            continue;
+        if (seen[i])
+            return shape->members[i].name;
+        seen[i] = true;
+        if (value.type != JSON_NULL)
+            members[i] = value;
     }
-    return true;
+    return NULL;
+}
+
+/* A member given twice leaves open which one is meant: refused. */
+static bool bind_once(struct check *c, const struct shape *shape,
+                      const struct json_value *structure,
+                      struct json_value members[SHAPE_MEMBERS_MAX])
+{
+    const char *twice = bind(shape, structure, members);
+    return twice == NULL || fault_set(c->fault, FAULT_SERIALIZATION, "Duplicate field '%s'", twice);
 }
 
 static bool check_structure(struct check *c, const struct shape *shape, const struct json_value *v,
                             const struct path *path, bool element)
 {
     struct json_value members[SHAPE_MEMBERS_MAX];
-    if (!check_structure_type(c, v, shape->java, element) || !refuse_duplicates(c, v, shape))
-        return false;
-    shape_bind(shape, v, members);
-    return check_members(c, shape, members, path);
+    return check_structure_type(c, v, shape->java, element) && bind_once(c, shape, v, members) &&
+           check_members(c, shape, members, path);
 }
 
 static bool check_value(struct check *c, const struct shape *shape, const struct json_value *v,
@@ -587,9 +600,9 @@ bool shape_check(const struct shape *shape, const struct json_value *input, bool
                  struct json_value members[SHAPE_MEMBERS_MAX], struct fault *fault)
 {
     struct check c = {fault, {0}, 0};
-    if (!check_structure_type(&c, input, shape->java, true) || !refuse_duplicates(&c, input, shape))
+    if (!check_structure_type(&c, input, shape->java, true) ||
+        !bind_once(&c, shape, input, members))
         return false;
-    shape_bind(shape, input, members);
     bool fits = check_members(&c, shape, members, NULL);
     if (fits && name_first)
         fits = check_name_first(&members[0], fault);
@@ -603,21 +616,7 @@ bool shape_check(const struct shape *shape, const struct json_value *input, bool
 void shape_bind(const struct shape *shape, const struct json_value *structure,
                 struct json_value members[SHAPE_MEMBERS_MAX])
 {
-    size_t count = 0;
-    while (shape->members[count].name != NULL)
-        members[count++].type = JSON_ABSENT;
-    must(count <= SHAPE_MEMBERS_MAX);
-    struct json_cursor cursor = json_members(structure);
-    struct json_value value;
-    struct slice name;
-    while (json_next_member(&cursor, &name, &value)) {
-        for (size_t i = 0; i < count && value.type != JSON_NULL; i++) {
-            if (slice_is(name, shape->members[i].name)) {
-                members[i] = value;
-                break;
-            }
-        }
-    }
+    must(bind(shape, structure, members) == NULL);
 }
 
 bool shape_refuse_later(const struct shape *shape, const struct json_value members[],

@@ -20,12 +20,33 @@ static void drop_undo(struct disk *d)
     d->undo_count = 0;
 }
 
+/* New memory costs more than used memory. */
+static uint8_t *blank_take(struct disk *d)
+{
+    uint8_t *bytes = d->blank_count > 0 ? d->blank[--d->blank_count] : calloc(1, d->segment_bytes);
+    must(bytes != NULL);
+    return bytes;
+}
+
+static void blank_keep(struct disk *d, uint8_t *bytes, size_t extent)
+{
+    if (bytes == NULL)
+        return;
+    if (d->blank_count == d->blank_capacity) {
+        d->blank_capacity = d->blank_capacity == 0 ? 8 : d->blank_capacity * 2;
+        d->blank = realloc(d->blank, d->blank_capacity * sizeof d->blank[0]);
+        must(d->blank != NULL);
+    }
+    memset(bytes, 0, extent);
+    d->blank[d->blank_count++] = bytes;
+}
+
 void disk_wipe(struct disk *d)
 {
     for (size_t i = 0; i < d->count; i++)
-        free(d->segments[i].bytes);
+        blank_keep(d, d->segments[i].bytes, d->segments[i].extent);
     d->count = 0;
-    free(d->spare);
+    blank_keep(d, d->spare, d->spare_extent);
     d->spare = NULL;
     d->flying_count = 0;
     drop_undo(d);
@@ -34,6 +55,9 @@ void disk_wipe(struct disk *d)
 void disk_deinit(struct disk *d)
 {
     disk_wipe(d);
+    while (d->blank_count > 0)
+        free(d->blank[--d->blank_count]);
+    free(d->blank);
     free(d->segments);
     free(d->undo);
 }
@@ -80,8 +104,7 @@ enum status disk_prepare(struct disk *d, uint64_t segment)
     if (s->bytes != NULL)
         return STATUS_OK;
     s->extent = 0;
-    s->bytes = calloc(1, d->segment_bytes);
-    must(s->bytes != NULL);
+    s->bytes = blank_take(d);
     return STATUS_OK;
 }
 
@@ -89,7 +112,7 @@ void disk_trim(struct disk *d, uint64_t segment)
 {
     size_t gone = 0;
     while (gone < d->count && d->segments[gone].number < segment) {
-        free(d->spare);
+        blank_keep(d, d->spare, d->spare_extent);
         d->spare = d->segments[gone].bytes;
         d->spare_extent = d->segments[gone].extent;
         gone++;

@@ -43,6 +43,9 @@ struct disk {
     size_t capacity;
     uint8_t *spare; /* owns; a trimmed segment's bytes */
     size_t spare_extent;
+    uint8_t **blank; /* owns; zeroed segments, as good as new ones */
+    size_t blank_count;
+    size_t blank_capacity;
     struct disk_write flying[DISK_WRITES_MAX];
     uint32_t flying_count;
     bool full; /* nothing can be allocated */

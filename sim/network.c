@@ -529,9 +529,9 @@ struct network *network_create(const struct network_options *options)
 static void free_datagrams(const struct network *n)
 {
     const struct scheduler *s = n->options.scheduler;
-    for (size_t i = 0; i < s->count; i++) {
-        if (s->heap[i].run == arrive && s->heap[i].context == n)
-            free((void *)(uintptr_t)s->heap[i].argument);
+    for (size_t i = 0; i < s->capacity; i++) {
+        if (s->events[i].run == arrive && s->events[i].context == n)
+            free((void *)(uintptr_t)s->events[i].argument);
     }
 }
 

@@ -162,6 +162,9 @@ static void plan_bench(struct plan *plan)
 {
     config_init(&plan->config, PROFILE_OFF);
     plan->config.node_queue_max = 1024;
+    plan->config.log_segment_bytes = 256 * KIB; /* little, used again and again */
+    plan->config.log_max_bytes = 4 * MIB;
+    plan->config.memtable_max_bytes = MIB;
     plan->config.replicas = plan->replicas;
     plan->keep_history = false;
     plan->cut_ns = 0;

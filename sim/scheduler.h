@@ -13,18 +13,18 @@
 typedef void scheduler_run(void *context, uint64_t argument);
 
 struct scheduler_event {
-    int64_t at_ns;
-    uint64_t sequence;
-    scheduler_run *run;
-    void *context; /* borrows */
+    scheduler_run *run; /* NULL: a free place */
+    void *context;      /* borrows */
     uint64_t argument;
 };
 
 struct scheduler {
     struct instant now;
-    struct scheduler_event *heap; /* owns; four children a node, the earliest first */
+    unsigned __int128 *heap; /* owns; times, in order; four children each, the earliest first */
+    struct scheduler_event *events; /* owns; by their places */
+    uint32_t *free;                 /* owns; places, from `count` on those that are free */
     size_t count;
-    size_t capacity;
+    size_t capacity; /* of each of the three */
     uint64_t sequence;
 };
 

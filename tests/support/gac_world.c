@@ -393,10 +393,10 @@ void gac_world_deinit(struct gac_world *w)
             gac_server_destroy(w->servers[s].server);
         w->servers[s].server = NULL;
     }
-    for (size_t i = 0; i < w->scheduler.count; i++) {
-        if (w->scheduler.heap[i].run != deliver)
+    for (size_t i = 0; i < w->scheduler.capacity; i++) {
+        if (w->scheduler.events[i].run != deliver)
             continue;
-        struct frame *f = w->scheduler.heap[i].context;
+        struct frame *f = w->scheduler.events[i].context;
         buffer_deinit(&f->bytes);
         free(f);
     }
