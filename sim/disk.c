@@ -20,34 +20,14 @@ static void drop_undo(struct disk *d)
     d->undo_count = 0;
 }
 
-/* New memory costs more than used memory. */
-static uint8_t *blank_take(struct disk *d)
-{
-    uint8_t *bytes = d->blank_count > 0 ? d->blank[--d->blank_count] : calloc(1, d->segment_bytes);
-    must(bytes != NULL);
-    return bytes;
-}
-
-static void blank_keep(struct disk *d, uint8_t *bytes, size_t extent)
-{
-    if (bytes == NULL)
-        return;
-    if (d->blank_count == d->blank_capacity) {
-        d->blank_capacity = d->blank_capacity == 0 ? 8 : d->blank_capacity * 2;
-        d->blank = realloc(d->blank, d->blank_capacity * sizeof d->blank[0]);
-        must(d->blank != NULL);
-    }
-    memset(bytes, 0, extent);
-    d->blank[d->blank_count++] = bytes;
-}
-
 void disk_wipe(struct disk *d)
 {
     for (size_t i = 0; i < d->count; i++)
-        blank_keep(d, d->segments[i].bytes, d->segments[i].extent);
-    d->count = 0;
-    blank_keep(d, d->spare, d->spare_extent);
-    d->spare = NULL;
+        free(d->segments[i].bytes);
+    for (size_t i = 0; i < d->trimmed_count; i++)
+        free(d->trimmed[i].bytes);
+    d->count = d->trimmed_count = 0;
+    d->spare = false;
     d->flying_count = 0;
     drop_undo(d);
 }
@@ -55,10 +35,8 @@ void disk_wipe(struct disk *d)
 void disk_deinit(struct disk *d)
 {
     disk_wipe(d);
-    while (d->blank_count > 0)
-        free(d->blank[--d->blank_count]);
-    free(d->blank);
     free(d->segments);
+    free(d->trimmed);
     free(d->undo);
 }
 
@@ -86,25 +64,34 @@ struct slice disk_read(const struct disk *d, uint64_t segment)
     return s == NULL ? slice_make(NULL, 0) : slice_make(s->bytes, s->extent);
 }
 
+/* Room for one more. */
+static struct disk_segment *grow(struct disk_segment **segments, size_t count, size_t *capacity)
+{
+    if (count == *capacity) {
+        *capacity = count == 0 ? 8 : count * 2;
+        *segments = realloc(*segments, *capacity * sizeof **segments);
+        must(*segments != NULL);
+    }
+    return &(*segments)[count];
+}
+
 enum status disk_prepare(struct disk *d, uint64_t segment)
 {
     if (find(d, segment) != NULL)
         return STATUS_OK;
-    if (d->full && d->spare == NULL)
+    if (d->full && !d->spare)
         return STATUS_FULL;
-    if (d->count == d->capacity) {
-        d->capacity = d->capacity == 0 ? 8 : d->capacity * 2;
-        d->segments = realloc(d->segments, d->capacity * sizeof d->segments[0]);
-        must(d->segments != NULL);
-    }
     must(d->count == 0 || d->segments[d->count - 1].number < segment);
-    struct disk_segment *s = &d->segments[d->count++];
-    *s = (struct disk_segment){.number = segment, .bytes = d->spare, .extent = d->spare_extent};
-    d->spare = NULL;
-    if (s->bytes != NULL)
+    struct disk_segment *s = grow(&d->segments, d->count, &d->capacity);
+    d->count++;
+    d->spare = false;
+    if (d->trimmed_count > 0) {
+        *s = d->trimmed[--d->trimmed_count];
+        s->number = segment;
         return STATUS_OK;
-    s->extent = 0;
-    s->bytes = blank_take(d);
+    }
+    *s = (struct disk_segment){.number = segment, .bytes = calloc(1, d->segment_bytes)};
+    must(s->bytes != NULL);
     return STATUS_OK;
 }
 
@@ -112,10 +99,9 @@ void disk_trim(struct disk *d, uint64_t segment)
 {
     size_t gone = 0;
     while (gone < d->count && d->segments[gone].number < segment) {
-        blank_keep(d, d->spare, d->spare_extent);
-        d->spare = d->segments[gone].bytes;
-        d->spare_extent = d->segments[gone].extent;
-        gone++;
+        *grow(&d->trimmed, d->trimmed_count, &d->trimmed_capacity) = d->segments[gone++];
+        d->trimmed_count++;
+        d->spare = true;
     }
     d->count -= gone;
     memmove(d->segments, d->segments + gone, d->count * sizeof d->segments[0]);

@@ -41,11 +41,10 @@ struct disk {
     struct disk_segment *segments; /* owns; ascending */
     size_t count;
     size_t capacity;
-    uint8_t *spare; /* owns; a trimmed segment's bytes */
-    size_t spare_extent;
-    uint8_t **blank; /* owns; zeroed segments, as good as new ones */
-    size_t blank_count;
-    size_t blank_capacity;
+    struct disk_segment *trimmed; /* owns; to be prepared again, the last first */
+    size_t trimmed_count;
+    size_t trimmed_capacity;
+    bool spare; /* there is space for one of them however full the disk is */
     struct disk_write flying[DISK_WRITES_MAX];
     uint32_t flying_count;
     bool full; /* nothing can be allocated */

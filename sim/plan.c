@@ -165,6 +165,7 @@ static void plan_bench(struct plan *plan)
     plan->config.log_segment_bytes = 256 * KIB; /* little, used again and again */
     plan->config.log_max_bytes = 4 * MIB;
     plan->config.memtable_max_bytes = MIB;
+    plan->config.entries_max_bytes = 128 * KIB;
     plan->config.replicas = plan->replicas;
     plan->keep_history = false;
     plan->cut_ns = 0;
