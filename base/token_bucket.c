@@ -2,7 +2,7 @@
 
 #include "base/must.h"
 
-static void token_bucket_check(const struct token_bucket *b)
+static inline __attribute__((always_inline)) void token_bucket_check(const struct token_bucket *b)
 {
     must(b->balance <= b->capacity);                  /* B1 */
     must(b->balance >= -b->debt_max);                 /* B2 */
