@@ -194,18 +194,15 @@ size_t number_encode(const struct number *n, uint8_t out[NUMBER_ENCODED_MAX])
         out[0] = SIGN_ZERO;
         return 1;
     }
+    uint8_t flip = n->negative ? 0xff : 0;
     size_t size = 0;
     out[size++] = n->negative ? SIGN_NEGATIVE : SIGN_POSITIVE;
-    out[size++] = (uint8_t)(n->exponent - NUMBER_EXPONENT_MIN);
+    out[size++] = (uint8_t)(n->exponent - NUMBER_EXPONENT_MIN) ^ flip;
     for (int i = 0; i < n->count; i += 2) {
         int low = i + 1 < n->count ? n->digits[i + 1] : 0;
-        out[size++] = (uint8_t)(n->digits[i] * 10 + low + PAIR_BASE);
+        out[size++] = (uint8_t)(n->digits[i] * 10 + low + PAIR_BASE) ^ flip;
     }
-    out[size++] = ENCODING_END;
-    if (n->negative) {
-        for (size_t i = 1; i < size; i++)
-            out[i] = (uint8_t)~out[i];
-    }
+    out[size++] = ENCODING_END ^ flip;
     return size;
 }
 
