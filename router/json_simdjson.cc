@@ -112,7 +112,7 @@ size_t json_count(const struct json_value *v)
                                 : element_of(v).get_object().value_unsafe().size();
 }
 
-/* A cursor is where the next entry stands and where the last one ends. */
+/* A cursor holds where the next entry stands and where the last one ends. */
 template <class Iterator>
 struct span {
     Iterator next;
@@ -120,18 +120,12 @@ struct span {
 };
 
 template <class Iterator>
-static span<Iterator> *span_of(json_cursor *c)
-{
-    return std::launder(reinterpret_cast<span<Iterator> *>(c->words));
-}
-
-template <class Iterator>
 static json_cursor cursor_of(Iterator begin, Iterator end)
 {
     static_assert(sizeof(span<Iterator>) <= sizeof(json_cursor), "a span fits a cursor");
-    static_assert(std::is_trivially_copyable<span<Iterator>>::value, "cursors may be copied");
+    span<Iterator> s = {begin, end};
     json_cursor c;
-    new (c.words) span<Iterator>{begin, end};
+    std::memcpy(c.words, static_cast<const void *>(&s), sizeof s);
     return c;
 }
 
@@ -143,11 +137,13 @@ struct json_cursor json_elements(const struct json_value *list)
 
 bool json_next_element(struct json_cursor *c, struct json_value *value)
 {
-    span<array::iterator> *s = span_of<array::iterator>(c);
-    if (!(s->next != s->end))
+    span<array::iterator> s;
+    std::memcpy(static_cast<void *>(&s), c->words, sizeof s);
+    if (!(s.next != s.end))
         return false;
-    value_set(value, *s->next);
-    ++s->next;
+    value_set(value, *s.next);
+    ++s.next;
+    std::memcpy(c->words, static_cast<const void *>(&s), sizeof s);
     return true;
 }
 
@@ -159,12 +155,14 @@ struct json_cursor json_members(const struct json_value *object_value)
 
 bool json_next_member(struct json_cursor *c, struct slice *name, struct json_value *value)
 {
-    span<object::iterator> *s = span_of<object::iterator>(c);
-    if (!(s->next != s->end))
+    span<object::iterator> s;
+    std::memcpy(static_cast<void *>(&s), c->words, sizeof s);
+    if (!(s.next != s.end))
         return false;
-    std::string_view key = s->next.key();
+    std::string_view key = s.next.key();
     *name = slice_make(key.data(), key.size());
-    value_set(value, s->next.value());
-    ++s->next;
+    value_set(value, s.next.value());
+    ++s.next;
+    std::memcpy(c->words, static_cast<const void *>(&s), sizeof s);
     return true;
 }

@@ -108,20 +108,27 @@ def until(what, condition, bound_s=START_S, poll_s=POLL_S):
         time.sleep(poll_s)
 
 
+given_ports = set()
+giving_ports = threading.Lock()
+
+
 def free_ports(count):
     """Below the range from which the kernel gives ports to outgoing connections: one of those must not
-    take a port while its server is down."""
+    take a port while its server is down. None is given twice: clusters start side by side."""
     ports = []
     while len(ports) < count:
         port = random.randrange(*PORTS)
+        with giving_ports:
+            if port in given_ports:
+                continue
+            given_ports.add(port)
         with socket.socket() as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 s.bind(("127.0.0.1", port))
             except OSError:
                 continue
-        if port not in ports:
-            ports.append(port)
+        ports.append(port)
     return ports
 
 
