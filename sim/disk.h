@@ -3,7 +3,7 @@
  * Invariants
  *   D1  Only writes in flight can be lost or torn: each for itself, sector by sector, old or new.
  *   D2  A write that failed is torn the same way; its sectors are settled at once.
- *   D3  A segment prepared again holds what it held before it was trimmed.
+ *   D3  A segment prepared holds what one that was trimmed held, or zeros.
  *   D4  A disk that lies reports writes as durable and loses them all when the power goes. It
  * breaks D1 on purpose: a check that finds nothing then is worth nothing. Not here: how long a
  * write takes, and when the disk is full or fails (sim/node_process, sim/faults). */

@@ -234,9 +234,9 @@ def savings(limit, admitted, saved_s):
     return lambda moment: saved[min(max(0, int((moment - origin) // STEP_NS) + 1), at)]
 
 
-def beside_the_bank(takeovers):
-    """Seconds of the limit that may be admitted beside what the ledger has: begun ledgers, held tokens."""
-    return TAKEOVER_S * min(takeovers, 2) + HELD_S
+def begun_s(takeovers):
+    """Seconds of the limit that ledgers taken over begin with: one server has the table, goes and returns."""
+    return TAKEOVER_S * min(takeovers, 2)
 
 
 def most_admitted(limit, admitted, faults, load, span_s):
@@ -246,7 +246,7 @@ def most_admitted(limit, admitted, faults, load, span_s):
     for begin, count in span_counts(admitted, span_s):
         end = begin + span_s * NS
         takeovers = faults.takeovers(begin, end)
-        bound = limit * (span_s + beside_the_bank(takeovers)) + saved(begin)
+        bound = limit * (span_s + begun_s(takeovers) + HELD_S) + saved(begin)
         above = max(above, count / bound - 1)
         if begin > drained_ns and takeovers == 0:
             far = max(far, count)
@@ -278,8 +278,8 @@ def over(options, load, faults):
     check(all(f["above_bound"] <= OVER_MOST for f in figures.values() if isinstance(f, dict)),
           f"more was admitted than may be: {figures}")
     takeovers = faults.takeovers(load.begun_ns, load.begun_ns + seconds * NS)
-    beside = beside_the_bank(takeovers) / (seconds + load.saved_s)
-    check(0.9 < figures["admitted_of_limit"] <= 1 + beside + OVER_MOST, f"not what may be: {figures}")
+    begun = begun_s(takeovers) / (seconds + load.saved_s)
+    check(0.9 < figures["admitted_of_limit"] <= 1 + begun + OVER_MOST, f"not what may be: {figures}")
     return figures
 
 
