@@ -82,13 +82,15 @@ static void on_attempt(struct http *h)
     h->head.attempt = attempt_of(h->value);
 }
 
-/* A line is complete. Those after a chunked body say nothing about the request. */
-static void header_end(struct http *h)
+typedef void header_take(struct http *h);
+
+/* What to do with a header line's value; NULL: nothing. */
+static header_take *taker_of(const char *field, size_t size)
 {
     static const struct {
         const char *field;
         size_t size;
-        void (*take)(struct http *h);
+        header_take *take;
     } FIELDS[] = {
 #define FIELD(text, take) {text, sizeof text - 1, take}
         FIELD("x-amz-target", on_target),     FIELD("host", on_host),
@@ -97,15 +99,21 @@ static void header_end(struct http *h)
         FIELD("amz-sdk-request", on_attempt),
 #undef FIELD
     };
+    for (size_t i = 0; i < sizeof FIELDS / sizeof FIELDS[0]; i++) {
+        if (FIELDS[i].size == size && strncasecmp(FIELDS[i].field, field, size) == 0)
+            return FIELDS[i].take;
+    }
+    return NULL;
+}
+
+/* A line is complete. Those after a chunked body say nothing about the request. */
+static void header_end(struct http *h)
+{
     h->value_seen = false;
     h->value[h->value_size] = '\0';
-    for (size_t i = 0; !h->head_told && i < sizeof FIELDS / sizeof FIELDS[0]; i++) {
-        if (FIELDS[i].size == h->field_size &&
-            strncasecmp(FIELDS[i].field, h->field, h->field_size) == 0) {
-            FIELDS[i].take(h);
-            break;
-        }
-    }
+    header_take *take = h->head_told ? NULL : taker_of(h->field, h->field_size);
+    if (take != NULL)
+        take(h);
     h->field_size = 0;
     h->value_size = 0;
 }
@@ -126,9 +134,8 @@ static int header_grows(struct http *h, size_t size)
     return 1;
 }
 
-static int on_message_begin(http_parser *p)
+static void request_begin(struct http *h)
 {
-    struct http *h = http_of(p);
     memset(&h->head, 0, offsetof(struct http_head, target));
     h->head.target[0] = h->head.host[0] = h->head.path[0] = '\0';
     h->header_size = 0;
@@ -136,9 +143,15 @@ static int on_message_begin(http_parser *p)
     h->field_size = 0;
     h->value_size = 0;
     h->value_seen = false;
+    h->fresh = false;
     h->in_request = true;
     h->head_told = false;
     h->discarding = false;
+}
+
+static int on_message_begin(http_parser *p)
+{
+    request_begin(http_of(p));
     return 0;
 }
 
@@ -220,9 +233,133 @@ static int on_body(http_parser *p, const char *at, size_t size)
 
 static int on_message_complete(http_parser *p)
 {
-    http_of(p)->in_request = false;
+    struct http *h = http_of(p);
+    h->in_request = false;
+    h->fresh = h->head.keep_alive;
     http_parser_pause(p, 1);
     return 0;
+}
+
+/* ---- plain requests ----
+ *
+ * "POST / HTTP/1.1", header lines without anything unusual, a body of one length, and all of it in
+ * the bytes at hand. Whatever is not recognised as such, and all that is wrong, goes to
+ * http-parser, which sees every byte of it: it alone decides what is refused. */
+
+static bool is(struct slice s, const char *text)
+{
+    return s.size == strlen(text) && strncasecmp((const char *)s.data, text, s.size) == 0;
+}
+
+static bool all_name(struct slice s)
+{
+    bool all = s.size > 0;
+    for (size_t i = 0; i < s.size; i++) {
+        uint8_t c = s.data[i], letter = c | 0x20;
+        all &= (letter >= 'a' && letter <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    }
+    return all;
+}
+
+static bool all_printable(struct slice s)
+{
+    bool all = true;
+    for (size_t i = 0; i < s.size; i++)
+        all &= s.data[i] >= ' ' && s.data[i] != 0x7F;
+    return all;
+}
+
+static bool plain_length(struct slice value, uint64_t *length)
+{
+    enum {
+        DIGITS_MAX = 9
+    };
+    if (*length > 0 || value.size > DIGITS_MAX)
+        return false;
+    for (size_t i = 0; i < value.size; i++) {
+        if (value.data[i] < '0' || value.data[i] > '9')
+            return false;
+        *length = *length * 10 + (uint64_t)(value.data[i] - '0');
+    }
+    return *length > 0;
+}
+
+static bool plain_line(struct http *h, struct slice line, uint64_t *length)
+{
+    const uint8_t *colon = memchr(line.data, ':', line.size), *end = line.data + line.size;
+    if (colon == NULL)
+        return false;
+    struct slice name = slice_make(line.data, (size_t)(colon - line.data));
+    const uint8_t *text = colon + 1;
+    while (text < end && *text == ' ')
+        text++;
+    struct slice value = slice_make(text, (size_t)(end - text));
+    if (value.size == 0 || end[-1] == ' ' || !all_printable(value))
+        return false;
+    header_take *take = taker_of((const char *)name.data, name.size);
+    if (take != NULL) {
+        copy_text(h->value, sizeof h->value, (const char *)value.data, value.size);
+        h->value_size = (uint32_t)(value.size < HTTP_VALUE_MAX ? value.size : HTTP_VALUE_MAX - 1);
+        take(h);
+        return true;
+    }
+    if (is(name, "content-length"))
+        return plain_length(value, length);
+    if (is(name, "connection"))
+        return is(value, "keep-alive");
+    return all_name(name) && !is(name, "transfer-encoding") && !is(name, "upgrade") &&
+           !is(name, "proxy-connection");
+}
+
+static bool plain_head(struct http *h, struct slice bytes, size_t *taken)
+{
+    static const char START[] = "POST / HTTP/1.1\r\n";
+    const uint8_t *at = bytes.data + sizeof START - 1, *end = bytes.data + bytes.size, *feed;
+    uint64_t length = 0;
+    if (bytes.size < sizeof START - 1 || memcmp(bytes.data, START, sizeof START - 1) != 0)
+        return false;
+    request_begin(h);
+    while ((feed = memchr(at, '\n', (size_t)(end - at))) != NULL && feed - at > 1) {
+        if (feed[-1] != '\r' || !plain_line(h, slice_make(at, (size_t)(feed - 1 - at)), &length))
+            return false;
+        at = feed + 1;
+    }
+    if (feed == NULL || feed - at != 1 || *at != '\r')
+        return false;
+    *taken = (size_t)(feed + 1 - bytes.data);
+    if (length == 0 || length > h->body_max || length > bytes.size - *taken ||
+        *taken > h->header_max)
+        return false;
+    h->head.method = HTTP_POST;
+    h->head.keep_alive = true;
+    memcpy(h->head.path, "/", sizeof "/");
+    h->head_told = true;
+    h->plain_body = length;
+    return true;
+}
+
+static bool plain_begins(struct http *h, struct slice bytes, size_t *taken)
+{
+    if (!h->fresh)
+        return false;
+    if (plain_head(h, bytes, taken))
+        return true;
+    h->fresh = true;
+    h->in_request = false;
+    return false;
+}
+
+static enum http_event plain_ends(struct http *h, struct slice bytes, size_t *taken)
+{
+    must(bytes.size >= h->plain_body);
+    *taken = h->plain_body;
+    h->body_size = h->plain_body;
+    if (!h->discarding)
+        h->body = slice_make(bytes.data, h->plain_body);
+    h->plain_body = 0;
+    h->fresh = true;
+    h->in_request = false;
+    return HTTP_EVENT_REQUEST;
 }
 
 /* ---- */
@@ -230,7 +367,8 @@ static int on_message_complete(http_parser *p)
 void http_init(struct http *h, const struct config *config)
 {
     *h = (struct http){.header_max = (size_t)config->http_header_max_bytes,
-                       .body_max = (size_t)config->http_body_max_bytes};
+                       .body_max = (size_t)config->http_body_max_bytes,
+                       .fresh = true};
     http_parser_init(&h->parser, HTTP_REQUEST);
     h->parser.data = h;
 }
@@ -252,6 +390,7 @@ static enum http_event http_event_of(struct http *h)
     }
     if (error == HPE_OK)
         return HTTP_EVENT_MORE;
+    h->fresh = false;
     if (h->refusal == HTTP_REFUSAL_NONE)
         h->refusal = error == HPE_HEADER_OVERFLOW ? HTTP_REFUSAL_HEADERS : HTTP_REFUSAL_MALFORMED;
     return HTTP_EVENT_REFUSED;
@@ -280,6 +419,10 @@ enum http_event http_receive(struct http *h, struct slice bytes, size_t *taken)
     *taken = 0;
     if (bytes.size == 0)
         return HTTP_EVENT_MORE; /* http-parser takes this for the end of the stream */
+    if (h->plain_body > 0)
+        return plain_ends(h, bytes, taken);
+    if (plain_begins(h, bytes, taken))
+        return HTTP_EVENT_HEADERS;
     *taken = http_parser_execute(&h->parser, &SETTINGS, (const char *)bytes.data, bytes.size);
     enum http_event event = http_event_of(h);
     if (event == HTTP_EVENT_MORE)
@@ -289,6 +432,8 @@ enum http_event http_receive(struct http *h, struct slice bytes, size_t *taken)
 
 uint64_t http_body_announced(const struct http *h)
 {
+    if (h->plain_body > 0)
+        return h->plain_body;
     bool known = h->parser.content_length != ULLONG_MAX && !(h->parser.flags & F_CHUNKED);
     return known ? h->parser.content_length : 0;
 }

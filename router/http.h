@@ -1,5 +1,6 @@
-/* http.h - one HTTP/1.1 connection: bytes into requests, answers into bytes. Parsing is
- * http-parser's; this keeps its limits, bodies and what the router wants to know of the headers.
+/* http.h - one HTTP/1.1 connection: bytes into requests, answers into bytes. A plain request that
+ * came whole, as SDKs send them, is read directly; the parsing of all others is http-parser's. This
+ * keeps limits, bodies and what the router wants to know of the headers.
  *
  * Promises: requests come out one by one, in order. Bytes are read in place; only a body that
  * arrives in pieces is copied.
@@ -68,6 +69,8 @@ struct http {
     size_t header_size;   /* of the current request, so far */
     uint64_t body_size;   /* of the current request, so far */
     bool discarding;      /* the body is read and dropped */
+    size_t plain_body;    /* of a plain request whose head was told: all of it is there */
+    bool fresh;           /* the next byte begins a request */
     bool in_request;      /* between its first byte and its last */
     bool head_told;       /* HTTP_EVENT_HEADERS was returned for it */
     enum http_refusal refusal;
