@@ -6,14 +6,13 @@
 
 enum {
     CHILDREN = 4,
-    PLACE_BITS = 24 /* at most so many wait at once; sequences have the other 40 */
+    PLACE_BITS = 24 /* at most so many events wait; sequences have the other 40 */
 };
 
 void scheduler_deinit(struct scheduler *s)
 {
     free(s->heap);
     free(s->events);
-    free(s->free);
     *s = (struct scheduler){0};
 }
 
@@ -23,36 +22,76 @@ static void grow(struct scheduler *s)
     must(capacity <= (size_t)1 << PLACE_BITS);
     s->heap = realloc(s->heap, capacity * sizeof s->heap[0]);
     s->events = realloc(s->events, capacity * sizeof s->events[0]);
-    s->free = realloc(s->free, capacity * sizeof s->free[0]);
-    must(s->heap != NULL && s->events != NULL && s->free != NULL);
-    for (size_t i = s->capacity; i < capacity; i++) {
+    must(s->heap != NULL && s->events != NULL);
+    for (size_t i = capacity; i-- > s->capacity;) {
         s->events[i].run = NULL;
-        s->free[i] = (uint32_t)i;
+        s->events[i].next = s->free;
+        s->free = (uint32_t)i + 1;
     }
     s->capacity = capacity;
 }
 
-/* One number says when, after whom of the same time, and where the rest is. */
-static unsigned __int128 key_of(int64_t at_ns, uint64_t sequence, uint32_t place)
+static scheduler_key key_of(int64_t at_ns, uint64_t sequence, uint32_t place)
 {
     must(at_ns >= 0 && sequence >> (64 - PLACE_BITS) == 0);
-    return (unsigned __int128)(uint64_t)at_ns << 64 | sequence << PLACE_BITS | place;
+    return (scheduler_key)(uint64_t)at_ns << 64 | sequence << PLACE_BITS | place;
 }
 
-static int64_t time_of(unsigned __int128 key)
+static int64_t time_of(scheduler_key key)
 {
     return (int64_t)(key >> 64);
 }
 
-void scheduler_at(struct scheduler *s, struct instant at, scheduler_run *run, void *context,
-                  uint64_t argument)
+static uint32_t place_of(scheduler_key key)
 {
-    if (s->count == s->capacity)
-        grow(s);
-    uint32_t place = s->free[s->count];
-    s->events[place] = (struct scheduler_event){run, context, argument};
-    unsigned __int128 key =
-        key_of(instant_before(at, s->now) ? s->now.ns : at.ns, s->sequence++, place);
+    return (uint32_t)key & ((UINT32_C(1) << PLACE_BITS) - 1);
+}
+
+static int64_t slot_of(int64_t at_ns)
+{
+    return at_ns >> SCHEDULER_SLOT_BITS;
+}
+
+/* ---- the near future ---- */
+
+static void slot_add(struct scheduler *s, uint32_t place)
+{
+    struct scheduler_event *e = &s->events[place];
+    size_t slot = (size_t)slot_of(time_of(e->key)) % SCHEDULER_SLOTS;
+    uint32_t *link = &s->slots[slot];
+    while (*link != 0 && s->events[*link - 1].key < e->key)
+        link = &s->events[*link - 1].next;
+    e->next = *link;
+    *link = place + 1;
+    s->used[slot / 64] |= UINT64_C(1) << slot % 64;
+}
+
+/* The first slot in use from now on, in the order of time; SCHEDULER_SLOTS: none. */
+static size_t slot_first(const struct scheduler *s)
+{
+    enum {
+        WORDS = SCHEDULER_SLOTS / 64
+    };
+    size_t from = (size_t)slot_of(s->now.ns) % SCHEDULER_SLOTS, word = from / 64;
+    uint64_t bits = s->used[word] & UINT64_MAX << from % 64;
+    for (size_t i = 0; i < WORDS && bits == 0; i++) {
+        word = (word + 1) % WORDS;
+        bits = s->used[word];
+    }
+    return bits == 0 ? SCHEDULER_SLOTS : word * 64 + (size_t)__builtin_ctzll(bits);
+}
+
+static void slot_take_first(struct scheduler *s, size_t slot)
+{
+    s->slots[slot] = s->events[s->slots[slot] - 1].next;
+    if (s->slots[slot] == 0)
+        s->used[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+}
+
+/* ---- what is further off ---- */
+
+static void heap_add(struct scheduler *s, scheduler_key key)
+{
     size_t hole = s->count++;
     while (hole > 0) {
         size_t parent = (hole - 1) / CHILDREN;
@@ -67,7 +106,7 @@ void scheduler_at(struct scheduler *s, struct instant at, scheduler_run *run, vo
 /* Of the children from `first` on. */
 static size_t earliest(const struct scheduler *s, size_t first)
 {
-    const unsigned __int128 *h = s->heap + first;
+    const scheduler_key *h = s->heap + first;
     size_t best = 0;
     if (s->count - first < CHILDREN) {
         for (size_t i = 1; i < s->count - first; i++)
@@ -78,9 +117,9 @@ static size_t earliest(const struct scheduler *s, size_t first)
     return first + (h[right] < h[left] ? right : left);
 }
 
-static void take_first(struct scheduler *s)
+static void heap_take_first(struct scheduler *s)
 {
-    unsigned __int128 last = s->heap[--s->count];
+    scheduler_key last = s->heap[--s->count];
     size_t hole = 0;
     for (;;) {
         size_t child = hole * CHILDREN + 1;
@@ -95,20 +134,48 @@ static void take_first(struct scheduler *s)
     s->heap[hole] = last;
 }
 
+/* ---- */
+
+void scheduler_at(struct scheduler *s, struct instant at, scheduler_run *run, void *context,
+                  uint64_t argument)
+{
+    if (s->free == 0)
+        grow(s);
+    uint32_t place = s->free - 1;
+    struct scheduler_event *e = &s->events[place];
+    s->free = e->next;
+    int64_t at_ns = instant_before(at, s->now) ? s->now.ns : at.ns;
+    *e = (struct scheduler_event){key_of(at_ns, s->sequence++, place), run, context, argument, 0};
+    if (slot_of(at_ns) - slot_of(s->now.ns) < SCHEDULER_SLOTS)
+        slot_add(s, place);
+    else
+        heap_add(s, e->key);
+}
+
 bool scheduler_step(struct scheduler *s, struct instant until)
 {
-    if (s->count == 0 || time_of(s->heap[0]) > until.ns) {
+    const scheduler_key none = ~(scheduler_key)0;
+    size_t slot = slot_first(s);
+    scheduler_key near = slot < SCHEDULER_SLOTS ? s->events[s->slots[slot] - 1].key : none;
+    scheduler_key far = s->count > 0 ? s->heap[0] : none;
+    scheduler_key key = near < far ? near : far;
+    if (key == none || time_of(key) > until.ns) {
         s->now = instant_before(s->now, until) ? until : s->now;
         return false;
     }
-    unsigned __int128 key = s->heap[0];
-    uint32_t place = (uint32_t)key & ((UINT32_C(1) << PLACE_BITS) - 1);
-    take_first(s);
-    s->free[s->count] = place;
-    struct scheduler_event e = s->events[place];
-    s->events[place].run = NULL;
+    if (near < far)
+        slot_take_first(s, slot);
+    else
+        heap_take_first(s);
+    struct scheduler_event *e = &s->events[place_of(key)];
+    scheduler_run *run = e->run;
+    void *context = e->context;
+    uint64_t argument = e->argument;
+    e->run = NULL;
+    e->next = s->free;
+    s->free = place_of(key) + 1;
     must(time_of(key) >= s->now.ns);
     s->now = (struct instant){time_of(key)};
-    e.run(e.context, e.argument);
+    run(context, argument);
     return true;
 }

@@ -12,19 +12,33 @@
 
 typedef void scheduler_run(void *context, uint64_t argument);
 
+enum {
+    SCHEDULER_SLOTS = 1024,  /* of the near future: a power of two */
+    SCHEDULER_SLOT_BITS = 10 /* 2^10 ns each */
+};
+
+/* When, after whom of the same time, and where the rest of the event is. */
+typedef unsigned __int128 scheduler_key;
+
 struct scheduler_event {
+    scheduler_key key;
     scheduler_run *run; /* NULL: a free place */
     void *context;      /* borrows */
     uint64_t argument;
+    uint32_t next; /* place + 1: of the same slot, later; or free; 0: none */
 };
 
+/* Events of the next millisecond are in slots by their time, each slot in order; those that were
+ * further off when they were scheduled are in a heap. */
 struct scheduler {
     struct instant now;
-    unsigned __int128 *heap; /* owns; times, in order; four children each, the earliest first */
+    uint32_t slots[SCHEDULER_SLOTS]; /* place + 1 of the first; 0: none */
+    uint64_t used[SCHEDULER_SLOTS / 64];
+    scheduler_key *heap;            /* owns; four children each, the earliest first */
     struct scheduler_event *events; /* owns; by their places */
-    uint32_t *free;                 /* owns; places, from `count` on those that are free */
-    size_t count;
-    size_t capacity; /* of each of the three */
+    uint32_t free;                  /* place + 1 */
+    size_t count;                   /* of the heap */
+    size_t capacity;                /* of heap and events */
     uint64_t sequence;
 };
 
