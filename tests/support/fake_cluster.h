@@ -12,7 +12,7 @@
 
 enum {
     FAKE_TABLES_MAX = 16,
-    FAKE_CLIENTS_MAX = 16,
+    FAKE_CLIENTS_MAX = 64,
     FAKE_NODES = 3
 };
 

@@ -132,6 +132,57 @@ static void requests_may_come_byte_by_byte(void **state)
     buffer_deinit(&b);
 }
 
+/* Whole, where plain ones are read directly, and byte by byte, where http-parser reads them. */
+static void however_a_request_comes_it_means_the_same(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int status;
+    } LINES[] = {
+        {"Content-Length: 2\r\n", 200},
+        {"content-length:2\r\nCONNECTION: Keep-Alive\r\n", 200},
+        {"Content-Length:   2\r\nUser-Agent: a b/1.0 (c; d) #e\r\n", 200},
+        {"Content-Length: 2\r\nConnection: close\r\n", 200},
+        {"Content-Length: 2\r\nConnection: keep-alive, close\r\n", 200},
+        {"Content-Length: 2 \r\nAccept-Encoding: \r\n", 200},
+        {"Content-Length: 2\r\nContent-Length: 2\r\n", 400},
+        {"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", 400},
+        {"Content-Length: 2\r\nProxy-Connection: close\r\n", 200},
+        {"Content-Length: 2x\r\n", 400},
+        {"Content-Length: 0000000000000000002\r\n", 200},
+        {"Content-Length: 99999\r\n", 413},
+        {"Content-Length: 2\r\nX y: z\r\n", 200},
+        {"Content-Length: 2\r\n: z\r\n", 400},
+        {"Content-Length: 2\r\nX-Y\r\n", 400},
+        {"Content-Length: 2\r\nX: a\x01z\r\n", 400},
+        {"Content-Length: 2\r\nX: a\tz\r\n", 200},
+        {"Content-Length: 2\r\nX: a\rz\r\n", 400},
+        {"Content-Length: 2\r\nX: a\r\n folded\r\n", 200},
+        {"Content-Length: 2\nX: a\n", 200},
+        {"Content-Length: 2\r\nContent-Encoding: br\r\n", 400},
+        {"Content-Length: 2\r\nX-Amz-Target: DynamoDB_20120810.NoSuchThing\r\n", 400},
+    };
+    for (uint64_t i = 0; i < sizeof LINES / sizeof LINES[0]; i++) {
+        char text[512];
+        const uint64_t whole = 2 + 2 * i, pieces = whole + 1;
+        snprintf(text, sizeof text,
+                 "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-amz-json-1.0\r\n"
+                 "X-Amz-Target: DynamoDB_20120810.ListTables\r\n%s\r\n{}",
+                 LINES[i].text);
+        fake_open(&f, whole);
+        fake_open(&f, pieces);
+        fake_send_text(&f, whole, text);
+        for (size_t at = 0; text[at] != '\0' && !f.clients[pieces].closed; at++)
+            fake_send(&f, pieces, slice_make(text + at, 1));
+        struct fake_answer a = fake_take_answer(&f, whole), b = fake_take_answer(&f, pieces);
+        assert_int_equal(a.status, b.status);
+        assert_true(slice_equal(a.body, b.body));
+        assert_int_equal(f.clients[whole].closed, f.clients[pieces].closed);
+        assert_int_equal(a.status, LINES[i].status);
+    }
+}
+
 static void pipelined_requests_are_answered_in_order(void **state)
 {
     (void)state;
@@ -553,6 +604,7 @@ int main(void)
         T(other_methods_paths_and_types_are_not_found),
         T(head_gets_no_body),
         T(requests_may_come_byte_by_byte),
+        T(however_a_request_comes_it_means_the_same),
         T(pipelined_requests_are_answered_in_order),
         T(many_pipelined_requests_that_need_no_node_are_all_answered),
         T(a_client_that_sends_on_without_end_while_it_waits_is_closed),
