@@ -29,6 +29,9 @@ static const char help_text[] =
 static const char help_options[] =
     "  --nodes N, --replicas N, --routers N, --gac N, --clients N\n"
     "                     fix what the seed would choose\n"
+    "  --tick US          events happen at multiples of so many us, as a loop takes in one turn "
+    "all\n"
+    "                     that has come; 0: at any time. Not given: the seed chooses\n"
     "  --seconds V        virtual seconds during which faults strike\n"
     "  --jobs J           processes (the machine's cores); 0: this one\n"
     "  --wall-seconds W   begin no seed after that time\n"
@@ -111,6 +114,7 @@ enum {
     OPT_ROUTERS,
     OPT_GAC,
     OPT_CLIENTS,
+    OPT_TICK,
     OPT_SECONDS,
     OPT_JOBS,
     OPT_WALL,
@@ -124,7 +128,7 @@ static bool take(struct arguments *a, int option, const char *value)
 {
     struct sim_options *o = &a->run.sim;
     uint64_t seconds;
-    uint32_t servers;
+    uint32_t servers, tick;
     switch (option) {
     case OPT_SEED:
         if (strcmp(value, "fresh") == 0) {
@@ -149,6 +153,11 @@ static bool take(struct arguments *a, int option, const char *value)
         return true;
     case OPT_CLIENTS:
         return parse_count("clients", value, SIM_CLIENTS_MAX, &o->clients);
+    case OPT_TICK:
+        if (!parse_count("tick", value, SIM_TICK_US_MAX, &tick))
+            return false;
+        o->tick_us = tick > 0 ? (int)tick : SIM_TICK_NONE;
+        return true;
     case OPT_SECONDS:
         if (!parse_number("seconds", value, 1000000, &seconds))
             return false;
@@ -190,6 +199,7 @@ static int parse(struct arguments *a, int argc, char **argv)
                                             {"replicas", required_argument, NULL, OPT_REPLICAS},
                                             {"routers", required_argument, NULL, OPT_ROUTERS},
                                             {"gac", required_argument, NULL, OPT_GAC},
+                                            {"tick", required_argument, NULL, OPT_TICK},
                                             {"clients", required_argument, NULL, OPT_CLIENTS},
                                             {"seconds", required_argument, NULL, OPT_SECONDS},
                                             {"jobs", required_argument, NULL, OPT_JOBS},

@@ -151,10 +151,22 @@ static void plan_gac(struct plan *plan, const struct sim_options *o)
     plan->config.gac_bank_ms = spread(&p, 1000, 20000);
     /* Nobody is taken for silent because of a slow network. */
     const struct network_delays *d = &plan->delays;
-    int64_t delay_ns = d->least_ns + d->spread_ns + d->tail_ns;
+    int64_t delay_ns = d->least_ns + d->spread_ns + d->tail_ns + plan->tick_ns;
     plan->config.gac_lifetime_ms = spread(&p, 100, 5000) + 10 * delay_ns / NS_PER_MS;
     plan->config.gac_timeout_ms = spread(&p, 1, 200);
     plan->config.gac_wait_ms = spread(&p, 1, 200);
+}
+
+/* From a stream of its own too. */
+static void plan_tick(struct plan *plan, const struct sim_options *o)
+{
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x7469636b00000000));
+    bool ticks = often(&p, 25) && !o->bench;
+    int64_t us = spread(&p, 1, SIM_TICK_US_MAX);
+    if (o->tick_us != 0)
+        plan->tick_ns = o->tick_us == SIM_TICK_NONE ? 0 : o->tick_us * NS_PER_US;
+    else
+        plan->tick_ns = ticks ? us * NS_PER_US : 0;
 }
 
 /* As little besides the machines as there can be. */
@@ -210,6 +222,7 @@ void plan_make(const struct sim_options *o, struct plan *out)
     out->kill_leader_at = o->kill_leader_at;
     if (o->kill_leader_at != SPLIT_STAGE_NONE) /* a split to catch comes soon */
         out->cut_ns = cut_ns < 100 * NS_PER_MS ? cut_ns : 100 * NS_PER_MS;
+    plan_tick(out, o);
     if (o->bench)
         plan_bench(out);
     else
@@ -240,6 +253,8 @@ void plan_describe(const struct plan *p, struct buffer *out)
             p->gac, gac_policy_name((enum gac_policy)p->config.gac), w->units,
             (long long)p->config.gac_bank_ms, (long long)p->config.gac_lifetime_ms,
             (long long)p->config.gac_timeout_ms, (long long)p->config.gac_wait_ms);
+    if (p->tick_ns > 0)
+        buffer_append_format(out, "; a tick is %lld us", (long long)(p->tick_ns / NS_PER_US));
     if (p->cut_ns > 0)
         buffer_append_format(out, "; a split in %lld ms", (long long)(p->cut_ns / NS_PER_MS));
     buffer_append_format(

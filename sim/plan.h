@@ -40,6 +40,8 @@ enum {
     SIM_GAC_MAX = 3,
     SIM_GAC_NONE = -1,
     SIM_CLIENTS_MAX = 256,
+    SIM_TICK_US_MAX = 1000,
+    SIM_TICK_NONE = -1,
 };
 
 #define SIM_FAULT_BIT(fault) (UINT32_C(1) << (fault))
@@ -75,7 +77,8 @@ struct sim_options {
     uint32_t routers;
     int gac; /* servers of global admission control, or SIM_GAC_NONE */
     uint32_t clients;
-    int64_t length_ms;               /* of the time in which faults strike */
+    int tick_us;       /* events happen at multiples of it; or SIM_TICK_NONE: at any time */
+    int64_t length_ms; /* of the time in which faults strike */
     enum split_stage kill_leader_at; /* of the first split that can be caught there */
     bool bench;                      /* no history, no pauses, quiet network: how fast is it? */
 };
@@ -88,6 +91,7 @@ struct plan {
     uint32_t routers;
     uint32_t gac; /* servers */
     uint32_t clients;
+    int64_t tick_ns; /* 0: none */
     int64_t length_ns;
     int64_t strike_ns; /* mean time between two faults */
     int64_t cut_ns;    /* mean time between two splits of a partition; 0: none */

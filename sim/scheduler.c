@@ -59,10 +59,14 @@ static void slot_add(struct scheduler *s, uint32_t place)
     struct scheduler_event *e = &s->events[place];
     size_t slot = (size_t)slot_of(time_of(e->key)) % SCHEDULER_SLOTS;
     uint32_t *link = &s->slots[slot];
+    if (*link != 0 && s->events[s->last[slot] - 1].key < e->key)
+        link = &s->events[s->last[slot] - 1].next;
     while (*link != 0 && s->events[*link - 1].key < e->key)
         link = &s->events[*link - 1].next;
     e->next = *link;
     *link = place + 1;
+    if (e->next == 0)
+        s->last[slot] = place + 1;
     s->used[slot / 64] |= UINT64_C(1) << slot % 64;
 }
 
@@ -145,6 +149,8 @@ void scheduler_at(struct scheduler *s, struct instant at, scheduler_run *run, vo
     struct scheduler_event *e = &s->events[place];
     s->free = e->next;
     int64_t at_ns = instant_before(at, s->now) ? s->now.ns : at.ns;
+    if (s->tick_ns > 0)
+        at_ns = (at_ns + s->tick_ns - 1) / s->tick_ns * s->tick_ns;
     *e = (struct scheduler_event){key_of(at_ns, s->sequence++, place), run, context, argument, 0};
     if (slot_of(at_ns) - slot_of(s->now.ns) < SCHEDULER_SLOTS)
         slot_add(s, place);

@@ -2,6 +2,7 @@
  *
  * Time stands still while an event runs and jumps to the next event's time between two. Events of
  * the same time run in the order in which they were scheduled: the same calls give the same run.
+ * With ticks they come in batches, as a loop takes in one turn what has come since the last.
  * Not here: what the events do, and the clocks that processes see (sim/clock.h). */
 #ifndef WEIR_SIM_SCHEDULER_H
 #define WEIR_SIM_SCHEDULER_H
@@ -32,7 +33,9 @@ struct scheduler_event {
  * further off when they were scheduled are in a heap. */
 struct scheduler {
     struct instant now;
+    int64_t tick_ns;                 /* times are rounded up to multiples of it; 0: any time */
     uint32_t slots[SCHEDULER_SLOTS]; /* place + 1 of the first; 0: none */
+    uint32_t last[SCHEDULER_SLOTS];  /* place + 1; of a slot in use */
     uint64_t used[SCHEDULER_SLOTS / 64];
     scheduler_key *heap;            /* owns; four children each, the earliest first */
     struct scheduler_event *events; /* owns; by their places */

@@ -183,6 +183,7 @@ struct sim *sim_create(const struct sim_options *options)
     must(p->nodes <= SIM_NODES_MAX && p->routers <= SIM_ROUTERS_MAX);
     must(p->clients <= SIM_CLIENTS_MAX);
     s->scheduler.now = (struct instant){NS_PER_S};
+    s->scheduler.tick_ns = p->tick_ns;
     recording_init(&s->history, p->workload.keys);
     s->history.off = !p->keep_history;
     struct network_options network = {.scheduler = &s->scheduler,
