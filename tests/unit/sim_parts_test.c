@@ -40,6 +40,62 @@ static void events_run_by_time_and_then_in_the_order_they_were_scheduled(void **
     scheduler_deinit(&o.scheduler);
 }
 
+struct crowd {
+    struct scheduler scheduler;
+    struct prng prng;
+    int64_t planned_ns[4000]; /* by argument */
+    uint64_t count;
+    uint64_t run;
+    int64_t last_ns;
+    uint64_t last;
+};
+
+static void crowd_run(void *context, uint64_t argument);
+
+static void plan_one(struct crowd *c)
+{
+    /* In the same slot, in one of the others, on their edge, and beyond. */
+    static const int64_t spans[] = {1, 2000, 1000 * 1024, 1100 * 1024, 50 * NS_PER_MS};
+    int64_t span = spans[prng_below(&c->prng, sizeof spans / sizeof spans[0])];
+    int64_t at = c->scheduler.now.ns + prng_between(&c->prng, 0, span), tick = c->scheduler.tick_ns;
+    c->planned_ns[c->count] = tick > 0 ? (at + tick - 1) / tick * tick : at;
+    scheduler_at(&c->scheduler, (struct instant){at}, crowd_run, c, c->count++);
+}
+
+/* When it was planned, after all planned before it, and of the same time by turn. */
+static void crowd_run(void *context, uint64_t argument)
+{
+    struct crowd *c = context;
+    int64_t now = c->scheduler.now.ns;
+    assert_int_equal(now, c->planned_ns[argument]);
+    assert_true(now > c->last_ns || (now == c->last_ns && argument > c->last));
+    c->last_ns = now;
+    c->last = argument;
+    c->run++;
+    for (uint64_t more = prng_below(&c->prng, 3); more > 0 && c->count < 4000; more--)
+        plan_one(c);
+}
+
+static void a_crowd_of_events_near_and_far_runs_in_order(void **state)
+{
+    (void)state;
+    static const int64_t ticks[] = {0, 1000, 100000, 3000000};
+    for (size_t i = 0; i < sizeof ticks / sizeof ticks[0]; i++) {
+        struct crowd c = {.scheduler = {.now = {NS_PER_S}, .tick_ns = ticks[i]},
+                          .prng = prng_seeded(i),
+                          .last_ns = -1};
+        while (c.count < 1000)
+            plan_one(&c);
+        for (int64_t until = NS_PER_S; c.run < c.count; until += 700001) {
+            while (scheduler_step(&c.scheduler, (struct instant){until})) {
+            }
+            assert_int_equal(c.scheduler.now.ns, until);
+        }
+        assert_true(c.count > 2000);
+        scheduler_deinit(&c.scheduler);
+    }
+}
+
 /* ---- clock ---- */
 
 static void a_clock_reads_what_it_was_asked_for_at_the_time_it_names(void **state)
@@ -392,6 +448,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_run_by_time_and_then_in_the_order_they_were_scheduled),
+        cmocka_unit_test(a_crowd_of_events_near_and_far_runs_in_order),
         cmocka_unit_test(a_clock_reads_what_it_was_asked_for_at_the_time_it_names),
         cmocka_unit_test(a_write_that_ended_outlives_the_power_and_one_in_flight_tears_by_sectors),
         cmocka_unit_test(of_two_writes_in_flight_the_second_may_be_all_that_is_left),
