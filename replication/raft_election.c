@@ -62,21 +62,21 @@ static int64_t patience_ns(const struct raft *r)
     return r->shared->election.ns << r->failures;
 }
 
-/* A majority could have voted, as far as is known. */
-static bool majority_lives(const struct raft *r, struct instant now)
+/* A majority could have voted for it, or can still, as far as is known. */
+static bool may_win(const struct raft *r, struct instant now)
 {
-    uint32_t alive = r->voter;
+    uint32_t votes = r->voter;
     for (uint32_t i = 0; i < r->peer_count; i++) {
-        uint32_t node = raft_member_node(r->peers[i].id);
-        alive += r->peers[i].voter && liveness_given(r->shared->liveness, now, node) != 0;
+        const struct raft_peer *p = &r->peers[i];
+        uint32_t node = raft_member_node(p->id);
+        votes += p->voter && !p->refused && liveness_given(r->shared->liveness, now, node) != 0;
     }
-    return alive > raft_voters(r) / 2;
+    return votes > raft_voters(r) / 2;
 }
 
 static void fail(struct raft *r, struct instant now)
 {
-    bool ran =
-        r->role == RAFT_CANDIDATE || (r->role == RAFT_PRE_CANDIDATE && majority_lives(r, now));
+    bool ran = r->role == RAFT_CANDIDATE || (r->role == RAFT_PRE_CANDIDATE && may_win(r, now));
     if (ran && r->failures < FAILURES_MAX && patience_ns(r) < PATIENCE_NS_MAX)
         r->failures++;
 }
@@ -235,7 +235,7 @@ static void repeat_later(struct raft *r, struct instant now)
 static void begin_attempt(struct raft *r, struct instant now)
 {
     for (uint32_t i = 0; i < r->peer_count; i++)
-        r->peers[i].granted = false;
+        r->peers[i].granted = r->peers[i].refused = false;
     raft_wait_for_leader(r, now);
     repeat_later(r, now);
 }
@@ -392,11 +392,16 @@ void raft_on_vote_reply(struct raft *r, struct instant now, const struct raft_me
         raft_follow_term(r, now, m->term, 0);
         return;
     }
-    if (m->term < r->term || m->rejected || !r->asked)
+    if (m->term < r->term || !r->asked)
         return;
-    p->granted = true;
-    if (has_won(r))
+    p->granted = !m->rejected;
+    p->refused = m->rejected;
+    if (has_won(r)) {
         raft_lead(r, now);
+    } else if (m->rejected && !may_win(r, now)) { /* as when another ran at the same time */
+        struct instant soon = instant_add(now, raft_random(r, 0, patience_ns(r)));
+        r->election_at = instant_earlier(r->election_at, soon);
+    }
 }
 
 void raft_on_pre_vote(struct raft *r, struct instant now, const struct raft_message *m)

@@ -37,7 +37,8 @@ struct raft_members_at {
     struct raft_members members;
 };
 
-/* What a leader knows of a member in this term; candidates use `granted` only. */
+/* What a leader knows of a member in this term; candidates use `granted` and
+ * `refused` only. */
 enum raft_flow {
     RAFT_PROBE,    /* one message at a time, to find where the logs agree */
     RAFT_PIPELINE, /* next runs ahead of match */
@@ -49,6 +50,7 @@ struct raft_peer {
     enum raft_flow flow;
     bool voter;
     bool granted;
+    bool refused;  /* its vote */
     bool awaiting; /* PROBE: an answer */
     bool waiting;  /* something is unanswered since sent_at */
     bool ask;      /* an append is wanted though there may be nothing new */

@@ -82,6 +82,36 @@ static void a_lost_leader_is_replaced(void **state)
     done(w);
 }
 
+/* Two who ran at once refused each other: they do not wait as if nobody had answered. */
+static void a_split_vote_is_soon_over(void **state)
+{
+    (void)state;
+    struct paper *w = make(3, 3);
+    assert_true(paper_elect(w, 1));
+    paper_crash(w, 1, 0);
+    while (raft_is_promised(w->nodes[2].raft) || raft_is_promised(w->nodes[3].raft))
+        paper_pass(w, 1, false);
+    for (uint32_t node = 2; node <= 3; node++)
+        paper_campaign(w, node);
+    static const enum raft_message_kind KINDS[] = {RAFT_PRE_VOTE, RAFT_PRE_VOTE_REPLY};
+    for (int i = 0; i < 2; i++) {
+        assert_true(paper_deliver_first(w, 2, 3, KINDS[i]));
+        assert_true(paper_deliver_first(w, 3, 2, KINDS[i]));
+    }
+    assert_int_equal(w->nodes[2].raft->role, RAFT_CANDIDATE);
+    assert_int_equal(w->nodes[3].raft->role, RAFT_CANDIDATE);
+    paper_settle(w);
+    for (uint32_t node = 2; node <= 3; node++) {
+        const struct raft *r = w->nodes[node].raft;
+        assert_int_equal(r->role, RAFT_CANDIDATE);
+        int64_t left = r->election_at.ns - paper_local(w, &w->nodes[node]).ns;
+        assert_in_range(left, 0, w->options.election.ns); /* otherwise it would be more */
+    }
+    paper_pass(w, 500, true);
+    assert_true(paper_leader(w) == 2 || paper_leader(w) == 3);
+    done(w);
+}
+
 static void a_settled_replica_is_small(void **state)
 {
     (void)state;
@@ -474,6 +504,7 @@ int main(void)
         cmocka_unit_test(three_voters_elect_replicate_and_commit),
         cmocka_unit_test(a_settled_group_is_silent),
         cmocka_unit_test(a_lost_leader_is_replaced),
+        cmocka_unit_test(a_split_vote_is_soon_over),
         cmocka_unit_test(a_settled_replica_is_small),
         cmocka_unit_test(uncommitted_bytes_are_limited),
         cmocka_unit_test(bytes_in_flight_are_limited_per_follower),
