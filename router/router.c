@@ -10,7 +10,7 @@
 enum {
     PATIENCE_MS = 1000 /* about what it takes to elect another leader */
 };
-static const int64_t BACKOFF_MS[BACKOFFS] = {1, 2, 10, 50, 100, 250};
+static const int64_t BACKOFF_MS[BACKOFFS] = {1, 2, 10, 25, 50, 100}; /* then as the last */
 
 enum {
     /* http-parser's own bound is a global of the library; ours is what counts. */
