@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 POLL_S = 0.01
@@ -349,6 +350,16 @@ def replicas(weir, data, settings=()):
             found.setdefault(replica["partition"], []).append(
                 (replica["items"], replica["checksum"]))
     return found
+
+
+def caught_up(port, voters=3):
+    """Whether every partition that is led has so many voters, and all of them its whole log."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/partitions", timeout=5) as answer:
+        partitions = json.load(answer)["partitions"]
+    led = [p for p in partitions if p["role"] == "leader"]
+    everything = {p["partition"] for p in partitions}
+    return len(led) == len(everything) and all(
+        p["voters"] == voters and p["caught_up"] == voters for p in led)
 
 
 def check_replicas(weir, data, settings=(), copies=None):

@@ -149,11 +149,6 @@ def stays_whole(cluster, port):
     return held
 
 
-def caught_up(port):
-    led = [p for p in get(port, "/weir/partitions")["partitions"] if p["role"] == "leader"]
-    return led and all(p["voters"] == 3 and p["caught_up"] == 3 for p in led)
-
-
 def answers(port):
     try:
         return Client(port).call("ListTables") is not None
@@ -170,7 +165,7 @@ def run(options, directory):
         figures = {"cuts": cut_to_size(port, "many", 40),
                    "cuts_in_collection": cut_to_size(port, "one", 1),
                    "items_of_limit": stays_whole(cluster, port)}
-        until("every replica has everything", lambda: caught_up(port), 120)
+        until("every replica has everything", lambda: servers.caught_up(port), 120)
         cluster.stop()
     finally:
         cluster.forget()

@@ -181,6 +181,7 @@ def run(options, directory):
         for worker in workers:
             worker.join()
         items = check_all(workers, cluster.ports[1])
+        until("every replica has everything", lambda: servers.caught_up(cluster.ports[1]), 60)
         cluster.stop()
     finally:
         for worker in workers:
