@@ -7,36 +7,62 @@
 
 enum {
     LEVELS_MAX = 20,
-    BUCKETS_MIN = 1024
+    SLOTS_MIN = 1024
 };
 
+/* What a lookup reads is side by side, and where the key's bytes are does not have to be read. */
 struct node {
     struct mem_entry entry; /* first: a mem_entry is a node */
-    uint64_t hash;
-    struct node *chain; /* next in the same hash bucket */
+    uint8_t key[];          /* then its links, aligned */
+};
+
+struct links {
     struct node *older; /* put before this one */
     struct node *previous;
-    uint8_t levels;
+    size_t levels;
     struct node *next[];
 };
 
+/* Hashes are compared where slots are, side by side: a node is only read once it is all but found.
+ */
+struct slot {
+    uint64_t hash;
+    struct node *node; /* NULL: free */
+};
+
 struct memtable {
-    struct arena arena;  /* owns nodes and keys: close together, for they are what is searched */
+    struct arena arena;  /* owns nodes: close together, for they are what is searched */
     struct arena values; /* owns */
     struct node *head;   /* before the first; all levels */
     struct node *last;
     struct node *newest;  /* of the chain of `older` */
     struct node *ordered; /* it and all older ones are in the skip list */
-    int levels;           /* in use */
+    size_t levels;        /* in use */
     size_t count;
-    size_t bucket_count;   /* a power of two */
-    struct node **buckets; /* owns */
+    size_t slot_count;  /* a power of two, and at least twice `count` */
+    struct slot *slots; /* owns; a key stands in the first free one from its hash on */
 };
 
-static struct node *node_alloc(struct arena *arena, int levels)
+static size_t links_at(size_t key_size)
 {
-    struct node *n = arena_zalloc(arena, sizeof *n + (size_t)levels * sizeof n->next[0]);
-    n->levels = (uint8_t)levels;
+    return sizeof(struct node) + ((key_size + 7) & ~(size_t)7);
+}
+
+static struct links *links_of(const struct node *n)
+{
+    return (struct links *)(void *)((uint8_t *)(uintptr_t)n + links_at(n->entry.key.size));
+}
+
+static struct node *node_alloc(struct arena *arena, struct slice key, int levels)
+{
+    const size_t next_size = (size_t)levels * sizeof(struct node *);
+    struct node *n = arena_alloc(arena, links_at(key.size) + sizeof(struct links) + next_size);
+    n->entry = (struct mem_entry){slice_make(n->key, key.size), {NULL, 0}};
+    if (key.size > 0)
+        memcpy(n->key, key.data, key.size);
+    struct links *l = links_of(n);
+    *l = (struct links){.levels = (size_t)levels};
+    memset(l->next, 0, next_size);
     return n;
 }
 
@@ -44,11 +70,11 @@ struct memtable *memtable_create(void)
 {
     struct memtable *m = calloc(1, sizeof *m);
     must(m != NULL);
-    m->head = node_alloc(&m->arena, LEVELS_MAX);
+    m->head = node_alloc(&m->arena, (struct slice){NULL, 0}, LEVELS_MAX);
     m->levels = 1;
-    m->bucket_count = BUCKETS_MIN;
-    m->buckets = calloc(m->bucket_count, sizeof m->buckets[0]);
-    must(m->buckets != NULL);
+    m->slot_count = SLOTS_MIN;
+    m->slots = calloc(m->slot_count, sizeof m->slots[0]);
+    must(m->slots != NULL);
     return m;
 }
 
@@ -58,13 +84,13 @@ void memtable_destroy(struct memtable *m)
         return;
     arena_deinit(&m->arena);
     arena_deinit(&m->values);
-    free(m->buckets);
+    free(m->slots);
     free(m);
 }
 
 size_t memtable_bytes(const struct memtable *m)
 {
-    return m->arena.used_bytes + m->values.used_bytes + m->bucket_count * sizeof m->buckets[0];
+    return m->arena.used_bytes + m->values.used_bytes + m->slot_count * sizeof m->slots[0];
 }
 
 size_t memtable_count(const struct memtable *m)
@@ -77,17 +103,24 @@ uint64_t memtable_hash(struct slice key)
     return XXH3_64bits(key.data, key.size);
 }
 
-static struct node *find(const struct memtable *m, struct slice key, uint64_t hash)
+static bool has_key(const struct node *n, struct slice key)
 {
-    struct node *n = m->buckets[hash & (m->bucket_count - 1)];
-    while (n != NULL && (n->hash != hash || !slice_equal(n->entry.key, key)))
-        n = n->chain;
-    return n;
+    return n->entry.key.size == key.size && memcmp(n->key, key.data, key.size) == 0;
+}
+
+/* The key's slot, or the free one it would have. */
+static struct slot *find(const struct memtable *m, struct slice key, uint64_t hash)
+{
+    size_t i = hash & (m->slot_count - 1);
+    while (m->slots[i].node != NULL &&
+           (m->slots[i].hash != hash || !has_key(m->slots[i].node, key)))
+        i = (i + 1) & (m->slot_count - 1);
+    return &m->slots[i];
 }
 
 const struct mem_entry *memtable_get(const struct memtable *m, struct slice key, uint64_t hash)
 {
-    struct node *n = find(m, key, hash);
+    const struct node *n = find(m, key, hash)->node;
     return n == NULL ? NULL : &n->entry;
 }
 
@@ -96,90 +129,115 @@ static struct node *descend(const struct memtable *m, struct slice key,
                             struct node *before[LEVELS_MAX])
 {
     struct node *n = m->head;
-    for (int level = m->levels - 1; level >= 0; level--) {
-        while (n->next[level] != NULL && slice_compare(n->next[level]->entry.key, key) < 0)
-            n = n->next[level];
+    for (size_t level = m->levels; level-- > 0;) {
+        struct node *next;
+        while ((next = links_of(n)->next[level]) != NULL && slice_compare(next->entry.key, key) < 0)
+            n = next;
         if (before != NULL)
             before[level] = n;
     }
     return n;
 }
 
-static void grow_buckets(struct memtable *m)
+static void grow_slots(struct memtable *m)
 {
-    size_t count = m->bucket_count * 2;
-    struct node **buckets = calloc(count, sizeof buckets[0]);
-    must(buckets != NULL);
-    for (struct node *n = m->newest; n != NULL; n = n->older) {
-        n->chain = buckets[n->hash & (count - 1)];
-        buckets[n->hash & (count - 1)] = n;
+    size_t count = m->slot_count * 2;
+    struct slot *slots = calloc(count, sizeof slots[0]);
+    must(slots != NULL);
+    for (const struct slot *s = m->slots; s < m->slots + m->slot_count; s++) {
+        if (s->node == NULL)
+            continue;
+        size_t i = s->hash & (count - 1);
+        while (slots[i].node != NULL)
+            i = (i + 1) & (count - 1);
+        slots[i] = *s;
     }
-    free(m->buckets);
-    m->buckets = buckets;
-    m->bucket_count = count;
+    free(m->slots);
+    m->slots = slots;
+    m->slot_count = count;
 }
 
 /* One level more with probability 1/4 each, from the hash's high bits (the low ones choose the
- * bucket). */
+ * slot). */
 static int levels_of(uint64_t hash)
 {
     int levels = 1 + __builtin_clzll(hash | 1) / 2;
     return levels < LEVELS_MAX ? levels : LEVELS_MAX;
 }
 
-static void insert(struct memtable *m, struct slice key, uint64_t hash, struct slice value)
+static void insert(struct memtable *m, struct slot *slot, struct slice key, uint64_t hash,
+                   struct slice value)
 {
-    struct node *n = node_alloc(&m->arena, levels_of(hash));
-    n->entry = (struct mem_entry){arena_copy(&m->arena, key), value};
-    n->hash = hash;
-    n->older = m->newest;
+    struct node *n = node_alloc(&m->arena, key, levels_of(hash));
+    n->entry.value = value;
+    links_of(n)->older = m->newest;
     m->newest = n;
-    n->chain = m->buckets[hash & (m->bucket_count - 1)];
-    m->buckets[hash & (m->bucket_count - 1)] = n;
-    if (++m->count > m->bucket_count)
-        grow_buckets(m);
+    *slot = (struct slot){hash, n};
+    if (2 * ++m->count > m->slot_count)
+        grow_slots(m);
 }
 
 static void link(struct memtable *m, struct node *n)
 {
     struct node *before[LEVELS_MAX];
+    struct links *l = links_of(n);
     descend(m, n->entry.key, before);
-    while (m->levels < n->levels)
+    while (m->levels < l->levels)
         before[m->levels++] = m->head;
-    for (int level = 0; level < n->levels; level++) {
-        n->next[level] = before[level]->next[level];
-        before[level]->next[level] = n;
+    for (size_t level = 0; level < l->levels; level++) {
+        struct node **from = &links_of(before[level])->next[level];
+        l->next[level] = *from;
+        *from = n;
     }
-    n->previous = before[0] == m->head ? NULL : before[0];
-    if (n->next[0] == NULL)
+    l->previous = before[0] == m->head ? NULL : before[0];
+    if (l->next[0] == NULL)
         m->last = n;
     else
-        n->next[0]->previous = n;
+        links_of(l->next[0])->previous = n;
 }
 
 /* Brings the skip list up to date. */
 static void order(struct memtable *m)
 {
-    for (struct node *n = m->newest; n != m->ordered; n = n->older)
+    for (struct node *n = m->newest; n != m->ordered; n = links_of(n)->older)
         link(m, n);
     m->ordered = m->newest;
 }
 
-static int compare_entries(const void *a, const void *b)
+/* Most keys differ in their first bytes: those are compared without reading the key. */
+struct place {
+    uint64_t head; /* big-endian, zeros after a shorter key */
+    const struct mem_entry *entry;
+};
+
+static uint64_t head_of(struct slice key)
 {
-    return slice_compare((*(const struct mem_entry *const *)a)->key,
-                         (*(const struct mem_entry *const *)b)->key);
+    uint64_t head = 0;
+    memcpy(&head, key.data, key.size < sizeof head ? key.size : sizeof head);
+    return __builtin_bswap64(head);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->head != y->head)
+        return x->head < y->head ? -1 : 1;
+    return slice_compare(x->entry->key, y->entry->key);
 }
 
 const struct mem_entry **memtable_sorted(const struct memtable *m)
 {
+    struct place *places = malloc((m->count + 1) * sizeof *places);
     const struct mem_entry **entries = malloc((m->count + 1) * sizeof(const struct mem_entry *));
-    must(entries != NULL);
+    must(places != NULL && entries != NULL);
     size_t count = 0;
-    for (const struct node *n = m->newest; n != NULL; n = n->older)
-        entries[count++] = &n->entry;
+    for (const struct node *n = m->newest; n != NULL; n = links_of(n)->older)
+        places[count++] = (struct place){head_of(n->entry.key), &n->entry};
     must(count == m->count);
-    qsort(entries, count, sizeof(const struct mem_entry *), compare_entries);
+    qsort(places, count, sizeof *places, compare_places);
+    for (size_t i = 0; i < count; i++)
+        entries[i] = places[i].entry;
+    free(places);
     return entries;
 }
 
@@ -189,11 +247,11 @@ void memtable_put(struct memtable *m, struct slice key, uint64_t hash, struct sl
     if (value.data != NULL)
         copy = slice_make(memcpy(arena_alloc(&m->values, value.size), value.data, value.size),
                           value.size);
-    struct node *n = find(m, key, hash);
-    if (n != NULL)
-        n->entry.value = copy;
+    struct slot *slot = find(m, key, hash);
+    if (slot->node != NULL)
+        slot->node->entry.value = copy;
     else
-        insert(m, key, hash, copy);
+        insert(m, slot, key, hash, copy);
 }
 
 static const struct mem_entry *entry_of(const struct node *n)
@@ -204,7 +262,7 @@ static const struct mem_entry *entry_of(const struct node *n)
 const struct mem_entry *memtable_seek(struct memtable *m, struct slice key)
 {
     order(m);
-    return entry_of(descend(m, key, NULL)->next[0]);
+    return entry_of(links_of(descend(m, key, NULL))->next[0]);
 }
 
 const struct mem_entry *memtable_seek_before(struct memtable *m, struct slice key)
@@ -219,11 +277,11 @@ const struct mem_entry *memtable_seek_before(struct memtable *m, struct slice ke
 const struct mem_entry *memtable_next(const struct memtable *m, const struct mem_entry *e)
 {
     (void)m;
-    return entry_of(((const struct node *)e)->next[0]);
+    return entry_of(links_of((const struct node *)e)->next[0]);
 }
 
 const struct mem_entry *memtable_prev(const struct memtable *m, const struct mem_entry *e)
 {
     (void)m;
-    return entry_of(((const struct node *)e)->previous);
+    return entry_of(links_of((const struct node *)e)->previous);
 }
