@@ -10,7 +10,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "formats on disk are l
 
 void buffer_deinit(struct buffer *b)
 {
-    free(b->data);
+    if (b->data != NULL)
+        free(b->data);
     *b = (struct buffer){0};
 }
 
@@ -27,15 +28,14 @@ void buffer_grow(struct buffer *b, size_t extra)
     b->capacity = capacity;
 }
 
-void buffer_append_decimal(struct buffer *b, uint64_t value)
+uint8_t *put_decimal(uint8_t *at, uint64_t value)
 {
-    char digits[20];
-    size_t at = sizeof digits;
-    do {
-        digits[--at] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
-    buffer_append(b, digits + at, sizeof digits - at);
+    size_t size = 1;
+    for (uint64_t rest = value; rest >= 10; rest /= 10)
+        size++;
+    for (size_t i = size; i-- > 0; value /= 10)
+        at[i] = (uint8_t)('0' + value % 10);
+    return at + size;
 }
 
 void buffer_append_format(struct buffer *b, const char *format, ...)

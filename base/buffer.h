@@ -5,6 +5,7 @@
 #ifndef WEIR_BASE_BUFFER_H
 #define WEIR_BASE_BUFFER_H
 
+#include "base/must.h"
 #include "base/slice.h"
 #include "base/status.h"
 
@@ -78,11 +79,65 @@ static inline void buffer_append_sized(struct buffer *b, struct slice s)
     buffer_append_slice(b, s);
 }
 
-/* The digits of `value`, at least one: for answers, where the format costs too much. */
-void buffer_append_decimal(struct buffer *b, uint64_t value);
-
 void buffer_append_format(struct buffer *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Many fields in a row cost less so: room for all of them is made once, then each goes to `at` and
+ * yields where the next one goes, and buffer_end takes them in. Nothing but buffer_end checks. */
+static inline uint8_t *put_u8(uint8_t *at, uint8_t value)
+{
+    *at = value;
+    return at + sizeof value;
+}
+
+static inline uint8_t *put_u32(uint8_t *at, uint32_t value)
+{
+    memcpy(at, &value, sizeof value);
+    return at + sizeof value;
+}
+
+static inline uint8_t *put_u64(uint8_t *at, uint64_t value)
+{
+    memcpy(at, &value, sizeof value);
+    return at + sizeof value;
+}
+
+static inline uint8_t *put_bytes(uint8_t *at, struct slice s)
+{
+    if (s.size > 0)
+        memcpy(at, s.data, s.size);
+    return at + s.size;
+}
+
+static inline uint8_t *put_sized(uint8_t *at, struct slice s)
+{
+    return put_bytes(put_u32(at, (uint32_t)s.size), s);
+}
+
+static inline uint8_t *put_text(uint8_t *at, const char *text)
+{
+    return put_bytes(at, slice_of(text));
+}
+
+enum {
+    DECIMAL_SIZE_MAX = 20
+};
+
+/* The digits of `value`, at least one. */
+uint8_t *put_decimal(uint8_t *at, uint64_t value);
+
+static inline void buffer_end(struct buffer *b, const uint8_t *at)
+{
+    size_t size = (size_t)(at - b->data);
+    must(size >= b->size && size <= b->capacity);
+    b->size = size;
+}
+
+/* For answers, where the format costs too much. */
+static inline void buffer_append_decimal(struct buffer *b, uint64_t value)
+{
+    buffer_end(b, put_decimal(buffer_reserve(b, DECIMAL_SIZE_MAX), value));
+}
 
 /* A reader over bytes from outside: once it ran short it stays failed and yields zeros, so that a
  * decoder checks `failed` once, at its end. */
@@ -101,6 +156,29 @@ static inline struct slice reader_take(struct reader *r, size_t size)
     r->left.data += size;
     r->left.size -= size;
     return taken;
+}
+
+/* The same for fields in a row: reader_take has made sure that they are there, and `*at` moves on
+ * over each. */
+static inline uint8_t get_u8(const uint8_t **at)
+{
+    return *(*at)++;
+}
+
+static inline uint32_t get_u32(const uint8_t **at)
+{
+    uint32_t value;
+    memcpy(&value, *at, sizeof value);
+    *at += sizeof value;
+    return value;
+}
+
+static inline uint64_t get_u64(const uint8_t **at)
+{
+    uint64_t value;
+    memcpy(&value, *at, sizeof value);
+    *at += sizeof value;
+    return value;
 }
 
 static inline uint8_t reader_u8(struct reader *r)

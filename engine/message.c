@@ -2,21 +2,20 @@
 
 #include "base/must.h"
 
-/* Opens a frame: room for its length, then its kind. */
-static size_t frame_open(struct buffer *out, enum message_kind kind)
-{
-    size_t start = out->size;
-    buffer_append_u32(out, 0);
-    buffer_append_u8(out, (uint8_t)kind);
-    return start;
-}
+enum {
+    /* Before the bytes of their own, and with the lengths of those. */
+    REQUEST_HEAD_SIZE = 39,
+    REQUEST_SIZE_MIN = REQUEST_HEAD_SIZE + 3 * 4,
+    REPLY_HEAD_SIZE = 88,
+    REPLY_SIZE_MIN = REPLY_HEAD_SIZE + 2 * 4,
+};
 
-static void frame_close(struct buffer *out, size_t start)
+/* Opens a frame of `size` bytes: its length, then its kind. Returns where the rest goes. */
+static uint8_t *frame_open(struct buffer *out, enum message_kind kind, size_t size)
 {
-    size_t length = out->size - start - sizeof(uint32_t);
-    must(length <= FRAME_SIZE_MAX);
-    uint32_t word = (uint32_t)length;
-    memcpy(out->data + start, &word, sizeof word);
+    must(size <= FRAME_SIZE_MAX);
+    uint8_t *at = buffer_reserve(out, sizeof(uint32_t) + size);
+    return put_u8(put_u32(at, (uint32_t)size), (uint8_t)kind);
 }
 
 enum {
@@ -28,37 +27,39 @@ enum {
 
 void request_encode(struct buffer *out, const struct request *r)
 {
-    size_t start = frame_open(out, MESSAGE_REQUEST);
-    buffer_append_u64(out, r->id);
-    buffer_append_u8(out, (uint8_t)r->op);
-    buffer_append_u8(out, (uint8_t)((r->consistent ? REQUEST_CONSISTENT : 0) |
-                                    (r->reverse ? REQUEST_REVERSE : 0) |
-                                    (r->want_old ? REQUEST_WANT_OLD : 0)));
-    buffer_append_u32(out, r->partition);
-    buffer_append_u64(out, r->epoch);
-    buffer_append_u32(out, r->items_max);
-    buffer_append_u32(out, r->bytes_max);
-    buffer_append_u64(out, (uint64_t)r->wall_ms);
-    buffer_append_sized(out, r->key);
-    buffer_append_sized(out, r->end);
-    buffer_append_sized(out, r->body);
-    frame_close(out, start);
+    const size_t size = REQUEST_SIZE_MIN + r->key.size + r->end.size + r->body.size;
+    uint8_t *start = frame_open(out, MESSAGE_REQUEST, size);
+    uint8_t *at = put_u64(start, r->id);
+    at = put_u8(at, (uint8_t)r->op);
+    at = put_u8(at, (uint8_t)((r->consistent ? REQUEST_CONSISTENT : 0) |
+                              (r->reverse ? REQUEST_REVERSE : 0) |
+                              (r->want_old ? REQUEST_WANT_OLD : 0)));
+    at = put_u32(at, r->partition);
+    at = put_u64(at, r->epoch);
+    at = put_u32(at, r->items_max);
+    at = put_u32(at, r->bytes_max);
+    at = put_u64(at, (uint64_t)r->wall_ms);
+    at = put_sized(at, r->key);
+    at = put_sized(at, r->end);
+    at = put_sized(at, r->body);
+    must((size_t)(at - start) + 1 == size);
+    buffer_end(out, at);
 }
 
 enum status request_decode(struct slice frame, struct request *out)
 {
     struct reader r = {frame, false};
-    *out = (struct request){0};
-    if (reader_u8(&r) != MESSAGE_REQUEST)
+    const uint8_t *at = reader_take(&r, REQUEST_HEAD_SIZE).data;
+    if (at == NULL || get_u8(&at) != MESSAGE_REQUEST)
         return STATUS_MALFORMED;
-    out->id = reader_u64(&r);
-    uint8_t op = reader_u8(&r);
-    uint8_t flags = reader_u8(&r);
-    out->partition = reader_u32(&r);
-    out->epoch = reader_u64(&r);
-    out->items_max = reader_u32(&r);
-    out->bytes_max = reader_u32(&r);
-    out->wall_ms = (int64_t)reader_u64(&r);
+    *out = (struct request){.id = get_u64(&at)};
+    uint8_t op = get_u8(&at);
+    uint8_t flags = get_u8(&at);
+    out->partition = get_u32(&at);
+    out->epoch = get_u64(&at);
+    out->items_max = get_u32(&at);
+    out->bytes_max = get_u32(&at);
+    out->wall_ms = (int64_t)get_u64(&at);
     out->key = reader_sized(&r);
     out->end = reader_sized(&r);
     out->body = reader_sized(&r);
@@ -71,21 +72,21 @@ enum status request_decode(struct slice frame, struct request *out)
     return STATUS_OK;
 }
 
-static void levels_encode(struct buffer *out, const struct admit_levels *l)
+static uint8_t *put_levels(uint8_t *at, const struct admit_levels *l)
 {
-    buffer_append_u64(out, (uint64_t)l->cap_mcu);
-    buffer_append_u64(out, (uint64_t)l->allocation_mcu);
-    buffer_append_u64(out, (uint64_t)l->burst_mcu);
-    buffer_append_u64(out, (uint64_t)l->node_mcu);
+    at = put_u64(at, (uint64_t)l->cap_mcu);
+    at = put_u64(at, (uint64_t)l->allocation_mcu);
+    at = put_u64(at, (uint64_t)l->burst_mcu);
+    return put_u64(at, (uint64_t)l->node_mcu);
 }
 
-static struct admit_levels levels_decode(struct reader *r)
+static struct admit_levels get_levels(const uint8_t **at)
 {
     struct admit_levels l;
-    l.cap_mcu = (int64_t)reader_u64(r);
-    l.allocation_mcu = (int64_t)reader_u64(r);
-    l.burst_mcu = (int64_t)reader_u64(r);
-    l.node_mcu = (int64_t)reader_u64(r);
+    l.cap_mcu = (int64_t)get_u64(at);
+    l.allocation_mcu = (int64_t)get_u64(at);
+    l.burst_mcu = (int64_t)get_u64(at);
+    l.node_mcu = (int64_t)get_u64(at);
     return l;
 }
 
@@ -98,43 +99,45 @@ enum {
 
 void reply_encode(struct buffer *out, const struct reply *r)
 {
-    size_t start = frame_open(out, MESSAGE_REPLY);
-    buffer_append_u64(out, r->id);
-    buffer_append_u8(out, (uint8_t)r->code);
-    buffer_append_u8(out, (uint8_t)((r->found ? REPLY_FOUND : 0) | (r->more ? REPLY_MORE : 0) |
-                                    (r->verdict.burst ? REPLY_BURST : 0)));
-    buffer_append_u8(out, (uint8_t)r->verdict.reason);
-    buffer_append_u32(out, r->verdict.member);
-    buffer_append_u64(out, (uint64_t)r->verdict.wait.ns);
-    levels_encode(out, &r->verdict.levels);
-    buffer_append_u64(out, (uint64_t)r->consumed_mcu);
-    buffer_append_u32(out, r->count);
-    buffer_append_u64(out, (uint64_t)r->read_bytes);
-    buffer_append_u64(out, (uint64_t)r->collection_bytes);
-    buffer_append_u32(out, r->leader);
-    buffer_append_sized(out, r->body);
-    buffer_append_sized(out, r->text);
-    frame_close(out, start);
+    const size_t size = REPLY_SIZE_MIN + r->body.size + r->text.size;
+    uint8_t *start = frame_open(out, MESSAGE_REPLY, size);
+    uint8_t *at = put_u64(start, r->id);
+    at = put_u8(at, (uint8_t)r->code);
+    at = put_u8(at, (uint8_t)((r->found ? REPLY_FOUND : 0) | (r->more ? REPLY_MORE : 0) |
+                              (r->verdict.burst ? REPLY_BURST : 0)));
+    at = put_u8(at, (uint8_t)r->verdict.reason);
+    at = put_u32(at, r->verdict.member);
+    at = put_u64(at, (uint64_t)r->verdict.wait.ns);
+    at = put_levels(at, &r->verdict.levels);
+    at = put_u64(at, (uint64_t)r->consumed_mcu);
+    at = put_u32(at, r->count);
+    at = put_u64(at, (uint64_t)r->read_bytes);
+    at = put_u64(at, (uint64_t)r->collection_bytes);
+    at = put_u32(at, r->leader);
+    at = put_sized(at, r->body);
+    at = put_sized(at, r->text);
+    must((size_t)(at - start) + 1 == size);
+    buffer_end(out, at);
 }
 
 enum status reply_decode(struct slice frame, struct reply *out)
 {
     struct reader r = {frame, false};
-    *out = (struct reply){0};
-    if (reader_u8(&r) != MESSAGE_REPLY)
+    const uint8_t *at = reader_take(&r, REPLY_HEAD_SIZE).data;
+    if (at == NULL || get_u8(&at) != MESSAGE_REPLY)
         return STATUS_MALFORMED;
-    out->id = reader_u64(&r);
-    uint8_t code = reader_u8(&r);
-    uint8_t flags = reader_u8(&r);
-    uint8_t reason = reader_u8(&r);
-    out->verdict.member = reader_u32(&r);
-    out->verdict.wait.ns = (int64_t)reader_u64(&r);
-    out->verdict.levels = levels_decode(&r);
-    out->consumed_mcu = (int64_t)reader_u64(&r);
-    out->count = reader_u32(&r);
-    out->read_bytes = (int64_t)reader_u64(&r);
-    out->collection_bytes = (int64_t)reader_u64(&r);
-    out->leader = reader_u32(&r);
+    *out = (struct reply){.id = get_u64(&at)};
+    uint8_t code = get_u8(&at);
+    uint8_t flags = get_u8(&at);
+    uint8_t reason = get_u8(&at);
+    out->verdict.member = get_u32(&at);
+    out->verdict.wait.ns = (int64_t)get_u64(&at);
+    out->verdict.levels = get_levels(&at);
+    out->consumed_mcu = (int64_t)get_u64(&at);
+    out->count = get_u32(&at);
+    out->read_bytes = (int64_t)get_u64(&at);
+    out->collection_bytes = (int64_t)get_u64(&at);
+    out->leader = get_u32(&at);
     out->body = reader_sized(&r);
     out->text = reader_sized(&r);
     if (r.failed || r.left.size > 0 || code >= REPLY_CODES || reason >= ADMIT_REASONS ||
@@ -174,7 +177,8 @@ void partition_stats_encode(struct buffer *out, const struct partition_stats *s)
         buffer_append_u64(out, (uint64_t)c->burst);
         for (int reason = 0; reason < ADMIT_REASONS; reason++)
             buffer_append_u64(out, (uint64_t)c->load.refused[reason]);
-        levels_encode(out, &s->kinds[kind].levels);
+        uint8_t *at = buffer_reserve(out, sizeof(struct admit_levels));
+        buffer_end(out, put_levels(at, &s->kinds[kind].levels));
     }
 }
 
@@ -196,7 +200,10 @@ enum status partition_stats_decode(struct reader *r, struct partition_stats *out
         c->burst = (int64_t)reader_u64(r);
         for (int reason = 0; reason < ADMIT_REASONS; reason++)
             c->load.refused[reason] = (int64_t)reader_u64(r);
-        out->kinds[kind].levels = levels_decode(r);
+        const uint8_t *at = reader_take(r, sizeof(struct admit_levels)).data;
+        if (at == NULL)
+            return STATUS_MALFORMED;
+        out->kinds[kind].levels = get_levels(&at);
     }
     return r->failed ? STATUS_MALFORMED : STATUS_OK;
 }

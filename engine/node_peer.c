@@ -23,6 +23,7 @@ enum {
     PEER_FRESH = 1,
     PEER_REPORT = 2, /* the headroom is told anew */
     PEER_FLAGS = 3,
+    HEAD_SIZE = 70,
     ENVELOPE_FLUSH_BYTES = 4 * 1024 * 1024,
 };
 
@@ -68,27 +69,29 @@ static void append_head(struct node *n, struct buffer *out, uint32_t node)
     struct peer *peer = &n->peers[node];
     struct liveness_beat beat = liveness_beat(&n->liveness, n->now, node, peer->beat_due);
     token_bucket_refill(&n->admission.buckets[ADMIT_WRITE], n->now);
-    buffer_append_u8(out, MESSAGE_PEER);
-    buffer_append_u32(out, n->options.id);
-    buffer_append_u32(out, n->generation);
     bool report = !instant_before(n->now, peer->report_at);
-    buffer_append_u8(out, (uint8_t)((is_fresh(n) ? PEER_FRESH : 0) | (report ? PEER_REPORT : 0)));
+    uint8_t *at = buffer_reserve(out, HEAD_SIZE);
+    at = put_u32(put_u8(at, MESSAGE_PEER), n->options.id);
+    at = put_u32(at, n->generation);
+    at = put_u8(at, (uint8_t)((is_fresh(n) ? PEER_FRESH : 0) | (report ? PEER_REPORT : 0)));
+    buffer_end(out, at);
     liveness_beat_encode(out, &beat);
-    buffer_append_u64(out, (uint64_t)n->admission.buckets[ADMIT_WRITE].balance);
-    buffer_append_u64(out, (uint64_t)n->admission.buckets[ADMIT_WRITE].capacity);
-    buffer_append_u32(out, peer->messages);
+    at = buffer_reserve(out, HEAD_SIZE);
+    at = put_u64(at, (uint64_t)n->admission.buckets[ADMIT_WRITE].balance);
+    at = put_u64(at, (uint64_t)n->admission.buckets[ADMIT_WRITE].capacity);
+    buffer_end(out, put_u32(at, peer->messages));
     peer->beat_due = false;
 }
 
-/* The head is written last, over the room that was left for it: it tells the latest. */
+/* The head is written last, into the room that was left for it: it tells the latest. */
 static void close_envelope(struct node *n, uint32_t node)
 {
     struct peer *peer = &n->peers[node];
     size_t size = peer->envelope.size;
     peer->envelope.size = 0;
     append_head(n, &peer->envelope, node);
-    if (size > peer->envelope.size)
-        peer->envelope.size = size;
+    must(peer->envelope.size == HEAD_SIZE);
+    peer->envelope.size = size;
     if (!instant_before(n->now, peer->report_at))
         peer->report_at = instant_add(n->now, duration_ms(n->config->report_ms));
     struct node_effect *e = node_push(n, NODE_SEND);
@@ -101,10 +104,9 @@ static void open_envelope(struct node *n, uint32_t node)
     struct peer *peer = &n->peers[node];
     if (peer->envelope.size > 0)
         return;
-    bool due = peer->beat_due;
     peer->messages = 0;
-    append_head(n, &peer->envelope, node);
-    peer->beat_due = due;
+    buffer_reserve(&peer->envelope, HEAD_SIZE);
+    peer->envelope.size = HEAD_SIZE;
 }
 
 struct buffer *node_peer_message(struct node *n, uint32_t node, enum peer_message kind)

@@ -186,11 +186,12 @@ uint64_t liveness_got(const struct liveness *l, struct instant now, uint32_t nod
 
 void liveness_beat_encode(struct buffer *out, const struct liveness_beat *b)
 {
-    buffer_append_u64(out, b->incarnation);
-    buffer_append_u64(out, b->round);
-    buffer_append_u64(out, b->ack_incarnation);
-    buffer_append_u64(out, b->ack_round);
-    buffer_append_u64(out, b->ack_epoch);
+    uint8_t *at = buffer_reserve(out, sizeof *b);
+    at = put_u64(at, b->incarnation);
+    at = put_u64(at, b->round);
+    at = put_u64(at, b->ack_incarnation);
+    at = put_u64(at, b->ack_round);
+    buffer_end(out, put_u64(at, b->ack_epoch));
 }
 
 enum status liveness_beat_decode(struct reader *r, struct liveness_beat *out)

@@ -13,33 +13,35 @@ enum {
     FLAG_TRANSFER = 2,
     FLAG_NO_STATE = 4,
     FLAGS = 7,
-    ENTRY_HEAD_SIZE = 13
+    ENTRY_HEAD_SIZE = 13,
+    MESSAGE_HEAD_SIZE = 74
 };
 
 void raft_message_encode(struct buffer *out, const struct raft_message *m)
 {
     must(m->kind >= RAFT_APPEND && m->kind < RAFT_MESSAGE_KINDS);
     must(m->entry_count == 0 || m->kind == RAFT_APPEND);
-    buffer_append_u8(out, (uint8_t)m->kind);
-    buffer_append_u8(out, (uint8_t)((m->rejected ? FLAG_REJECTED : 0) |
-                                    (m->transfer ? FLAG_TRANSFER : 0) |
-                                    (m->no_state ? FLAG_NO_STATE : 0)));
-    buffer_append_u32(out, m->group);
-    buffer_append_u64(out, m->from);
-    buffer_append_u64(out, m->to);
-    buffer_append_u64(out, m->term);
-    buffer_append_u64(out, m->index);
-    buffer_append_u64(out, m->log_term);
-    buffer_append_u64(out, m->commit);
-    buffer_append_u64(out, m->round);
-    buffer_append_u64(out, m->support);
-    buffer_append_u32(out, m->entry_count);
+    uint8_t *at = buffer_reserve(out, MESSAGE_HEAD_SIZE);
+    at = put_u8(at, (uint8_t)m->kind);
+    at =
+        put_u8(at, (uint8_t)((m->rejected ? FLAG_REJECTED : 0) | (m->transfer ? FLAG_TRANSFER : 0) |
+                             (m->no_state ? FLAG_NO_STATE : 0)));
+    at = put_u32(at, m->group);
+    at = put_u64(at, m->from);
+    at = put_u64(at, m->to);
+    at = put_u64(at, m->term);
+    at = put_u64(at, m->index);
+    at = put_u64(at, m->log_term);
+    at = put_u64(at, m->commit);
+    at = put_u64(at, m->round);
+    at = put_u64(at, m->support);
+    buffer_end(out, put_u32(at, m->entry_count));
     for (uint32_t i = 0; i < m->entry_count; i++) {
         const struct raft_entry *e = m->entries[i];
         must(e->index == m->index + 1 + i);
-        buffer_append_u64(out, e->term);
-        buffer_append_u8(out, (uint8_t)e->kind);
-        buffer_append_sized(out, e->payload);
+        at = buffer_reserve(out, ENTRY_HEAD_SIZE + e->payload.size);
+        at = put_u8(put_u64(at, e->term), (uint8_t)e->kind);
+        buffer_end(out, put_sized(at, e->payload));
     }
 }
 
@@ -78,23 +80,26 @@ static enum status decode_entries(struct reader *r, struct arena *arena, struct 
 
 enum status raft_message_decode(struct reader *r, struct arena *arena, struct raft_message *out)
 {
-    uint8_t kind = reader_u8(r), flags = reader_u8(r);
+    const uint8_t *at = reader_take(r, MESSAGE_HEAD_SIZE).data;
+    if (at == NULL)
+        return STATUS_MALFORMED;
+    uint8_t kind = get_u8(&at), flags = get_u8(&at);
     *out = (struct raft_message){
         .rejected = flags & FLAG_REJECTED,
         .transfer = flags & FLAG_TRANSFER,
         .no_state = flags & FLAG_NO_STATE,
-        .group = reader_u32(r),
+        .group = get_u32(&at),
     };
-    out->from = reader_u64(r);
-    out->to = reader_u64(r);
-    out->term = reader_u64(r);
-    out->index = reader_u64(r);
-    out->log_term = reader_u64(r);
-    out->commit = reader_u64(r);
-    out->round = reader_u64(r);
-    out->support = reader_u64(r);
-    out->entry_count = reader_u32(r);
-    if (r->failed || kind < RAFT_APPEND || kind >= RAFT_MESSAGE_KINDS || (flags & ~FLAGS) != 0 ||
+    out->from = get_u64(&at);
+    out->to = get_u64(&at);
+    out->term = get_u64(&at);
+    out->index = get_u64(&at);
+    out->log_term = get_u64(&at);
+    out->commit = get_u64(&at);
+    out->round = get_u64(&at);
+    out->support = get_u64(&at);
+    out->entry_count = get_u32(&at);
+    if (kind < RAFT_APPEND || kind >= RAFT_MESSAGE_KINDS || (flags & ~FLAGS) != 0 ||
         out->from == 0 || out->to == 0 || out->log_term > out->term || out->term == UINT64_MAX ||
         out->index > UINT64_MAX / 2)
         return STATUS_MALFORMED;

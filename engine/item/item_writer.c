@@ -32,7 +32,7 @@ static void size_add(struct item_writer *w, size_t bytes)
     w->size += (uint32_t)bytes;
 }
 
-static void put_u32(struct item_writer *w, size_t at, size_t value)
+static void set_u32(struct item_writer *w, size_t at, size_t value)
 {
     must(value <= UINT32_MAX);
     uint32_t word = (uint32_t)value;
@@ -134,7 +134,7 @@ void item_close(struct item_writer *w)
     must(w->depth > 0);
     must(!w->named);
     size_t at = w->open[w->depth].at;
-    put_u32(w, at, w->out->size - at - sizeof(uint32_t));
+    set_u32(w, at, w->out->size - at - sizeof(uint32_t));
     w->depth--;
 }
 
@@ -162,8 +162,8 @@ uint32_t item_end(struct item_writer *w)
 {
     must(w->depth == 0);
     must(!w->named);
-    put_u32(w, w->start + ITEM_SIZE_AT, w->size);
-    put_u32(w, w->start + ITEM_COUNT_AT, w->open[0].count);
+    set_u32(w, w->start + ITEM_SIZE_AT, w->size);
+    set_u32(w, w->start + ITEM_COUNT_AT, w->open[0].count);
     uint8_t *item = w->out->data + w->start;
     uint64_t checksum = XXH3_64bits(item + ITEM_SIZE_AT, w->out->size - w->start - ITEM_SIZE_AT);
     memcpy(item, &checksum, sizeof checksum);

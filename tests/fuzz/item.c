@@ -78,7 +78,7 @@ static void check_copies(struct slice item)
     buffer_deinit(&by_attr);
 }
 
-static void put_u32(uint8_t *at, uint64_t value)
+static void set_u32(uint8_t *at, uint64_t value)
 {
     uint32_t word = (uint32_t)value;
     memcpy(at, &word, sizeof word);
@@ -115,10 +115,10 @@ static void check_map(const uint8_t *data, size_t size)
     bool whole = attr_measure(&map, 0, &measured);
     uint8_t *item = malloc(before + size);
     must(item != NULL);
-    put_u32(item + ITEM_SIZE_AT, measured + 1);
-    put_u32(item + ITEM_COUNT_AT, 1);
+    set_u32(item + ITEM_SIZE_AT, measured + 1);
+    set_u32(item + ITEM_COUNT_AT, 1);
     memcpy(item + ITEM_HEADER_SIZE, name, sizeof name);
-    put_u32(item + ITEM_HEADER_SIZE + sizeof name, size);
+    set_u32(item + ITEM_HEADER_SIZE + sizeof name, size);
     if (size > 0)
         memcpy(item + before, data, size);
     seal(item, before + size);

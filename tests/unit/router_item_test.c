@@ -291,7 +291,7 @@ static void thirty_two_levels_nest_and_no_more(void **state)
     free(text);
 }
 
-static void put_sized(size_t value_size, int status, const char *body)
+static void put_item_of(size_t value_size, int status, const char *body)
 {
     struct buffer b = {0};
     buffer_append_text(&b,
@@ -308,10 +308,10 @@ static void an_item_has_at_most_400_kib(void **state)
 {
     (void)state;
     /* id: 2 + 1, v: 1 */
-    put_sized(409600 - 4, 200, "{}");
-    put_sized(409600 - 3, 400,
-              "{\"__type\":\"com.amazon.coral.validate#ValidationException\",\"message\":\"Item "
-              "size has exceeded the maximum allowed size\"}");
+    put_item_of(409600 - 4, 200, "{}");
+    put_item_of(409600 - 3, 400,
+                "{\"__type\":\"com.amazon.coral.validate#ValidationException\",\"message\":\"Item "
+                "size has exceeded the maximum allowed size\"}");
 }
 
 static void keys_must_fit_the_schema(void **state)
