@@ -22,7 +22,10 @@ struct raft_slot {
     uint8_t payload[];
 };
 
+struct raft_block;
+
 struct raft_log {
+    struct raft_block *newest; /* owns: the entries' memory */
     struct raft_entry **slots; /* owns; base_index + 1 .. at slots[head] */
     uint32_t head;
     uint32_t count;

@@ -1,4 +1,6 @@
-/* raft_log.c - the entries in memory: one array of pointers, whose middle a message may borrow. */
+/* raft_log.c - the entries in memory: one array of pointers, whose middle a message may borrow, to
+ * entries that stand in blocks, in the order of the log. Blocks grow with what is in it: a group
+ * that has been idle for long takes no more than its entries do. */
 #include <stdlib.h>
 
 #include "replication/raft_internal.h"
@@ -35,6 +37,80 @@ uint64_t raft_log_bytes_to(const struct raft_log *l, uint64_t index)
     return e == NULL ? l->base_bytes_to : slot_of(e)->bytes_to;
 }
 
+/* ---- blocks ---- */
+
+enum {
+    BLOCK_SIZE_MAX = 16 * 1024 /* a larger entry has one of its own */
+};
+
+struct raft_block {
+    struct raft_block *previous; /* in a ring: the oldest comes after the newest */
+    struct raft_block *next;
+    size_t size;
+    size_t used;
+    uint32_t entries; /* 0 only while it is taken away */
+    _Alignas(16) uint8_t bytes[];
+};
+
+static size_t slot_size(size_t payload)
+{
+    return (sizeof(struct raft_slot) + payload + 15) & ~(size_t)15;
+}
+
+static void block_add(struct raft_log *l, size_t size)
+{
+    size_t had = l->newest == NULL ? 0 : raft_log_bytes_to(l, raft_log_last(l)) - l->base_bytes_to;
+    had = had < BLOCK_SIZE_MAX ? had : BLOCK_SIZE_MAX;
+    size = size < had ? had : size;
+    struct raft_block *b = malloc(sizeof *b + size);
+    must(b != NULL);
+    struct raft_block *newest = l->newest == NULL ? b : l->newest;
+    struct raft_block *oldest = l->newest == NULL ? b : l->newest->next;
+    *b = (struct raft_block){.previous = newest, .next = oldest, .size = size};
+    newest->next = b;
+    oldest->previous = b;
+    l->newest = b;
+}
+
+static struct raft_slot *slot_take(struct raft_log *l, size_t payload)
+{
+    const size_t size = slot_size(payload);
+    if (l->newest == NULL || l->newest->size - l->newest->used < size)
+        block_add(l, size);
+    struct raft_block *b = l->newest;
+    struct raft_slot *s = (struct raft_slot *)(void *)(b->bytes + b->used);
+    b->used += size;
+    b->entries++;
+    return s;
+}
+
+static void block_free(struct raft_log *l, struct raft_block *b)
+{
+    b->previous->next = b->next;
+    b->next->previous = b->previous;
+    if (b == l->newest)
+        l->newest = b->previous == b ? NULL : b->previous;
+    free(b);
+}
+
+/* The oldest entry goes. */
+static void slot_drop_first(struct raft_log *l)
+{
+    struct raft_block *oldest = l->newest->next;
+    if (--oldest->entries == 0)
+        block_free(l, oldest);
+}
+
+/* The newest entry goes. */
+static void slot_drop_last(struct raft_log *l, const struct raft_entry *e)
+{
+    l->newest->used -= slot_size(e->payload.size);
+    if (--l->newest->entries == 0)
+        block_free(l, l->newest);
+}
+
+/* ---- */
+
 static void make_room(struct raft_log *l)
 {
     if (l->head + l->count < l->capacity)
@@ -56,8 +132,7 @@ void raft_log_append(struct raft_log *l, uint64_t term, enum log_kind kind, stru
     uint64_t last = raft_log_last(l);
     must(term >= raft_log_term(l, last));
     make_room(l);
-    struct raft_slot *s = malloc(sizeof *s + head.size + tail.size);
-    must(s != NULL);
+    struct raft_slot *s = slot_take(l, head.size + tail.size);
     if (head.size > 0)
         memcpy(s->payload, head.data, head.size);
     if (tail.size > 0)
@@ -113,7 +188,7 @@ void raft_log_truncate(struct raft_log *l, uint64_t index)
 {
     must(index > l->base_index);
     while (raft_log_last(l) >= index)
-        free(l->slots[l->head + --l->count]);
+        slot_drop_last(l, l->slots[l->head + --l->count]);
     give_back(l);
 }
 
@@ -124,7 +199,7 @@ void raft_log_compact(struct raft_log *l, uint64_t index)
     l->base_term = raft_log_term(l, index);
     l->base_bytes_to = raft_log_bytes_to(l, index);
     for (; l->base_index < index; l->base_index++, l->head++, l->count--)
-        free(l->slots[l->head]);
+        slot_drop_first(l);
     give_back(l);
 }
 
