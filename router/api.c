@@ -141,8 +141,8 @@ static void post(struct router *r, struct client *c)
 {
     const struct http_head *head = &c->http.head;
     struct json_value root = {0};
-    bool by_type = !asks_split(head);
-    if (by_type && c->http.body.size > 0 &&
+    const bool split = asks_split(head);
+    if (!split && c->http.body.size > 0 &&
         (head->type == HTTP_TYPE_NONE || head->type == HTTP_TYPE_OTHER)) {
         answer_not_found(r, c);
         return;
@@ -153,7 +153,7 @@ static void post(struct router *r, struct client *c)
         refuse(r, c, FAULT_SERIALIZATION, "");
         return;
     }
-    const struct operation *o = asks_split(head) ? &operation_split : find_operation(r, c);
+    const struct operation *o = split ? &operation_split : find_operation(r, c);
     if (o == NULL)
         return;
     r->counters.requests++;

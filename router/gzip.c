@@ -1,48 +1,47 @@
 #include "router/gzip.h"
 
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "base/must.h"
 
 enum {
-    GZIP_WINDOW = 16 + 15, /* zlib's way to ask for gzip's framing with its largest window */
-    GZIP_STEP = 64 * 1024,
+    FASTEST = 1,
+    LENGTH_SIZE = 4 /* at the end of gzip's bytes: how many they unpack to, modulo 2^32 */
 };
 
-/* Packed bytes are bounded by the owner's limits, far below zlib's 4 GB. */
-static z_stream stream_of(struct slice bytes)
+/* Room for what the bytes say they unpack to; if they lie, unpacking finds out. */
+static size_t room_for(struct slice bytes, size_t size_max)
 {
-    must(bytes.size < UINT32_MAX);
-    return (z_stream){.next_in = (Bytef *)(uintptr_t)bytes.data, .avail_in = (uInt)bytes.size};
+    uint32_t told = 0;
+    if (bytes.size >= LENGTH_SIZE)
+        memcpy(&told, bytes.data + bytes.size - LENGTH_SIZE, LENGTH_SIZE);
+    return told < size_max ? told : size_max;
 }
 
 enum status gzip_unpack(struct buffer *out, struct slice bytes, size_t size_max)
 {
-    z_stream z = stream_of(bytes);
-    size_t start = out->size;
-    int state = Z_OK;
-    must(inflateInit2(&z, GZIP_WINDOW) == Z_OK);
-    while (state == Z_OK && out->size - start <= size_max) {
-        z.next_out = buffer_reserve(out, GZIP_STEP);
-        z.avail_out = GZIP_STEP;
-        state = inflate(&z, Z_NO_FLUSH);
-        out->size += GZIP_STEP - z.avail_out;
-    }
-    uInt left = z.avail_in;
-    inflateEnd(&z);
-    if (out->size - start > size_max)
+    struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
+    size_t room = room_for(bytes, size_max), taken = 0, size = 0;
+    must(d != NULL);
+    enum libdeflate_result result = libdeflate_gzip_decompress_ex(
+        d, bytes.data, bytes.size, buffer_reserve(out, room + 1), room, &taken, &size);
+    libdeflate_free_decompressor(d);
+    if (result == LIBDEFLATE_INSUFFICIENT_SPACE && room == size_max)
         return STATUS_TOO_LARGE;
-    return state == Z_STREAM_END && left == 0 ? STATUS_OK : STATUS_MALFORMED;
+    if (result != LIBDEFLATE_SUCCESS || taken != bytes.size)
+        return STATUS_MALFORMED;
+    out->size += size;
+    return STATUS_OK;
 }
 
 void gzip_pack(struct buffer *out, struct slice bytes)
 {
-    z_stream z = stream_of(bytes);
-    must(deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) == Z_OK);
-    uLong room = deflateBound(&z, bytes.size);
-    z.next_out = buffer_reserve(out, room);
-    z.avail_out = (uInt)room;
-    must(deflate(&z, Z_FINISH) == Z_STREAM_END);
-    out->size += room - z.avail_out;
-    deflateEnd(&z);
+    struct libdeflate_compressor *c = libdeflate_alloc_compressor(FASTEST);
+    must(c != NULL);
+    size_t room = libdeflate_gzip_compress_bound(c, bytes.size);
+    size_t size =
+        libdeflate_gzip_compress(c, bytes.data, bytes.size, buffer_reserve(out, room), room);
+    must(size > 0);
+    libdeflate_free_compressor(c);
+    out->size += size;
 }

@@ -6,7 +6,7 @@
 
 /* Appends what `bytes` unpack to. STATUS_TOO_LARGE: more than `size_max` bytes, so that a small
  * body cannot grow without bound; STATUS_MALFORMED: not gzip, cut short, or followed by something
- * else. `out` holds part of it then. */
+ * else. */
 enum status gzip_unpack(struct buffer *out, struct slice bytes, size_t size_max);
 
 /* Appends `bytes` packed. */

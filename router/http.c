@@ -15,19 +15,16 @@ static void copy_text(char *to, size_t room, const char *from, size_t size)
     to[size] = '\0';
 }
 
-static bool starts_with(const char *text, const char *prefix)
-{
-    return strncasecmp(text, prefix, strlen(prefix)) == 0;
-}
-
 /* The media type without its parameters. */
 static enum http_content_type type_of(const char *value)
 {
-    size_t size = strcspn(value, "; \t");
-    if (size == strlen("application/x-amz-json-1.0") &&
-        starts_with(value, "application/x-amz-json-1.0"))
+    static const char AMZ_JSON[] = "application/x-amz-json-1.0", JSON[] = "application/json";
+    if (strcmp(value, AMZ_JSON) == 0) /* as nearly all write it */
         return HTTP_TYPE_AMZ_JSON;
-    if (size == strlen("application/json") && starts_with(value, "application/json"))
+    size_t size = strcspn(value, "; \t");
+    if (size == sizeof AMZ_JSON - 1 && strncasecmp(value, AMZ_JSON, size) == 0)
+        return HTTP_TYPE_AMZ_JSON;
+    if (size == sizeof JSON - 1 && strncasecmp(value, JSON, size) == 0)
         return HTTP_TYPE_JSON;
     return HTTP_TYPE_OTHER;
 }
@@ -84,6 +81,12 @@ static void on_attempt(struct http *h)
 
 typedef void header_take(struct http *h);
 
+/* Whether a header's name is `field`, which is in lower case; most names differ at their ends. */
+static bool is_field(const char *field, const char *name, size_t size)
+{
+    return (name[size - 1] | 0x20) == field[size - 1] && strncasecmp(field, name, size) == 0;
+}
+
 /* What to do with a header line's value; NULL: nothing. */
 static header_take *taker_of(const char *field, size_t size)
 {
@@ -100,7 +103,7 @@ static header_take *taker_of(const char *field, size_t size)
 #undef FIELD
     };
     for (size_t i = 0; i < sizeof FIELDS / sizeof FIELDS[0]; i++) {
-        if (FIELDS[i].size == size && strncasecmp(FIELDS[i].field, field, size) == 0)
+        if (FIELDS[i].size == size && is_field(FIELDS[i].field, field, size))
             return FIELDS[i].take;
     }
     return NULL;
@@ -248,7 +251,7 @@ static int on_message_complete(http_parser *p)
 
 static bool is(struct slice s, const char *text)
 {
-    return s.size == strlen(text) && strncasecmp((const char *)s.data, text, s.size) == 0;
+    return s.size == strlen(text) && is_field(text, (const char *)s.data, s.size);
 }
 
 static bool all_name(struct slice s)
@@ -261,10 +264,19 @@ static bool all_name(struct slice s)
     return all;
 }
 
+/* Eight bytes at a time: `bad` gets the high bit of each byte below ' ' and of each 0x7F. */
 static bool all_printable(struct slice s)
 {
-    bool all = true;
-    for (size_t i = 0; i < s.size; i++)
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
+    uint64_t bad = 0;
+    size_t i = 0;
+    for (uint64_t word; s.size - i >= sizeof word; i += sizeof word) {
+        memcpy(&word, s.data + i, sizeof word);
+        uint64_t delete = word ^ ones * 0x7F;
+        bad |= ((word - ones * ' ') & ~word) | ((delete - ones) & ~delete);
+    }
+    bool all = (bad & highs) == 0;
+    for (; i < s.size; i++)
         all &= s.data[i] >= ' ' && s.data[i] != 0x7F;
     return all;
 }

@@ -1,5 +1,5 @@
 /* http_answer.c - the answers: header lines in front of a body that is already there. */
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "router/gzip.h"
 #include "router/http.h"
@@ -9,50 +9,50 @@ enum {
     GZIP_SIZE_MIN = 8192,
 };
 
-static const char *reason_of(int status)
+static struct slice reason_of(int status)
 {
     switch (status) {
     case 200:
-        return "200 OK";
+        return slice_of("200 OK");
     case 404:
-        return "404 Not Found";
+        return slice_of("404 Not Found");
     case 408:
-        return "408 Request Timeout";
+        return slice_of("408 Request Timeout");
     case 413:
-        return "413 Payload Too Large";
+        return slice_of("413 Payload Too Large");
     case 431:
-        return "431 Request Header Fields Too Large";
+        return slice_of("431 Request Header Fields Too Large");
     case 500:
-        return "500 Internal Server Error";
+        return slice_of("500 Internal Server Error");
     case 503:
-        return "503 Service Unavailable";
+        return slice_of("503 Service Unavailable");
     default:
-        return "400 Bad Request";
+        return slice_of("400 Bad Request");
     }
 }
-
-#define APPEND(out, text) buffer_append(out, text, sizeof text - 1)
 
 static void write_head(struct buffer *out, const struct http_answer *a, struct slice body,
                        bool packed)
 {
-    APPEND(out, "HTTP/1.1 ");
-    buffer_append_text(out, reason_of(a->status));
-    APPEND(out, "\r\nx-amzn-RequestId: ");
-    buffer_append(out, a->request_id, HTTP_REQUEST_ID_SIZE);
-    APPEND(out, "\r\nx-amz-crc32: ");
-    buffer_append_decimal(out, crc32_z(0, body.data, body.size));
-    APPEND(out, "\r\nContent-Type: ");
-    buffer_append_text(out, a->type);
+    enum {
+        SIZE_MAX_BUT_TYPE = 384
+    };
+    const struct slice type = slice_of(a->type);
+    uint8_t *at = buffer_reserve(out, SIZE_MAX_BUT_TYPE + type.size);
+    at = put_bytes(put_text(at, "HTTP/1.1 "), reason_of(a->status));
+    at = put_text(at, "\r\nx-amzn-RequestId: ");
+    at = put_bytes(at, slice_make(a->request_id, HTTP_REQUEST_ID_SIZE));
+    at = put_text(at, "\r\nx-amz-crc32: ");
+    at = put_decimal(at, libdeflate_crc32(0, body.data, body.size));
+    at = put_bytes(put_text(at, "\r\nContent-Type: "), type);
     if (packed)
-        APPEND(out, "\r\nContent-Encoding: gzip");
+        at = put_text(at, "\r\nContent-Encoding: gzip");
     if (!a->keep_alive)
-        APPEND(out, "\r\nConnection: close");
+        at = put_text(at, "\r\nConnection: close");
     else if (a->http_1_0)
-        APPEND(out, "\r\nConnection: keep-alive");
-    APPEND(out, "\r\nContent-Length: ");
-    buffer_append_decimal(out, body.size);
-    APPEND(out, "\r\n\r\n");
+        at = put_text(at, "\r\nConnection: keep-alive");
+    at = put_decimal(put_text(at, "\r\nContent-Length: "), body.size);
+    buffer_end(out, put_text(at, "\r\n\r\n"));
 }
 
 void http_write_answer(struct buffer *out, const struct http_answer *a)
