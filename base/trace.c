@@ -1,6 +1,7 @@
 #include "base/trace.h"
 
 #include <stddef.h>
+#define XXH_INLINE_ALL /* of a known, small size */
 #include <xxhash.h>
 
 _Static_assert((TRACE_EVENTS & (TRACE_EVENTS - 1)) == 0, "the ring is indexed by a mask");

@@ -34,9 +34,12 @@ static inline struct instant sim_clock_when(const struct sim_clock *c, struct in
     int64_t wanted = at.ns - c->read.ns;
     if (wanted <= 0)
         return c->base;
-    /* Rounding may miss by one either way. */
-    int64_t passed = (int64_t)((__int128)wanted * 1000000 / (1000000 + c->drift_ppm)) - 2;
-    struct instant t = {c->base.ns + passed};
+    int64_t product, rate_ppm = 1000000 + c->drift_ppm, passed;
+    if (__builtin_mul_overflow(wanted, 1000000, &product))
+        passed = (int64_t)((__int128)wanted * 1000000 / rate_ppm);
+    else
+        passed = product / rate_ppm;
+    struct instant t = {c->base.ns + passed - 2}; /* rounding may miss by one either way */
     while (sim_clock_read(c, t).ns < at.ns)
         t.ns++;
     return t;
