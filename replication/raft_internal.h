@@ -13,7 +13,7 @@ enum {
     RAFT_CATCH_UP_ENTRIES = 64 /* a member that lacks more has not caught up */
 };
 
-/* An entry and its payload are one allocation; the entry comes first, so that a pointer to it is
+/* An entry and its payload stand together; the entry comes first, so that a pointer to it is
  * one to the slot. */
 struct raft_slot {
     struct raft_entry entry;
