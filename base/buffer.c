@@ -10,7 +10,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "formats on disk are l
 
 void buffer_deinit(struct buffer *b)
 {
-    if (b->data != NULL)
+    if (b->data != NULL) /* most are empty, and jemalloc takes its time to free nothing */
         free(b->data);
     *b = (struct buffer){0};
 }

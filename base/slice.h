@@ -49,6 +49,15 @@ static inline int slice_compare(struct slice a, struct slice b)
     return a.size < b.size ? -1 : a.size > b.size;
 }
 
+/* The first eight bytes as a number, zeros after shorter ones: where two differ, the slices compare
+ * as the numbers do. */
+static inline uint64_t slice_head(struct slice s)
+{
+    uint64_t head = 0;
+    memcpy(&head, s.data, s.size < sizeof head ? s.size : sizeof head);
+    return __builtin_bswap64(head);
+}
+
 /* Whether the bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates). */
 bool slice_is_utf8(struct slice text);
 

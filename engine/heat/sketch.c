@@ -56,13 +56,6 @@ static struct slice key_of(const uint8_t *bytes, const struct sketch_entry *e)
     return slice_make(bytes + e->at, e->size);
 }
 
-static uint64_t head_of(struct slice key)
-{
-    uint64_t head = 0;
-    memcpy(&head, key.data, key.size < sizeof head ? key.size : sizeof head);
-    return __builtin_bswap64(head);
-}
-
 /* ---- order ---- */
 
 static bool before(const uint8_t *bytes, const struct sketch_entry *a, const struct sketch_entry *b)
@@ -148,7 +141,7 @@ static uint32_t common_size(const uint8_t *bytes, const struct sketch_entry *e, 
 static void set_heads(const uint8_t *bytes, struct sketch_entry *e, uint32_t count, uint32_t from)
 {
     for (uint32_t i = 0; i < count; i++)
-        e[i].head = head_of(slice_make(bytes + e[i].at + from, e[i].size - from));
+        e[i].head = slice_head(slice_make(bytes + e[i].at + from, e[i].size - from));
 }
 
 static void sort(const uint8_t *bytes, struct sketch_entry *from, uint32_t count)
@@ -435,7 +428,7 @@ bool sketch_add(struct sketch *s, struct slice key, int64_t cost_mcu)
         return false;
     if (key.size > SKETCH_KEY_MAX)
         key.size = SKETCH_KEY_MAX;
-    const uint64_t head = head_of(key);
+    const uint64_t head = slice_head(key);
     for (int64_t left = units; left > 0; left &= left - 1) /* its bits */
         push(s, __builtin_ctzll((uint64_t)left), key, head);
     for (int64_t left = units; left > 0; left &= left - 1)
@@ -501,6 +494,6 @@ void sketch_divide(const struct sketch *from, struct slice lo, struct slice hi, 
                 continue;
             uint32_t dropped = drop < key.size ? drop : (uint32_t)key.size;
             key = slice_make(key.data + dropped, key.size - dropped);
-            push(to, h, key, head_of(key));
+            push(to, h, key, slice_head(key));
         }
 }

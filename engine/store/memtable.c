@@ -206,16 +206,9 @@ static void order(struct memtable *m)
 
 /* Most keys differ in their first bytes: those are compared without reading the key. */
 struct place {
-    uint64_t head; /* big-endian, zeros after a shorter key */
+    uint64_t head; /* slice_head */
     const struct mem_entry *entry;
 };
-
-static uint64_t head_of(struct slice key)
-{
-    uint64_t head = 0;
-    memcpy(&head, key.data, key.size < sizeof head ? key.size : sizeof head);
-    return __builtin_bswap64(head);
-}
 
 static int compare_places(const void *a, const void *b)
 {
@@ -232,7 +225,7 @@ const struct mem_entry **memtable_sorted(const struct memtable *m)
     must(places != NULL && entries != NULL);
     size_t count = 0;
     for (const struct node *n = m->newest; n != NULL; n = links_of(n)->older)
-        places[count++] = (struct place){head_of(n->entry.key), &n->entry};
+        places[count++] = (struct place){slice_head(n->entry.key), &n->entry};
     must(count == m->count);
     qsort(places, count, sizeof *places, compare_places);
     for (size_t i = 0; i < count; i++)
