@@ -165,8 +165,12 @@ struct node {
 
     /* replication */
     uint32_t generation; /* 0: not durable yet */
-    bool founded;        /* group 0 is about to be opened here */
-    bool left_catalog;   /* a replica of it was here, and was moved away */
+    struct duration
+        support_kept;           /* the node's own durable record: it gives support for this long */
+    struct instant quiet_until; /* what an earlier life may have promised holds until then */
+    bool support_changing;      /* another record is on its way */
+    bool founded;               /* group 0 is about to be opened here */
+    bool left_catalog;          /* a replica of it was here, and was moved away */
     struct liveness liveness;
     struct instant liveness_at; /* its deadline, as of the last turn */
     struct raft_outbox outbox;
@@ -326,6 +330,12 @@ enum peer_message {
     PEER_LEASE_ASK,   /* for tokens of the node: u64 number, u64 mcu */
     PEER_LEASE_GRANT, /* u64 number, u64 mcu */
 };
+/* Whether it may be heard by others. What it says of itself, and how long its promises last, must
+ * be durable first: its next life has to know. */
+static inline bool node_may_speak(const struct node *n)
+{
+    return n->generation != 0 && n->support_kept.ns >= n->config->support_ms * NS_PER_MS;
+}
 /* Where to append a message of this kind to the node's envelope. */
 struct buffer *node_peer_message(struct node *n, uint32_t node, enum peer_message kind);
 enum status node_peers_receive(struct node *n, struct slice frame);
