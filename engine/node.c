@@ -379,12 +379,7 @@ void node_reply(struct node *n, struct instant now, const struct reply *reply)
 void node_touched(struct node *n, struct instant now, uint32_t ticket)
 {
     event(n, now);
-    must(ticket < n->deferred_size && n->deferred[ticket].used);
-    struct deferred *d = &n->deferred[ticket];
-    struct operation o = d->operation;
-    node_run(n, &o);
-    d->used = false;
-    n->deferred_count--;
+    node_resume(n, ticket);
 }
 
 enum status node_receive(struct node *n, struct instant now, struct slice frame)
