@@ -38,6 +38,8 @@ static const char help_options[] =
     "  --jobs J           processes (the machine's cores); 0: this one\n"
     "  --wall-seconds W   begin no seed after that time\n"
     "  --once             do not run each seed twice\n"
+    "  --plain            one table of short keys, the same settings on every node, no drains,\n"
+    "                     suspended machines or changed settings\n"
     "  --bench            a quiet network, no history: how many requests per second?\n"
     "  --probes           list the marks on rare paths, and how often they were passed\n"
     "  --json             the summary as JSON\n"
@@ -121,6 +123,7 @@ enum {
     OPT_JOBS,
     OPT_WALL,
     OPT_ONCE,
+    OPT_PLAIN,
     OPT_BENCH,
     OPT_PROBES,
     OPT_JSON,
@@ -176,6 +179,9 @@ static bool take(struct arguments *a, int option, const char *value)
     case OPT_ONCE:
         a->run.once = true;
         return true;
+    case OPT_PLAIN:
+        o->plain = true;
+        return true;
     case OPT_BENCH:
         o->bench = a->run.once = true;
         return parse_faults("none", o);
@@ -207,6 +213,7 @@ static int parse(struct arguments *a, int argc, char **argv)
                                             {"jobs", required_argument, NULL, OPT_JOBS},
                                             {"wall-seconds", required_argument, NULL, OPT_WALL},
                                             {"once", no_argument, NULL, OPT_ONCE},
+                                            {"plain", no_argument, NULL, OPT_PLAIN},
                                             {"bench", no_argument, NULL, OPT_BENCH},
                                             {"probes", no_argument, NULL, OPT_PROBES},
                                             {"json", no_argument, NULL, OPT_JSON},

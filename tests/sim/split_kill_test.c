@@ -21,6 +21,7 @@ static const char *const STAGE_NAMES[SPLIT_STAGES] = {"none",    "proposed", "lo
 static struct sim_options options_of(uint64_t seed, enum split_stage stage)
 {
     return (struct sim_options){.seed = seed,
+                                .plain = true,
                                 .faults = SIM_FAULTS_ALL,
                                 .nodes = 3 + (uint32_t)(seed % 3),
                                 .replicas = 3,
