@@ -89,7 +89,7 @@ static bool fill_up(struct controller *c, const struct table *t, const struct pa
 {
     uint32_t wished =
         (uint32_t)c->config->replicas < usable ? (uint32_t)c->config->replicas : usable;
-    if (p->member_count >= wished)
+    if (p->member_count >= wished || !control_has_room(c))
         return false;
     int64_t promised[ADMIT_KINDS];
     control_promised(t, p, promised);

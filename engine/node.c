@@ -50,12 +50,12 @@ static void unlist(struct partition **dirty, struct partition **writing, const s
 void node_remove_partition(struct node *n, uint32_t id)
 {
     struct partition *p = n->partitions[id];
-    unlist(&n->dirty, &n->writing, p);
     node_drop_proposals(n, p, "the partition was closed");
-    node_drop_reads(n, p);
+    node_drop_reads(n, p, REPLY_WRONG_PARTITION, "the partition was closed");
     node_snapshots_forget(n, id);
-    partition_destroy(n->partitions[id]);
     n->partitions[id] = NULL;
+    unlist(&n->dirty, &n->writing, p); /* last: nothing lists the partition after this */
+    partition_destroy(p);
 }
 
 /* ---- life ---- */
@@ -124,6 +124,7 @@ void node_destroy(struct node *n)
     for (uint32_t i = 0; i < n->deferred_size; i++)
         buffer_deinit(&n->deferred[i].bytes);
     free(n->deferred);
+    buffer_deinit(&n->deferred_spare);
     node_settling_end(n); /* and what was reported for it */
     if (n->catalog != NULL)
         catalog_destroy(n->catalog);
@@ -234,16 +235,23 @@ static void event(struct node *n, struct instant now)
     buffer_clear(&n->range_out);
 }
 
+/* An answer to a request of this node's own. A proposal that was refused is made again when the
+ * next look shows that it is still wanted. */
+static void take_reply(struct node *n, const struct reply *reply)
+{
+    if (reply->id == OWN_REPORT)
+        node_reported(n, reply);
+    else if (reply->id != OWN_PROPOSAL)
+        node_settling_reply(n, reply);
+}
+
 const struct node_effect *node_next_effect(struct node *n)
 {
     while (n->effect_next < n->effect_count) {
         const struct node_effect *e = &n->effects[n->effect_next++];
         if (e->kind == NODE_REPLY && e->to == FROM_SELF) {
             struct reply reply = e->reply; /* what it brings about may move the effects */
-            if (reply.id == 0)
-                node_reported(n, &reply);
-            else
-                node_settling_reply(n, &reply);
+            take_reply(n, &reply);
         } else if (e->kind == NODE_REQUEST && e->to == n->options.id) {
             struct operation o = {.from = FROM_SELF, .request = e->request};
             node_run(n, &o);
@@ -281,8 +289,10 @@ void node_stop(struct node *n, int error)
     snprintf(why, sizeof why, "node %u could not write its log (%s)", n->options.id,
              strerror(error));
     for (uint32_t i = 0; i < n->partitions_size; i++) {
-        if (n->partitions[i] != NULL)
-            node_drop_proposals(n, n->partitions[i], why);
+        if (n->partitions[i] == NULL)
+            continue;
+        node_drop_proposals(n, n->partitions[i], why);
+        node_drop_reads(n, n->partitions[i], REPLY_STOPPED, why);
     }
     while (n->own_first != NULL) {
         struct inflight *e = n->own_first;
@@ -344,10 +354,7 @@ void node_request(struct node *n, struct instant now, uint64_t from, const struc
 void node_reply(struct node *n, struct instant now, const struct reply *reply)
 {
     event(n, now);
-    if (reply->id == 0)
-        node_reported(n, reply);
-    else
-        node_settling_reply(n, reply);
+    take_reply(n, reply);
 }
 
 void node_touched(struct node *n, struct instant now, uint32_t ticket)

@@ -339,7 +339,8 @@ void node_catalog_request(struct node *n, struct operation *o)
             list_tables(n, o);
         break;
     case REQUEST_TABLE_REPORT:
-        take_report(n, o);
+        if (node_leads_read(n, p, o)) /* the answer may have replicas erased */
+            take_report(n, o);
         break;
     case REQUEST_EVENTS:
         if (node_leads_read(n, p, o))

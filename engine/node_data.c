@@ -5,14 +5,19 @@
 
 /* ---- waiting for a page ---- */
 
-static void copy_request(struct deferred *d)
+/* The request may lie in this slot's own bytes: it waited here before. So the copy is made beside
+ * them. */
+static void copy_request(struct node *n, struct deferred *d)
 {
     struct request *r = &d->operation.request;
     struct slice *parts[] = {&r->key, &r->end, &r->body};
     size_t at = 0;
-    buffer_clear(&d->bytes);
+    buffer_clear(&n->deferred_spare);
     for (int i = 0; i < 3; i++)
-        buffer_append_slice(&d->bytes, *parts[i]);
+        buffer_append_slice(&n->deferred_spare, *parts[i]);
+    struct buffer copy = n->deferred_spare;
+    n->deferred_spare = d->bytes;
+    d->bytes = copy;
     for (int i = 0; i < 3; i++) {
         *parts[i] = slice_make(d->bytes.data + at, parts[i]->size);
         at += parts[i]->size;
@@ -34,7 +39,7 @@ static int32_t keep(struct node *n, const struct operation *o)
     d->used = true;
     d->operation = *o;
     n->deferred_count++;
-    copy_request(d);
+    copy_request(n, d);
     return (int32_t)ticket;
 }
 
@@ -110,12 +115,11 @@ void node_run_reads(struct node *n, struct partition *p)
     }
 }
 
-void node_drop_reads(struct node *n, struct partition *p)
+void node_drop_reads(struct node *n, struct partition *p, enum reply_code code, const char *why)
 {
     while (p->reads_first != NO_ENTRY) {
         struct operation o = take_read(n, p)->operation;
-        node_refuse(n, o.from, o.request.id, REPLY_WRONG_PARTITION, "partition %u was closed",
-                    p->info.id);
+        node_refuse(n, o.from, o.request.id, code, "partition %u: %s", p->info.id, why);
     }
 }
 
@@ -430,7 +434,8 @@ static void run_write(struct node *n, struct operation *o)
     }
     size_t payload = sizeof(struct write_head) + q->key.size + q->body.size;
     int64_t least = write_cost_mcu(put ? item_size(q->body) : 0);
-    if (!node_can_write(n, o, payload) || !admit(n, p, o, ADMIT_WRITE, least))
+    if (!node_can_write(n, o, payload) || !node_may_propose(n, p, o, payload) ||
+        !admit(n, p, o, ADMIT_WRITE, least))
         return;
     struct change change;
     if (!evaluate(n, p, o, &change))

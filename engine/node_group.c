@@ -149,13 +149,12 @@ void node_groups_tick(struct node *n, bool all)
     if (n->stop_error != 0 || (!all && instant_before(n->now, n->raft_at)))
         return;
     n->raft_at = INSTANT_NEVER;
-    bool space = node_has_log_space(n, 0);
     for (uint32_t i = 0; i < n->partitions_size; i++) {
         struct partition *p = n->partitions[i];
         if (p == NULL)
             continue;
         bool due = !instant_before(n->now, raft_deadline(p->raft));
-        if ((all || due) && space) {
+        if ((all || due) && node_has_log_space(n, 0)) { /* each may write a term and a vote */
             raft_tick(p->raft, n->now);
             node_group_stepped(n, p);
         } else if (due) {
@@ -271,7 +270,7 @@ static void compact(struct node *n, struct partition *p, bool all)
 void node_groups_compact(struct node *n)
 {
     for (uint32_t i = 0; i < n->partitions_size; i++) {
-        if (n->partitions[i] != NULL)
+        if (n->partitions[i] != NULL && !n->partitions[i]->no_state)
             compact(n, n->partitions[i], true);
     }
 }
@@ -301,10 +300,12 @@ void node_groups_end_turn(struct node *n)
 
 /* ---- the log ---- */
 
-/* Start of the record of the first entry that is not applied; UINT64_MAX: there is none. */
+/* Start of the record of the first entry that is not applied; UINT64_MAX: there is none. Records of
+ * entries stand in the log in the order of their indexes, so that entry's is the first of them. */
 static uint64_t pinned_lsn(const struct partition *p)
 {
     const struct raft_entry *e = raft_entry_at(p->raft, raft_applied(p->raft) + 1);
+    must(e == NULL || raft_pinned_lsn(p->raft) == e->lsn);
     return e == NULL ? UINT64_MAX : raft_pinned_lsn(p->raft) - log_record_size(e->payload.size);
 }
 
@@ -350,6 +351,8 @@ void node_groups_relog(struct node *n, uint64_t lsn)
 static bool is_there(const struct node *n, uint64_t member)
 {
     uint32_t node = raft_member_node(member);
+    if (node > n->options.node_count)
+        return false; /* started with fewer nodes than the data knows */
     uint32_t generation = node == n->options.id ? n->generation : n->peers[node].generation;
     return raft_member_generation(member) == generation && node_is_reachable(n, node);
 }

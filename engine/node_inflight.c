@@ -107,19 +107,34 @@ bool node_can_write(struct node *n, const struct operation *o, size_t payload)
     return !busy;
 }
 
+static void refuse_proposal(struct node *n, const struct partition *p, const struct operation *o,
+                            enum raft_outcome outcome)
+{
+    if (outcome == RAFT_BUSY)
+        node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
+                    "partition %u has more writes on their way to its replicas than "
+                    "group_max_bytes = %lld allows",
+                    p->info.id, (long long)n->config->group_max_bytes);
+    else
+        node_refuse_not_leader(n, o, p);
+}
+
+bool node_may_propose(struct node *n, const struct partition *p, const struct operation *o,
+                      size_t payload)
+{
+    enum raft_outcome outcome = raft_may_propose(p->raft, payload);
+    if (outcome != RAFT_OK)
+        refuse_proposal(n, p, o, outcome);
+    return outcome == RAFT_OK;
+}
+
 struct inflight *node_propose(struct node *n, struct partition *p, const struct operation *o,
                               enum log_kind kind, struct slice head, struct slice tail)
 {
     uint64_t index;
     enum raft_outcome outcome = raft_propose(p->raft, n->now, kind, head, tail, &index);
     if (outcome != RAFT_OK) {
-        if (outcome == RAFT_BUSY)
-            node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
-                        "partition %u has more writes on their way to its replicas than "
-                        "group_max_bytes = %lld allows",
-                        p->info.id, (long long)n->config->group_max_bytes);
-        else
-            node_refuse_not_leader(n, o, p);
+        refuse_proposal(n, p, o, outcome);
         return NULL;
     }
     struct inflight *e = take_free(n);

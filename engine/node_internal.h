@@ -33,6 +33,10 @@ enum {
     NO_ENTRY = -1
 };
 
+/* Ids of the node's own requests, but for those of settling (node_settling.c). */
+#define OWN_REPORT   UINT64_C(0)
+#define OWN_PROPOSAL UINT64_MAX /* to group 0; only a refusal is answered */
+
 /* What a page was read for already. */
 enum touched {
     TOUCHED_ITEMS = 1,
@@ -154,7 +158,8 @@ struct node {
     struct inflight *own_last;
     int32_t *shadow[SHADOWS]; /* owns; hash bucket -> newest entry */
 
-    struct deferred *deferred; /* owns; `deferred_size` slots */
+    struct deferred *deferred;    /* owns; `deferred_size` slots */
+    struct buffer deferred_spare; /* for the bytes of the next one */
     uint32_t deferred_size;
     uint32_t deferred_count;
 
@@ -233,6 +238,9 @@ void node_stop(struct node *n, int error);
 /* ---- node_inflight.c ---- */
 /* Whether a record of this payload size can be taken now; if not, the request was refused. */
 bool node_can_write(struct node *n, const struct operation *o, size_t payload);
+/* Whether the group takes a proposal of this payload size now; if not, the request was refused. */
+bool node_may_propose(struct node *n, const struct partition *p, const struct operation *o,
+                      size_t payload);
 /* Room in the log for what replication must write. */
 bool node_has_log_space(const struct node *n, size_t bytes);
 /* Proposes an entry of a group that is led here. NULL: it was refused. */
@@ -268,7 +276,8 @@ bool node_leads_read(struct node *n, struct partition *p, struct operation *o);
 void node_close_orphan(struct node *n, struct partition *p);
 /* The reads that waited for leadership to be confirmed, or have lost it. */
 void node_run_reads(struct node *n, struct partition *p);
-void node_drop_reads(struct node *n, struct partition *p);
+/* The reads that still wait are refused. */
+void node_drop_reads(struct node *n, struct partition *p, enum reply_code code, const char *why);
 
 /* ---- node_heat.c ---- */
 /* A request for `key` reached admission: it counts, admitted or not. */

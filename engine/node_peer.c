@@ -299,9 +299,8 @@ static bool receive_messages(struct node *n, uint32_t from, uint32_t count, stru
     return r->left.size == 0;
 }
 
-static void heard(struct node *n, uint32_t from, const struct liveness_beat *beat)
+static void heard(struct node *n, uint32_t from, struct liveness_change change)
 {
-    struct liveness_change change = liveness_heard(&n->liveness, n->now, from, beat);
     if (change.answer && n->generation != 0)
         open_envelope(n, from);
     if (change.got ||
@@ -331,12 +330,15 @@ enum status node_peers_receive(struct node *n, struct slice frame)
     if (n->stop_error != 0)
         return STATUS_OK; /* a node that cannot write promises nothing */
     struct peer *peer = &n->peers[from];
-    peer->generation = generation;
-    peer->fresh = flags & PEER_FRESH;
-    if (flags & PEER_REPORT)
+    struct liveness_change change = liveness_heard(&n->liveness, n->now, from, &beat);
+    if (change.believed) { /* a late frame of an earlier life tells nothing of this one */
+        peer->generation = generation;
+        peer->fresh = flags & PEER_FRESH;
+    }
+    if (change.believed && (flags & PEER_REPORT))
         members_reported(&n->members, from, n->now, balance, capacity);
-    heard(n, from, &beat);
-    if (peer->fresh)
+    heard(n, from, change);
+    if (change.believed && peer->fresh)
         tell_founders(n, from);
     return receive_messages(n, from, count, &r) ? STATUS_OK : STATUS_MALFORMED;
 }

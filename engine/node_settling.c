@@ -207,7 +207,7 @@ void node_settling_changed(struct node *n, const struct table *t)
 
 static void propose_command(struct node *n, struct catalog_command *command)
 {
-    const struct operation o = {.from = FROM_SELF};
+    const struct operation o = {.from = FROM_SELF, .request.id = OWN_PROPOSAL};
     command->spec.name = slice_of("-");
     if (node_can_write(n, &o, 1024))
         node_catalog_propose(n, &o, command);

@@ -99,7 +99,7 @@ static void drop_out(struct node *n, struct snapshot_out **link, uint64_t instal
         store_snapshot_close(n->store, s->source);
     if (p != NULL)
         p->hold = 0;
-    if (p != NULL && node_led_term(p) == s->term) {
+    if (p != NULL && !p->closing && node_led_term(p) == s->term) {
         raft_snapshot_ended(p->raft, n->now, s->to, installed);
         node_group_stepped(n, p);
     }
@@ -419,7 +419,8 @@ static bool begin(struct node *n, struct partition *p, uint64_t from, uint64_t i
     }
     if (node_led_term(p) != 0 || p->installing != NULL)
         return true;
-    if (decoded.base.index + 1 < raft_first(p->raft)) {
+    if (decoded.base.index < raft_applied(p->raft) ||
+        decoded.base.index + 1 < raft_first(p->raft)) {
         send_ack(n, p, from, id, 0, 0); /* it had more already, and may not forget that it had */
         return true;
     }

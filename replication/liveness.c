@@ -152,6 +152,7 @@ struct liveness_change liveness_heard(struct liveness *l, struct instant now, ui
     struct liveness_peer *p = &l->peers[node];
     if (!believe(l, now, p, beat, &change))
         return change;
+    change.believed = true;
     give(l, now, p, beat, &change);
     get(l, now, p, beat, &change);
     return change;

@@ -85,6 +85,7 @@ struct liveness_change {
     bool given;     /* the support given has a new epoch */
     bool got;       /* the support got has a new epoch: leaders announce themselves again */
     bool restarted; /* the peer is another incarnation than before */
+    bool believed;  /* the beat is of the peer's present incarnation */
 };
 struct liveness_change liveness_heard(struct liveness *l, struct instant now, uint32_t node,
                                       const struct liveness_beat *beat);

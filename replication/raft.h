@@ -229,6 +229,9 @@ enum raft_outcome {
     RAFT_INVALID, /* no such member, already so, too many, or the last voter */
 };
 
+/* What raft_propose would say of a payload of this size: RAFT_OK, RAFT_NOT_LEADER, RAFT_BUSY,
+ * RAFT_PENDING. For callers that charge for a proposal before they make it. */
+enum raft_outcome raft_may_propose(const struct raft *r, uint64_t payload_bytes);
 /* The payload, in two parts to spare a copy, is taken over as a copy; raft_entry_at finds it. */
 enum raft_outcome raft_propose(struct raft *r, struct instant now, enum log_kind kind,
                                struct slice head, struct slice tail, uint64_t *index);

@@ -7,22 +7,27 @@ static uint64_t uncommitted_bytes(const struct raft *r)
     return raft_log_bytes_to(&r->log, raft_last(r)) - raft_log_bytes_to(&r->log, r->commit);
 }
 
-enum raft_outcome raft_propose(struct raft *r, struct instant now, enum log_kind kind,
-                               struct slice head, struct slice tail, uint64_t *index)
+enum raft_outcome raft_may_propose(const struct raft *r, uint64_t payload_bytes)
 {
-    (void)now;
     must(r->started);
-    must(kind != LOG_MEMBERS && kind != LOG_HARD_STATE);
     if (r->role != RAFT_LEADER)
         return RAFT_NOT_LEADER;
     if (r->transfer_to != 0)
         return RAFT_PENDING;
-    uint64_t flying = uncommitted_bytes(r);
-    uint64_t size = sizeof(struct raft_slot) + head.size + tail.size;
-    bool full =
-        r->shared->uncommitted_max_bytes < size || flying > r->shared->uncommitted_max_bytes - size;
-    if (flying > 0 && full)
-        return RAFT_BUSY;
+    uint64_t flying = uncommitted_bytes(r), most = r->shared->uncommitted_max_bytes;
+    uint64_t size = sizeof(struct raft_slot) + payload_bytes;
+    bool full = most < size || flying > most - size;
+    return flying > 0 && full ? RAFT_BUSY : RAFT_OK;
+}
+
+enum raft_outcome raft_propose(struct raft *r, struct instant now, enum log_kind kind,
+                               struct slice head, struct slice tail, uint64_t *index)
+{
+    (void)now;
+    must(kind != LOG_MEMBERS && kind != LOG_HARD_STATE);
+    enum raft_outcome outcome = raft_may_propose(r, head.size + tail.size);
+    if (outcome != RAFT_OK)
+        return outcome;
     raft_append_own(r, kind, head, tail);
     *index = raft_last(r);
     return RAFT_OK;

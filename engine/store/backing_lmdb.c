@@ -286,9 +286,30 @@ static int write_change(struct lmdb *l, MDB_cursor *cursor, const struct backing
     return error == MDB_NOTFOUND ? 0 : error;
 }
 
-/* A partition's bounds are shorter than a bucket's prefix or fall between buckets of other
- * partitions, so whole records are erased. */
-static int erase(MDB_cursor *cursor, const struct backing_batch *batch, uint64_t *erased_bytes)
+/* Erases what the record under the cursor holds of the range. A bucket may reach beyond the range
+ * at either end: the entries outside it stay. */
+static int erase_record(struct lmdb *l, MDB_cursor *cursor, MDB_val k, MDB_val v,
+                        const struct backing_batch *batch, uint64_t *erased_bytes)
+{
+    if (!long_key_is_bucket(slice_of_val(k))) {
+        *erased_bytes += erase_cost(k.mv_size, v.mv_size);
+        return mdb_cursor_del(cursor, 0);
+    }
+    buffer_clear(&l->scratch);
+    if (bucket_erase(slice_of_val(v), batch->erase_lo, batch->erase_hi, &l->scratch,
+                     erased_bytes) == 0)
+        return 0;
+    if (l->scratch.size == 0)
+        return mdb_cursor_del(cursor, 0);
+    uint8_t key[LONG_KEY_PREFIX_SIZE]; /* the put may move the page that `k` points to */
+    memcpy(key, k.mv_data, sizeof key);
+    k = val_of(slice_make(key, sizeof key));
+    v = val_of(buffer_slice(&l->scratch));
+    return mdb_cursor_put(cursor, &k, &v, 0);
+}
+
+static int erase(struct lmdb *l, MDB_cursor *cursor, const struct backing_batch *batch,
+                 uint64_t *erased_bytes)
 {
     *erased_bytes = 0;
     if (batch->erase_lo.size == 0)
@@ -298,8 +319,7 @@ static int erase(MDB_cursor *cursor, const struct backing_batch *batch, uint64_t
     while (error == 0 && *erased_bytes < batch->erase_max_bytes) {
         if (batch->erase_hi.size > 0 && slice_compare(slice_of_val(k), batch->erase_hi) >= 0)
             return 0;
-        *erased_bytes += erase_cost(k.mv_size, v.mv_size);
-        error = mdb_cursor_del(cursor, 0);
+        error = erase_record(l, cursor, k, v, batch, erased_bytes);
         if (error != 0)
             return error;
         error = mdb_cursor_get(cursor, &k, &v, MDB_NEXT); /* after a deletion: the one behind it */
@@ -318,7 +338,7 @@ static int write_all(struct lmdb *l, MDB_txn *txn, const struct backing_batch *b
     while (error == 0 && batch->next(batch->context, &change))
         error = write_change(l, cursor, &change);
     if (error == 0)
-        error = erase(cursor, batch, erased_bytes);
+        error = erase(l, cursor, batch, erased_bytes);
     mdb_cursor_close(cursor);
     if (error != 0)
         return error;

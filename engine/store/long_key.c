@@ -1,5 +1,7 @@
 #include "engine/store/long_key.h"
 
+#include "engine/store/backing.h"
+
 bool bucket_at(struct slice bucket, size_t at, struct bucket_entry *out)
 {
     if (at >= bucket.size)
@@ -48,4 +50,22 @@ void bucket_change(struct slice bucket, struct slice key, struct slice value, st
         buffer_append_sized(out, value);
     }
     buffer_append(out, bucket.data + after, bucket.size - after);
+}
+
+uint32_t bucket_erase(struct slice bucket, struct slice lo, struct slice hi, struct buffer *out,
+                      uint64_t *cost)
+{
+    uint32_t erased = 0;
+    struct bucket_entry e;
+    for (size_t at = 0; bucket_at(bucket, at, &e); at = e.end) {
+        bool inside =
+            slice_compare(e.key, lo) >= 0 && (hi.size == 0 || slice_compare(e.key, hi) < 0);
+        if (inside) {
+            erased++;
+            *cost += erase_cost(e.key.size, e.value.size);
+        } else {
+            buffer_append(out, bucket.data + e.start, e.end - e.start);
+        }
+    }
+    return erased;
 }

@@ -40,4 +40,9 @@ bool bucket_seek_before(struct slice bucket, struct slice key, struct bucket_ent
 /* Appends the bucket with `key` set to `value`, or without it (value.data == NULL). */
 void bucket_change(struct slice bucket, struct slice key, struct slice value, struct buffer *out);
 
+/* Appends the bucket without its entries in [lo, hi); hi empty: no upper bound. Returns how many
+ * entries were left out, and adds what erasing each costs (backing.h) to `cost`. */
+uint32_t bucket_erase(struct slice bucket, struct slice lo, struct slice hi, struct buffer *out,
+                      uint64_t *cost);
+
 #endif

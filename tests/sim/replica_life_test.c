@@ -1,0 +1,181 @@
+/* Replicas that go or stop while something is under way: a snapshot, a report, a read. */
+#include "tests/check.h"
+
+#include "engine/control_port.h"
+#include "engine/report.h"
+#include "tests/support/lab.h"
+
+enum {
+    ITEMS = 60,
+    ITEM_BYTES = 30000,
+    TABLE = 1, /* the first one created */
+    PARTITION = 1
+};
+
+static void set_at(struct lab *l, uint32_t node, const char *name, const char *value)
+{
+    struct buffer error = {0};
+    assert_int_equal(config_set(&l->configs[node], slice_of(name), slice_of(value), &error),
+                     STATUS_OK);
+}
+
+static void cut_off(struct lab *l, uint32_t node)
+{
+    for (uint32_t other = 1; other <= l->node_count; other++) {
+        network_cut(l->network, node, other);
+        network_cut(l->network, other, node);
+    }
+}
+
+static void heal(struct lab *l, uint32_t node)
+{
+    for (uint32_t other = 1; other <= l->node_count; other++) {
+        network_heal(l->network, node, other);
+        network_heal(l->network, other, node);
+    }
+}
+
+static void put_items(struct lab *l, const char *table, int count)
+{
+    char *body = malloc(ITEM_BYTES + 256);
+    struct counts c = {0};
+    assert_non_null(body);
+    for (int i = 0; i < count; i++) {
+        int at = snprintf(body, 256,
+                          "{\"TableName\":\"%s\",\"Item\":{\"k\":{\"S\":\"%d\"},\"v\":{\"S\":\"",
+                          table, i);
+        memset(body + at, 'v', ITEM_BYTES);
+        snprintf(body + at + ITEM_BYTES, 64, "\"}}}");
+        lab_call(l, &c, "PutItem", body);
+        lab_pass(l, 20 * NS_PER_MS);
+    }
+    free(body);
+    lab_pass(l, NS_PER_S);
+    assert_int_equal(c.ok, count);
+}
+
+static bool is_sending_a_snapshot(const struct lab *l, uint32_t node)
+{
+    const struct trace *t = node_trace(node_process_node(l->nodes[node]));
+    int open = 0;
+    for (uint64_t back = 0; trace_last(t, back) != NULL; back++) {
+        const struct trace_event *e = trace_last(t, back);
+        open += e->kind == NODE_TRACE_SNAPSHOT_BEGUN && e->subject > 0;
+        open -= e->kind == NODE_TRACE_SNAPSHOT_ENDED && e->subject > 0;
+    }
+    return open > 0;
+}
+
+/* The leader's snapshot of a partition is dropped in the event that removes the partition. */
+static void a_table_is_deleted_while_its_leader_sends_a_snapshot(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct buffer error = {0};
+    struct counts c = {0};
+    lab_init(&l);
+    lab_set(&l, "snapshot_bytes_s", "64k");
+    lab_set(&l, "snapshot_busy_bytes_s", "64k");
+    lab_start(&l);
+    lab_pass(&l, 2 * NS_PER_S);
+    lab_create_table(&l, "tab", 1000, 1000);
+    put_items(&l, "tab", ITEMS);
+    uint32_t leader = lab_leader_of(&l, TABLE), victim = leader % 3 + 1;
+    node_process_crash(l.nodes[victim], false);
+    lab_pass(&l, 20 * NS_PER_S); /* a checkpoint: what the log had is compacted */
+    node_process_wipe(l.nodes[victim]);
+    assert_int_equal(node_process_start(l.nodes[victim], &error), STATUS_OK);
+    for (int tries = 0; !is_sending_a_snapshot(&l, leader); tries++) {
+        assert_true(tries < 600);
+        lab_pass(&l, 100 * NS_PER_MS);
+    }
+    lab_call(&l, &c, "DeleteTable", "{\"TableName\":\"tab\"}");
+    lab_pass(&l, 60 * NS_PER_S);
+    assert_int_equal(c.ok, 1);
+    lab_create_table(&l, "tab", 1000, 1000); /* the nodes live, and are able to hold it again */
+    put_items(&l, "tab", 3);
+    lab_deinit(&l);
+}
+
+/* Three lives of one replica's log: L has compacted what R lacks, M has not even written a
+ * checkpoint of what R has. R begins to install a snapshot of L's, L dies, and M offers R one that
+ * is older than what R has applied. */
+static void
+a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_set(&l, "snapshot_bytes_s", "64k");
+    lab_set(&l, "snapshot_busy_bytes_s", "64k");
+    lab_set(&l, "snapshot_step_bytes", "1G");
+    lab_set(&l, "control_leaders", "0");
+    lab_start(&l);
+    lab_pass(&l, 2 * NS_PER_S);
+    lab_create_table(&l, "tab", 1000, 1000);
+    uint32_t leader = lab_leader_of(&l, TABLE), behind = leader % 3 + 1, heir = behind % 3 + 1;
+    put_items(&l, "tab", 3);
+    lab_pass(&l, 20 * NS_PER_S); /* every node has written a checkpoint, so M has one to send */
+    set_at(&l, heir, "checkpoint_ms", "3600000");
+    set_at(&l, behind, "checkpoint_ms", "3600000");
+    set_at(&l, leader, "checkpoint_ms", "100");
+    set_at(&l, leader, "entries_max_bytes", "64k");
+    put_items(&l, "tab", 10);
+    cut_off(&l, behind);
+    put_items(&l, "tab", 30);
+    lab_pass(&l, 2 * NS_PER_S);
+    heal(&l, behind);
+    for (int tries = 0; !is_sending_a_snapshot(&l, leader); tries++) {
+        assert_true(tries < 1000);
+        lab_pass(&l, 10 * NS_PER_MS);
+    }
+    lab_pass(&l, 2 * NS_PER_S); /* R has begun */
+    node_process_crash(l.nodes[leader], false);
+    lab_pass(&l, 120 * NS_PER_S);
+    assert_int_equal(lab_leader_of(&l, TABLE), heir);
+    assert_int_equal(lab_stats_of(&l, behind, TABLE).bytes, lab_stats_of(&l, heir, TABLE).bytes);
+    lab_deinit(&l);
+}
+
+/* A node that was cut off does not know what its successor has decided. */
+static void a_catalog_leader_without_lease_names_no_replica_to_be_closed(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct buffer report = {0}, names = {0};
+    lab_init(&l);
+    lab_set(&l, "election_ms", "5000"); /* it steps down that much later than its lease ends */
+    lab_start(&l);
+    lab_pass(&l, 20 * NS_PER_S);
+    lab_create_table(&l, "tab", 10, 10);
+    uint32_t leader = lab_catalog_leader(&l);
+    struct partition_report p = {
+        .table_id = TABLE, .partition = PARTITION, .member = 1, .items = -1, .bytes = -1};
+    struct node_report head = {.node = leader};
+    node_report_encode(&report, &head);
+    partition_report_encode(&report, &p);
+    struct request r = {.id = 1, .op = REQUEST_TABLE_REPORT, .body = buffer_slice(&report)};
+    node_process_ask(l.nodes[leader], &r, &names);
+    assert_int_equal(names.size, sizeof(uint32_t)); /* while it leads, it is sure */
+    cut_off(&l, leader);
+    lab_pass(&l, 700 * NS_PER_MS);
+    assert_true(node_control_term(node_process_node(l.nodes[leader])) != 0);
+    buffer_clear(&names);
+    node_process_ask(l.nodes[leader], &r, &names);
+    lab_pass(&l, 20 * NS_PER_S);
+    assert_int_equal(names.size, 0);
+    buffer_deinit(&names);
+    buffer_deinit(&report);
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_is_deleted_while_its_leader_sends_a_snapshot),
+        cmocka_unit_test(
+            a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed),
+        cmocka_unit_test(a_catalog_leader_without_lease_names_no_replica_to_be_closed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
