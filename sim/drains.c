@@ -25,11 +25,11 @@ struct drains {
 
 static void drains_ask(struct drains *d, uint32_t node, bool drain)
 {
-    struct decision decision = {.to_node = node,
-                                .drain = drain,
-                                .has_event = true,
-                                .event = {.kind = EVENT_NODE_DRAINED,
-                                          .reason = slice_of("the simulator asked for it")}};
+    struct decision decision = {
+        .to_node = node,
+        .drain = drain,
+        .has_event = true,
+        .event = {.kind = EVENT_NODE_DRAINED, .reason = slice_of("the simulator asked for it")}};
     buffer_clear(&d->body);
     buffer_append_u8(&d->body, CATALOG_DRAIN);
     decision_encode(&d->body, &decision);

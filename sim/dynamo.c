@@ -81,8 +81,7 @@ void dynamo_create_table(struct buffer *out, const char *name, const struct dyna
         APPEND(out, "\"BillingMode\":\"PAY_PER_REQUEST\"}");
     else
         buffer_append_format(
-            out,
-            "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%u,\"WriteCapacityUnits\":%u}}",
+            out, "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%u,\"WriteCapacityUnits\":%u}}",
             spec->units, spec->units);
 }
 
@@ -125,8 +124,7 @@ static void append_fill(struct buffer *out, struct fill f, char with)
 static void append_collection(struct buffer *out, const struct dynamo_table *t, uint32_t key)
 {
     uint8_t *at = buffer_reserve(out, 32 + DECIMAL_SIZE_MAX);
-    buffer_end(out,
-               put_decimal(put_text(at, "{\"k\":{\"S\":\""), dynamo_collection(t->keys, key)));
+    buffer_end(out, put_decimal(put_text(at, "{\"k\":{\"S\":\""), dynamo_collection(t->keys, key)));
     if (t->keys->long_percent > 0)
         append_fill(out, partition_fill(t->keys, key), 'x');
     APPEND(out, "\"}");

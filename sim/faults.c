@@ -446,13 +446,12 @@ static void strike_more(void *context, uint64_t argument)
     if (!f->on)
         return;
     enum sim_fault fault =
-        SIM_FAULTS_FIRST +
-        (enum sim_fault)prng_below(&f->more_prng, SIM_FAULTS - SIM_FAULTS_FIRST);
+        SIM_FAULTS_FIRST + (enum sim_fault)prng_below(&f->more_prng, SIM_FAULTS - SIM_FAULTS_FIRST);
     if (f->options.plan->faults & SIM_FAULT_BIT(fault))
         strike_one(f, fault);
     int64_t mean = f->options.plan->strike_ns;
-    scheduler_in(f->options.scheduler,
-                 (struct duration){prng_between(&f->more_prng, 0, 2 * mean)}, strike_more, f, 0);
+    scheduler_in(f->options.scheduler, (struct duration){prng_between(&f->more_prng, 0, 2 * mean)},
+                 strike_more, f, 0);
 }
 
 void faults_begin(struct faults *f)

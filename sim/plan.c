@@ -228,7 +228,7 @@ static void plan_tables(struct plan *plan, struct prng *p)
 static void plan_budgets(struct plan *plan, struct prng *p)
 {
     struct config *c = &plan->config;
-    int64_t memory = spread(p, 64, 1024) * KIB, resident = spread(p, 1, 64) * KIB;
+    int64_t memory = spread(p, 256, 2048) * KIB, resident = spread(p, 1, 64) * KIB;
     int64_t silent_ms = spread(p, 1000, 8000);
     if (often(p, 30))
         c->http_memory_max_bytes = plan->workload.big_percent > 0 ? memory + 8 * MIB : memory;

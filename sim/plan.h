@@ -9,25 +9,25 @@
 #include "sim/sim_client.h"
 
 /* Names on the command line, and what they mean. */
-#define FAULT_LIST_SIM(X)                                                            \
-    X(SIM_CRASH, "crash", "a node's process ends; what it wrote stays")              \
-    X(SIM_POWER, "power", "a node's machine goes down; unsynced writes tear")        \
-    X(SIM_PAUSE, "pause", "a process stands still while its clock goes on")          \
-    X(SIM_CUT, "cut", "processes cannot reach each other")                           \
-    X(SIM_ONE_WAY, "one-way", "they cannot in one direction")                        \
-    X(SIM_RESET, "reset", "connections go down")                                     \
-    X(SIM_DROP, "drop", "envelopes between nodes are lost")                          \
-    X(SIM_DUPLICATE, "duplicate", "they come twice")                                 \
-    X(SIM_REORDER, "reorder", "they overtake each other")                            \
-    X(SIM_SLOW_DISK, "slow-disk", "a disk takes up to a hundred times as long")      \
-    X(SIM_FULL_DISK, "full-disk", "a disk has no space for a while")                 \
-    X(SIM_FAILING_DISK, "failing-disk", "a log write or checkpoint fails, once")     \
-    X(SIM_CLOCK, "clock", "clocks run fast or slow, within what the cluster allows") \
-    X(SIM_ROUTER, "router", "the process of a router or GAC server ends")            \
-    X(SIM_WIPE, "wipe", "a node loses its disk, while a majority has theirs")        \
+#define FAULT_LIST_SIM(X)                                                                     \
+    X(SIM_CRASH, "crash", "a node's process ends; what it wrote stays")                       \
+    X(SIM_POWER, "power", "a node's machine goes down; unsynced writes tear")                 \
+    X(SIM_PAUSE, "pause", "a process stands still while its clock goes on")                   \
+    X(SIM_CUT, "cut", "processes cannot reach each other")                                    \
+    X(SIM_ONE_WAY, "one-way", "they cannot in one direction")                                 \
+    X(SIM_RESET, "reset", "connections go down")                                              \
+    X(SIM_DROP, "drop", "envelopes between nodes are lost")                                   \
+    X(SIM_DUPLICATE, "duplicate", "they come twice")                                          \
+    X(SIM_REORDER, "reorder", "they overtake each other")                                     \
+    X(SIM_SLOW_DISK, "slow-disk", "a disk takes up to a hundred times as long")               \
+    X(SIM_FULL_DISK, "full-disk", "a disk has no space for a while")                          \
+    X(SIM_FAILING_DISK, "failing-disk", "a log write or checkpoint fails, once")              \
+    X(SIM_CLOCK, "clock", "clocks run fast or slow, within what the cluster allows")          \
+    X(SIM_ROUTER, "router", "the process of a router or GAC server ends")                     \
+    X(SIM_WIPE, "wipe", "a node loses its disk, while a majority has theirs")                 \
     X(SIM_LYING_DISK, "lying-disk", "syncs are acknowledged and not done: must be found out") \
-    X(SIM_SUSPEND, "suspend", "a machine stands still; its clock does not")          \
-    X(SIM_DRAIN, "drain", "a node is to hold nothing, and may again")                \
+    X(SIM_SUSPEND, "suspend", "a machine stands still; its clock does not")                   \
+    X(SIM_DRAIN, "drain", "a node is to hold nothing, and may again")                         \
     X(SIM_SETTINGS, "settings", "a node is started anew with other settings")
 
 enum sim_fault {
@@ -86,7 +86,7 @@ struct sim_options {
     enum split_stage kill_leader_at; /* of the first split that can be caught there */
     bool plain; /* one table of short keys, the same settings for all; no fault of the later ones */
     bool clock_stops; /* a mistake: clocks stand still while their machine is suspended */
-    bool bench;                      /* no history, no pauses, quiet network: how fast is it? */
+    bool bench;       /* no history, no pauses, quiet network: how fast is it? */
 };
 
 struct plan {

@@ -2,7 +2,8 @@
  *
  * Checked: strong reads and writes of a key are linearizable; an eventual read shows a value that
  * some write of that key, not known to have failed, had set out to write by then, and none of a
- * table that was deleted before the read began; no two writes replaced the same value; no answer
+ * table that was deleted before the read began (eventual reads: from `calm_ns` on, while a way may
+ * be cut a replica cannot hear of it); no two writes replaced the same value; no answer
  * names a key twice.
  * Values are the numbers of the operations that wrote them; 0 means absent. A table's deletion is a
  * write of 0 to each of its keys. */
@@ -33,8 +34,9 @@ struct recording {
     struct recording_key *keys; /* owns */
     uint32_t key_count;
     uint64_t next_id;
-    bool off;       /* nothing is kept */
-    bool undecided; /* a key was too tangled to judge */
+    int64_t calm_ns; /* no fault strikes any more */
+    bool off;        /* nothing is kept */
+    bool undecided;  /* a key was too tangled to judge */
 };
 
 /* Names one operation until it has returned. */

@@ -428,6 +428,7 @@ static void calm(struct sim *s)
             waited_in_vain(s, "not every table is there after the faults have ended");
         begun = s->scheduler.now.ns;
     }
+    s->history.calm_ns = s->scheduler.now.ns;
     set_plans(s, CLIENT_PROBE);
     if (!pass(s, after(s, CALM_S * NS_PER_S), clients_done))
         waited_in_vain(s, "not every key answers after the faults have ended");
@@ -466,8 +467,7 @@ static void judge(struct sim *s)
 {
     if (s->violation.size > 0)
         return;
-    if (!check_nodes(s->nodes, s->plan.nodes, &s->violation) ||
-        !check_tables(s, &s->violation))
+    if (!check_nodes(s->nodes, s->plan.nodes, &s->violation) || !check_tables(s, &s->violation))
         return;
     if (vends(&s->plan) &&
         (!check_watch(s, &s->watches[GAC_READ]) || !check_watch(s, &s->watches[GAC_WRITE])))

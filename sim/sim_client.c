@@ -21,6 +21,7 @@ enum step {
     STEP_DESCRIBE,
     STEP_WRITE,
     STEP_READ,
+    STEP_READ_EVENTUAL, /* of tables that come and go */
     STEP_DONE
 };
 
@@ -39,7 +40,7 @@ struct sim_client {
     uint32_t probe_key; /* of all tables' keys, the first table's first */
     uint32_t table;     /* of what is called */
     struct dynamo_table target;
-    uint64_t mark; /* tables_mark when it was called */
+    uint64_t mark;  /* tables_mark when it was called */
     bool scheduled; /* the next operation is */
     bool calling;
     bool probing; /* what is called is the probe's step */
@@ -110,11 +111,11 @@ static void call(struct sim_client *c, const char *operation, http_client_done *
                      (struct duration){c->options.workload->timeout_ns}, done, c);
 }
 
-static void aim(struct sim_client *c, uint32_t table)
+static void aim(struct sim_client *c, uint32_t table, bool eventual)
 {
     c->table = table;
     c->target = (struct dynamo_table){tables_name(table), &c->options.workload->shape};
-    c->mark = tables_mark(c->options.tables, table);
+    c->mark = eventual ? 0 : tables_mark(c->options.tables, table);
 }
 
 /* The number that a write of it writes. */
@@ -124,9 +125,9 @@ static uint64_t ask(struct sim_client *c, uint32_t key, enum history_kind kind, 
     must(c->asked_count < MANY_MAX);
     struct asked *a = &c->asked[c->asked_count++];
     a->answered = false;
-    a->ticket = recording_invoke(c->options.history, now(c), c->options.number,
-                                 c->table * c->options.workload->keys + key, kind, consistent,
-                                 deletes);
+    a->ticket =
+        recording_invoke(c->options.history, now(c), c->options.number,
+                         c->table * c->options.workload->keys + key, kind, consistent, deletes);
     return deletes ? 0 : a->ticket.id;
 }
 
@@ -152,6 +153,10 @@ static void probe_on(struct sim_client *c)
 {
     if (c->step == STEP_WRITE) {
         c->step = STEP_READ;
+        return;
+    }
+    if (c->step == STEP_READ && c->options.workload->tables > 1) {
+        c->step = STEP_READ_EVENTUAL;
         return;
     }
     c->step = STEP_WRITE;
@@ -322,7 +327,7 @@ static void load(struct sim_client *c)
     bool many = chance(c, w->many_percent), reads = chance(c, w->read_percent);
     bool consistent = reads && !chance(c, w->eventual_percent);
     bool other = w->tables > 1 && !chance(c, FIRST_TABLE_PERCENT);
-    aim(c, other ? 1 + (uint32_t)prng_below(&c->prng, w->tables - 1) : 0);
+    aim(c, other ? 1 + (uint32_t)prng_below(&c->prng, w->tables - 1) : 0, reads && !consistent);
     if (many && reads) {
         read_many(c, consistent);
         return;
@@ -341,11 +346,11 @@ static void load(struct sim_client *c)
 static void probe(struct sim_client *c)
 {
     uint32_t keys = c->options.workload->keys;
-    aim(c, c->probe_key / keys);
+    aim(c, c->probe_key / keys, c->step == STEP_READ_EVENTUAL);
     if (c->step == STEP_WRITE)
         write_key(c, c->probe_key % keys, false, true);
     else
-        read_key(c, c->probe_key % keys, true);
+        read_key(c, c->probe_key % keys, c->step == STEP_READ);
 }
 
 static void setup_done(void *context, int status, struct slice body)
@@ -420,10 +425,11 @@ struct client_counters sim_client_counters(const struct sim_client *c)
 
 void sim_client_describe(const struct sim_client *c, struct buffer *out)
 {
-    static const char *const steps[] = {"the table's creation", "the table to be active",
-                                        "a write of key", "a strong read of key", "nothing"};
+    static const char *const steps[] = {"the table's creation",    "the table to be active",
+                                        "a write of key",          "a strong read of key",
+                                        "an eventual read of key", "nothing"};
     buffer_append_format(out, "client %u waits for %s", c->options.number, steps[c->step]);
-    if (c->step == STEP_WRITE || c->step == STEP_READ)
+    if (c->step >= STEP_WRITE && c->step < STEP_DONE)
         buffer_append_format(out, " %u", c->probe_key);
     buffer_append_format(out, "; the last answer was %d\n", c->last_status);
 }

@@ -1,5 +1,5 @@
-/* sim_client.h - what a client does all day: makes the first table, works on a few hot keys, or asks
- * whether every key answers. Everything it asks and is told goes into the history. */
+/* sim_client.h - what a client does all day: makes the first table, works on a few hot keys, or
+ * asks whether every key answers. Everything it asks and is told goes into the history. */
 #ifndef WEIR_SIM_SIM_CLIENT_H
 #define WEIR_SIM_SIM_CLIENT_H
 

@@ -51,6 +51,7 @@ struct tables {
     bool calling;
     struct instant quiet_until;
     int last_status;
+    struct buffer last_error;
     struct buffer body;
 };
 
@@ -236,9 +237,7 @@ static bool tables_choose(struct tables *t)
     t->at = 1 + (uint32_t)prng_below(&t->prng, count - 1);
     const struct slot *s = &t->slots[t->at];
     bool there = s->incarnations > 0 && !s->gone;
-    t->work = !there                           ? WORK_CREATE
-              : prng_below(&t->prng, 3) == 0 ? WORK_UPDATE
-                                               : WORK_DELETE;
+    t->work = !there ? WORK_CREATE : prng_below(&t->prng, 3) == 0 ? WORK_UPDATE : WORK_DELETE;
     return true;
 }
 
@@ -248,6 +247,9 @@ static void tables_done(void *context, int status, struct slice body)
     enum work before = t->work;
     t->calling = false;
     t->last_status = status;
+    buffer_clear(&t->last_error);
+    if (status != 200)
+        buffer_append_slice(&t->last_error, body);
     switch (t->work) {
     case WORK_IDLE:
         break;
@@ -268,8 +270,9 @@ static void tables_done(void *context, int status, struct slice body)
         break;
     }
     bool idle = t->work == WORK_IDLE && before != WORK_IDLE;
-    tables_next(t, idle && !t->settling ? prng_between(&t->prng, 0, 2 * t->options.workload->churn_ns)
-                                        : prng_between(&t->prng, 1, RETRY_MS) * NS_PER_MS);
+    tables_next(t, idle && !t->settling
+                       ? prng_between(&t->prng, 0, 2 * t->options.workload->churn_ns)
+                       : prng_between(&t->prng, 1, RETRY_MS) * NS_PER_MS);
 }
 
 static void tables_look(void *context, uint64_t argument)
@@ -316,11 +319,12 @@ bool tables_are_settled(const struct tables *t)
 
 void tables_describe(const struct tables *t, struct buffer *out)
 {
-    static const char *const works[] = {
-        "nothing", "a table's creation", "a table's change",
-        "a deletion", "a table to be active", "a table to be gone"};
-    buffer_append_format(out, "the client of tables waits for %s: %s; the last answer was %d\n",
-                         works[t->work], tables_name(t->at), t->last_status);
+    static const char *const works[] = {"nothing",    "a table's creation",   "a table's change",
+                                        "a deletion", "a table to be active", "a table to be gone"};
+    buffer_append_format(out,
+                         "the client of tables waits for %s: %s; the last answer was %d %.*s\n",
+                         works[t->work], tables_name(t->at), t->last_status,
+                         (int)t->last_error.size, (const char *)t->last_error.data);
 }
 
 struct tables *tables_create(const struct tables_options *options)
@@ -343,6 +347,7 @@ void tables_destroy(struct tables *t)
     for (uint32_t i = 0; i < TABLES_MAX; i++)
         free(t->slots[i].clears);
     http_client_deinit(&t->http);
+    buffer_deinit(&t->last_error);
     buffer_deinit(&t->body);
     free(t);
 }

@@ -9,8 +9,9 @@
  * may happen at any later time, once.
  *
  * Invariants
- *   TABLES-1  Once a table is known to be gone, no request that begins later is answered 200, until
- *             the next CreateTable begins. */
+ *   TABLES-1  Once a table is known to be gone, no write and no strong read that begins later is
+ *             answered 200, until the next CreateTable begins. An eventual read may see a replica
+ *             that cannot hear of it. */
 #ifndef WEIR_SIM_TABLES_H
 #define WEIR_SIM_TABLES_H
 
