@@ -168,8 +168,8 @@ static enum status place_step(const struct memory_version *v, struct place *plac
 }
 
 /* The first item whose key is not before `key`. */
-static enum status place_seek(const struct memory_version *v, struct place *place,
-                              struct slice key, struct backing_change *out)
+static enum status place_seek(const struct memory_version *v, struct place *place, struct slice key,
+                              struct backing_change *out)
 {
     place->at = version_find(v, long_key_prefix(key));
     enum status status = place_enter(v, place, false, out);

@@ -19,8 +19,8 @@ struct memory_medium {
     struct memory_version *version; /* owns a use */
     uint64_t map_bytes;             /* what the map may hold; grows by doubling */
     uint64_t map_max_bytes;
-    bool full;  /* writes find no space */
-    bool fails; /* the next write does */
+    bool full;                 /* writes find no space */
+    bool fails;                /* the next write does */
     bool erases_whole_records; /* a mistake, to show that it is found */
 };
 
