@@ -9,7 +9,7 @@
 
 enum {
     /* Goes up with every change of what is on disk: items, rows, log records. */
-    DATA_FORMAT = 2
+    DATA_FORMAT = 3
 };
 
 /* Makes the directory if there is none. `*fd`: closing it gives the directory up. Otherwise `error`

@@ -147,6 +147,24 @@ void node_destroy(struct node *n)
     free(n);
 }
 
+/* Writes down which node this is, and for how long it gives support from now on. */
+static void keep_support(struct node *n)
+{
+    uint32_t generation = n->generation != 0 ? n->generation : (uint32_t)prng_next(&n->prng) | 1;
+    uint64_t support_ns = (uint64_t)duration_ms(n->config->support_ms).ns;
+    node_append_own(n, LOG_NODE, 0, generation, slice_make(&support_ns, sizeof support_ns));
+    n->support_changing = true;
+}
+
+/* A shorter support than an earlier life gave counts once that life's promises are over. */
+static void shorten_support(struct node *n)
+{
+    bool shorter = n->support_kept.ns > duration_ms(n->config->support_ms).ns;
+    if (shorter && !n->support_changing && !instant_before(n->now, n->quiet_until) &&
+        n->inflight_free != NULL && node_has_log_space(n, sizeof(uint64_t)))
+        keep_support(n);
+}
+
 void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint64_t next_lsn)
 {
     must(!n->started);
@@ -162,11 +180,12 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     node_snapshots_start(n);
     n->report_at = n->hand_back_at = n->count_at = now;
     n->middle_at = INSTANT_NEVER;
-    if (n->generation == 0) {
-        uint32_t generation = (uint32_t)prng_next(&n->prng) | 1;
-        node_append_own(n, LOG_NODE, 0, generation, slice_make(NULL, 0));
-    }
-    struct instant quiet_until = instant_add(now, duration_ms(n->config->support_ms));
+    struct duration support = duration_ms(n->config->support_ms);
+    n->quiet_until = instant_add(now, support);
+    if (n->support_kept.ns > support.ns)
+        n->quiet_until = instant_add(now, n->support_kept);
+    if (!node_may_speak(n))
+        keep_support(n);
     for (uint32_t i = 0; i < n->partitions_size; i++) {
         struct partition *p = n->partitions[i];
         if (p == NULL)
@@ -175,7 +194,7 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
         memcpy(rates.rate_mcu, p->info.rate_mcu, sizeof rates.rate_mcu);
         admission_init(&p->admission, admission_policy_of(n->config, p->info.gac), n->config,
                        &rates, now);
-        node_group_start(n, p, quiet_until);
+        node_group_start(n, p, n->quiet_until);
     }
 }
 
@@ -360,12 +379,7 @@ void node_reply(struct node *n, struct instant now, const struct reply *reply)
 void node_touched(struct node *n, struct instant now, uint32_t ticket)
 {
     event(n, now);
-    must(ticket < n->deferred_size && n->deferred[ticket].used);
-    struct deferred *d = &n->deferred[ticket];
-    struct operation o = d->operation;
-    node_run(n, &o);
-    d->used = false;
-    n->deferred_count--;
+    node_resume(n, ticket);
 }
 
 enum status node_receive(struct node *n, struct instant now, struct slice frame)
@@ -402,6 +416,7 @@ void node_tick(struct node *n, struct instant now)
     }
     if (n->stop_error != 0)
         return;
+    shorten_support(n);
     node_peers_tick(n);
     node_groups_tick(n, false);
     node_settling_tick(n);

@@ -175,14 +175,24 @@ static void apply_partition_close(struct node *n, uint32_t group)
     node_remove_partition(n, group);
 }
 
+static enum status apply_node(struct node *n, uint64_t generation, struct slice payload)
+{
+    struct reader r = {payload, false};
+    n->support_kept.ns = (int64_t)reader_u64(&r);
+    if (r.failed || r.left.size > 0 || n->support_kept.ns <= 0)
+        return STATUS_CORRUPT;
+    n->generation = (uint32_t)generation;
+    n->support_changing = false;
+    node_store_generation(n);
+    return STATUS_OK;
+}
+
 enum status node_apply_own(struct node *n, enum log_kind kind, uint32_t group, uint64_t index,
                            uint64_t lsn, struct slice payload)
 {
     switch (kind) {
     case LOG_NODE:
-        n->generation = (uint32_t)index;
-        node_store_generation(n);
-        return STATUS_OK;
+        return apply_node(n, index, payload);
     case LOG_PARTITION:
         return apply_partition(n, lsn, payload);
     case LOG_PARTITION_CLOSE:

@@ -24,23 +24,83 @@ static void copy_request(struct node *n, struct deferred *d)
     }
 }
 
+/* -1: all are taken. */
+static int32_t take_slot(struct node *n)
+{
+    if (n->deferred_count == n->deferred_size)
+        return NO_ENTRY;
+    uint32_t ticket = (uint32_t)prng_below(&n->prng, n->deferred_size);
+    while (n->deferred[ticket].used)
+        ticket = (ticket + 1) % n->deferred_size;
+    n->deferred[ticket].used = true;
+    n->deferred_count++;
+    return (int32_t)ticket;
+}
+
 /* Keeps the operation to run it again from where it is. -1: it was refused. */
 static int32_t keep(struct node *n, const struct operation *o)
 {
-    if (n->deferred_count == n->deferred_size) {
+    int32_t ticket = take_slot(n);
+    if (ticket == NO_ENTRY) {
         node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED, "node %u has %u requests waiting",
                     n->options.id, n->deferred_count);
         return NO_ENTRY;
     }
-    uint32_t ticket = (uint32_t)prng_below(&n->prng, n->deferred_size);
-    while (n->deferred[ticket].used)
-        ticket = (ticket + 1) % n->deferred_size;
     struct deferred *d = &n->deferred[ticket];
-    d->used = true;
     d->operation = *o;
-    n->deferred_count++;
+    d->resume = RESUME_REQUEST;
     copy_request(n, d);
-    return (int32_t)ticket;
+    return ticket;
+}
+
+bool node_scan_may_read(struct node *n, struct scan *s, enum resume resume, uint64_t subject,
+                        struct slice key)
+{
+    if (s->state == SCAN_READY && s->subject != subject)
+        s->state = SCAN_IDLE;
+    if (s->state == SCAN_READY || (s->state == SCAN_IDLE && !store_needs_touch(n->store))) {
+        s->state = SCAN_IDLE;
+        return true;
+    }
+    int32_t ticket = s->state == SCAN_WAITING ? NO_ENTRY : take_slot(n);
+    if (ticket == NO_ENTRY)
+        return false;
+    s->state = SCAN_WAITING;
+    s->subject = subject;
+    n->deferred[ticket].resume = resume;
+    n->deferred[ticket].subject = subject;
+    struct node_effect *e = node_push(n, NODE_TOUCH);
+    e->touch.ticket = (uint32_t)ticket;
+    e->touch.key = arena_copy(&n->lent, key);
+    e->touch.reverse = false;
+    e->touch.bytes = SCAN_BYTES;
+    return false;
+}
+
+void node_resume(struct node *n, uint32_t ticket)
+{
+    must(ticket < n->deferred_size && n->deferred[ticket].used);
+    struct deferred *d = &n->deferred[ticket];
+    struct operation o = d->operation;
+    switch (d->resume) {
+    case RESUME_REQUEST:
+        node_run(n, &o);
+        break;
+    case RESUME_COUNT:
+        n->count_scan.state = SCAN_READY;
+        n->count_at = n->now;
+        break;
+    case RESUME_MIDDLE:
+        n->middle_scan.state = SCAN_READY;
+        n->middle_at = n->now;
+        break;
+    case RESUME_SNAPSHOT_OUT:
+    case RESUME_SNAPSHOT_IN:
+        node_snapshot_touched(n, d->resume, d->subject);
+        break;
+    }
+    d->used = false;
+    n->deferred_count--;
 }
 
 /* The operation is run again, from where admission left it, once its pages have been read. */

@@ -96,9 +96,36 @@ struct write_head {
 };
 _Static_assert(sizeof(struct write_head) == 32, "the head is written as it is");
 
-/* A request that waits for store_touch, or for leadership to be confirmed. */
+/* What goes on once pages have been read. */
+enum resume {
+    RESUME_REQUEST,
+    RESUME_COUNT,        /* node_split.c */
+    RESUME_MIDDLE,       /* node_middle.c */
+    RESUME_SNAPSHOT_OUT, /* node_snapshot.c; `subject` is the snapshot's id */
+    RESUME_SNAPSHOT_IN,
+};
+
+/* Background work that reads the store on the loop, a slice at a time. Where data is not resident
+ * a reader thread touches the slice's pages first. */
+struct scan {
+    enum {
+        SCAN_IDLE,
+        SCAN_WAITING, /* for its pages */
+        SCAN_READY    /* they have been read */
+    } state;
+    uint64_t subject; /* for which they were asked for */
+};
+enum {
+    SCAN_BYTES = 256 * 1024, /* of items: a slice ends there */
+    SCAN_ITEMS = 256,
+    SCAN_MS = 1 /* between two slices */
+};
+
+/* A request that waits for store_touch, or for leadership to be confirmed; or a scan that waits. */
 struct deferred {
     struct operation operation;
+    enum resume resume;
+    uint64_t subject;    /* of a scan */
     struct buffer bytes; /* what the operation's slices point to */
     bool used;
     int32_t next; /* of its partition's reads; they wait for `round`, in `term` */
@@ -130,14 +157,16 @@ struct node {
     struct log_writer log;
     uint64_t log_space_end;
     bool log_disk_full;
-    uint64_t local_lsn;      /* own records before it are in the store: where the log was durable to
-                                at the last checkpoint */
-    uint64_t relogged_lsn;   /* no checkpoint before the log is durable up to here */
-    uint64_t start_lsn;      /* where the log went on at the start */
-    uint64_t replay_lsn;     /* before it: of the record being replayed */
-    uint32_t counted_last;   /* whose items were counted last */
+    uint64_t local_lsn;    /* own records before it are in the store: where the log was durable to
+                              at the last checkpoint */
+    uint64_t relogged_lsn; /* no checkpoint before the log is durable up to here */
+    uint64_t start_lsn;    /* where the log went on at the start */
+    uint64_t replay_lsn;   /* before it: of the record being replayed */
+    uint32_t counted_last; /* whose items were counted last */
+    struct scan count_scan;
     struct instant count_at; /* when to count more; INSTANT_NEVER: all is counted */
     uint32_t middle_last;    /* whose middle was looked for last */
+    struct scan middle_scan;
     struct instant middle_at; /* when to look on for the middle of a partition; or INSTANT_NEVER */
     struct node_admission admission;
     struct members members;        /* the other nodes' headroom */
@@ -165,8 +194,12 @@ struct node {
 
     /* replication */
     uint32_t generation; /* 0: not durable yet */
-    bool founded;        /* group 0 is about to be opened here */
-    bool left_catalog;   /* a replica of it was here, and was moved away */
+    struct duration
+        support_kept;           /* the node's own durable record: it gives support for this long */
+    struct instant quiet_until; /* what an earlier life may have promised holds until then */
+    bool support_changing;      /* another record is on its way */
+    bool founded;               /* group 0 is about to be opened here */
+    bool left_catalog;          /* a replica of it was here, and was moved away */
     struct liveness liveness;
     struct instant liveness_at; /* its deadline, as of the last turn */
     struct raft_outbox outbox;
@@ -279,6 +312,18 @@ void node_run_reads(struct node *n, struct partition *p);
 /* The reads that still wait are refused. */
 void node_drop_reads(struct node *n, struct partition *p, enum reply_code code, const char *why);
 
+/* Whether a scan may read its next slice, from `key` on, now. False: its pages are being read, and
+ * node_resume follows; or, with the scan still idle, too much waits: ask again in SCAN_MS. */
+bool node_scan_may_read(struct node *n, struct scan *s, enum resume resume, uint64_t subject,
+                        struct slice key);
+/* When to go on with a scan that may not read. */
+static inline struct instant node_scan_retry_at(const struct node *n, const struct scan *s)
+{
+    return s->state == SCAN_WAITING ? INSTANT_NEVER : instant_add(n->now, duration_ms(SCAN_MS));
+}
+/* The pages of a request or a scan have been read. */
+void node_resume(struct node *n, uint32_t ticket);
+
 /* ---- node_heat.c ---- */
 /* A request for `key` reached admission: it counts, admitted or not. */
 void node_heat_add(struct node *n, struct partition *p, enum admit_kind kind, struct slice key,
@@ -326,6 +371,12 @@ enum peer_message {
     PEER_LEASE_ASK,   /* for tokens of the node: u64 number, u64 mcu */
     PEER_LEASE_GRANT, /* u64 number, u64 mcu */
 };
+/* Whether it may be heard by others. What it says of itself, and how long its promises last, must
+ * be durable first: its next life has to know. */
+static inline bool node_may_speak(const struct node *n)
+{
+    return n->generation != 0 && n->support_kept.ns >= n->config->support_ms * NS_PER_MS;
+}
 /* Where to append a message of this kind to the node's envelope. */
 struct buffer *node_peer_message(struct node *n, uint32_t node, enum peer_message kind);
 enum status node_peers_receive(struct node *n, struct slice frame);
@@ -358,6 +409,8 @@ bool node_snapshot_receive(struct node *n, uint32_t from, struct reader *r);
 void node_snapshots_close(struct node *n);
 void node_snapshots_deinit(struct node *n);
 void node_snapshots_forget(struct node *n, uint32_t group);
+/* RESUME_SNAPSHOT_OUT, RESUME_SNAPSHOT_IN. */
+void node_snapshot_touched(struct node *n, enum resume resume, uint64_t id);
 
 /* ---- node_apply.c ---- */
 struct applied {

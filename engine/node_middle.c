@@ -11,8 +11,6 @@
 #include "engine/node_internal.h"
 
 enum {
-    SLICE_ITEMS = 256,
-    SLICE_MS = 1,
     KEPT_MS = 10000 /* what was found; then it is looked for anew */
 };
 
@@ -64,11 +62,13 @@ static void read_slice(struct node *n, struct partition *p)
     struct slice key, item;
     enum status status = STATUS_OK;
     bool found = false;
+    size_t bytes = 0;
     store_seek(n->store, m->at.size > 0 ? buffer_slice(&m->at) : p->info.lo, p->info.hi, false, &c);
     for (int i = 0; status == STATUS_OK && !found; i++) {
         status = store_next(&c, &key, &item);
-        if (status != STATUS_OK || i == SLICE_ITEMS)
+        if (status != STATUS_OK || i == SCAN_ITEMS || bytes >= SCAN_BYTES)
             break;
+        bytes += item.size;
         found = !partition_is_row(p, key) && item_checksum_holds(item) && pass(p, m, key, item);
     }
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
@@ -81,23 +81,41 @@ static void read_slice(struct node *n, struct partition *p)
     }
 }
 
+static bool is_sought(const struct partition *p)
+{
+    return p != NULL && p->middle != NULL && p->middle->step == MIDDLE_SOUGHT;
+}
+
+static struct partition *next_to_search(const struct node *n)
+{
+    struct partition *p = node_partition(n, n->middle_last);
+    if (n->middle_scan.state != SCAN_IDLE && is_sought(p))
+        return p; /* its pages were asked for */
+    for (uint32_t i = 1; i <= n->partitions_size; i++) {
+        p = n->partitions[(n->middle_last + i) % n->partitions_size];
+        if (is_sought(p))
+            return p;
+    }
+    return NULL;
+}
+
 void node_middle_tick(struct node *n)
 {
     if (instant_before(n->now, n->middle_at))
         return;
     n->middle_at = INSTANT_NEVER;
-    for (uint32_t i = 1; i <= n->partitions_size; i++) {
-        struct partition *p = n->partitions[(n->middle_last + i) % n->partitions_size];
-        if (p == NULL || p->middle == NULL || p->middle->step != MIDDLE_SOUGHT)
-            continue;
-        n->middle_last = p->info.id;
-        if (p->info.epoch == p->middle->epoch && !p->no_state && p->led != 0)
-            read_slice(n, p);
-        else
-            give_up(p);
-        n->middle_at = instant_add(n->now, duration_ms(SLICE_MS));
+    struct partition *p = next_to_search(n);
+    if (p == NULL)
         return;
-    }
+    n->middle_last = p->info.id;
+    n->middle_at = instant_add(n->now, duration_ms(SCAN_MS));
+    struct slice from = p->middle->at.size > 0 ? buffer_slice(&p->middle->at) : p->info.lo;
+    if (p->info.epoch != p->middle->epoch || p->no_state || p->led == 0)
+        give_up(p);
+    else if (node_scan_may_read(n, &n->middle_scan, RESUME_MIDDLE, p->info.id, from))
+        read_slice(n, p);
+    else
+        n->middle_at = node_scan_retry_at(n, &n->middle_scan);
 }
 
 static void begin(struct node *n, struct partition *p)

@@ -23,7 +23,7 @@ enum {
     PEER_FRESH = 1,
     PEER_REPORT = 2, /* the headroom is told anew */
     PEER_FLAGS = 3,
-    HEAD_SIZE = 70,
+    HEAD_SIZE = 30 + LIVENESS_BEAT_SIZE,
     ENVELOPE_FLUSH_BYTES = 4 * 1024 * 1024,
 };
 
@@ -138,11 +138,11 @@ static void ask_for_tokens(struct node *n, uint32_t node)
 
 void node_peers_end_turn(struct node *n)
 {
-    for (uint32_t node = 1; n->generation != 0 && node <= n->options.node_count; node++)
+    for (uint32_t node = 1; node_may_speak(n) && node <= n->options.node_count; node++)
         ask_for_tokens(n, node);
     for (uint32_t node = 1; node <= n->options.node_count; node++) {
         struct peer *peer = &n->peers[node];
-        if (n->generation == 0 || (peer->envelope.size == 0 && !peer->beat_due))
+        if (!node_may_speak(n) || (peer->envelope.size == 0 && !peer->beat_due))
             continue;
         open_envelope(n, node);
         close_envelope(n, node);
@@ -301,7 +301,7 @@ static bool receive_messages(struct node *n, uint32_t from, uint32_t count, stru
 
 static void heard(struct node *n, uint32_t from, struct liveness_change change)
 {
-    if (change.answer && n->generation != 0)
+    if (change.answer && node_may_speak(n))
         open_envelope(n, from);
     if (change.got ||
         change.restarted) /* started anew, it keeps quiet for as long as support lasts */

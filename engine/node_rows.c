@@ -7,7 +7,7 @@
 enum {
     ROW_PARTITION = 'p',  /* | id, BE: a replica */
     ROW_ERASE = 'e',      /* | lower bound: a range still to be erased; value: upper bound */
-    ROW_GENERATION = 'g', /* u32 */
+    ROW_GENERATION = 'g', /* u32, u64: for how long the node gives support, in ns */
     ROW_LEFT = 'c',       /* a replica of the catalog was moved away: this node founds none */
     ROW_LOCAL_LSN = 'l',  /* u64: own records before it are in the rows */
     ROW_NO_STATE = 1,     /* flags of a replica */
@@ -132,8 +132,10 @@ static enum status load_partition(struct node *n, struct slice value)
 
 void node_store_generation(struct node *n)
 {
-    struct slice key = row_key(n, ROW_GENERATION, slice_make(NULL, 0));
-    store_put(n->store, key, slice_make(&n->generation, sizeof n->generation));
+    uint8_t row[12];
+    put_u64(put_u32(row, n->generation), (uint64_t)n->support_kept.ns);
+    store_put(n->store, row_key(n, ROW_GENERATION, slice_make(NULL, 0)),
+              slice_make(row, sizeof row));
 }
 
 void node_store_left_catalog(struct node *n)
@@ -161,6 +163,15 @@ void node_erased(struct node *n, struct slice lo)
 
 /* ---- at the start ---- */
 
+static enum status load_generation(struct node *n, struct slice value)
+{
+    struct reader r = {value, false};
+    n->generation = reader_u32(&r);
+    n->support_kept.ns = (int64_t)reader_u64(&r);
+    bool valid = !r.failed && r.left.size == 0 && n->generation != 0 && n->support_kept.ns > 0;
+    return valid ? STATUS_OK : STATUS_CORRUPT;
+}
+
 static enum status load_row(struct node *n, struct slice key, struct slice value)
 {
     if (key.size < 5)
@@ -172,10 +183,7 @@ static enum status load_row(struct node *n, struct slice key, struct slice value
         store_erase(n->store, slice_make(key.data + 5, key.size - 5), value);
         return key.size > 5 ? STATUS_OK : STATUS_CORRUPT;
     case ROW_GENERATION:
-        if (value.size != sizeof n->generation)
-            return STATUS_CORRUPT;
-        memcpy(&n->generation, value.data, value.size);
-        return STATUS_OK;
+        return load_generation(n, value);
     case ROW_LEFT:
         n->left_catalog = true;
         return STATUS_OK;

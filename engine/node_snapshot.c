@@ -44,6 +44,7 @@ struct snapshot_out {
     bool sent_last;
     uint32_t tries;
     struct instant again_at;
+    struct scan scan;
 };
 
 struct snapshot_in {
@@ -59,8 +60,15 @@ struct snapshot_in {
     struct buffer counted_to;
     struct split_history splits;
     struct buffer key; /* everything up to it is in place */
-    bool whole;        /* all of it, on its way to the backing */
-    bool frozen;       /* in the checkpoint that is being written */
+    bool has_chunk;    /* one is being put in place, a slice of what is there at a time */
+    bool chunk_last;
+    uint32_t chunk_count; /* of `chunk` */
+    struct buffer chunk;  /* its items that are not in place yet */
+    struct buffer to;     /* its last key */
+    struct instant again_at;
+    struct scan scan;
+    bool whole;  /* all of it, on its way to the backing */
+    bool frozen; /* in the checkpoint that is being written */
     bool installed;
 };
 
@@ -245,6 +253,11 @@ static bool append_items(struct node *n, const struct partition *p, struct snaps
 /* False: it cannot go on. */
 static bool send_next(struct node *n, struct partition *p, struct snapshot_out *s)
 {
+    struct slice from = s->key.size > 0 ? buffer_slice(&s->key) : p->info.lo;
+    if (s->sequence > 0 && !node_scan_may_read(n, &s->scan, RESUME_SNAPSHOT_OUT, s->id, from)) {
+        s->again_at = node_scan_retry_at(n, &s->scan);
+        return true;
+    }
     if (s->sequence == 0) {
         struct buffer *out = message(n, s->to, SNAPSHOT_BEGIN, p, s->id);
         buffer_append_sized(out, buffer_slice(&s->row));
@@ -261,41 +274,6 @@ static bool send_next(struct node *n, struct partition *p, struct snapshot_out *
     s->tries++;
     s->again_at = instant_add(n->now, duration_ms(5 * n->config->append_retry_ms));
     return true;
-}
-
-void node_snapshots_end_turn(struct node *n)
-{
-    if (n->snapshots_out == NULL)
-        return;
-    token_bucket_refill(&n->snapshot_rate, n->now);
-    for (struct snapshot_out **link = &n->snapshots_out; *link != NULL;) {
-        struct snapshot_out *s = *link;
-        struct partition *p = node_partition(n, s->group);
-        bool valid = p != NULL && node_led_term(p) == s->term && s->tries < TRIES_MAX &&
-                     !is_gone(n, s->to) && raft_members_find(raft_members(p->raft), s->to) != NULL;
-        if (!valid) {
-            drop_out(n, link, 0);
-            continue;
-        }
-        bool due = !instant_before(n->now, s->again_at) &&
-                   token_bucket_has(&n->snapshot_rate, CHUNK_BYTES);
-        if (due && !send_next(n, p, s)) {
-            drop_out(n, link, 0);
-            continue;
-        }
-        link = &s->next;
-    }
-}
-
-struct instant node_snapshots_deadline(const struct node *n)
-{
-    struct instant t = INSTANT_NEVER;
-    for (const struct snapshot_out *s = n->snapshots_out; s != NULL; s = s->next) {
-        struct instant rate = instant_add(n->snapshot_rate.updated_at,
-                                          token_bucket_wait(&n->snapshot_rate, CHUNK_BYTES));
-        t = instant_earlier(t, instant_before(s->again_at, rate) ? rate : s->again_at);
-    }
-    return t;
 }
 
 static void receive_ack(struct node *n, uint64_t id, uint64_t sequence, uint64_t installed)
@@ -343,6 +321,8 @@ static void drop_in(struct snapshot_in **link)
     *link = s->next;
     buffer_deinit(&s->counted_to);
     buffer_deinit(&s->key);
+    buffer_deinit(&s->chunk);
+    buffer_deinit(&s->to);
     free(s);
 }
 
@@ -433,19 +413,22 @@ static bool begin(struct node *n, struct partition *p, uint64_t from, uint64_t i
     return true;
 }
 
-/* Keys of ours in (from, to] that are not in the chunk, whose keys ascend: they are gone. `last`:
- * up to the partition's end. */
-static void collect_gone(struct node *n, const struct partition *p, const struct snapshot_in *s,
-                         struct slice to, bool last, struct reader chunk, uint32_t count,
-                         struct buffer *gone)
+/* Keys of ours behind s->key, up to the chunk's last one, that are not in the chunk, whose keys
+ * ascend: they are gone. The last chunk reaches to the partition's end. False: a slice was read,
+ * and `at` is the last key of it. */
+static bool collect_gone(struct node *n, const struct partition *p, const struct snapshot_in *s,
+                         struct buffer *gone, struct buffer *at)
 {
+    struct reader chunk = {buffer_slice(&s->chunk), false};
+    uint32_t count = s->chunk_count;
     struct slice key, value, lo = s->key.size > 0 ? buffer_slice(&s->key) : p->info.lo;
     struct slice next = count > 0 ? reader_sized(&chunk) : slice_make(NULL, 0);
     struct store_cursor c;
+    size_t bytes = 0;
     store_seek(n->store, lo, p->info.hi, false, &c);
-    while (store_next(&c, &key, &value) == STATUS_OK) {
-        if (!last && slice_compare(key, to) > 0)
-            return;
+    for (int i = 0; store_next(&c, &key, &value) == STATUS_OK; i++) {
+        if (!s->chunk_last && slice_compare(key, buffer_slice(&s->to)) > 0)
+            return true;
         while (next.data != NULL && slice_compare(next, key) < 0) {
             reader_sized(&chunk);
             next = --count > 0 ? reader_sized(&chunk) : slice_make(NULL, 0);
@@ -454,20 +437,37 @@ static void collect_gone(struct node *n, const struct partition *p, const struct
         bool before = s->key.size > 0 && slice_equal(key, lo);
         if (!kept && !before)
             buffer_append_sized(gone, key);
+        bytes += value.size;
+        if (i == SCAN_ITEMS || bytes >= SCAN_BYTES) {
+            buffer_append_slice(at, key);
+            return false;
+        }
     }
+    return true;
 }
 
-static void put_chunk(struct node *n, struct reader chunk, uint32_t count, struct slice gone)
+/* Puts the chunk's items up to `to` in place, empty: all of them; what is gone goes. */
+static void put_items(struct node *n, struct snapshot_in *s, struct slice gone, struct slice to)
 {
-    n->installed_bytes += (int64_t)(chunk.left.size + gone.size);
     struct reader r = {gone, false};
     while (r.left.size > 0)
         store_put(n->store, reader_sized(&r), slice_make(NULL, 0));
-    for (uint32_t i = 0; i < count; i++) {
-        struct slice key = reader_sized(&chunk);
-        struct slice value = reader_sized(&chunk);
+    r = (struct reader){buffer_slice(&s->chunk), false};
+    struct slice left = r.left;
+    while (s->chunk_count > 0) {
+        struct slice key = reader_sized(&r);
+        struct slice value = reader_sized(&r);
+        if (to.size > 0 && slice_compare(key, to) > 0)
+            break;
         store_put(n->store, key, value.data != NULL ? value : slice_of(""));
+        s->chunk_count--;
+        left = r.left;
     }
+    n->installed_bytes += (int64_t)(s->chunk.size - left.size + gone.size);
+    struct buffer rest = {0};
+    buffer_append_slice(&rest, left);
+    buffer_deinit(&s->chunk);
+    s->chunk = rest;
 }
 
 /* Whether the keys ascend within the partition, behind what is in place; `to` gets the last. */
@@ -504,6 +504,32 @@ static void finish(struct node *n, struct partition *p, struct snapshot_in *s)
     node_checkpoint_soon(n);
 }
 
+/* A slice of the chunk. */
+static void put_slice(struct node *n, struct partition *p, struct snapshot_in *s)
+{
+    struct slice from = s->key.size > 0 ? buffer_slice(&s->key) : p->info.lo;
+    if (!node_scan_may_read(n, &s->scan, RESUME_SNAPSHOT_IN, s->id, from)) {
+        s->again_at = node_scan_retry_at(n, &s->scan);
+        return;
+    }
+    struct buffer gone = {0}, at = {0};
+    bool all = collect_gone(n, p, s, &gone, &at);
+    put_items(n, s, buffer_slice(&gone), buffer_slice(&at));
+    buffer_deinit(&gone);
+    buffer_clear(&s->key);
+    buffer_append_slice(&s->key, buffer_slice(all ? &s->to : &at));
+    buffer_deinit(&at);
+    s->again_at = n->now;
+    if (!all)
+        return;
+    s->has_chunk = false;
+    if (s->chunk_last)
+        finish(n, p, s);
+    else
+        s->sequence++;
+    acknowledge(n, p, s);
+}
+
 static bool chunk(struct node *n, struct partition *p, uint64_t from, uint64_t id, struct reader *r)
 {
     uint64_t sequence = reader_u64(r);
@@ -516,29 +542,44 @@ static bool chunk(struct node *n, struct partition *p, uint64_t from, uint64_t i
         send_ack(n, p, from, id, 0, 0); /* forgotten in a restart: it is to begin again */
         return true;
     }
-    struct slice to;
-    bool room =
-        !n->map_full && store_active_bytes(n->store) < 2 * (size_t)n->config->memtable_max_bytes;
-    if (sequence == s->sequence && !s->whole) {
-        if (!chunk_is_valid(p, s, *r, count, &to))
-            return false;
-        if (!room)
-            return true; /* it comes again */
-        struct buffer gone = {0};
-        collect_gone(n, p, s, to, last, *r, count, &gone);
-        put_chunk(n, *r, count, buffer_slice(&gone));
-        buffer_deinit(&gone);
-        struct buffer key = {0};
-        buffer_append_slice(&key, to);
-        buffer_deinit(&s->key);
-        s->key = key;
-        if (last)
-            finish(n, p, s);
-        else
-            s->sequence++;
+    if (sequence < s->sequence || s->whole) {
+        acknowledge(n, p, s);
+        return true;
     }
-    acknowledge(n, p, s);
+    struct slice to;
+    if (s->has_chunk)
+        return true; /* it is being put in place */
+    if (!chunk_is_valid(p, s, *r, count, &to))
+        return false;
+    if (n->map_full || store_active_bytes(n->store) >= 2 * (size_t)n->config->memtable_max_bytes)
+        return true; /* it comes again */
+    s->has_chunk = true;
+    s->chunk_last = last;
+    s->chunk_count = count;
+    buffer_clear(&s->chunk);
+    buffer_append_slice(&s->chunk, r->left);
+    struct buffer end = {0}; /* `to` may be s->key */
+    buffer_append_slice(&end, to);
+    buffer_deinit(&s->to);
+    s->to = end;
+    put_slice(n, p, s);
     return true;
+}
+
+void node_snapshot_touched(struct node *n, enum resume resume, uint64_t id)
+{
+    for (struct snapshot_out *s = n->snapshots_out; s != NULL; s = s->next) {
+        if (resume == RESUME_SNAPSHOT_OUT && s->id == id) {
+            s->scan.state = SCAN_READY;
+            s->again_at = n->now;
+        }
+    }
+    for (struct snapshot_in *s = n->snapshots_in; s != NULL; s = s->next) {
+        if (resume == RESUME_SNAPSHOT_IN && s->id == id) {
+            s->scan.state = SCAN_READY;
+            s->again_at = n->now;
+        }
+    }
 }
 
 bool node_snapshot_receive(struct node *n, uint32_t from_node, struct reader *r)
@@ -616,6 +657,56 @@ void node_snapshots_stored(struct node *n)
             node_group_stepped(n, p);
         }
     }
+}
+
+/* ---- turns ---- */
+
+static void go_on_receiving(struct node *n)
+{
+    for (struct snapshot_in *s = n->snapshots_in; s != NULL; s = s->next) {
+        if (s->has_chunk && !instant_before(n->now, s->again_at))
+            put_slice(n, node_partition(n, s->group), s);
+    }
+}
+
+void node_snapshots_end_turn(struct node *n)
+{
+    go_on_receiving(n);
+    if (n->snapshots_out == NULL)
+        return;
+    token_bucket_refill(&n->snapshot_rate, n->now);
+    for (struct snapshot_out **link = &n->snapshots_out; *link != NULL;) {
+        struct snapshot_out *s = *link;
+        struct partition *p = node_partition(n, s->group);
+        bool valid = p != NULL && node_led_term(p) == s->term && s->tries < TRIES_MAX &&
+                     !is_gone(n, s->to) && raft_members_find(raft_members(p->raft), s->to) != NULL;
+        if (!valid) {
+            drop_out(n, link, 0);
+            continue;
+        }
+        bool due = !instant_before(n->now, s->again_at) &&
+                   token_bucket_has(&n->snapshot_rate, CHUNK_BYTES);
+        if (due && !send_next(n, p, s)) {
+            drop_out(n, link, 0);
+            continue;
+        }
+        link = &s->next;
+    }
+}
+
+struct instant node_snapshots_deadline(const struct node *n)
+{
+    struct instant t = INSTANT_NEVER;
+    for (const struct snapshot_out *s = n->snapshots_out; s != NULL; s = s->next) {
+        struct instant rate = instant_add(n->snapshot_rate.updated_at,
+                                          token_bucket_wait(&n->snapshot_rate, CHUNK_BYTES));
+        t = instant_earlier(t, instant_before(s->again_at, rate) ? rate : s->again_at);
+    }
+    for (const struct snapshot_in *s = n->snapshots_in; s != NULL; s = s->next) {
+        if (s->has_chunk)
+            t = instant_earlier(t, s->again_at);
+    }
+    return t;
 }
 
 /* ---- endings ---- */

@@ -26,8 +26,6 @@
 #include "engine/node_internal.h"
 
 enum {
-    COUNT_ITEMS = 256,
-    COUNT_MS = 1,
     CHILD_BASE = 1, /* index and term a child begins at */
 };
 
@@ -301,11 +299,13 @@ static void count_slice(struct node *n, struct partition *p)
     struct store_cursor c;
     struct slice key, item;
     enum status status = STATUS_NOT_FOUND;
+    size_t bytes = 0;
     store_seek(n->store, buffer_slice(&p->counted_to), p->info.hi, false, &c);
-    for (int i = 0; i <= COUNT_ITEMS; i++) {
+    for (int i = 0;; i++) {
         status = store_next(&c, &key, &item);
-        if (status != STATUS_OK || i == COUNT_ITEMS)
+        if (status != STATUS_OK || i == SCAN_ITEMS || bytes >= SCAN_BYTES)
             break;
+        bytes += item.size;
         if (partition_is_row(p, key) || !item_checksum_holds(item))
             continue; /* of an item that is damaged, whoever reads it is told */
         p->item_count++;
@@ -328,11 +328,20 @@ void node_count_tick(struct node *n)
 {
     if (instant_before(n->now, n->count_at))
         return;
-    struct partition *p = next_to_count(n);
+    struct partition *p = NULL;
+    if (n->count_scan.state != SCAN_IDLE) /* pages of this one were asked for */
+        p = node_partition(n, n->counted_last);
+    if (p == NULL || !p->counting || p->no_state)
+        p = next_to_count(n);
     n->count_at = INSTANT_NEVER;
     if (p == NULL)
         return;
     n->counted_last = p->info.id;
+    struct slice from = p->counted_to.size > 0 ? buffer_slice(&p->counted_to) : p->info.lo;
+    if (!node_scan_may_read(n, &n->count_scan, RESUME_COUNT, p->info.id, from)) {
+        n->count_at = node_scan_retry_at(n, &n->count_scan);
+        return;
+    }
     count_slice(n, p);
-    n->count_at = instant_add(n->now, duration_ms(COUNT_MS));
+    n->count_at = instant_add(n->now, duration_ms(SCAN_MS));
 }

@@ -2,9 +2,10 @@
  *
  * How V2 is kept. The supporter's promise runs for `support` on its clock from the moment it heard
  * a heartbeat, which is not before it was sent. The supported node counts from the moment it sent
- * it, and only support * (1 - 2 * drift). Let both clocks be off real time by up to the drift d,
- * either way: (1 - 2d) / (1 - d) <= 1 / (1 + d), so what the slower clock of the supported measures
- * is over before what the faster clock of the supporter does.
+ * it, and only support * (1 - 2 * drift). `support` is what the supporter said it gives, or less;
+ * `drift` is the larger of the two nodes' settings. Let both clocks be off real time by up to the
+ * drift d, either way: (1 - 2d) / (1 - d) <= 1 / (1 + d), so what the slower clock of the supported
+ * measures is over before what the faster clock of the supporter does.
  *
  * Who believes a new incarnation. A heartbeat of an earlier process may arrive after one of its
  * successor; taking it for a restart would end a promise that is still relied on. So while a
@@ -24,7 +25,7 @@ void liveness_init(struct liveness *l, const struct liveness_options *options, s
     must(options->incarnation != 0);
     must(options->interval.ns > 0);
     must(options->support.ns > options->interval.ns);
-    must(options->drift_ppm >= 0 && options->drift_ppm < 500000);
+    must(options->drift_ppm >= 0 && options->drift_ppm < LIVENESS_DRIFT_END);
     struct prng p = prng_seeded(options->incarnation);
     *l = (struct liveness){.options = *options, .next_epoch = prng_next(&p), .beat_at = now};
     l->peers = calloc((size_t)options->node_count + 1, sizeof *l->peers);
@@ -74,6 +75,8 @@ struct liveness_beat liveness_beat(struct liveness *l, struct instant now, uint3
         .ack_incarnation = p->incarnation,
         .ack_round = p->heard_round,
         .ack_epoch = liveness_given(l, now, node),
+        .ack_support = l->options.support,
+        .ack_drift_ppm = (uint32_t)l->options.drift_ppm,
     };
     if (heartbeat && l->round > 0) {
         beat.round = l->round;
@@ -118,10 +121,14 @@ static void give(struct liveness *l, struct instant now, struct liveness_peer *p
     change->answer = true;
 }
 
-static struct instant counted_until(const struct liveness *l, struct instant sent_at)
+static struct instant counted_until(const struct liveness *l, const struct liveness_beat *beat,
+                                    struct instant sent_at)
 {
     const int64_t million = 1000000;
-    int64_t support = l->options.support.ns, drift = 2 * l->options.drift_ppm;
+    int64_t support = l->options.support.ns, drift = l->options.drift_ppm;
+    if (beat->ack_support.ns < support)
+        support = beat->ack_support.ns;
+    drift = 2 * (beat->ack_drift_ppm > drift ? beat->ack_drift_ppm : drift);
     /* Rounded up, in two steps so that it cannot overflow. */
     int64_t less = support / million * drift + (support % million * drift + million - 1) / million;
     return instant_add(sent_at, (struct duration){support - less});
@@ -136,7 +143,7 @@ static void get(struct liveness *l, struct instant now, struct liveness_peer *p,
         return; /* V3 */
     bool had = p->got_epoch != 0 && instant_before(now, p->got_until);
     uint64_t before = had ? p->got_epoch : 0;
-    struct instant until = counted_until(l, p->sent_at[beat->ack_round % LIVENESS_ROUNDS]);
+    struct instant until = counted_until(l, beat, p->sent_at[beat->ack_round % LIVENESS_ROUNDS]);
     p->acked_round = beat->ack_round;
     p->got_epoch = beat->ack_epoch;
     p->got_until = until;
@@ -187,12 +194,14 @@ uint64_t liveness_got(const struct liveness *l, struct instant now, uint32_t nod
 
 void liveness_beat_encode(struct buffer *out, const struct liveness_beat *b)
 {
-    uint8_t *at = buffer_reserve(out, sizeof *b);
+    uint8_t *at = buffer_reserve(out, LIVENESS_BEAT_SIZE);
     at = put_u64(at, b->incarnation);
     at = put_u64(at, b->round);
     at = put_u64(at, b->ack_incarnation);
     at = put_u64(at, b->ack_round);
-    buffer_end(out, put_u64(at, b->ack_epoch));
+    at = put_u64(at, b->ack_epoch);
+    at = put_u64(at, (uint64_t)b->ack_support.ns);
+    buffer_end(out, put_u32(at, b->ack_drift_ppm));
 }
 
 enum status liveness_beat_decode(struct reader *r, struct liveness_beat *out)
@@ -202,5 +211,9 @@ enum status liveness_beat_decode(struct reader *r, struct liveness_beat *out)
     out->ack_incarnation = reader_u64(r);
     out->ack_round = reader_u64(r);
     out->ack_epoch = reader_u64(r);
-    return r->failed || out->incarnation == 0 ? STATUS_MALFORMED : STATUS_OK;
+    out->ack_support.ns = (int64_t)reader_u64(r);
+    out->ack_drift_ppm = reader_u32(r);
+    bool valid = !r->failed && out->incarnation != 0 && out->ack_support.ns >= 0 &&
+                 out->ack_drift_ppm < LIVENESS_DRIFT_END;
+    return valid ? STATUS_OK : STATUS_MALFORMED;
 }

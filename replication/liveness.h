@@ -2,10 +2,11 @@
  *
  * A node sends each peer one heartbeat an interval. Whoever hears it supports the sender for a
  * while: a promise, counted from the receipt, not to elect another leader in any group in which it
- * has acknowledged a leader there under this epoch of support. The sender counts the same while
- * from the moment it sent the acknowledged heartbeat, less the drift two clocks may have: so it
- * never believes in support longer than it is given. Idle groups thus need no message of their own,
- * and leader leases cost nothing.
+ * has acknowledged a leader there under this epoch of support. The answer tells how long the
+ * promise lasts. The sender counts that long, or as long as it gives support itself if that is
+ * less, from the moment it sent the acknowledged heartbeat, less the drift two clocks may have: so
+ * it never believes in support longer than it is given, whatever the settings of the two nodes.
+ * Idle groups thus need no message of their own, and leader leases cost nothing.
  *
  * Invariants
  *   V1  Support under one epoch is without a gap: once it lapses, or the peer has restarted, the
@@ -25,7 +26,9 @@
 #include "base/status.h"
 
 enum {
-    LIVENESS_ROUNDS = 16 /* unacknowledged heartbeats whose send times are remembered */
+    LIVENESS_ROUNDS = 16, /* unacknowledged heartbeats whose send times are remembered */
+    LIVENESS_DRIFT_END = 500000,
+    LIVENESS_BEAT_SIZE = 52, /* bytes of an encoded beat */
 };
 
 struct liveness_options {
@@ -34,7 +37,7 @@ struct liveness_options {
     uint64_t incarnation;     /* random per process life, not 0 */
     struct duration interval; /* between heartbeats */
     struct duration support;  /* how long one heartbeat is worth; > interval */
-    int64_t drift_ppm;        /* two clocks' rates differ by at most this much */
+    int64_t drift_ppm;        /* two clocks' rates differ by at most this, < LIVENESS_DRIFT_END */
 };
 
 struct liveness_peer {
@@ -65,7 +68,9 @@ struct liveness_beat {
     uint64_t round;           /* 0: no new heartbeat, only an acknowledgement */
     uint64_t ack_incarnation; /* the receiver's, as last heard; 0: never */
     uint64_t ack_round;
-    uint64_t ack_epoch; /* support the sender gives; 0: none */
+    uint64_t ack_epoch;          /* support the sender gives; 0: none */
+    struct duration ack_support; /* for how long, from when it heard the round */
+    uint32_t ack_drift_ppm;      /* the drift that the sender allows for */
 };
 
 void liveness_init(struct liveness *l, const struct liveness_options *options, struct instant now);

@@ -28,7 +28,7 @@ enum log_kind {
     LOG_NOOP = 7,        /* a leader's first entry of a term */
     LOG_MEMBERS = 8,     /* who is in the group from here on: raft_members_encode */
     LOG_HARD_STATE = 9,  /* not an entry: the group's term, and its vote in `index` */
-    LOG_NODE = 10,       /* the node's generation, in `index`: the first record of its life */
+    LOG_NODE = 10,       /* the node's generation, in `index`; payload: u64, support it gives, ns */
     LOG_SPLIT = 11,      /* an entry: the partition is cut here, what is beyond is its children's */
     LOG_SPLIT_DONE = 12, /* the node has applied the group's LOG_SPLIT entry `index`: records of
                             the children follow */

@@ -79,6 +79,31 @@ static void support_is_counted_from_sending_and_given_from_hearing(void **state)
     teardown(&p);
 }
 
+/* B gives support for less than A does: A may count on no more than B promised. The other way
+ * round A counts what it would give itself. The larger drift of the two holds for both. */
+static void support_is_counted_for_as_long_as_the_supporter_gives_it(void **state)
+{
+    (void)state;
+    struct pair p;
+    struct instant until;
+    setup(&p);
+    p.b.options.support = duration_ms(60);
+    p.b.options.drift_ppm = 10000;
+    beat(&p, 0, 10);
+    answer(&p, 10, 15);
+    assert_true(got(&p, 15, &until) != 0);
+    assert_true(until.ns == 60 * NS_PER_MS - 1200 * NS_PER_US);
+    assert_true(got(&p, 60, &until) == 0);
+    assert_true(liveness_given(&p.b, at(69), A) != 0);
+    assert_true(liveness_given(&p.b, at(70), A) == 0);
+    p.b.options.support = duration_ms(1000);
+    beat(&p, 200, 201);
+    answer(&p, 201, 202);
+    assert_true(got(&p, 202, &until) != 0);
+    assert_true(until.ns == 300 * NS_PER_MS - 2000 * NS_PER_US);
+    teardown(&p);
+}
+
 static void an_epoch_lasts_without_a_gap_and_never_comes_back(void **state)
 {
     (void)state;
@@ -230,14 +255,17 @@ static void a_node_supports_itself_and_nobody_it_does_not_know(void **state)
     teardown(&p);
 }
 
-/* V2, whatever the clocks do within the bound: who believes in support has it. */
+/* V2, whatever the clocks do within the bound and whatever the two nodes' settings are: who
+ * believes in support has it. */
 static void drifting(struct prng *p)
 {
     struct liveness_options o[2] = {options_of(A, prng_next(p) | 1), options_of(B, 5)};
     int64_t drift = prng_between(p, 0, 100000), rate[2];
     struct liveness l[2];
-    for (int i = 0; i < 2; i++) {
-        o[i].drift_ppm = drift;
+    uint64_t careful = prng_below(p, 2); /* who allows for all of the drift */
+    for (uint64_t i = 0; i < 2; i++) {
+        o[i].drift_ppm = i == careful ? drift : prng_between(p, 0, drift);
+        o[i].support = duration_ms(prng_between(p, 30, 200));
         rate[i] = 1000000 + prng_between(p, -drift, drift);
         liveness_init(&l[i], &o[i], at(0));
     }
@@ -269,17 +297,22 @@ static void a_beat_is_read_as_it_was_written(void **state)
 {
     (void)state;
     struct buffer bytes = {0};
-    const struct liveness_beat b = {1, 2, 3, 4, 5};
+    const struct liveness_beat b = {1, 2, 3, 4, 5, duration_ms(6), 7};
     liveness_beat_encode(&bytes, &b);
     struct reader r = {buffer_slice(&bytes), false};
-    struct liveness_beat out;
+    struct liveness_beat out = {0};
     assert_int_equal(liveness_beat_decode(&r, &out), STATUS_OK);
-    assert_memory_equal(&b, &out, sizeof b);
+    assert_memory_equal(&b, &out, offsetof(struct liveness_beat, ack_drift_ppm));
+    assert_int_equal(b.ack_drift_ppm, out.ack_drift_ppm);
     for (size_t size = 0; size < bytes.size; size++) {
         r = (struct reader){slice_make(bytes.data, size), false};
         assert_int_equal(liveness_beat_decode(&r, &out), STATUS_MALFORMED);
     }
     memset(bytes.data, 0, 8); /* no incarnation */
+    r = (struct reader){buffer_slice(&bytes), false};
+    assert_int_equal(liveness_beat_decode(&r, &out), STATUS_MALFORMED);
+    bytes.data[0] = 1;
+    memset(bytes.data + LIVENESS_BEAT_SIZE - 4, 255, 4); /* a drift that cannot be */
     r = (struct reader){buffer_slice(&bytes), false};
     assert_int_equal(liveness_beat_decode(&r, &out), STATUS_MALFORMED);
     buffer_deinit(&bytes);
@@ -289,6 +322,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(support_is_counted_from_sending_and_given_from_hearing),
+        cmocka_unit_test(support_is_counted_for_as_long_as_the_supporter_gives_it),
         cmocka_unit_test(an_epoch_lasts_without_a_gap_and_never_comes_back),
         cmocka_unit_test(late_and_doubled_beats_extend_nothing),
         cmocka_unit_test(rounds_that_are_not_remembered_count_for_nothing),
