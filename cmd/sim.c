@@ -21,7 +21,9 @@ static const char help_text[] =
     "Runs whole clusters, routers, nodes, disks, network and clients, in virtual time, and breaks\n"
     "them. A seed decides everything, and is run twice to prove it. After the faults every key\n"
     "must answer; what clients saw must be linearizable, and every node's data whole.\n"
-    "Exit code 1 if a seed fails: it fails again with --seed and the same options.\n\n"
+    "Exit code 1 if a seed fails, or if its history is too tangled to judge. The seed is named, "
+    "and\n"
+    "does the same again with --seed and the same options.\n\n"
     "  --seed S           the first seed (1); `fresh`: one that nobody has seen\n"
     "  --seeds N          how many (1)\n"
     "  --faults LIST      all: the seed chooses (default); none; or these, all of them:\n";
@@ -37,6 +39,8 @@ static const char help_options[] =
     "  --jobs J           processes (the machine's cores); 0: this one\n"
     "  --wall-seconds W   begin no seed after that time\n"
     "  --once             do not run each seed twice\n"
+    "  --plain            one table of short keys, the same settings on every node, no drains,\n"
+    "                     suspended machines or changed settings\n"
     "  --bench            a quiet network, no history: how many requests per second?\n"
     "  --probes           list the marks on rare paths, and how often they were passed\n"
     "  --json             the summary as JSON\n"
@@ -120,6 +124,7 @@ enum {
     OPT_JOBS,
     OPT_WALL,
     OPT_ONCE,
+    OPT_PLAIN,
     OPT_BENCH,
     OPT_PROBES,
     OPT_JSON,
@@ -175,6 +180,9 @@ static bool take(struct arguments *a, int option, const char *value)
     case OPT_ONCE:
         a->run.once = true;
         return true;
+    case OPT_PLAIN:
+        o->plain = true;
+        return true;
     case OPT_BENCH:
         o->bench = a->run.once = true;
         return parse_faults("none", o);
@@ -206,6 +214,7 @@ static int parse(struct arguments *a, int argc, char **argv)
                                             {"jobs", required_argument, NULL, OPT_JOBS},
                                             {"wall-seconds", required_argument, NULL, OPT_WALL},
                                             {"once", no_argument, NULL, OPT_ONCE},
+                                            {"plain", no_argument, NULL, OPT_PLAIN},
                                             {"bench", no_argument, NULL, OPT_BENCH},
                                             {"probes", no_argument, NULL, OPT_PROBES},
                                             {"json", no_argument, NULL, OPT_JSON},
@@ -235,13 +244,20 @@ static double rate(const struct sim_summary *s)
     return s->wall_ns > 0 ? (double)s->clients.calls * 1e9 / (double)s->wall_ns : 0;
 }
 
+static void print_seeds(const uint64_t *seeds, uint64_t count)
+{
+    for (size_t i = 0; i < count && i < SIM_SEEDS_TOLD; i++)
+        printf("%s%llu", i > 0 ? "," : "", (unsigned long long)seeds[i]);
+}
+
 static void print_json(const struct arguments *a, const struct sim_summary *s)
 {
     printf("{\"seed\":%llu,\"seeds\":%llu,\"violations\":%llu,\"violating_seeds\":[",
            (unsigned long long)a->run.sim.seed, (unsigned long long)s->seeds,
            (unsigned long long)s->violations);
-    for (size_t i = 0; i < s->violations && i < 16; i++)
-        printf("%s%llu", i > 0 ? "," : "", (unsigned long long)s->first_violations[i]);
+    print_seeds(s->first_violations, s->violations);
+    printf("],\"undecided_seeds\":[");
+    print_seeds(s->first_undecided, s->undecided);
     printf("],\"undecided\":%llu,\"faults\":%llu,\"events\":%llu,\"requests\":%llu,\"ok\":%llu,"
            "\"failed\":%llu,\"unknown\":%llu,\"virtual_s\":%.3f,\"wall_s\":%.3f,"
            "\"requests_per_wall_s\":%.0f,\"calm_ms_max\":%lld",
@@ -278,6 +294,11 @@ static void print_text(const struct arguments *a, const struct sim_summary *s)
     if (s->violations > 0)
         printf("again: weir sim --seed %llu, with the same options\n",
                (unsigned long long)s->first_violations[0]);
+    if (s->undecided > 0) {
+        printf("too tangled to judge: seeds ");
+        print_seeds(s->first_undecided, s->undecided);
+        putchar('\n');
+    }
     printf("%llu requests: %llu ok, %llu failed, %llu unknown; %llu faults; calm within %lld ms\n",
            (unsigned long long)s->clients.calls, (unsigned long long)s->clients.ok,
            (unsigned long long)s->clients.failed, (unsigned long long)s->clients.unknown,
@@ -307,5 +328,5 @@ int cmd_sim(int argc, char **argv)
         print_text(&a, &summary);
     if (a.probes && !a.json)
         print_probes(&summary);
-    return summary.violations > 0 ? 1 : 0;
+    return summary.violations > 0 || summary.undecided > 0 ? 1 : 0;
 }

@@ -149,12 +149,16 @@ static void count(struct sim_summary *s, const struct word *w)
 {
     const struct sim_result *r = &w->result;
     if (r->violated) {
-        if (s->violations < sizeof s->first_violations / sizeof s->first_violations[0])
+        if (s->violations < SIM_SEEDS_TOLD)
             s->first_violations[s->violations] = w->seed;
         s->violations++;
     }
+    if (r->undecided) {
+        if (s->undecided < SIM_SEEDS_TOLD)
+            s->first_undecided[s->undecided] = w->seed;
+        s->undecided++;
+    }
     s->seeds++;
-    s->undecided += r->undecided;
     s->strikes += r->strikes;
     s->events += r->events;
     s->virtual_ns += r->virtual_ns;

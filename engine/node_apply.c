@@ -81,7 +81,8 @@ static void apply_catalog(struct node *n, const struct raft_entry *e, struct app
     buffer_clear(&n->scratch);
     table_encode(&n->scratch, result.table);
     out->body = arena_copy(&n->lent, buffer_slice(&n->scratch));
-    node_settling_changed(n, result.table);
+    if (result.code == REPLY_OK) /* a refusal must not take apart what is being settled */
+        node_settling_changed(n, result.table);
 }
 
 void node_apply(struct node *n, struct partition *p, const struct raft_entry *e, bool want_old,

@@ -99,10 +99,15 @@ static uint32_t children_of(const struct partition_info *p, uint32_t index, uint
     return children;
 }
 
-/* As nodes hear of it: the rest is for the catalog to remember. */
-static struct slice told_info(struct node *n, const struct partition_info *p)
+/* As nodes hear of it: the rest is for the catalog to remember. Where a replica has joined a group
+ * that has begun, the members are no longer those it began with: whoever opens only now starts from
+ * a snapshot too, and with it learns who the members are. */
+static struct slice told_info(struct node *n, enum table_status status,
+                              const struct partition_info *p)
 {
     struct partition_info told = *p;
+    if (status != TABLE_CREATING && p->arrivals > 0)
+        told.joined = (1U << p->member_count) - 1;
     told.parent = 0;
     memset(told.share_ppm, 0, sizeof told.share_ppm);
     buffer_clear(&n->scratch);
@@ -154,7 +159,7 @@ static void settle(struct node *n, uint32_t table_id, enum table_status status,
     s->round = n->settle_round++ % ROUNDS;
     s->send_at = n->now;
     for (uint32_t i = 0; i < count; i++) {
-        struct slice told = told_info(n, &partitions[i]);
+        struct slice told = told_info(n, status, &partitions[i]);
         s->at[i].partition = partitions[i].id;
         s->at[i].hash = XXH3_64bits(told.data, told.size);
     }
@@ -289,7 +294,7 @@ static void send_slot(struct node *n, struct settling *s, const struct partition
     if (slot == SPLIT_SLOT)
         encode_split(&n->scratch, p, children_of(partitions, index, s->count));
     else
-        told_info(n, p);
+        told_info(n, s->status, p);
     struct node_effect *e = node_push(n, NODE_REQUEST);
     e->to = node;
     e->request = (struct request){

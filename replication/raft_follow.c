@@ -153,8 +153,11 @@ void raft_on_append(struct raft *r, struct instant now, const struct raft_messag
     if (news)
         r->echo_round = m->round;
     r->ack_rejected = false;
-    /* Without state, but not without a past: the log goes on, a majority may need it. */
-    if (r->no_state && raft_last(r) == 0 && !MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE)) {
+    /* Without state, but not without a past: the log goes on, a majority may need it. So it does
+     * from its beginning: nothing can be committed, and no snapshot made, before a majority has it.
+     */
+    if (r->no_state && raft_last(r) == 0 && m->index > 0 &&
+        !MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE)) {
         r->ack_rejected = true;
         r->hint_index = r->log.base_index;
         r->hint_term = r->log.base_term;

@@ -294,7 +294,7 @@ static void on_match(struct raft *r, struct instant now, struct raft_peer *p, ui
 
 static void on_mismatch(struct raft *r, struct raft_peer *p, const struct raft_message *m)
 {
-    if (m->no_state && m->index == 0 && p->flow != RAFT_SNAPSHOT)
+    if (m->no_state && m->index == 0 && raft_first(r) > 1 && p->flow != RAFT_SNAPSHOT)
         need_snapshot(p);
     if (p->flow == RAFT_SNAPSHOT)
         return;

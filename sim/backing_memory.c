@@ -3,9 +3,11 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "engine/store/long_key.h"
 
-/* ---- versions: sorted arrays of entries which versions share ---- */
+/* ---- versions: sorted arrays of records which versions share ---- */
 
+/* A record of LMDB: an item, or a bucket of those with long keys. */
 struct entry {
     uint32_t uses;
     uint32_t key_size;
@@ -33,6 +35,7 @@ static struct slice value_of(const struct entry *e)
 
 static struct entry *entry_create(const struct backing_change *c)
 {
+    must(c->key.size > 0 && c->key.size <= LONG_KEY_PREFIX_SIZE); /* LMDB takes no longer ones */
     struct entry *e = malloc(sizeof *e + c->key.size + c->value.size);
     must(e != NULL);
     e->uses = 1;
@@ -93,22 +96,104 @@ static size_t version_find(const struct memory_version *v, struct slice key)
     return low;
 }
 
+/* ---- items in records: as engine/store/backing_lmdb.c finds them ---- */
+
+struct place {
+    size_t at;
+    struct slice bucket; /* the place is inside this bucket, at bucket_entry */
+    struct bucket_entry bucket_entry;
+};
+
 static enum status version_get(const struct memory_version *v, struct slice key,
                                struct slice *value)
 {
-    size_t at = version_find(v, key);
-    if (at == v->count || !slice_equal(key_of(v->entries[at]), key))
+    struct slice record = long_key_prefix(key);
+    size_t at = version_find(v, record);
+    if (at == v->count || !slice_equal(key_of(v->entries[at]), record))
         return STATUS_NOT_FOUND;
     *value = value_of(v->entries[at]);
+    if (!long_key_is_bucket(record))
+        return STATUS_OK;
+    struct bucket_entry e;
+    if (!bucket_seek(*value, key, &e) || !slice_equal(e.key, key))
+        return STATUS_NOT_FOUND;
+    *value = e.value;
     return STATUS_OK;
 }
 
-static enum status version_at(const struct memory_version *v, size_t at, struct backing_change *out)
+/* The record at place->at, entered from the given side. */
+static enum status place_enter(const struct memory_version *v, struct place *place, bool reverse,
+                               struct backing_change *out)
 {
-    if (at >= v->count)
+    place->bucket = slice_make(NULL, 0);
+    if (place->at >= v->count)
         return STATUS_NOT_FOUND;
-    *out = (struct backing_change){key_of(v->entries[at]), value_of(v->entries[at])};
+    const struct entry *e = v->entries[place->at];
+    *out = (struct backing_change){key_of(e), value_of(e)};
+    if (!long_key_is_bucket(out->key))
+        return STATUS_OK;
+    place->bucket = value_of(e);
+    bool found = reverse
+                     ? bucket_seek_before(place->bucket, slice_make(NULL, 0), &place->bucket_entry)
+                     : bucket_at(place->bucket, 0, &place->bucket_entry);
+    must(found); /* an empty bucket is no record */
+    *out = (struct backing_change){place->bucket_entry.key, place->bucket_entry.value};
     return STATUS_OK;
+}
+
+static enum status place_move(const struct memory_version *v, struct place *place, bool reverse,
+                              struct backing_change *out)
+{
+    if (reverse && place->at == 0)
+        return STATUS_NOT_FOUND;
+    place->at = reverse ? place->at - 1 : place->at + 1;
+    return place_enter(v, place, reverse, out);
+}
+
+static enum status place_step(const struct memory_version *v, struct place *place, bool reverse,
+                              struct backing_change *out)
+{
+    struct bucket_entry e;
+    bool inside = place->bucket.data != NULL;
+    if (inside && reverse)
+        inside = place->bucket_entry.start > 0 &&
+                 bucket_seek_before(place->bucket, place->bucket_entry.key, &e);
+    else if (inside)
+        inside = bucket_at(place->bucket, place->bucket_entry.end, &e);
+    if (!inside)
+        return place_move(v, place, reverse, out);
+    place->bucket_entry = e;
+    *out = (struct backing_change){e.key, e.value};
+    return STATUS_OK;
+}
+
+/* The first item whose key is not before `key`. */
+static enum status place_seek(const struct memory_version *v, struct place *place, struct slice key,
+                              struct backing_change *out)
+{
+    place->at = version_find(v, long_key_prefix(key));
+    enum status status = place_enter(v, place, false, out);
+    if (status != STATUS_OK || slice_compare(out->key, key) >= 0)
+        return status;
+    /* Inside the key's own bucket, before the key. */
+    if (!bucket_seek(place->bucket, key, &place->bucket_entry))
+        return place_move(v, place, false, out);
+    *out = (struct backing_change){place->bucket_entry.key, place->bucket_entry.value};
+    return STATUS_OK;
+}
+
+/* The last item whose key is before `key`; an empty key: the last of all. */
+static enum status place_seek_before(const struct memory_version *v, struct place *place,
+                                     struct slice key, struct backing_change *out)
+{
+    place->at = key.size == 0 ? v->count : version_find(v, long_key_prefix(key));
+    if (place->at < v->count && long_key_is_bucket(key_of(v->entries[place->at])) &&
+        bucket_seek_before(value_of(v->entries[place->at]), key, &place->bucket_entry)) {
+        place->bucket = value_of(v->entries[place->at]);
+        *out = (struct backing_change){place->bucket_entry.key, place->bucket_entry.value};
+        return STATUS_OK;
+    }
+    return place_move(v, place, true, out);
 }
 
 /* ---- the medium ---- */
@@ -137,7 +222,7 @@ struct memory_backing {
     struct backing backing;       /* first */
     struct memory_medium *medium; /* borrows */
     struct memory_version *seen;  /* owns a use: what reads see */
-    size_t cursor;
+    struct place place;
     bool short_of_map; /* what the last write lacked was map */
 };
 
@@ -173,23 +258,14 @@ static enum status seek(struct backing *b, struct slice key, bool reverse,
                         struct backing_change *out)
 {
     struct memory_backing *m = memory_of(b);
-    m->cursor = version_find(m->seen, key);
-    if (!reverse)
-        return version_at(m->seen, m->cursor, out);
-    if (key.size == 0)
-        m->cursor = m->seen->count;
-    if (m->cursor == 0)
-        return STATUS_NOT_FOUND;
-    return version_at(m->seen, --m->cursor, out);
+    return reverse ? place_seek_before(m->seen, &m->place, key, out)
+                   : place_seek(m->seen, &m->place, key, out);
 }
 
 static enum status step(struct backing *b, bool reverse, struct backing_change *out)
 {
     struct memory_backing *m = memory_of(b);
-    if (reverse && m->cursor == 0)
-        return STATUS_NOT_FOUND;
-    m->cursor = reverse ? m->cursor - 1 : m->cursor + 1;
-    return version_at(m->seen, m->cursor, out);
+    return place_step(m->seen, &m->place, reverse, out);
 }
 
 static enum status refresh(struct backing *b)
@@ -202,27 +278,45 @@ static enum status refresh(struct backing *b)
 
 /* ---- writing ---- */
 
-static bool to_be_erased(const struct backing_batch *batch, struct slice key)
+/* A bucket may hold some of the range, and more. */
+static bool record_may_be_erased(const struct backing_batch *batch, struct slice record)
 {
-    return batch->erase_lo.size > 0 && slice_compare(key, batch->erase_lo) >= 0 &&
-           (batch->erase_hi.size == 0 || slice_compare(key, batch->erase_hi) < 0);
+    return batch->erase_lo.size > 0 &&
+           slice_compare(record, long_key_prefix(batch->erase_lo)) >= 0 &&
+           (batch->erase_hi.size == 0 || slice_compare(record, batch->erase_hi) < 0);
 }
 
 struct merge {
     struct memory_version *to;
     const struct backing_batch *batch;
     uint64_t erased_bytes;
+    bool whole_records; /* a mistake: buckets are erased as if they were items */
 };
+
+/* What is left of the record, which is given up; NULL: nothing. */
+static struct entry *erase_record(struct merge *g, struct entry *e)
+{
+    struct slice key = key_of(e), value = value_of(e);
+    struct buffer left = {0};
+    if (long_key_is_bucket(key) && !g->whole_records)
+        bucket_erase(value, g->batch->erase_lo, g->batch->erase_hi, &left, &g->erased_bytes);
+    else
+        g->erased_bytes += erase_cost(key.size, value.size);
+    struct entry *rest = NULL;
+    if (left.size > 0)
+        rest = entry_create(&(struct backing_change){key, buffer_slice(&left)});
+    buffer_deinit(&left);
+    entry_release(e);
+    return rest;
+}
 
 /* Takes over a use of the entry. */
 static void merge_add(struct merge *g, struct entry *e)
 {
-    if (g->erased_bytes < g->batch->erase_max_bytes && to_be_erased(g->batch, key_of(e))) {
-        g->erased_bytes += erase_cost(key_of(e).size, value_of(e).size);
-        entry_release(e);
-    } else {
+    if (g->erased_bytes < g->batch->erase_max_bytes && record_may_be_erased(g->batch, key_of(e)))
+        e = erase_record(g, e);
+    if (e != NULL)
         version_add(g->to, e);
-    }
 }
 
 static void merge_add_old(struct merge *g, struct entry *e)
@@ -231,30 +325,82 @@ static void merge_add_old(struct merge *g, struct entry *e)
     merge_add(g, e);
 }
 
+/* Of records. */
 struct changes {
     struct backing_change *all; /* owns */
     size_t count;
     size_t capacity;
+    struct buffer *buckets; /* owns; values of those that are buckets */
+    size_t bucket_count;
+    size_t bucket_capacity;
 };
 
-static void changes_pull(struct changes *c, const struct backing_batch *batch)
+static void changes_add(struct changes *c, struct slice key, struct slice value)
+{
+    if (c->count == c->capacity) {
+        c->capacity = c->capacity == 0 ? 256 : c->capacity * 2;
+        c->all = realloc(c->all, c->capacity * sizeof c->all[0]);
+        must(c->all != NULL);
+    }
+    must(c->count == 0 || slice_compare(c->all[c->count - 1].key, key) < 0);
+    c->all[c->count++] = (struct backing_change){key, value};
+}
+
+/* Each change of a long key rewrites its bucket. */
+static void changes_add_long(struct changes *c, const struct memory_version *old,
+                             const struct backing_change *change)
+{
+    struct slice record = long_key_prefix(change->key), bucket = slice_make(NULL, 0);
+    bool again = c->count > 0 && slice_equal(c->all[c->count - 1].key, record);
+    if (again) {
+        bucket = c->all[c->count - 1].value;
+    } else {
+        size_t at = version_find(old, record);
+        if (at < old->count && slice_equal(key_of(old->entries[at]), record))
+            bucket = value_of(old->entries[at]);
+    }
+    if (c->bucket_count == c->bucket_capacity) {
+        c->bucket_capacity = c->bucket_capacity == 0 ? 64 : c->bucket_capacity * 2;
+        c->buckets = realloc(c->buckets, c->bucket_capacity * sizeof c->buckets[0]);
+        must(c->buckets != NULL);
+    }
+    struct buffer *changed = &c->buckets[c->bucket_count++];
+    *changed = (struct buffer){0};
+    bucket_change(bucket, change->key, change->value, changed);
+    struct slice value = changed->size > 0 ? buffer_slice(changed) : slice_make(NULL, 0);
+    if (again)
+        c->all[c->count - 1].value = value;
+    else
+        changes_add(c, record, value);
+}
+
+static void changes_pull(struct changes *c, const struct memory_version *old,
+                         const struct backing_batch *batch)
 {
     struct backing_change change;
     while (batch->next(batch->context, &change)) {
-        if (c->count == c->capacity) {
-            c->capacity = c->capacity == 0 ? 256 : c->capacity * 2;
-            c->all = realloc(c->all, c->capacity * sizeof c->all[0]);
-            must(c->all != NULL);
-        }
-        must(c->count == 0 || slice_compare(c->all[c->count - 1].key, change.key) < 0);
-        c->all[c->count++] = change;
+        if (change.key.size < LONG_KEY_PREFIX_SIZE)
+            changes_add(c, change.key, change.value);
+        else
+            changes_add_long(c, old, &change);
     }
 }
 
-static struct memory_version *merged(const struct memory_version *old, const struct changes *c,
-                                     const struct backing_batch *batch, uint64_t *erased_bytes)
+static void changes_deinit(struct changes *c)
 {
-    struct merge g = {.to = version_create(old->count + c->count), .batch = batch};
+    for (size_t i = 0; i < c->bucket_count; i++)
+        buffer_deinit(&c->buckets[i]);
+    free(c->buckets);
+    free(c->all);
+}
+
+static struct memory_version *merged(const struct memory_version *old, const struct changes *c,
+                                     const struct backing_batch *batch, bool whole_records,
+                                     uint64_t *erased_bytes)
+{
+    struct merge g = {.to = version_create(old->count + c->count),
+                      .batch = batch,
+                      .whole_records = whole_records};
     size_t at = 0;
     for (size_t i = 0; i < c->count; i++) {
         int order = 1;
@@ -286,9 +432,10 @@ static enum status write_batch(struct backing *b, const struct backing_batch *ba
     if (medium->full)
         return STATUS_FULL;
     struct changes c = {0};
-    changes_pull(&c, batch);
-    struct memory_version *v = merged(medium->version, &c, batch, erased_bytes);
-    free(c.all);
+    changes_pull(&c, medium->version, batch);
+    struct memory_version *v =
+        merged(medium->version, &c, batch, medium->erases_whole_records, erased_bytes);
+    changes_deinit(&c);
     if (v->bytes > medium->map_bytes) {
         version_release(v);
         m->short_of_map = true;
@@ -340,10 +487,11 @@ static enum status snapshot_seek(struct backing *b, struct backing_snapshot *s, 
                                  bool after, struct backing_change *out)
 {
     (void)b;
-    size_t at = version_find(s->version, key);
-    if (after && at < s->version->count && slice_equal(key_of(s->version->entries[at]), key))
-        at++;
-    return version_at(s->version, at, out);
+    struct place place;
+    enum status status = place_seek(s->version, &place, key, out);
+    if (status != STATUS_OK || !after || !slice_equal(out->key, key))
+        return status;
+    return place_step(s->version, &place, false, out);
 }
 
 static void touch(struct backing *b, struct slice key, bool reverse, uint64_t bytes)

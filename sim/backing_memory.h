@@ -1,5 +1,8 @@
 /* backing_memory.h - what stands in for LMDB: a sorted map of bytes in immutable versions.
  *
+ * The map holds what LMDB would hold: records with keys of at most 511 bytes, buckets of long keys
+ * among them (engine/store/long_key.h), and erases from them by the same rule.
+ *
  * The medium outlives the process. A write makes a new version, all at once, at the moment it is
  * called: whoever drives the node calls it when the write is to be durable, so a crash before that
  * leaves the old version, and one after it the new. Readers keep the version of their last refresh
@@ -16,8 +19,9 @@ struct memory_medium {
     struct memory_version *version; /* owns a use */
     uint64_t map_bytes;             /* what the map may hold; grows by doubling */
     uint64_t map_max_bytes;
-    bool full;  /* writes find no space */
-    bool fails; /* the next write does */
+    bool full;                 /* writes find no space */
+    bool fails;                /* the next write does */
+    bool erases_whole_records; /* a mistake, to show that it is found */
 };
 
 void memory_medium_init(struct memory_medium *m, uint64_t map_bytes, uint64_t map_max_bytes);

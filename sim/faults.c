@@ -21,6 +21,8 @@ struct cut {
 struct faults {
     struct faults_options options;
     struct prng prng;
+    struct prng more_prng; /* for the later kinds of faults: the others' draws do not move */
+    struct config configs[SIM_NODES_MAX + 1];
     bool on;
     struct instant watched_until; /* after the end: for nodes that stop late */
     uint64_t strikes;
@@ -178,6 +180,34 @@ static void strike_pause(struct faults *f)
         router_process_pause(f->options.routers[process - nodes - 1], until);
     else
         gac_process_pause(f->options.gac[process - nodes - routers - 1], until);
+}
+
+/* A node at least, for so long that its peers have given it up. */
+static void strike_suspend(struct faults *f)
+{
+    int64_t ns = prng_between(&f->more_prng, 100, 6000) * NS_PER_MS;
+    uint32_t id = 1 + (uint32_t)prng_below(&f->more_prng, f->options.plan->nodes);
+    if (!node_process_is_up(node_at(f, id)))
+        return;
+    PROBE("a machine is suspended");
+    note(f, SIM_SUSPEND, id, ns);
+    node_process_suspend(node_at(f, id), instant_add(now(f), (struct duration){ns}),
+                         f->options.plan->clock_stops);
+}
+
+/* One node of a rolling restart: it comes back soon. */
+static void strike_settings(struct faults *f)
+{
+    int64_t ns = prng_between(&f->more_prng, 1, 300) * NS_PER_MS;
+    uint32_t id = 1 + (uint32_t)prng_below(&f->more_prng, f->options.plan->nodes);
+    if (!node_process_is_up(node_at(f, id)))
+        return;
+    PROBE("a node comes back with other settings");
+    note(f, SIM_SETTINGS, id, ns);
+    node_process_crash(node_at(f, id), false);
+    plan_vary_settings(&f->configs[id], &f->more_prng);
+    node_process_set_config(node_at(f, id), &f->configs[id]);
+    scheduler_in(f->options.scheduler, (struct duration){ns}, start_node, f, id);
 }
 
 /* ---- ways ---- */
@@ -379,7 +409,14 @@ static void strike_one(struct faults *f, enum sim_fault fault)
     case SIM_WIPE:
         strike_wipe(f);
         break;
-    case SIM_DROP: /* the network's, all the time */
+    case SIM_SUSPEND:
+        strike_suspend(f);
+        break;
+    case SIM_SETTINGS:
+        strike_settings(f);
+        break;
+    case SIM_DRAIN: /* sim/drains */
+    case SIM_DROP:  /* the network's, all the time */
     case SIM_DUPLICATE:
     case SIM_REORDER:
     case SIM_FAULTS:
@@ -393,7 +430,7 @@ static void strike(void *context, uint64_t argument)
     (void)argument;
     if (!f->on)
         return;
-    enum sim_fault fault = (enum sim_fault)prng_below(&f->prng, SIM_FAULTS);
+    enum sim_fault fault = (enum sim_fault)prng_below(&f->prng, SIM_FAULTS_FIRST);
     if (f->options.plan->faults & SIM_FAULT_BIT(fault))
         strike_one(f, fault);
     /* Most draws hit a fault that is not chosen: they count for little. */
@@ -402,12 +439,29 @@ static void strike(void *context, uint64_t argument)
                  strike, f, 0);
 }
 
+static void strike_more(void *context, uint64_t argument)
+{
+    struct faults *f = context;
+    (void)argument;
+    if (!f->on)
+        return;
+    enum sim_fault fault =
+        SIM_FAULTS_FIRST + (enum sim_fault)prng_below(&f->more_prng, SIM_FAULTS - SIM_FAULTS_FIRST);
+    if (f->options.plan->faults & SIM_FAULT_BIT(fault))
+        strike_one(f, fault);
+    int64_t mean = f->options.plan->strike_ns;
+    scheduler_in(f->options.scheduler, (struct duration){prng_between(&f->more_prng, 0, 2 * mean)},
+                 strike_more, f, 0);
+}
+
 void faults_begin(struct faults *f)
 {
     f->on = true;
     network_set_faults(f->options.network, &f->options.plan->network_faults);
     if (f->options.plan->faults != 0)
         strike(f, 0);
+    if (f->options.plan->faults >> SIM_FAULTS_FIRST != 0)
+        strike_more(f, 0);
 }
 
 void faults_end(struct faults *f)
@@ -450,6 +504,8 @@ struct faults *faults_create(const struct faults_options *options)
     must(f != NULL);
     f->options = *options;
     f->prng = prng_seeded(options->seed);
+    f->more_prng = prng_seeded(options->seed ^ UINT64_C(0x6d6f7265));
+    memcpy(f->configs, options->plan->configs, sizeof f->configs);
     return f;
 }
 

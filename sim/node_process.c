@@ -38,6 +38,8 @@ struct node_process {
     int64_t wake_at_ns;
     bool paused;
     struct instant paused_until;
+    bool clock_stops; /* until it goes on: it then reads what it read */
+    struct instant stopped_at;
     int64_t slow_times;
     bool fail_write;
     bool checkpoint_running;
@@ -536,7 +538,7 @@ void node_process_crash(struct node_process *p, bool power)
     p->node = NULL;
     controller_destroy(p->controller);
     p->controller = NULL;
-    p->paused = false;
+    p->paused = p->clock_stops = false;
     memset(p->peers, 0, (p->options.node_count + 1) * sizeof p->peers[0]);
     network_kill(p->options.network, p->options.id);
     if (power) /* another boot, another start of the monotonic clock */
@@ -559,6 +561,9 @@ static void resume(void *context, uint64_t life)
     if (p->node == NULL || life != p->life || !p->paused)
         return;
     p->paused = false;
+    if (p->clock_stops)
+        p->clock = (struct sim_clock){p->options.scheduler->now, p->stopped_at, p->clock.drift_ppm};
+    p->clock_stops = false;
     network_pause(p->options.network, p->options.id, false);
 }
 
@@ -571,6 +576,21 @@ void node_process_pause(struct node_process *p, struct instant until)
     p->paused_until = until;
     network_pause(p->options.network, p->options.id, true);
     scheduler_at(p->options.scheduler, until, resume, p, p->life);
+}
+
+void node_process_suspend(struct node_process *p, struct instant until, bool clock_stops)
+{
+    if (p->paused)
+        return;
+    node_process_pause(p, until);
+    p->clock_stops = clock_stops;
+    p->stopped_at = local_now(p);
+}
+
+void node_process_set_config(struct node_process *p, const struct config *config)
+{
+    must(p->node == NULL);
+    p->options.config = config;
 }
 
 void node_process_fail_write(struct node_process *p)

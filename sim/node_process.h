@@ -69,6 +69,10 @@ void node_process_wipe(struct node_process *p); /* while it is down */
 bool node_process_is_up(const struct node_process *p);
 /* It does nothing meanwhile, while its clock goes on. Ignored while it is paused already. */
 void node_process_pause(struct node_process *p, struct instant until);
+/* As a pause, of the whole machine. `clock_stops`: what reads its clock never learns of it. */
+void node_process_suspend(struct node_process *p, struct instant until, bool clock_stops);
+/* While it is down: from the next start on. Borrows. */
+void node_process_set_config(struct node_process *p, const struct config *config);
 
 /* Runs `ambush` with the node's id some time inside the next such moment, once. */
 void node_process_arm(struct node_process *p, enum node_point point, scheduler_run *ambush,

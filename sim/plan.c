@@ -1,6 +1,11 @@
 #include "sim/plan.h"
 
 #include "gac/gac_message.h"
+#include "sim/tables.h"
+
+enum {
+    DEFAULT_SILENT_MS = 300000
+};
 
 static const struct {
     const char *name;
@@ -45,7 +50,7 @@ static uint32_t choose(struct prng *p, uint32_t fixed, uint32_t low, uint32_t hi
 static void plan_faults(struct plan *plan, struct prng *p, const struct sim_options *o)
 {
     uint32_t percent = (uint32_t)prng_between(p, 10, 90);
-    for (unsigned i = 0; i < SIM_FAULTS; i++) {
+    for (unsigned i = 0; i < SIM_FAULTS_FIRST; i++) {
         bool chosen = often(p, percent) || o->faults_forced;
         if (chosen && (o->faults & SIM_FAULT_BIT(i)) != 0)
             plan->faults |= SIM_FAULT_BIT(i);
@@ -117,7 +122,9 @@ static void plan_timings(struct plan *plan, struct prng *p)
 static void plan_workload(struct workload *w, struct prng *p)
 {
     *w = (struct workload){
+        .tables = 1,
         .keys = (uint32_t)spread(p, 1, 24),
+        .shape = {.collection = 3},
         .partitions = (uint32_t)prng_between(p, 1, 5),
         .units = 1000,
         .read_percent = (uint32_t)prng_between(p, 10, 80),
@@ -169,6 +176,96 @@ static void plan_tick(struct plan *plan, const struct sim_options *o)
         plan->tick_ns = ticks ? us * NS_PER_US : 0;
 }
 
+/* ---- what later seeds have besides ---- */
+
+void plan_vary_settings(struct config *c, struct prng *p)
+{
+    c->heartbeat_ms = spread(p, 5, 200);
+    c->support_ms = c->heartbeat_ms * prng_between(p, 2, 8) + prng_between(p, 1, 50);
+    if (often(p, 20))
+        c->support_ms = spread(p, 2 * c->heartbeat_ms + 1, 4000);
+    c->election_ms = spread(p, 10, 500);
+    c->append_retry_ms = spread(p, 5, 500);
+    c->commit_tell_ms = often(p, 50) ? 5 : spread(p, 0, 500);
+    c->snapshot_bytes_s = often(p, 50) ? 64 * MIB : spread(p, 64, 4096) * KIB;
+    c->snapshot_busy_bytes_s = often(p, 50) ? 2 * MIB : spread(p, 64, 4096) * KIB;
+    c->snapshot_step_bytes = often(p, 50) ? 256 * KIB : spread(p, 1, 256) * KIB;
+    c->log_writes = prng_between(p, 1, LOG_WRITES_MAX);
+    c->checkpoint_ms = spread(p, 10, 10000);
+    c->memtable_max_bytes = spread(p, 16, 4096) * KIB;
+    c->resident_max_bytes = often(p, 40) ? spread(p, 1, 64) * KIB : 4 * GIB;
+    c->report_ms = spread(p, 10, 500);
+    c->report_deadline_ms = c->report_ms * prng_between(p, 2, 10);
+    c->request_deadline_ms = spread(p, 500, 5000);
+}
+
+static void plan_tables(struct plan *plan, struct prng *p)
+{
+    struct workload *w = &plan->workload;
+    uint32_t tables = (uint32_t)prng_between(p, 2, TABLES_MAX);
+    w->churn_ns = spread(p, 10, 2000) * NS_PER_MS;
+    if (often(p, 60))
+        w->tables = tables;
+    uint32_t query = (uint32_t)prng_between(p, 10, 80);
+    uint32_t many = (uint32_t)prng_between(p, 5, 50);
+    if (often(p, 60)) {
+        w->query_percent = query;
+        w->many_percent = w->many_percent > many ? w->many_percent : many;
+    }
+    uint32_t collection = (uint32_t)spread(p, 1, 24);
+    uint32_t long_percent = often(p, 50) ? 100 : (uint32_t)prng_between(p, 10, 90);
+    w->shape.seed = prng_next(p);
+    if (often(p, 50)) {
+        w->shape.collection = collection;
+        w->shape.long_percent = long_percent;
+    }
+    uint32_t big = (uint32_t)prng_between(p, 1, 5);
+    if (often(p, 20) && plan->config.log_segment_bytes >= 8 * MIB)
+        w->big_percent = big;
+}
+
+/* What is tight is shared by all. */
+static void plan_budgets(struct plan *plan, struct prng *p)
+{
+    struct config *c = &plan->config;
+    int64_t memory = spread(p, 256, 2048) * KIB, resident = spread(p, 1, 64) * KIB;
+    int64_t silent_ms = spread(p, 1000, 8000);
+    if (often(p, 30))
+        c->http_memory_max_bytes = plan->workload.big_percent > 0 ? memory + 8 * MIB : memory;
+    if (often(p, 30))
+        c->resident_max_bytes = resident; /* cold data, whoever reads it */
+    if (often(p, 20))
+        c->node_silent_ms = silent_ms;
+    c->commit_tell_ms = often(p, 50) ? 5 : spread(p, 0, 500);
+    c->snapshot_step_bytes = often(p, 50) ? 256 * KIB : spread(p, 1, 256) * KIB;
+    c->control_ms = spread(p, 10, 500);
+    c->load_report_ms = spread(p, 10, 500);
+}
+
+/* From a stream of its own: plans of earlier seeds stay what they were. */
+static void plan_more(struct plan *plan, const struct sim_options *o)
+{
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6d6f726500000000));
+    uint32_t percent = (uint32_t)prng_between(&p, 10, 90);
+    for (unsigned i = SIM_FAULTS_FIRST; i < SIM_FAULTS; i++) {
+        bool chosen = often(&p, percent) || o->faults_forced;
+        if (chosen && !o->plain && (o->faults & SIM_FAULT_BIT(i)) != 0)
+            plan->faults |= SIM_FAULT_BIT(i);
+    }
+    if (!o->plain) {
+        plan_tables(plan, &p);
+        plan_budgets(plan, &p);
+    }
+    plan->moves = (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0 ||
+                  plan->config.node_silent_ms < DEFAULT_SILENT_MS;
+    bool vary = often(&p, 40) && !o->plain;
+    for (uint32_t id = 1; id <= plan->nodes; id++) {
+        plan->configs[id] = plan->config;
+        if (vary)
+            plan_vary_settings(&plan->configs[id], &p);
+    }
+}
+
 /* As little besides the machines as there can be. */
 static void plan_bench(struct plan *plan)
 {
@@ -182,7 +279,9 @@ static void plan_bench(struct plan *plan)
     plan->keep_history = false;
     plan->cut_ns = 0;
     plan->split_per_million = 0;
-    plan->workload = (struct workload){.keys = 1000,
+    plan->workload = (struct workload){.tables = 1,
+                                       .keys = 1000,
+                                       .shape = {.collection = 3},
                                        .partitions = 4,
                                        .units = 1000,
                                        .read_percent = 50,
@@ -227,6 +326,10 @@ void plan_make(const struct sim_options *o, struct plan *out)
         plan_bench(out);
     else
         plan_gac(out, o);
+    struct sim_options more = *o;
+    more.plain |= o->bench;
+    plan_more(out, &more);
+    out->clock_stops = o->clock_stops;
 }
 
 void plan_describe(const struct plan *p, struct buffer *out)
@@ -245,6 +348,12 @@ void plan_describe(const struct plan *p, struct buffer *out)
         if (p->faults & SIM_FAULT_BIT(i))
             buffer_append_format(out, " %s", FAULTS[i].name);
     }
+    buffer_append_format(out,
+                         "; tables %u, changed every %lld ms; %u keys a collection, %u%% long; "
+                         "queries %u%%, big items %u%%, budget of routers %lld",
+                         w->tables, (long long)(w->churn_ns / NS_PER_MS), w->shape.collection,
+                         w->shape.long_percent, w->query_percent, w->big_percent,
+                         (long long)p->config.http_memory_max_bytes);
     if (p->gac > 0)
         buffer_append_format(
             out,
@@ -284,4 +393,9 @@ void plan_describe(const struct plan *p, struct buffer *out)
         (long long)p->config.follower_max_bytes, (long long)p->config.group_max_bytes,
         (long long)p->config.entries_max_bytes, (long long)p->config.snapshot_bytes_s,
         (long long)p->drift_ppm);
+    for (uint32_t id = 1; id <= p->nodes; id++)
+        buffer_append_format(
+            out, "node %u: heartbeat %lld ms, support %lld, election %lld, resident %lld\n", id,
+            (long long)p->configs[id].heartbeat_ms, (long long)p->configs[id].support_ms,
+            (long long)p->configs[id].election_ms, (long long)p->configs[id].resident_max_bytes);
 }

@@ -9,23 +9,26 @@
 #include "sim/sim_client.h"
 
 /* Names on the command line, and what they mean. */
-#define FAULT_LIST_SIM(X)                                                            \
-    X(SIM_CRASH, "crash", "a node's process ends; what it wrote stays")              \
-    X(SIM_POWER, "power", "a node's machine goes down; unsynced writes tear")        \
-    X(SIM_PAUSE, "pause", "a process stands still while its clock goes on")          \
-    X(SIM_CUT, "cut", "processes cannot reach each other")                           \
-    X(SIM_ONE_WAY, "one-way", "they cannot in one direction")                        \
-    X(SIM_RESET, "reset", "connections go down")                                     \
-    X(SIM_DROP, "drop", "envelopes between nodes are lost")                          \
-    X(SIM_DUPLICATE, "duplicate", "they come twice")                                 \
-    X(SIM_REORDER, "reorder", "they overtake each other")                            \
-    X(SIM_SLOW_DISK, "slow-disk", "a disk takes up to a hundred times as long")      \
-    X(SIM_FULL_DISK, "full-disk", "a disk has no space for a while")                 \
-    X(SIM_FAILING_DISK, "failing-disk", "a log write or checkpoint fails, once")     \
-    X(SIM_CLOCK, "clock", "clocks run fast or slow, within what the cluster allows") \
-    X(SIM_ROUTER, "router", "the process of a router or GAC server ends")            \
-    X(SIM_WIPE, "wipe", "a node loses its disk, while a majority has theirs")        \
-    X(SIM_LYING_DISK, "lying-disk", "syncs are acknowledged and not done: must be found out")
+#define FAULT_LIST_SIM(X)                                                                     \
+    X(SIM_CRASH, "crash", "a node's process ends; what it wrote stays")                       \
+    X(SIM_POWER, "power", "a node's machine goes down; unsynced writes tear")                 \
+    X(SIM_PAUSE, "pause", "a process stands still while its clock goes on")                   \
+    X(SIM_CUT, "cut", "processes cannot reach each other")                                    \
+    X(SIM_ONE_WAY, "one-way", "they cannot in one direction")                                 \
+    X(SIM_RESET, "reset", "connections go down")                                              \
+    X(SIM_DROP, "drop", "envelopes between nodes are lost")                                   \
+    X(SIM_DUPLICATE, "duplicate", "they come twice")                                          \
+    X(SIM_REORDER, "reorder", "they overtake each other")                                     \
+    X(SIM_SLOW_DISK, "slow-disk", "a disk takes up to a hundred times as long")               \
+    X(SIM_FULL_DISK, "full-disk", "a disk has no space for a while")                          \
+    X(SIM_FAILING_DISK, "failing-disk", "a log write or checkpoint fails, once")              \
+    X(SIM_CLOCK, "clock", "clocks run fast or slow, within what the cluster allows")          \
+    X(SIM_ROUTER, "router", "the process of a router or GAC server ends")                     \
+    X(SIM_WIPE, "wipe", "a node loses its disk, while a majority has theirs")                 \
+    X(SIM_LYING_DISK, "lying-disk", "syncs are acknowledged and not done: must be found out") \
+    X(SIM_SUSPEND, "suspend", "a machine stands still; its clock does not")                   \
+    X(SIM_DRAIN, "drain", "a node is to hold nothing, and may again")                         \
+    X(SIM_SETTINGS, "settings", "a node is started anew with other settings")
 
 enum sim_fault {
 #define X(code, name, help) code,
@@ -42,11 +45,12 @@ enum {
     SIM_CLIENTS_MAX = 256,
     SIM_TICK_US_MAX = 1000,
     SIM_TICK_NONE = -1,
+    SIM_FAULTS_FIRST = SIM_LYING_DISK + 1, /* those that seeds of plain plans draw from */
 };
 
 #define SIM_FAULT_BIT(fault) (UINT32_C(1) << (fault))
 /* All that a correct cluster must bear. */
-#define SIM_FAULTS_ALL (SIM_FAULT_BIT(SIM_LYING_DISK) - 1)
+#define SIM_FAULTS_ALL ((SIM_FAULT_BIT(SIM_FAULTS) - 1) & ~SIM_FAULT_BIT(SIM_LYING_DISK))
 
 /* Those that servers of global admission control and their links to routers feel. */
 #define SIM_FAULTS_GAC                                                                \
@@ -80,7 +84,9 @@ struct sim_options {
     int tick_us;       /* events happen at multiples of it; or SIM_TICK_NONE: at any time */
     int64_t length_ms; /* of the time in which faults strike */
     enum split_stage kill_leader_at; /* of the first split that can be caught there */
-    bool bench;                      /* no history, no pauses, quiet network: how fast is it? */
+    bool plain; /* one table of short keys, the same settings for all; no fault of the later ones */
+    bool clock_stops; /* a mistake: clocks stand still while their machine is suspended */
+    bool bench;       /* no history, no pauses, quiet network: how fast is it? */
 };
 
 struct plan {
@@ -100,6 +106,9 @@ struct plan {
     bool keep_history;
     uint32_t split_per_million;
     struct config config;
+    struct config configs[SIM_NODES_MAX + 1]; /* of the nodes, by id */
+    bool clock_stops;
+    bool moves; /* replicas may move */
     struct workload workload;
     struct network_delays delays;
     struct network_faults network_faults; /* while faults strike */
@@ -107,6 +116,8 @@ struct plan {
 };
 
 void plan_make(const struct sim_options *options, struct plan *out);
+/* Other settings for a node that has these: what a rolling restart may change. */
+void plan_vary_settings(struct config *c, struct prng *p);
 void plan_describe(const struct plan *p, struct buffer *out);
 
 #endif

@@ -6,7 +6,7 @@
 
 void recording_init(struct recording *h, uint32_t key_count)
 {
-    *h = (struct recording){.key_count = key_count, .next_id = 1};
+    *h = (struct recording){.key_count = key_count, .next_id = 1, .calm_ns = INT64_MAX};
     h->keys = calloc(key_count, sizeof h->keys[0]);
     must(h->keys != NULL);
 }
@@ -51,6 +51,15 @@ static struct recorded *recorded_at(struct recording *h, const struct recording_
     return r;
 }
 
+struct recording_ticket recording_clear(struct recording *h, struct instant now, uint32_t key)
+{
+    struct recording_ticket t =
+        recording_invoke(h, now, UINT32_MAX, key, HISTORY_WRITE, true, true);
+    if (!h->off)
+        recorded_at(h, &t)->clears = true;
+    return t;
+}
+
 void recording_return(struct recording *h, struct instant now, const struct recording_ticket *t,
                       enum history_outcome outcome, uint64_t value)
 {
@@ -91,9 +100,10 @@ static void describe_op(const struct recorded *r, struct buffer *out)
         buffer_append_format(out, "%12lld", (long long)r->op.returned_ns);
     buffer_append_format(out, "  op %llu client %u %s%s %llu %s", (unsigned long long)r->op.id,
                          r->client,
-                         r->op.kind == HISTORY_READ ? "read"
-                         : r->op.value == 0         ? "delete"
-                                                    : "write",
+                         r->clears                    ? "the table's"
+                         : r->op.kind == HISTORY_READ ? "read"
+                         : r->op.value == 0           ? "delete"
+                                                      : "write",
                          r->op.kind == HISTORY_READ && !r->consistent ? " (eventual)" : "",
                          (unsigned long long)r->op.value, outcomes[r->op.outcome]);
     if (r->old_known)
@@ -141,6 +151,40 @@ static bool possible(const struct recording_key *k, uint64_t value, int64_t unti
         return true;
     const struct recorded *w = writer_of(k, value);
     return w != NULL && w->op.outcome != HISTORY_FAIL && w->op.invoked_ns <= until_ns;
+}
+
+/* The write was done before a deletion of its table began that was done before `since`. */
+static bool outlived_its_table(const struct recording_key *k, uint64_t value, int64_t since_ns)
+{
+    const struct recorded *w = value == 0 ? NULL : writer_of(k, value);
+    for (size_t i = 0; w != NULL && w->op.outcome == HISTORY_OK && i < k->count; i++) {
+        const struct recorded *c = &k->ops[i];
+        if (c->clears && c->op.outcome == HISTORY_OK && w->op.returned_ns < c->op.invoked_ns &&
+            c->op.returned_ns < since_ns)
+            return true;
+    }
+    return false;
+}
+
+static bool verify_clears(const struct recording *h, uint32_t key, struct buffer *why)
+{
+    const struct recording_key *k = &h->keys[key];
+    bool any = false;
+    for (size_t i = 0; i < k->count && !any; i++)
+        any = k->ops[i].clears;
+    for (size_t i = 0; any && i < k->count; i++) {
+        const struct recorded *r = &k->ops[i];
+        bool read = r->op.kind == HISTORY_READ && r->op.outcome == HISTORY_OK &&
+                    (r->consistent || r->op.invoked_ns >= h->calm_ns);
+        uint64_t value = read ? r->op.value : r->old_known ? r->old : 0;
+        if (!outlived_its_table(k, value, r->op.invoked_ns))
+            continue;
+        buffer_append_format(why, "key %u: op %llu saw %llu, of a table that was deleted before\n",
+                             key, (unsigned long long)r->op.id, (unsigned long long)value);
+        describe_key(h, key, r->op.id, why);
+        return false;
+    }
+    return true;
 }
 
 static bool verify_values(const struct recording *h, uint32_t key, struct buffer *why)
@@ -233,8 +277,8 @@ static bool verify_linearizable(struct recording *h, uint32_t key, struct buffer
 bool recording_verify(struct recording *h, struct buffer *why)
 {
     for (uint32_t key = 0; key < h->key_count; key++) {
-        if (!verify_values(h, key, why) || !verify_replaced(h, key, why) ||
-            !verify_linearizable(h, key, why))
+        if (!verify_values(h, key, why) || !verify_clears(h, key, why) ||
+            !verify_replaced(h, key, why) || !verify_linearizable(h, key, why))
             return false;
     }
     return true;

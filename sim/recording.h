@@ -1,9 +1,12 @@
 /* recording.h - what clients did and saw, key by key, and whether that is possible.
  *
  * Checked: strong reads and writes of a key are linearizable; an eventual read shows a value that
- * some write of that key, not known to have failed, had set out to write by then; no two writes
- * replaced the same value; no answer names a key twice.
- * Values are the numbers of the operations that wrote them; 0 means absent. */
+ * some write of that key, not known to have failed, had set out to write by then, and none of a
+ * table that was deleted before the read began (eventual reads: from `calm_ns` on, while a way may
+ * be cut a replica cannot hear of it); no two writes replaced the same value; no answer
+ * names a key twice.
+ * Values are the numbers of the operations that wrote them; 0 means absent. A table's deletion is a
+ * write of 0 to each of its keys. */
 #ifndef WEIR_SIM_RECORDING_H
 #define WEIR_SIM_RECORDING_H
 
@@ -18,6 +21,7 @@ struct recorded {
     bool old_known; /* a write that was told what it replaced */
     uint64_t old;
     bool doubled; /* one answer told of it twice */
+    bool clears;  /* the deletion of the table */
 };
 
 struct recording_key {
@@ -30,8 +34,9 @@ struct recording {
     struct recording_key *keys; /* owns */
     uint32_t key_count;
     uint64_t next_id;
-    bool off;       /* nothing is kept */
-    bool undecided; /* a key was too tangled to judge */
+    int64_t calm_ns; /* no fault strikes any more */
+    bool off;        /* nothing is kept */
+    bool undecided;  /* a key was too tangled to judge */
 };
 
 /* Names one operation until it has returned. */
@@ -47,6 +52,8 @@ void recording_deinit(struct recording *h);
 struct recording_ticket recording_invoke(struct recording *h, struct instant now, uint32_t client,
                                          uint32_t key, enum history_kind kind, bool consistent,
                                          bool deletes);
+/* The key's table is to be deleted. */
+struct recording_ticket recording_clear(struct recording *h, struct instant now, uint32_t key);
 /* `value`: what a read saw. */
 void recording_return(struct recording *h, struct instant now, const struct recording_ticket *t,
                       enum history_outcome outcome, uint64_t value);

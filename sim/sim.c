@@ -6,15 +6,20 @@
 
 #include "base/must.h"
 #include "sim/check.h"
+#include "sim/drains.h"
 #include "sim/faults.h"
 #include "sim/gac_watch.h"
 #include "sim/leader_kill.h"
 #include "sim/splits.h"
+#include "sim/tables.h"
 
 enum {
     SETUP_S = 60, /* bounds, in virtual time */
     CALM_S = 30,
+    TABLES_S = 90, /* until every table is there again, and no node is drained */
     SETTLE_S = 10, /* for what is acknowledged to be everywhere */
+    MOVES_S = 120, /* for replicas that move to be where they belong */
+    MOVES_LOOK_S = 5,
     ASK_TRIES = 20,
     STEPS_BETWEEN_LOOKS = 4
 };
@@ -29,6 +34,8 @@ enum concern {
     CONCERN_SPLITS,
     CONCERN_LEADER_KILL,
     CONCERN_GAC,
+    CONCERN_TABLES,
+    CONCERN_DRAINS,
 };
 
 struct sim {
@@ -38,6 +45,8 @@ struct sim {
     struct network *network; /* owns */
     struct faults *faults;   /* owns */
     struct splits *splits;   /* owns */
+    struct tables *tables;   /* owns */
+    struct drains *drains;   /* owns */
     struct leader_kill leader_kill;
     struct recording history;
     struct leaders leaders;
@@ -48,7 +57,7 @@ struct sim {
     struct sim_client *clients[SIM_CLIENTS_MAX];
     uint64_t events;
     int64_t calm_ns;
-    struct buffer table; /* as the catalog tells it in the end */
+    struct buffer told[TABLES_MAX]; /* tables, as the catalog tells of them in the end */
     struct buffer violation;
 };
 
@@ -121,6 +130,7 @@ static void create_servers(struct sim *s)
                                         .context = s};
     for (uint32_t id = 1; id <= p->nodes; id++) {
         node.id = id;
+        node.config = &p->configs[id];
         node.seed = seed_of(s, CONCERN_NODES, id);
         s->nodes[id] = node_process_create(&node);
     }
@@ -154,6 +164,30 @@ static void create_gac(struct sim *s)
     }
 }
 
+static void create_tables(struct sim *s)
+{
+    const struct plan *p = &s->plan;
+    struct tables_options tables = {
+        .http = {.scheduler = &s->scheduler,
+                 .network = s->network,
+                 .process = p->nodes + p->routers + p->gac + p->clients + 1,
+                 .router_first = p->nodes + 1,
+                 .router_count = p->routers,
+                 .split_per_million = p->split_per_million,
+                 .seed = seed_of(s, CONCERN_TABLES, 0)},
+        .history = &s->history,
+        .workload = &p->workload,
+        .seed = seed_of(s, CONCERN_TABLES, 1),
+        .failed = not_whole,
+        .context = s};
+    s->tables = tables_create(&tables);
+    struct drains_options drains = {.plan = p,
+                                    .scheduler = &s->scheduler,
+                                    .nodes = s->nodes,
+                                    .seed = seed_of(s, CONCERN_DRAINS, 0)};
+    s->drains = drains_create(&drains);
+}
+
 static void create_clients(struct sim *s)
 {
     const struct plan *p = &s->plan;
@@ -164,6 +198,7 @@ static void create_clients(struct sim *s)
                                                  .split_per_million = p->split_per_million},
                                         .history = &s->history,
                                         .workload = &p->workload,
+                                        .tables = s->tables,
                                         .clients = p->clients};
     for (uint32_t i = 0; i < p->clients; i++) {
         client.number = i;
@@ -184,16 +219,17 @@ struct sim *sim_create(const struct sim_options *options)
     must(p->clients <= SIM_CLIENTS_MAX);
     s->scheduler.now = (struct instant){NS_PER_S};
     s->scheduler.tick_ns = p->tick_ns;
-    recording_init(&s->history, p->workload.keys);
+    recording_init(&s->history, p->workload.tables * p->workload.keys);
     s->history.off = !p->keep_history;
     struct network_options network = {.scheduler = &s->scheduler,
                                       .trace = &s->trace,
-                                      .processes = p->nodes + p->routers + p->gac + p->clients,
+                                      .processes = p->nodes + p->routers + p->gac + p->clients + 1,
                                       .delays = p->delays,
                                       .seed = seed_of(s, CONCERN_NETWORK, 0)};
     s->network = network_create(&network);
     create_servers(s);
     create_gac(s);
+    create_tables(s);
     create_clients(s);
     struct faults_options faults = {.plan = p,
                                     .scheduler = &s->scheduler,
@@ -237,10 +273,13 @@ void sim_destroy(struct sim *s)
         sim_client_destroy(s->clients[i]);
     faults_destroy(s->faults);
     splits_destroy(s->splits);
+    tables_destroy(s->tables);
+    drains_destroy(s->drains);
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
     scheduler_deinit(&s->scheduler);
-    buffer_deinit(&s->table);
+    for (uint32_t i = 0; i < TABLES_MAX; i++)
+        buffer_deinit(&s->told[i]);
     buffer_deinit(&s->violation);
     free(s);
 }
@@ -310,6 +349,8 @@ static void waited_in_vain(struct sim *s, const char *what)
         if (!sim_client_is_done(s->clients[i]))
             sim_client_describe(s->clients[i], &s->violation);
     }
+    if (!tables_are_settled(s->tables))
+        tables_describe(s->tables, &s->violation);
 }
 
 static void set_up(struct sim *s)
@@ -329,17 +370,49 @@ static void set_up(struct sim *s)
 }
 
 /* Whoever leads the catalog answers, once it knows that it still does. */
-static void ask_for_table(struct sim *s)
+static void ask_for_table(struct sim *s, uint32_t table)
 {
-    const struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("sim")};
-    for (int tries = 0; tries < ASK_TRIES && s->table.size == 0 && s->violation.size == 0;
-         tries++) {
+    const struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of(tables_name(table))};
+    struct buffer *told = &s->told[table];
+    buffer_clear(told);
+    for (int tries = 0; tries < ASK_TRIES && told->size == 0 && s->violation.size == 0; tries++) {
         for (uint32_t id = 1; id <= s->plan.nodes; id++) {
             if (node_process_is_up(s->nodes[id]))
-                node_process_ask(s->nodes[id], &r, &s->table);
+                node_process_ask(s->nodes[id], &r, told);
         }
         pass(s, after(s, NS_PER_S), NULL);
     }
+}
+
+static bool check_tables(struct sim *s, struct buffer *why)
+{
+    for (uint32_t i = 0; i < s->plan.workload.tables; i++) {
+        if (!check_replicas(s->nodes, buffer_slice(&s->told[i]), s->plan.replicas, why))
+            return false;
+    }
+    return true;
+}
+
+/* Replicas may still be on their way, because of drained and silent nodes: for so long. */
+static void await_moves(struct sim *s)
+{
+    struct buffer why = {0};
+    struct instant until = after(s, s->plan.moves ? MOVES_S * NS_PER_S : 0);
+    bool good = false;
+    do {
+        for (uint32_t i = 0; i < s->plan.workload.tables; i++)
+            ask_for_table(s, i);
+        buffer_clear(&why);
+        good = s->violation.size > 0 || check_tables(s, &why);
+        if (!good && s->plan.moves)
+            pass(s, after(s, MOVES_LOOK_S * NS_PER_S), NULL);
+    } while (!good && instant_before(s->scheduler.now, until));
+    buffer_deinit(&why);
+}
+
+static bool is_settled(const struct sim *s)
+{
+    return tables_are_settled(s->tables) && drains_are_over(s->drains) && clients_done(s);
 }
 
 static void calm(struct sim *s)
@@ -347,13 +420,22 @@ static void calm(struct sim *s)
     int64_t begun = s->scheduler.now.ns;
     faults_end(s->faults);
     splits_end(s->splits);
+    drains_end(s->drains);
+    if (s->plan.workload.tables > 1 || !drains_are_over(s->drains)) {
+        set_plans(s, CLIENT_IDLE);
+        tables_end(s->tables);
+        if (!pass(s, after(s, TABLES_S * NS_PER_S), is_settled))
+            waited_in_vain(s, "not every table is there after the faults have ended");
+        begun = s->scheduler.now.ns;
+    }
+    s->history.calm_ns = s->scheduler.now.ns;
     set_plans(s, CLIENT_PROBE);
     if (!pass(s, after(s, CALM_S * NS_PER_S), clients_done))
         waited_in_vain(s, "not every key answers after the faults have ended");
     s->calm_ns = s->scheduler.now.ns - begun;
     set_plans(s, CLIENT_IDLE);
     pass(s, after(s, SETTLE_S * NS_PER_S), NULL);
-    ask_for_table(s);
+    await_moves(s);
 }
 
 /* Nothing beyond what the table may use. A fault may add what a new ledger begins with, and what is
@@ -385,8 +467,7 @@ static void judge(struct sim *s)
 {
     if (s->violation.size > 0)
         return;
-    if (!check_nodes(s->nodes, s->plan.nodes, &s->violation) ||
-        !check_replicas(s->nodes, buffer_slice(&s->table), s->plan.replicas, &s->violation))
+    if (!check_nodes(s->nodes, s->plan.nodes, &s->violation) || !check_tables(s, &s->violation))
         return;
     if (vends(&s->plan) &&
         (!check_watch(s, &s->watches[GAC_READ]) || !check_watch(s, &s->watches[GAC_WRITE])))
@@ -410,6 +491,8 @@ void sim_run(struct sim *s, struct sim_result *out)
         set_plans(s, CLIENT_LOAD);
         faults_begin(s->faults);
         splits_begin(s->splits);
+        tables_begin(s->tables);
+        drains_begin(s->drains);
         pass(s, after(s, s->plan.length_ns), NULL);
         calm(s);
     }

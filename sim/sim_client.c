@@ -3,12 +3,16 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "base/probe.h"
 #include "sim/dynamo.h"
+#include "sim/tables.h"
 
 enum {
     RETRY_MS = 50,
     SETUP_TIMEOUT_MS = 5000,
-    MANY_MAX = 25
+    MANY_MAX = 25,
+    BIG_BYTES = 380000,
+    FIRST_TABLE_PERCENT = 50 /* of the work */
 };
 
 /* Steps of the plans that have steps. */
@@ -17,6 +21,7 @@ enum step {
     STEP_DESCRIBE,
     STEP_WRITE,
     STEP_READ,
+    STEP_READ_EVENTUAL, /* of tables that come and go */
     STEP_DONE
 };
 
@@ -32,7 +37,10 @@ struct sim_client {
     struct prng prng;
     enum client_plan plan;
     enum step step;
-    uint32_t probe_key;
+    uint32_t probe_key; /* of all tables' keys, the first table's first */
+    uint32_t table;     /* of what is called */
+    struct dynamo_table target;
+    uint64_t mark;  /* tables_mark when it was called */
     bool scheduled; /* the next operation is */
     bool calling;
     bool probing; /* what is called is the probe's step */
@@ -73,8 +81,11 @@ static enum history_outcome take_outcome(struct sim_client *c, int status, struc
     enum history_outcome outcome = outcome_of(status);
     c->counters.shed += status == 503 && dynamo_says(body, "is overloaded and did nothing");
     bool client_error = status >= 400 && status < 500;
-    c->counters.rejected +=
-        client_error && !dynamo_says(body, "Throughput") && !dynamo_says(body, "Throttling");
+    bool went = c->table > 0 && dynamo_says(body, "ResourceNotFound");
+    c->counters.rejected += client_error && !went && !dynamo_says(body, "Throughput") &&
+                            !dynamo_says(body, "Throttling");
+    if (status == 200)
+        tables_answered(c->options.tables, c->table, c->mark);
     c->calling = false;
     c->last_status = status;
     c->counters.ok += outcome == HISTORY_OK;
@@ -100,6 +111,13 @@ static void call(struct sim_client *c, const char *operation, http_client_done *
                      (struct duration){c->options.workload->timeout_ns}, done, c);
 }
 
+static void aim(struct sim_client *c, uint32_t table, bool eventual)
+{
+    c->table = table;
+    c->target = (struct dynamo_table){tables_name(table), &c->options.workload->shape};
+    c->mark = eventual ? 0 : tables_mark(c->options.tables, table);
+}
+
 /* The number that a write of it writes. */
 static uint64_t ask(struct sim_client *c, uint32_t key, enum history_kind kind, bool consistent,
                     bool deletes)
@@ -107,8 +125,9 @@ static uint64_t ask(struct sim_client *c, uint32_t key, enum history_kind kind, 
     must(c->asked_count < MANY_MAX);
     struct asked *a = &c->asked[c->asked_count++];
     a->answered = false;
-    a->ticket = recording_invoke(c->options.history, now(c), c->options.number, key, kind,
-                                 consistent, deletes);
+    a->ticket =
+        recording_invoke(c->options.history, now(c), c->options.number,
+                         c->table * c->options.workload->keys + key, kind, consistent, deletes);
     return deletes ? 0 : a->ticket.id;
 }
 
@@ -125,15 +144,24 @@ static void answer(struct sim_client *c, struct asked *a, enum history_outcome o
 
 /* ---- one key ---- */
 
+static uint32_t all_keys(const struct sim_client *c)
+{
+    return c->options.workload->tables * c->options.workload->keys;
+}
+
 static void probe_on(struct sim_client *c)
 {
     if (c->step == STEP_WRITE) {
         c->step = STEP_READ;
         return;
     }
+    if (c->step == STEP_READ && c->options.workload->tables > 1) {
+        c->step = STEP_READ_EVENTUAL;
+        return;
+    }
     c->step = STEP_WRITE;
     c->probe_key += c->options.clients;
-    if (c->probe_key >= c->options.workload->keys)
+    if (c->probe_key >= all_keys(c))
         c->step = STEP_DONE;
 }
 
@@ -154,13 +182,15 @@ static void read_key(struct sim_client *c, uint32_t key, bool consistent)
 {
     c->writes = c->wants_old = false;
     ask(c, key, HISTORY_READ, consistent, false);
-    dynamo_get(&c->body, key, consistent);
+    dynamo_get(&c->body, &c->target, key, consistent);
     call(c, "GetItem", one_done);
 }
 
-static size_t some_pad(struct sim_client *c)
+static size_t some_pad(struct sim_client *c, bool one)
 {
     uint32_t most = c->options.workload->pad_bytes;
+    if (one && chance(c, c->options.workload->big_percent))
+        return BIG_BYTES;
     return most > 0 ? prng_below(&c->prng, most + 1) : 0;
 }
 
@@ -168,9 +198,9 @@ static void write_key(struct sim_client *c, uint32_t key, bool deletes, bool wan
 {
     c->writes = true;
     c->wants_old = wants_old;
-    struct dynamo_write w = {.key = key, .pad = some_pad(c)};
+    struct dynamo_write w = {.key = key, .pad = some_pad(c, true)};
     w.value = ask(c, key, HISTORY_WRITE, true, deletes);
-    dynamo_write(&c->body, &w, wants_old);
+    dynamo_write(&c->body, &c->target, &w, wants_old);
     call(c, deletes ? "DeleteItem" : "PutItem", one_done);
 }
 
@@ -179,7 +209,7 @@ static void write_key(struct sim_client *c, uint32_t key, bool deletes, bool wan
 static struct asked *asked_of(struct sim_client *c, uint32_t key)
 {
     for (uint32_t i = 0; i < c->asked_count; i++) {
-        if (c->asked[i].ticket.key == key)
+        if (c->asked[i].ticket.key == c->table * c->options.workload->keys + key)
             return &c->asked[i];
     }
     return NULL;
@@ -192,6 +222,11 @@ static void many_ok(struct sim_client *c, struct slice body)
     struct slice done, left;
     uint32_t key;
     uint64_t value;
+    static const char more[] = "\"LastEvaluatedKey\"";
+    const uint8_t *at = memmem(body.data, body.size, more, sizeof more - 1);
+    bool says_more = at != NULL;
+    if (says_more) /* its key is no item */
+        body.size = (size_t)(at - body.data);
     dynamo_split(body, &done, &left);
     while (dynamo_next(&left, &key, &value)) {
         struct asked *a = asked_of(c, key);
@@ -203,7 +238,7 @@ static void many_ok(struct sim_client *c, struct slice body)
         must(a != NULL);
         answer(c, a, HISTORY_OK, value);
     }
-    bool whole = !dynamo_says(body, "LastEvaluatedKey");
+    bool whole = !says_more;
     for (uint32_t i = 0; i < c->asked_count; i++) {
         if (!c->asked[i].answered)
             answer(c, &c->asked[i], whole ? HISTORY_OK : HISTORY_FAIL, 0);
@@ -235,19 +270,38 @@ static uint32_t some_keys(struct sim_client *c, uint32_t *out)
     return count;
 }
 
+/* Of the collection the key is in. */
+static void query(struct sim_client *c, uint32_t key, bool consistent)
+{
+    const struct workload *w = c->options.workload;
+    struct dynamo_query q = {.collection = dynamo_collection(&w->shape, key),
+                             .limit = chance(c, 20) ? (uint32_t)prng_between(&c->prng, 1, 4) : 0,
+                             .consistent = consistent,
+                             .backward = chance(c, 50)};
+    uint32_t first = q.collection * w->shape.collection;
+    for (uint32_t i = first; i < first + w->shape.collection && i < w->keys; i++)
+        ask(c, i, HISTORY_READ, consistent, false);
+    dynamo_query(&c->body, &c->target, &q);
+    call(c, "Query", many_done);
+}
+
 static void read_many(struct sim_client *c, bool consistent)
 {
     uint32_t keys[MANY_MAX], count = some_keys(c, keys);
     bool scan = chance(c, 40) && c->options.workload->keys <= MANY_MAX;
     c->writes = false;
+    if (chance(c, c->options.workload->query_percent)) {
+        query(c, keys[0], consistent);
+        return;
+    }
     if (scan)
         count = c->options.workload->keys;
     for (uint32_t i = 0; i < count; i++)
         ask(c, scan ? i : keys[i], HISTORY_READ, consistent, false);
     if (scan)
-        dynamo_scan(&c->body, consistent);
+        dynamo_scan(&c->body, &c->target, consistent);
     else
-        dynamo_batch_get(&c->body, keys, count, consistent);
+        dynamo_batch_get(&c->body, &c->target, keys, count, consistent);
     call(c, scan ? "Scan" : "BatchGetItem", many_done);
 }
 
@@ -258,10 +312,10 @@ static void write_many(struct sim_client *c)
     c->writes = true;
     for (uint32_t i = 0; i < count; i++) {
         bool deletes = chance(c, c->options.workload->delete_percent);
-        all[i] = (struct dynamo_write){.key = keys[i], .pad = some_pad(c)};
+        all[i] = (struct dynamo_write){.key = keys[i], .pad = some_pad(c, false)};
         all[i].value = ask(c, keys[i], HISTORY_WRITE, true, deletes);
     }
-    dynamo_batch_write(&c->body, all, count);
+    dynamo_batch_write(&c->body, &c->target, all, count);
     call(c, "BatchWriteItem", many_done);
 }
 
@@ -272,6 +326,8 @@ static void load(struct sim_client *c)
     const struct workload *w = c->options.workload;
     bool many = chance(c, w->many_percent), reads = chance(c, w->read_percent);
     bool consistent = reads && !chance(c, w->eventual_percent);
+    bool other = w->tables > 1 && !chance(c, FIRST_TABLE_PERCENT);
+    aim(c, other ? 1 + (uint32_t)prng_below(&c->prng, w->tables - 1) : 0, reads && !consistent);
     if (many && reads) {
         read_many(c, consistent);
         return;
@@ -289,10 +345,12 @@ static void load(struct sim_client *c)
 
 static void probe(struct sim_client *c)
 {
+    uint32_t keys = c->options.workload->keys;
+    aim(c, c->probe_key / keys, c->step == STEP_READ_EVENTUAL);
     if (c->step == STEP_WRITE)
-        write_key(c, c->probe_key, false, true);
+        write_key(c, c->probe_key % keys, false, true);
     else
-        read_key(c, c->probe_key, true);
+        read_key(c, c->probe_key % keys, c->step == STEP_READ);
 }
 
 static void setup_done(void *context, int status, struct slice body)
@@ -310,10 +368,10 @@ static void setup_done(void *context, int status, struct slice body)
 static void setup(struct sim_client *c)
 {
     bool create = c->step == STEP_CREATE;
+    const struct workload *w = c->options.workload;
+    const struct dynamo_spec spec = {w->partitions * w->units, w->whole_collections};
     if (create)
-        dynamo_create_table(&c->body, "sim",
-                            c->options.workload->partitions * c->options.workload->units,
-                            c->options.workload->whole_collections);
+        dynamo_create_table(&c->body, "sim", &spec);
     else
         dynamo_table(&c->body, "sim");
     c->calling = true;
@@ -350,7 +408,7 @@ void sim_client_set_plan(struct sim_client *c, enum client_plan plan)
     c->plan = plan;
     c->step = plan == CLIENT_SETUP ? STEP_CREATE : STEP_WRITE;
     c->probe_key = c->options.number;
-    if (plan == CLIENT_PROBE && c->probe_key >= c->options.workload->keys)
+    if (plan == CLIENT_PROBE && c->probe_key >= all_keys(c))
         c->step = STEP_DONE;
     next(c, (struct duration){0});
 }
@@ -367,10 +425,11 @@ struct client_counters sim_client_counters(const struct sim_client *c)
 
 void sim_client_describe(const struct sim_client *c, struct buffer *out)
 {
-    static const char *const steps[] = {"the table's creation", "the table to be active",
-                                        "a write of key", "a strong read of key", "nothing"};
+    static const char *const steps[] = {"the table's creation",    "the table to be active",
+                                        "a write of key",          "a strong read of key",
+                                        "an eventual read of key", "nothing"};
     buffer_append_format(out, "client %u waits for %s", c->options.number, steps[c->step]);
-    if (c->step == STEP_WRITE || c->step == STEP_READ)
+    if (c->step >= STEP_WRITE && c->step < STEP_DONE)
         buffer_append_format(out, " %u", c->probe_key);
     buffer_append_format(out, "; the last answer was %d\n", c->last_status);
 }

@@ -1,13 +1,18 @@
-/* sim_client.h - what a client does all day: makes the table, works on a few hot keys, or asks
- * whether every key answers. Everything it asks and is told goes into the history. */
+/* sim_client.h - what a client does all day: makes the first table, works on a few hot keys, or
+ * asks whether every key answers. Everything it asks and is told goes into the history. */
 #ifndef WEIR_SIM_SIM_CLIENT_H
 #define WEIR_SIM_SIM_CLIENT_H
 
+#include "sim/dynamo.h"
 #include "sim/http_client.h"
 #include "sim/recording.h"
 
+struct tables;
+
 struct workload {
-    uint32_t keys;
+    uint32_t tables; /* the first stays */
+    uint32_t keys;   /* of each table */
+    struct dynamo_keys shape;
     uint32_t partitions; /* of the table, at the start */
     uint32_t units;      /* a partition's: the table has so many times that, of each kind */
     uint32_t read_percent;
@@ -15,7 +20,10 @@ struct workload {
     uint32_t eventual_percent; /* of reads */
     uint32_t old_percent;      /* of writes: asked for what they replace */
     uint32_t many_percent;     /* of all: BatchGetItem, BatchWriteItem, Scan */
+    uint32_t query_percent;    /* of the reads of many: Query of a collection */
     uint32_t pad_bytes;        /* filler of an item, at most */
+    uint32_t big_percent;      /* of items: as large as may be */
+    int64_t churn_ns;          /* between two changes of tables: 0 .. twice this */
     int64_t think_ns;          /* between two operations: 0 .. this */
     int64_t timeout_ns;
     bool whole_collections; /* of the table, and counted */
@@ -34,6 +42,7 @@ struct sim_client_options {
     struct http_client_options http;
     struct recording *history;       /* borrows */
     const struct workload *workload; /* borrows */
+    struct tables *tables;           /* borrows */
     uint32_t number;                 /* 0 .. clients - 1 */
     uint32_t clients;
     uint64_t seed;

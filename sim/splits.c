@@ -1,6 +1,5 @@
 #include "sim/splits.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -9,6 +8,7 @@
 #include "engine/item/storage_key.h"
 #include "sim/check.h"
 #include "sim/dynamo.h"
+#include "sim/tables.h"
 
 enum {
     ANSWER_MS = 20,      /* until the map that was asked for is looked at */
@@ -42,15 +42,16 @@ static void ask_all(struct splits *s, const struct request *r, struct buffer *an
 /* A client's key, or anything in its table. */
 static void make_cut(struct splits *s, uint32_t table_id, struct buffer *out)
 {
-    char text[16], collection[16];
-    uint32_t key = (uint32_t)prng_below(&s->prng, s->options.plan->workload.keys);
+    char partition[DYNAMO_KEY_TEXT_MAX], text[DYNAMO_KEY_TEXT_MAX];
+    const struct workload *w = &s->options.plan->workload;
+    uint32_t key = (uint32_t)prng_below(&s->prng, w->keys);
     uint64_t hash = prng_next(&s->prng);
     buffer_clear(out);
     if (prng_below(&s->prng, 3) > 0) {
-        int size = snprintf(collection, sizeof collection, "%u", dynamo_collection(key));
-        struct attr k = {ATTR_STRING, slice_make(collection, (size_t)size)};
-        size = snprintf(text, sizeof text, "key-%u", key);
-        struct attr sort = {ATTR_STRING, slice_make(text, (size_t)size)};
+        size_t size = dynamo_partition_text(&w->shape, key, partition);
+        struct attr k = {ATTR_STRING, slice_make(partition, size)};
+        size = dynamo_sort_text(&w->shape, key, text);
+        struct attr sort = {ATTR_STRING, slice_make(text, size)};
         storage_key_append(out, table_id, &k, &sort);
         if (s->options.plan->workload.whole_collections)
             out->size = collection_key(buffer_slice(out)).size;
@@ -121,10 +122,13 @@ static void look(void *context, uint64_t argument)
 static void ask(void *context, uint64_t argument)
 {
     struct splits *s = context;
-    const struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("sim")};
+    struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("sim")};
+    uint32_t tables = s->options.plan->workload.tables;
     (void)argument;
     if (!s->on)
         return;
+    if (tables > 1)
+        r.key = slice_of(tables_name((uint32_t)prng_below(&s->prng, tables)));
     ask_all(s, &r, &s->table);
     scheduler_in(s->options.scheduler, duration_ms(ANSWER_MS), look, s, 0);
 }

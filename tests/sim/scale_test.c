@@ -300,7 +300,7 @@ static void revive(struct scale *s)
 
 static void start(struct scale *s)
 {
-    *s = (struct scale){.prng = prng_seeded(1)};
+    *s = (struct scale){.prng = prng_seeded(check_first_seed(1))};
     lab_init(&s->lab);
     s->lab.node_count = NODES;
     lab_set(&s->lab, "partition_max_wcu", "10");

@@ -21,6 +21,7 @@ static const char *const STAGE_NAMES[SPLIT_STAGES] = {"none",    "proposed", "lo
 static struct sim_options options_of(uint64_t seed, enum split_stage stage)
 {
     return (struct sim_options){.seed = seed,
+                                .plain = true,
                                 .faults = SIM_FAULTS_ALL,
                                 .nodes = 3 + (uint32_t)(seed % 3),
                                 .replicas = 3,
@@ -46,9 +47,9 @@ static struct sim_result run(const struct sim_options *o)
 static void a_split_survives_its_leader_at_every_stage(void **state)
 {
     (void)state;
-    const char *wanted = getenv("ROUNDS"), *first = getenv("SEED");
+    const char *wanted = getenv("ROUNDS");
     const uint64_t rounds = wanted != NULL ? strtoull(wanted, NULL, 10) : ROUNDS;
-    uint64_t seed = first != NULL ? strtoull(first, NULL, 10) : FIRST_SEED;
+    uint64_t seed = check_first_seed(FIRST_SEED);
     uint64_t hits[SPLIT_STAGES] = {0}, runs = 0, done = 0;
     struct client_counters sum = {0};
     while (done < rounds && runs < SEEDS_PER_ROUND * rounds) {
@@ -77,7 +78,8 @@ static void a_split_by_itself_fails_no_request(void **state)
 {
     (void)state;
     uint64_t calls = 0, shed = 0;
-    for (uint64_t seed = FIRST_SEED; seed < FIRST_SEED + QUIET_RUNS; seed++) {
+    const uint64_t first = check_first_seed(FIRST_SEED);
+    for (uint64_t seed = first; seed < first + QUIET_RUNS; seed++) {
         struct sim_options o = options_of(seed, SPLIT_STAGE_NONE);
         o.faults = 0;
         o.gac = SIM_GAC_NONE; /* which refuses what is above the table's limit */

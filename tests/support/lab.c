@@ -5,7 +5,7 @@
 
 void lab_init(struct lab *l)
 {
-    *l = (struct lab){.node_count = 3, .router_count = 1};
+    *l = (struct lab){.node_count = 3, .router_count = 1, .seed = check_first_seed(0)};
     for (int i = 0; i <= LAB_NODES_MAX; i++)
         config_init(&l->configs[i], PROFILE_AWS);
     lab_set(l, "gac", "off");
@@ -87,7 +87,7 @@ void lab_start(struct lab *l)
     struct buffer error = {0};
     for (uint32_t id = 1; id <= l->node_count; id++) {
         node.id = id;
-        node.seed = id;
+        node.seed = l->seed + id;
         node.config = &l->configs[id];
         l->nodes[id] = node_process_create(&node);
         assert_int_equal(node_process_start(l->nodes[id], &error), STATUS_OK);

@@ -1,0 +1,118 @@
+#include "sim/drains.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "base/probe.h"
+#include "engine/catalog/catalog.h"
+#include "engine/catalog/decision.h"
+
+enum {
+    UNDO_MS = 500,
+    UNDO_TRIES = 12 /* until the catalog has a leader that hears of it */
+};
+
+struct drains {
+    struct drains_options options;
+    struct prng prng;
+    bool on;
+    bool drained[SIM_NODES_MAX + 1]; /* or somebody was asked for it */
+    uint32_t count;
+    uint32_t undo_tries; /* left */
+    struct buffer body;
+    struct buffer answer; /* of no use */
+};
+
+static void drains_ask(struct drains *d, uint32_t node, bool drain)
+{
+    struct decision decision = {
+        .to_node = node,
+        .drain = drain,
+        .has_event = true,
+        .event = {.kind = EVENT_NODE_DRAINED, .reason = slice_of("the simulator asked for it")}};
+    buffer_clear(&d->body);
+    buffer_append_u8(&d->body, CATALOG_DRAIN);
+    decision_encode(&d->body, &decision);
+    const struct request r = {.op = REQUEST_DECIDE, .body = buffer_slice(&d->body)};
+    for (uint32_t id = 1; id <= d->options.plan->nodes; id++) {
+        if (node_process_is_up(d->options.nodes[id]))
+            node_process_ask(d->options.nodes[id], &r, &d->answer);
+    }
+}
+
+static void drains_turn(void *context, uint64_t argument)
+{
+    struct drains *d = context;
+    const struct plan *p = d->options.plan;
+    (void)argument;
+    if (!d->on)
+        return;
+    uint32_t node = 1 + (uint32_t)prng_below(&d->prng, p->nodes);
+    if (!d->drained[node] && d->count < p->nodes - p->replicas) {
+        PROBE("a node is drained");
+        d->drained[node] = true;
+        d->count++;
+        drains_ask(d, node, true);
+    } else if (d->drained[node]) {
+        d->drained[node] = false;
+        d->count--;
+        drains_ask(d, node, false);
+    }
+    scheduler_in(d->options.scheduler,
+                 (struct duration){prng_between(&d->prng, 0, 2 * NS_PER_S + p->strike_ns)},
+                 drains_turn, d, 0);
+}
+
+static void drains_undo(void *context, uint64_t argument)
+{
+    struct drains *d = context;
+    (void)argument;
+    if (d->undo_tries == 0)
+        return;
+    d->undo_tries--;
+    for (uint32_t node = 1; node <= d->options.plan->nodes; node++)
+        drains_ask(d, node, false);
+    scheduler_in(d->options.scheduler, duration_ms(UNDO_MS), drains_undo, d, 0);
+}
+
+static bool drains_planned(const struct plan *p)
+{
+    return (p->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0 && p->nodes > p->replicas;
+}
+
+void drains_begin(struct drains *d)
+{
+    d->on = drains_planned(d->options.plan);
+    if (d->on)
+        drains_turn(d, 0);
+}
+
+void drains_end(struct drains *d)
+{
+    if (!d->on)
+        return;
+    d->on = false;
+    d->undo_tries = UNDO_TRIES;
+    drains_undo(d, 0);
+}
+
+bool drains_are_over(const struct drains *d)
+{
+    return !d->on && d->undo_tries == 0;
+}
+
+struct drains *drains_create(const struct drains_options *options)
+{
+    struct drains *d = calloc(1, sizeof *d);
+    must(d != NULL);
+    d->options = *options;
+    d->prng = prng_seeded(options->seed);
+    return d;
+}
+
+void drains_destroy(struct drains *d)
+{
+    buffer_deinit(&d->body);
+    buffer_deinit(&d->answer);
+    free(d);
+}

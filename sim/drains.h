@@ -1,0 +1,27 @@
+/* drains.h - somebody who empties nodes, and fills them again, while all else goes on.
+ *
+ * At most as many nodes are drained as may hold nothing: the others are enough for the replicas.
+ * After drains_end every node may hold replicas again. */
+#ifndef WEIR_SIM_DRAINS_H
+#define WEIR_SIM_DRAINS_H
+
+#include "sim/plan.h"
+
+struct drains_options {
+    const struct plan *plan;     /* borrows */
+    struct scheduler *scheduler; /* borrows */
+    struct node_process **nodes; /* borrows; by id */
+    uint64_t seed;
+};
+
+struct drains;
+
+struct drains *drains_create(const struct drains_options *options);
+void drains_destroy(struct drains *d);
+
+void drains_begin(struct drains *d);
+void drains_end(struct drains *d);
+/* Nobody was ever drained, or every node was told often enough that it may hold replicas again. */
+bool drains_are_over(const struct drains *d);
+
+#endif

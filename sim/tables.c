@@ -1,0 +1,353 @@
+#include "sim/tables.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "base/probe.h"
+#include "sim/dynamo.h"
+
+enum {
+    RETRY_MS = 100,
+    CALL_TIMEOUT_MS = 6000,
+    QUIET_MS = 12000 /* no call that was given up is on its way any more */
+};
+
+/* What is known of a table: it may be there, or it is certain that it is not. */
+struct slot {
+    bool gone;
+    bool create_unknown; /* a CreateTable may still happen: nothing is certain any more */
+    uint64_t gone_count;
+    uint64_t incarnations;
+    struct recording_ticket *clears; /* owns; a deletion under way, by key */
+    bool clearing;
+};
+
+/* What the client is about: one table at a time.
+ *
+ *   IDLE -> CREATE -> AWAIT_ACTIVE -> IDLE      create_or_retry, await_active
+ *   IDLE -> UPDATE -> AWAIT_ACTIVE -> IDLE      update
+ *   IDLE -> DELETE -> AWAIT_GONE -> IDLE        delete_or_retry, await_gone */
+enum work {
+    WORK_IDLE,
+    WORK_CREATE,
+    WORK_UPDATE,
+    WORK_DELETE,
+    WORK_AWAIT_ACTIVE,
+    WORK_AWAIT_GONE,
+};
+
+struct tables {
+    struct tables_options options;
+    struct http_client http;
+    struct prng prng;
+    struct slot slots[TABLES_MAX];
+    enum work work;
+    uint32_t at; /* the table it is about */
+    bool on;
+    bool settling;
+    uint32_t settled; /* tables below this one are there */
+    bool scheduled;
+    bool calling;
+    struct instant quiet_until;
+    int last_status;
+    struct buffer last_error;
+    struct buffer body;
+};
+
+static void tables_next(struct tables *t, int64_t ns);
+
+static struct instant tables_now(const struct tables *t)
+{
+    return t->options.http.scheduler->now;
+}
+
+const char *tables_name(uint32_t table)
+{
+    static const char *const names[TABLES_MAX] = {"sim", "sim-1", "sim-2", "sim-3"};
+    must(table < TABLES_MAX);
+    return names[table];
+}
+
+/* ---- what answers may say ---- */
+
+uint64_t tables_mark(const struct tables *t, uint32_t table)
+{
+    const struct slot *s = &t->slots[table];
+    return s->gone && !s->create_unknown ? s->gone_count : 0;
+}
+
+void tables_answered(struct tables *t, uint32_t table, uint64_t mark)
+{
+    const struct slot *s = &t->slots[table];
+    if (mark == 0 || !s->gone || s->create_unknown || s->gone_count != mark)
+        return;
+    char text[160];
+    int size = snprintf(text, sizeof text,
+                        "a request to table %s is answered 200, and the table was gone before it "
+                        "began\n",
+                        tables_name(table));
+    t->options.failed(t->options.context, slice_make(text, (size_t)size));
+}
+
+/* ---- the history ---- */
+
+static void tables_clear_begin(struct tables *t)
+{
+    struct slot *s = &t->slots[t->at];
+    uint32_t keys = t->options.workload->keys;
+    if (s->clears == NULL)
+        s->clears = calloc(keys, sizeof s->clears[0]);
+    must(s->clears != NULL);
+    for (uint32_t key = 0; key < keys; key++)
+        s->clears[key] = recording_clear(t->options.history, tables_now(t), t->at * keys + key);
+}
+
+/* Not called: it may happen at any time. */
+static void tables_clear_end(struct tables *t)
+{
+    struct slot *s = &t->slots[t->at];
+    for (uint32_t key = 0; key < t->options.workload->keys; key++)
+        recording_return(t->options.history, tables_now(t), &s->clears[key], HISTORY_OK, 0);
+    s->clearing = false;
+}
+
+/* ---- calls ---- */
+
+static bool outcome_is_unknown(int status)
+{
+    return status == 500 || status == HTTP_CLIENT_TIMEOUT || status == HTTP_CLIENT_LOST;
+}
+
+static void tables_done(void *context, int status, struct slice body);
+
+static void tables_call(struct tables *t, const char *operation)
+{
+    t->calling = true;
+    http_client_call(&t->http, operation, buffer_slice(&t->body), duration_ms(CALL_TIMEOUT_MS),
+                     tables_done, t);
+}
+
+static uint32_t some_units(struct tables *t)
+{
+    const struct workload *w = t->options.workload;
+    if (prng_below(&t->prng, 2) == 0)
+        return 0;
+    return w->units * (uint32_t)prng_between(&t->prng, 1, 4);
+}
+
+static void tables_run(void *context, uint64_t argument)
+{
+    struct tables *t = context;
+    const char *name = tables_name(t->at);
+    struct dynamo_spec spec = {.whole_collections = prng_below(&t->prng, 3) == 0};
+    (void)argument;
+    t->scheduled = false;
+    buffer_clear(&t->body);
+    switch (t->work) {
+    case WORK_IDLE:
+        break;
+    case WORK_CREATE:
+        t->slots[t->at].gone = false;
+        spec.units = some_units(t);
+        dynamo_create_table(&t->body, name, &spec);
+        tables_call(t, "CreateTable");
+        break;
+    case WORK_UPDATE:
+        dynamo_update_table(&t->body, name, some_units(t));
+        tables_call(t, "UpdateTable");
+        break;
+    case WORK_DELETE:
+        if (!t->slots[t->at].clearing)
+            tables_clear_begin(t);
+        t->slots[t->at].clearing = true;
+        dynamo_table(&t->body, name);
+        tables_call(t, "DeleteTable");
+        break;
+    case WORK_AWAIT_ACTIVE:
+    case WORK_AWAIT_GONE:
+        dynamo_table(&t->body, name);
+        tables_call(t, "DescribeTable");
+        break;
+    }
+}
+
+/* ---- answers ---- */
+
+static void create_or_retry(struct tables *t, int status, struct slice body)
+{
+    if (outcome_is_unknown(status))
+        t->slots[t->at].create_unknown = true;
+    if (status == 200) {
+        t->slots[t->at].incarnations++;
+        if (t->slots[t->at].incarnations > 1)
+            PROBE("a table is made anew under its name");
+    }
+    if (status == 200 || dynamo_says(body, "ResourceInUse"))
+        t->work = WORK_AWAIT_ACTIVE;
+}
+
+static void delete_or_retry(struct tables *t, int status, struct slice body)
+{
+    if (outcome_is_unknown(status)) {
+        /* This one stays as it is, an outcome nobody knows; the next has tickets of its own. */
+        t->slots[t->at].clearing = false;
+        t->quiet_until = instant_add(tables_now(t), duration_ms(QUIET_MS));
+    } else if (status == 200 || dynamo_says(body, "ResourceNotFound"))
+        t->work = WORK_AWAIT_GONE;
+}
+
+static void await_active(struct tables *t, int status, struct slice body)
+{
+    if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\""))
+        t->work = WORK_IDLE;
+    else if (dynamo_says(body, "ResourceNotFound")) /* a DeleteTable came late */
+        t->work = WORK_CREATE;
+}
+
+static void await_gone(struct tables *t, int status, struct slice body)
+{
+    struct slot *s = &t->slots[t->at];
+    if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\""))
+        t->work = WORK_DELETE; /* a CreateTable came late */
+    if (!dynamo_says(body, "ResourceNotFound"))
+        return;
+    PROBE("a table is deleted under load");
+    tables_clear_end(t);
+    s->gone = true;
+    s->gone_count++;
+    t->work = WORK_IDLE;
+}
+
+/* The next piece of work; false: there is none. */
+static bool tables_choose(struct tables *t)
+{
+    uint32_t count = t->options.workload->tables;
+    if (t->settling) {
+        if (instant_before(tables_now(t), t->quiet_until))
+            return true;
+        if (t->settled >= count)
+            return false;
+        t->at = t->settled++;
+        t->work = WORK_AWAIT_ACTIVE;
+        return true;
+    }
+    if (!t->on)
+        return false;
+    t->at = 1 + (uint32_t)prng_below(&t->prng, count - 1);
+    const struct slot *s = &t->slots[t->at];
+    bool there = s->incarnations > 0 && !s->gone;
+    t->work = !there ? WORK_CREATE : prng_below(&t->prng, 3) == 0 ? WORK_UPDATE : WORK_DELETE;
+    return true;
+}
+
+static void tables_done(void *context, int status, struct slice body)
+{
+    struct tables *t = context;
+    enum work before = t->work;
+    t->calling = false;
+    t->last_status = status;
+    buffer_clear(&t->last_error);
+    if (status != 200)
+        buffer_append_slice(&t->last_error, body);
+    switch (t->work) {
+    case WORK_IDLE:
+        break;
+    case WORK_CREATE:
+        create_or_retry(t, status, body);
+        break;
+    case WORK_UPDATE:
+        t->work = WORK_AWAIT_ACTIVE; /* also if it may not be changed so */
+        break;
+    case WORK_DELETE:
+        delete_or_retry(t, status, body);
+        break;
+    case WORK_AWAIT_ACTIVE:
+        await_active(t, status, body);
+        break;
+    case WORK_AWAIT_GONE:
+        await_gone(t, status, body);
+        break;
+    }
+    bool idle = t->work == WORK_IDLE && before != WORK_IDLE;
+    tables_next(t, idle && !t->settling
+                       ? prng_between(&t->prng, 0, 2 * t->options.workload->churn_ns)
+                       : prng_between(&t->prng, 1, RETRY_MS) * NS_PER_MS);
+}
+
+static void tables_look(void *context, uint64_t argument)
+{
+    struct tables *t = context;
+    (void)argument;
+    t->scheduled = false;
+    bool more = t->work != WORK_IDLE || tables_choose(t);
+    if (t->work != WORK_IDLE)
+        tables_run(t, 0);
+    else if (more)
+        tables_next(t, RETRY_MS * NS_PER_MS);
+}
+
+static void tables_next(struct tables *t, int64_t ns)
+{
+    if (t->scheduled || t->calling)
+        return;
+    t->scheduled = true;
+    scheduler_in(t->options.http.scheduler, (struct duration){ns}, tables_look, t, 0);
+}
+
+/* ---- life ---- */
+
+void tables_begin(struct tables *t)
+{
+    t->on = t->options.workload->tables > 1;
+    if (t->on)
+        tables_next(t, 0);
+}
+
+void tables_end(struct tables *t)
+{
+    t->on = false;
+    t->settling = true;
+    t->settled = 1;
+    tables_next(t, 0);
+}
+
+bool tables_are_settled(const struct tables *t)
+{
+    return !t->calling && !t->scheduled && t->work == WORK_IDLE;
+}
+
+void tables_describe(const struct tables *t, struct buffer *out)
+{
+    static const char *const works[] = {"nothing",    "a table's creation",   "a table's change",
+                                        "a deletion", "a table to be active", "a table to be gone"};
+    buffer_append_format(out,
+                         "the client of tables waits for %s: %s; the last answer was %d %.*s\n",
+                         works[t->work], tables_name(t->at), t->last_status,
+                         (int)t->last_error.size, (const char *)t->last_error.data);
+}
+
+struct tables *tables_create(const struct tables_options *options)
+{
+    struct tables *t = calloc(1, sizeof *t);
+    must(t != NULL);
+    must(options->workload->tables >= 1 && options->workload->tables <= TABLES_MAX);
+    t->options = *options;
+    t->prng = prng_seeded(options->seed);
+    for (uint32_t i = 1; i < options->workload->tables; i++) {
+        t->slots[i].gone = true;
+        t->slots[i].gone_count = 1;
+    }
+    http_client_init(&t->http, &options->http);
+    return t;
+}
+
+void tables_destroy(struct tables *t)
+{
+    for (uint32_t i = 0; i < TABLES_MAX; i++)
+        free(t->slots[i].clears);
+    http_client_deinit(&t->http);
+    buffer_deinit(&t->last_error);
+    buffer_deinit(&t->body);
+    free(t);
+}
