@@ -307,6 +307,8 @@ void node_run(struct node *n, struct operation *o);
 bool node_leads_read(struct node *n, struct partition *p, struct operation *o);
 /* Nobody counts on the replica any more: it is closed, if there is room for the record now. */
 void node_close_orphan(struct node *n, struct partition *p);
+/* After every step of a replica: it may be closed now, if it is to be. */
+void node_close_ended(struct node *n, struct partition *p);
 /* The reads that waited for leadership to be confirmed, or have lost it. */
 void node_run_reads(struct node *n, struct partition *p);
 /* The reads that still wait are refused. */

@@ -312,7 +312,8 @@ static bool is_done(const struct settling *s, uint32_t index, uint32_t slot)
 }
 
 /* A replica on its way out is erased only after the group counts on it no more. One whose node
- * cannot be reached is let go of: it asks the catalog itself when it is back. */
+ * cannot be reached is let go of: it asks the catalog itself when it is back. Of a deleted table
+ * every replica counts until it is closed (is_closed). */
 static bool may_erase(struct node *n, struct settling *s, const struct partition_info *p,
                       uint32_t index)
 {
@@ -320,6 +321,8 @@ static bool may_erase(struct node *n, struct settling *s, const struct partition
         return false;
     if (node_is_reachable(n, raft_member_node(p->leaving)))
         return true;
+    if (s->status == TABLE_DELETING)
+        return false;
     s->at[index].done |= 1 << LEAVING_SLOT;
     return false;
 }
@@ -361,6 +364,22 @@ static void send_missing(struct node *n, struct settling *s)
     s->send_at = instant_add(n->now, duration_ms(SEND_AGAIN_MS));
 }
 
+/* Whether the replicas that are not closed yet can elect no leader, nor keep one by lease. Who
+ * votes is not known while the members change: those that have not joined lately do, the others
+ * may. */
+static bool is_closed(const struct settling *s, const struct partition_info *p, uint32_t index)
+{
+    uint32_t all = (1U << p->member_count) - 1;
+    uint32_t open = all & ~(uint32_t)s->at[index].done;
+    uint32_t left = (uint32_t)__builtin_popcount(open);
+    uint32_t voters = (uint32_t)__builtin_popcount(all & (~p->joined | open));
+    if (p->leaving != 0 && !is_done(s, index, LEAVING_SLOT)) {
+        left++;
+        voters++;
+    }
+    return left <= voters / 2;
+}
+
 /* Whether each group has a majority of its replicas where they should be. */
 static bool is_usable(const struct node *n, const struct settling *s)
 {
@@ -368,7 +387,8 @@ static bool is_usable(const struct node *n, const struct settling *s)
     must(partitions_of(n, s->table_id, &partitions) == s->count);
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t members = s->at[i].done & ((1U << partitions[i].member_count) - 1);
-        if ((uint32_t)__builtin_popcount(members) < partitions[i].member_count / 2 + 1)
+        bool most = (uint32_t)__builtin_popcount(members) >= partitions[i].member_count / 2 + 1;
+        if (!(s->status == TABLE_DELETING ? is_closed(s, &partitions[i], i) : most))
             return false;
     }
     return true;
