@@ -3,10 +3,6 @@
 #include "gac/gac_message.h"
 #include "sim/tables.h"
 
-enum {
-    DEFAULT_SILENT_MS = 300000
-};
-
 static const struct {
     const char *name;
     const char *help;
@@ -220,8 +216,13 @@ static void plan_tables(struct plan *plan, struct prng *p)
         w->shape.long_percent = long_percent;
     }
     uint32_t big = (uint32_t)prng_between(p, 1, 5);
-    if (often(p, 20) && plan->config.log_segment_bytes >= 8 * MIB)
+    /* An item as large owes for minutes where something is throttled. */
+    if (often(p, 20) && plan->config.log_segment_bytes >= 8 * MIB &&
+        plan->config.profile == PROFILE_OFF)
         w->big_percent = big;
+    int64_t least = w->big_percent > 0 ? 2 * MIB : w->shape.long_percent > 0 ? 64 * KIB : 0;
+    if (plan->config.group_max_bytes < least) /* a write must fit */
+        plan->config.group_max_bytes = least;
 }
 
 /* What is tight is shared by all. */
@@ -256,8 +257,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
         plan_tables(plan, &p);
         plan_budgets(plan, &p);
     }
-    plan->moves = (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0 ||
-                  plan->config.node_silent_ms < DEFAULT_SILENT_MS;
+    plan->moves = !o->plain;
     bool vary = often(&p, 40) && !o->plain;
     for (uint32_t id = 1; id <= plan->nodes; id++) {
         plan->configs[id] = plan->config;
