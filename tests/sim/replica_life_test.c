@@ -2,6 +2,7 @@
 #include "tests/check.h"
 
 #include "engine/control_port.h"
+#include "engine/node_internal.h"
 #include "engine/report.h"
 #include "tests/support/lab.h"
 
@@ -169,6 +170,155 @@ static void a_catalog_leader_without_lease_names_no_replica_to_be_closed(void **
     lab_deinit(&l);
 }
 
+/* Strong reads wait for a round of heartbeats, then for pages. Every slot for waiting requests is
+ * taken, so that each read waits the second time where it waited the first time. */
+static void a_read_that_waits_twice_keeps_its_range(void **state)
+{
+    (void)state;
+    enum {
+        SLOTS = 16,
+        SECOND = 2 /* a partition that does not begin where the table does */
+    };
+    struct lab l;
+    struct buffer now = {0}, late = {0};
+    struct counts c = {0};
+    char body[128];
+    lab_init(&l);
+    lab_set(&l, "resident_max_bytes", "0");
+    lab_set(&l, "node_queue_max", "16");
+    lab_set(&l, "election_ms", "5000");
+    lab_start(&l);
+    lab_pass(&l, 20 * NS_PER_S);
+    lab_create_table(&l, "tab", 1000, 2000);
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(body, sizeof body, "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"%d\"}}}", i);
+        lab_call(&l, &c, "PutItem", body);
+        lab_pass(&l, 50 * NS_PER_MS);
+    }
+    lab_pass(&l, 20 * NS_PER_S);
+    assert_int_equal(c.ok, ITEMS);
+    uint32_t leader = 0;
+    struct request r = {.op = REQUEST_RANGE, .consistent = true, .bytes_max = 1 << 20};
+    for (uint32_t node = 1; node <= 3; node++) {
+        const struct partition_info *p = node_replica(node_process_node(l.nodes[node]), SECOND);
+        leader = node;
+        r.partition = SECOND;
+        r.epoch = p->epoch;
+        buffer_clear(&now);
+        r.id = 1;
+        node_process_ask(l.nodes[node], &r, &now);
+        lab_pass(&l, NS_PER_S);
+        if (now.size > 0)
+            break;
+    }
+    assert_true(now.size > 0);
+    const uint8_t end[] = {0, 0, 0, TABLE, 255, 255, 255, 255, 255, 255, 255, 255, 255};
+    r.end = slice_make(end, sizeof end);
+    cut_off(&l, leader);
+    lab_pass(&l, 700 * NS_PER_MS); /* the lease is over */
+    for (r.id = 2; r.id < 2 + SLOTS; r.id++)
+        node_process_ask(l.nodes[leader], &r, &late);
+    assert_int_equal(late.size, 0);
+    heal(&l, leader);
+    lab_pass(&l, 2 * NS_PER_S);
+    assert_true(slice_equal(buffer_slice(&now), buffer_slice(&late)));
+    buffer_deinit(&now);
+    buffer_deinit(&late);
+    lab_deinit(&l);
+}
+
+static void reads_that_wait_are_answered_when_the_disk_fails(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct buffer late = {0};
+    struct counts c = {0};
+    lab_init(&l);
+    lab_set(&l, "election_ms", "5000");
+    lab_start(&l);
+    lab_pass(&l, 20 * NS_PER_S);
+    lab_create_table(&l, "tab", 100, 100);
+    lab_pass(&l, 20 * NS_PER_S);
+    const char *put = "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"a\"}}}";
+    lab_call(&l, &c, "PutItem", put); /* the router knows the way */
+    lab_pass(&l, NS_PER_S);
+    assert_int_equal(c.ok, 1);
+    uint32_t leader = lab_leader_of(&l, TABLE);
+    const struct node *n = node_process_node(l.nodes[leader]);
+    struct request r = {.op = REQUEST_RANGE, .consistent = true, .bytes_max = 1000};
+    r.partition = PARTITION;
+    r.epoch = node_replica(n, PARTITION)->epoch;
+    cut_off(&l, leader);
+    lab_pass(&l, 700 * NS_PER_MS);
+    for (r.id = 1; r.id < 4; r.id++)
+        node_process_ask(l.nodes[leader], &r, &late);
+    assert_false(node_is_idle(n));
+    node_process_fail_write(l.nodes[leader]);
+    lab_call(&l, &c, "PutItem", put);
+    for (int tries = 0; !node_is_stopped(n); tries++) {
+        assert_true(tries < 1000);
+        lab_pass(&l, NS_PER_MS);
+    }
+    assert_true(node_is_idle(n)); /* nothing waits any more */
+    lab_pass(&l, 20 * NS_PER_S);
+    buffer_deinit(&late);
+    lab_deinit(&l);
+}
+
+/* A frame that an earlier life of the node sent and that is read late. */
+static void a_late_frame_of_an_earlier_life_changes_no_generation(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct buffer frame = {0};
+    lab_init(&l);
+    lab_start(&l);
+    lab_pass(&l, 20 * NS_PER_S);
+    uint32_t leader = lab_catalog_leader(&l), other = leader % 3 + 1;
+    uint32_t generation = catalog_generation(lab_catalog(&l), other);
+    struct liveness_beat beat = {.incarnation = 4711, .round = 1};
+    buffer_append_u8(&frame, MESSAGE_PEER);
+    buffer_append_u32(&frame, other);
+    buffer_append_u32(&frame, generation + 2);
+    buffer_append_u8(&frame, 0);
+    liveness_beat_encode(&frame, &beat);
+    buffer_append_u64(&frame, 0); /* headroom */
+    buffer_append_u64(&frame, 0);
+    buffer_append_u32(&frame, 0); /* messages */
+    for (int i = 0; i < 100; i++) {
+        network_datagram(l.network, other, leader, buffer_slice(&frame));
+        lab_pass(&l, 5 * NS_PER_MS);
+        assert_int_equal(catalog_generation(lab_catalog(&l), other), generation);
+    }
+    buffer_deinit(&frame);
+    lab_deinit(&l);
+}
+
+/* A full map refuses what the catalog's leader proposes by itself. */
+static void a_refused_proposal_of_its_own_is_no_answer_to_a_nodes_report(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct buffer error = {0};
+    lab_init(&l);
+    lab_start(&l);
+    lab_pass(&l, 20 * NS_PER_S);
+    lab_create_table(&l, "tab", 100, 100);
+    lab_pass(&l, 20 * NS_PER_S);
+    uint32_t leader = lab_catalog_leader(&l), other = leader % 3 + 1;
+    struct node *n = node_process_node(l.nodes[leader]);
+    node_process_crash(l.nodes[other], false);
+    node_process_wipe(l.nodes[other]);
+    n->map_full = true;
+    assert_int_equal(node_process_start(l.nodes[other], &error),
+                     STATUS_OK); /* another generation */
+    for (int i = 0; i < 200; i++) {
+        lab_pass(&l, 5 * NS_PER_MS);
+        assert_int_equal(n->catalog_leader, leader);
+    }
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +326,10 @@ int main(void)
         cmocka_unit_test(
             a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed),
         cmocka_unit_test(a_catalog_leader_without_lease_names_no_replica_to_be_closed),
+        cmocka_unit_test(a_read_that_waits_twice_keeps_its_range),
+        cmocka_unit_test(reads_that_wait_are_answered_when_the_disk_fails),
+        cmocka_unit_test(a_late_frame_of_an_earlier_life_changes_no_generation),
+        cmocka_unit_test(a_refused_proposal_of_its_own_is_no_answer_to_a_nodes_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,43 @@ static void a_cut_halves_the_bytes_not_the_keys(void **state)
     }
 }
 
+/* Where data is not resident no slice is read before a reader thread has had its pages. */
+static void cold_bytes_are_touched_before_they_are_read(void **state)
+{
+    (void)state;
+    enum {
+        NAMES = 300,
+        SIZE = 1000,
+        LEAST = 2 /* touches: what is read until half of it lies behind, in slices */
+    };
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    fill(&w, NAMES, SIZE);
+    world_checkpoint_all(&w);
+    w.resident_max = 0;
+    world_crash(&w);
+    struct split_advice a = ask(&w, 0);
+    w.touch_count = 0;
+    for (int i = 0; i < 20; i++) {
+        world_pass(&w, 50);
+        assert_int_equal(w.touch_count, 1); /* nothing goes on meanwhile */
+    }
+    int touched = 0;
+    for (; a.verdict == SPLIT_REFUSED_FEW_SAMPLES; a = ask(&w, 0)) {
+        assert_true(touched < 100);
+        if (w.touch_count > 0) {
+            node_touched(w.node, w.now, w.touches[--w.touch_count]);
+            world_take_effects(&w);
+            touched++;
+        }
+        world_pass(&w, 10);
+    }
+    assert_int_equal(a.verdict, SPLIT_ADVISED);
+    assert_true(touched >= LEAST);
+    world_deinit(&w);
+}
+
 /* Asked for in turn, each time when the other one's has just been found. */
 static void of_two_partitions_each_keeps_what_was_found(void **state)
 {
@@ -116,6 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cut_halves_the_bytes_not_the_keys),
+        cmocka_unit_test(cold_bytes_are_touched_before_they_are_read),
         cmocka_unit_test(of_two_partitions_each_keeps_what_was_found),
         cmocka_unit_test(what_is_one_collection_or_one_item_is_not_cut),
     };
