@@ -361,6 +361,20 @@ static void send_missing(struct node *n, struct settling *s)
     s->send_at = instant_add(n->now, duration_ms(SEND_AGAIN_MS));
 }
 
+/* A replica that has not closed may lead: it serves strong reads for as long as nodes support its
+ * node, whoever else has closed. So a table is gone only once all have that can be told. */
+static bool may_serve(const struct node *n, const struct settling *s, uint32_t index,
+                      const struct partition_info *p)
+{
+    if (s->status != TABLE_DELETING)
+        return false;
+    for (uint32_t slot = 0; slot < p->member_count; slot++) {
+        if (!is_done(s, index, slot) && node_is_reachable(n, partition_node(p, slot)))
+            return true;
+    }
+    return false;
+}
+
 /* Whether each group has a majority of its replicas where they should be. */
 static bool is_usable(const struct node *n, const struct settling *s)
 {
@@ -368,7 +382,8 @@ static bool is_usable(const struct node *n, const struct settling *s)
     must(partitions_of(n, s->table_id, &partitions) == s->count);
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t members = s->at[i].done & ((1U << partitions[i].member_count) - 1);
-        if ((uint32_t)__builtin_popcount(members) < partitions[i].member_count / 2 + 1)
+        if ((uint32_t)__builtin_popcount(members) < partitions[i].member_count / 2 + 1 ||
+            may_serve(n, s, i, &partitions[i]))
             return false;
     }
     return true;
