@@ -205,7 +205,7 @@ static void strike_settings(struct faults *f)
     PROBE("a node comes back with other settings");
     note(f, SIM_SETTINGS, id, ns);
     node_process_crash(node_at(f, id), false);
-    plan_vary_settings(&f->configs[id], &f->more_prng);
+    plan_vary_settings(&f->options.plan->config, &f->configs[id], &f->more_prng);
     node_process_set_config(node_at(f, id), &f->configs[id]);
     scheduler_in(f->options.scheduler, (struct duration){ns}, start_node, f, id);
 }

@@ -174,12 +174,13 @@ static void plan_tick(struct plan *plan, const struct sim_options *o)
 
 /* ---- what later seeds have besides ---- */
 
-void plan_vary_settings(struct config *c, struct prng *p)
+void plan_vary_settings(const struct config *base, struct config *c, struct prng *p)
 {
-    c->heartbeat_ms = spread(p, 5, 200);
-    c->support_ms = c->heartbeat_ms * prng_between(p, 2, 8) + prng_between(p, 1, 50);
+    int64_t heartbeat_ms = base->heartbeat_ms;
+    c->heartbeat_ms = spread(p, 1, heartbeat_ms);
+    c->support_ms = heartbeat_ms * prng_between(p, 2, 8) + prng_between(p, 1, 50);
     if (often(p, 20))
-        c->support_ms = spread(p, 2 * c->heartbeat_ms + 1, 4000);
+        c->support_ms = spread(p, 2 * heartbeat_ms + 1, 4000);
     c->election_ms = spread(p, 10, 500);
     c->append_retry_ms = spread(p, 5, 500);
     c->commit_tell_ms = often(p, 50) ? 5 : spread(p, 0, 500);
@@ -199,7 +200,7 @@ static void plan_tables(struct plan *plan, struct prng *p)
 {
     struct workload *w = &plan->workload;
     uint32_t tables = (uint32_t)prng_between(p, 2, TABLES_MAX);
-    w->churn_ns = spread(p, 10, 2000) * NS_PER_MS;
+    w->churn_ns = spread(p, 50, 2000) * NS_PER_MS;
     if (often(p, 60))
         w->tables = tables;
     uint32_t query = (uint32_t)prng_between(p, 10, 80);
@@ -262,7 +263,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     for (uint32_t id = 1; id <= plan->nodes; id++) {
         plan->configs[id] = plan->config;
         if (vary)
-            plan_vary_settings(&plan->configs[id], &p);
+            plan_vary_settings(&plan->config, &plan->configs[id], &p);
     }
 }
 

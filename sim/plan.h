@@ -116,8 +116,9 @@ struct plan {
 };
 
 void plan_make(const struct sim_options *options, struct plan *out);
-/* Other settings for a node that has these: what a rolling restart may change. */
-void plan_vary_settings(struct config *c, struct prng *p);
+/* Other settings for a node of a cluster with these: what a rolling restart may change. Nobody beats
+ * more slowly than anybody supports. */
+void plan_vary_settings(const struct config *base, struct config *c, struct prng *p);
 void plan_describe(const struct plan *p, struct buffer *out);
 
 #endif
