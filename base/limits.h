@@ -37,7 +37,7 @@
     X(support_ms, 600, 10, 600000, "a node is followed for this long after its last heartbeat")    \
     X(election_ms, 300, 5, 600000, "a replica without leader waits up to twice this, then runs")   \
     X(append_retry_ms, 200, 1, 60000, "an unanswered append is sent again after this")             \
-    X(commit_tell_ms, 5, 0, 60000, "an idle group's followers hear of its last commit after this") \
+    X(commit_tell_ms, 5, 0, 60000, "followers hear of a commit after this if no later write tells it") \
     X(clock_drift_ppm, 1000, 0, 100000, "clocks' rates differ by at most this, in millionths")     \
     X(follower_max_bytes, 8 * MIB, 64 * KIB, GIB, "on their way to one follower of a group")       \
     X(group_max_bytes, 32 * MIB, 64 * KIB, GIB, "uncommitted writes of a group")                   \

@@ -192,11 +192,14 @@ static void need_snapshot(struct raft_peer *p)
     p->awaiting = false;
 }
 
-/* Most commits are heard of with the entries that follow; the last ones are told by themselves. */
+/* While more entries are on their way, a commit is heard of with those that follow, or after a
+ * while. The commit of the last entry is told at once: a reader of this peer may want it now. */
 static bool may_tell(const struct raft *r, struct instant now, struct raft_peer *p, uint64_t commit)
 {
     if (p->commit_sent >= commit)
         return false;
+    if (commit == raft_last(r))
+        return true;
     if (p->tell_at.ns == 0)
         p->tell_at = instant_add(now, r->shared->tell);
     return !instant_before(now, p->tell_at);

@@ -1,0 +1,73 @@
+/* An eventual read that follows a write of the same client sees the write, nearly always: followers
+ * hear of a commit when the client does. */
+#include "tests/check.h"
+
+#include "tests/support/lab.h"
+
+enum {
+    ROUNDS = 300,
+    MISSED_MAX = 3
+};
+
+struct read_back {
+    int round;
+    int missed;
+    bool ended;
+};
+
+static void put_done(void *context, int status, struct slice body)
+{
+    struct read_back *b = context;
+    (void)body;
+    assert_int_equal(status, 200);
+    b->ended = true;
+}
+
+static void get_done(void *context, int status, struct slice body)
+{
+    struct read_back *b = context;
+    char wanted[32];
+    int size = snprintf(wanted, sizeof wanted, "\"N\":\"%d\"", b->round);
+    assert_int_equal(status, 200);
+    b->missed += body.size == 0 || memmem(body.data, body.size, wanted, (size_t)size) == NULL;
+    b->ended = true;
+}
+
+static void call(struct lab *l, struct read_back *b, const char *operation, const char *body,
+                 void (*done)(void *context, int status, struct slice body))
+{
+    b->ended = false;
+    http_client_call(&l->clients[0][0], operation, slice_of(body), duration_ms(10000), done, b);
+    while (!b->ended)
+        lab_pass(l, 10 * NS_PER_US);
+}
+
+static void an_eventual_read_right_after_a_write_sees_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct read_back b = {0};
+    char body[160];
+    lab_init(&l);
+    lab_start(&l);
+    lab_pass(&l, 2 * NS_PER_S);
+    lab_create_table(&l, "tab", 1000, 1000);
+    for (b.round = 0; b.round < ROUNDS; b.round++) {
+        snprintf(body, sizeof body,
+                 "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"a\"},\"n\":{\"N\":\"%d\"}}}",
+                 b.round);
+        call(&l, &b, "PutItem", body, put_done);
+        call(&l, &b, "GetItem", "{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"a\"}}}", get_done);
+    }
+    printf("    %d of %d reads missed the write before them\n", b.missed, ROUNDS);
+    assert_true(b.missed <= MISSED_MAX);
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_eventual_read_right_after_a_write_sees_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
