@@ -192,7 +192,7 @@ static void strike_suspend(struct faults *f)
     PROBE("a machine is suspended");
     note(f, SIM_SUSPEND, id, ns);
     node_process_suspend(node_at(f, id), instant_add(now(f), (struct duration){ns}),
-                         f->options.plan->clock_stops);
+                         f->options.plan->mistake == SIM_MISTAKE_CLOCK_STOPS);
 }
 
 /* One node of a rolling restart: it comes back soon. */

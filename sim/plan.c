@@ -330,7 +330,7 @@ void plan_make(const struct sim_options *o, struct plan *out)
     struct sim_options more = *o;
     more.plain |= o->bench;
     plan_more(out, &more);
-    out->clock_stops = o->clock_stops;
+    out->mistake = o->mistake;
 }
 
 void plan_describe(const struct plan *p, struct buffer *out)
