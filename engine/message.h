@@ -28,8 +28,8 @@ enum request_op {
                            */
     REQUEST_TABLE_UPDATE, /* body = struct table_spec (name, billing, throughput); reply as GET */
     REQUEST_TABLE_DELETE, /* key = name; reply.body = struct table */
-    REQUEST_TABLE_REPORT, /* node to catalog: body = engine/report.h; reply.body = u32 partition,
-                             ..: those no table has any more */
+    REQUEST_TABLE_REPORT, /* node to catalog: body = engine/report.h; reply.body = those that
+                             the reporter is to close: u32 partition, u8 1: no table has it, .. */
     REQUEST_TABLE_SPLIT,  /* to the catalog's leader: body = table_split; reply.body = struct table:
                              the map as it is to be */
     REQUEST_PARTITION_SPLIT, /* catalog to the group's leader: body = partition_split; OK once the

@@ -169,9 +169,10 @@ void node_reported(struct node *n, const struct reply *reply)
     struct reader r = {reply->body, false};
     while (r.left.size > 0) {
         struct partition *p = node_partition(n, reader_u32(&r));
+        bool gone = reader_u8(&r) != 0; /* also one that leads: the others have closed */
         if (r.failed)
             return;
-        if (p != NULL && p->led == 0 && raft_leader(p->raft) == 0)
+        if (p != NULL && (gone || (p->led == 0 && raft_leader(p->raft) == 0)))
             node_close_orphan(n, p);
     }
 }
@@ -257,11 +258,13 @@ static void take_report(struct node *n, const struct operation *o)
     if (node_report_decode(&r, &head) == STATUS_OK)
         loads_take_node(n->loads, n->now, &head);
     while (r.left.size > 0 && !r.failed && partition_report_decode(&r, &p) == STATUS_OK) {
+        bool gone = catalog_is_gone(n->catalog, p.partition);
         if (p.items >= 0 && catalog_may_have(n->catalog, p.partition, p.member)) {
             catalog_report(n->catalog, p.table_id, p.partition, p.items, p.bytes);
             loads_take_partition(n->loads, n->now, &p);
-        } else if (p.items < 0 && !catalog_may_have(n->catalog, p.partition, p.member)) {
+        } else if (gone || (p.items < 0 && !catalog_may_have(n->catalog, p.partition, p.member))) {
             buffer_append_u32(&n->scratch, p.partition);
+            buffer_append_u8(&n->scratch, gone);
         }
     }
     struct reply *reply =

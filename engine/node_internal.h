@@ -34,8 +34,9 @@ enum {
 };
 
 /* Ids of the node's own requests, but for those of settling (node_settling.c). */
-#define OWN_REPORT   UINT64_C(0)
-#define OWN_PROPOSAL UINT64_MAX /* to group 0; only a refusal is answered */
+#define OWN_REPORT     UINT64_C(0)
+#define OWN_UNANSWERED (UINT64_MAX >> 1) /* asked again as long as it is wanted; bit 63: control \
+                                          */
 
 /* What a page was read for already. */
 enum touched {

@@ -212,7 +212,7 @@ void node_settling_changed(struct node *n, const struct table *t)
 
 static void propose_command(struct node *n, struct catalog_command *command)
 {
-    const struct operation o = {.from = FROM_SELF, .request.id = OWN_PROPOSAL};
+    const struct operation o = {.from = FROM_SELF, .request.id = OWN_UNANSWERED};
     command->spec.name = slice_of("-");
     if (node_can_write(n, &o, 1024))
         node_catalog_propose(n, &o, command);
@@ -306,6 +306,34 @@ static void send_slot(struct node *n, struct settling *s, const struct partition
     };
 }
 
+/* A replica on its way out may not have been opened yet, and the group counts on its vote until it
+ * is removed. It has the place of a replica that has joined. */
+static void open_leaving(struct node *n, const struct partition_info *p)
+{
+    struct partition_info told = *p;
+    uint32_t joined = 0, node = raft_member_node(p->leaving);
+    while (joined < p->member_count && (p->joined >> joined & 1) == 0)
+        joined++;
+    if (joined == p->member_count || !node_is_reachable(n, node))
+        return;
+    told.members[joined] = p->leaving;
+    told.leaving = 0;
+    told.joined = (1U << p->member_count) - 1;
+    told.parent = 0;
+    memset(told.share_ppm, 0, sizeof told.share_ppm);
+    buffer_clear(&n->scratch);
+    partition_info_encode(&n->scratch, &told);
+    struct node_effect *e = node_push(n, NODE_REQUEST);
+    e->to = node;
+    e->request = (struct request){
+        .id = OWN_UNANSWERED, /* it is asked until the group has let go of it, answered or not */
+        .op = REQUEST_PARTITION_OPEN,
+        .partition = p->id,
+        .epoch = p->epoch,
+        .body = arena_copy(&n->lent, buffer_slice(&n->scratch)),
+    };
+}
+
 static bool is_done(const struct settling *s, uint32_t index, uint32_t slot)
 {
     return s->at[index].done >> slot & 1;
@@ -354,6 +382,8 @@ static void send_missing(struct node *n, struct settling *s)
         }
         if (p->leaving == 0)
             continue;
+        if (s->status != TABLE_DELETING && !is_done(s, i, MEMBERS_SLOT))
+            open_leaving(n, p);
         if (!is_done(s, i, LEAVING_SLOT) && may_erase(n, s, p, i))
             send_slot(n, s, partitions, i, LEAVING_SLOT, node_for(s, p, LEAVING_SLOT));
         if (is_done(s, i, LEAVING_SLOT))

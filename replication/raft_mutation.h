@@ -21,6 +21,7 @@ enum raft_mutation {
     RAFT_MUTATION_APPLY_AGAIN,       /* the replay starts before what is applied */
     RAFT_MUTATION_KEEP_TAIL,         /* a log's tail is kept whatever the base is */
     RAFT_MUTATION_FORGET_PROMISE,    /* votes do not heed support that was given */
+    RAFT_MUTATION_OWN_SUPPORT,       /* support got is counted for as long as this node gives it */
     RAFT_MUTATIONS,
 };
 

@@ -192,7 +192,7 @@ static void strike_suspend(struct faults *f)
     PROBE("a machine is suspended");
     note(f, SIM_SUSPEND, id, ns);
     node_process_suspend(node_at(f, id), instant_add(now(f), (struct duration){ns}),
-                         f->options.plan->clock_stops);
+                         f->options.plan->mistake == SIM_MISTAKE_CLOCK_STOPS);
 }
 
 /* One node of a rolling restart: it comes back soon. */
@@ -205,7 +205,7 @@ static void strike_settings(struct faults *f)
     PROBE("a node comes back with other settings");
     note(f, SIM_SETTINGS, id, ns);
     node_process_crash(node_at(f, id), false);
-    plan_vary_settings(&f->configs[id], &f->more_prng);
+    plan_vary_settings(&f->options.plan->config, &f->configs[id], &f->more_prng);
     node_process_set_config(node_at(f, id), &f->configs[id]);
     scheduler_in(f->options.scheduler, (struct duration){ns}, start_node, f, id);
 }

@@ -38,6 +38,7 @@ struct node_process {
     int64_t wake_at_ns;
     bool paused;
     struct instant paused_until;
+    bool suspended;   /* not just paused: nobody reads its clock */
     bool clock_stops; /* until it goes on: it then reads what it read */
     struct instant stopped_at;
     int64_t slow_times;
@@ -436,6 +437,8 @@ static void closed(void *context, uint64_t link, bool gone)
 void node_process_ask(struct node_process *p, const struct request *r, struct buffer *answer)
 {
     must(p->node != NULL);
+    if (p->suspended)
+        return;
     p->answer = answer;
     node_request(p->node, local_now(p), ASKER, r);
     take_effects(p);
@@ -538,7 +541,7 @@ void node_process_crash(struct node_process *p, bool power)
     p->node = NULL;
     controller_destroy(p->controller);
     p->controller = NULL;
-    p->paused = p->clock_stops = false;
+    p->paused = p->suspended = p->clock_stops = false;
     memset(p->peers, 0, (p->options.node_count + 1) * sizeof p->peers[0]);
     network_kill(p->options.network, p->options.id);
     if (power) /* another boot, another start of the monotonic clock */
@@ -563,7 +566,7 @@ static void resume(void *context, uint64_t life)
     p->paused = false;
     if (p->clock_stops)
         p->clock = (struct sim_clock){p->options.scheduler->now, p->stopped_at, p->clock.drift_ppm};
-    p->clock_stops = false;
+    p->clock_stops = p->suspended = false;
     network_pause(p->options.network, p->options.id, false);
 }
 
@@ -583,6 +586,7 @@ void node_process_suspend(struct node_process *p, struct instant until, bool clo
     if (p->paused)
         return;
     node_process_pause(p, until);
+    p->suspended = true;
     p->clock_stops = clock_stops;
     p->stopped_at = local_now(p);
 }

@@ -3,10 +3,6 @@
 #include "gac/gac_message.h"
 #include "sim/tables.h"
 
-enum {
-    DEFAULT_SILENT_MS = 300000
-};
-
 static const struct {
     const char *name;
     const char *help;
@@ -178,12 +174,13 @@ static void plan_tick(struct plan *plan, const struct sim_options *o)
 
 /* ---- what later seeds have besides ---- */
 
-void plan_vary_settings(struct config *c, struct prng *p)
+void plan_vary_settings(const struct config *base, struct config *c, struct prng *p)
 {
-    c->heartbeat_ms = spread(p, 5, 200);
-    c->support_ms = c->heartbeat_ms * prng_between(p, 2, 8) + prng_between(p, 1, 50);
+    int64_t heartbeat_ms = base->heartbeat_ms;
+    c->heartbeat_ms = spread(p, 1, heartbeat_ms);
+    c->support_ms = heartbeat_ms * prng_between(p, 2, 8) + prng_between(p, 1, 50);
     if (often(p, 20))
-        c->support_ms = spread(p, 2 * c->heartbeat_ms + 1, 4000);
+        c->support_ms = spread(p, 2 * heartbeat_ms + 1, 4000);
     c->election_ms = spread(p, 10, 500);
     c->append_retry_ms = spread(p, 5, 500);
     c->commit_tell_ms = often(p, 50) ? 5 : spread(p, 0, 500);
@@ -203,7 +200,7 @@ static void plan_tables(struct plan *plan, struct prng *p)
 {
     struct workload *w = &plan->workload;
     uint32_t tables = (uint32_t)prng_between(p, 2, TABLES_MAX);
-    w->churn_ns = spread(p, 10, 2000) * NS_PER_MS;
+    w->churn_ns = spread(p, 50, 2000) * NS_PER_MS;
     if (often(p, 60))
         w->tables = tables;
     uint32_t query = (uint32_t)prng_between(p, 10, 80);
@@ -220,8 +217,13 @@ static void plan_tables(struct plan *plan, struct prng *p)
         w->shape.long_percent = long_percent;
     }
     uint32_t big = (uint32_t)prng_between(p, 1, 5);
-    if (often(p, 20) && plan->config.log_segment_bytes >= 8 * MIB)
+    /* An item as large owes for minutes where something is throttled. */
+    if (often(p, 20) && plan->config.log_segment_bytes >= 8 * MIB &&
+        plan->config.profile == PROFILE_OFF)
         w->big_percent = big;
+    int64_t least = w->big_percent > 0 ? 2 * MIB : w->shape.long_percent > 0 ? 64 * KIB : 0;
+    if (plan->config.group_max_bytes < least) /* a write must fit */
+        plan->config.group_max_bytes = least;
 }
 
 /* What is tight is shared by all. */
@@ -256,13 +258,12 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
         plan_tables(plan, &p);
         plan_budgets(plan, &p);
     }
-    plan->moves = (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0 ||
-                  plan->config.node_silent_ms < DEFAULT_SILENT_MS;
+    plan->moves = !o->plain;
     bool vary = often(&p, 40) && !o->plain;
     for (uint32_t id = 1; id <= plan->nodes; id++) {
         plan->configs[id] = plan->config;
         if (vary)
-            plan_vary_settings(&plan->configs[id], &p);
+            plan_vary_settings(&plan->config, &plan->configs[id], &p);
     }
 }
 
@@ -329,7 +330,7 @@ void plan_make(const struct sim_options *o, struct plan *out)
     struct sim_options more = *o;
     more.plain |= o->bench;
     plan_more(out, &more);
-    out->clock_stops = o->clock_stops;
+    out->mistake = o->mistake;
 }
 
 void plan_describe(const struct plan *p, struct buffer *out)

@@ -71,6 +71,13 @@ enum split_stage {
     SPLIT_STAGES
 };
 
+/* What the world does wrong on purpose, to show that a run finds it. */
+enum sim_mistake {
+    SIM_MISTAKE_NONE,
+    SIM_MISTAKE_CLOCK_STOPS,   /* clocks stand still while their machine is suspended */
+    SIM_MISTAKE_WHOLE_RECORDS, /* whole buckets of long keys are erased with a range's end */
+};
+
 /* What the caller fixes; 0: the seed decides. */
 struct sim_options {
     uint64_t seed;
@@ -85,8 +92,8 @@ struct sim_options {
     int64_t length_ms; /* of the time in which faults strike */
     enum split_stage kill_leader_at; /* of the first split that can be caught there */
     bool plain; /* one table of short keys, the same settings for all; no fault of the later ones */
-    bool clock_stops; /* a mistake: clocks stand still while their machine is suspended */
-    bool bench;       /* no history, no pauses, quiet network: how fast is it? */
+    enum sim_mistake mistake;
+    bool bench; /* no history, no pauses, quiet network: how fast is it? */
 };
 
 struct plan {
@@ -107,7 +114,7 @@ struct plan {
     uint32_t split_per_million;
     struct config config;
     struct config configs[SIM_NODES_MAX + 1]; /* of the nodes, by id */
-    bool clock_stops;
+    enum sim_mistake mistake;
     bool moves; /* replicas may move */
     struct workload workload;
     struct network_delays delays;
@@ -116,8 +123,9 @@ struct plan {
 };
 
 void plan_make(const struct sim_options *options, struct plan *out);
-/* Other settings for a node that has these: what a rolling restart may change. */
-void plan_vary_settings(struct config *c, struct prng *p);
+/* Other settings for a node of a cluster with these: what a rolling restart may change. Nobody
+ * beats more slowly than anybody supports. */
+void plan_vary_settings(const struct config *base, struct config *c, struct prng *p);
 void plan_describe(const struct plan *p, struct buffer *out);
 
 #endif

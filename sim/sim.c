@@ -133,6 +133,8 @@ static void create_servers(struct sim *s)
         node.config = &p->configs[id];
         node.seed = seed_of(s, CONCERN_NODES, id);
         s->nodes[id] = node_process_create(&node);
+        node_process_medium(s->nodes[id])->erases_whole_records =
+            p->mistake == SIM_MISTAKE_WHOLE_RECORDS;
     }
     struct router_process_options router = {.scheduler = &s->scheduler,
                                             .network = s->network,

@@ -49,6 +49,7 @@ struct sim_client {
     bool writes;
     bool wants_old;
     int last_status;
+    struct buffer last_error; /* what was said with it, if it was not 200 */
     struct client_counters counters;
     struct buffer body;
 };
@@ -88,6 +89,9 @@ static enum history_outcome take_outcome(struct sim_client *c, int status, struc
         tables_answered(c->options.tables, c->table, c->mark);
     c->calling = false;
     c->last_status = status;
+    buffer_clear(&c->last_error);
+    if (status != 200)
+        buffer_append_slice(&c->last_error, body);
     c->counters.ok += outcome == HISTORY_OK;
     c->counters.failed += outcome == HISTORY_FAIL;
     c->counters.unknown += outcome == HISTORY_INFO;
@@ -431,7 +435,9 @@ void sim_client_describe(const struct sim_client *c, struct buffer *out)
     buffer_append_format(out, "client %u waits for %s", c->options.number, steps[c->step]);
     if (c->step >= STEP_WRITE && c->step < STEP_DONE)
         buffer_append_format(out, " %u", c->probe_key);
-    buffer_append_format(out, "; the last answer was %d\n", c->last_status);
+    buffer_append_format(out, "; the last answer was %d ", c->last_status);
+    buffer_append_slice(out, buffer_slice(&c->last_error));
+    buffer_append_u8(out, '\n');
 }
 
 /* ---- life ---- */
@@ -449,6 +455,7 @@ struct sim_client *sim_client_create(const struct sim_client_options *options)
 void sim_client_destroy(struct sim_client *c)
 {
     http_client_deinit(&c->http);
+    buffer_deinit(&c->last_error);
     buffer_deinit(&c->body);
     free(c);
 }

