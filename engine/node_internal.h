@@ -33,10 +33,10 @@ enum {
     NO_ENTRY = -1
 };
 
-/* Ids of the node's own requests, but for those of settling (node_settling.c). */
+/* Ids of the node's own requests, but for those of settling (node_settling.c). Bit 63 is the
+ * controller's. A request of OWN_UNANSWERED is made again for as long as it is wanted. */
 #define OWN_REPORT     UINT64_C(0)
-#define OWN_UNANSWERED (UINT64_MAX >> 1) /* asked again as long as it is wanted; bit 63: control \
-                                          */
+#define OWN_UNANSWERED (UINT64_MAX >> 1)
 
 /* What a page was read for already. */
 enum touched {
