@@ -1,6 +1,7 @@
 #include "cmd/daemon.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/random.h>
 
@@ -47,6 +48,7 @@ bool daemon_send_reply(struct transport *t, uint64_t link, struct buffer *scratc
 enum status daemon_open_loop(struct loop **out, void (*stop)(void *context), void *context,
                              struct buffer *error)
 {
+    signal(SIGPIPE, SIG_IGN); /* a log that nobody reads any more is no reason to die */
     if (loop_create(out) == STATUS_OK && loop_on_stop(*out, stop, context) == STATUS_OK)
         return STATUS_OK;
     buffer_append_format(error, "cannot set up io_uring: %s (Linux 6.1 or newer is needed)",

@@ -11,46 +11,11 @@
 #include <sys/stat.h>
 
 #include "base/must.h"
-#include "embed/node_host.h"
 #include "embed/weir_internal.h"
-#include "engine/catalog/table.h"
-#include "engine/item/storage_key.h"
 
 enum {
     NODE = 1,
-    FROM_CALLER = 1,
-    FROM_START = 2,
     SETTLE_MS = 5000
-};
-
-struct weir_table {
-    struct weir_table *next;
-    struct weir *db;
-    struct buffer bytes; /* table_encode */
-    struct arena arena;
-    struct table table;
-};
-
-struct weir {
-    struct config config;
-    struct loop *loop;
-    struct node_host *node;
-    struct weir_table *tables; /* owns */
-    struct buffer key;
-    struct buffer end;
-    struct buffer error;
-    struct instant keep_up_at; /* the next turn, even if nobody waits */
-    /* the answer to the call being made */
-    bool answered;
-    struct reply reply;
-    bool turning;       /* other events may follow the reply before the caller sees it: */
-    struct buffer kept; /* what it lent is copied here then */
-    /* completions of started writes: a ring */
-    struct weir_result *done;
-    size_t done_size;
-    size_t done_head;
-    size_t done_count;
-    size_t in_flight;
 };
 
 /* ---- replies ---- */
@@ -60,7 +25,7 @@ static enum weir_status status_of(enum reply_code code)
     static const enum weir_status statuses[REPLY_CODES] = {
         [REPLY_OK] = WEIR_OK,
         [REPLY_THROTTLED] = WEIR_THROTTLED,
-        [REPLY_WRONG_PARTITION] = WEIR_NOT_FOUND,
+        [REPLY_WRONG_PARTITION] = WEIR_BUSY,
         [REPLY_OVERLOADED] = WEIR_BUSY,
         [REPLY_FULL] = WEIR_FULL,
         [REPLY_STOPPED] = WEIR_STOPPED,
@@ -78,7 +43,7 @@ static enum weir_status status_of(enum reply_code code)
     return statuses[code];
 }
 
-static void result_of(const struct reply *r, struct weir_result *out)
+void weir_result_of(const struct reply *r, struct weir_result *out)
 {
     *out = (struct weir_result){.status = status_of(r->code),
                                 .reason = (enum weir_reason)r->verdict.reason,
@@ -87,31 +52,12 @@ static void result_of(const struct reply *r, struct weir_result *out)
                                 .more = r->more};
 }
 
-static void push_done(struct weir *db, const struct reply *r)
-{
-    if (db->done_count == db->done_size) {
-        size_t size = db->done_size == 0 ? 64 : db->done_size * 2;
-        struct weir_result *done = calloc(size, sizeof *done);
-        must(done != NULL);
-        for (size_t i = 0; i < db->done_count; i++)
-            done[i] = db->done[(db->done_head + i) % db->done_size];
-        free(db->done);
-        db->done = done;
-        db->done_size = size;
-        db->done_head = 0;
-    }
-    struct weir_result *result = &db->done[(db->done_head + db->done_count++) % db->done_size];
-    result_of(r, result);
-    result->tag = r->id;
-    db->in_flight--;
-}
-
 static void on_reply(void *context, uint32_t node, uint64_t to, const struct reply *r)
 {
     struct weir *db = context;
     (void)node;
     if (to == FROM_START) {
-        push_done(db, r);
+        weir_started_reply(db, r);
         return;
     }
     db->answered = true;
@@ -141,8 +87,7 @@ static void on_send(void *context, uint32_t from, uint32_t to, struct slice fram
     must(to == NODE); /* it has no peers */
 }
 
-/* What was asked since the last turn leaves with it; what it brings is answered in it. */
-static void turn(struct weir *db, struct instant deadline)
+void weir_turn(struct weir *db, struct instant deadline)
 {
     bool answered = db->answered;
     size_t in_flight = db->in_flight;
@@ -150,35 +95,46 @@ static void turn(struct weir *db, struct instant deadline)
     node_host_end_turn(db->node);
     if (db->answered != answered || db->in_flight != in_flight)
         deadline = loop_now(db->loop); /* somebody waits for that */
-    must(loop_turn(db->loop, instant_earlier(deadline, node_host_deadline(db->node))) == STATUS_OK);
+    if (loop_turn(db->loop, instant_earlier(deadline, node_host_deadline(db->node))) != STATUS_OK)
+        db->broken = errno != 0 ? errno : EIO;
     node_host_end_turn(db->node);
     db->turning = false;
     db->keep_up_at = instant_add(loop_now(db->loop), duration_ms(1));
 }
 
-/* Time goes on for a caller whose requests are all answered at once, too. */
-static void keep_up(struct weir *db)
+void weir_keep_up(struct weir *db)
 {
     loop_read_clock(db->loop);
     if (!instant_before(loop_now(db->loop), db->keep_up_at))
-        turn(db, loop_now(db->loop));
+        weir_turn(db, loop_now(db->loop));
 }
 
-/* The reply to `r`: at once, or after as many turns as it takes. */
-static const struct reply *call(struct weir *db, const struct request *r)
+/* The loop has failed: what the node would answer never comes. */
+static void answer_broken(struct weir *db)
 {
-    keep_up(db);
+    buffer_clear(&db->kept);
+    buffer_append_format(&db->kept, "the loop of system calls has failed: %s",
+                         strerror(db->broken));
+    db->reply = (struct reply){.code = REPLY_UNKNOWN, .text = buffer_slice(&db->kept)};
+    db->answered = true;
+}
+
+const struct reply *weir_call(struct weir *db, const struct request *r)
+{
+    weir_keep_up(db);
     db->answered = false;
     node_host_request(db->node, FROM_CALLER, r);
-    while (!db->answered)
-        turn(db, INSTANT_NEVER);
+    while (!db->answered && db->broken == 0)
+        weir_turn(db, INSTANT_NEVER);
+    if (!db->answered)
+        answer_broken(db);
     buffer_clear(&db->error);
     if (db->reply.text.size > 0)
         buffer_append_slice(&db->error, db->reply.text);
     return &db->reply;
 }
 
-static enum weir_status invalid(struct weir *db, const char *text, struct weir_result *result)
+enum weir_status weir_invalid(struct weir *db, const char *text, struct weir_result *result)
 {
     buffer_clear(&db->error);
     buffer_append_text(&db->error, text);
@@ -258,8 +214,13 @@ static enum status open_all(struct weir *db, const char *directory, const char *
     };
     status = node_host_open(db->loop, &options, error, &db->node);
     while (status == STATUS_OK && !node_is_ready(node_host_node(db->node)) &&
-           !node_is_stopped(node_host_node(db->node)))
-        turn(db, INSTANT_NEVER);
+           !node_is_stopped(node_host_node(db->node)) && db->broken == 0)
+        weir_turn(db, INSTANT_NEVER);
+    if (db->broken != 0) {
+        buffer_append_format(error, "the loop of system calls has failed: %s",
+                             strerror(db->broken));
+        return STATUS_IO;
+    }
     return status;
 }
 
@@ -268,6 +229,7 @@ enum weir_status weir_open(const char *directory, const char *settings, struct w
 {
     struct weir *db = calloc(1, sizeof *db);
     must(db != NULL);
+    db->started_free = db->stale = -1;
     struct buffer text = {0};
     enum status status = open_all(db, directory, settings, &text);
     if (status == STATUS_OK) {
@@ -308,7 +270,8 @@ void weir_close(struct weir *db)
     buffer_deinit(&db->end);
     buffer_deinit(&db->error);
     buffer_deinit(&db->kept);
-    free(db->done);
+    buffer_deinit(&db->page);
+    weir_started_deinit(db);
     free(db);
 }
 
@@ -317,22 +280,22 @@ enum weir_status weir_checkpoint(struct weir *db)
     struct node *n = node_host_node(db->node);
     struct store *s = node_store(n);
     while (store_active_bytes(s) > 0 || store_is_frozen(s) || !node_is_idle(n)) {
-        if (node_is_stopped(n))
+        if (node_is_stopped(n) || db->broken != 0)
             return WEIR_STOPPED;
         if (node_is_full(n))
             return WEIR_FULL;
         node_checkpoint_soon(n);
-        turn(db, INSTANT_NEVER);
+        weir_turn(db, INSTANT_NEVER);
     }
     return WEIR_OK;
 }
 
 /* ---- tables ---- */
 
-static enum weir_status fetch_table(struct weir *db, const char *name, struct weir_table *t)
+enum weir_status weir_fetch_table(struct weir *db, struct slice name, struct weir_table *t)
 {
-    struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of(name)};
-    const struct reply *reply = call(db, &r);
+    struct request r = {.op = REQUEST_TABLE_GET, .key = name};
+    const struct reply *reply = weir_call(db, &r);
     if (reply->code != REPLY_OK)
         return status_of(reply->code);
     buffer_clear(&t->bytes);
@@ -362,15 +325,15 @@ enum weir_status weir_table_create(struct weir *db, const char *name,
     struct request r = {.op = REQUEST_TABLE_CREATE,
                         .body = buffer_slice(&db->key),
                         .wall_ms = loop_wall_ms(db->loop)};
-    const struct reply *reply = call(db, &r);
+    const struct reply *reply = weir_call(db, &r);
     if (reply->code != REPLY_OK)
         return status_of(reply->code);
     struct weir_table t = {0};
     enum weir_status status = WEIR_OK;
     struct instant end = instant_add(loop_now(db->loop), duration_ms(SETTLE_MS));
     do {
-        turn(db, instant_add(loop_now(db->loop), duration_ms(1)));
-        status = fetch_table(db, name, &t);
+        weir_turn(db, instant_add(loop_now(db->loop), duration_ms(1)));
+        status = weir_fetch_table(db, slice_of(name), &t);
     } while (status == WEIR_OK &&
              (t.table.status != TABLE_ACTIVE || !node_is_ready(node_host_node(db->node))) &&
              instant_before(loop_now(db->loop), end));
@@ -387,7 +350,7 @@ enum weir_status weir_table_open(struct weir *db, const char *name, struct weir_
     if (t == NULL) {
         t = calloc(1, sizeof *t);
         must(t != NULL);
-        enum weir_status status = fetch_table(db, name, t);
+        enum weir_status status = weir_fetch_table(db, slice_of(name), t);
         if (status != WEIR_OK) {
             buffer_deinit(&t->bytes);
             arena_deinit(&t->arena);
@@ -400,193 +363,4 @@ enum weir_status weir_table_open(struct weir *db, const char *name, struct weir_
     }
     *out = t;
     return WEIR_OK;
-}
-
-/* ---- requests ---- */
-
-static bool key_attr(const struct key_attr *key, struct slice item, struct attr *out)
-{
-    return item_find(item, key->name, out) && out->type == key->type &&
-           (out->type == ATTR_NUMBER || out->body.size > 0);
-}
-
-/* Where the item lives, in db->key; NULL or what is wrong. */
-static const char *locate(struct weir_table *t, struct slice item, struct request *r)
-{
-    struct attr partition, sort;
-    bool sorted = t->table.sort_key.name.size > 0;
-    if (!key_attr(&t->table.partition_key, item, &partition))
-        return "the item lacks the table's partition key, or it is empty or of another type";
-    if (sorted && !key_attr(&t->table.sort_key, item, &sort))
-        return "the item lacks the table's sort key, or it is empty or of another type";
-    if (partition.body.size > PARTITION_KEY_SIZE_MAX)
-        return "a partition key has at most 2048 bytes";
-    if (sorted && sort.body.size > SORT_KEY_SIZE_MAX)
-        return "a sort key has at most 1024 bytes";
-    buffer_clear(&t->db->key);
-    storage_key_append(&t->db->key, t->table.id, &partition, sorted ? &sort : NULL);
-    r->key = buffer_slice(&t->db->key);
-    const struct partition_info *p = table_partition_of(&t->table, r->key);
-    r->partition = p->id;
-    r->epoch = p->epoch;
-    return NULL;
-}
-
-/* The item's bytes and place; NULL or what is wrong with it. */
-static const char *prepare(struct weir_table *t, const struct weir_item *item, bool stored,
-                           struct request *r, struct slice *bytes)
-{
-    const char *wrong = weir_item_finish((struct weir_item *)(uintptr_t)item, stored, bytes);
-    return wrong != NULL ? wrong : locate(t, *bytes, r);
-}
-
-enum weir_status weir_get(struct weir_table *table, const struct weir_item *key, bool consistent,
-                          struct weir_result *result)
-{
-    struct request r = {.op = REQUEST_GET, .consistent = consistent};
-    struct slice bytes;
-    const char *wrong = prepare(table, key, false, &r, &bytes);
-    if (wrong != NULL)
-        return invalid(table->db, wrong, result);
-    const struct reply *reply = call(table->db, &r);
-    result_of(reply, result);
-    if (reply->code == REPLY_OK && !reply->found)
-        result->status = WEIR_NOT_FOUND;
-    result->count = reply->found;
-    result->items = reply->body.data;
-    result->items_size = reply->body.size;
-    result->single = true;
-    return result->status;
-}
-
-static enum weir_status write_one(struct weir_table *table, enum request_op op,
-                                  const struct weir_item *item, struct weir_result *result)
-{
-    struct request r = {.op = op};
-    struct slice bytes;
-    const char *wrong = prepare(table, item, op == REQUEST_PUT, &r, &bytes);
-    if (wrong != NULL)
-        return invalid(table->db, wrong, result);
-    if (op == REQUEST_PUT)
-        r.body = bytes;
-    result_of(call(table->db, &r), result);
-    return result->status;
-}
-
-enum weir_status weir_put(struct weir_table *table, const struct weir_item *item,
-                          struct weir_result *result)
-{
-    return write_one(table, REQUEST_PUT, item, result);
-}
-
-enum weir_status weir_delete(struct weir_table *table, const struct weir_item *key,
-                             struct weir_result *result)
-{
-    return write_one(table, REQUEST_DELETE, key, result);
-}
-
-static enum weir_status start_one(struct weir_table *table, enum request_op op,
-                                  const struct weir_item *item, uint64_t tag)
-{
-    struct weir *db = table->db;
-    struct request r = {.op = op, .id = tag};
-    struct slice bytes;
-    const char *wrong = prepare(table, item, op == REQUEST_PUT, &r, &bytes);
-    if (wrong != NULL)
-        return invalid(db, wrong, NULL);
-    if (op == REQUEST_PUT)
-        r.body = bytes;
-    keep_up(db);
-    db->in_flight++;
-    node_host_request(db->node, FROM_START, &r);
-    return WEIR_OK;
-}
-
-enum weir_status weir_put_start(struct weir_table *table, const struct weir_item *item,
-                                uint64_t tag)
-{
-    return start_one(table, REQUEST_PUT, item, tag);
-}
-
-enum weir_status weir_delete_start(struct weir_table *table, const struct weir_item *key,
-                                   uint64_t tag)
-{
-    return start_one(table, REQUEST_DELETE, key, tag);
-}
-
-enum weir_status weir_complete(struct weir *db, struct weir_result *result)
-{
-    if (db->done_count == 0 && db->in_flight == 0)
-        return WEIR_NOT_FOUND;
-    while (db->done_count == 0)
-        turn(db, INSTANT_NEVER);
-    *result = db->done[db->done_head];
-    db->done_head = (db->done_head + 1) % db->done_size;
-    db->done_count--;
-    return WEIR_OK;
-}
-
-/* The part of an item collection that lies in one partition, into `result`. */
-static enum weir_status query_range(struct weir_table *t, const struct weir_query_options *options,
-                                    struct weir_result *result)
-{
-    struct weir *db = t->db;
-    struct slice from = options->reverse ? buffer_slice(&db->end) : buffer_slice(&db->key);
-    const struct partition_info *p = table_partition_of(&t->table, from);
-    struct request r = {.op = REQUEST_RANGE,
-                        .partition = p->id,
-                        .epoch = p->epoch,
-                        .key = buffer_slice(&db->key),
-                        .end = buffer_slice(&db->end),
-                        .reverse = options->reverse,
-                        .consistent = options->consistent,
-                        .items_max = options->limit,
-                        .bytes_max = PAGE_SIZE_MAX};
-    const struct reply *reply = call(db, &r);
-    result_of(reply, result);
-    result->count = reply->count;
-    result->items = reply->body.data;
-    result->items_size = reply->body.size;
-    return result->status;
-}
-
-enum weir_status weir_query(struct weir_table *table, const struct weir_item *key,
-                            const struct weir_query_options *options, struct weir_result *result)
-{
-    static const struct weir_query_options none = {0};
-    struct weir *db = table->db;
-    struct request r = {0};
-    struct slice bytes;
-    struct attr partition;
-    if (options == NULL)
-        options = &none;
-    const char *wrong = weir_item_finish((struct weir_item *)(uintptr_t)key, false, &bytes);
-    if (wrong == NULL && !key_attr(&table->table.partition_key, bytes, &partition))
-        wrong = "the key lacks the table's partition key, or it is empty or of another type";
-    if (wrong != NULL)
-        return invalid(db, wrong, result);
-    struct buffer position = {0};
-    if (options->after != NULL) {
-        wrong = prepare(table, options->after, false, &r, &bytes);
-        buffer_append_slice(&position, r.key);
-    }
-    if (wrong == NULL) {
-        buffer_clear(&db->key);
-        buffer_clear(&db->end);
-        storage_key_append_collection(&db->key, table->table.id, &partition);
-        storage_key_append_collection(&db->end, table->table.id, &partition);
-        storage_key_successor(&db->end);
-        if (position.size > 0) {
-            struct buffer *bound = options->reverse ? &db->end : &db->key;
-            buffer_clear(bound);
-            buffer_append_slice(bound, buffer_slice(&position));
-            if (!options->reverse)
-                buffer_append_u8(bound, 0); /* the least key behind it */
-        }
-        query_range(table, options, result);
-    } else {
-        invalid(db, wrong, result);
-    }
-    buffer_deinit(&position);
-    return result->status;
 }

@@ -2,6 +2,8 @@
 #ifndef WEIR_EMBED_WEIR_INTERNAL_H
 #define WEIR_EMBED_WEIR_INTERNAL_H
 
+#include "embed/node_host.h"
+#include "engine/catalog/table.h"
 #include "engine/item/item.h"
 #include "host/loop.h"
 #include "include/weir.h"
@@ -13,6 +15,79 @@ struct weir_item {
     bool checked;
     struct item_writer writer; /* large, and idle once finished: last */
 };
+
+/* Who asks the node. */
+enum {
+    FROM_CALLER = 1, /* a call that waits for its answer */
+    FROM_START = 2   /* a started write: the request's id is its place in `started` */
+};
+
+struct weir_table {
+    struct weir_table *next;
+    struct weir *db;
+    struct buffer bytes; /* table_encode */
+    struct arena arena;
+    struct table table; /* as it was fetched last: splits make it stale */
+};
+
+/* A write without an answer: what it takes to send it again by a newer map. */
+struct started {
+    struct weir_table *table;
+    enum request_op op;
+    uint64_t tag;
+    bool used;
+    struct buffer bytes; /* the key, then the item */
+    size_t key_size;
+    struct instant until; /* it may be sent again until then */
+    int32_t next;         /* free, or refused by a stale map; -1: the last one */
+};
+
+struct weir {
+    struct config config;
+    struct loop *loop;
+    struct node_host *node;
+    struct weir_table *tables; /* owns */
+    struct buffer key;
+    struct buffer end;
+    struct buffer page; /* of a query that took several partitions */
+    struct buffer error;
+    struct instant keep_up_at; /* the next turn, even if nobody waits */
+    int broken;                /* errno of the loop: nothing is answered any more */
+    /* the answer to the call being made */
+    bool answered;
+    struct reply reply;
+    bool turning;       /* other events may follow the reply before the caller sees it: */
+    struct buffer kept; /* what it lent is copied here then */
+    /* started writes; completions of them: a ring */
+    struct started *started; /* owns */
+    size_t started_size;
+    int32_t started_free;
+    int32_t stale; /* those to be sent again */
+    struct weir_result *done;
+    size_t done_size;
+    size_t done_head;
+    size_t done_count;
+    size_t in_flight;
+};
+
+/* ---- weir.c ---- */
+
+/* What was asked since the last turn leaves with it; what it brings is answered in it. */
+void weir_turn(struct weir *db, struct instant deadline);
+/* Time goes on for a caller whose requests are all answered at once, too. */
+void weir_keep_up(struct weir *db);
+/* The reply to `r`: at once, or after as many turns as it takes. Lends until the next call. */
+const struct reply *weir_call(struct weir *db, const struct request *r);
+/* The table as it is now, into `t`. */
+enum weir_status weir_fetch_table(struct weir *db, struct slice name, struct weir_table *t);
+enum weir_status weir_invalid(struct weir *db, const char *text, struct weir_result *result);
+void weir_result_of(const struct reply *r, struct weir_result *out);
+
+/* ---- weir_requests.c ---- */
+
+/* The answer to a started write. */
+void weir_started_reply(struct weir *db, const struct reply *r);
+void weir_started_deinit(struct weir *db);
 
 /* For tests: faults are injected at the loop, and a node is verified. */
 struct loop *weir_loop(struct weir *db);

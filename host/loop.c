@@ -1,7 +1,6 @@
 #include "host/loop_internal.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -204,8 +203,6 @@ enum status loop_create(struct loop **out)
     LIST_INIT(&l->listeners);
     LIST_INIT(&l->workers);
     LIST_INIT(&l->file_writes);
-    /* A peer that went away is an error of one send, never a signal to the process. */
-    signal(SIGPIPE, SIG_IGN);
     read_clocks(l);
     *out = l;
     return STATUS_OK;

@@ -265,6 +265,21 @@ const struct partition_info *table_partition_of(const struct table *t, struct sl
     return &t->partitions[low];
 }
 
+bool table_range_past(const struct table *t, uint32_t partition, bool reverse, struct slice *lo,
+                      struct slice *hi)
+{
+    const struct partition_info *at = t->partitions, *end = t->partitions + t->partition_count;
+    while (at < end && at->id != partition)
+        at++;
+    if (at == end)
+        return false;
+    if (reverse)
+        *hi = at->lo;
+    else
+        *lo = at->hi;
+    return (reverse ? hi : lo)->size > 0 && slice_compare(*lo, *hi) < 0;
+}
+
 int64_t table_promised_mcu(const struct table *t, uint32_t index, uint32_t kind)
 {
     must(index < t->partition_count);

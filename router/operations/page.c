@@ -92,20 +92,9 @@ static bool take_items(struct call *c, struct page *p, const struct reply *r)
 /* The partition the subrequest was answered by has no more: go on with its neighbour. */
 static void step(struct page *p, const struct subrequest *s)
 {
-    const struct table *t = &s->route->table;
-    const struct partition_info *at = t->partitions;
     p->route = s->route; /* perhaps a newer one */
-    while (at < t->partitions + t->partition_count && at->id != s->request.partition)
-        at++;
-    if (at == t->partitions + t->partition_count) {
-        p->ended = true;
-    } else if (p->reverse) {
-        p->hi = at->lo;
-        p->ended = at->lo.size == 0 || slice_compare(p->lo, p->hi) >= 0;
-    } else {
-        p->lo = at->hi;
-        p->ended = at->hi.size == 0 || slice_compare(p->lo, p->hi) >= 0;
-    }
+    p->ended =
+        !table_range_past(&p->route->table, s->request.partition, p->reverse, &p->lo, &p->hi);
 }
 
 bool page_reply(struct call *c, struct subrequest *s, const struct reply *r)

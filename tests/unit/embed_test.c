@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "include/weir.h"
+#include "embed/weir_internal.h"
 #include "tests/temporary.h"
 
 static struct weir *open_db(const char *directory, const char *settings)
@@ -80,6 +80,63 @@ static size_t get_filler(struct weir_table *t, const char *id)
     return size;
 }
 
+/* Partitions that the node has. */
+static uint32_t partitions_of(struct weir *db)
+{
+    struct node_verification v;
+    assert_int_equal(node_verify(weir_node(db), &v), STATUS_OK);
+    assert_int_equal(v.damaged, 0);
+    return (uint32_t)v.partitions;
+}
+
+/* The sort key of an item, a number. */
+static long sort_key_of(struct weir_cursor attrs)
+{
+    struct weir_attr a;
+    char text[WEIR_NUMBER_TEXT_MAX];
+    while (weir_cursor_next(&attrs, &a)) {
+        if (a.name_size == 1 && a.name[0] == 'n') {
+            weir_attr_number(&a, text);
+            return strtol(text, NULL, 10);
+        }
+    }
+    return -1;
+}
+
+/* Items of a collection, page by page; their sort keys go on by one. */
+static int query_all(struct weir_table *t, const char *id, uint32_t limit, bool reverse)
+{
+    struct weir_query_options options = {.limit = limit, .reverse = reverse, .consistent = true};
+    struct weir_item *key = item_of(id, NULL, 0), *after = NULL;
+    struct weir_result r;
+    int count = 0;
+    long last = -1;
+    do {
+        options.after = after;
+        assert_int_equal(weir_query(t, key, &options, &r), WEIR_OK);
+        size_t position = 0;
+        struct weir_cursor attrs;
+        uint32_t in_page = 0;
+        while (weir_result_next(&r, &position, &attrs)) {
+            long sort = sort_key_of(attrs);
+            assert_true(count == 0 || sort == last + (reverse ? -1 : 1));
+            last = sort;
+            count++;
+            in_page++;
+        }
+        assert_int_equal(in_page, r.count);
+        assert_true(limit == 0 || r.count <= limit);
+        if (after != NULL)
+            weir_item_destroy(after);
+        char text[24];
+        snprintf(text, sizeof text, "%ld", last);
+        after = item_of(id, text, 0);
+    } while (r.more);
+    weir_item_destroy(after);
+    weir_item_destroy(key);
+    return count;
+}
+
 static void what_was_put_is_there_and_survives_closing(void **state)
 {
     struct weir *db = open_db(*state, NULL);
@@ -102,6 +159,25 @@ static void what_was_put_is_there_and_survives_closing(void **state)
     weir_close(db);
 }
 
+/* Starts the put of item `i`; with more than `in_flight` of them, those that are completed as busy
+ * are started again. */
+static void start_again_while_busy(struct weir *db, struct weir_table *t, int i, int in_flight)
+{
+    struct weir_result r;
+    char id[32];
+    do {
+        snprintf(id, sizeof id, "item-%d", i);
+        struct weir_item *item = item_of(id, NULL, (size_t)(i % 7000) + 1);
+        assert_int_equal(weir_put_start(t, item, (uint64_t)i), WEIR_OK);
+        weir_item_destroy(item);
+        if (i < in_flight || in_flight == 0)
+            return;
+        assert_int_equal(weir_complete(db, &r), WEIR_OK);
+        i = (int)r.tag;
+        assert_true(r.status == WEIR_OK || r.status == WEIR_BUSY);
+    } while (r.status == WEIR_BUSY);
+}
+
 /* Small memtables: many checkpoints, several log segments, growth of the map. */
 static void checkpoints_segments_and_map_growth_lose_nothing(void **state)
 {
@@ -115,18 +191,14 @@ static void checkpoints_segments_and_map_growth_lose_nothing(void **state)
         ITEMS = 4000,
         IN_FLIGHT = 64
     };
-    for (int i = 0; i < ITEMS; i++) {
-        snprintf(id, sizeof id, "item-%d", i);
-        struct weir_item *item = item_of(id, NULL, (size_t)(i % 7000) + 1);
-        assert_int_equal(weir_put_start(t, item, (uint64_t)i), WEIR_OK);
-        weir_item_destroy(item);
-        if (i >= IN_FLIGHT) {
-            assert_int_equal(weir_complete(db, &r), WEIR_OK);
+    for (int i = 0; i < ITEMS; i++)
+        start_again_while_busy(db, t, i, IN_FLIGHT);
+    while (weir_complete(db, &r) == WEIR_OK) {
+        if (r.status == WEIR_BUSY) /* a slow disk: more was in flight than may be */
+            start_again_while_busy(db, t, (int)r.tag, 0);
+        else
             assert_int_equal(r.status, WEIR_OK);
-        }
     }
-    while (weir_complete(db, &r) == WEIR_OK)
-        assert_int_equal(r.status, WEIR_OK);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < ITEMS; i++) {
             snprintf(id, sizeof id, "item-%d", i);
@@ -249,6 +321,85 @@ static void write_lock(const char *directory, const char *text)
     assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
 }
 
+/* ---- tables that are split while they are open ---- */
+
+/* Small partitions, and a controller that looks often. */
+static const char *const splitting = "profile = off\ncontrol_split = 1\npartition_max_bytes = 1M\n"
+                                     "control_ms = 10\nload_report_ms = 10\n";
+enum {
+    SPLIT_WITHIN_MS = 60000
+};
+
+/* Items of 20 KB until the table has been split: a handle that was opened before serves it. */
+static void a_handle_serves_its_table_through_splits(void **state)
+{
+    enum {
+        ITEMS = 400,
+        ITEM_BYTES = 20000,
+        IN_FLIGHT = 8
+    };
+    struct weir *db = open_db(*state, splitting);
+    struct weir_table *t = create_table(db, NULL, 1000);
+    struct weir_result r;
+    char id[32];
+    int completed = 0;
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(id, sizeof id, "item-%d", i);
+        struct weir_item *item = item_of(id, NULL, (size_t)(ITEM_BYTES + i));
+        assert_int_equal(weir_put_start(t, item, (uint64_t)i), WEIR_OK);
+        if (i >= IN_FLIGHT) {
+            assert_int_equal(weir_complete(db, &r), WEIR_OK);
+            assert_int_equal(r.status, WEIR_OK);
+            completed++;
+        }
+        if (i % 10 == 0)
+            assert_int_equal(weir_put(t, item, &r), WEIR_OK);
+        weir_item_destroy(item);
+    }
+    for (; weir_complete(db, &r) == WEIR_OK; completed++)
+        assert_int_equal(r.status, WEIR_OK);
+    assert_int_equal(completed, ITEMS);
+    struct instant until = instant_add(loop_now(weir_loop(db)), duration_ms(SPLIT_WITHIN_MS));
+    while (partitions_of(db) < 3) { /* the catalog's, and the table's: until it is cut */
+        assert_true(instant_before(loop_now(weir_loop(db)), until));
+        for (int i = 0; i < ITEMS; i++) {
+            snprintf(id, sizeof id, "item-%d", i);
+            assert_int_equal(get_filler(t, id), ITEM_BYTES + i);
+        }
+    }
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(id, sizeof id, "item-%d", i);
+        assert_int_equal(get_filler(t, id), ITEM_BYTES + i);
+    }
+    weir_close(db);
+}
+
+/* One collection of 4 MB that is cut inside, read by pages in both directions. */
+static void a_query_returns_all_of_a_collection_that_was_cut(void **state)
+{
+    enum {
+        ITEMS = 200,
+        ITEM_BYTES = 20000
+    };
+    struct weir *db = open_db(*state, splitting);
+    struct weir_table *t = create_table(db, "n", 1000);
+    char sort[16];
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(sort, sizeof sort, "%d", i);
+        assert_int_equal(put(t, "one", sort, ITEM_BYTES), WEIR_OK);
+    }
+    struct instant until = instant_add(loop_now(weir_loop(db)), duration_ms(SPLIT_WITHIN_MS));
+    while (partitions_of(db) < 3) {
+        assert_true(instant_before(loop_now(weir_loop(db)), until));
+        assert_int_equal(put(t, "one", "0", ITEM_BYTES), WEIR_OK);
+    }
+    for (uint32_t limit = 0; limit <= 90; limit += 45) {
+        for (int reverse = 0; reverse < 2; reverse++)
+            assert_int_equal(query_all(t, "one", limit, reverse), ITEMS);
+    }
+    weir_close(db);
+}
+
 static void data_of_another_form_is_refused_and_not_touched(void **state)
 {
     struct weir *db = open_db(*state, NULL);
@@ -326,6 +477,8 @@ int main(void)
         EMBED_TEST(a_partition_over_its_allocation_is_throttled_with_reason_and_time),
         EMBED_TEST(mistakes_in_items_and_keys_are_explained),
         EMBED_TEST(wrong_settings_and_a_directory_in_use_are_refused_with_a_text),
+        EMBED_TEST(a_handle_serves_its_table_through_splits),
+        EMBED_TEST(a_query_returns_all_of_a_collection_that_was_cut),
         EMBED_TEST(data_of_another_form_is_refused_and_not_touched),
         EMBED_TEST(reads_of_cold_data_and_writes_over_it_find_what_was_written),
         EMBED_TEST(keys_longer_than_lmdb_allows_keep_their_order_through_checkpoints),
