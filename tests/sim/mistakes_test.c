@@ -25,13 +25,21 @@ static bool run_violates(const struct sim_options *o)
     return result.violated;
 }
 
-static void assert_found(struct sim_options o, uint64_t seeds)
+/* With the mistake, and not without it. */
+static void assert_found(struct sim_options o, enum raft_mutation mutation, uint64_t first,
+                         uint64_t seeds)
 {
-    const uint64_t first = check_first_seed(1);
+    enum sim_mistake mistake = o.mistake;
     bool found = false;
-    for (o.seed = first; o.seed < first + seeds && !found; o.seed++)
-        found = run_violates(&o);
-    raft_mutation = RAFT_MUTATION_NONE;
+    first = check_first_seed(first);
+    for (o.seed = first; o.seed < first + seeds && !found; o.seed++) {
+        o.mistake = mistake;
+        raft_mutation = mutation;
+        bool violates = run_violates(&o);
+        o.mistake = SIM_MISTAKE_NONE;
+        raft_mutation = RAFT_MUTATION_NONE;
+        found = violates && !run_violates(&o);
+    }
     assert_true(found);
 }
 
@@ -42,10 +50,12 @@ static void a_clock_that_stands_still_in_suspended_machines_is_found(void **stat
                                       .faults_forced = true,
                                       .nodes = 3,
                                       .replicas = 3,
+                                      .routers = 4,
                                       .gac = SIM_GAC_NONE,
+                                      .clients = 24,
                                       .length_ms = 10000,
                                       .mistake = SIM_MISTAKE_CLOCK_STOPS},
-                 CLOCK_SEEDS);
+                 RAFT_MUTATION_NONE, 1, CLOCK_SEEDS);
 }
 
 static void erasing_whole_buckets_of_long_keys_is_found(void **state)
@@ -58,35 +68,35 @@ static void erasing_whole_buckets_of_long_keys_is_found(void **state)
                                       .gac = SIM_GAC_NONE,
                                       .length_ms = 10000,
                                       .mistake = SIM_MISTAKE_WHOLE_RECORDS},
-                 ERASE_SEEDS);
+                 RAFT_MUTATION_NONE, 1, ERASE_SEEDS);
 }
 
 static void leases_that_count_on_ones_own_settings_are_found(void **state)
 {
     (void)state;
-    raft_mutation = RAFT_MUTATION_OWN_SUPPORT;
     assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CUT) |
                                                 SIM_FAULT_BIT(SIM_ONE_WAY) |
                                                 SIM_FAULT_BIT(SIM_SETTINGS),
                                       .faults_forced = true,
                                       .nodes = 3,
                                       .replicas = 3,
+                                      .routers = 4,
                                       .gac = SIM_GAC_NONE,
+                                      .clients = 24,
                                       .length_ms = 10000},
-                 LEASE_SEEDS);
+                 RAFT_MUTATION_OWN_SUPPORT, 1, LEASE_SEEDS);
 }
 
 static void votes_that_do_not_heed_support_are_found(void **state)
 {
     (void)state;
-    raft_mutation = RAFT_MUTATION_FORGET_PROMISE;
     assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_PAUSE),
                                       .faults_forced = true,
                                       .nodes = 3,
                                       .replicas = 3,
                                       .gac = SIM_GAC_NONE,
                                       .length_ms = 10000},
-                 VOTE_SEEDS);
+                 RAFT_MUTATION_FORGET_PROMISE, 1, VOTE_SEEDS);
 }
 
 int main(void)
