@@ -74,9 +74,7 @@ static void erasing_whole_buckets_of_long_keys_is_found(void **state)
 static void leases_that_count_on_ones_own_settings_are_found(void **state)
 {
     (void)state;
-    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CUT) |
-                                                SIM_FAULT_BIT(SIM_ONE_WAY) |
-                                                SIM_FAULT_BIT(SIM_SETTINGS),
+    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_ONE_WAY),
                                       .faults_forced = true,
                                       .nodes = 3,
                                       .replicas = 3,
