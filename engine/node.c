@@ -260,7 +260,7 @@ static void take_reply(struct node *n, const struct reply *reply)
 {
     if (reply->id == OWN_REPORT)
         node_reported(n, reply);
-    else if (reply->id != OWN_PROPOSAL)
+    else if (reply->id != OWN_UNANSWERED)
         node_settling_reply(n, reply);
 }
 

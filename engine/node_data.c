@@ -188,7 +188,7 @@ void node_drop_reads(struct node *n, struct partition *p, enum reply_code code, 
 static struct partition *route(struct node *n, const struct operation *o)
 {
     struct partition *p = node_partition(n, o->request.partition);
-    if (p != NULL && !p->closing && p->info.epoch == o->request.epoch &&
+    if (p != NULL && !p->closing && !p->ended && p->info.epoch == o->request.epoch &&
         p->info.id != CATALOG_GROUP) {
         if (!p->no_state)
             return p;
@@ -647,6 +647,30 @@ static void run_partition_open(struct node *n, const struct operation *o)
         answer_later(node_append_own(n, LOG_PARTITION, info.id, 0, o->request.body), o);
 }
 
+/* Closes what has ended, unless it is still held by a promise: the leader that was given it may
+ * serve by lease, and counts on this replica. The promise ends when the leader gives up, or lapses
+ * with its node's support. */
+void node_close_ended(struct node *n, struct partition *p)
+{
+    if (!p->close_asked || p->closing || raft_is_promised(p->raft))
+        return;
+    const struct operation o = {.from = p->close_from, .request.id = p->close_id};
+    p->close_asked = false;
+    if (node_can_write(n, &o, 0))
+        answer_later(append_close(n, p), &o);
+}
+
+/* The table is deleted. From here on the replica serves nothing, closed or not. */
+static void end_partition(struct node *n, const struct operation *o, struct partition *p)
+{
+    p->ended = p->close_asked = true;
+    p->close_from = o->from;
+    p->close_id = o->request.id;
+    raft_resign(p->raft, n->now);
+    node_group_stepped(n, p);
+    node_close_ended(n, p);
+}
+
 /* The replica that is meant, or one from before it; one that has come since stays. */
 static void run_partition_close(struct node *n, const struct operation *o)
 {
@@ -663,6 +687,8 @@ static void run_partition_close(struct node *n, const struct operation *o)
     struct partition *p = node_partition(n, info.id);
     if (p == NULL || raft_self(p->raft) > member || raft_member_generation(member) != n->generation)
         node_push_reply(n, o->from, o->request.id, REPLY_OK);
+    else if (member != info.leaving && !p->closing)
+        end_partition(n, o, p);
     else if (node_can_write(n, o, 0))
         answer_later(append_close(n, p), o);
 }

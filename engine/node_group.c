@@ -289,6 +289,7 @@ void node_groups_end_turn(struct node *n)
         node_group_apply(n, p);
         see_who_leads(n, p);
         node_split_stepped(n, p);
+        node_close_ended(n, p);
         if (p->reads_first != NO_ENTRY)
             node_run_reads(n, p);
         if (node_led_term(p) != 0)

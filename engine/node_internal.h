@@ -33,9 +33,10 @@ enum {
     NO_ENTRY = -1
 };
 
-/* Ids of the node's own requests, but for those of settling (node_settling.c). */
-#define OWN_REPORT   UINT64_C(0)
-#define OWN_PROPOSAL UINT64_MAX /* to group 0; only a refusal is answered */
+/* Ids of the node's own requests, but for those of settling (node_settling.c). Bit 63 is the
+ * controller's. A request of OWN_UNANSWERED is made again for as long as it is wanted. */
+#define OWN_REPORT     UINT64_C(0)
+#define OWN_UNANSWERED (UINT64_MAX >> 1)
 
 /* What a page was read for already. */
 enum touched {
@@ -307,6 +308,8 @@ void node_run(struct node *n, struct operation *o);
 bool node_leads_read(struct node *n, struct partition *p, struct operation *o);
 /* Nobody counts on the replica any more: it is closed, if there is room for the record now. */
 void node_close_orphan(struct node *n, struct partition *p);
+/* After every step of a replica: it may be closed now, if it is to be. */
+void node_close_ended(struct node *n, struct partition *p);
 /* The reads that waited for leadership to be confirmed, or have lost it. */
 void node_run_reads(struct node *n, struct partition *p);
 /* The reads that still wait are refused. */

@@ -212,7 +212,7 @@ void node_settling_changed(struct node *n, const struct table *t)
 
 static void propose_command(struct node *n, struct catalog_command *command)
 {
-    const struct operation o = {.from = FROM_SELF, .request.id = OWN_PROPOSAL};
+    const struct operation o = {.from = FROM_SELF, .request.id = OWN_UNANSWERED};
     command->spec.name = slice_of("-");
     if (node_can_write(n, &o, 1024))
         node_catalog_propose(n, &o, command);
@@ -306,13 +306,42 @@ static void send_slot(struct node *n, struct settling *s, const struct partition
     };
 }
 
+/* A replica on its way out may not have been opened yet, and the group counts on its vote until it
+ * is removed. It has the place of a replica that has joined. */
+static void open_leaving(struct node *n, const struct partition_info *p)
+{
+    struct partition_info told = *p;
+    uint32_t joined = 0, node = raft_member_node(p->leaving);
+    while (joined < p->member_count && (p->joined >> joined & 1) == 0)
+        joined++;
+    if (joined == p->member_count || !node_is_reachable(n, node))
+        return;
+    told.members[joined] = p->leaving;
+    told.leaving = 0;
+    told.joined = (1U << p->member_count) - 1;
+    told.parent = 0;
+    memset(told.share_ppm, 0, sizeof told.share_ppm);
+    buffer_clear(&n->scratch);
+    partition_info_encode(&n->scratch, &told);
+    struct node_effect *e = node_push(n, NODE_REQUEST);
+    e->to = node;
+    e->request = (struct request){
+        .id = OWN_UNANSWERED, /* it is asked until the group has let go of it, answered or not */
+        .op = REQUEST_PARTITION_OPEN,
+        .partition = p->id,
+        .epoch = p->epoch,
+        .body = arena_copy(&n->lent, buffer_slice(&n->scratch)),
+    };
+}
+
 static bool is_done(const struct settling *s, uint32_t index, uint32_t slot)
 {
     return s->at[index].done >> slot & 1;
 }
 
 /* A replica on its way out is erased only after the group counts on it no more. One whose node
- * cannot be reached is let go of: it asks the catalog itself when it is back. */
+ * cannot be reached is let go of: it asks the catalog itself when it is back. Of a deleted table
+ * every replica counts until it is closed (is_closed). */
 static bool may_erase(struct node *n, struct settling *s, const struct partition_info *p,
                       uint32_t index)
 {
@@ -320,6 +349,8 @@ static bool may_erase(struct node *n, struct settling *s, const struct partition
         return false;
     if (node_is_reachable(n, raft_member_node(p->leaving)))
         return true;
+    if (s->status == TABLE_DELETING)
+        return false;
     s->at[index].done |= 1 << LEAVING_SLOT;
     return false;
 }
@@ -351,6 +382,8 @@ static void send_missing(struct node *n, struct settling *s)
         }
         if (p->leaving == 0)
             continue;
+        if (s->status != TABLE_DELETING && !is_done(s, i, MEMBERS_SLOT))
+            open_leaving(n, p);
         if (!is_done(s, i, LEAVING_SLOT) && may_erase(n, s, p, i))
             send_slot(n, s, partitions, i, LEAVING_SLOT, node_for(s, p, LEAVING_SLOT));
         if (is_done(s, i, LEAVING_SLOT))
@@ -361,18 +394,20 @@ static void send_missing(struct node *n, struct settling *s)
     s->send_at = instant_add(n->now, duration_ms(SEND_AGAIN_MS));
 }
 
-/* A replica that has not closed may lead: it serves strong reads for as long as nodes support its
- * node, whoever else has closed. So a table is gone only once all have that can be told. */
-static bool may_serve(const struct node *n, const struct settling *s, uint32_t index,
-                      const struct partition_info *p)
+/* Whether the replicas that are not closed yet can elect no leader, nor keep one by lease. Who
+ * votes is not known while the members change: those that have not joined lately do, the others
+ * may. */
+static bool is_closed(const struct settling *s, const struct partition_info *p, uint32_t index)
 {
-    if (s->status != TABLE_DELETING)
-        return false;
-    for (uint32_t slot = 0; slot < p->member_count; slot++) {
-        if (!is_done(s, index, slot) && node_is_reachable(n, partition_node(p, slot)))
-            return true;
+    uint32_t all = (1U << p->member_count) - 1;
+    uint32_t open = all & ~(uint32_t)s->at[index].done;
+    uint32_t left = (uint32_t)__builtin_popcount(open);
+    uint32_t voters = (uint32_t)__builtin_popcount(all & (~p->joined | open));
+    if (p->leaving != 0 && !is_done(s, index, LEAVING_SLOT)) {
+        left++;
+        voters++;
     }
-    return false;
+    return left <= voters / 2;
 }
 
 /* Whether each group has a majority of its replicas where they should be. */
@@ -382,8 +417,8 @@ static bool is_usable(const struct node *n, const struct settling *s)
     must(partitions_of(n, s->table_id, &partitions) == s->count);
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t members = s->at[i].done & ((1U << partitions[i].member_count) - 1);
-        if ((uint32_t)__builtin_popcount(members) < partitions[i].member_count / 2 + 1 ||
-            may_serve(n, s, i, &partitions[i]))
+        bool most = (uint32_t)__builtin_popcount(members) >= partitions[i].member_count / 2 + 1;
+        if (!(s->status == TABLE_DELETING ? is_closed(s, &partitions[i], i) : most))
             return false;
     }
     return true;

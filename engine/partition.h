@@ -48,10 +48,14 @@ struct partition {
     bool no_state;                /* a snapshot is being installed: nothing can be read */
     struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
     uint64_t hold;                /* entries after it stay for whoever gets a snapshot; 0: none */
-    bool closing;                 /* a LOG_PARTITION_CLOSE is on its way */
-    bool stored;                  /* its row says what is true now */
-    bool dirty;                   /* in the node's list of replicas that were stepped */
-    bool writing;                 /* in its list of those with records that are not durable */
+    bool ended;                   /* its table is deleted: it serves nothing any more */
+    bool close_asked;             /* by close_from: answered when a promise to a leader is over */
+    uint64_t close_from;
+    uint64_t close_id;
+    bool closing; /* a LOG_PARTITION_CLOSE is on its way */
+    bool stored;  /* its row says what is true now */
+    bool dirty;   /* in the node's list of replicas that were stepped */
+    bool writing; /* in its list of those with records that are not durable */
     struct partition *next_dirty;
     struct partition *next_writing;
     uint64_t logged_lsn;    /* end of its last record */

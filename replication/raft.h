@@ -246,6 +246,10 @@ enum raft_change {
 enum raft_outcome raft_change_members(struct raft *r, struct instant now, enum raft_change change,
                                       uint64_t id);
 
+/* A leader gives up its place without an heir, and tells the others that it leads no more. */
+void raft_resign(struct raft *r, struct instant now);
+/* Whether it has promised a leader not to elect another one, and that leader may rely on it. */
+bool raft_is_promised(const struct raft *r);
 /* Hands leadership to a voter that has caught up. No lease is used any more in this term. */
 enum raft_outcome raft_transfer(struct raft *r, struct instant now, uint64_t to);
 

@@ -201,7 +201,6 @@ void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_
 void raft_wait_for_leader(struct raft *r, struct instant now);
 void raft_calm_down(struct raft *r, struct instant now);
 void raft_lose_leader(struct raft *r, struct instant now);
-bool raft_is_promised(const struct raft *r);
 /* By a promise, or by one it may have forgotten: it neither runs nor votes. */
 bool raft_is_bound(const struct raft *r, struct instant now);
 void raft_inherit_promise(struct raft *r, const struct raft *parent);

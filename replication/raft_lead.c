@@ -33,6 +33,17 @@ enum raft_outcome raft_propose(struct raft *r, struct instant now, enum log_kind
     return RAFT_OK;
 }
 
+void raft_resign(struct raft *r, struct instant now)
+{
+    must(r->started);
+    if (r->role != RAFT_LEADER)
+        return;
+    for (uint32_t i = 0; i < r->peer_count; i++)
+        raft_lead_no_more(r, r->peers[i].id);
+    raft_step_down(r, now);
+    r->deadline = raft_election_deadline(r);
+}
+
 /* ---- members ---- */
 
 static bool is_caught_up(const struct raft *r, struct instant now, const struct raft_peer *p)
