@@ -318,7 +318,8 @@ void paper_checkpoint(struct paper *w, uint32_t node, bool compact)
     (void)w;
     if (n->raft == NULL)
         return;
-    /* As a node does: also in the middle of a snapshot. Only with its state may it forget its log. */
+    /* As a node does: also in the middle of a snapshot. Only with its state may it forget its log.
+     */
     uint64_t applied = raft_applied(n->raft);
     bool no_state = n->row.base.no_state;
     compact = compact && !no_state;
