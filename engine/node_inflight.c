@@ -99,8 +99,7 @@ bool node_can_write(struct node *n, const struct operation *o, size_t payload)
     }
     /* What ends a partition ends what waits in it, and may be the only thing that does. */
     bool closes = o->request.op == REQUEST_PARTITION_CLOSE && n->inflight_free != NULL;
-    uint32_t reserve = n->inflight_size / 8;
-    bool full = n->inflight_count + reserve >= n->inflight_size;
+    bool full = n->inflight_free == NULL || n->inflight_count >= n->config->node_queue_max;
     bool busy = log_short || full ||
                 n->log.unwritten_bytes > (size_t)n->config->inflight_max_bytes ||
                 n->log.next_lsn - store_log_lsn(n->store) > (uint64_t)n->config->log_max_bytes ||
