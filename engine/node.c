@@ -10,6 +10,7 @@
 
 enum {
     HAND_BACK_MS = 2000,
+    INFLIGHT_OWN = 8,   /* at least, for the node's own records when the queue is full */
     EFFECTS_KEPT = 1024 /* room for more is given back with the next event */
 };
 
@@ -87,7 +88,7 @@ enum status node_create(const struct node_options *options, struct store *store,
         free(n);
         return STATUS_MALFORMED;
     }
-    n->inflight_size = power_of_two_above(n->config->node_queue_max);
+    n->inflight_size = power_of_two_above(n->config->node_queue_max + INFLIGHT_OWN);
     n->inflight = calloc(n->inflight_size, sizeof n->inflight[0]);
     for (int kind = 0; kind < SHADOWS; kind++) {
         n->shadow[kind] = malloc(n->inflight_size * sizeof n->shadow[kind][0]);

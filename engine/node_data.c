@@ -654,7 +654,10 @@ void node_close_ended(struct node *n, struct partition *p)
 {
     if (!p->close_asked || p->closing || raft_is_promised(p->raft))
         return;
-    const struct operation o = {.from = p->close_from, .request.id = p->close_id};
+    const struct operation o = {
+        .from = p->close_from,
+        .request = {.op = REQUEST_PARTITION_CLOSE, .id = p->close_id},
+    };
     p->close_asked = false;
     if (node_can_write(n, &o, 0))
         answer_later(append_close(n, p), &o);

@@ -97,10 +97,15 @@ bool node_can_write(struct node *n, const struct operation *o, size_t payload)
                     n->map_full ? "the LMDB map or its disk is full" : "the log's disk is full");
         return false;
     }
-    bool busy = log_short || n->inflight_free == NULL ||
+    /* What ends a partition ends what waits in it, and may be the only thing that does. */
+    bool closes = o->request.op == REQUEST_PARTITION_CLOSE && n->inflight_free != NULL;
+    bool full = n->inflight_free == NULL || n->inflight_count >= n->config->node_queue_max;
+    bool busy = log_short || full ||
                 n->log.unwritten_bytes > (size_t)n->config->inflight_max_bytes ||
                 n->log.next_lsn - store_log_lsn(n->store) > (uint64_t)n->config->log_max_bytes ||
                 store_active_bytes(n->store) > 2 * (size_t)n->config->memtable_max_bytes;
+    if (closes && !log_short)
+        return true;
     if (busy)
         node_refuse(n, o->from, id, REPLY_OVERLOADED,
                     "node %u has more writes in flight than it may hold", n->options.id);

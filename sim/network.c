@@ -480,6 +480,15 @@ void network_pause(struct network *n, uint32_t process, bool paused)
     resume_links(n);
 }
 
+void network_resume_links_first(struct network *n, uint32_t process)
+{
+    struct process *p = &n->processes[process];
+    must(p->paused);
+    p->paused = false;
+    resume_links(n);
+    release_held(n, p);
+}
+
 static uint8_t *cut_at(const struct network *n, uint32_t from, uint32_t to)
 {
     return &n->cuts[from * (n->options.processes + 1) + to];

@@ -71,6 +71,8 @@ void network_kill(struct network *n, uint32_t process);
 bool network_is_alive(const struct network *n, uint32_t process);
 /* What arrives meanwhile waits. */
 void network_pause(struct network *n, uint32_t process, bool paused);
+/* The end of a pause: what links hold arrives before the datagrams that were held, not after. */
+void network_resume_links_first(struct network *n, uint32_t process);
 
 /* ---- ways ---- */
 

@@ -566,8 +566,12 @@ static void resume(void *context, uint64_t life)
     p->paused = false;
     if (p->clock_stops)
         p->clock = (struct sim_clock){p->options.scheduler->now, p->stopped_at, p->clock.drift_ppm};
+    bool links_first = p->suspended && prng_below(&p->timing_prng, 2) == 0;
     p->clock_stops = p->suspended = false;
-    network_pause(p->options.network, p->options.id, false);
+    if (links_first)
+        network_resume_links_first(p->options.network, p->options.id);
+    else
+        network_pause(p->options.network, p->options.id, false);
 }
 
 void node_process_pause(struct node_process *p, struct instant until)

@@ -87,8 +87,8 @@ void node_process_slow_disk(struct node_process *p, int64_t times);
 
 /* NULL while it is down. */
 struct node *node_process_node(struct node_process *p);
-/* A request of nobody's, which a suspended machine never hears; the body of an answer that is OK goes into `answer`, which must live as
- * long as the node. */
+/* A request of nobody's, which a suspended machine never hears; the body of an answer that is OK
+ * goes into `answer`, which must live as long as the node. */
 void node_process_ask(struct node_process *p, const struct request *r, struct buffer *answer);
 
 /* What its clock reads. */

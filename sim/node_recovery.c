@@ -1,5 +1,7 @@
 #include "sim/node_recovery.h"
 
+#include "engine/store/log_writer.h"
+
 static enum status replay_segment(struct node *n, const struct disk *d, uint64_t segment,
                                   uint64_t from, bool last, struct node_recovery *out,
                                   struct buffer *error)
@@ -37,7 +39,10 @@ static enum status clean_tail(struct disk *d, struct node_recovery *r, struct bu
     struct slice bytes = disk_read(d, segment);
     for (size_t i = offset; i < bytes.size && !r->torn; i++)
         r->torn = bytes.data[i] != 0;
-    disk_zero(d, segment, offset, d->segment_bytes - offset);
+    /* As much as embed/node_host.c, and no more: what a segment held before stays behind it. */
+    const uint64_t torn_max = LOG_WRITES_MAX * (LOG_BATCH_SIZE_MAX + LOG_BLOCK_SIZE);
+    uint64_t size = d->segment_bytes - offset;
+    disk_zero(d, segment, offset, size < torn_max ? size : torn_max);
     return STATUS_OK;
 }
 

@@ -251,14 +251,14 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     uint32_t percent = (uint32_t)prng_between(&p, 10, 90);
     for (unsigned i = SIM_FAULTS_FIRST; i < SIM_FAULTS; i++) {
         bool chosen = often(&p, percent) || o->faults_forced;
-        if (chosen && !o->plain && (o->faults & SIM_FAULT_BIT(i)) != 0)
+        if (chosen && (!o->plain || o->faults_forced) && (o->faults & SIM_FAULT_BIT(i)) != 0)
             plan->faults |= SIM_FAULT_BIT(i);
     }
     if (!o->plain) {
         plan_tables(plan, &p);
         plan_budgets(plan, &p);
     }
-    plan->moves = !o->plain;
+    plan->moves = !o->plain || (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0;
     bool vary = often(&p, 40) && !o->plain;
     for (uint32_t id = 1; id <= plan->nodes; id++) {
         plan->configs[id] = plan->config;

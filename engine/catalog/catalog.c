@@ -133,6 +133,8 @@ static bool is_lost(const struct catalog *c, uint64_t member)
 
 bool catalog_needs_replacing(const struct catalog *c, const struct table *t)
 {
+    if (t->status == TABLE_CREATING)
+        return false; /* groups begin with the members they were given: the others open first */
     for (uint32_t p = 0; p < t->partition_count; p++) {
         for (uint32_t i = 0; i < t->partitions[p].member_count; i++) {
             if (is_lost(c, t->partitions[p].members[i]))
@@ -481,7 +483,7 @@ static void replace(struct catalog *c, const struct catalog_command *command,
                     struct catalog_result *out)
 {
     struct entry *e = find_id(c, command->table_id);
-    if (e == NULL)
+    if (e == NULL || e->table.status == TABLE_CREATING)
         return;
     for (uint32_t p = 0; p < e->table.partition_count; p++) {
         struct partition_info *info = &e->table.partitions[p];

@@ -7,6 +7,9 @@ other both ways or one, and given slow disks, slow links and clocks that drift. 
 readable through every router, the history must be linearizable (`weir check-history`), and what the
 stopped nodes hold must be sound (`weir verify`), the same on every replica.
 
+Meanwhile side tables are made, written, changed and deleted, over and over: a table that was made anew is
+empty, what was acknowledged is there, and a table that is gone answers ResourceNotFoundException.
+
   chaos_test.py                       about 20 seconds
   chaos_test.py --seconds 600 --nodes 5 --seed 7
   chaos_test.py --prove               that all of this can fail: the clock of a leader that is cut off
@@ -19,6 +22,7 @@ import json
 import random
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -121,6 +125,104 @@ class Chaos:
             say(fault[2])
             fault[3]()
         self.heal()
+
+
+class Churn(threading.Thread):
+    """Side tables that come and go, one after the other, each life of a table checked."""
+
+    def __init__(self, ports, seed):
+        super().__init__(daemon=True)
+        self.clients = [Client(port, timeout_s=5) for port in ports]
+        self.source = random.Random(seed)
+        self.stopping = threading.Event()
+        self.lives = 0
+        self.error = None
+
+    def call(self, operation, **members):
+        """(what it was answered, or None; nobody knows whether it was done)"""
+        try:
+            return self.source.choice(self.clients).call(operation, **members), False
+        except Refused as refused:
+            return refused.name, refused.status == 500
+        except Unreachable:
+            return None, True
+
+    def insist(self, done, operation, **members):
+        """Again until done(answer). Returns the answer and whether an outcome is unknown."""
+        unknown = False
+        while True:
+            answer, lost = self.call(operation, **members)
+            unknown |= lost
+            if done(answer):
+                return answer, unknown
+            if self.stopping.is_set() and operation in ("PutItem", "UpdateTable"):
+                return None, True
+            time.sleep(0.05)
+
+    def state(self, table, wanted):
+        self.insist(lambda a: a == wanted or (isinstance(a, dict) and
+                                              a["Table"]["TableStatus"] == wanted),
+                    "DescribeTable", TableName=table)
+
+    def read(self, table, key):
+        answer, _ = self.insist(lambda a: isinstance(a, dict) or a == "ResourceNotFoundException",
+                                "GetItem", TableName=table, Key={"pk": {"S": key}},
+                                ConsistentRead=True)
+        return answer if isinstance(answer, str) else answer.get("Item", {}).get("v", {}).get("S")
+
+    def expect(self, table, key, wanted, when):
+        read = self.read(table, key)
+        if read != wanted:
+            raise AssertionError(f"{table}, {when}: key {key} reads {read}, not {wanted}")
+
+    def live(self, table, life):
+        """From nothing to nothing. The other calls of this table have all ended."""
+        keys = [f"{k}{'x' * self.source.choice([0, 600, 1900])}" for k in range(4)]
+        throughput = {"ReadCapacityUnits": 200, "WriteCapacityUnits": 200}
+        _, unknown = self.insist(
+            lambda a: isinstance(a, dict) or a == "ResourceInUseException", "CreateTable",
+            TableName=table, ProvisionedThroughput=throughput,
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}])
+        self.state(table, "ACTIVE")
+        for key in keys:
+            self.expect(table, key, None, "made anew")
+        for key in keys:
+            self.insist(lambda a: isinstance(a, dict), "PutItem", TableName=table,
+                        Item={"pk": {"S": key}, "v": {"S": f"{life}"}})
+        if self.source.random() < 0.5 and not self.stopping.is_set():
+            self.call("UpdateTable", TableName=table, BillingMode="PAY_PER_REQUEST")
+            self.state(table, "ACTIVE")
+        if not self.stopping.is_set():
+            for key in keys:
+                self.expect(table, key, f"{life}", "after its writes")
+        _, lost = self.insist(lambda a: isinstance(a, dict) or a == "ResourceNotFoundException",
+                              "DeleteTable", TableName=table)
+        self.state(table, "ResourceNotFoundException")
+        if not unknown:
+            for key in keys:
+                self.expect(table, key, "ResourceNotFoundException", "gone")
+        self.lives += 1
+        return not unknown and not lost
+
+    def run(self):
+        life, number = 0, 0
+        try:
+            while not self.stopping.is_set():
+                life += 1
+                # A call that may still come would be taken for one of the next life: another name.
+                number += not self.live(f"side-{number}", life)
+        except (AssertionError, KeyError, ValueError) as error:
+            self.error = error
+
+    def end(self):
+        self.stopping.set()
+        self.join(timeout=120)
+        if self.is_alive():
+            raise AssertionError("a side table does not come to its end in 120 s of calm")
+        if self.error is not None:
+            raise self.error
+        return self.lives
 
 
 def start_load(options, cluster, directory):
@@ -255,13 +357,15 @@ def run(options, directory):
     cluster = Cluster(options.weir, directory, options.nodes, options.routers, SETTINGS,
                       gac=options.gac)
     chaos = Chaos(cluster, source)
-    load = None
+    load = churn = None
     try:
         cluster.start()
         until("the cluster answers", lambda: lists_tables(cluster.ports[0]))
         load = start_load(options, cluster, directory)
         history = directory / "history.jsonl"
         until("the load has begun", lambda: history.exists() and history.stat().st_size > 100000)
+        churn = Churn(cluster.ports, options.seed)
+        churn.start()
         end = time.monotonic() + options.seconds - CALM_S
         while time.monotonic() < end:
             chaos.step()
@@ -269,6 +373,7 @@ def run(options, directory):
                 raise AssertionError(f"weir load ended with {load.returncode}")
             time.sleep(source.uniform(0, 0.2))
         chaos.mend_all()
+        lives = churn.end()
         wait_answers(cluster)
         if load.wait(timeout=options.seconds + 60) != 0:
             raise AssertionError(f"weir load ended with {load.returncode}")
@@ -276,6 +381,8 @@ def run(options, directory):
         cluster.stop()
         partitions = check_replicas(options, cluster)
     finally:
+        if churn is not None:
+            churn.stopping.set()
         if load is not None and load.poll() is None:
             load.kill()
             load.wait()
@@ -285,6 +392,7 @@ def run(options, directory):
         load_figures = json.load(file)
     return {"seed": options.seed, "seconds": options.seconds, "nodes": options.nodes,
             "routers": options.routers, "faults": chaos.counts, "partitions_alike": partitions,
+            "lives_of_side_tables": lives,
             **{name: figures[name] for name in ("operations", "ok", "fail", "info", "keys",
                                                 "linearizable")},
             "admitted_per_s": load_figures["workloads"][0].get("admitted_per_s")}

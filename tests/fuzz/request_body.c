@@ -1,12 +1,15 @@
 /* request_body.c - bodies of well-formed DynamoDB requests into a router with a cluster of paper:
  * JSON, shapes, values, key conditions, every operation.
  *
- * The first byte names the operation, the rest is the body. Whatever it holds, there is one answer,
- * with a status the service has. Seeds: tests/fuzz/seeds/request_body. */
+ * The first byte names the operation, the rest is the body. Whatever it holds, there is one whole
+ * answer and nothing behind it: 200 with a JSON object, or 400 with the service's words for what is
+ * wrong. No node fails here and no budget is short, so neither 500 nor 503 can be right. Seeds:
+ * tests/fuzz/seeds/request_body. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "router/json.h"
 #include "tests/support/fake_cluster.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -21,14 +24,42 @@ enum {
     OPERATIONS = sizeof operations / sizeof operations[0]
 };
 
+/* The body, if the head is whole and tells its size. */
+static struct slice body_of(struct slice received)
+{
+    static const char end[] = "\r\n\r\n", name[] = "\r\nContent-Length: ";
+    const uint8_t *at = memmem(received.data, received.size, end, sizeof end - 1);
+    must(at != NULL);
+    const uint8_t *length =
+        memmem(received.data, (size_t)(at - received.data), name, sizeof name - 1);
+    must(length != NULL);
+    struct slice body = {at + sizeof end - 1, 0};
+    body.size = received.size - (size_t)(body.data - received.data);
+    must(strtoull((const char *)length + sizeof name - 1, NULL, 10) == body.size);
+    return body;
+}
+
 static void must_be_an_answer(struct slice received)
 {
-    static const char *const starts[] = {"HTTP/1.1 200 ", "HTTP/1.1 400 ", "HTTP/1.1 413 ",
-                                         "HTTP/1.1 500 ", "HTTP/1.1 503 "};
-    bool known = false;
-    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
-        known |= slice_starts_with(received, slice_of(starts[i]));
-    must(known);
+    bool ok = slice_starts_with(received, slice_of("HTTP/1.1 200 "));
+    must(ok || slice_starts_with(received, slice_of("HTTP/1.1 400 ")));
+    struct json_parser *parser = json_parser_create();
+    struct json_value root;
+    struct slice body = body_of(received);
+    struct buffer padded = {0};
+    buffer_append_slice(&padded, body);
+    memset(buffer_reserve(&padded, JSON_PADDING), 0, JSON_PADDING);
+    must(json_parse(parser, slice_make(padded.data, body.size), &root) == STATUS_OK);
+    must(root.type == JSON_OBJECT);
+    struct json_cursor members = json_members(&root);
+    struct slice name;
+    struct json_value value;
+    bool typed = false;
+    while (json_next_member(&members, &name, &value))
+        typed |= slice_is(name, "__type") && value.type == JSON_STRING;
+    must(ok ? !typed : typed);
+    json_parser_destroy(parser);
+    buffer_deinit(&padded);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -316,15 +316,19 @@ void paper_checkpoint(struct paper *w, uint32_t node, bool compact)
 {
     struct paper_node *n = &w->nodes[node];
     (void)w;
-    if (n->raft == NULL || n->installing)
+    if (n->raft == NULL)
         return;
+    /* As a node does: also in the middle of a snapshot. Only with its state may it forget its log.
+     */
     uint64_t applied = raft_applied(n->raft);
     bool no_state = n->row.base.no_state;
+    compact = compact && !no_state;
     n->row.base = (struct raft_base){applied, raft_term_at(n->raft, applied),
                                      *raft_members_applied(n->raft), no_state};
     n->row.term = raft_term(n->raft);
     n->row.vote = raft_vote(n->raft);
-    n->row.hash = n->hash;
+    if (!n->installing) /* else it is neither the old state's nor the new one's */
+        n->row.hash = n->hash;
     uint64_t pinned = raft_pinned_lsn(n->raft);
     trim(n, pinned < n->durable_lsn ? pinned : n->durable_lsn);
     if (compact)
