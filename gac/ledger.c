@@ -28,12 +28,14 @@ void ledger_deinit(struct ledger *l)
     *l = (struct ledger){0};
 }
 
+/* No more than a bank can ever hold, however much holders claim. */
 static int64_t held_by_all(const struct ledger *l)
 {
+    const int64_t most = INT64_MAX / 4;
     int64_t held = 0;
-    for (uint32_t i = 0; i < l->count; i++)
+    for (uint32_t i = 0; i < l->count && held < most; i++)
         held += (l->holders[i].held > 0 ? l->holders[i].held : 0) + l->holders[i].pending;
-    return held;
+    return held < most ? held : most;
 }
 
 /* While routers ask elsewhere, what is saved up there is not to be saved here; while they ask here,

@@ -157,7 +157,7 @@ static void vend(struct ledger *l, struct instant now, const struct ledger_terms
     int64_t ahead = enough ? want : (int64_t)((__int128)(want + h->held) * bank / all);
     int64_t tokens = least_of(least_of(want, h->credit + ahead), bank);
     int64_t least = worth_granting(l, h, want);
-    if (want > 0 && tokens >= least) {
+    if (want > 0 && tokens > 0 && tokens >= least) {
         ledger_grant(l, h, tokens);
         h->credit -= tokens;
     }

@@ -555,9 +555,59 @@ static void a_server_from_before_is_told_what_is_held(void **state)
     end(&p);
 }
 
+static void a_router_that_claims_more_than_there_is_ends_no_server(void **state)
+{
+    (void)state;
+    struct config config;
+    config_init(&config, PROFILE_AWS);
+    struct gac_server *s = gac_server_create(&(struct gac_server_options){&config, 1, 1, 7});
+    struct instant now = {NS_PER_S};
+    struct gac_ask ask = {.key = {7, 0, GAC_WRITE},
+                          .policy = GAC_LEASE,
+                          .epoch = 1,
+                          .version = 1,
+                          .rate = 1000000,
+                          .demand = 1000};
+    static const int64_t pending[] = {0, INT64_C(1000000000000), GAC_AMOUNT_MAX, 0};
+    for (uint64_t router = 1; router <= 32; router++) {
+        for (uint64_t number = 1; number <= 4; number++) {
+            struct buffer frame = {0}, answer = {0}, error = {0};
+            ask.number = number;
+            ask.pending = pending[number - 1];
+            ask.held = router % 2 == 0 ? ask.pending : 0;
+            gac_asks_begin(&frame, &(struct gac_asks){router, 1, 1});
+            gac_ask_append(&frame, &ask);
+            now.ns += NS_PER_MS;
+            assert_int_equal(
+                gac_server_receive(s, now, router, buffer_slice(&frame), &answer, &error),
+                STATUS_OK);
+            buffer_deinit(&frame);
+            buffer_deinit(&answer);
+        }
+    }
+    gac_server_destroy(s);
+}
+
+static void an_ask_beyond_every_table_is_refused(void **state)
+{
+    (void)state;
+    for (int field = 0; field < 6; field++) {
+        struct gac_ask ask = an_ask;
+        int64_t *fields[] = {&ask.rate, &ask.pending, &ask.held, &ask.demand, &ask.need, &ask.cost};
+        *fields[field] = GAC_AMOUNT_MAX + 1;
+        struct buffer b = {0};
+        gac_ask_append(&b, &ask);
+        struct reader r = {buffer_slice(&b), false};
+        assert_int_equal(gac_ask_read(&r, &ask), STATUS_MALFORMED);
+        buffer_deinit(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_router_that_claims_more_than_there_is_ends_no_server),
+        cmocka_unit_test(an_ask_beyond_every_table_is_refused),
         cmocka_unit_test(a_server_that_goes_takes_only_its_own_keys_with_it),
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(answers_are_read_back_too),
