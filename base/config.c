@@ -4,6 +4,8 @@
  * refused keeps its old value. */
 #include "base/config.h"
 
+#include <stdio.h>
+
 #include "base/must.h"
 
 static const struct {
@@ -222,6 +224,25 @@ static enum status set_policy(struct config *c, struct slice value, struct buffe
     return STATUS_OK;
 }
 
+/* Printable, without spaces: both appear in log lines. */
+static enum status set_text(char *out, size_t size, struct slice name, struct slice value,
+                            struct buffer *error)
+{
+    bool fits = value.size < size;
+    for (size_t i = 0; i < value.size && fits; i++)
+        fits = value.data[i] > ' ' && value.data[i] <= '~';
+    if (!fits) {
+        char text[64];
+        snprintf(text, sizeof text,
+                 "must be at most %zu printable characters, none of them a space", size - 1);
+        return refuse(error, name, value, text);
+    }
+    memset(out, 0, size);
+    if (value.size > 0)
+        memcpy(out, value.data, value.size);
+    return STATUS_OK;
+}
+
 enum status config_set(struct config *c, struct slice name, struct slice value,
                        struct buffer *error)
 {
@@ -235,6 +256,10 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
     }
     if (slice_is(name, "partition_policy"))
         return set_policy(c, value, error);
+    if (slice_is(name, "cluster_id"))
+        return set_text(c->cluster_id, sizeof c->cluster_id, name, value, error);
+    if (slice_is(name, "secret_file"))
+        return set_text(c->secret_file, sizeof c->secret_file, name, value, error);
     if (!slice_is(name, "profile"))
         return refuse(error, name, value, "no such setting");
     enum profile profile;
@@ -296,6 +321,11 @@ void config_describe(const struct config *c, struct buffer *out)
                          profile_name(c->profile));
     buffer_append_format(out, "%-22s %-16s chosen by the profile; free under research\n",
                          "partition_policy", c->partition_policy);
+    buffer_append_format(out, "%-22s %-16s name of the cluster that daemons of it must share\n",
+                         "cluster_id", c->cluster_id);
+    buffer_append_format(
+        out, "%-22s %-16s file of a secret that daemons of a cluster share, mode 0600\n",
+        "secret_file", c->secret_file);
     for (size_t i = 0; i < CHOICES; i++) {
         int64_t value;
         memcpy(&value, (const char *)c + choices[i].at, sizeof value);

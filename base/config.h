@@ -53,6 +53,8 @@ struct config {
     int64_t gac;         /* enum gac_policy, of tables that name none */
     enum profile profile;
     char partition_policy[32]; /* engine/admission's policy by name; the profile chooses it */
+    char cluster_id[64];       /* of the cluster a daemon belongs to; empty: it has no name */
+    char secret_file[256];     /* what a cluster's daemons prove to each other that they know */
 };
 
 /* Defaults under the profile. */

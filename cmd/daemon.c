@@ -5,6 +5,9 @@
 #include <sys/random.h>
 
 #include "base/must.h"
+#include "cmd/link_rights.h"
+#include "cmd/mac.h"
+#include "host/secret.h"
 
 enum {
     LENGTH_SIZE = 4
@@ -15,6 +18,32 @@ uint64_t daemon_seed(void)
     uint64_t seed;
     must(getrandom(&seed, sizeof seed, 0) == sizeof seed);
     return seed;
+}
+
+enum status daemon_introduce(const struct options *o, enum peer_kind kind, const char *listens,
+                             struct buffer *secret, struct buffer *error, struct greeting_self *out)
+{
+    const char *path = o->config.secret_file;
+    if (path[0] != '\0') {
+        enum status status = secret_read(path, secret, error);
+        if (status != STATUS_OK)
+            return status;
+    } else if (listens != NULL && !address_is_loopback(listens)) {
+        buffer_append_format(error,
+                             "listens on %s, which other machines reach, and has no secret_file: "
+                             "whoever connects could command it. Give all daemons of the cluster "
+                             "the same: head -c 32 /dev/urandom | base64 >FILE; chmod 600 FILE; "
+                             "--set secret_file=FILE",
+                             listens);
+        return STATUS_MALFORMED;
+    }
+    *out = (struct greeting_self){.kind = kind,
+                                  .id = o->id,
+                                  .cluster = slice_of(o->config.cluster_id),
+                                  .secret = buffer_slice(secret),
+                                  .accepts = link_rights_accepted(kind),
+                                  .mac = mac_sha256};
+    return STATUS_OK;
 }
 
 int daemon_fail(const char *name, const struct buffer *error)

@@ -10,6 +10,13 @@
 
 uint64_t daemon_seed(void);
 
+/* What this process says of itself on its links: cluster_id and secret_file of its configuration.
+ * `secret` holds the secret and must outlive the transport. `listens`: the address it accepts links
+ * on, or NULL; without a secret that must be on this machine. STATUS_IO, STATUS_MALFORMED. */
+enum status daemon_introduce(const struct options *o, enum peer_kind kind, const char *listens,
+                             struct buffer *secret, struct buffer *error,
+                             struct greeting_self *out);
+
 /* Prints "weir NAME: " and the text to standard error; returns exit code 1. */
 int daemon_fail(const char *name, const struct buffer *error);
 

@@ -8,7 +8,7 @@
 static int64_t scaled(int64_t amount, int64_t by, int64_t of)
 {
     __int128 product = (__int128)amount * by / of;
-    const int64_t most = INT64_MAX / 4;
+    const int64_t most = GAC_AMOUNT_MAX; /* what a bank holds may be granted at once */
     return product > most ? most : product < -most ? -most : (int64_t)product;
 }
 

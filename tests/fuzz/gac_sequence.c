@@ -1,6 +1,7 @@
 /* A sequence of asks, each well-formed, to one server of global admission control: whatever routers
  * claim, in whatever order, no invariant of its ledgers breaks. gac_message.c has raw bytes.
- * Input: asks of 24 bytes. A first byte of amounts is a shift: small and huge claims are as likely. */
+ * Input: asks of 24 bytes. A first byte of amounts is a shift: small and huge claims are as likely.
+ */
 #include "base/must.h"
 #include "gac/server.h"
 

@@ -5,10 +5,10 @@
 
 #include "cmd/faults.h"
 
-static void ignore_frame(void *context, uint64_t link, struct slice bytes)
+static void ignore_frame(void *context, const struct link_peer *from, struct slice bytes)
 {
     (void)context;
-    (void)link;
+    (void)from;
     (void)bytes;
 }
 
@@ -29,7 +29,7 @@ static int set_up(void **state)
     assert_non_null(f);
     assert_int_equal(loop_create(&f->loop), STATUS_OK);
     struct transport_options options = {
-        .loop = f->loop, .kind = PEER_NODE, .id = 1, .handler = &ignoring};
+        .loop = f->loop, .self = {.kind = PEER_NODE, .id = 1}, .handler = &ignoring};
     f->transport = transport_create(&options);
     assert_int_equal(faults_open(f->loop, f->transport, 0, &error, &f->faults), STATUS_OK);
     *state = f;
