@@ -350,6 +350,8 @@ void node_groups_relog(struct node *n, uint64_t lsn)
 static bool is_there(const struct node *n, uint64_t member)
 {
     uint32_t node = raft_member_node(member);
+    if (node > n->options.node_count)
+        return false; /* a cluster that has grown, which this node has yet to be told */
     uint32_t generation = node == n->options.id ? n->generation : n->peers[node].generation;
     return raft_member_generation(member) == generation && node_is_reachable(n, node);
 }

@@ -358,6 +358,8 @@ struct applied {
     struct slice text;
 };
 /* The effect of a committed entry. `want_old`: the item a write replaces goes into applied.body. */
+/* Whether an entry that another node sent can be applied. */
+bool node_entry_is_sound(uint32_t group, enum log_kind kind, struct slice payload);
 void node_apply(struct node *n, struct partition *p, const struct raft_entry *e, bool want_old,
                 struct applied *out);
 /* The effect of a durable record of the node's own. */
