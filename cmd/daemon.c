@@ -60,14 +60,24 @@ static bool send_frame(struct transport *t, uint64_t link, const struct buffer *
 bool daemon_send_request(struct transport *t, uint64_t link, struct buffer *scratch,
                          const struct request *r)
 {
+    if (link == 0 || request_size(r) > FRAME_SIZE_MAX)
+        return false;
     buffer_clear(scratch);
     request_encode(scratch, r);
-    return link != 0 && send_frame(t, link, scratch);
+    return send_frame(t, link, scratch);
 }
 
 bool daemon_send_reply(struct transport *t, uint64_t link, struct buffer *scratch,
                        const struct reply *r)
 {
+    char text[96];
+    struct reply refusal = {.id = r->id, .code = REPLY_LIMIT_EXCEEDED};
+    if (reply_size(r) > FRAME_SIZE_MAX) {
+        snprintf(text, sizeof text, "The answer takes %zu bytes, a message between processes %d",
+                 reply_size(r), FRAME_SIZE_MAX);
+        refusal.text = slice_of(text);
+        r = &refusal;
+    }
     buffer_clear(scratch);
     reply_encode(scratch, r);
     return send_frame(t, link, scratch);

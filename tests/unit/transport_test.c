@@ -16,6 +16,7 @@
 #include "base/buffer.h"
 #include "base/must.h"
 #include "base/prng.h"
+#include "cmd/daemon.h"
 #include "cmd/link_rights.h"
 #include "cmd/mac.h"
 #include "host/frame.h"
@@ -242,6 +243,28 @@ static void a_peer_that_is_somebody_else_is_refused_by_name(void **state)
     TURN_UNTIL(f, noted(&f->router, "is node 7, not node 8: check the list of peers"));
     assert_int_equal(f->router.ups, 0);
     assert_int_equal(transport_link(f->router.transport, PEER_NODE, 8), 0);
+}
+
+static void an_answer_that_no_message_has_room_for_is_refused_with_its_size(void **state)
+{
+    struct fixture *f = *state;
+    static uint8_t body[FRAME_SIZE_MAX];
+    struct buffer scratch = {0};
+    struct reply reply = {.id = 9, .body = slice_make(body, sizeof body)}, got;
+    join(f);
+    assert_true(daemon_send_reply(f->node.transport, f->node.link, &scratch, &reply));
+    TURN_UNTIL(f, f->router.frames == 1);
+    assert_int_equal(reply_decode(buffer_slice(&f->router.received), &got), STATUS_OK);
+    assert_true(got.id == 9 && got.code == REPLY_LIMIT_EXCEEDED && got.text.size > 0);
+    reply.body.size -= reply_size(&reply) - FRAME_SIZE_MAX;
+    buffer_clear(&f->router.received);
+    assert_true(daemon_send_reply(f->node.transport, f->node.link, &scratch, &reply));
+    TURN_UNTIL(f, f->router.frames == 2);
+    assert_int_equal(reply_decode(buffer_slice(&f->router.received), &got), STATUS_OK);
+    assert_int_equal(got.code, REPLY_OK);
+    struct request request = {.op = REQUEST_PUT, .body = slice_make(body, sizeof body)};
+    assert_false(daemon_send_request(f->node.transport, f->node.link, &scratch, &request));
+    buffer_deinit(&scratch);
 }
 
 static void a_link_that_takes_nothing_is_closed_before_memory_runs_out(void **state)
@@ -649,6 +672,7 @@ int main(void)
         TEST(a_peer_that_comes_later_is_reached_by_retrying),
         TEST(a_lost_link_is_told_to_both_and_comes_back),
         TEST(a_peer_that_is_somebody_else_is_refused_by_name),
+        TEST(an_answer_that_no_message_has_room_for_is_refused_with_its_size),
         TEST(a_link_that_takes_nothing_is_closed_before_memory_runs_out),
         TEST(a_stranger_is_refused_with_the_reason),
         TEST(a_malformed_frame_closes_the_link),
