@@ -29,8 +29,14 @@ void node_catalog_propose(struct node *n, const struct operation *o,
 {
     for (size_t i = 0; i < sizeof command->uuid; i++)
         command->uuid[i] = (uint8_t)prng_next(&n->prng);
+    struct catalog_command read;
     buffer_clear(&n->scratch);
     catalog_command_encode(&n->scratch, command);
+    if (catalog_command_decode(buffer_slice(&n->scratch), &read) != STATUS_OK) {
+        node_refuse(n, o->from, o->request.id, REPLY_MALFORMED,
+                    "not what the catalog can do: a name, an amount or a date makes no sense");
+        return;
+    }
     node_propose(n, node_partition(n, CATALOG_GROUP), o, LOG_CATALOG, buffer_slice(&n->scratch),
                  slice_make(NULL, 0));
 }

@@ -1,5 +1,6 @@
 #include "tests/support/frame_world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -370,6 +371,16 @@ bool frame_world_is_available(struct frame_world *w)
 
 /* ---- life ---- */
 
+static void replayed(uint32_t id, enum status status, const struct log_record *r)
+{
+    if (status == STATUS_OK)
+        return;
+    fprintf(stderr, "node %u, record at %llu: kind %d, group %u, term %llu, index %llu: %s\n", id,
+            (unsigned long long)r->lsn, (int)r->kind, r->group, (unsigned long long)r->term,
+            (unsigned long long)r->index, status_text(status));
+    must(status == STATUS_OK);
+}
+
 static void start_node(struct frame_world *w, uint32_t id)
 {
     struct process *p = &w->processes[id];
@@ -383,7 +394,7 @@ static void start_node(struct frame_world *w, uint32_t id)
     enum status status;
     while ((status = log_segment_next(&reader, &r)) == STATUS_OK) {
         if (r.lsn >= store_log_lsn(node_store(p->node)))
-            must(node_replay(p->node, &r) == STATUS_OK);
+            replayed(id, node_replay(p->node, &r), &r);
     }
     must(status == STATUS_NOT_FOUND && reader.at == p->log.size);
     must(node_check(p->node, &error) == STATUS_OK);
