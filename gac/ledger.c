@@ -22,6 +22,26 @@ void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms
     token_bucket_add(&l->bank, scaled(l->bank.rate, terms->start.ns, NS_PER_S));
 }
 
+void ledger_start_table(struct ledger *l, const struct ledger_terms *terms)
+{
+    if (l->started)
+        return;
+    l->started = true;
+    int64_t had = scaled(l->bank.rate, terms->start.ns, NS_PER_S);
+    int64_t second = scaled(l->bank.rate, terms->start_new.ns, NS_PER_S);
+    int64_t tokens = scaled(terms->start_tokens, terms->here, terms->routers);
+    tokens = tokens > second ? tokens : second;
+    if (tokens > had)
+        token_bucket_add(&l->bank, tokens - had);
+}
+
+int64_t ledger_enough(const struct ledger *l, int64_t cost)
+{
+    int64_t second = scaled(l->rate, NS_PER_S, NS_PER_S);
+    int64_t most = second < l->bank.capacity ? second : l->bank.capacity;
+    return cost < most ? cost : most;
+}
+
 void ledger_deinit(struct ledger *l)
 {
     free(l->holders);
@@ -155,7 +175,8 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
 
 void ledger_grant(struct ledger *l, struct holder *h, int64_t tokens)
 {
-    must(tokens >= 0 && tokens <= l->bank.balance);
+    must(tokens >= 0);
+    must(tokens <= l->bank.balance || (l->bank.balance >= 0 && h->held + tokens <= h->ask.need));
     token_bucket_debit(&l->bank, tokens);
     int64_t room = l->bank.capacity - tokens;
     token_bucket_set_rate(&l->bank, room > 0 ? room : 0, l->bank.rate, l->bank.debt_max);

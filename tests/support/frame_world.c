@@ -392,7 +392,8 @@ static void start_node(struct frame_world *w, uint32_t id)
     struct log_segment_reader reader = {.bytes = buffer_slice(&p->log)};
     struct log_record r;
     enum status status;
-    while ((status = log_segment_next(&reader, &r)) == STATUS_OK) {
+    while ((status = p->log.size == 0 ? STATUS_NOT_FOUND : log_segment_next(&reader, &r)) ==
+           STATUS_OK) {
         if (r.lsn >= store_log_lsn(node_store(p->node)))
             replayed(id, node_replay(p->node, &r), &r);
     }

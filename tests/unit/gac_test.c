@@ -472,12 +472,11 @@ static void a_dear_request_that_is_denied_is_no_denial_of_cheap_ones(void **stat
     p.limit.rate = 100000;
     gac_client_tell(p.client, p.now, &p.limit, true);
     exchange(&p);
+    assert_int_equal(take_all(&p, 760), 760);
     assert_int_equal(take(&p, 400000), GAC_WAIT);
     exchange(&p);
     assert_int_equal(take(&p, 400000), GAC_REFUSED);
-    assert_int_equal(take(&p, 1000), GAC_WAIT);
-    exchange(&p);
-    assert_int_equal(take(&p, 1000), GAC_TAKEN);
+    assert_int_equal(take_all(&p, 5), 5);
     end(&p);
 }
 
@@ -512,6 +511,63 @@ static void who_holds_enough_may_ask_again_once_it_is_spent(void **state)
 }
 
 /* Its server may remember a key better, and expects another epoch then. */
+/* The service takes 381 and 342 units at once on a new table of 5. */
+static void a_new_table_takes_a_few_large_items_at_once(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t units, costs[4];
+    } cases[] = {{5, {381, 342}}, {5, {98, 98, 98, 98}}, {1, {3, 1, 1, 1}}, {1, {381}}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct pair p;
+        begin(&p, 300000);
+        p.limit.rate = cases[i].units * 1000;
+        gac_client_tell(p.client, p.now, &p.limit, true);
+        exchange(&p);
+        for (int k = 0; k < 4 && cases[i].costs[k] > 0; k++) {
+            if (take(&p, cases[i].costs[k] * 1000) == GAC_TAKEN)
+                continue;
+            exchange(&p);
+            assert_int_equal(take(&p, cases[i].costs[k] * 1000), GAC_TAKEN);
+        }
+        end(&p);
+    }
+}
+
+/* Milliseconds until it is let in. */
+static int64_t ms_until_taken(struct pair *p, int64_t cost)
+{
+    for (int64_t ms = 0;; ms += 50) {
+        assert_true(ms < 1000000);
+        enum gac_verdict verdict = take(p, cost);
+        if (verdict == GAC_WAIT) {
+            exchange(p);
+            verdict = take(p, cost);
+        }
+        if (verdict == GAC_TAKEN)
+            return ms;
+        pass(p, 50);
+    }
+}
+
+/* As at a node: a second of the rate lets it in, and what is owed is paid before the next one. */
+static void a_request_dearer_than_a_second_is_let_in_and_owed(void **state)
+{
+    (void)state;
+    struct pair p;
+    begin(&p, 300000);
+    p.config.gac_start_units = 0;
+    p.limit.rate = 5000;
+    gac_client_tell(p.client, p.now, &p.limit, true);
+    exchange(&p);
+    assert_in_range(ms_until_taken(&p, 98000), 0, 1100);
+    gac_client_settle(p.client, p.limit.key, 98000, 98000);
+    assert_in_range(ms_until_taken(&p, 98000), 18000, 22000);
+    gac_client_settle(p.client, p.limit.key, 98000, 98000);
+    assert_in_range(ms_until_taken(&p, 1000), 18000, 21000);
+    end(&p);
+}
+
 static void keys_that_nobody_uses_are_forgotten(void **state)
 {
     (void)state;
@@ -624,6 +680,8 @@ int main(void)
         cmocka_unit_test(a_router_that_begins_asks_before_it_takes_its_part),
         cmocka_unit_test(a_dear_request_that_is_denied_is_no_denial_of_cheap_ones),
         cmocka_unit_test(who_holds_enough_may_ask_again_once_it_is_spent),
+        cmocka_unit_test(a_new_table_takes_a_few_large_items_at_once),
+        cmocka_unit_test(a_request_dearer_than_a_second_is_let_in_and_owed),
         cmocka_unit_test(keys_that_nobody_uses_are_forgotten),
         cmocka_unit_test(a_server_from_before_is_told_what_is_held),
     };
