@@ -315,6 +315,64 @@ enum status config_parse(struct config *c, struct slice text, struct buffer *err
     return STATUS_OK;
 }
 
+/* ---- relations ---- */
+
+/* `greater` must be at least, or if `strictly` more than, `times` what `lesser` is. */
+static const struct relation {
+    const char *greater;
+    const char *lesser;
+    int64_t times;
+    bool strictly;
+    size_t greater_at, lesser_at;
+    const char *why;
+} relations[] = {
+#define R(greater, strictly, times, lesser, why)                              \
+    {                                                                         \
+#greater, #lesser, times, strictly, offsetof(struct config, greater), \
+            offsetof(struct config, lesser), why                              \
+    }
+    R(support_ms, true, 2, heartbeat_ms, "one lost heartbeat would cost a leader its lead"),
+    R(node_silent_ms, true, 1, support_ms, "a node that is followed would be replaced"),
+    R(node_silent_ms, true, 2, load_report_ms, "a node that is well would be replaced"),
+    R(report_deadline_ms, true, 1, report_ms, "every member would count as silent"),
+    R(on_demand_peak_ms, true, 1, load_report_ms, "a peak would be of one report"),
+    R(snapshot_bytes_s, false, 1, snapshot_busy_bytes_s, "a busy node would send more"),
+    R(log_max_bytes, false, 2, log_segment_bytes, "the log is trimmed in whole segments"),
+    R(log_segment_bytes, false, 1, follower_max_bytes, "a message must fit the log ahead"),
+    R(map_max_bytes, false, 1, map_initial_bytes, "the map begins with that"),
+    R(gac_lifetime_max_ms, false, 1, gac_lifetime_ms, "it is the longer one of both"),
+    R(gac_forget_ms, false, 1, gac_lifetime_ms, "tokens outlive what is remembered of them"),
+    R(gac_lifetime_ms, false, 2, gac_timeout_ms, "an ask would not be repeated in time"),
+    R(request_deadline_ms, true, 1, gac_wait_ms, "a request would wait for tokens alone"),
+#undef R
+};
+
+static int64_t value_at(const struct config *c, size_t at)
+{
+    int64_t value;
+    memcpy(&value, (const char *)c + at, sizeof value);
+    return value;
+}
+
+enum status config_check(const struct config *c, struct buffer *error)
+{
+    for (size_t i = 0; i < sizeof relations / sizeof relations[0]; i++) {
+        const struct relation *r = &relations[i];
+        int64_t greater = value_at(c, r->greater_at), lesser = value_at(c, r->lesser_at);
+        bool holds = r->strictly ? greater > lesser * r->times : greater >= lesser * r->times;
+        if (holds)
+            continue;
+        buffer_append_format(error, "%s = %lld must be %s %lld: ", r->greater, (long long)greater,
+                             r->strictly ? "more than" : "at least",
+                             (long long)(lesser * r->times));
+        if (r->times > 1)
+            buffer_append_format(error, "%lld times ", (long long)r->times);
+        buffer_append_format(error, "%s = %lld (%s)", r->lesser, (long long)lesser, r->why);
+        return STATUS_MALFORMED;
+    }
+    return STATUS_OK;
+}
+
 void config_describe(const struct config *c, struct buffer *out)
 {
     buffer_append_format(out, "%-22s %-16s off, aws, strict or research\n", "profile",

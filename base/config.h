@@ -67,6 +67,11 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
 /* The same for a file's text; the error starts with the line number. */
 enum status config_parse(struct config *c, struct slice text, struct buffer *error);
 
+/* Whether the settings fit each other: what the code relies on beyond the bounds of each. To be
+ * asked once all are set. STATUS_MALFORMED: `error` gets one line that names both settings, their
+ * values and what must hold. */
+enum status config_check(const struct config *c, struct buffer *error);
+
 /* Every setting with value, bounds and meaning, a line each. */
 void config_describe(const struct config *c, struct buffer *out);
 

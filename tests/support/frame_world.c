@@ -59,6 +59,7 @@ struct frame_world {
     struct buffer table_bytes;
     struct table table;
     bool recording;
+    int64_t step_ms;
 };
 
 /* ---- recording ---- */
@@ -268,11 +269,12 @@ static void deliver_all(struct frame_world *w)
 
 void frame_world_pass(struct frame_world *w, int64_t ms)
 {
-    for (int64_t passed = 0; passed <= ms; passed += STEP_MS) {
+    const int64_t step_ms = ms < w->step_ms ? ms : w->step_ms;
+    for (int64_t passed = 0; passed <= ms; passed += w->step_ms) {
         deliver_all(w);
         for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++)
             turn(w, id);
-        w->now = instant_add(w->now, duration_ms(ms < STEP_MS ? ms : STEP_MS));
+        w->now = instant_add(w->now, duration_ms(step_ms));
     }
 }
 
@@ -484,21 +486,41 @@ static void ask_the_rest(struct frame_world *w)
     must(data_request(w, REQUEST_DELETE, 3, 0));
 }
 
-struct frame_world *frame_world_create(void)
+struct frame_world *frame_world_begin(const struct config *config)
 {
     struct frame_world *w = calloc(1, sizeof *w);
     must(w != NULL);
     w->now = (struct instant){NS_PER_S};
     w->last = &w->first;
-    w->recording = true;
-    config_init(&w->config, PROFILE_AWS);
-    w->config.gac = GAC_OFF;
-    w->config.entries_max_bytes = 64 << 10;
-    w->config.write_check = WRITE_CHECK_LEASE;
+    w->config = *config;
+    w->step_ms = config->heartbeat_ms < STEP_MS ? config->heartbeat_ms : STEP_MS;
     for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++) {
         memory_medium_init(&w->processes[id].medium, 1 << 20, 1 << 30);
         start_node(w, id);
     }
+    return w;
+}
+
+bool frame_world_answers(struct frame_world *w, int64_t ms)
+{
+    struct instant end = instant_add(w->now, duration_ms(ms));
+    struct request r = {.op = REQUEST_TABLE_LIST, .items_max = 1};
+    for (uint32_t node = 1; instant_before(w->now, end); node = node % FRAME_WORLD_NODES + 1) {
+        if (ask(w, node, &r) && w->answer.code == REPLY_OK)
+            return true;
+    }
+    return false;
+}
+
+struct frame_world *frame_world_create(void)
+{
+    struct config config;
+    config_init(&config, PROFILE_AWS);
+    config.gac = GAC_OFF;
+    config.entries_max_bytes = 64 << 10;
+    config.write_check = WRITE_CHECK_LEASE;
+    struct frame_world *w = frame_world_begin(&config);
+    w->recording = true;
     frame_world_pass(w, 1000);
     create_table(w);
     ask_the_rest(w);

@@ -20,6 +20,10 @@ enum {
 struct frame_world;
 
 struct frame_world *frame_world_create(void);
+/* Three nodes of this configuration, which have just been started and hold nothing. */
+struct frame_world *frame_world_begin(const struct config *config);
+/* Whether the catalog answers within this time. */
+bool frame_world_answers(struct frame_world *w, int64_t ms);
 void frame_world_destroy(struct frame_world *w);
 
 /* Frames recorded so far, of every kind a few. */
