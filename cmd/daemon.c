@@ -7,6 +7,7 @@
 #include "base/must.h"
 #include "cmd/link_rights.h"
 #include "cmd/mac.h"
+#include "host/descriptors.h"
 #include "host/secret.h"
 
 enum {
@@ -44,6 +45,28 @@ enum status daemon_introduce(const struct options *o, enum peer_kind kind, const
                                   .accepts = link_rights_accepted(kind),
                                   .mac = mac_sha256};
     return STATUS_OK;
+}
+
+void daemon_limit_clients(struct config *config, uint32_t nodes, uint32_t links)
+{
+    enum {
+        OWN = 32,     /* the loop, listeners, standard streams, /proc and the like */
+        OF_NODE = 16, /* its directory, LMDB, files that are being made */
+        AHEAD = 3,    /* log segments beyond log_max_bytes */
+        CLIENTS_MIN = 8
+    };
+    int64_t limit = descriptors_raise();
+    int64_t segments = config->log_max_bytes / config->log_segment_bytes + AHEAD;
+    int64_t left = limit - OWN - (int64_t)links - (int64_t)nodes * (OF_NODE + segments);
+    int64_t clients = left > CLIENTS_MIN ? left : CLIENTS_MIN;
+    if (clients >= config->connections_max)
+        return;
+    fprintf(
+        stderr,
+        "weir: %lld open files are allowed (ulimit -n), which leaves room for %lld clients, not "
+        "connections_max = %lld\n",
+        (long long)limit, (long long)clients, (long long)config->connections_max);
+    config->connections_max = clients;
 }
 
 int daemon_fail(const char *name, const struct buffer *error)

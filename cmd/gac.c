@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
 #include "gac/server.h"
+#include "host/descriptors.h"
 
 struct gac_process {
     struct options options;
@@ -89,6 +90,7 @@ static enum status open_all(struct gac_process *p, struct buffer *error)
         status = daemon_open_loop(&p->loop, on_stop, p, error);
     if (status != STATUS_OK)
         return status;
+    descriptors_raise();
     struct greeting_self self;
     status = daemon_introduce(o, PEER_GAC, o->address, &p->secret, error, &self);
     if (status != STATUS_OK)

@@ -7,6 +7,7 @@
 #include "cmd/link_rights.h"
 #include "embed/node_host.h"
 #include "host/address.h"
+#include "host/descriptors.h"
 
 enum {
     STOP_MS = 2000
@@ -117,6 +118,7 @@ static enum status open_all(struct node_process *p, struct buffer *error)
     enum status status = daemon_open_loop(&p->loop, on_stop, p, error);
     if (status != STATUS_OK)
         return status;
+    descriptors_raise();
     struct greeting_self self;
     status = daemon_introduce(o, PEER_NODE, o->address, &p->secret, error, &self);
     if (status != STATUS_OK)
@@ -134,6 +136,7 @@ static enum status open_all(struct node_process *p, struct buffer *error)
         .reply = on_reply,
         .request = on_request,
         .send = on_send,
+        .note = daemon_note,
         .context = p,
     };
     status = node_host_open(p->loop, &options, error, &p->node);

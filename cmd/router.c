@@ -126,6 +126,7 @@ static enum status open_all(struct router_process *p, struct buffer *error)
     status = daemon_introduce(o, PEER_ROUTER, NULL, &p->secret, error, &self);
     if (status != STATUS_OK)
         return status;
+    daemon_limit_clients(&p->options.config, 0, o->peers.count + o->gac.count);
     struct router_options router = {.config = &o->config,
                                     .node_count = o->peers.count,
                                     .gac_servers = o->gac.count,

@@ -126,6 +126,7 @@ struct node {
     struct log_writer log;
     uint64_t log_space_end;
     bool log_disk_full;
+    int log_error;           /* why, where it is not for lack of space */
     uint64_t local_lsn;      /* own records before it are in the store: where the log was durable to
                                 at the last checkpoint */
     uint64_t relogged_lsn;   /* no checkpoint before the log is durable up to here */

@@ -293,7 +293,7 @@ def main():
     options.connections = 1000
     options.units = 100 if options.short else 500
     options.duration = 3 if options.short else 30
-    servers.more_files(options.connections + 200)
+    servers.own_files(options.connections + 200)
     say(f"--seed {options.seed}")
     figures = {"seed": options.seed}
     with servers.workplace("overload") as directory:
