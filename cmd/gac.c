@@ -26,6 +26,7 @@ static const char help[] =
     "  --id N             this server's number in --gac (default 1)\n"
     "  --listen A:P       where routers reach it (default: as --gac says)\n"
     "  --faults PORT      for tests: break links and clock by commands to 127.0.0.1:PORT\n"
+    "  --set secret_file=FILE, --set cluster_id=NAME  the same for all daemons of a cluster\n"
     "\n"
     "examples:\n"
     "  weir gac --gac 1=127.0.0.1:7201\n"

@@ -33,6 +33,7 @@ static const char help[] =
     "  --data DIR         where it keeps its partitions\n"
     "  --peers LIST       every node of the cluster, this one included\n"
     "  --faults PORT      for tests: break links, disk and clock by commands to 127.0.0.1:PORT\n"
+    "  --set secret_file=FILE, --set cluster_id=NAME  the same for all daemons of a cluster\n"
     "\n"
     "example:\n"
     "  weir node --id 1 --listen 127.0.0.1:7101 --data /var/lib/weir-1 \\\n"

@@ -30,6 +30,7 @@ static const char help[] =
     "                     nodes and routers run with --set gac=off\n"
     "  --id N             which router this is, 1 to 64 (default 1)\n"
     "  --faults PORT      for tests: break links and clock by commands to 127.0.0.1:PORT\n"
+    "  --set secret_file=FILE, --set cluster_id=NAME  the same for all daemons of a cluster\n"
     "\n"
     "example:\n"
     "  weir router --peers 1=127.0.0.1:7101,2=127.0.0.1:7102 --set gac=off\n"
