@@ -306,6 +306,19 @@ static bool ask_any(struct frame_world *w, struct request *r)
     return false;
 }
 
+enum reply_code frame_world_ask(struct frame_world *w, struct request *r, struct slice *body)
+{
+    struct instant end = instant_add(w->now, duration_ms(AVAILABLE_MS));
+    for (uint32_t node = 1; instant_before(w->now, end); node = node % FRAME_WORLD_NODES + 1) {
+        if (!ask(w, node, r) || w->answer.code == REPLY_NOT_LEADER)
+            continue;
+        if (body != NULL)
+            *body = w->answer.body;
+        return w->answer.code;
+    }
+    return REPLY_NOT_LEADER;
+}
+
 static bool fetch_table(struct frame_world *w)
 {
     struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("orchard")};

@@ -34,6 +34,9 @@ struct slice frame_world_frame(const struct frame_world *w, size_t which);
 /* A frame over a link of that process to a node. False: the link would be closed. */
 bool frame_world_inject(struct frame_world *w, enum peer_kind kind, uint32_t id, uint32_t node,
                         struct slice frame);
+/* A router's request, to one node after the other until one has something else to say than that it
+ * does not lead. `*body` (may be NULL) is the answer's and lends until the next call. */
+enum reply_code frame_world_ask(struct frame_world *w, struct request *r, struct slice *body);
 /* Time passes, and everything that is due happens. */
 void frame_world_pass(struct frame_world *w, int64_t ms);
 
