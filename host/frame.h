@@ -1,6 +1,6 @@
 /* frame.h - messages cut out of a stream of bytes.
  *
- * Frame: u32 length | u64 checksum, XXH3 of the content with the length as its seed | the content.
+ * Frame: u32 length | u64 checksum, XXH3 of the content | the content.
  *
  * A frame that arrives whole in one piece is lent out of that piece, uncopied; one that arrives in
  * several is put together in a buffer which grows with what has arrived, never with what a length

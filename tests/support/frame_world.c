@@ -294,12 +294,13 @@ static bool ask(struct frame_world *w, uint32_t node, struct request *r)
     return w->has_answer;
 }
 
-/* Asks one node after the other until one takes it. */
+/* Asks one node after the other until one takes it, or says that its table's limit is used up. */
 static bool ask_any(struct frame_world *w, struct request *r)
 {
     struct instant end = instant_add(w->now, duration_ms(AVAILABLE_MS));
     for (uint32_t node = 1; instant_before(w->now, end); node = node % FRAME_WORLD_NODES + 1) {
-        if (ask(w, node, r) && w->answer.code == REPLY_OK)
+        if (ask(w, node, r) &&
+            (w->answer.code == REPLY_OK || w->answer.code == REPLY_THROTTLED))
             return true;
         frame_world_pass(w, STEP_MS);
     }
@@ -367,18 +368,53 @@ static bool data_request(struct frame_world *w, enum request_op op, uint32_t nam
         if (!done && !fetch_table(w))
             break;
     }
-    done = done && (op != REQUEST_GET || w->answer.found);
+    done = done &&
+           (op != REQUEST_GET || w->answer.found || w->answer.code == REPLY_THROTTLED);
     buffer_deinit(&key);
     buffer_deinit(&item);
     return done;
 }
 
+static void request_table(struct frame_world *w)
+{
+    struct table_spec spec = {.name = slice_of("orchard"),
+                              .partition_key = {slice_of("id"), ATTR_BINARY},
+                              .sort_key = {slice_of("n"), ATTR_BINARY},
+                              .whole_collections = true,
+                              .billing = BILLING_PROVISIONED,
+                              .rcu = 7000,
+                              .wcu = 2500};
+    struct buffer body = {0};
+    table_spec_encode(&body, &spec);
+    struct request r = {
+        .op = REQUEST_TABLE_CREATE, .key = spec.name, .body = buffer_slice(&body), .wall_ms = 1};
+    frame_world_ask(w, &r, NULL);
+    buffer_deinit(&body);
+}
+
+/* A router may have deleted it: then another of its name. */
+static bool has_table(struct frame_world *w)
+{
+    struct request get = {.op = REQUEST_TABLE_GET, .key = slice_of("orchard")};
+    for (int tries = 0; tries < 100; tries++) {
+        enum reply_code code = frame_world_ask(w, &get, NULL);
+        if (code == REPLY_TABLE_NOT_FOUND)
+            request_table(w);
+        else if (code == REPLY_OK && fetch_table(w) && w->table.status == TABLE_ACTIVE)
+            return true;
+        frame_world_pass(w, 50);
+    }
+    return false;
+}
+
 bool frame_world_is_available(struct frame_world *w)
 {
-    if (!fetch_table(w) || w->table.partition_count == 0)
+    if (!has_table(w))
         return false;
     for (uint32_t name = 1000; name < 1012; name++) {
-        if (!data_request(w, REQUEST_PUT, name, 100) || !data_request(w, REQUEST_GET, name, 0))
+        if (!data_request(w, REQUEST_PUT, name, 100))
+            return false;
+        if (w->answer.code == REPLY_OK && !data_request(w, REQUEST_GET, name, 0))
             return false;
     }
     return true;
@@ -433,23 +469,8 @@ void frame_world_restart(struct frame_world *w)
 
 static void create_table(struct frame_world *w)
 {
-    struct table_spec spec = {.name = slice_of("orchard"),
-                              .partition_key = {slice_of("id"), ATTR_BINARY},
-                              .sort_key = {slice_of("n"), ATTR_BINARY},
-                              .whole_collections = true,
-                              .billing = BILLING_PROVISIONED,
-                              .rcu = 7000,
-                              .wcu = 2500};
-    struct buffer body = {0};
-    table_spec_encode(&body, &spec);
-    struct request r = {
-        .op = REQUEST_TABLE_CREATE, .key = spec.name, .body = buffer_slice(&body), .wall_ms = 1};
-    must(ask_any(w, &r));
-    buffer_deinit(&body);
-    do {
-        frame_world_pass(w, 50);
-        must(fetch_table(w));
-    } while (w->table.status != TABLE_ACTIVE);
+    request_table(w);
+    must(has_table(w));
 }
 
 /* A replica that has missed what the others have compacted. */
