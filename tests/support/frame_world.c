@@ -299,8 +299,7 @@ static bool ask_any(struct frame_world *w, struct request *r)
 {
     struct instant end = instant_add(w->now, duration_ms(AVAILABLE_MS));
     for (uint32_t node = 1; instant_before(w->now, end); node = node % FRAME_WORLD_NODES + 1) {
-        if (ask(w, node, r) &&
-            (w->answer.code == REPLY_OK || w->answer.code == REPLY_THROTTLED))
+        if (ask(w, node, r) && (w->answer.code == REPLY_OK || w->answer.code == REPLY_THROTTLED))
             return true;
         frame_world_pass(w, STEP_MS);
     }
@@ -368,8 +367,7 @@ static bool data_request(struct frame_world *w, enum request_op op, uint32_t nam
         if (!done && !fetch_table(w))
             break;
     }
-    done = done &&
-           (op != REQUEST_GET || w->answer.found || w->answer.code == REPLY_THROTTLED);
+    done = done && (op != REQUEST_GET || w->answer.found || w->answer.code == REPLY_THROTTLED);
     buffer_deinit(&key);
     buffer_deinit(&item);
     return done;
