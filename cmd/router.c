@@ -28,7 +28,7 @@ static const char help[] =
     "  --peers LIST       every storage node of the cluster\n"
     "  --gac LIST         every server of global admission control (`weir gac`); without any,\n"
     "                     nodes and routers run with --set gac=off\n"
-    "  --id N             which router this is, 1 to 64 (default 1)\n"
+    "  --id N             which router this is, 1 to 64 (default 1); each its own\n"
     "  --faults PORT      for tests: break links and clock by commands to 127.0.0.1:PORT\n"
     "  --set secret_file=FILE, --set cluster_id=NAME  the same for all daemons of a cluster\n"
     "\n"
