@@ -4,6 +4,8 @@
  * refused keeps its old value. */
 #include "base/config.h"
 
+#include <stdio.h>
+
 #include "base/must.h"
 
 static const struct {
@@ -222,6 +224,25 @@ static enum status set_policy(struct config *c, struct slice value, struct buffe
     return STATUS_OK;
 }
 
+/* Printable, without spaces: both appear in log lines. */
+static enum status set_text(char *out, size_t size, struct slice name, struct slice value,
+                            struct buffer *error)
+{
+    bool fits = value.size < size;
+    for (size_t i = 0; i < value.size && fits; i++)
+        fits = value.data[i] > ' ' && value.data[i] <= '~';
+    if (!fits) {
+        char text[64];
+        snprintf(text, sizeof text,
+                 "must be at most %zu printable characters, none of them a space", size - 1);
+        return refuse(error, name, value, text);
+    }
+    memset(out, 0, size);
+    if (value.size > 0)
+        memcpy(out, value.data, value.size);
+    return STATUS_OK;
+}
+
 enum status config_set(struct config *c, struct slice name, struct slice value,
                        struct buffer *error)
 {
@@ -235,6 +256,10 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
     }
     if (slice_is(name, "partition_policy"))
         return set_policy(c, value, error);
+    if (slice_is(name, "cluster_id"))
+        return set_text(c->cluster_id, sizeof c->cluster_id, name, value, error);
+    if (slice_is(name, "secret_file"))
+        return set_text(c->secret_file, sizeof c->secret_file, name, value, error);
     if (!slice_is(name, "profile"))
         return refuse(error, name, value, "no such setting");
     enum profile profile;
@@ -290,12 +315,75 @@ enum status config_parse(struct config *c, struct slice text, struct buffer *err
     return STATUS_OK;
 }
 
+/* ---- relations ---- */
+
+/* `greater` must be at least, or if `strictly` more than, `times` what `lesser` is. */
+static const struct relation {
+    const char *greater;
+    const char *lesser;
+    int64_t times;
+    bool strictly;
+    size_t greater_at, lesser_at;
+    const char *why;
+} relations[] = {
+#define R(greater, strictly, times, lesser, why)                              \
+    {                                                                         \
+#greater, #lesser, times, strictly, offsetof(struct config, greater), \
+            offsetof(struct config, lesser), why                              \
+    }
+    R(support_ms, true, 2, heartbeat_ms, "one lost heartbeat would cost a leader its lead"),
+    R(node_silent_ms, true, 1, support_ms, "a node that is followed would be replaced"),
+    R(node_silent_ms, true, 2, load_report_ms, "a node that is well would be replaced"),
+    R(report_deadline_ms, true, 1, report_ms, "every member would count as silent"),
+    R(on_demand_peak_ms, true, 1, load_report_ms, "a peak would be of one report"),
+    R(snapshot_bytes_s, false, 1, snapshot_busy_bytes_s, "a busy node would send more"),
+    R(log_max_bytes, false, 2, log_segment_bytes, "the log is trimmed in whole segments"),
+    R(log_segment_bytes, false, 1, follower_max_bytes, "a message must fit the log ahead"),
+    R(map_max_bytes, false, 1, map_initial_bytes, "the map begins with that"),
+    R(gac_lifetime_max_ms, false, 1, gac_lifetime_ms, "it is the longer one of both"),
+    R(gac_forget_ms, false, 1, gac_lifetime_ms, "tokens outlive what is remembered of them"),
+    R(gac_lifetime_ms, false, 2, gac_timeout_ms, "an ask would not be repeated in time"),
+    R(request_deadline_ms, true, 1, gac_wait_ms, "a request would wait for tokens alone"),
+#undef R
+};
+
+static int64_t value_at(const struct config *c, size_t at)
+{
+    int64_t value;
+    memcpy(&value, (const char *)c + at, sizeof value);
+    return value;
+}
+
+enum status config_check(const struct config *c, struct buffer *error)
+{
+    for (size_t i = 0; i < sizeof relations / sizeof relations[0]; i++) {
+        const struct relation *r = &relations[i];
+        int64_t greater = value_at(c, r->greater_at), lesser = value_at(c, r->lesser_at);
+        bool holds = r->strictly ? greater > lesser * r->times : greater >= lesser * r->times;
+        if (holds)
+            continue;
+        buffer_append_format(error, "%s = %lld must be %s %lld: ", r->greater, (long long)greater,
+                             r->strictly ? "more than" : "at least",
+                             (long long)(lesser * r->times));
+        if (r->times > 1)
+            buffer_append_format(error, "%lld times ", (long long)r->times);
+        buffer_append_format(error, "%s = %lld (%s)", r->lesser, (long long)lesser, r->why);
+        return STATUS_MALFORMED;
+    }
+    return STATUS_OK;
+}
+
 void config_describe(const struct config *c, struct buffer *out)
 {
     buffer_append_format(out, "%-22s %-16s off, aws, strict or research\n", "profile",
                          profile_name(c->profile));
     buffer_append_format(out, "%-22s %-16s chosen by the profile; free under research\n",
                          "partition_policy", c->partition_policy);
+    buffer_append_format(out, "%-22s %-16s name of the cluster that daemons of it must share\n",
+                         "cluster_id", c->cluster_id);
+    buffer_append_format(
+        out, "%-22s %-16s file of a secret that daemons of a cluster share, mode 0600\n",
+        "secret_file", c->secret_file);
     for (size_t i = 0; i < CHOICES; i++) {
         int64_t value;
         memcpy(&value, (const char *)c + choices[i].at, sizeof value);

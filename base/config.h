@@ -53,6 +53,8 @@ struct config {
     int64_t gac;         /* enum gac_policy, of tables that name none */
     enum profile profile;
     char partition_policy[32]; /* engine/admission's policy by name; the profile chooses it */
+    char cluster_id[64];       /* of the cluster a daemon belongs to; empty: it has no name */
+    char secret_file[256];     /* what a cluster's daemons prove to each other that they know */
 };
 
 /* Defaults under the profile. */
@@ -64,6 +66,11 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
 
 /* The same for a file's text; the error starts with the line number. */
 enum status config_parse(struct config *c, struct slice text, struct buffer *error);
+
+/* Whether the settings fit each other: what the code relies on beyond the bounds of each. To be
+ * asked once all are set. STATUS_MALFORMED: `error` gets one line that names both settings, their
+ * values and what must hold. */
+enum status config_check(const struct config *c, struct buffer *error);
 
 /* Every setting with value, bounds and meaning, a line each. */
 void config_describe(const struct config *c, struct buffer *out);

@@ -71,6 +71,7 @@
     X(moves_max, 4, 1, 1000, "replicas on their way to another node at once")                      \
     /* global admission control */                                                                 \
     X(gac_bank_ms, 300000, 1000, 86400000, "of its rate, what a table may save up at its GAC server") \
+    X(gac_start_units, 800, 0, 1000000, "A new table may use this many units at once, but no more than gac_bank_ms of its rate. It may always use a second of its rate.") \
     X(gac_lifetime_ms, 1000, 100, 60000, "silence of a router or a server for longer is an outage; tokens live as long, and ..") \
     X(gac_lifetime_max_ms, 60000, 100, 3600000, ".. at most this, where a router holds enough for a while") \
     X(gac_period_ms, 1000, 10, 60000, "policy periodic: between two asks of a router")             \

@@ -6,6 +6,10 @@
 #include <sys/random.h>
 
 #include "base/must.h"
+#include "cmd/link_rights.h"
+#include "cmd/mac.h"
+#include "host/descriptors.h"
+#include "host/secret.h"
 
 enum {
     LENGTH_SIZE = 4
@@ -16,6 +20,54 @@ uint64_t daemon_seed(void)
     uint64_t seed;
     must(getrandom(&seed, sizeof seed, 0) == sizeof seed);
     return seed;
+}
+
+enum status daemon_introduce(const struct options *o, enum peer_kind kind, const char *listens,
+                             struct buffer *secret, struct buffer *error, struct greeting_self *out)
+{
+    const char *path = o->config.secret_file;
+    if (path[0] != '\0') {
+        enum status status = secret_read(path, secret, error);
+        if (status != STATUS_OK)
+            return status;
+    } else if (listens != NULL && !address_is_loopback(listens)) {
+        buffer_append_format(error,
+                             "listens on %s, which other machines reach, and has no secret_file: "
+                             "whoever connects could command it. Give all daemons of the cluster "
+                             "the same: head -c 32 /dev/urandom | base64 >FILE; chmod 600 FILE; "
+                             "--set secret_file=FILE",
+                             listens);
+        return STATUS_MALFORMED;
+    }
+    *out = (struct greeting_self){.kind = kind,
+                                  .id = o->id,
+                                  .cluster = slice_of(o->config.cluster_id),
+                                  .secret = buffer_slice(secret),
+                                  .accepts = link_rights_accepted(kind),
+                                  .mac = mac_sha256};
+    return STATUS_OK;
+}
+
+void daemon_limit_clients(struct config *config, uint32_t nodes, uint32_t links)
+{
+    enum {
+        OWN = 32,     /* the loop, listeners, standard streams, /proc and the like */
+        OF_NODE = 16, /* its directory, LMDB, files that are being made */
+        AHEAD = 3,    /* log segments beyond log_max_bytes */
+        CLIENTS_MIN = 8
+    };
+    int64_t limit = descriptors_raise();
+    int64_t segments = config->log_max_bytes / config->log_segment_bytes + AHEAD;
+    int64_t left = limit - OWN - (int64_t)links - (int64_t)nodes * (OF_NODE + segments);
+    int64_t clients = left > CLIENTS_MIN ? left : CLIENTS_MIN;
+    if (clients >= config->connections_max)
+        return;
+    fprintf(
+        stderr,
+        "weir: %lld open files are allowed (ulimit -n), which leaves room for %lld clients, not "
+        "connections_max = %lld\n",
+        (long long)limit, (long long)clients, (long long)config->connections_max);
+    config->connections_max = clients;
 }
 
 int daemon_fail(const char *name, const struct buffer *error)
@@ -32,14 +84,24 @@ static bool send_frame(struct transport *t, uint64_t link, const struct buffer *
 bool daemon_send_request(struct transport *t, uint64_t link, struct buffer *scratch,
                          const struct request *r)
 {
+    if (link == 0 || request_size(r) > FRAME_SIZE_MAX)
+        return false;
     buffer_clear(scratch);
     request_encode(scratch, r);
-    return link != 0 && send_frame(t, link, scratch);
+    return send_frame(t, link, scratch);
 }
 
 bool daemon_send_reply(struct transport *t, uint64_t link, struct buffer *scratch,
                        const struct reply *r)
 {
+    char text[96];
+    struct reply refusal = {.id = r->id, .code = REPLY_LIMIT_EXCEEDED};
+    if (reply_size(r) > FRAME_SIZE_MAX) {
+        snprintf(text, sizeof text, "The answer takes %zu bytes, a message between processes %d",
+                 reply_size(r), FRAME_SIZE_MAX);
+        refusal.text = slice_of(text);
+        r = &refusal;
+    }
     buffer_clear(scratch);
     reply_encode(scratch, r);
     return send_frame(t, link, scratch);

@@ -10,6 +10,18 @@
 
 uint64_t daemon_seed(void);
 
+/* What this process says of itself on its links: cluster_id and secret_file of its configuration.
+ * `secret` holds the secret and must outlive the transport. `listens`: the address it accepts links
+ * on, or NULL; without a secret that must be on this machine. STATUS_IO, STATUS_MALFORMED. */
+enum status daemon_introduce(const struct options *o, enum peer_kind kind, const char *listens,
+                             struct buffer *secret, struct buffer *error,
+                             struct greeting_self *out);
+
+/* Raises the limit of open files and sockets, and lowers `connections_max` to what is left of it
+ * for clients beside `nodes` nodes in this process and `links` links to others. Says so if that is
+ * less than was set. */
+void daemon_limit_clients(struct config *config, uint32_t nodes, uint32_t links);
+
 /* Prints "weir NAME: " and the text to standard error; returns exit code 1. */
 int daemon_fail(const char *name, const struct buffer *error);
 

@@ -277,14 +277,17 @@ static void on_opened(void *context, struct connection *c)
     TAILQ_INSERT_TAIL(&f->clients, client, entry);
 }
 
-static void answer_line(struct fault_client *client)
+/* False: the line was no command. Whoever speaks something else, such as HTTP, is not heard to the
+ * end: one of the lines that follow might be a command. */
+static bool answer_line(struct fault_client *client)
 {
     struct fault_command command;
     struct buffer answer = {0}, error = {0};
     struct slice line = slice_make(client->line, client->size);
     if (line.size > 0 && line.data[line.size - 1] == '\r')
         line.size--;
-    if (fault_command_parse(line, &command, &error) == STATUS_OK) {
+    bool known = fault_command_parse(line, &command, &error) == STATUS_OK;
+    if (known) {
         fprintf(stderr, "weir: fault: %.*s\n", (int)line.size, (const char *)line.data);
         fault_command_apply(&command, client->faults->loop, client->faults->transport, &answer);
     } else {
@@ -295,6 +298,7 @@ static void answer_line(struct fault_client *client)
     buffer_deinit(&answer);
     buffer_deinit(&error);
     client->size = 0;
+    return known;
 }
 
 static void on_received(void *context, struct connection *c, struct slice bytes)
@@ -303,7 +307,10 @@ static void on_received(void *context, struct connection *c, struct slice bytes)
     struct fault_client *client = connection_user(c);
     for (size_t i = 0; i < bytes.size; i++) {
         if (bytes.data[i] == '\n') {
-            answer_line(client);
+            if (!answer_line(client)) {
+                connection_close(c);
+                return;
+            }
         } else if (client->size < sizeof client->line) {
             client->line[client->size++] = (char)bytes.data[i];
         } else {

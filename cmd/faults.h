@@ -2,7 +2,8 @@
  * command.
  *
  * On 127.0.0.1, a command a line, an answer a line: "ok", "ok" and a text, or "error: " and what is
- * wrong. Who can connect can break the process, so the port exists only if it was asked for.
+ * wrong, after which the connection is closed: what speaks another protocol gives no command. Who
+ * can connect can break the process, so the port exists only if it was asked for.
  * Bounds: FAULTS_LINE_SIZE_MAX bytes a line, FAULTS_CLIENTS_MAX connections. */
 #ifndef WEIR_CMD_FAULTS_H
 #define WEIR_CMD_FAULTS_H

@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
 #include "gac/server.h"
+#include "host/descriptors.h"
 
 struct gac_process {
     struct options options;
@@ -12,6 +13,7 @@ struct gac_process {
     struct transport *transport;
     struct gac_server *server;
     struct faults *faults; /* NULL without --faults */
+    struct buffer secret;
     struct buffer answer;
     bool stopping;
 };
@@ -24,31 +26,27 @@ static const char help[] =
     "  --id N             this server's number in --gac (default 1)\n"
     "  --listen A:P       where routers reach it (default: as --gac says)\n"
     "  --faults PORT      for tests: break links and clock by commands to 127.0.0.1:PORT\n"
+    "  --set secret_file=FILE, --set cluster_id=NAME  the same for all daemons of a cluster\n"
     "\n"
     "examples:\n"
     "  weir gac --gac 1=127.0.0.1:7201\n"
     "  weir gac --gac 1=127.0.0.1:7201,2=127.0.0.1:7202,3=127.0.0.1:7203 --id 2\n"
     "\noptions:";
 
-static void on_up(void *context, uint64_t link, enum peer_kind kind, uint32_t id)
-{
-    struct gac_process *p = context;
-    (void)id;
-    if (kind != PEER_ROUTER)
-        transport_close(p->transport, link);
-}
-
-static void on_frame(void *context, uint64_t link, struct slice frame)
+static void on_frame(void *context, const struct link_peer *from, struct slice frame)
 {
     struct gac_process *p = context;
     struct buffer error = {0};
     buffer_clear(&p->answer);
-    if (gac_server_receive(p->server, loop_now(p->loop), link, frame, &p->answer, &error) ==
+    if (gac_server_receive(p->server, loop_now(p->loop), from->link, frame, &p->answer, &error) ==
         STATUS_OK) {
-        transport_send(p->transport, link, buffer_slice(&p->answer));
+        transport_send(p->transport, from->link, buffer_slice(&p->answer));
     } else {
-        fprintf(stderr, "weir: a router sent %.*s\n", (int)error.size, (const char *)error.data);
-        transport_close(p->transport, link);
+        struct buffer why = {0};
+        buffer_append_format(&why, "sent %.*s", (int)error.size, (const char *)error.data);
+        buffer_append_u8(&why, 0);
+        transport_refuse(p->transport, from->link, (const char *)why.data);
+        buffer_deinit(&why);
     }
     buffer_deinit(&error);
 }
@@ -93,17 +91,19 @@ static enum status open_all(struct gac_process *p, struct buffer *error)
         status = daemon_open_loop(&p->loop, on_stop, p, error);
     if (status != STATUS_OK)
         return status;
+    descriptors_raise();
+    struct greeting_self self;
+    status = daemon_introduce(o, PEER_GAC, o->address, &p->secret, error, &self);
+    if (status != STATUS_OK)
+        return status;
     p->server = gac_server_create(&(struct gac_server_options){.config = &o->config,
                                                                .number = o->id,
                                                                .servers = o->gac.count,
                                                                .incarnation = daemon_seed() | 1});
-    const struct transport_handler handler = {on_up, on_frame, on_down, daemon_note};
-    p->transport = transport_create(&(struct transport_options){.loop = p->loop,
-                                                                .kind = PEER_GAC,
-                                                                .id = o->id,
-                                                                .seed = daemon_seed(),
-                                                                .handler = &handler,
-                                                                .context = p});
+    const struct transport_handler handler = {
+        .frame = on_frame, .down = on_down, .note = daemon_note};
+    p->transport = transport_create(&(struct transport_options){
+        .loop = p->loop, .self = self, .seed = daemon_seed(), .handler = &handler, .context = p});
     if (transport_listen(p->transport, o->address, o->port) != STATUS_OK) {
         buffer_append_format(error, "cannot listen on %s:%u: %s", o->address, o->port,
                              strerror(errno));
@@ -145,6 +145,7 @@ int cmd_gac(int argc, char **argv)
     loop_destroy(p.loop);
     if (p.server != NULL)
         gac_server_destroy(p.server);
+    buffer_deinit(&p.secret);
     buffer_deinit(&p.answer);
     buffer_deinit(&error);
     return status == STATUS_OK ? 0 : 1;

@@ -179,6 +179,7 @@ static enum status open_nodes(struct local *l, struct buffer *error)
             .reply = on_reply,
             .request = on_request,
             .send = on_send,
+            .note = daemon_note,
             .context = l,
         };
         status = node_host_open(l->loop, &options, error, &l->nodes[id]);
@@ -191,6 +192,7 @@ static enum status open_all(struct local *l, struct buffer *error)
     enum status status = daemon_open_loop(&l->loop, on_stop, l, error);
     if (status != STATUS_OK)
         return status;
+    daemon_limit_clients(&l->options.config, l->options.nodes, 0);
     struct router_options options = {.config = &l->options.config,
                                      .node_count = l->options.nodes,
                                      .gac_servers = 1,

@@ -4,8 +4,10 @@
 
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
+#include "cmd/link_rights.h"
 #include "embed/node_host.h"
 #include "host/address.h"
+#include "host/descriptors.h"
 
 enum {
     STOP_MS = 2000
@@ -17,6 +19,7 @@ struct node_process {
     struct transport *transport;
     struct node_host *node;
     struct faults *faults; /* NULL without --faults */
+    struct buffer secret;
     struct buffer scratch;
     bool told_stopped;
     bool stopping;
@@ -30,6 +33,7 @@ static const char help[] =
     "  --data DIR         where it keeps its partitions\n"
     "  --peers LIST       every node of the cluster, this one included\n"
     "  --faults PORT      for tests: break links, disk and clock by commands to 127.0.0.1:PORT\n"
+    "  --set secret_file=FILE, --set cluster_id=NAME  the same for all daemons of a cluster\n"
     "\n"
     "example:\n"
     "  weir node --id 1 --listen 127.0.0.1:7101 --data /var/lib/weir-1 \\\n"
@@ -61,22 +65,41 @@ static void on_send(void *context, uint32_t from, uint32_t to, struct slice fram
         transport_send(p->transport, link, frame);
 }
 
-static void on_frame(void *context, uint64_t link, struct slice frame)
+/* NULL: it was taken. Otherwise what is wrong with it. */
+static const char *take_frame(struct node_process *p, const struct link_peer *from,
+                              struct slice frame)
 {
-    struct node_process *p = context;
     enum message_kind kind;
     struct request request;
     struct reply reply;
+    const char *why;
     if (message_kind_of(frame, &kind) != STATUS_OK)
-        transport_close(p->transport, link);
-    else if (kind == MESSAGE_REQUEST && request_decode(frame, &request) == STATUS_OK)
-        node_host_request(p->node, link, &request);
-    else if (kind == MESSAGE_REPLY && reply_decode(frame, &reply) == STATUS_OK)
-        node_host_reply(p->node, &reply);
-    else if (kind == MESSAGE_PEER && node_host_receive(p->node, frame) == STATUS_OK)
-        return;
-    else
-        transport_close(p->transport, link);
+        return "sent a message of no known kind";
+    if (kind == MESSAGE_REQUEST) {
+        if (request_decode(frame, &request) != STATUS_OK)
+            return "sent a malformed request";
+        why = link_rights_request(from, &request);
+        if (why == NULL)
+            node_host_request(p->node, from->link, &request);
+        return why;
+    }
+    why = link_rights_frame(from, kind, frame);
+    if (why != NULL)
+        return why;
+    if (kind == MESSAGE_PEER)
+        return node_host_receive(p->node, frame) == STATUS_OK ? NULL : "sent a malformed envelope";
+    if (reply_decode(frame, &reply) != STATUS_OK)
+        return "sent a malformed reply";
+    node_host_reply(p->node, &reply);
+    return NULL;
+}
+
+static void on_frame(void *context, const struct link_peer *from, struct slice frame)
+{
+    struct node_process *p = context;
+    const char *why = take_frame(p, from, frame);
+    if (why != NULL)
+        transport_refuse(p->transport, from->link, why);
 }
 
 static void on_stop(void *context)
@@ -96,13 +119,14 @@ static enum status open_all(struct node_process *p, struct buffer *error)
     enum status status = daemon_open_loop(&p->loop, on_stop, p, error);
     if (status != STATUS_OK)
         return status;
+    descriptors_raise();
+    struct greeting_self self;
+    status = daemon_introduce(o, PEER_NODE, o->address, &p->secret, error, &self);
+    if (status != STATUS_OK)
+        return status;
     const struct transport_handler handler = {.frame = on_frame, .note = daemon_note};
-    struct transport_options transport = {.loop = p->loop,
-                                          .kind = PEER_NODE,
-                                          .id = o->id,
-                                          .seed = daemon_seed(),
-                                          .handler = &handler,
-                                          .context = p};
+    struct transport_options transport = {
+        .loop = p->loop, .self = self, .seed = daemon_seed(), .handler = &handler, .context = p};
     p->transport = transport_create(&transport);
     struct node_host_options options = {
         .directory = o->data,
@@ -113,6 +137,7 @@ static enum status open_all(struct node_process *p, struct buffer *error)
         .reply = on_reply,
         .request = on_request,
         .send = on_send,
+        .note = daemon_note,
         .context = p,
     };
     status = node_host_open(p->loop, &options, error, &p->node);
@@ -180,6 +205,7 @@ int cmd_node(int argc, char **argv)
     if (p.transport != NULL)
         transport_destroy(p.transport);
     loop_destroy(p.loop);
+    buffer_deinit(&p.secret);
     buffer_deinit(&p.scratch);
     buffer_deinit(&error);
     return status == STATUS_OK ? 0 : 1;

@@ -157,6 +157,16 @@ static int apply_profile(struct options *o, int argc, char **argv)
     return 0;
 }
 
+static int check_config(const struct options *o, const char *command)
+{
+    struct buffer error = {0};
+    int result = 0;
+    if (config_check(&o->config, &error) != STATUS_OK)
+        result = usage(command, "%.*s", (int)error.size, error.data);
+    buffer_deinit(&error);
+    return result;
+}
+
 static int take_option(struct options *o, const char *command, int option, const char *help)
 {
     long number;
@@ -257,5 +267,5 @@ int options_parse(struct options *o, unsigned known, const char *help, int argc,
     }
     if (result == 0 && optind < argc)
         return usage(argv[0], "`%s` is not expected", argv[optind]);
-    return result;
+    return result == 0 ? check_config(o, argv[0]) : result;
 }

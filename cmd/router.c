@@ -16,6 +16,7 @@ struct router_process {
     uint64_t links[NODES_LIMIT + 1];     /* by node; 0 = down */
     uint64_t gac_links[NODES_LIMIT + 1]; /* by server of global admission control; 0 = down */
     struct faults *faults;               /* NULL without --faults */
+    struct buffer secret;
     struct buffer scratch;
     bool stopping;
 };
@@ -27,8 +28,9 @@ static const char help[] =
     "  --peers LIST       every storage node of the cluster\n"
     "  --gac LIST         every server of global admission control (`weir gac`); without any,\n"
     "                     nodes and routers run with --set gac=off\n"
-    "  --id N             which router this is, 1 to 64 (default 1)\n"
+    "  --id N             which router this is, 1 to 64 (default 1); each its own\n"
     "  --faults PORT      for tests: break links and clock by commands to 127.0.0.1:PORT\n"
+    "  --set secret_file=FILE, --set cluster_id=NAME  the same for all daemons of a cluster\n"
     "\n"
     "example:\n"
     "  weir router --peers 1=127.0.0.1:7101,2=127.0.0.1:7102 --set gac=off\n"
@@ -76,27 +78,18 @@ static void on_down(void *context, uint64_t link, enum peer_kind kind, uint32_t 
     pump(p);
 }
 
-/* 0: it is none of these. */
-static uint32_t find_link(const uint64_t *links, uint32_t count, uint64_t link)
-{
-    for (uint32_t id = 1; id <= count; id++) {
-        if (links[id] == link)
-            return id;
-    }
-    return 0;
-}
-
-static void on_frame(void *context, uint64_t link, struct slice frame)
+/* All links of a router are those it made: to nodes and to GAC servers of its lists. */
+static void on_frame(void *context, const struct link_peer *from, struct slice frame)
 {
     struct router_process *p = context;
     struct instant now = loop_now(p->loop);
     struct reply reply;
-    uint32_t node = find_link(p->links, p->options.peers.count, link);
-    uint32_t server = find_link(p->gac_links, p->options.gac.count, link);
-    if (node != 0 && reply_decode(frame, &reply) == STATUS_OK)
-        router_reply(p->router, now, node, &reply);
-    else if (server == 0 || router_gac_receive(p->router, now, server, frame) != STATUS_OK)
-        transport_close(p->transport, link);
+    if (from->kind == PEER_NODE && reply_decode(frame, &reply) == STATUS_OK)
+        router_reply(p->router, now, from->id, &reply);
+    else if (from->kind == PEER_NODE)
+        transport_refuse(p->transport, from->link, "sent something else than a reply");
+    else if (router_gac_receive(p->router, now, from->id, frame) != STATUS_OK)
+        transport_refuse(p->transport, from->link, "sent something else than answers to asks");
     pump(p);
 }
 
@@ -130,6 +123,11 @@ static enum status open_all(struct router_process *p, struct buffer *error)
     enum status status = daemon_open_loop(&p->loop, on_stop, p, error);
     if (status != STATUS_OK)
         return status;
+    struct greeting_self self;
+    status = daemon_introduce(o, PEER_ROUTER, NULL, &p->secret, error, &self);
+    if (status != STATUS_OK)
+        return status;
+    daemon_limit_clients(&p->options.config, 0, o->peers.count + o->gac.count);
     struct router_options router = {.config = &o->config,
                                     .node_count = o->peers.count,
                                     .gac_servers = o->gac.count,
@@ -139,12 +137,8 @@ static enum status open_all(struct router_process *p, struct buffer *error)
     p->router = router_create(&router);
     router_set_wall_clock(p->router, loop_now(p->loop), loop_wall_ms(p->loop));
     const struct transport_handler handler = {on_up, on_frame, on_down, daemon_note};
-    struct transport_options transport = {.loop = p->loop,
-                                          .kind = PEER_ROUTER,
-                                          .id = o->id,
-                                          .seed = daemon_seed(),
-                                          .handler = &handler,
-                                          .context = p};
+    struct transport_options transport = {
+        .loop = p->loop, .self = self, .seed = daemon_seed(), .handler = &handler, .context = p};
     p->transport = transport_create(&transport);
     daemon_add_peers(p->transport, PEER_NODE, &o->peers, 0);
     daemon_add_peers(p->transport, PEER_GAC, &o->gac, 0);
@@ -202,6 +196,7 @@ int cmd_router(int argc, char **argv)
     loop_destroy(p.loop);
     if (p.router != NULL)
         router_destroy(p.router);
+    buffer_deinit(&p.secret);
     buffer_deinit(&p.scratch);
     buffer_deinit(&error);
     return status == STATUS_OK ? 0 : 1;

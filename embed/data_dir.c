@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "host/file_lock.h"
 
 enum {
     LINE_MAX_SIZE = 64
@@ -65,7 +66,26 @@ static enum status check_format(const char *path, int fd, struct buffer *error)
     return STATUS_CORRUPT;
 }
 
-enum status data_dir_claim(const char *path, struct buffer *error, int *fd)
+struct waiting {
+    const char *path;
+    void (*note)(void *context, const char *text);
+    void *context;
+};
+
+static void note_waiting(void *context, int64_t owner)
+{
+    const struct waiting *w = context;
+    char who[32] = "another process", text[4096 + 128];
+    if (owner != 0)
+        snprintf(who, sizeof who, "process %lld", (long long)owner);
+    snprintf(text, sizeof text, "%s is in use by %s; waiting up to %d ms for that to end", w->path,
+             who, DATA_DIR_WAIT_MS);
+    if (w->note != NULL)
+        w->note(w->context, text);
+}
+
+enum status data_dir_claim(const char *path, void (*note)(void *context, const char *text),
+                           void *context, struct buffer *error, int *fd)
 {
     char name[4096];
     *fd = -1;
@@ -75,8 +95,11 @@ enum status data_dir_claim(const char *path, struct buffer *error, int *fd)
     *fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (*fd < 0)
         return fail(error, "open", name);
-    if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
+    struct waiting waiting = {path, note, context};
+    if (file_lock_take(*fd, DATA_DIR_WAIT_MS, note_waiting, &waiting) == STATUS_OK)
         return check_format(path, *fd, error);
+    if (errno != EWOULDBLOCK)
+        return fail(error, "lock", name);
     buffer_append_format(error,
                          "%s is in use by another process: stop it, or name another directory with "
                          "--data",

@@ -9,11 +9,15 @@
 
 enum {
     /* Goes up with every change of what is on disk: items, rows, log records. */
-    DATA_FORMAT = 3
+    DATA_FORMAT = 3,
+    DATA_DIR_WAIT_MS = 5000
 };
 
-/* Makes the directory if there is none. `*fd`: closing it gives the directory up. Otherwise `error`
- * tells why: STATUS_IO; STATUS_CORRUPT: another form. */
-enum status data_dir_claim(const char *path, struct buffer *error, int *fd);
+/* Makes the directory if there is none. `*fd`: closing it gives the directory up. A process that
+ * has it is waited for, DATA_DIR_WAIT_MS at most, after `note` (may be NULL) got a line that says
+ * so: it may have been killed, and be ending. Otherwise `error` tells why: STATUS_IO;
+ * STATUS_CORRUPT: another form. */
+enum status data_dir_claim(const char *path, void (*note)(void *context, const char *text),
+                           void *context, struct buffer *error, int *fd);
 
 #endif

@@ -159,10 +159,12 @@ static void making_job(void *context)
 
 static void prepare_space(struct node_host *h);
 
-static void made(struct node_host *h, bool success)
+/* `error`: errno of making a segment; 0: it was made. */
+static void made(struct node_host *h, int error)
 {
-    h->space_short = !success;
-    if (!success)
+    h->space_short = error != 0;
+    node_log_error(h->node, error);
+    if (error != 0)
         h->space_retry_at = instant_add(loop_now(h->loop), duration_ms(RETRY_SPACE_MS));
 }
 
@@ -170,14 +172,14 @@ static void making_done(void *context)
 {
     struct node_host *h = context;
     h->space_making = false;
-    made(h, log_dir_add(h->log_dir, &h->making) == STATUS_OK);
+    made(h, log_dir_add(h->log_dir, &h->making) == STATUS_OK ? 0 : errno);
     prepare_space(h);
 }
 
 static void make_segment(struct node_host *h, uint64_t segment)
 {
     if (loop_faults(h->loop)->disk_full) {
-        made(h, false);
+        made(h, ENOSPC);
         return;
     }
     h->space_making = true;
@@ -422,7 +424,8 @@ static enum status open_threads(struct node_host *h, struct buffer *error)
 
 static enum status open_all(struct node_host *h, struct buffer *error)
 {
-    enum status status = data_dir_claim(h->options.directory, error, &h->lock_fd);
+    enum status status = data_dir_claim(h->options.directory, h->options.note, h->options.context,
+                                        error, &h->lock_fd);
     if (status == STATUS_OK)
         status = open_store(h, error);
     if (status != STATUS_OK)

@@ -18,6 +18,8 @@ struct node_host_options {
     void (*request)(void *context, uint32_t from, uint32_t to, const struct request *r);
     /* An envelope for another node: node_host_receive there. */
     void (*send)(void *context, uint32_t from, uint32_t to, struct slice frame);
+    /* One line for people while it opens, such as what it waits for. May be NULL. */
+    void (*note)(void *context, const char *text);
     void *context;
 };
 

@@ -189,7 +189,7 @@ static enum status configure(struct weir *db, const char *settings, struct buffe
     }
     enum status status = config_parse(&db->config, text, error);
     db->config.gac = GAC_OFF; /* there are no routers: the node keeps to what a table may use */
-    return status;
+    return status == STATUS_OK ? config_check(&db->config, error) : status;
 }
 
 static enum status open_all(struct weir *db, const char *directory, const char *settings,

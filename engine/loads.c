@@ -32,12 +32,19 @@ static int64_t since(int64_t *last, int64_t now)
     return more;
 }
 
+/* A node that lies can make a total useless, and no more. */
+static void add(int64_t *total, int64_t more)
+{
+    if (__builtin_add_overflow(*total, more, total))
+        *total = INT64_MAX;
+}
+
 void loads_take_node(struct loads *l, struct instant now, const struct node_report *r)
 {
     struct node_load *n = &l->nodes[r->node];
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t more = since(&n->reported_mcu[kind], r->consumed_mcu[kind]);
-        n->totals_mcu[kind] += n->heard ? more : 0;
+        add(&n->totals_mcu[kind], n->heard ? more : 0);
         n->capacity_mcu[kind] = r->capacity_mcu[kind];
     }
     n->heard = true;
@@ -76,10 +83,10 @@ static void count(struct partition_load *p, const struct partition_report *r, bo
     for (int kind = 0; kind < ADMIT_KINDS && known; kind++) {
         struct load_total *total = &p->counts->totals[kind], *last = &p->counts->reported[kind];
         const struct load_total *t = &r->totals[kind];
-        total->consumed_mcu += since(&last->consumed_mcu, t->consumed_mcu);
-        total->refused_mcu += since(&last->refused_mcu, t->refused_mcu);
+        add(&total->consumed_mcu, since(&last->consumed_mcu, t->consumed_mcu));
+        add(&total->refused_mcu, since(&last->refused_mcu, t->refused_mcu));
         for (int reason = 0; reason < ADMIT_REASONS; reason++)
-            total->refused[reason] += since(&last->refused[reason], t->refused[reason]);
+            add(&total->refused[reason], since(&last->refused[reason], t->refused[reason]));
     }
     memcpy(p->counts->reported, r->totals, sizeof r->totals);
 }

@@ -25,9 +25,14 @@ enum {
     REQUEST_FLAGS = 7
 };
 
+size_t request_size(const struct request *r)
+{
+    return REQUEST_SIZE_MIN + r->key.size + r->end.size + r->body.size;
+}
+
 void request_encode(struct buffer *out, const struct request *r)
 {
-    const size_t size = REQUEST_SIZE_MIN + r->key.size + r->end.size + r->body.size;
+    const size_t size = request_size(r);
     uint8_t *start = frame_open(out, MESSAGE_REQUEST, size);
     uint8_t *at = put_u64(start, r->id);
     at = put_u8(at, (uint8_t)r->op);
@@ -97,9 +102,14 @@ enum {
     REPLY_FLAGS = 7
 };
 
+size_t reply_size(const struct reply *r)
+{
+    return REPLY_SIZE_MIN + r->body.size + r->text.size;
+}
+
 void reply_encode(struct buffer *out, const struct reply *r)
 {
-    const size_t size = REPLY_SIZE_MIN + r->body.size + r->text.size;
+    const size_t size = reply_size(r);
     uint8_t *start = frame_open(out, MESSAGE_REPLY, size);
     uint8_t *at = put_u64(start, r->id);
     at = put_u8(at, (uint8_t)r->code);

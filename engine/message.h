@@ -97,6 +97,10 @@ struct reply {
     struct slice text;            /* what went wrong, for people */
 };
 
+/* Bytes of the frame without its length: at most FRAME_SIZE_MAX may be encoded. */
+size_t request_size(const struct request *r);
+size_t reply_size(const struct reply *r);
+
 /* Appends a frame: u32 length, u8 kind, fields. */
 void request_encode(struct buffer *out, const struct request *r);
 void reply_encode(struct buffer *out, const struct reply *r);

@@ -295,6 +295,11 @@ void node_log_space(struct node *n, uint64_t end_lsn, bool disk_full)
     n->log_disk_full = disk_full;
 }
 
+void node_log_error(struct node *n, int error)
+{
+    n->log_error = error;
+}
+
 static void free_own(struct node *n, struct inflight *e)
 {
     free((void *)(uintptr_t)e->payload.data);

@@ -60,6 +60,8 @@ void node_log_written(struct node *n, struct instant now, uint64_t lsn, int erro
 /* Segments up to this lsn exist on disk. Writes beyond it are refused: as REPLY_FULL if the disk is
  * full, otherwise as REPLY_OVERLOADED until the host has made more. */
 void node_log_space(struct node *n, uint64_t end_lsn, bool disk_full);
+/* Why no more can be made, an errno; 0, ENOSPC: the disk is full. Refusals say it. */
+void node_log_error(struct node *n, int error);
 void node_checkpoint_done(struct node *n, struct instant now, enum status status);
 /* A checkpoint of everything applied so far, at the next tick. */
 void node_checkpoint_soon(struct node *n);

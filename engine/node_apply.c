@@ -2,6 +2,7 @@
  * to the node, in service and in replay alike. */
 #include "base/must.h"
 #include "base/probe.h"
+#include "engine/item/storage_key.h"
 #include "engine/node_internal.h"
 
 /* ---- committed entries ---- */
@@ -20,6 +21,44 @@ static bool write_decode(struct slice payload, struct write_head *head, struct s
     if (payload.size > item_at)
         *item = slice_make(payload.data + item_at, payload.size - item_at);
     return true;
+}
+
+/* What apply_write relies on; items are checked where they are read. */
+static bool write_is_sound(struct slice payload)
+{
+    struct write_head head;
+    struct slice key, item;
+    if (!write_decode(payload, &head, &key, &item))
+        return false;
+    const int64_t collection_max = INT64_C(1) << 50;
+    bool put = item.size > 0;
+    return key.size > STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE &&
+           key.size <= STORAGE_KEY_SIZE_MAX && head.burst <= 2 && head.old_size >= -1 &&
+           head.old_size <= ITEM_SIZE_MAX && head.cost_mcu >= 0 &&
+           head.cost_mcu <= write_cost_mcu(ITEM_SIZE_MAX) &&
+           head.collection_bytes >= COLLECTION_NOT_COUNTED &&
+           head.collection_bytes <= collection_max &&
+           (!put || (item_checksum_holds(item) && item_size(item) <= ITEM_SIZE_MAX));
+}
+
+bool node_entry_is_sound(uint32_t group, enum log_kind kind, struct slice payload)
+{
+    struct catalog_command command;
+    struct partition_split split;
+    switch (kind) {
+    case LOG_WRITE:
+        return group != CATALOG_GROUP && write_is_sound(payload);
+    case LOG_CATALOG:
+        return group == CATALOG_GROUP && catalog_command_decode(payload, &command) == STATUS_OK;
+    case LOG_SPLIT:
+        return group != CATALOG_GROUP && partition_split_decode(payload, &split) == STATUS_OK;
+    case LOG_NOOP:
+        return payload.size == 0;
+    case LOG_MEMBERS:
+        return true; /* the message's decoder has looked at it */
+    default:
+        return false;
+    }
 }
 
 /* A follower pays for the write too: its node does the same work, and its buckets must tell the

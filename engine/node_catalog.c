@@ -29,8 +29,14 @@ void node_catalog_propose(struct node *n, const struct operation *o,
 {
     for (size_t i = 0; i < sizeof command->uuid; i++)
         command->uuid[i] = (uint8_t)prng_next(&n->prng);
+    struct catalog_command read;
     buffer_clear(&n->scratch);
     catalog_command_encode(&n->scratch, command);
+    if (catalog_command_decode(buffer_slice(&n->scratch), &read) != STATUS_OK) {
+        node_refuse(n, o->from, o->request.id, REPLY_MALFORMED,
+                    "not what the catalog can do: a name, an amount or a date makes no sense");
+        return;
+    }
     node_propose(n, node_partition(n, CATALOG_GROUP), o, LOG_CATALOG, buffer_slice(&n->scratch),
                  slice_make(NULL, 0));
 }
@@ -239,7 +245,8 @@ static void list_tables(struct node *n, const struct operation *o)
     buffer_clear(&n->scratch);
     struct slice name = o->request.key;
     for (const struct table *t; (t = catalog_after(n->catalog, name)) != NULL; name = t->name) {
-        r->more = o->request.items_max > 0 && r->count == o->request.items_max;
+        r->more = (o->request.items_max > 0 && r->count == o->request.items_max) ||
+                  n->scratch.size >= PAGE_SIZE_MAX;
         if (r->more)
             break;
         buffer_append_sized(&n->scratch, t->name);
@@ -259,7 +266,7 @@ static void take_report(struct node *n, const struct operation *o)
         loads_take_node(n->loads, n->now, &head);
     while (r.left.size > 0 && !r.failed && partition_report_decode(&r, &p) == STATUS_OK) {
         bool gone = catalog_is_gone(n->catalog, p.partition);
-        if (p.items >= 0 && catalog_may_have(n->catalog, p.partition, p.member)) {
+        if (p.items >= 0 && catalog_has(n->catalog, p.table_id, p.partition, p.member)) {
             catalog_report(n->catalog, p.table_id, p.partition, p.items, p.bytes);
             loads_take_partition(n->loads, n->now, &p);
         } else if (gone || (p.items < 0 && !catalog_may_have(n->catalog, p.partition, p.member))) {
@@ -287,7 +294,7 @@ static void list_events(struct node *n, const struct operation *o)
         most = EVENTS_PAGE_MAX;
     struct reply *reply = node_push_reply(n, o->from, o->request.id, REPLY_OK);
     buffer_clear(&n->scratch);
-    for (; after < last && reply->count < most; reply->count++)
+    for (; after < last && reply->count < most && n->scratch.size < PAGE_SIZE_MAX; reply->count++)
         buffer_append_sized(&n->scratch, catalog_event(n->catalog, ++after));
     reply->more = after < last;
     reply->body = arena_copy(&n->lent, buffer_slice(&n->scratch));

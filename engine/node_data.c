@@ -1,6 +1,7 @@
 /* node_data.c - reads and writes: route, admit, evaluate, propose or answer, settle. */
 #include "base/must.h"
 #include "base/probe.h"
+#include "engine/item/storage_key.h"
 #include "engine/node_internal.h"
 
 /* ---- waiting for a page ---- */
@@ -344,6 +345,8 @@ static void run_range(struct node *n, struct operation *o)
         q->key = p->info.lo;
     if (q->end.size == 0 || (p->info.hi.size > 0 && slice_compare(p->info.hi, q->end) < 0))
         q->end = p->info.hi;
+    if (q->bytes_max > PAGE_SIZE_MAX)
+        q->bytes_max = PAGE_SIZE_MAX; /* what a reply has room for */
     if (!admit(n, p, o, ADMIT_READ, least))
         return;
     if (store_needs_touch(n->store) && o->touched == 0) {
@@ -484,7 +487,11 @@ static void run_write(struct node *n, struct operation *o)
     if (p == NULL || !holds_key(n, p, o))
         return;
     bool put = q->op == REQUEST_PUT;
-    if (q->key.size > STORAGE_KEY_SIZE_MAX || (put && item_check(q->body) != STATUS_OK)) {
+    if (!storage_key_is_whole(q->key)) {
+        node_refuse(n, o->from, q->id, REPLY_MALFORMED, "the key is none that an item can have");
+        return;
+    }
+    if (put && (item_check(q->body) != STATUS_OK || item_size(q->body) > ITEM_SIZE_MAX)) {
         node_refuse(n, o->from, q->id, REPLY_MALFORMED, "the item fails its checksum");
         return;
     }

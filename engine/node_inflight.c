@@ -1,4 +1,6 @@
 /* node_inflight.c - proposals and records on their way to the disks, and the keys they write. */
+#include <errno.h>
+
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -91,6 +93,14 @@ bool node_can_write(struct node *n, const struct operation *o, size_t payload)
         return false;
     }
     bool log_short = !node_has_log_space(n, payload);
+    bool no_space = n->log_error == 0 || n->log_error == ENOSPC || n->log_error == EDQUOT ||
+                    n->log_error == EFBIG;
+    if (!n->map_full && log_short && n->log_disk_full && !no_space) {
+        node_refuse(n, o->from, id, REPLY_OVERLOADED,
+                    "node %u cannot make a segment of its log (%s); reads are served",
+                    n->options.id, strerror(n->log_error));
+        return false;
+    }
     if (n->map_full || (log_short && n->log_disk_full)) {
         node_refuse(n, o->from, id, REPLY_FULL,
                     "node %u has no space left for writes (%s); reads are served", n->options.id,

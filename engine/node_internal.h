@@ -165,6 +165,7 @@ struct node {
     uint64_t replay_lsn;   /* before it: of the record being replayed */
     uint32_t counted_last; /* whose items were counted last */
     struct scan count_scan;
+    int log_error; /* why there is no room in the log, where it is not for lack of space */
     struct instant count_at; /* when to count more; INSTANT_NEVER: all is counted */
     uint32_t middle_last;    /* whose middle was looked for last */
     struct scan middle_scan;
@@ -423,6 +424,8 @@ struct applied {
     struct slice text;
 };
 /* The effect of a committed entry. `want_old`: the item a write replaces goes into applied.body. */
+/* Whether an entry that another node sent can be applied. */
+bool node_entry_is_sound(uint32_t group, enum log_kind kind, struct slice payload);
 void node_apply(struct node *n, struct partition *p, const struct raft_entry *e, bool want_old,
                 struct applied *out);
 /* The effect of a durable record of the node's own. */

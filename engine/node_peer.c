@@ -243,8 +243,11 @@ static bool receive_raft(struct node *n, uint32_t from, struct reader *r)
     if (p == NULL && raft_member_node(m.from) == from && raft_answer_for_absent(&m, &answer))
         raft_message_encode(node_peer_message(n, from, PEER_RAFT), &answer);
     size_t bytes = 0;
-    for (uint32_t i = 0; i < m.entry_count; i++)
+    for (uint32_t i = 0; i < m.entry_count; i++) {
+        if (!node_entry_is_sound(m.group, m.entries[i]->kind, m.entries[i]->payload))
+            return false;
         bytes += log_record_size(m.entries[i]->payload.size);
+    }
     bool takes = p != NULL && !p->closing && raft_member_node(m.from) == from &&
                  node_has_log_space(n, bytes);
     if (!takes || (bytes > 0 && n->map_full))

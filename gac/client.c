@@ -263,8 +263,9 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
     if (l->limit.policy == GAC_STATIC)
         return take_reserve(c, now, l, cost, wait);
     bool lives = instant_before(now, l->expires_at);
+    /* A server of the policy lease grants what the dearest request needs, and owes it. */
     int64_t enough = cost;
-    if (cost > l->tokens && cost > most_held(c, l))
+    if (l->limit.policy != GAC_LEASE && cost > l->tokens && cost > most_held(c, l))
         enough = most_held(c, l);
     if (!lives || l->tokens < enough || l->tokens <= 0)
         return take_short(c, now, l, cost, wait);

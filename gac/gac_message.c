@@ -10,8 +10,8 @@ enum {
     ANSWER_SIZE = KEY_SIZE + 6 * 8
 };
 
-/* Sums of a few of them never overflow. */
-static const int64_t amount_max = INT64_MAX / 16;
+/* What requests have spent in an epoch grows for as long as the epoch lasts. */
+static const int64_t spent_max = INT64_MAX / 16;
 static const int64_t span_max_ns = 3600 * NS_PER_S;
 
 static const char *const policy_names[GAC_POLICIES] = {
@@ -147,13 +147,13 @@ enum status gac_ask_read(struct reader *r, struct gac_ask *out)
     out->epoch = reader_u64(r);
     out->number = reader_u64(r);
     out->version = reader_u64(r);
-    out->rate = read_between(r, 0, amount_max);
-    out->spent = read_between(r, -amount_max, amount_max);
-    out->pending = read_between(r, 0, amount_max);
-    out->held = read_between(r, -amount_max, amount_max);
-    out->demand = read_between(r, 0, amount_max);
-    out->need = read_between(r, 0, amount_max);
-    out->cost = read_between(r, 0, amount_max);
+    out->rate = read_between(r, 0, GAC_AMOUNT_MAX);
+    out->spent = read_between(r, -spent_max, spent_max);
+    out->pending = read_between(r, 0, GAC_AMOUNT_MAX);
+    out->held = read_between(r, -GAC_AMOUNT_MAX, GAC_AMOUNT_MAX);
+    out->demand = read_between(r, 0, GAC_AMOUNT_MAX);
+    out->need = read_between(r, 0, GAC_AMOUNT_MAX);
+    out->cost = read_between(r, 0, GAC_AMOUNT_MAX);
     if (out->epoch == 0 || out->number == 0)
         r->failed = true;
     return read_status(r);
@@ -175,7 +175,7 @@ enum status gac_answer_read(struct reader *r, struct gac_answer *out)
     out->epoch = reader_u64(r);
     out->number = reader_u64(r);
     out->version = reader_u64(r);
-    out->granted = read_between(r, 0, amount_max);
+    out->granted = read_between(r, 0, GAC_AMOUNT_MAX);
     out->lifetime.ns = read_between(r, 0, span_max_ns);
     out->wait.ns = read_between(r, 0, span_max_ns);
     return read_status(r);

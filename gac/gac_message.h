@@ -17,6 +17,10 @@ enum {
     GAC_BATCH_MAX = 4096, /* asks or answers of a frame */
 };
 
+/* The most tokens, or tokens a second, of one ask or answer: the largest table for more than a day.
+ * Sums of a few of them never overflow. */
+#define GAC_AMOUNT_MAX (INT64_C(1) << 55)
+
 enum gac_kind {
     GAC_READ,
     GAC_WRITE

@@ -7,7 +7,7 @@ enum {
     ONE_UNIT = 1000      /* mcu */
 };
 
-static const int64_t most_wanted = INT64_MAX / 16;
+static const int64_t most_wanted = GAC_AMOUNT_MAX;
 
 static int64_t square_root(int64_t value)
 {

@@ -8,7 +8,7 @@
 static int64_t scaled(int64_t amount, int64_t by, int64_t of)
 {
     __int128 product = (__int128)amount * by / of;
-    const int64_t most = INT64_MAX / 4;
+    const int64_t most = GAC_AMOUNT_MAX; /* what a bank holds may be granted at once */
     return product > most ? most : product < -most ? -most : (int64_t)product;
 }
 
@@ -22,18 +22,40 @@ void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms
     token_bucket_add(&l->bank, scaled(l->bank.rate, terms->start.ns, NS_PER_S));
 }
 
+void ledger_start_table(struct ledger *l, const struct ledger_terms *terms)
+{
+    if (l->started)
+        return;
+    l->started = true;
+    int64_t had = scaled(l->bank.rate, terms->start.ns, NS_PER_S);
+    int64_t second = scaled(l->bank.rate, terms->start_new.ns, NS_PER_S);
+    int64_t tokens = scaled(terms->start_tokens, terms->here, terms->routers);
+    tokens = tokens > second ? tokens : second;
+    if (tokens > had)
+        token_bucket_add(&l->bank, tokens - had);
+}
+
+int64_t ledger_enough(const struct ledger *l, int64_t cost)
+{
+    int64_t second = scaled(l->rate, NS_PER_S, NS_PER_S);
+    int64_t most = second < l->bank.capacity ? second : l->bank.capacity;
+    return cost < most ? cost : most;
+}
+
 void ledger_deinit(struct ledger *l)
 {
     free(l->holders);
     *l = (struct ledger){0};
 }
 
+/* No more than a bank can ever hold, however much holders claim. */
 static int64_t held_by_all(const struct ledger *l)
 {
+    const int64_t most = INT64_MAX / 4;
     int64_t held = 0;
-    for (uint32_t i = 0; i < l->count; i++)
+    for (uint32_t i = 0; i < l->count && held < most; i++)
         held += (l->holders[i].held > 0 ? l->holders[i].held : 0) + l->holders[i].pending;
-    return held;
+    return held < most ? held : most;
 }
 
 /* While routers ask elsewhere, what is saved up there is not to be saved here; while they ask here,
@@ -153,7 +175,8 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
 
 void ledger_grant(struct ledger *l, struct holder *h, int64_t tokens)
 {
-    must(tokens >= 0 && tokens <= l->bank.balance);
+    must(tokens >= 0);
+    must(tokens <= l->bank.balance || (l->bank.balance >= 0 && h->held + tokens <= h->ask.need));
     token_bucket_debit(&l->bank, tokens);
     int64_t room = l->bank.capacity - tokens;
     token_bucket_set_rate(&l->bank, room > 0 ? room : 0, l->bank.rate, l->bank.debt_max);

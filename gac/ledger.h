@@ -8,7 +8,10 @@
  * is known to be gone, or too old.
  *
  * Invariants
- *   G1  bank + held + pending <= capacity: no window W ever sees more than rate * W + capacity.
+ *   G1  bank + held + pending <= capacity: no window W ever sees more than rate * W + capacity, and
+ *       one request's debt. A request that costs more than a second of the rate is granted all of
+ *       its cost once the bank has that second, as at a node (engine/admission): the bank owes the
+ *       rest, and a bank that owes makes no further debt.
  *   G2  an ask with a number that was seen changes nothing; its answer is given again.
  *   G3  a grant whose answer did not come in time is back in the bank with the next ask, which says
  *       what is held without it: only the answer to the last ask is ever taken.
@@ -40,6 +43,7 @@ struct ledger {
     struct gac_key key;
     uint64_t version;
     int64_t rate;
+    bool started; /* it has been given what a new table begins with */
     struct token_bucket bank;
     int64_t elsewhere; /* at most so much of what was not used is in other servers' banks */
     struct instant used_at;
@@ -55,15 +59,21 @@ struct ledger_terms {
     struct duration forget;   /* what a router held that has not asked for so long is gone */
     struct duration grant; /* of a router's even part of the rate: a grant, where it wants that */
     int64_t requests;      /* that a grant is enough for, where much is saved up */
-    struct duration start; /* of what comes in: a new ledger begins with it */
-    uint32_t routers;      /* that may be at work anywhere */
-    uint32_t here;         /* of them: those who would ask here */
+    struct duration start; /* of what comes in: a ledger begins with it */
+    struct duration start_new; /* the same for a new table, or .. */
+    int64_t start_tokens;      /* .. so many tokens, if they are more */
+    uint32_t routers;          /* that may be at work anywhere */
+    uint32_t here;             /* of them: those who would ask here */
 };
 
 /* As the first ask of it says. */
 void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms *terms,
                  const struct gac_ask *ask);
 void ledger_deinit(struct ledger *l);
+
+/* After a refill. The table is new: once in the ledger's life its bank gets what that begins with.
+ */
+void ledger_start_table(struct ledger *l, const struct ledger_terms *terms);
 
 /* Brings the bank up to `now` under these terms. */
 void ledger_refill(struct ledger *l, struct instant now, const struct ledger_terms *terms);
@@ -74,7 +84,10 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
                            uint64_t router, const struct gac_ask *ask,
                            const struct gac_answer **again);
 
-/* Moves tokens from the bank to the holder: 0 <= tokens <= what the bank has. */
+/* What a request of this cost needs in the bank and in its router's hands before it is let in. */
+int64_t ledger_enough(const struct ledger *l, int64_t cost);
+/* Moves tokens from the bank to the holder: no more than the bank has, or as much as the holder's
+ * dearest request needs, where the bank owes nothing. */
 void ledger_grant(struct ledger *l, struct holder *h, int64_t tokens);
 
 /* A router that is known to be gone: what it held went with it. */

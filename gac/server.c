@@ -6,6 +6,10 @@
 #include "base/must.h"
 #include "gac/ring.h"
 
+enum {
+    ONE_UNIT = 1000 /* mcu */
+};
+
 struct known_router {
     uint64_t id;
     uint64_t link;
@@ -223,7 +227,6 @@ static void answer(struct gac_server *s, struct instant now, uint64_t router,
     const struct vend_policy *policy = vend_policy_of(ask->policy);
     const struct duration grant = duration_ms(config->gac_grant_ms);
     const struct duration period = duration_ms(config->gac_period_ms);
-    const struct duration first = {NS_PER_S};
     bool periodic = policy == &vend_periodic;
     const struct ledger_terms terms = {
         .bank = duration_ms(config->gac_bank_ms),
@@ -232,15 +235,17 @@ static void answer(struct gac_server *s, struct instant now, uint64_t router,
         .forget = forget_of(config),
         .grant = grant,
         .requests = config->gac_grant_requests,
-        /* A new table: a second's worth, as allocations begin with. */
-        .start = periodic       ? period
-                 : ask->created ? first
-                                : grant,
+        .start = periodic ? period : grant,
+        /* A second's worth, as allocations begin with, and room for two of the largest items. */
+        .start_new = {NS_PER_S},
+        .start_tokens = config->gac_start_units * ONE_UNIT,
         .routers = s->router_count,
         .here = routers_here(s, ask->key),
     };
     struct ledger *l = ledger_of(s, now, &terms, ask);
     ledger_refill(l, now, &terms);
+    if (ask->created && !periodic)
+        ledger_start_table(l, &terms);
     const struct gac_answer *again;
     struct holder *h = ledger_take(l, now, &terms, router, ask, &again);
     if (h != NULL) {

@@ -115,12 +115,25 @@ static void add_credit(struct instant now, struct holder *h, int64_t share, int6
     h->credited_at = now;
 }
 
-/* Below this a grant is not worth its messages, if there can be more. */
+/* Below this a grant is not worth its messages, if there can be more. Whoever needs more than what
+ * lets its dearest request in waits for no more than that. */
 static int64_t worth_granting(const struct ledger *l, const struct holder *h, int64_t want)
 {
+    int64_t enough = ledger_enough(l, h->ask.need);
+    if (enough < h->ask.need)
+        return most_of(enough - h->held, 0);
     int64_t least = least_of(least_of(want, most_of(ONE_UNIT, want / 2)), l->bank.capacity);
-    int64_t need = least_of(h->ask.need, l->bank.capacity) - h->held;
-    return most_of(least, need);
+    return most_of(least, enough - h->held);
+}
+
+/* What it is granted of `tokens` that are there for it: all that its dearest request needs, once
+ * they let that one in. */
+static int64_t with_debt(const struct ledger *l, const struct holder *h, int64_t tokens,
+                         int64_t least)
+{
+    int64_t need = h->ask.need - h->held;
+    bool lets_in = tokens >= least && l->bank.balance > 0 && l->bank.capacity > 0;
+    return lets_in && need > tokens ? least_of(need, GAC_AMOUNT_MAX) : tokens;
 }
 
 /* Until it can be granted as much. */
@@ -157,7 +170,8 @@ static void vend(struct ledger *l, struct instant now, const struct ledger_terms
     int64_t ahead = enough ? want : (int64_t)((__int128)(want + h->held) * bank / all);
     int64_t tokens = least_of(least_of(want, h->credit + ahead), bank);
     int64_t least = worth_granting(l, h, want);
-    if (want > 0 && tokens >= least) {
+    tokens = with_debt(l, h, tokens, least);
+    if (want > 0 && tokens > 0 && tokens >= least) {
         ledger_grant(l, h, tokens);
         h->credit -= tokens;
     }

@@ -1,20 +1,52 @@
 #include "host/frame.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+struct header {
+    uint32_t length;
+    uint64_t checksum;
+};
+
 void frame_reader_deinit(struct frame_reader *r)
 {
     buffer_deinit(&r->partial);
 }
 
-static uint32_t length_at(const uint8_t *header)
+static uint64_t checksum_of(struct slice content)
 {
-    uint32_t length;
-    memcpy(&length, header, sizeof length);
-    return length;
+    return XXH3_64bits(content.data, content.size);
 }
 
-static bool is_length(uint32_t length)
+void frame_header(struct slice content, uint8_t out[FRAME_HEADER_SIZE])
 {
-    return length > 0 && length <= FRAME_SIZE_MAX;
+    must(content.size > 0);
+    must(content.size <= FRAME_SIZE_MAX);
+    put_u64(put_u32(out, (uint32_t)content.size), checksum_of(content));
+}
+
+static struct header header_at(const uint8_t *at)
+{
+    struct header h = {.length = get_u32(&at)};
+    h.checksum = get_u64(&at);
+    return h;
+}
+
+static bool is_length(const struct frame_reader *r, uint32_t length)
+{
+    size_t most = r->size_max == 0 ? FRAME_SIZE_MAX : r->size_max;
+    return length > 0 && length <= most;
+}
+
+/* Hands out a frame that is there whole. False: stop. */
+static bool deliver(struct frame_reader *r, const struct header *h, struct slice content,
+                    bool (*frame)(void *context, struct slice bytes), void *context)
+{
+    if (h->checksum != checksum_of(content)) {
+        r->failed = STATUS_CORRUPT;
+        return false;
+    }
+    return frame(context, content);
 }
 
 /* Up to `size_wanted` bytes in all. */
@@ -33,18 +65,19 @@ static bool feed_partial(struct frame_reader *r, struct slice *bytes,
     move_into(&r->partial, bytes, FRAME_HEADER_SIZE);
     if (r->partial.size < FRAME_HEADER_SIZE)
         return true;
-    uint32_t length = length_at(r->partial.data);
-    if (!is_length(length)) {
-        r->failed = true;
+    struct header h = header_at(r->partial.data);
+    if (!is_length(r, h.length)) {
+        r->failed = STATUS_MALFORMED;
         return false;
     }
-    move_into(&r->partial, bytes, FRAME_HEADER_SIZE + (size_t)length);
-    if (r->partial.size < FRAME_HEADER_SIZE + (size_t)length)
+    move_into(&r->partial, bytes, FRAME_HEADER_SIZE + (size_t)h.length);
+    if (r->partial.size < FRAME_HEADER_SIZE + (size_t)h.length)
         return true;
     /* Taken out first: the callback may feed, or end, this very reader's connection. */
     struct buffer whole = r->partial;
     r->partial = (struct buffer){0};
-    bool go_on = frame(context, slice_make(whole.data + FRAME_HEADER_SIZE, length));
+    bool go_on =
+        deliver(r, &h, slice_make(whole.data + FRAME_HEADER_SIZE, h.length), frame, context);
     buffer_deinit(&whole);
     return go_on;
 }
@@ -52,19 +85,18 @@ static bool feed_partial(struct frame_reader *r, struct slice *bytes,
 enum status frame_reader_feed(struct frame_reader *r, struct slice bytes,
                               bool (*frame)(void *context, struct slice bytes), void *context)
 {
-    bool go_on = !r->failed;
+    bool go_on = r->failed == STATUS_OK;
     while (go_on && bytes.size > 0) {
-        bool whole = r->partial.size == 0 && bytes.size >= FRAME_HEADER_SIZE &&
-                     is_length(length_at(bytes.data)) &&
-                     bytes.size - FRAME_HEADER_SIZE >= length_at(bytes.data);
-        if (!whole) {
+        struct header h = {0};
+        if (r->partial.size == 0 && bytes.size >= FRAME_HEADER_SIZE)
+            h = header_at(bytes.data);
+        if (!is_length(r, h.length) || bytes.size - FRAME_HEADER_SIZE < h.length) {
             go_on = feed_partial(r, &bytes, frame, context);
             continue;
         }
-        size_t length = length_at(bytes.data);
-        struct slice content = slice_make(bytes.data + FRAME_HEADER_SIZE, length);
-        bytes = slice_make(content.data + length, bytes.size - FRAME_HEADER_SIZE - length);
-        go_on = frame(context, content);
+        struct slice content = slice_make(bytes.data + FRAME_HEADER_SIZE, h.length);
+        bytes = slice_make(content.data + h.length, bytes.size - FRAME_HEADER_SIZE - h.length);
+        go_on = deliver(r, &h, content, frame, context);
     }
-    return r->failed ? STATUS_MALFORMED : STATUS_OK;
+    return r->failed;
 }

@@ -1,4 +1,6 @@
-/* frame.h - messages cut out of a stream of bytes: u32 little-endian length, then that many bytes.
+/* frame.h - messages cut out of a stream of bytes.
+ *
+ * Frame: u32 length | u64 checksum, XXH3 of the content | the content.
  *
  * A frame that arrives whole in one piece is lent out of that piece, uncopied; one that arrives in
  * several is put together in a buffer which grows with what has arrived, never with what a length
@@ -12,18 +14,23 @@
 #include "base/status.h"
 
 enum {
-    FRAME_HEADER_SIZE = 4
+    FRAME_HEADER_SIZE = 12
 };
 
 struct frame_reader {
     struct buffer partial; /* owns: the header and what is there of one frame */
-    bool failed;           /* sticky: the stream has lost its frame boundaries */
+    size_t size_max;       /* of a frame's content; 0: FRAME_SIZE_MAX */
+    enum status failed; /* sticky: the stream has lost its frame boundaries; STATUS_OK: not yet */
 };
+
+/* What goes before `content`: 1 .. FRAME_SIZE_MAX bytes. */
+void frame_header(struct slice content, uint8_t out[FRAME_HEADER_SIZE]);
 
 void frame_reader_deinit(struct frame_reader *r);
 
 /* Calls `frame` (lends for the call) for each frame completed by `bytes`, until it returns false.
- * STATUS_MALFORMED: a length of 0 or above FRAME_SIZE_MAX; close the connection. */
+ * The callback may change `size_max`. STATUS_MALFORMED: a length of 0 or above `size_max`.
+ * STATUS_CORRUPT: a checksum that does not match. After both the connection is to be closed. */
 enum status frame_reader_feed(struct frame_reader *r, struct slice bytes,
                               bool (*frame)(void *context, struct slice bytes), void *context);
 

@@ -1,10 +1,10 @@
-/* transport.c - links and their hellos.
+/* transport.c - links and their greetings.
  *
  *   a peer:  WAITING --retry_at--> its link --closed--> WAITING
- *   a link:  CONNECTING --opened--> GREETING --hello--> UP --closed--> freed
+ *   a link:  CONNECTING --opened--> GREETING --done--> UP --closed--> freed
  *
  * Invariants:
- *   T1  a peer has at most one link; a link to a peer is UP only if the hello named that peer.
+ *   T1  a peer has at most one link; a link to a peer is UP only if the greeting named that peer.
  *   T2  `up` and `down` alternate, and frames come between them.
  *   T3  a link that is not UP has a deadline. */
 #include "host/transport.h"
@@ -12,16 +12,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/queue.h>
+#include <sys/random.h>
 
 #include "base/must.h"
 #include "base/prng.h"
 #include "host/address.h"
 #include "host/frame.h"
-
-enum {
-    HELLO_MAGIC = 0x52494557, /* "WEIR" */
-    HELLO_SIZE = 13,          /* u32 magic, u32 version, u8 kind, u32 id */
-};
 
 enum link_state {
     LINK_CONNECTING,
@@ -49,11 +45,13 @@ struct link {
     uint64_t id; /* the connection's */
     enum link_state state;
     bool was_up;
-    bool deaf;         /* its hello was lost: nothing it says means anything */
+    bool deaf;         /* its greeting was lost: nothing it says means anything */
     struct peer *peer; /* borrows; NULL for an accepted link */
     enum peer_kind kind;
     uint32_t peer_id;
-    struct instant deadline; /* of connecting, or of the hello */
+    struct greeting greeting;
+    struct instant heard_at; /* the last bytes */
+    struct instant deadline; /* of connecting, or of the greeting */
     struct frame_reader reader;
 };
 
@@ -68,33 +66,8 @@ struct transport {
     struct peer_list peers; /* owns */
     struct prng random;
     struct link_faults *faults; /* owns; NULL: none were ever asked for */
+    uint64_t corrupt_frames;
 };
-
-const char *peer_kind_name(enum peer_kind kind)
-{
-    switch (kind) {
-    case PEER_NODE:
-        return "node";
-    case PEER_ROUTER:
-        return "router";
-    case PEER_GAC:
-        return "gac";
-    case PEER_TOOL:
-        return "tool";
-    }
-    return "process of an unknown kind";
-}
-
-bool peer_kind_parse(struct slice name, enum peer_kind *out)
-{
-    for (int kind = PEER_NODE; kind <= PEER_TOOL; kind++) {
-        if (!slice_is(name, peer_kind_name((enum peer_kind)kind)))
-            continue;
-        *out = (enum peer_kind)kind;
-        return true;
-    }
-    return false;
-}
 
 /* The rule for what goes to and comes from that process, or NULL. */
 static const struct link_rule *rule_for(const struct transport *t, enum peer_kind kind, uint32_t id)
@@ -147,77 +120,97 @@ static void refuse(struct link *link, const char *why)
     note(link->transport, &text);
 }
 
-/* ---- hello ---- */
+/* ---- greeting ---- */
 
 static void send_framed(struct link *link, struct slice content)
 {
-    uint32_t length = (uint32_t)content.size;
-    connection_send(link->connection, slice_make(&length, sizeof length));
+    uint8_t header[FRAME_HEADER_SIZE];
+    frame_header(content, header);
+    connection_send(link->connection, slice_make(header, sizeof header));
     connection_send(link->connection, content);
+}
+
+static void send_buffer(struct link *link, struct buffer *frame)
+{
+    if (frame->size > 0)
+        send_framed(link, buffer_slice(frame));
+    buffer_deinit(frame);
 }
 
 static void greet(struct link *link)
 {
-    const struct transport_options *o = &link->transport->options;
     struct buffer hello = {0};
-    buffer_append_u32(&hello, HELLO_MAGIC);
-    buffer_append_u32(&hello, TRANSPORT_VERSION);
-    buffer_append_u8(&hello, (uint8_t)o->kind);
-    buffer_append_u32(&hello, o->id);
-    send_framed(link, buffer_slice(&hello));
-    buffer_deinit(&hello);
+    greeting_hello(&link->greeting, &hello);
+    send_buffer(link, &hello);
 }
 
-/* What is wrong with the hello, or an empty text. Versions after this one begin alike. */
-static void check_hello(struct link *link, struct slice bytes, struct buffer *error)
+/* An accepted link of the same process, or NULL. Tools share their numbers. */
+static struct link *find_twin(const struct link *link)
 {
-    struct reader r = {bytes, false};
-    uint32_t magic = reader_u32(&r), version = reader_u32(&r);
-    uint8_t kind = reader_u8(&r);
-    uint32_t id = reader_u32(&r);
-    const struct peer *peer = link->peer;
-    if (magic != HELLO_MAGIC)
-        buffer_append_text(error, "does not speak weir's protocol");
-    else if (version != TRANSPORT_VERSION)
-        buffer_append_format(error, "speaks protocol version %u, this process speaks version %d",
-                             version, TRANSPORT_VERSION);
-    else if (r.failed || r.left.size > 0 || kind < PEER_NODE || kind > PEER_TOOL)
-        buffer_append_text(error, "sent a malformed hello");
-    else if (peer != NULL && (peer->kind != kind || peer->id != id))
-        buffer_append_format(error, "is %s %u, not %s %u: check the list of peers",
-                             peer_kind_name((enum peer_kind)kind), id, peer_kind_name(peer->kind),
-                             peer->id);
-    link->kind = (enum peer_kind)kind;
-    link->peer_id = id;
+    struct link *other;
+    if (link->peer != NULL || link->kind == PEER_TOOL)
+        return NULL;
+    TAILQ_FOREACH(other, &link->transport->links, entry)
+    if (other != link && other->peer == NULL && other->state == LINK_UP &&
+        other->kind == link->kind && other->peer_id == link->peer_id)
+        return other;
+    return NULL;
 }
 
-static void take_hello(struct link *link, struct slice bytes)
+/* True: the link that is there was heard of just now, so this one is another process. */
+static bool is_duplicate(struct link *link)
+{
+    struct link *other = find_twin(link);
+    if (other == NULL)
+        return false;
+    struct instant until = instant_add(other->heard_at, duration_ms(LINK_HEARD_MS));
+    if (instant_before(loop_now(link->transport->options.loop), until))
+        return true;
+    refuse(other, "was silent, and has connected anew");
+    return false;
+}
+
+static void come_up(struct link *link)
 {
     struct transport *t = link->transport;
-    struct buffer error = {0};
-    check_hello(link, bytes, &error);
-    bool cut = is_cut(t, link->kind, link->peer_id, LINK_CUT_BOTH);
-    if (link->peer == NULL && !cut)
-        greet(link);
-    if (error.size > 0) {
-        buffer_append_u8(&error, 0);
-        refuse(link, (const char *)error.data);
-        buffer_deinit(&error);
-        return;
-    }
-    if (cut) {
-        link->deaf = true;
-        return;
-    }
     link->state = LINK_UP;
     link->was_up = true;
     link->deadline = INSTANT_NEVER;
+    link->reader.size_max = FRAME_SIZE_MAX;
     if (link->peer != NULL) {
         link->peer->pause_ms = 0;
         link->peer->failure_noted = false;
     }
     if (t->handler.up != NULL)
         t->handler.up(t->options.context, link->id, link->kind, link->peer_id);
+}
+
+static void take_greeting(struct link *link, struct slice bytes)
+{
+    struct buffer error = {0}, answer = {0};
+    enum greeting_state state = greeting_take(&link->greeting, bytes, &answer, &error);
+    link->kind = link->greeting.kind;
+    link->peer_id = link->greeting.id;
+    bool known = link->greeting.named;
+    if (known && is_cut(link->transport, link->kind, link->peer_id, LINK_CUT_BOTH)) {
+        link->deaf = true;
+        buffer_deinit(&answer);
+    } else if (state == GREETING_DONE && is_duplicate(link)) {
+        buffer_clear(&answer);
+        greeting_refuse_duplicate(&answer);
+        send_buffer(link, &answer);
+        buffer_append_format(&error, "says it is %s %u, which is connected already",
+                             peer_kind_name(link->kind), link->peer_id);
+        state = GREETING_REFUSED;
+    }
+    send_buffer(link, &answer);
+    if (state == GREETING_REFUSED && !link->deaf) {
+        buffer_append_u8(&error, 0);
+        refuse(link, (const char *)error.data);
+    } else if (state == GREETING_DONE && !link->deaf) {
+        come_up(link);
+    }
+    buffer_deinit(&error);
 }
 
 /* ---- the connection's events ---- */
@@ -244,8 +237,16 @@ static void begin_greeting(struct link *link)
 {
     link->state = LINK_GREETING;
     link->deadline =
-        instant_add(loop_now(link->transport->options.loop), duration_ms(HELLO_WAIT_MS));
+        instant_add(loop_now(link->transport->options.loop), duration_ms(GREETING_WAIT_MS));
     const struct peer *peer = link->peer;
+    struct greeting_wanted wanted = {0};
+    uint8_t nonce[GREETING_NONCE_SIZE];
+    must(getrandom(nonce, sizeof nonce, 0) == sizeof nonce);
+    if (peer != NULL)
+        wanted = (struct greeting_wanted){peer->kind, peer->id};
+    greeting_init(&link->greeting, &link->transport->options.self, peer != NULL ? &wanted : NULL,
+                  nonce);
+    link->reader.size_max = GREETING_FRAME_MAX;
     /* Who accepts answers a hello: before it, it does not know whether a cut is in the way. */
     if (peer != NULL && !is_cut(link->transport, peer->kind, peer->id, LINK_CUT_BOTH))
         greet(link);
@@ -253,7 +254,7 @@ static void begin_greeting(struct link *link)
 
 static void on_accepted(void *context, struct connection *c)
 {
-    struct link *link = add_link(context, NULL, HELLO_WAIT_MS);
+    struct link *link = add_link(context, NULL, GREETING_WAIT_MS);
     link->connection = c;
     link->id = connection_id(c);
     connection_set_user(c, link);
@@ -272,18 +273,40 @@ static bool on_frame(void *context, struct slice bytes)
     struct transport *t = link->transport;
     if (link->deaf)
         return true;
+    const struct link_peer from = {link->id, link->kind, link->peer_id};
     if (link->state == LINK_GREETING)
-        take_hello(link, bytes);
+        take_greeting(link, bytes);
     else if (!is_cut(t, link->kind, link->peer_id, LINK_CUT_IN))
-        t->handler.frame(t->options.context, link->id, bytes);
+        t->handler.frame(t->options.context, &from, bytes);
     return link->state == LINK_UP || link->deaf;
+}
+
+/* A process that does not speak the protocol is far more likely than damage before the greeting. */
+static void refuse_corrupt(struct link *link)
+{
+    struct transport *t = link->transport;
+    struct buffer why = {0};
+    if (!link->was_up) {
+        refuse(link, "does not speak weir's protocol");
+        return;
+    }
+    t->corrupt_frames++;
+    buffer_append_format(&why, "sent a frame whose checksum does not match (%llu such since start)",
+                         (unsigned long long)t->corrupt_frames);
+    buffer_append_u8(&why, 0);
+    refuse(link, (const char *)why.data);
+    buffer_deinit(&why);
 }
 
 static void on_received(void *context, struct connection *c, struct slice bytes)
 {
     (void)context;
     struct link *link = connection_user(c);
-    if (frame_reader_feed(&link->reader, bytes, on_frame, link) == STATUS_MALFORMED)
+    link->heard_at = loop_now(link->transport->options.loop);
+    enum status status = frame_reader_feed(&link->reader, bytes, on_frame, link);
+    if (status == STATUS_CORRUPT)
+        refuse_corrupt(link);
+    else if (status != STATUS_OK)
         refuse(link, link->was_up ? "sent a malformed frame" : "does not speak weir's protocol");
 }
 
@@ -415,7 +438,7 @@ void transport_tick(struct transport *t)
         connect_peer(t, peer);
     TAILQ_FOREACH(link, &t->links, entry)
     if (link->state != LINK_CLOSING && !instant_before(now, link->deadline))
-        refuse(link, link->state == LINK_CONNECTING ? "does not answer" : "sent no hello");
+        refuse(link, link->state == LINK_CONNECTING ? "does not answer" : "did not greet in time");
 }
 
 /* ---- links ---- */
@@ -467,6 +490,18 @@ void transport_close(struct transport *t, uint64_t id)
     struct link *link = find_link(t, id);
     if (link != NULL)
         close_link(link);
+}
+
+void transport_refuse(struct transport *t, uint64_t id, const char *why)
+{
+    struct link *link = find_link(t, id);
+    if (link != NULL)
+        refuse(link, why);
+}
+
+uint64_t transport_corrupt_frames(const struct transport *t)
+{
+    return t->corrupt_frames;
 }
 
 /* ---- faults ---- */

@@ -1,48 +1,52 @@
 /* transport.h - messages between the processes of a cluster, over the loop's connections.
  *
- * A link is one connection on which both sides have said hello: who they are and which protocol
- * version they speak. A process accepts links and keeps up links to the peers it was given,
- * reconnecting with growing pauses. Links carry frames both ways, in order, each at most once;
- * what was on its way when a link went down is lost, and `down` says so, and whether the other end
- * closed it: its process did so, or has died. What a dead machine or a cut cable leaves behind is
- * closed by this end, sooner or later. A connect that is refused tells nothing more: the peer's
- * link is down already, and a firewall in the way refuses too.
+ * A link is one connection on which both sides have shown who they are, and that they belong to the
+ * same cluster (greeting.h). One process has one link: while a link of the same kind and number was
+ * heard of within LINK_HEARD_MS, a second one is refused; a link that is silent gives way. A
+ * process accepts links and keeps up links to the peers it was given, reconnecting with growing
+ * pauses. Links carry frames both ways, in order, each at most once; what was on its way when a
+ * link went down is lost, and `down` says so, and whether the other end closed it: its process did
+ * so, or has died. What a dead machine or a cut cable leaves behind is closed by this end, sooner
+ * or later. A connect that is refused tells nothing more: the peer's link is down already, and a
+ * firewall in the way refuses too.
  *
  * Bounds: FRAME_SIZE_MAX bytes a frame, LINK_UNSENT_MAX bytes waiting on a link, LINKS_MAX accepted
- * links; a link that breaks one, or stays silent before its hello, is closed with a note.
- * Not here: what frames mean (engine/message), retries, who talks to whom. */
+ * links, GREETING_FRAME_MAX bytes a frame of the greeting; a link that breaks one, or whose
+ * greeting takes too long, or that carries a frame whose checksum does not match, is closed with a
+ * note. Not here: what frames mean (engine/message), retries, who talks to whom. */
 #ifndef WEIR_HOST_TRANSPORT_H
 #define WEIR_HOST_TRANSPORT_H
 
 #include "base/limits.h"
+#include "host/greeting.h"
 #include "host/link_faults.h"
 #include "host/loop.h"
 
 enum {
-    TRANSPORT_VERSION = 3, /* of hello and of all frames; both sides must have the same */
     LINKS_MAX = 4096,
     LINK_UNSENT_MAX = 4 * FRAME_SIZE_MAX,
-    HELLO_WAIT_MS = 5000,
+    GREETING_WAIT_MS = 5000, /* for all of the greeting */
+    LINK_HEARD_MS = 5000,
     CONNECT_WAIT_MS = 5000,
     RECONNECT_MS_MIN = 20,
     RECONNECT_MS_MAX = 1000,
 };
 
-/* On the wire: never renumber. */
-enum peer_kind {
-    PEER_NODE = 1,
-    PEER_ROUTER = 2,
-    PEER_GAC = 3,
-    PEER_TOOL = 4,
-};
-
 struct transport;
+
+/* The other end of a link, as its greeting has shown. */
+struct link_peer {
+    uint64_t link;
+    enum peer_kind kind;
+    uint32_t id; /* among its kind */
+};
 
 /* `link` names a connection from `up` to `down` and is never reused, nor 0. All are called inside
  * loop_turn; any may be NULL except `frame`. */
 struct transport_handler {
     void (*up)(void *context, uint64_t link, enum peer_kind kind, uint32_t id);
-    void (*frame)(void *context, uint64_t link, struct slice bytes); /* lends for the call */
+    /* Lends both for the call. */
+    void (*frame)(void *context, const struct link_peer *from, struct slice bytes);
     void (*down)(void *context, uint64_t link, enum peer_kind kind, uint32_t id, bool by_peer);
     /* One line for people, without a newline: why a link was refused or lost. Lends for the call.
      * Repeated failures to reach the same peer are told once. */
@@ -50,9 +54,8 @@ struct transport_handler {
 };
 
 struct transport_options {
-    struct loop *loop; /* borrows */
-    enum peer_kind kind;
-    uint32_t id;                             /* ours, among our kind */
+    struct loop *loop;                       /* borrows */
+    struct greeting_self self;               /* copied; what its slices borrow is borrowed */
     uint64_t seed;                           /* spreads the reconnects of many processes */
     const struct transport_handler *handler; /* copied */
     void *context;
@@ -81,6 +84,10 @@ bool transport_send(struct transport *t, uint64_t link, struct slice frame);
 size_t transport_unsent(struct transport *t, uint64_t link);
 /* `down` follows. */
 void transport_close(struct transport *t, uint64_t link);
+/* The same, with a note: the other end has sent what it may not send, and `why` says what. */
+void transport_refuse(struct transport *t, uint64_t link, const char *why);
+/* Frames whose checksum did not match, since the start: each closed its link. */
+uint64_t transport_corrupt_frames(const struct transport *t);
 
 /* When transport_tick has something to do: give it to loop_turn, and tick after every turn. */
 struct instant transport_deadline(const struct transport *t);
@@ -93,8 +100,5 @@ void transport_tick(struct transport *t);
 struct link_faults *transport_faults(struct transport *t);
 /* No rules any more; links that could not be made are tried again at once. */
 void transport_heal(struct transport *t);
-/* "node", "router", .. and back; false if there is no such kind. */
-const char *peer_kind_name(enum peer_kind kind);
-bool peer_kind_parse(struct slice name, enum peer_kind *out);
 
 #endif

@@ -43,6 +43,10 @@ enum {
     RAFT_MEMBERS_MAX = 15
 };
 
+/* A group reaches neither in its life. A message with more is malformed: sums never overflow. */
+#define RAFT_TERM_MAX  (UINT64_C(1) << 60)
+#define RAFT_INDEX_MAX (UINT64_C(1) << 60)
+
 /* ---- members ---- */
 
 /* A member is a replica, not a node. A node whose disk was wiped comes back under another

@@ -100,8 +100,8 @@ enum status raft_message_decode(struct reader *r, struct arena *arena, struct ra
     out->support = get_u64(&at);
     out->entry_count = get_u32(&at);
     if (kind < RAFT_APPEND || kind >= RAFT_MESSAGE_KINDS || (flags & ~FLAGS) != 0 ||
-        out->from == 0 || out->to == 0 || out->log_term > out->term || out->term == UINT64_MAX ||
-        out->index > UINT64_MAX / 2)
+        out->from == 0 || out->to == 0 || out->log_term > out->term || out->term > RAFT_TERM_MAX ||
+        out->index > RAFT_INDEX_MAX || out->commit > RAFT_INDEX_MAX)
         return STATUS_MALFORMED;
     out->kind = (enum raft_message_kind)kind;
     if (out->entry_count == 0)

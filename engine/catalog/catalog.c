@@ -173,6 +173,12 @@ bool catalog_may_have(const struct catalog *c, uint32_t partition, uint64_t memb
                                     partition_member_on(p, raft_member_node(member)) == member));
 }
 
+bool catalog_has(const struct catalog *c, uint32_t table_id, uint32_t partition, uint64_t member)
+{
+    const struct partition_info *p = find_group(c, partition);
+    return p != NULL && p->table_id == table_id && catalog_may_have(c, partition, member);
+}
+
 void catalog_report(struct catalog *c, uint32_t table_id, uint32_t partition, int64_t items,
                     int64_t bytes)
 {
@@ -362,6 +368,17 @@ static void cut_hash_space(struct catalog *c, struct table *t, struct arena *are
     }
 }
 
+/* False: it is refused. */
+static bool catalog_has_ids(struct catalog *c, uint32_t wanted, struct catalog_result *out)
+{
+    if (wanted <= PARTITION_ID_MAX - c->next_partition_id)
+        return true;
+    buffer_append_format(&c->text, "The cluster has used up the %d partitions of its life",
+                         PARTITION_ID_MAX);
+    refuse(c, out, REPLY_LIMIT_EXCEEDED);
+    return false;
+}
+
 static void create(struct catalog *c, const struct catalog_command *command,
                    struct catalog_result *out)
 {
@@ -386,9 +403,11 @@ static void create(struct catalog *c, const struct catalog_command *command,
         refuse(c, out, REPLY_LIMIT_EXCEEDED);
         return;
     }
+    t.partition_count = catalog_partitions_needed(command, &t);
+    if (!catalog_has_ids(c, t.partition_count, out))
+        return;
     struct arena arena = {0};
     uint32_t first_partition_id = c->next_partition_id;
-    t.partition_count = catalog_partitions_needed(command, &t);
     t.partitions = arena_zalloc(&arena, t.partition_count * sizeof t.partitions[0]);
     cut_hash_space(c, &t, &arena);
     if (catalog_allocate(c, command, &t, true)) {
@@ -542,7 +561,7 @@ static void split_partition(struct catalog *c, const struct catalog_command *com
         return;
     }
     const struct partition_info *p = catalog_find_split(c, command, &split, e, out);
-    if (p == NULL)
+    if (p == NULL || !catalog_has_ids(c, split.cut_count, out))
         return;
     struct arena arena = {0};
     struct table t = e->table, before = e->table;

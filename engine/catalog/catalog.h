@@ -94,6 +94,9 @@ bool catalog_is_drained(const struct catalog *c, uint32_t node);
 bool catalog_is_gone(const struct catalog *c, uint32_t partition);
 /* Whether the partition should have this member, or may get it yet, or has not got rid of it. */
 bool catalog_may_have(const struct catalog *c, uint32_t partition, uint64_t member);
+/* Whether the partition is known, of that table, and has this member. What is not known yet to this
+ * replica of the catalog is not. */
+bool catalog_has(const struct catalog *c, uint32_t table_id, uint32_t partition, uint64_t member);
 
 enum {
     CATALOG_ROWS_MAX = 2

@@ -52,6 +52,26 @@ void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
     table_spec_encode(out, &c->spec);
 }
 
+static bool within(int64_t value, int64_t least, int64_t most)
+{
+    return value >= least && value <= most;
+}
+
+/* Settings of the one who proposed it, and its clock: what calculations rely on. */
+static bool settings_are_sound(const struct catalog_command *c)
+{
+    const int64_t rate_max = INT64_C(1) << 50, wall_max = INT64_C(1) << 52;
+    bool sound = within(c->wall_ms, 0, wall_max) && within(c->on_demand_promise_percent, 0, 100) &&
+                 within(c->on_demand_switches_max, 0, ON_DEMAND_SWITCHES_MAX) &&
+                 within(c->tables_max, 0, UINT32_MAX) &&
+                 within(c->table_partitions_max, 0, PARTITION_ID_MAX);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        sound = sound && within(c->node_mcu[kind], 0, rate_max) &&
+                within(c->partition_max_mcu[kind], 1, rate_max) &&
+                within(c->table_max[kind], 0, rate_max) && within(c->on_demand[kind], 0, rate_max);
+    return sound;
+}
+
 enum status catalog_command_decode(struct slice bytes, struct catalog_command *out)
 {
     struct reader r = {bytes, false};
@@ -83,6 +103,8 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
     if (r.failed || out->gac >= GAC_POLICIES || op == 0 || op >= CATALOG_OPS ||
         out->node_count == 0 || out->node_count > NODES_MAX || out->replicas == 0 ||
         out->replicas > REPLICAS_MAX || out->node > NODES_MAX)
+        return STATUS_MALFORMED;
+    if (!settings_are_sound(out))
         return STATUS_MALFORMED;
     struct table_split split;
     if (op == CATALOG_SPLIT && table_split_decode(out->split, &split) != STATUS_OK)

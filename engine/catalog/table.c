@@ -91,6 +91,23 @@ void table_spec_encode(struct buffer *out, const struct table_spec *spec)
     pair_encode(out, spec->maximum);
 }
 
+/* Letters, digits, _ - and . as the service has it. Names go into pages and log lines. */
+static bool is_table_name(struct slice name)
+{
+    for (size_t i = 0; i < name.size; i++) {
+        uint8_t c = name.data[i], letter = c | 0x20;
+        if ((letter < 'a' || letter > 'z') && (c < '0' || c > '9') && c != '_' && c != '-' &&
+            c != '.')
+            return false;
+    }
+    return name.size > 0 && name.size <= TABLE_NAME_SIZE_MAX;
+}
+
+static bool is_key_name(struct slice name)
+{
+    return name.size <= KEY_NAME_SIZE_MAX && slice_is_utf8(name);
+}
+
 enum status table_spec_decode(struct slice bytes, struct table_spec *out)
 {
     struct reader r = {bytes, false};
@@ -104,7 +121,8 @@ enum status table_spec_decode(struct slice bytes, struct table_spec *out)
     out->wcu = amount_decode(&r);
     pair_decode(&r, 0, out->warm);
     pair_decode(&r, MAXIMUM_NONE, out->maximum);
-    if (r.failed || r.left.size > 0 || out->name.size == 0 || out->name.size > TABLE_NAME_SIZE_MAX)
+    if (r.failed || r.left.size > 0 || !is_table_name(out->name) ||
+        !is_key_name(out->partition_key.name) || !is_key_name(out->sort_key.name))
         return STATUS_MALFORMED;
     return STATUS_OK;
 }
@@ -155,8 +173,9 @@ enum status partition_info_decode(struct reader *r, struct partition_info *out)
     out->member_count = members & ((1 << INFO_GAC_SHIFT) - 1);
     uint8_t joined = reader_u8(r);
     out->joined = joined & ~(uint32_t)INFO_LEAVING;
-    if (out->lo.size > STORAGE_KEY_SIZE_MAX || out->hi.size > STORAGE_KEY_SIZE_MAX ||
-        out->member_count == 0 || out->member_count > REPLICAS_MAX || out->gac > GAC_POLICIES)
+    if (out->id > PARTITION_ID_MAX || out->lo.size > STORAGE_KEY_SIZE_MAX ||
+        out->hi.size > STORAGE_KEY_SIZE_MAX || out->member_count == 0 ||
+        out->member_count > REPLICAS_MAX || out->gac > GAC_POLICIES)
         r->failed = true;
     for (uint32_t i = 0; i < out->member_count && !r->failed; i++) {
         out->members[i] = reader_u64(r);

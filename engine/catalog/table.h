@@ -47,7 +47,8 @@ struct table_spec {
 
 enum {
     REPLICAS_MAX = 7,
-    NODES_MAX = 1024
+    NODES_MAX = 1024,
+    PARTITION_ID_MAX = 1 << 24 /* nodes have arrays with a place for each id */
 };
 
 /* A partition: storage keys in [lo, hi); hi empty = to the end of the table. */

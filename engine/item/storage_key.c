@@ -94,6 +94,28 @@ size_t storage_key_collection_size(struct slice key)
     return key.size;
 }
 
+/* Where the key part that begins at `at` ends; 0: nowhere, or it has a byte that is not escaped. */
+static size_t end_of_part(struct slice key, size_t at)
+{
+    while (at + 1 < key.size) {
+        const uint8_t *escape = memchr(key.data + at, ESCAPE, key.size - at - 1);
+        if (escape == NULL || (escape[1] != END && escape[1] != ESCAPED_ZERO))
+            return 0;
+        at = (size_t)(escape - key.data) + 2;
+        if (escape[1] == END)
+            return at;
+    }
+    return 0;
+}
+
+bool storage_key_is_whole(struct slice key)
+{
+    size_t partition = 0;
+    if (key.size <= STORAGE_KEY_SIZE_MAX)
+        partition = end_of_part(key, STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE);
+    return partition > 0 && (partition == key.size || end_of_part(key, partition) == key.size);
+}
+
 void storage_key_successor(struct buffer *key)
 {
     while (key->size > 0 && key->data[key->size - 1] == 0xFF)

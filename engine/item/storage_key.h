@@ -30,6 +30,10 @@ void storage_key_append_sort(struct buffer *out, const struct attr *sort, bool t
 /* table id | hash: the lower bound of a hash range. */
 void storage_key_append_hash(struct buffer *out, uint32_t table_id, uint64_t hash);
 
+/* Whether the bytes can be an item's: a table, a hash, and one or two key parts, each escaped and
+ * terminated. The hash is not compared. */
+bool storage_key_is_whole(struct slice key);
+
 /* Turns `key` into the least byte string greater than every string it is a prefix of; an all-FF
  * key becomes empty, which stands for "no upper bound". */
 void storage_key_successor(struct buffer *key);

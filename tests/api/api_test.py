@@ -573,10 +573,22 @@ class ThrottleTest(unittest.TestCase, Refusals):
                        if (limit["table"], limit["kind"]) == (table, "write")]
         self.assertGreaterEqual(refused[0], 2)
 
+    def test_a_new_table_takes_items_larger_than_its_rate_at_once(self):
+        for wcu, kilobytes in ((1, (3,)), (5, (381, 342)), (1, (1, 1, 1, 1))):
+            table = new_table(rcu=1, wcu=wcu)
+            begun = time.monotonic()
+            for i, size in enumerate(kilobytes):
+                status, _, body = post("PutItem", json.dumps({
+                    "TableName": table,
+                    "Item": {"id": {"S": str(i)}, "v": {"S": "x" * (size * 1024 - 100)}},
+                }).encode())
+                self.assertEqual(status, 200, body)
+            self.assertLess(time.monotonic() - begun, 5)
+
     def test_a_batch_that_is_throttled_in_part_returns_the_rest(self):
-        table = new_table(rcu=1, wcu=1)
+        table = new_table(rcu=1, wcu=1)  # 300 units may be used at once at first
         puts = [
-            {"PutRequest": {"Item": {"id": {"S": str(i)}, "v": {"S": "x" * 1000}}}}
+            {"PutRequest": {"Item": {"id": {"S": str(i)}, "v": {"S": "x" * 20000}}}}
             for i in range(25)
         ]
         answer = DB.batch_write_item(RequestItems={table: puts})

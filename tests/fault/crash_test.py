@@ -301,9 +301,9 @@ class Cluster(Run):
                                self.data / f"node-{n + 1}", "--peers", peers, *SETTINGS],
                    self.directory / f"node-{n + 1}.log") for n in range(self.NODES)]
         self.routers = [
-            Server(self.weir, ["router", "--listen", f"127.0.0.1:{port}", "--peers", peers,
-                               *SETTINGS],
-                   self.directory / f"router-{port}.log") for port in self.ports]
+            Server(self.weir, ["router", "--id", n + 1, "--listen", f"127.0.0.1:{port}",
+                               "--peers", peers, *SETTINGS],
+                   self.directory / f"router-{port}.log") for n, port in enumerate(self.ports)]
         for server in [*self.nodes, *self.routers]:
             server.start()
 

@@ -325,7 +325,7 @@ def run_part(options, cluster, directory, part):
 
 
 def run(options, directory):
-    settings = ["--set", "gac=lease", *(word for one in options.set for word in ("--set", one))]
+    settings = ["--set", "gac=lease", "--set", "gac_start_units=0", *(word for one in options.set for word in ("--set", one))]
     cluster = Cluster(options.weir, directory / "cluster", 3, 2, settings, gac=SERVERS)
     try:
         cluster.start()

@@ -133,8 +133,12 @@ def free_ports(count):
     return ports
 
 
-def more_files(count):
-    """Raises this process's limit of open files, which its servers inherit."""
+FILES_AT_START = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+
+def own_files(count):
+    """Raises this process's limit of open files. Servers are started with the one it had: raising it is
+    up to them."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < count:
         raise AssertionError(f"the test needs {count} open files, the limit is {hard}: ulimit -Hn")
@@ -145,7 +149,8 @@ def more_files(count):
 class Server:
     """One weir process. `arguments` without the executable; started anew with the same ones."""
 
-    def __init__(self, weir, arguments, log):
+    def __init__(self, weir, arguments, log, files=FILES_AT_START):
+        self.files = files  # soft and hard limit of open files
         self.command = [str(weir)] + [str(a) for a in arguments]
         self.log = pathlib.Path(log)
         self.process = None
@@ -161,6 +166,7 @@ class Server:
 
         def die_with_the_test():
             LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            resource.setrlimit(resource.RLIMIT_NOFILE, self.files)
             if os.getppid() != owner:
                 os._exit(1)
 

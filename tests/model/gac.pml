@@ -31,6 +31,9 @@
 #ifndef ROUTERS
 #define ROUTERS 1
 #endif
+#ifndef DEBT
+#define DEBT 0 /* what the dearest request costs; 0: none costs more than there is */
+#endif
 #define SERVERS 2
 
 /* ---- servers: ledgers ---- */
@@ -57,6 +60,7 @@ typedef lease {
 lease routers[ROUTERS];
 
 byte minted, spent_ever;
+byte forgiven; /* what banks owed when their servers crashed */
 
 /* A frame in flight is kept until it is lost; it may arrive any number of times. */
 typedef ask_frame { bool there; byte to, epoch, number, spent, held };
@@ -71,7 +75,7 @@ answer_frame late_answers[ROUTERS];
 #else
 #define IN_HANDS routers[0].tokens
 #endif
-#define SAFE (spent_ever + servers[0].bank + servers[1].bank + IN_HANDS <= minted)
+#define SAFE (spent_ever + servers[0].bank + servers[1].bank + IN_HANDS <= minted + forgiven)
 
 inline begin_epoch(s, r, f)
 {
@@ -81,9 +85,18 @@ inline begin_epoch(s, r, f)
     servers[s].spent[r] = f.spent
 }
 
+/* Once the bank owes nothing, what the dearest request needs, if that is more than the bank has:
+ * the bank owes the rest. */
 inline grant_some(s, r)
 {
     servers[s].granted[r] = 0;
+    if
+    :: DEBT > 0 && servers[s].bank > 0 && servers[s].held[r] < DEBT ->
+        servers[s].bank = servers[s].bank - (DEBT - servers[s].held[r]);
+        servers[s].granted[r] = DEBT - servers[s].held[r];
+        servers[s].held[r] = DEBT
+    :: skip
+    fi;
     do
     :: servers[s].bank > 0 ->
         servers[s].bank--;
@@ -230,6 +243,10 @@ proctype server(byte s)
         servers[s].bank = servers[s].bank + servers[s].held[0]; servers[s].held[0] = 0 }
     /* a crash: links end with it, and what was on them; it comes back with nothing */
     :: atomic { crashes < CRASHES_MAX -> crashes++;
+        if
+        :: servers[s].bank < 0 && DEBT > 0 -> forgiven = forgiven - servers[s].bank
+        :: else -> skip
+        fi;
         servers[s].bank = 0;
         r = 0;
         do

@@ -205,6 +205,32 @@ static void a_hotspot_that_moves_after_an_overload_is_served(struct prng *p)
     gac_world_deinit(&w);
 }
 
+/* Requests that cost many seconds of the rate are let in, and owed: with all of it no more is let
+ * in than an ideal bucket would, and one such request. */
+static void dear_requests_are_let_in_and_owed(struct prng *p)
+{
+    struct gac_world w;
+    int64_t dear = 100000 + (int64_t)prng_below(p, 300000),
+            every = 20 + (int64_t)prng_below(p, 100);
+    int64_t units = 5 + (int64_t)prng_below(p, 50), percent = 20 + (int64_t)prng_below(p, 180);
+    gac_world_init(&w, &(struct gac_world_options){.routers = 1 + (uint32_t)prng_below(p, ROUTERS),
+                                                   .servers = SERVERS,
+                                                   .policy = GAC_LEASE,
+                                                   .units = units,
+                                                   .bank_ms = 1000 + (int64_t)prng_below(p, 300000),
+                                                   .delay_ns = NS_PER_MS / 2,
+                                                   .dear_mcu = dear,
+                                                   .dear_every = (uint64_t)every,
+                                                   .seed = prng_next(p)});
+    int64_t mean = GAC_WORLD_COST + dear / every;
+    for (uint32_t i = 0; i < w.options.routers; i++)
+        gac_world_load(&w, i, units * 10 * percent * 1000 / mean / w.options.routers);
+    gac_world_run(&w, 1000 * NS_PER_S);
+    assert_true(percent > 80 || w.dear_admitted > 0);
+    assert_in_range(w.over_mcu, 0, dear);
+    gac_world_deinit(&w);
+}
+
 /* ---- what it costs ---- */
 
 struct cost {
@@ -387,6 +413,7 @@ PROPERTY(small_demand_is_met_first, 5)
 PROPERTY(a_moving_hotspot_is_served_and_static_shares_throttle_it, 5)
 PROPERTY(a_hotspot_that_rests_before_it_moves_is_served, 1)
 PROPERTY(a_hotspot_that_moves_after_an_overload_is_served, 10)
+PROPERTY(dear_requests_are_let_in_and_owed, 20)
 PROPERTY(messages_and_idle_tokens_are_few, 1)
 PROPERTY(grants_are_small_where_little_is_saved_up, 1)
 PROPERTY(who_is_denied_does_not_poll, 1)
@@ -403,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_a_moving_hotspot_is_served_and_static_shares_throttle_it),
         cmocka_unit_test(test_a_hotspot_that_rests_before_it_moves_is_served),
         cmocka_unit_test(test_a_hotspot_that_moves_after_an_overload_is_served),
+        cmocka_unit_test(test_dear_requests_are_let_in_and_owed),
         cmocka_unit_test(test_messages_and_idle_tokens_are_few),
         cmocka_unit_test(test_grants_are_small_where_little_is_saved_up),
         cmocka_unit_test(test_who_is_denied_does_not_poll),

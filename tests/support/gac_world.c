@@ -97,26 +97,26 @@ static void send_frames(struct gac_world *w, uint32_t router)
 
 /* ---- requests ---- */
 
-static void count_admitted(struct gac_world *w, struct gac_world_router *r)
+static void count_admitted(struct gac_world *w, struct gac_world_router *r, int64_t cost)
 {
     r->admitted++;
     w->admitted++;
+    w->dear_admitted += cost != GAC_WORLD_COST;
     token_bucket_refill(&w->ideal, w->scheduler.now);
-    token_bucket_debit(&w->ideal, GAC_WORLD_COST);
+    token_bucket_debit(&w->ideal, cost);
     if (-w->ideal.balance > w->over_mcu)
         w->over_mcu = -w->ideal.balance;
 }
 
-static enum gac_verdict take(struct gac_world *w, uint32_t router)
+static enum gac_verdict take(struct gac_world *w, uint32_t router, int64_t cost)
 {
     struct gac_limit limit = {
         .key = key, .policy = w->options.policy, .rate = w->options.units * 1000, .version = 1};
     struct duration wait;
     struct gac_client *client = w->routers[router].client;
-    enum gac_verdict verdict =
-        gac_client_take(client, router_now(w, router), &limit, GAC_WORLD_COST, &wait);
+    enum gac_verdict verdict = gac_client_take(client, router_now(w, router), &limit, cost, &wait);
     if (verdict == GAC_TAKEN)
-        gac_client_settle(client, key, GAC_WORLD_COST, GAC_WORLD_COST);
+        gac_client_settle(client, key, cost, cost);
     return verdict;
 }
 
@@ -130,6 +130,7 @@ static void drop_first(struct gac_world_router *r)
 {
     r->waiting--;
     memmove(&r->until[0], &r->until[1], r->waiting * sizeof r->until[0]);
+    memmove(&r->costs[0], &r->costs[1], r->waiting * sizeof r->costs[0]);
 }
 
 /* Those who wait try again, in order. */
@@ -137,13 +138,13 @@ static void try_again(struct gac_world *w, uint32_t router)
 {
     struct gac_world_router *r = &w->routers[router];
     while (r->waiting > 0 && r->changes != gac_client_changes(r->client)) {
-        enum gac_verdict verdict = take(w, router);
+        enum gac_verdict verdict = take(w, router, r->costs[0]);
         if (verdict == GAC_WAIT) {
             r->changes = gac_client_changes(r->client);
             return;
         }
         if (verdict == GAC_TAKEN)
-            count_admitted(w, r);
+            count_admitted(w, r, r->costs[0]);
         else
             refuse(w, r);
         drop_first(r);
@@ -211,17 +212,21 @@ static void arrive(void *context, uint64_t argument)
     next_arrival(w, router);
     r->offered++;
     w->offered++;
-    enum gac_verdict verdict = r->waiting > 0 ? GAC_WAIT : take(w, router);
+    bool dear = w->options.dear_every > 0 && w->offered % w->options.dear_every == 0;
+    int64_t cost = dear ? w->options.dear_mcu : GAC_WORLD_COST;
+    enum gac_verdict verdict = r->waiting > 0 ? GAC_WAIT : take(w, router, cost);
     if (verdict == GAC_TAKEN) {
-        count_admitted(w, r);
+        count_admitted(w, r, cost);
     } else if (verdict == GAC_REFUSED) {
         refuse(w, r);
     } else {
         if (r->waiting == r->waiting_capacity) {
             r->waiting_capacity = r->waiting_capacity == 0 ? 64 : r->waiting_capacity * 2;
             r->until = realloc(r->until, r->waiting_capacity * sizeof r->until[0]);
-            must(r->until != NULL);
+            r->costs = realloc(r->costs, r->waiting_capacity * sizeof r->costs[0]);
+            must(r->until != NULL && r->costs != NULL);
         }
+        r->costs[r->waiting] = cost;
         r->until[r->waiting++] = instant_add(w->scheduler.now, duration_ms(WAIT_MS));
     }
     after_router(w, router);
@@ -387,6 +392,7 @@ void gac_world_deinit(struct gac_world *w)
         if (w->routers[i].client != NULL)
             gac_client_destroy(w->routers[i].client);
         free(w->routers[i].until);
+        free(w->routers[i].costs);
     }
     for (uint32_t s = 1; s <= w->options.servers; s++) {
         if (w->servers[s].server != NULL)

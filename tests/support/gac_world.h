@@ -22,11 +22,13 @@ struct gac_world_options {
     uint32_t routers;
     uint32_t servers;
     enum gac_policy policy;
-    int64_t units;     /* a second: what the table may use */
-    int64_t bank_ms;   /* what it may save up */
-    int64_t delay_ns;  /* of a message, on average */
-    int64_t drift_ppm; /* clocks run up to this much too fast or slow */
-    int64_t skew_ns;   /* and are set apart by up to this much */
+    int64_t units;       /* a second: what the table may use */
+    int64_t bank_ms;     /* what it may save up */
+    int64_t delay_ns;    /* of a message, on average */
+    int64_t drift_ppm;   /* clocks run up to this much too fast or slow */
+    int64_t skew_ns;     /* and are set apart by up to this much */
+    int64_t dear_mcu;    /* what one request in `dear_every` costs; the others GAC_WORLD_COST */
+    uint64_t dear_every; /* 0: none is dear */
     uint64_t seed;
 };
 
@@ -43,7 +45,8 @@ struct gac_world_router {
     uint32_t flow;         /* of arrivals: one more with each change */
     uint64_t changes;      /* seen */
     uint32_t waiting;      /* requests */
-    struct instant *until; /* owns; when each of them is refused, in order */
+    struct instant *until; /* owns; when each of them is refused, in order, and .. */
+    int64_t *costs;        /* .. owns; what it costs */
     uint32_t waiting_capacity;
     struct instant tick_at;
     int64_t clock_offset_ns;
@@ -71,6 +74,7 @@ struct gac_world {
     int64_t over_mcu;  /* the most by which the ideal bucket was overdrawn */
     uint64_t messages; /* frames with asks, and their answers, each way */
     uint64_t offered, admitted, refused;
+    uint64_t dear_admitted;
 };
 
 void gac_world_init(struct gac_world *w, const struct gac_world_options *options);

@@ -135,6 +135,41 @@ static int done(void **state)
     return 0;
 }
 
+static void settings_that_do_not_fit_are_refused_by_both_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *value, *error;
+    } cases[] = {
+        {"heartbeat_ms", "700",
+         "support_ms = 600 must be more than 1400: 2 times heartbeat_ms = 700 (one lost heartbeat "
+         "would cost a leader its lead)"},
+        {"heartbeat_ms", "300", "support_ms = 600 must be more than 600: 2 times heartbeat_ms"},
+        {"heartbeat_ms", "299", NULL},
+        {"log_segment_bytes", "512M", "log_max_bytes = 536870912 must be at least 1073741824: 2"},
+        {"log_segment_bytes", "256M", NULL},
+        {"log_max_bytes", "16M", "log_max_bytes = 16777216 must be at least 33554432: 2 times"},
+        {"report_ms", "1000", "report_deadline_ms = 1000 must be more than 1000: report_ms = 1000"},
+        {"follower_max_bytes", "1G", "log_segment_bytes = 16777216 must be at least 1073741824"},
+        {"map_max_bytes", "1M", "map_max_bytes = 1048576 must be at least 268435456"},
+        {"support_ms", "600000", "node_silent_ms = 300000 must be more than 600000: support_ms"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct config own;
+        struct buffer error = {0};
+        config_init(&own, PROFILE_AWS);
+        assert_int_equal(config_check(&own, &error), STATUS_OK);
+        assert_int_equal(
+            config_set(&own, slice_of(cases[i].name), slice_of(cases[i].value), &error), STATUS_OK);
+        enum status status = config_check(&own, &error);
+        buffer_append_u8(&error, 0);
+        assert_int_equal(status, cases[i].error == NULL ? STATUS_OK : STATUS_MALFORMED);
+        if (cases[i].error != NULL)
+            assert_non_null(strstr((const char *)error.data, cases[i].error));
+        buffer_deinit(&error);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +182,7 @@ int main(void)
         cmocka_unit_test_setup(a_file_has_settings_comments_and_empty_lines, fresh),
         cmocka_unit_test_setup(a_files_error_starts_with_its_line, fresh),
         cmocka_unit_test_setup(the_description_has_every_setting, fresh),
+        cmocka_unit_test(settings_that_do_not_fit_are_refused_by_both_names),
     };
     return cmocka_run_group_tests(tests, NULL, done);
 }

@@ -5,10 +5,10 @@
 
 #include "cmd/faults.h"
 
-static void ignore_frame(void *context, uint64_t link, struct slice bytes)
+static void ignore_frame(void *context, const struct link_peer *from, struct slice bytes)
 {
     (void)context;
-    (void)link;
+    (void)from;
     (void)bytes;
 }
 
@@ -29,7 +29,7 @@ static int set_up(void **state)
     assert_non_null(f);
     assert_int_equal(loop_create(&f->loop), STATUS_OK);
     struct transport_options options = {
-        .loop = f->loop, .kind = PEER_NODE, .id = 1, .handler = &ignoring};
+        .loop = f->loop, .self = {.kind = PEER_NODE, .id = 1}, .handler = &ignoring};
     f->transport = transport_create(&options);
     assert_int_equal(faults_open(f->loop, f->transport, 0, &error, &f->faults), STATUS_OK);
     *state = f;
@@ -148,11 +148,9 @@ static void a_line_gets_a_line_and_too_long_a_one_the_end(void **state)
     char text[FAULTS_LINE_SIZE_MAX + 2];
     assert_int_equal(loop_connect(f->loop, "127.0.0.1", faults_port(f->faults), &client, f, &c),
                      STATUS_OK);
-    connection_send(c, slice_of("cut node 2 in\r\nbreak\nsta"));
+    connection_send(c, slice_of("cut node 2 in\r\nsta"));
     connection_send(c, slice_of("tus\n"));
-    static const char expected[] =
-        "ok\nerror: expected cut KIND ID in|out|both; delay KIND ID MS; heal; disk slow MS | fail "
-        "| full | ok; skew MS; drift PPM; status\nok: node 2 cut in;\n";
+    static const char expected[] = "ok\nok: node 2 cut in;\n";
     while (f->answers.size < sizeof expected - 1)
         turn(f);
     assert_slice_is(buffer_slice(&f->answers), expected);
@@ -165,6 +163,27 @@ static void a_line_gets_a_line_and_too_long_a_one_the_end(void **state)
         "error: the line is too long\n");
 }
 
+/* The lines of a request over HTTP's body might be commands. */
+static void who_speaks_something_else_is_not_heard_to_the_end(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const others[] = {"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\ndisk fail\n",
+                                         "\ndisk fail\n", "status\nbreak\ndisk fail\nstatus\n"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct connection *c;
+        f->closed = false;
+        buffer_clear(&f->answers);
+        assert_int_equal(loop_connect(f->loop, "127.0.0.1", faults_port(f->faults), &client, f, &c),
+                         STATUS_OK);
+        connection_send(c, slice_of(others[i]));
+        while (!f->closed)
+            turn(f);
+        buffer_append_u8(&f->answers, 0);
+        assert_non_null(strstr((const char *)f->answers.data, "error: expected cut"));
+        assert_true(loop_faults(f->loop)->writes_until_failure < 0);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -173,6 +192,7 @@ int main(void)
         TEST(what_it_is_told_it_does_and_tells),
         TEST(what_it_does_not_understand_it_refuses_with_what_it_expects),
         TEST(rules_are_bounded),
+        TEST(who_speaks_something_else_is_not_heard_to_the_end),
         TEST(a_line_gets_a_line_and_too_long_a_one_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -472,12 +472,11 @@ static void a_dear_request_that_is_denied_is_no_denial_of_cheap_ones(void **stat
     p.limit.rate = 100000;
     gac_client_tell(p.client, p.now, &p.limit, true);
     exchange(&p);
+    assert_int_equal(take_all(&p, 760), 760);
     assert_int_equal(take(&p, 400000), GAC_WAIT);
     exchange(&p);
     assert_int_equal(take(&p, 400000), GAC_REFUSED);
-    assert_int_equal(take(&p, 1000), GAC_WAIT);
-    exchange(&p);
-    assert_int_equal(take(&p, 1000), GAC_TAKEN);
+    assert_int_equal(take_all(&p, 5), 5);
     end(&p);
 }
 
@@ -512,6 +511,63 @@ static void who_holds_enough_may_ask_again_once_it_is_spent(void **state)
 }
 
 /* Its server may remember a key better, and expects another epoch then. */
+/* The service takes 381 and 342 units at once on a new table of 5. */
+static void a_new_table_takes_a_few_large_items_at_once(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t units, costs[4];
+    } cases[] = {{5, {381, 342}}, {5, {98, 98, 98, 98}}, {1, {3, 1, 1, 1}}, {1, {381}}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct pair p;
+        begin(&p, 300000);
+        p.limit.rate = cases[i].units * 1000;
+        gac_client_tell(p.client, p.now, &p.limit, true);
+        exchange(&p);
+        for (int k = 0; k < 4 && cases[i].costs[k] > 0; k++) {
+            if (take(&p, cases[i].costs[k] * 1000) == GAC_TAKEN)
+                continue;
+            exchange(&p);
+            assert_int_equal(take(&p, cases[i].costs[k] * 1000), GAC_TAKEN);
+        }
+        end(&p);
+    }
+}
+
+/* Milliseconds until it is let in. */
+static int64_t ms_until_taken(struct pair *p, int64_t cost)
+{
+    for (int64_t ms = 0;; ms += 50) {
+        assert_true(ms < 1000000);
+        enum gac_verdict verdict = take(p, cost);
+        if (verdict == GAC_WAIT) {
+            exchange(p);
+            verdict = take(p, cost);
+        }
+        if (verdict == GAC_TAKEN)
+            return ms;
+        pass(p, 50);
+    }
+}
+
+/* As at a node: a second of the rate lets it in, and what is owed is paid before the next one. */
+static void a_request_dearer_than_a_second_is_let_in_and_owed(void **state)
+{
+    (void)state;
+    struct pair p;
+    begin(&p, 300000);
+    p.config.gac_start_units = 0;
+    p.limit.rate = 5000;
+    gac_client_tell(p.client, p.now, &p.limit, true);
+    exchange(&p);
+    assert_in_range(ms_until_taken(&p, 98000), 0, 1100);
+    gac_client_settle(p.client, p.limit.key, 98000, 98000);
+    assert_in_range(ms_until_taken(&p, 98000), 18000, 22000);
+    gac_client_settle(p.client, p.limit.key, 98000, 98000);
+    assert_in_range(ms_until_taken(&p, 1000), 18000, 21000);
+    end(&p);
+}
+
 static void keys_that_nobody_uses_are_forgotten(void **state)
 {
     (void)state;
@@ -555,9 +611,59 @@ static void a_server_from_before_is_told_what_is_held(void **state)
     end(&p);
 }
 
+static void a_router_that_claims_more_than_there_is_ends_no_server(void **state)
+{
+    (void)state;
+    struct config config;
+    config_init(&config, PROFILE_AWS);
+    struct gac_server *s = gac_server_create(&(struct gac_server_options){&config, 1, 1, 7});
+    struct instant now = {NS_PER_S};
+    struct gac_ask ask = {.key = {7, 0, GAC_WRITE},
+                          .policy = GAC_LEASE,
+                          .epoch = 1,
+                          .version = 1,
+                          .rate = 1000000,
+                          .demand = 1000};
+    static const int64_t pending[] = {0, INT64_C(1000000000000), GAC_AMOUNT_MAX, 0};
+    for (uint64_t router = 1; router <= 32; router++) {
+        for (uint64_t number = 1; number <= 4; number++) {
+            struct buffer frame = {0}, answer = {0}, error = {0};
+            ask.number = number;
+            ask.pending = pending[number - 1];
+            ask.held = router % 2 == 0 ? ask.pending : 0;
+            gac_asks_begin(&frame, &(struct gac_asks){router, 1, 1});
+            gac_ask_append(&frame, &ask);
+            now.ns += NS_PER_MS;
+            assert_int_equal(
+                gac_server_receive(s, now, router, buffer_slice(&frame), &answer, &error),
+                STATUS_OK);
+            buffer_deinit(&frame);
+            buffer_deinit(&answer);
+        }
+    }
+    gac_server_destroy(s);
+}
+
+static void an_ask_beyond_every_table_is_refused(void **state)
+{
+    (void)state;
+    for (int field = 0; field < 6; field++) {
+        struct gac_ask ask = an_ask;
+        int64_t *fields[] = {&ask.rate, &ask.pending, &ask.held, &ask.demand, &ask.need, &ask.cost};
+        *fields[field] = GAC_AMOUNT_MAX + 1;
+        struct buffer b = {0};
+        gac_ask_append(&b, &ask);
+        struct reader r = {buffer_slice(&b), false};
+        assert_int_equal(gac_ask_read(&r, &ask), STATUS_MALFORMED);
+        buffer_deinit(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_router_that_claims_more_than_there_is_ends_no_server),
+        cmocka_unit_test(an_ask_beyond_every_table_is_refused),
         cmocka_unit_test(a_server_that_goes_takes_only_its_own_keys_with_it),
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(answers_are_read_back_too),
@@ -574,6 +680,8 @@ int main(void)
         cmocka_unit_test(a_router_that_begins_asks_before_it_takes_its_part),
         cmocka_unit_test(a_dear_request_that_is_denied_is_no_denial_of_cheap_ones),
         cmocka_unit_test(who_holds_enough_may_ask_again_once_it_is_spent),
+        cmocka_unit_test(a_new_table_takes_a_few_large_items_at_once),
+        cmocka_unit_test(a_request_dearer_than_a_second_is_let_in_and_owed),
         cmocka_unit_test(keys_that_nobody_uses_are_forgotten),
         cmocka_unit_test(a_server_from_before_is_told_what_is_held),
     };

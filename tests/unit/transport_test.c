@@ -16,6 +16,9 @@
 #include "base/buffer.h"
 #include "base/must.h"
 #include "base/prng.h"
+#include "cmd/daemon.h"
+#include "cmd/link_rights.h"
+#include "cmd/mac.h"
 #include "host/frame.h"
 #include "host/transport.h"
 
@@ -46,10 +49,11 @@ static void on_up(void *context, uint64_t link, enum peer_kind kind, uint32_t id
     p->peer_id = id;
 }
 
-static void on_frame(void *context, uint64_t link, struct slice bytes)
+static void on_frame(void *context, const struct link_peer *from, struct slice bytes)
 {
     struct process *p = context;
-    assert_true(link == p->link);
+    uint64_t link = from->link;
+    assert_true(link == p->link && from->kind == p->peer_kind && from->id == p->peer_id);
     p->frames++;
     buffer_append_slice(&p->received, bytes);
     if (p->echo)
@@ -83,8 +87,16 @@ struct fixture {
 
 static void start(struct fixture *f, struct process *p, enum peer_kind kind, uint32_t id)
 {
-    struct transport_options options = {
-        .loop = f->loop, .kind = kind, .id = id, .seed = id, .handler = &handler, .context = p};
+    struct transport_options options = {.loop = f->loop,
+                                        .self = {.kind = kind,
+                                                 .id = id,
+                                                 .cluster = slice_of("orchard"),
+                                                 .secret = slice_of("a secret of this test"),
+                                                 .accepts = link_rights_accepted(kind),
+                                                 .mac = mac_sha256},
+                                        .seed = id,
+                                        .handler = &handler,
+                                        .context = p};
     p->transport = transport_create(&options);
 }
 
@@ -233,6 +245,28 @@ static void a_peer_that_is_somebody_else_is_refused_by_name(void **state)
     assert_int_equal(transport_link(f->router.transport, PEER_NODE, 8), 0);
 }
 
+static void an_answer_that_no_message_has_room_for_is_refused_with_its_size(void **state)
+{
+    struct fixture *f = *state;
+    static uint8_t body[FRAME_SIZE_MAX];
+    struct buffer scratch = {0};
+    struct reply reply = {.id = 9, .body = slice_make(body, sizeof body)}, got;
+    join(f);
+    assert_true(daemon_send_reply(f->node.transport, f->node.link, &scratch, &reply));
+    TURN_UNTIL(f, f->router.frames == 1);
+    assert_int_equal(reply_decode(buffer_slice(&f->router.received), &got), STATUS_OK);
+    assert_true(got.id == 9 && got.code == REPLY_LIMIT_EXCEEDED && got.text.size > 0);
+    reply.body.size -= reply_size(&reply) - FRAME_SIZE_MAX;
+    buffer_clear(&f->router.received);
+    assert_true(daemon_send_reply(f->node.transport, f->node.link, &scratch, &reply));
+    TURN_UNTIL(f, f->router.frames == 2);
+    assert_int_equal(reply_decode(buffer_slice(&f->router.received), &got), STATUS_OK);
+    assert_int_equal(got.code, REPLY_OK);
+    struct request request = {.op = REQUEST_PUT, .body = slice_make(body, sizeof body)};
+    assert_false(daemon_send_request(f->node.transport, f->node.link, &scratch, &request));
+    buffer_deinit(&scratch);
+}
+
 static void a_link_that_takes_nothing_is_closed_before_memory_runs_out(void **state)
 {
     struct fixture *f = *state;
@@ -260,16 +294,77 @@ static int stranger(struct fixture *f)
     return fd;
 }
 
+static void write_frame(int fd, struct slice content)
+{
+    uint8_t header[FRAME_HEADER_SIZE];
+    frame_header(content, header);
+    must(write(fd, header, sizeof header) == sizeof header);
+    must(write(fd, content.data, content.size) == (ssize_t)content.size);
+}
+
 static void say(int fd, uint32_t magic, uint32_t version, uint8_t kind, uint32_t id)
 {
     struct buffer hello = {0};
-    buffer_append_u32(&hello, 13);
     buffer_append_u32(&hello, magic);
     buffer_append_u32(&hello, version);
     buffer_append_u8(&hello, kind);
     buffer_append_u32(&hello, id);
-    must(write(fd, hello.data, hello.size) == (ssize_t)hello.size);
+    write_frame(fd, buffer_slice(&hello));
     buffer_deinit(&hello);
+}
+
+static bool keep_frame(void *context, struct slice bytes)
+{
+    buffer_append_slice(context, bytes);
+    return false;
+}
+
+/* A frame of this size, while the node takes its turns. */
+static void await_frame(struct fixture *f, int fd, struct buffer *out)
+{
+    struct frame_reader r = {0};
+    struct instant give_up_at = instant_add(loop_now(f->loop), duration_ms(PATIENCE_MS));
+    buffer_clear(out);
+    while (out->size == 0) {
+        uint8_t bytes[1];
+        turn(f, instant_add(loop_now(f->loop), duration_ms(1)));
+        while (out->size == 0 && recv(fd, bytes, 1, MSG_DONTWAIT) == 1)
+            frame_reader_feed(&r, slice_make(bytes, 1), keep_frame, out);
+        assert_true(instant_before(loop_now(f->loop), give_up_at));
+    }
+    frame_reader_deinit(&r);
+}
+
+/* A stranger that knows what it takes. Returns its socket once it has said all. */
+static int greet_as(struct fixture *f, enum peer_kind kind, uint32_t id, const char *cluster,
+                    const char *secret)
+{
+    const struct greeting_self self = {.kind = kind,
+                                       .id = id,
+                                       .cluster = slice_of(cluster),
+                                       .secret = slice_of(secret),
+                                       .mac = mac_sha256};
+    const struct greeting_wanted wanted = {PEER_NODE, 7};
+    static const uint8_t nonce[GREETING_NONCE_SIZE] = {1, 2, 3};
+    struct greeting g;
+    struct buffer in = {0}, out = {0}, error = {0};
+    int fd = stranger(f);
+    greeting_init(&g, &self, &wanted, nonce);
+    greeting_hello(&g, &out);
+    write_frame(fd, buffer_slice(&out));
+    await_frame(f, fd, &in);
+    buffer_clear(&out);
+    if (greeting_take(&g, buffer_slice(&in), &out, &error) == GREETING_AWAITS_PROOF)
+        write_frame(fd, buffer_slice(&out));
+    buffer_deinit(&in);
+    buffer_deinit(&out);
+    buffer_deinit(&error);
+    return fd;
+}
+
+static int greet_as_tool(struct fixture *f)
+{
+    return greet_as(f, PEER_TOOL, 5, "orchard", "a secret of this test");
 }
 
 static void a_stranger_is_refused_with_the_reason(void **state)
@@ -304,13 +399,99 @@ static void a_malformed_frame_closes_the_link(void **state)
     struct fixture *f = *state;
     static const uint32_t lengths[] = {0, FRAME_SIZE_MAX + 1, UINT32_MAX};
     for (int i = 0; i < 3; i++) {
-        int fd = stranger(f);
-        say(fd, 0x52494557, TRANSPORT_VERSION, PEER_TOOL, 5);
+        int fd = greet_as_tool(f);
         TURN_UNTIL(f, f->node.ups == i + 1);
-        must(write(fd, &lengths[i], sizeof lengths[i]) == sizeof lengths[i]);
+        uint8_t header[FRAME_HEADER_SIZE] = {0};
+        memcpy(header, &lengths[i], sizeof lengths[i]);
+        must(write(fd, header, sizeof header) == sizeof header);
         TURN_UNTIL(f, f->node.downs == i + 1);
         assert_false(f->node.ended_by_peer);
         assert_true(noted(&f->node, "tool 5: sent a malformed frame"));
+        close(fd);
+    }
+    assert_int_equal(f->node.frames, 0);
+}
+
+static void a_process_that_does_not_belong_here_is_refused_with_the_reason(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        enum peer_kind kind;
+        const char *cluster, *secret, *note;
+    } cases[] = {
+        {PEER_TOOL, "meadow", "a secret of this test", "another cluster: it has cluster_id meadow"},
+        {PEER_TOOL, "", "a secret of this test", "another cluster: it has no cluster_id"},
+        {PEER_TOOL, "orchard", "", "has no secret, this process demands one"},
+        {PEER_TOOL, "orchard", "another secret", "says it is tool 5, but has another secret"},
+        {PEER_GAC, "orchard", "a secret of this test", "is gac 5: a gac may not connect to a node"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        buffer_clear(&f->node.notes);
+        int fd = greet_as(f, cases[i].kind, 5, cases[i].cluster, cases[i].secret);
+        TURN_UNTIL(f, noted(&f->node, cases[i].note));
+        close(fd);
+    }
+    assert_int_equal(f->node.ups, 0);
+}
+
+/* Both ends say why in their logs. */
+static void who_has_another_secret_hears_that(void **state)
+{
+    struct fixture *f = *state;
+    transport_destroy(f->router.transport);
+    struct transport_options options = {.loop = f->loop,
+                                        .self = {.kind = PEER_ROUTER,
+                                                 .id = 1,
+                                                 .cluster = slice_of("orchard"),
+                                                 .secret = slice_of("another secret"),
+                                                 .mac = mac_sha256},
+                                        .handler = &handler,
+                                        .context = &f->router};
+    f->router.transport = transport_create(&options);
+    transport_add_peer(f->router.transport, PEER_NODE, 7, "127.0.0.1",
+                       transport_port(f->node.transport));
+    TURN_UNTIL(f, noted(&f->router, "refuses this process: its secret differs"));
+    assert_int_equal(f->router.ups + f->node.ups, 0);
+}
+
+static void a_second_process_of_the_same_number_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    join(f);
+    int fd = greet_as(f, PEER_ROUTER, 1, "orchard", "a secret of this test");
+    TURN_UNTIL(f, noted(&f->node, "says it is router 1, which is connected already"));
+    assert_int_equal(f->node.ups, 1);
+    assert_int_equal(f->node.downs, 0);
+    close(fd);
+}
+
+static void nothing_large_is_put_together_before_the_greeting(void **state)
+{
+    struct fixture *f = *state;
+    int fd = stranger(f);
+    const uint32_t length = GREETING_FRAME_MAX + 1;
+    uint8_t header[FRAME_HEADER_SIZE] = {0};
+    memcpy(header, &length, sizeof length);
+    must(write(fd, header, sizeof header) == sizeof header);
+    TURN_UNTIL(f, noted(&f->node, "does not speak weir's protocol"));
+    close(fd);
+}
+
+static void a_damaged_frame_closes_the_link_and_is_counted(void **state)
+{
+    struct fixture *f = *state;
+    static const char text[] = "some frame";
+    for (int i = 0; i < 2; i++) {
+        int fd = greet_as_tool(f);
+        TURN_UNTIL(f, f->node.ups == i + 1);
+        uint8_t bytes[FRAME_HEADER_SIZE + sizeof text];
+        frame_header(slice_make(text, sizeof text), bytes);
+        memcpy(bytes + FRAME_HEADER_SIZE, text, sizeof text);
+        bytes[i == 0 ? FRAME_HEADER_SIZE + 3 : 7] ^= 4; /* the content, the checksum */
+        must(write(fd, bytes, sizeof bytes) == sizeof bytes);
+        TURN_UNTIL(f, f->node.downs == i + 1);
+        assert_true(noted(&f->node, "tool 5: sent a frame whose checksum does not match"));
+        assert_int_equal(transport_corrupt_frames(f->node.transport), i + 1);
         close(fd);
     }
     assert_int_equal(f->node.frames, 0);
@@ -322,8 +503,7 @@ static void a_link_that_is_reset_was_ended_by_the_peer(void **state)
     struct fixture *f = *state;
     static const struct linger at_once = {1, 0};
     for (int i = 0; i < 2; i++) {
-        int fd = stranger(f);
-        say(fd, 0x52494557, TRANSPORT_VERSION, PEER_TOOL, 5);
+        int fd = greet_as_tool(f);
         TURN_UNTIL(f, f->node.ups == i + 1);
         f->node.ended_by_peer = false;
         if (i == 1)
@@ -348,8 +528,12 @@ static void a_stream_cut_anywhere_gives_the_same_frames(void **state)
     (void)state;
     static const char *const texts[] = {"a", "bc", "a longer frame", "d"};
     struct buffer stream = {0};
-    for (int i = 0; i < 4; i++)
-        buffer_append_sized(&stream, slice_of(texts[i]));
+    for (int i = 0; i < 4; i++) {
+        uint8_t header[FRAME_HEADER_SIZE];
+        frame_header(slice_of(texts[i]), header);
+        buffer_append(&stream, header, sizeof header);
+        buffer_append_text(&stream, texts[i]);
+    }
     for (size_t first = 0; first <= stream.size; first++) {
         for (size_t second = first; second <= stream.size; second++) {
             struct frame_reader r = {0};
@@ -488,9 +672,15 @@ int main(void)
         TEST(a_peer_that_comes_later_is_reached_by_retrying),
         TEST(a_lost_link_is_told_to_both_and_comes_back),
         TEST(a_peer_that_is_somebody_else_is_refused_by_name),
+        TEST(an_answer_that_no_message_has_room_for_is_refused_with_its_size),
         TEST(a_link_that_takes_nothing_is_closed_before_memory_runs_out),
         TEST(a_stranger_is_refused_with_the_reason),
         TEST(a_malformed_frame_closes_the_link),
+        TEST(a_process_that_does_not_belong_here_is_refused_with_the_reason),
+        TEST(who_has_another_secret_hears_that),
+        TEST(a_second_process_of_the_same_number_is_refused),
+        TEST(nothing_large_is_put_together_before_the_greeting),
+        TEST(a_damaged_frame_closes_the_link_and_is_counted),
         TEST(a_link_that_is_reset_was_ended_by_the_peer),
         TEST(a_cut_loses_frames_one_way_and_keeps_the_link),
         TEST(a_cut_is_for_the_peer_it_names),

@@ -1,0 +1,77 @@
+#include "cmd/link_rights.h"
+
+#include "engine/catalog/catalog.h"
+
+enum {
+    NODE = 1 << PEER_NODE,
+    ROUTER = 1 << PEER_ROUTER,
+    TOOL = 1 << PEER_TOOL
+};
+
+/* Who may send a node each request. */
+static const unsigned requests[REQUEST_OPS] = {
+    [REQUEST_GET] = ROUTER,
+    [REQUEST_PUT] = ROUTER,
+    [REQUEST_DELETE] = ROUTER,
+    [REQUEST_RANGE] = ROUTER,
+    [REQUEST_STATS] = ROUTER | TOOL,
+    [REQUEST_PARTITION_OPEN] = NODE,
+    [REQUEST_PARTITION_CLOSE] = NODE,
+    [REQUEST_PARTITION_MEMBERS] = NODE,
+    [REQUEST_TABLE_CREATE] = ROUTER,
+    [REQUEST_TABLE_GET] = ROUTER | TOOL,
+    [REQUEST_TABLE_LIST] = ROUTER | TOOL,
+    [REQUEST_TABLE_UPDATE] = ROUTER,
+    [REQUEST_TABLE_DELETE] = ROUTER,
+    [REQUEST_TABLE_REPORT] = NODE,
+    [REQUEST_TABLE_SPLIT] = ROUTER,
+    [REQUEST_PARTITION_SPLIT] = NODE,
+    [REQUEST_EVENTS] = ROUTER | TOOL,
+    [REQUEST_DECIDE] = ROUTER, /* a drain alone */
+    [REQUEST_PARTITION_HEAT] = NODE,
+    [REQUEST_PARTITION_MIDDLE] = NODE,
+};
+
+unsigned link_rights_accepted(enum peer_kind kind)
+{
+    switch (kind) {
+    case PEER_NODE:
+        return NODE | ROUTER | TOOL;
+    case PEER_GAC:
+        return ROUTER;
+    case PEER_ROUTER:
+    case PEER_TOOL:
+        return 0;
+    }
+    return 0;
+}
+
+/* A report and an envelope begin with their node, after what `skip` says. */
+static bool names_itself(const struct link_peer *from, struct slice bytes, size_t skip)
+{
+    struct reader r = {bytes, false};
+    reader_take(&r, skip);
+    return reader_u32(&r) == from->id && !r.failed;
+}
+
+const char *link_rights_request(const struct link_peer *from, const struct request *q)
+{
+    if ((requests[q->op] & 1U << from->kind) == 0)
+        return "sent a request that its role may not send";
+    if (q->op == REQUEST_TABLE_REPORT && !names_itself(from, q->body, 0))
+        return "sent a report in another node's name";
+    if (q->op == REQUEST_DECIDE && (q->body.size == 0 || q->body.data[0] != CATALOG_DRAIN))
+        return "sent a decision that is the controller's";
+    return NULL;
+}
+
+const char *link_rights_frame(const struct link_peer *from, enum message_kind kind,
+                              struct slice frame)
+{
+    if (from->kind != PEER_NODE)
+        return kind == MESSAGE_PEER ? "sent a message of consensus, and is no node"
+                                    : "sent a reply, and is no node";
+    if (kind == MESSAGE_PEER && !names_itself(from, frame, 1))
+        return "sent an envelope in another node's name";
+    return NULL;
+}

@@ -1,0 +1,27 @@
+/* link_rights.h - which process may connect to which, and what it may say there.
+ *
+ * One table for all daemons: a link of one role does not carry another role's messages. A request
+ * that names its sender must name the process at the other end of the link. Whoever breaks the
+ * rules loses the link, with a line in the log.
+ *
+ *   to a node      from routers: data requests, requests about tables, statistics, events, drains
+ *                  from nodes: consensus, the settling of partitions, reports, replies
+ *                  from tools: statistics, descriptions of tables, events
+ *   to a GAC server  from routers: asks (gac/gac_message.h)
+ *   to a router    nobody connects; replies come on the links it made */
+#ifndef WEIR_CMD_LINK_RIGHTS_H
+#define WEIR_CMD_LINK_RIGHTS_H
+
+#include "engine/message.h"
+#include "host/transport.h"
+
+/* Roles that may connect to a process of this one: bits `1 << kind`. */
+unsigned link_rights_accepted(enum peer_kind kind);
+
+/* NULL: a node may act on this request of that process. Otherwise why not, for the log. */
+const char *link_rights_request(const struct link_peer *from, const struct request *q);
+/* The same for a reply and an envelope. */
+const char *link_rights_frame(const struct link_peer *from, enum message_kind kind,
+                              struct slice frame);
+
+#endif

@@ -1,0 +1,10 @@
+/* descriptors.h - how many files and sockets this process may have open. */
+#ifndef WEIR_HOST_DESCRIPTORS_H
+#define WEIR_HOST_DESCRIPTORS_H
+
+#include <stdint.h>
+
+/* Raises the limit as far as it may be, and returns it. */
+int64_t descriptors_raise(void);
+
+#endif

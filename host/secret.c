@@ -1,0 +1,71 @@
+#include "host/secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/address.h"
+#include "host/greeting.h"
+
+static enum status check_mode(int fd, const char *path, struct buffer *error)
+{
+    struct stat s;
+    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
+        buffer_append_format(error, "secret_file %s is not a file", path);
+        return STATUS_IO;
+    }
+    if ((s.st_mode & 077) == 0)
+        return STATUS_OK;
+    buffer_append_format(error, "secret_file %s has mode %04o, others may read it: chmod 600 %s",
+                         path, (unsigned)s.st_mode & 07777, path);
+    return STATUS_MALFORMED;
+}
+
+static enum status read_open(int fd, const char *path, struct buffer *out, struct buffer *error)
+{
+    enum status status = check_mode(fd, path, error);
+    size_t start = out->size;
+    while (status == STATUS_OK && out->size - start <= SECRET_SIZE_MAX) {
+        ssize_t n = read(fd, buffer_reserve(out, SECRET_SIZE_MAX + 1), SECRET_SIZE_MAX + 1);
+        if (n == 0)
+            break;
+        if (n < 0) {
+            buffer_append_format(error, "cannot read secret_file %s: %s", path, strerror(errno));
+            return STATUS_IO;
+        }
+        out->size += (size_t)n;
+    }
+    while (out->size > start &&
+           (out->data[out->size - 1] == '\n' || out->data[out->size - 1] == '\r'))
+        out->size--;
+    size_t size = out->size - start;
+    if (status != STATUS_OK || (size >= SECRET_SIZE_MIN && size <= SECRET_SIZE_MAX))
+        return status;
+    buffer_append_format(error, "secret_file %s holds %zu bytes: it must be %d to %d", path, size,
+                         SECRET_SIZE_MIN, SECRET_SIZE_MAX);
+    return STATUS_MALFORMED;
+}
+
+enum status secret_read(const char *path, struct buffer *out, struct buffer *error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        buffer_append_format(error, "cannot open secret_file %s: %s", path, strerror(errno));
+        return STATUS_IO;
+    }
+    enum status status = read_open(fd, path, out, error);
+    close(fd);
+    return status;
+}
+
+bool address_is_loopback(const char *address)
+{
+    union address a;
+    if (address_resolve(address, 0, &a) != STATUS_OK)
+        return false;
+    if (a.any.sa_family == AF_INET)
+        return ntohl(a.v4.sin_addr.s_addr) >> 24 == 127;
+    return IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr);
+}

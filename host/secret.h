@@ -1,0 +1,16 @@
+/* secret.h - reading the secret of a cluster, and which addresses leave this machine. */
+#ifndef WEIR_HOST_SECRET_H
+#define WEIR_HOST_SECRET_H
+
+#include "base/buffer.h"
+
+/* Appends the file's content without line ends at its end. STATUS_IO, STATUS_MALFORMED: `error`
+ * says in a line what is wrong: it cannot be read, others may read it (its mode is not 0600 or
+ * less), it is shorter than SECRET_SIZE_MIN or longer than SECRET_SIZE_MAX (greeting.h). */
+enum status secret_read(const char *path, struct buffer *out, struct buffer *error);
+
+/* Whether only processes of this machine can reach a socket that listens there. An address that
+ * cannot be resolved: no. */
+bool address_is_loopback(const char *address);
+
+#endif

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""What a process holds against others: links without the cluster's secret, a data directory that another
+process has, and clients that use up its open files.
+
+  trust_test.py --weir build/weir
+"""
+import argparse
+import fcntl
+import os
+import pathlib
+import socket
+import subprocess
+import time
+
+import servers
+from servers import Client, Refused, Server, free_ports, until
+
+TABLE = {"TableName": "orchard", "BillingMode": "PAY_PER_REQUEST",
+         "AttributeDefinitions": [{"AttributeName": "k", "AttributeType": "S"}],
+         "KeySchema": [{"AttributeName": "k", "KeyType": "HASH"}]}
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def secret(path, text):
+    path.write_text(text)
+    path.chmod(0o600)
+    return path
+
+
+def identity(cluster, path):
+    return ["--set", f"cluster_id={cluster}", "--set", f"secret_file={path}"]
+
+
+def refused_at_start(weir, arguments, text):
+    done = subprocess.run([str(weir), *map(str, arguments)], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=servers.START_S)
+    check(done.returncode != 0 and text in done.stderr, f"{arguments}: {done.stderr!r}")
+
+
+def links(weir, directory):
+    """A router without the cluster's name, secret or role gets nothing, and both logs say why."""
+    right = secret(directory / "right", "the secret of this cluster\n")
+    wrong = secret(directory / "wrong", "the secret of another one\n")
+    port, = free_ports(1)
+    peers = f"1=127.0.0.1:{port}"
+    common = ["--set", "gac=off", "--set", "replicas=1"]
+    node = Server(weir, ["node", "--id", 1, "--listen", f"127.0.0.1:{port}", "--peers", peers,
+                         "--data", directory / "node", *identity("orchard", right), *common],
+                  directory / "node.log")
+    node.start()
+    router = ["router", "--listen", "127.0.0.1:0", "--peers", peers, *common]
+    strangers = (
+        ("secret", identity("orchard", wrong), "its secret differs", "has another secret"),
+        ("cluster", identity("meadow", right), "its cluster_id differs", "belongs to another cluster"),
+        ("none", ["--set", "cluster_id=orchard"], "demands a secret", "has no secret"))
+    for name, arguments, theirs, ours in strangers:
+        stranger = Server(weir, [*router, *arguments], directory / f"{name}.log")
+        stranger.start()
+        until(f"{name}: {theirs}", lambda s=stranger, t=theirs: t in s.tail())
+        until(f"{name}: {ours}", lambda t=ours: t in node.log.read_text())
+        stranger.kill()
+    friend = Server(weir, [*router, *identity("orchard", right)], directory / "friend.log")
+    friend.start()
+    client = Client(friend.port)
+    until("the router is let in", lambda: answers(client))
+    second = Server(weir, [*router, *identity("orchard", right)], directory / "second.log")
+    second.start()
+    until("a second router 1 is refused",
+          lambda: "another with this kind and id is connected" in second.tail())
+    check(answers(client), "the first router is let be")
+    node.check_running()
+    for server in (second, friend, node):
+        server.kill()
+
+
+def answers(client):
+    try:
+        client.call("ListTables")
+        return True
+    except (Refused, servers.Unreachable):
+        return False
+
+
+def addresses(weir, directory):
+    """What other machines reach is not opened without a secret, nor with one that all may read."""
+    node = ["node", "--id", 1, "--peers", "1=127.0.0.1:1", "--data", directory / "d"]
+    refused_at_start(weir, [*node, "--listen", "0.0.0.0:0"], "has no secret_file")
+    refused_at_start(weir, ["gac", "--gac", "1=0.0.0.0:0"], "has no secret_file")
+    open_to_all = secret(directory / "open", "a secret that all may read\n")
+    open_to_all.chmod(0o644)
+    refused_at_start(weir, [*node, "--listen", "127.0.0.1:0", "--set", f"secret_file={open_to_all}"],
+                     "chmod 600")
+    refused_at_start(weir, [*node, "--listen", "127.0.0.1:0", "--set", "heartbeat_ms=700"],
+                     "support_ms = 600 must be more than 1400")
+
+
+def lock(weir, directory):
+    """A start waits for a process that has the directory and is ending; it does not wait for ever."""
+    data = directory / "data" / "node-1"
+    data.mkdir(parents=True)
+    held = os.open(data / "LOCK", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    server = Server(weir, ["local", "--data", directory / "data", "--port", 0],
+                    directory / "local.log")
+    server.start(wait=False)
+    until("the start says what it waits for",
+          lambda: server.log.exists() and f"is in use by process {os.getpid()}" in server.tail())
+    check(not server.has_ended(), "it waits")
+    os.close(held)
+    server.wait_ready()
+    begun = time.monotonic()
+    refused_at_start(weir, ["local", "--data", directory / "data", "--port", 0],
+                     "is in use by another process")
+    check(time.monotonic() - begun > 2, "a second one is waited for, too")
+    server.kill()
+
+
+def descriptors(weir, directory):
+    """Idle clients never make writes fail for lack of space: there are fewer of them then."""
+    server = Server(weir, ["local", "--profile", "off", "--data", directory / "data", "--port", 0],
+                    directory / "local.log", files=(64, 64))
+    server.start()
+    check("open files are allowed" in server.tail(), "it says that there is room for few")
+    client = Client(server.port)
+    client.call("CreateTable", **TABLE)
+    until("the table is there", lambda: client.call(
+        "DescribeTable", TableName="orchard")["Table"]["TableStatus"] == "ACTIVE")
+    idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(80)]
+    written = 0
+    for i in range(60):
+        try:
+            client.call("PutItem", TableName="orchard",
+                        Item={"k": {"S": str(i)}, "v": {"S": "x" * 380000}})
+            written += 1
+        except Refused as refusal:
+            check("full" not in refusal.text, f"not for lack of space: {refusal}")
+    check(written == 60, f"all were written: {written}")
+    for connection in idle:
+        connection.close()
+    server.check_running()
+    server.kill()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--weir", default=servers.ROOT / "build" / "weir", type=pathlib.Path)
+    parser.add_argument("--only", choices=("addresses", "links", "lock", "descriptors"))
+    options = parser.parse_args()
+    with servers.workplace("trust") as directory:
+        for scene in (addresses, links, lock, descriptors):
+            if options.only in (None, scene.__name__):
+                place = directory / scene.__name__
+                place.mkdir()
+                scene(options.weir, place)
+                print(f"{scene.__name__}: ok")
+
+
+if __name__ == "__main__":
+    main()
