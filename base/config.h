@@ -53,6 +53,7 @@ struct config {
     int64_t gac;         /* enum gac_policy, of tables that name none */
     enum profile profile;
     char partition_policy[32]; /* engine/admission's policy by name; the profile chooses it */
+    char cors_origins[512];    /* none, loopback, * or a list: router/cors.c */
 };
 
 /* Defaults under the profile. */

@@ -18,6 +18,9 @@ union address {
 enum status address_resolve(const char *host, uint16_t port, union address *out);
 socklen_t address_size(const union address *a);
 
+/* Whether it is an address that only this machine reaches; a name is what it resolves to. */
+bool address_is_loopback(const char *host);
+
 /* "HOST:PORT" or "[HOST]:PORT" from a command line; `host` gets a terminated text.
  * STATUS_MALFORMED. */
 enum status address_parse(struct slice text, struct buffer *host, uint16_t *port);
