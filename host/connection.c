@@ -541,6 +541,10 @@ struct connection *connection_adopt(struct loop *l, int fd, int64_t *clients,
     c->clients = clients;
     c->handler = *handler;
     c->context = context;
+    if (handler->sent != NULL) { /* what the kernel holds of it would be bounded by megabytes */
+        static const int most = WATCHED_CHUNK_SIZE_MAX;
+        setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof most);
+    }
     queue(c); /* arms the receive, unless `opened` pauses or closes it */
     return c;
 }
