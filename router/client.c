@@ -259,6 +259,7 @@ static void refuse(struct client *c, size_t rest)
         fault_set(&c->router->fault, FAULT_MALFORMED_HTTP, "This is not an HTTP/1.1 request");
     }
     uint64_t left = c->http.refusal == HTTP_REFUSAL_BODY ? body_left(c, rest) : 0;
+    http_drop_head(&c->http);
     c->http.head.keep_alive = false;
     c->draining = true; /* so that the answer does not close it yet */
     api_answer_fault(c->router, c, "application/x-amz-json-1.0");

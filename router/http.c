@@ -14,11 +14,16 @@ enum {
         8, /* bytes between chunks for a byte in them: more than "1\r\n" and "\r\n" */
 };
 
+static void head_clear(struct http_head *head)
+{
+    memset(head, 0, offsetof(struct http_head, target));
+    head->target[0] = head->host[0] = head->path[0] = '\0';
+    head->origin[0] = head->bearer[0] = '\0';
+}
+
 void http_request_begin(struct http *h)
 {
-    memset(&h->head, 0, offsetof(struct http_head, target));
-    h->head.target[0] = h->head.host[0] = h->head.path[0] = '\0';
-    h->head.origin[0] = h->head.bearer[0] = '\0';
+    head_clear(&h->head);
     h->body_size = 0;
     h->field_size = 0;
     h->value_size = 0;
@@ -299,6 +304,12 @@ uint64_t http_body_announced(const struct http *h)
 void http_discard_body(struct http *h)
 {
     h->discarding = true;
+}
+
+void http_drop_head(struct http *h)
+{
+    if (h->refusal == HTTP_REFUSAL_MALFORMED || h->refusal == HTTP_REFUSAL_HEADERS)
+        head_clear(&h->head);
 }
 
 void http_drop_body(struct http *h)

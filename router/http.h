@@ -151,6 +151,10 @@ uint64_t http_body_announced(const struct http *h);
 /* After HTTP_EVENT_HEADERS: the body is not wanted, only its end. */
 void http_discard_body(struct http *h);
 
+/* After HTTP_EVENT_REFUSED: what was read of a head that is not whole, or not valid, is forgotten.
+ */
+void http_drop_head(struct http *h);
+
 /* The current request's body is done with. */
 void http_drop_body(struct http *h);
 
