@@ -70,22 +70,32 @@ static void check_request_line(struct http *h, uint8_t byte)
         h->request_line = HTTP_IN_LINE;
 }
 
-/* The bytes before `end` that no callback has taken for a body. */
+static bool check_byte(struct http *h, uint8_t byte)
+{
+    const uint8_t last = h->line_last;
+    const bool blank = byte == ' ' || byte == '\t';
+    h->line_last = byte;
+    if ((last == '\r') != (byte == '\n') || (last == '\n' && blank))
+        return refuse(h, HTTP_REFUSAL_MALFORMED);
+    if (h->request_line == HTTP_IN_LINE && last == ' ' && blank)
+        return refuse(h, HTTP_REFUSAL_MALFORMED); /* llhttp skips any number */
+    check_request_line(h, byte);
+    return check_size(h);
+}
+
+/* The bytes before `end` that no callback has taken for a body. What is wrong with them is so
+ * before whatever llhttp or a callback found behind them. */
 static bool check_lines(struct http *h, const uint8_t *end)
 {
-    for (const uint8_t *at = h->lines_at; at < end; at++) {
-        const uint8_t last = h->line_last, byte = *at;
-        const bool blank = byte == ' ' || byte == '\t';
-        h->line_last = byte;
-        if ((last == '\r') != (byte == '\n') || (last == '\n' && blank))
-            return refuse(h, HTTP_REFUSAL_MALFORMED);
-        if (h->request_line == HTTP_IN_LINE && last == ' ' && blank)
-            return refuse(h, HTTP_REFUSAL_MALFORMED); /* llhttp skips any number */
-        check_request_line(h, byte);
-        if (!check_size(h))
+    const enum http_refusal behind = h->refusal;
+    h->refusal = HTTP_REFUSAL_NONE;
+    while (h->lines_at < end) {
+        if (!check_byte(h, *h->lines_at++)) {
+            h->lines_at = end;
             return false;
+        }
     }
-    h->lines_at = end;
+    h->refusal = behind;
     return true;
 }
 
@@ -179,7 +189,8 @@ static int on_extension(llhttp_t *p, const char *at, size_t size)
 static int on_body(llhttp_t *p, const char *at, size_t size)
 {
     struct http *h = http_of(p);
-    if (!check_lines(h, (const uint8_t *)at))
+    h->lines_wrong = !check_lines(h, (const uint8_t *)at);
+    if (h->lines_wrong)
         return -1;
     h->lines_at = (const uint8_t *)at + size;
     h->body_size += size;
@@ -286,7 +297,7 @@ enum http_event http_receive(struct http *h, struct slice bytes, size_t *taken)
     if (error != HPE_OK)
         end = (const uint8_t *)llhttp_get_error_pos(&h->parser);
     *taken = (size_t)(end - bytes.data);
-    if (h->refusal == HTTP_REFUSAL_NONE && !check_lines(h, end))
+    if (!h->lines_wrong && !check_lines(h, end))
         return refused(h);
     enum http_event event = http_event_of(h, error);
     if (event == HTTP_EVENT_MORE)

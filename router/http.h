@@ -110,6 +110,7 @@ struct http {
     uint64_t body_size; /* of the current request, so far */
     uint64_t chunk_lines;    /* bytes between chunks, so far */
     const uint8_t *lines_at; /* inside http_receive: from here on no byte has been looked at */
+    bool lines_wrong;        /* something was wrong before a body */
     uint8_t line_last;       /* the byte before it, outside of bodies; a line feed at first */
     enum {
         HTTP_BEFORE_LINE,

@@ -357,6 +357,116 @@ static void large_answers_are_packed_for_those_who_accept_it(void **state)
     buffer_deinit(&b);
 }
 
+static struct fake_answer send_packed(const char *coding, struct slice packed)
+{
+    struct buffer b = {0};
+    buffer_append_format(
+        &b,
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-amz-json-1.0\r\n"
+        "X-Amz-Target: DynamoDB_20120810.ListTables\r\n"
+        "Content-Encoding: %s\r\nContent-Length: %zu\r\n\r\n",
+        coding, packed.size);
+    buffer_append_slice(&b, packed);
+    fake_send(&f, 1, buffer_slice(&b));
+    buffer_deinit(&b);
+    return fake_take_answer(&f, 1);
+}
+
+static void deflate_bodies_and_gzip_of_several_members_are_unpacked(void **state)
+{
+    (void)state;
+    struct buffer members = gzipped(slice_of("{\"Lim")), rest = gzipped(slice_of("it\":1}"));
+    buffer_append_slice(&members, buffer_slice(&rest));
+    assert_int_equal(send_packed("gzip", buffer_slice(&members)).status, 200);
+    assert_int_equal(send_packed("x-gzip", buffer_slice(&members)).status, 200);
+    assert_int_equal(send_packed("identity, gzip", buffer_slice(&members)).status, 200);
+    assert_int_equal(send_packed("deflate", buffer_slice(&members)).status, 400);
+    assert_int_equal(send_packed("gzip, gzip", buffer_slice(&members)).status, 400);
+    uint8_t packed[100];
+    uLongf size = sizeof packed;
+    assert_int_equal(compress(packed, &size, (const Bytef *)"{\"Limit\":1}", 11), Z_OK);
+    assert_int_equal(send_packed("deflate", slice_make(packed, size)).status, 200);
+    assert_int_equal(send_packed("gzip", slice_make(packed, size)).status, 400);
+    assert_int_equal(send_packed("br", slice_make(packed, size)).status, 400);
+    buffer_deinit(&members);
+    buffer_deinit(&rest);
+}
+
+static void a_body_that_unpacks_past_the_memory_budget_is_refused(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    init(NULL);
+    f.config.http_body_max_bytes = 16 * MIB;
+    f.config.http_memory_max_bytes = MIB;
+    fake_start(&f);
+    fake_open(&f, 1);
+    static uint8_t blanks[3 * MIB];
+    memset(blanks, ' ', sizeof blanks);
+    struct buffer packed = gzipped(slice_make(blanks, sizeof blanks));
+    assert_int_equal(send_packed("gzip", buffer_slice(&packed)).status, 503);
+    assert_false(f.clients[1].closed);
+    send_list(1);
+    assert_int_equal(fake_take_answer(&f, 1).status, 200); /* nothing is held of it */
+    buffer_deinit(&packed);
+}
+
+static void answers_are_packed_from_4096_bytes_on(void **state)
+{
+    (void)state;
+    static const struct {
+        int size;
+        const char *accepted, *coding;
+    } CASES[] = {{4095, "gzip", ""},
+                 {4096, "gzip", "gzip"},
+                 {4096, "deflate, gzip;q=0.5", "deflate"},
+                 {4096, "gzip;q=0", ""},
+                 {4096, "*", "gzip"}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        char put[6000], get[400];
+        static const char ANSWER[] = "{\"Item\":{\"id\":{\"S\":\"a\"},\"v\":{\"S\":\"\"}}}";
+        snprintf(put, sizeof put,
+                 "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"},\"v\":{\"S\":\"%0*d\"}}}",
+                 CASES[i].size - (int)strlen(ANSWER), 0);
+        f.config.http_body_max_bytes = 16 * KIB;
+        fake_deinit(&f);
+        init(NULL);
+        f.config.http_body_max_bytes = 16 * KIB;
+        fake_start(&f);
+        fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 1);
+        assert_int_equal(fake_call(&f, "PutItem", put).status, 200);
+        snprintf(
+            get, sizeof get,
+            "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-amz-json-1.0\r\n"
+            "X-Amz-Target: DynamoDB_20120810.GetItem\r\nAccept-Encoding: %s\r\n"
+            "Content-Length: 44\r\n\r\n{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}}}",
+            CASES[i].accepted);
+        fake_send_text(&f, 1, get);
+        struct fake_answer a = fake_take_answer(&f, 1);
+        assert_int_equal(a.status, 200);
+        assert_slice_is(fake_header(a, "Content-Encoding"), CASES[i].coding);
+        if (CASES[i].coding[0] == '\0')
+            assert_int_equal(a.body.size, CASES[i].size);
+    }
+}
+
+static void what_stands_between_chunks_is_bounded(void **state)
+{
+    (void)state;
+    static const char HEAD[] = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+    static const char *const ENDLESS[] = {"1;a=", "1\r\nx\r\n0\r\nX: ", "000"};
+    for (uint64_t i = 0; i < sizeof ENDLESS / sizeof ENDLESS[0]; i++) {
+        const uint64_t connection = 10 + i;
+        fake_open(&f, connection);
+        fake_send_text(&f, connection, HEAD);
+        fake_send_text(&f, connection, ENDLESS[i]);
+        for (int n = 0; n < 1100 && !f.clients[connection].closed; n++)
+            fake_send_text(&f, connection, i == 2 ? "0" : "y");
+        assert_int_equal(fake_take_answer(&f, connection).status, 400);
+        assert_true(f.clients[connection].closed);
+    }
+}
+
 static void a_body_too_large_is_answered_read_to_its_end_and_closed(void **state)
 {
     (void)state;
@@ -621,6 +731,10 @@ int main(void)
         T(gzip_bodies_are_unpacked),
         T(a_gzip_bomb_and_a_torn_gzip_are_refused_and_the_connection_lives),
         T(large_answers_are_packed_for_those_who_accept_it),
+        T(deflate_bodies_and_gzip_of_several_members_are_unpacked),
+        T(a_body_that_unpacks_past_the_memory_budget_is_refused),
+        T(answers_are_packed_from_4096_bytes_on),
+        T(what_stands_between_chunks_is_bounded),
         T(a_body_too_large_is_answered_read_to_its_end_and_closed),
         T(a_chunked_body_that_grows_too_large_is_answered_and_closed),
         T(a_body_nobody_has_sent_yet_is_refused_without_waiting),
