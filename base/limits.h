@@ -99,7 +99,7 @@
     X(http_memory_max_bytes, GIB, MIB, 64 * GIB, "requests and answers a router holds at once")    \
     X(http_idle_ms, 300000, 100, 86400000, "a silent connection is closed after this")             \
     X(http_unread_ms, 30000, 100, 86400000,                                                        \
-      "A client that takes nothing of its answers for this long is closed.")                       \
+      "A client that takes neither all nor 64 KiB of its answers within this is closed.")          \
     X(http_request_ms, 30000, 100, 86400000, "a request must have arrived whole within this")      \
     X(key_range_as_throttling_exception, 0, 0, 1,                                                  \
       "1: a partition maximum of a provisioned table is a ThrottlingException too")                \

@@ -31,7 +31,7 @@ enum {
     /* The same, and a part of a send, where somebody watches what is unsent: there may be thousands
      * of such connections, and each has to show progress. */
     WATCHED_KEPT_MAX = 16 * 1024,
-    WATCHED_CHUNK_SIZE_MAX = 128 * 1024,
+    WATCHED_CHUNK_SIZE_MAX = 64 * 1024,
 };
 
 enum connection_state {

@@ -67,14 +67,13 @@ static bool plain_line(struct http *h, struct slice line, uint64_t *length)
     struct slice value = slice_make(text, (size_t)(end - text));
     if (value.size == 0 || end[-1] == ' ' || !plain_printable(value))
         return false;
-    if (http_head_take(&h->head, name, value))
-        return !h->head.malformed;
     if (plain_is(name, "content-length"))
         return plain_length(value, length);
+    if (http_head_take(&h->head, name, value))
+        return !h->head.malformed && !h->head.chunked && !h->head.other_coding;
     if (plain_is(name, "connection"))
         return plain_is(value, "keep-alive");
-    return plain_name(name) && !plain_is(name, "transfer-encoding") && !plain_is(name, "upgrade") &&
-           !plain_is(name, "proxy-connection");
+    return plain_name(name) && !plain_is(name, "upgrade") && !plain_is(name, "proxy-connection");
 }
 
 static bool plain_head(struct http *h, struct slice bytes, size_t *taken)

@@ -211,7 +211,7 @@ static void members_of_gzip_are_one_stream(void **state)
     buffer_deinit(&expected);
 }
 
-/* "(none)": without the header line. RFC 9110 12.5.3. */
+/* RFC 9110 12.5.3. */
 static void accept_encoding_is_a_list_with_weights(void **state)
 {
     (void)state;
@@ -252,6 +252,60 @@ static void accept_encoding_is_a_list_with_weights(void **state)
         assert_true(http_head_take(&head, slice_of("Accept-Encoding"), slice_of(CASES[i].value)));
         if (http_accepted_coding(&head) != CASES[i].coding)
             fail_msg("Accept-Encoding: %s: %d", CASES[i].value, http_accepted_coding(&head));
+    }
+}
+
+/* The fast path answers as the general one does: only this tells that it is taken. */
+static void requests_as_sdks_send_them_are_read_directly(void **state)
+{
+    (void)state;
+#define HEAD   "POST / HTTP/1.1\r\n"
+#define TARGET "X-Amz-Target: DynamoDB_20120810.ListTables\r\n"
+    static const struct {
+        const char *bytes;
+        bool direct;
+    } CASES[] = {
+        /* boto3 */
+        {HEAD
+         "Host: 127.0.0.1:8000\r\nAccept-Encoding: identity\r\n" TARGET
+         "Content-Type: application/x-amz-json-1.0\r\n"
+         "User-Agent: Boto3/1.26.27 Python/3.11.2 Linux/6.1 Botocore/1.29.27\r\n"
+         "X-Amz-Date: 20231114T221320Z\r\n"
+         "Authorization: AWS4-HMAC-SHA256 Credential=a/20231114/local/dynamodb/aws4_request, "
+         "SignedHeaders=content-type;host;x-amz-date;x-amz-target, Signature=0123456789abcdef\r\n"
+         "amz-sdk-invocation-id: 2c2f\r\namz-sdk-request: attempt=1\r\n"
+         "Content-Length: 2\r\n\r\n{}",
+         true},
+        /* the JavaScript SDK; Go */
+        {HEAD "content-type: application/x-amz-json-1.0\r\nx-amz-target: a\r\nhost: h\r\n"
+              "content-length: 2\r\nConnection: keep-alive\r\n\r\n{}",
+         true},
+        {HEAD "Host: h\r\nContent-Length: 2\r\nAccept-Encoding: gzip\r\n" TARGET "\r\n{}", true},
+        /* weir load */
+        {HEAD "Host: h\r\nContent-Length: 2\r\n" TARGET "\r\n{}", true},
+        /* these are for llhttp */
+        {HEAD "Content-Length: 2\r\n" TARGET "\r\n{}", false},
+        {HEAD "Host: h\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}", false},
+        {HEAD "Host: h\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}", false},
+        {HEAD "Host: h\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", false},
+        {HEAD "Host: h\r\nTransfer-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", false},
+        {HEAD "Host: h\r\nContent-Length: 2\r\n" TARGET TARGET "\r\n{}", false},
+        {HEAD "Host: h\r\nContent-Length: 2\r\n folded: x\r\n\r\n{}", false},
+        {HEAD "Host: h\r\nContent-Length: 3\r\n\r\n{}", false},
+        {HEAD "Host: h\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}", false},
+    };
+#undef HEAD
+#undef TARGET
+    struct config config;
+    config_init(&config, PROFILE_AWS);
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct http h;
+        size_t taken;
+        http_init(&h, &config);
+        bool direct = http_plain_begins(&h, slice_of(CASES[i].bytes), &taken);
+        if (direct != CASES[i].direct)
+            fail_msg("%s: %d", CASES[i].bytes, direct);
+        http_deinit(&h);
     }
 }
 
@@ -298,6 +352,7 @@ int main(void)
         cmocka_unit_test(codings_give_back_what_they_took_and_stop_at_the_limit),
         cmocka_unit_test(members_of_gzip_are_one_stream),
         cmocka_unit_test(accept_encoding_is_a_list_with_weights),
+        cmocka_unit_test(requests_as_sdks_send_them_are_read_directly),
         cmocka_unit_test(dates_are_written_as_http_wants_them),
         cmocka_unit_test(reserved_words_are_known_in_any_case),
     };
