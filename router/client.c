@@ -471,17 +471,18 @@ void client_answer(struct client *c, int status, const char *type, struct slice 
     const struct http_head *head = &c->http.head;
     if (c->aborting)
         return;
-    struct http_answer answer = {.status = status,
-                                 .type = type,
-                                 .body = body,
-                                 .request_id = request_id,
-                                 .date = router_date(r),
-                                 .origin = cors_allowed(r, c),
-                                 .preflight = head->method == HTTP_OPTIONS,
-                                 .coding = http_accepted_coding(head),
-                                 .keep_alive = head->keep_alive,
-                                 .http_1_0 = head->http_1_0,
-                                 .head_only = head->method == HTTP_HEAD};
+    struct http_answer answer = {
+        .status = status,
+        .type = type,
+        .body = body,
+        .request_id = request_id,
+        .date = router_date(r),
+        .origin = head->origin[0] == '\0' ? NULL : cors_allowed(r, c),
+        .preflight = head->method == HTTP_OPTIONS,
+        .coding = body.size < HTTP_PACKED_SIZE_MIN ? CODING_IDENTITY : http_accepted_coding(head),
+        .keep_alive = head->keep_alive,
+        .http_1_0 = head->http_1_0,
+        .head_only = head->method == HTTP_HEAD};
     http_write_answer(output_of(c), &answer);
     if (!head->keep_alive && !c->draining)
         start_closing(c);

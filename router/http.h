@@ -31,6 +31,7 @@ enum {
     HTTP_VALUE_MAX = 512,
     HTTP_REQUEST_ID_SIZE = 52,
     HTTP_DATE_SIZE = 29,
+    HTTP_PACKED_SIZE_MIN = 4096, /* a smaller body fits a few packets anyway */
 };
 
 enum http_event {

@@ -6,11 +6,6 @@
 #include "base/must.h"
 #include "router/http.h"
 
-enum {
-    /* A smaller body is not worth the time: it fits a few packets anyway. */
-    PACKED_SIZE_MIN = 4096,
-};
-
 static struct slice reason_of(int status)
 {
     switch (status) {
@@ -105,7 +100,7 @@ void http_write_answer(struct buffer *out, const struct http_answer *a)
 {
     struct buffer packed = {0};
     struct slice body = a->body;
-    enum content_coding coding = body.size >= PACKED_SIZE_MIN ? a->coding : CODING_IDENTITY;
+    enum content_coding coding = body.size >= HTTP_PACKED_SIZE_MIN ? a->coding : CODING_IDENTITY;
     if (coding != CODING_IDENTITY) {
         coding_pack(&packed, coding, body);
         body = buffer_slice(&packed);

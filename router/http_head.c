@@ -61,14 +61,16 @@ static void head_once(struct http_head *head, enum http_once line)
 /* The characters of RFC 3986's host and port. */
 static bool head_host_valid(struct slice value)
 {
-    static const char OTHERS[] = "-._~%!$&'()*+,;=:[]";
-    for (size_t i = 0; i < value.size; i++) {
-        uint8_t c = value.data[i], letter = c | 0x20;
-        bool plain = (letter >= 'a' && letter <= 'z') || (c >= '0' && c <= '9');
-        if (!plain && memchr(OTHERS, c, sizeof OTHERS - 1) == NULL)
-            return false;
-    }
-    return true;
+    static const uint8_t VALID[256] = {
+        ['a' ... 'z'] = 1, ['A' ... 'Z'] = 1, ['0' ... '9'] = 1, ['-'] = 1, ['.'] = 1, ['_'] = 1,
+        ['~'] = 1,         ['%'] = 1,         ['!'] = 1,         ['$'] = 1, ['&'] = 1, ['\''] = 1,
+        ['('] = 1,         [')'] = 1,         ['*'] = 1,         ['+'] = 1, [','] = 1, [';'] = 1,
+        ['='] = 1,         [':'] = 1,         ['['] = 1,         [']'] = 1,
+    };
+    uint8_t all = 1;
+    for (size_t i = 0; i < value.size; i++)
+        all &= VALID[value.data[i]];
+    return all != 0;
 }
 
 static void head_take_host(struct http_head *head, struct slice value)
@@ -81,8 +83,12 @@ static void head_take_host(struct http_head *head, struct slice value)
 /* The media type without its parameters. */
 static void head_take_type(struct http_head *head, struct slice value)
 {
-    struct slice rest = value, type = head_next(&rest, ';');
     head_once(head, HTTP_ONCE_TYPE);
+    if (slice_is(value, "application/x-amz-json-1.0")) { /* as nearly all write it */
+        head->type = HTTP_TYPE_AMZ_JSON;
+        return;
+    }
+    struct slice rest = value, type = head_next(&rest, ';');
     head->type = head_is(type, "application/x-amz-json-1.0") ? HTTP_TYPE_AMZ_JSON
                  : head_is(type, "application/json")         ? HTTP_TYPE_JSON
                                                              : HTTP_TYPE_OTHER;
