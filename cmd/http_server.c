@@ -29,7 +29,6 @@ struct http_server {
 static void opened(void *context, struct connection *c)
 {
     struct http_server *s = context;
-    connection_set_user(c, s);
     router_open(s->router, loop_now(s->loop), connection_id(c));
     s->woken(s->context); /* it may have been turned away */
 }
@@ -38,7 +37,6 @@ static void admin_opened(void *context, struct connection *c)
 {
     struct http_server *s = context;
     router_open_admin(s->router, loop_now(s->loop), connection_id(c));
-    connection_set_user(c, s);
 }
 
 static void received(void *context, struct connection *c, struct slice bytes)
@@ -64,14 +62,22 @@ static void closed(void *context, struct connection *c, int error)
     s->woken(s->context);
 }
 
+/* The user pointer of a connection is set while the router is told what is unsent of it. */
+static bool tell_unsent(struct http_server *s, struct connection *c)
+{
+    const size_t unsent = connection_unsent(c);
+    connection_set_user(c, unsent > 0 ? s : NULL);
+    return router_unsent(s->router, loop_now(s->loop), connection_id(c), unsent);
+}
+
 static void sent(void *context, struct connection *c)
 {
     struct http_server *s = context;
-    const size_t unsent = connection_unsent(c);
-    const uint64_t id = connection_id(c);
-    if (unsent <= UNSENT_RESUME)
+    if (connection_user(c) == NULL)
+        return;
+    if (connection_unsent(c) <= UNSENT_RESUME)
         connection_pause(c, false);
-    if (router_unsent(s->router, loop_now(s->loop), id, unsent))
+    if (tell_unsent(s, c))
         s->woken(s->context);
 }
 
@@ -146,5 +152,7 @@ void http_server_effect(struct http_server *s, const struct router_effect *e)
         connection_send(c, e->bytes);
         if (connection_unsent(c) > UNSENT_PAUSE)
             connection_pause(c, true);
+        if (connection_unsent(c) > ROUTER_UNSENT_MIN)
+            tell_unsent(s, c);
     }
 }

@@ -18,7 +18,6 @@
 
 enum {
     UNSENT_MAX = 64 * 1024,
-    UNREAD_MIN = 4 * 1024, /* a client with less has nothing worth watching */
     UNREAD_GRACE_MS = 1000,
 };
 
@@ -82,17 +81,6 @@ static void client_abort(struct client *c)
     start_closing(c);
 }
 
-static void client_lend_output(struct client *c)
-{
-    struct router *r = c->router;
-    r->lent = c->out;
-    c->out = (struct buffer){0};
-    c->unsent += r->lent.size;
-    client_account(c);
-    if (c->unsent > UNREAD_MIN && c->unread.queue == NULL)
-        timer_start(&c->unread, &r->unread, r->now);
-}
-
 bool client_next_effect(struct router *r, struct router_effect *out)
 {
     buffer_give_back(r, &r->lent);
@@ -100,7 +88,8 @@ bool client_next_effect(struct router *r, struct router_effect *out)
     if (c == NULL)
         return false;
     if (c->out.size > 0 && !c->aborting) {
-        client_lend_output(c);
+        r->lent = c->out;
+        c->out = (struct buffer){0};
         *out = (struct router_effect){
             .kind = ROUTER_SEND_BYTES, .connection = c->id, .bytes = buffer_slice(&r->lent)};
         if (c->closing)
@@ -436,21 +425,23 @@ bool client_unsent(struct router *r, uint64_t id, size_t bytes)
     struct client *c = id_map_find(&r->clients, id);
     if (c == NULL || c->aborting)
         return false;
-    const bool was_blocked = is_blocked(c);
+    const bool taken = bytes < c->unsent;
     c->unsent = bytes;
     client_account(c);
-    if (bytes > UNREAD_MIN)
-        timer_start(&c->unread, &r->unread, r->now);
-    else if (c->unread.queue != NULL)
+    if (bytes <= ROUTER_UNSENT_MIN)
         timer_stop(&c->unread);
-    if (c->close_told && bytes == 0)
+    else if (taken || c->unread.queue == NULL)
+        timer_start(&c->unread, &r->unread, r->now);
+    if (c->close_told && bytes == 0) {
         client_destroy(c);
-    else if (was_blocked && !is_blocked(c) && !c->closing) {
-        resume(c);
-        close_if_ended(c);
-        return true;
+        return false;
     }
-    return false;
+    const bool waits = c->backlog.size > c->backlog_at && c->call == NULL && !c->closing;
+    if (!waits || is_blocked(c))
+        return false;
+    resume(c);
+    close_if_ended(c);
+    return true;
 }
 
 void client_resume_all(struct router *r)

@@ -16,6 +16,10 @@
 struct router;
 struct gac_client;
 
+enum {
+    ROUTER_UNSENT_MIN = 4096 /* what is less is nobody's concern */
+};
+
 struct router_options {
     const struct config *config; /* borrows */
     uint32_t node_count;         /* nodes are numbered 1 .. node_count */
@@ -43,9 +47,10 @@ void router_receive(struct router *r, struct instant now, uint64_t connection, s
 /* The client will send nothing more, but still reads: it is closed once it has its answers. */
 void router_end(struct router *r, struct instant now, uint64_t connection);
 void router_close(struct router *r, struct instant now, uint64_t connection);
-/* The host has sent some of what it held for the client; `bytes` it still holds. To be called
- * whenever that has changed, else the client gets no further answers. False: there are no new
- * effects to take. */
+/* The host holds so many bytes that the client was sent and has not taken. To be called when more
+ * than ROUTER_UNSENT_MIN bytes are held, before the next effect is taken, and from then on whenever
+ * some have been sent, until none are left: else the client gets no further answers. False: there
+ * are no new effects to take. */
 bool router_unsent(struct router *r, struct instant now, uint64_t connection, size_t bytes);
 
 /* The reply of a node; borrowed for the call. */

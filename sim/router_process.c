@@ -75,8 +75,10 @@ static void send_request(struct router_process *p, const struct router_effect *e
 static void send_bytes(struct router_process *p, const struct router_effect *e)
 {
     const uint64_t connection = e->connection;
+    const bool told = e->bytes.size > ROUTER_UNSENT_MIN;
     network_send(p->options.network, connection, e->bytes);
-    router_unsent(p->router, local_now(p), connection, 0);
+    if (told)
+        router_unsent(p->router, local_now(p), connection, 0);
 }
 
 static void pump(struct router_process *p)

@@ -467,8 +467,7 @@ static void take_client_effect(struct fake_cluster *f, const struct router_effec
     buffer_append_slice(&c->received, e->bytes);
     if (c->unread)
         c->unsent += e->bytes.size;
-    else
-        router_unsent(f->router, f->now, e->connection, 0);
+    router_unsent(f->router, f->now, e->connection, c->unsent);
 }
 
 void fake_pump(struct fake_cluster *f)
