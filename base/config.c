@@ -119,6 +119,7 @@ void config_init(struct config *c, enum profile profile)
         *setting_value(c, &settings[i]) = settings[i].initial;
     for (size_t i = 0; i < CHOICES; i++)
         memcpy((char *)c + choices[i].at, &choices[i].initial, sizeof choices[i].initial);
+    memcpy(c->cors_origins, "loopback", sizeof "loopback");
     profile_apply(c, profile);
 }
 
@@ -162,6 +163,10 @@ static void append_shown(struct buffer *out, struct slice value)
     if (value.size > SHOWN_MAX)
         buffer_append_text(out, "...");
 }
+
+static const char CORS_HELP[] = "Web pages that may use the endpoint: none, loopback (pages of "
+                                "this machine, while the endpoint "
+                                "is on loopback), * or a list of origins separated by commas.";
 
 static enum status refuse(struct buffer *error, struct slice name, struct slice value,
                           const char *why)
@@ -243,6 +248,26 @@ static enum status set_text(char *out, size_t size, struct slice name, struct sl
     return STATUS_OK;
 }
 
+static void keep_cors(struct config *c, struct slice value)
+{
+    memset(c->cors_origins, 0, sizeof c->cors_origins);
+    memcpy(c->cors_origins, value.data, value.size);
+}
+
+static enum status set_cors(struct config *c, struct slice value, struct buffer *error)
+{
+    bool fits = value.size > 0 && value.size < sizeof c->cors_origins;
+    bool word = slice_is(value, "none") || slice_is(value, "loopback") || slice_is(value, "*");
+    for (size_t i = 0; i < value.size && fits; i++)
+        fits = value.data[i] >= ' ' && value.data[i] < 0x7F;
+    if (!fits || (!word && memmem(value.data, value.size, "://", 3) == NULL))
+        return refuse(error, slice_of("cors_origins"), value,
+                      "must be none, loopback, * or origins such as https://example.org, separated "
+                      "by commas, 511 characters at most");
+    keep_cors(c, value);
+    return STATUS_OK;
+}
+
 enum status config_set(struct config *c, struct slice name, struct slice value,
                        struct buffer *error)
 {
@@ -254,6 +279,8 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
         if (slice_is(name, choices[i].name))
             return set_choice(c, &choices[i], value, error);
     }
+    if (slice_is(name, "cors_origins"))
+        return set_cors(c, value, error);
     if (slice_is(name, "partition_policy"))
         return set_policy(c, value, error);
     if (slice_is(name, "cluster_id"))
@@ -384,6 +411,7 @@ void config_describe(const struct config *c, struct buffer *out)
     buffer_append_format(
         out, "%-22s %-16s file of a secret that daemons of a cluster share, mode 0600\n",
         "secret_file", c->secret_file);
+    buffer_append_format(out, "%-22s %-16s %s\n", "cors_origins", c->cors_origins, CORS_HELP);
     for (size_t i = 0; i < CHOICES; i++) {
         int64_t value;
         memcpy(&value, (const char *)c + choices[i].at, sizeof value);

@@ -55,6 +55,7 @@ struct config {
     char partition_policy[32]; /* engine/admission's policy by name; the profile chooses it */
     char cluster_id[64];       /* of the cluster a daemon belongs to; empty: it has no name */
     char secret_file[256];     /* what a cluster's daemons prove to each other that they know */
+    char cors_origins[512];    /* none, loopback, * or a list: router/cors.c */
 };
 
 /* Defaults under the profile. */

@@ -95,10 +95,12 @@
     X(inflight_max_bytes, 256 * MIB, MIB, 64 * GIB, "writes on their way to the log")              \
     /* the wire */                                                                                 \
     X(connections_max, 8192, 1, 1000000, "client connections of a router")                         \
-    X(http_header_max_bytes, 32 * KIB, KIB, MIB, "header lines of a request, together")            \
+    X(http_header_max_bytes, 16 * KIB, KIB, MIB, "Bytes that the head of a request may have.")      \
     X(http_body_max_bytes, 16 * MIB, KIB, 256 * MIB, "body of a request, before and after gzip")   \
     X(http_memory_max_bytes, GIB, MIB, 64 * GIB, "requests and answers a router holds at once")    \
     X(http_idle_ms, 300000, 100, 86400000, "a silent connection is closed after this")             \
+    X(http_unread_ms, 30000, 100, 86400000,                                                        \
+      "A client that takes neither all nor 64 KiB of its answers within this is closed.")          \
     X(http_request_ms, 30000, 100, 86400000, "a request must have arrived whole within this")      \
     X(key_range_as_throttling_exception, 0, 0, 1,                                                  \
       "1: a partition maximum of a provisioned table is a ThrottlingException too")                \

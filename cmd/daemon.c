@@ -8,6 +8,7 @@
 #include "base/must.h"
 #include "cmd/link_rights.h"
 #include "cmd/mac.h"
+#include "host/address.h"
 #include "host/descriptors.h"
 #include "host/secret.h"
 

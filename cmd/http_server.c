@@ -1,3 +1,7 @@
+/* http_server.c - the public listener and the admin listener of a router on a loop.
+ *
+ * The router is told what is unsent of each client, and bounds it. Here a client with much of it is
+ * not read from either, so that TCP holds it back. */
 #include "cmd/http_server.h"
 
 #include <errno.h>
@@ -5,29 +9,34 @@
 
 #include "base/must.h"
 
-/* A client that does not take its answers is not read from until it does: so a slow reader holds at
- * most this much, and one answer. */
 enum {
-    UNSENT_PAUSE = 1 << 20,
-    UNSENT_RESUME = 1 << 16
+    UNSENT_PAUSE = 64 * 1024,
+    UNSENT_RESUME = 16 * 1024,
+    /* Beyond connections_max some are let in to be told so; the rest are closed without a word. */
+    TURNED_AWAY_MAX = 64,
+    ADMIN_CONNECTIONS_MAX = 64,
 };
 
 struct http_server {
     struct loop *loop;
     struct router *router;
     struct listener *listener; /* owns */
+    struct listener *admin;    /* owns; NULL: none */
     void (*woken)(void *context);
     void *context;
-    uint64_t *paused; /* connection ids; owns */
-    size_t paused_count;
-    size_t paused_capacity;
 };
 
 static void opened(void *context, struct connection *c)
 {
     struct http_server *s = context;
     router_open(s->router, loop_now(s->loop), connection_id(c));
-    connection_set_user(c, s);
+    s->woken(s->context); /* it may have been turned away */
+}
+
+static void admin_opened(void *context, struct connection *c)
+{
+    struct http_server *s = context;
+    router_open_admin(s->router, loop_now(s->loop), connection_id(c));
 }
 
 static void received(void *context, struct connection *c, struct slice bytes)
@@ -53,22 +62,56 @@ static void closed(void *context, struct connection *c, int error)
     s->woken(s->context);
 }
 
-enum status http_server_open(struct loop *l, struct router *r, const struct config *config,
-                             const char *address, uint16_t port, void (*woken)(void *context),
-                             void *context, struct buffer *error, struct http_server **out)
+/* The user pointer of a connection is set while the router is told what is unsent of it. */
+static bool tell_unsent(struct http_server *s, struct connection *c)
 {
-    static const struct connection_handler handler = {opened, received, ended, closed};
+    const size_t unsent = connection_unsent(c);
+    connection_set_user(c, unsent > 0 ? s : NULL);
+    return router_unsent(s->router, loop_now(s->loop), connection_id(c), unsent);
+}
+
+static void sent(void *context, struct connection *c)
+{
+    struct http_server *s = context;
+    if (connection_user(c) == NULL)
+        return;
+    if (connection_unsent(c) <= UNSENT_RESUME)
+        connection_pause(c, false);
+    if (tell_unsent(s, c))
+        s->woken(s->context);
+}
+
+static enum status listen_on(struct http_server *s, const struct http_address *at, int64_t most,
+                             const struct connection_handler *handler, struct buffer *error,
+                             struct listener **out)
+{
+    enum status status = loop_listen(s->loop, at->address, at->port, most, handler, s, out);
+    if (status == STATUS_OK)
+        return status;
+    buffer_append_format(error, "cannot listen on %s:%u: %s", at->address, at->port,
+                         strerror(errno));
+    if (errno == EADDRINUSE)
+        buffer_append_format(error, " (choose another with %s, or stop what uses it)", at->option);
+    return status;
+}
+
+enum status http_server_open(struct loop *l, struct router *r, const struct config *config,
+                             const struct http_address *at, const struct http_address *admin,
+                             void (*woken)(void *context), void *context, struct buffer *error,
+                             struct http_server **out)
+{
+    static const struct connection_handler handler = {opened, received, ended, closed, sent};
+    static const struct connection_handler admin_handler = {admin_opened, received, ended, closed,
+                                                            sent};
     struct http_server *s = calloc(1, sizeof *s);
     must(s != NULL);
     *s = (struct http_server){.loop = l, .router = r, .woken = woken, .context = context};
     enum status status =
-        loop_listen(l, address, port, config->connections_max, &handler, s, &s->listener);
+        listen_on(s, at, config->connections_max + TURNED_AWAY_MAX, &handler, error, &s->listener);
+    if (status == STATUS_OK)
+        status = listen_on(s, admin, ADMIN_CONNECTIONS_MAX, &admin_handler, error, &s->admin);
     if (status != STATUS_OK) {
-        buffer_append_format(error, "cannot listen on %s:%u: %s%s", address, port, strerror(errno),
-                             errno == EADDRINUSE ? " (choose another with --port, or stop what "
-                                                   "uses it)"
-                                                 : "");
-        free(s);
+        http_server_close(s);
         return status;
     }
     *out = s;
@@ -80,28 +123,20 @@ uint16_t http_server_port(const struct http_server *s)
     return listener_port(s->listener);
 }
 
+uint16_t http_server_admin_port(const struct http_server *s)
+{
+    return listener_port(s->admin);
+}
+
 void http_server_close(struct http_server *s)
 {
     if (s == NULL)
         return;
-    listener_close(s->listener);
-    free(s->paused);
+    if (s->listener != NULL)
+        listener_close(s->listener);
+    if (s->admin != NULL)
+        listener_close(s->admin);
     free(s);
-}
-
-static void pause_client(struct http_server *s, struct connection *c)
-{
-    for (size_t i = 0; i < s->paused_count; i++) {
-        if (s->paused[i] == connection_id(c))
-            return;
-    }
-    if (s->paused_count == s->paused_capacity) {
-        s->paused_capacity = s->paused_capacity == 0 ? 16 : s->paused_capacity * 2;
-        s->paused = realloc(s->paused, s->paused_capacity * sizeof s->paused[0]);
-        must(s->paused != NULL);
-    }
-    s->paused[s->paused_count++] = connection_id(c);
-    connection_pause(c, true);
 }
 
 void http_server_effect(struct http_server *s, const struct router_effect *e)
@@ -111,24 +146,13 @@ void http_server_effect(struct http_server *s, const struct router_effect *e)
         return;
     if (e->kind == ROUTER_CLOSE) {
         connection_close(c);
-        return;
+    } else if (e->kind == ROUTER_ABORT) {
+        connection_abort(c);
+    } else {
+        connection_send(c, e->bytes);
+        if (connection_unsent(c) > UNSENT_PAUSE)
+            connection_pause(c, true);
+        if (connection_unsent(c) > ROUTER_UNSENT_MIN)
+            tell_unsent(s, c);
     }
-    connection_send(c, e->bytes);
-    if (connection_unsent(c) > UNSENT_PAUSE)
-        pause_client(s, c);
-}
-
-void http_server_end_turn(struct http_server *s)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < s->paused_count; i++) {
-        struct connection *c = loop_connection(s->loop, s->paused[i]);
-        if (c == NULL)
-            continue;
-        if (connection_unsent(c) > UNSENT_RESUME)
-            s->paused[kept++] = s->paused[i];
-        else
-            connection_pause(c, false);
-    }
-    s->paused_count = kept;
 }

@@ -79,14 +79,14 @@ void load_verdict_of(int http_status, struct slice body, struct load_verdict *ou
 
 /* ---- HTTP ---- */
 
-static int on_begin(http_parser *parser)
+static int on_begin(llhttp_t *parser)
 {
     struct load_response_reader *r = parser->data;
     buffer_clear(&r->body);
     return 0;
 }
 
-static int on_body(http_parser *parser, const char *at, size_t size)
+static int on_body(llhttp_t *parser, const char *at, size_t size)
 {
     struct load_response_reader *r = parser->data;
     if (parser->status_code == 200 && !r->keep_body)
@@ -97,16 +97,16 @@ static int on_body(http_parser *parser, const char *at, size_t size)
     return 0;
 }
 
-static int on_complete(http_parser *parser)
+static int on_complete(llhttp_t *parser)
 {
     struct load_response_reader *r = parser->data;
-    if (!http_should_keep_alive(parser))
+    if (!llhttp_should_keep_alive(parser))
         r->closes = true;
     r->answer(r->context, (int)parser->status_code, buffer_slice(&r->body));
     return 0;
 }
 
-static const http_parser_settings settings = {
+static const llhttp_settings_t settings = {
     .on_message_begin = on_begin, .on_body = on_body, .on_message_complete = on_complete};
 
 void load_response_init(struct load_response_reader *r, bool keep_body,
@@ -117,7 +117,7 @@ void load_response_init(struct load_response_reader *r, bool keep_body,
     buffer_clear(&kept);
     *r = (struct load_response_reader){
         .body = kept, .keep_body = keep_body, .answer = answer, .context = context};
-    http_parser_init(&r->parser, HTTP_RESPONSE);
+    llhttp_init(&r->parser, HTTP_RESPONSE, &settings);
     r->parser.data = r;
 }
 
@@ -128,7 +128,6 @@ void load_response_deinit(struct load_response_reader *r)
 
 enum status load_response_feed(struct load_response_reader *r, struct slice bytes)
 {
-    size_t taken = http_parser_execute(&r->parser, &settings, (const char *)bytes.data, bytes.size);
-    return taken == bytes.size && HTTP_PARSER_ERRNO(&r->parser) == HPE_OK ? STATUS_OK
-                                                                          : STATUS_MALFORMED;
+    llhttp_errno_t error = llhttp_execute(&r->parser, (const char *)bytes.data, bytes.size);
+    return error == HPE_OK ? STATUS_OK : STATUS_MALFORMED;
 }

@@ -2,7 +2,7 @@
 #ifndef WEIR_CMD_LOAD_RESPONSE_H
 #define WEIR_CMD_LOAD_RESPONSE_H
 
-#include <http_parser.h>
+#include <llhttp.h>
 
 #include "base/buffer.h"
 
@@ -35,7 +35,7 @@ struct slice load_find_text(struct slice body, const char *name);
 
 /* One connection's answers. */
 struct load_response_reader {
-    http_parser parser;
+    llhttp_t parser;
     struct buffer body;
     bool keep_body; /* of admitted answers too: their bytes are skipped otherwise */
     bool closes;    /* the server will close the connection */

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/must.h"
+#include "cmd/admin.h"
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
 #include "cmd/http_server.h"
@@ -31,6 +32,7 @@ struct local {
     struct loop *loop;
     struct router *router;
     struct http_server *server;
+    struct admin admin;
     struct gac_server *gac;
     struct buffer gac_answer;
     struct node_host *nodes[NODES_LIMIT + 1]; /* by id */
@@ -48,8 +50,8 @@ static const char help[] =
     "  --listen A:P       another address\n"
     "  --data DIR         where items are kept (default ./weir-data)\n"
     "  --nodes N          storage nodes, 1 to 64 (default 3)\n"
-    "  --replicas N       of a partition, 1 to 7 (default 3; no more than nodes)\n"
-    "\n"
+    "  --replicas N       of a partition, 1 to 7 (default 3; no more than "
+    "nodes)\n" ADMIN_OPTIONS_HELP "\n"
     "examples:\n"
     "  weir local\n"
     "  weir local --port 8001 --data /tmp/w --nodes 5 --profile strict\n"
@@ -189,11 +191,15 @@ static enum status open_nodes(struct local *l, struct buffer *error)
 
 static enum status open_all(struct local *l, struct buffer *error)
 {
-    enum status status = daemon_open_loop(&l->loop, on_stop, l, error);
+    enum status status = admin_of(&l->options, &l->admin, error);
+    if (status == STATUS_OK)
+        status = daemon_open_loop(&l->loop, on_stop, l, error);
     if (status != STATUS_OK)
         return status;
     daemon_limit_clients(&l->options.config, l->options.nodes, 0);
     struct router_options options = {.config = &l->options.config,
+                                     .on_loopback = address_is_loopback(l->options.address),
+                                     .admin_token = admin_token(&l->admin),
                                      .node_count = l->options.nodes,
                                      .gac_servers = 1,
                                      .region = "local",
@@ -207,9 +213,10 @@ static enum status open_all(struct local *l, struct buffer *error)
     router_gac_up(l->router, loop_now(l->loop), GAC_SERVER);
     router_set_wall_clock(l->router, loop_now(l->loop), loop_wall_ms(l->loop));
     status = open_nodes(l, error);
+    const struct http_address at = {l->options.address, l->options.port, "--port"};
     if (status == STATUS_OK)
-        status = http_server_open(l->loop, l->router, &l->options.config, l->options.address,
-                                  l->options.port, pump, l, error, &l->server);
+        status = http_server_open(l->loop, l->router, &l->options.config, &at, &l->admin.at, pump,
+                                  l, error, &l->server);
     return status;
 }
 
@@ -265,7 +272,6 @@ static enum status turn(struct local *l, struct instant until)
     } while (mail);
     for (uint32_t id = 1; id <= l->options.nodes; id++)
         daemon_tell_stopped(node_host_node(l->nodes[id]), id, &l->told_stopped[id]);
-    http_server_end_turn(l->server);
     return status;
 }
 
@@ -285,9 +291,10 @@ int cmd_local(int argc, char **argv)
 {
     struct local l = {
         .options = {.data = "weir-data", .address = "127.0.0.1", .port = 8000, .nodes = 3}};
-    int parsed = options_parse(
-        &l.options, OPTION_DATA | OPTION_PORT | OPTION_LISTEN | OPTION_NODES | OPTION_REPLICAS,
-        help, argc, argv);
+    int parsed = options_parse(&l.options,
+                               OPTION_DATA | OPTION_PORT | OPTION_LISTEN | OPTION_NODES |
+                                   OPTION_REPLICAS | OPTION_ADMIN | OPTION_ADMIN_TOKEN,
+                               help, argc, argv);
     if (parsed != 0)
         return parsed - 1;
     struct buffer error = {0};
@@ -298,6 +305,7 @@ int cmd_local(int argc, char **argv)
         enum profile profile = l.options.config.profile;
         printf("weir local: %u nodes, data in %s, profile %s (%s)\n", l.options.nodes,
                l.options.data, profile_name(profile), options_profile_meaning(profile));
+        printf("admin http://%s:%u\n", l.admin.at.address, http_server_admin_port(l.server));
         printf("ready http://%s:%u\n", l.options.address, http_server_port(l.server));
         fflush(stdout);
         status = serve(&l);

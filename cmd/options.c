@@ -214,6 +214,14 @@ static int take_option(struct options *o, const char *command, int option, const
             return usage(command, "--%s takes 1=ADDRESS:PORT,2=ADDRESS:PORT,.. not `%s`",
                          option == OPTION_PEERS ? "peers" : "gac", optarg);
         return 0;
+    case OPTION_ADMIN:
+        if (!parse_endpoint(optarg, o->admin, sizeof o->admin, &o->admin_port))
+            return usage(command, "--admin takes ADDRESS:PORT, not `%s`", optarg);
+        o->admin_given = true;
+        return 0;
+    case OPTION_ADMIN_TOKEN:
+        o->admin_token = optarg;
+        return 0;
     case OPTION_JSON:
         o->json = true;
         return 0;
@@ -241,6 +249,8 @@ int options_parse(struct options *o, unsigned known, const char *help, int argc,
         {"gac", required_argument, NULL, OPTION_GAC},
         {"faults", required_argument, NULL, OPTION_FAULTS},
         {"json", no_argument, NULL, OPTION_JSON},
+        {"admin", required_argument, NULL, OPTION_ADMIN},
+        {"admin-token", required_argument, NULL, OPTION_ADMIN_TOKEN},
     };
     static const struct option common[] = {
         {"help", no_argument, NULL, 'h'},

@@ -29,6 +29,10 @@ struct options {
     uint32_t nodes;
     uint32_t id;
     char listen[64]; /* what --listen gave `address` to point to */
+    bool admin_given;
+    char admin[64]; /* what --admin says: where admin requests are taken */
+    uint16_t admin_port;
+    const char *admin_token; /* file that holds the token; NULL: none */
     struct options_list peers;
     struct options_list gac; /* servers of global admission control */
     bool faults;             /* open the admin port (cmd/faults.h) */
@@ -47,7 +51,9 @@ enum options_known {
     OPTION_FAULTS = 64, /* --faults PORT */
     OPTION_JSON = 128,
     OPTION_REPLICAS = 256,
-    OPTION_GAC = 512, /* --gac 1=ADDRESS:PORT,2=.. */
+    OPTION_GAC = 512,    /* --gac 1=ADDRESS:PORT,2=.. */
+    OPTION_ADMIN = 1024, /* --admin ADDRESS:PORT */
+    OPTION_ADMIN_TOKEN = 2048,
 };
 
 /* 0: go on; otherwise the subcommand returns (exit code + 1): 1 after --help, 3 after a usage

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "cmd/admin.h"
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
 #include "cmd/http_server.h"
@@ -13,6 +14,7 @@ struct router_process {
     struct transport *transport;
     struct router *router;
     struct http_server *server;
+    struct admin admin;
     uint64_t links[NODES_LIMIT + 1];     /* by node; 0 = down */
     uint64_t gac_links[NODES_LIMIT + 1]; /* by server of global admission control; 0 = down */
     struct faults *faults;               /* NULL without --faults */
@@ -28,7 +30,8 @@ static const char help[] =
     "  --peers LIST       every storage node of the cluster\n"
     "  --gac LIST         every server of global admission control (`weir gac`); without any,\n"
     "                     nodes and routers run with --set gac=off\n"
-    "  --id N             which router this is, 1 to 64 (default 1); each its own\n"
+    "  --id N             which router this is, 1 to 64 (default 1); each its "
+    "own\n" ADMIN_OPTIONS_HELP
     "  --faults PORT      for tests: break links and clock by commands to 127.0.0.1:PORT\n"
     "  --set secret_file=FILE, --set cluster_id=NAME  the same for all daemons of a cluster\n"
     "\n"
@@ -120,7 +123,9 @@ static enum status open_all(struct router_process *p, struct buffer *error)
     const struct options *o = &p->options;
     if (!options_valid(o, error))
         return STATUS_MALFORMED;
-    enum status status = daemon_open_loop(&p->loop, on_stop, p, error);
+    enum status status = admin_of(o, &p->admin, error);
+    if (status == STATUS_OK)
+        status = daemon_open_loop(&p->loop, on_stop, p, error);
     if (status != STATUS_OK)
         return status;
     struct greeting_self self;
@@ -129,6 +134,8 @@ static enum status open_all(struct router_process *p, struct buffer *error)
         return status;
     daemon_limit_clients(&p->options.config, 0, o->peers.count + o->gac.count);
     struct router_options router = {.config = &o->config,
+                                    .on_loopback = address_is_loopback(o->address),
+                                    .admin_token = admin_token(&p->admin),
                                     .node_count = o->peers.count,
                                     .gac_servers = o->gac.count,
                                     .region = "local",
@@ -145,7 +152,8 @@ static enum status open_all(struct router_process *p, struct buffer *error)
     status = daemon_open_faults(p->loop, p->transport, o, error, &p->faults);
     if (status != STATUS_OK)
         return status;
-    return http_server_open(p->loop, p->router, &o->config, o->address, o->port, pump, p, error,
+    const struct http_address at = {o->address, o->port, "--port"};
+    return http_server_open(p->loop, p->router, &o->config, &at, &p->admin.at, pump, p, error,
                             &p->server);
 }
 
@@ -163,7 +171,6 @@ static enum status serve(struct router_process *p)
             router_tick(p->router, now);
         }
         pump(p);
-        http_server_end_turn(p->server);
     }
     return status;
 }
@@ -173,7 +180,7 @@ int cmd_router(int argc, char **argv)
     struct router_process p = {.options = {.address = "127.0.0.1", .port = 8000, .id = 1}};
     int parsed = options_parse(&p.options,
                                OPTION_LISTEN | OPTION_PORT | OPTION_PEERS | OPTION_GAC | OPTION_ID |
-                                   OPTION_FAULTS,
+                                   OPTION_FAULTS | OPTION_ADMIN | OPTION_ADMIN_TOKEN,
                                help, argc, argv);
     if (parsed != 0)
         return parsed - 1;
@@ -185,6 +192,7 @@ int cmd_router(int argc, char **argv)
         printf("weir router: %u nodes, %u servers of global admission control, profile %s (%s)\n",
                p.options.peers.count, p.options.gac.count, profile_name(p.options.config.profile),
                options_profile_meaning(p.options.config.profile));
+        printf("admin http://%s:%u\n", p.admin.at.address, http_server_admin_port(p.server));
         printf("ready http://%s:%u\n", p.options.address, http_server_port(p.server));
         fflush(stdout);
         status = serve(&p);

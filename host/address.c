@@ -33,6 +33,16 @@ socklen_t address_size(const union address *a)
     return a->any.sa_family == AF_INET6 ? sizeof a->v6 : sizeof a->v4;
 }
 
+bool address_is_loopback(const char *host)
+{
+    union address a;
+    if (address_resolve(host, 0, &a) != STATUS_OK)
+        return false;
+    if (a.any.sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr);
+    return ntohl(a.v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
 static bool parse_port(struct slice text, uint16_t *out)
 {
     uint32_t value = 0;

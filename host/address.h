@@ -18,6 +18,10 @@ union address {
 enum status address_resolve(const char *host, uint16_t port, union address *out);
 socklen_t address_size(const union address *a);
 
+/* Whether only this machine reaches the address; a name is what it resolves to, and one that does
+ * not resolve is none. */
+bool address_is_loopback(const char *host);
+
 /* "HOST:PORT" or "[HOST]:PORT" from a command line; `host` gets a terminated text.
  * STATUS_MALFORMED. */
 enum status address_parse(struct slice text, struct buffer *host, uint16_t *port);

@@ -28,6 +28,10 @@ enum {
     SLOT_BITS = 20, /* the rest of an id counts the slot's generations, from 1 */
     SLOTS_MAX = 1 << SLOT_BITS,
     BUFFER_KEPT_MAX = 64 * 1024, /* an output buffer larger than this is freed when empty */
+    /* The same, and a part of a send, where somebody watches what is unsent: there may be thousands
+     * of such connections, and each has to show progress. */
+    WATCHED_KEPT_MAX = 16 * 1024,
+    WATCHED_CHUNK_SIZE_MAX = 64 * 1024,
 };
 
 enum connection_state {
@@ -370,9 +374,9 @@ static void arm_send(struct connection *c)
 {
     struct loop *l = c->loop;
     size_t left = c->taken.size - c->taken_sent;
+    size_t most = c->handler.sent != NULL ? WATCHED_CHUNK_SIZE_MAX : SEND_CHUNK_SIZE_MAX;
     struct io_uring_sqe *sqe = loop_submission(l);
-    io_uring_prep_send(sqe, c->fd, c->taken.data + c->taken_sent,
-                       left < SEND_CHUNK_SIZE_MAX ? left : SEND_CHUNK_SIZE_MAX,
+    io_uring_prep_send(sqe, c->fd, c->taken.data + c->taken_sent, left < most ? left : most,
                        MSG_NOSIGNAL | MSG_WAITALL);
     c->sending = true;
     loop_mark(l, sqe, OPERATION_SEND, c->id);
@@ -384,7 +388,7 @@ static void swap_buffers(struct connection *c)
     c->taken = c->out;
     c->taken_sent = 0;
     buffer_clear(&emptied);
-    if (emptied.capacity > BUFFER_KEPT_MAX)
+    if (emptied.capacity > (c->handler.sent != NULL ? WATCHED_KEPT_MAX : BUFFER_KEPT_MAX))
         buffer_deinit(&emptied);
     c->out = emptied;
 }
@@ -398,8 +402,15 @@ static void complete_send(struct connection *c, int result)
     }
     c->taken_sent += (size_t)result;
     must(c->taken_sent <= c->taken.size);
+    if (c->taken_sent == c->taken.size && c->handler.sent != NULL &&
+        c->taken.capacity > WATCHED_KEPT_MAX) {
+        buffer_deinit(&c->taken);
+        c->taken_sent = 0;
+    }
     if (c->state == CONNECTION_GONE || connection_unsent(c) > 0 || c->state == CONNECTION_CLOSING)
         queue(c);
+    if (c->handler.sent != NULL && is_live(c))
+        c->handler.sent(c->context, c);
 }
 
 static void service(struct connection *c)
@@ -530,6 +541,10 @@ struct connection *connection_adopt(struct loop *l, int fd, int64_t *clients,
     c->clients = clients;
     c->handler = *handler;
     c->context = context;
+    if (handler->sent != NULL) { /* what the kernel holds of it would be bounded by megabytes */
+        static const int most = WATCHED_CHUNK_SIZE_MAX;
+        setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof most);
+    }
     queue(c); /* arms the receive, unless `opened` pauses or closes it */
     return c;
 }

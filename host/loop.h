@@ -42,6 +42,9 @@ struct connection_handler {
     /* Gone, or connect failed (error = errno, 0 = orderly). The connection is invalid afterwards.
      */
     void (*closed)(void *context, struct connection *c, int error);
+    /* The kernel has taken some of what was sent: connection_unsent tells what is left. NULL:
+     * nobody wants to know. */
+    void (*sent)(void *context, struct connection *c);
 };
 
 /* port 0 = any; listener_port tells which. At most `connections_max` clients, more are closed at

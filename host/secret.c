@@ -59,13 +59,3 @@ enum status secret_read(const char *path, struct buffer *out, struct buffer *err
     close(fd);
     return status;
 }
-
-bool address_is_loopback(const char *address)
-{
-    union address a;
-    if (address_resolve(address, 0, &a) != STATUS_OK)
-        return false;
-    if (a.any.sa_family == AF_INET)
-        return ntohl(a.v4.sin_addr.s_addr) >> 24 == 127;
-    return IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr);
-}

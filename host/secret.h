@@ -1,4 +1,4 @@
-/* secret.h - reading the secret of a cluster, and which addresses leave this machine. */
+/* secret.h - reading the secret of a cluster. */
 #ifndef WEIR_HOST_SECRET_H
 #define WEIR_HOST_SECRET_H
 
@@ -8,9 +8,5 @@
  * says in a line what is wrong: it cannot be read, others may read it (its mode is not 0600 or
  * less), it is shorter than SECRET_SIZE_MIN or longer than SECRET_SIZE_MAX (greeting.h). */
 enum status secret_read(const char *path, struct buffer *out, struct buffer *error);
-
-/* Whether only processes of this machine can reach a socket that listens there. An address that
- * cannot be resolved: no. */
-bool address_is_loopback(const char *address);
 
 #endif

@@ -40,6 +40,14 @@ static void answer_not_found(struct router *r, struct client *c)
     answer(r, c, 404, "text/xml", slice_of("<UnknownOperationException/>\n"));
 }
 
+static void answer_no_path(struct router *r, struct client *c)
+{
+    answer(r, c, 404, "text/plain",
+           slice_of("There is nothing at this path. DynamoDB's operations are POST /; GET / says "
+                    "whether the server is healthy; GET /weir/partitions, /weir/gac and "
+                    "/weir/events show what the cluster does.\n"));
+}
+
 static void answer_health(struct router *r, struct client *c)
 {
     buffer_clear(&r->scratch);
@@ -48,62 +56,85 @@ static void answer_health(struct router *r, struct client *c)
     answer(r, c, 200, "text/plain", buffer_slice(&r->scratch));
 }
 
-/* What is asked for by a path; NULL: nothing is. */
-static const struct operation *find_page(const struct client *c)
+/* What stands at paths of its own. What changes something stands on the admin listener alone. */
+struct endpoint {
+    llhttp_method_t method;
+    const char *path;
+    const struct operation *operation;
+    bool changes;
+    bool takes_body; /* JSON; else the query string says all */
+};
+
+static struct slice path_of(const struct client *c)
 {
-    static const struct {
-        enum http_method method;
-        const char *path;
-        const struct operation *operation;
-    } pages[] = {
-        {HTTP_GET, "/weir/partitions", &operation_partitions},
-        {HTTP_GET, "/weir/gac", &operation_gac},
-        {HTTP_GET, "/weir/events", &operation_events},
-        {HTTP_POST, "/weir/drain", &operation_drain},
+    return slice_make(c->http.head.path, strcspn(c->http.head.path, "?"));
+}
+
+static const struct endpoint *find_endpoint(const struct client *c)
+{
+    static const struct endpoint ALL[] = {
+        {HTTP_GET, "/weir/partitions", &operation_partitions, false, false},
+        {HTTP_GET, "/weir/gac", &operation_gac, false, false},
+        {HTTP_GET, "/weir/events", &operation_events, false, false},
+        {HTTP_POST, "/weir/drain", &operation_drain, true, false},
+        {HTTP_POST, "/weir/split", &operation_split, true, true},
     };
-    struct slice path = slice_make(c->http.head.path, strcspn(c->http.head.path, "?"));
-    enum http_method method = c->http.head.method == HTTP_HEAD ? HTTP_GET : c->http.head.method;
-    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
-        if (pages[i].method == method && slice_is(path, pages[i].path))
-            return pages[i].operation;
+    llhttp_method_t method = c->http.head.method == HTTP_HEAD ? HTTP_GET : c->http.head.method;
+    for (size_t i = 0; i < sizeof ALL / sizeof ALL[0]; i++) {
+        if (ALL[i].method == method && slice_is(path_of(c), ALL[i].path))
+            return &ALL[i];
     }
     return NULL;
 }
 
-static void get(struct router *r, struct client *c)
-{
-    if (strcspn(c->http.head.path, "?") == 1)
-        answer_health(r, c);
-    else
-        answer_not_found(r, c);
-}
-
 /* ---- the API ---- */
+
+/* A small body may unpack to a large one, which counts as held from here on. */
+static bool unpack_body(struct router *r, struct client *c)
+{
+    const struct http_head *head = &c->http.head;
+    switch (coding_unpack(&r->scratch, head->body_coding, c->http.body,
+                          (size_t)r->config->http_body_max_bytes)) {
+    case STATUS_OK:
+        break;
+    case STATUS_TOO_LARGE:
+        return refuse(r, c, FAULT_TOO_LARGE, "The body unpacks to more than http_body_max_bytes");
+    default:
+        return refuse(r, c, FAULT_SERIALIZATION,
+                      head->body_coding == CODING_GZIP ? "The body is not gzip"
+                                                       : "The body is not deflate (zlib)");
+    }
+    router_account(r, &r->scratch_accounted, r->scratch.capacity);
+    if (client_make_room(r, 0))
+        return true;
+    r->counters.refused_memory++;
+    return refuse(r, c, FAULT_UNAVAILABLE,
+                  "The unpacked body does not fit in the router's memory budget "
+                  "(http_memory_max_bytes); please try again");
+}
 
 /* The body, unpacked and padded, in the scratch buffer. */
 static bool take_body(struct router *r, struct client *c)
 {
     const struct http_head *head = &c->http.head;
     buffer_clear(&r->scratch);
-    if (r->scratch.capacity > (1 << 20))
-        buffer_deinit(&r->scratch);
     if (head->unknown_coding)
-        return refuse(r, c, FAULT_SERIALIZATION, "Content-Encoding must be gzip or identity");
-    if (!head->gzip_body) {
+        return refuse(r, c, FAULT_SERIALIZATION,
+                      "Content-Encoding must be gzip, deflate or identity");
+    if (head->body_coding == CODING_IDENTITY)
         buffer_append_slice(&r->scratch, c->http.body);
-    } else {
-        switch (gzip_unpack(&r->scratch, c->http.body, (size_t)r->config->http_body_max_bytes)) {
-        case STATUS_OK:
-            break;
-        case STATUS_TOO_LARGE:
-            return refuse(r, c, FAULT_TOO_LARGE,
-                          "The body unpacks to more than http_body_max_bytes");
-        default:
-            return refuse(r, c, FAULT_SERIALIZATION, "The body is not gzip");
-        }
-    }
+    else if (!unpack_body(r, c))
+        return false;
     memset(buffer_reserve(&r->scratch, JSON_PADDING), 0, JSON_PADDING);
     return true;
+}
+
+/* What is read is done with: a large body's memory is not kept. */
+static void drop_body(struct router *r)
+{
+    if (r->scratch.capacity > (1 << 20))
+        buffer_deinit(&r->scratch);
+    router_account(r, &r->scratch_accounted, 0);
 }
 
 static bool refuse_operation(struct router *r, struct client *c, struct slice name)
@@ -132,30 +163,11 @@ static const struct operation *find_operation(struct router *r, struct client *c
     return o;
 }
 
-static bool asks_split(const struct http_head *head)
-{
-    return strcmp(head->path, "/weir/split") == 0;
-}
-
-static void post(struct router *r, struct client *c)
+/* Runs an operation on the body that take_body took. */
+static void run(struct router *r, struct client *c, const struct operation *o,
+                const struct json_value *root)
 {
     const struct http_head *head = &c->http.head;
-    struct json_value root = {0};
-    const bool split = asks_split(head);
-    if (!split && c->http.body.size > 0 &&
-        (head->type == HTTP_TYPE_NONE || head->type == HTTP_TYPE_OTHER)) {
-        answer_not_found(r, c);
-        return;
-    }
-    if (!take_body(r, c))
-        return;
-    if (r->scratch.size > 0 && json_parse(r->json, buffer_slice(&r->scratch), &root) != STATUS_OK) {
-        refuse(r, c, FAULT_SERIALIZATION, "");
-        return;
-    }
-    const struct operation *o = split ? &operation_split : find_operation(r, c);
-    if (o == NULL)
-        return;
     r->counters.requests++;
     if (head->attempt > 1)
         r->counters.client_retries++;
@@ -166,7 +178,7 @@ static void post(struct router *r, struct client *c)
     struct json_value members[SHAPE_MEMBERS_MAX];
     struct call *call = call_create(r, c, o);
     call->content_type = head->type == HTTP_TYPE_JSON ? "application/json" : AMZ_JSON;
-    if (!shape_check(o->input, &root, o->name_first, members, &r->fault) ||
+    if (!shape_check(o->input, root, o->name_first, members, &r->fault) ||
         !shape_refuse_later(o->input, members, &r->fault)) {
         call_fail(call);
         return;
@@ -174,24 +186,123 @@ static void post(struct router *r, struct client *c)
     call_begin(call, members);
 }
 
-void api_request(struct router *r, struct client *c)
+/* `o` NULL: X-Amz-Target names it. */
+static void post(struct router *r, struct client *c, const struct operation *o)
 {
-    const struct operation *page = find_page(c);
-    if (page != NULL) {
-        struct call *call = call_create(r, c, page);
-        call->content_type = "application/json";
-        call_begin(call, NULL);
+    struct json_value root = {0};
+    if (!take_body(r, c))
+        return;
+    if (r->scratch.size > 0 && json_parse(r->json, buffer_slice(&r->scratch), &root) != STATUS_OK) {
+        refuse(r, c, FAULT_SERIALIZATION, "");
         return;
     }
-    switch (c->http.head.method) {
-    case HTTP_POST:
-        post(r, c);
-        break;
-    case HTTP_GET:
-    case HTTP_HEAD:
-        get(r, c);
-        break;
-    default:
-        answer_not_found(r, c);
+    if (o == NULL)
+        o = find_operation(r, c);
+    if (o != NULL)
+        run(r, c, o, &root);
+}
+
+static void run_endpoint(struct router *r, struct client *c, const struct endpoint *e)
+{
+    if (e->takes_body) {
+        post(r, c, e->operation);
+        return;
     }
+    struct call *call = call_create(r, c, e->operation);
+    call->content_type = "application/json";
+    call_begin(call, NULL);
+}
+
+/* ---- the admin listener ---- */
+
+/* In constant time: what differs where must not show. */
+static bool same_token(const char *expected, const char *given)
+{
+    size_t size = strlen(expected);
+    unsigned difference = strlen(given) != size;
+    for (size_t i = 0; i < HTTP_BEARER_MAX && i < size; i++)
+        difference |= (unsigned char)expected[i] ^ (unsigned char)given[i];
+    return difference == 0;
+}
+
+/* Why a request may not change anything; NULL: it may. A browser adds Origin to what a page sends,
+ * and sends no application/json without leave, which is never given. */
+static const char *admin_refusal(const struct router *r, const struct client *c)
+{
+    const struct http_head *head = &c->http.head;
+    const char *token = r->options.admin_token;
+    if (head->once & HTTP_ONCE_ORIGIN)
+        return "The admin listener takes no requests of web pages (Origin)";
+    if (token != NULL && !same_token(token, head->bearer))
+        return "The admin listener needs Authorization: Bearer and the token of --admin-token";
+    if (head->method != HTTP_GET && head->method != HTTP_HEAD && head->type != HTTP_TYPE_JSON)
+        return "The admin listener takes Content-Type: application/json only";
+    return NULL;
+}
+
+static void admin_request(struct router *r, struct client *c)
+{
+    const struct endpoint *e = find_endpoint(c);
+    const char *why = admin_refusal(r, c);
+    if (why != NULL)
+        refuse(r, c, FAULT_FORBIDDEN, why);
+    else if (e != NULL)
+        run_endpoint(r, c, e);
+    else
+        answer_no_path(r, c);
+}
+
+/* ---- the public listener ---- */
+
+/* A browser asks what a page may send. */
+static void preflight(struct router *r, struct client *c)
+{
+    if (cors_allowed(r, c) != NULL)
+        answer(r, c, 200, "text/plain", slice_make(NULL, 0));
+    else
+        refuse(r, c, FAULT_FORBIDDEN,
+               "Pages of this origin may not use this server (cors_origins)");
+}
+
+static bool is_root(const struct client *c)
+{
+    return slice_is(path_of(c), "/");
+}
+
+static void root_request(struct router *r, struct client *c)
+{
+    const struct http_head *head = &c->http.head;
+    bool other_type = head->type == HTTP_TYPE_NONE || head->type == HTTP_TYPE_OTHER;
+    if (head->method == HTTP_GET || head->method == HTTP_HEAD)
+        answer_health(r, c);
+    else if (head->method != HTTP_POST || (c->http.body.size > 0 && other_type))
+        answer_not_found(r, c);
+    else
+        post(r, c, NULL);
+}
+
+static void public_request(struct router *r, struct client *c)
+{
+    const struct endpoint *e = find_endpoint(c);
+    if (c->http.head.method == HTTP_OPTIONS && c->http.head.origin[0] != '\0')
+        preflight(r, c);
+    else if (e != NULL && e->changes)
+        refuse(r, c, FAULT_FORBIDDEN,
+               "What changes the cluster is taken by the admin listener only: by default the port "
+               "600 above this one, on loopback (--admin)");
+    else if (e != NULL)
+        run_endpoint(r, c, e);
+    else if (is_root(c))
+        root_request(r, c);
+    else
+        answer_no_path(r, c);
+}
+
+void api_request(struct router *r, struct client *c)
+{
+    if (c->admin)
+        admin_request(r, c);
+    else
+        public_request(r, c);
+    drop_body(r);
 }

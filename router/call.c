@@ -117,9 +117,28 @@ void call_fail(struct call *c)
     call_answer(c, fault_status(f->kind));
 }
 
+/* Something was asked that may have been done: its answer must not be thrown away. */
+static bool may_have_written(const struct call *c)
+{
+    for (const struct subrequest *s = c->subrequests; s != NULL; s = s->next_of_call) {
+        switch (s->request.op) {
+        case REQUEST_GET:
+        case REQUEST_RANGE:
+        case REQUEST_STATS:
+        case REQUEST_EVENTS:
+        case REQUEST_TABLE_GET:
+        case REQUEST_TABLE_LIST:
+            break;
+        default:
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool within_budget(struct call *c)
 {
-    if (!router_over_budget(c->router, 0))
+    if (client_make_room(c->router, 0) || may_have_written(c))
         return true;
     c->router->counters.refused_memory++;
     return fault_set(call_fault(c), FAULT_UNAVAILABLE,

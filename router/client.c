@@ -1,5 +1,10 @@
 /* client.c - client connections: what they send, what they get, when they close.
  *
+ * The host tells how much it still holds of what a client was sent. A client with more than
+ * UNSENT_MAX unsent bytes is blocked: none of its requests begins until it has taken them. Unsent
+ * bytes count in held_bytes. A client that takes nothing for http_unread_ms is closed; where memory
+ * is short, after UNREAD_GRACE_MS, the longest first.
+ *
  *   reading --(whole request)--> busy --(answer)--> reading
  *      |  \--(refused)-> draining --\      \
  *      \--(idle or too slow)---------> closing --> gone
@@ -10,6 +15,17 @@
 
 #include "base/must.h"
 #include "router/core.h"
+
+enum {
+    UNSENT_MAX = 64 * 1024,
+    UNREAD_GRACE_MS = 1000,
+};
+
+static void client_account(struct client *c)
+{
+    router_account(c->router, &c->accounted,
+                   c->http.pieces.capacity + c->backlog.capacity + c->out.size + c->unsent);
+}
 
 /* ---- output ---- */
 
@@ -54,13 +70,24 @@ static void start_closing(struct client *c)
     output_add(c);
 }
 
+/* Closes it without waiting until it takes what is unsent. */
+static void client_abort(struct client *c)
+{
+    c->aborting = true;
+    c->unsent = 0;
+    buffer_clear(&c->out);
+    timer_stop(&c->unread);
+    client_account(c);
+    start_closing(c);
+}
+
 bool client_next_effect(struct router *r, struct router_effect *out)
 {
     buffer_give_back(r, &r->lent);
     struct client *c = r->output_first;
     if (c == NULL)
         return false;
-    if (c->out.size > 0) {
+    if (c->out.size > 0 && !c->aborting) {
         r->lent = c->out;
         c->out = (struct buffer){0};
         *out = (struct router_effect){
@@ -68,15 +95,34 @@ bool client_next_effect(struct router *r, struct router_effect *out)
         if (c->closing)
             return true; /* the close follows */
     } else {
-        *out = (struct router_effect){.kind = ROUTER_CLOSE, .connection = c->id};
+        *out = (struct router_effect){.kind = c->aborting ? ROUTER_ABORT : ROUTER_CLOSE,
+                                      .connection = c->id};
     }
     r->output_first = c->next_output;
     if (r->output_first == NULL)
         r->output_last = NULL;
     c->in_output = false;
-    if (out->kind == ROUTER_CLOSE)
+    if (out->kind == ROUTER_SEND_BYTES)
+        return true;
+    if (c->call != NULL)
+        call_end(c->call);
+    c->close_told = true;
+    if (c->unsent == 0) /* else it stays until the host has sent everything, or gives up */
         client_destroy(c);
     return true;
+}
+
+bool client_make_room(struct router *r, uint64_t more)
+{
+    const int64_t grace = duration_ms(UNREAD_GRACE_MS).ns;
+    while (router_over_budget(r, more) && r->unread.first != NULL) {
+        struct client *c = TIMER_OWNER(r->unread.first, struct client, unread);
+        if (instant_since(r->now, c->unread.at).ns + r->unread.delay.ns < grace)
+            break;
+        r->counters.unread_closed++;
+        client_abort(c);
+    }
+    return !router_over_budget(r, more);
 }
 
 /* ---- life ---- */
@@ -89,19 +135,35 @@ static void list_remove(struct client **first, struct client *c, size_t next)
         *first = *(struct client **)((char *)c + next);
 }
 
-void client_open(struct router *r, uint64_t id)
+/* Told at once, whatever it came to ask: it may ask nothing while it waits for others to go. */
+static void client_turn_away(struct client *c)
+{
+    struct router *r = c->router;
+    fault_set(&r->fault, FAULT_UNAVAILABLE,
+              "The router has as many connections as it may have (connections_max); please try "
+              "again");
+    c->feeding = true;
+    api_answer_fault(r, c, "application/x-amz-json-1.0");
+    c->feeding = false;
+}
+
+void client_open(struct router *r, uint64_t id, bool admin)
 {
     must(id_map_find(&r->clients, id) == NULL);
     struct client *c = calloc(1, sizeof *c);
     must(c != NULL);
     c->id = id;
     c->router = r;
+    c->admin = admin;
     http_init(&c->http, r->config);
     id_map_add(&r->clients, id, c);
-    if ((int64_t)r->clients.count > r->config->connections_max)
-        start_closing(c);
-    else
-        timer_start(&c->timer, &r->idle, r->now);
+    if (!admin && r->client_count >= r->config->connections_max) {
+        client_turn_away(c);
+        return;
+    }
+    c->counted = !admin;
+    r->client_count += c->counted;
+    timer_start(&c->timer, &r->idle, r->now);
 }
 
 void client_destroy(struct client *c)
@@ -118,6 +180,8 @@ void client_destroy(struct client *c)
     if (c->in_resume)
         list_remove(&r->resume, c, offsetof(struct client, next_resume));
     timer_stop(&c->timer);
+    timer_stop(&c->unread);
+    r->client_count -= c->counted;
     router_account(r, &c->accounted, 0);
     id_map_remove(&r->clients, c->id);
     http_deinit(&c->http);
@@ -153,9 +217,8 @@ static uint64_t body_left(const struct client *c, size_t received)
     if (h->head.expects_continue)
         return 0; /* it waits for leave to send */
     if (announced == 0)
-        return h->body_max;      /* chunked: as much again, then it is enough */
-    uint64_t had = received - 1; /* refused on the last line feed of the header */
-    return announced > had ? announced - had : 0;
+        return h->body_max; /* chunked: as much again, then it is enough */
+    return announced > received ? announced - received : 0;
 }
 
 /* `rest`: bytes after those that were refused. */
@@ -170,13 +233,22 @@ static void refuse(struct client *c, size_t rest)
         break;
     case HTTP_REFUSAL_HEADERS:
         fault_set(&c->router->fault, FAULT_HEADERS_TOO_LARGE,
-                  "The header lines are longer than %lld bytes (http_header_max_bytes)",
+                  "The head of the request is longer than %lld bytes (http_header_max_bytes)",
                   (long long)config->http_header_max_bytes);
+        break;
+    case HTTP_REFUSAL_TARGET:
+        fault_set(&c->router->fault, FAULT_TARGET_TOO_LONG, "The path is longer than %d bytes",
+                  HTTP_PATH_MAX - 1);
+        break;
+    case HTTP_REFUSAL_CODING:
+        fault_set(&c->router->fault, FAULT_NOT_IMPLEMENTED,
+                  "Transfer-Encoding: chunked is the only transfer coding that weir knows");
         break;
     default:
         fault_set(&c->router->fault, FAULT_MALFORMED_HTTP, "This is not an HTTP/1.1 request");
     }
     uint64_t left = c->http.refusal == HTTP_REFUSAL_BODY ? body_left(c, rest) : 0;
+    http_drop_head(&c->http);
     c->http.head.keep_alive = false;
     c->draining = true; /* so that the answer does not close it yet */
     api_answer_fault(c->router, c, "application/x-amz-json-1.0");
@@ -185,16 +257,11 @@ static void refuse(struct client *c, size_t rest)
 
 /* ---- input ---- */
 
-static void account(struct client *c)
-{
-    router_account(c->router, &c->accounted, c->http.pieces.capacity + c->backlog.capacity);
-}
-
 static void on_headers(struct client *c)
 {
     struct router *r = c->router;
     uint64_t announced = http_body_announced(&c->http);
-    c->over_budget = router_over_budget(r, announced);
+    c->over_budget = !client_make_room(r, announced);
     if (c->over_budget)
         http_discard_body(&c->http);
     if (c->http.head.expects_continue && !c->http.head.http_1_0)
@@ -220,21 +287,28 @@ static void on_request(struct client *c)
 /* A body that grows past the budget is dropped as it comes, and refused at its end. */
 static void check_budget(struct client *c)
 {
-    account(c);
-    if (!c->http.in_request || c->over_budget || !router_over_budget(c->router, 0))
+    client_account(c);
+    if (!c->http.in_request || c->over_budget || client_make_room(c->router, 0))
         return;
     c->over_budget = true;
     http_discard_body(&c->http);
     http_drop_body(&c->http);
-    account(c);
+    client_account(c);
 }
 
-/* Returns the bytes it had use for: all, unless a call has begun. */
+/* It has to take answers before another of its requests begins. */
+static bool is_blocked(const struct client *c)
+{
+    return c->out.size + c->unsent > UNSENT_MAX && !c->http.in_request;
+}
+
+/* Returns the bytes it had use for: all, unless a call has begun or the client is blocked. */
 static size_t feed(struct client *c, struct slice bytes)
 {
     size_t at = 0;
     c->feeding = true;
-    while (at < bytes.size && c->call == NULL && !c->closing && !c->draining) {
+    while ((at < bytes.size || http_is_due(&c->http)) && c->call == NULL && !c->closing &&
+           !c->draining && !is_blocked(c)) {
         size_t taken;
         enum http_event event =
             http_receive(&c->http, slice_make(bytes.data + at, bytes.size - at), &taken);
@@ -289,13 +363,14 @@ static void keep_backlog(struct client *c, struct slice bytes)
         c->backlog_at = 0;
     }
     size_t waiting = c->backlog.size - c->backlog_at;
-    if (waiting + bytes.size > backlog_max(r) || router_over_budget(r, bytes.size)) {
+    bool full = waiting > 0 && waiting + bytes.size > backlog_max(r);
+    if (full || !client_make_room(r, bytes.size)) {
         /* It sends on without reading answers: there is no other way to stop it. */
         start_closing(c);
         return;
     }
     buffer_append_slice(&c->backlog, bytes);
-    account(c);
+    client_account(c);
 }
 
 void client_receive(struct router *r, uint64_t id, struct slice bytes)
@@ -324,7 +399,7 @@ static void resume(struct client *c)
         if (c->backlog.capacity > 0)
             buffer_deinit(&c->backlog);
         c->backlog_at = 0;
-        account(c);
+        client_account(c);
     }
     watch(c);
 }
@@ -345,6 +420,30 @@ void client_end(struct router *r, uint64_t id)
     close_if_ended(c);
 }
 
+bool client_unsent(struct router *r, uint64_t id, size_t bytes)
+{
+    struct client *c = id_map_find(&r->clients, id);
+    if (c == NULL || c->aborting)
+        return false;
+    const bool taken = bytes < c->unsent;
+    c->unsent = bytes;
+    client_account(c);
+    if (bytes <= ROUTER_UNSENT_MIN)
+        timer_stop(&c->unread);
+    else if (taken || c->unread.queue == NULL)
+        timer_start(&c->unread, &r->unread, r->now);
+    if (c->close_told && bytes == 0) {
+        client_destroy(c);
+        return false;
+    }
+    const bool waits = c->backlog.size > c->backlog_at && c->call == NULL && !c->closing;
+    if (!waits || is_blocked(c))
+        return false;
+    resume(c);
+    close_if_ended(c);
+    return true;
+}
+
 void client_resume_all(struct router *r)
 {
     while (r->resume != NULL) {
@@ -361,14 +460,20 @@ void client_answer(struct client *c, int status, const char *type, struct slice 
 {
     struct router *r = c->router;
     const struct http_head *head = &c->http.head;
-    struct http_answer answer = {.status = status,
-                                 .type = type,
-                                 .body = body,
-                                 .request_id = request_id,
-                                 .gzip = head->accepts_gzip,
-                                 .keep_alive = head->keep_alive,
-                                 .http_1_0 = head->http_1_0,
-                                 .head_only = head->method == HTTP_HEAD};
+    if (c->aborting)
+        return;
+    struct http_answer answer = {
+        .status = status,
+        .type = type,
+        .body = body,
+        .request_id = request_id,
+        .date = router_date(r),
+        .origin = head->origin[0] == '\0' ? NULL : cors_allowed(r, c),
+        .preflight = head->method == HTTP_OPTIONS,
+        .coding = body.size < HTTP_PACKED_SIZE_MIN ? CODING_IDENTITY : http_accepted_coding(head),
+        .keep_alive = head->keep_alive,
+        .http_1_0 = head->http_1_0,
+        .head_only = head->method == HTTP_HEAD};
     http_write_answer(output_of(c), &answer);
     if (!head->keep_alive && !c->draining)
         start_closing(c);
@@ -377,6 +482,12 @@ void client_answer(struct client *c, int status, const char *type, struct slice 
         c->next_resume = r->resume;
         r->resume = c;
     }
+}
+
+void client_unread(struct router *r, struct client *c)
+{
+    r->counters.unread_closed++;
+    client_abort(c);
 }
 
 void client_expire(struct router *r, struct client *c)

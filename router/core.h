@@ -140,13 +140,19 @@ struct client {
     struct buffer backlog; /* owns; received while a call was running */
     size_t backlog_at;
     struct call *call;
+    size_t unsent; /* the host holds so many bytes of what it was sent */
     struct timer timer;
+    struct timer unread; /* it has taken none of them since */
     struct client *next_output;
     struct client *next_resume;
     bool in_output;
     bool in_resume;
     bool feeding;     /* http is at work further up the stack */
+    bool admin;       /* came by the admin listener */
+    bool counted;     /* in client_count */
     bool closing;     /* closes once `out` is sent */
+    bool close_told;  /* the host closes it once it has sent what is unsent */
+    bool aborting;    /* closes at once */
     bool ended;       /* it sends nothing more: closes once all it asked is answered */
     bool draining;    /* refused: what still comes is dropped, then it closes */
     bool over_budget; /* the request being read will be refused for lack of memory */
@@ -167,6 +173,7 @@ struct router_counters {
     int64_t client_retries;   /* of them with amz-sdk-request: attempt > 1 */
     int64_t throttled;        /* answered with a throttling error */
     int64_t refused_memory;   /* answered 503 for lack of memory */
+    int64_t unread_closed;    /* clients closed because they did not take their answers */
     int64_t internal_retries; /* subrequests sent again */
     int64_t deadlines;        /* subrequests that got no answer in time */
     int64_t limit_waits;      /* subrequests that waited for tokens of their table's limit */
@@ -179,14 +186,20 @@ struct router {
     struct instant now;
     int64_t wall_ms; /* at wall_at */
     struct instant wall_at;
+    char date[HTTP_DATE_SIZE]; /* of the second date_s */
+    int64_t date_s;
+    struct instant date_until;
     struct prng prng;
     uint32_t catalog_node;  /* a guess: who leads group 0 */
     struct gac_client *gac; /* owns */
     struct json_parser *json;
     struct buffer scratch; /* a request's body, padded for the parser */
-    struct fault fault;    /* of the call at work */
+    size_t scratch_accounted;
+    struct fault fault; /* of the call at work */
     struct id_map clients;
+    int64_t client_count; /* of the public listener, not turned away */
     struct timer_queue idle;
+    struct timer_queue unread;
     struct timer_queue arriving;
     struct timer_queue deadlines;
     struct timer_queue backoffs[BACKOFFS];
@@ -233,15 +246,24 @@ static inline int64_t router_wall_ms(const struct router *r)
     return r->wall_ms + instant_since(r->now, r->wall_at).ns / NS_PER_MS;
 }
 
+/* HTTP_DATE_SIZE characters, made once a second. */
+const char *router_date(struct router *r);
+
 /* ---- client.c ---- */
 
-void client_open(struct router *r, uint64_t id);
+void client_open(struct router *r, uint64_t id, bool admin);
 void client_receive(struct router *r, uint64_t id, struct slice bytes);
 /* It will send nothing more. */
 void client_end(struct router *r, uint64_t id);
 /* The host says it is gone. */
 void client_close(struct router *r, uint64_t id);
 void client_expire(struct router *r, struct client *c);
+/* What the host still holds for it has changed. True: some of its requests began. */
+bool client_unsent(struct router *r, uint64_t id, size_t bytes);
+/* It has taken nothing for too long. */
+void client_unread(struct router *r, struct client *c);
+/* Whether the budget bears `more` bytes; clients that do not read are closed for it. */
+bool client_make_room(struct router *r, uint64_t more);
 void client_destroy(struct client *c);
 /* Next bytes or close to hand to the host. */
 bool client_next_effect(struct router *r, struct router_effect *out);
@@ -252,6 +274,11 @@ void client_resume_all(struct router *r);
 /* Answers the request that http read last. The client goes on with what follows. */
 void client_answer(struct client *c, int status, const char *type, struct slice body,
                    const char *request_id);
+
+/* ---- cors.c ---- */
+
+/* The Origin of the client's request if a page from there may read the answer; else NULL. */
+const char *cors_allowed(const struct router *r, const struct client *c);
 
 /* ---- api.c ---- */
 

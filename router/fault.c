@@ -1,7 +1,6 @@
 #include "router/fault.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "base/must.h"
 #include "router/json_writer.h"
@@ -22,19 +21,83 @@ void fault_deinit(struct fault *f)
     buffer_deinit(&f->more);
 }
 
+/* The conversions that fault_set knows. */
+enum conversion {
+    CONVERSION_SIZED, /* a text of a given size: NUL bytes in it are bytes like others */
+    CONVERSION_TEXT,
+    CONVERSION_INT,
+    CONVERSION_UNSIGNED,
+    CONVERSION_LONG_LONG,
+    CONVERSION_SIZE,
+    CONVERSIONS
+};
+
+static enum conversion conversion_of(const char **format)
+{
+    static const char *const TEXTS[CONVERSIONS] = {".*s", "s", "d", "u", "lld", "zu"};
+    for (int i = 0; i < CONVERSIONS; i++) {
+        size_t size = strlen(TEXTS[i]);
+        if (strncmp(*format, TEXTS[i], size) == 0) {
+            *format += size;
+            return (enum conversion)i;
+        }
+    }
+    must(false); /* one it does not know */
+    return CONVERSIONS;
+}
+
+static void append_integer(struct buffer *out, int64_t value)
+{
+    if (value < 0)
+        buffer_append_u8(out, '-');
+    buffer_append_decimal(out, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
+/* Not vsnprintf: it ends a text at its first NUL, and a client may send one. */
+static void append_formatted(struct buffer *out, const char *format, va_list *arguments)
+{
+    for (;;) {
+        const char *end = strchrnul(format, '%');
+        int size;
+        buffer_append(out, format, (size_t)(end - format));
+        if (*end == '\0')
+            return;
+        format = end + 1;
+        switch (conversion_of(&format)) {
+        case CONVERSION_SIZED:
+            size = va_arg(*arguments, int);
+            must(size >= 0);
+            buffer_append(out, va_arg(*arguments, const char *), (size_t)size);
+            break;
+        case CONVERSION_TEXT:
+            buffer_append_text(out, va_arg(*arguments, const char *));
+            break;
+        case CONVERSION_INT:
+            append_integer(out, va_arg(*arguments, int));
+            break;
+        case CONVERSION_UNSIGNED:
+            append_integer(out, va_arg(*arguments, unsigned));
+            break;
+        case CONVERSION_LONG_LONG:
+            append_integer(out, va_arg(*arguments, long long));
+            break;
+        case CONVERSION_SIZE:
+            buffer_append_decimal(out, va_arg(*arguments, size_t));
+            break;
+        case CONVERSIONS:
+            return;
+        }
+    }
+}
+
 bool fault_set(struct fault *f, enum fault_kind kind, const char *format, ...)
 {
     f->kind = kind;
     buffer_clear(&f->text);
     buffer_clear(&f->more);
-    va_list arguments, again;
+    va_list arguments;
     va_start(arguments, format);
-    va_copy(again, arguments);
-    int size = vsnprintf(NULL, 0, format, arguments);
-    must(size >= 0);
-    vsnprintf((char *)buffer_reserve(&f->text, (size_t)size + 1), (size_t)size + 1, format, again);
-    f->text.size = (size_t)size;
-    va_end(again);
+    append_formatted(&f->text, format, &arguments);
     va_end(arguments);
     return false;
 }

@@ -28,8 +28,11 @@
       "Message")                                                                               \
     X(FAULT_TIMEOUT, 408, "com.amazon.coral.service#RequestTimeout", "Message")                \
     X(FAULT_TOO_LARGE, 413, "com.amazon.coral.service#RequestEntityTooLarge", "Message")       \
-    X(FAULT_HEADERS_TOO_LARGE, 431, "com.amazon.coral.service#RequestHeaderFieldsTooLarge",    \
-      "Message")
+    X(FAULT_HEADERS_TOO_LARGE, 400, "com.amazon.coral.service#RequestHeaderFieldsTooLarge",    \
+      "Message")                                                                               \
+    X(FAULT_TARGET_TOO_LONG, 414, "com.amazon.coral.service#RequestUriTooLong", "Message")     \
+    X(FAULT_NOT_IMPLEMENTED, 501, "com.amazon.coral.service#NotImplemented", "Message")        \
+    X(FAULT_FORBIDDEN, 403, "com.amazon.coral.service#AccessDeniedException", "Message")
 
 enum fault_kind {
 #define X(kind, status, type, member) kind,
@@ -45,7 +48,8 @@ struct fault {
 
 void fault_deinit(struct fault *f);
 
-/* Sets kind and text, clears `more`; always false, so that a check can return it. */
+/* Sets kind and text, clears `more`; always false, so that a check can return it. The format knows
+ * %s, %.*s (which may hold NUL), %d, %u, %lld and %zu. The text may not be the fault's own. */
 bool fault_set(struct fault *f, enum fault_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -12,11 +12,6 @@ enum {
 };
 static const int64_t BACKOFF_MS[BACKOFFS] = {1, 2, 10, 25, 50, 100}; /* then as the last */
 
-enum {
-    /* http-parser's own bound is a global of the library; ours is what counts. */
-    PARSER_HEADER_MAX = 4 * 1024 * 1024,
-};
-
 struct router *router_create(const struct router_options *options)
 {
     struct router *r = calloc(1, sizeof *r);
@@ -31,13 +26,13 @@ struct router *router_create(const struct router_options *options)
                                                             .servers = options->gac_servers,
                                                             .router = prng_next(&lives) | 1});
     r->idle.delay = duration_ms(r->config->http_idle_ms);
+    r->unread.delay = duration_ms(r->config->http_unread_ms);
     r->arriving.delay = duration_ms(r->config->http_request_ms);
     r->deadlines.delay = duration_ms(r->config->request_deadline_ms);
     r->patience.delay = duration_ms(PATIENCE_MS);
     r->limit_waits.delay = duration_ms(r->config->gac_wait_ms);
     for (int i = 0; i < BACKOFFS; i++)
         r->backoffs[i].delay = duration_ms(BACKOFF_MS[i]);
-    http_parser_set_max_header_size(PARSER_HEADER_MAX);
     return r;
 }
 
@@ -87,12 +82,40 @@ void router_set_wall_clock(struct router *r, struct instant now, int64_t wall_ms
     event_begin(r, now);
     r->wall_ms = wall_ms;
     r->wall_at = now;
+    r->date_until = now;
+}
+
+const char *router_date(struct router *r)
+{
+    if (instant_before(r->now, r->date_until))
+        return r->date;
+    int64_t ms = router_wall_ms(r), s = ms / 1000;
+    r->date_until = instant_add(r->now, duration_ms(1000 - ms % 1000));
+    if (s != r->date_s || r->date[0] == '\0')
+        http_date(s, r->date);
+    r->date_s = s;
+    return r->date;
 }
 
 void router_open(struct router *r, struct instant now, uint64_t connection)
 {
     event_begin(r, now);
-    client_open(r, connection);
+    client_open(r, connection, false);
+}
+
+void router_open_admin(struct router *r, struct instant now, uint64_t connection)
+{
+    event_begin(r, now);
+    client_open(r, connection, true);
+}
+
+bool router_unsent(struct router *r, struct instant now, uint64_t connection, size_t bytes)
+{
+    event_begin(r, now);
+    if (!client_unsent(r, connection, bytes))
+        return false;
+    event_end(r);
+    return true;
 }
 
 void router_receive(struct router *r, struct instant now, uint64_t connection, struct slice bytes)
@@ -171,6 +194,7 @@ struct instant router_deadline(const struct router *r)
 {
     struct instant next =
         instant_earlier(timer_queue_next(&r->idle), timer_queue_next(&r->arriving));
+    next = instant_earlier(next, timer_queue_next(&r->unread));
     next = instant_earlier(next, timer_queue_next(&r->deadlines));
     next = instant_earlier(next, timer_queue_next(&r->patience));
     next = instant_earlier(next, timer_queue_next(&r->limit_waits));
@@ -192,6 +216,8 @@ void router_tick(struct router *r, struct instant now)
     call_reap(r, true);
     expire_clients(r, &r->idle);
     expire_clients(r, &r->arriving);
+    while ((t = timer_queue_expire(&r->unread, now)) != NULL)
+        client_unread(r, TIMER_OWNER(t, struct client, unread));
     while ((t = timer_queue_expire(&r->deadlines, now)) != NULL)
         subrequest_deadline(r, TIMER_OWNER(t, struct subrequest, deadline));
     while ((t = timer_queue_expire(&r->patience, now)) != NULL)

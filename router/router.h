@@ -16,13 +16,19 @@
 struct router;
 struct gac_client;
 
+enum {
+    ROUTER_UNSENT_MIN = 4096 /* what is less is nobody's concern */
+};
+
 struct router_options {
     const struct config *config; /* borrows */
     uint32_t node_count;         /* nodes are numbered 1 .. node_count */
     const char *region;          /* in ARNs; borrows */
     const char *account;
     uint64_t seed;
-    uint32_t gac_servers; /* of global admission control, numbered 1 .. gac_servers; 0: none */
+    uint32_t gac_servers;    /* of global admission control, numbered 1 .. gac_servers; 0: none */
+    bool on_loopback;        /* the public listener's address is a loopback address */
+    const char *admin_token; /* the bearer token of admin requests; NULL: none is needed; borrows */
 };
 
 struct router *router_create(const struct router_options *options);
@@ -35,10 +41,17 @@ void router_set_wall_clock(struct router *r, struct instant now, int64_t wall_ms
 
 /* A client connection, named by the host's number, never reused while open. */
 void router_open(struct router *r, struct instant now, uint64_t connection);
+/* The same for one of the admin listener: POST /weir/.. and GET /weir/.. alone. */
+void router_open_admin(struct router *r, struct instant now, uint64_t connection);
 void router_receive(struct router *r, struct instant now, uint64_t connection, struct slice bytes);
 /* The client will send nothing more, but still reads: it is closed once it has its answers. */
 void router_end(struct router *r, struct instant now, uint64_t connection);
 void router_close(struct router *r, struct instant now, uint64_t connection);
+/* The host holds so many bytes that the client was sent and has not taken. To be called when more
+ * than ROUTER_UNSENT_MIN bytes are held, before the next effect is taken, and from then on whenever
+ * some have been sent, until none are left: else the client gets no further answers. False: there
+ * are no new effects to take. */
+bool router_unsent(struct router *r, struct instant now, uint64_t connection, size_t bytes);
 
 /* The reply of a node; borrowed for the call. */
 void router_reply(struct router *r, struct instant now, uint32_t node, const struct reply *reply);
@@ -69,7 +82,8 @@ enum router_effect_kind {
     ROUTER_SEND_REQUEST,
     ROUTER_SEND_GAC, /* a frame; what cannot be sent is dropped */
     ROUTER_SEND_BYTES,
-    ROUTER_CLOSE
+    ROUTER_CLOSE,
+    ROUTER_ABORT
 };
 
 struct router_effect {
@@ -77,8 +91,8 @@ struct router_effect {
     uint32_t node;                 /* SEND_REQUEST */
     const struct request *request; /* SEND_REQUEST; lends until the next call into the router */
     uint32_t gac_server;           /* SEND_GAC */
-    uint64_t connection;           /* SEND_BYTES, CLOSE (after all bytes sent so far) */
-    struct slice bytes; /* SEND_BYTES, SEND_GAC; lends until the next call into the router */
+    uint64_t connection; /* SEND_BYTES, CLOSE (after all bytes sent so far), ABORT (at once) */
+    struct slice bytes;  /* SEND_BYTES, SEND_GAC; lends until the next call into the router */
 };
 
 bool router_next_effect(struct router *r, struct router_effect *out);

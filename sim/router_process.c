@@ -71,6 +71,16 @@ static void send_request(struct router_process *p, const struct router_effect *e
         router_not_sent(p->router, local_now(p), e->node, e->request->id);
 }
 
+/* The network takes all at once. */
+static void send_bytes(struct router_process *p, const struct router_effect *e)
+{
+    const uint64_t connection = e->connection;
+    const bool told = e->bytes.size > ROUTER_UNSENT_MIN;
+    network_send(p->options.network, connection, e->bytes);
+    if (told)
+        router_unsent(p->router, local_now(p), connection, 0);
+}
+
 static void pump(struct router_process *p)
 {
     struct router_effect e;
@@ -81,7 +91,7 @@ static void pump(struct router_process *p)
             network_send(p->options.network, p->peers[p->options.node_count + e.gac_server],
                          e.bytes);
         else if (e.kind == ROUTER_SEND_BYTES)
-            network_send(p->options.network, e.connection, e.bytes);
+            send_bytes(p, &e);
         else
             network_close(p->options.network, e.connection);
     }

@@ -47,7 +47,8 @@ def base_port():
     return until("free ports", lambda: next(
         (port for port in free_ports(20)
          if all(map(is_free, (port, port + 1, *range(port + 101, port + 105),
-                                  *range(port + 401, port + 404))))), None))
+                                  *range(port + 401, port + 404),
+                                  *range(port + 600, port + 602))))), None))
 
 
 def make_table(client, name):

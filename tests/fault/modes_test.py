@@ -77,9 +77,8 @@ class Bench:
         finally:
             client.close()
 
-    def get(self, path, data=None):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", data=data,
-                                    timeout=20) as answer:
+    def get(self, path):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=20) as answer:
             return json.load(answer)
 
     def describe(self, table):
@@ -171,8 +170,7 @@ def dilute(options, directory, adaptive, seconds):
         whole = b.load("orders", 3, f"all:rate={HOT + COLD}")
         check(sum(whole["throttled"]) == 0, f"the whole table throttled: {whole}")
         partition = b.leaders("orders")[0]["partition"]
-        body = json.dumps({"TableName": "orders", "Partition": partition}).encode()
-        b.get("/weir/split", body)
+        b.cluster["router-1"].change("/weir/split", {"TableName": "orders", "Partition": partition})
         until("both halves are led", lambda: len(b.leaders("orders")) == 2)
         check([p["write"]["allocated"] for p in b.leaders("orders")] == [HALF, HALF],
               f"not halves: {b.leaders('orders')}")

@@ -73,8 +73,8 @@ def create_table(client, name):
     return client.call("DescribeTable", TableName=name)["Table"]["TableStatus"] == "ACTIVE"
 
 
-def drain(options, port, node, *more):
-    subprocess.run([str(options.weir), "drain", "--url", f"http://127.0.0.1:{port}", *more,
+def drain(options, router, node, *more):
+    subprocess.run([str(options.weir), "drain", "--admin", f"http://127.0.0.1:{router.admin_port}", *more,
                     str(node)], check=True, timeout=servers.START_S)
 
 
@@ -157,7 +157,7 @@ def drain_node(options, cluster, load):
     port = cluster.ports[0]
     before = steady(options, port, load)
     _, held = look(port, options.node)
-    drain(options, port, options.node)
+    drain(options, cluster["router-1"], options.node)
     moved = moving(options, port, before[1], f"node {options.node} holds nothing",
                    lambda _, holds: holds == 0)
     cluster[f"node-{options.node}"].stop()
@@ -176,7 +176,7 @@ def fill_node(options, cluster, load):
     shutil.rmtree(cluster.data / f"node-{options.node}")
     cluster[f"node-{options.node}"].start()
     before = steady(options, port, load)
-    drain(options, port, options.node, "--undo")
+    drain(options, cluster["router-1"], options.node, "--undo")
     moved = moving(options, port, before[1], f"node {options.node} has replicas again, all of them",
                    lambda found, holds: holds > 0 and all(
                        p["voters"] == 3 and p["caught_up"] == 3 for p in found if p["role"] == "leader"))

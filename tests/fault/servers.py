@@ -157,6 +157,7 @@ class Server:
         self.watcher = None
         self.ready = threading.Event()
         self.address = None
+        self.admin_port = None
         self.faults_port = None
 
     def start(self, wait=True):
@@ -185,6 +186,8 @@ class Server:
                 log.flush()
                 if line.startswith(b"faults "):
                     self.faults_port = int(line.rsplit(b":", 1)[1])
+                if line.startswith(b"admin "):
+                    self.admin_port = int(line.rsplit(b":", 1)[1])
                 if line.startswith(b"ready "):
                     self.address = line.split()[1].decode()
                     self.ready.set()
@@ -210,6 +213,14 @@ class Server:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
         raise AssertionError("no VmHWM")
+
+    def change(self, path, body=None):
+        """POST to the admin listener; the answer."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.admin_port}{path}", json.dumps(body or {}).encode(),
+            {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return json.load(answer)
 
     def check_running(self):
         """A server that ends by itself is a failure; one that was killed is none."""
@@ -287,7 +298,8 @@ class Cluster:
                        self.data / f"node-{n}", *common], self.data.parent / f"node-{n}.log")
         for n, port in enumerate(self.ports, 1):
             self.names[f"router-{n}"] = Server(
-                weir, ["router", "--id", n, "--listen", f"127.0.0.1:{port}", *common,
+                weir, ["router", "--id", n, "--listen", f"127.0.0.1:{port}", "--admin",
+                       "127.0.0.1:0", *common,
                        *(["--gac", gac_list] if gac else [])],
                 self.data.parent / f"router-{n}.log")
         for n in range(1, gac + 1):

@@ -81,13 +81,10 @@ def partitions(port):
                 if p["table"] == TABLE and p["role"] == "leader"}
 
 
-def split(port, partition):
+def split(router, partition):
     """Whether the catalog has cut the partition."""
-    body = json.dumps({"TableName": TABLE, "Partition": partition}).encode()
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/split", data=body,
-                                    timeout=20) as answer:
-            return json.load(answer)["Partitions"]
+        return router.change("/weir/split", {"TableName": TABLE, "Partition": partition})["Partitions"]
     except urllib.error.HTTPError as error:
         say(f"not now: {error.read().decode()}")
         return None
@@ -105,7 +102,7 @@ def grow(cluster, most, kill=False):
             return
         order = itertools.cycle(sorted(led))
         partition = until("a cut is taken", lambda: next(
-            (p for p in [next(order)] if split(port, p) is not None), None))
+            (p for p in [next(order)] if split(cluster["router-1"], p) is not None), None))
         if kill:
             name = f"node-{led[partition]}"
             cluster[name].kill()

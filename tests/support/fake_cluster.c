@@ -24,6 +24,8 @@ void fake_start(struct fake_cluster *f)
                                      .region = "local",
                                      .account = "000000000000",
                                      .seed = f->seed,
+                                     .on_loopback = f->on_loopback,
+                                     .admin_token = f->admin_token,
                                      .gac_servers = f->gac == NULL ? 0 : f->gac->count};
     f->router = router_create(&options);
     router_set_wall_clock(f->router, f->now, INT64_C(1700000000123));
@@ -452,6 +454,22 @@ void fake_gac_down(struct fake_cluster *f, uint32_t server, bool gone)
     fake_pump(f);
 }
 
+static void take_client_effect(struct fake_cluster *f, const struct router_effect *e)
+{
+    struct fake_client *c = &f->clients[e->connection];
+    must(c->open);
+    must(!c->aborted);
+    must(!c->closed || e->kind == ROUTER_ABORT);
+    c->aborted = e->kind == ROUTER_ABORT;
+    c->closed |= e->kind != ROUTER_SEND_BYTES;
+    if (e->kind != ROUTER_SEND_BYTES)
+        return;
+    buffer_append_slice(&c->received, e->bytes);
+    if (c->unread)
+        c->unsent += e->bytes.size;
+    router_unsent(f->router, f->now, e->connection, c->unsent);
+}
+
 void fake_pump(struct fake_cluster *f)
 {
     struct router_effect e;
@@ -468,13 +486,7 @@ void fake_pump(struct fake_cluster *f)
             send_gac(f, e.gac_server, e.bytes);
             continue;
         }
-        struct fake_client *c = &f->clients[e.connection];
-        must(c->open);
-        must(!c->closed);
-        if (e.kind == ROUTER_SEND_BYTES)
-            buffer_append_slice(&c->received, e.bytes);
-        else
-            c->closed = true;
+        take_client_effect(f, &e);
     }
 }
 
@@ -515,14 +527,33 @@ void fake_answer_code(struct fake_cluster *f, size_t index, enum reply_code code
 
 /* ---- clients ---- */
 
-void fake_open(struct fake_cluster *f, uint64_t connection)
+static void begin_client(struct fake_cluster *f, uint64_t connection)
 {
     struct fake_client *c = &f->clients[connection];
     must(!c->open);
-    c->open = true;
-    c->closed = false;
     buffer_clear(&c->received);
+    *c = (struct fake_client){.received = c->received, .open = true};
+}
+
+void fake_open(struct fake_cluster *f, uint64_t connection)
+{
+    begin_client(f, connection);
     router_open(f->router, f->now, connection);
+    fake_pump(f);
+}
+
+void fake_open_admin(struct fake_cluster *f, uint64_t connection)
+{
+    begin_client(f, connection);
+    router_open_admin(f->router, f->now, connection);
+    fake_pump(f);
+}
+
+void fake_read(struct fake_cluster *f, uint64_t connection, size_t left)
+{
+    must(left <= f->clients[connection].unsent);
+    f->clients[connection].unsent = left;
+    router_unsent(f->router, f->now, connection, left);
     fake_pump(f);
 }
 

@@ -30,7 +30,10 @@ struct fake_request {
 struct fake_client {
     struct buffer received;
     bool open;
-    bool closed; /* by the router */
+    bool closed;  /* by the router */
+    bool aborted; /* by the router, without waiting for what is unsent */
+    bool unread;  /* it reads nothing: what it was sent stays with the host */
+    size_t unsent;
 };
 
 /* A frame for a server of global admission control. */
@@ -53,6 +56,8 @@ struct fake_cluster {
     struct fake_item *items; /* in key order */
     size_t item_count;
     size_t item_room;
+    bool on_loopback;
+    const char *admin_token;
     bool hold;
     struct fake_request *held;
     size_t held_count;
@@ -86,6 +91,9 @@ void fake_repartition(struct fake_cluster *f, struct table *t, uint32_t partitio
 
 void fake_open(struct fake_cluster *f, uint64_t connection);
 void fake_send(struct fake_cluster *f, uint64_t connection, struct slice bytes);
+void fake_open_admin(struct fake_cluster *f, uint64_t connection);
+/* One with `unread` has taken all but `left` bytes. */
+void fake_read(struct fake_cluster *f, uint64_t connection, size_t left);
 void fake_send_text(struct fake_cluster *f, uint64_t connection, const char *text);
 
 /* Time passes; the router is told at each of its deadlines on the way. */

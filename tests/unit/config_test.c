@@ -90,6 +90,24 @@ static void only_research_lets_the_policy_be_chosen(void **state)
     assert_string_equal(c.partition_policy, "allocation");
 }
 
+static void origins_are_a_word_or_a_list(void **state)
+{
+    (void)state;
+    static char long_list[600];
+    assert_string_equal(c.cors_origins, "loopback");
+    assert_int_equal(set("cors_origins", "https://a.example, http://b.example:81"), STATUS_OK);
+    assert_string_equal(c.cors_origins, "https://a.example, http://b.example:81");
+    memset(long_list, 'a', sizeof long_list - 1);
+    memcpy(long_list, "http://", 7);
+    static const char *const BAD[] = {"", "all", "a.example", "http://a\x01", long_list};
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        assert_int_equal(set("cors_origins", BAD[i]), STATUS_MALFORMED);
+        assert_string_equal(c.cors_origins, "https://a.example, http://b.example:81");
+    }
+    assert_int_equal(set("cors_origins", "*"), STATUS_OK);
+    assert_string_equal(c.cors_origins, "*");
+}
+
 static void a_file_has_settings_comments_and_empty_lines(void **state)
 {
     (void)state;
@@ -179,6 +197,7 @@ int main(void)
         cmocka_unit_test_setup(a_refused_value_names_setting_value_and_limits_and_changes_nothing,
                                fresh),
         cmocka_unit_test_setup(only_research_lets_the_policy_be_chosen, fresh),
+        cmocka_unit_test_setup(origins_are_a_word_or_a_list, fresh),
         cmocka_unit_test_setup(a_file_has_settings_comments_and_empty_lines, fresh),
         cmocka_unit_test_setup(a_files_error_starts_with_its_line, fresh),
         cmocka_unit_test_setup(the_description_has_every_setting, fresh),

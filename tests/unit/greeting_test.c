@@ -8,6 +8,7 @@
 #include "cmd/link_rights.h"
 #include "cmd/mac.h"
 #include "engine/catalog/catalog.h"
+#include "host/address.h"
 #include "host/secret.h"
 
 static const uint8_t one[GREETING_NONCE_SIZE] = {1}, two[GREETING_NONCE_SIZE] = {2};

@@ -3,6 +3,7 @@
 #include "router/base64.h"
 #include "router/expression/token.h"
 #include "router/gzip.h"
+#include "router/http_internal.h"
 #include "router/id_map.h"
 #include "router/json.h"
 #include "router/json_writer.h"
@@ -160,23 +161,171 @@ static void timers_expire_in_the_order_they_were_started(void **state)
     assert_int_equal(timer_queue_next(&q).ns, INSTANT_NEVER.ns);
 }
 
-static void gzip_gives_back_what_it_took_and_stops_at_the_limit(void **state)
+static void codings_give_back_what_they_took_and_stop_at_the_limit(void **state)
 {
     (void)state;
     static uint8_t bytes[300000];
-    struct buffer packed = {0}, back = {0};
-    gzip_pack(&packed, slice_make(bytes, sizeof bytes));
-    assert_true(packed.size < 2000);
-    assert_int_equal(gzip_unpack(&back, buffer_slice(&packed), sizeof bytes), STATUS_OK);
-    assert_true(slice_equal(buffer_slice(&back), slice_make(bytes, sizeof bytes)));
+    for (enum content_coding coding = CODING_GZIP; coding <= CODING_DEFLATE; coding++) {
+        struct buffer packed = {0}, back = {0};
+        coding_pack(&packed, coding, slice_make(bytes, sizeof bytes));
+        assert_true(packed.size < 2000);
+        struct slice all = buffer_slice(&packed);
+        assert_int_equal(coding_unpack(&back, coding, all, sizeof bytes), STATUS_OK);
+        assert_true(slice_equal(buffer_slice(&back), slice_make(bytes, sizeof bytes)));
+        buffer_clear(&back);
+        assert_int_equal(coding_unpack(&back, coding, all, sizeof bytes - 1), STATUS_TOO_LARGE);
+        struct slice torn = slice_make(packed.data, packed.size - 1);
+        assert_int_not_equal(coding_unpack(&back, coding, torn, sizeof bytes), STATUS_OK);
+        buffer_append_u8(&packed, 0);
+        all = buffer_slice(&packed);
+        assert_int_equal(coding_unpack(&back, coding, all, sizeof bytes), STATUS_MALFORMED);
+        assert_int_equal(coding_unpack(&back, coding, slice_of("no gzip"), 100), STATUS_MALFORMED);
+        assert_int_equal(coding_unpack(&back, coding, slice_of(""), 100), STATUS_MALFORMED);
+        assert_int_equal(back.size, 0);
+        buffer_deinit(&packed);
+        buffer_deinit(&back);
+    }
+}
+
+/* RFC 1952 2.2; what the last member says of its length is no guess for all. */
+static void members_of_gzip_are_one_stream(void **state)
+{
+    (void)state;
+    static const char *const TEXTS[] = {"one ", "", "and a longer one, longer than the last ",
+                                        "end"};
+    struct buffer packed = {0}, back = {0}, expected = {0};
+    static uint8_t large[100000];
+    for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++) {
+        coding_pack(&packed, CODING_GZIP, slice_of(TEXTS[i]));
+        buffer_append_text(&expected, TEXTS[i]);
+        coding_pack(&packed, CODING_GZIP, slice_make(large, sizeof large));
+        buffer_append(&expected, large, sizeof large);
+    }
+    struct slice all = buffer_slice(&packed);
+    assert_int_equal(coding_unpack(&back, CODING_GZIP, all, expected.size), STATUS_OK);
+    assert_true(slice_equal(buffer_slice(&back), buffer_slice(&expected)));
     buffer_clear(&back);
-    assert_int_equal(gzip_unpack(&back, buffer_slice(&packed), sizeof bytes - 1), STATUS_TOO_LARGE);
-    buffer_clear(&back);
-    buffer_append_u8(&packed, 0);
-    assert_int_equal(gzip_unpack(&back, buffer_slice(&packed), sizeof bytes), STATUS_MALFORMED);
-    assert_int_equal(gzip_unpack(&back, slice_of("no gzip"), 100), STATUS_MALFORMED);
+    assert_int_equal(coding_unpack(&back, CODING_GZIP, all, expected.size - 1), STATUS_TOO_LARGE);
     buffer_deinit(&packed);
     buffer_deinit(&back);
+    buffer_deinit(&expected);
+}
+
+/* RFC 9110 12.5.3. */
+static void accept_encoding_is_a_list_with_weights(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value;
+        enum content_coding coding;
+    } CASES[] = {
+        {"gzip", CODING_GZIP},
+        {"GZIP", CODING_GZIP},
+        {"x-gzip", CODING_GZIP},
+        {"deflate", CODING_DEFLATE},
+        {"br, gzip", CODING_GZIP},
+        {"gzip, deflate", CODING_GZIP},
+        {"gzip;q=0.5, deflate", CODING_DEFLATE},
+        {"gzip;q=0.8", CODING_GZIP},
+        {"gzip ; q=0.001", CODING_GZIP},
+        {"gzip;q=0", CODING_IDENTITY},
+        {"gzip; q=0.000", CODING_IDENTITY},
+        {"gzip;q=0, *", CODING_DEFLATE},
+        {"gzip;q=0, deflate;q=0, *", CODING_IDENTITY},
+        {"*", CODING_GZIP},
+        {"*;q=0", CODING_IDENTITY},
+        {"*;q=0, gzip", CODING_GZIP},
+        {"identity", CODING_IDENTITY},
+        {"identity, gzip;q=0.5", CODING_IDENTITY},
+        {"identity;q=0.5, gzip", CODING_GZIP},
+        {"gzip;q=2", CODING_IDENTITY},
+        {"gzip;q=x", CODING_IDENTITY},
+        {"gzip;q=", CODING_IDENTITY},
+        {"gzip;level=9", CODING_GZIP},
+        {"bgzip, gzipped, not-gzip", CODING_IDENTITY},
+        {"", CODING_IDENTITY},
+        {", ,gzip,", CODING_GZIP},
+        {"br", CODING_IDENTITY},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct http_head head = {0};
+        assert_true(http_head_take(&head, slice_of("Accept-Encoding"), slice_of(CASES[i].value)));
+        if (http_accepted_coding(&head) != CASES[i].coding)
+            fail_msg("Accept-Encoding: %s: %d", CASES[i].value, http_accepted_coding(&head));
+    }
+}
+
+/* The fast path answers as the general one does: only this tells that it is taken. */
+static void requests_as_sdks_send_them_are_read_directly(void **state)
+{
+    (void)state;
+#define HEAD   "POST / HTTP/1.1\r\n"
+#define TARGET "X-Amz-Target: DynamoDB_20120810.ListTables\r\n"
+    static const struct {
+        const char *bytes;
+        bool direct;
+    } CASES[] = {
+        /* boto3 */
+        {HEAD
+         "Host: 127.0.0.1:8000\r\nAccept-Encoding: identity\r\n" TARGET
+         "Content-Type: application/x-amz-json-1.0\r\n"
+         "User-Agent: Boto3/1.26.27 Python/3.11.2 Linux/6.1 Botocore/1.29.27\r\n"
+         "X-Amz-Date: 20231114T221320Z\r\n"
+         "Authorization: AWS4-HMAC-SHA256 Credential=a/20231114/local/dynamodb/aws4_request, "
+         "SignedHeaders=content-type;host;x-amz-date;x-amz-target, Signature=0123456789abcdef\r\n"
+         "amz-sdk-invocation-id: 2c2f\r\namz-sdk-request: attempt=1\r\n"
+         "Content-Length: 2\r\n\r\n{}",
+         true},
+        /* the JavaScript SDK; Go */
+        {HEAD "content-type: application/x-amz-json-1.0\r\nx-amz-target: a\r\nhost: h\r\n"
+              "content-length: 2\r\nConnection: keep-alive\r\n\r\n{}",
+         true},
+        {HEAD "Host: h\r\nContent-Length: 2\r\nAccept-Encoding: gzip\r\n" TARGET "\r\n{}", true},
+        /* weir load */
+        {HEAD "Host: h\r\nContent-Length: 2\r\n" TARGET "\r\n{}", true},
+        /* these are for llhttp */
+        {HEAD "Content-Length: 2\r\n" TARGET "\r\n{}", false},
+        {HEAD "Host: h\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}", false},
+        {HEAD "Host: h\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}", false},
+        {HEAD "Host: h\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", false},
+        {HEAD "Host: h\r\nTransfer-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", false},
+        {HEAD "Host: h\r\nContent-Length: 2\r\n" TARGET TARGET "\r\n{}", false},
+        {HEAD "Host: h\r\nContent-Length: 2\r\n folded: x\r\n\r\n{}", false},
+        {HEAD "Host: h\r\nContent-Length: 3\r\n\r\n{}", false},
+        {HEAD "Host: h\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}", false},
+    };
+#undef HEAD
+#undef TARGET
+    struct config config;
+    config_init(&config, PROFILE_AWS);
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct http h;
+        size_t taken;
+        http_init(&h, &config);
+        bool direct = http_plain_begins(&h, slice_of(CASES[i].bytes), &taken);
+        if (direct != CASES[i].direct)
+            fail_msg("%s: %d", CASES[i].bytes, direct);
+        http_deinit(&h);
+    }
+}
+
+static void dates_are_written_as_http_wants_them(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t s;
+        const char *text;
+    } CASES[] = {
+        {0, "Thu, 01 Jan 1970 00:00:00 GMT"},
+        {784111777, "Sun, 06 Nov 1994 08:49:37 GMT"},
+        {951782400, "Tue, 29 Feb 2000 00:00:00 GMT"},
+        {4107542399, "Sun, 28 Feb 2100 23:59:59 GMT"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        char date[HTTP_DATE_SIZE];
+        http_date(CASES[i].s, date);
+        assert_slice_is(slice_make(date, sizeof date), CASES[i].text);
+    }
 }
 
 static void reserved_words_are_known_in_any_case(void **state)
@@ -200,7 +349,11 @@ int main(void)
         cmocka_unit_test(json_nests_so_deep_and_no_deeper),
         cmocka_unit_test(an_id_map_finds_what_was_added_and_not_removed),
         cmocka_unit_test(timers_expire_in_the_order_they_were_started),
-        cmocka_unit_test(gzip_gives_back_what_it_took_and_stops_at_the_limit),
+        cmocka_unit_test(codings_give_back_what_they_took_and_stop_at_the_limit),
+        cmocka_unit_test(members_of_gzip_are_one_stream),
+        cmocka_unit_test(accept_encoding_is_a_list_with_weights),
+        cmocka_unit_test(requests_as_sdks_send_them_are_read_directly),
+        cmocka_unit_test(dates_are_written_as_http_wants_them),
         cmocka_unit_test(reserved_words_are_known_in_any_case),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

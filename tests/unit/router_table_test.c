@@ -380,7 +380,7 @@ static void the_partitions_page_shows_every_partition_and_one_table_if_asked(voi
     (void)state;
     fake_table(&f, "zoo", "id", ATTR_STRING, NULL, 0, 1);
     fake_open(&f, 2);
-    fake_send_text(&f, 2, "GET /weir/partitions HTTP/1.1\r\n\r\n");
+    fake_send_text(&f, 2, "GET /weir/partitions HTTP/1.1\r\nHost: h\r\n\r\n");
     struct fake_answer a = fake_take_answer(&f, 2);
     assert_int_equal(a.status, 200);
     static const char FIRST[] = "\"table\":\"users\",\"partition\":1,\"node\":2,"
@@ -393,11 +393,11 @@ static void the_partitions_page_shows_every_partition_and_one_table_if_asked(voi
     assert_non_null(memmem(a.body.data, a.body.size, FIRST, sizeof FIRST - 1));
     assert_non_null(memmem(a.body.data, a.body.size, "\"table\":\"zoo\"", 13));
     assert_non_null(memmem(a.body.data, a.body.size, "\"silent_nodes\":[]", 17));
-    fake_send_text(&f, 2, "GET /weir/partitions?table=z%6fo HTTP/1.1\r\n\r\n");
+    fake_send_text(&f, 2, "GET /weir/partitions?table=z%6fo HTTP/1.1\r\nHost: h\r\n\r\n");
     a = fake_take_answer(&f, 2);
     assert_null(memmem(a.body.data, a.body.size, "users", 5));
     assert_non_null(memmem(a.body.data, a.body.size, "\"table\":\"zoo\"", 13));
-    fake_send_text(&f, 2, "GET /weir/partitions?table=none HTTP/1.1\r\n\r\n");
+    fake_send_text(&f, 2, "GET /weir/partitions?table=none HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_int_equal(fake_take_answer(&f, 2).status, 400);
 }
 

@@ -1,0 +1,68 @@
+/* admin.c - where the admin listener is, and the token it asks for. */
+#include "cmd/admin.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum {
+    TOKEN_MIN = 16
+};
+
+uint16_t admin_port_of(uint16_t public_port)
+{
+    if (public_port == 0 || public_port > UINT16_MAX - ADMIN_PORT_OFFSET)
+        return 0;
+    return (uint16_t)(public_port + ADMIN_PORT_OFFSET);
+}
+
+static bool token_valid(const char *token)
+{
+    size_t size = strlen(token);
+    for (size_t i = 0; i < size; i++) {
+        if (token[i] <= ' ' || token[i] > '~')
+            return false;
+    }
+    return size >= TOKEN_MIN;
+}
+
+enum status admin_read_token(const char *path, char out[HTTP_BEARER_MAX], struct buffer *error)
+{
+    char line[HTTP_BEARER_MAX + 2] = "";
+    FILE *f = fopen(path, "r");
+    if (f == NULL) {
+        buffer_append_format(error, "cannot open --admin-token %s: %s", path, strerror(errno));
+        return STATUS_MALFORMED;
+    }
+    bool read = fgets(line, sizeof line, f) != NULL;
+    fclose(f);
+    line[strcspn(line, "\r\n")] = '\0';
+    if (!read || strlen(line) >= HTTP_BEARER_MAX || !token_valid(line)) {
+        buffer_append_format(
+            error,
+            "--admin-token %s: the first line must be a token of %d to %d printable "
+            "characters without blanks",
+            path, TOKEN_MIN, HTTP_BEARER_MAX - 1);
+        return STATUS_MALFORMED;
+    }
+    memcpy(out, line, strlen(line) + 1);
+    return STATUS_OK;
+}
+
+enum status admin_of(const struct options *o, struct admin *out, struct buffer *error)
+{
+    *out = (struct admin){
+        .at = {.address = "127.0.0.1", .port = admin_port_of(o->port), .option = "--admin"}};
+    if (o->admin_given) {
+        out->at.address = o->admin;
+        out->at.port = o->admin_port;
+    }
+    if (o->admin_token != NULL)
+        return admin_read_token(o->admin_token, out->token, error);
+    if (address_is_loopback(out->at.address))
+        return STATUS_OK;
+    buffer_append_format(error,
+                         "--admin %s is no loopback address: other machines could change the "
+                         "cluster. Name a file with a token: --admin-token FILE",
+                         out->at.address);
+    return STATUS_MALFORMED;
+}

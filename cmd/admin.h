@@ -1,0 +1,44 @@
+/* admin.h - the admin listener of a router: where it is and who may use it. */
+#ifndef WEIR_CMD_ADMIN_H
+#define WEIR_CMD_ADMIN_H
+
+#include "cmd/http_server.h"
+#include "cmd/options.h"
+#include "host/address.h"
+#include "router/http.h"
+
+enum {
+    ADMIN_PORT_OFFSET = 600, /* from the public port, where --admin does not say */
+};
+
+/* `--help` lines of the options. */
+#define ADMIN_OPTIONS_HELP                                                                      \
+    "  --admin A:P        where requests that change the cluster are taken: POST /weir/drain "  \
+    "and\n"                                                                                     \
+    "                     /weir/split (default: 127.0.0.1 and the port 600 above the "          \
+    "endpoint's)\n"                                                                             \
+    "  --admin-token FILE the file's first line is the bearer token that admin requests must\n" \
+    "                     carry; needed where --admin is no loopback address\n"
+
+struct admin {
+    struct http_address at;
+    char token[HTTP_BEARER_MAX]; /* empty: none is needed */
+};
+
+/* For struct router_options. */
+static inline const char *admin_token(const struct admin *a)
+{
+    return a->token[0] == '\0' ? NULL : a->token;
+}
+
+/* The admin port that belongs to a public port; 0, any free one, to none. */
+uint16_t admin_port_of(uint16_t public_port);
+
+/* A token from a file: a line of 16 to 127 printable characters. */
+enum status admin_read_token(const char *path, char out[HTTP_BEARER_MAX], struct buffer *error);
+
+/* What the options say. STATUS_MALFORMED: the listener would be open to other machines without a
+ * token, or the token cannot be read; `error` says so. */
+enum status admin_of(const struct options *o, struct admin *out, struct buffer *error);
+
+#endif

@@ -1,0 +1,75 @@
+/* cors.c - which web pages a browser lets read answers (the Fetch standard's CORS protocol).
+ *
+ * A browser sends a page's request to any address, but asks first whether the page may. The setting
+ * cors_origins names the pages: none; loopback, pages that come from this machine, and then only
+ * while the router itself listens on loopback; *, all; or a list of origins. No admin request is
+ * ever allowed. */
+#include "router/core.h"
+
+/* After scheme and host: an optional port. */
+static bool cors_ends(const char *rest)
+{
+    if (*rest == '\0')
+        return true;
+    if (*rest != ':' || rest[1] == '\0')
+        return false;
+    return rest[1 + strspn(rest + 1, "0123456789")] == '\0';
+}
+
+/* 127.0.0.0/8 in full: four numbers. */
+static const char *cors_skip_ipv4(const char *host)
+{
+    const char *at = host;
+    if (strncmp(host, "127.", 4) != 0)
+        return NULL;
+    for (int part = 0; part < 4; part++) {
+        size_t digits = strspn(at, "0123456789");
+        if (digits == 0 || digits > 3)
+            return NULL;
+        at += digits;
+        if (part < 3 && *at++ != '.')
+            return NULL;
+    }
+    return at;
+}
+
+static bool cors_is_loopback(const char *origin)
+{
+    static const char *const NAMES[] = {"localhost", "[::1]"};
+    const char *host = strstr(origin, "://");
+    if (host == NULL || (strncmp(origin, "http://", 7) != 0 && strncmp(origin, "https://", 8) != 0))
+        return false;
+    host += 3;
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        if (strncmp(host, NAMES[i], strlen(NAMES[i])) == 0 && cors_ends(host + strlen(NAMES[i])))
+            return true;
+    }
+    const char *rest = cors_skip_ipv4(host);
+    return rest != NULL && cors_ends(rest);
+}
+
+static bool cors_is_listed(const char *list, const char *origin)
+{
+    const size_t size = strlen(origin);
+    while (*list != '\0') {
+        size_t length = strcspn(list, ", ");
+        if (length == size && memcmp(list, origin, size) == 0)
+            return true;
+        list += length;
+        list += strspn(list, ", ");
+    }
+    return false;
+}
+
+const char *cors_allowed(const struct router *r, const struct client *c)
+{
+    const char *origin = c->http.head.origin, *setting = r->config->cors_origins;
+    if (origin[0] == '\0' || c->admin)
+        return NULL;
+    bool allowed = strcmp(setting, "*") == 0;
+    if (strcmp(setting, "loopback") == 0)
+        allowed = r->options.on_loopback && cors_is_loopback(origin);
+    else if (!allowed && strcmp(setting, "none") != 0)
+        allowed = cors_is_listed(setting, origin);
+    return allowed ? origin : NULL;
+}

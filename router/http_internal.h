@@ -1,0 +1,35 @@
+/* http_internal.h - what the files of the HTTP parser share. */
+#ifndef WEIR_ROUTER_HTTP_INTERNAL_H
+#define WEIR_ROUTER_HTTP_INTERNAL_H
+
+#include "router/http.h"
+
+/* ---- http.c ---- */
+
+/* A request's first byte has come. */
+void http_request_begin(struct http *h);
+/* Its last byte has come. */
+void http_request_end(struct http *h);
+
+/* ---- http_head.c ---- */
+
+/* `name` is `field`, which is in lower case. Most names differ at their ends. */
+bool http_is_field(const char *field, const char *name, size_t size);
+
+/* Takes what the router wants to know of a header line. False: the line says nothing to it. */
+bool http_head_take(struct http_head *head, struct slice field, struct slice value);
+
+/* The target of the request line, or a piece of it. */
+void http_head_take_path(struct http_head *head, struct slice piece);
+
+/* All lines are there: what is wrong with them. */
+enum http_refusal http_head_check(struct http_head *head);
+
+/* ---- http_plain.c ---- */
+
+/* A plain request stands in `bytes`, whole: its head is taken. False: nothing has changed. */
+bool http_plain_begins(struct http *h, struct slice bytes, size_t *taken);
+/* The body of the plain request whose head was taken. */
+enum http_event http_plain_ends(struct http *h, struct slice bytes, size_t *taken);
+
+#endif
