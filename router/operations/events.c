@@ -92,8 +92,8 @@ static bool begin_drain(struct call *c, const struct json_value m[])
     const char *path = c->client->http.head.path;
     int64_t node = number_of(path, "node");
     if (node < 1 || node > c->router->options.node_count) {
-        fault_set(call_fault(c), FAULT_VALIDATION, "node: which one, of 1 to %u?",
-                  c->router->options.node_count);
+        fault_set(call_fault(c), FAULT_VALIDATION, "There is no node %lld; nodes are 1 to %u",
+                  (long long)node, c->router->options.node_count);
         return false;
     }
     bool undo = number_of(path, "undo") == 1;
