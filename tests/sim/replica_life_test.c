@@ -75,8 +75,8 @@ static void a_table_is_deleted_while_its_leader_sends_a_snapshot(void **state)
     struct buffer error = {0};
     struct counts c = {0};
     lab_init(&l);
-    lab_set(&l, "snapshot_bytes_s", "64k");
-    lab_set(&l, "snapshot_busy_bytes_s", "64k");
+    lab_set(&l, "snapshot_bytes_s", "64KiB");
+    lab_set(&l, "snapshot_busy_bytes_s", "64KiB");
     lab_start(&l);
     lab_pass(&l, 2 * NS_PER_S);
     lab_create_table(&l, "tab", 1000, 1000);
@@ -107,9 +107,9 @@ a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed(voi
     (void)state;
     struct lab l;
     lab_init(&l);
-    lab_set(&l, "snapshot_bytes_s", "64k");
-    lab_set(&l, "snapshot_busy_bytes_s", "64k");
-    lab_set(&l, "snapshot_step_bytes", "1G");
+    lab_set(&l, "snapshot_bytes_s", "64KiB");
+    lab_set(&l, "snapshot_busy_bytes_s", "64KiB");
+    lab_set(&l, "snapshot_step_bytes", "1GiB");
     lab_set(&l, "control_leaders", "0");
     lab_start(&l);
     lab_pass(&l, 2 * NS_PER_S);
@@ -120,7 +120,7 @@ a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed(voi
     set_at(&l, heir, "checkpoint_ms", "3600000");
     set_at(&l, behind, "checkpoint_ms", "3600000");
     set_at(&l, leader, "checkpoint_ms", "100");
-    set_at(&l, leader, "entries_max_bytes", "64k");
+    set_at(&l, leader, "entries_max_bytes", "64KiB");
     put_items(&l, "tab", 10);
     cut_off(&l, behind);
     put_items(&l, "tab", 30);

@@ -195,7 +195,7 @@ static void a_full_map_refuses_writes_until_a_checkpoint_finds_room(void **state
     (void)state;
     struct world w;
     world_init(&w, PROFILE_OFF);
-    world_set(&w, "map_max_bytes", "1M"); /* it may not grow */
+    world_set(&w, "map_max_bytes", "1MiB"); /* it may not grow */
     world_open_table(&w, 100, 100);
     world_put(&w, 1, 1);
     world_write_all(&w);
@@ -546,7 +546,7 @@ static void what_was_moved_away_is_erased_in_small_steps(void **state)
     };
     struct world w;
     world_init(&w, PROFILE_OFF);
-    world_set(&w, "erase_bytes_s", "64k");
+    world_set(&w, "erase_bytes_s", "64KiB");
     world_open_table(&w, 100, 100);
     for (uint32_t i = 0; i < ITEMS; i++)
         world_put_sized(&w, i, 1, ITEM_BYTES);
