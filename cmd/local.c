@@ -11,6 +11,7 @@
 #include "cmd/daemon.h"
 #include "cmd/http_server.h"
 #include "cmd/local_data.h"
+#include "cmd/request_log.h"
 #include "embed/node_host.h"
 #include "gac/server.h"
 
@@ -53,7 +54,7 @@ static const char help[] =
     "  --in-memory        keep items in a new directory under /dev/shm, removed at the end\n"
     "  --nodes N          storage nodes, 1 to 64 (default 3)\n"
     "  --replicas N       replicas of each partition, 1 to 7 (default 3, or --nodes if "
-    "fewer)\n" ADMIN_OPTIONS_HELP "\n"
+    "fewer)\n" REQUEST_LOG_HELP ADMIN_OPTIONS_HELP "\n"
     "examples:\n"
     "  weir local\n"
     "  weir local --port 8001 --data /tmp/w --nodes 5 --profile strict\n"
@@ -199,6 +200,7 @@ static enum status open_all(struct local *l, struct buffer *error)
     struct router_options options = {.config = &l->options.config,
                                      .on_loopback = address_is_loopback(l->options.address),
                                      .admin_token = admin_token(&l->admin),
+                                     .answered = l->options.log_requests ? request_log : NULL,
                                      .node_count = l->options.nodes,
                                      .gac_servers = 1,
                                      .region = "local",
@@ -294,7 +296,7 @@ int cmd_local(int argc, char **argv)
     int parsed =
         options_parse(&l.options,
                       OPTION_DATA | OPTION_PORT | OPTION_LISTEN | OPTION_NODES | OPTION_REPLICAS |
-                          OPTION_IN_MEMORY | OPTION_ADMIN | OPTION_ADMIN_TOKEN,
+                          OPTION_IN_MEMORY | OPTION_LOG | OPTION_ADMIN | OPTION_ADMIN_TOKEN,
                       help, argc, argv);
     if (parsed != 0)
         return parsed - 1;

@@ -228,6 +228,11 @@ static int take_option(struct options *o, const char *command, int option, const
     case OPTION_ADMIN_TOKEN:
         o->admin_token = value;
         return 0;
+    case OPTION_LOG:
+        if (strcmp(value, "requests") != 0)
+            return usage(command, "`--log` takes requests, not `%s`", value);
+        o->log_requests = true;
+        return 0;
     case OPTION_IN_MEMORY:
         o->in_memory = true;
         return 0;
@@ -250,6 +255,7 @@ static size_t list_options(unsigned known, struct argument_spec *out)
 {
     static const struct argument_spec all[] = {
         {"data", ARGUMENT_VALUE, OPTION_DATA},
+        {"log", ARGUMENT_VALUE, OPTION_LOG},
         {"in-memory", ARGUMENT_FLAG, OPTION_IN_MEMORY},
         {"port", ARGUMENT_VALUE, OPTION_PORT},
         {"listen", ARGUMENT_VALUE, OPTION_LISTEN},

@@ -101,6 +101,28 @@ def check_room(options, directory):
     server.stop()
 
 
+def check_log(options, directory):
+    """A line for each request, with the reason of a refusal; none without --log. Keys are not logged."""
+    expect(weir(options, "local", "--log", "everything"), 2, "`--log` takes requests")
+    quiet = local(options, directory, "--in-memory")
+    weir(options, "load", "--url", f"http://127.0.0.1:{quiet.port}", "--table", "seen", "--create-table",
+         "--duration", "100ms")
+    quiet.stop()
+    assert "PutItem" not in quiet.log.read_text()
+    server = local(options, directory, "--in-memory", "--log", "requests", "--set", "gac_start_units=0",
+                   "--set", "burst_max_s=0")
+    weir(options, "load", "--url", f"http://127.0.0.1:{server.port}", "--table", "seen", "--create-table",
+         "--wcu", 1, "--rate", 50, "--duration", "1s", "--item-bytes", 900)
+    server.stop()
+    text = server.log.read_text()
+    stamp = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z client \d+ [A-Z0-9]{52} "
+    for line in (stamp + r"CreateTable \S+ 200 [\d.]+ ms$", stamp + r"PutItem seen/\d+ 200 [\d.]+ ms$",
+                 stamp + r"PutItem seen\S* 400 [\d.]+ ms \w+Exception .*reason"):
+        if re.search(line, text, re.MULTILINE) is None:
+            raise AssertionError(f"no line like {line} in:\n{text[-2000:]}")
+    assert "key-0" not in text
+
+
 def main():
     options = servers.parser(__doc__).parse_args()
     with tempfile.TemporaryDirectory() as directory:
@@ -108,6 +130,7 @@ def main():
         check_nodes(options, directory)
         check_memory(options, directory)
         check_room(options, directory)
+        check_log(options, directory)
     print("{}")
 
 
