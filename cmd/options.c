@@ -19,7 +19,8 @@ const char *const options_common_help =
     "  --config FILE      a file of settings, `name = value` on each line\n"
     "  --config help      list all settings with value, limits, unit and meaning\n"
     "  --set NAME=VALUE   one setting; may be repeated. The last one given wins\n"
-    "                     k, M, G, T mean 1000, 1000000, ..; KiB, MiB, GiB, TiB mean 1024, ..\n"
+    "                     k, M, G, T are powers of 1000; sizes in bytes take KiB, MiB, GiB, TiB\n"
+    "                     (powers of 1024) or kB, MB, GB, TB (powers of 1000)\n"
     "  --help             this text\n";
 
 const char *options_profile_meaning(enum profile profile)
@@ -170,10 +171,30 @@ static int check_config(const struct options *o, const char *command)
     return result;
 }
 
+/* `*out` is 0 after a usage error. */
+static int take_number(const char *command, const char *name, const char *value, long least,
+                       long most, long *out)
+{
+    if (parse_number(value, least, most, out))
+        return 0;
+    *out = 0;
+    return usage(command, "`--%s` takes a number from %ld to %ld, not `%s`", name, least, most,
+                 value);
+}
+
+static int take_replicas(struct options *o, const char *command, const char *value)
+{
+    char setting[64];
+    o->replicas_given = true;
+    snprintf(setting, sizeof setting, "replicas=%s", value);
+    return set_one(o, command, setting);
+}
+
 static int take_option(struct options *o, const char *command, int option, const char *value,
                        const char *help)
 {
     long number;
+    int result;
     switch (option) {
     case OPTION_HELP:
         printf("%s\n%s", help, options_common_help);
@@ -189,31 +210,24 @@ static int take_option(struct options *o, const char *command, int option, const
         o->data_given = true;
         return 0;
     case OPTION_PORT:
-        if (!parse_number(value, 0, 65535, &number))
-            return usage(command, "--port is a number up to 65535, not `%s`", value);
+        result = take_number(command, "port", value, 0, UINT16_MAX, &number);
         o->port = (uint16_t)number;
-        return 0;
+        return result;
     case OPTION_LISTEN:
         if (!parse_endpoint(value, o->listen, sizeof o->listen, &o->port))
             return usage(command, "--listen takes ADDRESS:PORT, not `%s`", value);
         o->address = o->listen;
         return 0;
     case OPTION_NODES:
-        if (!parse_number(value, 1, NODES_LIMIT, &number))
-            return usage(command, "--nodes is 1 to %d, not `%s`", NODES_LIMIT, value);
+        result = take_number(command, "nodes", value, 1, NODES_LIMIT, &number);
         o->nodes = (uint32_t)number;
-        return 0;
-    case OPTION_REPLICAS: {
-        char setting[64];
-        o->replicas_given = true;
-        snprintf(setting, sizeof setting, "replicas=%s", value);
-        return set_one(o, command, setting);
-    }
+        return result;
+    case OPTION_REPLICAS:
+        return take_replicas(o, command, value);
     case OPTION_ID:
-        if (!parse_number(value, 1, NODES_LIMIT, &number))
-            return usage(command, "--id is 1 to %d, not `%s`", NODES_LIMIT, value);
+        result = take_number(command, "id", value, 1, NODES_LIMIT, &number);
         o->id = (uint32_t)number;
-        return 0;
+        return result;
     case OPTION_PEERS:
     case OPTION_GAC:
         if (!parse_list(option == OPTION_PEERS ? &o->peers : &o->gac, value))
@@ -240,11 +254,10 @@ static int take_option(struct options *o, const char *command, int option, const
         o->json = true;
         return 0;
     case OPTION_FAULTS:
-        if (!parse_number(value, 0, 65535, &number))
-            return usage(command, "--faults is a port up to 65535, not `%s`", value);
+        result = take_number(command, "faults", value, 0, UINT16_MAX, &number);
         o->faults = true;
         o->faults_port = (uint16_t)number;
-        return 0;
+        return result;
     default:
         return usage(command, "unknown option");
     }
