@@ -122,13 +122,8 @@ static bool is_write(enum request_op op)
 static const struct partition_info *partition_of(const struct subrequest *s)
 {
     const struct table *t = &s->route->table;
-    if (!s->request.reverse)
-        return table_partition_of(t, s->request.key);
-    const struct partition_info *p = table_partition_of(t, s->request.end);
-    /* The end itself is not in the range. */
-    if (p > t->partitions && slice_equal(p->lo, s->request.end))
-        p--;
-    return p;
+    return s->request.reverse ? table_partition_before(t, s->request.end)
+                              : table_partition_of(t, s->request.key);
 }
 
 static bool is_eventual(const struct subrequest *s)
