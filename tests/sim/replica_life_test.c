@@ -36,17 +36,17 @@ static void heal(struct lab *l, uint32_t node)
     }
 }
 
-static void put_items(struct lab *l, const char *table, int count)
+static void put_items(struct lab *l, const char *table, int count, int bytes)
 {
-    char *body = malloc(ITEM_BYTES + 256);
+    char *body = malloc((size_t)bytes + 256);
     struct counts c = {0};
     assert_non_null(body);
     for (int i = 0; i < count; i++) {
         int at = snprintf(body, 256,
                           "{\"TableName\":\"%s\",\"Item\":{\"k\":{\"S\":\"%d\"},\"v\":{\"S\":\"",
                           table, i);
-        memset(body + at, 'v', ITEM_BYTES);
-        snprintf(body + at + ITEM_BYTES, 64, "\"}}}");
+        memset(body + at, 'v', (size_t)bytes);
+        snprintf(body + at + bytes, 64, "\"}}}");
         lab_call(l, &c, "PutItem", body);
         lab_pass(l, 20 * NS_PER_MS);
     }
@@ -80,7 +80,7 @@ static void a_table_is_deleted_while_its_leader_sends_a_snapshot(void **state)
     lab_start(&l);
     lab_pass(&l, 2 * NS_PER_S);
     lab_create_table(&l, "tab", 1000, 1000);
-    put_items(&l, "tab", ITEMS);
+    put_items(&l, "tab", ITEMS, ITEM_BYTES);
     uint32_t leader = lab_leader_of(&l, TABLE), victim = leader % 3 + 1;
     node_process_crash(l.nodes[victim], false);
     lab_pass(&l, 20 * NS_PER_S); /* a checkpoint: what the log had is compacted */
@@ -94,7 +94,7 @@ static void a_table_is_deleted_while_its_leader_sends_a_snapshot(void **state)
     lab_pass(&l, 60 * NS_PER_S);
     assert_int_equal(c.ok, 1);
     lab_create_table(&l, "tab", 1000, 1000); /* the nodes live, and are able to hold it again */
-    put_items(&l, "tab", 3);
+    put_items(&l, "tab", 3, ITEM_BYTES);
     lab_deinit(&l);
 }
 
@@ -115,15 +115,15 @@ a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed(voi
     lab_pass(&l, 2 * NS_PER_S);
     lab_create_table(&l, "tab", 1000, 1000);
     uint32_t leader = lab_leader_of(&l, TABLE), behind = leader % 3 + 1, heir = behind % 3 + 1;
-    put_items(&l, "tab", 3);
+    put_items(&l, "tab", 3, ITEM_BYTES);
     lab_pass(&l, 20 * NS_PER_S); /* every node has written a checkpoint, so M has one to send */
     set_at(&l, heir, "checkpoint_ms", "3600000");
     set_at(&l, behind, "checkpoint_ms", "3600000");
     set_at(&l, leader, "checkpoint_ms", "100");
     set_at(&l, leader, "entries_max_bytes", "64k");
-    put_items(&l, "tab", 10);
+    put_items(&l, "tab", 10, ITEM_BYTES);
     cut_off(&l, behind);
-    put_items(&l, "tab", 30);
+    put_items(&l, "tab", 30, ITEM_BYTES);
     lab_pass(&l, 2 * NS_PER_S);
     heal(&l, behind);
     for (int tries = 0; !is_sending_a_snapshot(&l, leader); tries++) {
@@ -335,7 +335,7 @@ static void a_deleted_table_is_served_by_nobody(void **state)
         assert_true(++table < 10);
         snprintf(name, sizeof name, "tab%u", table);
         lab_create_table(&l, name, 100, 100);
-        put_items(&l, name, 1);
+        put_items(&l, name, 1, ITEM_BYTES);
         lab_pass(&l, 20 * NS_PER_S);
         leader = lab_leader_of(&l, table);
     } while (leader == lab_catalog_leader(&l));
@@ -365,6 +365,58 @@ static void a_deleted_table_is_served_by_nobody(void **state)
     lab_deinit(&l);
 }
 
+/* Items larger than a slice of what is read on the loop, on both sides. */
+static void a_snapshot_passes_items_larger_than_a_slice(void **state)
+{
+    (void)state;
+    enum {
+        BIG_BYTES = 350000,
+        BIG_ITEMS = 5
+    };
+    struct lab l;
+    lab_init(&l);
+    lab_set(&l, "checkpoint_ms", "100");
+    lab_set(&l, "entries_max_bytes", "64k");
+    lab_set(&l, "partition_max_wcu", "40000");
+    lab_start(&l);
+    lab_pass(&l, 2 * NS_PER_S);
+    lab_create_table(&l, "tab", 1000, 40000);
+    put_items(&l, "tab", BIG_ITEMS, BIG_BYTES);
+    uint32_t leader = lab_leader_of(&l, TABLE), behind = leader % 3 + 1;
+    cut_off(&l, behind);
+    put_items(&l, "tab", BIG_ITEMS + 2, BIG_BYTES);
+    lab_pass(&l, 2 * NS_PER_S);
+    heal(&l, behind);
+    lab_pass(&l, 30 * NS_PER_S);
+    assert_int_equal(lab_stats_of(&l, behind, TABLE).bytes, lab_stats_of(&l, leader, TABLE).bytes);
+    lab_deinit(&l);
+}
+
+static void writers_leave_a_leader_whose_disk_has_failed(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct counts c = {0}, after = {0};
+    const char *put = "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"a\"}}}";
+    lab_init(&l);
+    lab_start(&l);
+    lab_pass(&l, 20 * NS_PER_S);
+    lab_create_table(&l, "tab", 100, 100);
+    lab_call(&l, &c, "PutItem", put);
+    lab_pass(&l, NS_PER_S);
+    uint32_t leader = lab_leader_of(&l, TABLE);
+    node_process_fail_write(l.nodes[leader]);
+    lab_call(&l, &c, "PutItem", put);
+    lab_pass(&l, 10 * NS_PER_S); /* another one leads by now */
+    assert_true(node_is_stopped(node_process_node(l.nodes[leader])));
+    for (int i = 0; i < 5; i++) {
+        lab_call(&l, &after, "PutItem", put);
+        lab_pass(&l, NS_PER_S);
+    }
+    assert_int_equal(after.ok, 5);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +425,8 @@ int main(void)
             a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed),
         cmocka_unit_test(a_catalog_leader_without_lease_names_no_replica_to_be_closed),
         cmocka_unit_test(a_read_that_waits_twice_keeps_its_range),
+        cmocka_unit_test(a_snapshot_passes_items_larger_than_a_slice),
+        cmocka_unit_test(writers_leave_a_leader_whose_disk_has_failed),
         cmocka_unit_test(a_deleted_table_is_served_by_nobody),
         cmocka_unit_test(reads_that_wait_are_answered_when_the_disk_fails),
         cmocka_unit_test(a_late_frame_of_an_earlier_life_changes_no_generation),
