@@ -265,6 +265,19 @@ static void reads_that_wait_are_answered_when_the_disk_fails(void **state)
     lab_deinit(&l);
 }
 
+static void append_envelope_head(struct buffer *frame, uint32_t node, uint32_t generation,
+                                 const struct liveness_beat *beat, uint32_t messages)
+{
+    buffer_append_u8(frame, MESSAGE_PEER);
+    buffer_append_u32(frame, node);
+    buffer_append_u32(frame, generation);
+    buffer_append_u8(frame, 0);
+    liveness_beat_encode(frame, beat);
+    buffer_append_u64(frame, 0); /* headroom */
+    buffer_append_u64(frame, 0);
+    buffer_append_u32(frame, messages);
+}
+
 /* A frame that an earlier life of the node sent and that is read late. */
 static void a_late_frame_of_an_earlier_life_changes_no_generation(void **state)
 {
@@ -277,18 +290,59 @@ static void a_late_frame_of_an_earlier_life_changes_no_generation(void **state)
     uint32_t leader = lab_catalog_leader(&l), other = leader % 3 + 1;
     uint32_t generation = catalog_generation(lab_catalog(&l), other);
     struct liveness_beat beat = {.incarnation = 4711, .round = 1};
-    buffer_append_u8(&frame, MESSAGE_PEER);
-    buffer_append_u32(&frame, other);
-    buffer_append_u32(&frame, generation + 2);
-    buffer_append_u8(&frame, 0);
-    liveness_beat_encode(&frame, &beat);
-    buffer_append_u64(&frame, 0); /* headroom */
-    buffer_append_u64(&frame, 0);
-    buffer_append_u32(&frame, 0); /* messages */
+    append_envelope_head(&frame, other, generation + 2, &beat, 0);
     for (int i = 0; i < 100; i++) {
         network_datagram(l.network, other, leader, buffer_slice(&frame));
         lab_pass(&l, 5 * NS_PER_MS);
         assert_int_equal(catalog_generation(lab_catalog(&l), other), generation);
+    }
+    buffer_deinit(&frame);
+    lab_deinit(&l);
+}
+
+/* Seed 41996: a term that came without entries. The row of the replica has to say it before the log
+ * that says it is trimmed, also when the log was replayed meanwhile. */
+static void a_term_and_a_vote_outlive_two_restarts(void **state)
+{
+    (void)state;
+    enum {
+        TERM = 50
+    };
+    struct lab l;
+    struct buffer error = {0}, frame = {0};
+    lab_init(&l);
+    lab_start(&l);
+    lab_pass(&l, 2 * NS_PER_S);
+    lab_create_table(&l, "tab", 100, 100);
+    put_items(&l, "tab", 3, 100);
+    lab_pass(&l, 20 * NS_PER_S);
+    uint32_t leader = lab_leader_of(&l, TABLE), voter = leader % 3 + 1, other = voter % 3 + 1;
+    const struct partition *p = node_partition(node_process_node(l.nodes[voter]), PARTITION);
+    struct raft_message vote = {.kind = RAFT_VOTE,
+                                .group = PARTITION,
+                                .from = partition_member_on(&p->info, other),
+                                .to = raft_self(p->raft),
+                                .term = TERM,
+                                .index = 1000,
+                                .log_term = TERM - 1};
+    uint32_t generation = catalog_generation(lab_catalog(&l), other);
+    node_process_crash(l.nodes[leader], false);
+    node_process_crash(l.nodes[other], false);
+    lab_pass(&l, 5 * NS_PER_S); /* nothing is promised any more */
+    struct liveness_beat beat = {.incarnation = 4711, .round = 1};
+    append_envelope_head(&frame, other, generation, &beat, 1);
+    buffer_append_u8(&frame, PEER_RAFT);
+    raft_message_encode(&frame, &vote);
+    network_datagram(l.network, other, voter, buffer_slice(&frame));
+    lab_pass(&l, NS_PER_S);
+    assert_int_equal(raft_term(p->raft), TERM);
+    for (int restarts = 0; restarts < 2; restarts++) {
+        set_at(&l, voter, "support_ms", restarts == 0 ? "700" : "800"); /* which is written down */
+        node_process_crash(l.nodes[voter], false);
+        assert_int_equal(node_process_start(l.nodes[voter], &error), STATUS_OK);
+        lab_pass(&l, 20 * NS_PER_S); /* a checkpoint */
+        p = node_partition(node_process_node(l.nodes[voter]), PARTITION);
+        assert_true(raft_term(p->raft) >= TERM);
     }
     buffer_deinit(&frame);
     lab_deinit(&l);
@@ -430,6 +484,7 @@ int main(void)
         cmocka_unit_test(a_deleted_table_is_served_by_nobody),
         cmocka_unit_test(reads_that_wait_are_answered_when_the_disk_fails),
         cmocka_unit_test(a_late_frame_of_an_earlier_life_changes_no_generation),
+        cmocka_unit_test(a_term_and_a_vote_outlive_two_restarts),
         cmocka_unit_test(a_refused_proposal_of_its_own_is_no_answer_to_a_nodes_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
