@@ -89,16 +89,32 @@ static const struct endpoint *find_endpoint(const struct client *c)
 
 /* ---- the API ---- */
 
+enum {
+    UNPACKED_FREE = 1 << 20, /* any body may unpack to so much: the largest item, say */
+    UNPACKED_RATIO_MAX = 64, /* and a larger one to so many times its size: JSON has about 10 */
+};
+
+static size_t unpacked_max(const struct router *r, size_t packed)
+{
+    size_t by_ratio = packed * UNPACKED_RATIO_MAX;
+    size_t most = by_ratio > UNPACKED_FREE ? by_ratio : UNPACKED_FREE;
+    size_t body_max = (size_t)r->config->http_body_max_bytes;
+    return most < body_max ? most : body_max;
+}
+
 /* A small body may unpack to a large one, which counts as held from here on. */
 static bool unpack_body(struct router *r, struct client *c)
 {
     const struct http_head *head = &c->http.head;
-    switch (coding_unpack(&r->scratch, head->body_coding, c->http.body,
-                          (size_t)r->config->http_body_max_bytes)) {
+    size_t most = unpacked_max(r, c->http.body.size);
+    switch (coding_unpack(&r->scratch, head->body_coding, c->http.body, most)) {
     case STATUS_OK:
         break;
     case STATUS_TOO_LARGE:
-        return refuse(r, c, FAULT_TOO_LARGE, "The body unpacks to more than http_body_max_bytes");
+        return refuse(r, c, FAULT_TOO_LARGE,
+                      most < (size_t)r->config->http_body_max_bytes
+                          ? "The body unpacks to more than 1 MiB and 64 times its size"
+                          : "The body unpacks to more than http_body_max_bytes");
     default:
         return refuse(r, c, FAULT_SERIALIZATION,
                       head->body_coding == CODING_GZIP ? "The body is not gzip"

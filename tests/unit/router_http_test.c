@@ -392,6 +392,26 @@ static void deflate_bodies_and_gzip_of_several_members_are_unpacked(void **state
     buffer_deinit(&rest);
 }
 
+static void a_large_body_unpacks_to_at_most_64_times_its_size(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    init(NULL);
+    f.config.http_body_max_bytes = 16 * MIB;
+    fake_start(&f);
+    fake_open(&f, 1);
+    static uint8_t body[MIB + 1];
+    memset(body, ' ', sizeof body);
+    memcpy(body, "{}", 2);
+    struct buffer small = gzipped(slice_make(body, MIB)), large = gzipped(slice_make(body, MIB + 1));
+    assert_int_equal(send_packed("gzip", buffer_slice(&small)).status, 200);
+    struct fake_answer a = send_packed("gzip", buffer_slice(&large));
+    assert_int_equal(a.status, 413);
+    assert_non_null(memmem(a.body.data, a.body.size, "64 times", 8));
+    buffer_deinit(&small);
+    buffer_deinit(&large);
+}
+
 static void a_body_that_unpacks_past_the_memory_budget_is_refused(void **state)
 {
     (void)state;
@@ -401,9 +421,10 @@ static void a_body_that_unpacks_past_the_memory_budget_is_refused(void **state)
     f.config.http_memory_max_bytes = MIB;
     fake_start(&f);
     fake_open(&f, 1);
-    static uint8_t blanks[3 * MIB];
-    memset(blanks, ' ', sizeof blanks);
-    struct buffer packed = gzipped(slice_make(blanks, sizeof blanks));
+    static uint8_t body[3 * MIB];
+    for (uint32_t i = 0; i < sizeof body; i++)
+        body[i] = (uint8_t)(i * 2654435761u >> 24);
+    struct buffer packed = gzipped(slice_make(body, sizeof body));
     assert_int_equal(send_packed("gzip", buffer_slice(&packed)).status, 503);
     assert_false(f.clients[1].closed);
     send_list(1);
@@ -733,6 +754,7 @@ int main(void)
         T(large_answers_are_packed_for_those_who_accept_it),
         T(deflate_bodies_and_gzip_of_several_members_are_unpacked),
         T(a_body_that_unpacks_past_the_memory_budget_is_refused),
+        T(a_large_body_unpacks_to_at_most_64_times_its_size),
         T(answers_are_packed_from_4096_bytes_on),
         T(what_stands_between_chunks_is_bounded),
         T(a_body_too_large_is_answered_read_to_its_end_and_closed),
