@@ -16,7 +16,7 @@ static void answer(struct router *r, struct client *c, int status, const char *t
 {
     char id[REQUEST_ID_SIZE];
     request_id_make(&r->prng, id);
-    client_answer(c, status, type, body, id);
+    client_answer(c, status, type, body, id, NULL);
 }
 
 void api_answer_fault(struct router *r, struct client *c, const char *type)
@@ -40,12 +40,30 @@ static void answer_not_found(struct router *r, struct client *c)
     answer(r, c, 404, "text/xml", slice_of("<UnknownOperationException/>\n"));
 }
 
+#define PAGES                                                                                  \
+    "GET  /                        whether the server is healthy\n"                            \
+    "POST /                        DynamoDB's operations\n"                                    \
+    "GET  /weir/partitions         what each partition consumed, and refused why; ?table=NAME\n" \
+    "GET  /weir/gac                what this router holds of tables' limits\n"                 \
+    "GET  /weir/events             what the controller has decided, and why; ?after=NUMBER\n"  \
+    "POST /weir/split              admin listener: cuts a partition\n"                         \
+    "POST /weir/drain?node=NUMBER  admin listener: empties a node; &undo=1 takes it back\n"
+
 static void answer_no_path(struct router *r, struct client *c)
 {
     answer(r, c, 404, "text/plain",
-           slice_of("There is nothing at this path. DynamoDB's operations are POST /; GET / says "
-                    "whether the server is healthy; GET /weir/partitions, /weir/gac and "
-                    "/weir/events show what the cluster does.\n"));
+           slice_of("There is nothing at this path. There is:\n\n" PAGES));
+}
+
+static bool is_page_list(const struct client *c, struct slice path)
+{
+    bool get = c->http.head.method == HTTP_GET || c->http.head.method == HTTP_HEAD;
+    return get && (slice_is(path, "/weir") || slice_is(path, "/weir/"));
+}
+
+static void answer_page_list(struct router *r, struct client *c)
+{
+    answer(r, c, 200, "text/plain", slice_of(PAGES));
 }
 
 static void answer_health(struct router *r, struct client *c)
@@ -264,6 +282,8 @@ static void admin_request(struct router *r, struct client *c)
         refuse(r, c, FAULT_FORBIDDEN, why);
     else if (e != NULL)
         run_endpoint(r, c, e);
+    else if (is_page_list(c, path_of(c)))
+        answer_page_list(r, c);
     else
         answer_no_path(r, c);
 }
@@ -310,6 +330,8 @@ static void public_request(struct router *r, struct client *c)
         run_endpoint(r, c, e);
     else if (is_root(c))
         root_request(r, c);
+    else if (is_page_list(c, path_of(c)))
+        answer_page_list(r, c);
     else
         answer_no_path(r, c);
 }

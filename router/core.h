@@ -119,6 +119,7 @@ struct call {
     enum return_consumed consumed;
     const char *content_type;
     char request_id[REQUEST_ID_SIZE];
+    struct http_throttle throttle; /* of what was throttled, even if the call goes well */
     struct subrequest *subrequests;
     struct route_use *routes;
     struct route_waiter *waiters;
@@ -271,9 +272,10 @@ bool client_next_effect(struct router *r, struct router_effect *out);
 /* Feeds the backlogs of clients whose calls were answered during the event. */
 void client_resume_all(struct router *r);
 
-/* Answers the request that http read last. The client goes on with what follows. */
+/* Answers the request that http read last. The client goes on with what follows. `throttle`: NULL:
+ * nothing was. */
 void client_answer(struct client *c, int status, const char *type, struct slice body,
-                   const char *request_id);
+                   const char *request_id, const struct http_throttle *throttle);
 
 /* ---- cors.c ---- */
 

@@ -108,8 +108,7 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
     case REPLY_THROTTLED:
         if (s->route == NULL)
             break; /* the catalog admits everybody */
-        return throttle_refuse(c, &s->route->table, write ? ADMIT_WRITE : ADMIT_READ,
-                               &reply->verdict);
+        return throttle_refuse(c, s, &reply->verdict);
     case REPLY_OVERLOADED:
         return explain(c, FAULT_UNAVAILABLE, "The node is overloaded and did nothing", reply);
     case REPLY_FULL:

@@ -2,6 +2,7 @@
 
 #include "base/must.h"
 #include "router/json_writer.h"
+#include "router/throttle.h"
 
 /* ---- the request alone ---- */
 
@@ -119,6 +120,8 @@ struct batch_entry *batch_take_reply(struct call *c, struct subrequest *s, const
 {
     struct batch *b = c->state;
     struct batch_entry *e = &b->entries[s->index];
+    if (r->code == REPLY_THROTTLED)
+        throttle_note(c, s, &r->verdict);
     if (r->code != REPLY_OK) {
         keep_failure(c, b, s, r);
         return NULL;

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "router/json_writer.h"
+#include "router/throttle.h"
 
 bool page_take(struct call *c, struct page *p, const struct json_value *select,
                const struct json_value *limit, const struct json_value *consistent)
@@ -101,6 +102,7 @@ bool page_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct page *p = c->state;
     if (r->code == REPLY_THROTTLED && p->count > 0) {
+        throttle_note(c, s, &r->verdict);
         p->ended = p->truncated = true;
         return true;
     }

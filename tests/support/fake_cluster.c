@@ -248,6 +248,7 @@ static void answer_data(struct fake_cluster *f, const struct request *q, uint32_
         f->fail_count--;
         r->code = f->fail_code;
         r->verdict.reason = f->fail_reason;
+        r->verdict.wait.ns = f->fail_wait_us * 1000;
     } else if (p == NULL) {
         r->code = REPLY_WRONG_PARTITION;
     } else if (q->op == REQUEST_RANGE) {

@@ -69,6 +69,7 @@ struct fake_cluster {
     /* the next `fail_count` data requests get this code */
     enum reply_code fail_code;
     enum admit_reason fail_reason;
+    int64_t fail_wait_us;
     int fail_count;
     int fail_after; /* once so many were answered */
     /* what was asked */

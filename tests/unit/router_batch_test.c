@@ -84,6 +84,20 @@ static void what_was_throttled_comes_back_as_unprocessed(void **state)
                 "\"users\":{\"Keys\":[{\"id\":{\"S\":\"b\"}}],\"ConsistentRead\":true}}}");
 }
 
+static void a_batch_says_what_throttled_its_parts(void **state)
+{
+    (void)state;
+    f.fail_code = REPLY_THROTTLED;
+    f.fail_reason = ADMIT_REFUSED_NODE;
+    f.fail_wait_us = 7000;
+    f.fail_count = 1;
+    struct fake_answer a = fake_call(&f, "BatchWriteItem", PUTS);
+    assert_int_equal(a.status, 200);
+    assert_slice_is(fake_header(a, "x-weir-throttled-by"), "node");
+    assert_slice_is(fake_header(a, "x-weir-retry-after-ms"), "7");
+    assert_int_equal(fake_header(a, "x-amz-retry-after").size, 0);
+}
+
 static void an_unknown_outcome_of_a_part_is_unprocessed_too(void **state)
 {
     (void)state;
@@ -270,6 +284,7 @@ int main(void)
         T(gets_of_several_tables_come_back_by_table),
         T(what_was_throttled_comes_back_as_unprocessed),
         T(an_unknown_outcome_of_a_part_is_unprocessed_too),
+        T(a_batch_says_what_throttled_its_parts),
         T(if_all_was_throttled_the_call_is),
         T(a_call_of_which_a_part_may_be_done_does_not_say_that_nothing_was),
         T(too_many_are_refused),

@@ -401,6 +401,42 @@ static void the_partitions_page_shows_every_partition_and_one_table_if_asked(voi
     assert_int_equal(fake_take_answer(&f, 2).status, 400);
 }
 
+static struct fake_answer page(const char *path)
+{
+    char text[256];
+    snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", path);
+    if (!f.clients[2].open)
+        fake_open(&f, 2);
+    fake_send_text(&f, 2, text);
+    return fake_take_answer(&f, 2);
+}
+
+static void pages_refuse_parameters_they_do_not_know_and_are_listed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        int status;
+        const char *says;
+    } CASES[] = {
+        {"/weir/partitions?mytable=x&table=users", 400, "Unknown parameter 'mytable'"},
+        {"/weir/partitions?tabel=users", 400, "Unknown parameter 'tabel': this path takes table"},
+        {"/weir/partitions?table=users&table=x", 400, "'table' is given twice"},
+        {"/weir/partitions?&table=users#tabel=x", 200, "\"table\":\"users\""},
+        {"/weir/gac?x", 400, "Unknown parameter 'x': this path takes none"},
+        {"/weir/events?after=x", 400, "after: the number of an event is expected, not 'x'"},
+        {"/weir/events?before=3", 400, "Unknown parameter 'before'"},
+        {"/weir", 200, "/weir/events"},
+        {"/weir/", 200, "/weir/partitions"},
+        {"/metrics", 404, "There is nothing at this path"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct fake_answer a = page(CASES[i].path);
+        assert_int_equal(a.status, CASES[i].status);
+        assert_non_null(memmem(a.body.data, a.body.size, CASES[i].says, strlen(CASES[i].says)));
+    }
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, start, stop)
@@ -418,6 +454,7 @@ int main(void)
         T(unknown_tables_are_not_found),
         T(limits_and_endpoints_are_told),
         T(the_partitions_page_shows_every_partition_and_one_table_if_asked),
+        T(pages_refuse_parameters_they_do_not_know_and_are_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
