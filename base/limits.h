@@ -105,6 +105,8 @@
     X(key_range_as_throttling_exception, 0, 0, 1,                                                  \
       "1: a partition maximum of a provisioned table is a ThrottlingException too")                \
     X(request_deadline_ms, 5000, 10, 600000, "a node must have answered a router within this")     \
+    X(table_change_delay_ms, 0, 0, 600000,                                                         \
+      "A table stays CREATING, UPDATING or DELETING for so long; 0: the answer waits instead.")    \
     X(node_queue_max, 16384, 16, 1000000, "requests a node works on at once")
 /* clang-format on */
 

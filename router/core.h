@@ -123,6 +123,7 @@ struct call {
     struct subrequest *subrequests;
     struct route_use *routes;
     struct route_waiter *waiters;
+    struct instant follow_until; /* operations/table_description.h */
     uint32_t outstanding;
     uint32_t routes_pending;
     bool ready; /* the operation's tables were there once */
@@ -312,6 +313,8 @@ void call_account(struct call *c);
 /* ---- subrequest.c ---- */
 
 void subrequest_start(struct router *r, struct subrequest *s);
+/* After a pause, which grows with s->attempts: at once if there were none. */
+void subrequest_start_later(struct router *r, struct subrequest *s);
 void subrequest_cancel(struct router *r, struct subrequest *s);
 void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply);
 void subrequest_node_lost(struct router *r, uint32_t node);

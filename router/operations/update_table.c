@@ -127,6 +127,8 @@ static bool found(struct call *c, struct subrequest *get, const struct reply *r)
 
 static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
+    if (table_change_took(c, s, r))
+        return true;
     return s->request.op == REQUEST_TABLE_GET ? found(c, s, r) : table_description_reply(c, s, r);
 }
 

@@ -58,6 +58,7 @@ struct fake_cluster {
     size_t item_room;
     bool on_loopback;
     const char *admin_token;
+    bool hold_changes; /* tables stay as CREATING, and as DELETING */
     bool hold;
     struct fake_request *held;
     size_t held_count;

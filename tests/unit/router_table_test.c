@@ -342,12 +342,69 @@ static void warm_throughput_grows_and_says_when_it_is_there(void **state)
                      200); /* once more, the same */
 }
 
+static bool shows(struct fake_answer a, const char *text)
+{
+    return memmem(a.body.data, a.body.size, text, strlen(text)) != NULL;
+}
+
+static void a_deleted_table_is_gone_once_that_is_answered(void **state)
+{
+    (void)state;
+    f.hold_changes = true;
+    assert_int_equal(fake_call(&f, "DeleteTable", "{\"TableName\":\"users\"}").status, 0);
+    fake_advance_ms(&f, 300);
+    assert_int_equal(fake_take_answer(&f, 1).status, 0);
+    f.tables[0].name.size = 0;
+    fake_advance_ms(&f, 100);
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 200);
+    assert_true(shows(a, "\"TableStatus\":\"DELETING\""));
+    expect_fault(&f, "DescribeTable", "{\"TableName\":\"users\"}", "ResourceNotFoundException",
+                 "Requested resource not found: Table: users not found");
+}
+
+static void a_created_table_is_active_once_that_is_answered(void **state)
+{
+    (void)state;
+    char request[512];
+    f.hold_changes = true;
+    snprintf(request, sizeof request, "{\"TableName\":\"new\",\"BillingMode\":\"PAY_PER_REQUEST\",%s}",
+             ONE_KEY);
+    assert_int_equal(fake_call(&f, "CreateTable", request).status, 0);
+    fake_advance_ms(&f, 300);
+    assert_int_equal(fake_take_answer(&f, 1).status, 0);
+    f.tables[f.table_count - 1].status = TABLE_ACTIVE;
+    fake_advance_ms(&f, 100);
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 200);
+    assert_true(shows(a, "\"TableStatus\":\"CREATING\""));
+}
+
+static void a_change_that_takes_long_is_answered_before_it_has_happened(void **state)
+{
+    (void)state;
+    f.hold_changes = true;
+    assert_int_equal(fake_call(&f, "DeleteTable", "{\"TableName\":\"users\"}").status, 0);
+    fake_advance_ms(&f, 4900);
+    assert_int_equal(fake_take_answer(&f, 1).status, 0);
+    fake_advance_ms(&f, 200);
+    assert_int_equal(fake_take_answer(&f, 1).status, 200);
+    stop(NULL);
+    fake_init(&f);
+    f.config.table_change_delay_ms = 1;
+    fake_start(&f);
+    fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 2);
+    f.hold_changes = true;
+    assert_int_equal(fake_call(&f, "DeleteTable", "{\"TableName\":\"users\"}").status, 200);
+}
+
 static void a_table_is_deleted_and_then_busy(void **state)
 {
     (void)state;
-    struct fake_answer a = fake_call(&f, "DeleteTable", "{\"TableName\":\"users\"}");
-    assert_int_equal(a.status, 200);
-    assert_non_null(memmem(a.body.data, a.body.size, "\"TableStatus\":\"DELETING\"", 24));
+    f.hold_changes = true;
+    fake_call(&f, "DeleteTable", "{\"TableName\":\"users\"}");
+    fake_advance_ms(&f, 5100);
+    assert_int_equal(fake_take_answer(&f, 1).status, 200);
     expect_fault(&f, "DeleteTable", "{\"TableName\":\"users\"}", "ResourceInUseException",
                  "Attempt to change a resource which is still in use: Table is being deleted: "
                  "users");
@@ -451,6 +508,9 @@ int main(void)
         T(tables_are_listed_page_by_page),
         T(throughput_and_billing_are_updated),
         T(a_table_is_deleted_and_then_busy),
+        T(a_deleted_table_is_gone_once_that_is_answered),
+        T(a_created_table_is_active_once_that_is_answered),
+        T(a_change_that_takes_long_is_answered_before_it_has_happened),
         T(unknown_tables_are_not_found),
         T(limits_and_endpoints_are_told),
         T(the_partitions_page_shows_every_partition_and_one_table_if_asked),
