@@ -47,10 +47,10 @@ struct settling {
     uint32_t missing;   /* slots not done */
     uint32_t redirects; /* in this attempt: leaders that were named, and asked at once */
     bool splitting;
-    bool proposed;          /* CATALOG_SETTLE is in the log */
-    struct instant send_at; /* INSTANT_NEVER: all is done */
+    bool proposed;             /* CATALOG_SETTLE is in the log */
+    struct instant send_at;    /* INSTANT_NEVER: all is done */
     struct instant show_until; /* the status stays for table_change_delay_ms */
-    struct settled at[];    /* by partition, in key order */
+    struct settled at[];       /* by partition, in key order */
 };
 
 /* table | round | partition and slot: an answer to an earlier round is told from one to this. */

@@ -40,19 +40,18 @@ static void answer_not_found(struct router *r, struct client *c)
     answer(r, c, 404, "text/xml", slice_of("<UnknownOperationException/>\n"));
 }
 
-#define PAGES                                                                                  \
-    "GET  /                        whether the server is healthy\n"                            \
-    "POST /                        DynamoDB's operations\n"                                    \
+#define PAGES                                                                                    \
+    "GET  /                        whether the server is healthy\n"                              \
+    "POST /                        DynamoDB's operations\n"                                      \
     "GET  /weir/partitions         what each partition consumed, and refused why; ?table=NAME\n" \
-    "GET  /weir/gac                what this router holds of tables' limits\n"                 \
-    "GET  /weir/events             what the controller has decided, and why; ?after=NUMBER\n"  \
-    "POST /weir/split              admin listener: cuts a partition\n"                         \
+    "GET  /weir/gac                what this router holds of tables' limits\n"                   \
+    "GET  /weir/events             what the controller has decided, and why; ?after=NUMBER\n"    \
+    "POST /weir/split              admin listener: cuts a partition\n"                           \
     "POST /weir/drain?node=NUMBER  admin listener: empties a node; &undo=1 takes it back\n"
 
 static void answer_no_path(struct router *r, struct client *c)
 {
-    answer(r, c, 404, "text/plain",
-           slice_of("There is nothing at this path. There is:\n\n" PAGES));
+    answer(r, c, 404, "text/plain", slice_of("There is nothing at this path. There is:\n\n" PAGES));
 }
 
 static bool is_page_list(const struct client *c, struct slice path)

@@ -171,10 +171,10 @@ struct http_answer {
     int status;
     const char *type; /* Content-Type */
     struct slice body;
-    const char *request_id; /* HTTP_REQUEST_ID_SIZE characters */
-    const char *date;       /* HTTP_DATE_SIZE characters */
+    const char *request_id;               /* HTTP_REQUEST_ID_SIZE characters */
+    const char *date;                     /* HTTP_DATE_SIZE characters */
     const struct http_throttle *throttle; /* NULL: nothing was throttled */
-    const char *origin;     /* allowed to read the answer; NULL: nobody asked, or is not allowed */
+    const char *origin; /* allowed to read the answer; NULL: nobody asked, or is not allowed */
     enum content_coding coding; /* compress the body so, if that is worth it */
     bool preflight;             /* the answer to a browser that asks what it may send */
     bool keep_alive;

@@ -70,27 +70,28 @@ static void append_where(struct buffer *out, const struct call *c, const struct 
     const unsigned partition = s->request.partition;
     switch (verdict->reason) {
     case ADMIT_REFUSED_KEY_RANGE:
-        buffer_append_format(out, "partition %u is at its maximum of %lld %s units per second",
-                             partition,
-                             (long long)(kind == ADMIT_READ ? config->partition_max_rcu
-                                                            : config->partition_max_wcu),
-                             what);
+        buffer_append_format(
+            out, "partition %u is at its maximum of %lld %s units per second", partition,
+            (long long)(kind == ADMIT_READ ? config->partition_max_rcu : config->partition_max_wcu),
+            what);
         break;
     case ADMIT_REFUSED_NODE:
         buffer_append_format(out, "node %u, which serves partition %u, has no %s units left",
                              s->node, partition, what);
         break;
     case ADMIT_REFUSED_MEMBER:
-        buffer_append_format(out, "node %u, which holds a replica of partition %u, has no %s units "
-                                  "left",
+        buffer_append_format(out,
+                             "node %u, which holds a replica of partition %u, has no %s units "
+                             "left",
                              verdict->member, partition, what);
         break;
     case ADMIT_REFUSED_TABLE:
         buffer_append_format(out, "the table's limit of %s units is used up", what);
         break;
     default:
-        buffer_append_format(out, "partition %u has used up its allocation and its burst of %s "
-                                  "units",
+        buffer_append_format(out,
+                             "partition %u has used up its allocation and its burst of %s "
+                             "units",
                              partition, what);
     }
 }

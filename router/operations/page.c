@@ -87,6 +87,7 @@ static bool take_items(struct call *c, struct page *p, const struct reply *r)
     }
     p->count += r->count;
     p->read_bytes += r->read_bytes;
+    p->consumed_mcu += read_cost_mcu(r->read_bytes, p->consistent);
     return true;
 }
 
@@ -133,7 +134,9 @@ bool page_finish(struct call *c)
         json_write_key(out, "LastEvaluatedKey");
         buffer_append_slice(out, p->last_key);
     }
-    capacity_write_member(out, c, &p->route->table, read_cost_mcu(p->read_bytes, p->consistent));
+    capacity_write_member(out, c, &p->route->table,
+                          p->by_partition ? p->consumed_mcu
+                                          : read_cost_mcu(p->read_bytes, p->consistent));
     json_write_close(out, '}');
     return true;
 }

@@ -83,15 +83,18 @@ static void write_id(struct buffer *out, const uint8_t uuid[16])
     json_write_string(out, slice_make(text, at));
 }
 
-void table_description_write(struct buffer *out, const struct router *r, const struct table *t)
+void table_description_write(struct buffer *out, const struct router *r, const struct table *t,
+                             bool brief)
 {
     struct buffer arn = {0};
     table_arn_append(&arn, r, t->name);
     json_write_open(out, '{');
-    write_keys(out, t);
+    if (!brief)
+        write_keys(out, t);
     json_member_string(out, "TableName", t->name);
     json_member_text(out, "TableStatus", status_name(t->status));
-    write_date(out, "CreationDateTime", t->created_ms);
+    if (!brief)
+        write_date(out, "CreationDateTime", t->created_ms);
     write_throughput(out, t);
     write_billing(out, t);
     table_throughput_write(out, r->config, t);
@@ -180,7 +183,7 @@ bool table_description_answer(struct call *c, struct subrequest *s, const struct
         limit_tell(c->router, &t, s->request.op == REQUEST_TABLE_CREATE);
     json_write_open(&c->body, '{');
     json_write_key(&c->body, member);
-    table_description_write(&c->body, c->router, &t);
+    table_description_write(&c->body, c->router, &t, s->request.op == REQUEST_TABLE_DELETE);
     json_write_close(&c->body, '}');
     if (s->request.op != REQUEST_TABLE_GET)
         change_follow(c, &t);
@@ -189,8 +192,7 @@ bool table_description_answer(struct call *c, struct subrequest *s, const struct
 
 bool table_description_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
-    return table_change_took(c, s, r) ||
-           table_description_answer(c, s, r, "TableDescription");
+    return table_change_took(c, s, r) || table_description_answer(c, s, r, "TableDescription");
 }
 
 /* ---- settings ---- */

@@ -5,7 +5,9 @@
 
 #include "router/operation.h"
 
-void table_description_write(struct buffer *out, const struct router *r, const struct table *t);
+/* `brief`: as DeleteTable has it, without keys and CreationDateTime. */
+void table_description_write(struct buffer *out, const struct router *r, const struct table *t,
+                             bool brief);
 
 /* The table in a catalog's reply. */
 bool table_take_reply(struct call *c, const struct subrequest *s, const struct reply *r,
@@ -13,8 +15,8 @@ bool table_take_reply(struct call *c, const struct subrequest *s, const struct r
 
 /* {"member": description} from a catalog reply that holds a table. The cached route is dropped: the
  * table is not what it was. An answer that tells of a change (CREATING, UPDATING, DELETING) is held
- * until the change has happened, for TABLE_CHANGE_WAIT_MS at most: whoever asks next finds the table
- * ready or gone. Not so with table_change_delay_ms set. */
+ * until the change has happened, for TABLE_CHANGE_WAIT_MS at most: whoever asks next finds the
+ * table ready or gone. Not so with table_change_delay_ms set. */
 bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
                               const char *member);
 enum {

@@ -547,38 +547,6 @@ class BatchTest(unittest.TestCase, Refusals):
         self.assertEqual(DB.scan(TableName=table)["Count"], 0)
 
 
-class ChangeTest(unittest.TestCase):
-    """No waiter sleeps: whoever asks after the answer finds the table ready, or gone."""
-
-    def test_a_table_is_ready_or_gone_as_soon_as_that_is_answered(self):
-        for _ in range(40):
-            name = new_name()
-            DB.create_table(
-                TableName=name,
-                AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
-                KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
-                BillingMode="PAY_PER_REQUEST",
-            )
-            self.assertEqual(DB.describe_table(TableName=name)["Table"]["TableStatus"], "ACTIVE")
-            DB.delete_table(TableName=name)
-            with self.assertRaises(DB.exceptions.ResourceNotFoundException):
-                DB.describe_table(TableName=name)
-
-    def test_waiters_do_not_sleep(self):
-        begun = time.monotonic()
-        table = new_name()
-        DB.create_table(
-            TableName=table,
-            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
-            ProvisionedThroughput={"ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
-        )
-        DB.get_waiter("table_exists").wait(TableName=table)
-        DB.delete_table(TableName=table)
-        DB.get_waiter("table_not_exists").wait(TableName=table)
-        self.assertLess(time.monotonic() - begun, 10)  # one sleep of a waiter is 20 s
-
-
 class ThrottleTest(unittest.TestCase, Refusals):
     def test_a_table_of_one_unit_throttles_and_says_why(self):
         table = new_table(rcu=1, wcu=1)

@@ -173,7 +173,7 @@ static void too_many_are_refused(void **state)
     free(text);
     text = many("{\"RequestItems\":{\"users\":{\"Keys\":[", 101, "{\"id\":{\"S\":\"%d\"}}", "]}}}");
     expect_invalid(&f, "BatchGetItem", text,
-                   "1 validation error detected: Value '[...]' at 'requestItems.users.member.keys' "
+                   "1 validation error detected: Value at 'RequestItems.users.member.Keys' "
                    "failed to satisfy constraint: Member must have length less than or equal to "
                    "100");
     free(text);
@@ -216,8 +216,15 @@ static void batches_are_checked_like_their_parts(void **state)
          "1 validation error detected: Value null at 'requestItems' failed to satisfy constraint: "
          "Member must not be null"},
         {"BatchGetItem", "{\"RequestItems\":{}}",
-         "1 validation error detected: Value '{}' at 'requestItems' failed to satisfy constraint: "
-         "Member must have length greater than or equal to 1"},
+         "The requestItems parameter is required for BatchGetItem"},
+        {"BatchWriteItem", "{\"RequestItems\":{}}",
+         "The requestItems parameter is required for BatchWriteItem"},
+        {"BatchWriteItem", "{\"RequestItems\":{\"abc\":null}}",
+         "1 validation error detected: Value null at 'requestItems.abc.member' failed to satisfy "
+         "constraint: Member must not be null"},
+        {"BatchGetItem", "{\"RequestItems\":{\"abc\":null}}",
+         "1 validation error detected: Value null at 'requestItems.abc.member' failed to satisfy "
+         "constraint: Member must not be null"},
         {"BatchWriteItem", "{\"RequestItems\":{\"abc\":[{}]}}",
          "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the "
          "supported datatypes"},

@@ -403,7 +403,8 @@ static void a_large_body_unpacks_to_at_most_64_times_its_size(void **state)
     static uint8_t body[MIB + 1];
     memset(body, ' ', sizeof body);
     memcpy(body, "{}", 2);
-    struct buffer small = gzipped(slice_make(body, MIB)), large = gzipped(slice_make(body, MIB + 1));
+    struct buffer small = gzipped(slice_make(body, MIB)),
+                  large = gzipped(slice_make(body, MIB + 1));
     assert_int_equal(send_packed("gzip", buffer_slice(&small)).status, 200);
     struct fake_answer a = send_packed("gzip", buffer_slice(&large));
     assert_int_equal(a.status, 413);

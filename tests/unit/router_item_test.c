@@ -198,10 +198,8 @@ types_come_before_constraints_and_those_before_values_and_those_before_tables(vo
     expect_mistyped("GetItem", "{\"TableName\":\"\",\"Key\":{\"a\":{\"S\":1}}}",
                     "NUMBER_VALUE cannot be converted to String");
     expect_invalid(&f, "GetItem", "{\"TableName\":\"\",\"Key\":{\"a\":{}}}",
-                   "2 validation errors detected: Value '' at 'tableName' failed to satisfy "
-                   "constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+; "
-                   "Value '' at 'tableName' failed to satisfy constraint: Member must have length "
-                   "greater than or equal to 3");
+                   "1 validation error detected: Value '' at 'tableName' failed to satisfy "
+                   "constraint: Member must have length greater than or equal to 1");
     expect_invalid(&f, "GetItem", "{\"TableName\":\"nowhere\",\"Key\":{\"a\":{}}}",
                    "Supplied AttributeValue is empty, must contain exactly one of the supported "
                    "datatypes");

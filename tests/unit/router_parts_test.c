@@ -1,7 +1,7 @@
 #include "tests/check.h"
 
 #include "router/base64.h"
-#include "router/expression/token.h"
+#include "router/expression/condition.h"
 #include "router/gzip.h"
 #include "router/http_internal.h"
 #include "router/id_map.h"
@@ -423,6 +423,43 @@ static void large_sets_and_maps_are_searched_for_duplicates(void **state)
         read_crowd(&CROWDS[i]);
 }
 
+/* ---- expressions ---- */
+
+/* `count` times `each` between `before` and `after`; whether it is taken. */
+static bool expression_is_taken(const char *before, const char *each, int count, const char *after,
+                                const char *says)
+{
+    struct buffer text = {0};
+    struct arena arena = {0};
+    struct fault fault = {0};
+    struct expression_names names = {0};
+    buffer_append_text(&text, before);
+    for (int i = 0; i < count; i++)
+        buffer_append_text(&text, each);
+    buffer_append_text(&text, after);
+    bool taken = condition_parse(buffer_slice(&text), "FilterExpression", &names, &arena, &fault);
+    buffer_append_u8(&fault.text, 0);
+    assert_true(taken || strstr((const char *)fault.text.data, says) != NULL);
+    fault_deinit(&fault);
+    arena_deinit(&arena);
+    buffer_deinit(&text);
+    return taken;
+}
+
+static void an_expression_has_at_most_300_operators_and_100_operands_of_in(void **state)
+{
+    (void)state;
+    static const char MANY[] = "too many operators", IN[] = "at most 100 operands";
+    assert_true(expression_is_taken("", "a=b OR ", 150, "c IN (d)", MANY) == false);
+    assert_true(expression_is_taken("", "a=b OR ", 149, "c=d AND e IN (f)", MANY) == false);
+    assert_true(expression_is_taken("", "a=b OR ", 149, "c=d", MANY));
+    assert_true(expression_is_taken("", "NOT ", 299, "a=b", MANY));
+    assert_false(expression_is_taken("", "NOT ", 300, "a=b", MANY));
+    assert_true(expression_is_taken("a IN (b", ",b", 99, ")", IN));
+    assert_false(expression_is_taken("a IN (b", ",b", 100, ")", IN));
+    assert_true(expression_is_taken("a = a[0]", "", 0, "", IN));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,6 +476,7 @@ int main(void)
         cmocka_unit_test(requests_as_sdks_send_them_are_read_directly),
         cmocka_unit_test(dates_are_written_as_http_wants_them),
         cmocka_unit_test(reserved_words_are_known_in_any_case),
+        cmocka_unit_test(an_expression_has_at_most_300_operators_and_100_operands_of_in),
         cmocka_unit_test(an_item_is_not_read_on_once_it_is_too_large),
         cmocka_unit_test(large_sets_and_maps_are_searched_for_duplicates),
     };

@@ -84,7 +84,8 @@ static const struct {
 } BAD_TABLES[] = {
     {"\"x\":1", "The parameter 'TableName' is required but was not present in the request"},
     {"\"TableName\":\"a;\"",
-     "TableName must be at least 3 characters long and at most 255 characters long"},
+     "1 validation error detected: Value 'a;' at 'tableName' failed to satisfy constraint: Member "
+     "must have length greater than or equal to 3"},
     {"\"TableName\":\"abc;\"",
      "3 validation errors detected: Value 'abc;' at 'tableName' failed to satisfy constraint: "
      "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+; Value null at "
@@ -109,6 +110,10 @@ static const struct {
      "'keySchema.1.member.keyType' failed to satisfy constraint: Member must satisfy enum "
      "value "
      "set: [HASH, RANGE]"},
+    {"\"TableName\":\"abc\",\"BillingMode\":\"PAY_PER_REQUEST\",\"AttributeDefinitions\":["
+     "{\"AttributeName\":\"a\",\"AttributeType\":\"S\"},{\"AttributeName\":\"a\","
+     "\"AttributeType\":\"N\"}],\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]",
+     "Attribute Name is duplicated: a"},
     {"\"TableName\":\"abc\",\"AttributeDefinitions\":[],"
      "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]",
      INVALID "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode "
@@ -359,8 +364,18 @@ static void a_deleted_table_is_gone_once_that_is_answered(void **state)
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 200);
     assert_true(shows(a, "\"TableStatus\":\"DELETING\""));
+    assert_false(shows(a, "KeySchema") || shows(a, "AttributeDefinitions"));
+    assert_false(shows(a, "CreationDateTime"));
     expect_fault(&f, "DescribeTable", "{\"TableName\":\"users\"}", "ResourceNotFoundException",
                  "Requested resource not found: Table: users not found");
+}
+
+static void a_stream_that_is_not_there_cannot_be_disabled(void **state)
+{
+    (void)state;
+    expect_invalid(&f, "UpdateTable",
+                   "{\"TableName\":\"users\",\"StreamSpecification\":{\"StreamEnabled\":false}}",
+                   "Table does not have a stream to disable: TableName: users");
 }
 
 static void a_created_table_is_active_once_that_is_answered(void **state)
@@ -368,8 +383,8 @@ static void a_created_table_is_active_once_that_is_answered(void **state)
     (void)state;
     char request[512];
     f.hold_changes = true;
-    snprintf(request, sizeof request, "{\"TableName\":\"new\",\"BillingMode\":\"PAY_PER_REQUEST\",%s}",
-             ONE_KEY);
+    snprintf(request, sizeof request,
+             "{\"TableName\":\"new\",\"BillingMode\":\"PAY_PER_REQUEST\",%s}", ONE_KEY);
     assert_int_equal(fake_call(&f, "CreateTable", request).status, 0);
     fake_advance_ms(&f, 300);
     assert_int_equal(fake_take_answer(&f, 1).status, 0);
@@ -509,6 +524,7 @@ int main(void)
         T(throughput_and_billing_are_updated),
         T(a_table_is_deleted_and_then_busy),
         T(a_deleted_table_is_gone_once_that_is_answered),
+        T(a_stream_that_is_not_there_cannot_be_disabled),
         T(a_created_table_is_active_once_that_is_answered),
         T(a_change_that_takes_long_is_answered_before_it_has_happened),
         T(unknown_tables_are_not_found),
