@@ -47,9 +47,10 @@ struct settling {
     uint32_t missing;   /* slots not done */
     uint32_t redirects; /* in this attempt: leaders that were named, and asked at once */
     bool splitting;
-    bool proposed;          /* CATALOG_SETTLE is in the log */
-    struct instant send_at; /* INSTANT_NEVER: all is done */
-    struct settled at[];    /* by partition, in key order */
+    bool proposed;             /* CATALOG_SETTLE is in the log */
+    struct instant send_at;    /* INSTANT_NEVER: all is done */
+    struct instant show_until; /* the status stays for table_change_delay_ms */
+    struct settled at[];       /* by partition, in key order */
 };
 
 /* table | round | partition and slot: an answer to an earlier round is told from one to this. */
@@ -158,6 +159,9 @@ static void settle(struct node *n, uint32_t table_id, enum table_status status,
     s->count = count;
     s->round = n->settle_round++ % ROUNDS;
     s->send_at = n->now;
+    s->show_until = old != NULL && old->status == status
+                        ? old->show_until
+                        : instant_add(n->now, duration_ms(n->config->table_change_delay_ms));
     for (uint32_t i = 0; i < count; i++) {
         struct slice told = told_info(n, status, &partitions[i]);
         s->at[i].partition = partitions[i].id;
@@ -429,7 +433,8 @@ static bool is_usable(const struct node *n, const struct settling *s)
 static void advance(struct node *n, struct settling *s)
 {
     bool unsettled = s->status != TABLE_ACTIVE || s->splitting;
-    if (unsettled && !s->proposed && is_usable(n, s)) {
+    bool shown = s->status == TABLE_ACTIVE || !instant_before(n->now, s->show_until);
+    if (unsettled && shown && !s->proposed && is_usable(n, s)) {
         s->proposed = true;
         propose_settle(n, s);
     }

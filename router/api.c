@@ -16,7 +16,7 @@ static void answer(struct router *r, struct client *c, int status, const char *t
 {
     char id[REQUEST_ID_SIZE];
     request_id_make(&r->prng, id);
-    client_answer(c, status, type, body, id);
+    client_answer(c, status, type, body, id, NULL);
 }
 
 void api_answer_fault(struct router *r, struct client *c, const char *type)
@@ -40,12 +40,29 @@ static void answer_not_found(struct router *r, struct client *c)
     answer(r, c, 404, "text/xml", slice_of("<UnknownOperationException/>\n"));
 }
 
+#define PAGES                                                                                    \
+    "GET  /                        whether the server is healthy\n"                              \
+    "POST /                        DynamoDB's operations\n"                                      \
+    "GET  /weir/partitions         what each partition consumed, and refused why; ?table=NAME\n" \
+    "GET  /weir/gac                what this router holds of tables' limits\n"                   \
+    "GET  /weir/events             what the controller has decided, and why; ?after=NUMBER\n"    \
+    "POST /weir/split              admin listener: cuts a partition\n"                           \
+    "POST /weir/drain?node=NUMBER  admin listener: empties a node; &undo=1 takes it back\n"
+
 static void answer_no_path(struct router *r, struct client *c)
 {
-    answer(r, c, 404, "text/plain",
-           slice_of("There is nothing at this path. DynamoDB's operations are POST /; GET / says "
-                    "whether the server is healthy; GET /weir/partitions, /weir/gac and "
-                    "/weir/events show what the cluster does.\n"));
+    answer(r, c, 404, "text/plain", slice_of("There is nothing at this path. There is:\n\n" PAGES));
+}
+
+static bool is_page_list(const struct client *c, struct slice path)
+{
+    bool get = c->http.head.method == HTTP_GET || c->http.head.method == HTTP_HEAD;
+    return get && (slice_is(path, "/weir") || slice_is(path, "/weir/"));
+}
+
+static void answer_page_list(struct router *r, struct client *c)
+{
+    answer(r, c, 200, "text/plain", slice_of(PAGES));
 }
 
 static void answer_health(struct router *r, struct client *c)
@@ -89,16 +106,32 @@ static const struct endpoint *find_endpoint(const struct client *c)
 
 /* ---- the API ---- */
 
+enum {
+    UNPACKED_FREE = 1 << 20, /* any body may unpack to so much: the largest item, say */
+    UNPACKED_RATIO_MAX = 64, /* and a larger one to so many times its size: JSON has about 10 */
+};
+
+static size_t unpacked_max(const struct router *r, size_t packed)
+{
+    size_t by_ratio = packed * UNPACKED_RATIO_MAX;
+    size_t most = by_ratio > UNPACKED_FREE ? by_ratio : UNPACKED_FREE;
+    size_t body_max = (size_t)r->config->http_body_max_bytes;
+    return most < body_max ? most : body_max;
+}
+
 /* A small body may unpack to a large one, which counts as held from here on. */
 static bool unpack_body(struct router *r, struct client *c)
 {
     const struct http_head *head = &c->http.head;
-    switch (coding_unpack(&r->scratch, head->body_coding, c->http.body,
-                          (size_t)r->config->http_body_max_bytes)) {
+    size_t most = unpacked_max(r, c->http.body.size);
+    switch (coding_unpack(&r->scratch, head->body_coding, c->http.body, most)) {
     case STATUS_OK:
         break;
     case STATUS_TOO_LARGE:
-        return refuse(r, c, FAULT_TOO_LARGE, "The body unpacks to more than http_body_max_bytes");
+        return refuse(r, c, FAULT_TOO_LARGE,
+                      most < (size_t)r->config->http_body_max_bytes
+                          ? "The body unpacks to more than 1 MiB and 64 times its size"
+                          : "The body unpacks to more than http_body_max_bytes");
     default:
         return refuse(r, c, FAULT_SERIALIZATION,
                       head->body_coding == CODING_GZIP ? "The body is not gzip"
@@ -248,6 +281,8 @@ static void admin_request(struct router *r, struct client *c)
         refuse(r, c, FAULT_FORBIDDEN, why);
     else if (e != NULL)
         run_endpoint(r, c, e);
+    else if (is_page_list(c, path_of(c)))
+        answer_page_list(r, c);
     else
         answer_no_path(r, c);
 }
@@ -294,6 +329,8 @@ static void public_request(struct router *r, struct client *c)
         run_endpoint(r, c, e);
     else if (is_root(c))
         root_request(r, c);
+    else if (is_page_list(c, path_of(c)))
+        answer_page_list(r, c);
     else
         answer_no_path(r, c);
 }

@@ -128,7 +128,8 @@ static void call_answer(struct call *c, int status, const struct fault *f)
         call_tell(c, status, f);
     call_end(c);
     if (client != NULL)
-        client_answer(client, status, c->content_type, buffer_slice(&c->body), c->request_id);
+        client_answer(client, status, c->content_type, buffer_slice(&c->body), c->request_id,
+                      c->throttle.by != NULL ? &c->throttle : NULL);
 }
 
 void call_fail(struct call *c)

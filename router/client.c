@@ -456,7 +456,7 @@ void client_resume_all(struct router *r)
 }
 
 void client_answer(struct client *c, int status, const char *type, struct slice body,
-                   const char *request_id)
+                   const char *request_id, const struct http_throttle *throttle)
 {
     struct router *r = c->router;
     const struct http_head *head = &c->http.head;
@@ -467,6 +467,7 @@ void client_answer(struct client *c, int status, const char *type, struct slice 
         .type = type,
         .body = body,
         .request_id = request_id,
+        .throttle = throttle,
         .date = router_date(r),
         .origin = head->origin[0] == '\0' ? NULL : cors_allowed(r, c),
         .preflight = head->method == HTTP_OPTIONS,

@@ -120,9 +120,11 @@ struct call {
     struct instant begun;
     const char *content_type;
     char request_id[REQUEST_ID_SIZE];
+    struct http_throttle throttle; /* of what was throttled, even if the call goes well */
     struct subrequest *subrequests;
     struct route_use *routes;
     struct route_waiter *waiters;
+    struct instant follow_until; /* operations/table_description.h */
     uint32_t outstanding;
     uint32_t routes_pending;
     bool ready; /* the operation's tables were there once */
@@ -272,9 +274,10 @@ bool client_next_effect(struct router *r, struct router_effect *out);
 /* Feeds the backlogs of clients whose calls were answered during the event. */
 void client_resume_all(struct router *r);
 
-/* Answers the request that http read last. The client goes on with what follows. */
+/* Answers the request that http read last. The client goes on with what follows. `throttle`: NULL:
+ * nothing was. */
 void client_answer(struct client *c, int status, const char *type, struct slice body,
-                   const char *request_id);
+                   const char *request_id, const struct http_throttle *throttle);
 
 /* ---- cors.c ---- */
 
@@ -311,6 +314,8 @@ void call_account(struct call *c);
 /* ---- subrequest.c ---- */
 
 void subrequest_start(struct router *r, struct subrequest *s);
+/* After a pause, which grows with s->attempts: at once if there were none. */
+void subrequest_start_later(struct router *r, struct subrequest *s);
 void subrequest_cancel(struct router *r, struct subrequest *s);
 void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply);
 void subrequest_node_lost(struct router *r, uint32_t node);

@@ -160,13 +160,21 @@ void http_drop_head(struct http *h);
 /* The current request's body is done with. */
 void http_drop_body(struct http *h);
 
+/* Of an answer to what was throttled, or was in part. */
+struct http_throttle {
+    const char *by;     /* the reason's name; NULL: nothing was throttled */
+    uint32_t partition; /* 0: refused for its table's limit, before there was one */
+    int64_t wait_ms;    /* until the same might pass; 0: not known */
+};
+
 struct http_answer {
     int status;
     const char *type; /* Content-Type */
     struct slice body;
-    const char *request_id; /* HTTP_REQUEST_ID_SIZE characters */
-    const char *date;       /* HTTP_DATE_SIZE characters */
-    const char *origin;     /* allowed to read the answer; NULL: nobody asked, or is not allowed */
+    const char *request_id;               /* HTTP_REQUEST_ID_SIZE characters */
+    const char *date;                     /* HTTP_DATE_SIZE characters */
+    const struct http_throttle *throttle; /* NULL: nothing was throttled */
+    const char *origin; /* allowed to read the answer; NULL: nobody asked, or is not allowed */
     enum content_coding coding; /* compress the body so, if that is worth it */
     bool preflight;             /* the answer to a browser that asks what it may send */
     bool keep_alive;

@@ -38,7 +38,8 @@ static void write_cors(struct buffer *out, const struct http_answer *a)
     buffer_append_format(out,
                          "\r\nAccess-Control-Allow-Origin: %s\r\nVary: Origin"
                          "\r\nAccess-Control-Expose-Headers: x-amzn-RequestId, x-amz-crc32, "
-                         "x-amzn-ErrorType, *",
+                         "x-amzn-ErrorType, x-weir-throttled-by, x-weir-partition, "
+                         "x-weir-retry-after-ms, x-amz-retry-after, *",
                          a->origin);
     if (a->preflight)
         buffer_append_text(out, "\r\nAccess-Control-Allow-Methods: POST"
@@ -47,6 +48,19 @@ static void write_cors(struct buffer *out, const struct http_answer *a)
                                 "x-amz-content-sha256, x-amz-user-agent, x-amz-api-version, "
                                 "amz-sdk-invocation-id, amz-sdk-request, *"
                                 "\r\nAccess-Control-Max-Age: 600");
+}
+
+/* x-amz-retry-after is the SDKs', in milliseconds; they read it on errors only. */
+static void write_throttle(struct buffer *out, const struct http_throttle *t, bool failed)
+{
+    buffer_append_format(out, "\r\nx-weir-throttled-by: %s", t->by);
+    if (t->partition != 0)
+        buffer_append_format(out, "\r\nx-weir-partition: %u", t->partition);
+    if (t->wait_ms == 0)
+        return;
+    buffer_append_format(out, "\r\nx-weir-retry-after-ms: %lld", (long long)t->wait_ms);
+    if (failed)
+        buffer_append_format(out, "\r\nx-amz-retry-after: %lld", (long long)t->wait_ms);
 }
 
 static void write_head(struct buffer *out, const struct http_answer *a, struct slice body,
@@ -72,9 +86,12 @@ static void write_head(struct buffer *out, const struct http_answer *a, struct s
         at = put_text(at, "\r\nConnection: close");
     else if (a->http_1_0)
         at = put_text(at, "\r\nConnection: keep-alive");
-    if (a->origin != NULL) {
+    if (a->origin != NULL || a->throttle != NULL) {
         buffer_end(out, at);
-        write_cors(out, a);
+        if (a->throttle != NULL)
+            write_throttle(out, a->throttle, a->status != 200);
+        if (a->origin != NULL)
+            write_cors(out, a);
         at = buffer_reserve(out, SIZE_MAX_BUT_TYPE);
     }
     at = put_decimal(put_text(at, "\r\nContent-Length: "), body.size);

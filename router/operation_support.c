@@ -100,6 +100,31 @@ static bool explain(struct call *c, enum fault_kind kind, const char *text,
                      SHOWN(reply->text));
 }
 
+/* "No replica of partition 5 (nodes 1, 2, 3) could be reached. Nothing was written: ..." */
+static bool unreachable(struct call *c, const struct subrequest *s, bool write,
+                        const struct reply *reply)
+{
+    struct buffer text = {0};
+    const struct partition_info *p = NULL;
+    for (uint32_t i = 0; s->route != NULL && i < s->route->table.partition_count; i++) {
+        if (s->route->table.partitions[i].id == s->request.partition)
+            p = &s->route->table.partitions[i];
+    }
+    if (p == NULL) {
+        buffer_append_text(&text, "The catalog of tables has no leader that could be reached");
+    } else {
+        buffer_append_format(&text, "No replica of partition %u (nodes", p->id);
+        for (uint32_t i = 0; i < p->member_count; i++)
+            buffer_append_format(&text, "%s %u", i > 0 ? "," : "", partition_node(p, i));
+        buffer_append_text(&text, ") could serve the request");
+    }
+    buffer_append_text(&text, p == NULL || !write ? ". Nothing was done" : ". Nothing was written");
+    buffer_append_u8(&text, 0);
+    explain(c, FAULT_UNAVAILABLE, (const char *)text.data, reply);
+    buffer_deinit(&text);
+    return false;
+}
+
 bool call_refuse(struct call *c, const struct subrequest *s, const struct reply *reply)
 {
     bool write = s->request.op == REQUEST_PUT || s->request.op == REQUEST_DELETE;
@@ -108,8 +133,7 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
     case REPLY_THROTTLED:
         if (s->route == NULL)
             break; /* the catalog admits everybody */
-        return throttle_refuse(c, &s->route->table, write ? ADMIT_WRITE : ADMIT_READ,
-                               &reply->verdict);
+        return throttle_refuse(c, s, &reply->verdict);
     case REPLY_OVERLOADED:
         return explain(c, FAULT_UNAVAILABLE, "The node is overloaded and did nothing", reply);
     case REPLY_FULL:
@@ -135,8 +159,7 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
     case REPLY_COLLECTION_FULL:
         return fault_set(call_fault(c), FAULT_COLLECTION_FULL, "Collection size exceeded.");
     case REPLY_NOT_LEADER:
-        return explain(c, FAULT_UNAVAILABLE, "No replica could serve the request: nothing was done",
-                       reply);
+        return unreachable(c, s, write, reply);
     case REPLY_UNKNOWN:
         return explain(c, FAULT_INTERNAL,
                        write ? "It is not known whether the write was done"

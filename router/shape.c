@@ -30,10 +30,10 @@ static bool check_value(struct check *c, const struct shape *shape, const struct
 
 /* ---- the list of constraints ---- */
 
-static void path_append(struct buffer *out, const struct path *p)
+static void path_append(struct buffer *out, const struct path *p, bool as_sent)
 {
     if (p->parent != NULL) {
-        path_append(out, p->parent);
+        path_append(out, p->parent, as_sent);
         buffer_append_u8(out, '.');
     }
     if (p->index > 0) {
@@ -44,7 +44,7 @@ static void path_append(struct buffer *out, const struct path *p)
     buffer_append(out, p->name.data, (size_t)fault_shown_size(p->name));
     if (p->member)
         buffer_append_text(out, ".member");
-    else if (out->size > start)
+    else if (out->size > start && !as_sent)
         out->data[start] = (uint8_t)tolower(out->data[start]);
 }
 
@@ -91,7 +91,7 @@ static bool constraint_begin(struct check *c, const struct json_value *v, const 
         buffer_append_u8(&c->list, '\'');
     }
     buffer_append_text(&c->list, " at '");
-    path_append(&c->list, path);
+    path_append(&c->list, path, false);
     buffer_append_text(&c->list, "' failed to satisfy constraint: ");
     return true;
 }
@@ -107,6 +107,18 @@ static void constraint_failed(struct check *c, const struct json_value *v, const
         buffer_append_format(&c->list, "%s%lld", rule, (long long)bound);
 }
 
+/* Newer constraints of the service tell the member as it is sent, and no value. */
+static void constraint_bare(struct check *c, const struct path *path, const char *rule,
+                            int64_t bound)
+{
+    if (c->errors == SHAPE_ERRORS_MAX)
+        return;
+    buffer_append_text(&c->list, c->errors++ > 0 ? "; Value at '" : "Value at '");
+    path_append(&c->list, path, true);
+    buffer_append_format(&c->list, "' failed to satisfy constraint: %s%lld", rule,
+                         (long long)bound);
+}
+
 static void constraint_null(struct check *c, const struct path *path)
 {
     struct json_value absent = {JSON_ABSENT, {NULL, NULL}};
@@ -116,16 +128,16 @@ static void constraint_null(struct check *c, const struct path *path)
 static void check_bounds(struct check *c, const struct shape *shape, const struct json_value *v,
                          const struct path *path, int64_t measure, bool length)
 {
-    if (shape->min_set && measure < shape->min)
-        constraint_failed(c, v, path,
-                          length ? "Member must have length greater than or equal to "
-                                 : "Member must have value greater than or equal to ",
-                          shape->min);
-    if (shape->max > 0 && measure > shape->max)
-        constraint_failed(c, v, path,
-                          length ? "Member must have length less than or equal to "
-                                 : "Member must have value less than or equal to ",
-                          shape->max);
+    const char *least = length ? "Member must have length greater than or equal to "
+                               : "Member must have value greater than or equal to ";
+    const char *most = length ? "Member must have length less than or equal to "
+                              : "Member must have value less than or equal to ";
+    bool under = shape->min_set && measure < shape->min;
+    bool over = shape->max > 0 && measure > shape->max;
+    if (shape->bare && (over || (under && !length)))
+        constraint_bare(c, path, under ? least : most, under ? shape->min : shape->max);
+    else if (under || over)
+        constraint_failed(c, v, path, under ? least : most, under ? shape->min : shape->max);
 }
 
 static bool name_matches(struct slice text)
@@ -166,6 +178,10 @@ static void check_string(struct check *c, const struct shape *shape, const struc
                          const struct path *path)
 {
     struct slice text = json_string(v);
+    if (shape->named && shape->min_set && text.size == 0) {
+        constraint_failed(c, v, path, "Member must have length greater than or equal to ", 1);
+        return;
+    }
     if (shape->named && !name_matches(text)) {
         if (constraint_begin(c, v, path))
             buffer_append_format(&c->list, "Member must satisfy regular expression pattern: %s",
@@ -480,6 +496,9 @@ static bool check_map(struct check *c, const struct shape *shape, const struct j
     if (inner.kind == SHAPE_LIST)
         inner.min_set = false, inner.max = 0;
     while (json_next_member(&cursor, &at.name, &element)) {
+        if (element.type == JSON_NULL && inner.kind != SHAPE_ATTRIBUTE &&
+            inner.kind != SHAPE_STRING)
+            constraint_null(c, &at);
         if (element.type == JSON_NULL)
             continue;
         if (!check_value(c, &inner, &element, &at, true))
@@ -592,9 +611,11 @@ static bool check_name_first(const struct json_value *name, struct fault *fault)
     int64_t length = string_length(json_string(name));
     if (length < TABLE_NAME_SIZE_MIN || length > TABLE_NAME_SIZE_MAX)
         return fault_set(fault, FAULT_VALIDATION,
-                         "TableName must be at least %d characters long and at most %d characters "
-                         "long",
-                         TABLE_NAME_SIZE_MIN, TABLE_NAME_SIZE_MAX);
+                         "1 validation error detected: Value '%.*s' at 'tableName' failed to "
+                         "satisfy constraint: Member must have length %s than or equal to %d",
+                         SHOWN(json_string(name)),
+                         length < TABLE_NAME_SIZE_MIN ? "greater" : "less",
+                         length < TABLE_NAME_SIZE_MIN ? TABLE_NAME_SIZE_MIN : TABLE_NAME_SIZE_MAX);
     return true;
 }
 

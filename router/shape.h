@@ -36,12 +36,13 @@ struct shape {
     int64_t min;
     int64_t max;
     bool min_set;
-    bool named;                  /* a table's name: letters, digits and _.- */
-    bool parameterized;          /* the service answers a wrong type with a Java cast error */
-    const char *choices;         /* "A, B": the strings allowed */
-    const char *java;            /* the service's class for a structure or a map's values */
-    const struct shape *element; /* of a list or map */
-    const struct shape *key;     /* of a map */
+    bool named;          /* a table's name: letters, digits and _.- */
+    bool bare;           /* a number, or too long: told without the value, by the name as sent */
+    bool parameterized;  /* the service answers a wrong type with a Java cast error */
+    const char *choices; /* "A, B": the strings allowed */
+    const char *java;    /* the service's class for a structure or a map's values */
+    const struct shape *element;        /* of a list or map */
+    const struct shape *key;            /* of a map */
     const struct shape_member *members; /* of a structure; ends in one without a name */
 };
 

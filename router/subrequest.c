@@ -257,6 +257,21 @@ static void back_off(struct router *r, struct subrequest *s)
     timer_start(&s->backoff, &r->backoffs[step], r->now);
 }
 
+void subrequest_start_later(struct router *r, struct subrequest *s)
+{
+    must(s->state == SUBREQUEST_IDLE);
+    must(!is_data(s->request.op));
+    if (s->attempts == 0) {
+        subrequest_start(r, s);
+        return;
+    }
+    s->call->outstanding++;
+    timer_start(&s->deadline, &r->deadlines, r->now);
+    s->attempts--;
+    back_off(r, s);
+    s->attempts++;
+}
+
 /* By the map there is, or by what the catalog says now. */
 static void reroute(struct router *r, struct subrequest *s, bool fresh)
 {

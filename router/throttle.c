@@ -54,21 +54,97 @@ static void write_reasons(struct call *c, const struct table *t, enum admit_kind
     buffer_deinit(&arn);
 }
 
-bool throttle_refuse(struct call *c, const struct table *t, enum admit_kind kind,
+/* ---- words ---- */
+
+static int64_t wait_ms(const struct admit_verdict *verdict)
+{
+    return (verdict->wait.ns + NS_PER_MS - 1) / NS_PER_MS;
+}
+
+/* "partition 5 is at its maximum of 1000 write units per second". */
+static void append_where(struct buffer *out, const struct call *c, const struct subrequest *s,
+                         enum admit_kind kind, const struct admit_verdict *verdict)
+{
+    const struct config *config = c->router->config;
+    const char *what = kind == ADMIT_READ ? "read" : "write";
+    const unsigned partition = s->request.partition;
+    switch (verdict->reason) {
+    case ADMIT_REFUSED_KEY_RANGE:
+        buffer_append_format(
+            out, "partition %u is at its maximum of %lld %s units per second", partition,
+            (long long)(kind == ADMIT_READ ? config->partition_max_rcu : config->partition_max_wcu),
+            what);
+        break;
+    case ADMIT_REFUSED_NODE:
+        buffer_append_format(out, "node %u, which serves partition %u, has no %s units left",
+                             s->node, partition, what);
+        break;
+    case ADMIT_REFUSED_MEMBER:
+        buffer_append_format(out,
+                             "node %u, which holds a replica of partition %u, has no %s units "
+                             "left",
+                             verdict->member, partition, what);
+        break;
+    case ADMIT_REFUSED_TABLE:
+        buffer_append_format(out, "the table's limit of %s units is used up", what);
+        break;
+    default:
+        buffer_append_format(out,
+                             "partition %u has used up its allocation and its burst of %s "
+                             "units",
+                             partition, what);
+    }
+}
+
+static void append_details(struct buffer *out, const struct call *c, const struct subrequest *s,
+                           enum admit_kind kind, const struct admit_verdict *verdict)
+{
+    buffer_append_format(out, " (%s: ", admit_reason_name(verdict->reason));
+    append_where(out, c, s, kind, verdict);
+    if (verdict->wait.ns > 0)
+        buffer_append_format(out, "; try again in %lld ms", (long long)wait_ms(verdict));
+    buffer_append_u8(out, ')');
+}
+
+static const char *text_of(const struct table *t, enum admit_reason reason)
+{
+    if (reason == ADMIT_REFUSED_KEY_RANGE)
+        return "The throughput of a key range is at the maximum of its partition, which no "
+               "setting of the table raises. Spread the requests over more partition key values.";
+    if (t->billing == BILLING_ON_DEMAND)
+        return "Throughput exceeds the current capacity of your table or index. DynamoDB is "
+               "automatically scaling your table or index so please try again shortly. If "
+               "exceptions persist, check if you have a hot key: "
+               "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
+               "bp-partition-key-design.html";
+    return "The level of configured provisioned throughput for the table was exceeded. Consider "
+           "increasing your provisioning level with the UpdateTable API.";
+}
+
+/* ---- refusing ---- */
+
+void throttle_note(struct call *c, const struct subrequest *s, const struct admit_verdict *verdict)
+{
+    struct http_throttle *t = &c->throttle;
+    if (t->by != NULL && t->wait_ms >= wait_ms(verdict))
+        return;
+    *t = (struct http_throttle){
+        .by = admit_reason_name(verdict->reason),
+        .partition = verdict->reason == ADMIT_REFUSED_TABLE ? 0 : s->request.partition,
+        .wait_ms = wait_ms(verdict)};
+}
+
+bool throttle_refuse(struct call *c, const struct subrequest *s,
                      const struct admit_verdict *verdict)
 {
-    static const char PROVISIONED[] =
-        "The level of configured provisioned throughput for the table was exceeded. Consider "
-        "increasing your provisioning level with the UpdateTable API.";
-    static const char ON_DEMAND[] =
-        "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically "
-        "scaling your table or index so please try again shortly. If exceptions persist, check if "
-        "you have a hot key: "
-        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
-        "bp-partition-key-design.html";
-    enum fault_kind kind_of_fault = exception_of(c->router->config, t, verdict->reason);
-    fault_set(call_fault(c), kind_of_fault, "%s",
-              t->billing == BILLING_ON_DEMAND ? ON_DEMAND : PROVISIONED);
+    const struct table *t = &s->route->table;
+    bool write = s->request.op == REQUEST_PUT || s->request.op == REQUEST_DELETE;
+    enum admit_kind kind = write ? ADMIT_WRITE : ADMIT_READ;
+    struct fault *f = call_fault(c);
+    throttle_note(c, s, verdict);
+    fault_set(f, exception_of(c->router->config, t, verdict->reason), "%s",
+              text_of(t, verdict->reason));
+    append_details(&f->text, c, s, kind, verdict);
     write_reasons(c, t, kind, verdict->reason);
     return false;
 }

@@ -84,39 +84,118 @@ static bool read_number(struct value_reader *r, struct slice text)
     return true;
 }
 
-static struct slice decode_blob(struct value_reader *r, struct slice text)
+/* ---- bounds ---- */
+
+/* Every element of a container adds a byte to its item's size, so one that has more of them is too
+ * large, whatever they are. Names, and elements of sets, are distinct: there are not
+ * DISTINCT_MAX distinct byte strings whose sizes sum up to an item, and a number has 2 bytes. */
+enum {
+    ELEMENTS_MAX = ITEM_SIZE_MAX,
+    DISTINCT_MAX = ITEM_SIZE_MAX / 2,
+};
+
+/* Reading stops here: what follows would only cost memory. */
+static bool too_large(struct value_reader *r)
 {
+    return invalid(r, "Item size has exceeded the maximum allowed size");
+}
+
+/* Asked before each element that follows another. A single large value passes: its own check tells
+ * more. */
+static bool item_fits(struct value_reader *r)
+{
+    return r->writer.size <= ITEM_SIZE_MAX || too_large(r);
+}
+
+static bool read_blob(struct value_reader *r, struct slice text)
+{
+    if (text.size / 4 * 3 > ITEM_SIZE_MAX + 3)
+        return too_large(r);
     uint8_t *bytes = arena_alloc(r->arena, text.size / 4 * 3 + 1);
-    return slice_make(bytes, base64_decode(text, bytes));
+    item_binary(&r->writer, slice_make(bytes, base64_decode(text, bytes)));
+    return true;
 }
 
-/* ---- sets ---- */
+/* ---- duplicates ---- */
 
-static int compare_slices(const void *a, const void *b)
+/* Distinct byte strings of the item being written, named by where they stand in it. */
+struct strings {
+    const struct buffer *item;
+    bool named; /* names of a map; else values of a set */
+    uint32_t *at;
+    size_t count;
+};
+
+enum {
+    STRINGS_FEW = 8 /* are compared each with each */
+};
+
+static struct slice string_at(const struct strings *s, size_t i)
 {
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+    const struct buffer *b = s->item;
+    struct attr_cursor cursor = {slice_make(b->data + s->at[i], b->size - s->at[i]), s->named};
+    struct slice name;
+    struct attr value;
+    if (!attr_next(&cursor, &name, &value))
+        return slice_make(NULL, 0);
+    return s->named ? name : value.body;
 }
 
-/* Whether two of the slices are equal; `scratch` holds as many. */
-static bool has_duplicates(const struct slice *slices, size_t count, struct slice *scratch)
+static int strings_compare(const struct strings *s, size_t a, size_t b)
 {
-    if (count <= 8) {
-        for (size_t i = 1; i < count; i++) {
-            for (size_t j = 0; j < i; j++) {
-                if (slice_equal(slices[i], slices[j]))
-                    return true;
-            }
+    return slice_compare(string_at(s, a), string_at(s, b));
+}
+
+static void strings_swap(struct strings *s, size_t a, size_t b)
+{
+    uint32_t at = s->at[a];
+    s->at[a] = s->at[b];
+    s->at[b] = at;
+}
+
+static void strings_sift(struct strings *s, size_t root, size_t count)
+{
+    for (size_t child; (child = 2 * root + 1) < count; root = child) {
+        if (child + 1 < count && strings_compare(s, child, child + 1) < 0)
+            child++;
+        if (strings_compare(s, root, child) >= 0)
+            return;
+        strings_swap(s, root, child);
+    }
+}
+
+/* Heapsort: no memory but the positions, and n log n whatever a client sends. */
+static void strings_sort(struct strings *s)
+{
+    for (size_t i = s->count / 2; i-- > 0;)
+        strings_sift(s, i, s->count);
+    for (size_t i = s->count; i-- > 1;) {
+        strings_swap(s, 0, i);
+        strings_sift(s, 0, i);
+    }
+}
+
+/* Whether two are equal; changes their order. */
+static bool strings_repeat(struct strings *s)
+{
+    if (s->count > STRINGS_FEW) {
+        strings_sort(s);
+        for (size_t i = 1; i < s->count; i++) {
+            if (strings_compare(s, i - 1, i) == 0)
+                return true;
         }
         return false;
     }
-    memcpy(scratch, slices, count * sizeof *slices);
-    qsort(scratch, count, sizeof *scratch, compare_slices);
-    for (size_t i = 1; i < count; i++) {
-        if (slice_equal(scratch[i - 1], scratch[i]))
-            return true;
+    for (size_t i = 1; i < s->count; i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (strings_compare(s, i, j) == 0)
+                return true;
+        }
     }
     return false;
 }
+
+/* ---- sets ---- */
 
 static bool duplicate_elements(struct value_reader *r, enum attr_type set,
                                const struct json_value *list)
@@ -148,29 +227,18 @@ static bool empty_set(struct value_reader *r, enum attr_type set)
                                                      : "Binary sets should not be empty");
 }
 
-/* One element, as bytes that are equal when the values are. */
-static bool read_element(struct value_reader *r, enum attr_type set, const struct json_value *v,
-                         struct slice *out)
+static bool read_element(struct value_reader *r, enum attr_type set, const struct json_value *v)
 {
     struct slice text = v->type == JSON_STRING ? json_string(v) : slice_make(NULL, 0);
-    struct number n;
-    if (set == ATTR_NUMBER_SET) {
-        if (!read_digits(r, text, &n))
-            return false;
-        uint8_t *encoded = arena_alloc(r->arena, NUMBER_ENCODED_MAX);
-        *out = slice_make(encoded, number_encode(&n, encoded));
-        item_number(&r->writer, &n);
-        return true;
-    }
+    if (set == ATTR_NUMBER_SET)
+        return read_number(r, text);
     if (text.size == 0)
         return invalid_value(r, set == ATTR_STRING_SET
                                     ? "An string set may not have a empty string as a member"
                                     : "Binary sets may not contain null or empty values");
-    *out = set == ATTR_STRING_SET ? text : decode_blob(r, text);
-    if (set == ATTR_STRING_SET)
-        item_string(&r->writer, *out);
-    else
-        item_binary(&r->writer, *out);
+    if (set == ATTR_BINARY_SET)
+        return read_blob(r, text);
+    item_string(&r->writer, text);
     return true;
 }
 
@@ -178,28 +246,35 @@ static bool read_set(struct value_reader *r, enum attr_type set, const struct js
 {
     struct json_cursor cursor = json_elements(list);
     struct json_value element;
-    size_t count = 0;
-    while (json_next_element(&cursor, &element))
-        count++;
+    uint32_t few[STRINGS_FEW];
+    size_t count = json_count(list);
     if (count == 0)
         return empty_set(r, set);
-    struct slice *slices = arena_alloc(r->arena, 2 * count * sizeof *slices);
+    if (count > ELEMENTS_MAX || (count > DISTINCT_MAX && set == ATTR_NUMBER_SET))
+        return too_large(r);
+    if (count > DISTINCT_MAX)
+        return duplicate_elements(r, set, list);
+    struct strings all = {r->writer.out, false, few, count};
+    if (count > STRINGS_FEW)
+        all.at = arena_alloc(r->arena, count * sizeof *all.at);
     item_open(&r->writer, set);
-    cursor = json_elements(list);
-    for (size_t i = 0; json_next_element(&cursor, &element); i++) {
-        if (!read_element(r, set, &element, &slices[i]))
+    for (size_t i = 0; i < count && json_next_element(&cursor, &element); i++) {
+        all.at[i] = (uint32_t)r->writer.out->size;
+        if (!item_fits(r) || !read_element(r, set, &element))
             return false;
     }
     item_close(&r->writer);
-    return !has_duplicates(slices, count, slices + count) || duplicate_elements(r, set, list);
+    return !strings_repeat(&all) || duplicate_elements(r, set, list);
 }
 
 /* ---- documents ---- */
 
+/* The value inside the innermost list or map is a level, too. */
 static bool nesting_fits(struct value_reader *r)
 {
-    return r->writer.depth < NESTING_MAX ||
-           invalid(r, "Nesting Levels have exceeded supported limits");
+    return r->writer.depth + 1 < NESTING_MAX ||
+           invalid(r, "Nesting Levels have exceeded supported limits: Attributes in the item have "
+                      "nested levels beyond supported limit");
 }
 
 static bool read_list(struct value_reader *r, const struct json_value *list)
@@ -208,9 +283,11 @@ static bool read_list(struct value_reader *r, const struct json_value *list)
     struct json_value element;
     if (!nesting_fits(r))
         return false;
+    if (json_count(list) > ELEMENTS_MAX)
+        return too_large(r);
     item_open(&r->writer, ATTR_LIST);
     while (json_next_element(&cursor, &element)) {
-        if (!read_value(r, &element))
+        if (!item_fits(r) || !read_value(r, &element))
             return false;
     }
     item_close(&r->writer);
@@ -237,8 +314,7 @@ static bool read_typed(struct value_reader *r, enum attr_type type, const struct
     case ATTR_NUMBER:
         return read_number(r, json_string(v));
     case ATTR_BINARY:
-        item_binary(&r->writer, decode_blob(r, json_string(v)));
-        return true;
+        return read_blob(r, json_string(v));
     case ATTR_BOOL:
         item_bool(&r->writer, shape_boolean(v, false));
         return true;
@@ -296,25 +372,20 @@ static bool read_value(struct value_reader *r, const struct json_value *v)
     return read_typed(r, type, &typed);
 }
 
-static bool names_differ(struct value_reader *r, const struct json_value *map)
+static bool duplicate_names(struct value_reader *r)
 {
-    struct slice few[16];
-    size_t count = json_count(map);
-    struct slice *names = 2 * count <= 16 ? few : arena_alloc(r->arena, 2 * count * sizeof *names);
-    struct json_cursor cursor = json_members(map);
-    struct json_value value;
-    for (size_t i = 0; json_next_member(&cursor, &names[i], &value); i++) {
-        if (names[i].size > ATTRIBUTE_NAME_SIZE_MAX)
-            return fault_set(r->fault, FAULT_VALIDATION,
-                             "One or more parameter values were invalid: Attribute name is too "
-                             "large, must be less than %d bytes",
-                             ATTRIBUTE_NAME_SIZE_MAX + 1);
-        if (i + 1 == count)
-            break;
-    }
-    if (has_duplicates(names, count, names + count))
-        return fault_set(r->fault, FAULT_SERIALIZATION, "Duplicate attribute name in a map");
-    return true;
+    return fault_set(r->fault, FAULT_SERIALIZATION, "Duplicate attribute name in a map");
+}
+
+static bool name_fits(struct value_reader *r, struct slice name)
+{
+    if (name.size == 0)
+        return invalid_value(r, "Empty attribute name");
+    return name.size <= ATTRIBUTE_NAME_SIZE_MAX ||
+           fault_set(r->fault, FAULT_VALIDATION,
+                     "One or more parameter values were invalid: Attribute name is too large, must "
+                     "be less than %d bytes",
+                     ATTRIBUTE_NAME_SIZE_MAX + 1);
 }
 
 static bool read_members(struct value_reader *r, const struct json_value *map)
@@ -322,14 +393,22 @@ static bool read_members(struct value_reader *r, const struct json_value *map)
     struct json_cursor cursor = json_members(map);
     struct json_value value;
     struct slice name;
-    if (!names_differ(r, map))
-        return false;
-    while (json_next_member(&cursor, &name, &value)) {
+    uint32_t few[STRINGS_FEW];
+    size_t count = json_count(map);
+    if (count > DISTINCT_MAX)
+        return too_large(r);
+    struct strings names = {r->writer.out, true, few, count};
+    if (count > STRINGS_FEW)
+        names.at = arena_alloc(r->arena, count * sizeof *names.at);
+    for (size_t i = 0; i < count && json_next_member(&cursor, &name, &value); i++) {
+        names.at[i] = (uint32_t)r->writer.out->size;
+        if (!item_fits(r) || !name_fits(r, name))
+            return false;
         item_name(&r->writer, name);
         if (!read_value(r, &value))
             return false;
     }
-    return true;
+    return !strings_repeat(&names) || duplicate_names(r);
 }
 
 static bool finish_item(struct value_reader *r, struct buffer *out, bool read, struct span *item)

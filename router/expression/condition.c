@@ -17,6 +17,7 @@ struct parser {
     struct token token;
     bool failed; /* a syntax error: the fault is set */
     uint32_t depth;
+    uint32_t operators; /* and functions */
     struct operand_errors errors;
 };
 
@@ -77,6 +78,21 @@ static struct condition *node(struct parser *p, enum condition_kind kind)
     return c;
 }
 
+static struct condition *too_many_operators(struct parser *p)
+{
+    if (!p->failed)
+        fault_set(p->fault, FAULT_VALIDATION,
+                  "Invalid %s: The expression contains too many operators", p->parameter);
+    p->failed = true;
+    return NULL;
+}
+
+/* An operator or a function was read; false: it is one too many. */
+static bool count_operator(struct parser *p)
+{
+    return p->operators++ < CONDITION_OPERATORS_MAX || too_many_operators(p) != NULL;
+}
+
 static void add_argument(struct condition *c, struct condition *argument)
 {
     struct condition **end = &c->args;
@@ -124,6 +140,7 @@ static struct path_part *parse_index(struct parser *p)
 {
     struct path_part *part = arena_zalloc(p->arena, sizeof *part);
     struct slice digits = p->token.text;
+    part->indexed = true;
     if (!expect(p, TOKEN_NUMBER))
         return part;
     for (size_t i = 0; i < digits.size && part->index < UINT32_MAX / 16; i++)
@@ -188,7 +205,7 @@ static struct condition *parse_function(struct parser *p)
     struct condition *c = node(p, CONDITION_FUNCTION);
     c->name = p->token.text;
     advance(p);
-    if (!parse_arguments(p, c))
+    if (!count_operator(p) || !parse_arguments(p, c))
         return NULL;
     operand_check_nested(&p->errors, c);
     operand_check_function(&p->errors, c);
@@ -212,10 +229,8 @@ static struct condition *parse_parentheses(struct parser *p)
 static struct condition *parse_term(struct parser *p)
 {
     struct condition *c = NULL;
-    if (p->depth++ > CONDITION_OPERATORS_MAX) {
-        p->failed = true;
-        fault_set(p->fault, FAULT_VALIDATION,
-                  "Invalid %s: The expression contains too many operators", p->parameter);
+    if (p->depth++ > CONDITION_DEPTH_MAX) {
+        too_many_operators(p);
     } else if (p->token.kind == TOKEN_OPEN) {
         c = parse_parentheses(p);
     } else if (p->token.kind == TOKEN_VALUE_REF) {
@@ -243,7 +258,7 @@ static struct condition *parse_comparison(struct parser *p, struct condition *le
     c->op = p->token.kind;
     advance(p);
     add_argument(c, left);
-    struct condition *right = parse_term(p);
+    struct condition *right = count_operator(p) ? parse_term(p) : NULL;
     if (right == NULL)
         return NULL;
     if (!is_operand(right))
@@ -258,6 +273,8 @@ static struct condition *parse_between(struct parser *p, struct condition *left)
 {
     struct condition *c = node(p, CONDITION_BETWEEN);
     advance(p);
+    if (!count_operator(p))
+        return NULL;
     add_argument(c, left);
     for (int i = 0; i < 2; i++) {
         if (i == 1 && !expect(p, TOKEN_AND))
@@ -279,8 +296,12 @@ static struct condition *parse_in(struct parser *p, struct condition *left)
     struct condition *c = node(p, CONDITION_IN);
     advance(p);
     add_argument(c, left);
-    if (!parse_arguments(p, c))
+    if (!count_operator(p) || !parse_arguments(p, c))
         return NULL;
+    if (c->arg_count - 1 > CONDITION_IN_MAX)
+        operand_error(&p->errors, CONDITION_ERROR_OPERANDS,
+                      "The IN operator takes at most %d operands; number of operands: %u",
+                      CONDITION_IN_MAX, c->arg_count - 1);
     operand_check_nested(&p->errors, c);
     return c;
 }
@@ -319,8 +340,8 @@ static struct condition *parse_not(struct parser *p)
         return parse_simple(p);
     struct condition *c = node(p, CONDITION_NOT);
     advance(p);
-    if (p->depth++ > CONDITION_OPERATORS_MAX)
-        return syntax_error(p);
+    if (p->depth++ > CONDITION_DEPTH_MAX || !count_operator(p))
+        return too_many_operators(p);
     struct condition *argument = parse_not(p);
     p->depth--;
     if (argument == NULL || !is_condition(p, argument))
@@ -341,7 +362,7 @@ static struct condition *parse_chain(struct parser *p, enum token_kind op, enum 
     struct condition *c = node(p, kind);
     add_argument(c, first);
     while (accept(p, op)) {
-        struct condition *following = parse(p);
+        struct condition *following = count_operator(p) ? parse(p) : NULL;
         if (following == NULL || !is_condition(p, following))
             return NULL;
         add_argument(c, following);

@@ -16,8 +16,10 @@
 #include "router/expression/token.h"
 
 enum {
-    CONDITION_OPERATORS_MAX = 300
-}; /* the service's limit for one expression */
+    CONDITION_OPERATORS_MAX = 300, /* and functions: the service's limit for one expression */
+    CONDITION_IN_MAX = 100,        /* operands behind IN: the service's limit */
+    CONDITION_DEPTH_MAX = 300,     /* levels of parentheses, NOT and functions */
+};
 
 enum condition_kind {
     CONDITION_OR = 1,
@@ -31,10 +33,11 @@ enum condition_kind {
     CONDITION_VALUE,    /* value */
 };
 
-/* One step of a document path: a name, or an index where the name is empty. */
+/* One step of a document path: a name, or an index. */
 struct path_part {
     struct slice name;
     uint32_t index;
+    bool indexed;
     struct path_part *next;
 };
 

@@ -38,6 +38,10 @@ static bool read_keys(struct arena *arena, const struct json_value *map, const c
                              SHOWN(key));
         struct expression_name *n = &(*out)[(*count)++];
         n->key = arena_copy(arena, key);
+        if (value.type == JSON_STRING && json_string(&value).size == 0)
+            return fault_set(fault, FAULT_VALIDATION,
+                             "%s contains invalid value: Empty attribute name; key: \"%.*s\"", what,
+                             SHOWN(key));
         if (value.type == JSON_STRING)
             n->name = arena_copy(arena, json_string(&value));
     }

@@ -42,7 +42,8 @@ void operand_check_condition(struct operand_errors *e, const struct condition *c
 
 static bool same_path(const struct path_part *a, const struct path_part *b)
 {
-    while (a != NULL && b != NULL && slice_equal(a->name, b->name) && a->index == b->index) {
+    while (a != NULL && b != NULL && a->indexed == b->indexed && slice_equal(a->name, b->name) &&
+           a->index == b->index) {
         a = a->next;
         b = b->next;
     }
@@ -58,7 +59,7 @@ static void distinct(struct operand_errors *e, const struct condition *c, struct
     for (const struct path_part *p = a->path; p != NULL; p = p->next) {
         if (path.size > 0)
             buffer_append_text(&path, ", ");
-        if (p->name.size > 0)
+        if (!p->indexed)
             buffer_append(&path, p->name.data, (size_t)fault_shown_size(p->name));
         else
             buffer_append_format(&path, "[%u]", p->index);

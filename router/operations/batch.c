@@ -2,6 +2,7 @@
 
 #include "base/must.h"
 #include "router/json_writer.h"
+#include "router/throttle.h"
 
 /* ---- the request alone ---- */
 
@@ -15,13 +16,14 @@ bool batch_begin(struct call *c, const struct json_value m[], uint32_t entries_m
     struct json_value value;
     struct slice name;
     c->state = b;
+    if (tables == 0)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "The requestItems parameter is required for %s", c->operation->name);
     b->tables = arena_zalloc(&c->arena, (tables + 1) * sizeof *b->tables);
     b->entries = arena_zalloc(&c->arena, (entries_max + 1) * sizeof *b->entries);
     b->entries_max = entries_max;
     call_take_consumed(c, &m[BATCH_RETURN_CONSUMED]);
     while (json_next_member(&cursor, &name, &value)) {
-        if (value.type == JSON_NULL)
-            continue;
         struct batch_table *t = &b->tables[b->table_count++];
         t->name = arena_copy(&c->arena, name);
         if (!read_table(c, b, t, &value))
@@ -119,6 +121,8 @@ struct batch_entry *batch_take_reply(struct call *c, struct subrequest *s, const
 {
     struct batch *b = c->state;
     struct batch_entry *e = &b->entries[s->index];
+    if (r->code == REPLY_THROTTLED)
+        throttle_note(c, s, &r->verdict);
     if (r->code != REPLY_OK) {
         keep_failure(c, b, s, r);
         return NULL;

@@ -15,8 +15,12 @@ static const struct shape KEY = {.kind = SHAPE_MAP,
                                  .java = "AttributeValue",
                                  .parameterized = true,
                                  .element = &(const struct shape){.kind = SHAPE_ATTRIBUTE}};
-static const struct shape KEY_LIST = {
-    .kind = SHAPE_LIST, .min = 1, .min_set = true, .max = BATCH_GET_MAX, .element = &KEY};
+static const struct shape KEY_LIST = {.kind = SHAPE_LIST,
+                                      .min = 1,
+                                      .min_set = true,
+                                      .max = BATCH_GET_MAX,
+                                      .bare = true,
+                                      .element = &KEY};
 
 static const struct shape_member TABLE_MEMBERS[] = {
     {"Keys", &KEY_LIST, MEMBER_REQUIRED},
@@ -31,8 +35,6 @@ static const struct shape TABLE = {
     .kind = SHAPE_STRUCTURE, .java = "KeysAndAttributes", .members = TABLE_MEMBERS};
 
 static const struct shape TABLES = {.kind = SHAPE_MAP,
-                                    .min = 1,
-                                    .min_set = true,
                                     .max = BATCH_GET_MAX,
                                     .java = "KeysAndAttributes",
                                     .key = &shape_table_name,

@@ -46,8 +46,6 @@ static const struct shape WRITE_LIST = {.kind = SHAPE_LIST,
                                         .element = &WRITE};
 
 static const struct shape TABLES = {.kind = SHAPE_MAP,
-                                    .min = 1,
-                                    .min_set = true,
                                     .max = BATCH_WRITE_MAX,
                                     .java = "java.util.List<com.amazonaws.dynamodb.v20120810."
                                             "WriteRequest>",

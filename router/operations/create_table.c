@@ -154,6 +154,27 @@ static enum attr_type defined_type(const struct json_value *definitions, struct 
     return 0;
 }
 
+/* Few: a table has two keys. */
+static bool definitions_differ(struct call *c, const struct json_value *list)
+{
+    enum {
+        COMPARED_MAX = 64
+    };
+    struct slice names[COMPARED_MAX];
+    struct json_cursor cursor = json_elements(list);
+    struct json_value element, m[SHAPE_MEMBERS_MAX];
+    for (size_t i = 0; i < COMPARED_MAX && json_next_element(&cursor, &element); i++) {
+        shape_bind(&DEFINITION, &element, m);
+        names[i] = json_string(&m[NAME]);
+        for (size_t j = 0; j < i; j++) {
+            if (slice_equal(names[i], names[j]))
+                return fault_set(call_fault(c), FAULT_VALIDATION,
+                                 "Attribute Name is duplicated: %.*s", SHOWN(names[i]));
+        }
+    }
+    return true;
+}
+
 static bool check_key_types(struct call *c, bool first_is_hash, size_t count, bool second_is_range)
 {
     if (!first_is_hash)
@@ -172,6 +193,8 @@ static bool read_keys(struct call *c, const struct json_value m[], struct table_
     struct json_value element, e[SHAPE_MEMBERS_MAX];
     size_t count = json_count(&m[KEY_SCHEMA]), definitions = json_count(&m[DEFINITIONS]);
     bool is_hash[2] = {false, false};
+    if (!definitions_differ(c, &m[DEFINITIONS]))
+        return false;
     for (size_t i = 0; i < count && json_next_element(&cursor, &element); i++) {
         shape_bind(&ELEMENT, &element, e);
         keys[i]->name = arena_copy(&c->arena, json_string(&e[NAME]));

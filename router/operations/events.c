@@ -1,36 +1,25 @@
 /* events.c - GET /weir/events[?after=N]: what the controller has decided lately and why, as JSON;
  * and POST /weir/drain?node=N[&undo=1], which has it empty a node. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "engine/catalog/catalog.h"
 #include "router/json_writer.h"
 #include "router/operations/operations.h"
-
-/* The number behind name= in the query string; -1: there is none. */
-static int64_t number_of(const char *path, const char *name)
-{
-    size_t size = strlen(name);
-    const char *at = strchr(path, '?');
-    while (at != NULL) {
-        at++;
-        if (strncmp(at, name, size) == 0 && at[size] == '=') {
-            const char *digits = at + size + 1;
-            size_t count = strspn(digits, "0123456789");
-            bool ends = digits[count] == '\0' || digits[count] == '&' || digits[count] == '#';
-            return count > 0 && count < 19 && ends ? strtoll(digits, NULL, 10) : -1;
-        }
-        at = strchr(at, '&');
-    }
-    return -1;
-}
+#include "router/query_string.h"
 
 /* ---- events ---- */
 
 static bool begin_events(struct call *c, const struct json_value m[])
 {
     (void)m;
-    int64_t after = number_of(c->client->http.head.path, "after");
+    static const char *const NAMES[] = {"after", NULL};
+    struct slice text;
+    if (!query_string_read(c->client->http.head.path, &c->arena, NAMES, &text, call_fault(c)))
+        return false;
+    int64_t after = query_string_number(text);
+    if (text.data != NULL && after < 0)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "after: the number of an event is expected, not '%.*s'", SHOWN(text));
     struct buffer body = {0};
     buffer_append_u64(&body, after > 0 ? (uint64_t)after : 0);
     struct subrequest *s = call_catalog_request(c, REQUEST_EVENTS);
@@ -89,14 +78,16 @@ const struct operation operation_events = {
 static bool begin_drain(struct call *c, const struct json_value m[])
 {
     (void)m;
-    const char *path = c->client->http.head.path;
-    int64_t node = number_of(path, "node");
-    if (node < 1 || node > c->router->options.node_count) {
-        fault_set(call_fault(c), FAULT_VALIDATION, "There is no node %lld; nodes are 1 to %u",
-                  (long long)node, c->router->options.node_count);
+    static const char *const NAMES[] = {"node", "undo", NULL};
+    struct slice values[2];
+    if (!query_string_read(c->client->http.head.path, &c->arena, NAMES, values, call_fault(c)))
         return false;
-    }
-    bool undo = number_of(path, "undo") == 1;
+    int64_t node = query_string_number(values[0]);
+    if (node < 1 || node > c->router->options.node_count)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "There is no node %.*s; nodes are 1 to %u", SHOWN(values[0]),
+                         c->router->options.node_count);
+    bool undo = query_string_number(values[1]) == 1;
     struct decision d = {.to_node = (uint32_t)node,
                          .drain = !undo,
                          .has_event = true,

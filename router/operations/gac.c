@@ -3,6 +3,7 @@
 #include "router/json_writer.h"
 #include "router/limit.h"
 #include "router/operations/operations.h"
+#include "router/query_string.h"
 
 static void write_limit(struct call *c, const struct table *t, enum admit_kind kind)
 {
@@ -36,8 +37,11 @@ static void write_table(void *context, const struct table *t)
 static bool begin(struct call *c, const struct json_value m[])
 {
     (void)m;
+    static const char *const NAMES[] = {NULL};
     struct buffer *out = &c->body;
     const struct router *r = c->router;
+    if (!query_string_read(c->client->http.head.path, &c->arena, NAMES, NULL, call_fault(c)))
+        return false;
     json_write_open(out, '{');
     json_member_text(out, "gac", gac_policy_name(gac_policy_of(r->config, GAC_AS_CONFIGURED)));
     json_member_integer(out, "servers", r->options.gac_servers);

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "router/json_writer.h"
+#include "router/throttle.h"
 
 bool page_take(struct call *c, struct page *p, const struct json_value *select,
                const struct json_value *limit, const struct json_value *consistent)
@@ -86,6 +87,7 @@ static bool take_items(struct call *c, struct page *p, const struct reply *r)
     }
     p->count += r->count;
     p->read_bytes += r->read_bytes;
+    p->consumed_mcu += read_cost_mcu(r->read_bytes, p->consistent);
     return true;
 }
 
@@ -101,6 +103,7 @@ bool page_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct page *p = c->state;
     if (r->code == REPLY_THROTTLED && p->count > 0) {
+        throttle_note(c, s, &r->verdict);
         p->ended = p->truncated = true;
         return true;
     }
@@ -131,7 +134,9 @@ bool page_finish(struct call *c)
         json_write_key(out, "LastEvaluatedKey");
         buffer_append_slice(out, p->last_key);
     }
-    capacity_write_member(out, c, &p->route->table, read_cost_mcu(p->read_bytes, p->consistent));
+    capacity_write_member(out, c, &p->route->table,
+                          p->by_partition ? p->consumed_mcu
+                                          : read_cost_mcu(p->read_bytes, p->consistent));
     json_write_close(out, '}');
     return true;
 }

@@ -1,9 +1,10 @@
 /* page.h - a page of Query or Scan: a range of storage keys read partition by partition, in key
  * order or against it, until a limit, 1 MB or the end.
  *
- * The capacity of a page is that of its bytes summed up and rounded once, however many partitions
- * they came from. A page that was throttled after it has read something ends there: the client goes
- * on from its LastEvaluatedKey. */
+ * The capacity of a page of Query is that of its bytes summed up and rounded once, however many
+ * partitions they came from. A Scan costs what its partitions charge, each at least one unit (half
+ * of it if eventual): so the service was measured. A page that was throttled after it has read
+ * something ends there: the client goes on from its LastEvaluatedKey. */
 #ifndef WEIR_ROUTER_OPERATIONS_PAGE_H
 #define WEIR_ROUTER_OPERATIONS_PAGE_H
 
@@ -16,10 +17,12 @@ struct page {
     bool reverse;
     bool consistent;
     bool count_only;
-    int64_t limit; /* items; 0 = none */
+    bool by_partition; /* each partition read costs a unit at least */
+    int64_t limit;     /* items; 0 = none */
     /* so far */
     int64_t count;
     int64_t read_bytes;
+    int64_t consumed_mcu;  /* by_partition */
     struct slice last_key; /* JSON of the last item's key */
     bool ended;
     bool truncated;

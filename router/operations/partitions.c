@@ -8,7 +8,9 @@
 #include <stdio.h>
 
 #include "router/json_writer.h"
+#include "router/limit.h"
 #include "router/operations/operations.h"
+#include "router/query_string.h"
 
 enum {
     LIST_PAGE = 1000
@@ -26,36 +28,6 @@ struct table_name {
     struct table *table; /* NULL: gone */
     struct table_name *next;
 };
-
-/* ---- the query string ---- */
-
-static int hex_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* The value of table=, percent-decoded. */
-static struct slice table_of(struct call *c, const char *path)
-{
-    const char *at = strchr(path, '?');
-    at = at == NULL ? NULL : strstr(at, "table=");
-    if (at == NULL || (at[-1] != '?' && at[-1] != '&'))
-        return slice_make(NULL, 0);
-    at += strlen("table=");
-    size_t size = strcspn(at, "&#"), out = 0;
-    char *text = arena_alloc(&c->arena, size + 1);
-    for (size_t i = 0; i < size; i++) {
-        bool escaped =
-            at[i] == '%' && i + 2 < size && hex_of(at[i + 1]) >= 0 && hex_of(at[i + 2]) >= 0;
-        text[out++] = escaped ? (char)(hex_of(at[i + 1]) * 16 + hex_of(at[i + 2])) : at[i];
-        i += escaped ? 2 : 0;
-    }
-    return slice_make(text, out);
-}
 
 /* ---- asking ---- */
 
@@ -98,9 +70,11 @@ static bool begin(struct call *c, const struct json_value m[])
 {
     (void)m;
     struct partitions *p = arena_zalloc(&c->arena, sizeof *p);
+    static const char *const NAMES[] = {"table", NULL};
     c->state = p;
-    p->only = table_of(c, c->client->http.head.path);
-    if (p->only.size == 0) {
+    if (!query_string_read(c->client->http.head.path, &c->arena, NAMES, &p->only, call_fault(c)))
+        return false;
+    if (p->only.data == NULL) {
         ask_names(c, slice_make(NULL, 0));
     } else {
         add_name(c, p, p->only);
@@ -154,6 +128,34 @@ static const struct partition_info *find_partition(const struct partitions *p, u
 }
 
 /* ---- writing ---- */
+
+/* What this router refused for the table's limit: no node heard of it. */
+static void write_refused(struct call *c, const struct table *t, enum admit_kind kind)
+{
+    struct gac_limit limit;
+    struct gac_holding h = {0};
+    if (limit_find(c->router, t, kind, &limit))
+        gac_client_holding(c->router->gac, c->router->now, limit.key, &h);
+    json_member_integer(&c->body, kind == ADMIT_READ ? "read" : "write", (int64_t)h.refused);
+}
+
+static void write_tables(struct call *c, const struct partitions *p)
+{
+    struct buffer *out = &c->body;
+    json_member_open(out, "tables", '[');
+    for (const struct table_name *n = p->first; n != NULL; n = n->next) {
+        if (n->table == NULL)
+            continue;
+        json_write_open(out, '{');
+        json_member_string(out, "table", n->table->name);
+        json_member_open(out, "refused_by_routers", '{');
+        write_refused(c, n->table, ADMIT_READ);
+        write_refused(c, n->table, ADMIT_WRITE);
+        json_write_close(out, '}');
+        json_write_close(out, '}');
+    }
+    json_write_close(out, ']');
+}
 
 /* The hash a partition's bound starts with; an open end is the last hash. */
 static void write_hash(struct buffer *out, const char *key, struct slice bound, bool end)
@@ -290,6 +292,7 @@ static bool finish(struct call *c)
         json_member_text(out, "profile", profile_name(c->router->config->profile));
         json_member_integer(out, "nodes", c->router->options.node_count);
         write_counters(out, c->router);
+        write_tables(c, p);
         json_member_open(out, "partitions", '[');
         ask_nodes(c);
         return true;

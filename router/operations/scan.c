@@ -76,6 +76,7 @@ static bool begin(struct call *c, const struct json_value m[])
 {
     struct scan *s = arena_zalloc(&c->arena, sizeof *s);
     c->state = s;
+    s->page.by_partition = true;
     s->segment = shape_integer(&m[SEGMENT], 0);
     s->segments = shape_integer(&m[TOTAL_SEGMENTS], 1);
     call_take_consumed(c, &m[RETURN_CONSUMED]);

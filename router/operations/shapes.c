@@ -31,7 +31,7 @@ const struct shape shape_select = {
     .kind = SHAPE_STRING,
     .choices = "SPECIFIC_ATTRIBUTES, COUNT, ALL_ATTRIBUTES, ALL_PROJECTED_ATTRIBUTES"};
 
-const struct shape shape_limit = {.kind = SHAPE_INTEGER, .min = 1, .min_set = true};
+const struct shape shape_limit = {.kind = SHAPE_INTEGER, .min = 1, .min_set = true, .bare = true};
 
 const struct shape shape_name_map = {
     .kind = SHAPE_MAP, .java = "java.lang.String", .element = &shape_string};

@@ -83,15 +83,18 @@ static void write_id(struct buffer *out, const uint8_t uuid[16])
     json_write_string(out, slice_make(text, at));
 }
 
-void table_description_write(struct buffer *out, const struct router *r, const struct table *t)
+void table_description_write(struct buffer *out, const struct router *r, const struct table *t,
+                             bool brief)
 {
     struct buffer arn = {0};
     table_arn_append(&arn, r, t->name);
     json_write_open(out, '{');
-    write_keys(out, t);
+    if (!brief)
+        write_keys(out, t);
     json_member_string(out, "TableName", t->name);
     json_member_text(out, "TableStatus", status_name(t->status));
-    write_date(out, "CreationDateTime", t->created_ms);
+    if (!brief)
+        write_date(out, "CreationDateTime", t->created_ms);
     write_throughput(out, t);
     write_billing(out, t);
     table_throughput_write(out, r->config, t);
@@ -119,6 +122,55 @@ bool table_take_reply(struct call *c, const struct subrequest *s, const struct r
            fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");
 }
 
+/* ---- changes ---- */
+
+enum {
+    FOLLOWS = 1 /* subrequest->index: asks whether a change has happened */
+};
+
+static void change_ask(struct call *c, struct slice name, uint32_t table_id, uint32_t attempts)
+{
+    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
+    s->request.key = name;
+    s->request.partition = table_id; /* ours: the catalog goes by the name */
+    s->index = FOLLOWS;
+    s->attempts = attempts;
+    subrequest_start_later(c->router, s);
+}
+
+static void change_follow(struct call *c, const struct table *t)
+{
+    if (t->status == TABLE_ACTIVE || c->router->config->table_change_delay_ms > 0)
+        return;
+    c->follow_until = instant_add(c->router->now, duration_ms(TABLE_CHANGE_WAIT_MS));
+    change_ask(c, arena_copy(&c->arena, t->name), t->id, 0);
+}
+
+/* Of a reply that says nothing about the table: not known, hence not over. */
+static bool change_is_over(const struct subrequest *s, const struct reply *r)
+{
+    struct table t;
+    struct arena arena = {0};
+    if (r->code != REPLY_OK)
+        return r->code == REPLY_TABLE_NOT_FOUND;
+    bool over = table_decode(r->body, &arena, &t) == STATUS_OK &&
+                (t.id != s->request.partition || t.status == TABLE_ACTIVE);
+    arena_deinit(&arena);
+    return over;
+}
+
+bool table_change_took(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    if (s->index != FOLLOWS)
+        return false;
+    bool late = !instant_before(c->router->now, c->follow_until);
+    if (change_is_over(s, r) || late)
+        route_forget(c->router, s->request.key);
+    else
+        change_ask(c, s->request.key, s->request.partition, s->attempts + 1);
+    return true;
+}
+
 bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
                               const char *member)
 {
@@ -131,14 +183,16 @@ bool table_description_answer(struct call *c, struct subrequest *s, const struct
         limit_tell(c->router, &t, s->request.op == REQUEST_TABLE_CREATE);
     json_write_open(&c->body, '{');
     json_write_key(&c->body, member);
-    table_description_write(&c->body, c->router, &t);
+    table_description_write(&c->body, c->router, &t, s->request.op == REQUEST_TABLE_DELETE);
     json_write_close(&c->body, '}');
+    if (s->request.op != REQUEST_TABLE_GET)
+        change_follow(c, &t);
     return true;
 }
 
 bool table_description_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
-    return table_description_answer(c, s, r, "TableDescription");
+    return table_change_took(c, s, r) || table_description_answer(c, s, r, "TableDescription");
 }
 
 /* ---- settings ---- */

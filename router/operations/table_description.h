@@ -5,17 +5,28 @@
 
 #include "router/operation.h"
 
-void table_description_write(struct buffer *out, const struct router *r, const struct table *t);
+/* `brief`: as DeleteTable has it, without keys and CreationDateTime. */
+void table_description_write(struct buffer *out, const struct router *r, const struct table *t,
+                             bool brief);
 
 /* The table in a catalog's reply. */
 bool table_take_reply(struct call *c, const struct subrequest *s, const struct reply *r,
                       struct table *out);
 
 /* {"member": description} from a catalog reply that holds a table. The cached route is dropped: the
- * table is not what it was. */
+ * table is not what it was. An answer that tells of a change (CREATING, UPDATING, DELETING) is held
+ * until the change has happened, for TABLE_CHANGE_WAIT_MS at most: whoever asks next finds the
+ * table ready or gone. Not so with table_change_delay_ms set. */
 bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
                               const char *member);
-/* The same under "TableDescription": a `reply` for struct operation. */
+enum {
+    TABLE_CHANGE_WAIT_MS = 5000
+};
+
+/* Whether the reply is to such a wait, which then goes on or ends: nothing is left to be done. */
+bool table_change_took(struct call *c, struct subrequest *s, const struct reply *r);
+
+/* The same under "TableDescription", waits included: a `reply` for struct operation. */
 bool table_description_reply(struct call *c, struct subrequest *s, const struct reply *r);
 
 /* Settings weir has in one state only: deletion protection off, streams off, encryption by default,

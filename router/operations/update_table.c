@@ -40,6 +40,7 @@ struct update_table {
     struct slice name;
     enum table_billing billing; /* 0: as it is */
     struct throughput_asked asked;
+    bool stream_off;
 };
 
 static bool read_change(struct call *c, struct update_table *u, const struct json_value m[])
@@ -71,6 +72,7 @@ static bool begin(struct call *c, const struct json_value m[])
     struct table_settings settings = {&m[PROTECTION], &m[STREAM], &m[ENCRYPTION], &m[CLASS]};
     c->state = u;
     u->name = arena_copy(&c->arena, json_string(&m[TABLE_NAME]));
+    u->stream_off = m[STREAM].type != JSON_ABSENT;
     if (!read_change(c, u, m) || !table_settings_check(c, &settings))
         return false;
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
@@ -111,6 +113,10 @@ static bool found(struct call *c, struct subrequest *get, const struct reply *r)
     struct table_spec spec = {.name = u->name};
     if (!table_take_reply(c, get, r, &t))
         return false;
+    if (u->stream_off)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "Table does not have a stream to disable: TableName: %.*s",
+                         SHOWN(u->name));
     spec.billing = u->billing != 0 ? u->billing : t.billing;
     if (!table_take_throughput(c, &u->asked, &t, &spec))
         return false;
@@ -127,6 +133,8 @@ static bool found(struct call *c, struct subrequest *get, const struct reply *r)
 
 static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
+    if (table_change_took(c, s, r))
+        return true;
     return s->request.op == REQUEST_TABLE_GET ? found(c, s, r) : table_description_reply(c, s, r);
 }
 

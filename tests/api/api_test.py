@@ -568,6 +568,10 @@ class ThrottleTest(unittest.TestCase, Refusals):
         reasons = json.loads(body)["ThrottlingReasons"]
         self.assertEqual(reasons[0]["reason"], "TableWriteProvisionedThroughputExceeded")
         self.assertTrue(reasons[0]["resource"].endswith(":table/" + table))
+        headers = refused["ResponseMetadata"]["HTTPHeaders"]  # any boto3 shows these
+        self.assertEqual(headers["x-weir-throttled-by"], "table")
+        self.assertIn("(table: the table's limit of write units is used up",
+                      refused["Error"]["Message"])
         with urllib.request.urlopen(f"{URL}/weir/gac") as answer:
             refused = [limit["refused"] for limit in json.load(answer)["limits"]
                        if (limit["table"], limit["kind"]) == (table, "write")]

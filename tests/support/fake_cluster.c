@@ -248,6 +248,7 @@ static void answer_data(struct fake_cluster *f, const struct request *q, uint32_
         f->fail_count--;
         r->code = f->fail_code;
         r->verdict.reason = f->fail_reason;
+        r->verdict.wait.ns = f->fail_wait_us * 1000;
     } else if (p == NULL) {
         r->code = REPLY_WRONG_PARTITION;
     } else if (q->op == REQUEST_RANGE) {
@@ -329,7 +330,14 @@ static void answer_create(struct fake_cluster *f, const struct table_spec *spec,
     t->warm[ADMIT_WRITE] = spec->wcu;
     t->status = TABLE_CREATING;
     table_encode(body, t);
-    t->status = TABLE_ACTIVE;
+    if (!f->hold_changes)
+        t->status = TABLE_ACTIVE;
+}
+
+/* Its name is free. */
+static void drop(struct table *t)
+{
+    t->name.size = 0;
 }
 
 static void answer_update(struct table *t, const struct table_spec *spec, struct buffer *body)
@@ -362,6 +370,8 @@ static void answer_catalog(struct fake_cluster *f, const struct request *q, stru
         if (q->op == REQUEST_TABLE_DELETE)
             t->status = TABLE_DELETING;
         table_encode(body, t);
+        if (q->op == REQUEST_TABLE_DELETE && !f->hold_changes)
+            drop(t);
     }
 }
 

@@ -58,6 +58,7 @@ struct fake_cluster {
     size_t item_room;
     bool on_loopback;
     const char *admin_token;
+    bool hold_changes; /* tables stay as CREATING, and as DELETING */
     bool hold;
     struct fake_request *held;
     size_t held_count;
@@ -69,6 +70,7 @@ struct fake_cluster {
     /* the next `fail_count` data requests get this code */
     enum reply_code fail_code;
     enum admit_reason fail_reason;
+    int64_t fail_wait_us;
     int fail_count;
     int fail_after; /* once so many were answered */
     /* what was asked */

@@ -189,6 +189,14 @@ static void above_the_rate_the_table_throttles_and_says_what_the_service_says(vo
         assert_true(says(a, CASES[i].type));
         assert_true(says(a, CASES[i].reasons));
         assert_true(f.router->counters.limit_refused > 0);
+        assert_slice_is(fake_header(a, "x-weir-throttled-by"), "table");
+        assert_int_equal(fake_header(a, "x-weir-partition").size, 0);
+        assert_true(says(a, "(table: the table's limit of write units is used up"));
+        fake_open(&f, 9);
+        fake_send_text(&f, 9, "GET /weir/partitions HTTP/1.1\r\nHost: h\r\n\r\n");
+        a = fake_take_answer(&f, 9);
+        assert_true(says(a, "\"refused_by_routers\":{\"read\":0,\"write\":"));
+        assert_false(says(a, "\"refused_by_routers\":{\"read\":0,\"write\":0}"));
     }
 }
 

@@ -271,10 +271,10 @@ static struct buffer gzipped(struct slice bytes)
     struct buffer b = {0};
     z_stream z = {.next_in = (Bytef *)(uintptr_t)bytes.data, .avail_in = (uInt)bytes.size};
     deflateInit2(&z, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY);
-    z.next_out = buffer_reserve(&b, 65536);
-    z.avail_out = 65536;
+    z.next_out = buffer_reserve(&b, MIB);
+    z.avail_out = MIB;
     assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
-    b.size = 65536 - z.avail_out;
+    b.size = MIB - z.avail_out;
     deflateEnd(&z);
     return b;
 }
@@ -392,6 +392,27 @@ static void deflate_bodies_and_gzip_of_several_members_are_unpacked(void **state
     buffer_deinit(&rest);
 }
 
+static void a_large_body_unpacks_to_at_most_64_times_its_size(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    init(NULL);
+    f.config.http_body_max_bytes = 16 * MIB;
+    fake_start(&f);
+    fake_open(&f, 1);
+    static uint8_t body[MIB + 1];
+    memset(body, ' ', sizeof body);
+    memcpy(body, "{}", 2);
+    struct buffer small = gzipped(slice_make(body, MIB)),
+                  large = gzipped(slice_make(body, MIB + 1));
+    assert_int_equal(send_packed("gzip", buffer_slice(&small)).status, 200);
+    struct fake_answer a = send_packed("gzip", buffer_slice(&large));
+    assert_int_equal(a.status, 413);
+    assert_non_null(memmem(a.body.data, a.body.size, "64 times", 8));
+    buffer_deinit(&small);
+    buffer_deinit(&large);
+}
+
 static void a_body_that_unpacks_past_the_memory_budget_is_refused(void **state)
 {
     (void)state;
@@ -401,9 +422,12 @@ static void a_body_that_unpacks_past_the_memory_budget_is_refused(void **state)
     f.config.http_memory_max_bytes = MIB;
     fake_start(&f);
     fake_open(&f, 1);
-    static uint8_t blanks[3 * MIB];
-    memset(blanks, ' ', sizeof blanks);
-    struct buffer packed = gzipped(slice_make(blanks, sizeof blanks));
+    static uint8_t body[3 * MIB];
+    for (uint32_t i = 0, random = 1; i < sizeof body; i++) {
+        random = random * 1103515245 + 12345;
+        body[i] = i % 40 == 0 ? (uint8_t)(random >> 16) : ' ';
+    }
+    struct buffer packed = gzipped(slice_make(body, sizeof body));
     assert_int_equal(send_packed("gzip", buffer_slice(&packed)).status, 503);
     assert_false(f.clients[1].closed);
     send_list(1);
@@ -733,6 +757,7 @@ int main(void)
         T(large_answers_are_packed_for_those_who_accept_it),
         T(deflate_bodies_and_gzip_of_several_members_are_unpacked),
         T(a_body_that_unpacks_past_the_memory_budget_is_refused),
+        T(a_large_body_unpacks_to_at_most_64_times_its_size),
         T(answers_are_packed_from_4096_bytes_on),
         T(what_stands_between_chunks_is_bounded),
         T(a_body_too_large_is_answered_read_to_its_end_and_closed),

@@ -198,10 +198,8 @@ types_come_before_constraints_and_those_before_values_and_those_before_tables(vo
     expect_mistyped("GetItem", "{\"TableName\":\"\",\"Key\":{\"a\":{\"S\":1}}}",
                     "NUMBER_VALUE cannot be converted to String");
     expect_invalid(&f, "GetItem", "{\"TableName\":\"\",\"Key\":{\"a\":{}}}",
-                   "2 validation errors detected: Value '' at 'tableName' failed to satisfy "
-                   "constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+; "
-                   "Value '' at 'tableName' failed to satisfy constraint: Member must have length "
-                   "greater than or equal to 3");
+                   "1 validation error detected: Value '' at 'tableName' failed to satisfy "
+                   "constraint: Member must have length greater than or equal to 1");
     expect_invalid(&f, "GetItem", "{\"TableName\":\"nowhere\",\"Key\":{\"a\":{}}}",
                    "Supplied AttributeValue is empty, must contain exactly one of the supported "
                    "datatypes");
@@ -276,14 +274,16 @@ static char *nested(int levels)
     return (char *)b.data;
 }
 
-static void thirty_two_levels_nest_and_no_more(void **state)
+static void thirty_one_levels_nest_around_a_value_and_no_more(void **state)
 {
     (void)state;
-    char *text = nested(32);
+    char *text = nested(31);
     expect("PutItem", text, 200, "{}");
     free(text);
-    text = nested(33);
-    expect_invalid(&f, "PutItem", text, "Nesting Levels have exceeded supported limits");
+    text = nested(32);
+    expect_invalid(&f, "PutItem", text,
+                   "Nesting Levels have exceeded supported limits: Attributes in the item have "
+                   "nested levels beyond supported limit");
     free(text);
     text = nested(5000);
     expect("PutItem", text, 400,
@@ -408,6 +408,20 @@ static void an_attribute_named_twice_is_refused(void **state)
                     "Duplicate attribute name in a map");
 }
 
+static void an_empty_attribute_name_is_refused_at_any_depth(void **state)
+{
+    (void)state;
+    expect_invalid(&f, "PutItem",
+                   "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"},\"\":{\"S\":\"v\"}}}",
+                   INVALID "Empty attribute name");
+    expect_invalid(&f, "PutItem",
+                   "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"},\"m\":{\"L\":[{\"M\":{"
+                   "\"\":{\"S\":\"v\"}}}]}}}",
+                   INVALID "Empty attribute name");
+    expect_invalid(&f, "GetItem", "{\"TableName\":\"users\",\"Key\":{\"\":{\"S\":\"a\"}}}",
+                   INVALID "Empty attribute name");
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, start, stop)
@@ -421,13 +435,14 @@ int main(void)
         T(constraints_are_told_all_at_once),
         T(types_come_before_constraints_and_those_before_values_and_those_before_tables),
         T(bad_values_are_refused_with_the_services_words),
-        T(thirty_two_levels_nest_and_no_more),
+        T(thirty_one_levels_nest_around_a_value_and_no_more),
         T(an_item_has_at_most_400_kib),
         T(keys_must_fit_the_schema),
         T(keys_have_their_limits),
         T(what_weir_does_not_have_is_refused_by_name),
         T(an_unknown_operation_and_a_body_that_is_not_json_have_no_message),
         T(an_attribute_named_twice_is_refused),
+        T(an_empty_attribute_name_is_refused_at_any_depth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,14 @@
 #include "tests/check.h"
 
 #include "router/base64.h"
-#include "router/expression/token.h"
+#include "router/expression/condition.h"
 #include "router/gzip.h"
 #include "router/http_internal.h"
 #include "router/id_map.h"
 #include "router/json.h"
 #include "router/json_writer.h"
 #include "router/timer.h"
+#include "router/value.h"
 
 static void base64_gives_back_what_it_took(void **state)
 {
@@ -339,6 +340,126 @@ static void reserved_words_are_known_in_any_case(void **state)
         assert_false(token_is_reserved(slice_of(FREE[i])));
 }
 
+/* ---- items that are too much ---- */
+
+/* Elements repeated under a name; those with a %u are all different. */
+struct crowd {
+    const char *before;
+    const char *element;
+    const char *after;
+    unsigned count;
+    const char *fault; /* NULL: it is an item */
+};
+
+#define TOO_LARGE "Item size has exceeded the maximum allowed size"
+
+static void read_crowd(const struct crowd *crowd)
+{
+    struct buffer text = {0}, out = {0};
+    struct arena arena = {0};
+    struct fault fault = {0};
+    struct json_parser *p = json_parser_create();
+    struct json_value root;
+    struct span item;
+    buffer_append_text(&text, crowd->before);
+    for (unsigned i = 0; i < crowd->count; i++) {
+        buffer_append_text(&text, i > 0 ? "," : "");
+        if (strstr(crowd->element, "%u") != NULL)
+            buffer_append_format(&text, crowd->element, i);
+        else
+            buffer_append_text(&text, crowd->element);
+    }
+    buffer_append_text(&text, crowd->after);
+    memset(buffer_reserve(&text, JSON_PADDING), 0, JSON_PADDING);
+    assert_int_equal(json_parse(p, buffer_slice(&text), &root), STATUS_OK);
+    bool read = value_read_item(&out, &arena, &root, &item, &fault);
+    assert_int_equal(read, crowd->fault == NULL);
+    if (!read)
+        assert_slice_is(buffer_slice(&fault.text), crowd->fault);
+    assert_true(arena.used_bytes <= 900 * 1024);
+    assert_true(out.capacity <= 4 * 1024 * 1024);
+    json_parser_destroy(p);
+    fault_deinit(&fault);
+    arena_deinit(&arena);
+    buffer_deinit(&text);
+    buffer_deinit(&out);
+}
+
+static void an_item_is_not_read_on_once_it_is_too_large(void **state)
+{
+    (void)state;
+    static const struct crowd CROWDS[] = {
+        {"{\"s\":{\"NS\":[", "\"1\"", "]}}", 4100000, TOO_LARGE},
+        {"{\"s\":{\"NS\":[", "\"%u\"", "]}}", 204801, TOO_LARGE},
+        {"{\"s\":{\"NS\":[", "\"%u\"", "]}}", 204800, TOO_LARGE},
+        {"{\"s\":{\"NS\":[", "\"%u\"", "]}}", 90000, NULL},
+        {"{\"s\":{\"SS\":[", "\"%u\"", "]}}", 200000, TOO_LARGE},
+        {"{\"s\":{\"SS\":[", "\"%u\"", "]}}", 70000, NULL},
+        {"{\"s\":{\"BS\":[", "\"AAAA\"", "]}}", 2000000, TOO_LARGE},
+        {"{\"l\":{\"L\":[", "{\"S\":\"\"}", "]}}", 1000000, TOO_LARGE},
+        {"{\"l\":{\"L\":[", "{\"L\":[]}", "]}}", 300000, TOO_LARGE},
+        {"{\"m\":{\"M\":{", "\"%u\":{\"NULL\":true}", "}}}", 300000, TOO_LARGE},
+        {"{", "\"%u\":{\"NULL\":true}", "}", 150000, TOO_LARGE},
+        {"{", "\"%u\":{\"NULL\":true}", "}", 60000, NULL},
+    };
+    for (size_t i = 0; i < sizeof CROWDS / sizeof CROWDS[0]; i++)
+        read_crowd(&CROWDS[i]);
+}
+
+static void large_sets_and_maps_are_searched_for_duplicates(void **state)
+{
+    (void)state;
+    static const struct crowd CROWDS[] = {
+        {"{\"s\":{\"NS\":[\"77.0\",", "\"%u\"", "]}}", 1000,
+         "Input collection contains duplicates"},
+        {"{\"s\":{\"NS\":[\"77.5\",", "\"%u\"", "]}}", 1000, NULL},
+        {"{\"m\":{\"M\":{\"999\":{\"S\":\"\"},", "\"%u\":{\"S\":\"x\"}", "}}}", 1000,
+         "Duplicate attribute name in a map"},
+        {"{\"m\":{\"M\":{\"x\":{\"S\":\"\"},", "\"%u\":{\"S\":\"x\"}", "}}}", 1000, NULL},
+        {"{\"s\":{\"BS\":[\"AQI=\",\"AQ==\",\"Ag==\",\"Aw==\",\"BA==\",\"BQ==\",\"Bg==\",\"Bw==\",",
+         "\"AQIC\"", "]}}", 1, NULL},
+    };
+    for (size_t i = 0; i < sizeof CROWDS / sizeof CROWDS[0]; i++)
+        read_crowd(&CROWDS[i]);
+}
+
+/* ---- expressions ---- */
+
+/* `count` times `each` between `before` and `after`; whether it is taken. */
+static bool expression_is_taken(const char *before, const char *each, int count, const char *after,
+                                const char *says)
+{
+    struct buffer text = {0};
+    struct arena arena = {0};
+    struct fault fault = {0};
+    struct expression_names names = {0};
+    buffer_append_text(&text, before);
+    for (int i = 0; i < count; i++)
+        buffer_append_text(&text, each);
+    buffer_append_text(&text, after);
+    bool taken = condition_parse(buffer_slice(&text), "FilterExpression", &names, &arena, &fault);
+    buffer_append_u8(&fault.text, 0);
+    assert_true(taken || strstr((const char *)fault.text.data, says) != NULL);
+    fault_deinit(&fault);
+    arena_deinit(&arena);
+    buffer_deinit(&text);
+    return taken;
+}
+
+static void an_expression_has_at_most_300_operators_and_100_operands_of_in(void **state)
+{
+    (void)state;
+    static const char MANY[] = "too many operators", IN[] = "at most 100 operands";
+    assert_true(expression_is_taken("", "a=b OR ", 150, "c IN (d)", MANY) == false);
+    assert_true(expression_is_taken("", "a=b OR ", 149, "c=d AND e IN (f)", MANY) == false);
+    assert_true(expression_is_taken("", "a=b OR ", 149, "c=d", MANY));
+    assert_true(expression_is_taken("", "NOT ", 299, "a=b", MANY));
+    assert_false(expression_is_taken("", "NOT ", 300, "a=b", MANY));
+    assert_true(expression_is_taken("a IN (b", ",b", 99, ")", IN));
+    assert_false(expression_is_taken("a IN (b", ",b", 100, ")", IN));
+    assert_true(expression_is_taken("a = a[0]", "", 0, "", IN));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +476,9 @@ int main(void)
         cmocka_unit_test(requests_as_sdks_send_them_are_read_directly),
         cmocka_unit_test(dates_are_written_as_http_wants_them),
         cmocka_unit_test(reserved_words_are_known_in_any_case),
+        cmocka_unit_test(an_expression_has_at_most_300_operators_and_100_operands_of_in),
+        cmocka_unit_test(an_item_is_not_read_on_once_it_is_too_large),
+        cmocka_unit_test(large_sets_and_maps_are_searched_for_duplicates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

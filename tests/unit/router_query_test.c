@@ -220,7 +220,7 @@ static void a_limit_reached_gives_a_last_key_even_at_the_end(void **state)
                   "\"ts\":{\"N\":\"1\"}}}");
 }
 
-static void counts_come_without_items_and_capacity_is_rounded_once(void **state)
+static void counts_come_without_items_and_a_scan_costs_a_unit_by_partition(void **state)
 {
     (void)state;
     expect_call(&f, "Scan",
@@ -228,7 +228,7 @@ static void counts_come_without_items_and_capacity_is_rounded_once(void **state)
                 "\"ReturnConsumedCapacity\":\"INDEXES\"}",
                 200,
                 "{\"Count\":20,\"ScannedCount\":20,\"ConsumedCapacity\":{\"TableName\":\"users\","
-                "\"CapacityUnits\":1.0,\"Table\":{\"CapacityUnits\":1.0}}}");
+                "\"CapacityUnits\":4.0,\"Table\":{\"CapacityUnits\":4.0}}}");
     expect_call(&f, "Query",
                 "{\"TableName\":\"users\",\"KeyConditionExpression\":\"id = :i\","
                 "\"ExpressionAttributeValues\":{\":i\":{\"S\":\"none\"}},"
@@ -236,6 +236,17 @@ static void counts_come_without_items_and_capacity_is_rounded_once(void **state)
                 200,
                 "{\"Items\":[],\"Count\":0,\"ScannedCount\":0,\"ConsumedCapacity\":{"
                 "\"TableName\":\"users\",\"CapacityUnits\":0.5}}");
+}
+
+static void an_empty_attribute_name_is_refused(void **state)
+{
+    (void)state;
+    expect_invalid(&f, "Query",
+                   "{\"TableName\":\"users\",\"KeyConditionExpression\":\"#n = :i\","
+                   "\"ExpressionAttributeNames\":{\"#n\":\"\"},"
+                   "\"ExpressionAttributeValues\":{\":i\":{\"S\":\"none\"}}}",
+                   "ExpressionAttributeNames contains invalid value: Empty attribute name; key: "
+                   "\\\"#n\\\"");
 }
 
 static void a_page_ends_after_one_megabyte(void **state)
@@ -377,8 +388,8 @@ static void the_members_of_a_query_are_checked_in_order(void **state)
          "The provided starting key is invalid: Supplied AttributeValue is empty, must contain "
          "exactly one of the supported datatypes"},
         {",\"Limit\":0",
-         "1 validation error detected: Value '0' at 'limit' failed to satisfy constraint: Member "
-         "must have value greater than or equal to 1"},
+         "1 validation error detected: Value at 'Limit' failed to satisfy constraint: Member must "
+         "have value greater than or equal to 1"},
         {",\"IndexName\":\"abc\"", "IndexName is not supported by weir yet"},
         {",\"FilterExpression\":\"a = :a\"", "FilterExpression is not supported by weir yet"},
         {",\"Select\":\"SPECIFIC_ATTRIBUTES\"",
@@ -492,7 +503,8 @@ int main(void)
         T(scans_cross_partitions_and_their_pages_join),
         T(segments_of_a_scan_join_to_the_whole),
         T(a_limit_reached_gives_a_last_key_even_at_the_end),
-        T(counts_come_without_items_and_capacity_is_rounded_once),
+        T(counts_come_without_items_and_a_scan_costs_a_unit_by_partition),
+        T(an_empty_attribute_name_is_refused),
         T(a_page_ends_after_one_megabyte),
         T(expressions_are_refused_with_the_services_words),
         T(the_members_of_a_query_are_checked_in_order),

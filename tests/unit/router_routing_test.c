@@ -125,7 +125,8 @@ static void a_map_that_stays_wrong_is_asked_for_with_pauses_until_the_deadline(v
     fake_advance_ms(&f, 1);
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 503);
-    assert_true(says(a, "nothing was done"));
+    assert_true(says(a, " (nodes "));
+    assert_true(says(a, ") could serve the request. Nothing was done"));
     f.fail_count = 0;
     expect_call(&f, "GetItem", GET, 200, "{}");
 }
@@ -288,6 +289,45 @@ static void a_setting_makes_key_ranges_of_provisioned_tables_throttling_exceptio
     assert_true(says(fake_call(&f, "PutItem", PUT), "#ProvisionedThroughputExceededException"));
 }
 
+static bool header_is(struct fake_answer a, const char *name, const char *value)
+{
+    return slice_is(fake_header(a, name), value);
+}
+
+static void every_client_can_see_what_throttled_and_when_to_come_again(void **state)
+{
+    (void)state;
+    f.fail_code = REPLY_THROTTLED;
+    f.fail_reason = ADMIT_REFUSED_KEY_RANGE;
+    f.fail_wait_us = 11001;
+    f.fail_count = 1;
+    struct fake_answer a = fake_call(&f, "PutItem", PUT);
+    char partition[16];
+    struct slice told = fake_header(a, "x-weir-partition");
+    assert_in_range(told.size, 1, 8);
+    snprintf(partition, sizeof partition, "%.*s", (int)told.size, (const char *)told.data);
+    assert_true(header_is(a, "x-weir-throttled-by", "key-range"));
+    assert_true(header_is(a, "x-weir-retry-after-ms", "12"));
+    assert_true(header_is(a, "x-amz-retry-after", "12"));
+    char text[256];
+    snprintf(text, sizeof text,
+             "Spread the requests over more partition key values. (key-range: partition %s is at "
+             "its maximum of 1000 write units per second; try again in 12 ms)",
+             partition);
+    assert_true(says(a, text));
+    assert_false(says(a, "Consider increasing"));
+    f.fail_reason = ADMIT_REFUSED_ALLOCATION;
+    f.fail_wait_us = 0;
+    f.fail_count = 1;
+    a = fake_call(&f, "GetItem", GET);
+    assert_true(header_is(a, "x-weir-throttled-by", "allocation"));
+    assert_int_equal(fake_header(a, "x-amz-retry-after").size, 0);
+    assert_true(says(a, "UpdateTable API. (allocation: partition "));
+    a = fake_call(&f, "GetItem", GET); /* the call's memory may be the last one's */
+    assert_int_equal(a.status, 200);
+    assert_int_equal(fake_header(a, "x-weir-throttled-by").size, 0);
+}
+
 static void refusals_of_nodes_have_their_status(void **state)
 {
     (void)state;
@@ -328,6 +368,8 @@ static void a_page_that_was_throttled_midway_ends_there(void **state)
     struct fake_answer a = fake_call(&f, "Scan", "{\"TableName\":\"users\",\"Select\":\"COUNT\"}");
     assert_int_equal(a.status, 200);
     assert_true(says(a, "LastEvaluatedKey"));
+    assert_true(header_is(a, "x-weir-throttled-by", "allocation"));
+    assert_int_equal(fake_header(a, "x-amz-retry-after").size, 0);
     f.fail_count = 1;
     f.fail_after = 0;
     a = fake_call(&f, "Scan", "{\"TableName\":\"users\",\"Select\":\"COUNT\"}");
@@ -369,6 +411,7 @@ int main(void)
         T(a_write_without_an_answer_has_an_unknown_outcome_and_is_not_repeated),
         T(a_read_whose_node_went_away_is_tried_once_more),
         T(throttles_carry_their_reason_and_the_arn),
+        T(every_client_can_see_what_throttled_and_when_to_come_again),
         T(a_setting_makes_key_ranges_of_provisioned_tables_throttling_exceptions),
         T(refusals_of_nodes_have_their_status),
         T(a_page_that_was_throttled_midway_ends_there),

@@ -84,7 +84,8 @@ static const struct {
 } BAD_TABLES[] = {
     {"\"x\":1", "The parameter 'TableName' is required but was not present in the request"},
     {"\"TableName\":\"a;\"",
-     "TableName must be at least 3 characters long and at most 255 characters long"},
+     "1 validation error detected: Value 'a;' at 'tableName' failed to satisfy constraint: Member "
+     "must have length greater than or equal to 3"},
     {"\"TableName\":\"abc;\"",
      "3 validation errors detected: Value 'abc;' at 'tableName' failed to satisfy constraint: "
      "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+; Value null at "
@@ -109,6 +110,10 @@ static const struct {
      "'keySchema.1.member.keyType' failed to satisfy constraint: Member must satisfy enum "
      "value "
      "set: [HASH, RANGE]"},
+    {"\"TableName\":\"abc\",\"BillingMode\":\"PAY_PER_REQUEST\",\"AttributeDefinitions\":["
+     "{\"AttributeName\":\"a\",\"AttributeType\":\"S\"},{\"AttributeName\":\"a\","
+     "\"AttributeType\":\"N\"}],\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]",
+     "Attribute Name is duplicated: a"},
     {"\"TableName\":\"abc\",\"AttributeDefinitions\":[],"
      "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]",
      INVALID "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode "
@@ -342,12 +347,79 @@ static void warm_throughput_grows_and_says_when_it_is_there(void **state)
                      200); /* once more, the same */
 }
 
+static bool shows(struct fake_answer a, const char *text)
+{
+    return memmem(a.body.data, a.body.size, text, strlen(text)) != NULL;
+}
+
+static void a_deleted_table_is_gone_once_that_is_answered(void **state)
+{
+    (void)state;
+    f.hold_changes = true;
+    assert_int_equal(fake_call(&f, "DeleteTable", "{\"TableName\":\"users\"}").status, 0);
+    fake_advance_ms(&f, 300);
+    assert_int_equal(fake_take_answer(&f, 1).status, 0);
+    f.tables[0].name.size = 0;
+    fake_advance_ms(&f, 100);
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 200);
+    assert_true(shows(a, "\"TableStatus\":\"DELETING\""));
+    assert_false(shows(a, "KeySchema") || shows(a, "AttributeDefinitions"));
+    assert_false(shows(a, "CreationDateTime"));
+    expect_fault(&f, "DescribeTable", "{\"TableName\":\"users\"}", "ResourceNotFoundException",
+                 "Requested resource not found: Table: users not found");
+}
+
+static void a_stream_that_is_not_there_cannot_be_disabled(void **state)
+{
+    (void)state;
+    expect_invalid(&f, "UpdateTable",
+                   "{\"TableName\":\"users\",\"StreamSpecification\":{\"StreamEnabled\":false}}",
+                   "Table does not have a stream to disable: TableName: users");
+}
+
+static void a_created_table_is_active_once_that_is_answered(void **state)
+{
+    (void)state;
+    char request[512];
+    f.hold_changes = true;
+    snprintf(request, sizeof request,
+             "{\"TableName\":\"new\",\"BillingMode\":\"PAY_PER_REQUEST\",%s}", ONE_KEY);
+    assert_int_equal(fake_call(&f, "CreateTable", request).status, 0);
+    fake_advance_ms(&f, 300);
+    assert_int_equal(fake_take_answer(&f, 1).status, 0);
+    f.tables[f.table_count - 1].status = TABLE_ACTIVE;
+    fake_advance_ms(&f, 100);
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 200);
+    assert_true(shows(a, "\"TableStatus\":\"CREATING\""));
+}
+
+static void a_change_that_takes_long_is_answered_before_it_has_happened(void **state)
+{
+    (void)state;
+    f.hold_changes = true;
+    assert_int_equal(fake_call(&f, "DeleteTable", "{\"TableName\":\"users\"}").status, 0);
+    fake_advance_ms(&f, 4900);
+    assert_int_equal(fake_take_answer(&f, 1).status, 0);
+    fake_advance_ms(&f, 200);
+    assert_int_equal(fake_take_answer(&f, 1).status, 200);
+    stop(NULL);
+    fake_init(&f);
+    f.config.table_change_delay_ms = 1;
+    fake_start(&f);
+    fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 2);
+    f.hold_changes = true;
+    assert_int_equal(fake_call(&f, "DeleteTable", "{\"TableName\":\"users\"}").status, 200);
+}
+
 static void a_table_is_deleted_and_then_busy(void **state)
 {
     (void)state;
-    struct fake_answer a = fake_call(&f, "DeleteTable", "{\"TableName\":\"users\"}");
-    assert_int_equal(a.status, 200);
-    assert_non_null(memmem(a.body.data, a.body.size, "\"TableStatus\":\"DELETING\"", 24));
+    f.hold_changes = true;
+    fake_call(&f, "DeleteTable", "{\"TableName\":\"users\"}");
+    fake_advance_ms(&f, 5100);
+    assert_int_equal(fake_take_answer(&f, 1).status, 200);
     expect_fault(&f, "DeleteTable", "{\"TableName\":\"users\"}", "ResourceInUseException",
                  "Attempt to change a resource which is still in use: Table is being deleted: "
                  "users");
@@ -401,6 +473,42 @@ static void the_partitions_page_shows_every_partition_and_one_table_if_asked(voi
     assert_int_equal(fake_take_answer(&f, 2).status, 400);
 }
 
+static struct fake_answer page(const char *path)
+{
+    char text[256];
+    snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", path);
+    if (!f.clients[2].open)
+        fake_open(&f, 2);
+    fake_send_text(&f, 2, text);
+    return fake_take_answer(&f, 2);
+}
+
+static void pages_refuse_parameters_they_do_not_know_and_are_listed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        int status;
+        const char *says;
+    } CASES[] = {
+        {"/weir/partitions?mytable=x&table=users", 400, "Unknown parameter 'mytable'"},
+        {"/weir/partitions?tabel=users", 400, "Unknown parameter 'tabel': this path takes table"},
+        {"/weir/partitions?table=users&table=x", 400, "'table' is given twice"},
+        {"/weir/partitions?&table=users#tabel=x", 200, "\"table\":\"users\""},
+        {"/weir/gac?x", 400, "Unknown parameter 'x': this path takes none"},
+        {"/weir/events?after=x", 400, "after: the number of an event is expected, not 'x'"},
+        {"/weir/events?before=3", 400, "Unknown parameter 'before'"},
+        {"/weir", 200, "/weir/events"},
+        {"/weir/", 200, "/weir/partitions"},
+        {"/metrics", 404, "There is nothing at this path"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct fake_answer a = page(CASES[i].path);
+        assert_int_equal(a.status, CASES[i].status);
+        assert_non_null(memmem(a.body.data, a.body.size, CASES[i].says, strlen(CASES[i].says)));
+    }
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, start, stop)
@@ -415,9 +523,14 @@ int main(void)
         T(tables_are_listed_page_by_page),
         T(throughput_and_billing_are_updated),
         T(a_table_is_deleted_and_then_busy),
+        T(a_deleted_table_is_gone_once_that_is_answered),
+        T(a_stream_that_is_not_there_cannot_be_disabled),
+        T(a_created_table_is_active_once_that_is_answered),
+        T(a_change_that_takes_long_is_answered_before_it_has_happened),
         T(unknown_tables_are_not_found),
         T(limits_and_endpoints_are_told),
         T(the_partitions_page_shows_every_partition_and_one_table_if_asked),
+        T(pages_refuse_parameters_they_do_not_know_and_are_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,42 @@
+"""Tables that are created and deleted: what boto3 sees right after the answer (WEIR_URL)."""
+
+import time
+import unittest
+
+from api_test import DB, new_name
+
+
+class ChangeTest(unittest.TestCase):
+    """No waiter sleeps: whoever asks after the answer finds the table ready, or gone."""
+
+    def test_a_table_is_ready_or_gone_as_soon_as_that_is_answered(self):
+        for _ in range(40):
+            name = new_name()
+            DB.create_table(
+                TableName=name,
+                AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+                KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+                BillingMode="PAY_PER_REQUEST",
+            )
+            self.assertEqual(DB.describe_table(TableName=name)["Table"]["TableStatus"], "ACTIVE")
+            DB.delete_table(TableName=name)
+            with self.assertRaises(DB.exceptions.ResourceNotFoundException):
+                DB.describe_table(TableName=name)
+
+    def test_waiters_do_not_sleep(self):
+        begun = time.monotonic()
+        table = new_name()
+        DB.create_table(
+            TableName=table,
+            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+            ProvisionedThroughput={"ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
+        )
+        DB.get_waiter("table_exists").wait(TableName=table)
+        DB.delete_table(TableName=table)
+        DB.get_waiter("table_not_exists").wait(TableName=table)
+        self.assertLess(time.monotonic() - begun, 10)  # one sleep of a waiter is 20 s
+
+
+if __name__ == "__main__":
+    unittest.main()
