@@ -59,19 +59,20 @@ static const struct choice {
      WRITE_CHECK_GAUGE,
      {"off", "gauge", "lease"},
      "off, gauge or lease",
-     "what a burst write asks of the group's other nodes"},
+     "A burst write asks the other nodes of its partition for: nothing, headroom or leased "
+     "tokens."},
     {"read_tokens",
      offsetof(struct config, read_tokens),
      READ_TOKENS_LOCAL,
      {"local", "group"},
      "local or group",
-     "whether an eventual read refused by one replica is tried at the others"},
+     "An eventually consistent read uses the tokens of: one replica, or any replica."},
     {"gac",
      offsetof(struct config, gac),
      GAC_OFF,
      {"off", "static", "periodic", "lease"},
      "off, static, periodic or lease",
-     "how routers share what a table may use, where the table does not say"},
+     "Routers share a table's limit this way, unless the table's tag weir:gac names another."},
 };
 
 enum {
@@ -125,29 +126,59 @@ void config_init(struct config *c, enum profile profile)
 
 /* ---- values ---- */
 
-/* Digits and an optional suffix. False if that is not what it is, or it does not fit int64_t. */
-static bool whole_number_parse(struct slice text, int64_t *out)
+struct suffix {
+    const char *text;
+    int64_t unit;
+    bool for_bytes;  /* sizes take it */
+    bool for_counts; /* everything else takes it */
+};
+
+static const struct suffix suffixes[] = {
+    {"", 1, true, true},
+    {"k", INT64_C(1000), false, true},
+    {"M", INT64_C(1000000), false, true},
+    {"G", INT64_C(1000000000), false, true},
+    {"T", INT64_C(1000000000000), false, true},
+    {"kB", INT64_C(1000), true, false},
+    {"MB", INT64_C(1000000), true, false},
+    {"GB", INT64_C(1000000000), true, false},
+    {"TB", INT64_C(1000000000000), true, false},
+    {"KiB", KIB, true, true},
+    {"MiB", MIB, true, true},
+    {"GiB", GIB, true, true},
+    {"TiB", TIB, true, true},
+};
+
+static bool ends_in(const char *name, const char *end)
 {
-    static const char suffixes[] = "kMGT";
-    int64_t unit = 1;
-    if (text.size > 0) {
-        uint8_t last = text.data[text.size - 1];
-        const char *suffix = last == '\0' ? NULL : strchr(suffixes, last);
-        if (suffix != NULL) {
-            unit = INT64_C(1) << (10 * (suffix - suffixes + 1));
-            text.size--;
-        }
-    }
-    if (text.size == 0)
-        return false;
+    size_t size = strlen(name), tail = strlen(end);
+    return size >= tail && strcmp(name + size - tail, end) == 0;
+}
+
+/* Whether a setting is a size in bytes, or bytes per second. */
+static bool is_bytes(const char *name)
+{
+    return ends_in(name, "_bytes") || ends_in(name, "_bytes_s");
+}
+
+/* Digits and an optional suffix. False if that is not what it is, or it does not fit int64_t. */
+static bool whole_number_parse(struct slice text, bool bytes, int64_t *out)
+{
+    size_t digits = 0;
+    int64_t unit = 0;
     *out = 0;
-    for (size_t i = 0; i < text.size; i++) {
-        uint8_t c = text.data[i];
-        if (c < '0' || c > '9' || __builtin_mul_overflow(*out, 10, out) ||
-            __builtin_add_overflow(*out, c - '0', out))
+    for (; digits < text.size && text.data[digits] >= '0' && text.data[digits] <= '9'; digits++) {
+        if (__builtin_mul_overflow(*out, 10, out) ||
+            __builtin_add_overflow(*out, text.data[digits] - '0', out))
             return false;
     }
-    return !__builtin_mul_overflow(*out, unit, out);
+    struct slice rest = slice_make(text.data + digits, text.size - digits);
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        const struct suffix *s = &suffixes[i];
+        if ((bytes ? s->for_bytes : s->for_counts) && slice_is(rest, s->text))
+            unit = s->unit;
+    }
+    return digits > 0 && unit > 0 && !__builtin_mul_overflow(*out, unit, out);
 }
 
 /* A value as it may stand in an error line: printable, and not longer than a line bears. */
@@ -183,13 +214,16 @@ static enum status set_number(struct config *c, const struct setting *s, struct 
                               struct buffer *error)
 {
     int64_t number;
-    if (whole_number_parse(value, &number) && number >= s->least && number <= s->most) {
+    bool bytes = is_bytes(s->name);
+    if (whole_number_parse(value, bytes, &number) && number >= s->least && number <= s->most) {
         *setting_value(c, s) = number;
         return STATUS_OK;
     }
     refuse(error, slice_of(s->name), value, "must be a whole number from ");
-    buffer_append_format(error, "%lld to %lld (suffixes k, M, G, T are powers of 1024)",
-                         (long long)s->least, (long long)s->most);
+    buffer_append_format(error, "%lld to %lld (suffixes: %s)", (long long)s->least,
+                         (long long)s->most,
+                         bytes ? "KiB, MiB, GiB, TiB are powers of 1024; kB, MB, GB, TB of 1000"
+                               : "k, M, G, T are powers of 1000");
     return STATUS_MALFORMED;
 }
 
@@ -400,29 +434,89 @@ enum status config_check(const struct config *c, struct buffer *error)
     return STATUS_OK;
 }
 
+/* A heading before the setting that is the first of its group in limits.h. */
+static const struct {
+    const char *first;
+    const char *title;
+} groups[] = {
+    {"partition_max_wcu", "Throughput"}, {"replicas", "Replication"},
+    {"control_ms", "Controller"},        {"gac_bank_ms", "Global admission control (GAC)"},
+    {"log_segment_bytes", "Storage"},    {"connections_max", "Wire"},
+};
+
+static const char *unit_of(const char *name)
+{
+    static const struct {
+        const char *end, *unit;
+    } units[] = {
+        {"_bytes_s", "bytes/s"}, {"_bytes", "bytes"}, {"_ms", "ms"},   {"_s", "s"},
+        {"_percent", "%"},       {"_ppm", "ppm"},     {"_wcu", "WCU"}, {"_rcu", "RCU"},
+    };
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (ends_in(name, units[i].end))
+            return units[i].unit;
+    }
+    return "";
+}
+
+/* As config_set reads it: 16MiB rather than 16777216. */
+static void value_text(const char *name, int64_t value, char out[32])
+{
+    const char *suffix = "";
+    int64_t unit = 1;
+    for (size_t i = 0; is_bytes(name) && i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        const struct suffix *s = &suffixes[i];
+        if (s->unit % KIB == 0 && value >= s->unit && value % s->unit == 0) {
+            suffix = s->text;
+            unit = s->unit;
+        }
+    }
+    snprintf(out, 32, "%lld%s", (long long)(value / unit), suffix);
+}
+
+static void describe(struct buffer *out, const char *name, const char *value, const char *unit,
+                     const char *range, const char *help)
+{
+    buffer_append_format(out, "  %-34s %-12s %-8s %s\n      %s\n", name, value, unit, range, help);
+}
+
+static void describe_numbers(const struct config *c, struct buffer *out)
+{
+    for (size_t i = 0; i < SETTINGS; i++) {
+        const struct setting *s = &settings[i];
+        int64_t number;
+        char value[32], least[32], most[32], range[80];
+        for (size_t g = 0; g < sizeof groups / sizeof groups[0]; g++) {
+            if (strcmp(groups[g].first, s->name) == 0)
+                buffer_append_format(out, "\n%s\n", groups[g].title);
+        }
+        memcpy(&number, (const char *)c + s->at, sizeof number);
+        value_text(s->name, number, value);
+        value_text(s->name, s->least, least);
+        value_text(s->name, s->most, most);
+        snprintf(range, sizeof range, "%s to %s", least, most);
+        describe(out, s->name, value, unit_of(s->name), range, s->help);
+    }
+}
+
 void config_describe(const struct config *c, struct buffer *out)
 {
-    buffer_append_format(out, "%-22s %-16s off, aws, strict or research\n", "profile",
-                         profile_name(c->profile));
-    buffer_append_format(out, "%-22s %-16s chosen by the profile; free under research\n",
-                         "partition_policy", c->partition_policy);
-    buffer_append_format(out, "%-22s %-16s name of the cluster that daemons of it must share\n",
-                         "cluster_id", c->cluster_id);
-    buffer_append_format(
-        out, "%-22s %-16s file of a secret that daemons of a cluster share, mode 0600\n",
-        "secret_file", c->secret_file);
-    buffer_append_format(out, "%-22s %-16s %s\n", "cors_origins", c->cors_origins, CORS_HELP);
+    buffer_append_text(out, "Settings: name, value, unit, limits, meaning\n\nPolicies\n");
+    describe(out, "profile", profile_name(c->profile), "", "off, aws, strict or research",
+             "The profile chooses partition_policy and gac.");
+    describe(out, "partition_policy", c->partition_policy, "", "the name of a policy",
+             "The profile chooses how a partition admits requests. It is free under research.");
     for (size_t i = 0; i < CHOICES; i++) {
         int64_t value;
         memcpy(&value, (const char *)c + choices[i].at, sizeof value);
-        buffer_append_format(out, "%-22s %-16s %s: %s\n", choices[i].name, choices[i].names[value],
-                             choices[i].names_text, choices[i].help);
+        describe(out, choices[i].name, choices[i].names[value], "", choices[i].names_text,
+                 choices[i].help);
     }
-    for (size_t i = 0; i < SETTINGS; i++) {
-        const struct setting *s = &settings[i];
-        int64_t value;
-        memcpy(&value, (const char *)c + s->at, sizeof value);
-        buffer_append_format(out, "%-22s %-16lld %lld..%lld: %s\n", s->name, (long long)value,
-                             (long long)s->least, (long long)s->most, s->help);
-    }
+    buffer_append_text(out, "\nTrust\n");
+    describe(out, "cluster_id", c->cluster_id, "", "at most 63 characters",
+             "All daemons of a cluster have this name of the cluster.");
+    describe(out, "secret_file", c->secret_file, "", "a file of mode 0600",
+             "All daemons of a cluster have the secret in this file.");
+    describe(out, "cors_origins", c->cors_origins, "", "none, loopback, * or a list", CORS_HELP);
+    describe_numbers(c, out);
 }

@@ -1,9 +1,10 @@
 /* config.h - the settings of a process: limits.h's table, and which policies are in force.
  *
  * A file holds `name = value` lines; `#` starts a comment. Values of the table are whole numbers,
- * with an optional suffix k, M, G or T (powers of 1024). `profile` comes before
- * `partition_policy` and `gac`: it sets both, and only the profile research lets the first be set
- * to something else. */
+ * with an optional suffix: k, M, G or T (powers of 1000), or KiB, MiB, GiB or TiB (powers of 1024).
+ * Sizes in bytes take kB, MB, GB and TB too, but not k: that is 1000 to some and 1024 to others.
+ * `profile` comes before `partition_policy` and `gac`: it sets both, and only the profile research
+ * lets the first be set to something else. */
 #ifndef WEIR_BASE_CONFIG_H
 #define WEIR_BASE_CONFIG_H
 
@@ -73,7 +74,7 @@ enum status config_parse(struct config *c, struct slice text, struct buffer *err
  * values and what must hold. */
 enum status config_check(const struct config *c, struct buffer *error);
 
-/* Every setting with value, bounds and meaning, a line each. */
+/* Every setting, in groups: a line with value, unit and bounds, and a line with the meaning. */
 void config_describe(const struct config *c, struct buffer *out);
 
 /* What holds for a table that says `said`: nothing is limited under the profile off. */

@@ -1,7 +1,7 @@
 /* limits.h - every bound of the program in one table, and the relations between them.
  *
- * LIMITS_LIST holds what a configuration may change: name, default, least, most, what it means.
- * The unit is the end of the name. Below it stand the bounds fixed at compile time.
+ * LIMITS_LIST holds what a configuration may change: name, default, least, most, and a help text of
+ * full sentences. The unit is the end of the name. Below it stand the bounds fixed at compile time.
  * Source of the defaults: the DynamoDB developer guide ("Quotas") where a service limit exists. */
 #ifndef WEIR_BASE_LIMITS_H
 #define WEIR_BASE_LIMITS_H
@@ -16,98 +16,171 @@
 /* clang-format off */
 #define LIMITS_LIST(X)                                                                             \
     /* throughput */                                                                               \
-    X(partition_max_wcu, 1000, 1, 1000000, "most a partition serves: write units per second")      \
-    X(partition_max_rcu, 3000, 1, 1000000, "most a partition serves: read units per second")       \
-    X(burst_max_s, 300, 0, 86400, "seconds of unused allocation a partition may save up")          \
-    X(debt_max_s, 300, 1, 86400, "seconds of allocation a bucket may owe after settling")          \
-    X(node_wcu, 40000, 1, 100000000, "capacity of a node: write units per second")                 \
-    X(node_rcu, 120000, 1, 100000000, "capacity of a node: read units per second")                 \
-    X(table_max_wcu, 40000, 1, 100000000, "most write units a table may be given")                 \
-    X(table_max_rcu, 40000, 1, 100000000, "most read units a table may be given")                  \
-    X(on_demand_wcu, 4000, 1, 100000000, "write units a new on-demand table starts with")          \
-    X(on_demand_rcu, 12000, 1, 100000000, "read units a new on-demand table starts with")          \
-    X(on_demand_promise_percent, 1, 0, 100, "of what an on-demand table may ask for, promised it")  \
-    X(on_demand_peak_ms, 10000, 1000, 15000, "what is consumed on average for so long can be a peak")\
-    X(on_demand_switches_max, 4, 1, 8, "switches of a table to on demand within 24 hours")         \
-    X(tables_max, 2500, 1, 100000, "tables in the cluster")                                        \
-    X(table_partitions_max, 1000, 1, 100000, "partitions of a table")                              \
+    X(partition_max_wcu, 1000, 1, 1000000,                                                         \
+      "A partition serves at most this many write units per second.")                              \
+    X(partition_max_rcu, 3000, 1, 1000000,                                                         \
+      "A partition serves at most this many read units per second.")                               \
+    X(burst_max_s, 300, 0, 86400,                                                                  \
+      "A partition saves up at most this many seconds of unused allocation as burst.")             \
+    X(debt_max_s, 300, 1, 86400,                                                                   \
+      "A bucket may go negative by at most this many seconds of its rate.")                        \
+    X(node_wcu, 40000, 1, 100000000, "A node serves at most this many write units per second.")    \
+    X(node_rcu, 120000, 1, 100000000, "A node serves at most this many read units per second.")    \
+    X(table_max_wcu, 40000, 1, 100000000,                                                          \
+      "A table may be given at most this many write units per second.")                            \
+    X(table_max_rcu, 40000, 1, 100000000,                                                          \
+      "A table may be given at most this many read units per second.")                             \
+    X(on_demand_wcu, 4000, 1, 100000000,                                                           \
+      "A new on-demand table serves this many write units per second.")                            \
+    X(on_demand_rcu, 12000, 1, 100000000,                                                          \
+      "A new on-demand table serves this many read units per second.")                             \
+    X(on_demand_promise_percent, 1, 0, 100,                                                        \
+      "Nodes reserve this percentage of an on-demand table's initial throughput for the table.")   \
+    X(on_demand_peak_ms, 10000, 1000, 15000,                                                       \
+      "An on-demand table's peak is its highest average consumption over this time.")              \
+    X(on_demand_switches_max, 4, 1, 8,                                                             \
+      "A table may be switched to on-demand this many times within 24 hours.")                     \
+    X(tables_max, 2500, 1, 100000, "A cluster has at most this many tables.")                      \
+    X(table_partitions_max, 1000, 1, 100000, "A table has at most this many partitions.")          \
     /* replication */                                                                              \
-    X(replicas, 3, 1, 7, "replicas of a new partition, and of the catalog, on as many nodes")      \
-    X(heartbeat_ms, 100, 1, 60000, "between heartbeats of a pair of nodes")                        \
-    X(support_ms, 600, 10, 600000, "a node is followed for this long after its last heartbeat")    \
-    X(election_ms, 300, 5, 600000, "a replica without leader waits up to twice this, then runs")   \
-    X(append_retry_ms, 200, 1, 60000, "an unanswered append is sent again after this")             \
-    X(commit_tell_ms, 5, 0, 60000, "followers hear of a commit after this if no later write tells it") \
-    X(clock_drift_ppm, 1000, 0, 100000, "clocks' rates differ by at most this, in millionths")     \
-    X(follower_max_bytes, 8 * MIB, 64 * KIB, GIB, "on their way to one follower of a group")       \
-    X(group_max_bytes, 32 * MIB, 64 * KIB, GIB, "uncommitted writes of a group")                   \
-    X(entries_max_bytes, 4 * MIB, 64 * KIB, GIB, "kept in memory for slow followers of a group")   \
-    X(snapshot_bytes_s, 64 * MIB, 64 * KIB, 64 * GIB, "what a node sends in snapshots per second") \
-    X(snapshot_busy_bytes_s, 2 * MIB, 64 * KIB, 64 * GIB, "the same while it serves requests")     \
-    X(snapshot_step_bytes, 256 * KIB, 64 * KIB, GIB, "received of snapshots, start a checkpoint")  \
-    X(report_ms, 100, 1, 60000, "between reports of a node's headroom to its peers")               \
-    X(report_deadline_ms, 1000, 1, 600000, "a member silent for longer has no headroom")           \
-    X(member_lease_ms, 200, 1, 60000, "a lease of a member's tokens lasts this long")              \
-    X(load_report_ms, 500, 10, 60000, "between reports of a node's load to the catalog")           \
+    X(replicas, 3, 1, 7,                                                                           \
+      "A new partition and the catalog have this many replicas, each on another node.")            \
+    X(heartbeat_ms, 100, 1, 60000,                                                                 \
+      "A node sends a heartbeat to each other node at this interval.")                             \
+    X(support_ms, 600, 10, 600000,                                                                 \
+      "A node's leaders are followed for this time after the node's last heartbeat.")              \
+    X(election_ms, 300, 5, 600000,                                                                 \
+      "A replica without a leader waits for at most twice this time before it starts an "          \
+      "election.")                                                                                 \
+    X(append_retry_ms, 200, 1, 60000,                                                              \
+      "A leader sends an unanswered append again after this time.")                                \
+    X(commit_tell_ms, 5, 0, 60000,                                                                 \
+      "A leader tells its followers of a commit after this time, unless a later write "            \
+      "tells them before.")                                                                        \
+    X(clock_drift_ppm, 1000, 0, 100000,                                                            \
+      "The rates of two nodes' clocks differ by at most this many millionths.")                    \
+    X(follower_max_bytes, 8 * MIB, 64 * KIB, GIB,                                                  \
+      "A leader has at most this many bytes on their way to one follower of a partition.")         \
+    X(group_max_bytes, 32 * MIB, 64 * KIB, GIB,                                                    \
+      "A partition has at most this many bytes of uncommitted writes.")                            \
+    X(entries_max_bytes, 4 * MIB, 64 * KIB, GIB,                                                   \
+      "A leader keeps at most this many bytes of a partition's log in memory for slow followers.") \
+    X(snapshot_bytes_s, 64 * MIB, 64 * KIB, 64 * GIB,                                              \
+      "An idle node sends at most this many bytes of snapshots per second.")                       \
+    X(snapshot_busy_bytes_s, 2 * MIB, 64 * KIB, 64 * GIB,                                          \
+      "A node that serves requests sends at most this many bytes of snapshots per second.")        \
+    X(snapshot_step_bytes, 256 * KIB, 64 * KIB, GIB,                                               \
+      "A node starts a checkpoint after it has received this many bytes of snapshots.")            \
+    X(report_ms, 100, 1, 60000,                                                                    \
+      "A node reports its headroom to each other node at this interval.")                          \
+    X(report_deadline_ms, 1000, 1, 600000,                                                         \
+      "A node that has not reported for this time counts as a node without headroom.")             \
+    X(member_lease_ms, 200, 1, 60000, "A lease of another node's tokens lasts for this time.")     \
+    X(load_report_ms, 500, 10, 60000, "A node reports its load to the catalog at this interval.")  \
     /* the controller, beside the catalog's leader */                                              \
-    X(control_ms, 500, 10, 60000, "between two looks of the controller")                           \
-    X(control_placement, 1, 0, 1, "1: missing, silent and drained replicas get other nodes")       \
-    X(control_adaptive, 1, 0, 1, "1: allocations follow demand within a table (adaptive capacity)")\
-    X(control_split, 1, 0, 1, "1: partitions at their limits are cut in two or more")              \
-    X(control_on_demand, 1, 0, 1, "1: on-demand tables are made ready for twice their peaks")      \
-    X(split_percent, 80, 1, 100, "of a partition maximum: above it for 10 s, it is cut")           \
+    X(control_ms, 500, 10, 60000, "The controller looks at the cluster at this interval.")         \
+    X(control_placement, 1, 0, 1,                                                                  \
+      "1: the controller replaces missing replicas, and replicas on silent and drained "           \
+      "nodes. 0: never.")                                                                          \
+    X(control_adaptive, 1, 0, 1,                                                                   \
+      "1: the controller gives throttled partitions what the rest of their table leaves "          \
+      "unused. 0: never.")                                                                         \
+    X(control_split, 1, 0, 1, "1: the controller splits partitions that reach a limit. 0: never.") \
+    X(control_on_demand, 1, 0, 1,                                                                  \
+      "1: the controller prepares on-demand tables for twice their previous peak. 0: never.")      \
+    X(split_percent, 80, 1, 100,                                                                   \
+      "A partition above this percentage of its maximum throughput for 10 s is split.")            \
     X(split_sequential, 0, 0, 2,                                                                   \
-      "access that only moves forward is: 0 not cut, 1 cut above its newest key, 2 cut all the same")\
-    X(split_backoff_ms, 60000, 0, 86400000, "a partition that should not be cut is asked about again")\
-    X(partition_max_bytes, 10 * GIB, MIB, TIB, "a partition that holds more is cut")               \
-    X(collection_max_bytes, 10 * GIB, KIB, TIB, "an item collection that must stay whole holds no more") \
-    X(control_balance, 1, 0, 1, "1: replicas leave nodes that are used up")                        \
-    X(control_leaders, 1, 0, 1, "1: leadership of partitions is spread over the nodes")            \
-    X(balance_percent, 80, 1, 100, "of its capacity: a node that consumes more gives replicas away")\
-    X(node_silent_ms, 300000, 1000, 86400000, "a node silent for longer has its replicas replaced")\
-    X(adaptive_after_ms, 5000, 0, 3600000, "throttled for longer, a partition is allocated more")  \
-    X(adaptive_step_percent, 50, 1, 100, "of what a throttled partition lacks, given a second")    \
-    X(adaptive_decay_percent, 20, 1, 100, "of what an idle one was given, taken back each 10 s")   \
-    X(moves_max, 4, 1, 1000, "replicas on their way to another node at once")                      \
+      "Partitions whose keys only move forward are: 0 not split, 1 split above the newest "        \
+      "key, 2 split like others.")                                                                 \
+    X(split_backoff_ms, 60000, 0, 86400000,                                                        \
+      "A partition that should not be split is examined again after this time.")                   \
+    X(partition_max_bytes, 10 * GIB, MIB, TIB, "A partition that holds more bytes is split.")      \
+    X(collection_max_bytes, 10 * GIB, KIB, TIB,                                                    \
+      "An item collection of a table that keeps collections whole holds at most this many bytes.") \
+    X(control_balance, 1, 0, 1,                                                                    \
+      "1: the controller moves replicas off nodes above balance_percent. 0: never.")               \
+    X(control_leaders, 1, 0, 1,                                                                    \
+      "1: the controller spreads the leaders of partitions over the nodes. 0: never.")             \
+    X(balance_percent, 80, 1, 100,                                                                 \
+      "A node that consumes more than this percentage of its capacity gives replicas away.")       \
+    X(node_silent_ms, 300000, 1000, 86400000,                                                      \
+      "The replicas of a node that is silent for this time are replaced.")                         \
+    X(adaptive_after_ms, 5000, 0, 3600000,                                                         \
+      "A partition that is throttled for this time is allocated more.")                            \
+    X(adaptive_step_percent, 50, 1, 100,                                                           \
+      "A throttled partition is given this percentage of what it lacks, once a second.")           \
+    X(adaptive_decay_percent, 20, 1, 100,                                                          \
+      "An idle partition loses this percentage of what it was given, every 10 s.")                 \
+    X(moves_max, 4, 1, 1000,                                                                       \
+      "At most this many replicas are on their way to another node at once.")                      \
     /* global admission control */                                                                 \
-    X(gac_bank_ms, 300000, 1000, 86400000, "of its rate, what a table may save up at its GAC server") \
-    X(gac_start_units, 800, 0, 1000000, "A new table may use this many units at once, but no more than gac_bank_ms of its rate. It may always use a second of its rate.") \
-    X(gac_lifetime_ms, 1000, 100, 60000, "silence of a router or a server for longer is an outage; tokens live as long, and ..") \
-    X(gac_lifetime_max_ms, 60000, 100, 3600000, ".. at most this, where a router holds enough for a while") \
-    X(gac_period_ms, 1000, 10, 60000, "policy periodic: between two asks of a router")             \
-    X(gac_grant_ms, 100, 1, 60000, "policy lease: of a router's even part of the rate, a grant, ..") \
-    X(gac_grant_requests, 200, 1, 1000000, ".. or where enough is saved up, so many requests' worth on average") \
-    X(gac_forget_ms, 60000, 100, 86400000, "a router silent for longer has no part of any rate")   \
-    X(gac_timeout_ms, 50, 1, 60000, "an ask of a router's without an answer is asked anew")        \
-    X(gac_wait_ms, 50, 0, 60000, "a request without tokens waits for an answer for this long")     \
-    X(gac_ledgers_max, 100000, 1, 10000000, "of a GAC server; the one unused longest goes")        \
-    X(gac_routers_max, 1000, 1, 100000, "that a GAC server knows")                                 \
+    X(gac_bank_ms, 300000, 1000, 86400000,                                                         \
+      "A table saves up at most this time of its rate as unused tokens at its GAC server.")        \
+    X(gac_start_units, 800, 0, 1000000,                                                            \
+      "A new table may use this many units at once, but no more than gac_bank_ms of its "          \
+      "rate. It may always use a second of its rate.")                                             \
+    X(gac_lifetime_ms, 1000, 100, 60000,                                                           \
+      "A router or GAC server that is silent for this time counts as gone. Tokens live as long.")  \
+    X(gac_lifetime_max_ms, 60000, 100, 3600000,                                                    \
+      "Tokens live for at most this time. A router gets such tokens if they last it for a while.") \
+    X(gac_period_ms, 1000, 10, 60000,                                                              \
+      "Policy periodic: a router asks for tokens at this interval.")                               \
+    X(gac_grant_ms, 100, 1, 60000,                                                                 \
+      "Policy lease: a grant is this time of the router's even share of the rate.")                \
+    X(gac_grant_requests, 200, 1, 1000000,                                                         \
+      "Policy lease: a grant covers this many average requests if enough tokens are saved up.")    \
+    X(gac_forget_ms, 60000, 100, 86400000,                                                         \
+      "A router that is silent for this time loses its share of every rate.")                      \
+    X(gac_timeout_ms, 50, 1, 60000,                                                                \
+      "A router asks again if a GAC server does not answer within this time.")                     \
+    X(gac_wait_ms, 50, 0, 60000,                                                                   \
+      "A request without tokens waits for a GAC server's answer for at most this time.")           \
+    X(gac_ledgers_max, 100000, 1, 10000000,                                                        \
+      "A GAC server keeps at most this many ledgers. It drops the ledger that was unused "         \
+      "for longest.")                                                                              \
+    X(gac_routers_max, 1000, 1, 100000, "A GAC server knows at most this many routers.")           \
     /* storage */                                                                                  \
-    X(log_segment_bytes, 16 * MIB, 8 * MIB, GIB, "size of a log segment")                          \
-    X(log_writes, 2, 1, 4, "writes of the log on their way to the disk at once")                   \
-    X(log_max_bytes, 512 * MIB, 16 * MIB, TIB, "log kept before writes wait for a checkpoint")     \
-    X(memtable_max_bytes, 64 * MIB, 64 * KIB, 16 * GIB, "memtable size that starts a checkpoint")  \
-    X(checkpoint_ms, 10000, 10, 3600000, "longest time between checkpoints while writes come in")  \
-    X(erase_bytes_s, 8 * MIB, 64 * KIB, 64 * GIB, "of what was moved away, erased per second")     \
-    X(map_initial_bytes, 256 * MIB, MIB, 64 * TIB, "LMDB map at the first start; it doubles")      \
-    X(map_max_bytes, 16 * TIB, MIB, 64 * TIB, "LMDB map never grows past this")                    \
-    X(resident_max_bytes, 4 * GIB, 0, 64 * TIB, "data up to this size is read on the loop thread") \
-    X(inflight_max_bytes, 256 * MIB, MIB, 64 * GIB, "writes on their way to the log")              \
+    X(log_segment_bytes, 16 * MIB, 8 * MIB, GIB, "A log segment has this size.")                   \
+    X(log_writes, 2, 1, 4,                                                                         \
+      "At most this many writes of the log are on their way to the disk at once.")                 \
+    X(log_max_bytes, 512 * MIB, 16 * MIB, TIB,                                                     \
+      "Writes wait for a checkpoint when the log holds this many bytes.")                          \
+    X(memtable_max_bytes, 64 * MIB, 64 * KIB, 16 * GIB,                                            \
+      "A memtable of this size starts a checkpoint.")                                              \
+    X(checkpoint_ms, 10000, 10, 3600000,                                                           \
+      "A checkpoint starts at least this often while writes come in.")                             \
+    X(erase_bytes_s, 8 * MIB, 64 * KIB, 64 * GIB,                                                  \
+      "A node erases at most this many bytes of moved partitions per second.")                     \
+    X(map_initial_bytes, 256 * MIB, MIB, 64 * TIB,                                                 \
+      "The LMDB map has this size at the first start. It doubles when it is full.")                \
+    X(map_max_bytes, 16 * TIB, MIB, 64 * TIB, "The LMDB map never grows beyond this size.")        \
+    X(resident_max_bytes, 4 * GIB, 0, 64 * TIB,                                                    \
+      "A node with at most this many bytes of data reads on the loop thread.")                     \
+    X(inflight_max_bytes, 256 * MIB, MIB, 64 * GIB,                                                \
+      "A node has at most this many bytes of writes on their way to the log.")                     \
     /* the wire */                                                                                 \
-    X(connections_max, 8192, 1, 1000000, "client connections of a router")                         \
-    X(http_header_max_bytes, 16 * KIB, KIB, MIB, "Bytes that the head of a request may have.")      \
-    X(http_body_max_bytes, 16 * MIB, KIB, 256 * MIB, "body of a request, before and after gzip")   \
-    X(http_memory_max_bytes, GIB, MIB, 64 * GIB, "requests and answers a router holds at once")    \
-    X(http_idle_ms, 300000, 100, 86400000, "a silent connection is closed after this")             \
+    X(connections_max, 8192, 1, 1000000, "A router has at most this many client connections.")     \
+    X(http_header_max_bytes, 16 * KIB, KIB, MIB,                                                   \
+      "The head of a request has at most this many bytes.")                                        \
+    X(http_body_max_bytes, 16 * MIB, KIB, 256 * MIB,                                               \
+      "The body of a request has at most this many bytes, before and after it is unpacked.")       \
+    X(http_memory_max_bytes, GIB, MIB, 64 * GIB,                                                   \
+      "A router holds at most this many bytes of requests and answers at once.")                   \
+    X(http_idle_ms, 300000, 100, 86400000,                                                         \
+      "A client connection that is silent for this time is closed.")                               \
     X(http_unread_ms, 30000, 100, 86400000,                                                        \
       "A client that takes neither all nor 64 KiB of its answers within this is closed.")          \
-    X(http_request_ms, 30000, 100, 86400000, "a request must have arrived whole within this")      \
+    X(http_request_ms, 30000, 100, 86400000,                                                       \
+      "A request must have arrived whole within this time.")                                       \
     X(key_range_as_throttling_exception, 0, 0, 1,                                                  \
-      "1: a partition maximum of a provisioned table is a ThrottlingException too")                \
-    X(request_deadline_ms, 5000, 10, 600000, "a node must have answered a router within this")     \
+      "1: a refusal by the partition maximum of a provisioned table is a "                         \
+      "ThrottlingException. 0: it is a ProvisionedThroughputExceededException.")                   \
+    X(request_deadline_ms, 5000, 10, 600000, "A node must answer a router within this time.")      \
     X(table_change_delay_ms, 0, 0, 600000,                                                         \
-      "A table stays CREATING, UPDATING or DELETING for so long; 0: the answer waits instead.")    \
-    X(node_queue_max, 16384, 16, 1000000, "requests a node works on at once")
+      "A table stays CREATING, UPDATING or DELETING for this time. 0: the request waits for the "  \
+      "change instead.")                                                                           \
+    X(node_queue_max, 16384, 16, 1000000, "A node works on at most this many requests at once.")
 /* clang-format on */
 
 enum {

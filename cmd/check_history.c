@@ -7,6 +7,7 @@
 
 #include "base/instant.h"
 #include "base/must.h"
+#include "cmd/arguments.h"
 #include "cmd/cmd.h"
 #include "cmd/history.h"
 #include "router/json_writer.h"
@@ -328,25 +329,39 @@ static int worse(int a, int b)
 
 int cmd_check_history(int argc, char **argv)
 {
+    enum {
+        HELP,
+        JSON,
+        QUIET
+    };
+    static const struct argument_spec specs[] = {
+        {"help", ARGUMENT_FLAG, HELP},
+        {"json", ARGUMENT_FLAG, JSON},
+        {"quiet", ARGUMENT_FLAG, QUIET},
+    };
+    struct arguments a = {specs, sizeof specs / sizeof specs[0], argc, argv, 1};
+    struct buffer error = {0};
     bool json = false, quiet = false;
-    int files = 0, code = EXIT_LINEARIZABLE;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
+    int files = 0, code = EXIT_LINEARIZABLE, option;
+    const char *value;
+    while ((option = arguments_next(&a, &value, &error)) != ARGUMENTS_END) {
+        if (option == HELP) {
             fputs(help, stdout);
             return 0;
         }
-        if (strcmp(argv[i], "--json") == 0)
-            json = true;
-        else if (strcmp(argv[i], "--quiet") == 0)
-            quiet = true;
-        else if (argv[i][0] == '-' && argv[i][1] != 0) {
-            fprintf(stderr, "weir check-history: there is no option %s, see --help\n", argv[i]);
+        if (option == ARGUMENTS_WRONG) {
+            fprintf(stderr, "weir check-history: %.*s; see `weir check-history --help`\n",
+                    (int)error.size, (const char *)error.data);
+            buffer_deinit(&error);
             return EXIT_BAD_INPUT;
-        } else
-            argv[1 + files++] = argv[i];
+        }
+        json |= option == JSON;
+        quiet |= option == QUIET;
+        if (option == ARGUMENTS_WORD)
+            argv[1 + files++] = argv[a.next - 1];
     }
     if (files == 0) {
-        fputs("weir check-history: which FILE? See --help\n", stderr);
+        fputs("weir check-history: which FILE? See `weir check-history --help`\n", stderr);
         return EXIT_BAD_INPUT;
     }
     for (int i = 1; i <= files; i++)

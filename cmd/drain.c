@@ -2,9 +2,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/must.h"
 #include "cmd/admin.h"
+#include "cmd/arguments.h"
 #include "cmd/cmd.h"
+#include "cmd/load_response.h"
 #include "cmd/load_setup.h"
+#include "router/json.h"
 
 static const char help[] =
     "usage: weir drain [--url URL | --admin URL] [--admin-token FILE] [--undo] NODE\n\n"
@@ -18,7 +22,10 @@ static const char help[] =
     "  --admin-token FILE the token of that listener, if it needs one\n"
     "  --undo             the node may hold replicas again\n"
     "  --help             this text\n\n"
-    "Exit code 0: it is begun; 1: the cluster did not take it; 2: wrong usage.\n\n"
+    "Every partition of the node needs another node without a copy of it: a cluster of 3 nodes\n"
+    "with 3 replicas needs a node more.\n\n"
+    "Exit code 0: it is begun; 1: it cannot be done, or the cluster did not take it; 2: wrong\n"
+    "usage.\n\n"
     "examples:\n"
     "  weir drain 3\n"
     "  weir drain --undo 3\n";
@@ -30,30 +37,167 @@ struct drain {
     bool undo;
 };
 
-static int ask(const struct drain *d)
+/* The server's own words, if the answer is an exception with a message. */
+static void tell_refusal(int http_status, const struct buffer *answer)
 {
-    struct buffer request = {0}, answer = {0}, error = {0};
+    struct slice message = load_find_text(buffer_slice(answer), "message");
+    if (message.size > 0)
+        fprintf(stderr, "weir drain: %.*s\n", (int)message.size, (const char *)message.data);
+    else
+        fprintf(stderr, "weir drain: the server answered %d: %.*s\n", http_status,
+                (int)(answer->size < 300 ? answer->size : 300), (const char *)answer->data);
+}
+
+/* One request without a body. False after it has told what went wrong. */
+static bool ask(const struct drain *d, const char *method_and_path, struct buffer *answer)
+{
+    struct buffer request = {0}, error = {0};
     int http_status = 0;
     buffer_append_format(&request,
-                         "POST /weir/drain?node=%lu%s HTTP/1.1\r\nHost: %s:%u\r\n"
-                         "Content-Type: application/json\r\nContent-Length: 0\r\n",
-                         d->node, d->undo ? "&undo=1" : "", d->url.host, d->url.port);
+                         "%s HTTP/1.1\r\nHost: %s:%u\r\nContent-Type: application/json\r\n"
+                         "Content-Length: 0\r\n",
+                         method_and_path, d->url.host, d->url.port);
     if (d->token[0] != '\0')
         buffer_append_format(&request, "Authorization: Bearer %s\r\n", d->token);
     buffer_append_text(&request, "\r\n");
     enum status status =
-        load_setup_exchange(&d->url, buffer_slice(&request), &http_status, &answer, &error);
+        load_setup_exchange(&d->url, buffer_slice(&request), &http_status, answer, &error);
     if (status != STATUS_OK)
         fprintf(stderr, "weir drain: %.*s\n", (int)error.size, (const char *)error.data);
     else if (http_status != 200)
-        fprintf(stderr, "weir drain: the server answered %d: %.*s\n", http_status,
-                (int)(answer.size < 300 ? answer.size : 300), (const char *)answer.data);
-    else
-        printf("node %lu %s\n", d->node, d->undo ? "may hold replicas again" : "is being emptied");
+        tell_refusal(http_status, answer);
     buffer_deinit(&request);
-    buffer_deinit(&answer);
     buffer_deinit(&error);
-    return status == STATUS_OK && http_status == 200 ? 0 : 1;
+    return status == STATUS_OK && http_status == 200;
+}
+
+/* ---- whether other nodes can take the replicas ---- */
+
+struct held {
+    struct slice table;
+    int64_t partition;
+    uint64_t nodes; /* bit N - 1: node N has a replica */
+};
+
+struct layout {
+    struct held *all; /* owns; borrows names from the answer */
+    size_t count;
+    int64_t nodes;   /* of the cluster; 0: the server does not say */
+    uint64_t silent; /* as `held.nodes` */
+};
+
+static uint64_t bit_of(int64_t node)
+{
+    return node >= 1 && node <= 64 ? UINT64_C(1) << (node - 1) : 0;
+}
+
+static void add_replica(struct layout *l, const struct json_value *replica)
+{
+    struct held h = {0};
+    struct json_cursor c = json_members(replica);
+    struct slice name;
+    struct json_value v;
+    while (json_next_member(&c, &name, &v)) {
+        if (slice_is(name, "table") && v.type == JSON_STRING)
+            h.table = json_string(&v);
+        else if (slice_is(name, "partition") && v.type == JSON_INTEGER)
+            h.partition = json_integer(&v);
+        else if (slice_is(name, "node") && v.type == JSON_INTEGER)
+            h.nodes = bit_of(json_integer(&v));
+    }
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->all[i].partition == h.partition && slice_equal(l->all[i].table, h.table)) {
+            l->all[i].nodes |= h.nodes;
+            return;
+        }
+    }
+    if ((l->count & (l->count - 1)) == 0) {
+        l->all = realloc(l->all, (l->count == 0 ? 1 : l->count * 2) * sizeof l->all[0]);
+        must(l->all != NULL);
+    }
+    l->all[l->count++] = h;
+}
+
+static void read_layout(struct layout *l, const struct json_value *root)
+{
+    struct json_cursor c = json_members(root);
+    struct slice name;
+    struct json_value v, element;
+    while (json_next_member(&c, &name, &v)) {
+        if (slice_is(name, "nodes") && v.type == JSON_INTEGER)
+            l->nodes = json_integer(&v);
+        if (v.type != JSON_LIST)
+            continue;
+        struct json_cursor elements = json_elements(&v);
+        while (json_next_element(&elements, &element)) {
+            if (slice_is(name, "partitions") && element.type == JSON_OBJECT)
+                add_replica(l, &element);
+            if (slice_is(name, "silent_nodes") && element.type == JSON_INTEGER)
+                l->silent |= bit_of(json_integer(&element));
+        }
+    }
+}
+
+/* Exit code 1 after it has told which replica has no other place. */
+static int check_layout(const struct drain *d, const struct layout *l)
+{
+    if (l->nodes < 1 || l->nodes > 64)
+        return 0;
+    if (d->node > (unsigned long)l->nodes) {
+        fprintf(stderr, "weir drain: there is no node %lu; nodes are 1 to %lld\n", d->node,
+                (long long)l->nodes);
+        return 1;
+    }
+    uint64_t all = UINT64_MAX >> (64 - l->nodes);
+    for (size_t i = 0; i < l->count; i++) {
+        const struct held *h = &l->all[i];
+        if ((h->nodes & bit_of((int64_t)d->node)) == 0 || (all & ~h->nodes & ~l->silent) != 0)
+            continue;
+        fprintf(stderr,
+                "weir drain: node %lu cannot be emptied: each other node that answers has a copy "
+                "of partition %lld of table %.*s already. Add a node, then drain node %lu\n",
+                d->node, (long long)h->partition, (int)h->table.size, (const char *)h->table.data,
+                d->node);
+        return 1;
+    }
+    return 0;
+}
+
+static int check_room(const struct drain *d)
+{
+    struct buffer answer = {0};
+    struct layout l = {0};
+    struct json_parser *parser = json_parser_create();
+    struct json_value root;
+    int code = 1;
+    if (ask(d, "GET /weir/partitions", &answer)) {
+        size_t size = answer.size;
+        memset(buffer_reserve(&answer, JSON_PADDING), 0, JSON_PADDING);
+        if (json_parse(parser, slice_make(answer.data, size), &root) == STATUS_OK &&
+            root.type == JSON_OBJECT)
+            read_layout(&l, &root);
+        code = check_layout(d, &l);
+    }
+    free(l.all);
+    json_parser_destroy(parser);
+    buffer_deinit(&answer);
+    return code;
+}
+
+static int drain(const struct drain *d)
+{
+    struct buffer answer = {0};
+    char path[64];
+    int code = d->undo ? 0 : check_room(d);
+    snprintf(path, sizeof path, "POST /weir/drain?node=%lu%s", d->node, d->undo ? "&undo=1" : "");
+    if (code == 0 && !ask(d, path, &answer))
+        code = 1;
+    if (code == 0 && d->undo)
+        printf("node %lu may hold replicas again\n", d->node);
+    else if (code == 0)
+        printf("node %lu is being emptied; `weir events --follow` shows how it goes\n", d->node);
+    buffer_deinit(&answer);
+    return code;
 }
 
 /* Exit code 2 after it has told what is wrong. */
@@ -85,35 +229,58 @@ static int take_node(struct drain *d, const char *text)
         d->node = strtoul(text, &end, 10);
     if (end != NULL && *end == '\0')
         return 0;
-    fprintf(stderr, "weir drain: %s is neither an option nor a node; see --help\n", text);
+    fprintf(stderr,
+            "weir drain: expected the number of one node, not `%s`; see `weir drain --help`\n",
+            text);
     return 2;
+}
+
+/* -1: go on; otherwise the exit code. */
+static int parse(struct drain *d, int argc, char **argv)
+{
+    enum {
+        HELP,
+        UNDO,
+        URL,
+        ADMIN,
+        TOKEN
+    };
+    static const struct argument_spec specs[] = {
+        {"help", ARGUMENT_FLAG, HELP},          {"undo", ARGUMENT_FLAG, UNDO},
+        {"url", ARGUMENT_VALUE, URL},           {"admin", ARGUMENT_VALUE, ADMIN},
+        {"admin-token", ARGUMENT_VALUE, TOKEN},
+    };
+    struct arguments a = {specs, sizeof specs / sizeof specs[0], argc, argv, 1};
+    struct buffer error = {0};
+    const char *value;
+    int option, code = 0;
+    while (code == 0 && (option = arguments_next(&a, &value, &error)) != ARGUMENTS_END) {
+        if (option == HELP) {
+            fputs(help, stdout);
+            return 0;
+        }
+        d->undo |= option == UNDO;
+        if (option == URL || option == ADMIN)
+            code = take_url(d, option == URL ? "--url" : "--admin", value);
+        else if (option == TOKEN)
+            code = take_token(d, value);
+        else if (option == ARGUMENTS_WORD)
+            code = take_node(d, value);
+        else if (option == ARGUMENTS_WRONG)
+            code = 2;
+    }
+    if (error.size > 0)
+        fprintf(stderr, "weir drain: %.*s; see `weir drain --help`\n", (int)error.size,
+                (const char *)error.data);
+    else if (code == 0 && d->node == 0)
+        fputs("weir drain: which NODE? See `weir drain --help`\n", stderr);
+    buffer_deinit(&error);
+    return code != 0 || d->node == 0 ? 2 : -1;
 }
 
 int cmd_drain(int argc, char **argv)
 {
     struct drain d = {.url = {.host = "127.0.0.1", .port = 8000 + ADMIN_PORT_OFFSET}};
-    int code = 0;
-    for (int i = 1; i < argc && code == 0; i++) {
-        const char *option = argv[i];
-        const bool valued = i + 1 < argc;
-        if (strcmp(option, "--help") == 0) {
-            fputs(help, stdout);
-            return 0;
-        }
-        if (strcmp(option, "--undo") == 0)
-            d.undo = true;
-        else if (valued && (strcmp(option, "--url") == 0 || strcmp(option, "--admin") == 0))
-            code = take_url(&d, option, argv[++i]);
-        else if (valued && strcmp(option, "--admin-token") == 0)
-            code = take_token(&d, argv[++i]);
-        else
-            code = take_node(&d, option);
-    }
-    if (code != 0)
-        return code;
-    if (d.node == 0) {
-        fputs("weir drain: which NODE? See --help\n", stderr);
-        return 2;
-    }
-    return ask(&d);
+    int code = parse(&d, argc, argv);
+    return code >= 0 ? code : drain(&d);
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "cmd/arguments.h"
 #include "cmd/cmd.h"
 #include "cmd/load_setup.h"
 #include "router/json.h"
@@ -172,31 +173,60 @@ static int ask(struct events_run *r)
     return code;
 }
 
-int cmd_events(int argc, char **argv)
+/* -1: go on; otherwise the exit code. */
+static int parse(struct events_run *r, int argc, char **argv)
 {
-    struct events_run r = {.url = {.host = "127.0.0.1", .port = 8000}};
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
+    enum {
+        HELP,
+        FOLLOW,
+        JSON,
+        URL
+    };
+    static const struct argument_spec specs[] = {
+        {"help", ARGUMENT_FLAG, HELP},
+        {"follow", ARGUMENT_FLAG, FOLLOW},
+        {"json", ARGUMENT_FLAG, JSON},
+        {"url", ARGUMENT_VALUE, URL},
+    };
+    struct arguments a = {specs, sizeof specs / sizeof specs[0], argc, argv, 1};
+    struct buffer error = {0};
+    const char *value;
+    int option;
+    while ((option = arguments_next(&a, &value, &error)) >= 0) {
+        if (option == HELP) {
             fputs(help, stdout);
             return 0;
         }
-        if (strcmp(argv[i], "--follow") == 0) {
-            r.follow = true;
-        } else if (strcmp(argv[i], "--json") == 0) {
-            r.json = true;
-        } else if (strcmp(argv[i], "--url") != 0 || i + 1 == argc ||
-                   !load_url_parse(argv[++i], &r.url)) {
-            fprintf(stderr, "weir events: %s is no option, or no http://HOST:PORT; see --help\n",
-                    argv[i]);
-            return 2;
+        r->follow |= option == FOLLOW;
+        r->json |= option == JSON;
+        if (option == URL && !load_url_parse(value, &r->url)) {
+            buffer_append_format(&error, "`--url` takes http://HOST:PORT, not `%s`", value);
+            break;
         }
     }
+    if (option == ARGUMENTS_WORD)
+        buffer_append_format(&error, "unexpected argument `%s`", value);
+    if (option == ARGUMENTS_END)
+        return -1;
+    fprintf(stderr, "weir events: %.*s; see `weir events --help`\n", (int)error.size,
+            (const char *)error.data);
+    buffer_deinit(&error);
+    return 2;
+}
+
+int cmd_events(int argc, char **argv)
+{
+    struct events_run r = {.url = {.host = "127.0.0.1", .port = 8000}};
+    int code = parse(&r, argc, argv);
+    if (code >= 0)
+        return code;
     r.parser = json_parser_create();
-    int code;
     while ((code = ask(&r)) == 0 && (r.more || r.follow)) {
         if (!r.more)
             nanosleep(&(struct timespec){.tv_nsec = FOLLOW_NS}, NULL);
     }
+    if (code == 0 && r.last == 0 && !r.json)
+        puts("the controller has decided nothing yet");
     json_parser_destroy(r.parser);
     return code;
 }

@@ -148,6 +148,22 @@ static enum status report(const struct load_options *o, const struct load_run *r
     return status;
 }
 
+/* A run in which no request came to an end that the load is about. */
+static enum status check_answers(const struct load_options *o, const struct load_run *run,
+                                 struct buffer *error)
+{
+    const struct load_workload_result *all = load_run_results(run);
+    int64_t sent = 0, answered = 0;
+    for (int i = 0; i < o->workload_count; i++) {
+        sent += all[i].result->sent;
+        answered += all[i].result->admitted + all[i].result->refused;
+    }
+    if (sent == 0 || answered > 0 || load_run_was_stopped(run))
+        return STATUS_OK;
+    buffer_append_format(error, "none of %lld requests succeeded", (long long)sent);
+    return STATUS_IO;
+}
+
 static enum status run(const struct load_options *o, struct progress *p, struct buffer *error)
 {
     struct load_run_options options = {.load = o,
@@ -162,6 +178,8 @@ static enum status run(const struct load_options *o, struct progress *p, struct 
     end_progress(p);
     if (status == STATUS_OK)
         status = report(o, finished, error);
+    if (status == STATUS_OK)
+        status = check_answers(o, finished, error);
     load_run_destroy(finished);
     return status;
 }
@@ -199,7 +217,7 @@ int cmd_load(int argc, char **argv)
     struct progress p = {.options = o, .tty = isatty(STDERR_FILENO)};
     if (status == STATUS_OK && (status = check_sizes(o, &error)) != STATUS_OK)
         exit_code = 2;
-    if (status == STATUS_OK && o->create_table)
+    if (status == STATUS_OK)
         status = load_setup_tables(o, &error);
     if (status == STATUS_OK && o->history_path != NULL)
         status = open_file(o->history_path, &p.history, &error);

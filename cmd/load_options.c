@@ -6,6 +6,7 @@
 
 #include "base/instant.h"
 #include "base/must.h"
+#include "cmd/arguments.h"
 #include "host/address.h"
 
 /* ---- values ---- */
@@ -193,6 +194,21 @@ static const char *set_path(struct load_workload_options *w, const char *v)
     return ok ? NULL : "a path that begins with /";
 }
 
+static const char *set_rcu(struct load_workload_options *w, const char *v)
+{
+    return parse_integer(v, 1, 1000000, &w->rcu) ? NULL : "1 to 1000000";
+}
+
+static const char *set_wcu(struct load_workload_options *w, const char *v)
+{
+    return parse_integer(v, 1, 1000000, &w->wcu) ? NULL : "1 to 1000000";
+}
+
+static const char *set_on_demand(struct load_workload_options *w, const char *v)
+{
+    return parse_flag(v, &w->on_demand) ? NULL : "true or false";
+}
+
 struct workload_setting {
     const char *name;
     const char *value; /* its shape in the help; NULL for a flag */
@@ -223,6 +239,10 @@ static const struct workload_setting workload_settings[] = {
     {"consistent", NULL, set_consistent, "strongly consistent reads"},
     {"key-name", "NAME", set_key_name, "the partition key's attribute, `pk` by default"},
     {"sort-key", "NAME", set_sort_key, "the sort key's attribute; the table has none by default"},
+    {"wcu", "N", set_wcu, "with --create-table: write units per second, 1000 by default"},
+    {"rcu", "N", set_rcu, "with --create-table: read units per second, 1000 by default"},
+    {"on-demand", NULL, set_on_demand,
+     "with --create-table: an on-demand table, without wcu and rcu"},
     {"path", "/PATH", set_path, "plain HTTP GETs of that path, to measure another server"},
 };
 
@@ -320,16 +340,6 @@ static const char *set_url(struct load_options *o, const char *v)
     return add_url(o, v);
 }
 
-static const char *set_rcu(struct load_options *o, const char *v)
-{
-    return parse_integer(v, 1, 1000000, &o->rcu) ? NULL : "1 to 1000000";
-}
-
-static const char *set_wcu(struct load_options *o, const char *v)
-{
-    return parse_integer(v, 1, 1000000, &o->wcu) ? NULL : "1 to 1000000";
-}
-
 static const char *set_timeout(struct load_options *o, const char *v)
 {
     return parse_span(v, &o->timeout_ns) && o->timeout_ns > 0 ? NULL : "a time above 0, as 5s";
@@ -368,9 +378,6 @@ static const struct run_setting run_settings[] = {
      "http://127.0.0.1:8000 by default; repeat it to spread over routers,"
      " whose connections move to the next when one dies"},
     FLAG("create-table", create_table, "create the tables that are missing, and wait for them"),
-    {"wcu", "N", set_wcu, 0, "write capacity of a created table, 1000 by default"},
-    {"rcu", "N", set_rcu, 0, "read capacity of a created table, 1000 by default"},
-    FLAG("on-demand", on_demand, "create tables in on-demand mode instead"),
     FLAG("preload", preload, "write every key once before the run (refusals are tried again)"),
     {"timeout", "TIME", set_timeout, 0, "a request fails after this, 10s by default"},
     {"seed", "N", set_seed, 0, "of keys, sizes and arrivals, 1 by default"},
@@ -384,21 +391,7 @@ enum {
     RUN_SETTINGS = sizeof run_settings / sizeof run_settings[0]
 };
 
-static const struct run_setting *find_run_setting(struct slice name)
-{
-    for (int i = 0; i < RUN_SETTINGS; i++)
-        if (slice_is(name, run_settings[i].name))
-            return &run_settings[i];
-    return NULL;
-}
-
 /* ---- the command line ---- */
-
-struct arguments {
-    int count;
-    char **values;
-    int next;
-};
 
 struct parse {
     struct load_options *options;
@@ -408,69 +401,68 @@ struct parse {
     struct buffer *error;
 };
 
-static enum status fail_option(struct parse *p, const char *option, const char *value,
-                               const char *wrong)
+enum {
+    OPTION_WORKLOAD_GROUP = WORKLOAD_SETTINGS + RUN_SETTINGS,
+    OPTION_JSON_RESULT,
+    OPTION_COUNT
+};
+
+/* Settings of a workload, then those of the run, then the two that are neither. */
+static void list_options(struct argument_spec out[OPTION_COUNT])
 {
-    buffer_append_format(p->error, "%s %s: expected %s", option, value, wrong);
-    return STATUS_MALFORMED;
+    int count = 0;
+    for (int i = 0; i < WORKLOAD_SETTINGS; i++, count++)
+        out[count] = (struct argument_spec){
+            workload_settings[i].name,
+            workload_settings[i].value ? ARGUMENT_VALUE : ARGUMENT_SWITCH, count};
+    for (int i = 0; i < RUN_SETTINGS; i++, count++)
+        out[count] = (struct argument_spec){
+            run_settings[i].name, run_settings[i].value ? ARGUMENT_VALUE : ARGUMENT_SWITCH, count};
+    out[OPTION_WORKLOAD_GROUP] =
+        (struct argument_spec){"workload", ARGUMENT_VALUE, OPTION_WORKLOAD_GROUP};
+    out[OPTION_JSON_RESULT] = (struct argument_spec){"json", ARGUMENT_OPTIONAL, OPTION_JSON_RESULT};
 }
 
-/* The value after `=`, or the next argument. */
-static const char *take_value(struct arguments *a, const char *inline_value)
-{
-    if (inline_value != NULL)
-        return inline_value;
-    return a->next < a->count ? a->values[a->next++] : NULL;
-}
-
-static enum status parse_json(struct parse *p, struct arguments *a, const char *inline_value)
+/* NULL if it was taken, otherwise what it may be. */
+static const char *take_option(struct parse *p, int option, const char *value)
 {
     struct load_options *o = p->options;
+    if (option < WORKLOAD_SETTINGS)
+        return workload_settings[option].set(&p->defaults, value ? value : "");
+    if (option < OPTION_WORKLOAD_GROUP) {
+        const struct run_setting *r = &run_settings[option - WORKLOAD_SETTINGS];
+        if (r->set != NULL)
+            return r->set(o, value);
+        bool *flag = (bool *)((char *)o + r->flag_offset);
+        return parse_flag(value ? value : "", flag) ? NULL : "true or false";
+    }
+    if (option == OPTION_WORKLOAD_GROUP) {
+        if (p->group_count == LOAD_WORKLOADS_MAX)
+            return "it at most 16 times";
+        p->groups[p->group_count++] = value;
+        return NULL;
+    }
     o->json = true;
-    if (inline_value == NULL && a->next < a->count && strncmp(a->values[a->next], "--", 2) != 0)
-        inline_value = a->values[a->next++];
-    o->json_path = inline_value != NULL && strcmp(inline_value, "-") != 0 ? inline_value : NULL;
-    return STATUS_OK;
+    o->json_path = value != NULL && strcmp(value, "-") != 0 ? value : NULL;
+    return NULL;
 }
 
-static enum status parse_workload(struct parse *p, struct arguments *a, const char *inline_value)
+static enum status parse_options(struct parse *p, int argc, char **argv)
 {
-    const char *value = take_value(a, inline_value);
-    if (value == NULL || p->group_count == LOAD_WORKLOADS_MAX)
-        return fail_option(p, "--workload", "", "NAME:setting=value,... at most 16 times");
-    p->groups[p->group_count++] = value;
-    return STATUS_OK;
-}
-
-static enum status parse_option(struct parse *p, struct arguments *a)
-{
-    const char *argument = a->values[a->next++];
-    if (strncmp(argument, "--", 2) != 0)
-        return fail_option(p, "unexpected argument", argument, "options only, see --help");
-    const char *equals = strchr(argument, '=');
-    const char *inline_value = equals ? equals + 1 : NULL;
-    size_t size = equals ? (size_t)(equals - argument) - 2 : strlen(argument) - 2;
-    struct slice name = slice_make(argument + 2, size);
-    if (slice_is(name, "json"))
-        return parse_json(p, a, inline_value);
-    if (slice_is(name, "workload"))
-        return parse_workload(p, a, inline_value);
-    const struct workload_setting *w = find_setting(name);
-    const struct run_setting *r = find_run_setting(name);
-    if (w == NULL && r == NULL)
-        return fail_option(p, argument, "", "an option that exists, see --help");
-    bool is_flag = w ? w->value == NULL : r->value == NULL;
-    const char *value = is_flag ? (inline_value ? inline_value : "") : take_value(a, inline_value);
-    if (value == NULL)
-        return fail_option(p, argument, "", w ? w->value : r->value);
-    const char *wrong = NULL;
-    if (w != NULL)
-        wrong = w->set(&p->defaults, value);
-    else if (r->set != NULL)
-        wrong = r->set(p->options, value);
-    else if (!parse_flag(value, (bool *)((char *)p->options + r->flag_offset)))
-        wrong = "true or false";
-    return wrong != NULL ? fail_option(p, argument, value, wrong) : STATUS_OK;
+    struct argument_spec specs[OPTION_COUNT];
+    list_options(specs);
+    struct arguments a = {specs, OPTION_COUNT, argc, argv, 1};
+    const char *value, *wrong = NULL;
+    int option = ARGUMENTS_END;
+    while (wrong == NULL && (option = arguments_next(&a, &value, p->error)) >= 0) {
+        wrong = take_option(p, option, value);
+        if (wrong != NULL)
+            buffer_append_format(p->error, "--%s %s: expected %s", specs[option].name,
+                                 value ? value : "", wrong);
+    }
+    if (wrong == NULL && option == ARGUMENTS_WORD)
+        buffer_append_format(p->error, "unexpected argument `%s`; see `weir load --help`", value);
+    return wrong == NULL && option == ARGUMENTS_END ? STATUS_OK : STATUS_MALFORMED;
 }
 
 /* Groups come last: what stands on the command line itself holds for all of them. */
@@ -503,7 +495,7 @@ static enum status add_workloads(struct parse *p)
 
 enum status load_options_parse(struct load_options *o, int argc, char **argv, struct buffer *error)
 {
-    *o = (struct load_options){.rcu = 1000, .wcu = 1000, .timeout_ns = 10 * NS_PER_S, .seed = 1};
+    *o = (struct load_options){.timeout_ns = 10 * NS_PER_S, .seed = 1};
     struct parse p = {.options = o,
                       .error = error,
                       .defaults = {.name = "main",
@@ -515,12 +507,12 @@ enum status load_options_parse(struct load_options *o, int argc, char **argv, st
                                    .outstanding_max = 10000,
                                    .duration_ns = 10 * NS_PER_S,
                                    .keys = {.count = 10000},
+                                   .rcu = 1000,
+                                   .wcu = 1000,
                                    .item_bytes_min = 100,
                                    .item_bytes_max = 100}};
-    struct arguments a = {argc, argv, 1};
-    while (a.next < a.count)
-        if (parse_option(&p, &a) != STATUS_OK)
-            return STATUS_MALFORMED;
+    if (parse_options(&p, argc, argv) != STATUS_OK)
+        return STATUS_MALFORMED;
     if (o->url_count == 0)
         add_url(o, "http://127.0.0.1:8000");
     return add_workloads(&p);
@@ -539,7 +531,12 @@ void load_options_help(struct buffer *out)
         out,
         "weir load - put load on a DynamoDB endpoint and measure it\n\n"
         "Requests start when they are due, whether or not earlier ones were answered, and latency\n"
-        "counts from that moment: a server that stalls cannot hide it. Nothing is tried again.\n\n"
+        "counts from that moment: a server that stalls cannot hide it. Nothing is tried again.\n"
+        "Numbers may end in k (1000) or M (1000000). `unfinished` counts requests that had no\n"
+        "answer when the run ended. `client_overrun` counts requests that were due while\n"
+        "--outstanding requests were unanswered: they were not sent.\n"
+        "Exit code 0: done; 1: the run failed, or no request was answered well or throttled;\n"
+        "2: wrong usage.\n\n"
         "The run:\n");
     for (int i = 0; i < RUN_SETTINGS; i++)
         describe(out, run_settings[i].name, run_settings[i].value, run_settings[i].help);
@@ -558,7 +555,9 @@ void load_options_help(struct buffer *out)
         "  weir load --url http://127.0.0.1:8000 --url http://127.0.0.1:8001 --create-table \\\n"
         "      --rate 2000 --connections 64 --outstanding 64 --keys 8 --read-ratio 0.5 \\\n"
         "      --consistent --history run.jsonl    then: weir check-history run.jsonl\n"
-        "  weir load --table t --duration 20s \\\n"
+        "  weir load --create-table --duration 20s --workload one:table=one,wcu=100,rate=150 \\\n"
+        "      --workload two:table=two,on-demand,rate=5k\n"
+        "  weir load --table orders --duration 20s \\\n"
         "      --workload base:rate=3000,distribution=uniform \\\n"
         "      --workload hot:rate=5000,distribution=single:popular,start=5s\n");
 }

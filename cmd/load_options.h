@@ -36,7 +36,9 @@ struct load_workload_options {
     double read_ratio;
     double delete_ratio; /* of what does not read */
     bool consistent;
-    char path[1024]; /* not empty: plain HTTP GET of that instead of DynamoDB operations */
+    bool on_demand;   /* a created table's mode */
+    int64_t rcu, wcu; /* a created table's capacity, if it is provisioned */
+    char path[1024];  /* not empty: plain HTTP GET of that instead of DynamoDB operations */
 };
 
 struct load_url {
@@ -53,8 +55,6 @@ struct load_options {
     struct load_workload_options workloads[LOAD_WORKLOADS_MAX];
     int workload_count;
     bool create_table;
-    bool on_demand;
-    int64_t rcu, wcu;
     bool preload;
     bool unsigned_requests;
     bool quiet;

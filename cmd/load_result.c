@@ -160,20 +160,21 @@ void load_summary(const struct load_workload_result *all, int count, struct buff
         const struct {
             const char *title;
             int64_t value;
-        } rows[] = {{"offered", r->offered},
-                    {"admitted", r->admitted},
-                    {"throttled", r->refused},
-                    {"failed", r->failed},
-                    {"client overrun", r->client_overrun},
-                    {"unfinished", r->unfinished}};
+            const char *note;
+        } rows[] = {{"offered", r->offered, ""},
+                    {"admitted", r->admitted, ""},
+                    {"throttled", r->refused, ""},
+                    {"failed", r->failed, ""},
+                    {"client overrun", r->client_overrun, "  not sent: --outstanding was reached"},
+                    {"unfinished", r->unfinished, "  no answer when the run ended"}};
         buffer_append_format(out, "\n  %s (table %s, %.1f s)\n", all[i].options->name,
                              all[i].options->table, (double)r->elapsed_ns / 1e9);
         for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
             if (rows[row].value == 0 && row > 1)
                 continue;
-            buffer_append_format(out, "    %-16s %12lld  %12.1f/s\n", rows[row].title,
+            buffer_append_format(out, "    %-16s %12lld  %12.1f/s%s\n", rows[row].title,
                                  (long long)rows[row].value,
-                                 per_second(rows[row].value, r->elapsed_ns));
+                                 per_second(rows[row].value, r->elapsed_ns), rows[row].note);
         }
         summarize_labels("throttled:", &r->reasons, out);
         summarize_labels("failed:   ", &r->errors, out);

@@ -108,8 +108,7 @@ enum status load_setup_call(const struct load_url *url, const char *operation, s
     return status;
 }
 
-static void write_create_table(const struct load_options *o, const struct load_workload_options *w,
-                               struct buffer *body)
+static void write_create_table(const struct load_workload_options *w, struct buffer *body)
 {
     buffer_append_format(
         body,
@@ -126,13 +125,13 @@ static void write_create_table(const struct load_options *o, const struct load_w
         buffer_append_format(body, ",{\"AttributeName\":\"%s\",\"KeyType\":\"RANGE\"}",
                              w->sort_name);
     buffer_append_text(body, "],");
-    if (o->on_demand)
+    if (w->on_demand)
         buffer_append_text(body, "\"BillingMode\":\"PAY_PER_REQUEST\"}");
     else
         buffer_append_format(body,
                              "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%lld,"
                              "\"WriteCapacityUnits\":%lld}}",
-                             (long long)o->rcu, (long long)o->wcu);
+                             (long long)w->rcu, (long long)w->wcu);
 }
 
 static enum status refused(const char *operation, const char *table, struct slice answer,
@@ -176,7 +175,7 @@ static enum status create_table(const struct load_options *o, const struct load_
 {
     struct buffer body = {0}, answer = {0};
     int http_status = 0;
-    write_create_table(o, w, &body);
+    write_create_table(w, &body);
     enum status status = load_setup_call(&o->urls[0], "CreateTable", buffer_slice(&body),
                                          &http_status, &answer, error);
     if (status == STATUS_OK && http_status != 200) {
@@ -190,15 +189,39 @@ static enum status create_table(const struct load_options *o, const struct load_
     return status == STATUS_OK ? wait_until_active(&o->urls[0], w->table, error) : status;
 }
 
+/* A server that does not answer is no matter here: the run itself shows it. */
+static enum status find_table(const struct load_options *o, const struct load_workload_options *w,
+                              struct buffer *error)
+{
+    struct buffer body = {0}, answer = {0}, ignored = {0};
+    int http_status = 0;
+    struct load_verdict v = {0};
+    buffer_append_format(&body, "{\"TableName\":\"%s\"}", w->table);
+    if (load_setup_call(&o->urls[0], "DescribeTable", buffer_slice(&body), &http_status, &answer,
+                        &ignored) == STATUS_OK)
+        load_verdict_of(http_status, buffer_slice(&answer), &v);
+    buffer_deinit(&body);
+    buffer_deinit(&answer);
+    buffer_deinit(&ignored);
+    if (strcmp(v.error, "ResourceNotFoundException") != 0)
+        return STATUS_OK;
+    buffer_append_format(error,
+                         "there is no table `%s`: create it with --create-table, or name another "
+                         "with --table",
+                         w->table);
+    return STATUS_MALFORMED;
+}
+
 enum status load_setup_tables(const struct load_options *o, struct buffer *error)
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < o->workload_count && status == STATUS_OK; i++) {
-        bool seen = o->workloads[i].path[0] != 0;
+        const struct load_workload_options *w = &o->workloads[i];
+        bool seen = w->path[0] != 0;
         for (int other = 0; other < i; other++)
-            seen |= strcmp(o->workloads[i].table, o->workloads[other].table) == 0;
+            seen |= strcmp(w->table, o->workloads[other].table) == 0;
         if (!seen)
-            status = create_table(o, &o->workloads[i], error);
+            status = o->create_table ? create_table(o, w, error) : find_table(o, w, error);
     }
     return status;
 }

@@ -4,8 +4,9 @@
 
 #include "cmd/load_options.h"
 
-/* Creates the workloads' tables that are missing and waits until they are active; an existing table
- * is used as it is. STATUS_IO or STATUS_MALFORMED: `error` gets one line. */
+/* With --create-table: creates the workloads' tables that are missing and waits until they are
+ * active; an existing table is used as it is. Without it a missing table is an error. STATUS_IO or
+ * STATUS_MALFORMED: `error` gets one line. */
 enum status load_setup_tables(const struct load_options *o, struct buffer *error);
 
 /* One operation; `answer` gets the body, whatever the HTTP status. STATUS_IO: no answer came. */

@@ -4,13 +4,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "base/must.h"
 #include "cmd/admin.h"
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
 #include "cmd/http_server.h"
+#include "cmd/local_data.h"
+#include "cmd/request_log.h"
 #include "embed/node_host.h"
 #include "gac/server.h"
 
@@ -40,6 +41,7 @@ struct local {
     size_t mail_count;
     size_t mail_capacity;
     bool told_stopped[NODES_LIMIT + 1]; /* by id */
+    struct local_data data;
     bool stopping;
 };
 
@@ -49,13 +51,15 @@ static const char help[] =
     "  --port N           port on 127.0.0.1 (default 8000; 0 = any free one)\n"
     "  --listen A:P       another address\n"
     "  --data DIR         where items are kept (default ./weir-data)\n"
+    "  --in-memory        keep items in a new directory under /dev/shm, removed at the end\n"
     "  --nodes N          storage nodes, 1 to 64 (default 3)\n"
-    "  --replicas N       of a partition, 1 to 7 (default 3; no more than "
-    "nodes)\n" ADMIN_OPTIONS_HELP "\n"
+    "  --replicas N       replicas of each partition, 1 to 7 (default 3, or --nodes if "
+    "fewer)\n" REQUEST_LOG_HELP ADMIN_OPTIONS_HELP "\n"
     "examples:\n"
     "  weir local\n"
     "  weir local --port 8001 --data /tmp/w --nodes 5 --profile strict\n"
-    "  aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000\n"
+    "  AWS_DEFAULT_REGION=local AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x \\\n"
+    "      aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000\n"
     "\noptions:";
 
 /* ---- messages ---- */
@@ -164,14 +168,10 @@ static void on_stop(void *context)
 
 static enum status open_nodes(struct local *l, struct buffer *error)
 {
-    if (mkdir(l->options.data, 0755) != 0 && errno != EEXIST) {
-        buffer_append_format(error, "cannot create %s: %s", l->options.data, strerror(errno));
-        return STATUS_IO;
-    }
-    enum status status = STATUS_OK;
+    enum status status = local_data_open(&l->options, &l->data, error);
     for (uint32_t id = 1; id <= l->options.nodes && status == STATUS_OK; id++) {
         char directory[4096];
-        snprintf(directory, sizeof directory, "%s/node-%u", l->options.data, id);
+        snprintf(directory, sizeof directory, "%s/node-%u", l->data.path, id);
         struct node_host_options options = {
             .directory = directory,
             .node = {.config = &l->options.config,
@@ -200,6 +200,7 @@ static enum status open_all(struct local *l, struct buffer *error)
     struct router_options options = {.config = &l->options.config,
                                      .on_loopback = address_is_loopback(l->options.address),
                                      .admin_token = admin_token(&l->admin),
+                                     .answered = l->options.log_requests ? request_log : NULL,
                                      .node_count = l->options.nodes,
                                      .gac_servers = 1,
                                      .region = "local",
@@ -236,6 +237,7 @@ static void close_all(struct local *l)
     for (size_t i = 0; i < l->mail_count; i++)
         buffer_deinit(&l->mail[i].frame);
     free(l->mail);
+    local_data_close(&l->data);
 }
 
 static bool nodes_idle(const struct local *l)
@@ -291,10 +293,11 @@ int cmd_local(int argc, char **argv)
 {
     struct local l = {
         .options = {.data = "weir-data", .address = "127.0.0.1", .port = 8000, .nodes = 3}};
-    int parsed = options_parse(&l.options,
-                               OPTION_DATA | OPTION_PORT | OPTION_LISTEN | OPTION_NODES |
-                                   OPTION_REPLICAS | OPTION_ADMIN | OPTION_ADMIN_TOKEN,
-                               help, argc, argv);
+    int parsed =
+        options_parse(&l.options,
+                      OPTION_DATA | OPTION_PORT | OPTION_LISTEN | OPTION_NODES | OPTION_REPLICAS |
+                          OPTION_IN_MEMORY | OPTION_LOG | OPTION_ADMIN | OPTION_ADMIN_TOKEN,
+                      help, argc, argv);
     if (parsed != 0)
         return parsed - 1;
     struct buffer error = {0};
@@ -303,8 +306,8 @@ int cmd_local(int argc, char **argv)
         daemon_fail("local", &error);
     } else {
         enum profile profile = l.options.config.profile;
-        printf("weir local: %u nodes, data in %s, profile %s (%s)\n", l.options.nodes,
-               l.options.data, profile_name(profile), options_profile_meaning(profile));
+        local_data_describe(&l.options, &l.data);
+        printf("profile %s: %s\n", profile_name(profile), options_profile_meaning(profile));
         printf("admin http://%s:%u\n", l.admin.at.address, http_server_admin_port(l.server));
         printf("ready http://%s:%u\n", l.options.address, http_server_port(l.server));
         fflush(stdout);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/arguments.h"
 #include "cmd/cmd.h"
 
 struct command {
@@ -51,10 +52,25 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
+static void suggest(const char *wrong)
+{
+    struct buffer text = {0};
+    char names[COMMANDS][32];
+    const char *pointers[COMMANDS];
+    for (int i = 0; i < COMMANDS; i++) {
+        snprintf(names[i], sizeof names[i], "%s", typed(commands[i].name));
+        pointers[i] = names[i];
+    }
+    arguments_suggest(slice_of(wrong), "weir ", pointers, COMMANDS, sizeof pointers[0], &text);
+    fprintf(stderr, "weir: unknown command `%s`%.*s; see `weir --help`\n", wrong, (int)text.size,
+            text.size > 0 ? (const char *)text.data : "");
+    buffer_deinit(&text);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     if (command == NULL) {
-        fprintf(stderr, "weir: there is no command `%s`; try `weir --help`\n", argv[0]);
+        suggest(argv[0]);
         return 2;
     }
     return command->run(argc, argv);

@@ -1,22 +1,26 @@
 #include "cmd/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cmd/arguments.h"
 #include "cmd/cmd.h"
 
 enum {
     EXIT_HELP = 1,
-    EXIT_USAGE = 3
+    EXIT_USAGE = 3,
+    SPECS_MAX = 20
 };
 
 const char *const options_common_help =
     "  --profile P        off | aws | strict | research (default aws)\n"
-    "  --config FILE      settings, `name = value` a line; `--config help` lists them all\n"
-    "  --set NAME=VALUE   one setting; may be repeated, wins over --config\n"
+    "  --config FILE      a file of settings, `name = value` on each line\n"
+    "  --config help      list all settings with value, limits, unit and meaning\n"
+    "  --set NAME=VALUE   one setting; may be repeated. The last one given wins\n"
+    "                     k, M, G, T are powers of 1000; sizes in bytes take KiB, MiB, GiB, TiB\n"
+    "                     (powers of 1024) or kB, MB, GB, TB (powers of 1000)\n"
     "  --help             this text\n";
 
 const char *options_profile_meaning(enum profile profile)
@@ -151,7 +155,7 @@ static int apply_profile(struct options *o, int argc, char **argv)
         else if (strncmp(argv[i], "--profile=", 10) == 0)
             name = argv[i] + 10;
         if (name != NULL && !profile_parse(slice_of(name), &profile))
-            return usage(argv[0], "--profile is off, aws, strict or research, not `%s`", name);
+            return usage(argv[0], "`--profile` is off, aws, strict or research, not `%s`", name);
     }
     config_init(&o->config, profile);
     return 0;
@@ -167,115 +171,148 @@ static int check_config(const struct options *o, const char *command)
     return result;
 }
 
-static int take_option(struct options *o, const char *command, int option, const char *help)
+/* `*out` is 0 after a usage error. */
+static int take_number(const char *command, const char *name, const char *value, long least,
+                       long most, long *out)
+{
+    if (parse_number(value, least, most, out))
+        return 0;
+    *out = 0;
+    return usage(command, "`--%s` takes a number from %ld to %ld, not `%s`", name, least, most,
+                 value);
+}
+
+static int take_replicas(struct options *o, const char *command, const char *value)
+{
+    char setting[64];
+    o->replicas_given = true;
+    snprintf(setting, sizeof setting, "replicas=%s", value);
+    return set_one(o, command, setting);
+}
+
+static int take_option(struct options *o, const char *command, int option, const char *value,
+                       const char *help)
 {
     long number;
+    int result;
     switch (option) {
-    case 'h':
+    case OPTION_HELP:
         printf("%s\n%s", help, options_common_help);
         return EXIT_HELP;
-    case 'c':
-        return read_config(o, command, optarg);
-    case 's':
-        return set_one(o, command, optarg);
-    case 'f':
+    case OPTION_CONFIG:
+        return read_config(o, command, value);
+    case OPTION_SET:
+        return set_one(o, command, value);
+    case OPTION_PROFILE: /* apply_profile has taken it */
         return 0;
     case OPTION_DATA:
-        o->data = optarg;
+        o->data = value;
+        o->data_given = true;
         return 0;
     case OPTION_PORT:
-        if (!parse_number(optarg, 0, 65535, &number))
-            return usage(command, "--port is a number up to 65535, not `%s`", optarg);
+        result = take_number(command, "port", value, 0, UINT16_MAX, &number);
         o->port = (uint16_t)number;
-        return 0;
+        return result;
     case OPTION_LISTEN:
-        if (!parse_endpoint(optarg, o->listen, sizeof o->listen, &o->port))
-            return usage(command, "--listen takes ADDRESS:PORT, not `%s`", optarg);
+        if (!parse_endpoint(value, o->listen, sizeof o->listen, &o->port))
+            return usage(command, "--listen takes ADDRESS:PORT, not `%s`", value);
         o->address = o->listen;
         return 0;
     case OPTION_NODES:
-        if (!parse_number(optarg, 1, NODES_LIMIT, &number))
-            return usage(command, "--nodes is 1 to %d, not `%s`", NODES_LIMIT, optarg);
+        result = take_number(command, "nodes", value, 1, NODES_LIMIT, &number);
         o->nodes = (uint32_t)number;
-        return 0;
-    case OPTION_REPLICAS: {
-        char setting[64];
-        snprintf(setting, sizeof setting, "replicas=%s", optarg);
-        return set_one(o, command, setting);
-    }
+        return result;
+    case OPTION_REPLICAS:
+        return take_replicas(o, command, value);
     case OPTION_ID:
-        if (!parse_number(optarg, 1, NODES_LIMIT, &number))
-            return usage(command, "--id is 1 to %d, not `%s`", NODES_LIMIT, optarg);
+        result = take_number(command, "id", value, 1, NODES_LIMIT, &number);
         o->id = (uint32_t)number;
-        return 0;
+        return result;
     case OPTION_PEERS:
     case OPTION_GAC:
-        if (!parse_list(option == OPTION_PEERS ? &o->peers : &o->gac, optarg))
+        if (!parse_list(option == OPTION_PEERS ? &o->peers : &o->gac, value))
             return usage(command, "--%s takes 1=ADDRESS:PORT,2=ADDRESS:PORT,.. not `%s`",
-                         option == OPTION_PEERS ? "peers" : "gac", optarg);
+                         option == OPTION_PEERS ? "peers" : "gac", value);
         return 0;
     case OPTION_ADMIN:
-        if (!parse_endpoint(optarg, o->admin, sizeof o->admin, &o->admin_port))
-            return usage(command, "--admin takes ADDRESS:PORT, not `%s`", optarg);
+        if (!parse_endpoint(value, o->admin, sizeof o->admin, &o->admin_port))
+            return usage(command, "--admin takes ADDRESS:PORT, not `%s`", value);
         o->admin_given = true;
         return 0;
     case OPTION_ADMIN_TOKEN:
-        o->admin_token = optarg;
+        o->admin_token = value;
+        return 0;
+    case OPTION_LOG:
+        if (strcmp(value, "requests") != 0)
+            return usage(command, "`--log` takes requests, not `%s`", value);
+        o->log_requests = true;
+        return 0;
+    case OPTION_IN_MEMORY:
+        o->in_memory = true;
         return 0;
     case OPTION_JSON:
         o->json = true;
         return 0;
     case OPTION_FAULTS:
-        if (!parse_number(optarg, 0, 65535, &number))
-            return usage(command, "--faults is a port up to 65535, not `%s`", optarg);
+        result = take_number(command, "faults", value, 0, UINT16_MAX, &number);
         o->faults = true;
         o->faults_port = (uint16_t)number;
-        return 0;
+        return result;
     default:
         return usage(command, "unknown option");
     }
 }
 
-int options_parse(struct options *o, unsigned known, const char *help, int argc, char **argv)
+/* The options that `known` names, and those of every subcommand. */
+static size_t list_options(unsigned known, struct argument_spec *out)
 {
-    static const struct option all[] = {
-        {"data", required_argument, NULL, OPTION_DATA},
-        {"port", required_argument, NULL, OPTION_PORT},
-        {"listen", required_argument, NULL, OPTION_LISTEN},
-        {"nodes", required_argument, NULL, OPTION_NODES},
-        {"replicas", required_argument, NULL, OPTION_REPLICAS},
-        {"id", required_argument, NULL, OPTION_ID},
-        {"peers", required_argument, NULL, OPTION_PEERS},
-        {"gac", required_argument, NULL, OPTION_GAC},
-        {"faults", required_argument, NULL, OPTION_FAULTS},
-        {"json", no_argument, NULL, OPTION_JSON},
-        {"admin", required_argument, NULL, OPTION_ADMIN},
-        {"admin-token", required_argument, NULL, OPTION_ADMIN_TOKEN},
+    static const struct argument_spec all[] = {
+        {"data", ARGUMENT_VALUE, OPTION_DATA},
+        {"log", ARGUMENT_VALUE, OPTION_LOG},
+        {"in-memory", ARGUMENT_FLAG, OPTION_IN_MEMORY},
+        {"port", ARGUMENT_VALUE, OPTION_PORT},
+        {"listen", ARGUMENT_VALUE, OPTION_LISTEN},
+        {"nodes", ARGUMENT_VALUE, OPTION_NODES},
+        {"replicas", ARGUMENT_VALUE, OPTION_REPLICAS},
+        {"id", ARGUMENT_VALUE, OPTION_ID},
+        {"peers", ARGUMENT_VALUE, OPTION_PEERS},
+        {"gac", ARGUMENT_VALUE, OPTION_GAC},
+        {"faults", ARGUMENT_VALUE, OPTION_FAULTS},
+        {"json", ARGUMENT_FLAG, OPTION_JSON},
+        {"admin", ARGUMENT_VALUE, OPTION_ADMIN},
+        {"admin-token", ARGUMENT_VALUE, OPTION_ADMIN_TOKEN},
     };
-    static const struct option common[] = {
-        {"help", no_argument, NULL, 'h'},
-        {"config", required_argument, NULL, 'c'},
-        {"set", required_argument, NULL, 's'},
-        {"profile", required_argument, NULL, 'f'},
+    static const struct argument_spec common[] = {
+        {"help", ARGUMENT_FLAG, OPTION_HELP},
+        {"config", ARGUMENT_VALUE, OPTION_CONFIG},
+        {"set", ARGUMENT_VALUE, OPTION_SET},
+        {"profile", ARGUMENT_VALUE, OPTION_PROFILE},
     };
-    struct option table[16] = {0};
-    int count = 0;
+    _Static_assert(sizeof all / sizeof all[0] + sizeof common / sizeof common[0] <= SPECS_MAX,
+                   "the table holds all options");
+    size_t count = 0;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        if (known & (unsigned)all[i].val)
-            table[count++] = all[i];
+        if (known & (unsigned)all[i].id)
+            out[count++] = all[i];
     }
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
-        table[count++] = common[i];
-    int result = apply_profile(o, argc, argv);
-    optind = 1;
-    opterr = 0;
-    int option;
-    while (result == 0 && (option = getopt_long(argc, argv, "h", table, NULL)) != -1) {
-        if (option == '?')
-            return usage(argv[0], "`%s` is no option, or lacks its value", argv[optind - 1]);
-        result = take_option(o, argv[0], option, help);
-    }
-    if (result == 0 && optind < argc)
-        return usage(argv[0], "`%s` is not expected", argv[optind]);
+        out[count++] = common[i];
+    return count;
+}
+
+int options_parse(struct options *o, unsigned known, const char *help, int argc, char **argv)
+{
+    struct argument_spec specs[SPECS_MAX];
+    struct arguments a = {specs, list_options(known, specs), argc, argv, 1};
+    struct buffer error = {0};
+    const char *value;
+    int result = apply_profile(o, argc, argv), option = ARGUMENTS_END;
+    while (result == 0 && (option = arguments_next(&a, &value, &error)) >= 0)
+        result = take_option(o, argv[0], option, value, help);
+    if (result == 0 && option == ARGUMENTS_WRONG)
+        result = usage(argv[0], "%.*s", (int)error.size, (const char *)error.data);
+    if (result == 0 && option == ARGUMENTS_WORD)
+        result = usage(argv[0], "unexpected argument `%s`", value);
+    buffer_deinit(&error);
     return result == 0 ? check_config(o, argv[0]) : result;
 }

@@ -24,6 +24,10 @@ struct options_list {
 struct options {
     struct config config;
     const char *data;
+    bool data_given;
+    bool in_memory;
+    bool log_requests;
+    bool replicas_given; /* by --replicas */
     const char *address; /* to listen on; may point to `listen` */
     uint16_t port;
     uint32_t nodes;
@@ -54,6 +58,12 @@ enum options_known {
     OPTION_GAC = 512,    /* --gac 1=ADDRESS:PORT,2=.. */
     OPTION_ADMIN = 1024, /* --admin ADDRESS:PORT */
     OPTION_ADMIN_TOKEN = 2048,
+    OPTION_IN_MEMORY = 4096,
+    OPTION_LOG = 8192,     /* --log requests */
+    OPTION_HELP = 1 << 16, /* from here on: known to every subcommand */
+    OPTION_CONFIG = 1 << 17,
+    OPTION_SET = 1 << 18,
+    OPTION_PROFILE = 1 << 19,
 };
 
 /* 0: go on; otherwise the subcommand returns (exit code + 1): 1 after --help, 3 after a usage

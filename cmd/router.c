@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
 #include "cmd/http_server.h"
+#include "cmd/request_log.h"
 #include "gac/gac_message.h"
 
 struct router_process {
@@ -31,7 +32,7 @@ static const char help[] =
     "  --gac LIST         every server of global admission control (`weir gac`); without any,\n"
     "                     nodes and routers run with --set gac=off\n"
     "  --id N             which router this is, 1 to 64 (default 1); each its "
-    "own\n" ADMIN_OPTIONS_HELP
+    "own\n" REQUEST_LOG_HELP ADMIN_OPTIONS_HELP
     "  --faults PORT      for tests: break links and clock by commands to 127.0.0.1:PORT\n"
     "  --set secret_file=FILE, --set cluster_id=NAME  the same for all daemons of a cluster\n"
     "\n"
@@ -136,6 +137,7 @@ static enum status open_all(struct router_process *p, struct buffer *error)
     struct router_options router = {.config = &o->config,
                                     .on_loopback = address_is_loopback(o->address),
                                     .admin_token = admin_token(&p->admin),
+                                    .answered = o->log_requests ? request_log : NULL,
                                     .node_count = o->peers.count,
                                     .gac_servers = o->gac.count,
                                     .region = "local",
@@ -180,7 +182,7 @@ int cmd_router(int argc, char **argv)
     struct router_process p = {.options = {.address = "127.0.0.1", .port = 8000, .id = 1}};
     int parsed = options_parse(&p.options,
                                OPTION_LISTEN | OPTION_PORT | OPTION_PEERS | OPTION_GAC | OPTION_ID |
-                                   OPTION_FAULTS | OPTION_ADMIN | OPTION_ADMIN_TOKEN,
+                                   OPTION_FAULTS | OPTION_LOG | OPTION_ADMIN | OPTION_ADMIN_TOKEN,
                                help, argc, argv);
     if (parsed != 0)
         return parsed - 1;

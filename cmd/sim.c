@@ -1,15 +1,15 @@
 /* sim.c - `weir sim`: whole clusters in virtual time, with faults, from seeds. */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd/arguments.h"
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
 #include "cmd/sim_jobs.h"
 
-struct arguments {
+struct sim_arguments {
     struct sim_jobs_options run;
     bool json;
     bool probes;
@@ -130,7 +130,7 @@ enum {
     OPT_JSON,
 };
 
-static bool take(struct arguments *a, int option, const char *value)
+static bool take(struct sim_arguments *a, int option, const char *value)
 {
     struct sim_options *o = &a->run.sim;
     uint64_t seconds;
@@ -198,43 +198,41 @@ static bool take(struct arguments *a, int option, const char *value)
 }
 
 /* 0: go on; otherwise exit code + 1. */
-static int parse(struct arguments *a, int argc, char **argv)
+static int parse(struct sim_arguments *of, int argc, char **argv)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, OPT_HELP},
-                                            {"seed", required_argument, NULL, OPT_SEED},
-                                            {"seeds", required_argument, NULL, OPT_SEEDS},
-                                            {"faults", required_argument, NULL, OPT_FAULTS},
-                                            {"nodes", required_argument, NULL, OPT_NODES},
-                                            {"replicas", required_argument, NULL, OPT_REPLICAS},
-                                            {"routers", required_argument, NULL, OPT_ROUTERS},
-                                            {"gac", required_argument, NULL, OPT_GAC},
-                                            {"tick", required_argument, NULL, OPT_TICK},
-                                            {"clients", required_argument, NULL, OPT_CLIENTS},
-                                            {"seconds", required_argument, NULL, OPT_SECONDS},
-                                            {"jobs", required_argument, NULL, OPT_JOBS},
-                                            {"wall-seconds", required_argument, NULL, OPT_WALL},
-                                            {"once", no_argument, NULL, OPT_ONCE},
-                                            {"plain", no_argument, NULL, OPT_PLAIN},
-                                            {"bench", no_argument, NULL, OPT_BENCH},
-                                            {"probes", no_argument, NULL, OPT_PROBES},
-                                            {"json", no_argument, NULL, OPT_JSON},
-                                            {0}};
-    int option;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+    static const struct argument_spec specs[] = {
+        {"help", ARGUMENT_FLAG, OPT_HELP},          {"seed", ARGUMENT_VALUE, OPT_SEED},
+        {"seeds", ARGUMENT_VALUE, OPT_SEEDS},       {"faults", ARGUMENT_VALUE, OPT_FAULTS},
+        {"nodes", ARGUMENT_VALUE, OPT_NODES},       {"replicas", ARGUMENT_VALUE, OPT_REPLICAS},
+        {"routers", ARGUMENT_VALUE, OPT_ROUTERS},   {"gac", ARGUMENT_VALUE, OPT_GAC},
+        {"tick", ARGUMENT_VALUE, OPT_TICK},         {"clients", ARGUMENT_VALUE, OPT_CLIENTS},
+        {"seconds", ARGUMENT_VALUE, OPT_SECONDS},   {"jobs", ARGUMENT_VALUE, OPT_JOBS},
+        {"wall-seconds", ARGUMENT_VALUE, OPT_WALL}, {"once", ARGUMENT_FLAG, OPT_ONCE},
+        {"plain", ARGUMENT_FLAG, OPT_PLAIN},        {"bench", ARGUMENT_FLAG, OPT_BENCH},
+        {"probes", ARGUMENT_FLAG, OPT_PROBES},      {"json", ARGUMENT_FLAG, OPT_JSON},
+    };
+    struct arguments a = {specs, sizeof specs / sizeof specs[0], argc, argv, 1};
+    struct buffer error = {0};
+    const char *value;
+    int option, result = 0;
+    while (result == 0 && (option = arguments_next(&a, &value, &error)) != ARGUMENTS_END) {
         if (option == OPT_HELP) {
             print_help(stdout);
-            return 1;
-        }
-        if (!take(a, option, optarg)) {
-            fputs("weir sim: see `weir sim --help`\n", stderr);
-            return 3;
+            result = 1;
+        } else if (option == ARGUMENTS_WRONG) {
+            fprintf(stderr, "weir sim: %.*s\n", (int)error.size, (const char *)error.data);
+            result = 3;
+        } else if (option == ARGUMENTS_WORD) {
+            fprintf(stderr, "weir sim: unexpected argument `%s`\n", value);
+            result = 3;
+        } else if (!take(of, option, value)) {
+            result = 3;
         }
     }
-    if (optind == argc)
-        return 0;
-    fprintf(stderr, "weir sim: what is `%s`? See `weir sim --help`\n", argv[optind]);
-    return 3;
+    if (result == 3)
+        fputs("see `weir sim --help`\n", stderr);
+    buffer_deinit(&error);
+    return result;
 }
 
 /* ---- summary ---- */
@@ -250,7 +248,7 @@ static void print_seeds(const uint64_t *seeds, uint64_t count)
         printf("%s%llu", i > 0 ? "," : "", (unsigned long long)seeds[i]);
 }
 
-static void print_json(const struct arguments *a, const struct sim_summary *s)
+static void print_json(const struct sim_arguments *a, const struct sim_summary *s)
 {
     printf("{\"seed\":%llu,\"seeds\":%llu,\"violations\":%llu,\"violating_seeds\":[",
            (unsigned long long)a->run.sim.seed, (unsigned long long)s->seeds,
@@ -286,11 +284,15 @@ static void print_probes(const struct sim_summary *s)
         printf("%zu of %zu marks were never reached\n", missed, sim_probe_count());
 }
 
-static void print_text(const struct arguments *a, const struct sim_summary *s)
+static void print_text(const struct sim_arguments *a, const struct sim_summary *s)
 {
-    printf("%llu seeds from %llu on, %llu violations, %llu undecided\n",
-           (unsigned long long)s->seeds, (unsigned long long)a->run.sim.seed,
-           (unsigned long long)s->violations, (unsigned long long)s->undecided);
+    unsigned long long first = a->run.sim.seed, seeds = s->seeds;
+    if (seeds == 1)
+        printf("1 seed (%llu)", first);
+    else
+        printf("%llu seeds (%llu to %llu)", seeds, first, first + seeds - (seeds > 0));
+    printf(": %llu violations, %llu undecided\n", (unsigned long long)s->violations,
+           (unsigned long long)s->undecided);
     if (s->violations > 0)
         printf("again: weir sim --seed %llu, with the same options\n",
                (unsigned long long)s->first_violations[0]);
@@ -299,10 +301,11 @@ static void print_text(const struct arguments *a, const struct sim_summary *s)
         print_seeds(s->first_undecided, s->undecided);
         putchar('\n');
     }
-    printf("%llu requests: %llu ok, %llu failed, %llu unknown; %llu faults; calm within %lld ms\n",
+    printf("%llu requests: %llu ok, %llu failed, %llu unknown; %llu faults; all keys answered "
+           "%.1f s after the last fault at most\n",
            (unsigned long long)s->clients.calls, (unsigned long long)s->clients.ok,
            (unsigned long long)s->clients.failed, (unsigned long long)s->clients.unknown,
-           (unsigned long long)s->strikes, (long long)(s->calm_ns_max / NS_PER_MS));
+           (unsigned long long)s->strikes, (double)s->calm_ns_max / NS_PER_S);
     printf("%.1f s of virtual time in %.2f s; %.0f requests/s of the first runs, %llu events\n",
            (double)s->virtual_ns / 1e9, (double)s->wall_ns / 1e9, rate(s),
            (unsigned long long)s->events);
@@ -310,7 +313,7 @@ static void print_text(const struct arguments *a, const struct sim_summary *s)
 
 int cmd_sim(int argc, char **argv)
 {
-    struct arguments a = {.run = {.sim = {.seed = 1, .faults = SIM_FAULTS_ALL}, .seeds = 1}};
+    struct sim_arguments a = {.run = {.sim = {.seed = 1, .faults = SIM_FAULTS_ALL}, .seeds = 1}};
     int parsed = parse(&a, argc, argv);
     if (parsed != 0)
         return parsed - 1;

@@ -198,7 +198,7 @@ static void compare(struct verify_run *run)
         json_member_integer(&run->json, "partitions", partitions);
         json_member_integer(&run->json, "replicas_behind", behind);
         json_member_integer(&run->json, "replicas_different", different);
-    } else {
+    } else if (run->count > 0) {
         printf(
             "%lld partitions in %zu replicas: %lld different, %lld not compared because behind\n",
             (long long)partitions, run->count, (long long)different, (long long)behind);

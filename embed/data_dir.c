@@ -58,11 +58,10 @@ static enum status check_format(const char *path, int fd, struct buffer *error)
     if (strcmp(found, line) == 0)
         return STATUS_OK;
     found[strcspn(found, "\n")] = 0;
-    buffer_append_format(
-        error,
-        "%s holds data of another form: its LOCK says '%s', and this program reads "
-        "'%.*s': start it on an empty directory",
-        path, found, (int)strcspn(line, "\n"), line);
+    buffer_append_format(error,
+                         "%s was written by another version of weir: its LOCK says '%s', this one "
+                         "reads '%.*s'. Use that version, or an empty directory",
+                         path, found, (int)strcspn(line, "\n"), line);
     return STATUS_CORRUPT;
 }
 

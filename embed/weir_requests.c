@@ -64,20 +64,20 @@ static struct instant last_try(const struct weir *db)
     return instant_add(loop_now(db->loop), duration_ms(db->config.request_deadline_ms));
 }
 
-static void route(const struct weir_table *t, struct slice key, struct request *r)
+static void route(const struct weir_table *t, struct request *r)
 {
-    const struct partition_info *p = table_partition_of(&t->table, key);
+    const struct partition_info *p = r->reverse ? table_partition_before(&t->table, r->end)
+                                                : table_partition_of(&t->table, r->key);
     r->partition = p->id;
     r->epoch = p->epoch;
 }
 
-/* Of the partition that holds `key`. */
-static const struct reply *call_routed(struct weir_table *t, struct slice key, struct request *r)
+static const struct reply *call_routed(struct weir_table *t, struct request *r)
 {
     struct weir *db = t->db;
     struct instant until = last_try(db);
     for (;;) {
-        route(t, key, r);
+        route(t, r);
         const struct reply *reply = weir_call(db, r);
         if (!is_refused_by_map(db, reply->code) || !instant_before(loop_now(db->loop), until))
             return reply;
@@ -96,7 +96,7 @@ enum weir_status weir_get(struct weir_table *table, const struct weir_item *key,
     const char *wrong = prepare(table, key, false, &r, &bytes);
     if (wrong != NULL)
         return weir_invalid(table->db, wrong, result);
-    const struct reply *reply = call_routed(table, r.key, &r);
+    const struct reply *reply = call_routed(table, &r);
     weir_result_of(reply, result);
     if (reply->code == REPLY_OK && !reply->found)
         result->status = WEIR_NOT_FOUND;
@@ -117,7 +117,7 @@ static enum weir_status write_one(struct weir_table *table, enum request_op op,
         return weir_invalid(table->db, wrong, result);
     if (op == REQUEST_PUT)
         r.body = bytes;
-    weir_result_of(call_routed(table, r.key, &r), result);
+    weir_result_of(call_routed(table, &r), result);
     return result->status;
 }
 
@@ -160,7 +160,7 @@ static void send_started(struct weir *db, int32_t at)
     r.key = slice_make(s->bytes.data, s->key_size);
     if (s->op == REQUEST_PUT)
         r.body = slice_make(s->bytes.data + s->key_size, s->bytes.size - s->key_size);
-    route(s->table, r.key, &r);
+    route(s->table, &r);
     node_host_request(db->node, FROM_START, &r);
 }
 
@@ -329,7 +329,7 @@ static void query_range(struct weir_table *t, const struct weir_query_options *o
                             .consistent = options->consistent,
                             .items_max = options->limit == 0 ? 0 : options->limit - result->count,
                             .bytes_max = (uint32_t)(PAGE_SIZE_MAX - read_bytes)};
-        const struct reply *reply = call_routed(t, options->reverse ? hi : lo, &r);
+        const struct reply *reply = call_routed(t, &r);
         if (reply->code == REPLY_THROTTLED && !first) {
             result->more = true;
             return;

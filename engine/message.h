@@ -18,7 +18,8 @@ enum request_op {
     /* to the node itself */
     REQUEST_STATS,           /* reply.body: struct partition_stats records, see partition_stats_* */
     REQUEST_PARTITION_OPEN,  /* catalog to node: body = struct partition_info */
-    REQUEST_PARTITION_CLOSE, /* catalog to node: forget the partition, delete its range */
+    REQUEST_PARTITION_CLOSE, /* catalog to node: forget the partition, delete its range; consistent:
+                                its table is deleted, and no lease may rest on a closed replica */
     REQUEST_PARTITION_MEMBERS, /* catalog to the group's leader: body = partition_info; OK once the
                                   group's members are these */
     /* to the catalog's leader */

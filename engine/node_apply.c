@@ -270,6 +270,7 @@ static enum status replay_entry(struct node *n, const struct log_record *record)
     if (p == NULL || record->lsn < p->since_lsn)
         return STATUS_OK; /* of a replica that is gone */
     if (record->kind == LOG_HARD_STATE) {
+        p->stored = false; /* the log that says it may be trimmed with the next checkpoint */
         raft_replay_hard_state(p->raft, record->term, record->index);
         return STATUS_OK;
     }

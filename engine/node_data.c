@@ -677,6 +677,7 @@ static void end_partition(struct node *n, const struct operation *o, struct part
     p->close_from = o->from;
     p->close_id = o->request.id;
     raft_resign(p->raft, n->now);
+    raft_ask_leader(p->raft);
     node_group_stepped(n, p);
     node_close_ended(n, p);
 }
@@ -697,7 +698,7 @@ static void run_partition_close(struct node *n, const struct operation *o)
     struct partition *p = node_partition(n, info.id);
     if (p == NULL || raft_self(p->raft) > member || raft_member_generation(member) != n->generation)
         node_push_reply(n, o->from, o->request.id, REPLY_OK);
-    else if (member != info.leaving && !p->closing)
+    else if (o->request.consistent && !p->closing)
         end_partition(n, o, p);
     else if (node_can_write(n, o, 0))
         answer_later(append_close(n, p), o);

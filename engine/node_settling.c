@@ -306,6 +306,7 @@ static void send_slot(struct node *n, struct settling *s, const struct partition
         .op = op_of(s, slot),
         .partition = p->id,
         .epoch = p->epoch,
+        .consistent = s->status == TABLE_DELETING,
         .body = arena_copy(&n->lent, buffer_slice(&n->scratch)),
     };
 }

@@ -433,9 +433,9 @@ static bool collect_gone(struct node *n, const struct partition *p, const struct
             reader_sized(&chunk);
             next = --count > 0 ? reader_sized(&chunk) : slice_make(NULL, 0);
         }
-        bool kept = next.data != NULL && slice_equal(next, key);
-        bool before = s->key.size > 0 && slice_equal(key, lo);
-        if (!kept && !before)
+        if (s->key.size > 0 && slice_equal(key, lo))
+            continue; /* in place already: a slice holds at least one key behind it */
+        if (next.data == NULL || !slice_equal(next, key))
             buffer_append_sized(gone, key);
         bytes += value.size;
         if (i == SCAN_ITEMS || bytes >= SCAN_BYTES) {

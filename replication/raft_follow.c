@@ -35,6 +35,17 @@ static void answer(struct raft *r)
     r->ack_rejected = false;
 }
 
+void raft_ask_leader(struct raft *r)
+{
+    must(r->started);
+    if (!raft_is_promised(r) || r->durable_term != r->term)
+        return;
+    struct raft_message *m = raft_push(r, RAFT_APPEND_REPLY, r->promise.leader);
+    m->term = r->term;
+    m->commit = r->commit;
+    m->no_state = r->no_state;
+}
+
 /* At once, unless the disk has to come first. `news`: something else than the index. */
 static void answer_when_durable(struct raft *r, bool news)
 {

@@ -19,6 +19,7 @@ struct call *call_create(struct router *r, struct client *client, const struct o
     }
     c->client = client;
     c->operation = operation;
+    c->begun = r->now;
     client->call = c;
     request_id_make(&r->prng, c->request_id);
     return c;
@@ -97,10 +98,34 @@ void call_end(struct call *c)
     r->finished = c;
 }
 
-/* Ends the call with what is in its body. */
-static void call_answer(struct call *c, int status)
+/* The fault is NULL if the call was done. */
+static void call_tell(const struct call *c, int status, const struct fault *f)
+{
+    const struct router *r = c->router;
+    struct router_answer a = {.connection = c->client != NULL ? c->client->id : 0,
+                              .request_id = c->request_id,
+                              .operation = c->operation->name,
+                              .http_status = status,
+                              .error = f != NULL ? fault_type(f->kind) : "",
+                              .duration = instant_since(r->now, c->begun)};
+    if (f != NULL) {
+        a.text = buffer_slice(&f->text);
+        a.more = buffer_slice(&f->more);
+    }
+    if (c->routes != NULL)
+        a.table = c->routes->route->table.name;
+    for (const struct subrequest *s = c->subrequests; s != NULL && a.partition == 0;
+         s = s->next_of_call)
+        a.partition = s->route != NULL ? s->request.partition : 0;
+    r->options.answered(r->options.answered_context, &a);
+}
+
+/* Ends the call with what is in its body. The fault is NULL if the call was done. */
+static void call_answer(struct call *c, int status, const struct fault *f)
 {
     struct client *client = c->client;
+    if (c->router->options.answered != NULL)
+        call_tell(c, status, f);
     call_end(c);
     if (client != NULL)
         client_answer(client, status, c->content_type, buffer_slice(&c->body), c->request_id,
@@ -115,7 +140,7 @@ void call_fail(struct call *c)
         c->router->counters.throttled++;
     buffer_clear(&c->body);
     fault_write(&c->body, f);
-    call_answer(c, fault_status(f->kind));
+    call_answer(c, fault_status(f->kind), f);
 }
 
 /* Something was asked that may have been done: its answer must not be thrown away. */
@@ -160,7 +185,7 @@ static bool step(struct call *c)
         return false;
     call_account(c);
     if (c->outstanding == 0 && c->routes_pending == 0)
-        call_answer(c, 200);
+        call_answer(c, 200, NULL);
     return true;
 }
 

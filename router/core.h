@@ -117,6 +117,7 @@ struct call {
     struct buffer body;  /* owns; the answer */
     void *state;         /* the operation's, from the arena */
     enum return_consumed consumed;
+    struct instant begun;
     const char *content_type;
     char request_id[REQUEST_ID_SIZE];
     struct http_throttle throttle; /* of what was throttled, even if the call goes well */

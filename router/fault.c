@@ -107,6 +107,12 @@ bool fault_set_later(struct fault *f, const char *what)
     return fault_set(f, FAULT_VALIDATION, "%s is not supported by weir yet", what);
 }
 
+const char *fault_type(enum fault_kind kind)
+{
+    const char *type = FAULTS[kind].type, *hash = strchr(type, '#');
+    return hash != NULL ? hash + 1 : type;
+}
+
 int fault_status(enum fault_kind kind)
 {
     return FAULTS[kind].status;

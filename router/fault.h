@@ -54,6 +54,8 @@ bool fault_set(struct fault *f, enum fault_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 int fault_status(enum fault_kind kind);
+/* The type without its namespace, such as ValidationException. */
+const char *fault_type(enum fault_kind kind);
 
 /* The body of the answer. */
 void fault_write(struct buffer *out, const struct fault *f);

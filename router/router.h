@@ -20,14 +20,31 @@ enum {
     ROUTER_UNSENT_MIN = 4096 /* what is less is nobody's concern */
 };
 
+/* A request that was answered, for a log of requests. Its texts lend until the call returns. */
+struct router_answer {
+    uint64_t connection; /* 0: the client is gone */
+    const char *request_id;
+    const char *operation;
+    struct slice table; /* the first one; empty: none */
+    uint32_t partition; /* the first one that was asked; 0: none */
+    int http_status;
+    const char *error;        /* type; empty: it was done */
+    struct slice text;        /* of the error */
+    struct slice more;        /* of the error: members of the answer, as JSON */
+    struct duration duration; /* from the whole request to the answer */
+};
+
 struct router_options {
     const struct config *config; /* borrows */
     uint32_t node_count;         /* nodes are numbered 1 .. node_count */
     const char *region;          /* in ARNs; borrows */
     const char *account;
     uint64_t seed;
-    uint32_t gac_servers;    /* of global admission control, numbered 1 .. gac_servers; 0: none */
-    bool on_loopback;        /* the public listener's address is a loopback address */
+    uint32_t gac_servers; /* of global admission control, numbered 1 .. gac_servers; 0: none */
+    bool on_loopback;     /* the public listener's address is a loopback address */
+    /* Told of every answer of an operation; NULL: nobody. It must not call into the router. */
+    void (*answered)(void *context, const struct router_answer *answer);
+    void *answered_context;
     const char *admin_token; /* the bearer token of admin requests; NULL: none is needed; borrows */
 };
 

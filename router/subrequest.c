@@ -122,13 +122,8 @@ static bool is_write(enum request_op op)
 static const struct partition_info *partition_of(const struct subrequest *s)
 {
     const struct table *t = &s->route->table;
-    if (!s->request.reverse)
-        return table_partition_of(t, s->request.key);
-    const struct partition_info *p = table_partition_of(t, s->request.end);
-    /* The end itself is not in the range. */
-    if (p > t->partitions && slice_equal(p->lo, s->request.end))
-        p--;
-    return p;
+    return s->request.reverse ? table_partition_before(t, s->request.end)
+                              : table_partition_of(t, s->request.key);
 }
 
 static bool is_eventual(const struct subrequest *s)
@@ -435,6 +430,13 @@ static struct subrequest *find_sent(struct router *r, uint32_t node, uint64_t id
     return s != NULL && s->state == SUBREQUEST_SENT && s->node == node ? s : NULL;
 }
 
+/* A node whose disk has failed does not know that another one leads by now. */
+static bool is_led_elsewhere(const struct subrequest *s, const struct reply *reply)
+{
+    return reply->code == REPLY_STOPPED && is_data(s->request.op) &&
+           partition_of(s)->member_count > 1;
+}
+
 void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply)
 {
     struct subrequest *s = find_sent(r, node, reply->id);
@@ -448,7 +450,7 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
         try_again(r, s);
     else if (reply->code == REPLY_STALE_MAP && is_data(s->request.op))
         try_by_new_map(r, s);
-    else if (reply->code == REPLY_NOT_LEADER ||
+    else if (reply->code == REPLY_NOT_LEADER || is_led_elsewhere(s, reply) ||
              (reply->code == REPLY_THROTTLED && may_use_other_tokens(r, s)))
         try_refused_elsewhere(r, s, reply);
     else

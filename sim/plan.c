@@ -156,7 +156,7 @@ static void plan_gac(struct plan *plan, const struct sim_options *o)
     const struct network_delays *d = &plan->delays;
     int64_t delay_ns = d->least_ns + d->spread_ns + d->tail_ns + plan->tick_ns;
     plan->config.gac_lifetime_ms = spread(&p, 100, 5000) + 10 * delay_ns / NS_PER_MS;
-    plan->config.gac_timeout_ms = spread(&p, 1, 200);
+    plan->config.gac_timeout_ms = spread(&p, 1, 200) + 2 * delay_ns / NS_PER_MS + 1;
     plan->config.gac_wait_ms = spread(&p, 1, 200);
 }
 

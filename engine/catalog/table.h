@@ -134,6 +134,8 @@ bool table_partition_is_splitting(const struct table *t, const struct partition_
 
 /* The partition that holds a storage key. */
 const struct partition_info *table_partition_of(const struct table *t, struct slice key);
+/* The one that holds the keys just before it. */
+const struct partition_info *table_partition_before(const struct table *t, struct slice key);
 /* What is left of the keys [lo, hi) once a partition of the table has been read to its end, in key
  * order or against it. False: nothing is left. The bounds then lend from the table. */
 bool table_range_past(const struct table *t, uint32_t partition, bool reverse, struct slice *lo,

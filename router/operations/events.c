@@ -85,7 +85,7 @@ static bool begin_drain(struct call *c, const struct json_value m[])
     int64_t node = query_string_number(values[0]);
     if (node < 1 || node > c->router->options.node_count)
         return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "there is no node %.*s; nodes are 1 to %u", SHOWN(values[0]),
+                         "There is no node %.*s; nodes are 1 to %u", SHOWN(values[0]),
                          c->router->options.node_count);
     bool undo = query_string_number(values[1]) == 1;
     struct decision d = {.to_node = (uint32_t)node,

@@ -290,6 +290,7 @@ static bool finish(struct call *c)
         p->nodes_asked = true;
         json_write_open(out, '{');
         json_member_text(out, "profile", profile_name(c->router->config->profile));
+        json_member_integer(out, "nodes", c->router->options.node_count);
         write_counters(out, c->router);
         write_tables(c, p);
         json_member_open(out, "partitions", '[');

@@ -38,8 +38,8 @@ CATCH_UP_TRIES = 3
 CALM_S = 3  # at the end, so that the history has answers from after the faults
 FAULTS_MAX = 3  # at the same time
 # Small enough that checkpoints and segments come and go.
-SETTINGS = ["--set", "gac=lease", "--set", "checkpoint_ms=200", "--set", "memtable_max_bytes=256k",
-            "--set", "log_segment_bytes=8M", "--set", "request_deadline_ms=1000"]
+SETTINGS = ["--set", "gac=lease", "--set", "checkpoint_ms=200", "--set", "memtable_max_bytes=256KiB",
+            "--set", "log_segment_bytes=8MiB", "--set", "request_deadline_ms=1000"]
 DRIFT_PPM_MAX = 400  # two clocks differ by twice that, and may by 1000: clock_drift_ppm
 
 

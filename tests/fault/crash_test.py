@@ -22,8 +22,8 @@ WRITERS = 64
 KEYS_PER_WRITER = 24
 TABLE = "crash"
 # Small enough that every round runs through checkpoints and log segments.
-SETTINGS = ["--profile", "off", "--set", "checkpoint_ms=100", "--set", "memtable_max_bytes=256k",
-            "--set", "log_segment_bytes=8M", "--set", "log_max_bytes=16M"]
+SETTINGS = ["--profile", "off", "--set", "checkpoint_ms=100", "--set", "memtable_max_bytes=256KiB",
+            "--set", "log_segment_bytes=8MiB", "--set", "log_max_bytes=16MiB"]
 ABSENT = None
 READ_BATCH = 50
 UNNOTICED = 500  # writes after which a kill counts as unnoticed

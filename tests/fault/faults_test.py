@@ -103,7 +103,7 @@ def links(weir, directory):
 
 
 def disk(weir, directory):
-    settings = [*SETTINGS, "--set", "log_segment_bytes=8M"]
+    settings = [*SETTINGS, "--set", "log_segment_bytes=8MiB"]
     cluster = Cluster(weir, directory, 1, 1, settings)
     try:
         cluster.start()

@@ -20,7 +20,7 @@ from servers import Client, Cluster, Refused, Unreachable, until
 TABLE = "lost"
 WRITERS = 4
 KEYS = 40
-SETTINGS = ["--profile", "off", "--set", "checkpoint_ms=500", "--set", "entries_max_bytes=64k"]
+SETTINGS = ["--profile", "off", "--set", "checkpoint_ms=500", "--set", "entries_max_bytes=64KiB"]
 
 
 def say(text):

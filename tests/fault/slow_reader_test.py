@@ -128,7 +128,7 @@ def main():
     parser.add_argument("--memory-factor", type=float, default=1,
                         help="the memory bounds times this, for sanitized builds")
     options = parser.parse_args()
-    servers.more_files(options.clients + 300)
+    servers.own_files(options.clients + 300)
     figures = {}
     with servers.workplace("slow-reader") as directory:
         server = Server(options.weir, ["local", "--port", 0, "--data", directory / "data", "--profile",

@@ -52,8 +52,9 @@ __attribute__((visibility("default"))) int posix_fallocate(int fd, off_t offset,
 
 /* ---- helpers ---- */
 
-static const char settings[] = "profile = off\nmemtable_max_bytes = 256k\nlog_segment_bytes = 8M\n"
-                               "checkpoint_ms = 20\n";
+static const char settings[] =
+    "profile = off\nmemtable_max_bytes = 256KiB\nlog_segment_bytes = 8MiB\n"
+    "checkpoint_ms = 20\n";
 
 static struct weir *open_db(const char *directory, const char *with)
 {
@@ -248,7 +249,7 @@ static void nothing_acknowledged_is_lost_by_kill_in_fifty_rounds(void **state)
 
 static void write_items(const char *directory, uint64_t count)
 {
-    struct weir *db = open_db(directory, "profile = off\nlog_segment_bytes = 8M\n");
+    struct weir *db = open_db(directory, "profile = off\nlog_segment_bytes = 8MiB\n");
     struct weir_table *t = open_table(db);
     struct weir_item *item = weir_item_create();
     struct weir_result r;
@@ -294,7 +295,7 @@ static void a_torn_last_write_is_cut_off_and_the_log_goes_on(void **state)
         assert_true(pread(fd, garbage, sizeof garbage, end - 300) == 300);
         assert_true(pwrite(fd, garbage, (size_t)(15 * (round + 1)), end) > 0);
         close(fd);
-        struct weir *db = open_db(*state, "profile = off\nlog_segment_bytes = 8M\n");
+        struct weir *db = open_db(*state, "profile = off\nlog_segment_bytes = 8MiB\n");
         struct weir_table *t = open_table(db);
         for (uint64_t id = 0; id < ITEMS; id++)
             assert_int_equal(version_of(t, id), (int64_t)id);
@@ -313,7 +314,7 @@ static void a_truncated_segment_loses_only_what_was_cut(void **state)
     last_segment(*state, path);
     off_t end = written_end(path);
     assert_int_equal(truncate(path, end - 40), 0);
-    struct weir *db = open_db(*state, "profile = off\nlog_segment_bytes = 8M\n");
+    struct weir *db = open_db(*state, "profile = off\nlog_segment_bytes = 8MiB\n");
     struct weir_table *t = open_table(db);
     for (uint64_t id = 0; id < ITEMS - 1; id++)
         assert_int_equal(version_of(t, id), (int64_t)id);
@@ -336,7 +337,7 @@ static void damage_before_acknowledged_records_is_refused_not_skipped(void **sta
     close(fd);
     struct weir *db;
     char *error = NULL;
-    assert_int_equal(weir_open(*state, "profile = off\nlog_segment_bytes = 8M\n", &db, &error),
+    assert_int_equal(weir_open(*state, "profile = off\nlog_segment_bytes = 8MiB\n", &db, &error),
                      WEIR_CORRUPT);
     assert_non_null(strstr(error, "damaged"));
     free(error);
@@ -345,7 +346,7 @@ static void damage_before_acknowledged_records_is_refused_not_skipped(void **sta
 /* More than a segment of items, so that the last one starts with a batch of its own. */
 static void fill_two_segments(const char *directory)
 {
-    struct weir *db = open_db(directory, "profile = off\nlog_segment_bytes = 8M\n");
+    struct weir *db = open_db(directory, "profile = off\nlog_segment_bytes = 8MiB\n");
     struct weir_table *t = open_table(db);
     struct weir_item *item = weir_item_create();
     struct weir_result r;
@@ -371,7 +372,7 @@ static void damage_at_the_start_of_the_last_segment_is_refused_too(void **state)
     close(fd);
     struct weir *db;
     char *error = NULL;
-    assert_int_equal(weir_open(*state, "profile = off\nlog_segment_bytes = 8M\n", &db, &error),
+    assert_int_equal(weir_open(*state, "profile = off\nlog_segment_bytes = 8MiB\n", &db, &error),
                      WEIR_CORRUPT);
     assert_non_null(strstr(error, "damaged"));
     free(error);
@@ -483,7 +484,7 @@ static void a_failed_checkpoint_sync_stops_the_node_and_loses_nothing(void **sta
 static void a_full_map_refuses_writes_and_serves_reads_until_it_may_grow(void **state)
 {
     char small[512];
-    snprintf(small, sizeof small, "%smap_initial_bytes = 1M\nmap_max_bytes = 2M\n", settings);
+    snprintf(small, sizeof small, "%smap_initial_bytes = 1MiB\nmap_max_bytes = 2MiB\n", settings);
     struct weir *db = open_db(*state, small);
     struct weir_table *t = open_table(db);
     enum weir_status last;
@@ -538,7 +539,7 @@ static void a_full_disk_under_the_log_refuses_writes_until_there_is_space(void *
 {
     /* Without checkpoints: they give the log its segments back. */
     fill_mend_and_go_on(*state,
-                        "profile = off\nmemtable_max_bytes = 1G\nlog_segment_bytes = 8M\n"
+                        "profile = off\nmemtable_max_bytes = 1GiB\nlog_segment_bytes = 8MiB\n"
                         "checkpoint_ms = 3600000\n",
                         fill_log_disk, empty_log_disk, "log");
 }

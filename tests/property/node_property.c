@@ -156,7 +156,7 @@ static uint64_t run_schedule(struct prng *p)
     struct model m = {.version = 0};
     world_init(&w, PROFILE_OFF);
     world_set(&w, "checkpoint_ms", "10");
-    world_set(&w, "memtable_max_bytes", "64k");
+    world_set(&w, "memtable_max_bytes", "64KiB");
     world_set(&w, "node_queue_max", "16");
     w.resident_max = prng_below(p, 2) == 0 ? 0 : UINT64_MAX;
     w.collections = prng_below(p, 2) == 0 ? 0 : 7;

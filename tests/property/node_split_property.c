@@ -210,7 +210,7 @@ static void cut_under_writes(struct prng *p)
     world_init(&w, PROFILE_OFF);
     world_set(&w, "checkpoint_ms", prng_below(p, 2) == 0 ? "10" : "5000");
     w.collections = prng_below(p, 2) == 0 ? 0 : NAMES / 2;
-    world_set(&w, "collection_max_bytes", prng_below(p, 2) == 0 ? "10G" : "4k");
+    world_set(&w, "collection_max_bytes", prng_below(p, 2) == 0 ? "10GiB" : "4KiB");
     world_open_table(&w, 100, 100);
     for (int round = 0; round < 25; round++) {
         for (uint64_t i = prng_below(p, 10); i > 0; i--)

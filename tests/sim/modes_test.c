@@ -160,7 +160,7 @@ static struct relief dilute(const char *adaptive)
     scene_init(&s);
     lab_set(&s.lab, "control_adaptive", adaptive);
     lab_set(&s.lab, "burst_max_s", "0");
-    lab_set(&s.lab, "partition_max_bytes", "1M");
+    lab_set(&s.lab, "partition_max_bytes", "1MiB");
     scene_start(&s);
     create(&s, "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":10,\"WriteCapacityUnits\":100}");
     assert_int_equal(orders(&s).partition_count, 1);

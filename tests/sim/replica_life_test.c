@@ -36,17 +36,17 @@ static void heal(struct lab *l, uint32_t node)
     }
 }
 
-static void put_items(struct lab *l, const char *table, int count)
+static void put_items(struct lab *l, const char *table, int count, int bytes)
 {
-    char *body = malloc(ITEM_BYTES + 256);
+    char *body = malloc((size_t)bytes + 256);
     struct counts c = {0};
     assert_non_null(body);
     for (int i = 0; i < count; i++) {
         int at = snprintf(body, 256,
                           "{\"TableName\":\"%s\",\"Item\":{\"k\":{\"S\":\"%d\"},\"v\":{\"S\":\"",
                           table, i);
-        memset(body + at, 'v', ITEM_BYTES);
-        snprintf(body + at + ITEM_BYTES, 64, "\"}}}");
+        memset(body + at, 'v', (size_t)bytes);
+        snprintf(body + at + bytes, 64, "\"}}}");
         lab_call(l, &c, "PutItem", body);
         lab_pass(l, 20 * NS_PER_MS);
     }
@@ -75,12 +75,12 @@ static void a_table_is_deleted_while_its_leader_sends_a_snapshot(void **state)
     struct buffer error = {0};
     struct counts c = {0};
     lab_init(&l);
-    lab_set(&l, "snapshot_bytes_s", "64k");
-    lab_set(&l, "snapshot_busy_bytes_s", "64k");
+    lab_set(&l, "snapshot_bytes_s", "64KiB");
+    lab_set(&l, "snapshot_busy_bytes_s", "64KiB");
     lab_start(&l);
     lab_pass(&l, 2 * NS_PER_S);
     lab_create_table(&l, "tab", 1000, 1000);
-    put_items(&l, "tab", ITEMS);
+    put_items(&l, "tab", ITEMS, ITEM_BYTES);
     uint32_t leader = lab_leader_of(&l, TABLE), victim = leader % 3 + 1;
     node_process_crash(l.nodes[victim], false);
     lab_pass(&l, 20 * NS_PER_S); /* a checkpoint: what the log had is compacted */
@@ -94,7 +94,7 @@ static void a_table_is_deleted_while_its_leader_sends_a_snapshot(void **state)
     lab_pass(&l, 60 * NS_PER_S);
     assert_int_equal(c.ok, 1);
     lab_create_table(&l, "tab", 1000, 1000); /* the nodes live, and are able to hold it again */
-    put_items(&l, "tab", 3);
+    put_items(&l, "tab", 3, ITEM_BYTES);
     lab_deinit(&l);
 }
 
@@ -107,23 +107,23 @@ a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed(voi
     (void)state;
     struct lab l;
     lab_init(&l);
-    lab_set(&l, "snapshot_bytes_s", "64k");
-    lab_set(&l, "snapshot_busy_bytes_s", "64k");
-    lab_set(&l, "snapshot_step_bytes", "1G");
+    lab_set(&l, "snapshot_bytes_s", "64KiB");
+    lab_set(&l, "snapshot_busy_bytes_s", "64KiB");
+    lab_set(&l, "snapshot_step_bytes", "1GiB");
     lab_set(&l, "control_leaders", "0");
     lab_start(&l);
     lab_pass(&l, 2 * NS_PER_S);
     lab_create_table(&l, "tab", 1000, 1000);
     uint32_t leader = lab_leader_of(&l, TABLE), behind = leader % 3 + 1, heir = behind % 3 + 1;
-    put_items(&l, "tab", 3);
+    put_items(&l, "tab", 3, ITEM_BYTES);
     lab_pass(&l, 20 * NS_PER_S); /* every node has written a checkpoint, so M has one to send */
     set_at(&l, heir, "checkpoint_ms", "3600000");
     set_at(&l, behind, "checkpoint_ms", "3600000");
     set_at(&l, leader, "checkpoint_ms", "100");
-    set_at(&l, leader, "entries_max_bytes", "64k");
-    put_items(&l, "tab", 10);
+    set_at(&l, leader, "entries_max_bytes", "64KiB");
+    put_items(&l, "tab", 10, ITEM_BYTES);
     cut_off(&l, behind);
-    put_items(&l, "tab", 30);
+    put_items(&l, "tab", 30, ITEM_BYTES);
     lab_pass(&l, 2 * NS_PER_S);
     heal(&l, behind);
     for (int tries = 0; !is_sending_a_snapshot(&l, leader); tries++) {
@@ -265,6 +265,19 @@ static void reads_that_wait_are_answered_when_the_disk_fails(void **state)
     lab_deinit(&l);
 }
 
+static void append_envelope_head(struct buffer *frame, uint32_t node, uint32_t generation,
+                                 const struct liveness_beat *beat, uint32_t messages)
+{
+    buffer_append_u8(frame, MESSAGE_PEER);
+    buffer_append_u32(frame, node);
+    buffer_append_u32(frame, generation);
+    buffer_append_u8(frame, 0);
+    liveness_beat_encode(frame, beat);
+    buffer_append_u64(frame, 0); /* headroom */
+    buffer_append_u64(frame, 0);
+    buffer_append_u32(frame, messages);
+}
+
 /* A frame that an earlier life of the node sent and that is read late. */
 static void a_late_frame_of_an_earlier_life_changes_no_generation(void **state)
 {
@@ -277,18 +290,59 @@ static void a_late_frame_of_an_earlier_life_changes_no_generation(void **state)
     uint32_t leader = lab_catalog_leader(&l), other = leader % 3 + 1;
     uint32_t generation = catalog_generation(lab_catalog(&l), other);
     struct liveness_beat beat = {.incarnation = 4711, .round = 1};
-    buffer_append_u8(&frame, MESSAGE_PEER);
-    buffer_append_u32(&frame, other);
-    buffer_append_u32(&frame, generation + 2);
-    buffer_append_u8(&frame, 0);
-    liveness_beat_encode(&frame, &beat);
-    buffer_append_u64(&frame, 0); /* headroom */
-    buffer_append_u64(&frame, 0);
-    buffer_append_u32(&frame, 0); /* messages */
+    append_envelope_head(&frame, other, generation + 2, &beat, 0);
     for (int i = 0; i < 100; i++) {
         network_datagram(l.network, other, leader, buffer_slice(&frame));
         lab_pass(&l, 5 * NS_PER_MS);
         assert_int_equal(catalog_generation(lab_catalog(&l), other), generation);
+    }
+    buffer_deinit(&frame);
+    lab_deinit(&l);
+}
+
+/* Seed 41996: a term that came without entries. The row of the replica has to say it before the log
+ * that says it is trimmed, also when the log was replayed meanwhile. */
+static void a_term_and_a_vote_outlive_two_restarts(void **state)
+{
+    (void)state;
+    enum {
+        TERM = 50
+    };
+    struct lab l;
+    struct buffer error = {0}, frame = {0};
+    lab_init(&l);
+    lab_start(&l);
+    lab_pass(&l, 2 * NS_PER_S);
+    lab_create_table(&l, "tab", 100, 100);
+    put_items(&l, "tab", 3, 100);
+    lab_pass(&l, 20 * NS_PER_S);
+    uint32_t leader = lab_leader_of(&l, TABLE), voter = leader % 3 + 1, other = voter % 3 + 1;
+    const struct partition *p = node_partition(node_process_node(l.nodes[voter]), PARTITION);
+    struct raft_message vote = {.kind = RAFT_VOTE,
+                                .group = PARTITION,
+                                .from = partition_member_on(&p->info, other),
+                                .to = raft_self(p->raft),
+                                .term = TERM,
+                                .index = 1000,
+                                .log_term = TERM - 1};
+    uint32_t generation = catalog_generation(lab_catalog(&l), other);
+    node_process_crash(l.nodes[leader], false);
+    node_process_crash(l.nodes[other], false);
+    lab_pass(&l, 5 * NS_PER_S); /* nothing is promised any more */
+    struct liveness_beat beat = {.incarnation = 4711, .round = 1};
+    append_envelope_head(&frame, other, generation, &beat, 1);
+    buffer_append_u8(&frame, PEER_RAFT);
+    raft_message_encode(&frame, &vote);
+    network_datagram(l.network, other, voter, buffer_slice(&frame));
+    lab_pass(&l, NS_PER_S);
+    assert_int_equal(raft_term(p->raft), TERM);
+    for (int restarts = 0; restarts < 2; restarts++) {
+        set_at(&l, voter, "support_ms", restarts == 0 ? "700" : "800"); /* which is written down */
+        node_process_crash(l.nodes[voter], false);
+        assert_int_equal(node_process_start(l.nodes[voter], &error), STATUS_OK);
+        lab_pass(&l, 20 * NS_PER_S); /* a checkpoint */
+        p = node_partition(node_process_node(l.nodes[voter]), PARTITION);
+        assert_true(raft_term(p->raft) >= TERM);
     }
     buffer_deinit(&frame);
     lab_deinit(&l);
@@ -335,7 +389,7 @@ static void a_deleted_table_is_served_by_nobody(void **state)
         assert_true(++table < 10);
         snprintf(name, sizeof name, "tab%u", table);
         lab_create_table(&l, name, 100, 100);
-        put_items(&l, name, 1);
+        put_items(&l, name, 1, ITEM_BYTES);
         lab_pass(&l, 20 * NS_PER_S);
         leader = lab_leader_of(&l, table);
     } while (leader == lab_catalog_leader(&l));
@@ -365,6 +419,58 @@ static void a_deleted_table_is_served_by_nobody(void **state)
     lab_deinit(&l);
 }
 
+/* Items larger than a slice of what is read on the loop, on both sides. */
+static void a_snapshot_passes_items_larger_than_a_slice(void **state)
+{
+    (void)state;
+    enum {
+        BIG_BYTES = 350000,
+        BIG_ITEMS = 5
+    };
+    struct lab l;
+    lab_init(&l);
+    lab_set(&l, "checkpoint_ms", "100");
+    lab_set(&l, "entries_max_bytes", "64KiB");
+    lab_set(&l, "partition_max_wcu", "40000");
+    lab_start(&l);
+    lab_pass(&l, 2 * NS_PER_S);
+    lab_create_table(&l, "tab", 1000, 40000);
+    put_items(&l, "tab", BIG_ITEMS, BIG_BYTES);
+    uint32_t leader = lab_leader_of(&l, TABLE), behind = leader % 3 + 1;
+    cut_off(&l, behind);
+    put_items(&l, "tab", BIG_ITEMS + 2, BIG_BYTES);
+    lab_pass(&l, 2 * NS_PER_S);
+    heal(&l, behind);
+    lab_pass(&l, 30 * NS_PER_S);
+    assert_int_equal(lab_stats_of(&l, behind, TABLE).bytes, lab_stats_of(&l, leader, TABLE).bytes);
+    lab_deinit(&l);
+}
+
+static void writers_leave_a_leader_whose_disk_has_failed(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct counts c = {0}, after = {0};
+    const char *put = "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"a\"}}}";
+    lab_init(&l);
+    lab_start(&l);
+    lab_pass(&l, 20 * NS_PER_S);
+    lab_create_table(&l, "tab", 100, 100);
+    lab_call(&l, &c, "PutItem", put);
+    lab_pass(&l, NS_PER_S);
+    uint32_t leader = lab_leader_of(&l, TABLE);
+    node_process_fail_write(l.nodes[leader]);
+    lab_call(&l, &c, "PutItem", put);
+    lab_pass(&l, 10 * NS_PER_S); /* another one leads by now */
+    assert_true(node_is_stopped(node_process_node(l.nodes[leader])));
+    for (int i = 0; i < 5; i++) {
+        lab_call(&l, &after, "PutItem", put);
+        lab_pass(&l, NS_PER_S);
+    }
+    assert_int_equal(after.ok, 5);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,9 +479,12 @@ int main(void)
             a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed),
         cmocka_unit_test(a_catalog_leader_without_lease_names_no_replica_to_be_closed),
         cmocka_unit_test(a_read_that_waits_twice_keeps_its_range),
+        cmocka_unit_test(a_snapshot_passes_items_larger_than_a_slice),
+        cmocka_unit_test(writers_leave_a_leader_whose_disk_has_failed),
         cmocka_unit_test(a_deleted_table_is_served_by_nobody),
         cmocka_unit_test(reads_that_wait_are_answered_when_the_disk_fails),
         cmocka_unit_test(a_late_frame_of_an_earlier_life_changes_no_generation),
+        cmocka_unit_test(a_term_and_a_vote_outlive_two_restarts),
         cmocka_unit_test(a_refused_proposal_of_its_own_is_no_answer_to_a_nodes_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

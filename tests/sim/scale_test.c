@@ -305,9 +305,9 @@ static void start(struct scale *s)
     s->lab.node_count = NODES;
     lab_set(&s->lab, "partition_max_wcu", "10");
     lab_set(&s->lab, "node_wcu", "12000");
-    lab_set(&s->lab, "log_segment_bytes", "8M");
-    lab_set(&s->lab, "log_max_bytes", "64M");
-    lab_set(&s->lab, "memtable_max_bytes", "4M");
+    lab_set(&s->lab, "log_segment_bytes", "8MiB");
+    lab_set(&s->lab, "log_max_bytes", "64MiB");
+    lab_set(&s->lab, "memtable_max_bytes", "4MiB");
     lab_start(&s->lab);
     lab_pass(&s->lab, 2 * NS_PER_S);
     for (int i = 0; i < TABLES; i++) {

@@ -122,7 +122,7 @@ void world_init(struct world *w, enum profile profile)
     assert_int_equal(temporary_setup(&w->directory), 0);
     config_init(&w->config, profile);
     w->config.gac = GAC_OFF; /* there are no routers */
-    world_set(w, "map_initial_bytes", "1M");
+    world_set(w, "map_initial_bytes", "1MiB");
 }
 
 void world_deinit(struct world *w)

@@ -14,7 +14,7 @@ enum {
 static void open_world(struct world *w)
 {
     world_init(w, PROFILE_OFF);
-    world_set(w, "collection_max_bytes", "1k");
+    world_set(w, "collection_max_bytes", "1KiB");
     w->collections = 2; /* names with the same parity lie in one */
     world_open_table(w, 100, 100);
 }

@@ -50,10 +50,16 @@ static void whole_numbers_with_suffixes_are_read(void **state)
     (void)state;
     assert_int_equal(set("burst_max_s", "0"), STATUS_OK);
     assert_int_equal(c.burst_max_s, 0);
-    assert_int_equal(set("memtable_max_bytes", "128M"), STATUS_OK);
+    assert_int_equal(set("memtable_max_bytes", "128MiB"), STATUS_OK);
     assert_int_equal(c.memtable_max_bytes, 128 * MIB);
-    assert_int_equal(set("memtable_max_bytes", "64k"), STATUS_OK);
+    assert_int_equal(set("memtable_max_bytes", "64KiB"), STATUS_OK);
     assert_int_equal(c.memtable_max_bytes, 64 * KIB);
+    assert_int_equal(set("memtable_max_bytes", "66kB"), STATUS_OK);
+    assert_int_equal(c.memtable_max_bytes, 66000);
+    assert_int_equal(set("table_max_wcu", "2k"), STATUS_OK);
+    assert_int_equal(c.table_max_wcu, 2000);
+    assert_int_equal(set("table_max_wcu", "3M"), STATUS_OK);
+    assert_int_equal(c.table_max_wcu, 3000000);
     assert_int_equal(text.size, 0);
 }
 
@@ -69,7 +75,12 @@ static void a_refused_value_names_setting_value_and_limits_and_changes_nothing(v
     set("partition_max_wcu", "1000001");
     assert_slice_is(buffer_slice(&text),
                     "partition_max_wcu = 1000001: must be a whole number from 1 to 1000000 "
-                    "(suffixes k, M, G, T are powers of 1024)");
+                    "(suffixes: k, M, G, T are powers of 1000)");
+    set("memtable_max_bytes", "64k");
+    assert_slice_is(buffer_slice(&text),
+                    "memtable_max_bytes = 64k: must be a whole number from 65536 to 17179869184 "
+                    "(suffixes: KiB, MiB, GiB, TiB are powers of 1024; kB, MB, GB, TB of 1000)");
+    assert_int_equal(c.memtable_max_bytes, 64 * MIB);
     assert_int_equal(set("partition_max", "5"), STATUS_MALFORMED);
     assert_slice_is(buffer_slice(&text), "partition_max = 5: no such setting");
     assert_int_equal(set("profile", "fast"), STATUS_MALFORMED);
@@ -146,6 +157,44 @@ static void the_description_has_every_setting(void **state)
     assert_non_null(strstr(all, "aws"));
 }
 
+static void every_help_text_is_made_of_whole_sentences(void **state)
+{
+    (void)state;
+    static const char *const helps[] = {
+#define X(name, initial, least, most, help) help,
+        LIMITS_LIST(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof helps / sizeof helps[0]; i++) {
+        const char *help = helps[i];
+        assert_true((help[0] >= 'A' && help[0] <= 'Z') || strncmp(help, "1: ", 3) == 0);
+        assert_int_equal(help[strlen(help) - 1], '.');
+        assert_null(strstr(help, ".."));
+        assert_true(strlen(help) > 20);
+    }
+}
+
+static void the_description_has_groups_and_units(void **state)
+{
+    (void)state;
+    config_describe(&c, &text);
+    buffer_append_u8(&text, 0);
+    const char *at = (const char *)text.data;
+    static const char *const expected[] = {
+        "\nPolicies\n",
+        "\nThroughput\n  partition_max_wcu",
+        " WCU ",
+        "\nReplication\n",
+        "\nController\n",
+        "\nGlobal admission control (GAC)\n",
+        "\nStorage\n  log_segment_bytes                  16MiB        bytes    8MiB to 1GiB\n",
+        "\nWire\n"};
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        at = strstr(at, expected[i]);
+        assert_non_null(at);
+    }
+}
+
 static int done(void **state)
 {
     (void)state;
@@ -164,12 +213,12 @@ static void settings_that_do_not_fit_are_refused_by_both_names(void **state)
          "would cost a leader its lead)"},
         {"heartbeat_ms", "300", "support_ms = 600 must be more than 600: 2 times heartbeat_ms"},
         {"heartbeat_ms", "299", NULL},
-        {"log_segment_bytes", "512M", "log_max_bytes = 536870912 must be at least 1073741824: 2"},
-        {"log_segment_bytes", "256M", NULL},
-        {"log_max_bytes", "16M", "log_max_bytes = 16777216 must be at least 33554432: 2 times"},
+        {"log_segment_bytes", "512MiB", "log_max_bytes = 536870912 must be at least 1073741824: 2"},
+        {"log_segment_bytes", "256MiB", NULL},
+        {"log_max_bytes", "16MiB", "log_max_bytes = 16777216 must be at least 33554432: 2 times"},
         {"report_ms", "1000", "report_deadline_ms = 1000 must be more than 1000: report_ms = 1000"},
-        {"follower_max_bytes", "1G", "log_segment_bytes = 16777216 must be at least 1073741824"},
-        {"map_max_bytes", "1M", "map_max_bytes = 1048576 must be at least 268435456"},
+        {"follower_max_bytes", "1GiB", "log_segment_bytes = 16777216 must be at least 1073741824"},
+        {"map_max_bytes", "1MiB", "map_max_bytes = 1048576 must be at least 268435456"},
         {"support_ms", "600000", "node_silent_ms = 300000 must be more than 600000: support_ms"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -201,6 +250,8 @@ int main(void)
         cmocka_unit_test_setup(a_file_has_settings_comments_and_empty_lines, fresh),
         cmocka_unit_test_setup(a_files_error_starts_with_its_line, fresh),
         cmocka_unit_test_setup(the_description_has_every_setting, fresh),
+        cmocka_unit_test_setup(every_help_text_is_made_of_whole_sentences, fresh),
+        cmocka_unit_test_setup(the_description_has_groups_and_units, fresh),
         cmocka_unit_test(settings_that_do_not_fit_are_refused_by_both_names),
     };
     return cmocka_run_group_tests(tests, NULL, done);

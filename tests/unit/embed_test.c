@@ -181,8 +181,8 @@ static void start_again_while_busy(struct weir *db, struct weir_table *t, int i,
 /* Small memtables: many checkpoints, several log segments, growth of the map. */
 static void checkpoints_segments_and_map_growth_lose_nothing(void **state)
 {
-    const char *settings = "profile = off\nmemtable_max_bytes = 1M\nlog_segment_bytes = 8M\n"
-                           "map_initial_bytes = 1M\ncheckpoint_ms = 10\n";
+    const char *settings = "profile = off\nmemtable_max_bytes = 1MiB\nlog_segment_bytes = 8MiB\n"
+                           "map_initial_bytes = 1MiB\ncheckpoint_ms = 10\n";
     struct weir *db = open_db(*state, settings);
     struct weir_table *t = create_table(db, NULL, 3000);
     struct weir_result r;
@@ -324,8 +324,9 @@ static void write_lock(const char *directory, const char *text)
 /* ---- tables that are split while they are open ---- */
 
 /* Small partitions, and a controller that looks often. */
-static const char *const splitting = "profile = off\ncontrol_split = 1\npartition_max_bytes = 1M\n"
-                                     "control_ms = 10\nload_report_ms = 10\n";
+static const char *const splitting =
+    "profile = off\ncontrol_split = 1\npartition_max_bytes = 1MiB\n"
+    "control_ms = 10\nload_report_ms = 10\n";
 enum {
     SPLIT_WITHIN_MS = 60000
 };
@@ -411,7 +412,7 @@ static void data_of_another_form_is_refused_and_not_touched(void **state)
         char *error = NULL;
         write_lock(*state, others[i]);
         assert_int_equal(weir_open(*state, NULL, &db, &error), WEIR_CORRUPT);
-        assert_non_null(strstr(error, "another form"));
+        assert_non_null(strstr(error, "another version of weir"));
         free(error);
     }
     write_lock(*state, "weir data, format 3\n");
@@ -425,7 +426,7 @@ static void data_of_another_form_is_refused_and_not_touched(void **state)
 static void keys_longer_than_lmdb_allows_keep_their_order_through_checkpoints(void **state)
 {
     struct weir *db =
-        open_db(*state, "profile = off\nmemtable_max_bytes = 64k\ncheckpoint_ms=10\n");
+        open_db(*state, "profile = off\nmemtable_max_bytes = 64KiB\ncheckpoint_ms=10\n");
     struct weir_table *t = create_table(db, NULL, 100);
     static char id[2049];
     for (int round = 0; round < 3; round++) {
@@ -446,7 +447,7 @@ static void keys_longer_than_lmdb_allows_keep_their_order_through_checkpoints(vo
 /* Far more data than `resident_max_bytes`: every read goes by way of a reader thread. */
 static void reads_of_cold_data_and_writes_over_it_find_what_was_written(void **state)
 {
-    struct weir *db = open_db(*state, "profile = off\nresident_max_bytes = 512k\n");
+    struct weir *db = open_db(*state, "profile = off\nresident_max_bytes = 512KiB\n");
     struct weir_table *t = create_table(db, NULL, 100);
     char id[32];
     enum {

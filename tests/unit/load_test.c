@@ -125,6 +125,12 @@ static void workloads_inherit_what_stands_outside_of_them(void **state)
     assert_true(hot->read_ratio == 0.5);
     assert_int_equal(options.url_count, 1);
     assert_int_equal(options.urls[0].port, 8000);
+    assert_int_equal(PARSE(&error, "--wcu", "50", "--workload", "a:table=one,rcu=7", "--workload",
+                           "b:table=two,on-demand"),
+                     STATUS_OK);
+    base = &options.workloads[0], hot = &options.workloads[1];
+    assert_true(base->wcu == 50 && base->rcu == 7 && !base->on_demand);
+    assert_true(hot->wcu == 50 && hot->rcu == 1000 && hot->on_demand);
     buffer_deinit(&error);
 }
 
@@ -138,8 +144,10 @@ static void a_wrong_option_is_named_with_its_value_and_what_it_may_be(void **sta
     } cases[] = {
         {{"--rate", "-5"},
          "--rate -5: expected requests per second above 0, such as 500 or 2.5k, or `max`"},
-        {{"--nonsense", "1"}, "--nonsense : expected an option that exists, see --help"},
+        {{"--nonsense", "1"}, "unknown option `--nonsense`"},
         {{"--url", "https://x:1"}, "--url https://x:1: expected http://HOST:PORT"},
+        {{"--tabel", "orders"}, "unknown option `--tabel` (did you mean `--table`?)"},
+        {{"--consistent", "--rate"}, "`--rate` needs a value"},
         {{"--read-ratio", "1.5"}, "--read-ratio 1.5: expected 0 (writes only) to 1 (reads only)"},
         {{"--workload", "a:speed=1"}, "workload a: there is no setting `speed`"},
         {{"--workload", "a:rate=x"},
@@ -149,7 +157,7 @@ static void a_wrong_option_is_named_with_its_value_and_what_it_may_be(void **sta
          "100-4000"},
         {{"--duration", "5 parsecs"},
          "--duration 5 parsecs: expected a time above 0, such as 30s or 5m"},
-        {{"--consistent", "table"}, "unexpected argument table: expected options only, see --help"},
+        {{"--consistent", "table"}, "unexpected argument `table`; see `weir load --help`"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(parse(&error, 2, cases[i].arguments), STATUS_MALFORMED);

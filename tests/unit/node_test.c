@@ -139,6 +139,30 @@ static void partitions_always_burst_where_routers_keep_the_tables_limit(void **s
     assert_int_equal(admitted_at_once(1 + GAC_STATIC, GAC_OFF), 10);
 }
 
+/* The group has more on its way than it may: the router tries again, and pays once. */
+static void a_write_that_its_group_does_not_take_costs_nothing(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_AWS);
+    world_set(&w, "group_max_bytes", "64KiB");
+    world_open_table(&w, 1000, 1000);
+    world_put_sized(&w, 1, 1, 60000);
+    world_put_sized(&w, 2, 1, 60000);
+    world_assert_answer(&w, REPLY_OVERLOADED);
+    struct request r = {.op = REQUEST_STATS};
+    world_ask(&w, &r);
+    struct reader reader = {buffer_slice(&world_answer(&w)->body), false};
+    struct partition_stats s;
+    assert_int_equal(partition_stats_decode(&reader, &s), STATUS_OK);
+    assert_int_equal(s.kinds[ADMIT_WRITE].counts.admitted, 1);
+    world_write_all(&w);
+    world_put_sized(&w, 2, 1, 60000);
+    world_write_all(&w);
+    assert_int_equal(world_get(&w, 2), 1);
+    world_deinit(&w);
+}
+
 static void stats_count_what_was_admitted_and_refused(void **state)
 {
     (void)state;
@@ -195,7 +219,7 @@ static void a_full_map_refuses_writes_until_a_checkpoint_finds_room(void **state
     (void)state;
     struct world w;
     world_init(&w, PROFILE_OFF);
-    world_set(&w, "map_max_bytes", "1M"); /* it may not grow */
+    world_set(&w, "map_max_bytes", "1MiB"); /* it may not grow */
     world_open_table(&w, 100, 100);
     world_put(&w, 1, 1);
     world_write_all(&w);
@@ -546,7 +570,7 @@ static void what_was_moved_away_is_erased_in_small_steps(void **state)
     };
     struct world w;
     world_init(&w, PROFILE_OFF);
-    world_set(&w, "erase_bytes_s", "64k");
+    world_set(&w, "erase_bytes_s", "64KiB");
     world_open_table(&w, 100, 100);
     for (uint32_t i = 0; i < ITEMS; i++)
         world_put_sized(&w, i, 1, ITEM_BYTES);
@@ -664,6 +688,7 @@ int main(void)
         cmocka_unit_test(a_policy_that_nobody_knows_is_refused_with_those_that_are_known),
         cmocka_unit_test(what_an_item_costs_is_settled_afterwards),
         cmocka_unit_test(partitions_always_burst_where_routers_keep_the_tables_limit),
+        cmocka_unit_test(a_write_that_its_group_does_not_take_costs_nothing),
         cmocka_unit_test(stats_count_what_was_admitted_and_refused),
         cmocka_unit_test(a_log_without_space_refuses_and_takes_writes_again),
         cmocka_unit_test(a_full_map_refuses_writes_until_a_checkpoint_finds_room),

@@ -99,8 +99,8 @@ static void other_methods_paths_and_types_are_not_found(void **state)
         "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
         "DELETE / HTTP/1.1\r\nHost: h\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi",
-        "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/jsonasdf\r\nContent-Length: "
-        "2\r\n\r\nhi",
+        ("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/jsonasdf\r\nContent-Length: "
+         "2\r\n\r\nhi"),
     };
     for (size_t i = 0; i < sizeof REQUESTS / sizeof REQUESTS[0]; i++) {
         fake_send_text(&f, 1, REQUESTS[i]);

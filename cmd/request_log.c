@@ -1,0 +1,43 @@
+#include "cmd/request_log.h"
+
+#include <stdio.h>
+#include <time.h>
+
+/* Texts may hold what a client sent: one request is one line. */
+static void append_printable(struct buffer *out, struct slice text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        uint8_t c = text.data[i];
+        buffer_append_u8(out, c < 0x20 || c == 0x7F ? '?' : c);
+    }
+}
+
+void request_log(void *context, const struct router_answer *a)
+{
+    (void)context;
+    struct buffer line = {0};
+    struct timespec now;
+    struct tm utc;
+    char when[32] = "";
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (gmtime_r(&now.tv_sec, &utc) != NULL)
+        strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &utc);
+    buffer_append_format(&line, "%s.%03ldZ client %llu %s %s ", when, now.tv_nsec / 1000000,
+                         (unsigned long long)a->connection, a->request_id, a->operation);
+    if (a->table.size > 0)
+        append_printable(&line, a->table);
+    else
+        buffer_append_text(&line, "-");
+    if (a->partition != 0)
+        buffer_append_format(&line, "/%u", a->partition);
+    buffer_append_format(&line, " %d %.2f ms", a->http_status, (double)a->duration.ns / 1e6);
+    if (a->error[0] != '\0') {
+        buffer_append_format(&line, " %s ", a->error);
+        append_printable(&line, a->text);
+        buffer_append_text(&line, a->more.size > 0 ? " " : "");
+        append_printable(&line, a->more);
+    }
+    buffer_append_u8(&line, '\n');
+    fwrite(line.data, 1, line.size, stderr);
+    buffer_deinit(&line);
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""What a newcomer does wrong in the first hour is refused at once, and the refusal says what to do.
+
+Fewer nodes than the data has, more replicas than nodes, a load on a table that is missing, a drain that
+no other node can take, names that are mistyped. And `weir local --in-memory` leaves nothing behind.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import servers
+from servers import Client, Server, START_S
+
+
+def weir(options, *arguments):
+    """Exit code, standard output and standard error."""
+    done = subprocess.run([str(options.weir), *map(str, arguments)], capture_output=True, text=True,
+                          timeout=START_S)
+    return done.returncode, done.stdout, done.stderr
+
+
+def expect(answer, code, text):
+    if answer[0] != code or text not in answer[1] + answer[2]:
+        raise AssertionError(f"expected exit code {code} and `{text}`, not {answer}")
+
+
+def local(options, directory, *arguments):
+    server = Server(options.weir, ["local", "--port", 0, "--admin", "127.0.0.1:0", *arguments],
+                    pathlib.Path(directory) / "log")
+    server.start()
+    return server
+
+
+def check_wrong_words(options):
+    expect(weir(options, "lcoal"), 2, "unknown command `lcoal` (did you mean `weir local`?)")
+    expect(weir(options, "local", "--prot", 1), 2, "unknown option `--prot` (did you mean `--port`?)")
+    for command in ("load", "events", "drain"):
+        expect(weir(options, command, "--url"), 2, "`--url` needs a value")
+        expect(weir(options, command, "--urll", 1), 2, "did you mean `--url`?")
+    expect(weir(options, "sim", "--sed", 1), 2, "did you mean `--seed`?")
+    expect(weir(options, "check-history", "--jsom"), 2, "did you mean `--json`?")
+
+
+def check_nodes(options, directory):
+    data = pathlib.Path(directory) / "data"
+    local(options, directory, "--data", data).stop()
+    expect(weir(options, "local", "--data", data, "--nodes", 1), 1,
+           f"{data} holds nodes 1 to 3: start with --nodes 3")
+    expect(weir(options, "local", "--data", data, "--nodes", 2, "--replicas", 3), 1,
+           "start with --nodes 3, or with --replicas 2")
+    few = local(options, directory, "--data", pathlib.Path(directory) / "few", "--nodes", 2)
+    few.stop()
+    if "2 nodes, 2 replicas of each new partition" not in few.log.read_text():
+        raise AssertionError(few.tail())
+
+
+def check_load(options, server):
+    url = f"http://127.0.0.1:{server.port}"
+    load = ["load", "--url", url, "--duration", "500ms", "--quiet"]
+    expect(weir(options, *load, "--table", "missing"), 1,
+           "there is no table `missing`: create it with --create-table")
+    expect(weir(options, *load, "--create-table", "--workload", "a:table=small,wcu=7,rcu=9",
+                "--workload", "b:table=open,on-demand"), 0, "admitted")
+    client = Client(server.port)
+    small = client.call("DescribeTable", TableName="small")["Table"]["ProvisionedThroughput"]
+    assert (small["WriteCapacityUnits"], small["ReadCapacityUnits"]) == (7, 9), small
+    mode = client.call("DescribeTable", TableName="open")["Table"]["BillingModeSummary"]
+    assert mode["BillingMode"] == "PAY_PER_REQUEST", mode
+    # A key of another name: every request is refused as malformed.
+    expect(weir(options, *load, "--table", "small", "--key-name", "other"), 1, "requests succeeded")
+
+
+def check_drain(options, server):
+    drain = ["drain", "--admin", f"http://127.0.0.1:{server.admin_port}"]
+    expect(weir(options, *drain, 9), 1, "weir drain: there is no node 9; nodes are 1 to 3\n")
+    expect(weir(options, *drain, 2), 1, "node 2 cannot be emptied")
+    expect(weir(options, *drain, "--undo", 2), 0, "node 2 may hold replicas again")
+
+
+def check_memory(options, directory):
+    server = local(options, directory, "--in-memory")
+    found = re.search(r"data in (/dev/shm/weir-\w+) \(in memory", server.log.read_text())
+    path = pathlib.Path(found.group(1))
+    assert (path / "node-1").is_dir()
+    check_load(options, server)
+    check_drain(options, server)
+    server.stop()
+    assert not path.exists(), path
+    expect(weir(options, "local", "--in-memory", "--data", directory), 1, "not both")
+
+
+def check_room(options, directory):
+    """Four nodes have room for what one of them holds."""
+    server = local(options, directory, "--in-memory", "--nodes", 4)
+    url = f"http://127.0.0.1:{server.port}"
+    expect(weir(options, "load", "--url", url, "--duration", "200ms", "--create-table"), 0, "admitted")
+    expect(weir(options, "drain", "--admin", f"http://127.0.0.1:{server.admin_port}", 4), 0,
+           "node 4 is being emptied")
+    server.stop()
+
+
+def check_log(options, directory):
+    """A line for each request, with the reason of a refusal; none without --log. Keys are not logged."""
+    expect(weir(options, "local", "--log", "everything"), 2, "`--log` takes requests")
+    quiet = local(options, directory, "--in-memory")
+    weir(options, "load", "--url", f"http://127.0.0.1:{quiet.port}", "--table", "seen", "--create-table",
+         "--duration", "100ms")
+    quiet.stop()
+    assert "PutItem" not in quiet.log.read_text()
+    server = local(options, directory, "--in-memory", "--log", "requests", "--set", "gac_start_units=0",
+                   "--set", "burst_max_s=0")
+    weir(options, "load", "--url", f"http://127.0.0.1:{server.port}", "--table", "seen", "--create-table",
+         "--wcu", 1, "--rate", 50, "--duration", "1s", "--item-bytes", 900)
+    server.stop()
+    text = server.log.read_text()
+    stamp = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z client \d+ [A-Z0-9]{52} "
+    for line in (stamp + r"CreateTable \S+ 200 [\d.]+ ms$", stamp + r"PutItem seen/\d+ 200 [\d.]+ ms$",
+                 stamp + r"PutItem seen\S* 400 [\d.]+ ms \w+Exception .*reason"):
+        if re.search(line, text, re.MULTILINE) is None:
+            raise AssertionError(f"no line like {line} in:\n{text[-2000:]}")
+    assert "key-0" not in text
+
+
+def main():
+    options = servers.parser(__doc__).parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        check_wrong_words(options)
+        check_nodes(options, directory)
+        check_memory(options, directory)
+        check_room(options, directory)
+        check_log(options, directory)
+    print("{}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
