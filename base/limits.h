@@ -178,8 +178,8 @@
       "ThrottlingException. 0: it is a ProvisionedThroughputExceededException.")                   \
     X(request_deadline_ms, 5000, 10, 600000, "A node must answer a router within this time.")      \
     X(table_change_delay_ms, 0, 0, 600000,                                                         \
-      "A table stays CREATING, UPDATING or DELETING for this time. With 0 the answer to the request "\
-      "waits until the table is ready or gone instead.")                                           \
+      "A table stays CREATING, UPDATING or DELETING for this time. 0: the request waits for the "  \
+      "change instead.")                                                                           \
     X(node_queue_max, 16384, 16, 1000000, "A node works on at most this many requests at once.")
 /* clang-format on */
 
