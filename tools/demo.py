@@ -41,12 +41,13 @@ CUSTOMER_START_S = 24
 LENGTH_S = 44
 SETTLE_S = 3  # left out of the summary: the first seconds of what is new
 EVENTS_SHOWN = 3
+WIDTH = 80  # columns that every line fits into
 
 WHY = {
     "key-range": "partition maximum",
-    "allocation": "its share is used up",
-    "node": "the node is full",
-    "member": "a follower is full",
+    "allocation": "share used up",
+    "node": "node full",
+    "member": "follower full",
 }
 
 
@@ -99,6 +100,8 @@ def event_lines(screen, events):
     for event in events[-EVENTS_SHOWN:]:
         when = time.strftime("%H:%M:%S", time.localtime(event["time"]))
         text = f" {when}  partition {event['partition']}: {event['reason']}"
+        if len(text) > WIDTH:
+            text = text[:WIDTH - 2] + ".."
         lines.append(screen.paint(text, "32" if event["kind"] == "split" else "33"))
     return lines + [""] * (1 + EVENTS_SHOWN - len(lines))
 
@@ -127,7 +130,7 @@ def rates(before, after, seconds):
     return rows
 
 
-def bar(part, width=18):
+def bar(part, width=12):
     eighths = round(max(0.0, min(1.0, part)) * width * 8)
     full, rest = divmod(eighths, 8)
     return ("█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")).ljust(width)
@@ -137,12 +140,12 @@ def table_lines(screen, rows, headline):
     lines = [
         screen.paint(headline, "1"),
         "",
-        " part  node   allocated   consumed                     throttled  why",
+        " part  node   allocated   consumed               throttled  why",
     ]
     for row in rows:
         throttled = sum(row["throttled"].values())
         why = ""
-        note = "another node leads it now" if row["moved"] else ""
+        note = "has moved" if row["moved"] else ""
         if throttled >= 0.5:
             reason = max(row["throttled"], key=row["throttled"].get)
             why = WHY.get(reason, reason)
@@ -179,9 +182,9 @@ def make_sides(port):
 
 
 def side_lines(screen, rows, second):
-    lines = [screen.paint(f"second {second} of {SIDES_S}: two tables that paid for {PAID:,} writes a "
-                          f"second each; {ASKED:,} come to each, {HOT_PART:.0%} of them to one key", "1"),
-             "", " table     paid for   consumed                     of which one partition"]
+    lines = [screen.paint(f"second {second} of {SIDES_S}: two tables, {PAID:,} writes/s paid for by each;", "1"),
+             screen.paint(f"{ASKED:,} writes/s come to each, {HOT_PART:.0%} of them to one key", "1"),
+             "", " table    paid for   consumed               of which one partition"]
     for table in SIDES:
         mine = [row["consumed"] for row in rows if row["table"] == table]
         line = (f" {table:<8} {PAID:>7,}/s {sum(mine):>8,.0f}/s {bar(sum(mine) / PAID)} "
@@ -224,9 +227,10 @@ def sides(screen, weir, ports):
         print(f"  {workload['name']:<8} {mean(workload, 'admitted', *SIDES_SETTLED):>6,.0f}/s admitted, "
               f"{mean(workload, 'throttled', *SIDES_SETTLED):>6,.0f}/s throttled, "
               f"of {PAID:,}/s paid for")
-    print("Why: where a table's units are divided, the popular key's partition has a quarter of them, and\n"
-          "the other quarters lie idle. Where routers borrow tokens of what the whole table may use, all\n"
-          "of it is there for whoever asks, up to what one partition can serve.\n", flush=True)
+    print("Why: the divided table gives each of four partitions a quarter of its units.\n"
+          "The popular key's partition uses its quarter up; the other quarters lie idle.\n"
+          "The shared table keeps its units in one place. Routers borrow tokens from\n"
+          "there, for any partition, up to what one partition can serve.\n", flush=True)
     return (admitted.get(DIVIDED, PAID) < 0.8 * PAID and
             admitted.get(SHARED, 0) >= 0.97 * ASKED)
 
@@ -293,31 +297,31 @@ def summary(screen, result, events):
     lines = ["", screen.paint("What `weir load` measured, beside "
                               f"{BASE_RATE:,} writes/s spread evenly:", "1")]
     for name, workload, rate, first, last in acts:
-        lines.append(f"  {name:<13} {rate:>6,} writes/s asked for, "
-                     f"{mean(workload, 'admitted', first, last):>6,.0f}/s admitted, "
-                     f"{mean(workload, 'throttled', first, last):>6,.0f}/s throttled "
-                     f"(seconds {first} to {last})")
+        lines.append(f"  {name:<13} {rate:>5,}/s asked, "
+                     f"{mean(workload, 'admitted', first, last):>5,.0f}/s admitted, "
+                     f"{mean(workload, 'throttled', first, last):>5,.0f}/s throttled "
+                     f"(s {first} to {last})")
     latency = base["latency_us"]["admitted"]
     lines.append(f"  latency of admitted writes, p50 / p99: {latency['p50'] / 1000:.2f} / "
-                 f"{latency['p99'] / 1000:.2f} ms (nodes, router and load share this machine)")
+                 f"{latency['p99'] / 1000:.2f} ms,")
+    lines.append("  with nodes, routers and load on this machine")
     failed = sum(w["failed"] + w["client_overrun"] + w["unfinished"] for w in (base, hot, customer))
     if failed:
         lines.append(f"  and {failed:,} requests failed or were not sent")
     splits = [e for e in events if e["kind"] == "split"]
     lines += [
         "",
-        "Why: no partition serves more than 1,000 write units a second, whatever the table has",
-        "left. One key lives in one partition: neither more units nor retries nor a split help,",
-        "spreading the key does.",
-        "One customer's orders are many keys: their partition was cut between them "
-        f"({len(splits)} splits),",
-        "at the point where the load divides, while they were written.",
+        "Why: no partition serves more than 1,000 write units a second, however much",
+        "the table has left. One key lives in one partition: more units, retries or a",
+        "split do not help; spreading the key does.",
+        "One customer's orders are many keys: their partition was cut between them",
+        f"({len(splits)} splits), where the load divides, while they were written.",
         "",
         "Look next:",
-        "  tools/cluster up                      a cluster to point your own code at",
-        "  build/weir events --follow            what its controller decides, and why",
-        "  build/weir load --help                your own workload",
-        "  build/weir node --config help         every limit that took part in this",
+        "  tools/cluster up                  a cluster to point your own code at",
+        "  build/weir events --follow        what its controller decides, and why",
+        "  build/weir load --help            your own workload",
+        "  build/weir node --config help     every limit that took part in this",
     ]
     print("\n".join(lines))
     helped = mean(customer, "admitted", LENGTH_S - SETTLE_S - 1, LENGTH_S - 1)
@@ -334,9 +338,9 @@ def main():
     except KeyboardInterrupt:
         return 130
     screen = Screen()
-    print(f"A table with {WCU:,} write units a second; {BASE_RATE:,} writes a second come in; after "
-          f"{HOT_START_S} seconds one key\ngrows popular, after {CUSTOMER_START_S} one customer has "
-          "many orders.\n", flush=True)
+    print(f"Now a table with {WCU:,} write units a second, for {LENGTH_S} seconds. "
+          f"{BASE_RATE:,} writes/s\ncome in. After {HOT_START_S} seconds one key grows popular, after "
+          f"{CUSTOMER_START_S} one customer\nhas many orders.\n", flush=True)
     with tempfile.TemporaryFile() as output:
         load = subprocess.Popen(load_command(options.weir, options.port), stdout=output)
         try:

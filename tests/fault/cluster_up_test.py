@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""`tools/cluster up` starts all daemons, however late each executes its program; and errors are plain.
+
+    tests/fault/cluster_up_test.py [--weir FILE] [--rounds N]
+
+A round is an `up` and a `down` on free ports; a daemon that came up late and was taken for dead fails it.
+In the first round every daemon stays half a second in another program (a `setsid` of the test's own, in
+PATH) before it executes weir. By hand: --rounds 100 beside two busy loops.
+"""
+import argparse
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+COMMAND_S = 120
+DELAY_S = 0.5
+OFFSETS = [0, 1, 101, 102, 103, 401, 402, 403, 600, 601]  # from the first port; see tools/cluster --help
+
+ERRORS = [  # a command, what it must say, its exit code
+    (["stauts"], "did you mean `status`", 2),
+    (["frobnicate"], "there is no command `frobnicate`", 2),
+    (["kill"], "kill needs a daemon", 1),
+    (["start"], "start needs a daemon", 1),
+    (["pause"], "pause needs a daemon", 1),
+    (["logs"], "logs needs a daemon", 1),
+    (["logs", "1", "2"], "logs takes one daemon, not 2: logs 1 2", 1),
+    (["fault"], "fault needs a daemon and a fault", 1),
+    (["skew", "1"], "skew needs a daemon and milliseconds", 1),
+    (["slow-disk"], "slow-disk needs a daemon and milliseconds", 1),
+    (["cut", "1"], "cut takes two daemons", 1),
+    (["down", "now"], "down takes only --wipe", 1),
+    (["kill", "1", "99"], "there is no 99; there are: node-1 node-2 node-3 router-1", 1),
+    (["up", "--port"], "--port needs a value", 1),
+    (["up", "--prot", "1"], "unknown option --prot", 1),
+    (["demo", "--port"], "--port needs a value", 1),
+]
+
+
+class Cluster:
+    def __init__(self, weir, work):
+        self.environment = dict(os.environ, WEIR=str(weir), WEIR_CLUSTER=str(work / "cluster"))
+        self.work = work
+
+    def run(self, *words, **environment):
+        done = subprocess.run([ROOT / "tools/cluster", *words], capture_output=True, text=True,
+                              timeout=COMMAND_S, stdin=subprocess.DEVNULL, check=False,
+                              env=dict(self.environment, **environment))
+        for line in (done.stdout + done.stderr).splitlines():
+            if re.search(r"line \d+:|\s$", line):
+                raise SystemExit(f"FAILED: {words}: bash's own error, or a space at the end: {line!r}")
+        return done
+
+    def must(self, *words, **environment):
+        done = self.run(*words, **environment)
+        if done.returncode != 0:
+            raise SystemExit(f"FAILED: tools/cluster {' '.join(words)}: exit code {done.returncode}\n"
+                             f"{done.stdout}{done.stderr}")
+        return done.stdout
+
+
+def free_port():
+    """A port whose neighbours that a cluster uses are free too."""
+    for first in range(20000 + os.getpid() % 5000, 60000, 7):
+        sockets = []
+        try:
+            for offset in OFFSETS:
+                sockets.append(socket.socket())
+                sockets[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                sockets[-1].bind(("127.0.0.1", first + offset))
+            return str(first)
+        except OSError:
+            continue
+        finally:
+            for one in sockets:
+                one.close()
+    raise SystemExit("no free ports")
+
+
+def late_setsid(work):
+    """A folder for PATH whose setsid is, for a while, a process that shows nothing of its arguments."""
+    folder = work / "late"
+    folder.mkdir()
+    (folder / "wait").write_text(
+        f"sleep {DELAY_S}\nreadarray -d '' -t words <\"$WORDS\"\nrm \"$WORDS\"\n"
+        f"PATH=${{PATH#*:}} exec setsid \"${{words[@]}}\"\n")
+    (folder / "setsid").write_text(
+        f"#!/bin/bash\nexport WORDS={folder}/words-$$\nprintf '%s\\0' \"$@\" >\"$WORDS\"\n"
+        f"exec bash {folder}/wait\n")
+    (folder / "setsid").chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def look_at_errors(cluster):
+    for words, text, code in ERRORS:
+        done = cluster.run(*words)
+        if done.returncode != code or text not in done.stderr:
+            raise SystemExit(f"FAILED: {words}: exit code {done.returncode}, not {code} with {text!r}:\n"
+                             f"{done.stderr}")
+
+
+def look_at_health(cluster):
+    """status is healthy, names what was killed, and is healthy again."""
+    if "health      healthy" not in cluster.must("status"):
+        raise SystemExit("FAILED: status of a cluster that is up does not say healthy")
+    cluster.must("kill", "2", "gac-1")
+    sick = cluster.run("status")
+    for text in ("! node-2 is down or paused", "! gac-1 is down or paused", "not healthy"):
+        if sick.returncode != 1 or text not in sick.stdout:
+            raise SystemExit(f"FAILED: status, exit code {sick.returncode}, lacks {text!r}:\n{sick.stdout}")
+    cluster.must("start", "2", "gac-1")
+    deadline = time.monotonic() + COMMAND_S
+    while cluster.run("status").returncode != 0:
+        if time.monotonic() > deadline:
+            raise SystemExit("FAILED: the cluster did not become healthy again")
+        time.sleep(0.05)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--weir", type=pathlib.Path, default=ROOT / "build/weir")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        cluster = Cluster(options.weir.resolve(), work)
+        try:
+            for number in range(options.rounds):
+                late = {"PATH": late_setsid(work)} if number == 0 else {}
+                start = time.monotonic()
+                cluster.must("up", "--port", free_port(), **late)
+                if number == 0:
+                    look_at_errors(cluster)
+                    look_at_health(cluster)
+                cluster.must("down", "--wipe")
+                print(f"round {number + 1} of {options.rounds}: {time.monotonic() - start:.1f} s", flush=True)
+        finally:
+            cluster.run("down")
+    print(f"{options.rounds} of {options.rounds} rounds passed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
