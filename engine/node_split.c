@@ -31,6 +31,22 @@ enum {
 
 /* ---- asked by the catalog ---- */
 
+/* A replica that was opened after the catalog's decision begins with the epoch after the split,
+ * whether or not its group has split. Members that were there before know, and can split. */
+static void hand_split_on(struct node *n, struct partition *p, const struct operation *o)
+{
+    const struct raft_members *m = raft_members(p->raft);
+    PROBE("a replica that was opened after a split's decision leads");
+    for (uint32_t i = 0; i < m->count; i++) {
+        bool can = m->all[i].id != raft_self(p->raft) && m->all[i].voter &&
+                   raft_match(p->raft, m->all[i].id) >= raft_last(p->raft);
+        if (can && raft_transfer(p->raft, n->now, m->all[i].id) == RAFT_OK)
+            break;
+    }
+    node_group_stepped(n, p);
+    node_refuse_not_leader(n, o, p);
+}
+
 static bool is_proposed(const struct partition *p)
 {
     for (const struct inflight *e = p->first; e != NULL; e = e->next) {
@@ -67,8 +83,12 @@ void node_run_split(struct node *n, const struct operation *o)
         node_refuse_not_leader(n, o, p);
         return;
     }
-    if (p->info.epoch >= split.parent.epoch) {
+    if (p->info.epoch >= split.parent.epoch && partition_splits(p)->count > 0) {
         node_push_reply(n, o->from, q->id, REPLY_OK);
+        return;
+    }
+    if (p->info.epoch >= split.parent.epoch) {
+        hand_split_on(n, p, o);
         return;
     }
     if (!is_of(p, &split)) {
