@@ -196,7 +196,8 @@ static void leave_catalog(struct node *n, const struct partition *p)
 {
     if (p->led != 0)
         node_settling_end(n);
-    catalog_destroy(n->catalog);
+    if (n->catalog != NULL) /* none is loaded while the replica waits for a snapshot */
+        catalog_destroy(n->catalog);
     n->catalog = NULL;
     node_store_left_catalog(n);
 }
