@@ -58,6 +58,8 @@ struct route_waiter {
     struct call *call;
     struct subrequest *subrequest; /* NULL: the call itself */
     struct route **out;            /* of a call: gets the table */
+    bool late;                     /* it came while a fetch was under way */
+    bool due;                      /* it is told of the fetch that has just ended */
     struct route_waiter *next_of_call;
 };
 

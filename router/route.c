@@ -121,6 +121,8 @@ struct route *route_want(struct router *r, struct slice name, bool fresh, struct
     if (e == NULL)
         e = entry_add(r, name);
     w->entry = e;
+    w->late = e->fetching;
+    w->due = false;
     w->previous = e->last;
     w->next = NULL;
     if (e->last != NULL)
@@ -225,25 +227,37 @@ static void tell(struct router *r, struct route_waiter *w, struct route *route,
     call_advance(c);
 }
 
+/* Near the front: whoever is not due came later. */
+static struct route_waiter *first_due(const struct route_entry *e)
+{
+    struct route_waiter *w = e->first;
+    while (w != NULL && !w->due)
+        w = w->next;
+    return w;
+}
+
 void route_fetched(struct router *r, struct route_entry *e, const struct reply *reply)
 {
     static const struct reply NO_TABLE = {.code = REPLY_MALFORMED};
     struct route *route = reply->code == REPLY_OK ? route_create(reply) : NULL;
     const struct reply *refusal = reply->code == REPLY_OK ? &NO_TABLE : reply;
-    /* Those who are told may want the table anew: they join those who wait already. */
-    struct route_waiter *last = e->last;
-    if (route != NULL && route->table.status != TABLE_CREATING) {
+    bool usable = route != NULL && route->table.status != TABLE_CREATING;
+    /* Who came after the fetch began may know that the table is there by now: a fetch of its own
+     * follows. Those who are told may want the table anew: they join those who wait already. */
+    for (struct route_waiter *w = e->first; w != NULL; w = w->next) {
+        w->due = usable || !w->late;
+        w->late = false;
+    }
+    if (usable) {
         route->uses++;
         keep_leaders(route, e->route);
         entry_set(e, route);
     } else if (route != NULL || reply->code == REPLY_TABLE_NOT_FOUND) {
         entry_set(e, NULL);
     }
-    for (struct route_waiter *w = e->first; w != NULL; w = e->first) {
-        bool is_last = w == last;
+    for (struct route_waiter *w; (w = first_due(e)) != NULL;) {
+        w->due = false;
         tell(r, w, route, refusal);
-        if (is_last)
-            break;
     }
     e->fetching = false;
     if (route != NULL)

@@ -132,7 +132,7 @@ def main():
     figures = {}
     with servers.workplace("slow-reader") as directory:
         server = Server(options.weir, ["local", "--port", 0, "--data", directory / "data", "--profile",
-                                       "off", "--set", f"http_memory_max_bytes={options.budget_mib}M"],
+                                       "off", "--set", f"http_memory_max_bytes={options.budget_mib}MiB"],
                         directory / "log")
         try:
             server.start()

@@ -62,6 +62,21 @@ static void those_who_want_a_table_at_once_share_one_lookup(void **state)
     assert_int_equal(f.asked[REQUEST_TABLE_GET], 1);
 }
 
+/* The table is made between the two requests; the first one's look-up began before. */
+static void a_look_up_that_began_earlier_tells_nobody_that_a_table_is_not_there(void **state)
+{
+    (void)state;
+    f.hold = true;
+    send_call(1, "GetItem", GET);
+    send_call(2, "GetItem", GET);
+    assert_int_equal(f.held_count, 1);
+    fake_answer_code(&f, 0, REPLY_TABLE_NOT_FOUND);
+    assert_int_equal(fake_take_answer(&f, 1).status, 400);
+    fake_answer_all(&f);
+    expect_answer(fake_take_answer(&f, 2), 200, "{}");
+    assert_int_equal(f.asked[REQUEST_TABLE_GET], 2);
+}
+
 static void a_client_may_go_while_its_table_is_looked_up(void **state)
 {
     (void)state;
@@ -399,6 +414,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_table_is_looked_up_once),
         T(those_who_want_a_table_at_once_share_one_lookup),
+        T(a_look_up_that_began_earlier_tells_nobody_that_a_table_is_not_there),
         T(a_client_may_go_while_its_table_is_looked_up),
         T(a_table_that_is_being_created_is_not_found_and_not_kept),
         T(an_old_map_is_replaced_and_the_request_sent_again),
