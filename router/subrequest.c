@@ -297,8 +297,9 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
         return;
     }
     if (found->table.id != s->route->table.id) {
-        /* Deleted, and created anew with other keys perhaps. */
-        give_up(r, s, REPLY_TABLE_NOT_FOUND, "");
+        /* Deleted, and created anew with other keys perhaps: the request was read by the old one. */
+        give_up(r, s, REPLY_OVERLOADED,
+                "the table was deleted and created anew meanwhile: nothing was done, try again");
         return;
     }
     s->route = call_hold_route(s->call, found);
