@@ -297,7 +297,8 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
         return;
     }
     if (found->table.id != s->route->table.id) {
-        /* Deleted, and created anew with other keys perhaps: the request was read by the old one. */
+        /* Deleted, and created anew with other keys perhaps: the request was read by the old one.
+         */
         give_up(r, s, REPLY_OVERLOADED,
                 "the table was deleted and created anew meanwhile: nothing was done, try again");
         return;
