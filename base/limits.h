@@ -187,7 +187,7 @@ enum {
     ITEM_SIZE_MAX = 409600,        /* bytes, names included */
     PARTITION_KEY_SIZE_MAX = 2048, /* bytes */
     SORT_KEY_SIZE_MAX = 1024,      /* bytes */
-    NESTING_MAX = 32,              /* levels of lists and maps */
+    NESTING_MAX = 31,              /* lists and maps around a value */
     PAGE_SIZE_MAX = 1048576,       /* bytes of items a Query or Scan page may read */
     BATCH_GET_MAX = 100,           /* keys */
     BATCH_WRITE_MAX = 25,          /* puts and deletes */

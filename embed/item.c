@@ -117,8 +117,8 @@ void weir_item_begin(struct weir_item *item, const char *name, enum weir_type co
 {
     if (container < WEIR_STRING_SET || container > WEIR_MAP)
         mistake(item, "weir_item_begin takes a set, a list or a map");
-    if (item->writer.depth >= NESTING_MAX)
-        mistake(item, "an item nests at most 32 levels");
+    if (container >= WEIR_LIST && item->writer.depth >= NESTING_MAX)
+        mistake(item, "at most 31 lists and maps nest around a value");
     if (place(item, name, container))
         item_open(&item->writer, (enum attr_type)container);
 }

@@ -27,7 +27,7 @@ enum request_op {
     REQUEST_TABLE_GET,    /* key = name; reply.body = struct table */
     REQUEST_TABLE_LIST,   /* key = name to start after (may be empty), items_max; reply.body = names
                            */
-    REQUEST_TABLE_UPDATE, /* body = struct table_spec (name, billing, throughput); reply as GET */
+    REQUEST_TABLE_UPDATE, /* body = struct table_spec: what is not AS_IT_IS; reply as GET */
     REQUEST_TABLE_DELETE, /* key = name; reply.body = struct table */
     REQUEST_TABLE_REPORT, /* node to catalog: body = engine/report.h; reply.body = those that
                              the reporter is to close: u32 partition, u8 1: no table has it, .. */

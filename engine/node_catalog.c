@@ -193,7 +193,8 @@ static void change_table(struct node *n, const struct operation *o, enum catalog
     command.spec.name = q->key;
     bool valid = op == CATALOG_DELETE || table_spec_decode(q->body, &command.spec) == STATUS_OK;
     valid = valid && command.spec.name.size > 0 && command.spec.name.size <= TABLE_NAME_SIZE_MAX &&
-            (op != CATALOG_CREATE || command.spec.partition_key.name.size > 0);
+            (op != CATALOG_CREATE || (command.spec.partition_key.name.size > 0 &&
+                                      command.spec.billing != BILLING_AS_IT_IS));
     if (!valid) {
         node_refuse(n, o->from, q->id, REPLY_MALFORMED, "the table's description makes no sense");
         return;
@@ -204,7 +205,7 @@ static void change_table(struct node *n, const struct operation *o, enum catalog
                     command.replicas);
         return;
     }
-    if (node_can_write(n, o, 2048))
+    if (node_can_write(n, o, q->body.size + 2048))
         node_catalog_propose(n, o, &command);
 }
 

@@ -101,7 +101,8 @@ WEIR_API void weir_item_clear(struct weir_item *item);
  * that uses the item. */
 WEIR_API void weir_item_add(struct weir_item *item, const char *name, enum weir_type type,
                             const void *data, size_t size);
-/* Everything until weir_item_end is inside this list, map or set. */
+/* Everything until weir_item_end is inside this list, map or set. At most 31 lists and maps nest
+ * around a value. */
 WEIR_API void weir_item_begin(struct weir_item *item, const char *name, enum weir_type container);
 WEIR_API void weir_item_end(struct weir_item *item);
 

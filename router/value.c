@@ -269,10 +269,9 @@ static bool read_set(struct value_reader *r, enum attr_type set, const struct js
 
 /* ---- documents ---- */
 
-/* The value inside the innermost list or map is a level, too. */
 static bool nesting_fits(struct value_reader *r)
 {
-    return r->writer.depth + 1 < NESTING_MAX ||
+    return r->writer.depth < NESTING_MAX ||
            invalid(r, "Nesting Levels have exceeded supported limits: Attributes in the item have "
                       "nested levels beyond supported limit");
 }

@@ -98,6 +98,14 @@ void dynamo_update_table(struct buffer *out, const char *name, uint32_t units)
             name, units, units);
 }
 
+void dynamo_tag_table(struct buffer *out, const char *name, uint32_t value)
+{
+    buffer_append_format(out,
+                         "{\"ResourceArn\":\"arn:aws:dynamodb:local:000000000000:table/%s\","
+                         "\"Tags\":[{\"Key\":\"team\",\"Value\":\"%u\"}]}",
+                         name, value);
+}
+
 void dynamo_table(struct buffer *out, const char *name)
 {
     buffer_append_format(out, "{\"TableName\":\"%s\"}", name);

@@ -58,6 +58,7 @@ size_t dynamo_sort_text(const struct dynamo_keys *k, uint32_t key, char out[DYNA
 /* The bodies of requests, appended. */
 void dynamo_create_table(struct buffer *out, const char *name, const struct dynamo_spec *spec);
 void dynamo_update_table(struct buffer *out, const char *name, uint32_t units);
+void dynamo_tag_table(struct buffer *out, const char *name, uint32_t value);
 void dynamo_table(struct buffer *out, const char *name); /* DescribeTable, DeleteTable */
 void dynamo_get(struct buffer *out, const struct dynamo_table *t, uint32_t key, bool consistent);
 void dynamo_write(struct buffer *out, const struct dynamo_table *t, const struct dynamo_write *w,

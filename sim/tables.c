@@ -136,6 +136,16 @@ static uint32_t some_units(struct tables *t)
     return w->units * (uint32_t)prng_between(&t->prng, 1, 4);
 }
 
+static void tables_change(struct tables *t, const char *name)
+{
+    bool tag = prng_below(&t->prng, 4) == 0;
+    if (tag)
+        dynamo_tag_table(&t->body, name, (uint32_t)prng_below(&t->prng, 100));
+    else
+        dynamo_update_table(&t->body, name, some_units(t));
+    tables_call(t, tag ? "TagResource" : "UpdateTable");
+}
+
 static void tables_run(void *context, uint64_t argument)
 {
     struct tables *t = context;
@@ -154,8 +164,7 @@ static void tables_run(void *context, uint64_t argument)
         tables_call(t, "CreateTable");
         break;
     case WORK_UPDATE:
-        dynamo_update_table(&t->body, name, some_units(t));
-        tables_call(t, "UpdateTable");
+        tables_change(t, name);
         break;
     case WORK_DELETE:
         if (!t->slots[t->at].clearing)

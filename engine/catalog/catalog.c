@@ -379,40 +379,39 @@ static bool catalog_has_ids(struct catalog *c, uint32_t wanted, struct catalog_r
     return false;
 }
 
-static void create(struct catalog *c, const struct catalog_command *command,
-                   struct catalog_result *out)
+/* What a new table is, but for its partitions. False: it is refused. */
+static bool create_table(struct catalog *c, const struct catalog_command *command, struct table *t,
+                         struct arena *arena)
 {
     const struct table_spec *spec = &command->spec;
-    if (find(c, spec->name) != NULL) {
-        refuse(c, out, REPLY_TABLE_EXISTS);
-        return;
-    }
-    struct table t = {.id = c->next_table_id,
-                      .name = spec->name,
-                      .status = TABLE_CREATING,
-                      .partition_key = spec->partition_key,
-                      .sort_key = spec->sort_key,
-                      .whole_collections = spec->whole_collections,
-                      .gac = spec->gac,
-                      .created_ms = command->wall_ms};
-    memcpy(t.uuid, command->uuid, sizeof t.uuid);
+    *t = (struct table){.id = c->next_table_id,
+                        .name = spec->name,
+                        .status = TABLE_CREATING,
+                        .partition_key = spec->partition_key,
+                        .sort_key = spec->sort_key,
+                        .whole_collections = spec->whole_collections,
+                        .gac = spec->gac,
+                        .created_ms = command->wall_ms};
+    memcpy(t->uuid, command->uuid, sizeof t->uuid);
     if ((int64_t)c->count >= command->tables_max)
         buffer_append_format(&c->text, "The cluster has its limit of %lld tables",
                              (long long)command->tables_max);
-    if (c->text.size > 0 || !catalog_change_throughput(c, command, &t)) {
-        refuse(c, out, REPLY_LIMIT_EXCEEDED);
+    return c->text.size == 0 && catalog_change_labels(c, command, t, arena) &&
+           catalog_change_throughput(c, command, t);
+}
+
+static void create_partitions(struct catalog *c, const struct catalog_command *command,
+                              struct table *t, struct arena *arena, struct catalog_result *out)
+{
+    t->partition_count = catalog_partitions_needed(command, t);
+    if (!catalog_has_ids(c, t->partition_count, out))
         return;
-    }
-    t.partition_count = catalog_partitions_needed(command, &t);
-    if (!catalog_has_ids(c, t.partition_count, out))
-        return;
-    struct arena arena = {0};
     uint32_t first_partition_id = c->next_partition_id;
-    t.partitions = arena_zalloc(&arena, t.partition_count * sizeof t.partitions[0]);
-    cut_hash_space(c, &t, &arena);
-    if (catalog_allocate(c, command, &t, true)) {
+    t->partitions = arena_zalloc(arena, t->partition_count * sizeof t->partitions[0]);
+    cut_hash_space(c, t, arena);
+    if (catalog_allocate(c, command, t, true)) {
         c->next_table_id++;
-        struct entry *e = add(c, &t);
+        struct entry *e = add(c, t);
         out->table = &e->table;
         row_table(c, out, e);
         row_counters(c, out);
@@ -420,6 +419,19 @@ static void create(struct catalog *c, const struct catalog_command *command,
         c->next_partition_id = first_partition_id;
         refuse(c, out, REPLY_LIMIT_EXCEEDED);
     }
+}
+
+static void create(struct catalog *c, const struct catalog_command *command,
+                   struct catalog_result *out)
+{
+    struct table t;
+    struct arena arena = {0};
+    if (find(c, command->spec.name) != NULL)
+        refuse(c, out, REPLY_TABLE_EXISTS);
+    else if (!create_table(c, command, &t, &arena))
+        refuse(c, out, REPLY_LIMIT_EXCEEDED);
+    else
+        create_partitions(c, command, &t, &arena, out);
     arena_deinit(&arena);
 }
 
@@ -437,6 +449,26 @@ static struct entry *find_active(struct catalog *c, const struct catalog_command
     return e;
 }
 
+/* Whether the partitions are to hear of their shares. */
+static bool update_reaches_partitions(const struct table_spec *spec, const struct table *t)
+{
+    return spec->billing != t->billing || spec->rcu != t->rcu || spec->wcu != t->wcu ||
+           spec->maximum[ADMIT_READ] != 0 || spec->maximum[ADMIT_WRITE] != 0;
+}
+
+static bool update_throughput(struct catalog *c, const struct catalog_command *command,
+                              struct table *t)
+{
+    const struct table_spec *spec = &command->spec;
+    if (spec->billing == BILLING_AS_IT_IS)
+        return true;
+    bool again = update_reaches_partitions(spec, t);
+    if (again)
+        t->status = TABLE_UPDATING;
+    return catalog_change_throughput(c, command, t) &&
+           (again ? catalog_allocate(c, command, t, false) : catalog_nodes_fit(c, command, t));
+}
+
 static void update(struct catalog *c, const struct catalog_command *command,
                    struct catalog_result *out)
 {
@@ -447,13 +479,7 @@ static void update(struct catalog *c, const struct catalog_command *command,
     struct table t = e->table;
     t.partitions = arena_alloc(&arena, t.partition_count * sizeof t.partitions[0]);
     memcpy(t.partitions, e->table.partitions, t.partition_count * sizeof t.partitions[0]);
-    const struct table_spec *spec = &command->spec;
-    bool again = spec->billing != t.billing || spec->rcu != t.rcu || spec->wcu != t.wcu ||
-                 spec->maximum[ADMIT_READ] != 0 || spec->maximum[ADMIT_WRITE] != 0;
-    if (again)
-        t.status = TABLE_UPDATING; /* the partitions are to hear of their shares */
-    if (catalog_change_throughput(c, command, &t) &&
-        (again ? catalog_allocate(c, command, &t, false) : catalog_nodes_fit(c, command, &t))) {
+    if (catalog_change_labels(c, command, &t, &arena) && update_throughput(c, command, &t)) {
         entry_set(e, &t);
         out->table = &e->table;
         row_table(c, out, e);

@@ -27,7 +27,7 @@ enum {
 
 enum catalog_op {
     CATALOG_CREATE = 1, /* spec */
-    CATALOG_UPDATE,     /* spec: name, billing, throughput */
+    CATALOG_UPDATE,     /* spec: name, and what is not AS_IT_IS */
     CATALOG_DELETE,     /* spec: name */
     CATALOG_SETTLE,     /* table_id: the nodes have done what the table's status asks for */
     CATALOG_NODE,       /* node, generation: as which the node lives from now on */

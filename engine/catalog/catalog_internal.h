@@ -1,6 +1,7 @@
 /* catalog_internal.h - what the files of the catalog share.
  *
  *   catalog.c    tables, rows, what operations on tables do
+ *   labels.c     what a table is told and only tells again: tags, class, key of encryption
  *   modes.c      what a table may ask for, provisioned or on demand
  *   allocate.c   what its partitions are allocated, and the nodes that carry it
  *   cut.c        partitions cut into several
@@ -63,6 +64,13 @@ void catalog_node_row(struct catalog *c, uint32_t node, struct catalog_result *o
 
 /* Member `i` is a replica that is new on that node, from now on. */
 void catalog_join(struct partition_info *p, uint32_t i, uint32_t node, uint32_t generation);
+
+/* ---- labels.c ---- */
+
+/* Tags, class and key of encryption as the command's spec has them. What is new comes from the
+ * arena or lends from the command. False: `c->text` says which limit is in the way. */
+bool catalog_change_labels(struct catalog *c, const struct catalog_command *command,
+                           struct table *t, struct arena *arena);
 
 /* ---- modes.c ---- */
 

@@ -44,12 +44,13 @@ static uint8_t gac_decode(struct reader *r)
     return said;
 }
 
-static enum table_billing billing_decode(struct reader *r)
+/* A value of an enumeration from `least` on. */
+static uint8_t choice_decode(struct reader *r, uint8_t least, uint8_t most)
 {
-    uint8_t billing = reader_u8(r);
-    if (billing != BILLING_PROVISIONED && billing != BILLING_ON_DEMAND)
+    uint8_t value = reader_u8(r);
+    if (value < least || value > most)
         r->failed = true;
-    return (enum table_billing)billing;
+    return value;
 }
 
 /* A count or rate: anything negative is damage. */
@@ -89,6 +90,10 @@ void table_spec_encode(struct buffer *out, const struct table_spec *spec)
     buffer_append_u64(out, (uint64_t)spec->wcu);
     pair_encode(out, spec->warm);
     pair_encode(out, spec->maximum);
+    buffer_append_u8(out, (uint8_t)spec->class);
+    buffer_append_u8(out, (uint8_t)spec->encryption);
+    buffer_append_sized(out, spec->encryption_key);
+    buffer_append_sized(out, spec->tags);
 }
 
 /* Letters, digits, _ - and . as the service has it. Names go into pages and log lines. */
@@ -101,6 +106,22 @@ static bool is_table_name(struct slice name)
             return false;
     }
     return name.size > 0 && name.size <= TABLE_NAME_SIZE_MAX;
+}
+
+static struct slice encryption_key_decode(struct reader *r)
+{
+    struct slice key = reader_sized(r);
+    if (key.size > ENCRYPTION_KEY_SIZE_MAX || !slice_is_utf8(key))
+        r->failed = true;
+    return key;
+}
+
+static struct slice tags_decode(struct reader *r, bool change)
+{
+    struct slice tags = reader_sized(r);
+    if (!tags_valid(tags, change))
+        r->failed = true;
+    return tags;
 }
 
 static bool is_key_name(struct slice name)
@@ -116,11 +137,15 @@ enum status table_spec_decode(struct slice bytes, struct table_spec *out)
     out->sort_key = key_attr_decode(&r);
     out->whole_collections = whole_decode(&r, &out->sort_key);
     out->gac = gac_decode(&r);
-    out->billing = billing_decode(&r);
+    out->billing = choice_decode(&r, BILLING_AS_IT_IS, BILLING_ON_DEMAND);
     out->rcu = amount_decode(&r);
     out->wcu = amount_decode(&r);
     pair_decode(&r, 0, out->warm);
     pair_decode(&r, MAXIMUM_NONE, out->maximum);
+    out->class = choice_decode(&r, TABLE_CLASS_UNSAID, TABLE_CLASS_INFREQUENT_ACCESS);
+    out->encryption = choice_decode(&r, ENCRYPTION_UNSAID, ENCRYPTION_WITH_KEY);
+    out->encryption_key = encryption_key_decode(&r);
+    out->tags = tags_decode(&r, true);
     if (r.failed || r.left.size > 0 || !is_table_name(out->name) ||
         !is_key_name(out->partition_key.name) || !is_key_name(out->sort_key.name))
         return STATUS_MALFORMED;
@@ -217,6 +242,10 @@ void table_encode(struct buffer *out, const struct table *t)
     buffer_append_u64(out, (uint64_t)t->increased_ms);
     buffer_append_u64(out, (uint64_t)t->decreased_ms);
     buffer_append_u32(out, t->decreases_today);
+    buffer_append_u8(out, (uint8_t)t->class);
+    buffer_append_u8(out, (uint8_t)t->encryption);
+    buffer_append_sized(out, t->encryption_key);
+    buffer_append_sized(out, t->tags);
     buffer_append_u64(out, (uint64_t)t->item_count);
     buffer_append_u64(out, (uint64_t)t->size_bytes);
     buffer_append_u32(out, t->partition_count);
@@ -243,7 +272,7 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     out->sort_key = key_attr_decode(&r);
     out->whole_collections = whole_decode(&r, &out->sort_key);
     out->gac = gac_decode(&r);
-    out->billing = billing_decode(&r);
+    out->billing = choice_decode(&r, BILLING_PROVISIONED, BILLING_ON_DEMAND);
     out->version = reader_u64(&r);
     out->rcu = amount_decode(&r);
     out->wcu = amount_decode(&r);
@@ -256,6 +285,10 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     out->increased_ms = amount_decode(&r);
     out->decreased_ms = amount_decode(&r);
     out->decreases_today = reader_u32(&r);
+    out->class = choice_decode(&r, TABLE_CLASS_UNSAID, TABLE_CLASS_INFREQUENT_ACCESS);
+    out->encryption = choice_decode(&r, ENCRYPTION_UNSAID, ENCRYPTION_WITH_KEY);
+    out->encryption_key = encryption_key_decode(&r);
+    out->tags = tags_decode(&r, false);
     out->item_count = amount_decode(&r);
     out->size_bytes = amount_decode(&r);
     out->partition_count = reader_u32(&r);

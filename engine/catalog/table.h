@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "engine/catalog/tags.h"
 #include "engine/item/item.h"
 #include "replication/raft.h"
 
@@ -14,8 +15,19 @@ enum table_status {
     TABLE_DELETING
 };
 enum table_billing {
+    BILLING_AS_IT_IS = 0, /* in an update: billing, throughput and what is warm stay */
     BILLING_PROVISIONED = 1,
     BILLING_ON_DEMAND
+};
+enum table_class {
+    TABLE_CLASS_UNSAID = 0, /* in an update: as it is; of a table: nobody said, so it is STANDARD */
+    TABLE_CLASS_STANDARD,
+    TABLE_CLASS_INFREQUENT_ACCESS
+};
+enum table_encryption {
+    ENCRYPTION_UNSAID = 0, /* in an update: as it is; of a table: nobody said, so by default */
+    ENCRYPTION_BY_DEFAULT,
+    ENCRYPTION_WITH_KEY /* the table names a key; no byte is encrypted with it */
 };
 
 /* One key attribute: type is ATTR_STRING, ATTR_NUMBER or ATTR_BINARY; an empty name = no sort key.
@@ -27,7 +39,8 @@ struct key_attr {
 
 enum {
     ON_DEMAND_SWITCHES_MAX = 8,
-    MAXIMUM_NONE = -1
+    MAXIMUM_NONE = -1,
+    ENCRYPTION_KEY_SIZE_MAX = 2048
 };
 #define TABLE_UNITS_MAX INT64_C(1000000000000) /* of anything per second */
 
@@ -43,6 +56,11 @@ struct table_spec {
     int64_t wcu;
     int64_t warm[2];    /* units per second to be served at once; 0: as it is */
     int64_t maximum[2]; /* units per second on demand; 0: as it is */
+    /* What is only told again. */
+    enum table_class class;
+    enum table_encryption encryption;
+    struct slice encryption_key; /* as it was given; empty: the service's own */
+    struct slice tags;           /* a change: engine/catalog/tags.h */
 };
 
 enum {
@@ -99,6 +117,11 @@ struct table {
     int64_t increased_ms;                         /* LastIncreaseDateTime; 0 = never */
     int64_t decreased_ms;
     uint32_t decreases_today;
+    /* What is only told again. */
+    enum table_class class;
+    enum table_encryption encryption;
+    struct slice encryption_key;
+    struct slice tags;
     int64_t item_count; /* as of the last checkpoint the catalog heard of */
     int64_t size_bytes;
     uint32_t partition_count;

@@ -2,6 +2,7 @@
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
+#include "router/operations/table_tags.h"
 #include "router/operations/table_throughput.h"
 
 enum {
@@ -50,22 +51,6 @@ static const struct shape ELEMENT = {
 static const struct shape KEY_SCHEMA_LIST = {
     .kind = SHAPE_LIST, .min = 1, .min_set = true, .max = 2, .element = &ELEMENT};
 
-static const struct shape TAG_KEY = {.kind = SHAPE_STRING, .min = 1, .min_set = true, .max = 128};
-static const struct shape TAG_VALUE = {.kind = SHAPE_STRING, .max = 256};
-
-enum {
-    TAG_KEY_MEMBER,
-    TAG_VALUE_MEMBER
-};
-
-static const struct shape_member TAG_MEMBERS[] = {
-    {"Key", &TAG_KEY, MEMBER_REQUIRED},
-    {"Value", &TAG_VALUE, MEMBER_REQUIRED},
-    {0},
-};
-static const struct shape TAG = {.kind = SHAPE_STRUCTURE, .java = "Tag", .members = TAG_MEMBERS};
-static const struct shape TAG_LIST = {.kind = SHAPE_LIST, .element = &TAG};
-
 static const struct shape LIST_OF_ANYTHING = {.kind = SHAPE_LIST, .element = &shape_anything};
 
 static const struct shape_member MEMBERS[] = {
@@ -76,7 +61,7 @@ static const struct shape_member MEMBERS[] = {
     {"ProvisionedThroughput", &shape_throughput, MEMBER_OPTIONAL},
     {"LocalSecondaryIndexes", &LIST_OF_ANYTHING, MEMBER_OPTIONAL},
     {"GlobalSecondaryIndexes", &LIST_OF_ANYTHING, MEMBER_OPTIONAL},
-    {"Tags", &TAG_LIST, MEMBER_OPTIONAL},
+    {"Tags", &shape_tags, MEMBER_OPTIONAL},
     {"DeletionProtectionEnabled", &shape_boolean_value, MEMBER_OPTIONAL},
     {"StreamSpecification", &shape_stream, MEMBER_OPTIONAL},
     {"SSESpecification", &shape_encryption, MEMBER_OPTIONAL},
@@ -238,66 +223,14 @@ static bool refuse_lists(struct call *c, const struct json_value m[])
     return true;
 }
 
-static bool read_collections_tag(struct call *c, struct slice value, struct table_spec *spec)
-{
-    if (!slice_is(value, "whole"))
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "The tag weir:item-collections is '%.*s' and may only be 'whole'",
-                         SHOWN(value));
-    if (spec->sort_key.name.size == 0)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "The tag weir:item-collections needs a table with a sort key");
-    spec->whole_collections = true;
-    return true;
-}
-
-static bool read_gac_tag(struct call *c, struct slice value, struct table_spec *spec)
-{
-    enum gac_policy policy;
-    if (!gac_policy_find(value, &policy))
-        return fault_set(
-            call_fault(c), FAULT_VALIDATION,
-            "The tag weir:gac is '%.*s' and may only be 'off', 'static', 'periodic' or "
-            "'lease'",
-            SHOWN(value));
-    bool asks = policy == GAC_PERIODIC || policy == GAC_LEASE;
-    if (asks && c->router->options.gac_servers == 0)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "The tag weir:gac is '%.*s', which needs servers of global admission "
-                         "control, and the cluster has none",
-                         SHOWN(value));
-    spec->gac = (uint8_t)(1 + policy);
-    return true;
-}
-
-/* Tags set what the API has no member for; others there are none yet. */
-static bool read_tags(struct call *c, const struct json_value *list, struct table_spec *spec)
-{
-    if (list->type != JSON_LIST)
-        return true;
-    struct json_cursor cursor = json_elements(list);
-    struct json_value element, tag[SHAPE_MEMBERS_MAX];
-    while (json_next_element(&cursor, &element)) {
-        shape_bind(&TAG, &element, tag);
-        struct slice key = json_string(&tag[TAG_KEY_MEMBER]);
-        struct slice value = json_string(&tag[TAG_VALUE_MEMBER]);
-        bool good = slice_is(key, "weir:item-collections") ? read_collections_tag(c, value, spec)
-                    : slice_is(key, "weir:gac")            ? read_gac_tag(c, value, spec)
-                                                           : fault_set_later(call_fault(c), "Tags");
-        if (!good)
-            return false;
-    }
-    return true;
-}
-
 static bool begin(struct call *c, const struct json_value m[])
 {
     struct table_spec spec = {.name = arena_copy(&c->arena, json_string(&m[TABLE_NAME]))};
     struct table_settings settings = {&m[PROTECTION], &m[STREAM], &m[ENCRYPTION], &m[CLASS]};
     bool indexes = m[LOCAL_INDEXES].type == JSON_LIST || m[GLOBAL_INDEXES].type == JSON_LIST;
     if (!read_billing(c, m, &spec) || (indexes && !refuse_lists(c, m)) || !read_keys(c, m, &spec) ||
-        !refuse_lists(c, m) || !read_tags(c, &m[TAGS], &spec) ||
-        !table_settings_check(c, &settings))
+        !refuse_lists(c, m) || !table_tags_create(c, &m[TAGS], &spec) ||
+        !table_settings_read(c, &settings, &spec))
         return false;
     table_spec_encode(&c->bytes, &spec);
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_CREATE);

@@ -16,6 +16,9 @@ extern const struct operation operation_describe_table;
 extern const struct operation operation_list_tables;
 extern const struct operation operation_update_table;
 extern const struct operation operation_delete_table;
+extern const struct operation operation_tag_resource;
+extern const struct operation operation_untag_resource;
+extern const struct operation operation_list_tags_of_resource;
 extern const struct operation operation_describe_limits;
 extern const struct operation operation_describe_endpoints;
 

@@ -83,6 +83,35 @@ static void write_id(struct buffer *out, const uint8_t uuid[16])
     json_write_string(out, slice_make(text, at));
 }
 
+static void write_class(struct buffer *out, const struct table *t)
+{
+    if (t->class == TABLE_CLASS_UNSAID)
+        return;
+    json_member_open(out, "TableClassSummary", '{');
+    json_member_text(out, "TableClass",
+                     t->class == TABLE_CLASS_STANDARD ? "STANDARD" : "STANDARD_INFREQUENT_ACCESS");
+    json_write_close(out, '}');
+}
+
+static void write_encryption(struct buffer *out, const struct router *r, const struct table *t)
+{
+    if (t->encryption != ENCRYPTION_WITH_KEY)
+        return;
+    struct buffer arn = {0};
+    struct slice key =
+        t->encryption_key.size > 0 ? t->encryption_key : slice_of("alias/aws/dynamodb");
+    if (!slice_starts_with(key, slice_of("arn:")))
+        buffer_append_format(&arn, "arn:aws:kms:%s:%s:%s", r->options.region, r->options.account,
+                             slice_starts_with(key, slice_of("alias/")) ? "" : "key/");
+    buffer_append_slice(&arn, key);
+    json_member_open(out, "SSEDescription", '{');
+    json_member_text(out, "Status", "ENABLED");
+    json_member_text(out, "SSEType", "KMS");
+    json_member_string(out, "KMSMasterKeyArn", buffer_slice(&arn));
+    json_write_close(out, '}');
+    buffer_deinit(&arn);
+}
+
 void table_description_write(struct buffer *out, const struct router *r, const struct table *t,
                              bool brief)
 {
@@ -103,6 +132,8 @@ void table_description_write(struct buffer *out, const struct router *r, const s
     json_member_string(out, "TableArn", buffer_slice(&arn));
     json_write_key(out, "TableId");
     write_id(out, t->uuid);
+    write_encryption(out, r, t);
+    write_class(out, t);
     json_write_key(out, "DeletionProtectionEnabled");
     json_write_bool(out, false);
     json_write_close(out, '}');
@@ -209,33 +240,71 @@ static const struct shape_member STREAM[] = {
 const struct shape shape_stream = {
     .kind = SHAPE_STRUCTURE, .java = "StreamSpecification", .members = STREAM};
 
+enum {
+    ENCRYPTION_ENABLED,
+    ENCRYPTION_TYPE,
+    ENCRYPTION_KEY
+};
+static const struct shape ENCRYPTION_TYPE_SHAPE = {.kind = SHAPE_STRING, .choices = "AES256, KMS"};
 static const struct shape_member ENCRYPTION[] = {
     {"Enabled", &shape_boolean_value, MEMBER_OPTIONAL},
+    {"SSEType", &ENCRYPTION_TYPE_SHAPE, MEMBER_OPTIONAL},
+    {"KMSMasterKeyId", &shape_string, MEMBER_OPTIONAL},
     {0},
 };
 const struct shape shape_encryption = {
     .kind = SHAPE_STRUCTURE, .java = "SSESpecification", .members = ENCRYPTION};
 
-/* Both structures have one member that turns them on. */
-static bool is_on(const struct shape *shape, const struct json_value *v)
+static bool stream_is_on(const struct json_value *v)
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
     if (v->type == JSON_ABSENT)
         return false;
-    shape_bind(shape, v, m);
+    shape_bind(&shape_stream, v, m);
     return shape_boolean(&m[0], false);
 }
 
-bool table_settings_check(struct call *c, const struct table_settings *s)
+static bool read_encryption(struct call *c, const struct json_value *v, struct table_spec *spec)
+{
+    struct fault *f = call_fault(c);
+    struct json_value m[SHAPE_MEMBERS_MAX];
+    if (v->type == JSON_ABSENT)
+        return true;
+    shape_bind(&shape_encryption, v, m);
+    bool enabled = shape_boolean(&m[ENCRYPTION_ENABLED], false);
+    bool named = m[ENCRYPTION_KEY].type == JSON_STRING;
+    if (!enabled && (named || m[ENCRYPTION_TYPE].type == JSON_STRING))
+        return fault_set(f, FAULT_VALIDATION,
+                         "One or more parameter values were invalid: SSEType and KMSMasterKeyId "
+                         "of SSESpecification need Enabled to be true");
+    if (m[ENCRYPTION_TYPE].type == JSON_STRING &&
+        !slice_is(json_string(&m[ENCRYPTION_TYPE]), "KMS"))
+        return fault_set(f, FAULT_VALIDATION,
+                         "One or more parameter values were invalid: SSEType AES256 is not "
+                         "supported");
+    spec->encryption = enabled ? ENCRYPTION_WITH_KEY : ENCRYPTION_BY_DEFAULT;
+    if (!named)
+        return true;
+    struct slice key = json_string(&m[ENCRYPTION_KEY]);
+    if (key.size == 0 || key.size > ENCRYPTION_KEY_SIZE_MAX)
+        return fault_set(f, FAULT_VALIDATION,
+                         "One or more parameter values were invalid: KMSMasterKeyId has %zu bytes, "
+                         "and may have 1 to %d",
+                         key.size, ENCRYPTION_KEY_SIZE_MAX);
+    spec->encryption_key = arena_copy(&c->arena, key);
+    return true;
+}
+
+bool table_settings_read(struct call *c, const struct table_settings *s, struct table_spec *spec)
 {
     struct fault *f = call_fault(c);
     if (shape_boolean(s->protection, false))
         return fault_set_later(f, "DeletionProtectionEnabled");
-    if (is_on(&shape_stream, s->stream))
+    if (stream_is_on(s->stream))
         return fault_set_later(f, "StreamSpecification");
-    if (is_on(&shape_encryption, s->encryption))
-        return fault_set_later(f, "SSESpecification");
-    if (s->table_class->type == JSON_STRING && !slice_is(json_string(s->table_class), "STANDARD"))
-        return fault_set_later(f, "TableClass STANDARD_INFREQUENT_ACCESS");
-    return true;
+    if (s->table_class->type == JSON_STRING)
+        spec->class = slice_is(json_string(s->table_class), "STANDARD")
+                          ? TABLE_CLASS_STANDARD
+                          : TABLE_CLASS_INFREQUENT_ACCESS;
+    return read_encryption(c, s->encryption, spec);
 }

@@ -29,15 +29,16 @@ bool table_change_took(struct call *c, struct subrequest *s, const struct reply 
 /* The same under "TableDescription", waits included: a `reply` for struct operation. */
 bool table_description_reply(struct call *c, struct subrequest *s, const struct reply *r);
 
-/* Settings weir has in one state only: deletion protection off, streams off, encryption by default,
- * class STANDARD. Anything else is refused. */
+/* Settings beside throughput. weir has two of them in one state only, deletion protection off and
+ * streams off, and refuses the other. Class and encryption go into the spec, which gets copies in
+ * the call's arena. */
 struct table_settings {
     const struct json_value *protection;
     const struct json_value *stream;
     const struct json_value *encryption;
     const struct json_value *table_class;
 };
-bool table_settings_check(struct call *c, const struct table_settings *s);
+bool table_settings_read(struct call *c, const struct table_settings *s, struct table_spec *spec);
 
 extern const struct shape shape_billing;
 extern const struct shape shape_table_class;

@@ -37,8 +37,8 @@ static const struct shape INPUT = {
     .kind = SHAPE_STRUCTURE, .java = "UpdateTableInput", .members = MEMBERS};
 
 struct update_table {
-    struct slice name;
-    enum table_billing billing; /* 0: as it is */
+    struct table_spec spec; /* what is asked for, but for the throughput */
+    bool throughput;        /* it is asked for, or a billing mode */
     struct throughput_asked asked;
     bool stream_off;
 };
@@ -55,11 +55,13 @@ static bool read_change(struct call *c, struct update_table *u, const struct jso
                          "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is "
                          "required");
     if (m[BILLING].type == JSON_STRING)
-        u->billing = slice_is(json_string(&m[BILLING]), "PROVISIONED") ? BILLING_PROVISIONED
-                                                                       : BILLING_ON_DEMAND;
-    if (m[THROUGHPUT].type != JSON_ABSENT && u->billing == BILLING_ON_DEMAND)
+        u->spec.billing = slice_is(json_string(&m[BILLING]), "PROVISIONED") ? BILLING_PROVISIONED
+                                                                            : BILLING_ON_DEMAND;
+    u->throughput = m[BILLING].type != JSON_ABSENT || m[THROUGHPUT].type != JSON_ABSENT ||
+                    m[ON_DEMAND].type != JSON_ABSENT || m[WARM].type != JSON_ABSENT;
+    if (m[THROUGHPUT].type != JSON_ABSENT && u->spec.billing == BILLING_ON_DEMAND)
         return table_refuse_provisioned(c);
-    if (m[THROUGHPUT].type == JSON_ABSENT && u->billing == BILLING_PROVISIONED)
+    if (m[THROUGHPUT].type == JSON_ABSENT && u->spec.billing == BILLING_PROVISIONED)
         return fault_set(f, FAULT_VALIDATION,
                          "One or more parameter values were invalid: ProvisionedThroughput must be "
                          "specified when BillingMode is PROVISIONED");
@@ -71,12 +73,12 @@ static bool begin(struct call *c, const struct json_value m[])
     struct update_table *u = arena_zalloc(&c->arena, sizeof *u);
     struct table_settings settings = {&m[PROTECTION], &m[STREAM], &m[ENCRYPTION], &m[CLASS]};
     c->state = u;
-    u->name = arena_copy(&c->arena, json_string(&m[TABLE_NAME]));
+    u->spec.name = arena_copy(&c->arena, json_string(&m[TABLE_NAME]));
     u->stream_off = m[STREAM].type != JSON_ABSENT;
-    if (!read_change(c, u, m) || !table_settings_check(c, &settings))
+    if (!read_change(c, u, m) || !table_settings_read(c, &settings, &u->spec))
         return false;
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
-    s->request.key = u->name;
+    s->request.key = u->spec.name;
     call_send(c, s);
     return true;
 }
@@ -94,8 +96,18 @@ static bool unchanged(struct call *c, const struct table *t, const struct throug
 }
 
 /* Whether the spec asks for anything the table is not. */
-static bool changes(const struct table *t, const struct table_spec *spec)
+static bool changes_labels(const struct table *t, const struct table_spec *spec)
 {
+    bool class = spec->class != TABLE_CLASS_UNSAID && spec->class != t->class;
+    return class || (spec->encryption != ENCRYPTION_UNSAID &&
+                     (spec->encryption != t->encryption ||
+                      !slice_equal(spec->encryption_key, t->encryption_key)));
+}
+
+static bool changes_throughput(const struct table *t, const struct table_spec *spec)
+{
+    if (spec->billing == BILLING_AS_IT_IS)
+        return false;
     bool change = spec->billing != t->billing || spec->rcu != t->rcu || spec->wcu != t->wcu;
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t maximum = t->maximum[kind] == 0 ? MAXIMUM_NONE : t->maximum[kind];
@@ -110,22 +122,23 @@ static bool found(struct call *c, struct subrequest *get, const struct reply *r)
 {
     struct update_table *u = c->state;
     struct table t;
-    struct table_spec spec = {.name = u->name};
+    struct table_spec spec = u->spec;
     if (!table_take_reply(c, get, r, &t))
         return false;
     if (u->stream_off)
         return fault_set(call_fault(c), FAULT_VALIDATION,
                          "Table does not have a stream to disable: TableName: %.*s",
-                         SHOWN(u->name));
-    spec.billing = u->billing != 0 ? u->billing : t.billing;
-    if (!table_take_throughput(c, &u->asked, &t, &spec))
+                         SHOWN(spec.name));
+    if (u->throughput && spec.billing == BILLING_AS_IT_IS)
+        spec.billing = t.billing;
+    if (u->throughput && !table_take_throughput(c, &u->asked, &t, &spec))
         return false;
-    if (!changes(&t, &spec))
+    if (!changes_throughput(&t, &spec) && !changes_labels(&t, &spec))
         return u->asked.provisioned ? unchanged(c, &t, &u->asked)
                                     : table_description_answer(c, get, r, "TableDescription");
     table_spec_encode(&c->bytes, &spec);
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_UPDATE);
-    s->request.key = u->name;
+    s->request.key = spec.name;
     s->request.body = buffer_slice(&c->bytes);
     call_send(c, s);
     return true;

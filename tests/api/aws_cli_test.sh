@@ -31,6 +31,11 @@ expect "create-table" CREATING "$(db create-table --table-name "$table" \
     --query TableDescription.TableStatus --output text)"
 db wait table-exists --table-name "$table"
 
+arn=$(db describe-table --table-name "$table" --query Table.TableArn --output text)
+db tag-resource --resource-arn "$arn" --tags Key=team,Value=blue
+expect "list-tags-of-resource" "team	blue" "$(db list-tags-of-resource --resource-arn "$arn" \
+    --query 'Tags[].[Key,Value]' --output text)"
+
 db put-item --table-name "$table" --item '{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"one"}}'
 db put-item --table-name "$table" --item '{"p":{"S":"a"},"s":{"N":"2"},"v":{"S":"two"}}'
 expect "get-item" one "$(db get-item --table-name "$table" --consistent-read \

@@ -37,6 +37,32 @@ class ChangeTest(unittest.TestCase):
         DB.get_waiter("table_not_exists").wait(TableName=table)
         self.assertLess(time.monotonic() - begun, 10)  # one sleep of a waiter is 20 s
 
+    def test_labels_are_kept_and_told(self):
+        table = new_name()
+        DB.create_table(
+            TableName=table,
+            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+            BillingMode="PAY_PER_REQUEST",
+            Tags=[{"Key": "team", "Value": "blue"}],
+            TableClass="STANDARD_INFREQUENT_ACCESS",
+            SSESpecification={"Enabled": True, "SSEType": "KMS"},
+        )
+        told = DB.describe_table(TableName=table)["Table"]
+        self.assertEqual(told["TableClassSummary"]["TableClass"], "STANDARD_INFREQUENT_ACCESS")
+        self.assertEqual(told["SSEDescription"]["Status"], "ENABLED")
+        arn = told["TableArn"]
+        DB.tag_resource(ResourceArn=arn, Tags=[{"Key": "cost", "Value": "12"}])
+        DB.untag_resource(ResourceArn=arn, TagKeys=["team"])
+        self.assertEqual(DB.list_tags_of_resource(ResourceArn=arn)["Tags"],
+                         [{"Key": "cost", "Value": "12"}])
+        DB.update_table(TableName=table, TableClass="STANDARD")
+        DB.update_table(TableName=table, SSESpecification={"Enabled": False})
+        told = DB.describe_table(TableName=table)["Table"]
+        self.assertEqual(told["TableClassSummary"]["TableClass"], "STANDARD")
+        self.assertNotIn("SSEDescription", told)
+        self.assertEqual(told["TableStatus"], "ACTIVE")
+
 
 if __name__ == "__main__":
     unittest.main()

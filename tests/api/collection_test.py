@@ -134,7 +134,8 @@ class CollectionTest(unittest.TestCase):
     def test_the_tag_is_checked(self):
         self.refused("ValidationException", "may only be 'whole'", create, tag="half")
         self.refused("ValidationException", "needs a table with a sort key", create, sort_key=False)
-        self.refused("ValidationException", "Tags is not supported", create, key="team")
+        self.refused("ValidationException", "The tag weir:colour is not known", create,
+                     key="weir:colour")
 
 
 if __name__ == "__main__":

@@ -53,6 +53,8 @@ void fake_deinit(struct fake_cluster *f)
         free((void *)(uintptr_t)f->tables[i].name.data);
         free((void *)(uintptr_t)f->tables[i].partition_key.name.data);
         free((void *)(uintptr_t)f->tables[i].sort_key.name.data);
+        free((void *)(uintptr_t)f->tables[i].encryption_key.data);
+        free((void *)(uintptr_t)f->tables[i].tags.data);
     }
     for (size_t i = 0; i <= FAKE_CLIENTS_MAX; i++)
         buffer_deinit(&f->clients[i].received);
@@ -295,6 +297,27 @@ static void answer_list(struct fake_cluster *f, const struct request *q, struct 
     }
 }
 
+static void replace_owned(struct slice *s, struct slice by)
+{
+    struct slice copy = owned(by);
+    free((void *)(uintptr_t)s->data);
+    *s = copy;
+}
+
+static void take_labels(struct table *t, const struct table_spec *spec)
+{
+    struct buffer tags = {0};
+    must(tags_merge(&tags, t->tags, spec->tags) <= TAGS_MAX);
+    replace_owned(&t->tags, buffer_slice(&tags));
+    buffer_deinit(&tags);
+    if (spec->class != TABLE_CLASS_UNSAID)
+        t->class = spec->class;
+    if (spec->encryption != ENCRYPTION_UNSAID) {
+        t->encryption = spec->encryption;
+        replace_owned(&t->encryption_key, spec->encryption_key);
+    }
+}
+
 static void take_throughput(struct table *t, const struct table_spec *spec)
 {
     t->version++;
@@ -325,6 +348,7 @@ static void answer_create(struct fake_cluster *f, const struct table_spec *spec,
     struct table *t = fake_table(f, name, key, spec->partition_key.type,
                                  sort[0] == '\0' ? NULL : sort, spec->sort_key.type, 1);
     t->gac = spec->gac;
+    take_labels(t, spec);
     take_throughput(t, spec);
     t->warm[ADMIT_READ] = spec->rcu;
     t->warm[ADMIT_WRITE] = spec->wcu;
@@ -342,8 +366,11 @@ static void drop(struct table *t)
 
 static void answer_update(struct table *t, const struct table_spec *spec, struct buffer *body)
 {
-    take_throughput(t, spec);
-    t->status = TABLE_UPDATING;
+    take_labels(t, spec);
+    if (spec->billing != BILLING_AS_IT_IS) {
+        take_throughput(t, spec);
+        t->status = TABLE_UPDATING;
+    }
     table_encode(body, t);
     t->status = TABLE_ACTIVE;
 }

@@ -485,6 +485,126 @@ static void only_a_node_that_lives_anew_has_its_replicas_replaced(void **state)
     world_deinit(&w);
 }
 
+/* ---- what a table only tells again ---- */
+
+static void create_active(struct world *w)
+{
+    assert_int_equal(create(w, "t", 10, 5), REPLY_OK);
+    assert_int_equal(settle(w, table_named(w, "t")->id), REPLY_OK);
+}
+
+static enum reply_code tag(struct world *w, const char *key, const char *value)
+{
+    struct buffer change = {0};
+    struct catalog_command c = command_of(w, CATALOG_UPDATE, "t", 0, 0);
+    c.spec.billing = BILLING_AS_IT_IS;
+    tag_append(&change, &(struct tag){.key = slice_of(key),
+                                      .value = slice_of(value == NULL ? "" : value),
+                                      .set = value != NULL});
+    c.spec.tags = buffer_slice(&change);
+    enum reply_code code = apply(w, &c);
+    buffer_deinit(&change);
+    return code;
+}
+
+static void assert_one_tag(const struct world *w, const char *key, const char *value)
+{
+    struct slice list = table_named(w, "t")->tags;
+    struct tag found;
+    assert_true(tags_next(&list, &found));
+    assert_true(slice_is(found.key, key) && slice_is(found.value, value));
+    assert_int_equal(list.size, 0);
+}
+
+static void a_change_of_tags_leaves_everything_else(void **state)
+{
+    (void)state;
+    struct world w;
+    struct prng p = prng_seeded(1);
+    world_init(&w);
+    create_active(&w);
+    struct table before = *table_named(&w, "t");
+    assert_int_equal(tag(&w, "team", "blue"), REPLY_OK);
+    assert_one_tag(&w, "team", "blue");
+    assert_int_equal(tag(&w, "cost", "12"), REPLY_OK);
+    assert_int_equal(tag(&w, "team", NULL), REPLY_OK);
+    assert_one_tag(&w, "cost", "12");
+    const struct table *t = table_named(&w, "t");
+    assert_int_equal(t->status, TABLE_ACTIVE);
+    assert_true(t->version == before.version && t->rcu == 10 && t->wcu == 5);
+    assert_true(t->billing == BILLING_PROVISIONED && t->increased_ms == before.increased_ms);
+    assert_whole(&w, t);
+    catalog_destroy(reload(&w, &p));
+    world_deinit(&w);
+}
+
+static void class_and_key_of_encryption_stay_until_they_are_changed(void **state)
+{
+    (void)state;
+    struct world w;
+    struct prng p = prng_seeded(1);
+    world_init(&w);
+    create_active(&w);
+    struct catalog_command c = command_of(&w, CATALOG_UPDATE, "t", 0, 0);
+    c.spec.billing = BILLING_AS_IT_IS;
+    c.spec.class = TABLE_CLASS_INFREQUENT_ACCESS;
+    c.spec.encryption = ENCRYPTION_WITH_KEY;
+    c.spec.encryption_key = slice_of("alias/mine");
+    assert_int_equal(apply(&w, &c), REPLY_OK);
+    assert_int_equal(tag(&w, "a", "b"), REPLY_OK);
+    const struct table *t = table_named(&w, "t");
+    assert_int_equal(t->class, TABLE_CLASS_INFREQUENT_ACCESS);
+    assert_int_equal(t->encryption, ENCRYPTION_WITH_KEY);
+    assert_true(slice_is(t->encryption_key, "alias/mine"));
+    catalog_destroy(reload(&w, &p));
+    c = command_of(&w, CATALOG_UPDATE, "t", 20, 5);
+    c.spec.encryption = ENCRYPTION_BY_DEFAULT;
+    assert_int_equal(apply(&w, &c), REPLY_OK);
+    t = table_named(&w, "t");
+    assert_int_equal(t->rcu, 20);
+    assert_int_equal(t->class, TABLE_CLASS_INFREQUENT_ACCESS);
+    assert_int_equal(t->encryption, ENCRYPTION_BY_DEFAULT);
+    assert_int_equal(t->encryption_key.size, 0);
+    assert_one_tag(&w, "a", "b");
+    world_deinit(&w);
+}
+
+static void a_table_has_at_most_fifty_tags(void **state)
+{
+    (void)state;
+    struct world w;
+    char key[8];
+    world_init(&w);
+    create_active(&w);
+    for (int i = 0; i < TAGS_MAX; i++) {
+        snprintf(key, sizeof key, "%d", i);
+        assert_int_equal(tag(&w, key, ""), REPLY_OK);
+    }
+    assert_int_equal(tag(&w, "more", ""), REPLY_LIMIT_EXCEEDED);
+    assert_true(slice_is(w.result.text, "The table would have 51 tags, the limit is 50"));
+    assert_int_equal(tag(&w, "49", "anew"), REPLY_OK);
+    assert_int_equal(tag(&w, "0", NULL), REPLY_OK);
+    assert_int_equal(tag(&w, "more", ""), REPLY_OK);
+    world_deinit(&w);
+}
+
+static void a_table_without_a_billing_mode_is_not_created(void **state)
+{
+    (void)state;
+    struct world w;
+    struct buffer b = {0};
+    world_init(&w);
+    struct catalog_command decoded, c = command_of(&w, CATALOG_CREATE, "t", 10, 5);
+    catalog_command_encode(&b, &c);
+    assert_int_equal(catalog_command_decode(buffer_slice(&b), &decoded), STATUS_OK);
+    c.spec.billing = BILLING_AS_IT_IS;
+    buffer_clear(&b);
+    catalog_command_encode(&b, &c);
+    assert_int_equal(catalog_command_decode(buffer_slice(&b), &decoded), STATUS_MALFORMED);
+    buffer_deinit(&b);
+    world_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -496,6 +616,10 @@ int main(void)
         cmocka_unit_test(reports_add_up_and_forget_strangers),
         cmocka_unit_test(a_damaged_row_is_refused),
         cmocka_unit_test(only_a_node_that_lives_anew_has_its_replicas_replaced),
+        cmocka_unit_test(a_change_of_tags_leaves_everything_else),
+        cmocka_unit_test(class_and_key_of_encryption_stay_until_they_are_changed),
+        cmocka_unit_test(a_table_has_at_most_fifty_tags),
+        cmocka_unit_test(a_table_without_a_billing_mode_is_not_created),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,6 +299,36 @@ static void mistakes_in_items_and_keys_are_explained(void **state)
     weir_close(db);
 }
 
+/* An item with `lists` lists, one in the other, and a set in the innermost. */
+static struct weir_item *nested_item(int lists)
+{
+    struct weir_item *item = weir_item_create();
+    weir_item_add(item, "id", WEIR_STRING, "a", 1);
+    for (int i = 0; i < lists; i++)
+        weir_item_begin(item, i == 0 ? "v" : NULL, WEIR_LIST);
+    weir_item_begin(item, NULL, WEIR_STRING_SET);
+    weir_item_add(item, NULL, WEIR_STRING, "x", 1);
+    for (int i = 0; i <= lists; i++)
+        weir_item_end(item);
+    return item;
+}
+
+/* The same limit as at a router. */
+static void thirty_one_lists_nest_around_a_value_and_no_more(void **state)
+{
+    struct weir *db = open_db(*state, NULL);
+    struct weir_table *t = create_table(db, NULL, 10);
+    struct weir_result r;
+    struct weir_item *item = nested_item(31);
+    assert_int_equal(weir_put(t, item, &r), WEIR_OK);
+    weir_item_destroy(item);
+    item = nested_item(32);
+    assert_int_equal(weir_put(t, item, &r), WEIR_INVALID);
+    assert_non_null(strstr(weir_error(db), "at most 31 lists and maps"));
+    weir_item_destroy(item);
+    weir_close(db);
+}
+
 static void wrong_settings_and_a_directory_in_use_are_refused_with_a_text(void **state)
 {
     struct weir *db = open_db(*state, NULL), *second;
@@ -407,7 +437,7 @@ static void data_of_another_form_is_refused_and_not_touched(void **state)
     struct weir_table *t = create_table(db, NULL, 100);
     assert_int_equal(put(t, "a", NULL, 10), WEIR_OK);
     weir_close(db);
-    static const char *const others[] = {"weir data, format 2\n", "weir data, format 999\n", ""};
+    static const char *const others[] = {"weir data, format 3\n", "weir data, format 999\n", ""};
     for (int i = 0; i < 3; i++) {
         char *error = NULL;
         write_lock(*state, others[i]);
@@ -415,7 +445,7 @@ static void data_of_another_form_is_refused_and_not_touched(void **state)
         assert_non_null(strstr(error, "another version of weir"));
         free(error);
     }
-    write_lock(*state, "weir data, format 3\n");
+    write_lock(*state, "weir data, format 4\n");
     db = open_db(*state, NULL);
     assert_int_equal(weir_table_open(db, "music", &t), WEIR_OK);
     assert_int_equal(get_filler(t, "a"), 10);
@@ -477,6 +507,7 @@ int main(void)
         EMBED_TEST(a_query_runs_in_sort_key_order_both_ways_and_goes_on_behind_an_item),
         EMBED_TEST(a_partition_over_its_allocation_is_throttled_with_reason_and_time),
         EMBED_TEST(mistakes_in_items_and_keys_are_explained),
+        EMBED_TEST(thirty_one_lists_nest_around_a_value_and_no_more),
         EMBED_TEST(wrong_settings_and_a_directory_in_use_are_refused_with_a_text),
         EMBED_TEST(a_handle_serves_its_table_through_splits),
         EMBED_TEST(a_query_returns_all_of_a_collection_that_was_cut),

@@ -210,19 +210,19 @@ static struct slice nested(struct buffer *out, int lists)
     return buffer_slice(out);
 }
 
-static void nesting_stops_at_32_levels(void **state)
+static void nesting_stops_at_31_lists_around_a_value(void **state)
 {
     (void)state;
     struct buffer deepest = {0}, deeper = {0}, abyss = {0};
-    assert_int_equal(item_check(nested(&deepest, 32)), STATUS_OK);
-    assert_int_equal(item_check(nested(&deeper, 33)), STATUS_CORRUPT);
+    assert_int_equal(item_check(nested(&deepest, 31)), STATUS_OK);
+    assert_int_equal(item_check(nested(&deeper, 32)), STATUS_CORRUPT);
     assert_int_equal(item_check(nested(&abyss, 100000)), STATUS_CORRUPT);
     buffer_deinit(&deepest);
     buffer_deinit(&deeper);
     buffer_deinit(&abyss);
 }
 
-static void the_writer_fills_all_32_levels_and_a_set_in_the_innermost(void **state)
+static void the_writer_fills_all_levels_and_a_set_in_the_innermost(void **state)
 {
     (void)state;
     struct buffer out = {0};
@@ -235,7 +235,7 @@ static void the_writer_fills_all_32_levels_and_a_set_in_the_innermost(void **sta
     item_binary(&w, slice_of("x"));
     for (int i = 0; i <= NESTING_MAX; i++)
         item_close(&w);
-    assert_int_equal(item_end(&w), 1 + 32 * (3 + 1) + 1);
+    assert_int_equal(item_end(&w), 1 + NESTING_MAX * (3 + 1) + 1);
     assert_int_equal(item_check(buffer_slice(&out)), STATUS_OK);
     buffer_deinit(&out);
 }
@@ -260,8 +260,8 @@ int main(void)
         cmocka_unit_test(every_flipped_bit_is_noticed),
         cmocka_unit_test(every_cut_item_is_refused_although_its_checksum_holds),
         cmocka_unit_test(structure_is_checked_behind_a_valid_checksum),
-        cmocka_unit_test(nesting_stops_at_32_levels),
-        cmocka_unit_test(the_writer_fills_all_32_levels_and_a_set_in_the_innermost),
+        cmocka_unit_test(nesting_stops_at_31_lists_around_a_value),
+        cmocka_unit_test(the_writer_fills_all_levels_and_a_set_in_the_innermost),
         cmocka_unit_test(an_encoded_item_is_bounded_by_its_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

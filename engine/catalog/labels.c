@@ -1,0 +1,28 @@
+/* labels.c - what a table keeps only to tell it again: its tags, its class, the key it names for
+ * encryption. Nothing in weir acts on them. */
+#include "engine/catalog/catalog_internal.h"
+
+static bool labels_tag(struct catalog *c, struct slice change, struct table *t, struct arena *arena)
+{
+    struct buffer merged = {0};
+    uint32_t count = tags_merge(&merged, t->tags, change);
+    t->tags = arena_copy(arena, buffer_slice(&merged));
+    buffer_deinit(&merged);
+    if (count > TAGS_MAX)
+        buffer_append_format(&c->text, "The table would have %u tags, the limit is %d", count,
+                             TAGS_MAX);
+    return count <= TAGS_MAX;
+}
+
+bool catalog_change_labels(struct catalog *c, const struct catalog_command *command,
+                           struct table *t, struct arena *arena)
+{
+    const struct table_spec *spec = &command->spec;
+    if (spec->class != TABLE_CLASS_UNSAID)
+        t->class = spec->class;
+    if (spec->encryption != ENCRYPTION_UNSAID) {
+        t->encryption = spec->encryption;
+        t->encryption_key = spec->encryption_key;
+    }
+    return spec->tags.size == 0 || labels_tag(c, spec->tags, t, arena);
+}

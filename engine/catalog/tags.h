@@ -1,0 +1,41 @@
+/* tags.h - the tags of a table, and changes of them, as bytes.
+ *
+ * A list of tags is a run of entries in ascending order of their keys, each key once:
+ *
+ *     u32 size, key | u8 set | u32 size, value
+ *
+ * In a table every entry is set. In a change an entry that is not set removes the tag of that key;
+ * its value is empty. */
+#ifndef WEIR_ENGINE_CATALOG_TAGS_H
+#define WEIR_ENGINE_CATALOG_TAGS_H
+
+#include "base/buffer.h"
+
+enum {
+    TAGS_MAX = 50,                /* of a table, and in a change */
+    TAG_KEY_CHARACTERS_MAX = 128, /* of UTF-8: up to 4 bytes each */
+    TAG_VALUE_CHARACTERS_MAX = 256,
+    TAG_KEY_SIZE_MAX = 4 * TAG_KEY_CHARACTERS_MAX,
+    TAG_VALUE_SIZE_MAX = 4 * TAG_VALUE_CHARACTERS_MAX,
+    TAGS_SIZE_MAX = TAGS_MAX * (9 + TAG_KEY_SIZE_MAX + TAG_VALUE_SIZE_MAX), /* encoded */
+};
+
+struct tag {
+    struct slice key;
+    struct slice value;
+    bool set;
+};
+
+void tag_append(struct buffer *out, const struct tag *tag);
+/* The next entry of the list, which is then shorter. False: the list is at its end. The list must
+ * have passed tags_valid. */
+bool tags_next(struct slice *list, struct tag *out);
+
+/* Whether the bytes are a list as above. `change`: entries may remove. */
+bool tags_valid(struct slice list, bool change);
+
+/* Appends `tags` with the change made, and returns how many tags that are. Both lists must be
+ * valid. */
+uint32_t tags_merge(struct buffer *out, struct slice tags, struct slice change);
+
+#endif

@@ -1,0 +1,189 @@
+#include "router/operations/table_tags.h"
+
+#include "router/json_writer.h"
+#include "router/limit.h"
+#include "router/operations/shapes.h"
+
+static const struct shape TAG_KEY = {
+    .kind = SHAPE_STRING, .min = 1, .min_set = true, .max = TAG_KEY_CHARACTERS_MAX};
+static const struct shape TAG_VALUE = {.kind = SHAPE_STRING, .max = TAG_VALUE_CHARACTERS_MAX};
+
+enum {
+    KEY,
+    VALUE
+};
+
+static const struct shape_member MEMBERS[] = {
+    {"Key", &TAG_KEY, MEMBER_REQUIRED},
+    {"Value", &TAG_VALUE, MEMBER_REQUIRED},
+    {0},
+};
+static const struct shape TAG = {.kind = SHAPE_STRUCTURE, .java = "Tag", .members = MEMBERS};
+const struct shape shape_tags = {.kind = SHAPE_LIST, .element = &TAG};
+const struct shape shape_tag_keys = {.kind = SHAPE_LIST, .element = &TAG_KEY};
+
+/* ---- a list in the order of its keys ---- */
+
+struct tag_list {
+    uint32_t count;
+    struct tag tags[TAGS_MAX];
+};
+
+static bool tag_list_add(struct call *c, struct tag_list *list, const struct tag *tag)
+{
+    uint32_t at = list->count;
+    if (list->count == TAGS_MAX)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "One or more parameter values were invalid: more than %d tags", TAGS_MAX);
+    while (at > 0 && slice_compare(tag->key, list->tags[at - 1].key) < 0)
+        at--;
+    if (at > 0 && slice_equal(tag->key, list->tags[at - 1].key))
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "One or more parameter values were invalid: Duplicate tag key: %.*s",
+                         SHOWN(tag->key));
+    memmove(&list->tags[at + 1], &list->tags[at], (list->count - at) * sizeof list->tags[0]);
+    list->tags[at] = *tag;
+    list->count++;
+    return true;
+}
+
+static struct slice tag_list_encode(struct call *c, const struct tag_list *list)
+{
+    struct buffer bytes = {0};
+    for (uint32_t i = 0; i < list->count; i++)
+        tag_append(&bytes, &list->tags[i]);
+    struct slice copy = arena_copy(&c->arena, buffer_slice(&bytes));
+    buffer_deinit(&bytes);
+    return copy;
+}
+
+/* ---- what may be a key ---- */
+
+static bool refuse_reserved(struct call *c, struct slice key)
+{
+    return fault_set(call_fault(c), FAULT_VALIDATION,
+                     "One or more parameter values were invalid: the tag key %.*s begins with "
+                     "aws:, which is reserved",
+                     SHOWN(key));
+}
+
+static bool refuse_unknown(struct call *c, struct slice key)
+{
+    return fault_set(call_fault(c), FAULT_VALIDATION,
+                     "The tag %.*s is not known: of the tags that begin with weir: there are "
+                     "weir:gac and weir:item-collections",
+                     SHOWN(key));
+}
+
+static bool read_collections_tag(struct call *c, struct slice value, struct table_spec *spec)
+{
+    if (!slice_is(value, "whole"))
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "The tag weir:item-collections is '%.*s' and may only be 'whole'",
+                         SHOWN(value));
+    if (spec->sort_key.name.size == 0)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "The tag weir:item-collections needs a table with a sort key");
+    spec->whole_collections = true;
+    return true;
+}
+
+static bool read_gac_tag(struct call *c, struct slice value, struct table_spec *spec)
+{
+    enum gac_policy policy;
+    if (!gac_policy_find(value, &policy))
+        return fault_set(
+            call_fault(c), FAULT_VALIDATION,
+            "The tag weir:gac is '%.*s' and may only be 'off', 'static', 'periodic' or "
+            "'lease'",
+            SHOWN(value));
+    bool asks = policy == GAC_PERIODIC || policy == GAC_LEASE;
+    if (asks && c->router->options.gac_servers == 0)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "The tag weir:gac is '%.*s', which needs servers of global admission "
+                         "control, and the cluster has none",
+                         SHOWN(value));
+    spec->gac = (uint8_t)(1 + policy);
+    return true;
+}
+
+static bool read_created(struct call *c, const struct tag *tag, struct table_spec *spec)
+{
+    if (slice_is(tag->key, "weir:item-collections"))
+        return read_collections_tag(c, tag->value, spec);
+    if (slice_is(tag->key, "weir:gac"))
+        return read_gac_tag(c, tag->value, spec);
+    if (slice_starts_with(tag->key, slice_of("weir:")))
+        return refuse_unknown(c, tag->key);
+    return !slice_starts_with(tag->key, slice_of("aws:")) || refuse_reserved(c, tag->key);
+}
+
+static bool check_changed(struct call *c, const struct tag *tag)
+{
+    if (slice_is(tag->key, "weir:item-collections") || slice_is(tag->key, "weir:gac"))
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "The tag %.*s can only be given to CreateTable, and stays",
+                         SHOWN(tag->key));
+    if (slice_starts_with(tag->key, slice_of("weir:")))
+        return refuse_unknown(c, tag->key);
+    return !slice_starts_with(tag->key, slice_of("aws:")) || refuse_reserved(c, tag->key);
+}
+
+/* ---- requests ---- */
+
+static struct tag tag_of(const struct json_value *element)
+{
+    struct json_value m[SHAPE_MEMBERS_MAX];
+    shape_bind(&TAG, element, m);
+    return (struct tag){json_string(&m[KEY]), json_string(&m[VALUE]), true};
+}
+
+bool table_tags_create(struct call *c, const struct json_value *list, struct table_spec *spec)
+{
+    struct tag_list tags = {0};
+    if (list->type != JSON_LIST)
+        return true;
+    struct json_cursor cursor = json_elements(list);
+    struct json_value element;
+    while (json_next_element(&cursor, &element)) {
+        struct tag tag = tag_of(&element);
+        if (!read_created(c, &tag, spec) || !tag_list_add(c, &tags, &tag))
+            return false;
+    }
+    spec->tags = tag_list_encode(c, &tags);
+    return true;
+}
+
+bool table_tags_change(struct call *c, const struct json_value *list, bool remove,
+                       struct table_spec *spec)
+{
+    struct tag_list tags = {0};
+    struct json_cursor cursor = json_elements(list);
+    struct json_value element;
+    while (json_next_element(&cursor, &element)) {
+        struct tag tag = remove ? (struct tag){.key = json_string(&element)} : tag_of(&element);
+        if (!check_changed(c, &tag) || !tag_list_add(c, &tags, &tag))
+            return false;
+    }
+    if (tags.count == 0) /* the service's words */
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         remove ? "Atleast one Tag Key needs to be provided as Input."
+                                : "Atleast one Tag needs to be provided as Input.");
+    spec->tags = tag_list_encode(c, &tags);
+    return true;
+}
+
+/* ---- answers ---- */
+
+void table_tags_write(struct buffer *out, const struct table *t)
+{
+    struct slice list = t->tags;
+    json_write_open(out, '[');
+    for (struct tag tag; tags_next(&list, &tag);) {
+        json_write_open(out, '{');
+        json_member_string(out, "Key", tag.key);
+        json_member_string(out, "Value", tag.value);
+        json_write_close(out, '}');
+    }
+    json_write_close(out, ']');
+}

@@ -1,0 +1,25 @@
+/* table_tags.h - tags as requests bring them and as answers tell them.
+ *
+ * The tags weir:gac and weir:item-collections steer a table, and only CreateTable may give them.
+ * Other keys that begin with weir: are refused, so that a slip of the pen is not taken for a tag.
+ */
+#ifndef WEIR_ROUTER_OPERATIONS_TABLE_TAGS_H
+#define WEIR_ROUTER_OPERATIONS_TABLE_TAGS_H
+
+#include "router/operation.h"
+
+extern const struct shape shape_tags;     /* a list of {Key, Value} */
+extern const struct shape shape_tag_keys; /* a list of keys */
+
+/* CreateTable: all of them into spec->tags, from the call's arena, and what those of weir say into
+ * the spec, whose keys are known already. */
+bool table_tags_create(struct call *c, const struct json_value *list, struct table_spec *spec);
+
+/* TagResource (`remove` false: `list` has shape_tags) and UntagResource (shape_tag_keys). */
+bool table_tags_change(struct call *c, const struct json_value *list, bool remove,
+                       struct table_spec *spec);
+
+/* [{"Key": .., "Value": ..}, ..] */
+void table_tags_write(struct buffer *out, const struct table *t);
+
+#endif

@@ -1,0 +1,267 @@
+/* What a table only tells again: tags, table class, and the key it names for encryption. */
+#include "tests/check.h"
+
+#include "tests/support/expect.h"
+
+static struct fake_cluster f;
+
+static int start(void **state)
+{
+    (void)state;
+    fake_init(&f);
+    fake_start(&f);
+    fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 2);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    return 0;
+}
+
+#define ARN      "arn:aws:dynamodb:eu-west-1:123456789012:table/users"
+#define RESOURCE "\"ResourceArn\":\"" ARN "\""
+#define NEW_TABLE                                                                   \
+    "\"TableName\":\"new\",\"BillingMode\":\"PAY_PER_REQUEST\","                    \
+    "\"AttributeDefinitions\":[{\"AttributeName\":\"a\",\"AttributeType\":\"S\"}]," \
+    "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]"
+
+static void expect_tags(const char *resource, const char *tags)
+{
+    char request[256], answer[1024];
+    snprintf(request, sizeof request, "{\"ResourceArn\":\"%s\"}", resource);
+    snprintf(answer, sizeof answer, "{\"Tags\":[%s]}", tags);
+    expect_call(&f, "ListTagsOfResource", request, 200, answer);
+}
+
+static void tags_are_set_and_listed_and_removed(void **state)
+{
+    (void)state;
+    expect_tags(ARN, "");
+    expect_call(&f, "TagResource",
+                "{" RESOURCE ",\"Tags\":[{\"Key\":\"team\",\"Value\":\"blue\"},"
+                "{\"Key\":\"cost\",\"Value\":\"\"}]}",
+                200, "");
+    expect_tags(ARN, "{\"Key\":\"cost\",\"Value\":\"\"},{\"Key\":\"team\",\"Value\":\"blue\"}");
+    expect_call(&f, "TagResource",
+                "{" RESOURCE ",\"Tags\":[{\"Key\":\"team\",\"Value\":\"r\\\"ed\"}]}", 200, "");
+    expect_call(&f, "UntagResource", "{" RESOURCE ",\"TagKeys\":[\"cost\",\"unknown\"]}", 200, "");
+    expect_tags(ARN, "{\"Key\":\"team\",\"Value\":\"r\\\"ed\"}");
+}
+
+static void tags_of_a_new_table_are_kept(void **state)
+{
+    (void)state;
+    struct fake_answer a = fake_call(&f, "CreateTable",
+                                     "{" NEW_TABLE ",\"Tags\":[{\"Key\":\"b\",\"Value\":\"2\"},"
+                                     "{\"Key\":\"weir:gac\",\"Value\":\"off\"},"
+                                     "{\"Key\":\"a\",\"Value\":\"1\"}]}");
+    assert_int_equal(a.status, 200);
+    expect_tags("arn:aws:dynamodb:local:000000000000:table/new",
+                "{\"Key\":\"a\",\"Value\":\"1\"},{\"Key\":\"b\",\"Value\":\"2\"},"
+                "{\"Key\":\"weir:gac\",\"Value\":\"off\"}");
+}
+
+#define BAD "One or more parameter values were invalid: "
+
+static void tags_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *operation;
+        const char *members;
+        const char *message;
+    } CASES[] = {
+        {"TagResource", "\"Tags\":[]", "Atleast one Tag needs to be provided as Input."},
+        {"UntagResource", "\"TagKeys\":[]", "Atleast one Tag Key needs to be provided as Input."},
+        {"TagResource",
+         "\"Tags\":[{\"Key\":\"a\",\"Value\":\"1\"},{\"Key\":\"a\",\"Value\":\"2\"}]",
+         BAD "Duplicate tag key: a"},
+        {"TagResource", "\"Tags\":[{\"Key\":\"aws:a\",\"Value\":\"1\"}]",
+         BAD "the tag key aws:a begins with aws:, which is reserved"},
+        {"TagResource", "\"Tags\":[{\"Key\":\"weir:gac\",\"Value\":\"off\"}]",
+         "The tag weir:gac can only be given to CreateTable, and stays"},
+        {"UntagResource", "\"TagKeys\":[\"weir:item-collections\"]",
+         "The tag weir:item-collections can only be given to CreateTable, and stays"},
+        {"TagResource", "\"Tags\":[{\"Key\":\"weir:gca\",\"Value\":\"off\"}]",
+         "The tag weir:gca is not known: of the tags that begin with weir: there are weir:gac and "
+         "weir:item-collections"},
+        {"TagResource", "\"Tags\":[{\"Key\":\"\",\"Value\":\"1\"}]",
+         "1 validation error detected: Value '' at 'tags.1.member.key' failed to satisfy "
+         "constraint: Member must have length greater than or equal to 1"},
+    };
+    char request[512];
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        snprintf(request, sizeof request, "{" RESOURCE ",%s}", CASES[i].members);
+        expect_invalid(&f, CASES[i].operation, request, CASES[i].message);
+    }
+    expect_tags(ARN, "");
+}
+
+/* Fifty in a request are taken, fifty-one are not; a key may have 128 characters, here of three
+ * bytes. */
+static void limits_of_tags_hold(void **state)
+{
+    (void)state;
+    struct buffer request = {0};
+    for (int count = 50; count <= 51; count++) {
+        buffer_clear(&request);
+        buffer_append_format(&request, "{" RESOURCE ",\"Tags\":[");
+        for (int i = 0; i < count; i++)
+            buffer_append_format(&request, "%s{\"Key\":\"%d\",\"Value\":\"\"}", i == 0 ? "" : ",",
+                                 i);
+        buffer_append_format(&request, "]}");
+        buffer_append_u8(&request, 0);
+        if (count == 50)
+            expect_call(&f, "TagResource", (const char *)request.data, 200, "");
+        else
+            expect_invalid(&f, "TagResource", (const char *)request.data, BAD "more than 50 tags");
+    }
+    for (int size = 128; size <= 129; size++) {
+        buffer_clear(&request);
+        buffer_append_format(&request, "{" RESOURCE ",\"TagKeys\":[\"");
+        for (int i = 0; i < size; i++)
+            buffer_append_format(&request, "\u20ac");
+        buffer_append_format(&request, "\"]}");
+        buffer_append_u8(&request, 0);
+        assert_int_equal(fake_call(&f, "UntagResource", (const char *)request.data).status,
+                         size == 128 ? 200 : 400);
+    }
+    buffer_deinit(&request);
+}
+
+static void a_resource_that_is_no_table_is_refused(void **state)
+{
+    (void)state;
+    static const char *const NAMES[] = {
+        "users",
+        "arn:aws:dynamodb:local:000000000000:table/",
+        "arn:aws:dynamodb:local:000000000000:table/users/index/i",
+        "arn:aws:s3:local:000000000000:table/users",
+        "arn:aws:dynamodb:local:table/users",
+        "arn",
+    };
+    char request[256], message[256];
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        snprintf(request, sizeof request, "{\"ResourceArn\":\"%s\"}", NAMES[i]);
+        snprintf(message, sizeof message,
+                 "Invalid TableArn: Invalid ResourceArn provided as input %s", NAMES[i]);
+        expect_invalid(&f, "ListTagsOfResource", request, message);
+    }
+    static const char GONE[] = "Requested resource not found: ResourcArn: "
+                               "arn:aws:dynamodb:local:000000000000:table/gone not found";
+    static const char RESOURCE_GONE[] =
+        "\"ResourceArn\":\"arn:aws:dynamodb:local:000000000000:table/gone\"";
+    snprintf(request, sizeof request, "{%s}", RESOURCE_GONE);
+    expect_fault(&f, "ListTagsOfResource", request, "ResourceNotFoundException", GONE);
+    snprintf(request, sizeof request, "{%s,\"TagKeys\":[\"a\"]}", RESOURCE_GONE);
+    expect_fault(&f, "UntagResource", request, "ResourceNotFoundException", GONE);
+    expect_invalid(&f, "ListTagsOfResource", "{" RESOURCE ",\"NextToken\":\"x\"}",
+                   "Invalid NextToken");
+}
+
+/* ---- class and encryption ---- */
+
+static bool answer_has(struct fake_answer a, const char *text)
+{
+    return a.status == 200 && memmem(a.body.data, a.body.size, text, strlen(text)) != NULL;
+}
+
+static bool described_with(const char *text)
+{
+    return answer_has(fake_call(&f, "DescribeTable", "{\"TableName\":\"users\"}"), text);
+}
+
+static void a_change_of_class_is_told_and_touches_nothing_else(void **state)
+{
+    (void)state;
+    assert_false(described_with("TableClassSummary"));
+    struct table before = f.tables[0];
+    assert_true(answer_has(fake_call(&f, "UpdateTable",
+                                     "{\"TableName\":\"users\","
+                                     "\"TableClass\":\"STANDARD_INFREQUENT_ACCESS\"}"),
+                           "\"TableClass\":\"STANDARD_INFREQUENT_ACCESS\""));
+    assert_true(
+        described_with("\"TableClassSummary\":{\"TableClass\":\"STANDARD_INFREQUENT_ACCESS\"}"));
+    assert_true(f.tables[0].version == before.version && f.tables[0].rcu == before.rcu);
+    assert_int_equal(f.tables[0].billing, before.billing);
+    assert_int_equal(fake_call(&f, "UpdateTable",
+                               "{\"TableName\":\"users\",\"TableClass\":\"STANDARD\","
+                               "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":11,"
+                               "\"WriteCapacityUnits\":5}}")
+                         .status,
+                     200);
+    assert_true(described_with("\"TableClass\":\"STANDARD\""));
+    assert_int_equal(f.tables[0].rcu, 11);
+}
+
+static void encryption_is_told_as_the_service_tells_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *asked;
+        const char *key; /* NULL: no description */
+    } CASES[] = {
+        {"\"Enabled\":true", "alias/aws/dynamodb"},
+        {"\"Enabled\":true,\"SSEType\":\"KMS\",\"KMSMasterKeyId\":\"alias/mine\"", "alias/mine"},
+        {"\"Enabled\":true,\"KMSMasterKeyId\":\"1234\"", "key/1234"},
+        {"\"Enabled\":false", NULL},
+    };
+    char request[512], expected[512];
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        snprintf(request, sizeof request, "{\"TableName\":\"users\",\"SSESpecification\":{%s}}",
+                 CASES[i].asked);
+        assert_int_equal(fake_call(&f, "UpdateTable", request).status, 200);
+        snprintf(expected, sizeof expected,
+                 "\"SSEDescription\":{\"Status\":\"ENABLED\",\"SSEType\":\"KMS\","
+                 "\"KMSMasterKeyArn\":\"arn:aws:kms:local:000000000000:%s\"}",
+                 CASES[i].key == NULL ? "" : CASES[i].key);
+        assert_int_equal(described_with(expected), CASES[i].key != NULL);
+        assert_int_equal(described_with("SSEDescription"), CASES[i].key != NULL);
+    }
+    assert_true(answer_has(fake_call(&f, "CreateTable",
+                                     "{" NEW_TABLE ",\"SSESpecification\":{\"Enabled\":true,"
+                                     "\"KMSMasterKeyId\":\"arn:aws:kms:x:1:key/9\"}}"),
+                           "\"KMSMasterKeyArn\":\"arn:aws:kms:x:1:key/9\""));
+}
+
+static void encryption_that_contradicts_itself_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *asked;
+        const char *message;
+    } CASES[] = {
+        {"\"Enabled\":false,\"KMSMasterKeyId\":\"a\"",
+         BAD "SSEType and KMSMasterKeyId of SSESpecification need Enabled to be true"},
+        {"\"SSEType\":\"KMS\"",
+         BAD "SSEType and KMSMasterKeyId of SSESpecification need Enabled to be true"},
+        {"\"Enabled\":true,\"SSEType\":\"AES256\"", BAD "SSEType AES256 is not supported"},
+        {"\"Enabled\":true,\"KMSMasterKeyId\":\"\"",
+         BAD "KMSMasterKeyId has 0 bytes, and may have 1 to 2048"},
+    };
+    char request[512];
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        snprintf(request, sizeof request, "{\"TableName\":\"users\",\"SSESpecification\":{%s}}",
+                 CASES[i].asked);
+        expect_invalid(&f, "UpdateTable", request, CASES[i].message);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(tags_are_set_and_listed_and_removed, start, stop),
+        cmocka_unit_test_setup_teardown(tags_of_a_new_table_are_kept, start, stop),
+        cmocka_unit_test_setup_teardown(tags_that_cannot_be_are_refused, start, stop),
+        cmocka_unit_test_setup_teardown(limits_of_tags_hold, start, stop),
+        cmocka_unit_test_setup_teardown(a_resource_that_is_no_table_is_refused, start, stop),
+        cmocka_unit_test_setup_teardown(a_change_of_class_is_told_and_touches_nothing_else, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(encryption_is_told_as_the_service_tells_it, start, stop),
+        cmocka_unit_test_setup_teardown(encryption_that_contradicts_itself_is_refused, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
