@@ -12,6 +12,7 @@
 #include "cmd/http_server.h"
 #include "cmd/local_data.h"
 #include "cmd/request_log.h"
+#include "cmd/verbose.h"
 #include "embed/node_host.h"
 #include "gac/server.h"
 
@@ -41,6 +42,7 @@ struct local {
     size_t mail_count;
     size_t mail_capacity;
     bool told_stopped[NODES_LIMIT + 1]; /* by id */
+    struct verbose verbose[NODES_LIMIT + 1];
     struct local_data data;
     bool stopping;
 };
@@ -54,7 +56,7 @@ static const char help[] =
     "  --in-memory        keep items in a new directory under /dev/shm, removed at the end\n"
     "  --nodes N          storage nodes, 1 to 64 (default 3)\n"
     "  --replicas N       replicas of each partition, 1 to 7 (default 3, or --nodes if "
-    "fewer)\n" REQUEST_LOG_HELP ADMIN_OPTIONS_HELP "\n"
+    "fewer)\n" REQUEST_LOG_HELP VERBOSE_HELP ADMIN_OPTIONS_HELP "\n"
     "examples:\n"
     "  weir local\n"
     "  weir local --port 8001 --data /tmp/w --nodes 5 --profile strict\n"
@@ -201,6 +203,7 @@ static enum status open_all(struct local *l, struct buffer *error)
                                      .on_loopback = address_is_loopback(l->options.address),
                                      .admin_token = admin_token(&l->admin),
                                      .answered = l->options.log_requests ? request_log : NULL,
+                                     .answered_context = l->loop,
                                      .node_count = l->options.nodes,
                                      .gac_servers = 1,
                                      .region = "local",
@@ -272,8 +275,12 @@ static enum status turn(struct local *l, struct instant until)
         mail = l->mail_count > 0;
         pump(l);
     } while (mail);
-    for (uint32_t id = 1; id <= l->options.nodes; id++)
-        daemon_tell_stopped(node_host_node(l->nodes[id]), id, &l->told_stopped[id]);
+    for (uint32_t id = 1; id <= l->options.nodes; id++) {
+        const struct node *n = node_host_node(l->nodes[id]);
+        daemon_tell_stopped(n, id, &l->told_stopped[id]);
+        if (l->options.verbose)
+            verbose_tell(&l->verbose[id], n, id, now);
+    }
     return status;
 }
 
@@ -293,11 +300,11 @@ int cmd_local(int argc, char **argv)
 {
     struct local l = {
         .options = {.data = "weir-data", .address = "127.0.0.1", .port = 8000, .nodes = 3}};
-    int parsed =
-        options_parse(&l.options,
-                      OPTION_DATA | OPTION_PORT | OPTION_LISTEN | OPTION_NODES | OPTION_REPLICAS |
-                          OPTION_IN_MEMORY | OPTION_LOG | OPTION_ADMIN | OPTION_ADMIN_TOKEN,
-                      help, argc, argv);
+    int parsed = options_parse(&l.options,
+                               OPTION_DATA | OPTION_PORT | OPTION_LISTEN | OPTION_NODES |
+                                   OPTION_REPLICAS | OPTION_IN_MEMORY | OPTION_LOG |
+                                   OPTION_VERBOSE | OPTION_ADMIN | OPTION_ADMIN_TOKEN,
+                               help, argc, argv);
     if (parsed != 0)
         return parsed - 1;
     struct buffer error = {0};

@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
 #include "cmd/link_rights.h"
+#include "cmd/verbose.h"
 #include "embed/node_host.h"
 #include "host/address.h"
 #include "host/descriptors.h"
@@ -22,6 +23,7 @@ struct node_process {
     struct buffer secret;
     struct buffer scratch;
     bool told_stopped;
+    struct verbose verbose;
     bool stopping;
 };
 
@@ -33,8 +35,8 @@ static const char help[] =
     "  --data DIR         where it keeps its partitions\n"
     "  --peers LIST       every node of the cluster, this one included\n"
     "  --faults PORT      for tests: break links, disk and clock by commands to 127.0.0.1:PORT\n"
-    "  --set secret_file=FILE, --set cluster_id=NAME  the same for all daemons of a cluster\n"
-    "\n"
+    "  --set secret_file=FILE, --set cluster_id=NAME  the same for all daemons of a "
+    "cluster\n" VERBOSE_HELP "\n"
     "example:\n"
     "  weir node --id 1 --listen 127.0.0.1:7101 --data /var/lib/weir-1 \\\n"
     "            --peers 1=127.0.0.1:7101,2=127.0.0.1:7102\n"
@@ -159,6 +161,8 @@ static enum status turn(struct node_process *p, struct instant until)
     transport_tick(p->transport);
     node_host_end_turn(p->node);
     daemon_tell_stopped(node_host_node(p->node), p->options.id, &p->told_stopped);
+    if (p->options.verbose)
+        verbose_tell(&p->verbose, node_host_node(p->node), p->options.id, loop_now(p->loop));
     return status;
 }
 

@@ -190,6 +190,13 @@ static int take_replicas(struct options *o, const char *command, const char *val
     return set_one(o, command, setting);
 }
 
+static void take_flag(struct options *o, int option)
+{
+    o->verbose |= option == OPTION_VERBOSE;
+    o->in_memory |= option == OPTION_IN_MEMORY;
+    o->json |= option == OPTION_JSON;
+}
+
 static int take_option(struct options *o, const char *command, int option, const char *value,
                        const char *help)
 {
@@ -247,11 +254,10 @@ static int take_option(struct options *o, const char *command, int option, const
             return usage(command, "`--log` takes requests, not `%s`", value);
         o->log_requests = true;
         return 0;
+    case OPTION_VERBOSE:
     case OPTION_IN_MEMORY:
-        o->in_memory = true;
-        return 0;
     case OPTION_JSON:
-        o->json = true;
+        take_flag(o, option);
         return 0;
     case OPTION_FAULTS:
         result = take_number(command, "faults", value, 0, UINT16_MAX, &number);
@@ -269,6 +275,7 @@ static size_t list_options(unsigned known, struct argument_spec *out)
     static const struct argument_spec all[] = {
         {"data", ARGUMENT_VALUE, OPTION_DATA},
         {"log", ARGUMENT_VALUE, OPTION_LOG},
+        {"verbose", ARGUMENT_FLAG, OPTION_VERBOSE},
         {"in-memory", ARGUMENT_FLAG, OPTION_IN_MEMORY},
         {"port", ARGUMENT_VALUE, OPTION_PORT},
         {"listen", ARGUMENT_VALUE, OPTION_LISTEN},

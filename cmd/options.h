@@ -27,6 +27,7 @@ struct options {
     bool data_given;
     bool in_memory;
     bool log_requests;
+    bool verbose;
     bool replicas_given; /* by --replicas */
     const char *address; /* to listen on; may point to `listen` */
     uint16_t port;
@@ -59,7 +60,8 @@ enum options_known {
     OPTION_ADMIN = 1024, /* --admin ADDRESS:PORT */
     OPTION_ADMIN_TOKEN = 2048,
     OPTION_IN_MEMORY = 4096,
-    OPTION_LOG = 8192,     /* --log requests */
+    OPTION_LOG = 8192, /* --log requests */
+    OPTION_VERBOSE = 16384,
     OPTION_HELP = 1 << 16, /* from here on: known to every subcommand */
     OPTION_CONFIG = 1 << 17,
     OPTION_SET = 1 << 18,

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "host/loop.h"
+
 /* Texts may hold what a client sent: one request is one line. */
 static void append_printable(struct buffer *out, struct slice text)
 {
@@ -14,7 +16,10 @@ static void append_printable(struct buffer *out, struct slice text)
 
 void request_log(void *context, const struct router_answer *a)
 {
-    (void)context;
+    struct connection *client = loop_connection(context, a->connection);
+    char peer[PEER_TEXT_MAX] = "-";
+    if (client != NULL)
+        connection_peer(client, peer);
     struct buffer line = {0};
     struct timespec now;
     struct tm utc;
@@ -22,15 +27,21 @@ void request_log(void *context, const struct router_answer *a)
     clock_gettime(CLOCK_REALTIME, &now);
     if (gmtime_r(&now.tv_sec, &utc) != NULL)
         strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &utc);
-    buffer_append_format(&line, "%s.%03ldZ client %llu %s %s ", when, now.tv_nsec / 1000000,
-                         (unsigned long long)a->connection, a->request_id, a->operation);
+    buffer_append_format(&line, "%s.%03ldZ %s %s %s ", when, now.tv_nsec / 1000000, peer,
+                         a->request_id, a->operation);
     if (a->table.size > 0)
         append_printable(&line, a->table);
     else
         buffer_append_text(&line, "-");
     if (a->partition != 0)
         buffer_append_format(&line, "/%u", a->partition);
-    buffer_append_format(&line, " %d %.2f ms", a->http_status, (double)a->duration.ns / 1e6);
+    if (a->key.size > 0) {
+        buffer_append_text(&line, " (");
+        append_printable(&line, a->key);
+        buffer_append_text(&line, ")");
+    }
+    buffer_append_format(&line, " %d %g units %.2f ms", a->http_status,
+                         (double)a->consumed_mcu / MCU_PER_UNIT, (double)a->duration.ns / 1e6);
     if (a->error[0] != '\0') {
         buffer_append_format(&line, " %s ", a->error);
         append_printable(&line, a->text);

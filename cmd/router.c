@@ -138,6 +138,7 @@ static enum status open_all(struct router_process *p, struct buffer *error)
                                     .on_loopback = address_is_loopback(o->address),
                                     .admin_token = admin_token(&p->admin),
                                     .answered = o->log_requests ? request_log : NULL,
+                                    .answered_context = p->loop,
                                     .node_count = o->peers.count,
                                     .gac_servers = o->gac.count,
                                     .region = "local",

@@ -34,10 +34,11 @@ static void tell_no_place(struct controller *c, const struct table *t,
     if (instant_before(c->now, w->quiet_until) || !control_has_room(c))
         return;
     w->quiet_until = instant_add(c->now, duration_ms(TELL_AGAIN_MS));
-    control_tell(c, &d, EVENT_STUCK, t, p->id,
-                 "node %u should give its replicas away, but no other node can take this one: add "
-                 "nodes, or capacity",
-                 node);
+    control_tell(
+        c, &d, EVENT_STUCK, t, p->id,
+        "cannot move this replica off node %u: every other node lacks room or has a copy. Add "
+        "a node",
+        node);
     control_decide(c, CATALOG_EVENT, &d);
 }
 

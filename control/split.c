@@ -9,11 +9,11 @@
  * For what its table is to serve at once (table.warm): where there are too few partitions for that,
  * the one with the most hashes, evenly. Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for
  * consumption". */
-#include <ctype.h>
 #include <stdio.h>
 
 #include "control/controller_internal.h"
 #include "engine/admission/share.h"
+#include "engine/catalog/key_text.h"
 #include "engine/item/storage_key.h"
 
 enum {
@@ -22,7 +22,6 @@ enum {
     CAPPED_MS = 1000, /* earlier the heat does not tell yet what is asked for */
     LOST_MS = 10000,  /* an answer that has not come by then is lost */
     FEW_SAMPLES_MS = 2000,
-    KEY_TEXT_MAX = 64,
     AGAIN_MS = 5000, /* after a split: loads of the children are to be seen first */
     HASH_END = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE
 };
@@ -118,20 +117,6 @@ static void describe(const struct split_job *j, char text[200])
                  (long long)(j->rate_mcu / MCU_PER_UNIT), control_kind_name(j->kind));
 }
 
-/* Its key parts, as far as they can be printed: behind table id and hash, without escapes. */
-static void print_key(struct slice key, char text[KEY_TEXT_MAX])
-{
-    size_t size = 0;
-    for (size_t i = HASH_END; i < key.size && size + 1 < KEY_TEXT_MAX; i++) {
-        bool end = key.data[i] == 0 && i + 1 < key.size && key.data[i + 1] == 1;
-        if (end && i + 2 >= key.size)
-            break;
-        text[size++] = end ? ' ' : isprint(key.data[i]) != 0 ? (char)key.data[i] : '.';
-        i += end;
-    }
-    text[size] = '\0';
-}
-
 static void tell(struct controller *c, const struct table *t, struct split_job *j,
                  enum event_kind kind, const char *what)
 {
@@ -144,39 +129,48 @@ static void tell(struct controller *c, const struct table *t, struct split_job *
     control_decide(c, CATALOG_EVENT, &d);
 }
 
-static const char *recommendation(bool for_size, enum split_verdict v)
+/* Why a partition stays whole, in parts of a sentence. */
+struct refusal {
+    const char *reason;
+    const char *advice; /* NULL: there is none */
+};
+
+static struct refusal explain(bool for_size, enum split_verdict v)
 {
-    if (for_size)
-        return v == SPLIT_REFUSED_COLLECTION
-                   ? "not split, it is one item collection that must stay whole"
-                   : "not split, it is one item";
     switch (v) {
     case SPLIT_REFUSED_POPULAR_KEY:
-        return "not split, one key carries the heat: spread it over several keys by a suffix "
-               "(salt)";
+        return (struct refusal){"for one item", "Spread it over several keys (add a suffix)"};
     case SPLIT_REFUSED_SEQUENTIAL:
-        return "not split, access only moves forward: put something that varies before the time or "
-               "number in the key";
+        return (struct refusal){"access that only moves forward",
+                                "Put something that varies before the time or number in the key"};
     case SPLIT_REFUSED_COLLECTION:
-        return "not split, the heat lies in one item collection that must stay whole: use more "
-               "partition keys";
+        return (struct refusal){"in one item collection that must stay whole",
+                                for_size ? NULL : "Use more partition keys"};
     default:
-        return "not split, the hottest part would hardly be lighter";
+        return (struct refusal){for_size ? "in one item" : "where a cut would hardly divide it",
+                                NULL};
     }
 }
 
+/* "not split: 91 % of the load is for one item, id="a". Spread it over several keys (..)" */
 static void tell_refusal(struct controller *c, const struct table *t, struct split_job *j,
                          const struct split_advice *a)
 {
-    char key[KEY_TEXT_MAX], what[300];
-    print_key(a->key, key);
+    struct refusal r = explain(j->for_size, a->verdict);
+    struct buffer what = {0};
+    buffer_append_text(&what, "not split: ");
     if (a->key.size > 0)
-        snprintf(what, sizeof what, "%s; key \"%s\", %u %% of it",
-                 recommendation(j->for_size, a->verdict), key,
-                 a->key_share_ppm / (SPLIT_WHOLE_PPM / 100));
-    else
-        snprintf(what, sizeof what, "%s", recommendation(j->for_size, a->verdict));
-    tell(c, t, j, EVENT_SPLIT_REFUSED, what);
+        buffer_append_format(&what, "%u %% of ", a->key_share_ppm / (SPLIT_WHOLE_PPM / 100));
+    buffer_append_format(&what, "%s is %s", j->for_size ? "it" : "the load", r.reason);
+    if (a->key.size > 0) {
+        buffer_append_text(&what, ", ");
+        key_text_append(&what, t, a->key);
+    }
+    if (r.advice != NULL)
+        buffer_append_format(&what, ". %s", r.advice);
+    buffer_append_u8(&what, 0);
+    tell(c, t, j, EVENT_SPLIT_REFUSED, (const char *)what.data);
+    buffer_deinit(&what);
 }
 
 /* ---- steps ---- */
@@ -299,7 +293,7 @@ static void take_split(struct controller *c, const struct table *t, struct split
 {
     char what[100];
     snprintf(what, sizeof what, "split into %u%s", j->cut_count + 1,
-             j->ahead ? ", access only moves forward: above the newest key" : "");
+             j->ahead ? " above the newest key, as access only moves forward" : "");
     if (j->code == REPLY_OK)
         tell(c, t, j, EVENT_SPLIT, what);
     rest(c, j, AGAIN_MS);
@@ -319,7 +313,7 @@ static void advance(struct controller *c, struct split_job *j)
         ask_advice(c, j);
     } else if (j->id == 0) {
         if (!cut_evenly(c, p, j, pieces_of(t, j))) {
-            tell(c, t, j, EVENT_SPLIT_REFUSED, "not split, all of it lies under one hash");
+            tell(c, t, j, EVENT_SPLIT_REFUSED, "not split: all of it lies under one hash");
             rest(c, j, c->config->split_backoff_ms);
             j->step = SPLIT_FREE;
         }

@@ -485,7 +485,7 @@ const struct trace *node_trace(const struct node *n)
     return &n->trace;
 }
 
-void node_trace_describe(const struct node *n, uint64_t most, struct buffer *out)
+void node_trace_event_describe(const struct trace_event *e, struct buffer *out)
 {
     static const struct {
         const char *text;
@@ -495,15 +495,21 @@ void node_trace_describe(const struct node *n, uint64_t most, struct buffer *out
         NODE_TRACE_LIST(X)
 #undef X
     };
+    buffer_append_text(out, kinds[e->kind].text);
+    if (e->subject != 0)
+        buffer_append_format(out, " %u", e->subject);
+    buffer_append_format(out, ", %s %lld", kinds[e->kind].value, (long long)e->value);
+}
+
+void node_trace_describe(const struct node *n, uint64_t most, struct buffer *out)
+{
     for (uint64_t back = most; back-- > 0;) {
         const struct trace_event *e = trace_last(&n->trace, back);
         if (e == NULL)
             continue;
-        buffer_append_format(out, "%9.3f s ago  %s", (double)(n->now.ns - e->at.ns) / 1e9,
-                             kinds[e->kind].text);
-        if (e->subject != 0)
-            buffer_append_format(out, " %u", e->subject);
-        buffer_append_format(out, ", %s %lld\n", kinds[e->kind].value, (long long)e->value);
+        buffer_append_format(out, "%9.3f s ago  ", (double)(n->now.ns - e->at.ns) / 1e9);
+        node_trace_event_describe(e, out);
+        buffer_append_u8(out, '\n');
     }
 }
 

@@ -137,6 +137,9 @@ enum node_trace {
 };
 
 const struct trace *node_trace(const struct node *n);
+struct trace_event;
+/* Appends "leads partition 3, term 4". */
+void node_trace_event_describe(const struct trace_event *e, struct buffer *out);
 /* Appends the last `most` events, oldest first, a line each. */
 void node_trace_describe(const struct node *n, uint64_t most, struct buffer *out);
 

@@ -14,8 +14,10 @@
  *       a stranger, and no buffer is freed while the kernel reads it.
  *   C3  `closed` is called exactly once, never from inside a function the user called.
  *   C4  bytes are delivered in order: nothing new before what was held during a pause. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -139,6 +141,22 @@ static void queue(struct connection *c)
 uint64_t connection_id(const struct connection *c)
 {
     return c->id;
+}
+
+void connection_peer(const struct connection *c, char out[PEER_TEXT_MAX])
+{
+    union address a;
+    socklen_t size = sizeof a;
+    char host[INET6_ADDRSTRLEN];
+    bool known = c->fd >= 0 && getpeername(c->fd, &a.any, &size) == 0;
+    if (known && a.any.sa_family == AF_INET6 &&
+        inet_ntop(AF_INET6, &a.v6.sin6_addr, host, sizeof host) != NULL)
+        snprintf(out, PEER_TEXT_MAX, "[%s]:%u", host, ntohs(a.v6.sin6_port));
+    else if (known && a.any.sa_family == AF_INET &&
+             inet_ntop(AF_INET, &a.v4.sin_addr, host, sizeof host) != NULL)
+        snprintf(out, PEER_TEXT_MAX, "%s:%u", host, ntohs(a.v4.sin_port));
+    else
+        snprintf(out, PEER_TEXT_MAX, "-");
 }
 
 static bool is_live(const struct connection *c)

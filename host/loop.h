@@ -62,6 +62,11 @@ enum status loop_connect(struct loop *l, const char *address, uint16_t port,
                          struct connection **out);
 
 uint64_t connection_id(const struct connection *c); /* never reused in a process; never 0 */
+enum {
+    PEER_TEXT_MAX = 64
+};
+/* "ADDRESS:PORT" of the other end, "-" once there is none. */
+void connection_peer(const struct connection *c, char out[PEER_TEXT_MAX]);
 struct connection *loop_connection(struct loop *l, uint64_t id); /* NULL if gone */
 void connection_set_user(struct connection *c, void *user);
 void *connection_user(const struct connection *c);

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "engine/catalog/key_text.h"
 #include "router/operation.h"
 #include "router/throttle.h"
 
@@ -114,10 +115,18 @@ static void call_tell(const struct call *c, int status, const struct fault *f)
     }
     if (c->routes != NULL)
         a.table = c->routes->route->table.name;
-    for (const struct subrequest *s = c->subrequests; s != NULL && a.partition == 0;
-         s = s->next_of_call)
-        a.partition = s->route != NULL ? s->request.partition : 0;
+    const struct subrequest *s = c->subrequests;
+    while (s != NULL && s->route == NULL)
+        s = s->next_of_call;
+    struct buffer key = {0};
+    if (s != NULL) {
+        a.partition = s->request.partition;
+        key_text_append(&key, &s->route->table, s->request.key);
+    }
+    a.key = buffer_slice(&key);
+    a.consumed_mcu = c->consumed_mcu;
     r->options.answered(r->options.answered_context, &a);
+    buffer_deinit(&key);
 }
 
 /* Ends the call with what is in its body. The fault is NULL if the call was done. */

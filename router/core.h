@@ -81,6 +81,7 @@ struct subrequest {
     uint32_t index;             /* the operation's own */
     uint32_t turn;              /* which member is next, where no leader is known */
     uint32_t redirects;         /* followed without a pause */
+    uint32_t silent;            /* bit i: the partition's member i did not answer when asked last */
     struct slice why;           /* the last refusal's text, in the call's arena */
     bool rested;                /* it has paused since it was refused last */
     int64_t taken_mcu;          /* tokens of the table's limit (limit.h) */
@@ -119,6 +120,7 @@ struct call {
     struct buffer body;  /* owns; the answer */
     void *state;         /* the operation's, from the arena */
     enum return_consumed consumed;
+    int64_t consumed_mcu; /* by all subrequests so far */
     struct instant begun;
     const char *content_type;
     char request_id[REQUEST_ID_SIZE];

@@ -100,7 +100,20 @@ static bool explain(struct call *c, enum fault_kind kind, const char *text,
                      SHOWN(reply->text));
 }
 
-/* "No replica of partition 5 (nodes 1, 2, 3) could be reached. Nothing was written: ..." */
+/* " 1, 3": the nodes of the members whose bit is set. */
+static void append_nodes(struct buffer *out, const struct partition_info *p, uint32_t members)
+{
+    const char *comma = "";
+    for (uint32_t i = 0; i < p->member_count; i++) {
+        if ((members >> i & 1) != 0) {
+            buffer_append_format(out, "%s %u", comma, partition_node(p, i));
+            comma = ",";
+        }
+    }
+}
+
+/* "No replica of partition 5 (nodes 1, 2, 3) could serve the request: nodes 2, 3 do not answer.
+ * Nothing was written: ..." */
 static bool unreachable(struct call *c, const struct subrequest *s, bool write,
                         const struct reply *reply)
 {
@@ -114,9 +127,14 @@ static bool unreachable(struct call *c, const struct subrequest *s, bool write,
         buffer_append_text(&text, "The catalog of tables has no leader that could be reached");
     } else {
         buffer_append_format(&text, "No replica of partition %u (nodes", p->id);
-        for (uint32_t i = 0; i < p->member_count; i++)
-            buffer_append_format(&text, "%s %u", i > 0 ? "," : "", partition_node(p, i));
+        append_nodes(&text, p, UINT32_MAX);
         buffer_append_text(&text, ") could serve the request");
+        if (s->silent != 0) {
+            bool single = (s->silent & (s->silent - 1)) == 0;
+            buffer_append_text(&text, single ? ": node" : ": nodes");
+            append_nodes(&text, p, s->silent);
+            buffer_append_text(&text, single ? " does not answer" : " do not answer");
+        }
     }
     buffer_append_text(&text, p == NULL || !write ? ". Nothing was done" : ". Nothing was written");
     buffer_append_u8(&text, 0);

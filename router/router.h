@@ -27,6 +27,8 @@ struct router_answer {
     const char *operation;
     struct slice table; /* the first one; empty: none */
     uint32_t partition; /* the first one that was asked; 0: none */
+    struct slice key;   /* the first one, as text (engine/catalog/key_text.h); empty: none */
+    int64_t consumed_mcu;
     int http_status;
     const char *error;        /* type; empty: it was done */
     struct slice text;        /* of the error */

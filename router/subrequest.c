@@ -155,6 +155,8 @@ static bool route(struct router *r, struct subrequest *s)
     uint32_t node = choose_node(r, s, p);
     bool same = s->attempts > 0 && s->request.partition == p->id && s->request.epoch == p->epoch &&
                 s->node == node;
+    if (s->request.partition != p->id || s->request.epoch != p->epoch)
+        s->silent = 0; /* its members may be others */
     s->request.partition = p->id;
     s->request.epoch = p->epoch;
     s->node = node;
@@ -228,6 +230,7 @@ static void finish(struct router *r, struct subrequest *s, const struct reply *r
     }
     struct call *c = s->call;
     c->outstanding--;
+    c->consumed_mcu += reply->consumed_mcu;
     if (!c->operation->reply(c, s, reply)) {
         call_fail(c);
         return;
@@ -392,11 +395,30 @@ static void try_elsewhere(struct router *r, struct subrequest *s, uint32_t leade
     send(r, s);
 }
 
+/* Whether the node that was asked has answered: for the message of a refusal. */
+static void note_answered(struct subrequest *s, bool answered)
+{
+    if (!is_data(s->request.op))
+        return;
+    const struct partition_info *p = partition_of(s);
+    for (uint32_t i = 0; i < p->member_count; i++) {
+        if (partition_node(p, i) == s->node)
+            s->silent = answered ? s->silent & ~(1U << i) : s->silent | 1U << i;
+    }
+}
+
+static void try_elsewhere_after_silence(struct router *r, struct subrequest *s)
+{
+    note_answered(s, false);
+    try_elsewhere(r, s, 0);
+}
+
 static void try_refused_elsewhere(struct router *r, struct subrequest *s, const struct reply *reply)
 {
     bool tells_more = reply->code == REPLY_NOT_LEADER || s->why.size == 0;
     if (s->call != NULL && tells_more && !slice_equal(s->why, reply->text))
         s->why = arena_copy(&s->call->arena, reply->text);
+    note_answered(s, true);
     try_elsewhere(r, s, reply->leader);
 }
 
@@ -409,7 +431,7 @@ void subrequest_patience_over(struct router *r, struct subrequest *s)
     if (s->request.op == REQUEST_STATS)
         return;
     if (!is_write(s->request.op))
-        try_elsewhere(r, s, 0);
+        try_elsewhere_after_silence(r, s);
     else if (asks_catalog(s) && r->catalog_node == s->node)
         r->catalog_node = s->node % r->options.node_count + 1;
 }
@@ -465,7 +487,7 @@ void subrequest_not_sent(struct router *r, uint32_t node, uint64_t id)
     if (s == NULL)
         return;
     if (is_data(s->request.op) || asks_catalog(s))
-        try_elsewhere(r, s, 0);
+        try_elsewhere_after_silence(r, s);
     else
         give_up(r, s, REPLY_UNKNOWN, "the node cannot be reached");
 }
@@ -480,7 +502,7 @@ void subrequest_node_lost(struct router *r, uint32_t node)
         if (is_write(s->request.op) || s->request.op == REQUEST_STATS)
             give_up(r, s, REPLY_UNKNOWN, "the connection to the node was lost");
         else
-            try_elsewhere(r, s, 0);
+            try_elsewhere_after_silence(r, s);
     }
 }
 

@@ -108,6 +108,29 @@ static size_t end_of_part(struct slice key, size_t at)
     return 0;
 }
 
+void storage_key_skip_hash(struct slice *key)
+{
+    size_t size = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
+    size = key->size < size ? key->size : size;
+    *key = slice_make(key->data + size, key->size - size);
+}
+
+bool storage_key_next_part(struct slice *key, struct buffer *out)
+{
+    size_t at = 0;
+    bool whole = false;
+    while (at < key->size && !whole) {
+        uint8_t byte = key->data[at++];
+        bool escape = byte == ESCAPE;
+        whole = escape && at < key->size && key->data[at] == END;
+        if (!whole && (!escape || at < key->size))
+            buffer_append_u8(out, byte);
+        at += escape && at < key->size;
+    }
+    *key = slice_make(key->data + at, key->size - at);
+    return whole;
+}
+
 bool storage_key_is_whole(struct slice key)
 {
     size_t partition = 0;

@@ -1,6 +1,6 @@
 /* storage_key.h - where an item lives: one byte string whose order is the key order.
  *
- *   table id (u32 BE) | xxh3-64 of the encoded partition key (BE) | partition key | sort key
+ *   table id (u32 BE) | xxh3-64 of the partition key, not escaped (BE) | partition key | sort key
  *
  * Each key part is escaped (00 becomes 00 FF) and ends in 00 01; numbers stand in number.h's
  * encoding first. So byte order is: table, hash, partition key, sort key; and a partition is a
@@ -33,6 +33,13 @@ void storage_key_append_hash(struct buffer *out, uint32_t table_id, uint64_t has
 /* Whether the bytes can be an item's: a table, a hash, and one or two key parts, each escaped and
  * terminated. The hash is not compared. */
 bool storage_key_is_whole(struct slice key);
+
+/* To read a key part by part: `key` loses its table and hash (all of it, if it ends there), and
+ * then a part each time, whose bytes without escapes are appended. False: the key ended within the
+ * part.
+ */
+void storage_key_skip_hash(struct slice *key);
+bool storage_key_next_part(struct slice *key, struct buffer *out);
 
 /* Turns `key` into the least byte string greater than every string it is a prefix of; an all-FF
  * key becomes empty, which stands for "no upper bound". */

@@ -102,7 +102,7 @@ def check_room(options, directory):
 
 
 def check_log(options, directory):
-    """A line for each request, with the reason of a refusal; none without --log. Keys are not logged."""
+    """A line for each request, with the reason of a refusal; none without --log."""
     expect(weir(options, "local", "--log", "everything"), 2, "`--log` takes requests")
     quiet = local(options, directory, "--in-memory")
     weir(options, "load", "--url", f"http://127.0.0.1:{quiet.port}", "--table", "seen", "--create-table",
@@ -115,12 +115,32 @@ def check_log(options, directory):
          "--wcu", 1, "--rate", 50, "--duration", "1s", "--item-bytes", 900)
     server.stop()
     text = server.log.read_text()
-    stamp = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z client \d+ [A-Z0-9]{52} "
-    for line in (stamp + r"CreateTable \S+ 200 [\d.]+ ms$", stamp + r"PutItem seen/\d+ 200 [\d.]+ ms$",
-                 stamp + r"PutItem seen\S* 400 [\d.]+ ms \w+Exception .*reason"):
+    stamp = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z 127\.0\.0\.1:\d+ [A-Z0-9]{52} "
+    put = stamp + r'PutItem seen(?:/\d+)? \(pk="[^"]+"\) '
+    for line in (stamp + r"CreateTable \S+ 200 0 units [\d.]+ ms$", put + r"200 1 units [\d.]+ ms$",
+                 put + r"400 0 units [\d.]+ ms \w+Exception .*reason"):
         if re.search(line, text, re.MULTILINE) is None:
             raise AssertionError(f"no line like {line} in:\n{text[-2000:]}")
-    assert "key-0" not in text
+
+
+def check_verbose(options, directory):
+    """What was asked and by whom, and what the nodes did meanwhile."""
+    server = local(options, directory, "--in-memory", "--log", "requests", "--verbose")
+    client = Client(server.port)
+    client.call("CreateTable", TableName="log", BillingMode="PAY_PER_REQUEST",
+                AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"},
+                                      {"AttributeName": "n", "AttributeType": "N"}],
+                KeySchema=[{"AttributeName": "id", "KeyType": "HASH"},
+                           {"AttributeName": "n", "KeyType": "RANGE"}])
+    client.call("PutItem", TableName="log",
+                Item={"id": {"S": "a\n"}, "n": {"N": "-17"}, "v": {"S": "x" * 2000}})
+    server.stop()
+    log = server.log.read_text()
+    line = (r'^\d{4}-\d\d-\d\dT[\d:.]+Z 127\.0\.0\.1:\d+ \S+ PutItem log/\d+ \(id="a\.", n=-17\) 200 '
+            r'2 units [\d.]+ ms$')
+    for expected in (line, r"^weir: node \d: leads partition \d+, term \d+$"):
+        if re.search(expected, log, re.MULTILINE) is None:
+            raise AssertionError(f"no line like {expected} in:\n{log}")
 
 
 def main():
@@ -131,6 +151,7 @@ def main():
         check_memory(options, directory)
         check_room(options, directory)
         check_log(options, directory)
+        check_verbose(options, directory)
     print("{}")
 
 

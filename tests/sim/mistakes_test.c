@@ -85,10 +85,11 @@ static void leases_that_count_on_ones_own_settings_are_found(void **state)
 static void votes_that_do_not_heed_support_are_found(void **state)
 {
     (void)state;
-    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_PAUSE),
+    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_ONE_WAY),
                                       .faults_forced = true,
                                       .nodes = 3,
                                       .replicas = 3,
+                                      .routers = 4,
                                       .gac = SIM_GAC_NONE,
                                       .clients = 24,
                                       .length_ms = 10000},

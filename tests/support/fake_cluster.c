@@ -189,7 +189,7 @@ static const struct partition_info *partition_of(const struct fake_cluster *f,
     for (uint32_t t = 0; t < f->table_count; t++) {
         for (uint32_t i = 0; i < f->tables[t].partition_count; i++) {
             const struct partition_info *p = &f->tables[t].partitions[i];
-            if (p->id == q->partition && partition_node(p, 0) == node && p->epoch == q->epoch)
+            if (p->id == q->partition && partition_member_on(p, node) != 0 && p->epoch == q->epoch)
                 return p;
         }
     }
@@ -513,7 +513,9 @@ void fake_pump(struct fake_cluster *f)
     while (router_next_effect(f->router, &e)) {
         if (e.kind == ROUTER_SEND_REQUEST) {
             f->asked[e.request->op]++;
-            if (f->hold)
+            if ((f->down >> e.node & 1) != 0)
+                router_not_sent(f->router, f->now, e.node, e.request->id);
+            else if (f->hold)
                 hold(f, e.node, e.request);
             else
                 answer(f, e.node, e.request);

@@ -58,6 +58,7 @@ struct fake_cluster {
     size_t item_room;
     bool on_loopback;
     const char *admin_token;
+    uint32_t down;     /* bit i: node i cannot be reached */
     bool hold_changes; /* tables stay as CREATING, and as DELETING */
     bool hold;
     struct fake_request *held;

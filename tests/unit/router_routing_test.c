@@ -146,6 +146,43 @@ static void a_map_that_stays_wrong_is_asked_for_with_pauses_until_the_deadline(v
     expect_call(&f, "GetItem", GET, 200, "{}");
 }
 
+/* Every partition has a replica on nodes 1, 2 and 3. */
+static void replicate(void)
+{
+    for (uint32_t i = 0; i < f.tables[0].partition_count; i++) {
+        struct partition_info *p = &f.tables[0].partitions[i];
+        p->member_count = 3;
+        for (uint32_t node = 1; node <= 3; node++)
+            p->members[node - 1] = raft_member_id(node, 1, 0);
+    }
+}
+
+static void the_nodes_that_do_not_answer_are_named(void **state)
+{
+    (void)state;
+    replicate();
+    f.down = 1U << 2 | 1U << 3;
+    f.fail_code = REPLY_NOT_LEADER; /* node 1 knows no leader */
+    f.fail_count = 1000;
+    send_call(1, "PutItem", PUT);
+    fake_advance_ms(&f, f.config.request_deadline_ms);
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 503);
+    assert_true(says(a, "(nodes 1, 2, 3) could serve the request: nodes 2, 3 do not answer. "
+                        "Nothing was written"));
+    f.down = 1U << 1 | 1U << 3;
+    f.fail_count = 0;
+    send_call(1, "PutItem", PUT);
+    fake_advance_ms(&f, 1000);
+    expect_answer(fake_take_answer(&f, 1), 200, "{}");
+    f.down |= 1U << 2;
+    send_call(1, "GetItem", GET);
+    fake_advance_ms(&f, f.config.request_deadline_ms);
+    a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 503);
+    assert_true(says(a, "could serve the request: nodes 1, 2, 3 do not answer. Nothing was done"));
+}
+
 /* No pause, whatever is asked: the clock stands still here. */
 static void a_partition_that_was_split_sends_for_the_new_map_at_once(void **state)
 {
@@ -420,6 +457,7 @@ int main(void)
         T(an_old_map_is_replaced_and_the_request_sent_again),
         T(a_scan_survives_a_split_between_its_partitions),
         T(a_map_that_stays_wrong_is_asked_for_with_pauses_until_the_deadline),
+        T(the_nodes_that_do_not_answer_are_named),
         T(a_partition_that_was_split_sends_for_the_new_map_at_once),
         T(a_map_that_becomes_right_within_the_deadline_serves_the_request),
         T(a_deleted_table_is_not_found_once_its_nodes_refuse),
