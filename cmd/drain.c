@@ -8,7 +8,6 @@
 #include "cmd/cmd.h"
 #include "cmd/load_response.h"
 #include "cmd/load_setup.h"
-#include "router/json.h"
 
 static const char help[] =
     "usage: weir drain [--url URL | --admin URL] [--admin-token FILE] [--undo] NODE\n\n"
@@ -25,7 +24,7 @@ static const char help[] =
     "Every partition of the node needs another node without a copy of it: a cluster of 3 nodes\n"
     "with 3 replicas needs a node more.\n\n"
     "Exit code 0: it is begun; 1: it cannot be done, or the cluster did not take it; 2: wrong\n"
-    "usage.\n\n"
+    "usage. POST /weir/drain of the admin listener answers in the same words.\n\n"
     "examples:\n"
     "  weir drain 3\n"
     "  weir drain --undo 3\n";
@@ -71,133 +70,18 @@ static bool ask(const struct drain *d, const char *method_and_path, struct buffe
     return status == STATUS_OK && http_status == 200;
 }
 
-/* ---- whether other nodes can take the replicas ---- */
-
-struct held {
-    struct slice table;
-    int64_t partition;
-    uint64_t nodes; /* bit N - 1: node N has a replica */
-};
-
-struct layout {
-    struct held *all; /* owns; borrows names from the answer */
-    size_t count;
-    int64_t nodes;   /* of the cluster; 0: the server does not say */
-    uint64_t silent; /* as `held.nodes` */
-};
-
-static uint64_t bit_of(int64_t node)
-{
-    return node >= 1 && node <= 64 ? UINT64_C(1) << (node - 1) : 0;
-}
-
-static void add_replica(struct layout *l, const struct json_value *replica)
-{
-    struct held h = {0};
-    struct json_cursor c = json_members(replica);
-    struct slice name;
-    struct json_value v;
-    while (json_next_member(&c, &name, &v)) {
-        if (slice_is(name, "table") && v.type == JSON_STRING)
-            h.table = json_string(&v);
-        else if (slice_is(name, "partition") && v.type == JSON_INTEGER)
-            h.partition = json_integer(&v);
-        else if (slice_is(name, "node") && v.type == JSON_INTEGER)
-            h.nodes = bit_of(json_integer(&v));
-    }
-    for (size_t i = 0; i < l->count; i++) {
-        if (l->all[i].partition == h.partition && slice_equal(l->all[i].table, h.table)) {
-            l->all[i].nodes |= h.nodes;
-            return;
-        }
-    }
-    if ((l->count & (l->count - 1)) == 0) {
-        l->all = realloc(l->all, (l->count == 0 ? 1 : l->count * 2) * sizeof l->all[0]);
-        must(l->all != NULL);
-    }
-    l->all[l->count++] = h;
-}
-
-static void read_layout(struct layout *l, const struct json_value *root)
-{
-    struct json_cursor c = json_members(root);
-    struct slice name;
-    struct json_value v, element;
-    while (json_next_member(&c, &name, &v)) {
-        if (slice_is(name, "nodes") && v.type == JSON_INTEGER)
-            l->nodes = json_integer(&v);
-        if (v.type != JSON_LIST)
-            continue;
-        struct json_cursor elements = json_elements(&v);
-        while (json_next_element(&elements, &element)) {
-            if (slice_is(name, "partitions") && element.type == JSON_OBJECT)
-                add_replica(l, &element);
-            if (slice_is(name, "silent_nodes") && element.type == JSON_INTEGER)
-                l->silent |= bit_of(json_integer(&element));
-        }
-    }
-}
-
-/* Exit code 1 after it has told which replica has no other place. */
-static int check_layout(const struct drain *d, const struct layout *l)
-{
-    if (l->nodes < 1 || l->nodes > 64)
-        return 0;
-    if (d->node > (unsigned long)l->nodes) {
-        fprintf(stderr, "weir drain: there is no node %lu; nodes are 1 to %lld\n", d->node,
-                (long long)l->nodes);
-        return 1;
-    }
-    uint64_t all = UINT64_MAX >> (64 - l->nodes);
-    for (size_t i = 0; i < l->count; i++) {
-        const struct held *h = &l->all[i];
-        if ((h->nodes & bit_of((int64_t)d->node)) == 0 || (all & ~h->nodes & ~l->silent) != 0)
-            continue;
-        fprintf(stderr,
-                "weir drain: node %lu cannot be emptied: each other node that answers has a copy "
-                "of partition %lld of table %.*s already. Add a node, then drain node %lu\n",
-                d->node, (long long)h->partition, (int)h->table.size, (const char *)h->table.data,
-                d->node);
-        return 1;
-    }
-    return 0;
-}
-
-static int check_room(const struct drain *d)
-{
-    struct buffer answer = {0};
-    struct layout l = {0};
-    struct json_parser *parser = json_parser_create();
-    struct json_value root;
-    int code = 1;
-    if (ask(d, "GET /weir/partitions", &answer)) {
-        size_t size = answer.size;
-        memset(buffer_reserve(&answer, JSON_PADDING), 0, JSON_PADDING);
-        if (json_parse(parser, slice_make(answer.data, size), &root) == STATUS_OK &&
-            root.type == JSON_OBJECT)
-            read_layout(&l, &root);
-        code = check_layout(d, &l);
-    }
-    free(l.all);
-    json_parser_destroy(parser);
-    buffer_deinit(&answer);
-    return code;
-}
-
 static int drain(const struct drain *d)
 {
     struct buffer answer = {0};
     char path[64];
-    int code = d->undo ? 0 : check_room(d);
     snprintf(path, sizeof path, "POST /weir/drain?node=%lu%s", d->node, d->undo ? "&undo=1" : "");
-    if (code == 0 && !ask(d, path, &answer))
-        code = 1;
-    if (code == 0 && d->undo)
+    bool done = ask(d, path, &answer);
+    if (done && d->undo)
         printf("node %lu may hold replicas again\n", d->node);
-    else if (code == 0)
+    else if (done)
         printf("node %lu is being emptied; `weir events --follow` shows how it goes\n", d->node);
     buffer_deinit(&answer);
-    return code;
+    return done ? 0 : 1;
 }
 
 /* Exit code 2 after it has told what is wrong. */

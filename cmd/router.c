@@ -192,8 +192,9 @@ int cmd_router(int argc, char **argv)
     if (status != STATUS_OK) {
         daemon_fail("router", &error);
     } else {
-        printf("weir router: %u nodes, %u servers of global admission control, profile %s (%s)\n",
-               p.options.peers.count, p.options.gac.count, profile_name(p.options.config.profile),
+        printf("weir router: %u node%s, %u server%s of global admission control, profile %s (%s)\n",
+               p.options.peers.count, p.options.peers.count == 1 ? "" : "s", p.options.gac.count,
+               p.options.gac.count == 1 ? "" : "s", profile_name(p.options.config.profile),
                options_profile_meaning(p.options.config.profile));
         printf("admin http://%s:%u\n", p.admin.at.address, http_server_admin_port(p.server));
         printf("ready http://%s:%u\n", p.options.address, http_server_port(p.server));

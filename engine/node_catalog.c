@@ -41,28 +41,39 @@ void node_catalog_propose(struct node *n, const struct operation *o,
                  slice_make(NULL, 0));
 }
 
+/* The last node of all groups that this node knows: each replica knows its own, the catalog all. */
+static uint32_t last_node_known(const struct node *n)
+{
+    uint32_t last = 0;
+    const struct table *t;
+    for (uint32_t id = 0; id < n->partitions_size; id++) {
+        const struct partition *p = n->partitions[id];
+        const struct raft_members *m = p != NULL ? raft_members(p->raft) : NULL;
+        for (uint32_t i = 0; m != NULL && i < m->count; i++)
+            last = last > raft_member_node(m->all[i].id) ? last : raft_member_node(m->all[i].id);
+    }
+    for (struct slice name = {NULL, 0};
+         n->catalog != NULL && (t = catalog_after(n->catalog, name)) != NULL; name = t->name) {
+        for (uint32_t i = 0; i < t->partition_count; i++)
+            for (uint32_t m = 0; m < t->partitions[i].member_count; m++)
+                last = last > partition_node(&t->partitions[i], m)
+                           ? last
+                           : partition_node(&t->partitions[i], m);
+    }
+    return last;
+}
+
 enum status node_check(const struct node *n, struct buffer *error)
 {
-    struct slice name = {NULL, 0};
-    const struct table *t = NULL;
-    while (n->catalog != NULL && (t = catalog_after(n->catalog, name)) != NULL) {
-        for (uint32_t i = 0; i < t->partition_count; i++) {
-            uint32_t node = 0;
-            for (uint32_t m = 0; m < t->partitions[i].member_count; m++) {
-                if (partition_node(&t->partitions[i], m) > n->options.node_count)
-                    node = partition_node(&t->partitions[i], m);
-            }
-            if (node == 0)
-                continue;
-            buffer_append_format(error,
-                                 "the table %.*s has a partition on node %u, but there are only %u "
-                                 "nodes: start with all the nodes the data was written with",
-                                 (int)t->name.size, t->name.data, node, n->options.node_count);
-            return STATUS_MALFORMED;
-        }
-        name = t->name;
-    }
-    return STATUS_OK;
+    uint32_t node = last_node_known(n);
+    if (node <= n->options.node_count)
+        return STATUS_OK;
+    buffer_append_format(error,
+                         "the data has partitions on node %u too, but only %u %s named: start with "
+                         "all the nodes the data was written with",
+                         node, n->options.node_count,
+                         n->options.node_count == 1 ? "node is" : "nodes are");
+    return STATUS_MALFORMED;
 }
 
 /* ---- for the controller ---- */
@@ -301,6 +312,52 @@ static void list_events(struct node *n, const struct operation *o)
     reply->body = arena_copy(&n->lent, buffer_slice(&n->scratch));
 }
 
+/* Whether another node that answers, and may hold replicas, has none of the partition. */
+static bool has_other_place(const struct node *n, const struct partition_info *p)
+{
+    for (uint32_t node = 1; node <= n->options.node_count; node++) {
+        if (catalog_generation(n->catalog, node) != 0 && node_is_reachable(n, node) &&
+            !catalog_is_drained(n->catalog, node) && partition_member_on(p, node) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A partition of the table that the node could not give away; NULL: there is none. */
+static const struct partition_info *stuck_on(const struct node *n, const struct table *t,
+                                             uint32_t node)
+{
+    for (uint32_t i = 0; t != NULL && i < t->partition_count; i++) {
+        const struct partition_info *p = &t->partitions[i];
+        if (partition_member_on(p, node) != 0 && !has_other_place(n, p))
+            return p;
+    }
+    return NULL;
+}
+
+/* A node is not told to give away what no other node can take now. */
+static bool drain_has_room(struct node *n, const struct operation *o, uint32_t node)
+{
+    const struct table *t = catalog_itself(n->catalog);
+    const struct partition_info *p = stuck_on(n, t, node);
+    for (struct slice name = {NULL, 0}; p == NULL && (t = catalog_after(n->catalog, name)) != NULL;
+         name = t->name)
+        p = stuck_on(n, t, node);
+    if (p == NULL)
+        return true;
+    if (p->id == CATALOG_GROUP)
+        node_refuse(n, o->from, o->request.id, REPLY_LIMIT_EXCEEDED,
+                    "node %u cannot be emptied: each other node that answers has a copy of the "
+                    "catalog, or is being emptied. Add a node first",
+                    node);
+    else
+        node_refuse(n, o->from, o->request.id, REPLY_LIMIT_EXCEEDED,
+                    "node %u cannot be emptied: each other node that answers has a copy of "
+                    "partition %u of table %.*s, or is being emptied. Add a node first",
+                    node, p->id, (int)t->name.size, (const char *)t->name.data);
+    return false;
+}
+
 static void decide(struct node *n, const struct operation *o)
 {
     struct reader r = {o->request.body, false};
@@ -311,6 +368,8 @@ static void decide(struct node *n, const struct operation *o)
         node_refuse(n, o->from, o->request.id, REPLY_MALFORMED, "not a decision");
         return;
     }
+    if (op == CATALOG_DRAIN && decision.drain && !drain_has_room(n, o, decision.to_node))
+        return;
     struct catalog_command command;
     catalog_command_init(&command, (enum catalog_op)op, n->config, n->options.node_count,
                          o->request.wall_ms);

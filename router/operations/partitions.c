@@ -148,6 +148,7 @@ static void write_tables(struct call *c, const struct partitions *p)
             continue;
         json_write_open(out, '{');
         json_member_string(out, "table", n->table->name);
+        json_member_integer(out, "number", n->table->id);
         json_member_open(out, "refused_by_routers", '{');
         write_refused(c, n->table, ADMIT_READ);
         write_refused(c, n->table, ADMIT_WRITE);
@@ -192,6 +193,8 @@ static void write_kind(struct buffer *out, const struct partition_stats *s, enum
     json_member_integer(out, "burst", s->kinds[kind].counts.burst);
     json_member_open(out, "throttled", '{');
     for (int reason = ADMIT_OK + 1; reason < ADMIT_REASONS; reason++) {
+        if (reason == ADMIT_REFUSED_TABLE) /* routers refuse for it: refused_by_routers */
+            continue;
         json_member_integer(out, admit_reason_name((enum admit_reason)reason),
                             s->kinds[kind].counts.load.refused[reason]);
     }
@@ -268,6 +271,7 @@ static void write_counters(struct buffer *out, const struct router *r)
         {"client_retries", n->client_retries},
         {"throttled", n->throttled},
         {"refused_memory", n->refused_memory},
+        {"unread_closed", n->unread_closed},
         {"internal_retries", n->internal_retries},
         {"deadlines", n->deadlines},
         {"limit_waits", n->limit_waits},

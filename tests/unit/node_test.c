@@ -3,6 +3,9 @@
 
 #include <errno.h>
 
+#include "engine/catalog/catalog.h"
+#include "engine/catalog/decision.h"
+#include "engine/control_port.h"
 #include "tests/support/node_world.h"
 #include "tests/temporary.h"
 
@@ -679,6 +682,52 @@ static void a_policy_that_nobody_knows_is_refused_with_those_that_are_known(void
     buffer_deinit(&error);
 }
 
+static void a_replica_of_a_group_with_more_nodes_than_are_named_is_not_started(void **state)
+{
+    (void)state;
+    struct world w;
+    struct buffer error = {0};
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    assert_int_equal(node_check(w.node, &error), STATUS_OK);
+    struct partition_info info = w.table.partitions[0];
+    info.id += 1; /* of a table that the catalog here does not know */
+    info.table_id = 99;
+    info.lo = slice_make("\0\0\0\x63", 4);
+    info.hi = slice_make("\0\0\0\x64", 4);
+    info.member_count = 2;
+    info.members[1] = raft_member_id(3, 1, 0);
+    open_partition(&w, &info);
+    world_write_all(&w);
+    world_assert_answer(&w, REPLY_OK);
+    assert_int_equal(node_check(w.node, &error), STATUS_MALFORMED);
+    assert_true(slice_starts_with(
+        buffer_slice(&error),
+        slice_of("the data has partitions on node 3 too, but only 1 node is named")));
+    buffer_deinit(&error);
+    world_deinit(&w);
+}
+
+static void a_node_is_not_emptied_where_no_other_can_take_its_replicas(void **state)
+{
+    (void)state;
+    static const char WHY[] = "node 1 cannot be emptied: each other node that answers";
+    struct world w;
+    struct buffer body = {0};
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    const struct decision d = {.to_node = 1, .drain = true};
+    buffer_append_u8(&body, CATALOG_DRAIN);
+    decision_encode(&body, &d);
+    struct request r = {.op = REQUEST_DECIDE, .body = buffer_slice(&body)};
+    world_ask(&w, &r);
+    world_assert_answer(&w, REPLY_LIMIT_EXCEEDED);
+    assert_true(slice_starts_with(buffer_slice(&world_answer(&w)->text), slice_of(WHY)));
+    assert_false(catalog_is_drained(node_catalog(w.node), 1));
+    buffer_deinit(&body);
+    world_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -703,6 +752,8 @@ int main(void)
         cmocka_unit_test(what_was_moved_away_is_erased_in_small_steps),
         cmocka_unit_test(a_deleted_table_leaves_nothing_and_its_name_is_free),
         cmocka_unit_test(a_damaged_item_is_never_returned_nor_believed),
+        cmocka_unit_test(a_replica_of_a_group_with_more_nodes_than_are_named_is_not_started),
+        cmocka_unit_test(a_node_is_not_emptied_where_no_other_can_take_its_replicas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
