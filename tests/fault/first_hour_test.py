@@ -74,7 +74,7 @@ def check_load(options, server):
 
 def check_drain(options, server):
     drain = ["drain", "--admin", f"http://127.0.0.1:{server.admin_port}"]
-    expect(weir(options, *drain, 9), 1, "weir drain: there is no node 9; nodes are 1 to 3\n")
+    expect(weir(options, *drain, 9), 1, "weir drain: There is no node 9; nodes are 1 to 3\n")
     expect(weir(options, *drain, 2), 1, "node 2 cannot be emptied")
     expect(weir(options, *drain, "--undo", 2), 0, "node 2 may hold replicas again")
 
