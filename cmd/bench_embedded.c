@@ -286,7 +286,7 @@ static const char help[] =
     "usage: weir bench embedded [--items N] [--item-bytes N] [--puts N] [--json] --data DIR\n\n"
     "The embedded library against raw LMDB on the same data, in one run: random gets, and durable\n"
     "puts with 64 in flight. DIR must be empty; it is left for you to look at.\n\n"
-    "example: weir bench embedded --data /tmp/bench --json\n";
+    "example:\n  weir bench embedded --data bench --json\n";
 
 static int parse(struct bench *b, bool *json, int argc, char **argv)
 {

@@ -75,10 +75,11 @@ static enum status parse_load(const struct bench_http *b, const char *url, const
     snprintf(group, sizeof group, "bench:rate=max,%s%s%s", settings, b->path ? ",path=" : "",
              b->path ? b->path : "");
     const char *arguments[] = {
-        "load",        "--url",       url,         "--table",       "bench",        "--duration",
-        b->duration,   "--keys",      b->keys,     "--connections", b->connections, "--item-bytes",
-        b->item_bytes, "--wcu",       "1000000",   "--rcu",         "1000000",      "--workload",
-        group,         "--on-demand", "--unsigned"};
+        "load",         "--url",        url,           "--table", "bench",
+        "--duration",   b->duration,    "--keys",      b->keys,   "--connections",
+        b->connections, "--item-bytes", b->item_bytes, "--wcu",   "1000000",
+        "--rcu",        "1000000",      "--workload",  group,     "--create-table",
+        "--on-demand",  "--unsigned"};
     enum {
         COUNT = sizeof arguments / sizeof arguments[0]
     };

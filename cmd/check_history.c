@@ -41,7 +41,7 @@ static const char help[] =
     "  weir load --create-table --rate max --read-ratio 0.5 --consistent --keys 10 \\\n"
     "            --history run.jsonl\n"
     "  weir check-history run.jsonl\n"
-    "  weir check-history --json run-1.jsonl run-2.jsonl\n";
+    "  weir check-history --json run.jsonl\n";
 
 struct violation {
     uint32_t key;

@@ -59,7 +59,7 @@ static const char help[] =
     "fewer)\n" REQUEST_LOG_HELP VERBOSE_HELP ADMIN_OPTIONS_HELP "\n"
     "examples:\n"
     "  weir local\n"
-    "  weir local --port 8001 --data /tmp/w --nodes 5 --profile strict\n"
+    "  weir local --port 8001 --data five --nodes 5 --profile strict\n"
     "  AWS_DEFAULT_REGION=local AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x \\\n"
     "      aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000\n"
     "\noptions:";

@@ -38,7 +38,7 @@ static const char help[] =
     "  --set secret_file=FILE, --set cluster_id=NAME  the same for all daemons of a "
     "cluster\n" VERBOSE_HELP "\n"
     "example:\n"
-    "  weir node --id 1 --listen 127.0.0.1:7101 --data /var/lib/weir-1 \\\n"
+    "  weir node --id 1 --listen 127.0.0.1:7101 --data weir-1 \\\n"
     "            --peers 1=127.0.0.1:7101,2=127.0.0.1:7102\n"
     "\noptions:";
 

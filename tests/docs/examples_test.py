@@ -1,0 +1,403 @@
+#!/usr/bin/env python3
+"""Every command that README.md, docs/*.md and the --help texts show works as it is written.
+
+    tests/docs/examples_test.py --weir FILE [--only WORD]
+
+Taken from the texts: indented blocks and ```python blocks of README.md and docs/*.md; commands in backticks
+in README.md; the lines below "example:" and "examples:" of every --help. A block that is not known to be
+something else, and that does not begin with a command, fails the test.
+
+A scope is one block's section, one table row or paragraph of README.md, or one --help text. Servers that a scope
+starts run until the scope ends. A scope that needs a cluster, and has started nothing, gets one with four
+nodes and the tables that its commands name.
+
+All of it runs in a new network and process namespace, where port 8000 is free, and where no process outlives the
+test; and in a temporary directory that looks like this one. Without such namespaces the test is skipped.
+Long runs are shortened: SHORTENED has the rules.
+"""
+import argparse
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SKIPPED = 77
+COMMAND_S = 120
+READY_S = 60
+POLL_S = 0.02
+
+NOT_RUN = {  # how a command begins: why it is not run here
+    "tools/test": "runs this test",
+    "tools/setup": "installs packages; tests/fresh/run has it done",
+    "tools/build": "builds for minutes; tests/fresh/run runs it",
+    "tools/cluster demo": "lasts minutes; tests/fresh/run runs it",
+    "cmake": "builds, or installs what was built",
+    "ctest": "runs this test",
+    "SEED=7 build/asan/tests/": "a test, which ctest runs",
+    "tests/fault/": "the long form of a test, which ctest runs",
+    "weir bench etcd": "needs an etcd; tools/bench starts one",
+    "weir bench http --gac": "measures on a quiet machine, and fails on a busy one",
+}
+NOT_COMMANDS = {  # how a block begins: what it is
+    "client": "a diagram",
+    '{"number":': "an event",
+    '{"table":': "a partition",
+    '{"gac":': "a page",
+}
+SHORTENED = [  # in commands that match the first: what replaces what
+    (r"weir sim .*--seeds", r"$", " --wall-seconds 5"),
+    (r"weir sim .*--wall-seconds 3600", r"--wall-seconds 3600", ""),
+    (r"weir (load|bench)", r"--duration \d+s", "--duration 2s"),
+    (r"weir load(?!.*--duration)(?!.*--help)", r"weir load", "weir load --duration 2s"),
+    (r"weir load .*start=5s", r"start=5s", "start=1s"),
+]
+FIRST_WORD = re.compile(r"(?:[A-Z_]+=\S+\s+(?:\\\s+)?)*(\S+)")
+PROGRAMS = {"aws", "cmake", "ctest", "curl", "export", "for", "head", "printf", "python3", "weir"}
+SERVER = re.compile(r"weir (local|node|router|gac)\b(?!.*(--help|--config help))")
+FOLLOWER = re.compile(r"weir events .*--follow|tools/cluster logs")
+NEEDS_CLUSTER = re.compile(r"(curl|aws|weir (load|events|drain)|boto3|"
+                           r"tools/cluster (?!up|down|demo|--help))\b(?!.*--help)")
+STARTS_CLUSTER = re.compile(r"tools/cluster up")
+
+
+def begins_with_command(text):
+    word = FIRST_WORD.match(text).group(1)
+    return word in PROGRAMS or (word.startswith(("tools/", "build/", "tests/")) and not word.endswith("/"))
+
+
+def complete_lines(text):
+    """Lines of a shell script; what goes on in the next line is one of them."""
+    lines, begun = [], ""
+    for line in text.splitlines():
+        begun += ("\n" if begun else "") + line
+        whole = subprocess.run(["bash", "-n"], input=begun, text=True, capture_output=True, check=False)
+        if whole.returncode == 0 and not begun.endswith("\\") and not whole.stderr:
+            if begun.strip() and not begun.lstrip().startswith("#"):
+                lines.append(begun)
+            begun = ""
+    if begun:
+        raise AssertionError(f"not a whole command: {begun}")
+    return lines
+
+
+# ---- the texts: scopes, each a name and a list of (kind, text) ----
+
+def markdown_scopes(path):
+    """One scope a section with blocks. Kinds: block, python and the paragraph before it."""
+    scopes, steps, title, block, paragraph, fence = [], [], path.name, [], "", None
+    before = ""
+    for line in path.read_text().splitlines() + [""]:
+        if fence is not None:
+            if line.startswith("```"):
+                steps.append((fence, "\n".join(block), paragraph))
+                fence, block = None, []
+            else:
+                block.append(line)
+        elif line.startswith("```"):
+            fence = line[3:]
+        elif line.startswith("    ") and (block or not before.strip()):
+            block.append(line[4:])
+        else:
+            if block:
+                steps.append(("", "\n".join(block), paragraph))
+                block = []
+            if line.startswith("#"):
+                scopes.append((title, steps))
+                title, steps = f"{path.name}: {line.strip('# ')}", []
+            if line.strip():
+                paragraph = line if not before.strip() else paragraph + " " + line
+        before = line
+    return scopes + [(title, steps)]
+
+
+def readme_span_scopes(path, cluster_commands):
+    """One scope a table row, or a paragraph, with commands in backticks."""
+    text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S)
+    parts = [part for paragraph in re.split(r"\n\s*\n", text) if not paragraph.startswith("    ")
+             for part in (paragraph.splitlines() if paragraph.startswith("|") else [paragraph])]
+    for part in parts:
+        steps, cluster = [], False
+        for span in re.findall(r"`([^`]+)`", part):
+            words = span.split()
+            if cluster and words[0] in cluster_commands:
+                span = "tools/cluster " + span
+            elif words[0] == "weir" or len(words) < 2 or not begins_with_command(span):
+                continue
+            cluster = cluster or span.startswith("tools/cluster")
+            steps.append(("", span, ""))
+        if steps:
+            yield f"{path.name}: {part[:60]}", steps
+
+
+def help_of(*command):
+    done = subprocess.run([*command, "--help"], capture_output=True, text=True, timeout=COMMAND_S, cwd=ROOT,
+                          check=False)
+    if done.returncode != 0 or not done.stdout:
+        raise AssertionError(f"{' '.join(map(str, command))} --help: exit code {done.returncode}")
+    return done.stdout
+
+
+def help_scope(name, text):
+    steps, lines = [], text.splitlines()
+    for i, line in enumerate(lines):
+        inline = re.match(r"examples?:(.*)", line, re.I)
+        if inline and inline.group(1).strip():
+            raise AssertionError(f"{name}: an example stands on a line of its own")
+        if inline:
+            shown = []
+            for following in lines[i + 1:]:
+                if not following.startswith("  "):
+                    break
+                shown.append(following[2:])
+            if not shown:
+                raise AssertionError(f"{name}: no example below `{line}`")
+            steps.append(("", "\n".join(shown), ""))
+    return f"{name} --help", steps
+
+
+def names_in(text, pattern):
+    return re.findall(pattern, text, re.M)
+
+
+def all_scopes(weir):
+    cluster = names_in(help_of("tools/cluster"), r"^  ([a-z-]+) ")
+    scopes = list(markdown_scopes(ROOT / "README.md"))
+    scopes += readme_span_scopes(ROOT / "README.md", cluster)
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        scopes += markdown_scopes(path)
+    overview = help_of(weir)
+    scopes.append(help_scope("weir", overview))
+    for name in names_in(overview, r"^  ([a-z-]+)  "):
+        scopes.append(help_scope(f"weir {name}", help_of(weir, name)))
+    for name in names_in(help_of(weir, "bench"), r"^  ([a-z-]+)  "):
+        scopes.append(help_scope(f"weir bench {name}", help_of(weir, "bench", name)))
+    for tool in sorted((ROOT / "tools").iterdir()):
+        if os.access(tool, os.X_OK) and re.search("--help|argparse", tool.read_text()):
+            scopes.append(help_scope(f"tools/{tool.name}", help_of(tool)))
+    return [(name, steps) for name, steps in scopes if steps]
+
+
+# ---- running them ----
+
+def listening(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def until(what, condition, seconds=READY_S):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(POLL_S)
+
+
+def create_table(name):
+    body = ('{"TableName": "%s", "BillingMode": "PAY_PER_REQUEST", "AttributeDefinitions": '
+            '[{"AttributeName": "id", "AttributeType": "S"}], "KeySchema": '
+            '[{"AttributeName": "id", "KeyType": "HASH"}]}' % name)
+    request = urllib.request.Request(
+        "http://127.0.0.1:8000", body.encode(),
+        {"X-Amz-Target": "DynamoDB_20120810.CreateTable", "Content-Type": "application/x-amz-json-1.0"})
+    try:
+        urllib.request.urlopen(request, timeout=30).close()
+    except urllib.error.HTTPError as error:
+        if b"ResourceInUseException" not in error.read():
+            raise
+
+
+class Scope:
+    """What one scope has started. `tree` is where commands run, `passed` counts the commands that worked."""
+
+    def __init__(self, tree, name):
+        self.tree, self.name = tree, name
+        self.servers, self.output, self.passed, self.used = [], "", 0, set()
+        self.started = False
+        self.exports = ""
+
+    def fail(self, command, why, output=""):
+        raise AssertionError(f"{self.name}\n  {command}\n  {why}\n{output[-3000:]}")
+
+    def shell(self, command):
+        done = subprocess.run(["bash", "-c", self.exports + command], cwd=self.tree, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                              timeout=COMMAND_S, check=False)
+        if done.returncode != 0:
+            self.fail(command, f"exit code {done.returncode}", done.stdout)
+        return done.stdout
+
+    def prepare(self, command):
+        """The cluster and the tables that a command needs, or the data of a server that was stopped."""
+        if "--data weir-data" in command and not (self.tree / "weir-data").exists():
+            self.start("build/weir local")
+            self.end()
+        if not self.started and NEEDS_CLUSTER.search(command):
+            self.shell("tools/cluster up --nodes 4 --faults")
+            self.started = True
+            tables = re.findall(r'"TableName": "(\w+)"', command)
+            tables += re.findall(r"--table (\w+)", command) if "--create-table" not in command else []
+            for table in tables:
+                create_table(table)
+            if FOLLOWER.search(command):
+                self.shell("build/weir drain 2")  # something to follow
+
+    def start(self, command, sign="ready"):
+        log = self.tree / f"log-{len(self.servers)}"
+        with open(log, "wb") as out:
+            process = subprocess.Popen(["bash", "-c", f"{self.exports}exec {command}"], cwd=self.tree,
+                                       stdout=out, stderr=subprocess.STDOUT)
+        self.servers.append((command, process, log, sign))
+        until(f"`{command}` says `{sign}`",
+              lambda: process.poll() is not None or re.search(sign, log.read_text(), re.M))
+        if process.poll() is not None:
+            self.fail(command, f"ended with exit code {process.returncode}", log.read_text())
+
+    def run(self, command):
+        for begin in NOT_RUN:
+            if command.startswith(begin):
+                self.used.add(begin)
+                return
+        for where, old, new in SHORTENED:
+            if re.search(where, command):
+                bare = re.sub(r"\s+#.*", "", command) if old == "$" else command
+                command = re.sub(old, new, bare, count=1)
+        self.prepare(command)
+        began = time.monotonic()
+        if SERVER.search(command):
+            self.start(re.sub(r"\s+#.*", "", command))
+            self.started = True
+        elif FOLLOWER.search(command):
+            self.start(command, ".")
+        elif command.startswith("export "):
+            self.exports += command + "\n"
+        else:
+            self.output += self.shell(command)
+            self.started = self.started or bool(STARTS_CLUSTER.search(command))
+        self.passed += 1
+        print(f"{time.monotonic() - began:6.1f} s  {command}", flush=True)
+
+    def python(self, text, paragraph):
+        shown = re.search(r"`python3 (\S+\.py)([^`]*)`", paragraph)
+        name, arguments = shown.groups() if shown else ("example.py", "")
+        (self.tree / name).write_text(text + "\n")
+        if "boto3" in text:
+            self.prepare(text)
+        self.run(f"python3 {name}{arguments}")
+
+    def compare(self, shown):
+        """Every piece of an answer that a text shows, `..` apart, came in the answers so far, in this order."""
+        at, output = 0, " ".join(self.output.split())
+        for line in re.sub(r"\n(?!\S+: |\{)", " ", shown).splitlines():
+            for part in line.split(".."):
+                part = " ".join(part.split()).strip(" ,")
+                found = output.find(part, at)
+                if found < 0:
+                    self.fail(part, "is shown, but did not come", self.output)
+                at = found
+        self.passed += 1
+
+    def end(self):
+        for command, process, log, sign in reversed(self.servers):
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+            code = process.wait(READY_S)
+            if sign == "ready" and code != 0:
+                self.fail(command, f"exit code {code} at its end", log.read_text())
+        self.servers.clear()
+        if (self.tree / ".cluster/daemons").exists():
+            self.shell("tools/cluster down --wipe")
+
+
+def run_scope(tree, name, steps):
+    scope = Scope(tree, name)
+    try:
+        for kind, text, paragraph in steps:
+            beginning = next((b for b in NOT_COMMANDS if text.startswith(b)), None)
+            if beginning is not None:
+                scope.used.add(beginning)
+            elif kind == "python":
+                scope.python(text, paragraph)
+            elif text.startswith("HTTP/1.1 "):
+                scope.compare(text)
+            elif kind or not begins_with_command(text):
+                scope.fail(text, "does not begin with a command: name it in NOT_COMMANDS, with the reason")
+            else:
+                for command in complete_lines(text):
+                    scope.run(command)
+    finally:
+        scope.end()
+    return scope
+
+
+def make_tree(directory, weir):
+    tree = directory / "tree"
+    (tree / "build").mkdir(parents=True)
+    for entry in ROOT.iterdir():
+        if entry.name not in {"build", ".cluster", ".git", "weir-data"}:
+            (tree / entry.name).symlink_to(entry)
+    (tree / "build/weir").symlink_to(weir)
+    (directory / ".curlrc").write_text("fail-with-body\nsilent\nshow-error\n")
+    os.environ.update(WEIR="build/weir", CURL_HOME=str(directory), HOME=str(directory),
+                      PATH=f"{tree}/build:{os.environ['PATH']}")
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        os.environ.pop(name, None)
+        os.environ.pop(name.upper(), None)
+    return tree
+
+
+def inside(options):
+    scopes = all_scopes(options.weir)
+    failures, used, passed = [], set(), 0
+    for name, steps in scopes:
+        if options.only and options.only not in name:
+            continue
+        with tempfile.TemporaryDirectory(prefix="weir-examples-") as directory:
+            try:
+                scope = run_scope(make_tree(pathlib.Path(directory), options.weir), name, steps)
+                used |= scope.used
+                passed += scope.passed
+            except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
+                failures.append(str(error))
+                print(f"FAILED  {error}", flush=True)
+    if not options.only and not failures:
+        failures += [f"no text has `{begin}` any more: take it out of this test"
+                     for begin in [*NOT_RUN, *NOT_COMMANDS] if begin not in used]
+    print(f"{passed} examples work, {len(failures)} do not", *failures, sep="\n")
+    return 1 if failures else 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--weir", type=pathlib.Path, required=True)
+    parser.add_argument("--only", help="scopes with this word in their names")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.weir = options.weir.resolve()
+    if options.inside:
+        return inside(options)
+    space = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "--net", "--pid", "--fork", "--mount-proc",
+             "--kill-child", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+    try:
+        probe = subprocess.run([*space, "true"], capture_output=True, text=True, timeout=COMMAND_S, check=False)
+        refused = probe.stderr.strip() if probe.returncode else ""
+    except FileNotFoundError as error:
+        refused = str(error)
+    if refused:
+        print(f"skipped: no namespaces: {refused}")
+        return SKIPPED
+    return subprocess.run([*space, *sys.argv, "--inside"], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
