@@ -1,8 +1,11 @@
 #include "cmd/bench.h"
 
-#include <getopt.h>
-#include <string.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 
+#include "base/must.h"
+#include "cmd/arguments.h"
 #include "cmd/cmd.h"
 
 static const struct {
@@ -29,27 +32,55 @@ static void print_help(FILE *out)
                  "\nexample:\n  weir bench decision --json\n");
 }
 
-int bench_parse_json(int argc, char **argv, void (*help)(FILE *out), bool *json)
+/* False: the value is none that the option takes; `error` says which ones it does. */
+static bool take_value(const struct bench_option *o, const char *value, struct buffer *error)
 {
-    static const struct option known[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    optind = 1;
-    for (int option; (option = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
-        if (option == 'h') {
-            help(stdout);
+    if (o->flag != NULL)
+        *o->flag = true;
+    if (o->text != NULL)
+        *o->text = value;
+    if (o->number == NULL)
+        return true;
+    char *end;
+    errno = 0;
+    *o->number = strtoll(value, &end, 10);
+    if (errno == 0 && end != value && *end == '\0' && *o->number >= o->least &&
+        *o->number <= o->most)
+        return true;
+    buffer_append_format(error, "`--%s` takes %lld to %lld, not `%s`", o->name, (long long)o->least,
+                         (long long)o->most, value);
+    return false;
+}
+
+int bench_parse(const struct bench_option *options, size_t count, const char *help, int argc,
+                char **argv)
+{
+    struct argument_spec specs[BENCH_OPTIONS_MAX + 1];
+    struct arguments a = {specs, count + 1, argc, argv, 1};
+    struct buffer error = {0};
+    const char *value;
+    int option, help_id = (int)count;
+    must(count <= BENCH_OPTIONS_MAX);
+    for (int i = 0; i < help_id; i++) {
+        enum argument_value takes = options[i].flag != NULL ? ARGUMENT_FLAG : ARGUMENT_VALUE;
+        specs[i] = (struct argument_spec){options[i].name, takes, i};
+    }
+    specs[count] = (struct argument_spec){"help", ARGUMENT_FLAG, help_id};
+    while ((option = arguments_next(&a, &value, &error)) >= 0) {
+        if (option == help_id) {
+            fputs(help, stdout);
             return 0;
         }
-        if (option != 'j') {
-            help(stderr);
-            return 2;
-        }
-        *json = true;
+        if (!take_value(&options[option], value, &error))
+            break;
     }
-    if (optind != argc) {
-        fprintf(stderr, "weir bench %s: '%s' is not an option\n", argv[0], argv[optind]);
-        return 2;
-    }
-    return -1;
+    if (option == ARGUMENTS_WORD)
+        buffer_append_format(&error, "unexpected argument `%s`", value);
+    if (option != ARGUMENTS_END)
+        fprintf(stderr, "weir bench %s: %.*s; see `weir bench %s --help`\n", argv[0],
+                (int)error.size, (const char *)error.data, argv[0]);
+    buffer_deinit(&error);
+    return option == ARGUMENTS_END ? -1 : 2;
 }
 
 int cmd_bench(int argc, char **argv)

@@ -3,7 +3,8 @@
 #define WEIR_CMD_BENCH_H
 
 #include <stdbool.h>
-#include <stdio.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* Every bench takes --json (one object on standard output) and --help; argv[0] is its name.
  * Returns the exit code: 0 done, 1 failed or out of its budget, 2 wrong usage. */
@@ -18,7 +19,21 @@
 BENCH_LIST(X)
 #undef X
 
-/* Options of a bench that has no others. -1: go on; otherwise the exit code. */
-int bench_parse_json(int argc, char **argv, void (*help)(FILE *out), bool *json);
+/* What an option sets: one of the three. */
+struct bench_option {
+    const char *name; /* without the dashes */
+    bool *flag;
+    const char **text;
+    int64_t *number;
+    int64_t least, most; /* that the number may be */
+};
+
+enum {
+    BENCH_OPTIONS_MAX = 16
+};
+
+/* -1: go on; otherwise the exit code, after --help, or a line that names the wrong option. */
+int bench_parse(const struct bench_option *options, size_t count, const char *help, int argc,
+                char **argv);
 
 #endif

@@ -269,24 +269,27 @@ static void print_json(const struct scene *scene, const struct outcome *o, bool 
     printf("}%s", last ? "" : ",");
 }
 
-static void print_help(FILE *out)
+static int parse(bool *json, int argc, char **argv)
 {
-    fprintf(out,
-            "usage: weir bench decision [--json]\n\n"
-            "Times admission decisions in batches of %d with the clock's own cost subtracted;\n"
-            "percentiles are those of batch means. Fails if a decision's p50 is over %d ns in\n"
-            "any scene, or anything was allocated.\n\n"
-            "  --json   one object on standard output\n"
-            "  --help   this text\n\n"
-            "example:\n  weir bench decision --json\n",
-            BATCH, BUDGET_NS);
+    const struct bench_option options[] = {{.name = "json", .flag = json}};
+    char help[800];
+    snprintf(help, sizeof help,
+             "usage: weir bench decision [--json]\n\n"
+             "Times admission decisions in batches of %d with the clock's own cost subtracted;\n"
+             "percentiles are those of batch means. Fails if a decision's p50 is over %d ns in\n"
+             "any scene, or anything was allocated.\n\n"
+             "  --json   one object on standard output\n"
+             "  --help   this text\n\n"
+             "example:\n  weir bench decision --json\n",
+             BATCH, BUDGET_NS);
+    return bench_parse(options, 1, help, argc, argv);
 }
 
 int bench_decision(int argc, char **argv)
 {
     static struct outcome outcome;
     bool json = false, within = true;
-    int code = bench_parse_json(argc, argv, print_help, &json);
+    int code = parse(&json, argc, argv);
     if (code >= 0)
         return code;
     int64_t overhead = overhead_ns(&outcome.ps);

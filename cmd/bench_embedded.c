@@ -3,7 +3,6 @@
  * get: the same items under the same storage keys, in random order; both sides alternate in rounds,
  * so that what else the machine does hits both. The library admits, checks and finds; LMDB only
  * finds. put: durable, 64 in flight, against LMDB committing every 64 puts. */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -21,7 +20,8 @@ enum {
     ROUNDS = 10,
     IN_FLIGHT = 64,
     ID_SIZE = 22,
-    KEY_SIZE = 4 + 8 + ID_SIZE - 1 + 2
+    KEY_SIZE = 4 + 8 + ID_SIZE - 1 + 2,
+    ITEM_BYTES_MAX = 400 * 1024 - 100 /* the other attribute, and names */
 };
 
 struct figures {
@@ -290,35 +290,17 @@ static const char help[] =
 
 static int parse(struct bench *b, bool *json, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"items", required_argument, NULL, 'i'},
-        {"item-bytes", required_argument, NULL, 'b'},
-        {"puts", required_argument, NULL, 'p'},
-        {"data", required_argument, NULL, 'd'},
-        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+    const struct bench_option options[] = {
+        {.name = "json", .flag = json},
+        {.name = "data", .text = &b->directory},
+        {.name = "items", .number = &b->items, .least = 1, .most = 100000000},
+        {.name = "item-bytes", .number = &b->item_bytes, .least = 1, .most = ITEM_BYTES_MAX},
+        {.name = "puts", .number = &b->puts, .least = 1, .most = 1000000000},
     };
-    int option;
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        if (option == 'j')
-            *json = true;
-        else if (option == 'd')
-            b->directory = optarg;
-        else if (option == 'i')
-            b->items = atoll(optarg);
-        else if (option == 'b')
-            b->item_bytes = atoll(optarg);
-        else if (option == 'p')
-            b->puts = atoll(optarg);
-        else {
-            fputs(help, option == 'h' ? stdout : stderr);
-            return option == 'h' ? 0 : 2;
-        }
-    }
-    if (b->directory != NULL && b->items > 0 && b->item_bytes > 0 && b->puts > 0)
-        return -1;
-    fputs(help, stderr);
+    int code = bench_parse(options, sizeof options / sizeof options[0], help, argc, argv);
+    if (code >= 0 || b->directory != NULL)
+        return code;
+    fputs("weir bench embedded: --data is missing; see `weir bench embedded --help`\n", stderr);
     return 2;
 }
 

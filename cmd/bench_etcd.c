@@ -3,7 +3,6 @@
  * The peer of replicated PutItem. Speaks gRPC (bench_grpc.h) or, to compare, JSON over HTTP/1.1
  * through etcd's gateway; each connection has one put on its way. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,7 +39,7 @@ struct etcd_connection {
 struct bench_etcd {
     bool is_json_output, is_json_protocol;
     const char *url;
-    long duration_ms, connection_count, keys, item_bytes;
+    int64_t seconds, connection_count, keys, item_bytes;
     struct buffer host_text; /* of the URL, without its port */
     uint16_t port;
     char authority[128];
@@ -182,7 +181,7 @@ static enum status turn_until(struct bench_etcd *b, struct instant end, const in
 
 static enum status connect_all(struct bench_etcd *b, struct buffer *error)
 {
-    for (long i = 0; i < b->connection_count; i++) {
+    for (int64_t i = 0; i < b->connection_count; i++) {
         struct etcd_connection *c = &b->connections[i];
         c->bench = b;
         load_response_init(&c->http, false, on_answer, c);
@@ -209,8 +208,8 @@ static enum status run(struct bench_etcd *b, struct buffer *error)
         status = connect_all(b, error);
     if (status != STATUS_OK)
         return status;
-    b->end = instant_add(loop_now(b->loop), duration_ms(b->duration_ms));
-    for (long i = 0; i < b->connection_count; i++)
+    b->end = instant_add(loop_now(b->loop), duration_ms(b->seconds * 1000));
+    for (int64_t i = 0; i < b->connection_count; i++)
         send_put(&b->connections[i]);
     status = turn_until(b, b->end, &b->busy, 0, error);
     if (status == STATUS_OK)
@@ -227,94 +226,68 @@ static enum status run(struct bench_etcd *b, struct buffer *error)
 static void print_result(const struct bench_etcd *b)
 {
     const struct histogram *h = &b->latency;
-    double per_s = (double)h->count * 1000 / (double)b->duration_ms;
+    double per_s = (double)h->count / (double)b->seconds;
     double us[3];
     static const uint32_t percentiles[] = {50000, 99000, 99900};
     for (int i = 0; i < 3; i++)
         us[i] = (double)histogram_percentile(h, percentiles[i]) / 1e3;
     if (b->is_json_output)
-        printf("{\"bench\":\"etcd\",\"protocol\":\"%s\",\"connections\":%ld,\"item_bytes\":%ld,"
+        printf("{\"bench\":\"etcd\",\"protocol\":\"%s\",\"connections\":%lld,\"item_bytes\":%lld,"
                "\"measures\":[{\"name\":\"Put\",\"requests_per_s\":%.1f,\"not_admitted\":%lld,"
                "\"latency_us\":{\"p50\":%.1f,\"p99\":%.1f,\"p99.9\":%.1f,\"max\":%.1f}}]}\n",
-               b->is_json_protocol ? "json" : "grpc", b->connection_count, b->item_bytes, per_s,
-               (long long)(b->failed + b->busy), us[0], us[1], us[2], (double)h->max / 1e3);
+               b->is_json_protocol ? "json" : "grpc", (long long)b->connection_count,
+               (long long)b->item_bytes, per_s, (long long)(b->failed + b->busy), us[0], us[1],
+               us[2], (double)h->max / 1e3);
     else
         printf("Put %10.0f/s   p50 %7.0f us   p99 %7.0f us   p99.9 %7.0f us%s\n", per_s, us[0],
                us[1], us[2], b->failed ? "   (some failed!)" : "");
 }
 
-enum {
-    OPTION_URL = 1000,
-    OPTION_PROTOCOL,
-    OPTION_JSON,
-    OPTION_SECONDS,
-    OPTION_CONNECTIONS,
-    OPTION_KEYS,
-    OPTION_ITEM_BYTES,
-    OPTION_HELP
-};
-
-static bool parse_number(const char *text, long least, long most, long *out)
+static bool take_url(struct bench_etcd *b)
 {
-    char *end;
-    errno = 0;
-    *out = strtol(text, &end, 10);
-    return errno == 0 && end != text && *end == 0 && *out >= least && *out <= most;
-}
-
-static bool take_option(struct bench_etcd *b, int option)
-{
-    switch (option) {
-    case OPTION_URL:
-        b->url = optarg;
-        return true;
-    case OPTION_PROTOCOL:
-        b->is_json_protocol = strcmp(optarg, "json") == 0;
-        return b->is_json_protocol || strcmp(optarg, "grpc") == 0;
-    case OPTION_JSON:
-        b->is_json_output = true;
-        return true;
-    case OPTION_SECONDS:
-        return parse_number(optarg, 1, 86400, &b->duration_ms) && (b->duration_ms *= 1000);
-    case OPTION_CONNECTIONS:
-        return parse_number(optarg, 1, CONNECTIONS_MAX, &b->connection_count);
-    case OPTION_KEYS:
-        return parse_number(optarg, 1, 1000000000, &b->keys);
-    case OPTION_ITEM_BYTES:
-        return parse_number(optarg, KEY_SIZE + 1, ITEM_BYTES_MAX, &b->item_bytes);
-    default:
+    if (strncmp(b->url, "http://", 7) != 0)
         return false;
-    }
-}
-
-/* 0: go on; 1: --help; 2: wrong usage. */
-static int parse(struct bench_etcd *b, int argc, char **argv)
-{
-    static const struct option known[] = {
-        {"url", required_argument, NULL, OPTION_URL},
-        {"protocol", required_argument, NULL, OPTION_PROTOCOL},
-        {"json", no_argument, NULL, OPTION_JSON},
-        {"seconds", required_argument, NULL, OPTION_SECONDS},
-        {"connections", required_argument, NULL, OPTION_CONNECTIONS},
-        {"keys", required_argument, NULL, OPTION_KEYS},
-        {"item-bytes", required_argument, NULL, OPTION_ITEM_BYTES},
-        {"help", no_argument, NULL, OPTION_HELP},
-        {NULL, 0, NULL, 0}};
-    int option;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
-        if (!take_option(b, option))
-            return option == OPTION_HELP ? 1 : 2;
-    if (optind != argc || b->url == NULL || strncmp(b->url, "http://", 7) != 0)
-        return 2;
     struct slice rest = slice_of(b->url + 7);
     if (rest.size > 0 && rest.data[rest.size - 1] == '/')
         rest.size--;
     if (rest.size >= sizeof b->authority ||
         address_parse(rest, &b->host_text, &b->port) != STATUS_OK)
-        return 2;
+        return false;
     memcpy(b->authority, rest.data, rest.size);
-    return 0;
+    return true;
+}
+
+static int parse(struct bench_etcd *b, int argc, char **argv)
+{
+    const char *protocol = "grpc";
+    const struct bench_option options[] = {
+        {.name = "json", .flag = &b->is_json_output},
+        {.name = "url", .text = &b->url},
+        {.name = "protocol", .text = &protocol},
+        {.name = "seconds", .number = &b->seconds, .least = 1, .most = 86400},
+        {.name = "connections",
+         .number = &b->connection_count,
+         .least = 1,
+         .most = CONNECTIONS_MAX},
+        {.name = "keys", .number = &b->keys, .least = 1, .most = 1000000000},
+        {.name = "item-bytes",
+         .number = &b->item_bytes,
+         .least = KEY_SIZE + 1,
+         .most = ITEM_BYTES_MAX},
+    };
+    int code = bench_parse(options, sizeof options / sizeof options[0], help_text, argc, argv);
+    if (code >= 0)
+        return code;
+    b->is_json_protocol = strcmp(protocol, "json") == 0;
+    if (!b->is_json_protocol && strcmp(protocol, "grpc") != 0) {
+        fprintf(stderr, "weir bench etcd: --protocol is grpc or json, not `%s`\n", protocol);
+        return 2;
+    }
+    if (b->url != NULL && take_url(b))
+        return -1;
+    fprintf(stderr, "weir bench etcd: --url takes http://HOST:PORT, not `%s`\n",
+            b->url == NULL ? "" : b->url);
+    return 2;
 }
 
 int bench_etcd(int argc, char **argv)
@@ -322,7 +295,7 @@ int bench_etcd(int argc, char **argv)
     struct bench_etcd *b = calloc(1, sizeof *b);
     struct buffer error = {0};
     must(b != NULL);
-    b->duration_ms = 5000;
+    b->seconds = 5;
     b->connection_count = 64;
     b->keys = 10000;
     b->item_bytes = 100;
@@ -331,10 +304,7 @@ int bench_etcd(int argc, char **argv)
     for (int i = 0; i < ITEM_BYTES_MAX; i++)
         b->value[i] = (char)('a' + prng_below(&b->random, 26));
     int code = parse(b, argc, argv);
-    if (code != 0) {
-        fputs(help_text, code == 1 ? stdout : stderr);
-        code = code == 1 ? 0 : 2;
-    } else {
+    if (code < 0) {
         b->connections = calloc((size_t)b->connection_count, sizeof b->connections[0]);
         must(b->connections != NULL);
         code = run(b, &error) == STATUS_OK ? 0 : 1;
@@ -343,7 +313,7 @@ int bench_etcd(int argc, char **argv)
         else
             fprintf(stderr, "weir bench etcd: %.*s\n", (int)error.size, (char *)error.data);
         loop_destroy(b->loop);
-        for (long i = 0; i < b->connection_count; i++) {
+        for (int64_t i = 0; i < b->connection_count; i++) {
             bench_grpc_deinit(&b->connections[i].grpc);
             load_response_deinit(&b->connections[i].http);
         }

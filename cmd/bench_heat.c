@@ -210,24 +210,27 @@ static void print(const struct scene *scene, const struct outcome *o, bool json,
                (long long)(o->advise_ns / NS_PER_US), scene->meaning);
 }
 
-static void print_help(FILE *out)
+static int parse(bool *json, int argc, char **argv)
 {
-    fprintf(out,
-            "usage: weir bench heat [--json]\n\n"
-            "Times the counting of requests as heat of their keys, in batches of %d with the\n"
-            "clock's own cost subtracted. Fails if the p50 is over %d ns in any scene. Memory is\n"
-            "that of one kind (reads or writes) of a partition that has heat.\n\n"
-            "  --json   one object on standard output\n"
-            "  --help   this text\n\n"
-            "example:\n  weir bench heat --json\n",
-            BATCH, BUDGET_NS);
+    const struct bench_option options[] = {{.name = "json", .flag = json}};
+    char help[800];
+    snprintf(help, sizeof help,
+             "usage: weir bench heat [--json]\n\n"
+             "Times the counting of requests as heat of their keys, in batches of %d with the\n"
+             "clock's own cost subtracted. Fails if the p50 is over %d ns in any scene. Memory is\n"
+             "that of one kind (reads or writes) of a partition that has heat.\n\n"
+             "  --json   one object on standard output\n"
+             "  --help   this text\n\n"
+             "example:\n  weir bench heat --json\n",
+             BATCH, BUDGET_NS);
+    return bench_parse(options, 1, help, argc, argv);
 }
 
 int bench_heat(int argc, char **argv)
 {
     static struct outcome outcome;
     bool json = false, within = true;
-    int code = bench_parse_json(argc, argv, print_help, &json);
+    int code = parse(&json, argc, argv);
     if (code >= 0)
         return code;
     int64_t overhead = overhead_ns(&outcome.ps);

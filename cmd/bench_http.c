@@ -4,7 +4,6 @@
  * by --url: then GetItem and PutItem of a table, or plain GETs with --path. One process after
  * another on the same cores: that is how tools/bench compares servers.
  * With --gac, two of its own that differ in global admission control only, in turn. */
-#include <getopt.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -303,62 +302,31 @@ static enum status run_alone(struct bench_http *b, struct buffer *error)
     return status;
 }
 
-enum {
-    OPTION_URL = 1000,
-    OPTION_PATH,
-    OPTION_DURATION,
-    OPTION_CONNECTIONS,
-    OPTION_KEYS,
-    OPTION_ITEM_BYTES,
-    OPTION_DATA,
-    OPTION_SERVER_CPU,
-    OPTION_LOAD_CPU,
-    OPTION_GAC,
-    OPTION_UNSIGNED,
-    OPTION_JSON,
-    OPTION_HELP
-};
-
-/* 0: go on; 1: --help; 2: wrong usage. */
 static int parse(struct bench_http *b, int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"url", required_argument, NULL, OPTION_URL},
-        {"path", required_argument, NULL, OPTION_PATH},
-        {"duration", required_argument, NULL, OPTION_DURATION},
-        {"connections", required_argument, NULL, OPTION_CONNECTIONS},
-        {"keys", required_argument, NULL, OPTION_KEYS},
-        {"item-bytes", required_argument, NULL, OPTION_ITEM_BYTES},
-        {"data", required_argument, NULL, OPTION_DATA},
-        {"server-cpu", required_argument, NULL, OPTION_SERVER_CPU},
-        {"load-cpu", required_argument, NULL, OPTION_LOAD_CPU},
-        {"gac", required_argument, NULL, OPTION_GAC},
-        {"unsigned", no_argument, NULL, OPTION_UNSIGNED},
-        {"json", no_argument, NULL, OPTION_JSON},
-        {"help", no_argument, NULL, OPTION_HELP},
-        {NULL, 0, NULL, 0}};
-    const char **texts[] = {&b->url,  &b->path,       &b->duration, &b->connections,
-                            &b->keys, &b->item_bytes, &b->data};
-    int option;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-        if (option >= OPTION_URL && option <= OPTION_DATA)
-            *texts[option - OPTION_URL] = optarg;
-        else if (option == OPTION_SERVER_CPU)
-            b->server_cpu = atoi(optarg);
-        else if (option == OPTION_LOAD_CPU)
-            b->load_cpu = atoi(optarg);
-        else if (option == OPTION_GAC)
-            b->gac_rounds = atoi(optarg);
-        else if (option == OPTION_UNSIGNED)
-            b->is_unsigned = true;
-        else if (option == OPTION_JSON)
-            b->json = true;
-        else
-            return option == OPTION_HELP ? 1 : 2;
-    }
-    bool rounds_fit = b->gac_rounds >= 0 && b->gac_rounds <= GAC_ROUNDS_MAX;
-    return optind == argc && rounds_fit && (b->gac_rounds == 0 || b->url == NULL) ? 0 : 2;
+    int64_t server_cpu = b->server_cpu, load_cpu = b->load_cpu, rounds = 0;
+    const struct bench_option options[] = {
+        {.name = "json", .flag = &b->json},
+        {.name = "unsigned", .flag = &b->is_unsigned},
+        {.name = "url", .text = &b->url},
+        {.name = "path", .text = &b->path},
+        {.name = "duration", .text = &b->duration},
+        {.name = "connections", .text = &b->connections},
+        {.name = "keys", .text = &b->keys},
+        {.name = "item-bytes", .text = &b->item_bytes},
+        {.name = "data", .text = &b->data},
+        {.name = "server-cpu", .number = &server_cpu, .least = -1, .most = CPU_SETSIZE - 1},
+        {.name = "load-cpu", .number = &load_cpu, .least = -1, .most = CPU_SETSIZE - 1},
+        {.name = "gac", .number = &rounds, .least = 1, .most = GAC_ROUNDS_MAX},
+    };
+    int code = bench_parse(options, sizeof options / sizeof options[0], help_text, argc, argv);
+    b->server_cpu = (int)server_cpu;
+    b->load_cpu = (int)load_cpu;
+    b->gac_rounds = (int)rounds;
+    if (code >= 0 || rounds == 0 || b->url == NULL)
+        return code;
+    fputs("weir bench http: --gac starts its own servers: --url does not go with it\n", stderr);
+    return 2;
 }
 
 int bench_http(int argc, char **argv)
@@ -373,11 +341,9 @@ int bench_http(int argc, char **argv)
                            .data = "/tmp",
                            .server_cpu = two ? 0 : -1,
                            .load_cpu = two ? 1 : -1};
-    int usage = parse(&b, argc, argv);
-    if (usage != 0) {
-        fputs(help_text, usage == 1 ? stdout : stderr);
-        return usage == 1 ? 0 : 2;
-    }
+    int code = parse(&b, argc, argv);
+    if (code >= 0)
+        return code;
     struct buffer error = {0};
     if (b.json)
         printf("{\"bench\":\"http\",\"connections\":%s,\"item_bytes\":%s,\"measures\":[",

@@ -554,7 +554,7 @@ void load_options_help(struct buffer *out)
         "  weir load --rate max --concurrency 64 --read-ratio 1 --preload --json result.json\n"
         "  weir load --url http://127.0.0.1:8000 --url http://127.0.0.1:8001 --create-table \\\n"
         "      --rate 2000 --connections 64 --outstanding 64 --keys 8 --read-ratio 0.5 \\\n"
-        "      --consistent --history run.jsonl\n"
+        "      --consistent --preload --history run.jsonl\n"
         "  weir check-history run.jsonl\n"
         "  weir load --create-table --duration 20s --workload one:table=one,wcu=100,rate=150 \\\n"
         "      --workload two:table=two,on-demand,rate=5k\n"

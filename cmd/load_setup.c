@@ -212,6 +212,32 @@ static enum status find_table(const struct load_options *o, const struct load_wo
     return STATUS_MALFORMED;
 }
 
+/* A history holds what its run wrote, so a checker cannot tell where an older value came from. A
+ * read that is refused shows nothing either way: the check is left to the checker. */
+static enum status check_empty(const struct load_options *o, const struct load_workload_options *w,
+                               struct buffer *error)
+{
+    struct buffer body = {0}, answer = {0}, ignored = {0};
+    int http_status = 0;
+    buffer_append_format(&body, "{\"TableName\":\"%s\",\"ConsistentRead\":true,\"Limit\":1}",
+                         w->table);
+    enum status status =
+        load_setup_call(&o->urls[0], "Scan", buffer_slice(&body), &http_status, &answer, &ignored);
+    static const char items[] = "\"Items\":[{";
+    bool used = status == STATUS_OK && http_status == 200 &&
+                memmem(answer.data, answer.size, items, strlen(items)) != NULL;
+    if (used)
+        buffer_append_format(
+            error,
+            "table `%s` has items that would not be in the history: write each key "
+            "first with --preload, or name another table with --table",
+            w->table);
+    buffer_deinit(&body);
+    buffer_deinit(&answer);
+    buffer_deinit(&ignored);
+    return used ? STATUS_MALFORMED : STATUS_OK;
+}
+
 enum status load_setup_tables(const struct load_options *o, struct buffer *error)
 {
     enum status status = STATUS_OK;
@@ -222,6 +248,9 @@ enum status load_setup_tables(const struct load_options *o, struct buffer *error
             seen |= strcmp(w->table, o->workloads[other].table) == 0;
         if (!seen)
             status = o->create_table ? create_table(o, w, error) : find_table(o, w, error);
+        if (!seen && status == STATUS_OK && o->history_path != NULL && !o->preload &&
+            w->read_ratio > 0)
+            status = check_empty(o, w, error);
     }
     return status;
 }

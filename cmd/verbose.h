@@ -6,7 +6,8 @@
 
 #define VERBOSE_HELP                                                                            \
     "  --verbose          what nodes do, a line each on standard error: leaders, partitions,\n" \
-    "                     snapshots, checkpoints; once a second, how many requests they refused\n"
+    "                     splits, snapshots, checkpoints, commands of the catalog; once a\n"    \
+    "                     second, how many requests they refused\n"
 
 /* How far a node's trace has been told. All zero at the start. */
 struct verbose {

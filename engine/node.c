@@ -489,14 +489,15 @@ void node_trace_event_describe(const struct trace_event *e, struct buffer *out)
 {
     static const struct {
         const char *text;
+        bool numbered;
         const char *value;
     } kinds[] = {
-#define X(code, text, value) [code] = {text, value},
+#define X(code, text, numbered, value) [code] = {text, numbered, value},
         NODE_TRACE_LIST(X)
 #undef X
     };
     buffer_append_text(out, kinds[e->kind].text);
-    if (e->subject != 0)
+    if (kinds[e->kind].numbered)
         buffer_append_format(out, " %u", e->subject);
     buffer_append_format(out, ", %s %lld", kinds[e->kind].value, (long long)e->value);
 }

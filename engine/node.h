@@ -110,28 +110,29 @@ const struct log_batch *node_next_batch(struct node *n);
 
 /* ---- looking ---- */
 
-/* What a node's trace tells: subject and value of each kind. */
-#define NODE_TRACE_LIST(X)                                                     \
-    X(NODE_TRACE_STARTED, "started", "log lsn")                                \
-    X(NODE_TRACE_THROTTLED, "throttled a request of partition", "cost in mcu") \
-    X(NODE_TRACE_REFUSED, "refused a request with code", "its number")         \
-    X(NODE_TRACE_LOG_WRITTEN, "log written", "lsn")                            \
-    X(NODE_TRACE_PARTITION_OPENED, "opened partition", "log index")            \
-    X(NODE_TRACE_PARTITION_CLOSED, "closed partition", "log index")            \
-    X(NODE_TRACE_SPLIT_PROPOSED, "proposed a split of partition", "epoch")     \
-    X(NODE_TRACE_SPLIT, "split partition", "log index")                        \
-    X(NODE_TRACE_CATALOG, "applied a catalog command with code", "log index")  \
-    X(NODE_TRACE_LEADS, "leads partition", "term")                             \
-    X(NODE_TRACE_FOLLOWS, "does not lead any more partition", "term")          \
-    X(NODE_TRACE_SNAPSHOT_BEGUN, "sends a snapshot of partition", "log index") \
-    X(NODE_TRACE_SNAPSHOT_ENDED, "has sent partition", "log index")            \
-    X(NODE_TRACE_SNAPSHOT_INSTALLED, "has received partition", "log index")    \
-    X(NODE_TRACE_CHECKPOINT_BEGUN, "checkpoint begun", "lsn")                  \
-    X(NODE_TRACE_CHECKPOINT_ENDED, "checkpoint ended with status", "lsn")      \
-    X(NODE_TRACE_STOPPED, "stopped writing", "errno")
+/* What a node's trace tells: what happened, whether a number belongs to it (the partition, or as
+ * the words say), and what the value is. */
+#define NODE_TRACE_LIST(X)                                                                   \
+    X(NODE_TRACE_STARTED, "started", false, "log lsn")                                       \
+    X(NODE_TRACE_THROTTLED, "throttled a request of partition", true, "cost in mcu")         \
+    X(NODE_TRACE_REFUSED, "refused a request with code", true, "its number")                 \
+    X(NODE_TRACE_LOG_WRITTEN, "log written", false, "lsn")                                   \
+    X(NODE_TRACE_PARTITION_OPENED, "opened partition", true, "log index")                    \
+    X(NODE_TRACE_PARTITION_CLOSED, "closed partition", true, "log index")                    \
+    X(NODE_TRACE_SPLIT_PROPOSED, "proposed a split of partition", true, "epoch")             \
+    X(NODE_TRACE_SPLIT, "split partition", true, "log index")                                \
+    X(NODE_TRACE_CATALOG, "applied catalog command", true, "log index")                      \
+    X(NODE_TRACE_LEADS, "leads partition", true, "term")                                     \
+    X(NODE_TRACE_FOLLOWS, "no longer leads partition", true, "term")                         \
+    X(NODE_TRACE_SNAPSHOT_BEGUN, "sends a snapshot of partition", true, "log index")         \
+    X(NODE_TRACE_SNAPSHOT_ENDED, "has sent a snapshot of partition", true, "log index")      \
+    X(NODE_TRACE_SNAPSHOT_INSTALLED, "installed a snapshot of partition", true, "log index") \
+    X(NODE_TRACE_CHECKPOINT_BEGUN, "checkpoint begun", false, "lsn")                         \
+    X(NODE_TRACE_CHECKPOINT_ENDED, "checkpoint ended with status", true, "lsn")              \
+    X(NODE_TRACE_STOPPED, "stopped writing", false, "errno")
 
 enum node_trace {
-#define X(code, text, value) code,
+#define X(code, text, numbered, value) code,
     NODE_TRACE_LIST(X)
 #undef X
 };

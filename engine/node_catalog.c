@@ -312,11 +312,19 @@ static void list_events(struct node *n, const struct operation *o)
     reply->body = arena_copy(&n->lent, buffer_slice(&n->scratch));
 }
 
-/* Whether another node that answers, and may hold replicas, has none of the partition. */
+/* Whether a node that is well has had the time to say so to this leader of the catalog. */
+static bool has_heard_everyone(const struct node *n)
+{
+    int64_t wait_ms = n->config->support_ms + n->config->load_report_ms;
+    return !instant_before(n->now, instant_add(n->catalog_led_since, duration_ms(wait_ms)));
+}
+
+/* Whether another node that answers, and may hold replicas, has none of the partition. The catalog
+ * need not know it yet: it soon will. */
 static bool has_other_place(const struct node *n, const struct partition_info *p)
 {
     for (uint32_t node = 1; node <= n->options.node_count; node++) {
-        if (catalog_generation(n->catalog, node) != 0 && node_is_reachable(n, node) &&
+        if ((node_is_reachable(n, node) || !has_heard_everyone(n)) &&
             !catalog_is_drained(n->catalog, node) && partition_member_on(p, node) == 0)
             return true;
     }

@@ -219,6 +219,7 @@ struct node {
     /* catalog, where a replica of group 0 is */
     struct catalog *catalog;
     struct settling *settling; /* owns; while group 0 is led here */
+    struct instant catalog_led_since;
     uint32_t settle_round;
     struct instant nodes_at;
     uint32_t catalog_leader;           /* a guess: where reports go */

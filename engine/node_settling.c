@@ -514,6 +514,7 @@ static void watch_nodes(struct node *n)
 void node_settling_start(struct node *n)
 {
     n->loads = loads_create();
+    n->catalog_led_since = n->now;
     struct slice name = {NULL, 0};
     for (const struct table *t; (t = catalog_after(n->catalog, name)) != NULL; name = t->name)
         settle(n, t->id, t->status, NULL);

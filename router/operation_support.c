@@ -3,6 +3,8 @@
 #include "router/operation.h"
 #include "router/throttle.h"
 
+#include <stdio.h>
+
 void table_arn_append(struct buffer *out, const struct router *r, struct slice name)
 {
     buffer_append_format(out, "arn:aws:dynamodb:%s:%s:table/%.*s", r->options.region,
@@ -143,6 +145,20 @@ static bool unreachable(struct call *c, const struct subrequest *s, bool write,
     return false;
 }
 
+/* "It is not known whether the write was done (partition 5, asked of node 2): ..." */
+static bool unknown(struct call *c, const struct subrequest *s, bool write,
+                    const struct reply *reply)
+{
+    char text[120], partition[40] = "";
+    if (s->route != NULL)
+        snprintf(partition, sizeof partition, "partition %u, ", s->request.partition);
+    snprintf(text, sizeof text, "%s (%sasked of node %u)",
+             write ? "It is not known whether the write was done"
+                   : "The request could not be completed",
+             partition, s->node);
+    return explain(c, FAULT_INTERNAL, text, reply);
+}
+
 bool call_refuse(struct call *c, const struct subrequest *s, const struct reply *reply)
 {
     bool write = s->request.op == REQUEST_PUT || s->request.op == REQUEST_DELETE;
@@ -179,10 +195,7 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
     case REPLY_NOT_LEADER:
         return unreachable(c, s, write, reply);
     case REPLY_UNKNOWN:
-        return explain(c, FAULT_INTERNAL,
-                       write ? "It is not known whether the write was done"
-                             : "The request could not be completed",
-                       reply);
+        return unknown(c, s, write, reply);
     default:
         break;
     }

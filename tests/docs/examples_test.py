@@ -44,8 +44,9 @@ NOT_RUN = {  # how a command begins: why it is not run here
     "SEED=7 build/asan/tests/": "a test, which ctest runs",
     "tests/fault/": "the long form of a test, which ctest runs",
     "weir bench etcd": "needs an etcd; tools/bench starts one",
-    "weir bench http --gac": "measures on a quiet machine, and fails on a busy one",
 }
+# Exit code 1 says that the machine, or this build, is slower than a budget: no reason to fail here.
+MEASURES = re.compile(r"weir bench (decision|heat)\b|weir bench http .*--gac")
 NOT_COMMANDS = {  # how a block begins: what it is
     "client": "a diagram",
     '{"number":': "an event",
@@ -233,7 +234,8 @@ class Scope:
         done = subprocess.run(["bash", "-c", self.exports + command], cwd=self.tree, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                               timeout=COMMAND_S, check=False)
-        if done.returncode != 0:
+        slow = done.returncode == 1 and MEASURES.search(command) and done.stdout
+        if done.returncode != 0 and not slow:
             self.fail(command, f"exit code {done.returncode}", done.stdout)
         return done.stdout
 

@@ -70,6 +70,13 @@ def check_load(options, server):
     assert mode["BillingMode"] == "PAY_PER_REQUEST", mode
     # A key of another name: every request is refused as malformed.
     expect(weir(options, *load, "--table", "small", "--key-name", "other"), 1, "requests succeeded")
+    # Values of the run before would be in no history.
+    history = [*load, "--table", "open", "--read-ratio", 0.5, "--keys", 10, "--consistent", "--history"]
+    with tempfile.TemporaryDirectory(prefix="weir-history-") as directory:
+        file = pathlib.Path(directory) / "run.jsonl"
+        expect(weir(options, *history, file), 1, "table `open` has items that would not be in the history")
+        expect(weir(options, *history, file, "--preload"), 0, "admitted")
+        expect(weir(options, "check-history", file), 0, "linearizable")
 
 
 def check_drain(options, server):
@@ -95,9 +102,11 @@ def check_room(options, directory):
     """Four nodes have room for what one of them holds."""
     server = local(options, directory, "--in-memory", "--nodes", 4)
     url = f"http://127.0.0.1:{server.port}"
+    drain = ["drain", "--admin", f"http://127.0.0.1:{server.admin_port}"]
+    expect(weir(options, *drain, 2), 0, "node 2 is being emptied")  # whoever the leader has heard of yet
+    expect(weir(options, *drain, "--undo", 2), 0, "may hold")
     expect(weir(options, "load", "--url", url, "--duration", "200ms", "--create-table"), 0, "admitted")
-    expect(weir(options, "drain", "--admin", f"http://127.0.0.1:{server.admin_port}", 4), 0,
-           "node 4 is being emptied")
+    expect(weir(options, *drain, 4), 0, "node 4 is being emptied")
     server.stop()
 
 

@@ -131,9 +131,9 @@ def run(options, directory):
         until("the cluster answers", lambda: answers(port))
         figures = {"range": hot_range(options, port, directory),
                    "item": indivisible(options, port, directory, "item", ITEM_RATE,
-                                       "single:popular", 'key "popular'),
+                                       "single:popular", 'pk="popular"'),
                    "log": indivisible(options, port, directory, "log", APPEND_RATE,
-                                      "append:events", "access only moves forward")}
+                                      "append:events", "access that only moves forward")}
         cluster.stop()
     finally:
         cluster.forget()

@@ -107,8 +107,9 @@ def lock(weir, directory):
     server = Server(weir, ["local", "--data", directory / "data", "--port", 0],
                     directory / "local.log")
     server.start(wait=False)
-    until("the start says what it waits for",
-          lambda: server.log.exists() and f"is in use by process {os.getpid()}" in server.tail())
+    until("the start says what it waits for, or gives up",
+          lambda: server.has_ended()
+          or server.log.exists() and f"is in use by process {os.getpid()}" in server.tail())
     check(not server.has_ended(), "it waits")
     os.close(held)
     server.wait_ready()

@@ -32,9 +32,9 @@ struct server {
 
 static const char ok_answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
 static const char refusal[] =
-    "HTTP/1.1 400 Bad Request\r\nContent-Length: 126\r\n\r\n"
+    "HTTP/1.1 400 Bad Request\r\nContent-Length: 125\r\n\r\n"
     "{\"__type\":\"x#ProvisionedThroughputExceededException\",\"ThrottlingReasons\":"
-    "[{\"reason\":\"TableWriteKeyRangeThroughputExceeded\"}]}   ";
+    "[{\"reason\":\"TableWriteKeyRangeThroughputExceeded\"}]}";
 
 static void answer_one(struct server *s, struct connection *c)
 {

@@ -244,10 +244,13 @@ static void a_write_without_an_answer_has_an_unknown_outcome_and_is_not_repeated
     f.hold = true;
     send_call(1, "PutItem", PUT);
     fake_answer(&f, 0); /* the table */
+    char asked[32];
+    snprintf(asked, sizeof asked, "asked of node %u)", f.held[0].node);
     fake_advance_ms(&f, f.config.request_deadline_ms);
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 500);
-    assert_true(says(a, "It is not known whether the write was done"));
+    assert_true(says(a, "It is not known whether the write was done (partition "));
+    assert_true(says(a, asked));
     assert_int_equal(f.asked[REQUEST_PUT], 1);
     fake_answer_all(&f); /* too late for anybody */
     assert_int_equal(f.clients[1].received.size, 0);
