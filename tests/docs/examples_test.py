@@ -16,6 +16,7 @@ test; and in a temporary directory that looks like this one. Without such namesp
 Long runs are shortened: SHORTENED has the rules.
 """
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -58,7 +59,7 @@ SHORTENED = [  # in commands that match the first: what replaces what
     (r"weir sim .*--wall-seconds 3600", r"--wall-seconds 3600", ""),
     (r"weir (load|bench)", r"--duration \d+s", "--duration 2s"),
     (r"weir load(?!.*--duration)(?!.*--help)", r"weir load", "weir load --duration 2s"),
-    (r"weir load .*start=5s", r"start=5s", "start=1s"),
+    (r"(?s)weir load .*start=5s", r"start=5s", "start=1s"),
 ]
 FIRST_WORD = re.compile(r"(?:[A-Z_]+=\S+\s+(?:\\\s+)?)*(\S+)")
 PROGRAMS = {"aws", "cmake", "ctest", "curl", "export", "for", "head", "printf", "python3", "weir"}
@@ -204,10 +205,10 @@ def until(what, condition, seconds=READY_S):
         time.sleep(POLL_S)
 
 
-def create_table(name):
-    body = ('{"TableName": "%s", "BillingMode": "PAY_PER_REQUEST", "AttributeDefinitions": '
-            '[{"AttributeName": "id", "AttributeType": "S"}], "KeySchema": '
-            '[{"AttributeName": "id", "KeyType": "HASH"}]}' % name)
+def create_table(name, key):
+    body = json.dumps({"TableName": name, "BillingMode": "PAY_PER_REQUEST",
+                       "AttributeDefinitions": [{"AttributeName": key, "AttributeType": "S"}],
+                       "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}]})
     request = urllib.request.Request(
         "http://127.0.0.1:8000", body.encode(),
         {"X-Amz-Target": "DynamoDB_20120810.CreateTable", "Content-Type": "application/x-amz-json-1.0"})
@@ -225,6 +226,7 @@ class Scope:
         self.tree, self.name = tree, name
         self.servers, self.output, self.passed, self.used = [], "", 0, set()
         self.started = False
+        self.has_cluster = False  # one that prepare() started
         self.exports = ""
 
     def fail(self, command, why, output=""):
@@ -244,15 +246,19 @@ class Scope:
         if "--data weir-data" in command and not (self.tree / "weir-data").exists():
             self.start("build/weir local")
             self.end()
-        if not self.started and NEEDS_CLUSTER.search(command):
+        if not NEEDS_CLUSTER.search(command):
+            return
+        if not self.started:
             self.shell("tools/cluster up --nodes 4 --faults")
-            self.started = True
-            tables = re.findall(r'"TableName": "(\w+)"', command)
-            tables += re.findall(r"--table (\w+)", command) if "--create-table" not in command else []
-            for table in tables:
-                create_table(table)
-            if FOLLOWER.search(command):
-                self.shell("build/weir drain 2")  # something to follow
+            self.started = self.has_cluster = True
+        if not self.has_cluster:
+            return
+        tables = re.findall(r'"TableName": "(\w+)"', command)
+        tables += re.findall(r"--table (\w+)", command) if "--create-table" not in command else []
+        for table in tables:
+            create_table(table, "pk" if "weir load" in command else "id")
+        if FOLLOWER.search(command):
+            self.shell("build/weir drain 2")  # something to follow
 
     def start(self, command, sign="ready"):
         log = self.tree / f"log-{len(self.servers)}"
