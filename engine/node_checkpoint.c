@@ -10,7 +10,8 @@
 
 enum {
     RETRY_MS = 1000,
-    ERASE_MS = 250, /* between two checkpoints that erase */
+    ERASE_MS = 250,   /* between two checkpoints that erase */
+    ERASE_MS_MIN = 5, /* the same, where there was little to erase */
 };
 
 static struct instant next_checkpoint(const struct node *n)
@@ -25,6 +26,17 @@ static uint64_t erase_share(struct node *n)
         return 0;
     n->erase_at = instant_add(n->now, duration_ms(ERASE_MS));
     return (uint64_t)(n->config->erase_bytes_s * ERASE_MS / 1000);
+}
+
+/* A range came to its end: the next one waits as long as its bytes take at the rate. A deleted
+ * table leaves as many ranges as it had partitions, and replicas may wait for a range to be empty.
+ */
+static void pace_next_range(struct node *n)
+{
+    int64_t ms =
+        (int64_t)(store_erased_bytes(n->store) * 1000 / (uint64_t)n->config->erase_bytes_s);
+    struct instant next = instant_add(n->now, duration_ms(ms > ERASE_MS_MIN ? ms : ERASE_MS_MIN));
+    n->erase_at = instant_earlier(n->erase_at, next);
 }
 
 static void start(struct node *n)
@@ -104,8 +116,10 @@ void node_checkpoint_ended(struct node *n, enum status status)
         return;
     }
     struct slice erased;
-    if (store_checkpoint_done(n->store, status, &erased))
+    if (store_checkpoint_done(n->store, status, &erased)) {
         node_erased(n, erased);
+        pace_next_range(n);
+    }
     node_push(n, NODE_TRIM_LOG)->lsn = store_log_lsn(n->store);
     if (store_active_bytes(n->store) > 0 && n->checkpoint_at.ns == INSTANT_NEVER.ns)
         n->checkpoint_at = next_checkpoint(n);

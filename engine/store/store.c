@@ -305,6 +305,11 @@ bool store_checkpoint_done(struct store *s, enum status status, struct slice *er
     return true;
 }
 
+uint64_t store_erased_bytes(const struct store *s)
+{
+    return s->erased_bytes;
+}
+
 enum status store_grow(struct store *s)
 {
     return s->backing->methods->grow(s->backing);

@@ -76,6 +76,8 @@ enum status store_checkpoint_write(struct store *s);
 /* Back on the owner's thread, with what store_checkpoint_write returned. If a range was erased to
  * its end, true, and `erased_lo` is its lower bound (lends until the next store_erase). */
 bool store_checkpoint_done(struct store *s, enum status status, struct slice *erased_lo);
+/* By the last checkpoint that erased, in erase_cost (engine/store/backing.h). */
+uint64_t store_erased_bytes(const struct store *s);
 /* ---- snapshots: what the backing holds, for as long as they are open ---- */
 
 struct backing_snapshot;

@@ -597,6 +597,33 @@ static void what_was_moved_away_is_erased_in_small_steps(void **state)
     world_deinit(&w);
 }
 
+/* As many as a deleted table had partitions: an empty one is no reason to wait a step. */
+static void many_empty_ranges_are_erased_soon(void **state)
+{
+    (void)state;
+    enum {
+        RANGES = 200,
+        WITHIN_MS = 4000,
+    };
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    for (uint32_t i = 0; i < RANGES; i++) {
+        uint8_t lo[8], hi[8];
+        put_u32(put_u32(lo, 7), i);
+        put_u32(put_u32(hi, 7), i + 1);
+        store_erase(node_store(w.node), slice_make(lo, sizeof lo), slice_make(hi, sizeof hi));
+    }
+    int64_t ms = 0;
+    for (; store_erase_pending(node_store(w.node)); ms++) {
+        assert_true(ms < WITHIN_MS);
+        world_pass(&w, 1);
+        if (w.checkpoint)
+            world_checkpoint_end(&w);
+    }
+    world_deinit(&w);
+}
+
 static void a_deleted_table_leaves_nothing_and_its_name_is_free(void **state)
 {
     (void)state;
@@ -750,6 +777,7 @@ int main(void)
         cmocka_unit_test(opening_and_closing_a_partition_may_be_repeated),
         cmocka_unit_test(a_late_close_or_open_is_not_for_the_replica_that_came_back),
         cmocka_unit_test(what_was_moved_away_is_erased_in_small_steps),
+        cmocka_unit_test(many_empty_ranges_are_erased_soon),
         cmocka_unit_test(a_deleted_table_leaves_nothing_and_its_name_is_free),
         cmocka_unit_test(a_damaged_item_is_never_returned_nor_believed),
         cmocka_unit_test(a_replica_of_a_group_with_more_nodes_than_are_named_is_not_started),
