@@ -136,7 +136,7 @@ static int try_bind(const union address *address, union address *actual)
 static int bound_socket(const union address *address, union address *actual)
 {
     enum {
-        TRIES = 50,
+        TRIES = 200,
         PAUSE_NS = 10 * 1000 * 1000
     };
     int fd = try_bind(address, actual);

@@ -48,7 +48,7 @@ struct connection_handler {
 };
 
 /* port 0 = any; listener_port tells which. At most `connections_max` clients, more are closed at
- * once. Waits up to half a second for a port in use: a process that was killed holds its port a
+ * once. Waits up to two seconds for a port in use: a process that was killed holds its port a
  * moment longer. STATUS_IO with errno. */
 enum status loop_listen(struct loop *l, const char *address, uint16_t port, int64_t connections_max,
                         const struct connection_handler *handler, void *context,
