@@ -61,6 +61,14 @@ static const struct choice {
      "off, gauge or lease",
      "A burst write asks the other nodes of its partition for: nothing, headroom or leased "
      "tokens."},
+    {"dead_member",
+     offsetof(struct config, dead_member),
+     DEAD_MEMBER_EXCLUDE,
+     {"exclude", "last_known", "zero"},
+     "exclude, last_known or zero",
+     "A node silent for report_deadline_ms is, to burst writes: not asked, as it was last, or "
+     "without "
+     "headroom."},
     {"read_tokens",
      offsetof(struct config, read_tokens),
      READ_TOKENS_LOCAL,

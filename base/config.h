@@ -25,6 +25,13 @@ enum write_check {
     WRITE_CHECK_LEASE, /* tokens they have set aside for this node */
 };
 
+/* What counts as the headroom of a member that is silent for longer than report_deadline_ms. */
+enum dead_member {
+    DEAD_MEMBER_EXCLUDE,    /* it is not asked: it does no work */
+    DEAD_MEMBER_LAST_KNOWN, /* what it told last */
+    DEAD_MEMBER_ZERO,       /* none */
+};
+
 /* Whose tokens an eventual read may use. */
 enum read_tokens {
     READ_TOKENS_LOCAL, /* those of the replica that serves it */
@@ -50,6 +57,7 @@ struct config {
     LIMITS_LIST(X)
 #undef X
     int64_t write_check; /* enum write_check */
+    int64_t dead_member; /* enum dead_member */
     int64_t read_tokens; /* enum read_tokens */
     int64_t gac;         /* enum gac_policy, of tables that name none */
     enum profile profile;

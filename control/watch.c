@@ -129,7 +129,9 @@ static void watch_partition(struct controller *c, uint32_t partition,
     add_sample(c, w, loads_totals(p));
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct rates r = control_rates(c, w, (enum admit_kind)kind, CALM_MS);
-        keep_since(&w->throttled_since[kind], c->now, r.refused[ADMIT_REFUSED_ALLOCATION] > 0);
+        /* A larger allocation passes where a member has no headroom for bursts, too. */
+        keep_since(&w->throttled_since[kind], c->now,
+                   r.refused[ADMIT_REFUSED_ALLOCATION] + r.refused[ADMIT_REFUSED_MEMBER] > 0);
         keep_since(&w->capped_since[kind], c->now, r.refused[ADMIT_REFUSED_KEY_RANGE] > 0);
     }
 }

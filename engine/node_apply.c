@@ -68,9 +68,13 @@ static void charge_follower(struct node *n, struct partition *p, const struct ra
 {
     if (!n->started || e->term == p->led || e->lsn <= n->start_lsn)
         return;
+    bool late = e->index <= p->late_until;
     n->consumed_mcu[ADMIT_WRITE] += head->cost_mcu;
     admission_follow(&p->admission, &n->admission, ADMIT_WRITE, n->now, head->cost_mcu,
-                     head->burst != 0, head->burst == 2);
+                     head->burst != 0,
+                     head->burst == 2 ? FOLLOW_PAID
+                     : late           ? FOLLOW_LATE
+                                      : FOLLOW_PAYS);
 }
 
 static void put_collection(struct node *n, struct slice row_key, int64_t bytes)

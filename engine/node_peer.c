@@ -6,8 +6,8 @@
  * interval.
  *
  * Frame: u8 MESSAGE_PEER | u32 node | u32 generation | u8 flags | liveness_beat | headroom, counted
- * as a report if PEER_REPORT: i64 balance and i64 capacity of the write bucket, in mcu | u32
- * messages | each: u8 kind, its bytes.
+ * as a report if PEER_REPORT or after a silence: i64 balance and i64 capacity of the write bucket,
+ * in mcu | u32 messages | each: u8 kind, its bytes.
  *
  * How a cluster begins: a node that holds nothing is fresh. When the first `replicas` nodes have
  * all told each other that they are, each opens its replica of group 0, with the same members,
@@ -232,6 +232,15 @@ static void tell_founders(struct node *n, uint32_t node)
 
 /* ---- reading ---- */
 
+/* Entries that were committed without this replica: it was away, or is behind. */
+static void note_late(struct partition *p, const struct raft_message *m)
+{
+    uint64_t last = m->index + m->entry_count;
+    uint64_t late = m->commit < last ? m->commit : last;
+    if (m->kind == RAFT_APPEND && m->entry_count > 0 && late > p->late_until)
+        p->late_until = late;
+}
+
 static bool receive_raft(struct node *n, uint32_t from, struct reader *r)
 {
     struct raft_message m;
@@ -252,6 +261,7 @@ static bool receive_raft(struct node *n, uint32_t from, struct reader *r)
                  node_has_log_space(n, bytes);
     if (!takes || (bytes > 0 && n->map_full))
         return true; /* it is sent again */
+    note_late(p, &m);
     raft_receive(p->raft, n->now, &m);
     node_group_stepped(n, p);
     return true;
@@ -338,7 +348,8 @@ enum status node_peers_receive(struct node *n, struct slice frame)
         peer->generation = generation;
         peer->fresh = flags & PEER_FRESH;
     }
-    if (change.believed && (flags & PEER_REPORT))
+    bool report = (flags & PEER_REPORT) || member_is_silent(&n->members, from, n->now);
+    if (change.believed && report)
         members_reported(&n->members, from, n->now, balance, capacity);
     heard(n, from, change);
     if (change.believed && peer->fresh)

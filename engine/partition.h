@@ -64,6 +64,7 @@ struct partition {
     struct inflight *last;
     int32_t reads_first; /* deferred until leadership is confirmed; -1: none */
     int32_t reads_last;
+    uint64_t late_until; /* entries up to it came here when they were committed already */
     struct admission admission;
     struct heat heat; /* while it is led here */
     struct partition_counts counts[ADMIT_KINDS];

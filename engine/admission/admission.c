@@ -144,7 +144,7 @@ bool group_has(const struct admission_case *c, int64_t cost_mcu, struct admit_ve
 void group_spend(const struct admission_case *c, int64_t cost_mcu)
 {
     for (uint32_t i = 0; c->group != NULL && i < c->group->count; i++)
-        member_spend(c->group->members, c->group->nodes[i], cost_mcu);
+        member_spend(c->group->members, c->group->nodes[i], c->now, cost_mcu);
 }
 
 struct admit_verdict admission_try(struct admission *a, struct node_admission *node,
@@ -177,14 +177,16 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
 }
 
 void admission_follow(struct admission *a, struct node_admission *node, enum admit_kind kind,
-                      struct instant now, int64_t cost_mcu, bool burst, bool node_paid)
+                      struct instant now, int64_t cost_mcu, bool burst, enum follow_pay pay)
 {
     const struct admit_verdict verdict = {.reason = ADMIT_OK, .burst = burst};
-    struct token_bucket before = node->buckets[kind];
+    struct token_bucket *bucket = &node->buckets[kind], before = *bucket;
     token_bucket_refill(&before, now);
     admission_settle(a, node, kind, now, &verdict, cost_mcu, NULL);
-    if (node_paid)
-        node->buckets[kind] = before;
+    if (pay == FOLLOW_PAID)
+        *bucket = before;
+    else if (pay == FOLLOW_LATE && bucket->balance < 0)
+        bucket->balance = before.balance < 0 ? before.balance : 0;
 }
 
 struct admit_levels admission_levels(const struct admission *a, const struct node_admission *node,

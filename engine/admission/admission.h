@@ -131,11 +131,17 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
                       struct instant now, const struct admit_verdict *verdict, int64_t extra_mcu,
                       const struct admit_group *group);
 
+/* How the node pays for what another one admitted. */
+enum follow_pay {
+    FOLLOW_PAYS,
+    FOLLOW_PAID, /* its tokens were set aside before */
+    FOLLOW_LATE, /* admitted while nobody could ask it: with the tokens it has, and no debt */
+};
+
 /* What another node admitted for this partition and this one does too, as a member of its group:
- * debits the same buckets here, so that they tell the truth when this node leads. `node_paid`: the
- * node's tokens were set aside before. */
+ * debits the same buckets here, so that they tell the truth when this node leads. */
 void admission_follow(struct admission *a, struct node_admission *node, enum admit_kind kind,
-                      struct instant now, int64_t cost_mcu, bool burst, bool node_paid);
+                      struct instant now, int64_t cost_mcu, bool burst, enum follow_pay pay);
 
 /* Levels now, for status pages. */
 struct admit_levels admission_levels(const struct admission *a, const struct node_admission *node,

@@ -10,6 +10,7 @@
 void members_init(struct members *m, const struct config *config, uint32_t node_count)
 {
     *m = (struct members){.mode = (enum write_check)config->write_check,
+                          .dead = (enum dead_member)config->dead_member,
                           .deadline = duration_ms(config->report_deadline_ms),
                           .lease = duration_ms(config->member_lease_ms),
                           .count = node_count};
@@ -29,10 +30,24 @@ static struct member *member_of(struct members *m, uint32_t node)
     return &m->nodes[node];
 }
 
+static bool is_silent(const struct members *m, const struct member *member, struct instant now)
+{
+    return !member->heard || instant_since(now, member->heard_at).ns > m->deadline.ns;
+}
+
+bool member_is_silent(struct members *m, uint32_t node, struct instant now)
+{
+    return is_silent(m, member_of(m, node), now);
+}
+
 void members_reported(struct members *m, uint32_t node, struct instant now, int64_t balance_mcu,
                       int64_t capacity_mcu)
 {
     struct member *member = member_of(m, node);
+    if (is_silent(m, member, now)) {
+        member->back = true;
+        member->asking = false; /* what was asked for meanwhile is lost: it is asked anew */
+    }
     member->heard = true;
     member->heard_at = now;
     member->balance_mcu = balance_mcu;
@@ -59,18 +74,8 @@ static bool lease_has(struct members *m, struct member *member, struct instant n
     return false;
 }
 
-bool member_has(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu,
-                struct duration *wait)
+static bool gauge_has(const struct member *member, int64_t cost_mcu, struct duration *wait)
 {
-    struct member *member = member_of(m, node);
-    if (m->mode == WRITE_CHECK_OFF)
-        return true;
-    if (!member->heard || instant_since(now, member->heard_at).ns > m->deadline.ns) {
-        *wait = m->deadline; /* until it is heard of again, or is no member any more */
-        return false;
-    }
-    if (m->mode == WRITE_CHECK_LEASE)
-        return lease_has(m, member, now, cost_mcu, wait);
     int64_t needed = cost_mcu < member->capacity_mcu ? cost_mcu : member->capacity_mcu;
     if (member->balance_mcu >= needed)
         return true;
@@ -78,12 +83,39 @@ bool member_has(struct members *m, uint32_t node, struct instant now, int64_t co
     return false;
 }
 
-void member_spend(struct members *m, uint32_t node, int64_t cost_mcu)
+/* Whether what it does is paid for with the tokens it has set aside. */
+static bool is_leased(const struct members *m, const struct member *member, struct instant now)
+{
+    return m->mode == WRITE_CHECK_LEASE && !member->back && !is_silent(m, member, now);
+}
+
+bool member_has(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu,
+                struct duration *wait)
+{
+    struct member *member = member_of(m, node);
+    if (m->mode == WRITE_CHECK_OFF)
+        return true;
+    if (is_leased(m, member, now))
+        return lease_has(m, member, now, cost_mcu, wait);
+    if (!is_silent(m, member, now))
+        return gauge_has(member, cost_mcu, wait);
+    if (m->dead == DEAD_MEMBER_EXCLUDE)
+        return true;
+    if (m->dead == DEAD_MEMBER_LAST_KNOWN && member->heard && gauge_has(member, cost_mcu, wait))
+        return true;
+    *wait = m->deadline; /* until it is heard of again, or is no member any more */
+    return false;
+}
+
+/* What a silent one would have to set aside is counted too, so that it is asked for enough when it
+ * comes back. */
+void member_spend(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu)
 {
     struct member *member = member_of(m, node);
     if (m->mode != WRITE_CHECK_LEASE)
         return;
-    member->held_mcu -= cost_mcu;
+    if (is_leased(m, member, now))
+        member->held_mcu -= cost_mcu;
     member->spent_mcu += cost_mcu;
 }
 
@@ -96,6 +128,13 @@ bool member_asks(struct members *m, uint32_t node, struct instant now, uint64_t 
     if (m->mode != WRITE_CHECK_LEASE)
         return false;
     int64_t age_ns = instant_since(now, member->asked_at).ns;
+    if (is_silent(m, member, now)) {
+        if (age_ns >= m->lease.ns) { /* what a lease is spent in is counted, no longer */
+            member->asked_at = now;
+            member->spent_mcu = member->lacked_mcu = 0;
+        }
+        return false;
+    }
     bool short_now = member->held_mcu < member->spent_mcu / 2 || member->lacked_mcu > 0;
     bool running_out = member->spent_mcu > 0 && age_ns > m->lease.ns / 2;
     if ((member->asking && age_ns < m->lease.ns) || !(short_now || running_out))
@@ -123,6 +162,7 @@ void member_granted(struct members *m, uint32_t node, struct instant now, uint64
         return;
     member->held_mcu += granted_mcu;
     member->held_until = until;
+    member->back = false;
 }
 
 int64_t member_grant(struct token_bucket *node, struct instant now, int64_t wanted_mcu)

@@ -6,7 +6,10 @@
  *          spend the same tokens meanwhile (DynamoDB, USENIX ATC 2022, section 4.3).
  *   lease  tokens the other node has set aside, and debited, before they are spent here: what
  * leaders spend together is never more than what was set aside, whatever the reports' age (ours).
- * A member that is silent for longer than the report deadline has no headroom.
+ * A member that is silent for longer than the report deadline does no work, and is not asked (enum
+ * dead_member has what else it may count as). The first frame from it ends that, and whatever it
+ * acknowledges comes with it or later. Until it has set tokens aside again, its
+ * reports stand in for leases.
  *
  * Leases. The holder asks ahead of use: for as much as it spent and lacked lately, and more while
  * it runs short. It counts the lease's time from the sending of the request, so clocks need not
@@ -24,6 +27,7 @@
 struct member {
     /* its last report */
     bool heard;
+    bool back; /* after a silence, and has set no tokens aside since */
     struct instant heard_at;
     int64_t balance_mcu;
     int64_t capacity_mcu; /* also what it gets per second */
@@ -40,6 +44,7 @@ struct member {
 
 struct members {
     enum write_check mode;
+    enum dead_member dead;
     struct duration deadline; /* of reports */
     struct duration lease;
     uint32_t count;
@@ -51,11 +56,12 @@ void members_deinit(struct members *m);
 
 void members_reported(struct members *m, uint32_t node, struct instant now, int64_t balance_mcu,
                       int64_t capacity_mcu);
+bool member_is_silent(struct members *m, uint32_t node, struct instant now);
 
 /* Whether the node has headroom for the cost; if not, `wait` gets how long until it may. */
 bool member_has(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu,
                 struct duration *wait);
-void member_spend(struct members *m, uint32_t node, int64_t cost_mcu);
+void member_spend(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu);
 
 /* ---- leases, on the holder's side ---- */
 

@@ -107,26 +107,101 @@ static void leases_bound_the_exposure_at_every_report_age(void **state)
     }
 }
 
-static void a_silent_member_has_no_headroom(void **state)
+/* ---- a dead follower ---- */
+
+enum {
+    DEAD = 3,
+    DEAD_NODE_WCU = 600,
+};
+
+struct dead {
+    struct lab lab;
+    struct flow flow; /* three times what is allocated: the rest is burst */
+};
+
+/* Saves for 30 s; then its follower dies under the load. */
+static void kill_follower(struct dead *d, const char *check, const char *dead_member)
+{
+    lab_init(&d->lab);
+    lab_set(&d->lab, "write_check", check);
+    lab_set(&d->lab, "dead_member", dead_member);
+    d->lab.configs[DEAD].node_wcu = DEAD_NODE_WCU;
+    lab_start(&d->lab);
+    lab_pass(&d->lab, NS_PER_S);
+    lab_create_table(&d->lab, "victim", 10, 100);
+    lab_pass(&d->lab, 30 * NS_PER_S);
+    d->flow =
+        (struct flow){.table = "victim", .operation = "PutItem", .more = PUT, .per_second = 300};
+    lab_run_flows(&d->lab, &d->flow, 1, NS_PER_S);
+    node_process_crash(d->lab.nodes[DEAD], false);
+    lab_run_flows(&d->lab, &d->flow, 1, NS_PER_S); /* its report deadline */
+    assert_int_equal(lab_leader_of(&d->lab, 1), 1);
+    d->flow.counts = (struct counts){0};
+}
+
+static void a_dead_member_throttles_nobody(void **state)
+{
+    static const char *const checks[] = {"gauge", "lease"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct dead d;
+        struct buffer error = {0};
+        kill_follower(&d, checks[i], "exclude");
+        lab_run_flows(&d.lab, &d.flow, 1, 5 * NS_PER_S);
+        assert_in_range(d.flow.counts.ok, 1497, 1503);
+        /* It comes back to 2,100 writes that it missed, at 600 a second. */
+        assert_int_equal(node_process_start(d.lab.nodes[DEAD], &error), STATUS_OK);
+        lab_run_flows(&d.lab, &d.flow, 1, 4 * NS_PER_S);
+        assert_in_range(d.flow.counts.ok, 2695, 2705);
+        assert_int_equal(d.flow.counts.throttled + d.flow.counts.failed, 0);
+        assert_true(lab_stats_of(&d.lab, DEAD, 1).kinds[ADMIT_WRITE].levels.node_mcu >= 0);
+        buffer_deinit(&error);
+        lab_deinit(&d.lab);
+    }
+}
+
+/* From its first report on it is asked as any other. */
+static void a_member_that_is_back_is_asked(void **state)
+{
+    static const char *const checks[] = {"gauge", "lease"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct dead d;
+        struct buffer error = {0};
+        kill_follower(&d, checks[i], "exclude");
+        d.lab.configs[DEAD].node_wcu = 250; /* less than the flow asks for */
+        lab_run_flows(&d.lab, &d.flow, 1, NS_PER_S);
+        assert_int_equal(node_process_start(d.lab.nodes[DEAD], &error), STATUS_OK);
+        lab_run_flows(&d.lab, &d.flow, 1, 3 * NS_PER_S);
+        d.flow.counts = (struct counts){0};
+        struct partition_stats before = lab_stats_of(&d.lab, 1, 1);
+        lab_run_flows(&d.lab, &d.flow, 1, 4 * NS_PER_S);
+        struct partition_stats after = lab_stats_of(&d.lab, 1, 1);
+        assert_true(after.kinds[ADMIT_WRITE].counts.load.refused[ADMIT_REFUSED_MEMBER] >
+                    before.kinds[ADMIT_WRITE].counts.load.refused[ADMIT_REFUSED_MEMBER]);
+        printf("    %s: %lld of 1200 admitted by a member with 250 a second\n", checks[i],
+               (long long)d.flow.counts.ok);
+        assert_in_range(d.flow.counts.ok, 850, 1050);
+        buffer_deinit(&error);
+        lab_deinit(&d.lab);
+    }
+}
+
+static void a_dead_member_may_count_as_it_was_or_as_full(void **state)
 {
     (void)state;
-    struct lab l;
-    lab_init(&l);
-    lab_start(&l);
-    lab_pass(&l, NS_PER_S);
-    lab_create_table(&l, "victim", 10, 100);
-    lab_pass(&l, 30 * NS_PER_S);
-    struct flow flow = {.table = "victim", .operation = "PutItem", .more = PUT, .per_second = 300};
-    node_process_crash(l.nodes[3], false);
-    lab_pass(&l, 2 * NS_PER_S);
-    struct partition_stats before = lab_stats_of(&l, 1, 1);
-    lab_run_flows(&l, &flow, 1, 2 * NS_PER_S);
-    struct partition_stats after = lab_stats_of(&l, 1, 1);
-    assert_true(after.leads);
-    assert_int_equal(after.kinds[ADMIT_WRITE].counts.burst, before.kinds[ADMIT_WRITE].counts.burst);
-    assert_true(after.kinds[ADMIT_WRITE].counts.load.refused[ADMIT_REFUSED_MEMBER] > 100);
-    assert_in_range(flow.counts.ok, 200, 302); /* what is allocated passes */
-    lab_deinit(&l);
+    struct dead d;
+    kill_follower(&d, "gauge", "last_known");
+    lab_run_flows(&d.lab, &d.flow, 1, 2 * NS_PER_S);
+    assert_in_range(d.flow.counts.ok, 599, 601);
+    lab_deinit(&d.lab);
+    kill_follower(&d, "gauge", "zero");
+    lab_run_flows(&d.lab, &d.flow, 1, 2 * NS_PER_S);
+    assert_in_range(d.flow.counts.ok, 199, 202); /* what is allocated passes */
+    assert_true(
+        lab_stats_of(&d.lab, 1, 1).kinds[ADMIT_WRITE].counts.load.refused[ADMIT_REFUSED_MEMBER] >
+        100);
+    lab_deinit(&d.lab);
 }
 
 /* ---- a lost leader ---- */
@@ -242,7 +317,9 @@ int main(void)
         cmocka_unit_test(without_a_check_a_busy_follower_is_bursted_over),
         cmocka_unit_test(a_gauge_stops_bursts_as_late_as_it_is_old),
         cmocka_unit_test(leases_bound_the_exposure_at_every_report_age),
-        cmocka_unit_test(a_silent_member_has_no_headroom),
+        cmocka_unit_test(a_dead_member_throttles_nobody),
+        cmocka_unit_test(a_member_that_is_back_is_asked),
+        cmocka_unit_test(a_dead_member_may_count_as_it_was_or_as_full),
         cmocka_unit_test(burst_survives_a_failover),
         cmocka_unit_test(debt_survives_a_failover),
         cmocka_unit_test(eventual_reads_use_the_tokens_of_the_whole_group),
