@@ -176,17 +176,44 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
                       extra_mcu);
 }
 
+/* Much of what comes late may come at once, though it was spread over the time until now. Whoever
+ * admitted it left no bucket with more debt than one cost leaves in a full one. What the bucket is
+ * spared is returned: it was refilled meanwhile, and the debit is what that was for. */
+static int64_t spare_late(struct token_bucket *b, int64_t before_mcu, int64_t cost_mcu)
+{
+    int64_t least = b->capacity - cost_mcu < 0 ? b->capacity - cost_mcu : 0;
+    if (before_mcu < least)
+        least = before_mcu;
+    int64_t spared = b->balance < least ? least - b->balance : 0;
+    b->balance += spared;
+    return spared;
+}
+
+static void follow_late(struct admission_meter *m, struct token_bucket *node,
+                        const struct admit_levels *before, int64_t cost_mcu)
+{
+    spare_late(node, before->node_mcu, cost_mcu);
+    spare_late(&m->cap, before->cap_mcu, cost_mcu);
+    int64_t spared = spare_late(&m->allocation, before->allocation_mcu, cost_mcu);
+    /* What the allocation could not hold meanwhile was saved. */
+    int64_t saved = m->burst.balance > 0 ? m->burst.balance : 0;
+    token_bucket_debit(&m->burst, spared < saved ? spared : saved);
+}
+
 void admission_follow(struct admission *a, struct node_admission *node, enum admit_kind kind,
                       struct instant now, int64_t cost_mcu, bool burst, enum follow_pay pay)
 {
     const struct admit_verdict verdict = {.reason = ADMIT_OK, .burst = burst};
-    struct token_bucket *bucket = &node->buckets[kind], before = *bucket;
-    token_bucket_refill(&before, now);
+    struct admission_meter *m = &a->meters[kind];
+    struct token_bucket *bucket = &node->buckets[kind];
+    meter_refill(m, now);
+    token_bucket_refill(bucket, now);
+    const struct admit_levels before = levels_of(m, bucket);
     admission_settle(a, node, kind, now, &verdict, cost_mcu, NULL);
     if (pay == FOLLOW_PAID)
-        *bucket = before;
-    else if (pay == FOLLOW_LATE && bucket->balance < 0)
-        bucket->balance = before.balance < 0 ? before.balance : 0;
+        bucket->balance = before.node_mcu;
+    else if (pay == FOLLOW_LATE)
+        follow_late(m, bucket, &before, cost_mcu);
 }
 
 struct admit_levels admission_levels(const struct admission *a, const struct node_admission *node,

@@ -135,7 +135,7 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
 enum follow_pay {
     FOLLOW_PAYS,
     FOLLOW_PAID, /* its tokens were set aside before */
-    FOLLOW_LATE, /* admitted while nobody could ask it: with the tokens it has, and no debt */
+    FOLLOW_LATE, /* admitted while nobody could ask it: it owes nothing for that */
 };
 
 /* What another node admitted for this partition and this one does too, as a member of its group:
