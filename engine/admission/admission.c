@@ -194,6 +194,7 @@ static void follow_late(struct admission_meter *m, struct token_bucket *node,
 {
     spare_late(node, before->node_mcu, cost_mcu);
     spare_late(&m->cap, before->cap_mcu, cost_mcu);
+    spare_late(&m->burst, before->burst_mcu, cost_mcu);
     int64_t spared = spare_late(&m->allocation, before->allocation_mcu, cost_mcu);
     /* What the allocation could not hold meanwhile was saved. */
     int64_t saved = m->burst.balance > 0 ? m->burst.balance : 0;
