@@ -464,13 +464,25 @@ void faults_begin(struct faults *f)
         strike_more(f, 0);
 }
 
-void faults_end(struct faults *f)
+/* Everything must answer afterwards: that takes a network in which a leader keeps its support. */
+static void calm_network(struct faults *f)
 {
     static const struct network_faults none = {0};
+    int64_t support_ms = f->options.plan->config.support_ms;
+    for (uint32_t id = 1; id <= f->options.plan->nodes; id++) {
+        if (f->configs[id].support_ms < support_ms)
+            support_ms = f->configs[id].support_ms;
+    }
+    network_set_faults(f->options.network, &none);
+    network_bound_tail(f->options.network, support_ms * NS_PER_MS / 4);
+}
+
+void faults_end(struct faults *f)
+{
     f->on = false;
     f->watched_until = instant_add(now(f), duration_ms(WATCHED_MS));
     trace_add(f->options.trace, now(f), FAULTS_TRACE_END, 0, (int64_t)f->strikes);
-    network_set_faults(f->options.network, &none);
+    calm_network(f);
     for (size_t i = 0; i < CUTS_MAX; i++)
         end_cut(f, i);
     for (uint32_t id = 1; id <= f->options.plan->nodes; id++) {

@@ -463,6 +463,12 @@ void network_kill(struct network *n, uint32_t process)
     }
 }
 
+void network_bound_tail(struct network *n, int64_t tail_ns)
+{
+    if (n->options.delays.tail_ns > tail_ns)
+        n->options.delays.tail_ns = tail_ns;
+}
+
 bool network_is_alive(const struct network *n, uint32_t process)
 {
     return n->processes[process].alive;

@@ -65,6 +65,9 @@ void network_set_faults(struct network *n, const struct network_faults *faults);
 
 void network_attach(struct network *n, uint32_t process, const struct network_handler *handler,
                     void *context);
+/* From now on no message takes longer than the others by more than this. */
+void network_bound_tail(struct network *n, int64_t tail_ns);
+
 /* A process is dead until it is started. When it dies its links go down. */
 void network_start(struct network *n, uint32_t process);
 void network_kill(struct network *n, uint32_t process);
