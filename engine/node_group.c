@@ -121,7 +121,7 @@ void node_group_stepped(struct node *n, struct partition *p)
 
 void node_group_start(struct node *n, struct partition *p, struct instant quiet_until)
 {
-    raft_start(p->raft, n->now, quiet_until);
+    raft_start(p->raft, n->now, quiet_until, node_has_log_space(n, 0));
     node_group_stepped(n, p);
 }
 

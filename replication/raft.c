@@ -119,7 +119,7 @@ static void leave(struct raft *r, struct instant now)
     r->deadline = r->role == RAFT_LEADER ? raft_lead_deadline(r, now) : raft_election_deadline(r);
 }
 
-void raft_start(struct raft *r, struct instant now, struct instant quiet_until)
+void raft_start(struct raft *r, struct instant now, struct instant quiet_until, bool may_write)
 {
     must(!r->started);
     r->started = true;
@@ -137,16 +137,18 @@ void raft_start(struct raft *r, struct instant now, struct instant quiet_until)
         r->role = RAFT_CANDIDATE;
         r->quiet_until = now;
         raft_lead(r, now);
-    } else if (raft_is_only_voter(r) && raft_may_run(r)) {
+    } else if (may_write && raft_is_only_voter(r) && raft_may_run(r)) {
         raft_run(r, now, false);
     }
+    if (!may_write && raft_is_only_voter(r))
+        r->election_at = now;
     leave(r, now);
 }
 
 void raft_start_child(struct raft *r, struct instant now, const struct raft *parent)
 {
     must(parent->started);
-    raft_start(r, now, parent->quiet_until);
+    raft_start(r, now, parent->quiet_until, true);
     raft_inherit_promise(r, parent);
     raft_check_promise(r, now);
     leave(r, now);

@@ -198,8 +198,9 @@ enum status raft_replay_entry(struct raft *r, const struct raft_entry *e);
  * start. Once they are applied they have to be compacted. STATUS_CORRUPT: they are not there. */
 enum status raft_replay_commit(struct raft *r, uint64_t index);
 /* Everything replayed is durable. Until `quiet_until` it neither runs nor votes: what it may have
- * promised before it was restarted holds until then. An only voter runs at once in any case. */
-void raft_start(struct raft *r, struct instant now, struct instant quiet_until);
+ * promised before it was restarted holds until then. An only voter has promised nothing: it runs at
+ * once if it `may_write` a term and a vote, and otherwise at the next tick. */
+void raft_start(struct raft *r, struct instant now, struct instant quiet_until, bool may_write);
 /* The start of a group that has come out of another one at an entry of the latter's log, which has
  * just been applied here. The leader of `parent` may still serve what is the new group's now, until
  * it has applied that entry itself: so what was promised to it there holds here too, and nobody but

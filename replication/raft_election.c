@@ -499,7 +499,9 @@ struct instant raft_election_deadline(const struct raft *r)
 {
     if (!raft_may_run(r) || raft_is_promised(r))
         return INSTANT_NEVER;
-    if (r->role == RAFT_FOLLOWER)
-        return instant_before(r->election_at, r->quiet_until) ? r->quiet_until : r->election_at;
+    if (r->role == RAFT_FOLLOWER) {
+        bool quiet = instant_before(r->election_at, r->quiet_until) && !raft_is_only_voter(r);
+        return quiet ? r->quiet_until : r->election_at;
+    }
     return instant_earlier(r->election_at, r->repeat_at);
 }

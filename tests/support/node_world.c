@@ -81,7 +81,7 @@ static void replay(struct world *w)
     assert_int_equal(reader.at, w->log.size);
 }
 
-void world_open(struct world *w)
+void world_start(struct world *w, uint64_t log_space)
 {
     struct backing_options options = {w->directory, (uint64_t)w->config.map_initial_bytes,
                                       (uint64_t)w->config.map_max_bytes};
@@ -94,19 +94,30 @@ void world_open(struct world *w)
     replay(w);
     assert_int_equal(node_check(w->node, &error), STATUS_OK);
     node_start(w->node, w->now, SEGMENT_BYTES, w->log.size);
-    node_log_space(w->node, SEGMENT_BYTES, false);
+    node_log_space(w->node, log_space, false);
+    node_tick(w->node, w->now);
     world_take_effects(w);
+}
+
+void world_open(struct world *w)
+{
+    world_start(w, SEGMENT_BYTES);
     while (!node_is_ready(w->node) && world_write_begin(w))
         world_write_end(w, 0);
     assert_true(node_is_ready(w->node));
 }
 
-void world_crash(struct world *w)
+void world_die(struct world *w)
 {
     node_destroy(w->node);
     w->flying = NULL;
     w->checkpoint = false;
     w->touch_count = 0;
+}
+
+void world_crash(struct world *w)
+{
+    world_die(w);
     world_open(w);
 }
 

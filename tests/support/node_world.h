@@ -62,6 +62,10 @@ void world_open(struct world *w);
 /* Opened, with an ACTIVE table. */
 void world_open_table(struct world *w, int64_t rcu, int64_t wcu);
 /* The process dies; what is in `log` is on disk. */
+void world_die(struct world *w);
+/* Recovers, with room in the log up to that lsn, and takes one turn. */
+void world_start(struct world *w, uint64_t log_space);
+/* Dies and is opened. */
 void world_crash(struct world *w);
 void world_deinit(struct world *w);
 

@@ -133,7 +133,7 @@ static void start(struct paper *w, uint32_t node, bool fresh)
         return;
     open_raft(w, n);
     replay(w, n);
-    raft_start(n->raft, now, fresh ? now : instant_add(now, w->options.support));
+    raft_start(n->raft, now, fresh ? now : instant_add(now, w->options.support), true);
     paper_turn(w, node);
 }
 
@@ -219,7 +219,7 @@ void paper_host(struct paper *w, uint32_t node)
                                 .generation = n->row.generation + 1,
                                 .hosted = true};
     open_raft(w, n);
-    raft_start(n->raft, paper_local(w, n), paper_local(w, n));
+    raft_start(n->raft, paper_local(w, n), paper_local(w, n), true);
     paper_turn(w, node);
 }
 

@@ -94,7 +94,7 @@ static void world_init_with(struct world *w, uint32_t learner)
     heard_from(w, 2, 1);
     heard_from(w, 3, 1);
     w->parent = replica(w, PARENT, 0);
-    raft_start(w->parent, w->now, w->now);
+    raft_start(w->parent, w->now, w->now, true);
     led_by(w, 2, TERM);
     w->child = replica(w, CHILD, 1);
     raft_start_child(w->child, w->now, w->parent);
@@ -198,7 +198,7 @@ static void a_replica_that_keeps_quiet_after_a_restart_does_so_in_the_child_too(
     raft_destroy(w.parent);
     raft_destroy(w.child);
     w.parent = replica(&w, PARENT, 0);
-    raft_start(w.parent, w.now, instant_add(w.now, duration_ms(500)));
+    raft_start(w.parent, w.now, instant_add(w.now, duration_ms(500)), true);
     w.child = replica(&w, CHILD, 1);
     raft_start_child(w.child, w.now, w.parent);
     persist(&w, w.child);
@@ -229,7 +229,7 @@ static void a_replay_applies_what_it_is_told_was_committed(void **state)
     const struct raft_entry e = {
         .index = 5, .term = 3, .kind = LOG_WRITE, .lsn = 600, .payload = slice_of("y")};
     assert_int_equal(raft_replay_entry(r, &e), STATUS_OK); /* what follows may still be cut off */
-    raft_start(r, w.now, w.now);
+    raft_start(r, w.now, w.now, true);
     assert_int_equal(raft_last(r), 5);
     assert_int_equal(raft_term_at(r, 5), 3);
     raft_destroy(r);
@@ -247,7 +247,7 @@ static void a_commit_known_from_elsewhere_counts_if_the_entry_is_the_same(void *
             .index = i, .term = 2, .kind = LOG_WRITE, .lsn = 100 * i, .payload = slice_of("x")};
         assert_int_equal(raft_replay_entry(r, &e), STATUS_OK);
     }
-    raft_start(r, w.now, w.now);
+    raft_start(r, w.now, w.now, true);
     assert_false(raft_learn_commit(r, 3, 1)); /* another one */
     assert_false(raft_learn_commit(r, 5, 2)); /* not here */
     assert_null(raft_next_committed(r));
