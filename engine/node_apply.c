@@ -68,13 +68,11 @@ static void charge_follower(struct node *n, struct partition *p, const struct ra
 {
     if (!n->started || e->term == p->led || e->lsn <= n->start_lsn)
         return;
-    bool late = e->index <= p->late_until;
+    uint32_t follow = (head->burst != 0 ? FOLLOW_BURST : 0U) |
+                      (head->burst == 2 ? FOLLOW_PAID : 0U) |
+                      (e->index <= p->late_until ? FOLLOW_LATE : 0U);
     n->consumed_mcu[ADMIT_WRITE] += head->cost_mcu;
-    admission_follow(&p->admission, &n->admission, ADMIT_WRITE, n->now, head->cost_mcu,
-                     head->burst != 0,
-                     head->burst == 2 ? FOLLOW_PAID
-                     : late           ? FOLLOW_LATE
-                                      : FOLLOW_PAYS);
+    admission_follow(&p->admission, &n->admission, ADMIT_WRITE, n->now, head->cost_mcu, follow);
 }
 
 static void put_collection(struct node *n, struct slice row_key, int64_t bytes)

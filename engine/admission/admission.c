@@ -189,10 +189,9 @@ static int64_t spare_late(struct token_bucket *b, int64_t before_mcu, int64_t co
     return spared;
 }
 
-static void follow_late(struct admission_meter *m, struct token_bucket *node,
-                        const struct admit_levels *before, int64_t cost_mcu)
+static void follow_late(struct admission_meter *m, const struct admit_levels *before,
+                        int64_t cost_mcu)
 {
-    spare_late(node, before->node_mcu, cost_mcu);
     spare_late(&m->cap, before->cap_mcu, cost_mcu);
     spare_late(&m->burst, before->burst_mcu, cost_mcu);
     int64_t spared = spare_late(&m->allocation, before->allocation_mcu, cost_mcu);
@@ -202,19 +201,21 @@ static void follow_late(struct admission_meter *m, struct token_bucket *node,
 }
 
 void admission_follow(struct admission *a, struct node_admission *node, enum admit_kind kind,
-                      struct instant now, int64_t cost_mcu, bool burst, enum follow_pay pay)
+                      struct instant now, int64_t cost_mcu, uint32_t follow)
 {
-    const struct admit_verdict verdict = {.reason = ADMIT_OK, .burst = burst};
+    const struct admit_verdict verdict = {.reason = ADMIT_OK, .burst = follow & FOLLOW_BURST};
     struct admission_meter *m = &a->meters[kind];
     struct token_bucket *bucket = &node->buckets[kind];
     meter_refill(m, now);
     token_bucket_refill(bucket, now);
     const struct admit_levels before = levels_of(m, bucket);
     admission_settle(a, node, kind, now, &verdict, cost_mcu, NULL);
-    if (pay == FOLLOW_PAID)
+    if (follow & FOLLOW_PAID)
         bucket->balance = before.node_mcu;
-    else if (pay == FOLLOW_LATE)
-        follow_late(m, bucket, &before, cost_mcu);
+    if ((follow & (FOLLOW_PAID | FOLLOW_LATE)) == FOLLOW_LATE)
+        spare_late(bucket, before.node_mcu, cost_mcu);
+    if (follow & FOLLOW_LATE)
+        follow_late(m, &before, cost_mcu);
 }
 
 struct admit_levels admission_levels(const struct admission *a, const struct node_admission *node,

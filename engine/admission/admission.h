@@ -131,17 +131,18 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
                       struct instant now, const struct admit_verdict *verdict, int64_t extra_mcu,
                       const struct admit_group *group);
 
-/* How the node pays for what another one admitted. */
-enum follow_pay {
-    FOLLOW_PAYS,
-    FOLLOW_PAID, /* its tokens were set aside before */
-    FOLLOW_LATE, /* admitted while nobody could ask it: it owes nothing for that */
+/* Of what another node admitted. */
+enum follow {
+    FOLLOW_BURST = 1, /* from the burst bucket */
+    FOLLOW_PAID = 2,  /* with tokens that this node has set aside before */
+    FOLLOW_LATE = 4,  /* and had already committed when it came here: nothing is owed for it */
 };
 
 /* What another node admitted for this partition and this one does too, as a member of its group:
- * debits the same buckets here, so that they tell the truth when this node leads. */
+ * debits the same buckets here, so that they tell the truth when this node leads. `follow`: the
+ * bits of enum follow. */
 void admission_follow(struct admission *a, struct node_admission *node, enum admit_kind kind,
-                      struct instant now, int64_t cost_mcu, bool burst, enum follow_pay pay);
+                      struct instant now, int64_t cost_mcu, uint32_t follow);
 
 /* Levels now, for status pages. */
 struct admit_levels admission_levels(const struct admission *a, const struct node_admission *node,

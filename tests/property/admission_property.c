@@ -467,7 +467,8 @@ static void cutting(struct prng *p)
         enum admit_kind kind = (enum admit_kind)prng_below(p, ADMIT_KINDS);
         now.ns += prng_between(p, 0, 20 * NS_PER_S);
         int64_t cost = prng_between(p, 0, 2 * whole.rate_mcu[kind] + 400000);
-        admission_follow(&pieces[0], &node, kind, now, cost, prng_below(p, 2) == 0, FOLLOW_PAYS);
+        admission_follow(&pieces[0], &node, kind, now, cost,
+                         prng_below(p, 2) == 0 ? FOLLOW_BURST : 0);
     }
     now.ns += prng_between(p, 0, NS_PER_S);
     struct admit_levels before[ADMIT_KINDS];

@@ -151,7 +151,10 @@ static void a_dead_member_throttles_nobody(void **state)
         assert_in_range(d.flow.counts.ok, 1497, 1503);
         /* It comes back to 2,100 writes that it missed, at 600 a second. */
         assert_int_equal(node_process_start(d.lab.nodes[DEAD], &error), STATUS_OK);
-        lab_run_flows(&d.lab, &d.flow, 1, 4 * NS_PER_S);
+        for (int step = 0; step < 40; step++) {
+            lab_run_flows(&d.lab, &d.flow, 1, NS_PER_S / 10);
+            assert_true(lab_stats_of(&d.lab, DEAD, 1).kinds[ADMIT_WRITE].levels.cap_mcu >= 0);
+        }
         assert_in_range(d.flow.counts.ok, 2695, 2705);
         assert_int_equal(d.flow.counts.throttled + d.flow.counts.failed, 0);
         struct admit_levels led = lab_stats_of(&d.lab, 1, 1).kinds[ADMIT_WRITE].levels;
@@ -159,7 +162,6 @@ static void a_dead_member_throttles_nobody(void **state)
         printf("    %s: saved %lld at the leader, %lld at the one that is back\n", checks[i],
                (long long)led.burst_mcu / 1000, (long long)back.burst_mcu / 1000);
         assert_true(back.node_mcu >= 0);
-        assert_true(back.cap_mcu >= 0);
         assert_true(back.allocation_mcu >= -1000);
         buffer_deinit(&error);
         lab_deinit(&d.lab);
