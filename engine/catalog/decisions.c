@@ -319,10 +319,11 @@ static void take_peak(struct catalog *c, const struct catalog_command *command,
 
 /* ---- nodes ---- */
 
+/* A node that has not been heard of yet may be drained: it gets no replica when it comes. */
 static void drain(struct catalog *c, const struct catalog_command *command,
                   const struct decision *d, struct catalog_result *out)
 {
-    if (d->to_node == 0 || catalog_generation(c, d->to_node) == 0) {
+    if (d->to_node == 0 || d->to_node > command->node_count) {
         buffer_append_format(&c->text, "There is no node %u", d->to_node);
         catalog_refuse(c, out, REPLY_MALFORMED);
         return;
