@@ -119,7 +119,7 @@ static void append_report(struct buffer *b, struct partition *p, bool all)
 {
     bool leads = p->led != 0;
     struct partition_report r;
-    if (leads ? p->info.id == CATALOG_GROUP : raft_leader(p->raft) != 0)
+    if (leads ? p->info.id == CATALOG_GROUP : raft_leader(p->raft) != 0 && !p->doubted)
         return;
     if (leads && p->counting)
         return; /* what it holds is not known yet */
@@ -176,6 +176,13 @@ static void ask_elsewhere(struct node *n, uint32_t leader)
     n->report_at = instant_add(n->now, duration_ms(REPORT_SOON_MS));
 }
 
+/* Whether nobody counts on it, if it is no member. */
+static bool is_alone(const struct partition *p)
+{
+    bool doubted = p->doubted && !raft_is_promised(p->raft);
+    return p->led == 0 && (raft_leader(p->raft) == 0 || doubted);
+}
+
 void node_reported(struct node *n, const struct reply *reply)
 {
     n->report_waiting = false;
@@ -189,8 +196,12 @@ void node_reported(struct node *n, const struct reply *reply)
         bool gone = reader_u8(&r) != 0; /* also one that leads: the others have closed */
         if (r.failed)
             return;
-        if (p != NULL && (gone || (p->led == 0 && raft_leader(p->raft) == 0)))
+        if (p != NULL && (gone || is_alone(p)))
             node_close_orphan(n, p);
+    }
+    for (uint32_t i = 0; i < n->partitions_size; i++) {
+        if (n->partitions[i] != NULL)
+            n->partitions[i]->doubted = false; /* whoever doubts it still says so again */
     }
 }
 

@@ -641,6 +641,7 @@ static void run_partition_open(struct node *n, const struct operation *o)
     }
     if (p == NULL && node_holds_range(n, info.lo, info.hi)) {
         PROBE("a child is to be opened where its parent has not split yet");
+        node_doubt_holders(n, info.lo, info.hi);
         node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
                     "node %u has not split off partition %u yet", n->options.id, info.id);
         return;

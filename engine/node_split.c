@@ -249,16 +249,27 @@ void node_split_catch_up(struct node *n, struct partition *p, const struct split
     }
 }
 
+static bool overlaps(const struct partition *p, struct slice lo, struct slice hi)
+{
+    return p != NULL && (p->info.hi.size == 0 || slice_compare(p->info.hi, lo) > 0) &&
+           (hi.size == 0 || slice_compare(hi, p->info.lo) > 0);
+}
+
 bool node_holds_range(const struct node *n, struct slice lo, struct slice hi)
 {
     for (uint32_t i = 0; i < n->partitions_size; i++) {
-        const struct partition *p = n->partitions[i];
-        bool apart = p == NULL || (p->info.hi.size > 0 && slice_compare(p->info.hi, lo) <= 0) ||
-                     (hi.size > 0 && slice_compare(hi, p->info.lo) <= 0);
-        if (!apart)
+        if (overlaps(n->partitions[i], lo, hi))
             return true;
     }
     return false;
+}
+
+void node_doubt_holders(struct node *n, struct slice lo, struct slice hi)
+{
+    for (uint32_t i = 0; i < n->partitions_size; i++) {
+        if (overlaps(n->partitions[i], lo, hi))
+            n->partitions[i]->doubted = true;
+    }
 }
 
 static void take_info(struct partition *p, const struct partition_info *told)

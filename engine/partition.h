@@ -72,6 +72,7 @@ struct partition {
     int64_t item_count;
     int64_t item_bytes;
     bool counting;
+    bool doubted; /* whether it is still a member: the next report asks, as if it had no leader */
     struct buffer counted_to;
     struct middle *middle;        /* owns; NULL: it was not asked for */
     struct split_history *splits; /* owns; NULL: there were none */
