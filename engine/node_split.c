@@ -267,8 +267,12 @@ bool node_holds_range(const struct node *n, struct slice lo, struct slice hi)
 void node_doubt_holders(struct node *n, struct slice lo, struct slice hi)
 {
     for (uint32_t i = 0; i < n->partitions_size; i++) {
-        if (overlaps(n->partitions[i], lo, hi))
-            n->partitions[i]->doubted = true;
+        struct partition *p = n->partitions[i];
+        if (!overlaps(p, lo, hi))
+            continue;
+        p->doubted = true;
+        raft_ask_leader(p->raft); /* the promise to one that does not lead any more ends */
+        node_group_stepped(n, p);
     }
 }
 
