@@ -121,7 +121,7 @@ const struct log_batch *node_next_batch(struct node *n);
     X(NODE_TRACE_PARTITION_CLOSED, "closed partition", true, "log index")                    \
     X(NODE_TRACE_SPLIT_PROPOSED, "proposed a split of partition", true, "epoch")             \
     X(NODE_TRACE_SPLIT, "split partition", true, "log index")                                \
-    X(NODE_TRACE_CATALOG, "applied catalog command", true, "log index")                      \
+    X(NODE_TRACE_CATALOG, "applied a catalog command with outcome", true, "log index")       \
     X(NODE_TRACE_LEADS, "leads partition", true, "term")                                     \
     X(NODE_TRACE_FOLLOWS, "no longer leads partition", true, "term")                         \
     X(NODE_TRACE_SNAPSHOT_BEGUN, "sends a snapshot of partition", true, "log index")         \

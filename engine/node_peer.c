@@ -232,11 +232,15 @@ static void tell_founders(struct node *n, uint32_t node)
 
 /* ---- reading ---- */
 
-/* Entries that were committed without this replica: it was away, or is behind. */
+/* After the message: entries of it that are in the log now, and that the group had committed
+ * without this replica, because the replica was away or is behind. */
 static void note_late(struct partition *p, const struct raft_message *m)
 {
-    uint64_t last = m->index + m->entry_count;
-    uint64_t late = m->commit < last ? m->commit : last;
+    uint64_t late = m->index + m->entry_count;
+    if (m->commit < late)
+        late = m->commit;
+    if (raft_last(p->raft) < late)
+        late = raft_last(p->raft);
     if (m->kind == RAFT_APPEND && m->entry_count > 0 && late > p->late_until)
         p->late_until = late;
 }
@@ -261,8 +265,8 @@ static bool receive_raft(struct node *n, uint32_t from, struct reader *r)
                  node_has_log_space(n, bytes);
     if (!takes || (bytes > 0 && n->map_full))
         return true; /* it is sent again */
-    note_late(p, &m);
     raft_receive(p->raft, n->now, &m);
+    note_late(p, &m);
     node_group_stepped(n, p);
     return true;
 }

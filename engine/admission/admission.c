@@ -176,9 +176,9 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
                       extra_mcu);
 }
 
-/* Much of what comes late may come at once, though it was spread over the time until now. Whoever
- * admitted it left no bucket with more debt than one cost leaves in a full one. What the bucket is
- * spared is returned: it was refilled meanwhile, and the debit is what that was for. */
+/* Late writes come all at once, though the leader admitted them one after the other while its
+ * buckets refilled. So a late write leaves a bucket here with no more debt than its own cost leaves
+ * in a full bucket. Returns how much of the debit that took back. */
 static int64_t spare_late(struct token_bucket *b, int64_t before_mcu, int64_t cost_mcu)
 {
     int64_t least = b->capacity - cost_mcu < 0 ? b->capacity - cost_mcu : 0;
@@ -195,7 +195,7 @@ static void follow_late(struct admission_meter *m, const struct admit_levels *be
     spare_late(&m->cap, before->cap_mcu, cost_mcu);
     spare_late(&m->burst, before->burst_mcu, cost_mcu);
     int64_t spared = spare_late(&m->allocation, before->allocation_mcu, cost_mcu);
-    /* What the allocation could not hold meanwhile was saved. */
+    /* The tokens that the leader spent overflowed here into the burst bucket. */
     int64_t saved = m->burst.balance > 0 ? m->burst.balance : 0;
     token_bucket_debit(&m->burst, spared < saved ? spared : saved);
 }

@@ -7,9 +7,9 @@
  *   lease  tokens the other node has set aside, and debited, before they are spent here: what
  * leaders spend together is never more than what was set aside, whatever the reports' age (ours).
  * A member that is silent for longer than the report deadline does no work, and is not asked (enum
- * dead_member has what else it may count as). The first frame from it ends that, and whatever it
- * acknowledges comes with it or later. Until it has set tokens aside again, its
- * reports stand in for leases.
+ * dead_member has the alternatives). The member's next frame ends the silence; no acknowledgement
+ * of an entry comes before that frame. Until the member has set tokens aside again, its reports
+ * stand in for leases.
  *
  * Leases. The holder asks ahead of use: for as much as it spent and lacked lately, and more while
  * it runs short. It counts the lease's time from the sending of the request, so clocks need not
