@@ -56,10 +56,8 @@ def create(port):
                 ProvisionedThroughput={"ReadCapacityUnits": 100, "WriteCapacityUnits": LIMIT})
     client.call("PutItem", TableName=TABLE, Item={"pk": {"S": "key-0000000000"}})
     client.close()
-    found = until("a leader of each partition", lambda: {
-        p["partition"] for p in replicas(port) if p["role"] == "leader"} or None)
-    if len(found) != PARTITIONS:
-        raise AssertionError(f"{len(found)} partitions instead of {PARTITIONS}")
+    until("a leader of each of the four partitions", lambda: PARTITIONS == len({
+        p["partition"] for p in replicas(port) if p["role"] == "leader"}))
 
 
 def follower_of_the_written(port):
