@@ -228,7 +228,8 @@ def run(options, directory):
     return phases, sent, *latencies(history)
 
 
-def judge(options, rounds):
+def figures(rounds):
+    """What clients of `others` saw, over all rounds together."""
     phases, sent, found, failed = zip(*rounds)
     found, failed = sum(found, []), sum(failed)
     out = {"requests": sum(sent), "failed_of_others": failed}
@@ -239,9 +240,25 @@ def judge(options, rounds):
         out[name]["ratio"] = round(out[name]["p99_ms"] / out[name]["p99_before_ms"], 2)
     if failed:
         raise AssertionError(f"{failed} requests failed: {out}")
-    if any(out[name]["ratio"] > options.ratio for name in phases[0]):
-        raise AssertionError(f"p99 is above {options.ratio} times what it was: {out}")
     return out
+
+
+def measure(options):
+    rounds = []
+    for _ in range(options.rounds):
+        with servers.workplace("relocation") as directory:
+            rounds.append(run(options, directory))
+    return figures(rounds)
+
+
+def judge(options):
+    """The first figures within the ratio. One stall of the disk makes a p99; a regression makes every one."""
+    for _ in range(options.attempts):
+        out = measure(options)
+        if max(out["drain"]["ratio"], out["balance"]["ratio"]) <= options.ratio:
+            return out
+        say(f"p99 is above {options.ratio} times what it was: {out}")
+    raise AssertionError(f"p99 is above {options.ratio} times what it was: measured {options.attempts} times")
 
 
 def main():
@@ -251,14 +268,11 @@ def main():
                         "cluster, so that the catalog moves too")
     parser.add_argument("--seconds", type=int, default=70, help="of load, a round")
     parser.add_argument("--ratio", type=float, default=1.2, help="p99 while moving, to before")
+    parser.add_argument("--attempts", type=int, default=1, help="at figures within the ratio")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="a setting of the cluster, to see what it does to the p99")
     options = parser.parse_args()
-    rounds = []
-    for _ in range(options.rounds):
-        with servers.workplace("relocation") as directory:
-            rounds.append(run(options, directory))
-    print(json.dumps(judge(options, rounds), indent=1))
+    print(json.dumps(judge(options), indent=1))
 
 
 if __name__ == "__main__":
