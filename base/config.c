@@ -69,6 +69,13 @@ static const struct choice {
      "A node silent for report_deadline_ms is, to burst writes: not asked, as it was last, or "
      "without "
      "headroom."},
+    {"read_cap",
+     offsetof(struct config, read_cap),
+     READ_CAP_GROUP,
+     {"group", "measured", "replica"},
+     "group, measured or replica",
+     "A partition's limits bound the eventual reads of: all its replicas, all by 1.5 of its "
+     "maximum, or each."},
     {"read_tokens",
      offsetof(struct config, read_tokens),
      READ_TOKENS_LOCAL,

@@ -38,6 +38,13 @@ enum read_tokens {
     READ_TOKENS_GROUP, /* those of any replica */
 };
 
+/* What eventual reads that different replicas serve have in common. */
+enum read_cap {
+    READ_CAP_GROUP,    /* the leader's buckets, for all of them */
+    READ_CAP_MEASURED, /* the same; towards the partition maximum two thirds of them count */
+    READ_CAP_REPLICA,  /* nothing: each replica has its own */
+};
+
 /* How a router gets its part of what a table may use. */
 enum gac_policy {
     GAC_OFF,      /* there is no limit but those of the partitions */
@@ -58,6 +65,7 @@ struct config {
 #undef X
     int64_t write_check; /* enum write_check */
     int64_t dead_member; /* enum dead_member */
+    int64_t read_cap;    /* enum read_cap */
     int64_t read_tokens; /* enum read_tokens */
     int64_t gac;         /* enum gac_policy, of tables that name none */
     enum profile profile;

@@ -24,6 +24,12 @@
       "A partition saves up at most this many seconds of unused allocation as burst.")             \
     X(debt_max_s, 300, 1, 86400,                                                                   \
       "A bucket may go negative by at most this many seconds of its rate.")                        \
+    X(cap_depth_ms, 1000, 1, 3600000,                                                              \
+      "A partition holds at most this time of its maximum throughput unused.")                     \
+    X(allocation_depth_ms, 1000, 1, 3600000,                                                       \
+      "A partition holds at most this time of its allocation, before it saves up burst.")          \
+    X(node_depth_ms, 1000, 1, 60000,                                                               \
+      "A node holds at most this time of its throughput unused. Bursts share it in rounds as long.") \
     X(node_wcu, 40000, 1, 100000000, "A node serves at most this many write units per second.")    \
     X(node_rcu, 120000, 1, 100000000, "A node serves at most this many read units per second.")    \
     X(table_max_wcu, 40000, 1, 100000000,                                                          \
@@ -73,8 +79,10 @@
       "A node starts a checkpoint after it has received this many bytes of snapshots.")            \
     X(report_ms, 100, 1, 60000,                                                                    \
       "A node reports its headroom to each other node at this interval.")                          \
+    X(report_quick_ms, 5, 0, 60000,                                                                \
+      "While a partition's reads use up its tokens, its replicas tell each other at this interval.") \
     X(report_deadline_ms, 1000, 1, 600000,                                                         \
-      "A node that has not reported for this time counts as a node without headroom.")             \
+      "A node that has not reported for this time is a dead member (see dead_member).")            \
     X(member_lease_ms, 200, 1, 60000, "A lease of another node's tokens lasts for this time.")     \
     X(load_report_ms, 500, 10, 60000, "A node reports its load to the catalog at this interval.")  \
     /* the controller, beside the catalog's leader */                                              \
@@ -157,6 +165,8 @@
     X(map_max_bytes, 16 * TIB, MIB, 64 * TIB, "The LMDB map never grows beyond this size.")        \
     X(resident_max_bytes, 4 * GIB, 0, 64 * TIB,                                                    \
       "A node with at most this many bytes of data reads on the loop thread.")                     \
+    X(bucket_save_ms, 1000, 10, 3600000,                                                           \
+      "A node saves the state of the buckets that have changed at this interval.")                 \
     X(inflight_max_bytes, 256 * MIB, MIB, 64 * GIB,                                                \
       "A node has at most this many bytes of writes on their way to the log.")                     \
     /* the wire */                                                                                 \

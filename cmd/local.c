@@ -284,13 +284,18 @@ static enum status turn(struct local *l, struct instant until)
     return status;
 }
 
-/* Serves until told to stop; then finishes the writes that are in flight. */
+/* Serves until told to stop; then finishes the writes that are in flight, and what is applied goes
+ * to LMDB. */
 static enum status serve(struct local *l)
 {
     enum status status = STATUS_OK;
     while (status == STATUS_OK && !l->stopping)
         status = turn(l, INSTANT_NEVER);
     struct instant end = instant_add(loop_now(l->loop), duration_ms(STOP_MS));
+    for (uint32_t id = 1; id <= l->options.nodes; id++)
+        node_finish(node_host_node(l->nodes[id]));
+    if (status == STATUS_OK)
+        status = turn(l, loop_now(l->loop));
     while (status == STATUS_OK && !nodes_idle(l) && instant_before(loop_now(l->loop), end))
         status = turn(l, end);
     return status;

@@ -173,7 +173,7 @@ static enum status serve(struct node_process *p)
         status = turn(p, INSTANT_NEVER);
     /* What is applied goes to LMDB, so that the next start has little to replay. */
     struct instant end = instant_add(loop_now(p->loop), duration_ms(STOP_MS));
-    node_checkpoint_soon(node_host_node(p->node));
+    node_finish(node_host_node(p->node));
     if (status == STATUS_OK)
         status = turn(p, loop_now(p->loop));
     while (status == STATUS_OK && !node_is_idle(node_host_node(p->node)) &&

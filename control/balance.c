@@ -32,9 +32,7 @@ static uint32_t find_target(const struct controller *c, const struct table *t,
                             const struct partition_info *p, uint32_t from)
 {
     bool leads = partition_node(p, 0) == from;
-    int64_t promised[ADMIT_KINDS];
-    control_promised(t, p, promised);
-    uint32_t to = control_find_node(c, p, promised, leads);
+    uint32_t to = control_find_node(c, p, p->rate_mcu, leads);
     for (int kind = 0; kind < ADMIT_KINDS && to != 0; kind++) {
         if (is_above(c, to, (enum admit_kind)kind, cost_of(c, p, from, (enum admit_kind)kind)))
             to = 0;

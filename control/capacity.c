@@ -24,13 +24,6 @@ static bool could_take(const struct controller *c, uint32_t node, const struct p
            raft_member_node(p->leaving) != node;
 }
 
-void control_promised(const struct table *t, const struct partition_info *p,
-                      int64_t promised_mcu[ADMIT_KINDS])
-{
-    for (uint32_t kind = 0; kind < ADMIT_KINDS; kind++)
-        promised_mcu[kind] = table_promised_mcu(t, (uint32_t)(p - t->partitions), kind);
-}
-
 uint32_t control_find_node(const struct controller *c, const struct partition_info *p,
                            const int64_t promised_mcu[ADMIT_KINDS], bool leads)
 {
@@ -57,15 +50,13 @@ void control_move(struct controller *c, const struct table *t, const struct part
                   uint32_t from, uint32_t to, struct decision *d)
 {
     bool leads = from != 0 && partition_node(p, 0) == from;
-    int64_t promised[ADMIT_KINDS];
-    control_promised(t, p, promised);
     d->table_id = t->id;
     d->partition = p->id;
     d->epoch = p->epoch;
     d->from_node = from;
     d->to_node = to;
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        int64_t more = kind == ADMIT_READ && !leads ? 0 : promised[kind];
+        int64_t more = kind == ADMIT_READ && !leads ? 0 : p->rate_mcu[kind];
         c->promises.loads_mcu[to][kind] += more;
         c->promises.loads_mcu[from][kind] -= more;
     }

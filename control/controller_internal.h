@@ -150,9 +150,6 @@ static inline uint32_t control_carriers(const struct partition_info *p, enum adm
 {
     return kind == ADMIT_READ ? 1 : p->member_count;
 }
-/* What its nodes are promised to; `p` is among the partitions of `t`. */
-void control_promised(const struct table *t, const struct partition_info *p,
-                      int64_t promised_mcu[ADMIT_KINDS]);
 /* The node that could take a replica of it, promised to as much, and would be used least; 0: none.
  * `leads`: and the reads. */
 uint32_t control_find_node(const struct controller *c, const struct partition_info *p,

@@ -60,10 +60,8 @@ static bool is_settled(const struct table *t, const struct partition_info *p)
 static bool could_lead(const struct controller *c, const struct table *t,
                        const struct partition_info *p, uint32_t node)
 {
-    int64_t promised[ADMIT_KINDS];
-    control_promised(t, p, promised);
     return c->view->reachable[node] && !catalog_is_drained(c->view->catalog, node) &&
-           c->promises.loads_mcu[node][ADMIT_READ] + promised[ADMIT_READ] <=
+           c->promises.loads_mcu[node][ADMIT_READ] + p->rate_mcu[ADMIT_READ] <=
                control_capacity_mcu(c, node, ADMIT_READ);
 }
 
@@ -164,10 +162,8 @@ static void shift(struct controller *c, const struct shift *s, struct leading *a
     struct decision d = {
         .table_id = s->table->id, .partition = p->id, .epoch = p->epoch, .to_node = s->to};
     tell(c, &d, s, from, all, rule);
-    int64_t promised[ADMIT_KINDS];
-    control_promised(s->table, p, promised);
-    c->promises.loads_mcu[from][ADMIT_READ] -= promised[ADMIT_READ];
-    c->promises.loads_mcu[s->to][ADMIT_READ] += promised[ADMIT_READ];
+    c->promises.loads_mcu[from][ADMIT_READ] -= p->rate_mcu[ADMIT_READ];
+    c->promises.loads_mcu[s->to][ADMIT_READ] += p->rate_mcu[ADMIT_READ];
     all[from].count--;
     all[from].load_ppm -= s->cost_ppm;
     all[s->to].count++;

@@ -1,13 +1,14 @@
 /* on_demand.c - what tables on demand are made ready for follows their peaks.
  *
  * What a table consumes on average over on_demand_peak_ms is a peak if it is more than ever before.
- * The catalog is told (CATALOG_PEAK): from then on the nodes are promised to that much, and the
- * table is to serve twice that at once; control/split.c cuts its partitions until it can. A peak
- * that the nodes cannot be promised to is told, and changes nothing.
+ * The catalog is told (CATALOG_PEAK): from then on its partitions are allocated that much together,
+ * and the table is to serve twice that at once; control/split.c cuts its partitions until it can. A
+ * peak that the nodes cannot be promised to is told, and changes nothing: the table bursts on.
  *
  * Documented of DynamoDB: twice the previous peak is served at once, peaks are kept. How long a
  * peak lasts is ours. */
 #include "control/controller_internal.h"
+#include "engine/admission/share.h"
 
 enum {
     STEP_PERCENT = 1,      /* a peak is higher than the last by more than that */
@@ -33,20 +34,27 @@ static void measure(const struct controller *c, const struct table *t, int64_t u
     }
 }
 
-/* Adds the promises of a table in this form, `sign` times. False: beyond a node's capacity. */
-static bool promise(struct controller *c, const struct table *t, int64_t sign)
+/* What the nodes are promised to, with the table at so much, in units a second, in place of what it
+ * is allocated. False: that is beyond a node's capacity, and nothing has changed. */
+static bool promise(struct controller *c, const struct table *t, const int64_t units[ADMIT_KINDS])
 {
+    const struct promises before = c->promises;
     bool fits = true;
     for (uint32_t i = 0; i < t->partition_count; i++) {
+        const struct partition_info *p = &t->partitions[i];
         for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-            for (uint32_t m = 0; m < control_carriers(&t->partitions[i], kind); m++) {
-                uint32_t node = partition_node(&t->partitions[i], m);
-                int64_t *load = &c->promises.loads_mcu[node][kind];
-                *load += sign * table_promised_mcu(t, i, kind);
-                fits &= *load <= control_capacity_mcu(c, node, kind);
+            int64_t more =
+                share_equal_mcu(units[kind], t->partition_count, i) - p->rate_mcu[kind];
+            for (uint32_t m = 0; m < control_carriers(p, kind); m++) {
+                uint32_t node = partition_node(p, m);
+                c->promises.loads_mcu[node][kind] += more;
+                fits &= more <= 0 ||
+                        c->promises.loads_mcu[node][kind] <= control_capacity_mcu(c, node, kind);
             }
         }
     }
+    if (!fits)
+        c->promises = before;
     return fits;
 }
 
@@ -72,15 +80,14 @@ static void tell_full(struct controller *c, const struct table *t)
 static void follow(struct controller *c, const struct table *t)
 {
     struct decision d = {.table_id = t->id};
-    struct table after = *t;
+    int64_t promised[ADMIT_KINDS];
     bool higher = false;
     measure(c, t, d.peak);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t ready = ready_for(c, d.peak[kind], kind);
         higher |= exceeds(ready, t->warm[kind], STEP_PERCENT) ||
                   exceeds(d.peak[kind], t->promised[kind], STEP_PERCENT);
-        if (after.promised[kind] < d.peak[kind])
-            after.promised[kind] = d.peak[kind];
+        promised[kind] = d.peak[kind] > t->promised[kind] ? d.peak[kind] : t->promised[kind];
         if (d.has_event || !exceeds(ready, t->warm[kind], TELL_PERCENT))
             continue;
         control_tell(c, &d, EVENT_PEAK, t, 0,
@@ -92,14 +99,10 @@ static void follow(struct controller *c, const struct table *t)
     }
     if (!higher)
         return;
-    promise(c, t, -1);
-    if (promise(c, &after, 1)) {
+    if (promise(c, t, promised))
         control_decide(c, CATALOG_PEAK, &d);
-        return;
-    }
-    promise(c, &after, -1);
-    promise(c, t, 1);
-    tell_full(c, t);
+    else
+        tell_full(c, t);
 }
 
 void control_on_demand(struct controller *c)

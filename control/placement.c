@@ -64,9 +64,7 @@ static bool give_away(struct controller *c, const struct table *t, const struct 
     uint32_t from = gone != 0 ? gone : find_member(c, p, is_drained);
     if (from == 0)
         return false;
-    int64_t promised[ADMIT_KINDS];
-    control_promised(t, p, promised);
-    uint32_t to = control_find_node(c, p, promised, partition_node(p, 0) == from);
+    uint32_t to = control_find_node(c, p, p->rate_mcu, partition_node(p, 0) == from);
     if (to == 0) {
         tell_no_place(c, t, p, from);
         return false;
@@ -92,9 +90,7 @@ static bool fill_up(struct controller *c, const struct table *t, const struct pa
         (uint32_t)c->config->replicas < usable ? (uint32_t)c->config->replicas : usable;
     if (p->member_count >= wished || !control_has_room(c))
         return false;
-    int64_t promised[ADMIT_KINDS];
-    control_promised(t, p, promised);
-    uint32_t to = control_find_node(c, p, promised, false);
+    uint32_t to = control_find_node(c, p, p->rate_mcu, false);
     if (to == 0)
         return false;
     struct decision d = {0};

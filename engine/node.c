@@ -55,6 +55,7 @@ void node_remove_partition(struct node *n, uint32_t id)
     node_drop_reads(n, p, REPLY_WRONG_PARTITION, "the partition was closed");
     node_snapshots_forget(n, id);
     n->partitions[id] = NULL;
+    node_buckets_end(n, p);
     unlist(&n->dirty, &n->writing, p); /* last: nothing lists the partition after this */
     partition_destroy(p);
 }
@@ -107,6 +108,7 @@ enum status node_create(const struct node_options *options, struct store *store,
     n->deferred = calloc(n->deferred_size, sizeof n->deferred[0]);
     must(n->deferred != NULL);
     n->checkpoint_at = n->retry_at = n->report_at = n->raft_at = n->heat_at = INSTANT_NEVER;
+    n->mirror_at = n->save_at = INSTANT_NEVER;
     enum status status = node_load(n, error);
     if (status != STATUS_OK) {
         node_destroy(n);
@@ -121,6 +123,7 @@ void node_destroy(struct node *n)
     node_snapshots_deinit(n); /* they look at the partitions */
     for (uint32_t i = 0; i < n->partitions_size; i++)
         partition_destroy(n->partitions[i]);
+    node_buckets_deinit(n);
     free(n->partitions);
     for (uint32_t i = 0; i < n->deferred_size; i++)
         buffer_deinit(&n->deferred[i].bytes);
@@ -191,10 +194,7 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
         struct partition *p = n->partitions[i];
         if (p == NULL)
             continue;
-        struct admission_rates rates;
-        memcpy(rates.rate_mcu, p->info.rate_mcu, sizeof rates.rate_mcu);
-        admission_init(&p->admission, admission_policy_of(n->config, p->info.gac), n->config,
-                       &rates, now);
+        node_buckets_begin(n, p);
         node_group_start(n, p, n->quiet_until);
     }
 }
@@ -405,6 +405,7 @@ struct instant node_deadline(const struct node *n)
     t = instant_earlier(t, n->count_at);
     t = instant_earlier(t, n->middle_at);
     t = instant_earlier(t, n->heat_at);
+    t = instant_earlier(t, instant_earlier(n->mirror_at, n->save_at));
     t = instant_earlier(t, node_settling_deadline(n));
     t = instant_earlier(t, node_snapshots_deadline(n));
     return instant_earlier(t, n->liveness_at);
@@ -429,6 +430,7 @@ void node_tick(struct node *n, struct instant now)
     node_count_tick(n);
     node_middle_tick(n);
     node_heat_tick(n);
+    node_buckets_tick(n);
 }
 
 void node_end_turn(struct node *n, struct instant now)

@@ -65,6 +65,8 @@ void node_log_error(struct node *n, int error);
 void node_checkpoint_done(struct node *n, struct instant now, enum status status);
 /* A checkpoint of everything applied so far, at the next tick. */
 void node_checkpoint_soon(struct node *n);
+/* The same, before it ends in good order: with all that its next life should know. */
+void node_finish(struct node *n);
 void node_touched(struct node *n, struct instant now, uint32_t ticket);
 
 struct instant node_deadline(const struct node *n);

@@ -70,7 +70,8 @@ static void charge_follower(struct node *n, struct partition *p, const struct ra
         return;
     uint32_t follow = (head->burst != 0 ? FOLLOW_BURST : 0U) |
                       (head->burst == 2 ? FOLLOW_PAID : 0U) |
-                      (e->index <= p->late_until ? FOLLOW_LATE : 0U);
+                      (e->index <= p->late_until ? FOLLOW_LATE : 0U) |
+                      (node_buckets_counted(p, e->index) ? FOLLOW_TOLD : 0U);
     n->consumed_mcu[ADMIT_WRITE] += head->cost_mcu;
     admission_follow(&p->admission, &n->admission, ADMIT_WRITE, n->now, head->cost_mcu, follow);
 }
@@ -138,6 +139,8 @@ void node_apply(struct node *n, struct partition *p, const struct raft_entry *e,
         node_apply_split(n, p, e);
     else
         must(e->kind == LOG_NOOP || e->kind == LOG_MEMBERS);
+    if (e->kind == LOG_MEMBERS && p->led != 0)
+        node_buckets_led(n, p); /* for a member that is new */
 }
 
 /* ---- the node's own records ---- */
@@ -160,8 +163,6 @@ static enum status apply_partition(struct node *n, uint64_t lsn, struct slice pa
         partition_member_on(&info, n->options.id) == 0)
         return STATUS_CORRUPT;
     struct partition *p = node_partition(n, info.id);
-    struct admission_rates rates;
-    memcpy(rates.rate_mcu, info.rate_mcu, sizeof rates.rate_mcu);
     if (p != NULL) {
         if (info.epoch != p->info.epoch ||
             partition_member_on(&info, n->options.id) != raft_self(p->raft))
@@ -170,7 +171,7 @@ static enum status apply_partition(struct node *n, uint64_t lsn, struct slice pa
         info.hi = p->info.hi;
         partition_set(p, &info);
         if (n->started) /* its buckets begin with the node */
-            admission_set_rates(&p->admission, n->config, &rates, n->now);
+            node_buckets_changed(n, p);
         return STATUS_OK;
     }
     struct raft_base base;
@@ -179,13 +180,12 @@ static enum status apply_partition(struct node *n, uint64_t lsn, struct slice pa
     p->since_lsn = lsn;
     node_add_partition(n, p);
     node_group_create(n, p, &base);
-    admission_init(&p->admission, admission_policy_of(n->config, info.gac), n->config, &rates,
-                   n->now);
     node_note(n, NODE_TRACE_PARTITION_OPENED, info.id, (int64_t)lsn);
     if (info.id == CATALOG_GROUP && n->catalog == NULL)
         n->catalog = catalog_create();
     if (!n->started)
         return STATUS_OK;
+    node_buckets_begin(n, p);
     node_group_start(n, p, n->now);
     if (info.members[0] == raft_self(p->raft) && info.joined == 0) {
         raft_campaign(p->raft, n->now); /* nobody has led it yet: this one should */
@@ -240,6 +240,8 @@ enum status node_apply_own(struct node *n, enum log_kind kind, uint32_t group, u
     case LOG_PARTITION_CLOSE:
         apply_partition_close(n, group);
         return STATUS_OK;
+    case LOG_BUCKETS:
+        return n->started ? STATUS_OK : node_buckets_replay(n, payload);
     default:
         return STATUS_OK;
     }
@@ -311,6 +313,7 @@ enum status node_replay(struct node *n, const struct log_record *record)
     case LOG_NODE:
     case LOG_PARTITION:
     case LOG_PARTITION_CLOSE:
+    case LOG_BUCKETS:
         if (record->lsn < n->local_lsn)
             return STATUS_OK;
         return node_apply_own(n, record->kind, record->group, record->index, record->lsn,

@@ -133,6 +133,12 @@ void node_checkpoint_soon(struct node *n)
         n->checkpoint_at = n->now;
 }
 
+void node_finish(struct node *n)
+{
+    node_buckets_finish(n);
+    n->checkpoint_at = n->now;
+}
+
 struct instant node_checkpoint_deadline(const struct node *n)
 {
     if (n->stop_error != 0)

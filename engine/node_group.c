@@ -238,6 +238,8 @@ static void see_who_leads(struct node *n, struct partition *p)
     p->led = leading;
     p->reported = 0;
     node_note(n, NODE_TRACE_LEADS, p->info.id, (int64_t)leading);
+    if (leading != 0)
+        node_buckets_led(n, p);
     if (p->info.id == CATALOG_GROUP)
         node_settling_start(n);
 }

@@ -4,6 +4,7 @@
  *   node_data.c        reads and writes: route, admit, evaluate, propose, settle
  *   node_heat.c        what partitions are asked for, and where to cut them
  *   node_middle.c      where a partition's bytes divide
+ *   node_buckets.c     buckets: begun, told to other replicas, kept over a restart
  *   node_inflight.c    proposals and records on their way, and what they will have changed
  *   node_group.c       replication: every replica's raft, its records, its messages, its deadlines
  *   node_peer.c        envelopes between nodes: liveness, messages, how a cluster begins
@@ -171,6 +172,11 @@ struct node {
     struct scan middle_scan;
     struct instant middle_at; /* when to look on for the middle of a partition; or INSTANT_NEVER */
     struct node_admission admission;
+    struct table_share **table_shares; /* owns; of tables that had replicas here */
+    uint32_t table_shares_count;
+    struct partition *mirrors; /* whose buckets are to be told */
+    struct instant mirror_at;  /* the first of them; or INSTANT_NEVER */
+    struct instant save_at;    /* buckets that have changed; or INSTANT_NEVER */
     struct members members;        /* the other nodes' headroom */
     struct admit_group group;      /* of the request in hand */
     struct partition **partitions; /* owns; by id, NULL where not here */
@@ -375,6 +381,8 @@ enum peer_message {
     PEER_FOUNDERS,    /* of group 0 */
     PEER_LEASE_ASK,   /* for tokens of the node: u64 number, u64 mcu */
     PEER_LEASE_GRANT, /* u64 number, u64 mcu */
+    PEER_LEVELS,      /* node_buckets.c has these two */
+    PEER_READS,
 };
 /* Whether it may be heard by others. What it says of itself, and how long its promises last, must
  * be durable first: its next life has to know. */
@@ -392,6 +400,37 @@ void node_peers_end_turn(struct node *n);
 /* The next event begins: envelopes lent out are given back. */
 void node_peers_reclaim(struct node *n);
 bool node_is_reachable(const struct node *n, uint32_t node);
+
+/* ---- node_buckets.c ---- */
+/* The buckets of a replica, when it is opened here or the node starts; whose info has changed; that
+ * is left of a split, or came from one; that is closed. */
+void node_buckets_begin(struct node *n, struct partition *p);
+void node_buckets_changed(struct node *n, struct partition *p);
+void node_buckets_divided(struct node *n, struct partition *p);
+void node_buckets_end(struct node *n, struct partition *p);
+void node_buckets_deinit(struct node *n);
+struct admission_rates node_rates_of(const struct partition_info *info);
+/* A request was admitted and debited here, or settled. */
+void node_buckets_spent(struct node *n, struct partition *p, enum admit_kind kind, int64_t cost_mcu,
+                        bool eventual);
+/* Whether what the leader told counts the entry, or nothing was told yet. */
+bool node_buckets_counted(const struct partition *p, uint64_t index);
+/* The replica leads from now on; or its group has changed. */
+void node_buckets_led(struct node *n, struct partition *p);
+/* The node was away, or is new: it is told everything. */
+void node_buckets_heard(struct node *n, uint32_t node);
+/* What must be told now, and what must be saved. */
+void node_buckets_tick(struct node *n);
+/* False: malformed. `life`: of the node that sent it. */
+bool node_buckets_receive_reads(struct node *n, struct reader *r, uint32_t from, uint64_t life);
+bool node_buckets_receive_levels(struct node *n, struct reader *r);
+void node_buckets_encode(const struct node *n, const struct partition *p, struct buffer *out);
+void node_buckets_decode(struct reader *r, struct admission_balances out[ADMIT_KINDS]);
+/* The node is about to end: the next checkpoint has what its next life must know. */
+void node_buckets_finish(struct node *n);
+/* Of an earlier life, for node_buckets_begin. */
+void node_buckets_keep(struct partition *p, const struct kept_buckets *kept);
+enum status node_buckets_replay(struct node *n, struct slice payload);
 
 /* ---- node_snapshot.c ---- */
 /* The term in which the group is led here, also before an entry of it is committed; 0: it is not.
@@ -466,6 +505,8 @@ struct partition_row {
     bool counting;
     struct slice counted_to;
     struct split_history splits;
+    bool has_buckets;
+    struct admission_balances buckets[ADMIT_KINDS];
     struct slice info; /* partition_info_encode */
 };
 enum status partition_row_decode(struct slice value, struct partition_row *out);

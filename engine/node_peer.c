@@ -22,7 +22,8 @@
 enum {
     PEER_FRESH = 1,
     PEER_REPORT = 2, /* the headroom is told anew */
-    PEER_FLAGS = 3,
+    PEER_SHARED = 4, /* more than one partition bursts there */
+    PEER_FLAGS = 7,
     HEAD_SIZE = 30 + LIVENESS_BEAT_SIZE,
     ENVELOPE_FLUSH_BYTES = 4 * 1024 * 1024,
 };
@@ -73,7 +74,9 @@ static void append_head(struct node *n, struct buffer *out, uint32_t node)
     uint8_t *at = buffer_reserve(out, HEAD_SIZE);
     at = put_u32(put_u8(at, MESSAGE_PEER), n->options.id);
     at = put_u32(at, n->generation);
-    at = put_u8(at, (uint8_t)((is_fresh(n) ? PEER_FRESH : 0) | (report ? PEER_REPORT : 0)));
+    bool shared = node_admission_is_shared(&n->admission, ADMIT_WRITE, n->now);
+    at = put_u8(at, (uint8_t)((is_fresh(n) ? PEER_FRESH : 0) | (report ? PEER_REPORT : 0) |
+                              (shared ? PEER_SHARED : 0)));
     buffer_end(out, at);
     liveness_beat_encode(out, &beat);
     at = buffer_reserve(out, HEAD_SIZE);
@@ -288,7 +291,9 @@ static bool receive_lease(struct node *n, uint32_t from, uint8_t kind, struct re
     return true;
 }
 
-static bool receive_messages(struct node *n, uint32_t from, uint32_t count, struct reader *r)
+/* `life`: of the sender; 0: it is not its present one, which tells nothing of buckets. */
+static bool receive_messages(struct node *n, uint32_t from, uint64_t life, uint32_t count,
+                             struct reader *r)
 {
     for (uint32_t i = 0; i < count; i++) {
         bool valid = false;
@@ -303,6 +308,12 @@ static bool receive_messages(struct node *n, uint32_t from, uint32_t count, stru
         case PEER_LEASE_ASK:
         case PEER_LEASE_GRANT:
             valid = receive_lease(n, from, kind, r);
+            break;
+        case PEER_LEVELS:
+            valid = node_buckets_receive_levels(n, r);
+            break;
+        case PEER_READS:
+            valid = node_buckets_receive_reads(n, r, from, life);
             break;
         case PEER_FOUNDERS:
             valid = receive_founders(n, r);
@@ -327,6 +338,8 @@ static void heard(struct node *n, uint32_t from, struct liveness_change change)
         node_groups_tick(n, true);
     if (change.got)
         node_groups_heard(n, from);
+    if (change.got || change.restarted)
+        node_buckets_heard(n, from);
 }
 
 enum status node_peers_receive(struct node *n, struct slice frame)
@@ -354,9 +367,10 @@ enum status node_peers_receive(struct node *n, struct slice frame)
     }
     bool report = (flags & PEER_REPORT) || member_is_silent(&n->members, from, n->now);
     if (change.believed && report)
-        members_reported(&n->members, from, n->now, balance, capacity);
+        members_reported(&n->members, from, n->now, balance, capacity, flags & PEER_SHARED);
     heard(n, from, change);
     if (change.believed && peer->fresh)
         tell_founders(n, from);
-    return receive_messages(n, from, count, &r) ? STATUS_OK : STATUS_MALFORMED;
+    uint64_t life = change.believed ? beat.incarnation : 0;
+    return receive_messages(n, from, life, count, &r) ? STATUS_OK : STATUS_MALFORMED;
 }

@@ -12,6 +12,7 @@ enum {
     ROW_LOCAL_LSN = 'l',  /* u64: own records before it are in the rows */
     ROW_NO_STATE = 1,     /* flags of a replica */
     ROW_COUNTING = 2,
+    ROW_BUCKETS = 4,
 };
 
 static void append_be32(struct buffer *b, uint32_t value)
@@ -36,7 +37,8 @@ struct slice node_partition_row_key(struct node *n, uint32_t id)
 
 /* Value: XXH3 of what follows | since lsn | applied index and term | term | vote | items | bytes |
  * u8 flags | members as of the applied index, sized | u8 splits, index and term each | with
- * ROW_COUNTING: the key up to which it has counted, sized | partition_info. */
+ * ROW_COUNTING: the key up to which it has counted, sized | with ROW_BUCKETS: what its buckets hold
+ * | partition_info. */
 void node_store_partition(struct node *n, struct partition *p)
 {
     struct buffer row = {0}, members = {0};
@@ -55,7 +57,8 @@ void node_store_partition(struct node *n, struct partition *p)
     buffer_append_u64(&row, (uint64_t)p->item_count);
     buffer_append_u64(&row, (uint64_t)p->item_bytes);
     buffer_append_u8(
-        &row, (uint8_t)((base.no_state ? ROW_NO_STATE : 0) | (p->counting ? ROW_COUNTING : 0)));
+        &row, (uint8_t)((base.no_state ? ROW_NO_STATE : 0) | (p->counting ? ROW_COUNTING : 0) |
+                        (n->started ? ROW_BUCKETS : 0)));
     buffer_append_sized(&row, buffer_slice(&members));
     const struct split_history *splits = partition_splits(p);
     buffer_append_u8(&row, (uint8_t)splits->count);
@@ -65,6 +68,8 @@ void node_store_partition(struct node *n, struct partition *p)
     }
     if (p->counting)
         buffer_append_sized(&row, buffer_slice(&p->counted_to));
+    if (n->started)
+        node_buckets_encode(n, p, &row);
     buffer_append_slice(&row, buffer_slice(&p->bytes));
     uint64_t checksum = XXH3_64bits(row.data + 8, row.size - 8);
     memcpy(row.data, &checksum, sizeof checksum);
@@ -100,6 +105,9 @@ enum status partition_row_decode(struct slice value, struct partition_row *out)
         split_history_push(&out->splits, index, reader_u64(&r));
     }
     out->counted_to = out->counting ? reader_sized(&r) : slice_make(NULL, 0);
+    out->has_buckets = flags & ROW_BUCKETS;
+    if (out->has_buckets)
+        node_buckets_decode(&r, out->buckets);
     if (r.failed)
         return STATUS_CORRUPT;
     out->info = r.left;
@@ -124,6 +132,10 @@ static enum status load_partition(struct node *n, struct slice value)
     buffer_append_slice(&p->counted_to, row.counted_to);
     partition_set_splits(p, &row.splits);
     p->stored = true;
+    struct kept_buckets kept = {.epoch = info.epoch};
+    memcpy(kept.balances, row.buckets, sizeof kept.balances);
+    if (row.has_buckets)
+        node_buckets_keep(p, &kept);
     node_add_partition(n, p);
     node_group_create(n, p, &row.base);
     raft_replay_hard_state(p->raft, row.term, row.vote);

@@ -149,29 +149,28 @@ static struct partition *create_child(struct node *n, const struct partition *pa
     return child;
 }
 
-static struct admission_rates rates_of(const struct partition_info *info)
-{
-    struct admission_rates rates;
-    memcpy(rates.rate_mcu, info->rate_mcu, sizeof rates.rate_mcu);
-    return rates;
-}
-
 /* What was measured about the parent, and what it owes, goes to the pieces by their shares. */
 static void divide_load(struct node *n, struct partition *parent, const struct partition_split *s,
                         struct partition *const children[])
 {
     struct admission elsewhere[SPLIT_CUTS_MAX]; /* of children that are not made here */
     struct admission *pieces[SPLIT_CUTS_MAX + 1] = {&parent->admission};
-    struct admission_rates rates[SPLIT_CUTS_MAX + 1] = {rates_of(&s->parent)};
+    struct admission_rates rates[SPLIT_CUTS_MAX + 1] = {node_rates_of(&s->parent)};
     uint32_t shares[ADMIT_KINDS][SPLIT_CUTS_MAX + 1];
     for (uint32_t i = 0; i < s->child_count; i++) {
         pieces[i + 1] = children[i] != NULL ? &children[i]->admission : &elsewhere[i];
-        rates[i + 1] = rates_of(&s->children[i]);
+        rates[i + 1] = node_rates_of(&s->children[i]);
     }
     for (uint32_t kind = 0; kind < ADMIT_KINDS; kind++)
         partition_split_shares(s, kind, shares[kind]);
     const uint32_t *const by_kind[] = {shares[ADMIT_READ], shares[ADMIT_WRITE]};
+    admission_leave(&parent->admission, n->now);
     admission_divide(pieces, s->child_count + 1, n->config, rates, by_kind, n->now);
+    node_buckets_divided(n, parent);
+    for (uint32_t i = 0; i < s->child_count; i++) {
+        if (children[i] != NULL)
+            node_buckets_divided(n, children[i]);
+    }
 }
 
 static void start_children(struct node *n, struct partition *parent,

@@ -31,6 +31,8 @@ void partition_destroy(struct partition *p)
     if (p->raft != NULL)
         raft_destroy(p->raft);
     free(p->installing);
+    free(p->mirror);
+    free(p->kept);
     buffer_deinit(&p->counted_to);
     middle_destroy(p->middle);
     free(p->splits);

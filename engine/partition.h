@@ -9,6 +9,13 @@
 #include "engine/message.h"
 
 struct inflight;
+struct mirror;
+
+/* What a partition's buckets held. */
+struct kept_buckets {
+    uint64_t epoch;
+    struct admission_balances balances[ADMIT_KINDS];
+};
 
 /* The last cuts a replica has applied, oldest first: entries of its log. */
 enum {
@@ -66,6 +73,9 @@ struct partition {
     int32_t reads_last;
     uint64_t late_until; /* entries up to it came here when they were committed already */
     struct admission admission;
+    struct mirror *mirror;     /* owns; NULL: nothing was told yet (node_buckets.c) */
+    struct kept_buckets *kept; /* owns; of an earlier life, until the node starts; or NULL */
+    bool buckets_changed;      /* since they were saved */
     struct heat heat; /* while it is led here */
     struct partition_counts counts[ADMIT_KINDS];
     /* Exact; while `counting`, of the keys before `counted_to` (node_split.c). */

@@ -32,6 +32,7 @@ enum log_kind {
     LOG_SPLIT = 11,      /* an entry: the partition is cut here, what is beyond is its children's */
     LOG_SPLIT_DONE = 12, /* the node has applied the group's LOG_SPLIT entry `index`: records of
                             the children follow */
+    LOG_BUCKETS = 13,    /* what buckets held: engine/node_buckets.c */
     LOG_KINDS,
 };
 

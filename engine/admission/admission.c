@@ -26,12 +26,14 @@ const struct admission_policy *admission_policy_find(struct slice name)
     return NULL;
 }
 
-const struct admission_policy *admission_policy_of(const struct config *config, uint8_t gac)
+const struct admission_policy *admission_policy_of(const struct config *config, uint8_t gac,
+                                                   bool on_demand)
 {
     const struct admission_policy *p = admission_policy_find(slice_of(config->partition_policy));
     must(p != NULL);
-    bool limited = gac_policy_of(config, gac) != GAC_OFF;
-    return limited && p == &admission_policy_burst ? &admission_policy_always_burst : p;
+    bool limited = gac_policy_of(config, gac) != GAC_OFF && p == &admission_policy_burst;
+    bool unlimited = on_demand && p != &admission_policy_none;
+    return limited || unlimited ? &admission_policy_always_burst : p;
 }
 
 const char *admission_policy_names(void)
@@ -74,10 +76,21 @@ static int64_t burst_capacity(const struct admission *a, const struct config *co
     return capacity;
 }
 
-static int64_t cap_rate(const struct config *config, enum admit_kind kind)
+int64_t admission_depth(int64_t rate_mcu, int64_t depth_ms)
 {
-    return (kind == ADMIT_READ ? config->partition_max_rcu : config->partition_max_wcu) *
-           MCU_PER_UNIT;
+    __int128 depth = (__int128)rate_mcu * depth_ms / 1000;
+    if (depth == 0 && rate_mcu > 0)
+        return 1;
+    return depth > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)depth;
+}
+
+static int64_t cap_rate(const struct config *config, const struct admission_rates *rates,
+                        enum admit_kind kind)
+{
+    int64_t most = (kind == ADMIT_READ ? config->partition_max_rcu : config->partition_max_wcu) *
+                   MCU_PER_UNIT;
+    int64_t own = rates->maximum_mcu[kind];
+    return own > 0 && own < most ? own : most;
 }
 
 void admission_init(struct admission *a, const struct admission_policy *policy,
@@ -88,36 +101,82 @@ void admission_init(struct admission *a, const struct admission_policy *policy,
     *a = (struct admission){.policy = policy};
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_meter *m = &a->meters[kind];
-        int64_t cap = cap_rate(config, kind), rate = rates->rate_mcu[kind];
+        int64_t cap = cap_rate(config, rates, kind), rate = rates->rate_mcu[kind];
         int64_t debt_max = admission_debt_max(config, rate);
         must(rate >= 0);
-        token_bucket_init(&m->cap, cap, cap, admission_debt_max(config, cap), cap, now);
-        token_bucket_init(&m->allocation, rate, rate, debt_max, rate, now);
+        int64_t cap_depth = admission_depth(cap, config->cap_depth_ms);
+        int64_t depth = admission_depth(rate, config->allocation_depth_ms);
+        token_bucket_init(&m->cap, cap_depth, cap, admission_debt_max(config, cap), cap_depth, now);
+        token_bucket_init(&m->allocation, depth, rate, debt_max, depth, now);
         token_bucket_init(&m->burst, burst_capacity(a, config, rate), 0, debt_max, 0, now);
         m->burst_round = -1;
     }
 }
 
-static void meter_refill(struct admission_meter *m, struct instant now)
+void meter_refill(struct admission_meter *m, struct instant now)
 {
     token_bucket_refill(&m->cap, now);
     token_bucket_add(&m->burst, token_bucket_refill(&m->allocation, now));
 }
 
-void admission_set_rates(struct admission *a, const struct config *config,
-                         const struct admission_rates *rates, struct instant now)
+void admission_change(struct admission *a, const struct admission_policy *policy,
+                      const struct config *config, const struct admission_rates *rates,
+                      struct instant now)
 {
+    admission_leave(a, now);
+    a->policy = policy;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_meter *m = &a->meters[kind];
-        int64_t cap = cap_rate(config, kind), rate = rates->rate_mcu[kind];
+        int64_t cap = cap_rate(config, rates, kind), rate = rates->rate_mcu[kind];
         int64_t debt_max = admission_debt_max(config, rate);
         must(rate >= 0);
         meter_refill(m, now);
-        token_bucket_set_rate(&m->cap, cap, cap, admission_debt_max(config, cap));
-        token_bucket_set_rate(&m->allocation, rate, rate, debt_max);
+        token_bucket_set_rate(&m->cap, admission_depth(cap, config->cap_depth_ms), cap,
+                              admission_debt_max(config, cap));
+        token_bucket_set_rate(&m->allocation, admission_depth(rate, config->allocation_depth_ms),
+                              rate, debt_max);
         token_bucket_set_rate(&m->burst, burst_capacity(a, config, rate), 0, debt_max);
     }
 }
+
+/* ---- what a table was promised ---- */
+
+void admission_join(struct admission *a, struct table_share *share, struct instant now)
+{
+    must(a->table == NULL);
+    if (!a->policy->shares)
+        return;
+    a->table = share;
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct token_bucket *b = &share->buckets[kind];
+        const struct token_bucket *own = &a->meters[kind].allocation;
+        if (share->partitions == 0)
+            token_bucket_init(b, 0, 0, INT64_MAX / 4, 0, now);
+        token_bucket_refill(b, now);
+        token_bucket_set_rate(b, b->capacity + own->capacity, b->rate + own->rate, b->debt_max);
+        token_bucket_add(b, own->capacity);
+    }
+    share->partitions++;
+}
+
+/* It takes as much with it as it brought. */
+void admission_leave(struct admission *a, struct instant now)
+{
+    struct table_share *share = a->table;
+    if (share == NULL)
+        return;
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct token_bucket *b = &share->buckets[kind];
+        const struct token_bucket *own = &a->meters[kind].allocation;
+        token_bucket_refill(b, now);
+        token_bucket_debit(b, own->capacity);
+        token_bucket_set_rate(b, b->capacity - own->capacity, b->rate - own->rate, b->debt_max);
+    }
+    share->partitions--;
+    a->table = NULL;
+}
+
+/* ---- decisions ---- */
 
 static struct admit_levels levels_of(const struct admission_meter *m,
                                      const struct token_bucket *node)
@@ -130,9 +189,10 @@ static struct admit_levels levels_of(const struct admission_meter *m,
 
 bool group_has(const struct admission_case *c, int64_t cost_mcu, struct admit_verdict *verdict)
 {
+    int64_t taken_mcu = verdict->promised ? 0 : c->meter->burst_spent_mcu;
     for (uint32_t i = 0; c->group != NULL && i < c->group->count; i++) {
         struct duration wait;
-        if (member_has(c->group->members, c->group->nodes[i], c->now, cost_mcu, &wait))
+        if (member_has(c->group->members, c->group->nodes[i], c->now, cost_mcu, taken_mcu, &wait))
             continue;
         verdict->member = c->group->nodes[i];
         verdict->wait = wait;
@@ -147,18 +207,34 @@ void group_spend(const struct admission_case *c, int64_t cost_mcu)
         member_spend(c->group->members, c->group->nodes[i], c->now, cost_mcu);
 }
 
+/* With all buckets up to now. */
+static struct admission_case case_of(struct admission *a, struct node_admission *node,
+                                     enum admit_kind kind, struct instant now,
+                                     const struct admit_group *group)
+{
+    struct admission_case c = {.policy = a->policy,
+                               .meter = &a->meters[kind],
+                               .promise = a->table != NULL ? &a->table->buckets[kind] : NULL,
+                               .node = node,
+                               .kind = kind,
+                               .now = now,
+                               .group = group};
+    meter_refill(c.meter, now);
+    token_bucket_refill(&node->buckets[kind], now);
+    if (c.promise != NULL)
+        token_bucket_refill(c.promise, now);
+    return c;
+}
+
 struct admit_verdict admission_try(struct admission *a, struct node_admission *node,
                                    enum admit_kind kind, struct instant now, int64_t cost_mcu,
                                    const struct admit_group *group)
 {
     must((unsigned)kind < ADMIT_KINDS);
     must(cost_mcu >= 0);
-    struct admission_meter *m = &a->meters[kind];
-    meter_refill(m, now);
-    token_bucket_refill(&node->buckets[kind], now);
-    struct admit_verdict verdict = {.levels = levels_of(m, &node->buckets[kind])};
-    a->policy->decide(&(struct admission_case){a->policy, m, node, kind, now, group}, cost_mcu,
-                      &verdict);
+    struct admission_case c = case_of(a, node, kind, now, group);
+    struct admit_verdict verdict = {.levels = levels_of(c.meter, &node->buckets[kind])};
+    a->policy->decide(&c, cost_mcu, &verdict);
     return verdict;
 }
 
@@ -169,53 +245,113 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
     must((unsigned)kind < ADMIT_KINDS);
     must(verdict->reason == ADMIT_OK);
     must(extra_mcu >= 0);
-    struct admission_meter *m = &a->meters[kind];
-    meter_refill(m, now);
-    token_bucket_refill(&node->buckets[kind], now);
-    a->policy->settle(&(struct admission_case){a->policy, m, node, kind, now, group}, verdict,
-                      extra_mcu);
+    struct admission_case c = case_of(a, node, kind, now, group);
+    a->policy->settle(&c, verdict, extra_mcu);
 }
 
 /* Late writes come all at once, though the leader admitted them one after the other while its
- * buckets refilled. So a late write leaves a bucket here with no more debt than its own cost leaves
- * in a full bucket. Returns how much of the debit that took back. */
-static int64_t spare_late(struct token_bucket *b, int64_t before_mcu, int64_t cost_mcu)
+ * buckets refilled. So a late write leaves the node's bucket with no more debt than its own cost
+ * leaves in a full bucket. */
+static void spare_late(struct token_bucket *b, int64_t before_mcu, int64_t cost_mcu)
 {
     int64_t least = b->capacity - cost_mcu < 0 ? b->capacity - cost_mcu : 0;
     if (before_mcu < least)
         least = before_mcu;
-    int64_t spared = b->balance < least ? least - b->balance : 0;
-    b->balance += spared;
-    return spared;
+    if (b->balance < least)
+        b->balance = least;
 }
 
-static void follow_late(struct admission_meter *m, const struct admit_levels *before,
-                        int64_t cost_mcu)
+/* The round's count of bursts stays: it is the node's. */
+static void set_balances(struct admission_meter *m, const struct admission_balances *b)
 {
-    spare_late(&m->cap, before->cap_mcu, cost_mcu);
-    spare_late(&m->burst, before->burst_mcu, cost_mcu);
-    int64_t spared = spare_late(&m->allocation, before->allocation_mcu, cost_mcu);
-    /* The tokens that the leader spent overflowed here into the burst bucket. */
-    int64_t saved = m->burst.balance > 0 ? m->burst.balance : 0;
-    token_bucket_debit(&m->burst, spared < saved ? spared : saved);
+    m->cap.balance = b->cap_mcu;
+    m->allocation.balance = b->allocation_mcu;
+    m->burst.balance = b->burst_mcu;
+}
+
+static struct admission_balances balances_of(const struct admission_meter *m)
+{
+    return (struct admission_balances){m->cap.balance, m->allocation.balance, m->burst.balance};
 }
 
 void admission_follow(struct admission *a, struct node_admission *node, enum admit_kind kind,
                       struct instant now, int64_t cost_mcu, uint32_t follow)
 {
-    const struct admit_verdict verdict = {.reason = ADMIT_OK, .burst = follow & FOLLOW_BURST};
-    struct admission_meter *m = &a->meters[kind];
+    struct admission_case c = case_of(a, node, kind, now, NULL);
     struct token_bucket *bucket = &node->buckets[kind];
-    meter_refill(m, now);
-    token_bucket_refill(bucket, now);
-    const struct admit_levels before = levels_of(m, bucket);
-    admission_settle(a, node, kind, now, &verdict, cost_mcu, NULL);
+    const int64_t node_mcu = bucket->balance;
+    const struct admission_balances before = balances_of(c.meter);
+    struct admit_verdict verdict = {.reason = ADMIT_OK, .burst = follow & FOLLOW_BURST};
+    verdict.promised = verdict.burst && promise_has(&c, cost_mcu);
+    if (verdict.burst && !verdict.promised)
+        node_burst_enter(&c); /* it takes its part of the residual here too */
+    a->policy->settle(&c, &verdict, cost_mcu);
     if (follow & FOLLOW_PAID)
-        bucket->balance = before.node_mcu;
+        bucket->balance = node_mcu;
     if ((follow & (FOLLOW_PAID | FOLLOW_LATE)) == FOLLOW_LATE)
-        spare_late(bucket, before.node_mcu, cost_mcu);
-    if (follow & FOLLOW_LATE)
-        follow_late(m, &before, cost_mcu);
+        spare_late(bucket, node_mcu, cost_mcu);
+    if (follow & (FOLLOW_LATE | FOLLOW_TOLD)) /* the leader's word counts it, or will */
+        set_balances(c.meter, &before);
+}
+
+/* ---- what another replica knows, or another life ---- */
+
+struct admission_balances admission_balances(const struct admission *a, enum admit_kind kind,
+                                             struct instant now)
+{
+    struct admission_meter m = a->meters[kind];
+    meter_refill(&m, now);
+    return balances_of(&m);
+}
+
+static void restore(struct token_bucket *b, int64_t mcu)
+{
+    b->balance = mcu < b->capacity ? mcu : b->capacity;
+    if (b->debt_max < -mcu)
+        b->debt_max = -mcu;
+}
+
+void admission_restore(struct admission *a, enum admit_kind kind, struct instant now,
+                       const struct admission_balances *b)
+{
+    struct admission_meter *m = &a->meters[kind];
+    meter_refill(m, now);
+    restore(&m->cap, b->cap_mcu);
+    restore(&m->allocation, b->allocation_mcu);
+    restore(&m->burst, b->burst_mcu);
+}
+
+bool admission_is_full(const struct admission *a, struct instant now)
+{
+    bool full = true;
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct admission_meter m = a->meters[kind];
+        meter_refill(&m, now);
+        full &= m.cap.balance == m.cap.capacity && m.allocation.balance == m.allocation.capacity &&
+                m.burst.balance == 0;
+    }
+    return full;
+}
+
+/* As far as the allocation has it, then as a burst. */
+void admission_spend(struct admission *a, struct node_admission *node, enum admit_kind kind,
+                     struct instant now, int64_t cost_mcu)
+{
+    struct admission_case c = case_of(a, node, kind, now, NULL);
+    const int64_t node_mcu = node->buckets[kind].balance;
+    const struct admit_verdict allocated = {.reason = ADMIT_OK};
+    const struct admit_verdict burst = {.reason = ADMIT_OK, .burst = true, .promised = true};
+    int64_t had = c.meter->allocation.balance > 0 ? c.meter->allocation.balance : 0;
+    int64_t first = cost_mcu < had ? cost_mcu : had;
+    c.promise = NULL;
+    a->policy->settle(&c, &allocated, first);
+    a->policy->settle(&c, &burst, cost_mcu - first);
+    node->buckets[kind].balance = node_mcu;
+}
+
+void admission_spare_cap(struct admission *a, enum admit_kind kind, int64_t mcu)
+{
+    token_bucket_add(&a->meters[kind].cap, mcu);
 }
 
 struct admit_levels admission_levels(const struct admission *a, const struct node_admission *node,

@@ -46,10 +46,20 @@ struct admit_levels {
 
 struct admit_verdict {
     enum admit_reason reason;
-    bool burst;           /* admitted from the burst bucket */
+    bool burst;           /* admitted beyond the allocation */
+    bool promised;        /* a burst within what the node has promised to the table */
     uint32_t member;      /* the node that refused, for ADMIT_REFUSED_MEMBER */
     struct duration wait; /* until the same request passes, were nothing else to come: to the ns */
     struct admit_levels levels;
+};
+
+/* What a node has promised to a table whose limit routers keep: what its partitions here are
+ * allocated, together. What some of them leave unused the others may use before they count as
+ * bursting (node_admission.c). */
+struct table_share {
+    uint32_t table_id;
+    uint32_t partitions; /* that count on it */
+    struct token_bucket buckets[ADMIT_KINDS];
 };
 
 /* Who shares what the node has left for bursts: see node_admission.c. */
@@ -61,6 +71,7 @@ struct node_residual {
 
 /* The buckets of a node that all its partitions debit. */
 struct node_admission {
+    int64_t round_ns; /* as long as its buckets are deep */
     struct token_bucket buckets[ADMIT_KINDS];
     struct node_residual residual[ADMIT_KINDS];
 };
@@ -84,22 +95,29 @@ struct admission_meter {
 
 struct admission {
     const struct admission_policy *policy; /* borrows a static table */
+    struct table_share *table;             /* borrows; NULL: it counts on none */
     struct admission_meter meters[ADMIT_KINDS];
 };
 
 struct admission_rates {
-    int64_t rate_mcu[ADMIT_KINDS]; /* allocated, per second */
+    int64_t rate_mcu[ADMIT_KINDS];    /* allocated, per second */
+    int64_t maximum_mcu[ADMIT_KINDS]; /* less than a partition may serve; 0: as much */
 };
 
 /* "allocation", "burst", "always-burst", "none"; NULL for any other name. */
 const struct admission_policy *admission_policy_find(struct slice name);
 /* The configured one, of a table that says `gac` (base/config.h). Where routers keep the table's
- * limit, partitions need not save up to burst: always-burst takes the place of burst. */
-const struct admission_policy *admission_policy_of(const struct config *config, uint8_t gac);
+ * limit, partitions need not save up to burst: always-burst takes the place of burst. So it does
+ * for a table on demand, which has no limit, whatever else limits. */
+const struct admission_policy *admission_policy_of(const struct config *config, uint8_t gac,
+                                                   bool on_demand);
 /* Known names, separated by ", ": for error texts. */
 const char *admission_policy_names(void);
 
 void node_admission_init(struct node_admission *n, const struct config *config, struct instant now);
+/* Whether more than one partition bursts here, in this round or the last. */
+bool node_admission_is_shared(const struct node_admission *n, enum admit_kind kind,
+                              struct instant now);
 
 /* Buckets start full, burst starts empty. Each may owe debt_max_s of its rate, but never less than
  * one largest item. now >= 0, here and everywhere. */
@@ -107,11 +125,20 @@ void admission_init(struct admission *a, const struct admission_policy *policy,
                     const struct config *config, const struct admission_rates *rates,
                     struct instant now);
 
-/* A new allocation: balances are kept, cut to the new capacities. */
-void admission_set_rates(struct admission *a, const struct config *config,
-                         const struct admission_rates *rates, struct instant now);
+/* A new allocation, perhaps under another policy: balances are kept, cut to the new capacities. It
+ * counts on no table now. */
+void admission_change(struct admission *a, const struct admission_policy *policy,
+                      const struct config *config, const struct admission_rates *rates,
+                      struct instant now);
 
-/* The partition was cut: `pieces[0]` is what is left of it, the others are new; each gets its rates
+/* The partition counts on what its table was promised here, which grows by its allocation; and not
+ * any more. Nothing where the policy does not share: there a partition has its own part and no
+ * other. */
+void admission_join(struct admission *a, struct table_share *share, struct instant now);
+void admission_leave(struct admission *a, struct instant now);
+
+/* The partition was cut: `pieces[0]`, which counts on no table, is what is left of it, the others
+ * are new; each gets its rates
  * and its share of every balance and debt. The sums stay what they were, to the mcu: what one piece
  * cannot hold another takes, and nothing is lost while the pieces together have room. The new ones
  * need not be initialized. `share_ppm` of each kind adds up to the whole. count <= 16. */
@@ -135,7 +162,8 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
 enum follow {
     FOLLOW_BURST = 1, /* from the burst bucket */
     FOLLOW_PAID = 2,  /* with tokens that this node has set aside before */
-    FOLLOW_LATE = 4,  /* and had already committed when it came here: nothing is owed for it */
+    FOLLOW_LATE = 4,  /* and had already committed when it came here: the node owes nothing for it */
+    FOLLOW_TOLD = 8,  /* and is counted in what the leader told of its buckets */
 };
 
 /* What another node admitted for this partition and this one does too, as a member of its group:
@@ -143,6 +171,26 @@ enum follow {
  * bits of enum follow. */
 void admission_follow(struct admission *a, struct node_admission *node, enum admit_kind kind,
                       struct instant now, int64_t cost_mcu, uint32_t follow);
+
+/* What the buckets of one kind hold: as a leader tells followers, and as it is kept. */
+struct admission_balances {
+    int64_t cap_mcu;
+    int64_t allocation_mcu;
+    int64_t burst_mcu;
+};
+struct admission_balances admission_balances(const struct admission *a, enum admit_kind kind,
+                                             struct instant now);
+/* Cut to the capacities; debts are taken over as they are. */
+void admission_restore(struct admission *a, enum admit_kind kind, struct instant now,
+                       const struct admission_balances *b);
+/* Whether they are what those of a new partition soon will be: nothing is owed, nothing saved. */
+bool admission_is_full(const struct admission *a, struct instant now);
+
+/* Another replica has served so much on these buckets; its own node has paid for the work. */
+void admission_spend(struct admission *a, struct node_admission *node, enum admit_kind kind,
+                     struct instant now, int64_t cost_mcu);
+/* What was charged counts so much less towards the partition maximum. */
+void admission_spare_cap(struct admission *a, enum admit_kind kind, int64_t mcu);
 
 /* Levels now, for status pages. */
 struct admit_levels admission_levels(const struct admission *a, const struct node_admission *node,

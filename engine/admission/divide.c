@@ -5,7 +5,7 @@
  *       room for it; debts always do.
  *   D2  the same cut gives the same pieces on every replica whose buckets were the same. */
 #include "base/must.h"
-#include "engine/admission/admission.h"
+#include "engine/admission/policy_internal.h"
 
 enum {
     PIECES_MAX = 16,
@@ -67,10 +67,10 @@ void admission_divide(struct admission *const pieces[], uint32_t count, const st
 {
     must(count > 0);
     must(count <= PIECES_MAX);
-    const struct admission_rates before = {{pieces[0]->meters[ADMIT_READ].allocation.rate,
-                                            pieces[0]->meters[ADMIT_WRITE].allocation.rate}};
-    admission_set_rates(pieces[0], config, &before, now); /* refilled up to now */
-    const struct admission whole = *pieces[0];
+    must(pieces[0]->table == NULL);
+    struct admission whole = *pieces[0];
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
+        meter_refill(&whole.meters[kind], now);
     for (uint32_t i = 0; i < count; i++)
         admission_init(pieces[i], whole.policy, config, &rates[i], now);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {

@@ -41,7 +41,7 @@ bool member_is_silent(struct members *m, uint32_t node, struct instant now)
 }
 
 void members_reported(struct members *m, uint32_t node, struct instant now, int64_t balance_mcu,
-                      int64_t capacity_mcu)
+                      int64_t capacity_mcu, bool shared)
 {
     struct member *member = member_of(m, node);
     if (is_silent(m, member, now)) {
@@ -52,6 +52,7 @@ void members_reported(struct members *m, uint32_t node, struct instant now, int6
     member->heard_at = now;
     member->balance_mcu = balance_mcu;
     member->capacity_mcu = capacity_mcu;
+    member->shared = shared;
 }
 
 /* Until `lacking` tokens have come in at the node's rate. */
@@ -74,9 +75,15 @@ static bool lease_has(struct members *m, struct member *member, struct instant n
     return false;
 }
 
-static bool gauge_has(const struct member *member, int64_t cost_mcu, struct duration *wait)
+/* Who shares a node with others leaves them as much as it has taken: node_admission.c. */
+static bool gauge_has(const struct member *member, int64_t cost_mcu, int64_t taken_mcu,
+                      struct duration *wait)
 {
-    int64_t needed = cost_mcu < member->capacity_mcu ? cost_mcu : member->capacity_mcu;
+    int64_t needed = cost_mcu;
+    if (member->shared && __builtin_add_overflow(cost_mcu, taken_mcu, &needed))
+        needed = INT64_MAX;
+    if (needed > member->capacity_mcu)
+        needed = member->capacity_mcu;
     if (member->balance_mcu >= needed)
         return true;
     *wait = refill_time(member, needed - member->balance_mcu);
@@ -90,18 +97,20 @@ static bool is_leased(const struct members *m, const struct member *member, stru
 }
 
 bool member_has(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu,
-                struct duration *wait)
+                int64_t taken_mcu, struct duration *wait)
 {
     struct member *member = member_of(m, node);
     if (m->mode == WRITE_CHECK_OFF)
         return true;
-    if (is_leased(m, member, now))
-        return lease_has(m, member, now, cost_mcu, wait);
+    if (is_leased(m, member, now)) {
+        bool fair = !member->shared || gauge_has(member, cost_mcu, taken_mcu, wait);
+        return fair && lease_has(m, member, now, cost_mcu, wait);
+    }
     if (!is_silent(m, member, now))
-        return gauge_has(member, cost_mcu, wait);
+        return gauge_has(member, cost_mcu, taken_mcu, wait);
     if (m->dead == DEAD_MEMBER_EXCLUDE)
         return true;
-    if (m->dead == DEAD_MEMBER_LAST_KNOWN && member->heard && gauge_has(member, cost_mcu, wait))
+    if (m->dead == DEAD_MEMBER_LAST_KNOWN && member->heard && gauge_has(member, cost_mcu, taken_mcu, wait))
         return true;
     *wait = m->deadline; /* until it is heard of again, or is no member any more */
     return false;

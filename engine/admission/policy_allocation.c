@@ -5,7 +5,7 @@ static void debit(const struct admission_case *c, int64_t cost_mcu)
 {
     token_bucket_debit(&c->meter->allocation, cost_mcu);
     token_bucket_debit(&c->meter->cap, cost_mcu);
-    node_debit(c, cost_mcu, false);
+    node_debit(c, cost_mcu, false, false);
 }
 
 static void decide(const struct admission_case *c, int64_t cost_mcu, struct admit_verdict *verdict)

@@ -8,14 +8,14 @@ static bool saves(const struct admission_case *c)
     return c->policy->saves;
 }
 
-static void debit(const struct admission_case *c, int64_t cost_mcu, bool burst)
+static void debit(const struct admission_case *c, int64_t cost_mcu, bool burst, bool promised)
 {
     if (!burst)
         token_bucket_debit(&c->meter->allocation, cost_mcu);
     else if (saves(c))
         token_bucket_debit(&c->meter->burst, cost_mcu);
     token_bucket_debit(&c->meter->cap, cost_mcu);
-    node_debit(c, cost_mcu, burst);
+    node_debit(c, cost_mcu, burst, promised);
 }
 
 /* When the cap has the cost, and either the allocation has it or burst and node both do. Burst has
@@ -34,17 +34,19 @@ static void decide(const struct admission_case *c, int64_t cost_mcu, struct admi
     const struct admission_meter *m = c->meter;
     bool cap = token_bucket_has(&m->cap, cost_mcu);
     if (cap && token_bucket_has(&m->allocation, cost_mcu)) {
-        debit(c, cost_mcu, false);
+        debit(c, cost_mcu, false, false);
         verdict->reason = ADMIT_OK;
         return;
     }
     bool burst = !saves(c) || token_bucket_has(&m->burst, cost_mcu);
     bool node = false;
     if (cap && burst) {
-        node_burst_enter(c);
-        node = node_burst_has(c, cost_mcu);
+        verdict->promised = promise_has(c, cost_mcu);
+        if (!verdict->promised)
+            node_burst_enter(c);
+        node = node_burst_has(c, cost_mcu, verdict->promised);
         if (node && group_has(c, cost_mcu, verdict)) {
-            debit(c, cost_mcu, true);
+            debit(c, cost_mcu, true, verdict->promised);
             group_spend(c, cost_mcu);
             verdict->reason = ADMIT_OK;
             verdict->burst = true;
@@ -67,7 +69,7 @@ static void decide(const struct admission_case *c, int64_t cost_mcu, struct admi
 static void settle(const struct admission_case *c, const struct admit_verdict *verdict,
                    int64_t extra_mcu)
 {
-    debit(c, extra_mcu, verdict->burst);
+    debit(c, extra_mcu, verdict->burst, verdict->promised);
     if (verdict->burst)
         group_spend(c, extra_mcu);
 }
@@ -75,4 +77,4 @@ static void settle(const struct admission_case *c, const struct admit_verdict *v
 const struct admission_policy admission_policy_burst = {
     .name = "burst", .saves = true, .decide = decide, .settle = settle};
 const struct admission_policy admission_policy_always_burst = {
-    .name = "always-burst", .saves = false, .decide = decide, .settle = settle};
+    .name = "always-burst", .shares = true, .decide = decide, .settle = settle};

@@ -1,9 +1,9 @@
 /* allocate.c - what partitions are allocated, and the nodes that carry them.
  *
- * A provisioned table's partitions share its throughput, and a node is promised to what they are
- * allocated. A partition of a table on demand is allocated all it can serve, and a node is promised
- * to its share of what the table has shown to need (table.promised; docs/decisions/0009). Its
- * maximum bounds that, unless routers keep it.
+ * A provisioned table's partitions share its throughput; those of a table on demand share what it
+ * has shown to need (table.promised; docs/decisions/0009), and burst beyond that. A node is
+ * promised to what the partitions it has replicas of are allocated. The maximum of a table on
+ * demand bounds each partition, unless routers keep it.
  *
  * Every member's node carries the writes, the leader's the reads. */
 #include <stdlib.h>
@@ -16,10 +16,11 @@ static void node_take(const struct table *t, uint32_t index, uint32_t member,
                       int64_t (*loads)[ADMIT_KINDS], uint32_t *partitions)
 {
     uint32_t node = partition_node(&t->partitions[index], member);
+    const int64_t *rates = t->partitions[index].rate_mcu;
     partitions[node] += member == 0 ? 2 : 1; /* leading is work too */
-    loads[node][ADMIT_WRITE] += table_promised_mcu(t, index, ADMIT_WRITE);
+    loads[node][ADMIT_WRITE] += rates[ADMIT_WRITE];
     if (member == 0)
-        loads[node][ADMIT_READ] += table_promised_mcu(t, index, ADMIT_READ);
+        loads[node][ADMIT_READ] += rates[ADMIT_READ];
 }
 
 /* The table `except` left out. */
@@ -134,19 +135,36 @@ static bool routers_keep_maximum(const struct catalog_command *command, const st
 
 void catalog_share(const struct catalog_command *command, struct table *t)
 {
+    bool on_demand = t->billing == BILLING_ON_DEMAND;
+    const int64_t units[ADMIT_KINDS] = {[ADMIT_READ] = on_demand ? t->promised[ADMIT_READ] : t->rcu,
+                                        [ADMIT_WRITE] = on_demand ? t->promised[ADMIT_WRITE]
+                                                                  : t->wcu};
+    bool bounds = on_demand && !routers_keep_maximum(command, t);
     for (uint32_t i = 0; i < t->partition_count; i++) {
-        int64_t *rates = t->partitions[i].rate_mcu;
-        rates[ADMIT_READ] = share_equal_mcu(t->rcu, t->partition_count, i);
-        rates[ADMIT_WRITE] = share_equal_mcu(t->wcu, t->partition_count, i);
-        for (int kind = 0; kind < ADMIT_KINDS && t->billing == BILLING_ON_DEMAND; kind++) {
-            int64_t table_mcu = t->warm[kind] * MCU_PER_UNIT;
-            if (t->maximum[kind] > 0 && t->maximum[kind] < t->warm[kind] &&
-                !routers_keep_maximum(command, t))
-                table_mcu = t->maximum[kind] * MCU_PER_UNIT;
-            rates[kind] = table_mcu < command->partition_max_mcu[kind]
-                              ? table_mcu
-                              : command->partition_max_mcu[kind];
+        struct partition_info *p = &t->partitions[i];
+        p->on_demand = on_demand;
+        for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+            p->rate_mcu[kind] = share_equal_mcu(units[kind], t->partition_count, i);
+            p->maximum_mcu[kind] = bounds ? t->maximum[kind] * MCU_PER_UNIT : 0;
         }
+    }
+}
+
+/* After a split the nodes of its partitions may be promised more of it than before. What does not
+ * fit it has to burst for. */
+void catalog_share_what_fits(struct catalog *c, const struct catalog_command *command,
+                             struct table *t)
+{
+    catalog_share(command, t);
+    while (!catalog_nodes_fit(c, command, t)) {
+        int64_t left = 0;
+        buffer_clear(&c->text);
+        for (uint32_t i = 0; i < t->partition_count; i++) {
+            for (int kind = 0; kind < ADMIT_KINDS; kind++)
+                left += t->partitions[i].rate_mcu[kind] /= 2;
+        }
+        if (left == 0)
+            return;
     }
 }
 

@@ -601,12 +601,13 @@ static void split_partition(struct catalog *c, const struct catalog_command *com
     memcpy(t.partitions + at + 1 + split.cut_count, p + 1,
            (e->table.partition_count - at - 1) * sizeof t.partitions[0]);
     catalog_cut_partition(c, &split, &t.partitions[at]);
-    catalog_share(command, &t);
-    /* What nodes are promised to an on-demand table must not keep it from growing. */
-    if (t.billing == BILLING_ON_DEMAND || catalog_allocate(c, command, &t, false)) {
+    bool on_demand = t.billing == BILLING_ON_DEMAND;
+    if (on_demand) /* what nodes are promised to it must not keep it from growing */
+        catalog_share_what_fits(c, command, &t);
+    if (on_demand || catalog_allocate(c, command, &t, false)) {
         entry_set(e, &t);
         spread_sizes(e, before.partition_count, at);
-        if (t.billing == BILLING_PROVISIONED)
+        if (!on_demand)
             catalog_keep_boosts(c, command, e, &before, &split, at);
         t = e->table;
         catalog_entry_change(c, e, &t, out);

@@ -88,6 +88,9 @@ void catalog_reach_peak(const struct catalog_command *command, struct table *t,
 
 /* What each partition is allocated. */
 void catalog_share(const struct catalog_command *command, struct table *t);
+/* The same of a table on demand, or as much of it as its nodes can be promised to. */
+void catalog_share_what_fits(struct catalog *c, const struct catalog_command *command,
+                             struct table *t);
 /* The same, and nodes where `placing`, so that no node is promised to more than it has. False:
  * `c->text` says why not. */
 bool catalog_allocate(struct catalog *c, const struct catalog_command *command, struct table *t,

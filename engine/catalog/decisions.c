@@ -307,14 +307,18 @@ static void take_peak(struct catalog *c, const struct catalog_command *command,
         return;
     }
     struct table t = e->table;
+    size_t size = t.partition_count * sizeof t.partitions[0];
+    t.partitions = malloc(size);
+    must(t.partitions != NULL);
+    memcpy(t.partitions, e->table.partitions, size);
     catalog_reach_peak(command, &t, d->peak);
-    if (!catalog_nodes_fit(c, command, &t)) {
+    if (catalog_allocate(c, command, &t, false)) {
+        catalog_entry_change(c, e, &t, out);
+        tell(c, command, d, out);
+    } else {
         catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
-        return;
     }
-    catalog_share(command, &t);
-    catalog_entry_change(c, e, &t, out);
-    tell(c, command, d, out);
+    free(t.partitions);
 }
 
 /* ---- nodes ---- */

@@ -2,7 +2,6 @@
 
 #include "base/must.h"
 #include "engine/admission/admission.h"
-#include "engine/admission/share.h"
 
 _Static_assert(ADMIT_KINDS == 2, "partition_info.rate_mcu has one rate for each kind");
 
@@ -156,10 +155,12 @@ enum {
     INFO_LEAVING = 1 << REPLICAS_MAX, /* in the byte `joined`: `leaving` follows the members */
     /* in the byte of the number of members */
     INFO_GAC_SHIFT = 3,
+    INFO_GAC_MASK = 7,
+    INFO_ON_DEMAND = 0x40, /* `maximum_mcu` follows the byte */
     INFO_WHOLE = 0x80
 };
 _Static_assert(REPLICAS_MAX < 1 << INFO_GAC_SHIFT, "members leave room for what is behind them");
-_Static_assert(GAC_POLICIES << INFO_GAC_SHIFT < INFO_WHOLE, "and that leaves room too");
+_Static_assert((int)GAC_POLICIES <= (int)INFO_GAC_MASK, "and that leaves room too");
 
 void partition_info_encode(struct buffer *out, const struct partition_info *p)
 {
@@ -171,7 +172,10 @@ void partition_info_encode(struct buffer *out, const struct partition_info *p)
     buffer_append_sized(out, p->lo);
     buffer_append_sized(out, p->hi);
     buffer_append_u8(out, (uint8_t)(p->member_count | (uint32_t)p->gac << INFO_GAC_SHIFT |
+                                    (p->on_demand ? INFO_ON_DEMAND : 0) |
                                     (p->whole_collections ? INFO_WHOLE : 0)));
+    for (int kind = 0; kind < ADMIT_KINDS && p->on_demand; kind++)
+        buffer_append_u64(out, (uint64_t)p->maximum_mcu[kind]);
     buffer_append_u8(out, (uint8_t)(p->joined | (p->leaving != 0 ? INFO_LEAVING : 0)));
     for (uint32_t i = 0; i < p->member_count; i++)
         buffer_append_u64(out, p->members[i]);
@@ -194,8 +198,11 @@ enum status partition_info_decode(struct reader *r, struct partition_info *out)
     out->hi = reader_sized(r);
     uint8_t members = reader_u8(r);
     out->whole_collections = members & INFO_WHOLE;
-    out->gac = (uint8_t)((members & ~INFO_WHOLE) >> INFO_GAC_SHIFT);
+    out->on_demand = members & INFO_ON_DEMAND;
+    out->gac = members >> INFO_GAC_SHIFT & INFO_GAC_MASK;
     out->member_count = members & ((1 << INFO_GAC_SHIFT) - 1);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        out->maximum_mcu[kind] = out->on_demand ? amount_decode(r) : 0;
     uint8_t joined = reader_u8(r);
     out->joined = joined & ~(uint32_t)INFO_LEAVING;
     if (out->id > PARTITION_ID_MAX || out->lo.size > STORAGE_KEY_SIZE_MAX ||
@@ -336,14 +343,6 @@ bool table_range_past(const struct table *t, uint32_t partition, bool reverse, s
     else
         *lo = at->hi;
     return (reverse ? hi : lo)->size > 0 && slice_compare(*lo, *hi) < 0;
-}
-
-int64_t table_promised_mcu(const struct table *t, uint32_t index, uint32_t kind)
-{
-    must(index < t->partition_count);
-    return t->billing == BILLING_ON_DEMAND
-               ? share_equal_mcu(t->promised[kind], t->partition_count, index)
-               : t->partitions[index].rate_mcu[kind];
 }
 
 bool table_is_splitting(const struct table *t)

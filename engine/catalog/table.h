@@ -78,7 +78,9 @@ struct partition_info {
     struct slice hi;
     bool whole_collections; /* its table's */
     uint8_t gac;            /* its table's */
+    bool on_demand;         /* its table's */
     int64_t rate_mcu[2];    /* allocation per second, by enum admit_kind */
+    int64_t maximum_mcu[2]; /* on demand: it serves at most this; 0: what any partition may */
     /* Where its replicas should be; the first one should lead. Who is in the group at this moment,
      * the group itself knows. */
     uint32_t member_count;
@@ -146,9 +148,6 @@ enum status partition_info_decode(struct reader *r, struct partition_info *out);
 void table_encode(struct buffer *out, const struct table *t);
 /* Slices borrow from `bytes`; the partitions come from the arena. */
 enum status table_decode(struct slice bytes, struct arena *arena, struct table *out);
-
-/* What every node that carries reads or writes of the partition is promised to, in mcu/s. */
-int64_t table_promised_mcu(const struct table *t, uint32_t index, uint32_t kind);
 
 /* Whether a partition of it has yet to be split off from another. */
 bool table_is_splitting(const struct table *t);
