@@ -28,10 +28,10 @@ static uint64_t erase_share(struct node *n)
     return (uint64_t)(n->config->erase_bytes_s * ERASE_MS / 1000);
 }
 
-/* A range came to its end: the next one waits as long as its bytes take at the rate. A deleted
+/* Ranges came to their end: the next ones wait as long as their bytes take at the rate. A deleted
  * table leaves as many ranges as it had partitions, and replicas may wait for a range to be empty.
  */
-static void pace_next_range(struct node *n)
+static void pace_next_ranges(struct node *n)
 {
     int64_t ms =
         (int64_t)(store_erased_bytes(n->store) * 1000 / (uint64_t)n->config->erase_bytes_s);
@@ -116,9 +116,10 @@ void node_checkpoint_ended(struct node *n, enum status status)
         return;
     }
     struct slice erased;
-    if (store_checkpoint_done(n->store, status, &erased)) {
+    store_checkpoint_done(n->store, status);
+    while (store_next_erased(n->store, &erased)) {
         node_erased(n, erased);
-        pace_next_range(n);
+        pace_next_ranges(n);
     }
     node_push(n, NODE_TRIM_LOG)->lsn = store_log_lsn(n->store);
     if (store_active_bytes(n->store) > 0 && n->checkpoint_at.ns == INSTANT_NEVER.ns)

@@ -678,7 +678,7 @@ static void end_partition(struct node *n, const struct operation *o, struct part
     p->close_from = o->from;
     p->close_id = o->request.id;
     raft_resign(p->raft, n->now);
-    raft_ask_leader(p->raft);
+    raft_ask_leader(p->raft, false);
     node_group_stepped(n, p);
     node_close_ended(n, p);
 }

@@ -32,15 +32,20 @@ enum {
 /* ---- asked by the catalog ---- */
 
 /* A replica that was opened after the catalog's decision begins with the epoch after the split,
- * whether or not its group has split. Members that were there before know, and can split. */
+ * whether or not its group has split. Members that were there before know, and can split. Which
+ * they are is not known here: the next one in order gets its turn, so that all do. */
 static void hand_split_on(struct node *n, struct partition *p, const struct operation *o)
 {
     const struct raft_members *m = raft_members(p->raft);
+    uint64_t self = raft_self(p->raft);
+    const struct raft_member *own = raft_members_find(m, self);
+    uint32_t first = own != NULL ? (uint32_t)(own - m->all) + 1 : 0;
     PROBE("a replica that was opened after a split's decision leads");
     for (uint32_t i = 0; i < m->count; i++) {
-        bool can = m->all[i].id != raft_self(p->raft) && m->all[i].voter &&
-                   raft_match(p->raft, m->all[i].id) >= raft_last(p->raft);
-        if (can && raft_transfer(p->raft, n->now, m->all[i].id) == RAFT_OK)
+        const struct raft_member *next = &m->all[(first + i) % m->count];
+        bool can =
+            next->id != self && next->voter && raft_match(p->raft, next->id) >= raft_last(p->raft);
+        if (can && raft_transfer(p->raft, n->now, next->id) == RAFT_OK)
             break;
     }
     node_group_stepped(n, p);
@@ -270,7 +275,7 @@ void node_doubt_holders(struct node *n, struct slice lo, struct slice hi)
         if (!overlaps(p, lo, hi))
             continue;
         p->doubted = true;
-        raft_ask_leader(p->raft); /* the promise to one that does not lead any more ends */
+        raft_ask_leader(p->raft, true); /* the promise to one that leads no more ends */
         node_group_stepped(n, p);
     }
 }

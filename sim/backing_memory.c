@@ -279,11 +279,10 @@ static enum status refresh(struct backing *b)
 /* ---- writing ---- */
 
 /* A bucket may hold some of the range, and more. */
-static bool record_may_be_erased(const struct backing_batch *batch, struct slice record)
+static bool may_be_erased(const struct backing_range *range, struct slice record)
 {
-    return batch->erase_lo.size > 0 &&
-           slice_compare(record, long_key_prefix(batch->erase_lo)) >= 0 &&
-           (batch->erase_hi.size == 0 || slice_compare(record, batch->erase_hi) < 0);
+    return slice_compare(record, long_key_prefix(range->lo)) >= 0 &&
+           (range->hi.size == 0 || slice_compare(record, range->hi) < 0);
 }
 
 struct merge {
@@ -294,12 +293,13 @@ struct merge {
 };
 
 /* What is left of the record, which is given up; NULL: nothing. */
-static struct entry *erase_record(struct merge *g, struct entry *e)
+static struct entry *erase_record(struct merge *g, struct entry *e,
+                                  const struct backing_range *range)
 {
     struct slice key = key_of(e), value = value_of(e);
     struct buffer left = {0};
     if (long_key_is_bucket(key) && !g->whole_records)
-        bucket_erase(value, g->batch->erase_lo, g->batch->erase_hi, &left, &g->erased_bytes);
+        bucket_erase(value, range->lo, range->hi, &left, &g->erased_bytes);
     else
         g->erased_bytes += erase_cost(key.size, value.size);
     struct entry *rest = NULL;
@@ -313,8 +313,11 @@ static struct entry *erase_record(struct merge *g, struct entry *e)
 /* Takes over a use of the entry. */
 static void merge_add(struct merge *g, struct entry *e)
 {
-    if (g->erased_bytes < g->batch->erase_max_bytes && record_may_be_erased(g->batch, key_of(e)))
-        e = erase_record(g, e);
+    const struct backing_batch *b = g->batch;
+    for (size_t i = 0; i < b->erase_count && e != NULL; i++) {
+        if (g->erased_bytes < b->erase_max_bytes && may_be_erased(&b->erase[i], key_of(e)))
+            e = erase_record(g, e, &b->erase[i]);
+    }
     if (e != NULL)
         version_add(g->to, e);
 }

@@ -19,15 +19,21 @@ struct backing_change {
     struct slice value;
 };
 
+/* Keys in [lo, hi); hi empty = to the end. */
+struct backing_range {
+    struct slice lo;
+    struct slice hi;
+};
+
 /* What one durable write changes, all or nothing. */
 struct backing_batch {
     /* Changes in ascending key order, pulled one by one; false at the end. */
     bool (*next)(void *context, struct backing_change *out);
     void *context;
-    /* Afterwards keys in [lo, hi) are deleted, until they come to `erase_max_bytes` as erase_cost
-     * counts them; hi empty = to the end. An empty lo = none. */
-    struct slice erase_lo;
-    struct slice erase_hi;
+    /* Afterwards keys in these ranges are deleted, until they come to `erase_max_bytes` as
+     * erase_cost counts them. */
+    const struct backing_range *erase;
+    size_t erase_count;
     uint64_t erase_max_bytes;
     uint64_t log_lsn; /* the log before it is not needed any more */
 };
@@ -62,7 +68,7 @@ struct backing_methods {
     enum status (*refresh)(struct backing *b);
     /* STATUS_FULL: map or disk full, nothing was changed, may be tried again after backing_grow or
      * when there is space; STATUS_IO: never again. `erased_bytes`, less than the batch's most:
-     * nothing is left of the range. */
+     * nothing is left of the ranges. */
     enum status (*write)(struct backing *b, const struct backing_batch *batch,
                          uint64_t *erased_bytes);
     /* Doubles the map. Called by the owner while nobody else is inside. STATUS_FULL: at its limit,

@@ -289,15 +289,14 @@ static int write_change(struct lmdb *l, MDB_cursor *cursor, const struct backing
 /* Erases what the record under the cursor holds of the range. A bucket may reach beyond the range
  * at either end: the entries outside it stay. */
 static int erase_record(struct lmdb *l, MDB_cursor *cursor, MDB_val k, MDB_val v,
-                        const struct backing_batch *batch, uint64_t *erased_bytes)
+                        const struct backing_range *range, uint64_t *erased_bytes)
 {
     if (!long_key_is_bucket(slice_of_val(k))) {
         *erased_bytes += erase_cost(k.mv_size, v.mv_size);
         return mdb_cursor_del(cursor, 0);
     }
     buffer_clear(&l->scratch);
-    if (bucket_erase(slice_of_val(v), batch->erase_lo, batch->erase_hi, &l->scratch,
-                     erased_bytes) == 0)
+    if (bucket_erase(slice_of_val(v), range->lo, range->hi, &l->scratch, erased_bytes) == 0)
         return 0;
     if (l->scratch.size == 0)
         return mdb_cursor_del(cursor, 0);
@@ -308,23 +307,30 @@ static int erase_record(struct lmdb *l, MDB_cursor *cursor, MDB_val k, MDB_val v
     return mdb_cursor_put(cursor, &k, &v, 0);
 }
 
-static int erase(struct lmdb *l, MDB_cursor *cursor, const struct backing_batch *batch,
-                 uint64_t *erased_bytes)
+static int erase_range(struct lmdb *l, MDB_cursor *cursor, const struct backing_range *range,
+                       uint64_t most, uint64_t *erased_bytes)
 {
-    *erased_bytes = 0;
-    if (batch->erase_lo.size == 0)
-        return 0;
-    MDB_val k = val_of(long_key_prefix(batch->erase_lo)), v;
+    MDB_val k = val_of(long_key_prefix(range->lo)), v;
     int error = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
-    while (error == 0 && *erased_bytes < batch->erase_max_bytes) {
-        if (batch->erase_hi.size > 0 && slice_compare(slice_of_val(k), batch->erase_hi) >= 0)
+    while (error == 0 && *erased_bytes < most) {
+        if (range->hi.size > 0 && slice_compare(slice_of_val(k), range->hi) >= 0)
             return 0;
-        error = erase_record(l, cursor, k, v, batch, erased_bytes);
+        error = erase_record(l, cursor, k, v, range, erased_bytes);
         if (error != 0)
             return error;
         error = mdb_cursor_get(cursor, &k, &v, MDB_NEXT); /* after a deletion: the one behind it */
     }
     return error == MDB_NOTFOUND ? 0 : error;
+}
+
+static int erase(struct lmdb *l, MDB_cursor *cursor, const struct backing_batch *batch,
+                 uint64_t *erased_bytes)
+{
+    int error = 0;
+    *erased_bytes = 0;
+    for (size_t i = 0; i < batch->erase_count && error == 0; i++)
+        error = erase_range(l, cursor, &batch->erase[i], batch->erase_max_bytes, erased_bytes);
+    return error;
 }
 
 static int write_all(struct lmdb *l, MDB_txn *txn, const struct backing_batch *batch,

@@ -11,6 +11,10 @@ struct erasure {
     struct buffer hi;
 };
 
+enum {
+    ERASE_AT_ONCE = 64 /* ranges, by one checkpoint */
+};
+
 struct store {
     struct backing *backing; /* owns */
     struct memtable *active; /* owns */
@@ -19,12 +23,14 @@ struct store {
     uint64_t log_lsn;
     uint64_t used_bytes;
     uint64_t resident_max_bytes;
-    struct erasure *erasures; /* owns; the first is at work */
-    struct buffer erased;
+    struct erasure *erasures; /* owns; the first ones are at work */
+    struct erasure *erased;   /* owns; done, and to be told */
+    struct buffer told;
     /* the flush thread's, between freeze and done */
     const struct mem_entry **flushing; /* owns */
     size_t flushed;
-    struct erasure *erasing; /* borrows; NULL: none in this checkpoint */
+    struct backing_range erasing[ERASE_AT_ONCE]; /* of the first erasures */
+    size_t erasing_count;
     uint64_t erase_max_bytes;
     uint64_t erased_bytes;
 };
@@ -49,14 +55,20 @@ static void erasure_destroy(struct erasure *e)
     free(e);
 }
 
+static void erasures_destroy(struct erasure *first)
+{
+    while (first != NULL) {
+        struct erasure *next = first->next;
+        erasure_destroy(first);
+        first = next;
+    }
+}
+
 void store_destroy(struct store *s)
 {
-    while (s->erasures != NULL) {
-        struct erasure *next = s->erasures->next;
-        erasure_destroy(s->erasures);
-        s->erasures = next;
-    }
-    buffer_deinit(&s->erased);
+    erasures_destroy(s->erasures);
+    erasures_destroy(s->erased);
+    buffer_deinit(&s->told);
     memtable_destroy(s->active);
     memtable_destroy(s->frozen);
     s->backing->methods->close(s->backing);
@@ -252,8 +264,12 @@ void store_freeze(struct store *s, uint64_t lsn, uint64_t erase_max_bytes)
     s->frozen = s->active;
     s->frozen_lsn = lsn;
     s->active = memtable_create();
-    s->erasing = erase_max_bytes > 0 ? s->erasures : NULL;
+    s->erasing_count = 0;
     s->erase_max_bytes = erase_max_bytes;
+    for (const struct erasure *e = erase_max_bytes > 0 ? s->erasures : NULL;
+         e != NULL && s->erasing_count < ERASE_AT_ONCE; e = e->next)
+        s->erasing[s->erasing_count++] =
+            (struct backing_range){buffer_slice(&e->lo), buffer_slice(&e->hi)};
 }
 
 static bool next_change(void *context, struct backing_change *out)
@@ -271,22 +287,22 @@ enum status store_checkpoint_write(struct store *s)
     must(s->frozen != NULL);
     s->flushing = memtable_sorted(s->frozen);
     s->flushed = 0;
-    struct backing_batch batch = {.next = next_change, .context = s, .log_lsn = s->frozen_lsn};
-    if (s->erasing != NULL) {
-        batch.erase_lo = buffer_slice(&s->erasing->lo);
-        batch.erase_hi = buffer_slice(&s->erasing->hi);
-        batch.erase_max_bytes = s->erase_max_bytes;
-    }
+    struct backing_batch batch = {.next = next_change,
+                                  .context = s,
+                                  .erase = s->erasing,
+                                  .erase_count = s->erasing_count,
+                                  .erase_max_bytes = s->erase_max_bytes,
+                                  .log_lsn = s->frozen_lsn};
     enum status status = s->backing->methods->write(s->backing, &batch, &s->erased_bytes);
     free(s->flushing);
     return status;
 }
 
-bool store_checkpoint_done(struct store *s, enum status status, struct slice *erased_lo)
+void store_checkpoint_done(struct store *s, enum status status)
 {
     must(s->frozen != NULL);
     if (status != STATUS_OK)
-        return false;
+        return;
     memtable_destroy(s->frozen);
     s->frozen = NULL;
     must(s->backing->methods->refresh(s->backing) == STATUS_OK);
@@ -294,14 +310,26 @@ bool store_checkpoint_done(struct store *s, enum status status, struct slice *er
     must(info.log_lsn == s->frozen_lsn);
     s->log_lsn = info.log_lsn;
     s->used_bytes = info.used_bytes;
-    if (s->erasing == NULL || s->erased_bytes >= s->erase_max_bytes)
+    while (s->erased_bytes < s->erase_max_bytes && s->erasing_count > 0) {
+        struct erasure *e = s->erasures;
+        s->erasing_count--;
+        s->erasures = e->next;
+        e->next = s->erased;
+        s->erased = e;
+    }
+}
+
+bool store_next_erased(struct store *s, struct slice *lo)
+{
+    struct erasure *e = s->erased;
+    if (e == NULL)
         return false;
-    must(s->erasing == s->erasures);
-    s->erasures = s->erasing->next;
-    buffer_clear(&s->erased);
-    buffer_append_slice(&s->erased, buffer_slice(&s->erasing->lo));
-    erasure_destroy(s->erasing);
-    *erased_lo = buffer_slice(&s->erased);
+    s->erased = e->next;
+    buffer_deinit(&s->told);
+    s->told = e->lo;
+    e->lo = (struct buffer){0};
+    erasure_destroy(e);
+    *lo = buffer_slice(&s->told);
     return true;
 }
 

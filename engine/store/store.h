@@ -73,9 +73,11 @@ bool store_erase_overlaps(const struct store *s, struct slice lo, struct slice h
 void store_freeze(struct store *s, uint64_t lsn, uint64_t erase_max_bytes);
 /* On the flush thread: the statuses of backing_methods.write. */
 enum status store_checkpoint_write(struct store *s);
-/* Back on the owner's thread, with what store_checkpoint_write returned. If a range was erased to
- * its end, true, and `erased_lo` is its lower bound (lends until the next store_erase). */
-bool store_checkpoint_done(struct store *s, enum status status, struct slice *erased_lo);
+/* Back on the owner's thread, with what store_checkpoint_write returned. */
+void store_checkpoint_done(struct store *s, enum status status);
+/* The ranges it has erased to their end, by their lower bounds, each once. False: no more. Lends
+ * until the next call. */
+bool store_next_erased(struct store *s, struct slice *lo);
 /* By the last checkpoint that erased, in erase_cost (engine/store/backing.h). */
 uint64_t store_erased_bytes(const struct store *s);
 /* ---- snapshots: what the backing holds, for as long as they are open ---- */

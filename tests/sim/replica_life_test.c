@@ -419,6 +419,43 @@ static void a_deleted_table_is_served_by_nobody(void **state)
     lab_deinit(&l);
 }
 
+/* They are told to open a part of what they hold, as after the decision to split it. Their leader
+ * goes on serving strong reads without asking them. */
+static void followers_that_doubt_support_their_leader(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct buffer body = {0}, answer = {0};
+    lab_init(&l);
+    lab_start(&l);
+    lab_pass(&l, 20 * NS_PER_S);
+    lab_create_table(&l, "tab", 10, 10);
+    lab_pass(&l, 20 * NS_PER_S);
+    uint32_t leader = lab_leader_of(&l, TABLE);
+    const struct node *n = node_process_node(l.nodes[leader]);
+    struct raft *raft = node_partition(n, PARTITION)->raft;
+    for (uint32_t node = 1; node <= 3; node++) {
+        struct partition_info child = *node_replica(node_process_node(l.nodes[node]), PARTITION);
+        child.id = PARTITION + 1;
+        buffer_clear(&body);
+        partition_info_encode(&body, &child);
+        struct request r = {.op = REQUEST_PARTITION_OPEN,
+                            .partition = child.id,
+                            .epoch = child.epoch,
+                            .body = buffer_slice(&body)};
+        if (node != leader)
+            node_process_ask(l.nodes[node], &r, &answer);
+    }
+    for (int i = 0; i < 4000; i++) {
+        uint64_t round;
+        lab_pass(&l, 100 * NS_PER_US);
+        assert_int_equal(raft_read(raft, n->now, &round), RAFT_OK);
+    }
+    buffer_deinit(&answer);
+    buffer_deinit(&body);
+    lab_deinit(&l);
+}
+
 /* Items larger than a slice of what is read on the loop, on both sides. */
 static void a_snapshot_passes_items_larger_than_a_slice(void **state)
 {
@@ -482,6 +519,7 @@ int main(void)
         cmocka_unit_test(a_snapshot_passes_items_larger_than_a_slice),
         cmocka_unit_test(writers_leave_a_leader_whose_disk_has_failed),
         cmocka_unit_test(a_deleted_table_is_served_by_nobody),
+        cmocka_unit_test(followers_that_doubt_support_their_leader),
         cmocka_unit_test(reads_that_wait_are_answered_when_the_disk_fails),
         cmocka_unit_test(a_late_frame_of_an_earlier_life_changes_no_generation),
         cmocka_unit_test(a_term_and_a_vote_outlive_two_restarts),

@@ -246,10 +246,12 @@ static void write_some(struct backing *b, struct model *m, struct prng *p, uint6
             slice_make(&pull.keys[i], 1),
             slice_make(pull.values[i] == 0 ? NULL : &pull.values[i], pull.values[i] == 0 ? 0 : 4)};
     }
-    uint8_t lo = 10, hi = 14;
+    uint8_t lo = 10, middle = 12, hi = 14;
+    const struct backing_range ranges[] = {{slice_make(&middle, 1), slice_make(&hi, 1)},
+                                           {slice_make(&lo, 1), slice_make(&middle, 1)}};
     if (prng_below(p, 4) == 0) {
-        batch.erase_lo = slice_make(&lo, 1);
-        batch.erase_hi = slice_make(&hi, 1);
+        batch.erase = ranges;
+        batch.erase_count = 2;
         batch.erase_max_bytes = 1 << 20;
         memset(&m->values[lo], 0, (size_t)(hi - lo) * sizeof m->values[0]);
     }
