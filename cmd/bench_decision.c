@@ -156,7 +156,7 @@ static void stage_set(struct stage *s, const struct scene *scene)
     s->partitions = malloc((size_t)scene->partitions * sizeof *s->partitions);
     must(s->partitions != NULL);
     node_admission_init(&s->node, &s->config, s->now);
-    struct admission_rates rates = {{scene->rate_mcu, scene->rate_mcu}};
+    struct admission_rates rates = {.rate_mcu = {scene->rate_mcu, scene->rate_mcu}};
     for (int64_t i = 0; i < scene->partitions; i++)
         admission_init(&s->partitions[i], admission_policy_find(slice_of(scene->policy)),
                        &s->config, &rates, s->now);

@@ -28,8 +28,8 @@ static int64_t cost_of(const struct controller *c, const struct partition_info *
 }
 
 /* A node that takes it and stays below the share; 0: none. */
-static uint32_t find_target(const struct controller *c, const struct table *t,
-                            const struct partition_info *p, uint32_t from)
+static uint32_t find_target(const struct controller *c, const struct partition_info *p,
+                            uint32_t from)
 {
     bool leads = partition_node(p, 0) == from;
     uint32_t to = control_find_node(c, p, p->rate_mcu, leads);
@@ -55,7 +55,7 @@ static void consider(const struct controller *c, const struct table *t, uint32_t
         int64_t cost = cost_of(c, p, node, kind);
         if (cost <= best->cost_mcu || p->leaving != 0 || table_partition_is_splitting(t, p))
             continue;
-        uint32_t to = find_target(c, t, p, node);
+        uint32_t to = find_target(c, p, node);
         if (to != 0)
             *best = (struct candidate){t, p, to, cost};
     }

@@ -57,8 +57,7 @@ static bool is_settled(const struct table *t, const struct partition_info *p)
 }
 
 /* The reads go where leadership goes, as far as they are promised. */
-static bool could_lead(const struct controller *c, const struct table *t,
-                       const struct partition_info *p, uint32_t node)
+static bool could_lead(const struct controller *c, const struct partition_info *p, uint32_t node)
 {
     return c->view->reachable[node] && !catalog_is_drained(c->view->catalog, node) &&
            c->promises.loads_mcu[node][ADMIT_READ] + p->rate_mcu[ADMIT_READ] <=
@@ -100,7 +99,7 @@ static void consider(const struct controller *c, const struct table *t,
         uint32_t to = partition_node(p, i);
         int64_t cost = cost_ppm(c, p, to);
         int64_t s = score(&all[from], &all[to], cost, rule);
-        if (s < best->score && could_lead(c, t, p, to))
+        if (s < best->score && could_lead(c, p, to))
             *best = (struct shift){t, p, to, cost, s};
     }
 }

@@ -11,10 +11,11 @@
  * leader how much it has served since it began: a message that is lost is made good by the next,
  * and one that comes twice changes nothing. All replicas together overdraw the buckets by what they
  * serve between two messages, and pay that back. Messages come faster while more is spent: after
- * report_quick_ms if a sixty-fourth of a second's worth was.
+ * report_quick_ms if a sixty-fourth of what the bucket holds was.
  *
- * Restarts. The log gets a record of all that has changed, once in bucket_save_ms, and a last one
- * before the node ends in good order; the row of a replica has the same. Time in which the node was
+ * Restarts. The log gets a record of all that was spent from, once in bucket_save_ms, and less often
+ * of what only refills. The row of a replica has the same, and all that is true when the node ends
+ * in good order. Time in which the node was
  * down adds nothing and pays nothing back. */
 #include <stdlib.h>
 
@@ -22,9 +23,10 @@
 #include "engine/node_internal.h"
 
 enum {
-    QUICK_PART = 64, /* of a second's worth: so much is told soon */
+    QUICK_PART = 64, /* of what the bucket holds: so much is told soon */
     SEEN_MAX = REPLICAS_MAX + 1,
-    HEARD_MS = 1000, /* for so long after a follower's reads the leader's are told soon */
+    REFILL_SAVES = 10, /* where nothing is spent, it is saved every so many intervals */
+    HEARD_MS = 1000,   /* for so long after a follower's reads the leader's are told soon */
 };
 
 /* What the levels count of a follower's reads. */
@@ -137,7 +139,7 @@ void node_buckets_changed(struct node *n, struct partition *p)
 void node_buckets_divided(struct node *n, struct partition *p)
 {
     join(n, p);
-    p->buckets_changed = true;
+    p->buckets = BUCKETS_SPENT;
 }
 
 static void unlist(struct node *n, const struct partition *p)
@@ -211,18 +213,17 @@ static void say_at(struct node *n, struct partition *p, struct instant at)
 static bool is_urgent(const struct node *n, const struct partition *p)
 {
     const struct mirror *m = p->mirror;
-    const struct admission_meter *meter = &p->admission.meters[ADMIT_READ];
-    bool saves = meter->burst.capacity > 0;
+    bool saves = p->admission.meters[ADMIT_READ].burst.capacity > 0;
     bool heard = instant_since(n->now, m->heard_at).ns < HEARD_MS * NS_PER_MS;
-    int64_t second_mcu = saves ? meter->allocation.capacity : meter->cap.capacity;
-    return (p->led == 0 || heard || saves) && m->unsaid_mcu >= second_mcu / QUICK_PART;
+    return (p->led == 0 || heard || saves) &&
+           m->unsaid_mcu >= admission_depth_mcu(&p->admission, ADMIT_READ) / QUICK_PART;
 }
 
 static void changed(struct node *n, struct partition *p, int64_t reads_mcu)
 {
     const struct config *c = n->config;
     struct mirror *m = mirror_of(p);
-    p->buckets_changed = true;
+    p->buckets = BUCKETS_SPENT;
     n->save_at = instant_earlier(n->save_at, instant_add(n->now, duration_ms(c->bucket_save_ms)));
     if (n->options.node_count == 1)
         return;
@@ -330,27 +331,6 @@ static void say(struct node *n, struct partition *p)
     }
 }
 
-void node_buckets_tick(struct node *n)
-{
-    if (!instant_before(n->now, n->save_at))
-        save(n);
-    if (instant_before(n->now, n->mirror_at) || !node_may_speak(n))
-        return;
-    struct partition *left = n->mirrors;
-    n->mirrors = NULL;
-    n->mirror_at = INSTANT_NEVER;
-    while (left != NULL) {
-        struct partition *p = left;
-        struct mirror *m = p->mirror;
-        left = m->next;
-        m->listed = false;
-        if (instant_before(n->now, m->say_at))
-            say_at(n, p, m->say_at);
-        else
-            say(n, p);
-    }
-}
-
 /* ---- being told ---- */
 
 /* The leader counts what a follower has served since it told last. */
@@ -424,7 +404,7 @@ static void take_levels(struct node *n, struct partition *p, const struct levels
     m->seen_count = l->seen_count;
     memcpy(m->seen, l->seen, sizeof m->seen);
     admission_restore(&p->admission, ADMIT_WRITE, n->now, &l->balances[ADMIT_WRITE]);
-    p->buckets_changed = true;
+    p->buckets = BUCKETS_SPENT;
     if (n->config->read_cap == READ_CAP_REPLICA)
         return;
     int64_t own = uncounted(n, p, l);
@@ -456,12 +436,6 @@ bool node_buckets_counted(const struct partition *p, uint64_t index)
 
 /* ---- over a restart ---- */
 
-/* Those of which the next life could not know. */
-static bool is_worth_keeping(const struct node *n, const struct partition *p)
-{
-    return p->buckets_changed || !admission_is_full(&p->admission, n->now);
-}
-
 static bool append_kept(struct node *n)
 {
     bool fits = n->inflight_free != NULL && node_has_log_space(n, n->scratch.size);
@@ -477,13 +451,17 @@ static void save(struct node *n)
     enum {
         RECORD_BYTES = 256 * 1024
     };
-    bool fits = true;
+    const struct duration interval = duration_ms(n->config->bucket_save_ms);
+    bool fits = true, refills = false;
     buffer_clear(&n->scratch);
     for (uint32_t i = 0; i < n->partitions_size && fits; i++) {
         struct partition *p = n->partitions[i];
-        if (p == NULL || !p->buckets_changed)
+        if (p == NULL || p->buckets == BUCKETS_SAVED)
             continue;
-        p->buckets_changed = p->stored = false; /* the next checkpoint has it too */
+        p->stored = false; /* the next checkpoint has it too */
+        bool still = admission_refills(&p->admission, n->now);
+        p->buckets = still ? BUCKETS_REFILLED : BUCKETS_SAVED;
+        refills |= still;
         buffer_append_u32(&n->scratch, p->info.id);
         buffer_append_u64(&n->scratch, p->info.epoch);
         node_buckets_encode(n, p, &n->scratch);
@@ -491,14 +469,37 @@ static void save(struct node *n)
             fits = append_kept(n);
     }
     n->save_at = INSTANT_NEVER;
+    if (refills)
+        n->save_at = instant_add(n->now, (struct duration){interval.ns * REFILL_SAVES});
     if (!append_kept(n)) /* it is left to the next time */
-        n->save_at = instant_add(n->now, duration_ms(n->config->bucket_save_ms));
+        n->save_at = instant_add(n->now, interval);
+}
+
+void node_buckets_tick(struct node *n)
+{
+    if (!instant_before(n->now, n->save_at))
+        save(n);
+    if (instant_before(n->now, n->mirror_at) || !node_may_speak(n))
+        return;
+    struct partition *left = n->mirrors;
+    n->mirrors = NULL;
+    n->mirror_at = INSTANT_NEVER;
+    while (left != NULL) {
+        struct partition *p = left;
+        struct mirror *m = p->mirror;
+        left = m->next;
+        m->listed = false;
+        if (instant_before(n->now, m->say_at))
+            say_at(n, p, m->say_at);
+        else
+            say(n, p);
+    }
 }
 
 void node_buckets_finish(struct node *n)
 {
     for (uint32_t i = 0; i < n->partitions_size; i++) {
-        if (n->partitions[i] != NULL && is_worth_keeping(n, n->partitions[i]))
+        if (n->partitions[i] != NULL && !admission_is_new(&n->partitions[i]->admission, n->now))
             n->partitions[i]->stored = false;
     }
 }

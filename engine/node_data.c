@@ -238,9 +238,10 @@ static bool admit(struct node *n, struct partition *p, struct operation *o, enum
         admission_try(&p->admission, &n->admission, kind, n->now, cost_mcu, group_of(n, p, kind));
     partition_count(p, kind, &o->verdict, cost_mcu);
     o->admitted = o->verdict.reason == ADMIT_OK;
-    if (o->admitted)
+    if (o->admitted) {
         n->consumed_mcu[kind] += cost_mcu;
-    if (!o->admitted) {
+        node_buckets_spent(n, p, kind, cost_mcu, !o->request.consistent);
+    } else {
         node_push_reply(n, o->from, o->request.id, REPLY_THROTTLED)->verdict = o->verdict;
         node_note(n, NODE_TRACE_THROTTLED, p->info.id, cost_mcu);
     }
@@ -257,6 +258,7 @@ static void settle(struct node *n, struct partition *p, const struct operation *
                      group_of(n, p, kind));
     p->counts[kind].load.consumed_mcu += extra_mcu;
     n->consumed_mcu[kind] += extra_mcu;
+    node_buckets_spent(n, p, kind, extra_mcu, !o->request.consistent);
 }
 
 static void refuse_corrupt(struct node *n, const struct operation *o, enum status status)

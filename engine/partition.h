@@ -75,7 +75,11 @@ struct partition {
     struct admission admission;
     struct mirror *mirror;     /* owns; NULL: nothing was told yet (node_buckets.c) */
     struct kept_buckets *kept; /* owns; of an earlier life, until the node starts; or NULL */
-    bool buckets_changed;      /* since they were saved */
+    enum {
+        BUCKETS_SAVED,
+        BUCKETS_REFILLED, /* since they were saved */
+        BUCKETS_SPENT     /* and spent */
+    } buckets;
     struct heat heat; /* while it is led here */
     struct partition_counts counts[ADMIT_KINDS];
     /* Exact; while `counting`, of the keys before `counted_to` (node_split.c). */

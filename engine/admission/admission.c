@@ -321,19 +321,41 @@ void admission_restore(struct admission *a, enum admit_kind kind, struct instant
     restore(&m->burst, b->burst_mcu);
 }
 
-bool admission_is_full(const struct admission *a, struct instant now)
+static bool are_full(const struct admission *a, struct instant now, bool saved)
 {
     bool full = true;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_meter m = a->meters[kind];
         meter_refill(&m, now);
         full &= m.cap.balance == m.cap.capacity && m.allocation.balance == m.allocation.capacity &&
-                m.burst.balance == 0;
+                m.burst.balance == (saved ? m.burst.capacity : 0);
     }
     return full;
 }
 
-/* As far as the allocation has it, then as a burst. */
+bool admission_is_new(const struct admission *a, struct instant now)
+{
+    return are_full(a, now, false);
+}
+
+bool admission_refills(const struct admission *a, struct instant now)
+{
+    return !are_full(a, now, true);
+}
+
+int64_t admission_depth_mcu(const struct admission *a, enum admit_kind kind)
+{
+    const struct admission_meter *m = &a->meters[kind];
+    return a->policy->shares ? m->cap.capacity : m->allocation.capacity;
+}
+
+static int64_t lesser(int64_t cost_mcu, int64_t balance_mcu)
+{
+    int64_t had = balance_mcu > 0 ? balance_mcu : 0;
+    return cost_mcu < had ? cost_mcu : had;
+}
+
+/* As far as the allocation has it, then as a burst; what nobody has the allocation owes. */
 void admission_spend(struct admission *a, struct node_admission *node, enum admit_kind kind,
                      struct instant now, int64_t cost_mcu)
 {
@@ -341,11 +363,11 @@ void admission_spend(struct admission *a, struct node_admission *node, enum admi
     const int64_t node_mcu = node->buckets[kind].balance;
     const struct admit_verdict allocated = {.reason = ADMIT_OK};
     const struct admit_verdict burst = {.reason = ADMIT_OK, .burst = true, .promised = true};
-    int64_t had = c.meter->allocation.balance > 0 ? c.meter->allocation.balance : 0;
-    int64_t first = cost_mcu < had ? cost_mcu : had;
+    int64_t rest = cost_mcu - lesser(cost_mcu, c.meter->allocation.balance);
+    int64_t saved = a->policy->saves ? lesser(rest, c.meter->burst.balance) : rest;
     c.promise = NULL;
-    a->policy->settle(&c, &allocated, first);
-    a->policy->settle(&c, &burst, cost_mcu - first);
+    a->policy->settle(&c, &allocated, cost_mcu - saved);
+    a->policy->settle(&c, &burst, saved);
     node->buckets[kind].balance = node_mcu;
 }
 

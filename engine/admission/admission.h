@@ -183,8 +183,13 @@ struct admission_balances admission_balances(const struct admission *a, enum adm
 /* Cut to the capacities; debts are taken over as they are. */
 void admission_restore(struct admission *a, enum admit_kind kind, struct instant now,
                        const struct admission_balances *b);
-/* Whether they are what those of a new partition soon will be: nothing is owed, nothing saved. */
-bool admission_is_full(const struct admission *a, struct instant now);
+/* Whether they are as those of a new partition: nothing is owed, nothing saved. */
+bool admission_is_new(const struct admission *a, struct instant now);
+/* Whether time alone will change them. */
+bool admission_refills(const struct admission *a, struct instant now);
+
+/* What the bucket holds that bounds the partition in the long run. */
+int64_t admission_depth_mcu(const struct admission *a, enum admit_kind kind);
 
 /* Another replica has served so much on these buckets; its own node has paid for the work. */
 void admission_spend(struct admission *a, struct node_admission *node, enum admit_kind kind,

@@ -5,6 +5,8 @@
  * nothing else of it moves. So no node gets a replica back that its group still counts on. D2  no
  * decision promises more of a node than it has. D3  a decision that is refused changes nothing and
  * tells nothing. */
+#include <stdlib.h>
+
 #include "base/must.h"
 #include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"

@@ -189,7 +189,7 @@ static void world_start(struct prng *p)
     node_admission_init(&w.node, &w.config, now);
     w.model.node = tokens_like(&w.node.buckets[ADMIT_WRITE]);
     for (int i = 0; i < PARTITIONS; i++) {
-        struct admission_rates rates = {{0, any_rate(p)}};
+        struct admission_rates rates = {.rate_mcu = {0, any_rate(p)}};
         admission_init(&w.partitions[i], admission_policy_find(slice_of("burst")), &w.config,
                        &rates, now);
         const struct admission_meter *m = &w.partitions[i].meters[ADMIT_WRITE];
@@ -346,7 +346,7 @@ static void isolation(struct prng *p)
 {
     world_start(p);
     int64_t units = prng_between(p, 5, w.config.partition_max_wcu); /* the largest cost is 5 */
-    struct admission_rates rates = {{0, units * MCU_PER_UNIT}};
+    struct admission_rates rates = {.rate_mcu = {0, units * MCU_PER_UNIT}};
     struct admission quiet;
     struct instant now = {w.model.now};
     admission_init(&quiet, admission_policy_find(slice_of("burst")), &w.config, &rates, now);
@@ -383,7 +383,7 @@ static void sharing(struct prng *p)
     struct node_admission node;
     struct admission partitions[PARTITIONS];
     struct instant now = {prng_between(p, 0, NS_PER_S)};
-    struct admission_rates rates = {{0, 50 * MCU_PER_UNIT}};
+    struct admission_rates rates = {.rate_mcu = {0, 50 * MCU_PER_UNIT}};
     node_admission_init(&node, &config, now);
     for (int i = 0; i < PARTITIONS; i++)
         admission_init(&partitions[i], admission_policy_find(slice_of("burst")), &config, &rates,
@@ -460,7 +460,7 @@ static void cutting(struct prng *p)
     struct admission_rates rates[PIECES_MAX];
     uint32_t shares[ADMIT_KINDS][PIECES_MAX], count = 2 + (uint32_t)prng_below(p, PIECES_MAX - 1);
     struct admission_rates whole = {
-        {prng_between(p, 0, 3000) * MCU_PER_UNIT, prng_between(p, 0, 1000) * MCU_PER_UNIT}};
+        .rate_mcu = {prng_between(p, 0, 3000) * MCU_PER_UNIT, prng_between(p, 0, 1000) * MCU_PER_UNIT}};
     node_admission_init(&node, &config, now);
     admission_init(&pieces[0], admission_policy_find(slice_of("burst")), &config, &whole, now);
     for (int i = 0; i < 20; i++) { /* some history, and often debt */

@@ -1,5 +1,5 @@
 /* Admission across a replication group, in the simulated world: real routers and nodes, virtual
- * time. What a busy follower, a lost leader and many eventual reads do to who is let in. */
+ * time. What a busy follower and a lost leader do to who is let in. */
 #include "tests/check.h"
 
 #include "tests/support/lab.h"
@@ -278,47 +278,6 @@ static void debt_survives_a_failover(void **state)
     lab_deinit(&l);
 }
 
-/* ---- many eventual reads ---- */
-
-static int64_t reads_admitted(const char *read_tokens, bool consistent)
-{
-    struct lab l;
-    lab_init(&l);
-    lab_set(&l, "read_tokens", read_tokens);
-    lab_set(&l, "burst_max_s", "0");
-    lab_start(&l);
-    lab_pass(&l, NS_PER_S);
-    lab_create_table(&l, "readers", 100, 10);
-    struct flow flows[] = {
-        {.table = "readers",
-         .operation = "GetItem",
-         .more = consistent ? "\"Key\":{\"k\":{\"S\":\"a\"}},\"ConsistentRead\":true"
-                            : "\"Key\":{\"k\":{\"S\":\"a\"}}",
-         .per_second = 950},
-        {.table = "readers", .operation = "PutItem", .more = PUT, .per_second = 10},
-    };
-    lab_run_flows(&l, flows, 2, 2 * NS_PER_S); /* what the buckets held */
-    flows[0].counts = flows[1].counts = (struct counts){0};
-    lab_run_flows(&l, flows, 2, 4 * NS_PER_S);
-    assert_int_equal(flows[0].counts.failed + flows[1].counts.failed, 0);
-    assert_in_range(flows[1].counts.ok, 39, 41); /* writes are not held up */
-    printf("    %s, %s: %lld reads/s admitted of 950\n", consistent ? "strong" : "eventual",
-           read_tokens, (long long)flows[0].counts.ok / 4);
-    lab_deinit(&l);
-    return flows[0].counts.ok / 4;
-}
-
-static void eventual_reads_use_the_tokens_of_the_whole_group(void **state)
-{
-    (void)state;
-    int64_t strong = reads_admitted("local", true);
-    int64_t local = reads_admitted("local", false);
-    int64_t group = reads_admitted("group", false);
-    assert_in_range(strong, 98, 102); /* 1 unit each, the leader's alone */
-    assert_in_range(group, 588, 612); /* half a unit each, at three replicas */
-    assert_true(local <= group);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,7 +289,6 @@ int main(void)
         cmocka_unit_test(a_dead_member_may_count_as_it_was_or_as_full),
         cmocka_unit_test(burst_survives_a_failover),
         cmocka_unit_test(debt_survives_a_failover),
-        cmocka_unit_test(eventual_reads_use_the_tokens_of_the_whole_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static void levels_show_the_present_and_change_nothing(void **state)
     struct config config;
     struct node_admission node;
     struct admission a;
-    struct admission_rates rates = {{5 * MCU_PER_UNIT, 10 * MCU_PER_UNIT}};
+    struct admission_rates rates = {.rate_mcu = {5 * MCU_PER_UNIT, 10 * MCU_PER_UNIT}};
     struct instant start = {0}, later = {NS_PER_S / 2};
     config_init(&config, PROFILE_AWS);
     node_admission_init(&node, &config, start);

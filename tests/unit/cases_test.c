@@ -110,7 +110,7 @@ static struct partition *partition_in(struct world *w, const char *name)
 
 static struct admission_rates rates_in(char **words, int count)
 {
-    struct admission_rates rates = {{0}};
+    struct admission_rates rates = {0};
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t units = option_in(words, count, kind == ADMIT_READ ? "rcu" : "wcu");
         int64_t mcu = option_in(words, count, kind == ADMIT_READ ? "rmcu" : "wmcu");
@@ -181,7 +181,8 @@ static void run_rates(struct world *w, char **words, int count)
 {
     assert_true(count >= 3);
     struct admission_rates rates = rates_in(words, count);
-    admission_set_rates(&partition_in(w, words[1])->admission, &w->config, &rates, w->now);
+    struct admission *a = &partition_in(w, words[1])->admission;
+    admission_change(a, a->policy, &w->config, &rates, w->now);
 }
 
 static void run_at(struct world *w, char **words, int count)

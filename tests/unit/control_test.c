@@ -241,7 +241,9 @@ static void serve(struct scene *w, const struct table *t, struct demand *d, int6
         const struct partition_info *p = &t->partitions[i];
         struct partition_report *r = &w->reports[p->id];
         struct load_total *total = &r->totals[ADMIT_WRITE];
-        int64_t asked = d->units[i] * ms, served = p->rate_mcu[ADMIT_WRITE] * ms / 1000;
+        int64_t most = p->on_demand ? w->config.partition_max_wcu * MCU_PER_UNIT /* it bursts */
+                                    : p->rate_mcu[ADMIT_WRITE];
+        int64_t asked = d->units[i] * ms, served = most * ms / 1000;
         served = asked < served ? asked : served;
         r->table_id = t->id;
         r->partition = p->id;

@@ -118,9 +118,11 @@ static void a_new_table_on_demand_has_partitions_for_what_it_starts_with(void **
     assert_int_equal(t->partition_count, 4);
     assert_int_equal(t->warm[ADMIT_READ], 12000);
     assert_int_equal(t->warm[ADMIT_WRITE], 4000);
-    for (uint32_t i = 0; i < 4; i++) { /* each may serve all that a partition can */
-        assert_int_equal(t->partitions[i].rate_mcu[ADMIT_READ], 3000 * MCU_PER_UNIT);
-        assert_int_equal(t->partitions[i].rate_mcu[ADMIT_WRITE], 1000 * MCU_PER_UNIT);
+    for (uint32_t i = 0; i < 4; i++) { /* a hundredth of it is allocated, the rest is burst */
+        assert_true(t->partitions[i].on_demand);
+        assert_int_equal(t->partitions[i].rate_mcu[ADMIT_READ], 30 * MCU_PER_UNIT);
+        assert_int_equal(t->partitions[i].rate_mcu[ADMIT_WRITE], 10 * MCU_PER_UNIT);
+        assert_int_equal(t->partitions[i].maximum_mcu[ADMIT_WRITE], 0);
     }
     world_deinit(&w);
 }
@@ -255,11 +257,11 @@ static void what_was_provisioned_is_served_at_once_after_a_switch(void **state)
     assert_int_equal(t->warm[ADMIT_READ], 12000);  /* what a new table has is more */
     assert_int_equal(t->promised[ADMIT_WRITE], 5000);
     assert_int_equal(t->partition_count, 10);
-    assert_int_equal(t->partitions[9].rate_mcu[ADMIT_WRITE], 1000 * MCU_PER_UNIT);
+    assert_int_equal(t->partitions[9].rate_mcu[ADMIT_WRITE], 500 * MCU_PER_UNIT);
     world_deinit(&w);
 }
 
-static void a_maximum_bounds_what_each_partition_is_allocated(void **state)
+static void a_maximum_bounds_what_each_partition_serves(void **state)
 {
     (void)state;
     struct world w;
@@ -271,21 +273,20 @@ static void a_maximum_bounds_what_each_partition_is_allocated(void **state)
     assert_int_equal(apply(&w, &c), REPLY_OK);
     assert_int_equal(settle(&w, "a"), REPLY_OK);
     const struct table *t = table_named(&w, "a");
-    assert_int_equal(t->partitions[3].rate_mcu[ADMIT_WRITE], 300 * MCU_PER_UNIT);
-    assert_int_equal(t->partitions[3].rate_mcu[ADMIT_READ], 3000 * MCU_PER_UNIT);
+    assert_int_equal(t->partitions[3].maximum_mcu[ADMIT_WRITE], 300 * MCU_PER_UNIT);
+    assert_int_equal(t->partitions[3].maximum_mcu[ADMIT_READ], 0);
     assert_int_equal(t->warm[ADMIT_WRITE], 4000);
     uint64_t version = t->version;
     c.gac = GAC_LEASE; /* routers keep it */
     assert_int_equal(apply(&w, &c), REPLY_OK);
     assert_int_equal(settle(&w, "a"), REPLY_OK);
     t = table_named(&w, "a");
-    assert_int_equal(t->partitions[3].rate_mcu[ADMIT_WRITE], 1000 * MCU_PER_UNIT);
+    assert_int_equal(t->partitions[3].maximum_mcu[ADMIT_WRITE], 0);
     assert_int_equal(t->version, version + 1);
     c.gac = GAC_OFF;
     c.spec.maximum[ADMIT_WRITE] = MAXIMUM_NONE;
     assert_int_equal(apply(&w, &c), REPLY_OK);
-    assert_int_equal(table_named(&w, "a")->partitions[3].rate_mcu[ADMIT_WRITE],
-                     1000 * MCU_PER_UNIT);
+    assert_int_equal(table_named(&w, "a")->partitions[3].maximum_mcu[ADMIT_WRITE], 0);
     world_deinit(&w);
 }
 
@@ -299,7 +300,7 @@ int main(void)
         cmocka_unit_test(making_ready_leaves_allocations_as_they_are),
         cmocka_unit_test(a_table_is_switched_to_on_demand_four_times_in_a_rolling_day),
         cmocka_unit_test(what_was_provisioned_is_served_at_once_after_a_switch),
-        cmocka_unit_test(a_maximum_bounds_what_each_partition_is_allocated),
+        cmocka_unit_test(a_maximum_bounds_what_each_partition_serves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -394,6 +394,7 @@ static void a_cold_item_is_touched_first_and_then_answered(void **state)
     assert_int_equal(world_get(&w, 1), 1); /* from the memtable: nothing to wait for */
     assert_int_equal(w.touch_count, 0);
     world_checkpoint_all(&w);
+    world_write_all(&w);
     uint64_t id = world_ask_for(&w, REQUEST_GET, 1);
     assert_int_equal(w.answer_count, 0);
     assert_int_equal(w.touch_count, 1);
