@@ -43,8 +43,7 @@ static bool promise(struct controller *c, const struct table *t, const int64_t u
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
         for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-            int64_t more =
-                share_equal_mcu(units[kind], t->partition_count, i) - p->rate_mcu[kind];
+            int64_t more = share_equal_mcu(units[kind], t->partition_count, i) - p->rate_mcu[kind];
             for (uint32_t m = 0; m < control_carriers(p, kind); m++) {
                 uint32_t node = partition_node(p, m);
                 c->promises.loads_mcu[node][kind] += more;

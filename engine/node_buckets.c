@@ -13,10 +13,9 @@
  * serve between two messages, and pay that back. Messages come faster while more is spent: after
  * report_quick_ms if a sixty-fourth of what the bucket holds was.
  *
- * Restarts. The log gets a record of all that was spent from, once in bucket_save_ms, and less often
- * of what only refills. The row of a replica has the same, and all that is true when the node ends
- * in good order. Time in which the node was
- * down adds nothing and pays nothing back. */
+ * Restarts. The log gets a record of all that was spent from, once in bucket_save_ms, and less
+ * often of what only refills. The row of a replica has the same, and all that is true when the node
+ * ends in good order. Time in which the node was down adds nothing and pays nothing back. */
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -253,8 +252,8 @@ void node_buckets_spent(struct node *n, struct partition *p, enum admit_kind kin
 void node_buckets_led(struct node *n, struct partition *p)
 {
     struct mirror *m = mirror_of(p);
-    *seen_of(m, raft_self(p->raft)) = (struct seen){
-        raft_self(p->raft), n->liveness.options.incarnation, m->spent_mcu};
+    *seen_of(m, raft_self(p->raft)) =
+        (struct seen){raft_self(p->raft), n->liveness.options.incarnation, m->spent_mcu};
     say_at(n, p, n->now);
 }
 
@@ -348,7 +347,8 @@ bool node_buckets_receive_reads(struct node *n, struct reader *r, uint32_t from,
     uint64_t before = s->life == 0 ? spent : s->life == life ? s->spent_mcu : 0;
     if (s->life == life && spent <= before)
         return true; /* it came twice, or late */
-    int64_t more = (int64_t)(spent - before); /* of one that nobody told of: what comes from now on */
+    int64_t more =
+        (int64_t)(spent - before); /* of one that nobody told of: what comes from now on */
     *s = (struct seen){member, life, spent};
     m->heard_at = n->now;
     admission_spend(&p->admission, &n->admission, ADMIT_READ, n->now, more);

@@ -174,9 +174,9 @@ struct node {
     struct node_admission admission;
     struct table_share **table_shares; /* owns; of tables that had replicas here */
     uint32_t table_shares_count;
-    struct partition *mirrors; /* whose buckets are to be told */
-    struct instant mirror_at;  /* the first of them; or INSTANT_NEVER */
-    struct instant save_at;    /* buckets that have changed; or INSTANT_NEVER */
+    struct partition *mirrors;     /* whose buckets are to be told */
+    struct instant mirror_at;      /* the first of them; or INSTANT_NEVER */
+    struct instant save_at;        /* buckets that have changed; or INSTANT_NEVER */
     struct members members;        /* the other nodes' headroom */
     struct admit_group group;      /* of the request in hand */
     struct partition **partitions; /* owns; by id, NULL where not here */

@@ -56,9 +56,9 @@ void node_store_partition(struct node *n, struct partition *p)
     buffer_append_u64(&row, raft_vote(p->raft));
     buffer_append_u64(&row, (uint64_t)p->item_count);
     buffer_append_u64(&row, (uint64_t)p->item_bytes);
-    buffer_append_u8(
-        &row, (uint8_t)((base.no_state ? ROW_NO_STATE : 0) | (p->counting ? ROW_COUNTING : 0) |
-                        (n->started ? ROW_BUCKETS : 0)));
+    buffer_append_u8(&row,
+                     (uint8_t)((base.no_state ? ROW_NO_STATE : 0) |
+                               (p->counting ? ROW_COUNTING : 0) | (n->started ? ROW_BUCKETS : 0)));
     buffer_append_sized(&row, buffer_slice(&members));
     const struct split_history *splits = partition_splits(p);
     buffer_append_u8(&row, (uint8_t)splits->count);

@@ -87,8 +87,8 @@ int64_t admission_depth(int64_t rate_mcu, int64_t depth_ms)
 static int64_t cap_rate(const struct config *config, const struct admission_rates *rates,
                         enum admit_kind kind)
 {
-    int64_t most = (kind == ADMIT_READ ? config->partition_max_rcu : config->partition_max_wcu) *
-                   MCU_PER_UNIT;
+    int64_t most =
+        (kind == ADMIT_READ ? config->partition_max_rcu : config->partition_max_wcu) * MCU_PER_UNIT;
     int64_t own = rates->maximum_mcu[kind];
     return own > 0 && own < most ? own : most;
 }
@@ -189,7 +189,7 @@ static struct admit_levels levels_of(const struct admission_meter *m,
 
 bool group_has(const struct admission_case *c, int64_t cost_mcu, struct admit_verdict *verdict)
 {
-    int64_t taken_mcu = verdict->promised ? 0 : c->meter->burst_spent_mcu;
+    int64_t taken_mcu = verdict->promised ? 0 : burst_taken_mcu(c, c->now);
     for (uint32_t i = 0; c->group != NULL && i < c->group->count; i++) {
         struct duration wait;
         if (member_has(c->group->members, c->group->nodes[i], c->now, cost_mcu, taken_mcu, &wait))

@@ -89,8 +89,9 @@ struct admission_meter {
     struct token_bucket cap;
     struct token_bucket allocation;
     struct token_bucket burst;
-    int64_t burst_round; /* the node's round in which burst_spent_mcu was counted */
-    int64_t burst_spent_mcu;
+    int64_t burst_round;      /* the node's round in which it burst last */
+    int64_t burst_mcu;        /* taken in it */
+    int64_t burst_before_mcu; /* in the round before */
 };
 
 struct admission {
@@ -162,8 +163,8 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
 enum follow {
     FOLLOW_BURST = 1, /* from the burst bucket */
     FOLLOW_PAID = 2,  /* with tokens that this node has set aside before */
-    FOLLOW_LATE = 4,  /* and had already committed when it came here: the node owes nothing for it */
-    FOLLOW_TOLD = 8,  /* and is counted in what the leader told of its buckets */
+    FOLLOW_LATE = 4, /* and had already committed when it came here: the node owes nothing for it */
+    FOLLOW_TOLD = 8, /* and is counted in what the leader told of its buckets */
 };
 
 /* What another node admitted for this partition and this one does too, as a member of its group:

@@ -85,6 +85,7 @@ void admission_divide(struct admission *const pieces[], uint32_t count, const st
         bucket_divide(&m->allocation, count, allocation, share_ppm[kind]);
         bucket_divide(&m->burst, count, burst, share_ppm[kind]);
         pieces[0]->meters[kind].burst_round = m->burst_round;
-        pieces[0]->meters[kind].burst_spent_mcu = m->burst_spent_mcu;
+        pieces[0]->meters[kind].burst_mcu = m->burst_mcu;
+        pieces[0]->meters[kind].burst_before_mcu = m->burst_before_mcu;
     }
 }

@@ -5,7 +5,7 @@
 #include "base/must.h"
 
 /* The least worth asking for: a second of this would be a burst hardly anybody sees. */
-#define LEASE_LEAST_MCU INT64_C(20000)
+#define LEASE_LEAST_MCU INT64_C(5000)
 
 void members_init(struct members *m, const struct config *config, uint32_t node_count)
 {
@@ -110,7 +110,8 @@ bool member_has(struct members *m, uint32_t node, struct instant now, int64_t co
         return gauge_has(member, cost_mcu, taken_mcu, wait);
     if (m->dead == DEAD_MEMBER_EXCLUDE)
         return true;
-    if (m->dead == DEAD_MEMBER_LAST_KNOWN && member->heard && gauge_has(member, cost_mcu, taken_mcu, wait))
+    if (m->dead == DEAD_MEMBER_LAST_KNOWN && member->heard &&
+        gauge_has(member, cost_mcu, taken_mcu, wait))
         return true;
     *wait = m->deadline; /* until it is heard of again, or is no member any more */
     return false;
@@ -149,6 +150,8 @@ bool member_asks(struct members *m, uint32_t node, struct instant now, uint64_t 
     if ((member->asking && age_ns < m->lease.ns) || !(short_now || running_out))
         return false;
     int64_t wanted = member->spent_mcu + member->spent_mcu / 4 + 2 * member->lacked_mcu;
+    if (instant_before(now, member->held_until)) /* what is left is good for as long again */
+        wanted -= member->held_mcu;
     *wanted_mcu = wanted > LEASE_LEAST_MCU ? wanted : LEASE_LEAST_MCU;
     *number = ++member->number;
     member->asking = true;

@@ -28,7 +28,7 @@ struct member {
     /* its last report */
     bool heard;
     bool shared; /* more than one partition bursts there */
-    bool back; /* after a silence, and has set no tokens aside since */
+    bool back;   /* after a silence, and has set no tokens aside since */
     struct instant heard_at;
     int64_t balance_mcu;
     int64_t capacity_mcu; /* also what it gets per second */
@@ -60,8 +60,8 @@ void members_reported(struct members *m, uint32_t node, struct instant now, int6
                       int64_t capacity_mcu, bool shared);
 bool member_is_silent(struct members *m, uint32_t node, struct instant now);
 
-/* Whether the node has headroom for the cost of a partition whose bursts took `taken_mcu` in this
- * round; if not, `wait` gets how long until it may. */
+/* Whether the node has headroom for the cost of a partition whose bursts took `taken_mcu` lately;
+ * if not, `wait` gets how long until it may. */
 bool member_has(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu,
                 int64_t taken_mcu, struct duration *wait);
 void member_spend(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu);

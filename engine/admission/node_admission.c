@@ -2,15 +2,15 @@
  *
  * Allocated work is debited here and never asked; bursts take what remains, the residual. First
  * come would take all of it: whoever asks most often finds the token that just fell. So every
- * partition that bursts counts what its bursts took in the present round, and while more than one
- * partition bursts, the node lets it take on only if as much as it has already taken would remain
- * for the others:
+ * partition that bursts counts what its bursts took lately, and while more than one partition
+ * bursts, the node lets it take on only if as much as it has already taken would remain for the
+ * others:
  *
- *     balance >= min(taken by it in this round + cost, capacity)
+ *     balance >= min(taken by it lately + cost, capacity)
  *
  * Why this shares fairly: the bound is the same for all, so of two that are short, the one that has
- * taken less passes first, and those that want more than their share end a round with equal
- * amounts, after those that want less got all they asked for (max-min). It needs no list of
+ * taken less passes first, and those that want more than their share come to equal amounts, after
+ * those that want less got all they asked for (max-min). It needs no list of
  * partitions and gives everything away when only one bursts: that one sees `balance >= cost`.
  * It is deficit round robin's aim by the means of dynamic buffer thresholds (Choudhury and Hahne,
  * IEEE/ACM Transactions on Networking 6(2), 1998): a refused request is not queued here, so there
@@ -25,15 +25,18 @@
  * anybody: such a burst is asked for its cost alone, and does not count as taken.
  *
  * Invariants:
- *   F1  a partition that took nothing in this round is asked for its cost alone.
+ *   F1  a partition that took nothing lately is asked for its cost alone.
  *   F2  a sole burster is asked for its cost alone.
  *   F3  a full node passes every cost.
  *   F4  so is a burst within what the table was promised. */
 #include "base/must.h"
 #include "engine/admission/policy_internal.h"
 
-/* As long as the bucket is deep: shorter rounds would forget what a partition took before the
- * tokens it took came back, and favour whoever asks for small amounts. */
+/* Lately: in the time of a round before now, as far as two counters tell: what this round took, and
+ * of what the round before took the part by which it reaches into that time. So no moment is better
+ * to begin than another, and nodes need not begin their rounds together. A round is as long as the
+ * bucket is deep: shorter ones would forget what a partition took before the tokens came back, and
+ * favour whoever asks for small amounts. */
 static int64_t round_of(const struct node_admission *n, struct instant now)
 {
     return now.ns / n->round_ns;
@@ -43,28 +46,58 @@ void node_burst_enter(const struct admission_case *c)
 {
     int64_t round = round_of(c->node, c->now);
     struct node_residual *residual = &c->node->residual[c->kind];
+    struct admission_meter *m = c->meter;
     if (residual->round != round) {
         residual->bursters_before = residual->round + 1 == round ? residual->bursters : 0;
         residual->bursters = 0;
         residual->round = round;
     }
-    if (c->meter->burst_round != round) {
-        c->meter->burst_round = round;
-        c->meter->burst_spent_mcu = 0;
+    if (m->burst_round != round) {
+        m->burst_before_mcu = m->burst_round + 1 == round ? m->burst_mcu : 0;
+        m->burst_mcu = 0;
+        m->burst_round = round;
         residual->bursters++;
     }
 }
 
-/* What the node must hold for the burst. */
-static int64_t cost_with_reserve(const struct admission_case *c, int64_t cost_mcu)
+/* More than one partition bursts in this round, or did in the one before. */
+static bool is_shared(const struct node_residual *residual, int64_t round)
 {
-    const struct node_residual *residual = &c->node->residual[c->kind];
-    if (c->meter->burst_round != round_of(c->node, c->now))
-        return cost_mcu;
-    if (residual->bursters < 2 && residual->bursters_before < 2)
-        return cost_mcu;
+    if (residual->round == round)
+        return residual->bursters > 1 || residual->bursters_before > 1;
+    return residual->round + 1 == round && residual->bursters > 1;
+}
+
+/* Of what a round took, the part that lies less than a round before `at`, which is in the next. */
+static int64_t part_of(int64_t taken_mcu, int64_t round_ns, struct instant at)
+{
+    int64_t whole_us = round_ns / NS_PER_US, left_us = (round_ns - at.ns % round_ns) / NS_PER_US;
+    int64_t product;
+    if (!__builtin_mul_overflow(taken_mcu, left_us, &product))
+        return product / whole_us;
+    return (int64_t)((__int128)taken_mcu * left_us / whole_us);
+}
+
+int64_t burst_taken_mcu(const struct admission_case *c, struct instant at)
+{
+    const struct admission_meter *m = c->meter;
+    int64_t round = round_of(c->node, at), round_ns = c->node->round_ns, sum;
+    if (m->burst_round + 1 == round)
+        return part_of(m->burst_mcu, round_ns, at);
+    if (m->burst_round != round)
+        return 0;
+    int64_t before = part_of(m->burst_before_mcu, round_ns, at);
+    return __builtin_add_overflow(m->burst_mcu, before, &sum) ? INT64_MAX : sum;
+}
+
+/* What the node must hold for the burst. */
+static int64_t cost_with_reserve(const struct admission_case *c, int64_t cost_mcu,
+                                 struct instant at)
+{
     int64_t sum;
-    return __builtin_add_overflow(cost_mcu, c->meter->burst_spent_mcu, &sum) ? INT64_MAX : sum;
+    if (!is_shared(&c->node->residual[c->kind], round_of(c->node, at)))
+        return cost_mcu;
+    return __builtin_add_overflow(cost_mcu, burst_taken_mcu(c, at), &sum) ? INT64_MAX : sum;
 }
 
 bool promise_has(const struct admission_case *c, int64_t cost_mcu)
@@ -74,22 +107,37 @@ bool promise_has(const struct admission_case *c, int64_t cost_mcu)
 
 bool node_burst_has(const struct admission_case *c, int64_t cost_mcu, bool promised)
 {
-    int64_t needed = promised ? cost_mcu : cost_with_reserve(c, cost_mcu);
+    int64_t needed = promised ? cost_mcu : cost_with_reserve(c, cost_mcu, c->now);
     return token_bucket_has(&c->node->buckets[c->kind], needed);
 }
 
-/* In this round the reserve is asked for too; from the next round on the cost alone, and as soon as
- * the table's promise has it. */
+static bool has_after(const struct admission_case *c, int64_t cost_mcu, int64_t ns)
+{
+    struct token_bucket bucket = c->node->buckets[c->kind];
+    struct instant at = instant_add(c->now, (struct duration){ns});
+    token_bucket_refill(&bucket, at);
+    return token_bucket_has(&bucket, cost_with_reserve(c, cost_mcu, at));
+}
+
+/* The reserve falls and the node's bucket fills, so the first moment is found by halving. */
 struct duration node_burst_wait(const struct admission_case *c, int64_t cost_mcu)
 {
     const struct token_bucket *bucket = &c->node->buckets[c->kind];
     struct duration alone = token_bucket_wait(bucket, cost_mcu);
-    struct duration reserved = token_bucket_wait(bucket, cost_with_reserve(c, cost_mcu));
-    struct duration unreserved = instant_since((struct instant){(round_of(c->node, c->now) + 1) * c->node->round_ns},
-                                               c->now);
-    if (c->promise != NULL)
-        unreserved = duration_shorter(unreserved, token_bucket_wait(c->promise, cost_mcu));
-    return duration_shorter(reserved, duration_longer(alone, unreserved));
+    struct duration reserved = token_bucket_wait(bucket, cost_with_reserve(c, cost_mcu, c->now));
+    struct duration forgotten = {2 * c->node->round_ns}; /* nothing is reserved then */
+    int64_t low = alone.ns, high = duration_shorter(reserved, duration_longer(alone, forgotten)).ns;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (has_after(c, cost_mcu, middle))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    if (c->promise == NULL)
+        return (struct duration){high};
+    return duration_shorter((struct duration){high},
+                            duration_longer(alone, token_bucket_wait(c->promise, cost_mcu)));
 }
 
 void node_debit(const struct admission_case *c, int64_t cost_mcu, bool burst, bool promised)
@@ -98,19 +146,14 @@ void node_debit(const struct admission_case *c, int64_t cost_mcu, bool burst, bo
     if (c->promise != NULL && (!burst || promised))
         token_bucket_debit(c->promise, cost_mcu);
     if (burst && !promised && c->meter->burst_round == round_of(c->node, c->now) &&
-        __builtin_add_overflow(c->meter->burst_spent_mcu, cost_mcu, &c->meter->burst_spent_mcu))
-        c->meter->burst_spent_mcu = INT64_MAX;
+        __builtin_add_overflow(c->meter->burst_mcu, cost_mcu, &c->meter->burst_mcu))
+        c->meter->burst_mcu = INT64_MAX;
 }
 
 bool node_admission_is_shared(const struct node_admission *n, enum admit_kind kind,
                               struct instant now)
 {
-    const struct node_residual *residual = &n->residual[kind];
-    int64_t round = round_of(n, now);
-    bool now_shared = residual->round == round && residual->bursters > 1;
-    bool before = residual->round == round ? residual->bursters_before > 1
-                                           : residual->round + 1 == round && residual->bursters > 1;
-    return now_shared || before;
+    return is_shared(&n->residual[kind], round_of(n, now));
 }
 
 void node_admission_init(struct node_admission *n, const struct config *config, struct instant now)

@@ -57,6 +57,7 @@ bool promise_has(const struct admission_case *c, int64_t cost_mcu);
 void node_burst_enter(const struct admission_case *c);
 /* Whether the node lets it; how long until it does, 0 if now. After node_burst_enter, but where
  * the burst was `promised`. */
+int64_t burst_taken_mcu(const struct admission_case *c, struct instant at); /* lately */
 bool node_burst_has(const struct admission_case *c, int64_t cost_mcu, bool promised);
 struct duration node_burst_wait(const struct admission_case *c, int64_t cost_mcu);
 /* Of an admitted request, or one that a leader admitted. */

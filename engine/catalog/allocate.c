@@ -137,8 +137,8 @@ void catalog_share(const struct catalog_command *command, struct table *t)
 {
     bool on_demand = t->billing == BILLING_ON_DEMAND;
     const int64_t units[ADMIT_KINDS] = {[ADMIT_READ] = on_demand ? t->promised[ADMIT_READ] : t->rcu,
-                                        [ADMIT_WRITE] = on_demand ? t->promised[ADMIT_WRITE]
-                                                                  : t->wcu};
+                                        [ADMIT_WRITE] =
+                                            on_demand ? t->promised[ADMIT_WRITE] : t->wcu};
     bool bounds = on_demand && !routers_keep_maximum(command, t);
     for (uint32_t i = 0; i < t->partition_count; i++) {
         struct partition_info *p = &t->partitions[i];

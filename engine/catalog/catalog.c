@@ -452,9 +452,9 @@ static struct entry *find_active(struct catalog *c, const struct catalog_command
 /* Whether the partitions are to hear of their shares. */
 static bool update_reaches_partitions(const struct table_spec *spec, const struct table *t)
 {
-    bool warms = t->billing == BILLING_ON_DEMAND &&
-                 (spec->warm[ADMIT_READ] > t->warm[ADMIT_READ] ||
-                  spec->warm[ADMIT_WRITE] > t->warm[ADMIT_WRITE]);
+    bool warms =
+        t->billing == BILLING_ON_DEMAND && (spec->warm[ADMIT_READ] > t->warm[ADMIT_READ] ||
+                                            spec->warm[ADMIT_WRITE] > t->warm[ADMIT_WRITE]);
     return warms || spec->billing != t->billing || spec->rcu != t->rcu || spec->wcu != t->wcu ||
            spec->maximum[ADMIT_READ] != 0 || spec->maximum[ADMIT_WRITE] != 0;
 }

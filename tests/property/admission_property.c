@@ -28,7 +28,7 @@ struct model {
     struct model_partition {
         struct tokens cap, allocation, burst;
         int64_t attempt_round[2]; /* the last two rounds in which it tried to burst */
-        int64_t taken;            /* by its bursts in attempt_round[0] */
+        int64_t taken[2];         /* by its bursts in them */
     } partitions[PARTITIONS];
 };
 
@@ -83,6 +83,13 @@ static bool model_contended(const struct model *m, int64_t round)
     return now >= 2 || before >= 2;
 }
 
+static int64_t model_taken(const struct model_partition *p, int64_t now)
+{
+    int64_t round = now / NS_PER_S, left_us = (NS_PER_S - now % NS_PER_S) / 1000;
+    int64_t before = p->attempt_round[1] == round - 1 ? p->taken[1] : 0;
+    return p->taken[0] + (int64_t)((__int128)before * left_us / 1000000);
+}
+
 static struct admit_verdict model_decide(struct model *m, int index, int64_t cost)
 {
     struct model_partition *p = &m->partitions[index];
@@ -101,15 +108,17 @@ static struct admit_verdict model_decide(struct model *m, int index, int64_t cos
         }
         if (p->attempt_round[0] != round) {
             p->attempt_round[1] = p->attempt_round[0];
+            p->taken[1] = p->taken[0];
             p->attempt_round[0] = round;
-            p->taken = 0;
+            p->taken[0] = 0;
         }
-        if (!tokens_have(&m->node, cost + (model_contended(m, round) ? p->taken : 0))) {
+        int64_t reserve = model_contended(m, round) ? model_taken(p, m->now) : 0;
+        if (!tokens_have(&m->node, cost + reserve)) {
             v.reason = ADMIT_REFUSED_NODE;
             return v;
         }
         from = &p->burst;
-        p->taken += cost;
+        p->taken[0] += cost;
     }
     v.burst = from == &p->burst;
     tokens_take(from, cost);
@@ -248,7 +257,7 @@ static void settle_both(struct prng *p, int index, const struct admit_verdict *v
     tokens_take(&m->cap, extra);
     tokens_take(&w.model.node, extra);
     if (v->burst && m->attempt_round[0] == now.ns / NS_PER_S)
-        m->taken += extra;
+        m->taken[0] += extra;
 }
 
 static void schedule(struct prng *p, bool settling)
@@ -459,8 +468,8 @@ static void cutting(struct prng *p)
     struct admission pieces[PIECES_MAX], *lent[PIECES_MAX];
     struct admission_rates rates[PIECES_MAX];
     uint32_t shares[ADMIT_KINDS][PIECES_MAX], count = 2 + (uint32_t)prng_below(p, PIECES_MAX - 1);
-    struct admission_rates whole = {
-        .rate_mcu = {prng_between(p, 0, 3000) * MCU_PER_UNIT, prng_between(p, 0, 1000) * MCU_PER_UNIT}};
+    struct admission_rates whole = {.rate_mcu = {prng_between(p, 0, 3000) * MCU_PER_UNIT,
+                                                 prng_between(p, 0, 1000) * MCU_PER_UNIT}};
     node_admission_init(&node, &config, now);
     admission_init(&pieces[0], admission_policy_find(slice_of("burst")), &config, &whole, now);
     for (int i = 0; i < 20; i++) { /* some history, and often debt */

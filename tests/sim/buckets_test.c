@@ -1,5 +1,5 @@
-/* A partition's buckets at all its replicas, in the simulated world: real routers and nodes, virtual
- * time. What replicas serve together, and what is remembered when nodes come and go. */
+/* A partition's buckets at all its replicas, in the simulated world: real routers and nodes,
+ * virtual time. What replicas serve together, and what is remembered when nodes come and go. */
 #include "tests/check.h"
 
 #include "tests/support/lab.h"
@@ -87,7 +87,7 @@ static void replicas_serve_together_what_the_partition_may(void **state)
     (void)state;
     struct readers r = {"group", "local", STRONG, "3000", 100, false};
     assert_in_range(reads_admitted(&r), 98, 102); /* the leader's, a unit each */
-    r.more = GET; /* half a unit each, by any replica */
+    r.more = GET;                                 /* half a unit each, by any replica */
     assert_in_range(reads_admitted(&r), 196, 204);
     r.read_tokens = "group";
     assert_in_range(reads_admitted(&r), 196, 204);
@@ -105,8 +105,7 @@ static int64_t reads_on_demand(const char *read_cap)
     };
     struct lab l;
     struct counts c = {0};
-    struct flow flow = {
-        .table = "readers", .operation = "GetItem", .more = GET, .per_second = 950};
+    struct flow flow = {.table = "readers", .operation = "GetItem", .more = GET, .per_second = 950};
     lab_init(&l);
     lab_set(&l, "read_cap", read_cap);
     lab_set(&l, "partition_max_rcu", "100");
@@ -148,8 +147,7 @@ static void save_and_spend(struct lab *l, const char *operation, const char *mor
     lab_pass(l, NS_PER_S);
     lab_create_table(l, "saver", 100, 100);
     lab_pass(l, 40 * NS_PER_S);
-    struct flow flow = {
-        .table = "saver", .operation = operation, .more = more, .per_second = 400};
+    struct flow flow = {.table = "saver", .operation = operation, .more = more, .per_second = 400};
     lab_run_flows(l, &flow, 1, 5 * NS_PER_S);
     assert_int_equal(flow.counts.throttled + flow.counts.failed, 0);
     lab_pass(l, NS_PER_S / 5);
@@ -179,7 +177,8 @@ static void what_is_saved_outlives_leaders_and_restarts(void **state)
         int64_t before = saved_at(&l, lab_leader_of(&l, TABLE), kind);
         int64_t begun_ns = l.scheduler.now.ns;
         assert_in_range(before, 2000 * 1000, 3000 * 1000);
-        for (uint32_t node = 1; node <= 3; node++) { /* one after the other, the leader among them */
+        for (uint32_t node = 1; node <= 3;
+             node++) { /* one after the other, the leader among them */
             kill_and_restart(&l, node);
             wait_for_leader(&l);
         }
@@ -281,6 +280,65 @@ static void leaders_on_three_nodes_share_what_is_left_of_each(void **state)
     }
 }
 
+/* ---- a neighbour on demand ---- */
+
+/* A table of 400 over four partitions, of which one key takes 250; then a new table on demand asks
+ * for twice what the nodes have, spread over all its partitions. */
+static void a_new_table_on_demand_takes_nothing_that_others_were_promised(void **state)
+{
+    enum {
+        KEYS = 64,
+        SECONDS = 40
+    };
+    (void)state;
+    struct lab l;
+    struct counts c = {0};
+    static char puts[KEYS][64];
+    lab_init(&l);
+    lab_set(&l, "node_wcu", "1500");
+    lab_set(&l, "partition_max_wcu", "1000");
+    lab_set(&l, "control_split", "0");
+    lab_set(&l, "gac", "lease");
+    l.gac_count = 1;
+    lab_start(&l);
+    lab_pass(&l, NS_PER_S);
+    lab_call(&l, &c, "CreateTable",
+             "{\"TableName\":\"neighbour\",\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":"
+             "\"HASH\"}],\"AttributeDefinitions\":[{\"AttributeName\":\"k\",\"AttributeType\":"
+             "\"S\"}],\"ProvisionedThroughput\":{\"ReadCapacityUnits\":10,\"WriteCapacityUnits\":"
+             "400},\"WarmThroughput\":{\"WriteUnitsPerSecond\":4000}}");
+    lab_pass(&l, 5 * NS_PER_S);
+    lab_call(&l, &c, "CreateTable",
+             "{\"TableName\":\"noisy\",\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":"
+             "\"HASH\"}],\"AttributeDefinitions\":[{\"AttributeName\":\"k\",\"AttributeType\":"
+             "\"S\"}],\"BillingMode\":\"PAY_PER_REQUEST\"}");
+    lab_pass(&l, 10 * NS_PER_S);
+    assert_int_equal(c.ok, 2);
+    for (int i = 0; i < KEYS; i++)
+        snprintf(puts[i], sizeof puts[i], "\"Item\":{\"k\":{\"S\":\"%d\"}}", i);
+    struct flow flows[] = {
+        {.table = "neighbour", .operation = "PutItem", .more = PUT, .per_second = 250},
+        {.table = "noisy",
+         .operation = "PutItem",
+         .puts = puts,
+         .put_count = KEYS,
+         .per_second = 3000},
+    };
+    lab_run_flows(&l, flows, 1, 5 * NS_PER_S);
+    for (int i = 0; i < SECONDS * 10; i++) {
+        lab_run_flows(&l, flows, 2, NS_PER_S / 10);
+        for (uint32_t node = 1; node <= 3; node++) /* never a second in debt */
+            assert_true(levels_of(&l, node, ADMIT_WRITE).node_mcu > -1500 * 1000);
+    }
+    printf("    neighbour: %lld of %d refused; noisy: %lld/s served\n",
+           (long long)flows[0].counts.throttled, 250 * (SECONDS + 5),
+           (long long)flows[1].counts.ok / SECONDS);
+    assert_int_equal(flows[0].counts.throttled + flows[0].counts.key_range, 0);
+    assert_int_equal(flows[0].counts.failed, 0);
+    assert_in_range(flows[1].counts.ok / SECONDS, 1100, 1300);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +348,7 @@ int main(void)
         cmocka_unit_test(what_is_saved_and_owed_outlives_a_restart_of_all),
         cmocka_unit_test(a_mirror_owes_nothing_that_nobody_spent),
         cmocka_unit_test(leaders_on_three_nodes_share_what_is_left_of_each),
+        cmocka_unit_test(a_new_table_on_demand_takes_nothing_that_others_were_promised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
