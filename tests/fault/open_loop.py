@@ -53,10 +53,15 @@ class Stream:
     keys: int = 1
     theta: float = 0.99
     prefix: str = "key"
+    first: int = 0  # number of the first key
+    collection: str = ""  # a partition key: then the keys are sort keys under it
     size: int = 100  # bytes of an item as the service counts them: names and values
     arrival: str = "constant"  # or "poisson"
     routers: list | None = None  # which ports, by index; None: all, in turns
-    name: str = ""
+    name: str = ""  # in figures; the table's, if there is none
+
+    def __post_init__(self):
+        self.name = self.name or self.table
 
 
 def arrivals(stream, duration_s, seed=1):
@@ -87,15 +92,22 @@ def chooser(stream, seed):
     return lambda: bisect.bisect_left(sums, draw.random() * sums[-1])
 
 
+def stream_key(stream, number=0):
+    return f"{stream.prefix}-{stream.first + number:08d}"
+
+
 def request_bytes(stream, number):
-    key = f"{stream.prefix}-{number:08d}"
+    key = stream_key(stream, number)
+    names = {"pk": stream.collection, "sk": key} if stream.collection else {"pk": key}
     body = {"TableName": stream.table, "ReturnConsumedCapacity": "TOTAL"}
     if stream.operation == "PutItem":
-        filler = max(0, stream.size - len("pk") - len(key) - len("v"))
-        body["Item"] = {"pk": {"S": key}, "v": {"S": "x" * filler}}
+        filler = max(0, stream.size - sum(len(n) + len(v) for n, v in names.items()) - len("v"))
+        names["v"] = "x" * filler
+        body["Item"] = {name: {"S": value} for name, value in names.items()}
         target = "PutItem"
     else:
-        body |= {"Key": {"pk": {"S": key}}, "ConsistentRead": stream.operation == "GetItem strong"}
+        body |= {"Key": {name: {"S": value} for name, value in names.items()},
+                 "ConsistentRead": stream.operation == "GetItem strong"}
         target = "GetItem"
     text = json.dumps(body, separators=(",", ":"))
     return (f"POST / HTTP/1.1\r\nHost: weir\r\nContent-Type: application/x-amz-json-1.0\r\n"
@@ -534,7 +546,7 @@ def main():
     if options.part is not None:
         run_part(options.part)
         return
-    streams = [Stream(**{"name": f"stream {i}", **s}) for i, s in enumerate(options.stream or [])]
+    streams = [Stream(**stream) for stream in options.stream or []]
     load = Load(options.port or [8000], streams, options.duration, processes=options.processes,
                 connections=options.connections)
     try:

@@ -1,0 +1,284 @@
+"""Scenes of admission_test.py about nodes and the members of groups: dead, hung, used up, shared."""
+import open_loop
+from admission_bench import (Bench, Checks, last_refusal_s, rates, say, short, wait_s)
+from open_loop import SERVED, Stream
+from servers import until
+
+# ---- a follower dies ----
+
+LIMIT, PARTITIONS = 1000, 4
+
+
+def kill_under(bench, streams, victim, death_s, return_s, run_s):
+    """The record of a load during which a node is dead, and when it died and came back."""
+    with bench.load(streams, run_s) as load:
+        load.wait_until(death_s)
+        died_s = load.now()
+        bench.cluster[victim].kill()
+        load.wait_until(return_s)
+        back_s = load.now()
+        bench.cluster[victim].start()
+        return load.record(), died_s, back_s
+
+
+def dead_follower(options, directory, name, stream, nodes, write_check):
+    dead_s = 40 if options.long else 8
+    # The probe's leases and waits are longer than by default: a busy machine answers late.
+    settings = [f"write_check={write_check}"]
+    with Bench(options, directory, f"{name}-{nodes}-{write_check}", nodes=nodes, gac=1,
+               settings=settings) as b:
+        b.create("skewed", wcu=LIMIT, partitions=PARTITIONS)
+        hottest = open_loop.stream_key(stream)
+        partition = next(iter(b.keys("skewed", [hottest], 1)))
+        victim = b.follower_node("skewed", partition)
+        record, died_s, back_s = kill_under(b, [stream], victim, 4, 4 + dead_s, 8 + dead_s)
+    far = [record.summary(None, 0, died_s - 1), record.summary(None, died_s + 1)]
+    asked, refused = (sum(part[k] for part in far) for k in ("asked", "refused"))
+    reasons = [part["reasons"] for part in far]
+    dead = record.summary(None, died_s + 1, back_s)
+    say(f"{nodes} nodes, {write_check}: {victim} dead for {back_s - died_s:.1f} s; {refused} of {asked} "
+        f"throttled outside one second around its death: {reasons}")
+    figures = {"asked": asked, "refused": refused, "reasons_before_and_after": reasons,
+               "while_dead_refused_percent": round(100 * dead["refused"] / dead["asked"], 2),
+               "while_dead_served_per_s": round(dead["served"] / (back_s - died_s - 1), 1),
+               "failed": record.summary()["failed"], "sent_late": record.late(0.05)}
+    missed = None
+    if refused > max(1, asked * options.most):
+        missed = (f"{name}, {nodes} nodes, write_check={write_check}: {refused} of {asked} throttled "
+                  f"outside one second around the death, at most {options.most:.2%} may be: {reasons}")
+    return figures, missed
+
+
+def dead_follower_arms(options, directory, name, stream):
+    figures, checks = {}, Checks()
+    for nodes in (3, 5) if options.long else (options.nodes,):
+        for write_check in ("gauge", "lease"):
+            key = f"{nodes} nodes, {write_check}"
+            figures[key], missed = dead_follower(options, directory, name, stream, nodes, write_check)
+            checks.check(missed is None, missed)
+    return figures, checks
+
+
+def dead_follower_zipf(options, directory):
+    """Four fifths of a table's limit by Zipf 0.99, while a follower's node is dead: nothing is throttled."""
+    return dead_follower_arms(options, directory, "dead-follower-zipf",
+                              Stream("skewed", rate=0.8 * LIMIT, key="zipf", keys=100))
+
+
+def dead_follower_one(options, directory):
+    """700 writes a second to one partition that is allocated 250, while a follower's node is dead."""
+    return dead_follower_arms(options, directory, "dead-follower-one", Stream("skewed", rate=700))
+
+
+# ---- a follower is busy ----
+
+SMALL, LARGE, NODE = 100, 500, 600
+
+
+def used_up_elsewhere(b, small, large):
+    """Whether the leader of `small` is on a node without a replica of `large`, which another of its nodes has."""
+    of_small, of_large = b.replicas(small), {p["node"] for p in b.replicas(large)}
+    leader = b.led(small)[0]["node"]
+    return leader not in of_large and any(p["node"] in of_large for p in of_small)
+
+
+def busy_follower(options, directory):
+    """Burst writes are refused with the reason `member` where another tenant uses up a follower's node;
+    allocated writes of both pass."""
+    checks, figures = Checks(), {}
+    first_s, run_s = 4, 10
+    for write_check in ("gauge", "lease"):
+        settings = [f"node_wcu={NODE}", f"write_check={write_check}", "control_leaders=0", "control_balance=0"]
+        with Bench(options, directory, f"busy-follower-{write_check}", nodes=5, settings=settings) as b:
+            b.create("saver", wcu=NODE - LARGE)
+            b.create("tenant", wcu=LARGE)
+            for _ in range(10):
+                if used_up_elsewhere(b, "saver", "tenant"):
+                    break
+                b.restart(b.leader_node("saver"))
+            else:
+                raise AssertionError(f"no leader where it should be: {b.replicas('saver')}")
+            until("burst is saved", lambda: b.level("saver", "write", "burst") >= 10 * SMALL)
+            record = b.measure([Stream("tenant", rate=LARGE + 50), Stream("saver", rate=3 * SMALL)], run_s)
+        saver = record.summary(["saver"], first_s, run_s)
+        tenant = record.summary(["tenant"], first_s, run_s)
+        seconds = run_s - first_s
+        say(f"{write_check}: saver {saver['served'] / seconds:.1f}/s of {3 * SMALL}, {saver['reasons']}; tenant "
+            f"{tenant['served'] / seconds:.1f}/s")
+        figures[write_check] = {"saver": short(saver), "tenant": short(tenant)}
+        allocated = SMALL * seconds
+        checks.check(saver["served"] >= 0.98 * allocated - 5,
+                     f"{write_check}: {saver['served']} of {allocated} allocated writes passed")
+        checks.check(saver["served"] <= 1.15 * allocated,
+                     f"{write_check}: {saver['served']} writes passed, {allocated} are allocated: bursts "
+                     "pass although a follower's node is used up")
+        checks.check(saver["reasons"].get("member", 0) >= 0.95 * saver["refused"] > 0,
+                     f"{write_check}: refused for other reasons than `member`: {saver['reasons']}")
+        checks.check(tenant["served"] >= 0.98 * LARGE * seconds,
+                     f"{write_check}: the tenant got {tenant['served']} of {LARGE * seconds} allocated")
+    return figures, checks
+
+
+# ---- a neighbour ----
+
+
+class Lowest:
+    """The lowest level of write buckets of nodes that was seen, by node."""
+
+    def __init__(self):
+        self.levels = {}
+
+    def __call__(self, page):
+        for p in page["partitions"]:
+            level = p["write"]["levels"]["node"]
+            self.levels[p["node"]] = min(level, self.levels.get(p["node"], level))
+
+
+def noise(options, directory, name, node_wcu, quiet, make, *, begin_s, end_s, run_s):
+    """A new on-demand table asks for twice what the nodes have. The streams `quiet` lose nothing."""
+    checks = Checks()
+    with Bench(options, directory, name, gac=1, settings=[f"node_wcu={node_wcu}"]) as b:
+        make(b)
+        b.create("noisy")
+        lowest = Lowest()
+        loud = Stream("noisy", rate=2 * node_wcu, begin=begin_s, end=end_s, key="uniform", keys=5000)
+        with b.watching(lowest):
+            record = b.measure([*quiet, loud], run_s, connections=2048)
+    names = [s.name for s in quiet]
+    calm = record.summary(names)
+    noisy = record.summary(["noisy"])
+    late = record.summary(["noisy"], begin_s + 3, end_s)
+    figures = {"neighbours": short(calm), "noisy": short(noisy),
+               "noisy_served_per_s": round(late["served"] / (end_s - begin_s - 3), 1),
+               "neighbours_served_by_second": rates(record, names, 0, run_s),
+               "node_level_lowest": {f"node-{n}": round(v, 1) for n, v in sorted(lowest.levels.items())},
+               "neighbours_ms": record.latencies_ms(names), "sent_late": record.late(0.05)}
+    say(f"{name}: neighbours {short(calm)}; noisy {late['served'] / (end_s - begin_s - 3):.0f}/s of {loud.rate}, "
+        f"{noisy['reasons']}; lowest levels {figures['node_level_lowest']}")
+    told = sum(noisy["reasons"].get(reason, 0) for reason in ("node", "member"))
+    worst = last_refusal_s(record, names, 0)
+    checks.check(calm["refused"] == 0, f"{name}: neighbours were refused {calm['refused']} of {calm['asked']}, the last "
+                                       f"in second {worst}: {calm['reasons']}")
+    checks.check(calm["failed"] == 0, f"{name}: neighbours' requests failed: {calm['failures']}")
+    checks.check(told > 0, f"{name}: the noisy table was not told `node` or `member`: {noisy['reasons']}")
+    checks.check(min(lowest.levels.values()) >= -node_wcu,
+                 f"{name}: a node's debt is more than a second of its rate of {node_wcu}: {figures['node_level_lowest']}")
+    return figures, checks
+
+
+def neighbour(options, directory):
+    """A new on-demand table asks for twice the nodes' capacity. A neighbour that bursts beyond its partition's
+    allocation, within its table's limit, is refused nothing. The noisy table is told `node` or `member`."""
+    def make(b):
+        b.create("quiet", wcu=400, partitions=4)
+
+    times = {"begin_s": 10, "end_s": 30, "run_s": 60} if options.long else {"begin_s": 3, "end_s": 13, "run_s": 18}
+    return noise(options, directory, "neighbour", 1500, [Stream("quiet", rate=250)], make, **times)
+
+
+def victims(options, directory):
+    """The same beside tables that ask for four fifths of their allocation."""
+    node_wcu, count = (3000, 20) if options.long else (1500, 10)
+
+    def make(b):
+        for n in range(count):
+            b.create(f"victim{n:02d}", wcu=100)
+
+    times = {"begin_s": 10, "end_s": 30, "run_s": 40} if options.long else {"begin_s": 3, "end_s": 11, "run_s": 14}
+    quiet = [Stream(f"victim{n:02d}", rate=80, key="uniform", keys=100) for n in range(count)]
+    return noise(options, directory, "victims", node_wcu, quiet, make, **times)
+
+
+# ---- bursts share a node ----
+
+ASKED = {"first": 400, "second": 900, "third": 200}
+OPTIMUM = {"first": 400, "second": 400, "third": 200}  # max-min of what a node of 1,000 has
+SHARE = 100
+
+
+def leaders_of(b):
+    return {table: b.led(table)[0]["node"] for table in ASKED}
+
+
+def place_leaders(b, distinct):
+    """Leaders on so many nodes: a node with a leader that should be elsewhere is started anew until it is."""
+    for _ in range(30):
+        nodes = list(leaders_of(b).values())
+        if len(set(nodes)) == distinct:
+            return
+        target = max(set(nodes), key=nodes.count)
+        wrong = target if distinct > 1 else next(n for n in nodes if n != target)
+        b.restart(f"node-{wrong}")
+    raise AssertionError(f"no way to leaders on {distinct} nodes: {leaders_of(b)}")
+
+
+def fair_arm(options, directory, distinct):
+    checks, first_s, run_s = Checks(), 3, 15 if options.long else 9
+    settings = ["node_wcu=1000", "control_leaders=0", "control_balance=0", "control_split=0", "control_adaptive=0"]
+    with Bench(options, directory, f"fair-{distinct}", settings=settings) as b:
+        for table in ASKED:
+            b.create(table, wcu=3 * SHARE)
+        place_leaders(b, distinct)
+        need = 2 * SHARE + run_s * 8 * SHARE  # of the one that asks for most: nobody is short of it
+        until("burst is saved", lambda: all(b.level(t, "write", "burst") >= min(
+            need, run_s * (ASKED[t] - SHARE)) for t in ASKED))
+        for table in ASKED:
+            b.change(table, wcu=SHARE)
+        saved = {t: b.level(t, "write", "burst") for t in ASKED}
+        record = b.measure([Stream(t, rate=rate) for t, rate in ASKED.items()], run_s)
+        leaders = leaders_of(b)
+    seconds = run_s - first_s
+    served = {t: record.summary([t], first_s, run_s)["served"] / seconds for t in ASKED}
+    index = open_loop.jain([max(0, served[t] - SHARE) / (OPTIMUM[t] - SHARE) for t in ASKED])
+    reasons = {t: record.summary([t], first_s, run_s)["reasons"] for t in ASKED}
+    name = f"leaders on {distinct} node{'s' if distinct > 1 else ''}"
+    say(f"{name}: {served}, Jain {index:.4f}, {reasons}")
+    for t in ASKED:
+        checks.check(abs(served[t] - OPTIMUM[t]) <= 0.03 * OPTIMUM[t],
+                     f"{name}: {t} got {served[t]:.1f}/s, its fair part is {OPTIMUM[t]} +- 3 %")
+    checks.check(index >= 0.995, f"{name}: Jain's index of bursts is {index:.4f}, not 0.995")
+    return {"served_per_s": {t: round(v, 1) for t, v in served.items()}, "jain": round(index, 4),
+            "leaders": leaders, "saved": saved, "reasons": reasons}, checks
+
+
+def fair_bursts(options, directory):
+    """Three tables of 100 WCU that ask for 400, 900 and 200 of nodes of 1,000 get 400, 400 and 200."""
+    figures, checks = {}, Checks()
+    for distinct in (3, 1):
+        figures[f"leaders on {distinct}"], found = fair_arm(options, directory, distinct)
+        checks.missed += found.missed
+    return figures, checks
+
+
+# ---- a leader hangs ----
+
+
+def hung(options, directory):
+    """The leader stands still (SIGSTOP): writes succeed again soon."""
+    checks, rounds = Checks(), []
+    with Bench(options, directory, "hung", settings=["control_leaders=0"]) as b:
+        b.create("hung", wcu=1000)
+        for number in range(5 if options.long else 2):
+            with b.load([Stream("hung", rate=200)], 12, connections=4096) as load:
+                load.wait_until(2)
+                node, paused_s = b.leader_node("hung"), load.now()
+                b.cluster[node].pause()
+                try:
+                    load.wait_until(9)
+                finally:
+                    b.cluster[node].resume()
+                record = load.record()
+            done = [end for at, outcome, _, _, end in record.rows() if outcome == SERVED and at > paused_s]
+            first_s = min(done, default=float("inf")) - paused_s
+            failed = record.summary()["failures"]
+            answered_s = [done_s - due for _, outcome, _, due, done_s in record.rows() if outcome != SERVED]
+            say(f"round {number + 1}: {node} hung; first success after {first_s:.2f} s; failed: {failed}")
+            rounds.append({"first_success_s": round(first_s, 3), "failed": failed,
+                           "failed_longest_s": round(max(answered_s, default=0), 2),
+                           "served_ms": record.latencies_ms()})
+            until("every replica has caught up", b.caught_up)
+    worst = max(r["first_success_s"] for r in rounds)
+    checks.check(worst <= options.within, f"hung: the first success came after {worst} s, not {options.within} s")
+    return {"rounds": rounds}, checks
+
+

@@ -1,0 +1,2 @@
+"""x"""
+hot_key=spikes=uniform=adaptive=eventual=None
