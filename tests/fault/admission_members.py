@@ -23,7 +23,6 @@ def kill_under(bench, streams, victim, death_s, return_s, run_s):
 
 def dead_follower(options, directory, name, stream, nodes, write_check):
     dead_s = 40 if options.long else 8
-    # The probe's leases and waits are longer than by default: a busy machine answers late.
     settings = [f"write_check={write_check}"]
     with Bench(options, directory, f"{name}-{nodes}-{write_check}", nodes=nodes, gac=1,
                settings=settings) as b:
@@ -153,16 +152,16 @@ def noise(options, directory, name, node_wcu, quiet, make, *, begin_s, end_s, ru
                "neighbours_served_by_second": rates(record, names, 0, run_s),
                "node_level_lowest": {f"node-{n}": round(v, 1) for n, v in sorted(lowest.levels.items())},
                "neighbours_ms": record.latencies_ms(names), "sent_late": record.late(0.05)}
-    say(f"{name}: neighbours {short(calm)}; noisy {late['served'] / (end_s - begin_s - 3):.0f}/s of {loud.rate}, "
+    say(f"{name}: neighbours {short(calm)}; noisy {figures['noisy_served_per_s']}/s of {loud.rate}, "
         f"{noisy['reasons']}; lowest levels {figures['node_level_lowest']}")
     told = sum(noisy["reasons"].get(reason, 0) for reason in ("node", "member"))
     worst = last_refusal_s(record, names, 0)
-    checks.check(calm["refused"] == 0, f"{name}: neighbours were refused {calm['refused']} of {calm['asked']}, the last "
-                                       f"in second {worst}: {calm['reasons']}")
+    checks.check(calm["refused"] == 0, f"{name}: {calm['refused']} of the neighbours' {calm['asked']} requests were "
+                                       f"refused, until second {worst}: {calm['reasons']}")
     checks.check(calm["failed"] == 0, f"{name}: neighbours' requests failed: {calm['failures']}")
     checks.check(told > 0, f"{name}: the noisy table was not told `node` or `member`: {noisy['reasons']}")
-    checks.check(min(lowest.levels.values()) >= -node_wcu,
-                 f"{name}: a node's debt is more than a second of its rate of {node_wcu}: {figures['node_level_lowest']}")
+    checks.check(min(lowest.levels.values()) >= -node_wcu, f"{name}: a node's debt is more than a second of its "
+                 f"rate of {node_wcu}: {figures['node_level_lowest']}")
     return figures, checks
 
 
@@ -172,7 +171,9 @@ def neighbour(options, directory):
     def make(b):
         b.create("quiet", wcu=400, partitions=4)
 
-    times = {"begin_s": 10, "end_s": 30, "run_s": 60} if options.long else {"begin_s": 3, "end_s": 13, "run_s": 18}
+    times = {"begin_s": 3, "end_s": 13, "run_s": 18}
+    if options.long:
+        times = {"begin_s": 10, "end_s": 30, "run_s": 60}
     return noise(options, directory, "neighbour", 1500, [Stream("quiet", rate=250)], make, **times)
 
 
@@ -184,7 +185,9 @@ def victims(options, directory):
         for n in range(count):
             b.create(f"victim{n:02d}", wcu=100)
 
-    times = {"begin_s": 10, "end_s": 30, "run_s": 40} if options.long else {"begin_s": 3, "end_s": 11, "run_s": 14}
+    times = {"begin_s": 3, "end_s": 11, "run_s": 14}
+    if options.long:
+        times = {"begin_s": 10, "end_s": 30, "run_s": 40}
     quiet = [Stream(f"victim{n:02d}", rate=80, key="uniform", keys=100) for n in range(count)]
     return noise(options, directory, "victims", node_wcu, quiet, make, **times)
 

@@ -39,10 +39,13 @@ def main():
     parser.add_argument("scene", nargs="*", choices=[*SCENES, []], help="which scenes")
     parser.add_argument("--list", action="store_true", help="print the scenes")
     parser.add_argument("--long", action="store_true", help="the full forms")
-    parser.add_argument("--set", action="append", default=[], help="NAME=VALUE: a setting of every process; may be repeated")
+    parser.add_argument("--set", action="append", default=[],
+                        help="NAME=VALUE: a setting of every process; may be repeated")
     parser.add_argument("--most", type=float, default=0.0001, help="share throttled beside a dead node (0.0001)")
     parser.add_argument("--nodes", type=int, default=3, help="nodes of the scenes with a dead node (3)")
     parser.add_argument("--relief", type=float, default=None, help="seconds until a split must help")
+    parser.add_argument("--jitter", type=float, default=4,
+                        help="requests that a busy machine may put into another second (4)")
     parser.add_argument("--within", type=float, default=1.5, help="seconds to the first success (1.5)")
     options = parser.parse_args()
     if options.list:
