@@ -5,7 +5,6 @@ import contextlib
 import json
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 
@@ -239,8 +238,3 @@ def short(summary):
     found = {k: summary[k] for k in ("asked", "served", "refused", "failed")}
     return found | ({"reasons": summary["reasons"]} if summary["refused"] else {}) | (
         {"failures": summary["failures"]} if summary["failed"] else {})
-
-
-def wait_s(seconds):
-    """Time that is itself the condition: buckets fill by it."""
-    time.sleep(seconds)

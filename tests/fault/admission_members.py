@@ -1,6 +1,6 @@
 """Scenes of admission_test.py about nodes and the members of groups: dead, hung, used up, shared."""
 import open_loop
-from admission_bench import (Bench, Checks, last_refusal_s, rates, say, short, wait_s)
+from admission_bench import (Bench, Checks, last_refusal_s, rates, say, short)
 from open_loop import SERVED, Stream
 from servers import until
 
@@ -203,53 +203,67 @@ def leaders_of(b):
     return {table: b.led(table)[0]["node"] for table in ASKED}
 
 
-def place_leaders(b, distinct):
-    """Leaders on so many nodes: a node with a leader that should be elsewhere is started anew until it is."""
-    for _ in range(30):
-        nodes = list(leaders_of(b).values())
-        if len(set(nodes)) == distinct:
+def create_led_by(b, table, wcu, node):
+    """A table whose leader is on this node. Small tables take the turns of other nodes."""
+    for n in range(20):
+        b.create(table, wcu=wcu)
+        if b.led(table)[0]["node"] == node:
             return
-        target = max(set(nodes), key=nodes.count)
-        wrong = target if distinct > 1 else next(n for n in nodes if n != target)
-        b.restart(f"node-{wrong}")
-    raise AssertionError(f"no way to leaders on {distinct} nodes: {leaders_of(b)}")
+        b.call("DeleteTable", TableName=table)
+        until(f"{table} is gone", lambda: table not in b.call("ListTables")["TableNames"])
+        b.create(f"filler-{table}-{n}", wcu=1)
+    raise AssertionError(f"no way to a leader on node {node}: {b.replicas(table)}")
 
 
-def fair_arm(options, directory, distinct):
-    checks, first_s, run_s = Checks(), 3, 15 if options.long else 9
-    settings = ["node_wcu=1000", "control_leaders=0", "control_balance=0", "control_split=0", "control_adaptive=0"]
-    with Bench(options, directory, f"fair-{distinct}", settings=settings) as b:
-        for table in ASKED:
-            b.create(table, wcu=3 * SHARE)
-        place_leaders(b, distinct)
-        need = 2 * SHARE + run_s * 8 * SHARE  # of the one that asks for most: nobody is short of it
-        until("burst is saved", lambda: all(b.level(t, "write", "burst") >= min(
-            need, run_s * (ASKED[t] - SHARE)) for t in ASKED))
-        for table in ASKED:
-            b.change(table, wcu=SHARE)
-        saved = {t: b.level(t, "write", "burst") for t in ASKED}
-        record = b.measure([Stream(t, rate=rate) for t, rate in ASKED.items()], run_s)
-        leaders = leaders_of(b)
+def fair_saved(b, nodes, run_s):
+    """Tables with leaders on these nodes and burst for the whole load: saved at three times their throughput."""
+    for table, node in zip(ASKED, nodes):
+        create_led_by(b, table, 3 * SHARE, node)
+
+    def saved():
+        for table, rate in ASKED.items():
+            if b.level(table, "write", "burst") < (run_s + 1) * (rate - SHARE):
+                return False
+        return True
+
+    return saved
+
+
+def fair_load(b, run_s, first_s, checks):
+    for table in ASKED:
+        b.change(table, wcu=SHARE)
+    before = leaders_of(b)
+    record = b.measure([Stream(t, rate=rate) for t, rate in ASKED.items()], run_s)
+    after = leaders_of(b)
     seconds = run_s - first_s
-    served = {t: record.summary([t], first_s, run_s)["served"] / seconds for t in ASKED}
+    parts = {t: record.summary([t], first_s, run_s) for t in ASKED}
+    served = {t: parts[t]["served"] / seconds for t in ASKED}
     index = open_loop.jain([max(0, served[t] - SHARE) / (OPTIMUM[t] - SHARE) for t in ASKED])
-    reasons = {t: record.summary([t], first_s, run_s)["reasons"] for t in ASKED}
-    name = f"leaders on {distinct} node{'s' if distinct > 1 else ''}"
-    say(f"{name}: {served}, Jain {index:.4f}, {reasons}")
+    name = "leaders on nodes " + ", ".join(str(n) for n in before.values())
+    say(f"{name}: {', '.join(f'{v:.1f}' for v in served.values())}/s, Jain {index:.4f}")
     for t in ASKED:
         checks.check(abs(served[t] - OPTIMUM[t]) <= 0.03 * OPTIMUM[t],
-                     f"{name}: {t} got {served[t]:.1f}/s, its fair part is {OPTIMUM[t]} +- 3 %")
-    checks.check(index >= 0.995, f"{name}: Jain's index of bursts is {index:.4f}, not 0.995")
+                     f"fair-bursts: {name}: the {t} table got {served[t]:.1f}/s, its fair part is "
+                     f"{OPTIMUM[t]} +- 3 %: {parts[t]['reasons']}")
+    checks.check(index >= 0.995, f"fair-bursts: {name}: Jain's index of bursts is {index:.4f}, not 0.995")
     return {"served_per_s": {t: round(v, 1) for t, v in served.items()}, "jain": round(index, 4),
-            "leaders": leaders, "saved": saved, "reasons": reasons}, checks
+            "leaders_before": before, "leaders_after": after, "sent_late": record.late(0.05),
+            "reasons": {t: parts[t]["reasons"] for t in ASKED}}
 
 
 def fair_bursts(options, directory):
-    """Three tables of 100 WCU that ask for 400, 900 and 200 of nodes of 1,000 get 400, 400 and 200."""
+    """Three tables of 100 WCU that ask for 400, 900 and 200 of nodes of 1,000 get 400, 400 and 200: with leaders
+    on three nodes, and on one."""
+    first_s, run_s = 3, 15 if options.long else 9
+    settings = ["node_wcu=1000", "control_leaders=0", "control_balance=0", "control_split=0", "control_adaptive=0"]
     figures, checks = {}, Checks()
-    for distinct in (3, 1):
-        figures[f"leaders on {distinct}"], found = fair_arm(options, directory, distinct)
-        checks.missed += found.missed
+    with Bench(options, directory, "fair-three", settings=settings) as three, \
+            Bench(options, directory, "fair-one", settings=settings) as one:
+        arms = {"leaders on three nodes": (three, [1, 2, 3]), "leaders on one node": (one, [1, 1, 1])}
+        saved = [fair_saved(b, nodes, run_s) for b, nodes in arms.values()]
+        until("burst is saved", lambda: all(f() for f in saved))
+        for name, (b, _) in arms.items():
+            figures[name] = fair_load(b, run_s, first_s, checks)
     return figures, checks
 
 

@@ -32,12 +32,12 @@ def streams(table, rate, **members):
 def judge(checks, figures, record, name, least, most):
     """Whether so many tokens were used; a request that failed may have used one, too."""
     used, failed = tokens(record, name), record.summary([name])["failed"]
-    say(f"burst: {name}: {used if used is None else round(used, 1)} tokens, {least:.0f}..{most:.0f} expected; "
-        f"{failed} failed")
+    told = "nothing was refused" if used is None else f"{used:.1f} tokens were used"
+    say(f"burst: {name}: {told}, {least:.0f} to {most:.0f} expected; {failed} failed")
     figures[name] = {"tokens": used and round(used, 1), "least": round(least), "most": round(most),
                      **short(record.summary([name]))}
     checks.check(used is not None and least - SLACK - failed <= used <= most + SLACK,
-                 f"burst: {name}: {used} tokens were used, {least:.0f} to {most:.0f} had been saved")
+                 f"burst: {name}: {told}, {least:.0f} to {most:.0f} had been saved")
 
 
 def full(b, table, seconds):
@@ -135,13 +135,12 @@ def stopped(options, directory, checks, figures):
         client.close()
         owed, owed_since = b.level("owing", "write", "allocation"), time.monotonic()
         b.restart()
-        came = 5 * (time.monotonic() - owed_since)
+        level, came = b.level("owing", "write", "allocation"), 5 * (time.monotonic() - owed_since)
         try:
             b.call("PutItem", TableName="owing", Item={"pk": {"S": "key"}})
             forgiven = True
         except (Refused, Unreachable) as error:
             forgiven = "Throughput" not in str(error)
-        level = b.level("owing", "write", "allocation")
         say(f"burst: debt of {owed:.1f} before weir local stopped, {level:.1f} after it, {came:.1f} came in")
         figures["debt"] = {"before": owed, "after": level, "came_in": round(came, 1)}
         checks.check(owed < -50, f"burst: no debt to begin with: {owed}")
