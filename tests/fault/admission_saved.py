@@ -3,7 +3,7 @@ import time
 
 import servers
 from admission_bench import Bench, Checks, say, short
-from open_loop import SERVED, THROTTLED, Load, Stream
+from open_loop import Load, Stream, beyond_rate
 from servers import Client, Refused, Unreachable, until
 
 UNITS = 100  # per second, of writes and of reads
@@ -13,17 +13,6 @@ SAVED = 3000  # by what is restarted
 SLACK = 5  # tokens
 
 
-def tokens(record, name):
-    """What was served beyond the allocation, from the first request to the last refusal: what had been saved,
-    and what the allocation bucket held. None: nothing was refused, so something may be left."""
-    rows = sorted(record.rows([name]))
-    refused = [at for at, outcome, *_ in rows if outcome.startswith(THROTTLED)]
-    if not refused:
-        return None
-    units = sum(u for at, outcome, u, *_ in rows if outcome == SERVED and at <= refused[-1])
-    return units - UNITS * (refused[-1] - rows[0][0])
-
-
 def streams(table, rate, **members):
     return [Stream(table, rate=rate, operation=operation, name=f"{table} {kind}", **members)
             for kind, operation in KINDS.items()]
@@ -31,7 +20,7 @@ def streams(table, rate, **members):
 
 def judge(checks, figures, record, name, least, most):
     """Whether so many tokens were used; a request that failed may have used one, too."""
-    used, failed = tokens(record, name), record.summary([name])["failed"]
+    used, failed = beyond_rate(record.rows([name]), UNITS), record.summary([name])["failed"]
     told = "nothing was refused" if used is None else f"{used:.1f} tokens were used"
     say(f"burst: {name}: {told}, {least:.0f} to {most:.0f} expected; {failed} failed")
     figures[name] = {"tokens": used and round(used, 1), "least": round(least), "most": round(most),

@@ -59,9 +59,9 @@ def main():
             figures[name], checks = SCENES[name](options, directory)
             missed += checks.missed
             say(f"{name}: {'missed' if checks.missed else 'holds'}, {time.monotonic() - begun:.0f} s")
-    print(json.dumps(figures, indent=1))
-    if missed:
-        sys.exit("admission_test: " + "\nadmission_test: ".join(missed))
+        print(json.dumps(figures, indent=1))
+        if missed:
+            sys.exit("admission_test: " + "\nadmission_test: ".join(missed))
 
 
 if __name__ == "__main__":

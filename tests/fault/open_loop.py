@@ -444,6 +444,17 @@ def false_throttles(rows, rate, bank, cost=1.0):
     return false, within
 
 
+def beyond_rate(rows, rate):
+    """The units served beyond the rate, from the first request to the last refusal: what buckets had held, all of
+    which is used up at a refusal. None: nothing was refused, so something may be left."""
+    rows = sorted(rows)
+    refused = [at for at, outcome, *_ in rows if outcome.startswith(THROTTLED)]
+    if not refused:
+        return None
+    units = sum(u for at, outcome, u, *_ in rows if outcome == SERVED and at <= refused[-1])
+    return units - rate * (refused[-1] - rows[0][0])
+
+
 def jain(values):
     """Jain's index of fairness: 1 if all are equal, 1/n if one has all."""
     squares = sum(v * v for v in values)

@@ -160,6 +160,13 @@ class Arithmetic(unittest.TestCase):
                 (1.0, refused, 0, 0, 0)]  # and would have been spent: rightly
         self.assertEqual(open_loop.false_throttles(rows, rate=1, bank=2), (1, 3))
 
+    def test_what_a_bucket_held_is_what_was_served_beyond_its_rate(self):
+        refused = open_loop.THROTTLED + "allocation"
+        rows = [(1.0 + n / 4, open_loop.SERVED, 1, 0, 0) for n in range(8)] + [
+            (3.0, refused, 0, 0, 0), (3.5, open_loop.SERVED, 1, 0, 0)]
+        self.assertEqual(open_loop.beyond_rate(rows, rate=2), 4)
+        self.assertIsNone(open_loop.beyond_rate(rows[:8], rate=2))
+
     def test_percentiles_are_values_that_occurred(self):
         values = list(range(1, 101))
         self.assertEqual([open_loop.percentile(values, p) for p in (50, 99, 99.9)], [50, 99, 100])
