@@ -35,9 +35,9 @@ def pieces(b, table):
 def hot_key(options, directory):
     """A key at 1.2 times the maximum beside 700 writes a second to other keys of its partition is isolated
     within 3 s: it is served at the maximum, its neighbours in full. The same key alone is not cut."""
-    checks, run_s = Checks(), 40 if options.long else 16
-    relief_s = options.relief or 3
-    full_s = 7  # the maximum's bucket holds a second of it: that lasts for 5 s at 1.2 times
+    checks, relief_s = Checks(), options.relief or 3
+    full_s = relief_s + 6  # the maximum's bucket holds a second of it: that lasts for 5 s at 1.2 times
+    run_s = full_s + (30 if options.long else 9)
     hot = 1.2 * MAXIMUM
     with Bench(options, directory, "hot-key", gac=1, settings=SETTINGS) as b:
         create(b, "beside", "alone")
@@ -176,7 +176,7 @@ def eventual_strict(options, directory, checks):
 
 
 def eventual_maximum(options, directory, checks):
-    run_s = 60 if options.long else 20
+    run_s = 60 if options.long else 15
     kill_s, back_s, most = run_s / 3, run_s / 2, 2 * READ_MAXIMUM
     settings = [f"partition_max_rcu={READ_MAXIMUM}", f"burst_max_s={300 if options.long else 10}"]
     with Bench(options, directory, "eventual", gac=1, settings=settings) as b:

@@ -100,6 +100,10 @@ class Sending(unittest.TestCase):
                          {open_loop.UNANSWERED: 5, open_loop.NOT_SENT: 45})
         self.assertEqual(record.late(0.2), 45)
 
+    def test_a_request_that_no_socket_takes_at_once_is_sent_whole(self):
+        record = ask([Stream(table="served", rate=5, size=8_000_000)])
+        self.assertEqual(record.summary()["served"], 5)
+
     def test_nobody_listens(self):
         with answering() as port:
             pass
