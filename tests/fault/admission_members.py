@@ -52,7 +52,8 @@ def dead_follower(options, directory, name, stream, nodes, write_check):
     figures = {"asked": asked, "refused": refused, "reasons_before_and_after": reasons,
                "while_dead_refused_percent": round(100 * dead["refused"] / dead["asked"], 2),
                "while_dead_served_per_s": round(dead["served"] / (back_s - died_s - 1), 1),
-               "false_throttle_ratio": round(false / within, 6),
+               "refused_by_second": {s["t"]: s["refused"] for s in record.seconds() if s["refused"]},
+               "died_s": round(died_s, 2), "back_s": round(back_s, 2), "false_throttle_ratio": round(false / within, 6),
                "failed": record.summary()["failed"], "sent_late": record.late(0.05)}
     missed = None
     if refused > max(1, asked * options.most):
@@ -158,7 +159,7 @@ def noise(options, directory, name, node_wcu, quiet, make, *, begin_s, end_s, ru
         lowest = Lowest()
         loud = Stream("noisy", rate=2 * node_wcu, begin=begin_s, end=end_s, key="uniform", keys=5000)
         with b.watching(lowest):
-            record = b.measure([*quiet, loud], run_s, connections=2048)
+            record = b.measure([*quiet, loud], run_s)
     names = [s.name for s in quiet]
     calm = record.summary(names)
     noisy = record.summary(["noisy"])
@@ -292,7 +293,7 @@ def hung(options, directory):
     with Bench(options, directory, "hung", settings=["control_leaders=0"]) as b:
         b.create("hung", wcu=1000)
         for number in range(3 if options.long else 1):
-            with b.load([Stream("hung", rate=200)], hung_s + 5, connections=8192) as load:
+            with b.load([Stream("hung", rate=200)], hung_s + 5, connections=6000) as load:
                 load.wait_until(2)
                 node, paused_s = b.leader_node("hung"), load.now()
                 b.cluster[node].pause()

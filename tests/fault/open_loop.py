@@ -25,6 +25,7 @@ import itertools
 import json
 import os
 import random
+import resource
 import select
 import socket
 import subprocess
@@ -467,7 +468,7 @@ def jain(values):
 class Load:
     """A load that runs beside the test. `start` is the monotonic time at which second 0 begins."""
 
-    def __init__(self, ports, streams, duration_s, *, processes=1, connections=512, seed=1,
+    def __init__(self, ports, streams, duration_s, *, processes=1, connections=4096, seed=1,
                  give_up_s=1.0, drain_s=15.0, begin_in_s=0.5):
         self.streams = streams
         self.start = time.monotonic() + begin_in_s
@@ -538,6 +539,8 @@ def unpack(output):
 
 def run_part(part):
     gc.disable()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     client = Client(json.load(sys.stdin), part)
     time.sleep(max(0.0, -client.now()))
     client.run()
@@ -552,7 +555,7 @@ def main():
     parser.add_argument("--stream", type=json.loads, action="append", help="a stream as a JSON object")
     parser.add_argument("--duration", type=float, default=10, help="seconds (10)")
     parser.add_argument("--processes", type=int, default=1, help="processes that share the load (1)")
-    parser.add_argument("--connections", type=int, default=512, help="the most connections (512)")
+    parser.add_argument("--connections", type=int, default=4096, help="the most connections (4096)")
     options = parser.parse_args()
     if options.part is not None:
         run_part(options.part)
