@@ -33,9 +33,9 @@ class Bench:
     """A cluster with these settings (`name=value`), and `options.set` after them."""
 
     def __init__(self, options, directory, name, *, nodes=3, routers=1, gac=0, settings=()):
-        words = [word for s in [*settings, *options.set] for word in ("--set", s)]
-        if gac and not any(s.startswith("gac=") for s in settings):
-            words += ["--set", "gac=lease"]
+        # A GAC server on a busy machine answers late. Requests wait for it, so that no refusal is the machine's.
+        shared = ["gac=lease", "gac_wait_ms=1000"] if gac else []
+        words = [word for s in [*shared, *settings, *options.set] for word in ("--set", s)]
         self.cluster = Cluster(options.weir, directory / name, nodes, routers, words, gac=gac)
         self.ports = self.cluster.ports
         self.port = self.ports[0]

@@ -102,7 +102,9 @@ def uniform(options, directory):
             got = cut["partitions"] - PARTITIONS + 1
             say(f"uniform {x}: {got} pieces in {cut['decisions']} decisions, refused until {relieved_s} s")
             figures[f"{x}"] = {"pieces": got, "relief_s": relieved_s, "cut": cut,
-                               "all": short(record.summary([table]))}
+                               "all": short(record.summary([table])),
+                               "refused_by_second": {s["t"]: s["refused"] for s in record.seconds([table])
+                                                     if s["refused"]}}
             load = f"uniform: {x} times the maximum"
             checks.check(cut["decisions"] == 1,
                          f"{load} was cut in {cut['decisions']} decisions, not 1: {cut['reasons']}")

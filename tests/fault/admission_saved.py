@@ -45,6 +45,7 @@ def undisturbed(b, checks, figures, saved_s, rate, run_s):
 
 
 def leader_dies(b, checks, figures, saved_s, rate, run_s):
+    """The node comes back, and leads again, while the bucket is being used up."""
     with b.load(streams("died", rate), run_s) as load:
         load.wait_until(2)
         victim = b.leader_node("died")
@@ -149,6 +150,6 @@ def burst(options, directory):
         until("burst is saved", lambda: all(full(b, t, saved_s) for t in ("plain", "cut", "died")), bound_s=400)
         until("every replica has caught up", b.caught_up)
         undisturbed(b, checks, figures, saved_s, rate, run_s)
-        leader_dies(b, checks, figures, saved_s, rate, run_s)
+        leader_dies(b, checks, figures, saved_s, *((rate, run_s) if options.long else (2 * UNITS, 15)))
     stopped(options, directory, checks, figures)
     return figures, checks
