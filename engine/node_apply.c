@@ -61,21 +61,6 @@ bool node_entry_is_sound(uint32_t group, enum log_kind kind, struct slice payloa
     }
 }
 
-/* A follower pays for the write too: its node does the same work, and its buckets must tell the
- * truth on the day it leads. What was written before this node started was paid for then. */
-static void charge_follower(struct node *n, struct partition *p, const struct raft_entry *e,
-                            const struct write_head *head)
-{
-    if (!n->started || e->term == p->led || e->lsn <= n->start_lsn)
-        return;
-    uint32_t follow = (head->burst != 0 ? FOLLOW_BURST : 0U) |
-                      (head->burst == 2 ? FOLLOW_PAID : 0U) |
-                      (e->index <= p->late_until ? FOLLOW_LATE : 0U) |
-                      (node_buckets_counted(p, e->index) ? FOLLOW_TOLD : 0U);
-    n->consumed_mcu[ADMIT_WRITE] += head->cost_mcu;
-    admission_follow(&p->admission, &n->admission, ADMIT_WRITE, n->now, head->cost_mcu, follow);
-}
-
 static void put_collection(struct node *n, struct slice row_key, int64_t bytes)
 {
     uint8_t row[COLLECTION_ROW_SIZE];
@@ -104,7 +89,6 @@ static void apply_write(struct node *n, struct partition *p, const struct raft_e
     partition_count_item(p, key, (item.data != NULL) - (head.old_size >= 0),
                          (item.data != NULL ? (int64_t)item_size(item) : 0) -
                              (head.old_size >= 0 ? head.old_size : 0));
-    charge_follower(n, p, e, &head);
 }
 
 static void apply_catalog(struct node *n, const struct raft_entry *e, struct applied *out)

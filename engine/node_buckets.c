@@ -10,8 +10,8 @@
  * With read_cap = group or measured a follower serves eventual reads from its mirror, and tells its
  * leader how much it has served since it began: a message that is lost is made good by the next,
  * and one that comes twice changes nothing. All replicas together overdraw the buckets by what they
- * serve between two messages, and pay that back. Messages come faster while more is spent: after
- * report_quick_ms if a sixty-fourth of what the bucket holds was.
+ * serve between two messages, and pay that back. Messages come faster the less is left,
+ * report_quick_ms apart at most.
  *
  * Restarts. The log gets a record of all that was spent from, once in bucket_save_ms, and less
  * often of what only refills. The row of a replica has the same, and all that is true when the node
@@ -22,7 +22,8 @@
 #include "engine/node_internal.h"
 
 enum {
-    QUICK_PART = 64, /* of what the bucket holds: so much is told soon */
+    LEFT_PART = 16,  /* of what is left for all replicas: so much is told soon .. */
+    SAVED_PART = 64, /* .. and of the allocation, where what is saved could be forgotten */
     SEEN_MAX = REPLICAS_MAX + 1,
     REFILL_SAVES = 10, /* where nothing is spent, it is saved every so many intervals */
     HEARD_MS = 1000,   /* for so long after a follower's reads the leader's are told soon */
@@ -207,15 +208,17 @@ static void say_at(struct node *n, struct partition *p, struct instant at)
     n->mirror_at = instant_earlier(n->mirror_at, m->say_at);
 }
 
-/* Whether a delay costs more than the same delay of a heartbeat: followers serve from the mirror,
- * or what was saved up is being spent. */
+/* Whether a delay may cost something: replicas could serve what is left more than once, or what was
+ * saved up could be forgotten with a leader. */
 static bool is_urgent(const struct node *n, const struct partition *p)
 {
     const struct mirror *m = p->mirror;
-    bool saves = p->admission.meters[ADMIT_READ].burst.capacity > 0;
+    const struct admission_meter *meter = &p->admission.meters[ADMIT_READ];
     bool heard = instant_since(n->now, m->heard_at).ns < HEARD_MS * NS_PER_MS;
-    return (p->led == 0 || heard || saves) &&
-           m->unsaid_mcu >= admission_depth_mcu(&p->admission, ADMIT_READ) / QUICK_PART;
+    if (meter->burst.capacity > 0 && m->unsaid_mcu >= meter->allocation.capacity / SAVED_PART)
+        return true;
+    return (p->led == 0 || heard) &&
+           m->unsaid_mcu >= admission_left_mcu(&p->admission, ADMIT_READ) / LEFT_PART;
 }
 
 static void changed(struct node *n, struct partition *p, int64_t reads_mcu)
@@ -408,6 +411,8 @@ static void take_levels(struct node *n, struct partition *p, const struct levels
     if (n->config->read_cap == READ_CAP_REPLICA)
         return;
     int64_t own = uncounted(n, p, l);
+    if (own > 0) /* what was told before was lost, or is on its way */
+        say_at(n, p, instant_add(n->now, duration_ms(n->config->report_ms)));
     admission_restore(&p->admission, ADMIT_READ, n->now, &l->balances[ADMIT_READ]);
     admission_spend(&p->admission, &n->admission, ADMIT_READ, n->now, own);
     if (n->config->read_cap == READ_CAP_MEASURED)
@@ -429,9 +434,24 @@ bool node_buckets_receive_levels(struct node *n, struct reader *r)
     return true;
 }
 
-bool node_buckets_counted(const struct partition *p, uint64_t index)
+/* Whether what the leader told counts the entry, or nothing was told yet. */
+static bool is_told(const struct partition *p, uint64_t index)
 {
     return p->mirror == NULL || p->mirror->term == 0 || index <= p->mirror->upto;
+}
+
+/* A follower pays for the write too: its node does the same work, and its buckets must tell the
+ * truth on the day it leads. It pays when the write comes, not when it is committed: until then
+ * others would be given the same tokens. */
+void node_buckets_follow(struct node *n, struct partition *p, const struct raft_entry *e)
+{
+    struct write_head head;
+    memcpy(&head, e->payload.data, sizeof head);
+    uint32_t follow = (head.burst != 0 ? FOLLOW_BURST : 0U) | (head.burst == 2 ? FOLLOW_PAID : 0U) |
+                      (e->index <= p->late_until ? FOLLOW_LATE : 0U) |
+                      (is_told(p, e->index) ? FOLLOW_TOLD : 0U);
+    n->consumed_mcu[ADMIT_WRITE] += head.cost_mcu;
+    admission_follow(&p->admission, &n->admission, ADMIT_WRITE, n->now, head.cost_mcu, follow);
 }
 
 /* ---- over a restart ---- */

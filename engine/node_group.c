@@ -77,6 +77,8 @@ static void log_writes(struct node *n, struct partition *p)
         const struct raft_entry *e = raft_entry_at(p->raft, i);
         raft_entry_logged(p->raft, i,
                           log_writer_append(&n->log, e->kind, p->info.id, e->term, i, e->payload));
+        if (e->kind == LOG_WRITE && e->term != p->led)
+            node_buckets_follow(n, p, e);
     }
     logged(n, p);
 }

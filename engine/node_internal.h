@@ -413,8 +413,8 @@ struct admission_rates node_rates_of(const struct partition_info *info);
 /* A request was admitted and debited here, or settled. */
 void node_buckets_spent(struct node *n, struct partition *p, enum admit_kind kind, int64_t cost_mcu,
                         bool eventual);
-/* Whether what the leader told counts the entry, or nothing was told yet. */
-bool node_buckets_counted(const struct partition *p, uint64_t index);
+/* A write that another node leads is about to be logged here. */
+void node_buckets_follow(struct node *n, struct partition *p, const struct raft_entry *e);
 /* The replica leads from now on; or its group has changed. */
 void node_buckets_led(struct node *n, struct partition *p);
 /* The node was away, or is new: it is told everything. */

@@ -343,10 +343,13 @@ bool admission_refills(const struct admission *a, struct instant now)
     return !are_full(a, now, true);
 }
 
-int64_t admission_depth_mcu(const struct admission *a, enum admit_kind kind)
+int64_t admission_left_mcu(const struct admission *a, enum admit_kind kind)
 {
     const struct admission_meter *m = &a->meters[kind];
-    return a->policy->shares ? m->cap.capacity : m->allocation.capacity;
+    int64_t left = m->cap.balance;
+    if (!a->policy->shares && m->allocation.balance + m->burst.balance < left)
+        left = m->allocation.balance + m->burst.balance;
+    return left > 0 ? left : 0;
 }
 
 static int64_t lesser(int64_t cost_mcu, int64_t balance_mcu)

@@ -189,8 +189,8 @@ bool admission_is_new(const struct admission *a, struct instant now);
 /* Whether time alone will change them. */
 bool admission_refills(const struct admission *a, struct instant now);
 
-/* What the bucket holds that bounds the partition in the long run. */
-int64_t admission_depth_mcu(const struct admission *a, enum admit_kind kind);
+/* What the partition could serve at once; 0: nothing, or it owes. */
+int64_t admission_left_mcu(const struct admission *a, enum admit_kind kind);
 
 /* Another replica has served so much on these buckets; its own node has paid for the work. */
 void admission_spend(struct admission *a, struct node_admission *node, enum admit_kind kind,
