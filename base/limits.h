@@ -49,6 +49,9 @@
       "A node sends a heartbeat to each other node at this interval.")                             \
     X(support_ms, 600, 10, 600000,                                                                 \
       "A node's leaders are followed for this time after the node's last heartbeat.")              \
+    X(silent_heartbeats, 2, 1, 1000,                                                               \
+      "A router asks other nodes once a node has left a ping unanswered for this many times "      \
+      "heartbeat_ms.")                                                                             \
     X(election_ms, 300, 5, 600000,                                                                 \
       "A replica without a leader waits for at most twice this time before it starts an "          \
       "election.")                                                                                 \

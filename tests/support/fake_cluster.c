@@ -429,6 +429,8 @@ static void answer(struct fake_cluster *f, uint32_t node, const struct request *
         answer_data(f, q, node, &r, &body);
     else if (q->op == REQUEST_STATS)
         answer_stats(f, node, &body);
+    else if (q->op == REQUEST_PING)
+        ; /* OK says it all */
     else if (node != 1)
         r = (struct reply){.id = q->id, .code = REPLY_NOT_LEADER, .leader = 1};
     else
