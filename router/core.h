@@ -83,6 +83,7 @@ struct subrequest {
     uint32_t redirects;         /* followed without a pause */
     uint32_t silent;            /* bit i: the partition's member i did not answer when asked last */
     bool hedged;                /* it was sent elsewhere because its node was silent */
+    bool guessed;               /* its node is asked to lead because no leader is known */
     struct slice why;           /* the last refusal's text, in the call's arena */
     bool rested;                /* it has paused since it was refused last */
     int64_t taken_mcu;          /* tokens of the table's limit (limit.h) */

@@ -167,7 +167,8 @@ static uint32_t choose_node(struct router *r, struct subrequest *s, const struct
         return member_in_turn(r, p, s->turn);
     }
     uint32_t leader = *leader_of(s, p);
-    return leader != 0 && !silence_is_silent(r, leader) ? leader : member_in_turn(r, p, s->turn);
+    s->guessed = leader == 0 || silence_is_silent(r, leader);
+    return s->guessed ? member_in_turn(r, p, s->turn) : leader;
 }
 
 /* Who may lead the catalog, if `node` does not: the next that is not silent. */
@@ -512,6 +513,8 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
     struct subrequest *s = find_sent(r, node, reply->id);
     if (s == NULL)
         return;
+    if (s->guessed && reply->code == REPLY_OK) /* a leader that was silent is not asked next time */
+        *leader_of(s, partition_of(s)) = node;
     bool others = reply->code == REPLY_WRONG_PARTITION && is_data(s->request.op) &&
                   s->attempts + 1 < partition_of(s)->member_count;
     if (others)

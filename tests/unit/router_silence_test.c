@@ -226,6 +226,23 @@ static void a_false_alarm_costs_a_pause_and_no_error(void **state)
     expect_call(&f, "PutItem", PUT, 200, "{}"); /* at once */
 }
 
+/* It may believe for a moment that it leads still: a write there would have an unknown outcome. */
+static void a_node_that_comes_back_is_not_asked_to_lead(void **state)
+{
+    (void)state;
+    f.leader = 2;
+    fall_silent();
+    send_call(2, "PutItem", PUT);
+    expect_answer(fake_take_answer(&f, 2), 200, "{}");
+    f.hung = 0;
+    fake_answer_all(&f);
+    fake_advance_ms(&f, 1000);
+    int64_t asked = f.asked[REQUEST_PUT];
+    send_call(2, "PutItem", PUT);
+    expect_answer(fake_take_answer(&f, 2), 200, "{}");
+    assert_int_equal(f.asked[REQUEST_PUT], asked + 1);
+}
+
 static void what_no_other_node_can_serve_waits(void **state)
 {
     (void)state;
@@ -339,6 +356,7 @@ int main(void)
         T(a_write_that_a_silent_node_owes_is_unknown_and_never_repeated),
         T(new_writes_wait_for_a_new_leader_and_do_not_fail),
         T(a_false_alarm_costs_a_pause_and_no_error),
+        T(a_node_that_comes_back_is_not_asked_to_lead),
         T(what_no_other_node_can_serve_waits),
         T(the_catalog_is_asked_elsewhere),
         T(a_page_of_all_nodes_names_the_silent_one),
