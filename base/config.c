@@ -393,21 +393,29 @@ enum status config_parse(struct config *c, struct slice text, struct buffer *err
 
 /* ---- relations ---- */
 
-/* `greater` must be at least, or if `strictly` more than, `times` what `lesser` is. */
+/* `greater` must be at least, or if `strictly` more than, `times` what `lesser` is. `times` may be
+ * a setting, too. */
 static const struct relation {
     const char *greater;
     const char *lesser;
+    const char *factor; /* NULL: `times` is a number */
     int64_t times;
     bool strictly;
-    size_t greater_at, lesser_at;
+    size_t greater_at, lesser_at, factor_at;
     const char *why;
 } relations[] = {
-#define R(greater, strictly, times, lesser, why)                              \
-    {                                                                         \
-#greater, #lesser, times, strictly, offsetof(struct config, greater), \
-            offsetof(struct config, lesser), why                              \
+#define AT(setting) offsetof(struct config, setting)
+#define R(greater, strictly, times, lesser, why)                                  \
+    {                                                                             \
+#greater, #lesser, NULL, times, strictly, AT(greater), AT(lesser), 0, why \
+    }
+#define R_SETTING(greater, strictly, factor, lesser, why)                                 \
+    {                                                                                     \
+#greater, #lesser, #factor, 0, strictly, AT(greater), AT(lesser), AT(factor), why \
     }
     R(support_ms, true, 2, heartbeat_ms, "one lost heartbeat would cost a leader its lead"),
+    R_SETTING(support_ms, true, silent_heartbeats, heartbeat_ms,
+              "others would lead before routers ask others"),
     R(node_silent_ms, true, 1, support_ms, "a node that is followed would be replaced"),
     R(node_silent_ms, true, 2, load_report_ms, "a node that is well would be replaced"),
     R(report_deadline_ms, true, 1, report_ms, "every member would count as silent"),
@@ -421,6 +429,8 @@ static const struct relation {
     R(gac_lifetime_ms, false, 2, gac_timeout_ms, "an ask would not be repeated in time"),
     R(request_deadline_ms, true, 1, gac_wait_ms, "a request would wait for tokens alone"),
 #undef R
+#undef R_SETTING
+#undef AT
 };
 
 static int64_t value_at(const struct config *c, size_t at)
@@ -435,14 +445,16 @@ enum status config_check(const struct config *c, struct buffer *error)
     for (size_t i = 0; i < sizeof relations / sizeof relations[0]; i++) {
         const struct relation *r = &relations[i];
         int64_t greater = value_at(c, r->greater_at), lesser = value_at(c, r->lesser_at);
-        bool holds = r->strictly ? greater > lesser * r->times : greater >= lesser * r->times;
+        int64_t times = r->factor != NULL ? value_at(c, r->factor_at) : r->times;
+        bool holds = r->strictly ? greater > lesser * times : greater >= lesser * times;
         if (holds)
             continue;
         buffer_append_format(error, "%s = %lld must be %s %lld: ", r->greater, (long long)greater,
-                             r->strictly ? "more than" : "at least",
-                             (long long)(lesser * r->times));
-        if (r->times > 1)
-            buffer_append_format(error, "%lld times ", (long long)r->times);
+                             r->strictly ? "more than" : "at least", (long long)(lesser * times));
+        if (r->factor != NULL)
+            buffer_append_format(error, "%s = %lld times ", r->factor, (long long)times);
+        else if (times > 1)
+            buffer_append_format(error, "%lld times ", (long long)times);
         buffer_append_format(error, "%s = %lld (%s)", r->lesser, (long long)lesser, r->why);
         return STATUS_MALFORMED;
     }

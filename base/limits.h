@@ -52,9 +52,14 @@
     X(replicas, 3, 1, 7,                                                                           \
       "A new partition and the catalog have this many replicas, each on another node.")            \
     X(heartbeat_ms, 100, 1, 60000,                                                                 \
-      "A node sends a heartbeat to each other node at this interval.")                             \
+      "A node sends a heartbeat to each other node at this interval. A router pings a node that "  \
+      "owes it an answer at this interval.")                                                       \
     X(support_ms, 600, 10, 600000,                                                                 \
-      "A node's leaders are followed for this time after the node's last heartbeat.")              \
+      "A node's leaders are followed for this time after the node's last heartbeat. A router "     \
+      "gives up writes that a silent node has not answered for this time.")                        \
+    X(silent_heartbeats, 2, 1, 1000,                                                               \
+      "A router asks other nodes once a node has left a ping unanswered for this many times "      \
+      "heartbeat_ms.")                                                                             \
     X(election_ms, 300, 5, 600000,                                                                 \
       "A replica without a leader waits for at most twice this time before it starts an "          \
       "election.")                                                                                 \

@@ -30,6 +30,7 @@ static const unsigned requests[REQUEST_OPS] = {
     [REQUEST_DECIDE] = ROUTER, /* a drain alone */
     [REQUEST_PARTITION_HEAT] = NODE,
     [REQUEST_PARTITION_MIDDLE] = NODE,
+    [REQUEST_PING] = ROUTER,
 };
 
 unsigned link_rights_accepted(enum peer_kind kind)

@@ -4,7 +4,8 @@
  * that names its sender must name the process at the other end of the link. Whoever breaks the
  * rules loses the link, with a line in the log.
  *
- *   to a node      from routers: data requests, requests about tables, statistics, events, drains
+ *   to a node      from routers: data requests, requests about tables, statistics, events, drains,
+ *                  pings
  *                  from nodes: consensus, the settling of partitions, reports, replies
  *                  from tools: statistics, descriptions of tables, events
  *   to a GAC server  from routers: asks (gac/gac_message.h)

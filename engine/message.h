@@ -43,6 +43,7 @@ enum request_op {
                                  items_max = children wanted, 0: what its rate needs; reply.body =
                                  struct split_advice */
     REQUEST_PARTITION_MIDDLE, /* the same for its bytes; few-samples: not found yet, ask again */
+    REQUEST_PING,             /* to the node itself: OK at once, whatever else it does */
     REQUEST_OPS,
 };
 

@@ -723,6 +723,9 @@ void node_run(struct node *n, struct operation *o)
     case REQUEST_STATS:
         run_stats(n, o);
         break;
+    case REQUEST_PING:
+        node_push_reply(n, o->from, o->request.id, REPLY_OK);
+        break;
     case REQUEST_PARTITION_OPEN:
         run_partition_open(n, o);
         break;

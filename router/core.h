@@ -82,6 +82,8 @@ struct subrequest {
     uint32_t turn;              /* which member is next, where no leader is known */
     uint32_t redirects;         /* followed without a pause */
     uint32_t silent;            /* bit i: the partition's member i did not answer when asked last */
+    bool hedged;                /* it was sent elsewhere because its node was silent */
+    bool guessed;               /* its node is asked to lead because no leader is known */
     struct slice why;           /* the last refusal's text, in the call's arena */
     bool rested;                /* it has paused since it was refused last */
     int64_t taken_mcu;          /* tokens of the table's limit (limit.h) */
@@ -175,6 +177,17 @@ struct reply_slot {
     uint32_t next_free;
 };
 
+/* What is known of a node's answering (silence.h). */
+struct node_watch {
+    uint32_t node;
+    uint32_t awaited; /* requests on their way to the node */
+    int64_t missed;   /* looks in a row at which a ping was unanswered */
+    bool heard;       /* since the last look */
+    bool pinged;      /* a ping is unanswered */
+    bool ping_due;    /* the host has not taken the ping yet */
+    struct timer look;
+};
+
 struct router_counters {
     int64_t requests;         /* HTTP requests that named an operation */
     int64_t client_retries;   /* of them with amz-sdk-request: attempt > 1 */
@@ -183,6 +196,7 @@ struct router_counters {
     int64_t unread_closed;    /* clients closed because they did not take their answers */
     int64_t internal_retries; /* subrequests sent again */
     int64_t deadlines;        /* subrequests that got no answer in time */
+    int64_t silences;         /* times that a node fell silent */
     int64_t limit_waits;      /* subrequests that waited for tokens of their table's limit */
     int64_t limit_refused;    /* subrequests refused by it */
 };
@@ -211,6 +225,10 @@ struct router {
     struct timer_queue deadlines;
     struct timer_queue backoffs[BACKOFFS];
     struct timer_queue patience;
+    struct timer_queue looks;
+    int64_t looks_to_give_up;   /* at a silent node */
+    struct node_watch *watches; /* owns; by node */
+    uint32_t pings_due;
     struct reply_slot *slots;
     uint32_t slot_count;
     uint32_t slot_free; /* index + 1; 0: none */
@@ -323,6 +341,10 @@ void subrequest_start_later(struct router *r, struct subrequest *s);
 void subrequest_cancel(struct router *r, struct subrequest *s);
 void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply);
 void subrequest_node_lost(struct router *r, uint32_t node);
+/* It does not answer: what another node can serve as well is asked there. */
+void subrequest_node_silent(struct router *r, uint32_t node);
+/* It has not answered for so long that others lead by now. */
+void subrequest_node_given_up(struct router *r, uint32_t node);
 void subrequest_not_sent(struct router *r, uint32_t node, uint64_t id);
 void subrequest_deadline(struct router *r, struct subrequest *s);
 void subrequest_patience_over(struct router *r, struct subrequest *s);

@@ -6,6 +6,7 @@
 #include "router/core.h"
 #include "router/limit.h"
 #include "router/route.h"
+#include "router/silence.h"
 
 enum {
     PATIENCE_MS = 1000 /* about what it takes to elect another leader */
@@ -31,6 +32,7 @@ struct router *router_create(const struct router_options *options)
     r->deadlines.delay = duration_ms(r->config->request_deadline_ms);
     r->patience.delay = duration_ms(PATIENCE_MS);
     r->limit_waits.delay = duration_ms(r->config->gac_wait_ms);
+    silence_init(r);
     for (int i = 0; i < BACKOFFS; i++)
         r->backoffs[i].delay = duration_ms(BACKOFF_MS[i]);
     return r;
@@ -57,6 +59,7 @@ void router_destroy(struct router *r)
     fault_deinit(&r->fault);
     json_parser_destroy(r->json);
     gac_client_destroy(r->gac);
+    silence_deinit(r);
     id_map_deinit(&r->clients);
     free(r->slots);
     free(r);
@@ -141,6 +144,7 @@ void router_close(struct router *r, struct instant now, uint64_t connection)
 void router_reply(struct router *r, struct instant now, uint32_t node, const struct reply *reply)
 {
     event_begin(r, now);
+    silence_heard(r, node);
     subrequest_reply(r, node, reply);
     event_end(r);
 }
@@ -148,6 +152,7 @@ void router_reply(struct router *r, struct instant now, uint32_t node, const str
 void router_node_lost(struct router *r, struct instant now, uint32_t node)
 {
     event_begin(r, now);
+    silence_link_lost(r, node);
     subrequest_node_lost(r, node);
     event_end(r);
 }
@@ -197,6 +202,7 @@ struct instant router_deadline(const struct router *r)
     next = instant_earlier(next, timer_queue_next(&r->unread));
     next = instant_earlier(next, timer_queue_next(&r->deadlines));
     next = instant_earlier(next, timer_queue_next(&r->patience));
+    next = instant_earlier(next, timer_queue_next(&r->looks));
     next = instant_earlier(next, timer_queue_next(&r->limit_waits));
     for (int i = 0; i < BACKOFFS; i++)
         next = instant_earlier(next, timer_queue_next(&r->backoffs[i]));
@@ -218,6 +224,8 @@ void router_tick(struct router *r, struct instant now)
     expire_clients(r, &r->arriving);
     while ((t = timer_queue_expire(&r->unread, now)) != NULL)
         client_unread(r, TIMER_OWNER(t, struct client, unread));
+    while ((t = timer_queue_expire(&r->looks, now)) != NULL)
+        silence_look(r, TIMER_OWNER(t, struct node_watch, look));
     while ((t = timer_queue_expire(&r->deadlines, now)) != NULL)
         subrequest_deadline(r, TIMER_OWNER(t, struct subrequest, deadline));
     while ((t = timer_queue_expire(&r->patience, now)) != NULL)
@@ -247,6 +255,8 @@ static bool next_gac_frame(struct router *r, struct router_effect *out)
 bool router_next_effect(struct router *r, struct router_effect *out)
 {
     if (subrequest_next_effect(r, out))
+        return true;
+    if (silence_next_ping(r, out))
         return true;
     if (client_next_effect(r, out))
         return true;

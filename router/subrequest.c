@@ -5,6 +5,14 @@
  * sends for the new map at once) or by who does not lead, never sent at all, or reads whose node
  * went away. A write whose node went away has an unknown outcome and is never repeated.
  *
+ * A node may be silent (silence.h): stopped, cut off, or busy for a moment. Then
+ *   - a read on its way there is sent to another node, and the first answer is dropped;
+ *   - new requests go to other nodes. A leader's followers refuse writes until one of them leads,
+ *     and the router tries again within the deadline: a false alarm costs a pause, and no error;
+ *   - a write on its way there waits on. If the node answers, the client gets the answer. Once the
+ *     node was silent for support_ms, others may lead, and the outcome is unknown.
+ * What no other node can serve waits until the deadline.
+ *
  * Writes and strong reads go to the leader: the one a node named last, else the members in turn.
  * Eventual reads go to any member; with read_tokens = group one that is throttled is tried at the
  * others. */
@@ -15,6 +23,7 @@
 #include "router/limit.h"
 #include "router/operation.h"
 #include "router/route.h"
+#include "router/silence.h"
 
 enum {
     REDIRECTS_MAX = 4,    /* before a pause */
@@ -94,6 +103,7 @@ bool subrequest_next_effect(struct router *r, struct router_effect *out)
         return false;
     subrequest_queue_remove(s);
     s->state = SUBREQUEST_SENT;
+    silence_sent(r, s->node);
     timer_start(&s->patience, &r->patience, r->now);
     *out = (struct router_effect){
         .kind = ROUTER_SEND_REQUEST, .node = s->node, .request = &s->request};
@@ -137,15 +147,37 @@ static uint32_t *leader_of(const struct subrequest *s, const struct partition_in
     return &s->route->leaders[p - s->route->table.partitions];
 }
 
+/* The member whose turn it is, or the first after it that is not silent. */
+static uint32_t member_in_turn(const struct router *r, const struct partition_info *p,
+                               uint32_t turn)
+{
+    for (uint32_t i = 0; i < p->member_count; i++) {
+        uint32_t node = partition_node(p, (turn + i) % p->member_count);
+        if (!silence_is_silent(r, node))
+            return node;
+    }
+    return partition_node(p, turn % p->member_count);
+}
+
 static uint32_t choose_node(struct router *r, struct subrequest *s, const struct partition_info *p)
 {
     if (is_eventual(s)) {
         if (s->turn == 0)
             s->turn = 1 + (uint32_t)prng_below(&r->prng, p->member_count);
-        return partition_node(p, s->turn % p->member_count);
+        return member_in_turn(r, p, s->turn);
     }
     uint32_t leader = *leader_of(s, p);
-    return leader != 0 ? leader : partition_node(p, s->turn % p->member_count);
+    s->guessed = leader == 0 || silence_is_silent(r, leader);
+    return s->guessed ? member_in_turn(r, p, s->turn) : leader;
+}
+
+/* Who may lead the catalog, if `node` does not: the next that is not silent. */
+static uint32_t catalog_after(const struct router *r, uint32_t node)
+{
+    uint32_t count = r->options.node_count, next = node % count + 1;
+    for (uint32_t i = 0; i < count && silence_is_silent(r, next); i++)
+        next = next % count + 1;
+    return next;
 }
 
 /* False: the table says what a node has refused before. */
@@ -196,6 +228,8 @@ static void withdraw(struct router *r, struct subrequest *s)
     subrequest_queue_remove(s);
     if (s->state == SUBREQUEST_QUEUED || s->state == SUBREQUEST_SENT)
         slot_give(r, s);
+    if (s->state == SUBREQUEST_SENT)
+        silence_withdrawn(r, s->node);
     timer_stop(&s->backoff);
     timer_stop(&s->patience);
     route_cancel(r, &s->waiter);
@@ -372,13 +406,14 @@ static void try_by_new_map(struct router *r, struct subrequest *s)
 static void try_elsewhere(struct router *r, struct subrequest *s, uint32_t leader)
 {
     uint32_t asked = s->node;
-    bool named = leader != 0 && leader <= r->options.node_count && leader != asked;
+    bool named = leader != 0 && leader <= r->options.node_count && leader != asked &&
+                 !silence_is_silent(r, leader);
     withdraw(r, s);
     s->attempts++;
     s->turn++;
     r->counters.internal_retries++;
     if (asks_catalog(s) && r->catalog_node == asked)
-        r->catalog_node = named ? leader : asked % r->options.node_count + 1;
+        r->catalog_node = named ? leader : catalog_after(r, asked);
     if (is_data(s->request.op) && !is_eventual(s)) {
         uint32_t *known = leader_of(s, partition_of(s));
         if (named || *known == asked)
@@ -407,6 +442,18 @@ static void note_answered(struct subrequest *s, bool answered)
     }
 }
 
+/* Those that were not even asked, because they are silent. */
+static void note_silent_members(const struct router *r, struct subrequest *s)
+{
+    if (!is_data(s->request.op))
+        return;
+    const struct partition_info *p = partition_of(s);
+    for (uint32_t i = 0; i < p->member_count; i++) {
+        if (silence_is_silent(r, partition_node(p, i)))
+            s->silent |= 1U << i;
+    }
+}
+
 static void try_elsewhere_after_silence(struct router *r, struct subrequest *s)
 {
     note_answered(s, false);
@@ -422,8 +469,8 @@ static void try_refused_elsewhere(struct router *r, struct subrequest *s, const 
     try_elsewhere(r, s, reply->leader);
 }
 
-/* Silence: its node may be paused or cut off. Others are asked from now on; so is this one if it
- * may be done twice. */
+/* Its node may answer pings and yet be cut off from the others. Those are asked from now on, for
+ * this request too if it may be done twice. */
 void subrequest_patience_over(struct router *r, struct subrequest *s)
 {
     if (is_data(s->request.op) && !is_eventual(s))
@@ -433,7 +480,7 @@ void subrequest_patience_over(struct router *r, struct subrequest *s)
     if (!is_write(s->request.op))
         try_elsewhere_after_silence(r, s);
     else if (asks_catalog(s) && r->catalog_node == s->node)
-        r->catalog_node = s->node % r->options.node_count + 1;
+        r->catalog_node = catalog_after(r, s->node);
 }
 
 /* Another replica may have the tokens this one lacks. */
@@ -466,6 +513,8 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
     struct subrequest *s = find_sent(r, node, reply->id);
     if (s == NULL)
         return;
+    if (s->guessed && reply->code == REPLY_OK) /* a leader that was silent is not asked next time */
+        *leader_of(s, partition_of(s)) = node;
     bool others = reply->code == REPLY_WRONG_PARTITION && is_data(s->request.op) &&
                   s->attempts + 1 < partition_of(s)->member_count;
     if (others)
@@ -506,6 +555,47 @@ void subrequest_node_lost(struct router *r, uint32_t node)
     }
 }
 
+static bool has_other_node(const struct router *r, const struct subrequest *s)
+{
+    return is_data(s->request.op) ? partition_of(s)->member_count > 1 : r->options.node_count > 1;
+}
+
+/* Another node can answer, too, and is not silent. Once is enough: where every answer takes longer
+ * than silence does, a read that moved on each time would never be answered. */
+static bool may_hedge(const struct router *r, const struct subrequest *s)
+{
+    if (is_write(s->request.op) || s->request.op == REQUEST_STATS || s->hedged)
+        return false;
+    uint32_t other = is_data(s->request.op) ? member_in_turn(r, partition_of(s), s->turn)
+                                            : catalog_after(r, s->node);
+    return !silence_is_silent(r, other);
+}
+
+void subrequest_node_silent(struct router *r, uint32_t node)
+{
+    if (r->catalog_node == node)
+        r->catalog_node = catalog_after(r, node);
+    for (uint32_t i = 0; i < r->slot_count; i++) {
+        struct subrequest *s = r->slots[i].subrequest;
+        if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node || !may_hedge(r, s))
+            continue;
+        s->hedged = true;
+        try_elsewhere_after_silence(r, s);
+    }
+}
+
+void subrequest_node_given_up(struct router *r, uint32_t node)
+{
+    for (uint32_t i = 0; i < r->slot_count; i++) {
+        struct subrequest *s = r->slots[i].subrequest;
+        if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node)
+            continue;
+        bool waits = is_write(s->request.op) || s->request.op == REQUEST_STATS;
+        if (waits && has_other_node(r, s))
+            give_up(r, s, REPLY_UNKNOWN, "the node does not answer");
+    }
+}
+
 void subrequest_deadline(struct router *r, struct subrequest *s)
 {
     if (limit_is_waiting(r, s)) {
@@ -517,6 +607,7 @@ void subrequest_deadline(struct router *r, struct subrequest *s)
         give_up(r, s, REPLY_UNKNOWN, "no node answered within the deadline");
         return;
     }
+    note_silent_members(r, s);
     const struct reply refused = {.code = REPLY_NOT_LEADER, .text = s->why};
     finish(r, s, &refused);
 }

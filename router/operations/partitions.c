@@ -274,6 +274,7 @@ static void write_counters(struct buffer *out, const struct router *r)
         {"unread_closed", n->unread_closed},
         {"internal_retries", n->internal_retries},
         {"deadlines", n->deadlines},
+        {"silences", n->silences},
         {"limit_waits", n->limit_waits},
         {"limit_refused", n->limit_refused},
         {"connections", (int64_t)r->clients.count},

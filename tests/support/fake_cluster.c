@@ -246,7 +246,10 @@ static void answer_data(struct fake_cluster *f, const struct request *q, uint32_
                         struct reply *r, struct buffer *body)
 {
     const struct partition_info *p = partition_of(f, q, node);
-    if (f->fail_count > 0 && f->fail_after-- <= 0) {
+    bool eventual = (q->op == REQUEST_GET || q->op == REQUEST_RANGE) && !q->consistent;
+    if (f->leader != 0 && !eventual && (f->no_leader || node != f->leader)) {
+        *r = (struct reply){.id = q->id, .code = REPLY_NOT_LEADER, .leader = f->leader};
+    } else if (f->fail_count > 0 && f->fail_after-- <= 0) {
         f->fail_count--;
         r->code = f->fail_code;
         r->verdict.reason = f->fail_reason;
@@ -424,13 +427,16 @@ static void answer(struct fake_cluster *f, uint32_t node, const struct request *
 {
     struct reply r = {.id = q->id, .code = REPLY_OK};
     struct buffer body = {0};
+    uint32_t catalog = f->leader != 0 ? f->leader : 1;
     if (q->op == REQUEST_GET || q->op == REQUEST_PUT || q->op == REQUEST_DELETE ||
         q->op == REQUEST_RANGE)
         answer_data(f, q, node, &r, &body);
     else if (q->op == REQUEST_STATS)
         answer_stats(f, node, &body);
-    else if (node != 1)
-        r = (struct reply){.id = q->id, .code = REPLY_NOT_LEADER, .leader = 1};
+    else if (q->op == REQUEST_PING)
+        ; /* OK says it all */
+    else if (node != catalog)
+        r = (struct reply){.id = q->id, .code = REPLY_NOT_LEADER, .leader = catalog};
     else
         answer_catalog(f, q, &r, &body);
     r.body = buffer_slice(&body);
@@ -515,7 +521,7 @@ void fake_pump(struct fake_cluster *f)
             f->asked[e.request->op]++;
             if ((f->down >> e.node & 1) != 0)
                 router_not_sent(f->router, f->now, e.node, e.request->id);
-            else if (f->hold)
+            else if ((f->hung >> e.node & 1) != 0 || (f->hold && e.request->op != REQUEST_PING))
                 hold(f, e.node, e.request);
             else
                 answer(f, e.node, e.request);

@@ -59,8 +59,12 @@ struct fake_cluster {
     bool on_loopback;
     const char *admin_token;
     uint32_t down;     /* bit i: node i cannot be reached */
+    uint32_t hung;     /* bit i: node i answers nothing; what it is sent is held */
+    uint32_t leader;   /* leads all partitions and the catalog; 0: partitions are led by whoever is
+                          asked, the catalog by node 1 */
+    bool no_leader;    /* nobody leads a partition: all name `leader`, as if it did */
     bool hold_changes; /* tables stay as CREATING, and as DELETING */
-    bool hold;
+    bool hold;         /* nodes work on what they are asked; they answer pings */
     struct fake_request *held;
     size_t held_count;
     size_t held_room;

@@ -213,6 +213,10 @@ static void settings_that_do_not_fit_are_refused_by_both_names(void **state)
          "would cost a leader its lead)"},
         {"heartbeat_ms", "300", "support_ms = 600 must be more than 600: 2 times heartbeat_ms"},
         {"heartbeat_ms", "299", NULL},
+        {"silent_heartbeats", "6",
+         "support_ms = 600 must be more than 600: silent_heartbeats = 6 times heartbeat_ms = 100 "
+         "(others would lead before routers ask others)"},
+        {"silent_heartbeats", "5", NULL},
         {"log_segment_bytes", "512MiB", "log_max_bytes = 536870912 must be at least 1073741824: 2"},
         {"log_segment_bytes", "256MiB", NULL},
         {"log_max_bytes", "16MiB", "log_max_bytes = 16777216 must be at least 33554432: 2 times"},

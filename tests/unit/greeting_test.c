@@ -203,7 +203,8 @@ static void a_link_carries_its_own_roles_messages_only(void **state)
     for (enum request_op op = REQUEST_GET; op < REQUEST_OPS; op++) {
         bool of_nodes = op == REQUEST_TABLE_REPORT ||
                         (op >= REQUEST_PARTITION_OPEN && op <= REQUEST_PARTITION_MEMBERS) ||
-                        op == REQUEST_PARTITION_SPLIT || op >= REQUEST_PARTITION_HEAT;
+                        op == REQUEST_PARTITION_SPLIT || op == REQUEST_PARTITION_HEAT ||
+                        op == REQUEST_PARTITION_MIDDLE;
         bool reads = op == REQUEST_STATS || op == REQUEST_TABLE_GET || op == REQUEST_TABLE_LIST ||
                      op == REQUEST_EVENTS;
         assert_int_equal(may(PEER_NODE, op), of_nodes);

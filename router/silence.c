@@ -1,0 +1,95 @@
+#include "router/silence.h"
+
+#include <stdlib.h>
+
+#include "base/probe.h"
+
+enum {
+    /* A node that is silent for long is pinged at every so many looks: what waits in its socket
+     * stays little. TCP loses no ping, but a link that a test has cut does. */
+    LOOKS_PER_PING = 8
+};
+
+/* No reply slot has this index. */
+static const struct request ping = {.id = UINT64_MAX, .op = REQUEST_PING};
+
+void silence_init(struct router *r)
+{
+    const int64_t heartbeat_ms = r->config->heartbeat_ms;
+    r->looks.delay = duration_ms(heartbeat_ms);
+    r->looks_to_give_up = (r->config->support_ms + heartbeat_ms - 1) / heartbeat_ms;
+    r->watches = calloc((size_t)r->options.node_count + 1, sizeof *r->watches);
+    must(r->watches != NULL);
+    for (uint32_t node = 1; node <= r->options.node_count; node++)
+        r->watches[node].node = node;
+}
+
+void silence_deinit(struct router *r)
+{
+    free(r->watches);
+}
+
+static void ping_soon(struct router *r, struct node_watch *w)
+{
+    w->pinged = true;
+    r->pings_due += !w->ping_due;
+    w->ping_due = true;
+}
+
+static void drop_ping(struct router *r, struct node_watch *w)
+{
+    r->pings_due -= w->ping_due;
+    w->ping_due = false;
+}
+
+void silence_link_lost(struct router *r, uint32_t node)
+{
+    struct node_watch *w = silence_watch(r, node);
+    if (w == NULL)
+        return;
+    drop_ping(r, w);
+    w->pinged = w->heard = false;
+    w->missed = 0;
+}
+
+static void count_missed(struct router *r, struct node_watch *w)
+{
+    w->missed++;
+    if (w->missed < LOOKS_PER_PING || w->missed % LOOKS_PER_PING == 0)
+        ping_soon(r, w);
+    if (w->missed == r->config->silent_heartbeats) {
+        PROBE("a router finds a node silent");
+        r->counters.silences++;
+        subrequest_node_silent(r, w->node);
+    }
+    if (w->missed == r->looks_to_give_up) {
+        PROBE("a router gives up what a silent node owes it");
+        subrequest_node_given_up(r, w->node);
+    }
+}
+
+void silence_look(struct router *r, struct node_watch *w)
+{
+    if (!w->pinged && w->awaited == 0) {
+        w->heard = false;
+        return;
+    }
+    timer_start(&w->look, &r->looks, r->now);
+    if (w->pinged)
+        count_missed(r, w);
+    else if (!w->heard)
+        ping_soon(r, w);
+    w->heard = false;
+}
+
+bool silence_next_ping(struct router *r, struct router_effect *out)
+{
+    if (r->pings_due == 0)
+        return false;
+    struct node_watch *w = &r->watches[1];
+    while (!w->ping_due)
+        w++;
+    drop_ping(r, w);
+    *out = (struct router_effect){.kind = ROUTER_SEND_REQUEST, .node = w->node, .request = &ping};
+    return true;
+}

@@ -1,0 +1,80 @@
+/* silence.h - which nodes do not answer.
+ *
+ *   a node's watch:  idle --a request is sent--> watched --no answer since the last look--> pinged
+ *                    pinged --silent_heartbeats looks without an answer--> silent
+ *                    silent --as many looks as make support_ms--> given up
+ *                    any --an answer--> watched --nothing awaited at a look--> idle
+ *                    any --the link is lost--> idle
+ *
+ * A router looks at each node that owes it an answer once in heartbeat_ms. A node that has answered
+ * nothing since the last look is sent a ping. A node at work answers a ping at once, however long
+ * the requests themselves take, so slow requests make no silence. Every answer ends a silence.
+ *
+ * Why looks are counted, not time: a router that itself stood still counts one look, not all that
+ * it missed, and reads the answers that have come before it looks again.
+ *
+ * Invariants
+ *   SILENCE-1  a watch is looked at while something is awaited or a ping is unanswered.
+ *   SILENCE-2  a router that awaits nothing sends no ping, unless an earlier ping is unanswered.
+ * Not here: what becomes of requests to a silent node (subrequest.c). */
+#ifndef WEIR_ROUTER_SILENCE_H
+#define WEIR_ROUTER_SILENCE_H
+
+#include "base/must.h"
+#include "router/core.h"
+
+void silence_init(struct router *r);
+void silence_deinit(struct router *r);
+
+/* NULL: not a node of this router's list. The catalog may name such a node. */
+static inline struct node_watch *silence_watch(const struct router *r, uint32_t node)
+{
+    return node >= 1 && node <= r->options.node_count ? &r->watches[node] : NULL;
+}
+
+/* The node does not answer pings: others are asked first. */
+static inline bool silence_is_silent(const struct router *r, uint32_t node)
+{
+    const struct node_watch *w = silence_watch(r, node);
+    return w != NULL && w->missed >= r->config->silent_heartbeats;
+}
+
+/* A request is on its way to the node. */
+static inline void silence_sent(struct router *r, uint32_t node)
+{
+    struct node_watch *w = silence_watch(r, node);
+    if (w == NULL)
+        return;
+    w->awaited++;
+    if (w->look.queue == NULL)
+        timer_start(&w->look, &r->looks, r->now);
+}
+
+/* Nobody waits for that request's answer any more. */
+static inline void silence_withdrawn(struct router *r, uint32_t node)
+{
+    struct node_watch *w = silence_watch(r, node);
+    if (w == NULL)
+        return;
+    must(w->awaited > 0);
+    w->awaited--;
+}
+
+/* Something came from the node. */
+static inline void silence_heard(struct router *r, uint32_t node)
+{
+    struct node_watch *w = silence_watch(r, node);
+    if (w == NULL)
+        return;
+    w->heard = true;
+    w->pinged = false;
+    w->missed = 0;
+}
+
+void silence_link_lost(struct router *r, uint32_t node);
+/* It is time to look at the node. */
+void silence_look(struct router *r, struct node_watch *w);
+/* The next ping to hand to the host. */
+bool silence_next_ping(struct router *r, struct router_effect *out);
+
+#endif
