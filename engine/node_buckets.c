@@ -22,7 +22,7 @@
 #include "engine/node_internal.h"
 
 enum {
-    LEFT_PART = 16,  /* of what is left for all replicas: so much is told soon .. */
+    LEFT_PART = 64,  /* of what is left for all replicas: so much is told soon .. */
     SAVED_PART = 64, /* .. and of the allocation, where what is saved could be forgotten */
     SEEN_MAX = REPLICAS_MAX + 1,
     REFILL_SAVES = 10, /* where nothing is spent, it is saved every so many intervals */

@@ -154,7 +154,7 @@ void admission_join(struct admission *a, struct table_share *share, struct insta
             token_bucket_init(b, 0, 0, INT64_MAX / 4, 0, now);
         token_bucket_refill(b, now);
         token_bucket_set_rate(b, b->capacity + own->capacity, b->rate + own->rate, b->debt_max);
-        token_bucket_add(b, own->capacity);
+        b->balance += own->balance;
     }
     share->partitions++;
 }
@@ -169,7 +169,7 @@ void admission_leave(struct admission *a, struct instant now)
         struct token_bucket *b = &share->buckets[kind];
         const struct token_bucket *own = &a->meters[kind].allocation;
         token_bucket_refill(b, now);
-        token_bucket_debit(b, own->capacity);
+        token_bucket_debit(b, own->balance > 0 ? own->balance : 0);
         token_bucket_set_rate(b, b->capacity - own->capacity, b->rate - own->rate, b->debt_max);
     }
     share->partitions--;

@@ -271,7 +271,8 @@ def fair_load(b, run_s, first_s, checks):
 def fair_bursts(options, directory):
     """Three tables of 100 WCU that ask for 400, 900 and 200 of nodes of 1,000 get 400, 400 and 200: with leaders
     on three nodes, and on one."""
-    first_s, run_s = 3, 15 if options.long else 9
+    # What the nodes' buckets held at the start is used up in halves, a second each.
+    first_s, run_s = 6, 18 if options.long else 12
     settings = ["node_wcu=1000", "control_leaders=0", "control_balance=0", "control_split=0", "control_adaptive=0"]
     figures, checks = {}, Checks()
     with Bench(options, directory, "fair-three", settings=settings) as three, \

@@ -197,7 +197,8 @@ def eventual_maximum(options, directory, checks):
     seconds = rates(record, None, 2, run_s)
     quiet = rates(record, None, 2, int(kill_s))
     mean = sum(quiet) / len(quiet)
-    # The maximum's bucket holds a second. No window has more than that beyond its rate.
+    # The maximum's bucket holds a second. No window has more than that beyond its rate, but for what
+    # three replicas serve before they hear of each other.
     served = record.served_units()
     windows = {w: round(most_in_window(served, w), 1) for w in (1, 5, run_s)}
     over = {w: round(over_admission(served, w, READ_MAXIMUM, READ_MAXIMUM), 4) for w in windows}
@@ -206,7 +207,8 @@ def eventual_maximum(options, directory, checks):
     checks.check(0.98 * most <= mean <= 1.02 * most,
                  f"eventual: {mean:.1f} reads/s of one key, twice the maximum is {most}")
     for w, share in over.items():
-        checks.check(share <= 0.02, f"eventual: in {w} s {windows[w]:.0f} units were served, {share:.1%} more than "
+        most_share = 0.1 if w == 1 else 0.02
+        checks.check(share <= most_share, f"eventual: in {w} s {windows[w]:.0f} units were served, {share:.1%} more than "
                                     f"{READ_MAXIMUM} a second and what the bucket holds")
     return {"mean_per_s": round(mean, 1), "by_second": rates(record, None, 0, run_s),
             "most_units_in_window": windows, "over_admission": over,
