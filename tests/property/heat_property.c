@@ -46,6 +46,7 @@ struct world {
     struct prng *prng;
     struct key keys[KEYS]; /* in order */
     double below[KEYS + 1];
+    struct config config;
     struct heat heat;
     struct arena arena;
     struct instant now;
@@ -94,7 +95,8 @@ static void world_init(struct world *w, struct prng *p)
     memcpy(w->bounds, bounds, sizeof bounds);
     w->lo = slice_make(w->bounds, 4);
     w->hi = slice_make(w->bounds + 4, 4);
-    heat_init(&w->heat, w->lo, w->hi, prng_next(p));
+    config_init(&w->config, PROFILE_AWS);
+    heat_init(&w->heat, w->lo, w->hi, prng_next(p), &w->config);
 }
 
 static void world_deinit(struct world *w)
@@ -169,8 +171,8 @@ static void run_load(struct world *w, double seconds, double rate)
 
 static struct split_advice advise(struct world *w, uint32_t children)
 {
-    struct split_question q = {
-        .lo = w->lo, .hi = w->hi, .max_mcu = {max_mcu[0], max_mcu[1]}, .children = children};
+    struct split_question q = split_question_of(&w->config, w->lo, w->hi);
+    q.children = children;
     struct split_advice a;
     split_advise(&w->heat, w->now, &q, &w->arena, &a);
     return a;

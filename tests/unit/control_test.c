@@ -246,6 +246,7 @@ static void serve(struct scene *w, const struct table *t, struct demand *d, int6
         r->table_id = t->id;
         r->partition = p->id;
         r->member = p->members[0];
+        r->epoch = p->epoch;
         total->consumed_mcu += served;
         total->refused_mcu += asked - served;
         total->refused[ADMIT_REFUSED_ALLOCATION] += asked > served;
@@ -465,7 +466,7 @@ static void a_partition_near_its_maximum_is_cut_as_its_leader_advises(void **sta
     memcpy(w.config.partition_policy, "burst", sizeof "burst");
     assert_in_range(seconds_to_question(&w, "orders", &d, 60), 0, 1); /* it has been so for long */
     advise(&w, t, SPLIT_ADVISED);
-    assert_true(instant_before(controller_deadline(w.controller, 1),
+    assert_true(instant_before(controller_deadline(w.controller, 1, (struct instant){0}),
                                instant_add(w.now, duration_ms(1)))); /* it is not kept waiting */
     scene_look(&w, 1, true);
     assert_int_equal(w.other.request.op, REQUEST_TABLE_SPLIT);

@@ -6,14 +6,15 @@
 
 enum {
     TABLE_ID = 9,
-    SECONDS = 12
+    SECONDS = 12,
+    SAMPLES_MIN = 256 /* the default */
 };
 
 static const struct slice lo = {(const uint8_t *)"\0\0\0\x09", 4};
 static const struct slice hi = {(const uint8_t *)"\0\0\0\x0A", 4};
-static const int64_t max_mcu[SPLIT_KINDS] = {3000000, 1000000};
 
 struct scene {
+    struct config config;
     struct heat heat;
     struct arena arena;
     struct instant now;
@@ -26,8 +27,9 @@ struct scene {
 static void scene_init(struct scene *s)
 {
     *s = (struct scene){.now = {5 * NS_PER_S}, .prng = prng_seeded(1)};
-    s->question = (struct split_question){.lo = lo, .hi = hi, .max_mcu = {max_mcu[0], max_mcu[1]}};
-    heat_init(&s->heat, lo, hi, 1);
+    config_init(&s->config, PROFILE_AWS);
+    s->question = split_question_of(&s->config, lo, hi);
+    heat_init(&s->heat, lo, hi, 1, &s->config);
 }
 
 static void scene_deinit(struct scene *s)
@@ -88,10 +90,10 @@ static void nothing_is_said_of_a_partition_that_was_hardly_used(void **state)
     struct scene s;
     scene_init(&s);
     assert_int_equal(ask(&s), SPLIT_REFUSED_FEW_SAMPLES);
-    for (uint64_t i = 0; i < SPLIT_SAMPLES_MIN - 1; i++)
+    for (uint64_t i = 0; i < SAMPLES_MIN - 1; i++)
         add(&s, ADMIT_WRITE, item(&s, "p", i));
     assert_int_equal(ask(&s), SPLIT_REFUSED_FEW_SAMPLES);
-    assert_int_equal(s.advice.samples, SPLIT_SAMPLES_MIN - 1);
+    assert_int_equal(s.advice.samples, SAMPLES_MIN - 1);
     scene_deinit(&s);
 }
 
@@ -242,7 +244,7 @@ static void a_cut_that_leaves_a_child_as_scarce_is_refused(void **state)
     assert_true(s.advice.cut_count > 1);
     for (int kind = 0; kind < SPLIT_KINDS; kind++)
         for (uint32_t i = 0; i <= s.advice.cut_count; i++)
-            assert_true(s.advice.share_ppm[kind][i] <= SPLIT_LARGEST_PPM);
+            assert_true(s.advice.share_ppm[kind][i] <= s.question.largest_ppm);
     scene_deinit(&s);
 }
 
