@@ -54,8 +54,8 @@ static int64_t use_of(const struct controller *c, const struct demand *d, uint32
     const struct watched *w = control_watched(c, p->id);
     struct rates r = control_rates(c, w, d->kind, c->config->adaptive_window_ms);
     int64_t rate = p->rate_mcu[d->kind], demand = r.consumed_mcu + r.refused_mcu;
-    bool split = w != NULL && w->room > 0 && !r.known;
-    return demand < rate && !split ? demand : rate;
+    bool unknown = w != NULL && w->room == SAMPLES && !r.known; /* it was split just now */
+    return demand < rate && !unknown ? demand : rate;
 }
 
 static int64_t used_boost_of(const struct controller *c, const struct demand *d, uint32_t i)

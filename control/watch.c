@@ -109,24 +109,41 @@ static void add_sample(const struct controller *c, struct watched *w)
         set_room(c, w, 1);
 }
 
+/* What a total was at `at`, between two samples. */
+static int64_t between(struct instant at, const struct sample *old, int64_t from,
+                       const struct sample *next, int64_t to)
+{
+    int64_t all_ns = next->at.ns - old->at.ns, part_ns = at.ns - old->at.ns;
+    return all_ns <= 0 ? from : from + (int64_t)((__int128)(to - from) * part_ns / all_ns);
+}
+
 struct rates control_rates(const struct controller *c, const struct watched *w,
                            enum admit_kind kind, int64_t ms)
 {
     struct rates r = {0};
     if (w == NULL || w->load == NULL || w->room < SAMPLES)
         return r;
-    const struct instant now = as_of(c, w->load);
+    const struct load_total *to = &loads_totals(w->load)[kind];
+    struct sample next = {.at = as_of(c, w->load)};
+    struct instant now = next.at, start = {now.ns - ms * NS_PER_MS};
+    next.totals[kind] = *to;
     uint64_t back = 0, most = (w->seen < SAMPLES ? w->seen : SAMPLES) - 1;
-    while (back < most && now.ns - sample_at(w, back)->at.ns < ms * NS_PER_MS)
-        back++;
+    for (; back < most && instant_before(start, sample_at(w, back)->at); back++)
+        next = *sample_at(w, back);
     const struct sample *old = sample_at(w, back);
-    int64_t took_ms = (now.ns - old->at.ns) / NS_PER_MS;
+    if (instant_before(start, old->at))
+        start = old->at; /* that is all there is */
+    int64_t took_ms = (now.ns - start.ns) / NS_PER_MS;
     if (took_ms <= 0 || took_ms < ms / 2)
         return r;
+    const struct load_total *from = &old->totals[kind], *then = &next.totals[kind];
     r.known = true;
-    const struct load_total *from = &old->totals[kind], *to = &loads_totals(w->load)[kind];
-    r.consumed_mcu = (to->consumed_mcu - from->consumed_mcu) * 1000 / took_ms;
-    r.refused_mcu = (to->refused_mcu - from->refused_mcu) * 1000 / took_ms;
+    r.consumed_mcu =
+        (to->consumed_mcu - between(start, old, from->consumed_mcu, &next, then->consumed_mcu)) *
+        1000 / took_ms;
+    r.refused_mcu =
+        (to->refused_mcu - between(start, old, from->refused_mcu, &next, then->refused_mcu)) *
+        1000 / took_ms;
     for (int reason = 0; reason < ADMIT_REASONS; reason++)
         r.refused[reason] = to->refused[reason] - from->refused[reason];
     return r;

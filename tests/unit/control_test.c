@@ -252,7 +252,7 @@ static void serve(struct scene *w, const struct table *t, struct demand *d, int6
         total->refused[ADMIT_REFUSED_ALLOCATION] += asked > served;
         d->consumed_mcu += served;
         d->refused_mcu += asked - served;
-        loads_take_partition(w->loads, w->now, r);
+        loads_take_partition(w->loads, instant_add(w->now, duration_ms(ms)), r);
     }
 }
 
@@ -509,7 +509,16 @@ static void load_after_a_pause_is_seen_as_early_as_load_that_grows(void **state)
     assert_int_equal(after[0], after[1]);
 }
 
-static void refusals_by_the_maximum_are_acted_on_after_a_second(void **state)
+/* The leader of the first partition says that it is asked for more than its maximum, for so long. */
+static void tell_excess(struct scene *w, const char *name, int64_t excess, int64_t refused)
+{
+    const struct table *t = catalog_find(w->catalog, slice_of(name));
+    struct partition_report *r = &w->reports[t->partitions[0].id];
+    r->excess_ms[ADMIT_WRITE] = excess;
+    r->totals[ADMIT_WRITE].refused[ADMIT_REFUSED_KEY_RANGE] += refused;
+}
+
+static void a_load_above_the_maximum_is_acted_on_once_it_has_lasted(void **state)
 {
     (void)state;
     struct scene w;
@@ -517,9 +526,70 @@ static void refusals_by_the_maximum_are_acted_on_after_a_second(void **state)
     scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
     struct demand d = {.units = {100}};
     assert_int_equal(seconds_to_question(&w, "orders", &d, 5), -1);
+    tell_excess(&w, "orders", w.config.split_hold_ms - 1, 100);
+    assert_int_equal(seconds_to_question(&w, "orders", &d, 10), -1);
+    tell_excess(&w, "orders", w.config.split_hold_ms, 0); /* its allocation keeps it from it */
+    assert_int_equal(seconds_to_question(&w, "orders", &d, 10), -1);
+    tell_excess(&w, "orders", w.config.split_hold_ms, 5);
+    assert_int_equal(seconds_to_question(&w, "orders", &d, 5), 1);
+    scene_deinit(&w);
+}
+
+static void what_was_told_long_ago_is_no_reason_for_a_split(void **state)
+{
+    (void)state;
+    struct scene w;
+    scene_init(&w, 3);
+    scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
+    struct demand d = {.units = {100}};
+    assert_int_equal(seconds_to_question(&w, "orders", &d, 5), -1);
+    tell_excess(&w, "orders", w.config.split_hold_ms, 5);
+    serve(&w, catalog_find(w.catalog, slice_of("orders")), &d, 500);
+    scene_look(&w, 2 * w.config.load_report_ms + 501, true);
+    assert_int_equal(w.other.request.op, 0);
+    scene_deinit(&w);
+}
+
+static void what_is_urgent_does_not_wait_for_the_next_look(void **state)
+{
+    (void)state;
+    struct scene w;
+    scene_init(&w, 3);
+    scene_look(&w, 500, true);
+    struct instant due = instant_add(w.now, duration_ms(w.config.control_ms));
+    struct instant soon = instant_add(w.now, duration_ms(3));
+    assert_int_equal(controller_deadline(w.controller, 1, (struct instant){0}).ns, due.ns);
+    assert_int_equal(controller_deadline(w.controller, 1, w.now).ns, due.ns); /* it was seen */
+    assert_int_equal(controller_deadline(w.controller, 1, soon).ns, soon.ns);
+    scene_deinit(&w);
+}
+
+/* The piece that keeps the id consumed too much for ten seconds, while it was the whole. */
+static void a_piece_is_not_judged_by_what_the_whole_consumed(void **state)
+{
+    (void)state;
+    struct scene w;
+    scene_init(&w, 3);
+    scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
+    struct demand d = {.units = {950}};
+    assert_in_range(seconds_to_question(&w, "orders", &d, 20), 9, 11);
     const struct table *t = catalog_find(w.catalog, slice_of("orders"));
-    w.reports[t->partitions[0].id].totals[ADMIT_WRITE].refused[ADMIT_REFUSED_KEY_RANGE] += 5;
-    assert_int_equal(seconds_to_question(&w, "orders", &d, 5), 2);
+    advise(&w, t, SPLIT_ADVISED);
+    scene_look(&w, 1, true);
+    struct catalog_command c = scene_command(&w, CATALOG_SPLIT);
+    c.spec.name = slice_of("orders");
+    c.table_id = t->id;
+    c.split = w.other.request.body;
+    assert_int_equal(scene_apply(&w, &c), REPLY_OK);
+    c = scene_command(&w, CATALOG_SETTLE);
+    c.table_id = catalog_find(w.catalog, slice_of("orders"))->id;
+    c.partition_count = 5;
+    assert_int_equal(scene_apply(&w, &c), REPLY_OK);
+    answer(&w, REQUEST_TABLE_SPLIT, 1, REPLY_OK, slice_make(NULL, 0));
+    d = (struct demand){.units = {790, 500}};
+    assert_int_equal(seconds_to_question(&w, "orders", &d, 60), -1);
+    d.units[0] = 810;
+    assert_in_range(seconds_to_question(&w, "orders", &d, 60), 1, 10);
     scene_deinit(&w);
 }
 
@@ -545,7 +615,7 @@ static void advice_against_a_split_is_told_and_not_asked_for_again_soon(void **s
     advise(&w, t, SPLIT_REFUSED_FEW_SAMPLES);
     scene_look(&w, 1, true);
     assert_int_equal(w.decision_count, 0); /* not worth telling */
-    assert_in_range(seconds_to_question(&w, "orders", &d, 60), 2, 3);
+    assert_in_range(seconds_to_question(&w, "orders", &d, 60), 1, 2);
     scene_deinit(&w);
 }
 
@@ -697,7 +767,10 @@ int main(void)
         cmocka_unit_test(a_node_without_the_spare_gives_the_replica_away_first),
         cmocka_unit_test(a_partition_near_its_maximum_is_cut_as_its_leader_advises),
         cmocka_unit_test(load_after_a_pause_is_seen_as_early_as_load_that_grows),
-        cmocka_unit_test(refusals_by_the_maximum_are_acted_on_after_a_second),
+        cmocka_unit_test(a_load_above_the_maximum_is_acted_on_once_it_has_lasted),
+        cmocka_unit_test(what_was_told_long_ago_is_no_reason_for_a_split),
+        cmocka_unit_test(what_is_urgent_does_not_wait_for_the_next_look),
+        cmocka_unit_test(a_piece_is_not_judged_by_what_the_whole_consumed),
         cmocka_unit_test(advice_against_a_split_is_told_and_not_asked_for_again_soon),
         cmocka_unit_test(a_large_partition_is_cut_in_the_middle_of_its_bytes),
         cmocka_unit_test(what_is_switched_off_decides_nothing),

@@ -71,9 +71,9 @@ static void a_key_that_has_only_just_grown_popular_is_named_too(void **state)
     struct world w;
     world_init(&w, PROFILE_STRICT);
     world_open_table(&w, 3000, 10);
-    for (uint32_t i = 0; i < 6000; i++) { /* a while, evenly */
+    for (uint32_t i = 0; i < 6000; i++) { /* a while, evenly, and little */
         world_ask_for(&w, REQUEST_GET, i * 7919 % 500);
-        w.now.ns += 3 * NS_PER_MS;
+        w.now.ns += 12 * NS_PER_MS;
     }
     assert_int_equal(ask(&w, question(&w, 0)).verdict, SPLIT_ADVISED);
     for (uint32_t i = 0; i < 8000; i++) {
