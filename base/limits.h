@@ -136,7 +136,7 @@
     X(heat_recent_ms, 1000, 10, 3600000,                                                           \
       "What a partition is asked for now is the mean over one to two times this time.")            \
     /* adaptive capacity */                                                                        \
-    X(adaptive_after_ms, 3000, 0, 3600000,                                                         \
+    X(adaptive_after_ms, 1000, 0, 3600000,                                                         \
       "A partition that is throttled for this time is allocated more.")                            \
     X(adaptive_every_ms, 1000, 10, 3600000,                                                        \
       "Allocations are changed at most once in this time.")                                        \

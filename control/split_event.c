@@ -94,12 +94,27 @@ static void append_cut(struct buffer *out, const struct table *t, struct slice c
         buffer_append_format(out, "%02x", cut.data[i]);
 }
 
+/* Whether the cut is the end of the key that is cut out. */
+static bool ends_key(const struct split_advice *a, struct slice cut)
+{
+    struct buffer end = {0};
+    buffer_append_slice(&end, a->key);
+    storage_key_successor(&end);
+    bool ends = a->key.size > 0 && slice_equal(buffer_slice(&end), cut);
+    buffer_deinit(&end);
+    return ends;
+}
+
 static void append_cuts(struct buffer *out, const struct table *t, const struct split_advice *a)
 {
     uint32_t told = a->cut_count < CUTS_TOLD ? a->cut_count : CUTS_TOLD;
     for (uint32_t i = 0; i < told; i++) {
+        bool before = i > 0 && slice_equal(a->cuts[i - 1], a->key);
         buffer_append_text(out, i == 0 ? "; cut at " : i + 1 < a->cut_count ? ", " : " and ");
-        append_cut(out, t, a->cuts[i]);
+        if (before && ends_key(a, a->cuts[i]))
+            buffer_append_text(out, "behind it");
+        else
+            append_cut(out, t, a->cuts[i]);
     }
     if (told < a->cut_count)
         buffer_append_format(out, " and %u more", a->cut_count - told);
@@ -129,8 +144,9 @@ static void append_gain(struct buffer *out, const struct table *t, const struct 
         return;
     buffer_append_format(out, ": %lld of ", (long long)(of_key / MCU_PER_UNIT));
     key_text_append(out, t, a->key);
-    buffer_append_format(out, ", %lld of its neighbours",
-                         (long long)((after - of_key) / MCU_PER_UNIT));
+    buffer_append_format(out, " and %lld of its neighbours are served instead of %lld in all",
+                         (long long)((after - of_key) / MCU_PER_UNIT),
+                         (long long)(a->served_before_mcu[j->kind] / MCU_PER_UNIT));
 }
 
 void control_split_describe(const struct table *t, const struct split_job *j,

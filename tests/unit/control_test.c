@@ -314,6 +314,7 @@ static void nothing_is_raised_before_its_time(void **state)
     scene_init(&w, 3);
     create_diluted(&w);
     struct demand d = {.units = {810, 90}};
+    w.config.adaptive_after_ms = 5000;
     run_demand(&w, "orders", &d, 5);
     assert_int_equal(rate_of(&w, "orders", 0), 500);
     run_demand(&w, "orders", &d, 3);
@@ -350,6 +351,51 @@ static void a_table_above_its_limit_gets_no_more(void **state)
     run_demand(&w, "orders", &d, 60);
     assert_true(d.consumed_mcu <= 1000 * 500 * 110 / 100);
     assert_true(rate_of(&w, "orders", 0) <= 600);
+    scene_deinit(&w);
+}
+
+/* Two partitions of 100, nine tenths of the load in one. The step of demand in the other one is the
+ * worst there is: until it is seen, the window of five seconds has passed. */
+static void a_table_at_its_limit_gets_it_every_second(void **state)
+{
+    (void)state;
+    struct scene w;
+    scene_init(&w, 3);
+    scene_create(&w, "orders", BILLING_PROVISIONED, 10, 2000);
+    struct catalog_command c = scene_command(&w, CATALOG_UPDATE);
+    c.spec = (struct table_spec){
+        .name = slice_of("orders"), .billing = BILLING_PROVISIONED, .rcu = 10, .wcu = 200};
+    assert_int_equal(scene_apply(&w, &c), REPLY_OK);
+    c = scene_command(&w, CATALOG_SETTLE);
+    c.table_id = catalog_find(w.catalog, slice_of("orders"))->id;
+    assert_int_equal(scene_apply(&w, &c), REPLY_OK);
+    struct demand d = {.units = {360, 40}};
+    for (int second = 0; second < 120; second++) {
+        int64_t consumed = 0;
+        d.units[1] = second < 60 ? 40 : 80;
+        for (int half = 0; half < 2; half++) {
+            serve(&w, catalog_find(w.catalog, slice_of("orders")), &d, 500);
+            scene_look(&w, 500, true);
+            consumed += d.consumed_mcu;
+        }
+        if (second % 60 >= 10)
+            assert_in_range(consumed, 200 * 980, 200 * 1020);
+    }
+    assert_in_range(rate_of(&w, "orders", 0), 118, 122);
+    scene_deinit(&w);
+}
+
+static void what_a_table_leaves_is_shared_by_what_is_lacking(void **state)
+{
+    (void)state;
+    struct scene w;
+    scene_init(&w, 3);
+    scene_create(&w, "orders", BILLING_PROVISIONED, 10, 2400); /* three of 800 */
+    struct demand d = {.units = {1000, 850, 680}};             /* 120 left, 200 and 50 lacking */
+    run_demand(&w, "orders", &d, 20);
+    int64_t given = rate_of(&w, "orders", 0) + rate_of(&w, "orders", 1) - 1600;
+    assert_in_range(given, 120 - 24, 120); /* adaptive_margin_percent of 2,400 */
+    assert_in_range(rate_of(&w, "orders", 0), 860, 910);
     scene_deinit(&w);
 }
 
@@ -763,6 +809,8 @@ int main(void)
         cmocka_unit_test(nothing_is_raised_before_its_time),
         cmocka_unit_test(partitions_share_what_the_table_leaves_up_to_their_maximum),
         cmocka_unit_test(a_table_above_its_limit_gets_no_more),
+        cmocka_unit_test(a_table_at_its_limit_gets_it_every_second),
+        cmocka_unit_test(what_a_table_leaves_is_shared_by_what_is_lacking),
         cmocka_unit_test(a_boost_that_is_not_used_is_taken_back),
         cmocka_unit_test(a_node_without_the_spare_gives_the_replica_away_first),
         cmocka_unit_test(a_partition_near_its_maximum_is_cut_as_its_leader_advises),
