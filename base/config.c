@@ -459,11 +459,14 @@ static const struct {
     const char *first;
     const char *title;
 } groups[] = {
-    {"partition_max_wcu", "Throughput"}, {"replicas", "Replication"},
-    {"control_ms", "Controller"},        {"split_percent", "Splits for throughput, and heat"},
+    {"partition_max_wcu", "Throughput"},
+    {"replicas", "Replication"},
+    {"control_ms", "Controller"},
+    {"split_percent", "Splits for throughput, and heat"},
     {"adaptive_after_ms", "Adaptive capacity"},
     {"gac_bank_ms", "Global admission control (GAC)"},
-    {"log_segment_bytes", "Storage"},    {"connections_max", "Wire"},
+    {"log_segment_bytes", "Storage"},
+    {"connections_max", "Wire"},
 };
 
 static const char *unit_of(const char *name)

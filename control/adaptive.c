@@ -14,9 +14,9 @@
  * Why it does not swing: what a table is about to consume is not measured, which would tell of
  * allocations that have changed since. It is the sum, over the partitions, of the lesser of
  * allocation and demand. Demand does not depend on what is decided here; so a change counts in full
- * at the next look, and one step ends where the limit is. Between the limit and adaptive_margin_percent
- * above or below it nothing is changed. What a partition has saved up as burst is no matter of this:
- * a table may consume more than its limit by it. */
+ * at the next look, and one step ends where the limit is. Between the limit and
+ * adaptive_margin_percent above or below it nothing is changed. What a partition has saved up as
+ * burst is no matter of this: a table may consume more than its limit by it. */
 #include "base/must.h"
 #include "control/controller_internal.h"
 #include "engine/admission/share.h"
@@ -114,8 +114,8 @@ static void change(struct controller *c, struct demand *d, const struct partitio
     w->quiet_until = instant_add(c->now, duration_ms(QUIET_MS));
     control_tell(c, d->decision, event, d->table, p->id,
                  "%s; the table uses %lld of its %lld %s units a second", why,
-                 (long long)(d->uses_mcu / MCU_PER_UNIT),
-                 (long long)(d->limit_mcu / MCU_PER_UNIT), control_kind_name(d->kind));
+                 (long long)(d->uses_mcu / MCU_PER_UNIT), (long long)(d->limit_mcu / MCU_PER_UNIT),
+                 control_kind_name(d->kind));
     control_figures(d->decision, d->kind == ADMIT_READ ? "read units/s" : "write units/s",
                     p->rate_mcu[d->kind] / MCU_PER_UNIT, rate_mcu / MCU_PER_UNIT);
 }
@@ -206,8 +206,7 @@ static int64_t lack_of(const struct controller *c, const struct demand *d, uint3
         return 0;
     struct rates r = control_rates(c, w, d->kind, c->config->adaptive_window_ms);
     int64_t rate = p->rate_mcu[d->kind], most = units * MCU_PER_UNIT - rate;
-    int64_t lack =
-        (r.consumed_mcu + r.refused_mcu - rate) * c->config->adaptive_step_percent / 100;
+    int64_t lack = (r.consumed_mcu + r.refused_mcu - rate) * c->config->adaptive_step_percent / 100;
     lack = lack < LEAST_RAISE_MCU ? LEAST_RAISE_MCU : lack;
     lack = lack < most ? lack : most;
     return lack > 0 ? lack : 0;

@@ -193,8 +193,8 @@ void control_split_tell(struct controller *c, const struct table *t, const struc
 void control_split_tell_refusal(struct controller *c, const struct table *t,
                                 const struct split_job *j, const struct split_advice *a);
 /* ", with 27, 46 and 27 % of the writes; gains 702 write units a second: 500 of id="a" and 702 of
- * its neighbours are served instead of 500 in all; cut at id="a" and behind it": how the sentence of
- * a split goes on. */
+ * its neighbours are served instead of 500 in all; cut at id="a" and behind it": how the sentence
+ * of a split goes on. */
 void control_split_describe(const struct table *t, const struct split_job *j,
                             const struct split_advice *a, struct buffer *out);
 

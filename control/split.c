@@ -6,12 +6,12 @@
  * For consumption: above split_percent of a partition maximum over split_window_ms; or asked for
  * more than the maximum for split_hold_ms without a break, as its leader says, and served about
  * that much. What the leader advises against is not cut; the event says why, and what would help.
- * For size: at partition_max_bytes, in the middle of its bytes, which its leader looks for. For what
- * its table is to serve at once (table.warm): where there are too few partitions for that, the one
- * with the most hashes, evenly.
+ * For size: at partition_max_bytes, in the middle of its bytes, which its leader looks for. For
+ * what its table is to serve at once (table.warm): where there are too few partitions for that, the
+ * one with the most hashes, evenly.
  *
- * SPLIT-1  Nothing that was measured before a piece's birth is a reason to cut it: its windows begin
- *          with its first report (watch.c), its leader's heat and excess with the split.
+ * SPLIT-1  Nothing that was measured before a piece's birth is a reason to cut it: its windows
+ * begin with its first report (watch.c), its leader's heat and excess with the split.
  *
  * Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
 #include "control/controller_internal.h"
@@ -260,7 +260,8 @@ static void advance(struct controller *c, struct split_job *j)
         ask_advice(c, j);
     } else if (j->id == 0) {
         if (!cut_evenly(c, p, j, pieces_of(t, j))) {
-            control_split_tell(c, t, j, EVENT_SPLIT_REFUSED, "not split: all of it lies under one hash");
+            control_split_tell(c, t, j, EVENT_SPLIT_REFUSED,
+                               "not split: all of it lies under one hash");
             rest(c, j, c->config->split_backoff_ms);
             j->step = SPLIT_FREE;
         }

@@ -126,7 +126,10 @@ static void append_shares(struct buffer *out, const struct split_job *j,
     const uint32_t percent = SPLIT_WHOLE_PPM / 100;
     buffer_append_text(out, ", with ");
     for (uint32_t i = 0; i <= a->cut_count; i++)
-        buffer_append_format(out, "%s%u", i == 0 ? "" : i < a->cut_count ? ", " : " and ",
+        buffer_append_format(out, "%s%u",
+                             i == 0             ? ""
+                             : i < a->cut_count ? ", "
+                                                : " and ",
                              (a->share_ppm[j->kind][i] + percent / 2) / percent);
     buffer_append_format(out, " %% of the %ss", control_kind_name(j->kind));
 }

@@ -176,8 +176,7 @@ static void watch_partition(struct controller *c, uint32_t partition,
         begin_anew(c, w);
     add_sample(c, w);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        struct rates r =
-            control_rates(c, w, (enum admit_kind)kind, c->config->adaptive_calm_ms);
+        struct rates r = control_rates(c, w, (enum admit_kind)kind, c->config->adaptive_calm_ms);
         /* A larger allocation passes where a member has no headroom for bursts, too. */
         keep_since(&w->throttled_since[kind], c->now,
                    r.refused[ADMIT_REFUSED_ALLOCATION] + r.refused[ADMIT_REFUSED_MEMBER] > 0);

@@ -24,7 +24,7 @@ struct partition_load {
     int64_t items;
     int64_t bytes;
     int64_t excess_ms[ADMIT_KINDS]; /* when it was heard */
-    struct load_counts *counts; /* owns; NULL: nothing yet, see loads_totals */
+    struct load_counts *counts;     /* owns; NULL: nothing yet, see loads_totals */
 };
 
 struct node_load {

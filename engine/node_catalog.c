@@ -297,7 +297,8 @@ static void list_tables(struct node *n, const struct operation *o)
     r->body = arena_copy(&n->lent, buffer_slice(&n->scratch));
 }
 
-/* A load that has just become a reason for a split is not to wait for the controller's next look. */
+/* A load that has just become a reason for a split is not to wait for the controller's next look.
+ */
 static void note_excess(struct node *n, const struct partition_report *r)
 {
     const struct partition_load *before = loads_of(n->loads, r->partition);

@@ -22,8 +22,7 @@ static void count_excess(struct node *n, struct partition *p, enum admit_kind ki
 {
     struct excess *e = &p->excess[kind];
     excess_add(e, n->now, cost_mcu, maximum_mcu(n, kind), n->config->split_lull_ms);
-    if (excess_ms(e, n->now) < n->config->split_hold_ms ||
-        p->excess_told[kind].ns == e->since.ns)
+    if (excess_ms(e, n->now) < n->config->split_hold_ms || p->excess_told[kind].ns == e->since.ns)
         return;
     p->excess_told[kind] = e->since;
     node_report_soon(n);

@@ -187,8 +187,8 @@ int64_t heat_rate(struct heat *h, struct instant now, enum admit_kind kind)
     return (int64_t)((__int128)s->meters[kind].total_mcu * NS_PER_S / covered_ns);
 }
 
-/* What is asked for at random, one unit a time, varies by the root of its number: three of these are
- * no chance. */
+/* What is asked for at random, one unit a time, varies by the root of its number: three of these
+ * are no chance. */
 static int64_t chance_mcu(int64_t sum_mcu)
 {
     int64_t units = sum_mcu / MCU_PER_UNIT, root = 1;

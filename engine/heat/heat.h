@@ -10,8 +10,8 @@
  *       HEAT_MEMORY_MAX bytes more, whatever its keys. heat_cool gives that back.
  *   H3  No clock, no floating point; randomness from the seed. Same calls, same answers.
  *
- * A partition that was just split off begins without heat: what was asked for before its birth is no
- * reason to cut it again.
+ * A partition that was just split off begins without heat: what was asked for before its birth is
+ * no reason to cut it again.
  *
  * Why heavy keys come from the sketch as well: what a key weighs is the weight of an interval, to
  * within heat_top's error, which is smaller than what Space-Saving would promise in the same memory

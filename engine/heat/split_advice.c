@@ -1,8 +1,9 @@
 /* split_advice.c - advice as bytes.
  *
  * u8 verdict, u64 samples; ADVISED: u32 cuts, each u32 size + bytes, then the shares of reads and
- * those of writes, u32 each, u32 size + key that is cut out, u32 share, and for reads and writes u64
- * each: what is served before, afterwards, and of the key; POPULAR_KEY and COLLECTION: u32 size + key, u32 share. */
+ * those of writes, u32 each, u32 size + key that is cut out, u32 share, and for reads and writes
+ * u64 each: what is served before, afterwards, and of the key; POPULAR_KEY and COLLECTION: u32 size
+ * + key, u32 share. */
 #include "base/limits.h"
 #include "base/must.h"
 #include "engine/heat/split_point.h"

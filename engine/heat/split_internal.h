@@ -27,7 +27,7 @@ struct division {
     int64_t need_ppm[SPLIT_KINDS];    /* asked for now, of the partition maximum */
     int64_t lasting_ppm[SPLIT_KINDS]; /* that much was asked for for as long as there is heat */
     int64_t error_ppm[SPLIT_KINDS];   /* of an interval's need, one standard deviation */
-    uint32_t *collections;            /* [count]: equal for points of one; NULL: cuts may divide them */
+    uint32_t *collections; /* [count]: equal for points of one; NULL: cuts may divide them */
     struct split_lone lones[SPLIT_CUTS_MAX];
     uint32_t lone_count;
     struct slice cuts[SPLIT_CUTS_MAX];

@@ -1,10 +1,10 @@
 /* split_place.c - where cuts fall.
  *
  * A key that fills a child by itself (split_fill_percent) has a child of its own: a cut just before
- * it and one just behind it, where its neighbours there are worth a child. What is left between such
- * keys is divided equally, by the sum of both kinds, each over its maximum; into as few children as
- * keep each kind at the fill, in every one of them. So one decision fits reads and writes, wherever
- * either lies.
+ * it and one just behind it, where its neighbours there are worth a child. What is left between
+ * such keys is divided equally, by the sum of both kinds, each over its maximum; into as few
+ * children as keep each kind at the fill, in every one of them. So one decision fits reads and
+ * writes, wherever either lies.
  *
  * Equal parts are placed from the left, each cut where what is left would divide equally: a heavy
  * key takes its child and the others share the rest. */

@@ -181,7 +181,9 @@ static void advise_ahead(struct heat *h, const struct division *d, struct split_
     out->cuts[0] = cut_ahead(d);
     for (int kind = 0; kind < SPLIT_KINDS; kind++) {
         bool moves = heat_direction(h, (enum admit_kind)kind) == SKETCH_FORWARD;
-        uint32_t above = moves ? SPLIT_WHOLE_PPM : d->sums[d->count].mcu[kind] > 0 ? 0 : SPLIT_WHOLE_PPM / 2;
+        uint32_t above = moves                             ? SPLIT_WHOLE_PPM
+                         : d->sums[d->count].mcu[kind] > 0 ? 0
+                                                           : SPLIT_WHOLE_PPM / 2;
         out->share_ppm[kind][0] = SPLIT_WHOLE_PPM - above;
         out->share_ppm[kind][1] = above;
     }

@@ -1,5 +1,5 @@
-/* split_point.h - where to cut a partition so that more of what it is asked for is served; or why no
- * cut would help.
+/* split_point.h - where to cut a partition so that more of what it is asked for is served; or why
+ * no cut would help.
  *
  * A cut is advised where it lets materially more be served: of each kind a partition serves what it
  * is asked for, up to its maximum, and so will each child. Where nothing is refused yet, it is
@@ -51,14 +51,15 @@ struct split_advice {
     /* Of each child, of reads and of writes; each adds up to SPLIT_WHOLE_PPM. Equal where the
      * parent has seen none of a kind. */
     uint32_t share_ppm[SPLIT_KINDS][SPLIT_CUTS_MAX + 1];
-    /* ADVISED: what is served of each kind, as the partition is and by all children, mcu per second.
+    /* ADVISED: what is served of each kind, as the partition is and by all children, mcu per
+     * second.
      */
     int64_t served_before_mcu[SPLIT_KINDS];
     int64_t served_after_mcu[SPLIT_KINDS];
     /* POPULAR_KEY: it; COLLECTION: where the collection begins; ADVISED: the heaviest key that is
      * cut out, empty: none is. */
     struct slice key;
-    uint32_t key_share_ppm;             /* its share of the heat */
+    uint32_t key_share_ppm;              /* its share of the heat */
     int64_t key_served_mcu[SPLIT_KINDS]; /* ADVISED: what is served of it afterwards */
 };
 

@@ -59,7 +59,8 @@ static struct {
     double ratios[LOADS][100000];
     uint32_t counts[LOADS];
     uint32_t refused[LOADS];
-    uint32_t popular, popular_alone, popular_named, popular_wrong, sequential, sequential_seen, advised, useless;
+    uint32_t popular, popular_alone, popular_named, popular_wrong, sequential, sequential_seen,
+        advised, useless;
 } figures;
 
 /* ---- loads ---- */

@@ -1,6 +1,6 @@
-/* Relief in virtual time: how soon nothing is refused any more that need not be, and what is cut for
- * it. Loads that last, spikes that do not, hot keys beside others and alone, reads beside writes;
- * and a table above its limit, second by second. */
+/* Relief in virtual time: how soon nothing is refused any more that need not be, and what is cut
+ * for it. Loads that last, spikes that do not, hot keys beside others and alone, reads beside
+ * writes; and a table above its limit, second by second. */
 #include "tests/check.h"
 
 #include "base/must.h"
@@ -174,7 +174,8 @@ static uint32_t partitions(struct scene *s)
 
 /* ---- loads that last ---- */
 
-static void a_lasting_load_is_relieved_in_time_by_one_split_of_as_many_pieces_as_it_needs(void **state)
+static void
+a_lasting_load_is_relieved_in_time_by_one_split_of_as_many_pieces_as_it_needs(void **state)
 {
     (void)state;
     static const struct {
@@ -370,7 +371,8 @@ int main(void)
         cmocka_unit_test(a_load_between_trigger_and_maximum_is_cut_before_anything_is_refused),
         cmocka_unit_test(reads_on_one_side_and_writes_on_the_other_are_relieved_by_one_split),
         cmocka_unit_test(spikes_of_two_seconds_are_no_reason_for_a_split),
-        cmocka_unit_test(a_key_above_the_maximum_is_cut_out_and_its_neighbours_get_all_they_ask_for),
+        cmocka_unit_test(
+            a_key_above_the_maximum_is_cut_out_and_its_neighbours_get_all_they_ask_for),
         cmocka_unit_test(a_key_above_the_maximum_with_nothing_beside_it_stays),
         cmocka_unit_test(a_skewed_table_within_its_limit_is_relieved_within_ten_seconds),
         cmocka_unit_test(a_table_that_asks_for_twice_its_limit_gets_the_limit_every_second),

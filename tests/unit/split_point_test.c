@@ -195,8 +195,8 @@ static void load_key(struct scene *s, int key, int below, int above)
         int r = (int)prng_below(&s->prng, (uint64_t)all);
         uint64_t at = 50000;
         if (r >= key)
-            at = r < key + below ? prng_below(&s->prng, 50000)
-                                 : 50001 + prng_below(&s->prng, 50000);
+            at =
+                r < key + below ? prng_below(&s->prng, 50000) : 50001 + prng_below(&s->prng, 50000);
         s->now.ns += NS_PER_S / all;
         add(s, ADMIT_WRITE, item(s, "p", at));
     }
@@ -212,14 +212,16 @@ static void a_key_over_the_maximum_is_cut_out_alone_if_its_neighbours_gain(void 
     assert_cuts_are_sound(&s);
     assert_int_equal(s.advice.cut_count, 2);
     assert_true(child_holds(&s, 1, 50000));
-    assert_false(child_holds(&s, 1, 49999) || child_holds(&s, 1, 50001)); /* nothing else is there */
+    assert_false(child_holds(&s, 1, 49999) ||
+                 child_holds(&s, 1, 50001)); /* nothing else is there */
     assert_true(slice_equal(s.advice.key, item(&s, "p", 50000)));
     assert_int_equal(s.advice.key_served_mcu[ADMIT_WRITE], 1000000);
     assert_int_equal(s.advice.served_before_mcu[ADMIT_WRITE], 1000000);
     assert_in_range(s.advice.served_after_mcu[ADMIT_WRITE], 1650000, 1750000);
     scene_deinit(&s);
     scene_init(&s);
-    load_key(&s, 900, 0, 700); /* nobody on one side: one cut; below the maximum, but not with them */
+    load_key(&s, 900, 0,
+             700); /* nobody on one side: one cut; below the maximum, but not with them */
     assert_int_equal(ask(&s), SPLIT_ADVISED);
     assert_int_equal(s.advice.cut_count, 1);
     assert_true(child_holds(&s, 0, 50000));
@@ -342,8 +344,8 @@ static void a_collection_that_carries_the_heat_is_cut_inside_or_named(void **sta
     scene_deinit(&s);
 }
 
-/* As fill and trigger are apart by what noise can do, the pieces of a steady load are not cut again;
- * nor are there more than it needs. */
+/* As fill and trigger are apart by what noise can do, the pieces of a steady load are not cut
+ * again; nor are there more than it needs. */
 static void as_few_pieces_as_stay_below_the_trigger(void **state)
 {
     (void)state;
@@ -375,8 +377,8 @@ static void one_decision_fits_reads_and_writes(void **state)
             s.now.ns += NS_PER_S / 1500;
             add(&s, ADMIT_READ, item(&s, "p", prng_below(&s.prng, mixed ? 20000 : 10000)));
             add(&s, ADMIT_WRITE,
-                item(&s, "p", mixed ? prng_below(&s.prng, 20000)
-                                    : 10000 + prng_below(&s.prng, 10000)));
+                item(&s, "p",
+                     mixed ? prng_below(&s.prng, 20000) : 10000 + prng_below(&s.prng, 10000)));
         }
         assert_int_equal(ask(&s), SPLIT_ADVISED);
         assert_cuts_are_sound(&s);
