@@ -105,16 +105,25 @@ static bool ends_key(const struct split_advice *a, struct slice cut)
     return ends;
 }
 
+/* Between the parts of "a, b and c": before part `i`, of which `last` is the last one. */
+static const char *joint(uint32_t i, uint32_t last)
+{
+    if (i == 0)
+        return "";
+    return i < last ? ", " : " and ";
+}
+
 static void append_cuts(struct buffer *out, const struct table *t, const struct split_advice *a)
 {
     uint32_t told = a->cut_count < CUTS_TOLD ? a->cut_count : CUTS_TOLD;
+    buffer_append_text(out, "; cut at ");
     for (uint32_t i = 0; i < told; i++) {
-        bool before = i > 0 && slice_equal(a->cuts[i - 1], a->key);
-        buffer_append_text(out, i == 0 ? "; cut at " : i + 1 < a->cut_count ? ", " : " and ");
-        if (before && ends_key(a, a->cuts[i]))
-            buffer_append_text(out, "behind it");
-        else
-            append_cut(out, t, a->cuts[i]);
+        bool ends = ends_key(a, a->cuts[i]), begins = i > 0 && slice_equal(a->cuts[i - 1], a->key);
+        buffer_append_text(out, joint(i, a->cut_count - 1));
+        if (ends)
+            buffer_append_text(out, begins ? "behind it" : "the end of ");
+        if (!ends || !begins)
+            append_cut(out, t, ends ? a->key : a->cuts[i]);
     }
     if (told < a->cut_count)
         buffer_append_format(out, " and %u more", a->cut_count - told);
@@ -126,10 +135,7 @@ static void append_shares(struct buffer *out, const struct split_job *j,
     const uint32_t percent = SPLIT_WHOLE_PPM / 100;
     buffer_append_text(out, ", with ");
     for (uint32_t i = 0; i <= a->cut_count; i++)
-        buffer_append_format(out, "%s%u",
-                             i == 0             ? ""
-                             : i < a->cut_count ? ", "
-                                                : " and ",
+        buffer_append_format(out, "%s%u", joint(i, a->cut_count),
                              (a->share_ppm[j->kind][i] + percent / 2) / percent);
     buffer_append_format(out, " %% of the %ss", control_kind_name(j->kind));
 }

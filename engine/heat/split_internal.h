@@ -4,6 +4,10 @@
 
 #include "engine/heat/split_point.h"
 
+enum {
+    SPLIT_ERRORS = 3 /* standard deviations: an estimate that small may be none */
+};
+
 /* A key, or a collection that must stay whole, that fills a child by itself. */
 struct split_lone {
     uint32_t from, to; /* its points */

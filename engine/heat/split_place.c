@@ -14,8 +14,7 @@
 #include "engine/item/storage_key.h"
 
 enum {
-    MORE_CHILDREN = 2, /* tried beyond what both kinds together need, where keys are heavy */
-    ERRORS = 3         /* standard deviations: an estimate that small may be none */
+    MORE_CHILDREN = 2 /* tried beyond what both kinds together need, where keys are heavy */
 };
 
 struct slice split_whole_key(const struct division *d, struct slice rest)
@@ -222,7 +221,7 @@ static bool is_worth_a_child(const struct division *d, uint32_t from, uint32_t t
         if (d->lasting_ppm[kind] < all)
             need = (int64_t)((__int128)need * d->lasting_ppm[kind] / all);
         worth += need;
-        doubt += ERRORS * d->error_ppm[kind];
+        doubt += SPLIT_ERRORS * d->error_ppm[kind];
     }
     return worth >= d->q->gain_ppm && worth > doubt;
 }

@@ -11,10 +11,6 @@
 #include "engine/heat/split_internal.h"
 #include "engine/item/storage_key.h"
 
-enum {
-    ERRORS = 3 /* standard deviations: a gain that small may be none */
-};
-
 struct split_question split_question_of(const struct config *config, struct slice lo,
                                         struct slice hi)
 {
@@ -83,7 +79,7 @@ static bool lets_more_be_served(const struct division *d)
     int64_t gain = 0, doubt = 0;
     for (int kind = 0; kind < SPLIT_KINDS; kind++) {
         gain += served_after_ppm(d, kind) - served_ppm(d->need_ppm[kind]);
-        doubt += ERRORS * d->error_ppm[kind];
+        doubt += SPLIT_ERRORS * d->error_ppm[kind];
     }
     return gain >= d->q->gain_ppm && gain > doubt;
 }

@@ -31,7 +31,7 @@ NEAR_RATE = MAXIMUM * 14 // 10
 UNIFORM = {"150": 2, "210": 3, "240": 4}  # percent of the maximum: pieces
 SPIKES, SPIKE_S, SPIKE_RATE = 6, 2, 4 * MAXIMUM
 RUN_S = 20
-SETTINGS = ["--set", "gac=lease", "--set", f"partition_max_wcu={MAXIMUM}"]
+SETTINGS = ["--set", "gac=lease", "--set", f"partition_max_wcu={MAXIMUM}", "--set", "node_wcu=100000"]
 
 
 def say(text):

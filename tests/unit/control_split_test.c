@@ -58,7 +58,8 @@ static void a_partition_near_its_maximum_is_cut_as_its_leader_advises(void **sta
     memcpy(w.config.partition_policy, "none", sizeof "none"); /* then a cut would gain nothing */
     assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 60), -1);
     memcpy(w.config.partition_policy, "burst", sizeof "burst");
-    assert_in_range(scene_seconds_to_question(&w, "orders", &d, 60), 0, 1); /* it has been so for long */
+    assert_in_range(scene_seconds_to_question(&w, "orders", &d, 60), 0,
+                    1); /* it has been so for long */
     advise(&w, t, SPLIT_ADVISED);
     assert_true(instant_before(controller_deadline(w.controller, 1, (struct instant){0}),
                                instant_add(w.now, duration_ms(1)))); /* it is not kept waiting */
