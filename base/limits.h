@@ -114,8 +114,10 @@
       "The consumption that split_percent is compared with is the mean over this time.")           \
     X(split_hold_ms, 2500, 10, 3600000,                                                            \
       "A load above a partition's maximum is a reason for a split once it has lasted this time.")  \
-    X(split_lull_ms, 200, 1, 60000,                                                                \
+    X(split_lull_ms, 100, 1, 60000,                                                                \
       "A load above a partition's maximum has ended after about this time below the maximum.")     \
+    X(split_gap_ms, 1000, 0, 60000,                                                                \
+      "A gap of this time does not end a load above the maximum if the load makes up for it.")     \
     X(split_gain_percent, 5, 1, 100,                                                               \
       "A split for a load above the maximum must let this percentage of the maximum more be "      \
       "served.")                                                                                   \

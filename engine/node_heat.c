@@ -21,7 +21,10 @@ static void count_excess(struct node *n, struct partition *p, enum admit_kind ki
                          int64_t cost_mcu)
 {
     struct excess *e = &p->excess[kind];
-    excess_add(e, n->now, cost_mcu, maximum_mcu(n, kind), n->config->split_lull_ms);
+    const struct excess_rule rule = {.max_mcu = maximum_mcu(n, kind),
+                                     .lull_ms = n->config->split_lull_ms,
+                                     .gap_ms = n->config->split_gap_ms};
+    excess_add(e, n->now, cost_mcu, &rule);
     if (excess_ms(e, n->now) < n->config->split_hold_ms || p->excess_told[kind].ns == e->since.ns)
         return;
     p->excess_told[kind] = e->since;

@@ -4,7 +4,8 @@
 
 enum {
     MAXIMUM = 1000, /* units a second */
-    LULL_MS = 200
+    LULL_MS = 100,
+    GAP_MS = 1000
 };
 
 struct scene {
@@ -15,7 +16,9 @@ struct scene {
 
 static void ask(struct scene *s, int64_t units)
 {
-    excess_add(&s->excess, s->now, units * 1000, MAXIMUM * 1000, LULL_MS);
+    static const struct excess_rule rule = {
+        .max_mcu = MAXIMUM * 1000, .lull_ms = LULL_MS, .gap_ms = GAP_MS};
+    excess_add(&s->excess, s->now, units * 1000, &rule);
     int64_t ms = excess_ms(&s->excess, s->now);
     s->longest_ms = ms > s->longest_ms ? ms : s->longest_ms;
 }
@@ -52,10 +55,62 @@ static void it_ends_within_the_lull_whatever_was_asked_for(void **state)
     assert_true(excess_ms(&s.excess, s.now) > 0);
     s.now.ns += 20 * NS_PER_MS;
     assert_int_equal(excess_ms(&s.excess, s.now), 0);
+    s.now.ns += GAP_MS * NS_PER_MS;
     load(&s, MAXIMUM * 2, 500, NULL); /* begins anew */
     assert_in_range(excess_ms(&s.excess, s.now), 490, 500);
     load(&s, MAXIMUM / 2, 1000, NULL);
     assert_int_equal(excess_ms(&s.excess, s.now), 0);
+}
+
+/* What was due while a machine halted comes at once, or a little later. */
+static void a_gap_that_is_made_up_for_is_none(void **state)
+{
+    (void)state;
+    struct scene s = {.now = {7 * NS_PER_S}};
+    load(&s, MAXIMUM * 3 / 2, 1500, NULL);
+    s.now.ns += 700 * NS_PER_MS;
+    for (int i = 0; i < MAXIMUM * 3 / 2 * 7 / 10; i++)
+        ask(&s, 1);
+    load(&s, MAXIMUM * 3 / 2, 300, NULL);
+    assert_in_range(excess_ms(&s.excess, s.now), 2490, 2500);
+    s.now.ns += 700 * NS_PER_MS;
+    load(&s, MAXIMUM * 3, 300, NULL); /* at twice the pace */
+    assert_in_range(excess_ms(&s.excess, s.now), 3490, 3500);
+}
+
+static void a_gap_that_is_too_long_or_is_not_made_up_for_ends_it(void **state)
+{
+    (void)state;
+    struct scene s = {.now = {7 * NS_PER_S}};
+    load(&s, MAXIMUM * 3, 2000, NULL);
+    s.now.ns += (LULL_MS + GAP_MS + 1) * NS_PER_MS;
+    load(&s, MAXIMUM * 3, 500, NULL);
+    assert_in_range(excess_ms(&s.excess, s.now), 490, 500);
+    s.now.ns += (LULL_MS + 610) * NS_PER_MS; /* longer than the excess itself */
+    load(&s, MAXIMUM * 5, 400, NULL);
+    assert_in_range(excess_ms(&s.excess, s.now), 390, 400);
+    load(&s, MAXIMUM * 3, 1600, NULL);
+    s.longest_ms = 0;
+    load(&s, MAXIMUM / 2, 3000, NULL); /* goes on below it: the first moments are still above */
+    assert_true(s.longest_ms < 2500);
+    load(&s, MAXIMUM * 3, 1000, NULL);
+    assert_in_range(excess_ms(&s.excess, s.now), 990, 1020);
+}
+
+/* Of a load in the background that is not itself a reason for a split. */
+static void a_spike_above_another_load_lasts_hardly_longer_than_it_is(void **state)
+{
+    (void)state;
+    for (int percent = 10; percent <= 70; percent += 10) {
+        struct prng prng = prng_seeded((uint64_t)percent);
+        struct scene s = {.now = {7 * NS_PER_S}};
+        for (int i = 0; i < 100; i++) {
+            load(&s, MAXIMUM * percent / 100, 5000, &prng);
+            load(&s, MAXIMUM * 4, 2000, &prng);
+        }
+        printf("    two seconds above %d %%: %lld ms at most\n", percent, (long long)s.longest_ms);
+        assert_in_range(s.longest_ms, 2000, 2500 - 1);
+    }
 }
 
 static void dear_requests_below_the_maximum_do_not_add_up(void **state)
@@ -85,6 +140,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_load_above_the_maximum_lasts_from_its_first_request_on),
         cmocka_unit_test(it_ends_within_the_lull_whatever_was_asked_for),
+        cmocka_unit_test(a_gap_that_is_made_up_for_is_none),
+        cmocka_unit_test(a_gap_that_is_too_long_or_is_not_made_up_for_ends_it),
+        cmocka_unit_test(a_spike_above_another_load_lasts_hardly_longer_than_it_is),
         cmocka_unit_test(dear_requests_below_the_maximum_do_not_add_up),
         cmocka_unit_test(chance_makes_no_excess_of_a_load_below_nor_breaks_one_above),
     };

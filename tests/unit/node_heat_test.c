@@ -128,12 +128,13 @@ static void a_partition_that_gets_smaller_begins_without_heat(void **state)
     struct partition_info info = {
         .id = 3, .lo = slice_of("a"), .hi = slice_of("z"), .member_count = 1, .members = {1}};
     struct partition *p = partition_create(&info);
-    struct instant now = {0};
+    struct instant now = {NS_PER_S};
+    const struct excess_rule rule = {.max_mcu = 1000, .lull_ms = 1000};
     config_init(&config, PROFILE_AWS);
     heat_init(&p->heat, p->info.lo, p->info.hi, 1, &config);
     for (int i = 0; i < 100; i++) {
         heat_add(&p->heat, now, ADMIT_READ, slice_of(i % 4 ? "b" : "x"), 500);
-        excess_add(&p->excess[ADMIT_READ], now, 500, 1000, 1000);
+        excess_add(&p->excess[ADMIT_READ], now, 500, &rule);
     }
     partition_set(p, &info);
     assert_int_equal(heat_samples(&p->heat, now, ADMIT_READ), 100);
