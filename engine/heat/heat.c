@@ -210,9 +210,9 @@ int64_t heat_rate_now(struct heat *h, struct instant now, enum admit_kind kind)
     took_ns = took_ns < slot_ns ? slot_ns : took_ns;
     int64_t expected = (int64_t)((__int128)mean * took_ns / NS_PER_S);
     int64_t difference = sum > expected ? sum - expected : expected - sum;
-    if (difference <= chance_mcu(sum > expected ? sum : expected))
-        return mean;
-    return (int64_t)((__int128)sum * NS_PER_S / took_ns);
+    int64_t recent = (int64_t)((__int128)sum * NS_PER_S / took_ns);
+    bool by_chance = difference <= chance_mcu(sum > expected ? sum : expected);
+    return by_chance && mean < recent ? mean : recent;
 }
 
 int64_t heat_samples(struct heat *h, struct instant now, enum admit_kind kind)

@@ -60,9 +60,9 @@ bool heat_cool(struct heat *h, struct instant now);
  * least a second. */
 int64_t heat_rate(struct heat *h, struct instant now, enum admit_kind kind);
 
-/* The same, unless the mean over the last one to two heat_recent_ms differs from it by more than
- * chance explains: then that one. So a load that has only just begun is seen in full, and a steady
- * one is measured over a long time. */
+/* The mean over the last one to two heat_recent_ms: a load that has only just begun is seen in
+ * full. Where the mean over all of the time is lower, and the difference may be chance, that one:
+ * what was due while a machine halted, and requests tried again, come on top of a load. */
 int64_t heat_rate_now(struct heat *h, struct instant now, enum admit_kind kind);
 
 /* Observations, decayed. */
