@@ -420,6 +420,18 @@ static const struct relation {
     R(node_silent_ms, true, 2, load_report_ms, "a node that is well would be replaced"),
     R(report_deadline_ms, true, 1, report_ms, "every member would count as silent"),
     R(on_demand_peak_ms, true, 1, load_report_ms, "a peak would be of one report"),
+    R(split_percent, true, 1, split_fill_percent, "the pieces would be split again"),
+    R(split_window_ms, true, 2, load_report_ms, "consumption would be of one report"),
+    R(split_window_ms, true, 2, control_ms, "consumption would be of one look"),
+    R(split_window_ms, false, 1, split_hold_ms, "a short load would be judged by a longer one"),
+    R(split_hold_ms, true, 1, split_lull_ms, "one request would be a load"),
+    R(split_hold_ms, false, 2, heat_recent_ms, "what was before the load would count"),
+    R(heat_half_life_ms, false, 1, split_hold_ms, "most of the load would be forgotten"),
+    R(adaptive_window_ms, true, 2, load_report_ms, "demand would be of one report"),
+    R(adaptive_window_ms, true, 2, control_ms, "demand would be of one look"),
+    R(adaptive_calm_ms, true, 1, load_report_ms, "a throttled partition would seem calm"),
+    R(balance_window_ms, true, 1, load_report_ms, "consumption would be of one report"),
+    R(control_answer_ms, true, 1, control_ms, "answers would be lost before they are seen"),
     R(snapshot_bytes_s, false, 1, snapshot_busy_bytes_s, "a busy node would send more"),
     R(log_max_bytes, false, 2, log_segment_bytes, "the log is trimmed in whole segments"),
     R(log_segment_bytes, false, 1, follower_max_bytes, "a message must fit the log ahead"),
@@ -466,9 +478,14 @@ static const struct {
     const char *first;
     const char *title;
 } groups[] = {
-    {"partition_max_wcu", "Throughput"}, {"replicas", "Replication"},
-    {"control_ms", "Controller"},        {"gac_bank_ms", "Global admission control (GAC)"},
-    {"log_segment_bytes", "Storage"},    {"connections_max", "Wire"},
+    {"partition_max_wcu", "Throughput"},
+    {"replicas", "Replication"},
+    {"control_ms", "Controller"},
+    {"split_percent", "Splits for throughput, and heat"},
+    {"adaptive_after_ms", "Adaptive capacity"},
+    {"gac_bank_ms", "Global admission control (GAC)"},
+    {"log_segment_bytes", "Storage"},
+    {"connections_max", "Wire"},
 };
 
 static const char *unit_of(const char *name)

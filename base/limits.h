@@ -101,13 +101,8 @@
     X(control_split, 1, 0, 1, "1: the controller splits partitions that reach a limit. 0: never.") \
     X(control_on_demand, 1, 0, 1,                                                                  \
       "1: the controller prepares on-demand tables for twice their previous peak. 0: never.")      \
-    X(split_percent, 80, 1, 100,                                                                   \
-      "A partition above this percentage of its maximum throughput for 10 s is split.")            \
-    X(split_sequential, 0, 0, 2,                                                                   \
-      "Partitions whose keys only move forward are: 0 not split, 1 split above the newest "        \
-      "key, 2 split like others.")                                                                 \
-    X(split_backoff_ms, 60000, 0, 86400000,                                                        \
-      "A partition that should not be split is examined again after this time.")                   \
+    X(control_answer_ms, 10000, 100, 3600000,                                                      \
+      "A request of the controller that is not answered within this time counts as lost.")         \
     X(partition_max_bytes, 10 * GIB, MIB, TIB, "A partition that holds more bytes is split.")      \
     X(collection_max_bytes, 10 * GIB, KIB, TIB,                                                    \
       "An item collection of a table that keeps collections whole holds at most this many bytes.") \
@@ -119,14 +114,61 @@
       "A node that consumes more than this percentage of its capacity gives replicas away.")       \
     X(node_silent_ms, 300000, 1000, 86400000,                                                      \
       "The replicas of a node that is silent for this time are replaced.")                         \
-    X(adaptive_after_ms, 5000, 0, 3600000,                                                         \
-      "A partition that is throttled for this time is allocated more.")                            \
-    X(adaptive_step_percent, 50, 1, 100,                                                           \
-      "A throttled partition is given this percentage of what it lacks, once a second.")           \
-    X(adaptive_decay_percent, 20, 1, 100,                                                          \
-      "An idle partition loses this percentage of what it was given, every 10 s.")                 \
+    X(balance_window_ms, 5000, 100, 15000,                                                         \
+      "What a node consumes is its mean over this time.")                                          \
     X(moves_max, 4, 1, 1000,                                                                       \
       "At most this many replicas are on their way to another node at once.")                      \
+    /* splits for throughput, and the heat that decides them */                                    \
+    X(split_percent, 80, 2, 100,                                                                   \
+      "A partition above this percentage of its maximum throughput for split_window_ms is split.") \
+    X(split_fill_percent, 77, 1, 99,                                                               \
+      "A split makes as few pieces as keep each one at this percentage of its maximum or below.")  \
+    X(split_window_ms, 10000, 100, 15000,                                                          \
+      "The consumption that split_percent is compared with is the mean over this time.")           \
+    X(split_hold_ms, 2500, 10, 3600000,                                                            \
+      "A load above a partition's maximum is a reason for a split once it has lasted this time.")  \
+    X(split_lull_ms, 100, 1, 60000,                                                                \
+      "A load above a partition's maximum has ended after about this time below the maximum.")     \
+    X(split_gap_ms, 1000, 0, 60000,                                                                \
+      "A gap of this time does not end a load above the maximum if the load makes up for it.")     \
+    X(split_gain_percent, 5, 1, 100,                                                               \
+      "A split for a load above the maximum must let this percentage of the maximum more be "      \
+      "served.")                                                                                   \
+    X(split_largest_percent, 80, 1, 100,                                                           \
+      "A split for a load below the maximum must leave no piece with more than this percentage "   \
+      "of the load.")                                                                              \
+    X(split_samples_min, 256, 1, 1000000,                                                          \
+      "A partition is split for its throughput after this many observed requests.")                \
+    X(split_sequential, 0, 0, 2,                                                                   \
+      "Partitions whose keys only move forward are: 0 not split, 1 split above the newest "        \
+      "key, 2 split like others.")                                                                 \
+    X(split_backoff_ms, 60000, 0, 86400000,                                                        \
+      "A partition that should not be split is examined again after this time.")                   \
+    X(split_retry_ms, 1000, 10, 3600000,                                                           \
+      "A partition that could not be examined or split is tried again after this time.")           \
+    X(heat_half_life_ms, 10000, 1000, 3600000,                                                     \
+      "A request counts half as much for the heat of its key after this time.")                    \
+    X(heat_recent_ms, 1000, 10, 3600000,                                                           \
+      "What a partition is asked for now is the mean over one to two times this time.")            \
+    /* adaptive capacity */                                                                        \
+    X(adaptive_after_ms, 1000, 0, 3600000,                                                         \
+      "A partition that is throttled for this time is allocated more.")                            \
+    X(adaptive_every_ms, 1000, 10, 3600000,                                                        \
+      "Allocations are changed at most once in this time.")                                        \
+    X(adaptive_window_ms, 5000, 100, 15000,                                                        \
+      "What a partition is asked for is the mean over this time.")                                 \
+    X(adaptive_calm_ms, 2000, 10, 15000,                                                           \
+      "A partition that is not refused anything for this time is not throttled any more.")         \
+    X(adaptive_step_percent, 110, 1, 200,                                                          \
+      "A throttled partition is given this percentage of what it lacks each time.")                \
+    X(adaptive_margin_percent, 1, 0, 50,                                                           \
+      "Allocations stay as they are while the table is within this percentage of its limit.")      \
+    X(adaptive_decay_percent, 20, 1, 100,                                                          \
+      "A partition loses this percentage of a boost that it does not use, each time.")             \
+    X(adaptive_decay_ms, 10000, 100, 3600000,                                                      \
+      "A boost that is not used is lowered once in this time.")                                    \
+    X(adaptive_used_percent, 80, 0, 100,                                                           \
+      "A boost is used while the partition consumes this percentage of its allocation.")           \
     /* global admission control */                                                                 \
     X(gac_bank_ms, 300000, 1000, 86400000,                                                         \
       "A table saves up at most this time of its rate as unused tokens at its GAC server.")        \

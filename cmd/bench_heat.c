@@ -65,6 +65,7 @@ struct stage {
     struct buffer keys[KEYS]; /* owns */
     double below[KEYS + 1];
     struct prng prng;
+    struct config config;
     struct heat heat;
     struct slice lo, hi;
     struct instant now;
@@ -89,7 +90,8 @@ static void stage_init(struct stage *s, const struct scene *scene)
         storage_key_append(&s->keys[i], 5, &p, &k);
         s->below[i + 1] = s->below[i] + pow(i + 1, -scene->zipf);
     }
-    heat_init(&s->heat, s->lo, s->hi, 1);
+    config_init(&s->config, PROFILE_AWS);
+    heat_init(&s->heat, s->lo, s->hi, 1, &s->config);
 }
 
 static void stage_deinit(struct stage *s)
@@ -128,8 +130,7 @@ static int64_t overhead_ns(struct histogram *h)
 
 static int64_t time_advice(struct stage *s)
 {
-    struct split_question q = {
-        .lo = s->lo, .hi = s->hi, .max_mcu = {3000 * MCU_PER_UNIT, 1000 * MCU_PER_UNIT}};
+    struct split_question q = split_question_of(&s->config, s->lo, s->hi);
     struct split_advice advice;
     struct arena arena = {0};
     int64_t start = clock_ns(CLOCK_MONOTONIC);

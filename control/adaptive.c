@@ -4,20 +4,25 @@
  * below its limit, best effort, with a proportional control; take boosts back when the table goes
  * above). How much and how fast are ours, and settings:
  *   raise  a partition refused by its allocation for adaptive_after_ms gets adaptive_step_percent
- * of what it lacks, a second, out of what the table leaves unused; cut    a table above its limit
- * takes what is too much from its boosted partitions, in proportion; decay  a boost that is not
- * used loses adaptive_decay_percent every 10 s. A node that lacks the throughput gives the replica
- * to one that has it, if there is one; meanwhile the raise is what the nodes can carry. */
+ *          of what it lacks, out of what the table leaves; partitions share that by what they lack.
+ *   cut    a table above its limit takes what is too much from the boosts that are used, in
+ *          proportion.
+ *   decay  a boost that is not used loses adaptive_decay_percent every adaptive_decay_ms.
+ * A node that lacks the throughput gives the replica to one that has it, if there is one; meanwhile
+ * the raise is what the nodes can carry.
+ *
+ * Why it does not swing: what a table is about to consume is not measured, which would tell of
+ * allocations that have changed since. It is the sum, over the partitions, of the lesser of
+ * allocation and demand. Demand does not depend on what is decided here; so a change counts in full
+ * at the next look, and one step ends where the limit is. Between the limit and
+ * adaptive_margin_percent above or below it nothing is changed. What a partition has saved up as
+ * burst is no matter of this: a table may consume more than its limit by it. */
 #include "base/must.h"
 #include "control/controller_internal.h"
 #include "engine/admission/share.h"
 
 enum {
-    EVERY_MS = 1000,
-    WINDOW_MS = 5000,
-    DECAY_MS = 10000,
     QUIET_MS = 5000,       /* between events of a partition */
-    USED_PERCENT = 80,     /* a boost of which that much is used stays */
     LEAST_RAISE_MCU = 1000 /* and what is left of a boost below it is taken at once */
 };
 
@@ -26,8 +31,8 @@ struct demand {
     const struct table *table;
     enum admit_kind kind;
     int64_t limit_mcu;
-    int64_t consumed_mcu;
-    int64_t boosts_mcu; /* of all partitions together */
+    int64_t uses_mcu;  /* all partitions together: each the lesser of allocation and demand */
+    int64_t boost_mcu; /* of it, by boosts */
     struct decision *decision;
 };
 
@@ -42,6 +47,28 @@ static int64_t boost_of(const struct demand *d, uint32_t i)
     return boost > 0 ? boost : 0;
 }
 
+/* What the partition uses of its allocation; all of it while demand is not known. */
+static int64_t use_of(const struct controller *c, const struct demand *d, uint32_t i)
+{
+    const struct partition_info *p = &d->table->partitions[i];
+    const struct watched *w = control_watched(c, p->id);
+    struct rates r = control_rates(c, w, d->kind, c->config->adaptive_window_ms);
+    int64_t rate = p->rate_mcu[d->kind], demand = r.consumed_mcu + r.refused_mcu;
+    bool unknown = w != NULL && w->room == SAMPLES && !r.known; /* it was split just now */
+    return demand < rate && !unknown ? demand : rate;
+}
+
+static int64_t used_boost_of(const struct controller *c, const struct demand *d, uint32_t i)
+{
+    int64_t used = use_of(c, d, i) - base_of(d, i);
+    return used > 0 ? used : 0;
+}
+
+static int64_t margin_of(const struct controller *c, const struct demand *d)
+{
+    return d->limit_mcu / 100 * c->config->adaptive_margin_percent;
+}
+
 static void measure(const struct controller *c, const struct table *t, enum admit_kind kind,
                     struct decision *decision, struct demand *out)
 {
@@ -50,9 +77,8 @@ static void measure(const struct controller *c, const struct table *t, enum admi
                            .limit_mcu = (kind == ADMIT_READ ? t->rcu : t->wcu) * MCU_PER_UNIT,
                            .decision = decision};
     for (uint32_t i = 0; i < t->partition_count; i++) {
-        const struct watched *w = control_watched(c, t->partitions[i].id);
-        out->consumed_mcu += control_rates(c, w, kind, WINDOW_MS).consumed_mcu;
-        out->boosts_mcu += boost_of(out, i);
+        out->uses_mcu += use_of(c, out, i);
+        out->boost_mcu += used_boost_of(c, out, i);
     }
 }
 
@@ -87,26 +113,27 @@ static void change(struct controller *c, struct demand *d, const struct partitio
         return;
     w->quiet_until = instant_add(c->now, duration_ms(QUIET_MS));
     control_tell(c, d->decision, event, d->table, p->id,
-                 "%s; the table consumes %lld of its %lld %s units a second", why,
-                 (long long)(d->consumed_mcu / MCU_PER_UNIT),
-                 (long long)(d->limit_mcu / MCU_PER_UNIT), control_kind_name(d->kind));
+                 "%s; the table uses %lld of its %lld %s units a second", why,
+                 (long long)(d->uses_mcu / MCU_PER_UNIT), (long long)(d->limit_mcu / MCU_PER_UNIT),
+                 control_kind_name(d->kind));
     control_figures(d->decision, d->kind == ADMIT_READ ? "read units/s" : "write units/s",
                     p->rate_mcu[d->kind] / MCU_PER_UNIT, rate_mcu / MCU_PER_UNIT);
 }
 
 /* ---- cut and decay ---- */
 
+/* What is not used of a boost goes first. */
 static void cut(struct controller *c, struct demand *d)
 {
-    int64_t excess = d->consumed_mcu - d->limit_mcu;
-    if (excess > d->boosts_mcu)
-        excess = d->boosts_mcu;
+    int64_t excess = d->uses_mcu - d->limit_mcu;
+    if (excess > d->boost_mcu)
+        excess = d->boost_mcu;
     for (uint32_t i = 0; i < d->table->partition_count; i++) {
         const struct partition_info *p = &d->table->partitions[i];
-        int64_t boost = boost_of(d, i);
-        int64_t less = (int64_t)((__int128)boost * excess / d->boosts_mcu);
+        int64_t used = used_boost_of(c, d, i);
+        int64_t less = (int64_t)((__int128)used * excess / d->boost_mcu);
         if (less > 0)
-            change(c, d, p, p->rate_mcu[d->kind] - less, EVENT_ALLOCATION_LOWERED,
+            change(c, d, p, base_of(d, i) + used - less, EVENT_ALLOCATION_LOWERED,
                    "the table is above its limit");
     }
 }
@@ -119,9 +146,9 @@ static void decay(struct controller *c, struct demand *d)
         int64_t boost = boost_of(d, i), rate = p->rate_mcu[d->kind];
         if (boost == 0 || w == NULL || instant_before(c->now, w->decay_at[d->kind]) ||
             instant_before(w->throttled_since[d->kind], INSTANT_NEVER) ||
-            control_rates(c, w, d->kind, DECAY_MS).consumed_mcu > rate / 100 * USED_PERCENT)
+            use_of(c, d, i) > rate / 100 * c->config->adaptive_used_percent)
             continue;
-        w->decay_at[d->kind] = instant_add(c->now, duration_ms(DECAY_MS));
+        w->decay_at[d->kind] = instant_add(c->now, duration_ms(c->config->adaptive_decay_ms));
         int64_t less = boost * c->config->adaptive_decay_percent / 100;
         if (boost - less < LEAST_RAISE_MCU)
             less = boost;
@@ -167,35 +194,50 @@ static void relocate(struct controller *c, const struct demand *d, const struct 
     control_move(c, d->table, p, from, to, &move);
 }
 
-static void raise(struct controller *c, struct demand *d)
+/* What the partition should have beyond its allocation. 0: it is not throttled, or not for long. */
+static int64_t lack_of(const struct controller *c, const struct demand *d, uint32_t i)
 {
-    int64_t unused = d->limit_mcu - d->consumed_mcu;
+    const struct partition_info *p = &d->table->partitions[i];
+    const struct watched *w = control_watched(c, p->id);
     int64_t units =
         d->kind == ADMIT_READ ? c->config->partition_max_rcu : c->config->partition_max_wcu;
-    for (uint32_t i = 0; i < d->table->partition_count && unused >= LEAST_RAISE_MCU; i++) {
-        const struct partition_info *p = &d->table->partitions[i];
-        const struct watched *w = control_watched(c, p->id);
-        if (w == NULL ||
-            instant_before(c->now, instant_add(w->throttled_since[d->kind],
-                                               duration_ms(c->config->adaptive_after_ms))))
-            continue;
-        struct rates r = control_rates(c, w, d->kind, WINDOW_MS);
-        int64_t rate = p->rate_mcu[d->kind], lacks = r.consumed_mcu + r.refused_mcu - rate;
-        int64_t most = units * MCU_PER_UNIT - rate;
-        int64_t more = lacks * c->config->adaptive_step_percent / 100;
-        more = more < LEAST_RAISE_MCU ? LEAST_RAISE_MCU : more;
-        more = more > most ? most : more;
-        more = more > unused ? unused : more;
-        uint32_t node = 0;
-        int64_t spare = spare_of(c, p, d->kind, &node);
-        if (spare < more)
-            relocate(c, d, p, node, rate + more);
-        more = more > spare ? spare : more;
-        if (more <= 0)
-            continue;
-        unused -= more;
+    if (w == NULL || instant_before(c->now, instant_add(w->throttled_since[d->kind],
+                                                        duration_ms(c->config->adaptive_after_ms))))
+        return 0;
+    struct rates r = control_rates(c, w, d->kind, c->config->adaptive_window_ms);
+    int64_t rate = p->rate_mcu[d->kind], most = units * MCU_PER_UNIT - rate;
+    int64_t lack = (r.consumed_mcu + r.refused_mcu - rate) * c->config->adaptive_step_percent / 100;
+    lack = lack < LEAST_RAISE_MCU ? LEAST_RAISE_MCU : lack;
+    lack = lack < most ? lack : most;
+    return lack > 0 ? lack : 0;
+}
+
+static void raise_one(struct controller *c, struct demand *d, const struct partition_info *p,
+                      int64_t more)
+{
+    uint32_t node = 0;
+    int64_t rate = p->rate_mcu[d->kind], spare = spare_of(c, p, d->kind, &node);
+    if (spare < more)
+        relocate(c, d, p, node, rate + more);
+    more = more > spare ? spare : more;
+    if (more > 0)
         change(c, d, p, rate + more, EVENT_ALLOCATION_RAISED,
                "the partition is throttled by its allocation");
+}
+
+static void raise(struct controller *c, struct demand *d)
+{
+    int64_t left = d->limit_mcu - d->uses_mcu, lacking = 0;
+    if (left < LEAST_RAISE_MCU || left <= margin_of(c, d))
+        return;
+    for (uint32_t i = 0; i < d->table->partition_count; i++)
+        lacking += lack_of(c, d, i);
+    for (uint32_t i = 0; i < d->table->partition_count; i++) {
+        int64_t more = lack_of(c, d, i);
+        if (lacking > left)
+            more = (int64_t)((__int128)more * left / lacking);
+        if (more > 0)
+            raise_one(c, d, &d->table->partitions[i], more);
     }
 }
 
@@ -207,7 +249,7 @@ static void adapt_table(struct controller *c, const struct table *t)
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct demand d;
         measure(c, t, (enum admit_kind)kind, &decision, &d);
-        if (d.consumed_mcu > d.limit_mcu && d.boosts_mcu > 0) {
+        if (d.uses_mcu > d.limit_mcu + margin_of(c, &d) && d.boost_mcu > 0) {
             cut(c, &d);
         } else {
             decay(c, &d);
@@ -222,7 +264,7 @@ void control_adapt(struct controller *c)
 {
     if (instant_before(c->now, c->adapted_at))
         return;
-    c->adapted_at = instant_add(c->now, duration_ms(EVERY_MS));
+    c->adapted_at = instant_add(c->now, duration_ms(c->config->adaptive_every_ms));
     struct slice name = {NULL, 0};
     for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
          name = t->name) {

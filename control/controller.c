@@ -8,7 +8,6 @@
 #include "control/controller_internal.h"
 
 enum {
-    FORGET_MS = 10000,      /* an answer that has not come by then is lost */
     SPREAD_AFTER_MS = 10000 /* a new leader's: by then it knows what nodes consume */
 };
 
@@ -30,11 +29,14 @@ void controller_destroy(struct controller *c)
     free(c);
 }
 
-struct instant controller_deadline(const struct controller *c, uint64_t term)
+struct instant controller_deadline(const struct controller *c, uint64_t term,
+                                   struct instant urgent_at)
 {
     if (term == 0)
         return INSTANT_NEVER;
-    return term == c->term ? c->next_at : (struct instant){0};
+    if (term != c->term)
+        return (struct instant){0};
+    return instant_before(c->now, urgent_at) ? instant_earlier(c->next_at, urgent_at) : c->next_at;
 }
 
 /* ---- decisions ---- */
@@ -99,8 +101,11 @@ void controller_reply(struct controller *c, const struct reply *reply)
     uint64_t id = reply->id & ~CONTROL_ID_BIT, first = c->next_id - c->request_count + 1;
     if (control_split_reply(c, reply))
         return;
-    if (id >= first && id <= c->next_id && c->unanswered > 0)
-        c->unanswered--;
+    if (id < first || id > c->next_id || c->unanswered == 0)
+        return;
+    c->unanswered--;
+    if (c->unanswered == 0 && c->kept_waiting)
+        c->next_at = c->now;
 }
 
 /* ---- a look ---- */
@@ -130,10 +135,11 @@ void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
         begin(c, view);
     c->next_at = instant_add(now, duration_ms(c->config->control_ms));
     control_watch(c);
-    if (c->unanswered > 0 && instant_before(now, c->forget_at))
+    c->kept_waiting = c->unanswered > 0 && instant_before(now, c->forget_at);
+    if (c->kept_waiting)
         return;
     c->unanswered = c->request_count = c->request_next = 0;
-    c->forget_at = instant_add(now, duration_ms(FORGET_MS));
+    c->forget_at = instant_add(now, duration_ms(c->config->control_answer_ms));
     arena_reset(&c->arena);
     control_count_promises(c);
     if (c->config->control_placement)

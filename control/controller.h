@@ -24,8 +24,10 @@ struct controller;
 struct controller *controller_create(const struct config *config); /* borrows */
 void controller_destroy(struct controller *c);                     /* NULL: nothing */
 
-/* When to look next, given the term in which the catalog is led here (0: INSTANT_NEVER). */
-struct instant controller_deadline(const struct controller *c, uint64_t term);
+/* When to look next, given the term in which the catalog is led here (0: INSTANT_NEVER), and when
+ * something was last heard that is not to wait for the next look (node_control_urgent). */
+struct instant controller_deadline(const struct controller *c, uint64_t term,
+                                   struct instant urgent_at);
 /* `wall_ms` is for events only. All requests of the last look were taken. */
 void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
                      const struct control_view *view);

@@ -7,33 +7,38 @@
  *   adaptive.c    allocations follow demand within a table
  *   on_demand.c   what tables on demand are made ready for follows their peaks
  *   split.c       partitions that are at their limits are cut, and those of tables with too few
+ *   split_event.c what people are told of that
  *   balance.c     replicas leave nodes that are used up
  *   leaders.c     leading is spread over the nodes */
 #ifndef WEIR_CONTROL_CONTROLLER_INTERNAL_H
 #define WEIR_CONTROL_CONTROLLER_INTERNAL_H
 
 #include "control/controller.h"
+#include "engine/heat/split_point.h"
 
 enum {
-    SAMPLES = 32,       /* kept of a partition that is used, one a look */
+    SAMPLES = 36,       /* kept of a partition that is used */
     DECISIONS_MAX = 16, /* requests of one look */
     SPLIT_JOBS_MAX = 8  /* partitions being cut at once */
 };
 
-/* A partition's totals at one look. */
+/* A partition's totals. */
 struct sample {
-    struct instant at;
+    struct instant at; /* it was like that */
     struct load_total totals[ADMIT_KINDS];
 };
 
 /* What is remembered of a partition. */
 struct watched {
     uint32_t table_id;
-    uint64_t seen;          /* looks at which it was there */
+    const struct partition_load *load; /* lends for the look */
+    uint64_t epoch;                    /* of the load; of another one nothing is remembered */
+    struct instant born_at;            /* since then it is watched with that range */
+    uint64_t seen;                     /* samples taken */
+    struct instant sampled_at;
     struct sample *samples; /* owns; a ring, see watch.c */
     uint32_t room;          /* in it: SAMPLES; while it is not used 1, or 0 if it never was */
     struct instant throttled_since[ADMIT_KINDS]; /* INSTANT_NEVER: it is not */
-    struct instant capped_since[ADMIT_KINDS];    /* refused by its maximum; the same */
     struct instant decay_at[ADMIT_KINDS];        /* an unused boost stays until then */
     struct instant split_at;                     /* it is not cut before */
     struct instant quiet_until;                  /* no further event before */
@@ -65,7 +70,7 @@ struct split_job {
     enum reply_code code;
     struct buffer answer; /* owns */
     uint32_t cut_count;
-    bool ahead; /* all that is asked for goes to the upper piece */
+    struct buffer what; /* owns; the end of the event's sentence, once the cuts are known */
 };
 
 struct watched_node {
@@ -73,7 +78,7 @@ struct watched_node {
     struct instant quiet_until;
     struct instant sampled_at;
     int64_t sampled_mcu[ADMIT_KINDS];
-    int64_t rate_mcu[ADMIT_KINDS]; /* over the last NODE_RATE_MS */
+    int64_t rate_mcu[ADMIT_KINDS]; /* over the last balance_window_ms */
 };
 
 /* What nodes are promised to, this look's decisions included. */
@@ -100,6 +105,7 @@ struct controller {
     struct instant peaks_quiet_until;
     struct split_job splits[SPLIT_JOBS_MAX];
     uint32_t unanswered; /* decisions */
+    bool kept_waiting;   /* by them, at the last look */
     struct instant forget_at;
     uint64_t next_id;
     struct control_request requests[DECISIONS_MAX];
@@ -132,8 +138,9 @@ void control_watch(struct controller *c);
 void control_forget(struct controller *c);
 /* NULL: nothing was heard of it. */
 struct watched *control_watched(const struct controller *c, uint32_t partition);
-/* What came in the last `ms`, per second; 0 until it was watched for half of that. */
+/* What came in the last `ms`, per second; not known until it was watched for half of that. */
 struct rates {
+    bool known; /* or all is 0 */
     int64_t consumed_mcu;
     int64_t refused_mcu;
     int64_t refused[ADMIT_REASONS]; /* requests in all of that time, not per second */
@@ -173,5 +180,19 @@ void control_split(struct controller *c);
 /* Whether it is the answer to something asked for a split. */
 bool control_split_reply(struct controller *c, const struct reply *reply);
 void control_split_forget(struct controller *c);
+
+/* ---- split_event.c ---- */
+
+/* The event of a job: why, and `what` became of it. */
+void control_split_tell(struct controller *c, const struct table *t, const struct split_job *j,
+                        enum event_kind kind, const char *what);
+/* "not split: 91 % of the load is for one item, id="a". Spread it over several keys (..)" */
+void control_split_tell_refusal(struct controller *c, const struct table *t,
+                                const struct split_job *j, const struct split_advice *a);
+/* ", with 27, 46 and 27 % of the writes; gains 702 write units a second: 500 of id="a" and 702 of
+ * its neighbours are served instead of 500 in all; cut at id="a" and behind it": how the sentence
+ * of a split goes on. */
+void control_split_describe(const struct table *t, const struct split_job *j,
+                            const struct split_advice *a, struct buffer *out);
 
 #endif

@@ -1,28 +1,24 @@
 /* split.c - partitions that are at their limits are cut.
  *
  *   watching -> ADVICE: its leader is asked where it divides -> CUT: the catalog is asked for
- *   the split -> TELL: the event -> watching, for a while without cutting again
+ *   the split -> TELL: the event -> watching
  *
- * For consumption: above split_percent of a partition maximum over ten seconds, or refused by it
- * for a second. What the leader advises against is not cut; the event says why, and what would
- * help. For size: at partition_max_bytes, in the middle of its bytes, which its leader looks for.
- * For what its table is to serve at once (table.warm): where there are too few partitions for that,
- * the one with the most hashes, evenly. Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for
- * consumption". */
-#include <stdio.h>
-
+ * For consumption: above split_percent of a partition maximum over split_window_ms; or asked for
+ * more than the maximum for split_hold_ms without a break, as its leader says, and served about
+ * that much. What the leader advises against is not cut; the event says why, and what would help.
+ * For size: at partition_max_bytes, in the middle of its bytes, which its leader looks for. For
+ * what its table is to serve at once (table.warm): where there are too few partitions for that, the
+ * one with the most hashes, evenly.
+ *
+ * SPLIT-1  Nothing that was measured before a piece's birth is a reason to cut it: its windows
+ * begin with its first report (watch.c), its leader's heat and excess with the split.
+ *
+ * Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
 #include "control/controller_internal.h"
 #include "engine/admission/share.h"
-#include "engine/catalog/key_text.h"
 #include "engine/item/storage_key.h"
 
 enum {
-    WINDOW_MS = 10000,
-    NOW_MS = 2000,
-    CAPPED_MS = 1000, /* earlier the heat does not tell yet what is asked for */
-    LOST_MS = 10000,  /* an answer that has not come by then is lost */
-    FEW_SAMPLES_MS = 2000,
-    AGAIN_MS = 5000, /* after a split: loads of the children are to be seen first */
     HASH_END = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE
 };
 
@@ -56,29 +52,48 @@ static bool is_limited(const struct controller *c)
     return strcmp(c->config->partition_policy, "none") != 0;
 }
 
+/* Whether its leader says so. A partition that is kept from the maximum by its allocation gains
+ * nothing by a cut. */
+static bool is_above_maximum(const struct controller *c, const struct watched *w,
+                             enum admit_kind kind)
+{
+    const struct partition_load *l = w->load;
+    int64_t hold_ms = c->config->split_hold_ms;
+    struct instant late = instant_add(l->heard_at, duration_ms(2 * c->config->load_report_ms));
+    if (l->excess_ms[kind] < hold_ms || instant_before(late, c->now))
+        return false;
+    struct rates r = control_rates(c, w, kind, hold_ms);
+    return r.refused[ADMIT_REFUSED_KEY_RANGE] > 0 ||
+           r.consumed_mcu > maximum_mcu(c, kind) / 100 * c->config->split_percent;
+}
+
+static bool consumes_much(const struct controller *c, const struct watched *w, enum admit_kind kind)
+{
+    int64_t window_ms = c->config->split_window_ms;
+    return !instant_before(c->now, instant_add(w->born_at, duration_ms(window_ms))) &&
+           control_rates(c, w, kind, window_ms).consumed_mcu >
+               maximum_mcu(c, kind) / 100 * c->config->split_percent;
+}
+
 /* Why it should be cut, into the job; false: it should not. */
 static bool needs_split(const struct controller *c, const struct partition_info *p,
                         struct split_job *j)
 {
     const struct watched *w = control_watched(c, p->id);
-    const struct partition_load *l = loads_of(c->view->loads, p->id);
-    if (w == NULL || l == NULL || instant_before(c->now, w->split_at))
+    if (w == NULL || w->epoch != p->epoch || instant_before(c->now, w->split_at))
         return false;
-    for (int kind = 0; is_limited(c) && kind < ADMIT_KINDS; kind++) {
-        struct rates over = control_rates(c, w, (enum admit_kind)kind, WINDOW_MS);
-        struct rates last = control_rates(c, w, (enum admit_kind)kind, NOW_MS);
-        bool refused =
-            !instant_before(c->now, instant_add(w->capped_since[kind], duration_ms(CAPPED_MS)));
-        int64_t most = maximum_mcu(c, (enum admit_kind)kind);
-        if (!refused && over.consumed_mcu <= most / 100 * c->config->split_percent)
+    for (enum admit_kind kind = 0; is_limited(c) && kind < ADMIT_KINDS; kind++) {
+        j->refused = is_above_maximum(c, w, kind);
+        if (!j->refused && !consumes_much(c, w, kind))
             continue;
-        j->kind = (enum admit_kind)kind;
-        j->refused = refused;
-        j->rate_mcu = refused ? last.consumed_mcu + last.refused_mcu : over.consumed_mcu;
+        struct rates r = control_rates(
+            c, w, kind, j->refused ? c->config->split_hold_ms : c->config->split_window_ms);
+        j->kind = kind;
+        j->rate_mcu = r.consumed_mcu + (j->refused ? r.refused_mcu : 0);
         return true;
     }
-    j->for_size = l->bytes >= c->config->partition_max_bytes;
-    j->bytes = l->bytes;
+    j->for_size = w->load->bytes >= c->config->partition_max_bytes;
+    j->bytes = w->load->bytes;
     return j->for_size;
 }
 
@@ -94,83 +109,13 @@ static void begin(struct controller *c, const struct table *t, const struct part
         struct split_job *j = &c->splits[i];
         if (j->step != SPLIT_FREE)
             continue;
-        job.answer = j->answer; /* its memory */
+        job.answer = j->answer; /* their memory */
+        job.what = j->what;
+        buffer_clear(&job.what);
         *j = job;
         j->step = j->wanted > 0 ? SPLIT_CUT : SPLIT_ADVICE;
         return;
     }
-}
-
-/* ---- telling ---- */
-
-static void describe(const struct split_job *j, char text[200])
-{
-    if (j->wanted > 0)
-        snprintf(text, 200, "the table needs %u partitions for what it is to serve at once",
-                 j->wanted);
-    else if (j->for_size)
-        snprintf(text, 200, "the partition holds %lld bytes", (long long)j->bytes);
-    else
-        snprintf(text, 200,
-                 j->refused ? "the partition is at its maximum, asked for %lld %s units a second"
-                            : "the partition consumes %lld %s units a second",
-                 (long long)(j->rate_mcu / MCU_PER_UNIT), control_kind_name(j->kind));
-}
-
-static void tell(struct controller *c, const struct table *t, struct split_job *j,
-                 enum event_kind kind, const char *what)
-{
-    struct decision d = {0};
-    char why[200];
-    describe(j, why);
-    control_tell(c, &d, kind, t, j->partition, "%s; %s", why, what);
-    control_figures(&d, "partitions", t->partition_count - (kind == EVENT_SPLIT ? j->cut_count : 0),
-                    t->partition_count);
-    control_decide(c, CATALOG_EVENT, &d);
-}
-
-/* Why a partition stays whole, in parts of a sentence. */
-struct refusal {
-    const char *reason;
-    const char *advice; /* NULL: there is none */
-};
-
-static struct refusal explain(bool for_size, enum split_verdict v)
-{
-    switch (v) {
-    case SPLIT_REFUSED_POPULAR_KEY:
-        return (struct refusal){"for one item", "Spread it over several keys (add a suffix)"};
-    case SPLIT_REFUSED_SEQUENTIAL:
-        return (struct refusal){"access that only moves forward",
-                                "Put something that varies before the time or number in the key"};
-    case SPLIT_REFUSED_COLLECTION:
-        return (struct refusal){"in one item collection that must stay whole",
-                                for_size ? NULL : "Use more partition keys"};
-    default:
-        return (struct refusal){for_size ? "in one item" : "where a cut would hardly divide it",
-                                NULL};
-    }
-}
-
-/* "not split: 91 % of the load is for one item, id="a". Spread it over several keys (..)" */
-static void tell_refusal(struct controller *c, const struct table *t, struct split_job *j,
-                         const struct split_advice *a)
-{
-    struct refusal r = explain(j->for_size, a->verdict);
-    struct buffer what = {0};
-    buffer_append_text(&what, "not split: ");
-    if (a->key.size > 0)
-        buffer_append_format(&what, "%u %% of ", a->key_share_ppm / (SPLIT_WHOLE_PPM / 100));
-    buffer_append_format(&what, "%s is %s", j->for_size ? "it" : "the load", r.reason);
-    if (a->key.size > 0) {
-        buffer_append_text(&what, ", ");
-        key_text_append(&what, t, a->key);
-    }
-    if (r.advice != NULL)
-        buffer_append_format(&what, ". %s", r.advice);
-    buffer_append_u8(&what, 0);
-    tell(c, t, j, EVENT_SPLIT_REFUSED, (const char *)what.data);
-    buffer_deinit(&what);
 }
 
 /* ---- steps ---- */
@@ -183,7 +128,7 @@ static struct request *ask(struct controller *c, struct split_job *j, uint32_t n
     r->epoch = j->epoch;
     j->id = r->id;
     j->answered = false;
-    j->lost_at = instant_add(c->now, duration_ms(LOST_MS));
+    j->lost_at = instant_add(c->now, duration_ms(c->config->control_answer_ms));
     return r;
 }
 
@@ -271,12 +216,12 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
         return;
     }
     if (!valid || advice.verdict == SPLIT_REFUSED_FEW_SAMPLES) {
-        rest(c, j, FEW_SAMPLES_MS);
+        rest(c, j, c->config->split_retry_ms);
         j->step = SPLIT_FREE;
         return;
     }
     if (advice.verdict != SPLIT_ADVISED) {
-        tell_refusal(c, t, j, &advice);
+        control_split_tell_refusal(c, t, j, &advice);
         rest(c, j, c->config->split_backoff_ms);
         j->step = SPLIT_FREE;
         return;
@@ -284,19 +229,21 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
     split.cut_count = advice.cut_count;
     memcpy(split.cuts, advice.cuts, sizeof split.cuts);
     memcpy(split.share_ppm, advice.share_ppm, sizeof split.share_ppm);
-    j->ahead =
-        !j->for_size && advice.cut_count == 1 && advice.share_ppm[j->kind][1] == SPLIT_WHOLE_PPM;
+    control_split_describe(t, j, &advice, &j->what);
     ask_split(c, j, &split);
 }
 
 static void take_split(struct controller *c, const struct table *t, struct split_job *j)
 {
-    char what[100];
-    snprintf(what, sizeof what, "split into %u%s", j->cut_count + 1,
-             j->ahead ? " above the newest key, as access only moves forward" : "");
+    struct buffer what = {0};
+    buffer_append_format(&what, "split into %u", j->cut_count + 1);
+    buffer_append_slice(&what, buffer_slice(&j->what));
+    buffer_append_u8(&what, 0);
     if (j->code == REPLY_OK)
-        tell(c, t, j, EVENT_SPLIT, what);
-    rest(c, j, AGAIN_MS);
+        control_split_tell(c, t, j, EVENT_SPLIT, (const char *)what.data);
+    else
+        rest(c, j, c->config->split_retry_ms);
+    buffer_deinit(&what);
     j->step = SPLIT_FREE;
 }
 
@@ -307,13 +254,14 @@ static void advance(struct controller *c, struct split_job *j)
     for (uint32_t i = 0; t != NULL && i < t->partition_count; i++)
         p = t->partitions[i].id == j->partition ? &t->partitions[i] : p;
     if (p == NULL || (j->id != 0 && !j->answered && !instant_before(c->now, j->lost_at))) {
-        rest(c, j, AGAIN_MS);
+        rest(c, j, c->config->split_retry_ms);
         j->step = SPLIT_FREE;
     } else if (j->id == 0 && j->step == SPLIT_ADVICE) {
         ask_advice(c, j);
     } else if (j->id == 0) {
         if (!cut_evenly(c, p, j, pieces_of(t, j))) {
-            tell(c, t, j, EVENT_SPLIT_REFUSED, "not split: all of it lies under one hash");
+            control_split_tell(c, t, j, EVENT_SPLIT_REFUSED,
+                               "not split: all of it lies under one hash");
             rest(c, j, c->config->split_backoff_ms);
             j->step = SPLIT_FREE;
         }
@@ -344,6 +292,7 @@ void control_split_forget(struct controller *c)
 {
     for (int i = 0; i < SPLIT_JOBS_MAX; i++) {
         buffer_deinit(&c->splits[i].answer);
+        buffer_deinit(&c->splits[i].what);
         c->splits[i] = (struct split_job){0};
     }
 }

@@ -1,17 +1,23 @@
 /* watch.c - how loads went lately.
  *
- * Reports and looks have about the same period, so that a look may see two reports or none: rates
- * are taken over several looks only. Of a partition that nobody uses one sample tells them all, of
- * one that was never used none: they would differ in their time alone, so they are made up once
- * something is asked of it. */
+ * A sample is of the time at which its report was heard, so that a rate is of the time that really
+ * passed between two reports: reports and looks have about the same period, and a look may see two
+ * reports or none. Samples are SPACING_MS apart at least, however often looks are; together they
+ * cover the longest window that a setting may ask for.
+ *
+ * With another range (epoch) a partition is another one: nothing of before is remembered. Of a
+ * partition that nobody uses one sample tells them all, of one that was never used none: they would
+ * differ in their time alone, so they are made up once something is asked of it. */
 #include <stdlib.h>
 
 #include "base/must.h"
 #include "control/controller_internal.h"
 
 enum {
-    NODE_RATE_MS = 5000
+    SPACING_MS = 430,
+    WINDOW_MAX_MS = 15000 /* as base/limits.h has it */
 };
+_Static_assert((SAMPLES - 1) * SPACING_MS >= WINDOW_MAX_MS, "a window ends among the samples");
 
 void control_forget(struct controller *c)
 {
@@ -43,7 +49,7 @@ static struct watched *find_or_add(struct controller *c, uint32_t partition)
         struct watched *w = calloc(1, sizeof *w);
         must(w != NULL);
         w->throttled_since[ADMIT_READ] = w->throttled_since[ADMIT_WRITE] = INSTANT_NEVER;
-        w->capped_since[ADMIT_READ] = w->capped_since[ADMIT_WRITE] = INSTANT_NEVER;
+        w->born_at = c->now;
         c->watched[partition] = w;
     }
     return c->watched[partition];
@@ -59,10 +65,17 @@ static bool differ(const struct sample *s, const struct load_total totals[ADMIT_
     return memcmp(s->totals, totals, sizeof s->totals) != 0;
 }
 
+/* Figures that did not change are not reported: then they hold as of now. */
+static struct instant as_of(const struct controller *c, const struct partition_load *l)
+{
+    struct instant due = instant_add(l->heard_at, duration_ms(2 * c->config->load_report_ms));
+    return instant_before(c->now, due) ? l->heard_at : c->now;
+}
+
 /* Keeps the last sample, and makes up those before it. */
 static void set_room(const struct controller *c, struct watched *w, uint32_t room)
 {
-    struct sample last = {.at.ns = c->now.ns - c->config->control_ms * NS_PER_MS};
+    struct sample last = {.at.ns = c->now.ns - SPACING_MS * NS_PER_MS};
     if (w->room > 0)
         last = *sample_at(w, 0);
     free(w->samples);
@@ -72,45 +85,80 @@ static void set_room(const struct controller *c, struct watched *w, uint32_t roo
     for (uint32_t back = 0; back < room && back < w->seen; back++) {
         struct sample *s = sample_at(w, back);
         *s = last;
-        s->at.ns -= back * c->config->control_ms * NS_PER_MS;
+        s->at.ns -= back * SPACING_MS * NS_PER_MS;
     }
 }
 
-static void add_sample(const struct controller *c, struct watched *w,
-                       const struct load_total totals[ADMIT_KINDS])
+static void add_sample(const struct controller *c, struct watched *w)
 {
     static const struct sample unused;
+    const struct load_total *totals = loads_totals(w->load);
     if (w->room < SAMPLES && differ(w->room == 0 ? &unused : sample_at(w, 0), totals))
         set_room(c, w, SAMPLES);
+    else if (w->seen > 0 &&
+             instant_before(c->now, instant_add(w->sampled_at, duration_ms(SPACING_MS))))
+        return;
     w->seen++;
+    w->sampled_at = c->now;
     if (w->room == 0)
         return;
     struct sample *s = sample_at(w, 0);
-    s->at = c->now;
+    s->at = as_of(c, w->load);
     memcpy(s->totals, totals, sizeof s->totals);
     if (w->room == SAMPLES && w->seen >= SAMPLES && !differ(sample_at(w, SAMPLES - 1), totals))
         set_room(c, w, 1);
+}
+
+/* What a total was at `at`, between two samples. */
+static int64_t between(struct instant at, const struct sample *old, int64_t from,
+                       const struct sample *next, int64_t to)
+{
+    int64_t all_ns = next->at.ns - old->at.ns, part_ns = at.ns - old->at.ns;
+    return all_ns <= 0 ? from : from + (int64_t)((__int128)(to - from) * part_ns / all_ns);
 }
 
 struct rates control_rates(const struct controller *c, const struct watched *w,
                            enum admit_kind kind, int64_t ms)
 {
     struct rates r = {0};
-    if (w == NULL || w->room < SAMPLES || w->seen < 2)
+    if (w == NULL || w->load == NULL || w->room < SAMPLES)
         return r;
+    const struct load_total *to = &loads_totals(w->load)[kind];
+    struct sample next = {.at = as_of(c, w->load)};
+    struct instant now = next.at, start = {now.ns - ms * NS_PER_MS};
+    next.totals[kind] = *to;
     uint64_t back = 0, most = (w->seen < SAMPLES ? w->seen : SAMPLES) - 1;
-    while (back < most && instant_since(c->now, sample_at(w, back)->at).ns < ms * NS_PER_MS)
-        back++;
-    const struct sample *old = sample_at(w, back), *last = sample_at(w, 0);
-    int64_t took_ms = instant_since(last->at, old->at).ns / NS_PER_MS;
+    for (; back < most && instant_before(start, sample_at(w, back)->at); back++)
+        next = *sample_at(w, back);
+    const struct sample *old = sample_at(w, back);
+    if (instant_before(start, old->at))
+        start = old->at; /* that is all there is */
+    int64_t took_ms = (now.ns - start.ns) / NS_PER_MS;
     if (took_ms <= 0 || took_ms < ms / 2)
         return r;
-    const struct load_total *from = &old->totals[kind], *to = &last->totals[kind];
-    r.consumed_mcu = (to->consumed_mcu - from->consumed_mcu) * 1000 / took_ms;
-    r.refused_mcu = (to->refused_mcu - from->refused_mcu) * 1000 / took_ms;
+    const struct load_total *from = &old->totals[kind], *then = &next.totals[kind];
+    r.known = true;
+    r.consumed_mcu =
+        (to->consumed_mcu - between(start, old, from->consumed_mcu, &next, then->consumed_mcu)) *
+        1000 / took_ms;
+    r.refused_mcu =
+        (to->refused_mcu - between(start, old, from->refused_mcu, &next, then->refused_mcu)) *
+        1000 / took_ms;
     for (int reason = 0; reason < ADMIT_REASONS; reason++)
         r.refused[reason] = to->refused[reason] - from->refused[reason];
     return r;
+}
+
+/* It has another range. */
+static void begin_anew(const struct controller *c, struct watched *w)
+{
+    free(w->samples);
+    w->samples = NULL;
+    w->room = 0;
+    w->seen = 0;
+    w->epoch = w->load->epoch;
+    w->born_at = c->now;
+    w->throttled_since[ADMIT_READ] = w->throttled_since[ADMIT_WRITE] = INSTANT_NEVER;
 }
 
 static void keep_since(struct instant *since, struct instant now, bool still)
@@ -121,18 +169,17 @@ static void keep_since(struct instant *since, struct instant now, bool still)
 static void watch_partition(struct controller *c, uint32_t partition,
                             const struct partition_load *p)
 {
-    enum {
-        CALM_MS = 2000 /* without a refusal for so long, it is not throttled any more */
-    };
     struct watched *w = find_or_add(c, partition);
     w->table_id = p->table_id;
-    add_sample(c, w, loads_totals(p));
+    w->load = p;
+    if (w->epoch != p->epoch)
+        begin_anew(c, w);
+    add_sample(c, w);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        struct rates r = control_rates(c, w, (enum admit_kind)kind, CALM_MS);
+        struct rates r = control_rates(c, w, (enum admit_kind)kind, c->config->adaptive_calm_ms);
         /* A larger allocation passes where a member has no headroom for bursts, too. */
         keep_since(&w->throttled_since[kind], c->now,
                    r.refused[ADMIT_REFUSED_ALLOCATION] + r.refused[ADMIT_REFUSED_MEMBER] > 0);
-        keep_since(&w->capped_since[kind], c->now, r.refused[ADMIT_REFUSED_KEY_RANGE] > 0);
     }
 }
 
@@ -142,7 +189,7 @@ static void watch_node(struct controller *c, uint32_t node)
     w->silent_since =
         c->view->reachable[node] ? INSTANT_NEVER : instant_earlier(w->silent_since, c->now);
     int64_t took_ms = instant_since(c->now, w->sampled_at).ns / NS_PER_MS;
-    if (took_ms < NODE_RATE_MS)
+    if (took_ms < c->config->balance_window_ms)
         return;
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t total = c->view->loads->nodes[node].totals_mcu[kind];

@@ -237,7 +237,8 @@ static void write_batches(struct node_host *h)
 static void control(struct node_host *h)
 {
     struct instant now = loop_now(h->loop);
-    if (instant_before(now, controller_deadline(h->controller, node_control_term(h->node))))
+    if (instant_before(now, controller_deadline(h->controller, node_control_term(h->node),
+                                                node_control_urgent(h->node))))
         return;
     struct control_view view;
     node_control_view(h->node, &view);
@@ -269,7 +270,8 @@ void node_host_end_turn(struct node_host *h)
 struct instant node_host_deadline(const struct node_host *h)
 {
     struct instant t = instant_earlier(
-        node_deadline(h->node), controller_deadline(h->controller, node_control_term(h->node)));
+        node_deadline(h->node), controller_deadline(h->controller, node_control_term(h->node),
+                                                    node_control_urgent(h->node)));
     return h->space_short ? instant_earlier(t, h->space_retry_at) : t;
 }
 

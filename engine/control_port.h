@@ -24,7 +24,9 @@ struct control_view {
 
 /* The term in which this node leads the catalog; 0: it does not. */
 uint64_t node_control_term(const struct node *n);
-/* While that is not 0. */
+/* When something was last heard that is not to wait for the next look. */
+struct instant node_control_urgent(const struct node *n);
+/* While node_control_term is not 0. */
 void node_control_view(const struct node *n, struct control_view *out);
 
 /* As far as it is applied here, leading or not; NULL: no replica of it. Lends until the node's next

@@ -97,6 +97,8 @@ void loads_take_partition(struct loads *l, struct instant now, const struct part
     count(p, r, p->member == r->member);
     p->table_id = r->table_id;
     p->member = r->member;
+    p->epoch = r->epoch;
+    memcpy(p->excess_ms, r->excess_ms, sizeof p->excess_ms);
     p->heard_at = now;
     p->items = r->items;
     p->bytes = r->bytes;

@@ -19,10 +19,12 @@ struct load_counts {
 struct partition_load {
     uint32_t table_id;
     uint64_t member; /* that led it and said so */
+    uint64_t epoch;  /* of the last report: it was a wider range before */
     struct instant heard_at;
     int64_t items;
     int64_t bytes;
-    struct load_counts *counts; /* owns; NULL: nothing yet, see loads_totals */
+    int64_t excess_ms[ADMIT_KINDS]; /* when it was heard */
+    struct load_counts *counts;     /* owns; NULL: nothing yet, see loads_totals */
 };
 
 struct node_load {

@@ -7,6 +7,7 @@
 
 enum {
     REPORT_SOON_MS = 100,
+    REPORT_GAP_MS = 20, /* at least between two reports */
     EVENTS_PAGE_MAX = 1000
 };
 
@@ -84,6 +85,11 @@ uint64_t node_control_term(const struct node *n)
     return p != NULL && n->stop_error == 0 ? p->led : 0;
 }
 
+struct instant node_control_urgent(const struct node *n)
+{
+    return n->urgent_at;
+}
+
 void node_control_view(const struct node *n, struct control_view *out)
 {
     *out = (struct control_view){.term = node_control_term(n),
@@ -103,19 +109,23 @@ const struct catalog *node_catalog(const struct node *n)
 
 /* ---- reports ---- */
 
-static void report_of(const struct partition *p, bool leads, struct partition_report *out)
+static void report_of(const struct node *n, const struct partition *p, bool leads,
+                      struct partition_report *out)
 {
     *out = (struct partition_report){.table_id = p->info.table_id,
                                      .partition = p->info.id,
                                      .member = raft_self(p->raft),
+                                     .epoch = p->info.epoch,
                                      .items = leads ? p->item_count : -1,
                                      .bytes = leads ? p->item_bytes : -1};
-    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         out->totals[kind] = p->counts[kind].load;
+        out->excess_ms[kind] = leads ? excess_ms(&p->excess[kind], n->now) : 0;
+    }
 }
 
 /* Appends the record of what has something to say. */
-static void append_report(struct buffer *b, struct partition *p, bool all)
+static void append_report(const struct node *n, struct buffer *b, struct partition *p, bool all)
 {
     bool leads = p->led != 0;
     struct partition_report r;
@@ -123,7 +133,7 @@ static void append_report(struct buffer *b, struct partition *p, bool all)
         return;
     if (leads && p->counting)
         return; /* what it holds is not known yet */
-    report_of(p, leads, &r);
+    report_of(n, p, leads, &r);
     uint64_t hash = XXH3_64bits(&r, sizeof r);
     if (leads && !all && hash == p->reported)
         return;
@@ -152,7 +162,7 @@ void node_report(struct node *n)
     size_t head_size = b->size;
     for (uint32_t i = 0; i < n->partitions_size; i++) {
         if (n->partitions[i] != NULL)
-            append_report(b, n->partitions[i], all);
+            append_report(n, b, n->partitions[i], all);
     }
     n->report_at = instant_add(n->now, duration_ms(n->config->load_report_ms));
     if (b->size == head_size)
@@ -165,6 +175,15 @@ void node_report(struct node *n)
     e->to = n->catalog_leader;
     e->request =
         (struct request){.op = REQUEST_TABLE_REPORT, .body = arena_copy(&n->lent, buffer_slice(b))};
+}
+
+void node_report_soon(struct node *n)
+{
+    struct instant soon = {n->report_at.ns +
+                           (REPORT_GAP_MS - n->config->load_report_ms) * NS_PER_MS};
+    if (instant_before(soon, n->now))
+        soon = n->now;
+    n->report_at = instant_earlier(n->report_at, soon);
 }
 
 /* Not the leader: the one it names, or the next one, is asked soon. */
@@ -278,6 +297,19 @@ static void list_tables(struct node *n, const struct operation *o)
     r->body = arena_copy(&n->lent, buffer_slice(&n->scratch));
 }
 
+/* A load that has just become a reason for a split is not to wait for the controller's next look.
+ */
+static void note_excess(struct node *n, const struct partition_report *r)
+{
+    const struct partition_load *before = loads_of(n->loads, r->partition);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        bool known = before != NULL && before->epoch == r->epoch &&
+                     before->excess_ms[kind] >= n->config->split_hold_ms;
+        if (r->excess_ms[kind] >= n->config->split_hold_ms && !known)
+            n->urgent_at = n->now;
+    }
+}
+
 /* Replicas that say they have no leader may be of groups that are gone: those are named. */
 static void take_report(struct node *n, const struct operation *o)
 {
@@ -291,6 +323,7 @@ static void take_report(struct node *n, const struct operation *o)
         bool gone = catalog_is_gone(n->catalog, p.partition);
         if (p.items >= 0 && catalog_has(n->catalog, p.table_id, p.partition, p.member)) {
             catalog_report(n->catalog, p.table_id, p.partition, p.items, p.bytes);
+            note_excess(n, &p);
             loads_take_partition(n->loads, n->now, &p);
         } else if (gone || (p.items < 0 && !catalog_may_have(n->catalog, p.partition, p.member))) {
             buffer_append_u32(&n->scratch, p.partition);

@@ -5,16 +5,43 @@
 #include "engine/heat/split_point.h"
 #include "engine/node_internal.h"
 
-static const int64_t cool_ns = HEAT_HALF_LIFE_S * NS_PER_S;
+static struct instant cool_at(const struct node *n)
+{
+    return instant_add(n->now, duration_ms(n->config->heat_half_life_ms));
+}
+
+static int64_t maximum_mcu(const struct node *n, enum admit_kind kind)
+{
+    return MCU_PER_UNIT *
+           (kind == ADMIT_READ ? n->config->partition_max_rcu : n->config->partition_max_wcu);
+}
+
+/* A load that has just lasted long enough to be a reason for a split is reported at once. */
+static void count_excess(struct node *n, struct partition *p, enum admit_kind kind,
+                         int64_t cost_mcu)
+{
+    struct excess *e = &p->excess[kind];
+    const struct excess_rule rule = {.max_mcu = maximum_mcu(n, kind),
+                                     .lull_ms = n->config->split_lull_ms,
+                                     .gap_ms = n->config->split_gap_ms};
+    excess_add(e, n->now, cost_mcu, &rule);
+    if (excess_ms(e, n->now) < n->config->split_hold_ms || p->excess_told[kind].ns == e->since.ns)
+        return;
+    p->excess_told[kind] = e->since;
+    node_report_soon(n);
+}
 
 void node_heat_add(struct node *n, struct partition *p, enum admit_kind kind, struct slice key,
                    int64_t cost_mcu)
 {
     if (p->led == 0 || !partition_holds(p, key))
         return;
+    if (p->heat.state == NULL)
+        heat_init(&p->heat, p->info.lo, p->info.hi, p->info.id, n->config);
     heat_add(&p->heat, n->now, kind, key, cost_mcu);
+    count_excess(n, p, kind, cost_mcu);
     if (n->heat_at.ns == INSTANT_NEVER.ns)
-        n->heat_at = instant_add(n->now, (struct duration){cool_ns});
+        n->heat_at = cool_at(n);
 }
 
 /* Without heat anywhere there is no deadline. */
@@ -25,21 +52,7 @@ void node_heat_tick(struct node *n)
         return;
     for (uint32_t i = 0; i < n->partitions_size; i++)
         any = (n->partitions[i] != NULL && heat_cool(&n->partitions[i]->heat, n->now)) || any;
-    n->heat_at = any ? instant_add(n->now, (struct duration){cool_ns}) : INSTANT_NEVER;
-}
-
-static struct split_question question_of(const struct node *n, const struct partition *p,
-                                         uint32_t children)
-{
-    return (struct split_question){
-        .lo = p->info.lo,
-        .hi = p->info.hi,
-        .max_mcu = {[ADMIT_READ] = n->config->partition_max_rcu * MCU_PER_UNIT,
-                    [ADMIT_WRITE] = n->config->partition_max_wcu * MCU_PER_UNIT},
-        .children = children,
-        .whole_collections = p->info.whole_collections,
-        .sequential = (enum split_sequential)n->config->split_sequential,
-    };
+    n->heat_at = any ? cool_at(n) : INSTANT_NEVER;
 }
 
 void node_run_advice(struct node *n, const struct operation *o)
@@ -63,7 +76,9 @@ void node_run_advice(struct node *n, const struct operation *o)
                     q->items_max);
         return;
     }
-    const struct split_question question = question_of(n, p, q->items_max);
+    struct split_question question = split_question_of(n->config, p->info.lo, p->info.hi);
+    question.children = q->items_max;
+    question.whole_collections = p->info.whole_collections;
     if (q->op == REQUEST_PARTITION_MIDDLE)
         node_middle_advise(n, p, &advice);
     else

@@ -242,6 +242,7 @@ struct node {
     struct instant erase_at;      /* the next one that may erase */
     int64_t installed_bytes;      /* of snapshots, since the last one began */
     struct instant report_at;
+    struct instant urgent_at; /* node_control_urgent */
     struct instant
         heat_at;        /* partitions without heat give its memory back; INSTANT_NEVER: none has */
     struct instant now; /* of the last event */
@@ -533,6 +534,8 @@ bool node_knows_enough_nodes(const struct node *n);
 /* Tells the catalog what the partitions led here hold and consume, where that changed, and asks
  * about those without a leader. */
 void node_report(struct node *n);
+/* Something is not to wait for the next report. */
+void node_report_soon(struct node *n);
 void node_reported(struct node *n, const struct reply *reply);
 
 /* ---- node_settling.c ---- */

@@ -145,8 +145,6 @@ static struct partition *create_child(struct node *n, const struct partition *pa
     struct partition_info info = kept_info(parent, told, n->options.id);
     struct partition *child = partition_create(&info);
     child->since_lsn = since_lsn;
-    heat_deinit(&child->heat);
-    heat_divide(&parent->heat, child->info.lo, child->info.hi, child->info.id, &child->heat);
     node_add_partition(n, child);
     node_group_create(n, child, &base);
     partition_count_anew(child);

@@ -41,14 +41,6 @@ void partition_destroy(struct partition *p)
     free(p);
 }
 
-static void narrow_heat(struct partition *p)
-{
-    struct heat part;
-    heat_divide(&p->heat, p->info.lo, p->info.hi, p->info.id, &part);
-    heat_deinit(&p->heat);
-    p->heat = part;
-}
-
 void partition_set(struct partition *p, const struct partition_info *info)
 {
     struct buffer bytes = {0};
@@ -58,8 +50,10 @@ void partition_set(struct partition *p, const struct partition_info *info)
     p->bytes = bytes;
     struct reader r = {buffer_slice(&p->bytes), false};
     must(partition_info_decode(&r, &p->info) == STATUS_OK);
-    if (!same_range)
-        narrow_heat(p);
+    if (!same_range) {
+        heat_deinit(&p->heat);
+        memset(p->excess, 0, sizeof p->excess);
+    }
     p->stored = false;
 }
 

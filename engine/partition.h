@@ -5,6 +5,7 @@
 #define WEIR_ENGINE_PARTITION_H
 
 #include "engine/catalog/table.h"
+#include "engine/heat/excess.h"
 #include "engine/heat/heat.h"
 #include "engine/message.h"
 
@@ -81,6 +82,8 @@ struct partition {
         BUCKETS_SPENT     /* and spent */
     } buckets;
     struct heat heat; /* while it is led here */
+    struct excess excess[ADMIT_KINDS];
+    struct instant excess_told[ADMIT_KINDS]; /* when the excess began that was reported at once */
     struct partition_counts counts[ADMIT_KINDS];
     /* Exact; while `counting`, of the keys before `counted_to` (node_split.c). */
     int64_t item_count;
@@ -99,8 +102,8 @@ struct partition {
 struct partition *partition_create(const struct partition_info *info);
 void partition_destroy(struct partition *p);
 
-/* Takes over range, epoch, rates and intended members; of the heat, what lies in the range. Slices
- * may point into what it has. */
+/* Takes over range, epoch, rates and intended members. With another range it begins without heat.
+ * Slices may point into what it has. */
 void partition_set(struct partition *p, const struct partition_info *info);
 
 /* Gives up the search, or what it found. NULL: nothing. */

@@ -41,6 +41,7 @@ void partition_report_encode(struct buffer *out, const struct partition_report *
     buffer_append_u32(out, r->table_id);
     buffer_append_u32(out, r->partition);
     buffer_append_u64(out, r->member);
+    buffer_append_u64(out, r->epoch);
     buffer_append_u64(out, (uint64_t)r->items);
     buffer_append_u64(out, (uint64_t)r->bytes);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
@@ -49,6 +50,7 @@ void partition_report_encode(struct buffer *out, const struct partition_report *
         buffer_append_u64(out, (uint64_t)t->refused_mcu);
         for (int reason = ADMIT_OK + 1; reason < ADMIT_REASONS; reason++)
             buffer_append_u64(out, (uint64_t)t->refused[reason]);
+        buffer_append_u64(out, (uint64_t)r->excess_ms[kind]);
     }
 }
 
@@ -58,6 +60,7 @@ enum status partition_report_decode(struct reader *r, struct partition_report *o
     out->table_id = reader_u32(r);
     out->partition = reader_u32(r);
     out->member = reader_u64(r);
+    out->epoch = reader_u64(r);
     out->items = amount(r, -1, stored_max);
     out->bytes = amount(r, -1, stored_max);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
@@ -66,6 +69,7 @@ enum status partition_report_decode(struct reader *r, struct partition_report *o
         t->refused_mcu = amount(r, 0, total_max);
         for (int reason = ADMIT_OK + 1; reason < ADMIT_REASONS; reason++)
             t->refused[reason] = amount(r, 0, total_max);
+        out->excess_ms[kind] = amount(r, 0, total_max);
     }
     if ((out->items < 0) != (out->bytes < 0) || raft_member_node(out->member) == 0)
         r->failed = true;

@@ -20,9 +20,11 @@ struct partition_report {
     uint32_t table_id;
     uint32_t partition;
     uint64_t member; /* who says so */
+    uint64_t epoch;  /* the figures are of that range */
     int64_t items;   /* -1: not led here, and no leader known */
     int64_t bytes;   /* item sizes; -1 the same */
     struct load_total totals[ADMIT_KINDS];
+    int64_t excess_ms[ADMIT_KINDS]; /* for how long more is asked for than the maximum; excess.h */
 };
 
 void node_report_encode(struct buffer *out, const struct node_report *r);

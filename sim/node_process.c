@@ -142,7 +142,8 @@ static void arm(struct node_process *p)
         LEAST_NS = 1000 /* a machine that wants to run at once is not run without end */
     };
     struct instant t = instant_earlier(
-        node_deadline(p->node), controller_deadline(p->controller, node_control_term(p->node)));
+        node_deadline(p->node), controller_deadline(p->controller, node_control_term(p->node),
+                                                    node_control_urgent(p->node)));
     if (p->space_short)
         t = instant_earlier(t, p->space_retry_at);
     int64_t at = sim_clock_when(&p->clock, t).ns;
@@ -352,8 +353,8 @@ static void batch_written(void *context, uint64_t argument)
 /* The controller looks, and the node does what it decides. */
 static void control(struct node_process *p)
 {
-    if (instant_before(local_now(p),
-                       controller_deadline(p->controller, node_control_term(p->node))))
+    if (instant_before(local_now(p), controller_deadline(p->controller, node_control_term(p->node),
+                                                         node_control_urgent(p->node))))
         return;
     struct control_view view;
     node_control_view(p->node, &view);

@@ -23,13 +23,12 @@ struct heat_state {
     struct heat_meter meters[ADMIT_KINDS];
     struct instant started_at; /* the current step */
     int64_t covered_ns;        /* decayed, up to started_at */
-    struct instant second_at;  /* the current second */
-    int64_t second_mcu[ADMIT_KINDS];
-    int64_t last_second_mcu[ADMIT_KINDS];
+    struct instant slot_at;    /* the current stretch of recent_ms */
+    int64_t slot_mcu[ADMIT_KINDS];
+    int64_t last_slot_mcu[ADMIT_KINDS];
+    bool has_last; /* the stretch before was there from its beginning */
 };
 _Static_assert(sizeof(struct heat_state) <= 256, "HEAT_MEMORY_MAX");
-
-static const int64_t half_life_ns = HEAT_HALF_LIFE_S * NS_PER_S;
 
 /* What a request costs at least: whole units are not sampled until there are too many. */
 static const int64_t unit_mcu[ADMIT_KINDS] = {[ADMIT_READ] = 500, [ADMIT_WRITE] = 1000};
@@ -44,9 +43,13 @@ static uint32_t shared_size(struct slice lo, struct slice hi)
     return size;
 }
 
-void heat_init(struct heat *h, struct slice lo, struct slice hi, uint64_t seed)
+void heat_init(struct heat *h, struct slice lo, struct slice hi, uint64_t seed,
+               const struct config *config)
 {
-    *h = (struct heat){.seed = seed, .shared = shared_size(lo, hi)};
+    *h = (struct heat){.seed = seed,
+                       .shared = shared_size(lo, hi),
+                       .half_life_ms = (uint32_t)config->heat_half_life_ms,
+                       .recent_ms = (uint32_t)config->heat_recent_ms};
 }
 
 void heat_deinit(struct heat *h)
@@ -82,7 +85,7 @@ static void meter_decay(struct heat_meter *m)
     *m = (struct heat_meter){0};
 }
 
-static void decay(struct heat_state *s, struct instant now)
+static void decay(struct heat_state *s, struct instant now, int64_t half_life_ns)
 {
     enum {
         STEPS_MAX = 64 /* nothing is left after so many */
@@ -95,7 +98,8 @@ static void decay(struct heat_state *s, struct instant now)
             meter_decay(&s->meters[kind]);
     }
     if (s->meters[ADMIT_READ].sketch == NULL && s->meters[ADMIT_WRITE].sketch == NULL)
-        *s = (struct heat_state){.started_at = now}; /* what comes next is not spread over a rest */
+        *s = (struct heat_state){.started_at = now, .slot_at = now}; /* a rest is not counted into
+                                                                        the rate that follows */
 }
 
 /* The state as of now; NULL: no heat. */
@@ -105,8 +109,8 @@ static struct heat_state *state_at(struct heat *h, struct instant now)
     if (s == NULL)
         return NULL;
     must(!instant_before(now, s->started_at));
-    if (instant_since(now, s->started_at).ns >= half_life_ns)
-        decay(s, now);
+    if (instant_since(now, s->started_at).ns >= h->half_life_ms * NS_PER_MS)
+        decay(s, now, h->half_life_ms * NS_PER_MS);
     return s;
 }
 
@@ -127,20 +131,22 @@ bool heat_cool(struct heat *h, struct instant now)
 static struct heat_state *state_new(struct instant now)
 {
     struct heat_state *s = allocate(sizeof *s);
-    *s = (struct heat_state){.started_at = now, .second_at = now};
+    *s = (struct heat_state){.started_at = now, .slot_at = now};
     return s;
 }
 
-static void turn_second(struct heat_state *s, struct instant now)
+static void turn_slot(struct heat_state *s, struct instant now, int64_t slot_ns)
 {
-    int64_t gone_ns = instant_since(now, s->second_at).ns;
-    if (gone_ns < NS_PER_S)
+    int64_t gone_ns = instant_since(now, s->slot_at).ns;
+    if (gone_ns < slot_ns)
         return;
+    bool next = gone_ns < 2 * slot_ns;
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        s->last_second_mcu[kind] = gone_ns < 2 * NS_PER_S ? s->second_mcu[kind] : 0;
-        s->second_mcu[kind] = 0;
+        s->last_slot_mcu[kind] = next ? s->slot_mcu[kind] : 0;
+        s->slot_mcu[kind] = 0;
     }
-    s->second_at = gone_ns < 2 * NS_PER_S ? instant_add(s->second_at, duration_ms(1000)) : now;
+    s->has_last = true;
+    s->slot_at = next ? (struct instant){s->slot_at.ns + slot_ns} : now;
 }
 
 static uint64_t meter_seed(const struct heat *h, enum admit_kind kind)
@@ -161,8 +167,8 @@ void heat_add(struct heat *h, struct instant now, enum admit_kind kind, struct s
         m->sketch = allocate(sizeof *m->sketch);
         sketch_init(m->sketch, unit_mcu[kind], meter_seed(h, kind));
     }
-    turn_second(s, now);
-    s->second_mcu[kind] += cost_mcu;
+    turn_slot(s, now, h->recent_ms * NS_PER_MS);
+    s->slot_mcu[kind] += cost_mcu;
     m->total_mcu += cost_mcu;
     key = slice_make(key.data + h->shared, key.size - h->shared);
     m->samples += sketch_add(m->sketch, key, cost_mcu);
@@ -181,21 +187,47 @@ int64_t heat_rate(struct heat *h, struct instant now, enum admit_kind kind)
     return (int64_t)((__int128)s->meters[kind].total_mcu * NS_PER_S / covered_ns);
 }
 
+/* What is asked for at random, one unit a time, varies by the root of its number: three of these
+ * are no chance. */
+static int64_t chance_mcu(int64_t sum_mcu)
+{
+    int64_t units = sum_mcu / MCU_PER_UNIT, root = 1;
+    while (root * root < 9 * units)
+        root++;
+    return root * MCU_PER_UNIT;
+}
+
 int64_t heat_rate_now(struct heat *h, struct instant now, enum admit_kind kind)
 {
     int64_t mean = heat_rate(h, now, kind);
-    if (h->state == NULL)
+    struct heat_state *s = h->state;
+    if (s == NULL)
         return mean;
-    turn_second(h->state, now);
-    int64_t last = h->state->last_second_mcu[kind], this = h->state->second_mcu[kind];
-    int64_t most = last > this ? last : this;
-    return most > mean ? most : mean;
+    const int64_t slot_ns = h->recent_ms * NS_PER_MS;
+    turn_slot(s, now, slot_ns);
+    int64_t took_ns = instant_since(now, s->slot_at).ns + (s->has_last ? slot_ns : 0);
+    int64_t sum = s->slot_mcu[kind] + (s->has_last ? s->last_slot_mcu[kind] : 0);
+    took_ns = took_ns < slot_ns ? slot_ns : took_ns;
+    int64_t expected = (int64_t)((__int128)mean * took_ns / NS_PER_S);
+    int64_t difference = sum > expected ? sum - expected : expected - sum;
+    int64_t recent = (int64_t)((__int128)sum * NS_PER_S / took_ns);
+    bool by_chance = difference <= chance_mcu(sum > expected ? sum : expected);
+    return by_chance && mean < recent ? mean : recent;
 }
 
 int64_t heat_samples(struct heat *h, struct instant now, enum admit_kind kind)
 {
     const struct heat_state *s = state_at(h, now);
     return s == NULL ? 0 : s->meters[kind].samples;
+}
+
+int64_t heat_error(struct heat *h, struct instant now, enum admit_kind kind)
+{
+    int64_t rate = heat_rate_now(h, now, kind);
+    if (h->state == NULL || h->state->meters[kind].total_mcu == 0)
+        return 0;
+    const struct heat_meter *m = &h->state->meters[kind];
+    return (int64_t)((__int128)sketch_error(m->sketch) * rate / m->total_mcu);
 }
 
 enum sketch_direction heat_direction(const struct heat *h, enum admit_kind kind)
@@ -304,56 +336,4 @@ uint32_t heat_top(struct heat *h, struct instant now, enum admit_kind kind, stru
         out[i].key = whole_key(arena, lo, h->shared, keys[i].key);
     }
     return found;
-}
-
-/* ---- splitting ---- */
-
-static int64_t weight_of(const struct sketch *s)
-{
-    struct sketch_item items[SKETCH_ENTRIES];
-    int64_t sum = 0;
-    uint32_t count = sketch_items(s, items);
-    for (uint32_t i = 0; i < count; i++)
-        sum += items[i].mcu;
-    return sum;
-}
-
-static void meter_divide(const struct heat_meter *from, struct slice lo, struct slice hi,
-                         uint32_t drop, uint64_t seed, struct heat_meter *to)
-{
-    if (from->sketch == NULL)
-        return;
-    int64_t whole = weight_of(from->sketch);
-    struct sketch *part = allocate(sizeof *part);
-    sketch_divide(from->sketch, lo, hi, drop, seed, part);
-    int64_t weight = weight_of(part);
-    if (weight == 0) {
-        free(part);
-        return;
-    }
-    to->sketch = part;
-    to->total_mcu = (int64_t)((__int128)from->total_mcu * weight / whole);
-    to->samples = (int64_t)((__int128)from->samples * weight / whole);
-}
-
-/* A bound of the child as the parent's sketches see it. */
-static struct slice behind(struct slice bound, uint32_t shared)
-{
-    uint32_t size = shared < bound.size ? shared : (uint32_t)bound.size;
-    return slice_make(bound.data + size, bound.size - size);
-}
-
-void heat_divide(const struct heat *parent, struct slice lo, struct slice hi, uint64_t seed,
-                 struct heat *child)
-{
-    heat_init(child, lo, hi, seed);
-    if (parent->state == NULL || child->shared < parent->shared)
-        return;
-    child->state = allocate(sizeof *child->state);
-    *child->state = (struct heat_state){.started_at = parent->state->started_at,
-                                        .covered_ns = parent->state->covered_ns};
-    for (int kind = 0; kind < ADMIT_KINDS; kind++)
-        meter_divide(&parent->state->meters[kind], behind(lo, parent->shared),
-                     behind(hi, parent->shared), child->shared - parent->shared,
-                     meter_seed(child, (enum admit_kind)kind), &child->state->meters[kind]);
 }

@@ -10,6 +10,9 @@
  *       HEAT_MEMORY_MAX bytes more, whatever its keys. heat_cool gives that back.
  *   H3  No clock, no floating point; randomness from the seed. Same calls, same answers.
  *
+ * A partition that was just split off begins without heat: what was asked for before its birth is
+ * no reason to cut it again.
+ *
  * Why heavy keys come from the sketch as well: what a key weighs is the weight of an interval, to
  * within heat_top's error, which is smaller than what Space-Saving would promise in the same memory
  * (a sixty-fourth of everything with 64 counters), and costs nothing while heat is added. A key too
@@ -20,12 +23,12 @@
 #define WEIR_ENGINE_HEAT_HEAT_H
 
 #include "base/arena.h"
+#include "base/config.h"
 #include "base/instant.h"
 #include "engine/admission/admission.h"
 #include "engine/heat/sketch.h"
 
 enum {
-    HEAT_HALF_LIFE_S = 10,
     HEAT_POINTS_MAX = ADMIT_KINDS * SKETCH_ENTRIES,
     HEAT_MEMORY_MAX = ADMIT_KINDS * (int)sizeof(struct sketch) + 256,
 };
@@ -36,10 +39,14 @@ struct heat {
     struct heat_state *state; /* owns; NULL: no heat */
     uint64_t seed;
     uint32_t shared; /* bytes that all keys of the range begin with; the sketches leave them out */
+    uint32_t half_life_ms;
+    uint32_t recent_ms;
 };
 
-/* Of the range [lo, hi); an empty hi is no bound. */
-void heat_init(struct heat *h, struct slice lo, struct slice hi, uint64_t seed);
+/* Of the range [lo, hi); an empty hi is no bound. Half-life and what is recent: settings
+ * heat_half_life_ms and heat_recent_ms. A heat of zeroes may be looked at, and has none. */
+void heat_init(struct heat *h, struct slice lo, struct slice hi, uint64_t seed,
+               const struct config *config);
 void heat_deinit(struct heat *h);
 
 /* The key lies in the range. */
@@ -53,12 +60,17 @@ bool heat_cool(struct heat *h, struct instant now);
  * least a second. */
 int64_t heat_rate(struct heat *h, struct instant now, enum admit_kind kind);
 
-/* The same, or what the last whole second or the current one had, if that is more: what has only
- * just begun is seen in full. */
+/* The mean over the last one to two heat_recent_ms: a load that has only just begun is seen in
+ * full. Where the mean over all of the time is lower, and the difference may be chance, that one:
+ * what was due while a machine halted, and requests tried again, come on top of a load. */
 int64_t heat_rate_now(struct heat *h, struct instant now, enum admit_kind kind);
 
 /* Observations, decayed. */
 int64_t heat_samples(struct heat *h, struct instant now, enum admit_kind kind);
+
+/* One standard deviation of the estimated rate of an interval, a single key among them: mcu per
+ * second, at heat_rate_now. */
+int64_t heat_error(struct heat *h, struct instant now, enum admit_kind kind);
 
 enum sketch_direction heat_direction(const struct heat *h, enum admit_kind kind);
 
@@ -86,11 +98,5 @@ struct heat_key {
  * in heat_init. */
 uint32_t heat_top(struct heat *h, struct instant now, enum admit_kind kind, struct slice lo,
                   struct arena *arena, struct heat_key *out, uint32_t max);
-
-/* After a split: `child`, not initialised, gets what lies in [lo, hi), a part of the parent's
- * range: weights, rates and samples by its share. Its direction has to be learnt anew. Outside of
- * the parent's range it gets nothing. */
-void heat_divide(const struct heat *parent, struct slice lo, struct slice hi, uint64_t seed,
-                 struct heat *child);
 
 #endif

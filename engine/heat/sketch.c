@@ -478,22 +478,3 @@ int64_t sketch_error(const struct sketch *s)
 {
     return root(s->variance4) * s->unit / (2 * SKETCH_FRACTION);
 }
-
-void sketch_divide(const struct sketch *from, struct slice lo, struct slice hi, uint32_t drop,
-                   uint64_t seed, struct sketch *to)
-{
-    sketch_init(to, from->unit_min, seed);
-    to->unit = from->unit;
-    to->variance4 = from->variance4;
-    unit_changed(to);
-    for (int h = 0; h < SKETCH_LEVELS; h++)
-        for (uint32_t i = 0; i < from->levels[h].count; i++) {
-            struct slice key = key_of(from->bytes + places[h].first_byte,
-                                      &from->entries[places[h].first_entry + i]);
-            if (slice_compare(key, lo) < 0 || (hi.size > 0 && slice_compare(key, hi) >= 0))
-                continue;
-            uint32_t dropped = drop < key.size ? drop : (uint32_t)key.size;
-            key = slice_make(key.data + dropped, key.size - dropped);
-            push(to, h, key, slice_head(key));
-        }
-}

@@ -96,9 +96,4 @@ int64_t sketch_error(const struct sketch *s);
 
 enum sketch_direction sketch_direction(const struct sketch *s);
 
-/* `to` becomes what `from` holds in [lo, hi), without each key's first `drop` bytes. An empty `hi`
- * is no bound. The direction has to be learnt anew. */
-void sketch_divide(const struct sketch *from, struct slice lo, struct slice hi, uint32_t drop,
-                   uint64_t seed, struct sketch *to);
-
 #endif

@@ -1,7 +1,9 @@
 /* split_advice.c - advice as bytes.
  *
  * u8 verdict, u64 samples; ADVISED: u32 cuts, each u32 size + bytes, then the shares of reads and
- * those of writes, u32 each; POPULAR_KEY and COLLECTION: u32 size + key, u32 share. */
+ * those of writes, u32 each, u32 size + key that is cut out, u32 share, and for reads and writes
+ * u64 each: what is served before, afterwards, and of the key; POPULAR_KEY and COLLECTION: u32 size
+ * + key, u32 share. */
 #include "base/limits.h"
 #include "base/must.h"
 #include "engine/heat/split_point.h"
@@ -41,6 +43,13 @@ void split_advice_encode(struct buffer *out, const struct split_advice *a)
     for (int kind = 0; kind < SPLIT_KINDS; kind++)
         for (uint32_t i = 0; i <= a->cut_count; i++)
             buffer_append_u32(out, a->share_ppm[kind][i]);
+    buffer_append_sized(out, a->key);
+    buffer_append_u32(out, a->key_share_ppm);
+    for (int kind = 0; kind < SPLIT_KINDS; kind++) {
+        buffer_append_u64(out, (uint64_t)a->served_before_mcu[kind]);
+        buffer_append_u64(out, (uint64_t)a->served_after_mcu[kind]);
+        buffer_append_u64(out, (uint64_t)a->key_served_mcu[kind]);
+    }
 }
 
 static bool is_key(struct slice key)
@@ -68,6 +77,22 @@ static bool decode_cuts(struct reader *r, struct split_advice *out)
     return true;
 }
 
+static bool decode_gain(struct reader *r, struct split_advice *out)
+{
+    bool valid = true;
+    out->key = reader_sized(r);
+    out->key_share_ppm = reader_u32(r);
+    for (int kind = 0; kind < SPLIT_KINDS; kind++) {
+        out->served_before_mcu[kind] = (int64_t)reader_u64(r);
+        out->served_after_mcu[kind] = (int64_t)reader_u64(r);
+        out->key_served_mcu[kind] = (int64_t)reader_u64(r);
+        valid = valid && out->served_before_mcu[kind] >= 0 && out->served_after_mcu[kind] >= 0 &&
+                out->key_served_mcu[kind] >= 0;
+    }
+    return valid && (out->key.size == 0 || is_key(out->key)) &&
+           out->key_share_ppm <= SPLIT_WHOLE_PPM;
+}
+
 enum status split_advice_decode(struct slice bytes, struct split_advice *out)
 {
     struct reader r = {bytes, false};
@@ -83,7 +108,7 @@ enum status split_advice_decode(struct slice bytes, struct split_advice *out)
         if (!is_key(out->key) || out->key_share_ppm > SPLIT_WHOLE_PPM)
             return STATUS_MALFORMED;
     }
-    if (out->verdict == SPLIT_ADVISED && !decode_cuts(&r, out))
+    if (out->verdict == SPLIT_ADVISED && (!decode_cuts(&r, out) || !decode_gain(&r, out)))
         return STATUS_MALFORMED;
     return r.failed || r.left.size > 0 ? STATUS_MALFORMED : STATUS_OK;
 }

@@ -1,5 +1,10 @@
-/* split_point.h - where to cut a partition so that its throughput, not its key range, divides
- * equally; or why no cut would help.
+/* split_point.h - where to cut a partition so that more of what it is asked for is served; or why
+ * no cut would help.
+ *
+ * A cut is advised where it lets materially more be served: of each kind a partition serves what it
+ * is asked for, up to its maximum, and so will each child. Where nothing is refused yet, it is
+ * advised if the hottest child is materially lighter. A key that fills a partition by itself is cut
+ * out, alone, if its neighbours gain by it.
  *
  * Shares are of the heat (cost-weighted, decayed) that `heat.h` has seen, in parts per million.
  * Source: DynamoDB, USENIX ATC 2022, section 3.2 (split for consumption, and when not to). The test
@@ -13,13 +18,6 @@ enum {
     SPLIT_CUTS_MAX = 15, /* at once */
     SPLIT_KINDS = 2,     /* reads, writes: enum admit_kind */
     SPLIT_WHOLE_PPM = 1000000,
-    SPLIT_SAMPLES_MIN = 256,
-    SPLIT_LARGEST_PPM = 800000, /* a split helps if the hottest child has at most this much of what
-                                   the parent has of its scarcest kind */
-    SPLIT_FILL_PPM = 800000,    /* children are wanted until each has at most this much of a
-                                   partition maximum */
-    SPLIT_ALONE_PPM = 950000,   /* a key that asks for this much of a partition maximum is popular:
-                                   its child would be over, wherever the cut */
 };
 _Static_assert((int)SPLIT_KINDS == (int)ADMIT_KINDS, "shares are by enum admit_kind");
 
@@ -29,7 +27,7 @@ enum split_verdict {
     SPLIT_REFUSED_POPULAR_KEY = 2, /* one key carries the heat */
     SPLIT_REFUSED_SEQUENTIAL = 3,  /* access only moves forward: the heat will be elsewhere */
     SPLIT_REFUSED_COLLECTION = 4,  /* the heat lies in one item collection that must stay whole */
-    SPLIT_REFUSED_NO_BENEFIT = 5,  /* the hottest child would hardly be lighter */
+    SPLIT_REFUSED_NO_BENEFIT = 5,  /* hardly more would be served, nor the hottest child lighter */
     SPLIT_VERDICTS,
 };
 
@@ -53,8 +51,16 @@ struct split_advice {
     /* Of each child, of reads and of writes; each adds up to SPLIT_WHOLE_PPM. Equal where the
      * parent has seen none of a kind. */
     uint32_t share_ppm[SPLIT_KINDS][SPLIT_CUTS_MAX + 1];
-    struct slice key;       /* POPULAR_KEY: it; COLLECTION: where the collection begins */
-    uint32_t key_share_ppm; /* its share of the heat */
+    /* ADVISED: what is served of each kind, as the partition is and by all children, mcu per
+     * second.
+     */
+    int64_t served_before_mcu[SPLIT_KINDS];
+    int64_t served_after_mcu[SPLIT_KINDS];
+    /* POPULAR_KEY: it; COLLECTION: where the collection begins; ADVISED: the heaviest key that is
+     * cut out, empty: none is. */
+    struct slice key;
+    uint32_t key_share_ppm;              /* its share of the heat */
+    int64_t key_served_mcu[SPLIT_KINDS]; /* ADVISED: what is served of it afterwards */
 };
 
 struct split_question {
@@ -64,7 +70,16 @@ struct split_question {
     uint32_t children;            /* wanted, up to SPLIT_CUTS_MAX + 1; 0: what the rate needs */
     bool whole_collections;       /* cuts may only fall between partition keys */
     enum split_sequential sequential;
+    /* settings split_fill_percent, split_largest_percent, split_gain_percent, split_samples_min */
+    int64_t fill_ppm;
+    int64_t largest_ppm;
+    int64_t gain_ppm;
+    int64_t samples_min;
 };
+
+/* What the rate needs, by the settings. */
+struct split_question split_question_of(const struct config *config, struct slice lo,
+                                        struct slice hi);
 
 /* Cuts lie strictly inside the range, as short as can be. Slices lend until the arena is reset. */
 void split_advise(struct heat *h, struct instant now, const struct split_question *q,

@@ -158,13 +158,13 @@ def side_by_side(*tasks):
 
 UNITS, HOT, COLD = 200, 162, 18  # nine tenths are asked for, of that nine tenths in one half
 HALF = UNITS // 2
-# Seen after a report and two looks, and adaptive_after_ms; half of 62 each 1.5 s at most, seven times;
-# means of 5 s.
-ADAPTED_S = 2 + 1 + 11 + 5
+# Seen after a report and two looks, and adaptive_after_ms; all that is lacking is given at once, as a
+# mean of 5 s tells it.
+ADAPTED_S = 2 + 1 + 1 + 5
 
 
 def dilute(options, directory, adaptive, seconds):
-    settings = [f"control_adaptive={adaptive}", "burst_max_s=0", "adaptive_after_ms=1000"]
+    settings = [f"control_adaptive={adaptive}", "burst_max_s=0"]
     with Bench(options, directory, f"adaptive-{adaptive}", settings) as b:
         b.create("orders", wcu=UNITS)
         whole = b.load("orders", 3, f"all:rate={HOT + COLD}")
@@ -199,9 +199,9 @@ def dilution(options, directory):
 
 SHARE, TIMES, SAVED_S = 20, 5, 8
 SPIKE = SHARE * TIMES
-# After a report and two looks, and adaptive_after_ms: what the table leaves unused is a mean of 5 s in
-# which it burst, what is lacking one of 5 s; all of it is given, in two or three steps of 1.5 s.
-SPIKE_ADAPTED_S = 2 + 1 + 5 + 5 + 5
+# After a report and two looks, and adaptive_after_ms; all that is lacking is given at once, as a mean
+# of 5 s tells it.
+SPIKE_ADAPTED_S = 2 + 1 + 1 + 5
 
 
 def is_full(b, table, seconds):
@@ -210,8 +210,7 @@ def is_full(b, table, seconds):
 
 def spike(options, directory, adaptive, saved_s):
     """At a table of one partition, and at one of the six of a table that has it to spare."""
-    settings = [f"control_adaptive={adaptive}", f"burst_max_s={saved_s}", "partition_max_wcu=200",
-                "adaptive_after_ms=1000", "adaptive_step_percent=100"]
+    settings = [f"control_adaptive={adaptive}", f"burst_max_s={saved_s}", "partition_max_wcu=200"]
     with Bench(options, directory, f"adaptive-{adaptive}-burst-{saved_s}", settings) as b:
         b.create("whole", wcu=SHARE)
         b.create("part", wcu=6 * SHARE, warm=1200)

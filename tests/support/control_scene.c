@@ -100,3 +100,39 @@ void scene_look(struct scene *w, int64_t ms, bool apply_all)
         controller_reply(w->controller, &reply);
     }
 }
+
+void scene_serve(struct scene *w, const struct table *t, struct demand *d, int64_t ms)
+{
+    d->consumed_mcu = d->refused_mcu = 0;
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        const struct partition_info *p = &t->partitions[i];
+        struct partition_report *r = &w->reports[p->id];
+        struct load_total *total = &r->totals[ADMIT_WRITE];
+        int64_t most = p->on_demand ? w->config.partition_max_wcu * MCU_PER_UNIT /* it bursts */
+                                    : p->rate_mcu[ADMIT_WRITE];
+        int64_t asked = d->units[i] * ms, served = most * ms / 1000;
+        served = asked < served ? asked : served;
+        r->table_id = t->id;
+        r->partition = p->id;
+        r->member = p->members[0];
+        r->epoch = p->epoch;
+        total->consumed_mcu += served;
+        total->refused_mcu += asked - served;
+        total->refused[ADMIT_REFUSED_ALLOCATION] += asked > served;
+        d->consumed_mcu += served;
+        d->refused_mcu += asked - served;
+        loads_take_partition(w->loads, instant_add(w->now, duration_ms(ms)), r);
+    }
+}
+
+int scene_seconds_to_question(struct scene *w, const char *name, struct demand *d, int most)
+{
+    w->other = (struct control_request){0};
+    for (int i = 1; i <= most * 2; i++) {
+        scene_serve(w, catalog_find(w->catalog, slice_of(name)), d, 500);
+        scene_look(w, 500, true);
+        if (w->other.request.op != 0)
+            return (i + 1) / 2;
+    }
+    return -1;
+}

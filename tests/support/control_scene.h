@@ -39,4 +39,16 @@ const struct table *scene_create(struct scene *w, const char *name, enum table_b
 /* Time passes, a look; decisions are kept, applied if `apply_all`, and answered. */
 void scene_look(struct scene *w, int64_t ms, bool apply_all);
 
+/* Demand on each partition in units per second, and what became of it. */
+struct demand {
+    int64_t units[8];
+    int64_t consumed_mcu;
+    int64_t refused_mcu;
+};
+
+/* What a partition's allocation lets through; what is beyond is refused. */
+void scene_serve(struct scene *w, const struct table *t, struct demand *d, int64_t ms);
+/* Seconds of that demand until the controller asks something; -1: it asks nothing. */
+int scene_seconds_to_question(struct scene *w, const char *name, struct demand *d, int most);
+
 #endif

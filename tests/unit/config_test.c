@@ -223,6 +223,16 @@ static void settings_that_do_not_fit_are_refused_by_both_names(void **state)
         {"report_ms", "1000", "report_deadline_ms = 1000 must be more than 1000: report_ms = 1000"},
         {"follower_max_bytes", "1GiB", "log_segment_bytes = 16777216 must be at least 1073741824"},
         {"map_max_bytes", "1MiB", "map_max_bytes = 1048576 must be at least 268435456"},
+        {"split_fill_percent", "80",
+         "split_percent = 80 must be more than 80: split_fill_percent = 80 (the pieces would be "
+         "split again)"},
+        {"split_fill_percent", "79", NULL},
+        {"split_hold_ms", "10001", "split_window_ms = 10000 must be at least 10001: split_hold_ms"},
+        {"split_lull_ms", "2500", "split_hold_ms = 2500 must be more than 2500: split_lull_ms"},
+        {"heat_recent_ms", "1251", "split_hold_ms = 2500 must be at least 2502: 2 times heat_rec"},
+        {"heat_half_life_ms", "2000", "heat_half_life_ms = 2000 must be at least 2500: split_hold"},
+        {"adaptive_window_ms", "1000", "adaptive_window_ms = 1000 must be more than 1000: 2 times"},
+        {"adaptive_calm_ms", "500", "adaptive_calm_ms = 500 must be more than 500: load_report_ms"},
         {"support_ms", "600000", "node_silent_ms = 300000 must be more than 600000: support_ms"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

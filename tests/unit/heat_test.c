@@ -7,10 +7,13 @@ enum {
     TABLE_ID = 9
 };
 
+#define HALF_LIFE_NS (10 * NS_PER_S) /* the default */
+
 static const struct slice lo = {(const uint8_t *)"\0\0\0\x09", 4};
 static const struct slice hi = {(const uint8_t *)"\0\0\0\x0A", 4};
 
 struct scene {
+    struct config config;
     struct heat heat;
     struct arena arena;
     struct instant now;
@@ -21,7 +24,8 @@ struct scene {
 static void scene_init(struct scene *s)
 {
     *s = (struct scene){.now = {5 * NS_PER_S}, .prng = prng_seeded(1)};
-    heat_init(&s->heat, lo, hi, 1);
+    config_init(&s->config, PROFILE_AWS);
+    heat_init(&s->heat, lo, hi, 1, &s->config);
 }
 
 static void scene_deinit(struct scene *s)
@@ -87,7 +91,7 @@ static void a_half_life_later_all_counts_half(void **state)
             sum += points[i].mcu[ADMIT_WRITE];
         if (left > 500)
             assert_in_range(sum, left * 1000 - left * 20, left * 1000 + left * 20);
-        s.now.ns += HEAT_HALF_LIFE_S * NS_PER_S;
+        s.now.ns += HALF_LIFE_NS;
     }
     scene_deinit(&s);
 }
@@ -121,7 +125,7 @@ static void memory_is_bounded_whatever_the_keys_and_given_back_when_cold(void **
     }
     assert_in_range(heat_memory(&s.heat), 2 * sizeof(struct sketch), HEAT_MEMORY_MAX);
     assert_true(heat_cool(&s.heat, s.now));
-    s.now.ns += 30 * HEAT_HALF_LIFE_S * NS_PER_S;
+    s.now.ns += 30 * HALF_LIFE_NS;
     assert_false(heat_cool(&s.heat, s.now));
     assert_int_equal(heat_memory(&s.heat), 0);
     assert_int_equal(heat_rate(&s.heat, s.now, ADMIT_READ), 0);
@@ -276,49 +280,21 @@ static void a_heat_that_jumps_once_does_not_move(void **state)
     scene_deinit(&s);
 }
 
-static void children_get_what_lies_in_their_range(void **state)
+static void a_load_that_begins_is_seen_in_full_and_a_steady_one_without_noise(void **state)
 {
     (void)state;
     struct scene s;
-    struct heat children[3];
-    struct heat_point *points;
     scene_init(&s);
-    add_many(&s, ADMIT_WRITE, 15000, 1000, NS_PER_MS);
-    add_many(&s, ADMIT_READ, 1000, 500, 0);
-    const struct slice bounds[] = {lo,
-                                   slice_make("\0\0\0\x09"
-                                              "0000000200",
-                                              14),
-                                   slice_make("\0\0\0\x09"
-                                              "0000000700",
-                                              14),
-                                   hi};
-    const int64_t parts[] = {200, 500, 300};
-    int64_t rate = heat_rate(&s.heat, s.now, ADMIT_WRITE), sum = 0;
-    for (int i = 0; i < 3; i++) {
-        heat_divide(&s.heat, bounds[i], bounds[i + 1], (uint64_t)i, &children[i]);
-        int64_t part = heat_rate(&children[i], s.now, ADMIT_WRITE);
-        sum += part;
-        assert_in_range(part, rate * (parts[i] - 30) / 1000, rate * (parts[i] + 30) / 1000);
-        uint32_t count = heat_points(&children[i], s.now, &s.arena, &points);
-        assert_true(count > 0);
-        for (uint32_t j = 0; j < count; j++) {
-            buffer_clear(&s.key);
-            buffer_append(&s.key, bounds[i].data, children[i].shared);
-            buffer_append_slice(&s.key, points[j].key);
-            assert_true(slice_compare(buffer_slice(&s.key), bounds[i]) >= 0);
-            assert_true(slice_compare(buffer_slice(&s.key), bounds[i + 1]) < 0);
-        }
-        assert_int_equal(heat_direction(&children[i], ADMIT_WRITE), SKETCH_UNKNOWN);
-    }
-    assert_in_range(sum, rate - 5, rate);
-    assert_true(children[1].shared > s.heat.shared); /* "0000000" is known of its keys */
-    heat_add(&children[1], s.now, ADMIT_WRITE, numbered(&s, 500), 1000);
-    for (int i = 0; i < 3; i++)
-        heat_deinit(&children[i]);
-    heat_divide(&s.heat, slice_make("\0\0\x08", 3), hi, 1, &children[0]);
-    assert_int_equal(heat_memory(&children[0]), 0); /* wider than the parent: nothing is known */
-    heat_deinit(&children[0]);
+    add_many(&s, ADMIT_WRITE, 3000, 1000, 10 * NS_PER_MS); /* 100 a second */
+    add_many(&s, ADMIT_WRITE, 3000, 1000, NS_PER_MS);      /* 1,000 */
+    assert_in_range(heat_rate(&s.heat, s.now, ADMIT_WRITE), 100000, 400000);
+    assert_in_range(heat_rate_now(&s.heat, s.now, ADMIT_WRITE), 990000, 1010000);
+    add_many(&s, ADMIT_WRITE, 3000, 1000, 10 * NS_PER_MS);
+    assert_in_range(heat_rate_now(&s.heat, s.now, ADMIT_WRITE), 95000, 150000); /* it has ended */
+    add_many(&s, ADMIT_WRITE, 300000, 1000, NS_PER_MS);
+    add_many(&s, ADMIT_WRITE, 1050, 1000, NS_PER_MS * 100 / 105); /* by chance */
+    assert_int_equal(heat_rate_now(&s.heat, s.now, ADMIT_WRITE),
+                     heat_rate(&s.heat, s.now, ADMIT_WRITE));
     scene_deinit(&s);
 }
 
@@ -337,7 +313,7 @@ int main(void)
         cmocka_unit_test(the_direction_is_that_of_the_frontier),
         cmocka_unit_test(a_slow_frontier_is_seen_too),
         cmocka_unit_test(a_heat_that_jumps_once_does_not_move),
-        cmocka_unit_test(children_get_what_lies_in_their_range),
+        cmocka_unit_test(a_load_that_begins_is_seen_in_full_and_a_steady_one_without_noise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,14 +6,15 @@
 
 enum {
     TABLE_ID = 9,
-    SECONDS = 12
+    SECONDS = 12,
+    SAMPLES_MIN = 256 /* the default */
 };
 
 static const struct slice lo = {(const uint8_t *)"\0\0\0\x09", 4};
 static const struct slice hi = {(const uint8_t *)"\0\0\0\x0A", 4};
-static const int64_t max_mcu[SPLIT_KINDS] = {3000000, 1000000};
 
 struct scene {
+    struct config config;
     struct heat heat;
     struct arena arena;
     struct instant now;
@@ -26,8 +27,9 @@ struct scene {
 static void scene_init(struct scene *s)
 {
     *s = (struct scene){.now = {5 * NS_PER_S}, .prng = prng_seeded(1)};
-    s->question = (struct split_question){.lo = lo, .hi = hi, .max_mcu = {max_mcu[0], max_mcu[1]}};
-    heat_init(&s->heat, lo, hi, 1);
+    config_init(&s->config, PROFILE_AWS);
+    s->question = split_question_of(&s->config, lo, hi);
+    heat_init(&s->heat, lo, hi, 1, &s->config);
 }
 
 static void scene_deinit(struct scene *s)
@@ -88,10 +90,10 @@ static void nothing_is_said_of_a_partition_that_was_hardly_used(void **state)
     struct scene s;
     scene_init(&s);
     assert_int_equal(ask(&s), SPLIT_REFUSED_FEW_SAMPLES);
-    for (uint64_t i = 0; i < SPLIT_SAMPLES_MIN - 1; i++)
+    for (uint64_t i = 0; i < SAMPLES_MIN - 1; i++)
         add(&s, ADMIT_WRITE, item(&s, "p", i));
     assert_int_equal(ask(&s), SPLIT_REFUSED_FEW_SAMPLES);
-    assert_int_equal(s.advice.samples, SPLIT_SAMPLES_MIN - 1);
+    assert_int_equal(s.advice.samples, SAMPLES_MIN - 1);
     scene_deinit(&s);
 }
 
@@ -174,13 +176,130 @@ static void a_key_that_carries_the_heat_is_named_instead(void **state)
     assert_true(slice_equal(s.advice.key, item(&s, "p", 5)));
     assert_in_range(s.advice.key_share_ppm, 880000, 920000);
     scene_deinit(&s);
+}
+
+/* Whether the child holds the item of "p". */
+static bool child_holds(struct scene *s, uint32_t child, uint64_t sort)
+{
+    const struct split_advice *a = &s->advice;
+    struct slice key = item(s, "p", sort);
+    return (child == 0 || slice_compare(a->cuts[child - 1], key) <= 0) &&
+           (child == a->cut_count || slice_compare(key, a->cuts[child]) < 0);
+}
+
+/* Items a second of the key and of its neighbours on either side, in that order; each second. */
+static void load_key(struct scene *s, int key, int below, int above)
+{
+    int all = key + below + above;
+    for (int i = 0; i < SECONDS * all; i++) {
+        int r = (int)prng_below(&s->prng, (uint64_t)all);
+        uint64_t at = 50000;
+        if (r >= key)
+            at =
+                r < key + below ? prng_below(&s->prng, 50000) : 50001 + prng_below(&s->prng, 50000);
+        s->now.ns += NS_PER_S / all;
+        add(s, ADMIT_WRITE, item(s, "p", at));
+    }
+}
+
+static void a_key_over_the_maximum_is_cut_out_alone_if_its_neighbours_gain(void **state)
+{
+    (void)state;
+    struct scene s;
     scene_init(&s);
-    LOAD(&s, 1200, ADMIT_READ, item(&s, "p", 5));
-    LOAD(&s, 1200, ADMIT_READ, item(&s, "p", prng_below(&s.prng, 100000)));
-    LOAD(&s, 1200, ADMIT_READ, item(&s, "p", prng_below(&s.prng, 2) ? 5 : 6));
+    load_key(&s, 1200, 500, 200);
     assert_int_equal(ask(&s), SPLIT_ADVISED);
-    LOAD(&s, 3000, ADMIT_READ, item(&s, "p", prng_below(&s.prng, 2) ? 5 : 6));
-    assert_int_equal(ask(&s), SPLIT_REFUSED_POPULAR_KEY); /* half of it, but over the maximum */
+    assert_cuts_are_sound(&s);
+    assert_int_equal(s.advice.cut_count, 2);
+    assert_true(child_holds(&s, 1, 50000));
+    assert_false(child_holds(&s, 1, 49999) ||
+                 child_holds(&s, 1, 50001)); /* nothing else is there */
+    assert_true(slice_equal(s.advice.key, item(&s, "p", 50000)));
+    assert_int_equal(s.advice.key_served_mcu[ADMIT_WRITE], 1000000);
+    assert_int_equal(s.advice.served_before_mcu[ADMIT_WRITE], 1000000);
+    assert_in_range(s.advice.served_after_mcu[ADMIT_WRITE], 1650000, 1750000);
+    scene_deinit(&s);
+    scene_init(&s);
+    load_key(&s, 900, 0,
+             700); /* nobody on one side: one cut; below the maximum, but not with them */
+    assert_int_equal(ask(&s), SPLIT_ADVISED);
+    assert_int_equal(s.advice.cut_count, 1);
+    assert_true(child_holds(&s, 0, 50000));
+    assert_false(child_holds(&s, 0, 50001));
+    scene_deinit(&s);
+}
+
+static void a_key_over_the_maximum_stays_where_nothing_is_gained(void **state)
+{
+    (void)state;
+    static const int neighbours[] = {0, 10, 40};
+    for (size_t i = 0; i < sizeof neighbours / sizeof neighbours[0]; i++) {
+        struct scene s;
+        scene_init(&s);
+        load_key(&s, 1200, neighbours[i], 0);
+        assert_int_equal(ask(&s), SPLIT_REFUSED_POPULAR_KEY);
+        assert_true(slice_equal(s.advice.key, item(&s, "p", 50000)));
+        s.question.gain_ppm = 5000;
+        assert_int_equal(ask(&s), neighbours[i] < 40 ? SPLIT_REFUSED_POPULAR_KEY : SPLIT_ADVISED);
+        scene_deinit(&s);
+    }
+}
+
+/* The neighbours of before are forgotten but slowly; that they would gain is not believed. */
+static void neighbours_that_have_gone_gain_nothing(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    load_key(&s, 0, 60, 60);
+    for (int ms = 0; ms < 2500; ms++) {
+        s.now.ns += NS_PER_MS;
+        add(&s, ADMIT_WRITE, item(&s, "p", 50000));
+        add(&s, ADMIT_WRITE, item(&s, "p", 50000));
+    }
+    s.question.gain_ppm = 100000;
+    assert_int_equal(ask(&s), SPLIT_REFUSED_POPULAR_KEY);
+    scene_deinit(&s);
+}
+
+/* Two hot keys, each alone, and what is between them is divided as it needs. */
+static void several_hot_keys_are_cut_out_at_once(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    for (int i = 0; i < SECONDS * 4000; i++) {
+        int r = (int)prng_below(&s.prng, 4000);
+        uint64_t at = r < 1100   ? 20000
+                      : r < 2100 ? 80000
+                      : r < 3700 ? 20001 + prng_below(&s.prng, 59999)
+                                 : 80001 + prng_below(&s.prng, 10000);
+        s.now.ns += NS_PER_S / 4000;
+        add(&s, ADMIT_WRITE, item(&s, "p", at));
+    }
+    assert_int_equal(ask(&s), SPLIT_ADVISED);
+    assert_cuts_are_sound(&s);
+    assert_int_equal(s.advice.cut_count, 5); /* key, three of 533, key, 300 */
+    assert_true(child_holds(&s, 0, 20000) && !child_holds(&s, 0, 20001));
+    assert_true(child_holds(&s, 4, 80000) && !child_holds(&s, 4, 80001));
+    assert_false(child_holds(&s, 4, 79999));
+    scene_deinit(&s);
+}
+
+/* Where a range read begins is no item: nothing can be alone with it. */
+static void the_beginning_of_a_range_is_not_cut_out(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    for (int i = 0; i < SECONDS * 1500; i++) {
+        s.now.ns += NS_PER_S / 1500;
+        struct slice key = item(&s, "p", i % 5 ? 50000 : prng_below(&s.prng, 50000));
+        key.size -= i % 5 ? 4 : 0;
+        add(&s, ADMIT_WRITE, key);
+    }
+    if (ask(&s) == SPLIT_ADVISED) /* the neighbours may gain, once; there are no cuts around it */
+        assert_true(s.advice.cut_count == 1);
     scene_deinit(&s);
 }
 
@@ -217,6 +336,7 @@ static void a_collection_that_carries_the_heat_is_cut_inside_or_named(void **sta
     assert_int_equal(ask(&s), SPLIT_ADVISED);
     assert_true(slice_starts_with(s.advice.cuts[0], buffer_slice(&prefix)));
     s.question.whole_collections = true;
+    s.question.gain_ppm = 100000; /* the others are 60 of 1,000 */
     assert_int_equal(ask(&s), SPLIT_REFUSED_COLLECTION);
     assert_true(slice_equal(s.advice.key, buffer_slice(&prefix)));
     assert_in_range(s.advice.key_share_ppm, 930000, 970000);
@@ -224,26 +344,53 @@ static void a_collection_that_carries_the_heat_is_cut_inside_or_named(void **sta
     scene_deinit(&s);
 }
 
-/* Two cuts would do; one leaves either all reads or all writes in a child. */
-static void a_cut_that_leaves_a_child_as_scarce_is_refused(void **state)
+/* As fill and trigger are apart by what noise can do, the pieces of a steady load are not cut
+ * again; nor are there more than it needs. */
+static void as_few_pieces_as_stay_below_the_trigger(void **state)
 {
     (void)state;
-    struct scene s;
-    scene_init(&s);
-    for (int i = 0; i < SECONDS * 1000; i++) {
-        s.now.ns += NS_PER_MS;
-        add(&s, ADMIT_READ, item(&s, "p", prng_below(&s.prng, 1000)));
-        add(&s, ADMIT_WRITE, item(&s, "p", 1000 + prng_below(&s.prng, 1000)));
+    static const struct {
+        int load, pieces;
+    } cases[] = {{850, 2}, {1500, 2}, {1600, 3}, {2100, 3}, {2400, 4}, {3000, 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene s;
+        scene_init(&s);
+        LOAD(&s, cases[i].load, ADMIT_WRITE, item(&s, "p", prng_below(&s.prng, 100000)));
+        assert_int_equal(ask(&s), SPLIT_ADVISED);
+        assert_int_equal(s.advice.cut_count + 1, cases[i].pieces);
+        for (uint32_t j = 0; j <= s.advice.cut_count; j++)
+            assert_true(s.advice.share_ppm[ADMIT_WRITE][j] / 1000 * (uint32_t)cases[i].load <
+                        800 * 1000);
+        scene_deinit(&s);
     }
-    s.question.children = 2;
-    assert_int_equal(ask(&s), SPLIT_REFUSED_NO_BENEFIT);
-    s.question.children = 0; /* 2 are needed, more are tried */
-    assert_int_equal(ask(&s), SPLIT_ADVISED);
-    assert_true(s.advice.cut_count > 1);
-    for (int kind = 0; kind < SPLIT_KINDS; kind++)
-        for (uint32_t i = 0; i <= s.advice.cut_count; i++)
-            assert_true(s.advice.share_ppm[kind][i] <= SPLIT_LARGEST_PPM);
-    scene_deinit(&s);
+}
+
+/* Reads on one side, writes on the other, or both everywhere: no piece of one decision is above the
+ * fill in either. */
+static void one_decision_fits_reads_and_writes(void **state)
+{
+    (void)state;
+    for (int mixed = 0; mixed < 2; mixed++) {
+        struct scene s;
+        scene_init(&s);
+        for (int i = 0; i < SECONDS * 1500; i++) {
+            s.now.ns += NS_PER_S / 1500;
+            add(&s, ADMIT_READ, item(&s, "p", prng_below(&s.prng, mixed ? 20000 : 10000)));
+            add(&s, ADMIT_WRITE,
+                item(&s, "p",
+                     mixed ? prng_below(&s.prng, 20000) : 10000 + prng_below(&s.prng, 10000)));
+        }
+        assert_int_equal(ask(&s), SPLIT_ADVISED);
+        assert_cuts_are_sound(&s);
+        assert_int_equal(s.advice.cut_count + 1, mixed ? 2 : 4);
+        for (int kind = 0; kind < SPLIT_KINDS; kind++)
+            for (uint32_t i = 0; i <= s.advice.cut_count; i++)
+                assert_true(s.advice.share_ppm[kind][i] * 3 / 2 <= s.question.fill_ppm);
+        assert_in_range(s.advice.served_after_mcu[ADMIT_READ], 4400000, 4600000);
+        s.question.children = 2; /* half reads, half writes: nothing would be lighter */
+        assert_int_equal(ask(&s), mixed ? SPLIT_ADVISED : SPLIT_REFUSED_NO_BENEFIT);
+        scene_deinit(&s);
+    }
 }
 
 static void inserts_in_order_are_refused_or_get_a_child_ahead(void **state)
@@ -288,7 +435,12 @@ static struct split_advice advice_of(enum split_verdict verdict)
         a.share_ppm[kind][0] = 200000;
         a.share_ppm[kind][1] = 300000;
         a.share_ppm[kind][2] = 500000;
+        a.served_before_mcu[kind] = 1000 + kind;
+        a.served_after_mcu[kind] = 2000 + kind;
+        a.key_served_mcu[kind] = 500 + kind;
     }
+    a.key = slice_of("b");
+    a.key_share_ppm = 200000;
     return a;
 }
 
@@ -345,6 +497,9 @@ static void advice_that_makes_no_sense_does_not_decode(void **state)
     assert_malformed(&a);
     a.share_ppm[ADMIT_WRITE][0] = UINT32_MAX;
     assert_malformed(&a);
+    a = advice_of(SPLIT_ADVISED);
+    a.served_after_mcu[ADMIT_WRITE] = -1;
+    assert_malformed(&a);
     a = advice_of(SPLIT_REFUSED_POPULAR_KEY);
     a.key_share_ppm = SPLIT_WHOLE_PPM + 1;
     assert_malformed(&a);
@@ -368,9 +523,15 @@ int main(void)
         cmocka_unit_test(as_many_children_as_the_rate_needs),
         cmocka_unit_test(a_heavy_key_takes_its_child_and_the_others_share_the_rest),
         cmocka_unit_test(a_key_that_carries_the_heat_is_named_instead),
+        cmocka_unit_test(a_key_over_the_maximum_is_cut_out_alone_if_its_neighbours_gain),
+        cmocka_unit_test(a_key_over_the_maximum_stays_where_nothing_is_gained),
+        cmocka_unit_test(neighbours_that_have_gone_gain_nothing),
+        cmocka_unit_test(several_hot_keys_are_cut_out_at_once),
+        cmocka_unit_test(the_beginning_of_a_range_is_not_cut_out),
         cmocka_unit_test(collections_stay_whole_where_they_must),
         cmocka_unit_test(a_collection_that_carries_the_heat_is_cut_inside_or_named),
-        cmocka_unit_test(a_cut_that_leaves_a_child_as_scarce_is_refused),
+        cmocka_unit_test(as_few_pieces_as_stay_below_the_trigger),
+        cmocka_unit_test(one_decision_fits_reads_and_writes),
         cmocka_unit_test(inserts_in_order_are_refused_or_get_a_child_ahead),
         cmocka_unit_test(advice_survives_its_bytes_and_no_part_of_them_decodes),
         cmocka_unit_test(advice_that_makes_no_sense_does_not_decode),

@@ -1,0 +1,173 @@
+/* split_event.c - what people are told of splits: why, where, and what is gained. */
+#include <stdio.h>
+
+#include "control/controller_internal.h"
+#include "engine/catalog/key_text.h"
+#include "engine/item/storage_key.h"
+
+enum {
+    CUTS_TOLD = 3 /* of many; the text of an event is bounded */
+};
+
+static void describe(const struct split_job *j, char text[200])
+{
+    if (j->wanted > 0)
+        snprintf(text, 200, "the table needs %u partitions for what it is to serve at once",
+                 j->wanted);
+    else if (j->for_size)
+        snprintf(text, 200, "the partition holds %lld bytes", (long long)j->bytes);
+    else
+        snprintf(text, 200,
+                 j->refused ? "the partition is at its maximum, asked for %lld %s units a second"
+                            : "the partition consumes %lld %s units a second",
+                 (long long)(j->rate_mcu / MCU_PER_UNIT), control_kind_name(j->kind));
+}
+
+void control_split_tell(struct controller *c, const struct table *t, const struct split_job *j,
+                        enum event_kind kind, const char *what)
+{
+    struct decision d = {0};
+    char why[200];
+    describe(j, why);
+    control_tell(c, &d, kind, t, j->partition, "%s; %s", why, what);
+    control_figures(&d, "partitions", t->partition_count - (kind == EVENT_SPLIT ? j->cut_count : 0),
+                    t->partition_count);
+    control_decide(c, CATALOG_EVENT, &d);
+}
+
+/* ---- why not ---- */
+
+/* Why a partition stays whole, in parts of a sentence. */
+struct refusal {
+    const char *reason;
+    const char *advice; /* NULL: there is none */
+};
+
+static struct refusal explain(bool for_size, enum split_verdict v)
+{
+    switch (v) {
+    case SPLIT_REFUSED_POPULAR_KEY:
+        return (struct refusal){"for one item", "Spread it over several keys (add a suffix)"};
+    case SPLIT_REFUSED_SEQUENTIAL:
+        return (struct refusal){"access that only moves forward",
+                                "Put something that varies before the time or number in the key"};
+    case SPLIT_REFUSED_COLLECTION:
+        return (struct refusal){"in one item collection that must stay whole",
+                                for_size ? NULL : "Use more partition keys"};
+    default:
+        return (struct refusal){for_size ? "in one item" : "where a cut would hardly divide it",
+                                NULL};
+    }
+}
+
+void control_split_tell_refusal(struct controller *c, const struct table *t,
+                                const struct split_job *j, const struct split_advice *a)
+{
+    struct refusal r = explain(j->for_size, a->verdict);
+    struct buffer what = {0};
+    buffer_append_text(&what, "not split: ");
+    if (a->key.size > 0)
+        buffer_append_format(&what, "%u %% of ", a->key_share_ppm / (SPLIT_WHOLE_PPM / 100));
+    buffer_append_format(&what, "%s is %s", j->for_size ? "it" : "the load", r.reason);
+    if (a->key.size > 0) {
+        buffer_append_text(&what, ", ");
+        key_text_append(&what, t, a->key);
+    }
+    if (r.advice != NULL)
+        buffer_append_format(&what, ". %s", r.advice);
+    buffer_append_u8(&what, 0);
+    control_split_tell(c, t, j, EVENT_SPLIT_REFUSED, (const char *)what.data);
+    buffer_deinit(&what);
+}
+
+/* ---- where, and what for ---- */
+
+/* A key as far as it goes; one that ends within its hash as that much of the hash. */
+static void append_cut(struct buffer *out, const struct table *t, struct slice cut)
+{
+    size_t before = out->size;
+    key_text_append(out, t, cut);
+    if (out->size > before)
+        return;
+    buffer_append_text(out, "hash ");
+    for (size_t i = STORAGE_KEY_TABLE_SIZE; i < cut.size; i++)
+        buffer_append_format(out, "%02x", cut.data[i]);
+}
+
+/* Whether the cut is the end of the key that is cut out. */
+static bool ends_key(const struct split_advice *a, struct slice cut)
+{
+    struct buffer end = {0};
+    buffer_append_slice(&end, a->key);
+    storage_key_successor(&end);
+    bool ends = a->key.size > 0 && slice_equal(buffer_slice(&end), cut);
+    buffer_deinit(&end);
+    return ends;
+}
+
+/* Between the parts of "a, b and c": before part `i`, of which `last` is the last one. */
+static const char *joint(uint32_t i, uint32_t last)
+{
+    if (i == 0)
+        return "";
+    return i < last ? ", " : " and ";
+}
+
+static void append_cuts(struct buffer *out, const struct table *t, const struct split_advice *a)
+{
+    uint32_t told = a->cut_count < CUTS_TOLD ? a->cut_count : CUTS_TOLD;
+    buffer_append_text(out, "; cut at ");
+    for (uint32_t i = 0; i < told; i++) {
+        bool ends = ends_key(a, a->cuts[i]), begins = i > 0 && slice_equal(a->cuts[i - 1], a->key);
+        buffer_append_text(out, joint(i, a->cut_count - 1));
+        if (ends)
+            buffer_append_text(out, begins ? "behind it" : "the end of ");
+        if (!ends || !begins)
+            append_cut(out, t, ends ? a->key : a->cuts[i]);
+    }
+    if (told < a->cut_count)
+        buffer_append_format(out, " and %u more", a->cut_count - told);
+}
+
+static void append_shares(struct buffer *out, const struct split_job *j,
+                          const struct split_advice *a)
+{
+    const uint32_t percent = SPLIT_WHOLE_PPM / 100;
+    buffer_append_text(out, ", with ");
+    for (uint32_t i = 0; i <= a->cut_count; i++)
+        buffer_append_format(out, "%s%u", joint(i, a->cut_count),
+                             (a->share_ppm[j->kind][i] + percent / 2) / percent);
+    buffer_append_format(out, " %% of the %ss", control_kind_name(j->kind));
+}
+
+static void append_gain(struct buffer *out, const struct table *t, const struct split_job *j,
+                        const struct split_advice *a)
+{
+    int64_t after = a->served_after_mcu[j->kind], of_key = a->key_served_mcu[j->kind];
+    int64_t gain = after - a->served_before_mcu[j->kind];
+    if (gain < MCU_PER_UNIT)
+        return;
+    buffer_append_format(out, "; gains %lld %s units a second", (long long)(gain / MCU_PER_UNIT),
+                         control_kind_name(j->kind));
+    if (a->key.size == 0)
+        return;
+    buffer_append_format(out, ": %lld of ", (long long)(of_key / MCU_PER_UNIT));
+    key_text_append(out, t, a->key);
+    buffer_append_format(out, " and %lld of its neighbours are served instead of %lld in all",
+                         (long long)((after - of_key) / MCU_PER_UNIT),
+                         (long long)(a->served_before_mcu[j->kind] / MCU_PER_UNIT));
+}
+
+void control_split_describe(const struct table *t, const struct split_job *j,
+                            const struct split_advice *a, struct buffer *out)
+{
+    if (j->for_size)
+        return;
+    if (a->cut_count == 1 && a->share_ppm[j->kind][1] == SPLIT_WHOLE_PPM) {
+        buffer_append_text(out, " above the newest key, as access only moves forward");
+        return;
+    }
+    append_shares(out, j, a);
+    append_gain(out, t, j, a);
+    append_cuts(out, t, a);
+}

@@ -1,0 +1,261 @@
+/* split_place.c - where cuts fall.
+ *
+ * A key that fills a child by itself (split_fill_percent) has a child of its own: a cut just before
+ * it and one just behind it, where its neighbours there are worth a child. What is left between
+ * such keys is divided equally, by the sum of both kinds, each over its maximum; into as few
+ * children as keep each kind at the fill, in every one of them. So one decision fits reads and
+ * writes, wherever either lies.
+ *
+ * Equal parts are placed from the left, each cut where what is left would divide equally: a heavy
+ * key takes its child and the others share the rest. */
+#include "base/limits.h"
+#include "base/must.h"
+#include "engine/heat/split_internal.h"
+#include "engine/item/storage_key.h"
+
+enum {
+    MORE_CHILDREN = 2 /* tried beyond what both kinds together need, where keys are heavy */
+};
+
+struct slice split_whole_key(const struct division *d, struct slice rest)
+{
+    uint8_t *bytes = arena_alloc(d->arena, d->shared + rest.size + 1);
+    memcpy(bytes, d->q->lo.data, d->shared);
+    if (rest.size > 0)
+        memcpy(bytes + d->shared, rest.data, rest.size);
+    return slice_make(bytes, d->shared + rest.size);
+}
+
+/* ---- where a cut may fall ---- */
+
+/* The least number of `b`'s bytes that tell it from `a`, which is before it. */
+static size_t separating_size(struct slice a, struct slice b)
+{
+    size_t size = 0;
+    while (size < a.size && a.data[size] == b.data[size])
+        size++;
+    return size + 1;
+}
+
+/* The shortest key between the point and the one before. */
+static struct slice cut_before(const struct division *d, uint32_t i)
+{
+    struct slice key = d->points[i].key;
+    key.size = separating_size(d->points[i - 1].key, key);
+    return split_whole_key(d, key);
+}
+
+static bool is_inside(const struct division *d, struct slice cut)
+{
+    return slice_compare(cut, d->q->lo) > 0 &&
+           (d->q->hi.size == 0 || slice_compare(cut, d->q->hi) < 0);
+}
+
+static bool may_cut(const struct division *d, uint32_t i)
+{
+    bool same = d->collections != NULL && d->collections[i - 1] == d->collections[i];
+    return !same && is_inside(d, cut_before(d, i));
+}
+
+static int64_t distance(int64_t a, int64_t b)
+{
+    return a < b ? b - a : a - b;
+}
+
+/* The allowed cut behind `first` and before `end` whose weight below is nearest to `target`; 0:
+ * none. */
+static uint32_t nearest_cut(const struct division *d, uint32_t first, uint32_t end, int64_t target)
+{
+    uint32_t right = first + 1, left;
+    while (right < end && d->below[right] < target)
+        right++;
+    left = right - 1;
+    while (right < end && !may_cut(d, right))
+        right++;
+    while (left > first && !may_cut(d, left))
+        left--;
+    if (left <= first)
+        return right < end ? right : 0;
+    if (right >= end)
+        return left;
+    return distance(d->below[left], target) < distance(d->below[right], target) ? left : right;
+}
+
+/* ---- equal parts ---- */
+
+static void add_cut(struct division *d, struct slice cut, uint32_t point)
+{
+    must(d->cut_count < SPLIT_CUTS_MAX);
+    d->cuts[d->cut_count] = cut;
+    d->cut_points[d->cut_count++] = point;
+}
+
+/* Of the points [from, to). */
+static void place_equally(struct division *d, uint32_t from, uint32_t to, uint32_t parts)
+{
+    uint32_t last = from;
+    for (uint32_t left = parts; left > 1; left--) {
+        int64_t rest = d->below[to] - d->below[last];
+        uint32_t cut = nearest_cut(d, last, to, d->below[last] + rest / left);
+        if (cut == 0)
+            return;
+        add_cut(d, cut_before(d, cut), cut);
+        last = cut;
+    }
+}
+
+/* Whether each of the children that were placed behind cut `first`, in [from, to), is within the
+ * fill. */
+static bool all_fit(const struct division *d, uint32_t first, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = first; i <= d->cut_count; i++) {
+        uint32_t end = i < d->cut_count ? d->cut_points[i] : to;
+        for (int kind = 0; kind < SPLIT_KINDS; kind++) {
+            if (split_need(d, kind, from, end) > d->q->fill_ppm)
+                return false;
+        }
+        from = end;
+    }
+    return true;
+}
+
+static uint32_t run_end(const struct division *d, uint32_t i)
+{
+    uint32_t end = i + 1;
+    while (d->collections != NULL && end < d->count && d->collections[end] == d->collections[i])
+        end++;
+    return end;
+}
+
+/* What children can be within the fill for: what no cut divides counts as one child. */
+static int64_t divisible_need(const struct division *d, int kind, uint32_t from, uint32_t to)
+{
+    int64_t need = split_need(d, kind, from, to);
+    for (uint32_t i = from, end; i < to; i = end) {
+        end = run_end(d, i);
+        int64_t run = split_need(d, kind, i, end);
+        need -= run > d->q->fill_ppm ? run - d->q->fill_ppm : 0;
+    }
+    return need;
+}
+
+static uint32_t parts_for(const struct division *d, int64_t need_ppm)
+{
+    int64_t parts = (need_ppm + d->q->fill_ppm - 1) / d->q->fill_ppm;
+    return parts > SPLIT_CUTS_MAX + 1 ? SPLIT_CUTS_MAX + 1 : (uint32_t)parts;
+}
+
+/* The fewest equal parts of [from, to), between `least` and `most`, that fit; if none do, as many
+ * as one kind needs. */
+static void place_fewest(struct division *d, uint32_t from, uint32_t to, uint32_t least,
+                         uint32_t most)
+{
+    const uint32_t first = d->cut_count;
+    int64_t reads = divisible_need(d, ADMIT_READ, from, to);
+    int64_t writes = divisible_need(d, ADMIT_WRITE, from, to);
+    uint32_t parts = parts_for(d, reads > writes ? reads : writes);
+    uint32_t last = parts_for(d, reads + writes) + MORE_CHILDREN;
+    parts = parts < least ? least : parts;
+    parts = parts > most ? most : parts;
+    last = last > most ? most : last;
+    for (uint32_t n = parts; n <= last; n++) {
+        d->cut_count = first;
+        place_equally(d, from, to, n);
+        if (all_fit(d, first, from, to))
+            return;
+    }
+    d->cut_count = first;
+    place_equally(d, from, to, parts);
+}
+
+/* ---- keys that fill a child by themselves ---- */
+
+/* The range of the point's key, or of its collection, and nothing else. False: the point is not
+ * known to be a whole key, but where a range read began, or cut off: there is nothing to be alone
+ * with. */
+static bool range_of(const struct division *d, uint32_t i, struct split_lone *lone)
+{
+    struct slice key = split_whole_key(d, d->points[i].key);
+    if (d->points[i].key.size == SKETCH_KEY_MAX || !storage_key_is_whole(key))
+        return false;
+    if (d->collections != NULL)
+        key.size = storage_key_collection_size(key);
+    struct buffer end = {0};
+    buffer_append_slice(&end, key);
+    storage_key_successor(&end);
+    *lone = (struct split_lone){
+        .from = i, .to = i, .lo = key, .hi = arena_copy(d->arena, buffer_slice(&end))};
+    buffer_deinit(&end);
+    while (lone->to < d->count &&
+           slice_compare(split_whole_key(d, d->points[lone->to].key), lone->hi) < 0)
+        lone->to++;
+    return true;
+}
+
+static bool fills_a_child(const struct division *d, uint32_t from, uint32_t to)
+{
+    return split_need(d, ADMIT_READ, from, to) >= d->q->fill_ppm ||
+           split_need(d, ADMIT_WRITE, from, to) >= d->q->fill_ppm;
+}
+
+static void find_lones(struct division *d)
+{
+    d->lone_count = 0;
+    for (uint32_t i = 0, end; i < d->count && d->lone_count < SPLIT_CUTS_MAX / 2; i = end) {
+        struct split_lone *lone = &d->lones[d->lone_count];
+        end = run_end(d, i);
+        if (!fills_a_child(d, i, end) || !range_of(d, i, lone))
+            continue;
+        end = lone->to;
+        d->lone_count++;
+    }
+}
+
+/* Whether what the points ask for is worth a child of its own. A load that was there before the key
+ * grew popular may be gone: what counts is what was asked for over all of the time. */
+static bool is_worth_a_child(const struct division *d, uint32_t from, uint32_t to)
+{
+    int64_t worth = 0, doubt = 0;
+    for (int kind = 0; kind < SPLIT_KINDS; kind++) {
+        int64_t need = split_need(d, kind, from, to), all = d->need_ppm[kind];
+        if (d->lasting_ppm[kind] < all)
+            need = (int64_t)((__int128)need * d->lasting_ppm[kind] / all);
+        worth += need;
+        doubt += SPLIT_ERRORS * d->error_ppm[kind];
+    }
+    return worth >= d->q->gain_ppm && worth > doubt;
+}
+
+/* Neighbours that are not worth a child stay with the key. */
+static void place_around_lones(struct division *d)
+{
+    for (uint32_t i = 0; i <= d->lone_count; i++) {
+        uint32_t from = i == 0 ? 0 : d->lones[i - 1].to;
+        uint32_t to = i == d->lone_count ? d->count : d->lones[i].from;
+        bool child = is_worth_a_child(d, from, to);
+        /* of each key that follows two cuts at most */
+        uint32_t room = SPLIT_CUTS_MAX - d->cut_count - 2 * (d->lone_count - i);
+        if (child && i > 0 && is_inside(d, d->lones[i - 1].hi)) {
+            add_cut(d, d->lones[i - 1].hi, from);
+            room--;
+        }
+        if (child)
+            place_fewest(d, from, to, 1, room + 1);
+        if (i < d->lone_count && (child || i > 0) && is_inside(d, d->lones[i].lo))
+            add_cut(d, d->lones[i].lo, d->lones[i].from);
+    }
+}
+
+void split_place(struct division *d)
+{
+    d->cut_count = 0;
+    if (d->q->children > 0) {
+        place_equally(d, 0, d->count, d->q->children);
+        return;
+    }
+    find_lones(d);
+    if (d->lone_count > 0)
+        place_around_lones(d);
+    else
+        place_fewest(d, 0, d->count, 2, SPLIT_CUTS_MAX + 1);
+}
