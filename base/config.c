@@ -12,11 +12,14 @@ static const struct {
     const char *name;
     const char *policy;
     enum gac_policy gac;
+    enum read_cap read_cap;
+    int64_t split_delay_ms;
 } profiles[] = {
-    [PROFILE_OFF] = {"off", "none", GAC_OFF},
-    [PROFILE_AWS] = {"aws", "burst", GAC_LEASE},
-    [PROFILE_STRICT] = {"strict", "allocation", GAC_OFF},
-    [PROFILE_RESEARCH] = {"research", "burst", GAC_LEASE},
+    [PROFILE_OFF] = {"off", "none", GAC_OFF, READ_CAP_GROUP, 0},
+    [PROFILE_AWS] = {"aws", "burst", GAC_LEASE, READ_CAP_GROUP, 0},
+    [PROFILE_AWS_MEASURED] = {"aws-measured", "burst", GAC_LEASE, READ_CAP_MEASURED, 600000},
+    [PROFILE_STRICT] = {"strict", "allocation", GAC_OFF, READ_CAP_GROUP, 0},
+    [PROFILE_RESEARCH] = {"research", "burst", GAC_LEASE, READ_CAP_GROUP, 0},
 };
 
 enum {
@@ -125,6 +128,8 @@ static void profile_apply(struct config *c, enum profile profile)
     memcpy(c->partition_policy, policy, strlen(policy));
     c->profile = profile;
     c->gac = profiles[profile].gac;
+    c->read_cap = profiles[profile].read_cap;
+    c->split_delay_ms = profiles[profile].split_delay_ms;
 }
 
 void config_init(struct config *c, enum profile profile)
@@ -340,7 +345,7 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
         return refuse(error, name, value, "no such setting");
     enum profile profile;
     if (!profile_parse(value, &profile))
-        return refuse(error, name, value, "must be off, aws, strict or research");
+        return refuse(error, name, value, "must be off, aws, aws-measured, strict or research");
     profile_apply(c, profile);
     return STATUS_OK;
 }
@@ -546,8 +551,9 @@ static void describe_numbers(const struct config *c, struct buffer *out)
 void config_describe(const struct config *c, struct buffer *out)
 {
     buffer_append_text(out, "Settings: name, value, unit, limits, meaning\n\nPolicies\n");
-    describe(out, "profile", profile_name(c->profile), "", "off, aws, strict or research",
-             "The profile chooses partition_policy and gac.");
+    describe(out, "profile", profile_name(c->profile), "",
+             "off, aws, aws-measured, strict or research",
+             "The profile chooses partition_policy, gac, read_cap and split_delay_ms.");
     describe(out, "partition_policy", c->partition_policy, "", "the name of a policy",
              "The profile chooses how a partition admits requests. It is free under research.");
     for (size_t i = 0; i < CHOICES; i++) {

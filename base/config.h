@@ -3,8 +3,8 @@
  * A file holds `name = value` lines; `#` starts a comment. Values of the table are whole numbers,
  * with an optional suffix: k, M, G or T (powers of 1000), or KiB, MiB, GiB or TiB (powers of 1024).
  * Sizes in bytes take kB, MB, GB and TB too, but not k: that is 1000 to some and 1024 to others.
- * `profile` comes before `partition_policy` and `gac`: it sets both, and only the profile research
- * lets the first be set to something else. */
+ * `profile` comes before the settings it chooses: `partition_policy`, `gac`, `read_cap` and
+ * `split_delay_ms`. Only the profile research lets the first be set to something else. */
 #ifndef WEIR_BASE_CONFIG_H
 #define WEIR_BASE_CONFIG_H
 
@@ -12,10 +12,11 @@
 #include "base/limits.h"
 
 enum profile {
-    PROFILE_OFF,      /* nothing is ever throttled */
-    PROFILE_AWS,      /* the documented behaviour; the default */
-    PROFILE_STRICT,   /* allocation only: no burst */
-    PROFILE_RESEARCH, /* the aws start, every parameter free */
+    PROFILE_OFF,          /* nothing is ever throttled */
+    PROFILE_AWS,          /* the documented behaviour; the default */
+    PROFILE_AWS_MEASURED, /* the same with what others have measured of the service */
+    PROFILE_STRICT,       /* allocation only: no burst */
+    PROFILE_RESEARCH,     /* the aws start, every parameter free */
 };
 
 /* What a burst write asks of the group's other nodes. */

@@ -127,6 +127,8 @@
       "The consumption that split_percent is compared with is the mean over this time.")           \
     X(split_hold_ms, 2500, 10, 3600000,                                                            \
       "A load above a partition's maximum is a reason for a split once it has lasted this time.")  \
+    X(split_delay_ms, 0, 0, 86400000,                                                              \
+      "A split for a load waits until the load has been a reason for it for this time.")           \
     X(split_lull_ms, 100, 1, 60000,                                                                \
       "A load above a partition's maximum has ended after about this time below the maximum.")     \
     X(split_gap_ms, 1000, 0, 60000,                                                                \

@@ -30,6 +30,9 @@ const char *options_profile_meaning(enum profile profile)
         return "nothing is ever throttled";
     case PROFILE_AWS:
         return "documented behaviour: allocation, 300 s of burst, partition maxima";
+    case PROFILE_AWS_MEASURED:
+        return "like aws, with eventual reads at 1.5 times a partition's maximum and splits after "
+               "ten minutes, as measured";
     case PROFILE_STRICT:
         return "allocation only: no burst";
     case PROFILE_RESEARCH:
@@ -155,7 +158,9 @@ static int apply_profile(struct options *o, int argc, char **argv)
         else if (strncmp(argv[i], "--profile=", 10) == 0)
             name = argv[i] + 10;
         if (name != NULL && !profile_parse(slice_of(name), &profile))
-            return usage(argv[0], "`--profile` is off, aws, strict or research, not `%s`", name);
+            return usage(argv[0],
+                         "`--profile` is off, aws, aws-measured, strict or research, not `%s`",
+                         name);
     }
     config_init(&o->config, profile);
     return 0;

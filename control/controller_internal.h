@@ -41,6 +41,8 @@ struct watched {
     struct instant throttled_since[ADMIT_KINDS]; /* INSTANT_NEVER: it is not */
     struct instant decay_at[ADMIT_KINDS];        /* an unused boost stays until then */
     struct instant split_at;                     /* it is not cut before */
+    struct instant wanted_since;                 /* its load is a reason for a split */
+    struct instant wanted_at;                    /* when that was seen last */
     struct instant quiet_until;                  /* no further event before */
 };
 

@@ -97,13 +97,28 @@ static bool needs_split(const struct controller *c, const struct partition_info 
     return j->for_size;
 }
 
+/* Whether the load has to go on for longer; one that pauses for longer than split_window_ms begins
+ * anew. */
+static bool is_delayed(const struct controller *c, const struct split_job *j)
+{
+    struct watched *w = control_watched(c, j->partition);
+    if (j->for_size || c->config->split_delay_ms == 0)
+        return false;
+    if (instant_since(c->now, w->wanted_at).ns > c->config->split_window_ms * NS_PER_MS)
+        w->wanted_since = c->now;
+    w->wanted_at = c->now;
+    return instant_before(c->now,
+                          instant_add(w->wanted_since, duration_ms(c->config->split_delay_ms)));
+}
+
 /* `wanted`: it is cut because its table should have so many; 0: if it needs it itself. */
 static void begin(struct controller *c, const struct table *t, const struct partition_info *p,
                   uint32_t wanted)
 {
     struct split_job job = {
         .table_id = t->id, .partition = p->id, .epoch = p->epoch, .wanted = wanted};
-    if (find_job(c, p->id) != NULL || (wanted == 0 && !needs_split(c, p, &job)))
+    if (find_job(c, p->id) != NULL ||
+        (wanted == 0 && (!needs_split(c, p, &job) || is_delayed(c, &job))))
         return;
     for (int i = 0; i < SPLIT_JOBS_MAX; i++) {
         struct split_job *j = &c->splits[i];

@@ -180,7 +180,7 @@ static enum status configure(struct weir *db, const char *settings, struct buffe
             while (value.size > 0 && value.data[0] == ' ')
                 value = slice_make(value.data + 1, value.size - 1);
             if (!profile_parse(value, &profile)) {
-                buffer_append_text(error, "profile is off, aws, strict or research");
+                buffer_append_text(error, "profile is off, aws, aws-measured, strict or research");
                 return STATUS_MALFORMED;
             }
             config_init(&db->config, profile);

@@ -84,7 +84,8 @@ static void a_refused_value_names_setting_value_and_limits_and_changes_nothing(v
     assert_int_equal(set("partition_max", "5"), STATUS_MALFORMED);
     assert_slice_is(buffer_slice(&text), "partition_max = 5: no such setting");
     assert_int_equal(set("profile", "fast"), STATUS_MALFORMED);
-    assert_slice_is(buffer_slice(&text), "profile = fast: must be off, aws, strict or research");
+    assert_slice_is(buffer_slice(&text),
+                    "profile = fast: must be off, aws, aws-measured, strict or research");
 }
 
 static void only_research_lets_the_policy_be_chosen(void **state)

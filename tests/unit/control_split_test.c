@@ -79,6 +79,29 @@ static void a_partition_near_its_maximum_is_cut_as_its_leader_advises(void **sta
     scene_deinit(&w);
 }
 
+static void a_split_waits_for_as_long_as_is_set(void **state)
+{
+    (void)state;
+    struct scene w;
+    scene_init(&w, 3);
+    w.config.control_adaptive = 0;
+    scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
+    struct demand d = {.units = {900}};
+    int at_once = scene_seconds_to_question(&w, "orders", &d, 60);
+    scene_deinit(&w);
+    scene_init(&w, 3);
+    w.config.control_adaptive = 0;
+    w.config.split_delay_ms = 600000;
+    scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
+    assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 300), -1);
+    d.units[0] = 1; /* a pause: the load begins anew */
+    assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 60), -1);
+    d.units[0] = 900;
+    assert_in_range(scene_seconds_to_question(&w, "orders", &d, 900), 600 + at_once - 2,
+                    600 + at_once + 2);
+    scene_deinit(&w);
+}
+
 static void load_after_a_pause_is_seen_as_early_as_load_that_grows(void **state)
 {
     (void)state;
@@ -234,6 +257,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_partition_near_its_maximum_is_cut_as_its_leader_advises),
+        cmocka_unit_test(a_split_waits_for_as_long_as_is_set),
         cmocka_unit_test(load_after_a_pause_is_seen_as_early_as_load_that_grows),
         cmocka_unit_test(a_load_above_the_maximum_is_acted_on_once_it_has_lasted),
         cmocka_unit_test(what_was_told_long_ago_is_no_reason_for_a_split),
