@@ -29,6 +29,9 @@ enum {
     HEARD_MS = 1000,   /* for so long after a follower's reads the leader's are told soon */
 };
 
+/* By a node in its life: centuries at 3,000 units a second. What is more is damage. */
+#define SPENT_MAX_MCU (INT64_C(1) << 54)
+
 /* What the levels count of a follower's reads. */
 struct seen {
     uint64_t member;
@@ -99,9 +102,23 @@ static struct table_share *share_of(struct node *n, uint32_t table_id)
     return share;
 }
 
+static void drop_unused(struct node *n, struct table_share *share)
+{
+    uint32_t i = 0;
+    if (share == NULL || share->partitions > 0)
+        return;
+    while (n->table_shares[i] != share)
+        i++;
+    n->table_shares[i] = n->table_shares[--n->table_shares_count];
+    free(share);
+}
+
+/* Once it counts on no share. */
 static void join(struct node *n, struct partition *p)
 {
-    admission_join(&p->admission, share_of(n, p->info.table_id), n->now);
+    struct table_share *share = share_of(n, p->info.table_id);
+    admission_join(&p->admission, share, n->now);
+    drop_unused(n, share);
 }
 
 static const struct admission_policy *policy_of(const struct node *n, const struct partition *p)
@@ -155,8 +172,9 @@ void node_buckets_end(struct node *n, struct partition *p)
 {
     if (p->mirror != NULL && p->mirror->listed)
         unlist(n, p);
-    if (n->started)
-        admission_leave(&p->admission, n->now);
+    struct table_share *share = p->admission.table;
+    admission_leave(&p->admission, n->now);
+    drop_unused(n, share);
     free(p->mirror);
     p->mirror = NULL;
 }
@@ -340,7 +358,7 @@ bool node_buckets_receive_reads(struct node *n, struct reader *r, uint32_t from,
 {
     uint32_t group = reader_u32(r);
     uint64_t member = reader_u64(r), spent = reader_u64(r);
-    if (r->failed || raft_member_node(member) != from || spent > INT64_MAX / 4)
+    if (r->failed || raft_member_node(member) != from || spent > SPENT_MAX_MCU)
         return false;
     struct partition *p = node_partition(n, group);
     if (p == NULL || p->led == 0 || life == 0)
@@ -357,7 +375,8 @@ bool node_buckets_receive_reads(struct node *n, struct reader *r, uint32_t from,
     admission_spend(&p->admission, &n->admission, ADMIT_READ, n->now, more);
     if (n->config->read_cap == READ_CAP_MEASURED)
         admission_spare_cap(&p->admission, ADMIT_READ, more / 3);
-    p->counts[ADMIT_READ].load.consumed_mcu += more;
+    if (p->counts[ADMIT_READ].load.consumed_mcu < SPENT_MAX_MCU)
+        p->counts[ADMIT_READ].load.consumed_mcu += more;
     changed(n, p, more);
     return true;
 }

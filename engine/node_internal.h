@@ -172,7 +172,7 @@ struct node {
     struct scan middle_scan;
     struct instant middle_at; /* when to look on for the middle of a partition; or INSTANT_NEVER */
     struct node_admission admission;
-    struct table_share **table_shares; /* owns; of tables that had replicas here */
+    struct table_share **table_shares; /* owns; of tables whose replicas here share */
     uint32_t table_shares_count;
     struct partition *mirrors;     /* whose buckets are to be told */
     struct instant mirror_at;      /* the first of them; or INSTANT_NEVER */

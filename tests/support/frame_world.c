@@ -353,13 +353,14 @@ static bool data_request(struct frame_world *w, enum request_op op, uint32_t nam
     bool done = false;
     append_item(&item, name, filler);
     storage_key_append(&key, w->table.id, &a, &a);
+    const bool eventual = op == REQUEST_GET && name % 2 == 1; /* any replica may answer */
     for (int tries = 0; tries < 3 && !done; tries++) {
         const struct partition_info *p = table_partition_of(&w->table, buffer_slice(&key));
         struct request r = {.op = op,
                             .partition = p->id,
                             .epoch = p->epoch,
                             .key = buffer_slice(&key),
-                            .consistent = true,
+                            .consistent = !eventual,
                             .bytes_max = 1 << 20};
         if (op == REQUEST_PUT)
             r.body = buffer_slice(&item);
@@ -367,7 +368,8 @@ static bool data_request(struct frame_world *w, enum request_op op, uint32_t nam
         if (!done && !fetch_table(w))
             break;
     }
-    done = done && (op != REQUEST_GET || w->answer.found || w->answer.code == REPLY_THROTTLED);
+    done = done &&
+           (op != REQUEST_GET || eventual || w->answer.found || w->answer.code == REPLY_THROTTLED);
     buffer_deinit(&key);
     buffer_deinit(&item);
     return done;

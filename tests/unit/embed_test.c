@@ -437,7 +437,7 @@ static void data_of_another_form_is_refused_and_not_touched(void **state)
     struct weir_table *t = create_table(db, NULL, 100);
     assert_int_equal(put(t, "a", NULL, 10), WEIR_OK);
     weir_close(db);
-    static const char *const others[] = {"weir data, format 3\n", "weir data, format 999\n", ""};
+    static const char *const others[] = {"weir data, format 4\n", "weir data, format 999\n", ""};
     for (int i = 0; i < 3; i++) {
         char *error = NULL;
         write_lock(*state, others[i]);
@@ -445,7 +445,7 @@ static void data_of_another_form_is_refused_and_not_touched(void **state)
         assert_non_null(strstr(error, "another version of weir"));
         free(error);
     }
-    write_lock(*state, "weir data, format 4\n");
+    write_lock(*state, "weir data, format 5\n");
     db = open_db(*state, NULL);
     assert_int_equal(weir_table_open(db, "music", &t), WEIR_OK);
     assert_int_equal(get_filler(t, "a"), 10);
