@@ -233,6 +233,8 @@ static bool is_urgent(const struct node *n, const struct partition *p)
     const struct mirror *m = p->mirror;
     const struct admission_meter *meter = &p->admission.meters[ADMIT_READ];
     bool heard = instant_since(n->now, m->heard_at).ns < HEARD_MS * NS_PER_MS;
+    if (m->unsaid_mcu == 0)
+        return false;
     if (meter->burst.capacity > 0 && m->unsaid_mcu >= meter->allocation.capacity / SAVED_PART)
         return true;
     return (p->led == 0 || heard) &&

@@ -5,7 +5,7 @@
 #include "base/must.h"
 
 /* The least worth asking for: a second of this would be a burst hardly anybody sees. */
-#define LEASE_LEAST_MCU INT64_C(5000)
+#define LEASE_LEAST_MCU INT64_C(20000)
 
 void members_init(struct members *m, const struct config *config, uint32_t node_count)
 {
@@ -149,10 +149,13 @@ bool member_asks(struct members *m, uint32_t node, struct instant now, uint64_t 
     bool running_out = member->spent_mcu > 0 && age_ns > m->lease.ns / 2;
     if ((member->asking && age_ns < m->lease.ns) || !(short_now || running_out))
         return false;
-    int64_t wanted = member->spent_mcu + member->spent_mcu / 4 + 2 * member->lacked_mcu;
-    if (instant_before(now, member->held_until)) /* what is left is good for as long again */
+    int64_t wanted = member->spent_mcu + member->spent_mcu / 2 + 2 * member->lacked_mcu;
+    int64_t least = LEASE_LEAST_MCU;
+    if (instant_before(now, member->held_until)) { /* what is left is good for as long again */
         wanted -= member->held_mcu;
-    *wanted_mcu = wanted > LEASE_LEAST_MCU ? wanted : LEASE_LEAST_MCU;
+        least = LEASE_LEAST_MCU / 4;
+    }
+    *wanted_mcu = wanted > least ? wanted : least;
     *number = ++member->number;
     member->asking = true;
     member->asked_at = now;

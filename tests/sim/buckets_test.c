@@ -255,8 +255,8 @@ static void share(const char *check, int64_t served[3])
     uint32_t leaders = 0;
     for (uint32_t i = 1; i <= 3; i++)
         leaders |= 1U << lab_leader_of(&l, i);
-    assert_int_equal(leaders, 0xE); /* each on a node of its own */
-    lab_run_flows(&l, flows, 3, 2 * NS_PER_S);
+    assert_int_equal(leaders, 0xE);            /* each on a node of its own */
+    lab_run_flows(&l, flows, 3, 6 * NS_PER_S); /* what the nodes' buckets held */
     for (int i = 0; i < 3; i++)
         flows[i].counts = (struct counts){0};
     lab_run_flows(&l, flows, 3, SECONDS * NS_PER_S);
