@@ -49,7 +49,8 @@ struct admit_verdict {
     bool burst;           /* admitted beyond the allocation */
     bool promised;        /* a burst within what the node has promised to the table */
     uint32_t member;      /* the node that refused, for ADMIT_REFUSED_MEMBER */
-    struct duration wait; /* until the same request passes, were nothing else to come: to the ns */
+    struct duration wait; /* until the same request passes, were nothing else to come: to the ns; at
+                             most, where bursts share a node */
     struct admit_levels levels;
 };
 

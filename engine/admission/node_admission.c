@@ -111,33 +111,18 @@ bool node_burst_has(const struct admission_case *c, int64_t cost_mcu, bool promi
     return token_bucket_has(&c->node->buckets[c->kind], needed);
 }
 
-static bool has_after(const struct admission_case *c, int64_t cost_mcu, int64_t ns)
-{
-    struct token_bucket bucket = c->node->buckets[c->kind];
-    struct instant at = instant_add(c->now, (struct duration){ns});
-    token_bucket_refill(&bucket, at);
-    return token_bucket_has(&bucket, cost_with_reserve(c, cost_mcu, at));
-}
-
-/* The reserve falls and the node's bucket fills, so the first moment is found by halving. */
+/* At most: the reserve as it is now is asked for until the round after this one has ended, though
+ * it falls all the time. The exact moment would cost ten times as much to find. */
 struct duration node_burst_wait(const struct admission_case *c, int64_t cost_mcu)
 {
     const struct token_bucket *bucket = &c->node->buckets[c->kind];
     struct duration alone = token_bucket_wait(bucket, cost_mcu);
     struct duration reserved = token_bucket_wait(bucket, cost_with_reserve(c, cost_mcu, c->now));
-    struct duration forgotten = {2 * c->node->round_ns}; /* nothing is reserved then */
-    int64_t low = alone.ns, high = duration_shorter(reserved, duration_longer(alone, forgotten)).ns;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (has_after(c, cost_mcu, middle))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    if (c->promise == NULL)
-        return (struct duration){high};
-    return duration_shorter((struct duration){high},
-                            duration_longer(alone, token_bucket_wait(c->promise, cost_mcu)));
+    struct instant forgotten = {(round_of(c->node, c->now) + 2) * c->node->round_ns};
+    struct duration unreserved = instant_since(forgotten, c->now);
+    if (c->promise != NULL)
+        unreserved = duration_shorter(unreserved, token_bucket_wait(c->promise, cost_mcu));
+    return duration_shorter(reserved, duration_longer(alone, unreserved));
 }
 
 void node_debit(const struct admission_case *c, int64_t cost_mcu, bool burst, bool promised)
