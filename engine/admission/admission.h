@@ -73,6 +73,8 @@ struct node_residual {
 /* The buckets of a node that all its partitions debit. */
 struct node_admission {
     int64_t round_ns; /* as long as its buckets are deep */
+    int64_t round;    /* the last one in which somebody burst, and when it began */
+    int64_t round_began_ns;
     struct token_bucket buckets[ADMIT_KINDS];
     struct node_residual residual[ADMIT_KINDS];
 };

@@ -39,12 +39,16 @@
  * favour whoever asks for small amounts. */
 static int64_t round_of(const struct node_admission *n, struct instant now)
 {
+    if ((uint64_t)(now.ns - n->round_began_ns) < (uint64_t)n->round_ns)
+        return n->round; /* dividing costs as much as all the rest */
     return now.ns / n->round_ns;
 }
 
 void node_burst_enter(const struct admission_case *c)
 {
     int64_t round = round_of(c->node, c->now);
+    c->node->round = round;
+    c->node->round_began_ns = round * c->node->round_ns;
     struct node_residual *residual = &c->node->residual[c->kind];
     struct admission_meter *m = c->meter;
     if (residual->round != round) {
