@@ -42,6 +42,8 @@ def main():
     parser.add_argument("--set", action="append", default=[],
                         help="NAME=VALUE: a setting of every process; may be repeated")
     parser.add_argument("--most", type=float, default=0.0001, help="share throttled beside a dead node (0.0001)")
+    parser.add_argument("--stalls", type=float, default=0, help="share of neighbours' requests that may be refused on "
+                        "cores that do other work (0)")
     parser.add_argument("--nodes", type=int, default=3, help="nodes of the scenes with a dead node (3)")
     parser.add_argument("--relief", type=float, default=None, help="seconds until a split must help")
     parser.add_argument("--jitter", type=float, default=4,
