@@ -8,7 +8,7 @@
 enum {
     CUTS_MAX = 64,
     RESTART_RETRY_MS = 200,
-    WATCHED_MS = 5000
+    WATCHED_MS = 30000 /* a checkpoint that fails may have begun before the end, and take long */
 };
 
 /* A way that is cut, and until when. */

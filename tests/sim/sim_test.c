@@ -140,6 +140,7 @@ static void tables_that_once_failed_pass(void **state)
         {.seed = 94214, .faults = SIM_FAULTS_ALL},
         {.seed = 402713, .faults = SIM_FAULTS_ALL},
         {.seed = 515768, .faults = SIM_FAULTS_ALL},
+        {.seed = 833520, .faults = SIM_FAULTS_ALL},
         {.seed = 10,
          .faults = SIM_FAULT_BIT(SIM_DRAIN),
          .nodes = 4,
