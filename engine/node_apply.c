@@ -188,9 +188,12 @@ static void leave_catalog(struct node *n, const struct partition *p)
     node_store_left_catalog(n);
 }
 
-static void apply_partition_close(struct node *n, uint32_t group)
+static void apply_partition_close(struct node *n, uint32_t group, uint64_t as_of)
 {
     struct partition *p = node_partition(n, group);
+    if (as_of > n->closed_as_of)
+        n->closed_as_of = as_of;
+    node_store_closed(n);
     if (p == NULL)
         return;
     if (group == CATALOG_GROUP)
@@ -222,7 +225,7 @@ enum status node_apply_own(struct node *n, enum log_kind kind, uint32_t group, u
     case LOG_PARTITION:
         return apply_partition(n, lsn, payload);
     case LOG_PARTITION_CLOSE:
-        apply_partition_close(n, group);
+        apply_partition_close(n, group, index);
         return STATUS_OK;
     case LOG_BUCKETS:
         return n->started ? STATUS_OK : node_buckets_replay(n, payload);

@@ -195,13 +195,8 @@ static void ask_elsewhere(struct node *n, uint32_t leader)
     n->report_at = instant_add(n->now, duration_ms(REPORT_SOON_MS));
 }
 
-/* Whether nobody counts on it, if it is no member. */
-static bool is_alone(const struct partition *p)
-{
-    bool doubted = p->doubted && !raft_is_promised(p->raft);
-    return p->led == 0 && (raft_leader(p->raft) == 0 || doubted);
-}
-
+/* What its group has let go of counts for nobody, whatever it has promised whom. A partition that
+ * is gone is closed where it is led, too: the others have closed. */
 void node_reported(struct node *n, const struct reply *reply)
 {
     n->report_waiting = false;
@@ -210,13 +205,15 @@ void node_reported(struct node *n, const struct reply *reply)
         return;
     }
     struct reader r = {reply->body, false};
+    const uint64_t as_of = r.left.size > 0 ? reader_u64(&r) : 0;
     while (r.left.size > 0) {
         struct partition *p = node_partition(n, reader_u32(&r));
-        bool gone = reader_u8(&r) != 0; /* also one that leads: the others have closed */
+        uint64_t member = reader_u64(&r);
+        bool gone = reader_u8(&r) != 0;
         if (r.failed)
             return;
-        if (p != NULL && (gone || is_alone(p)))
-            node_close_orphan(n, p);
+        if (p != NULL && raft_self(p->raft) == member && (gone || p->led == 0))
+            node_close_orphan(n, p, as_of);
     }
     for (uint32_t i = 0; i < n->partitions_size; i++) {
         if (n->partitions[i] != NULL)
@@ -310,7 +307,9 @@ static void note_excess(struct node *n, const struct partition_report *r)
     }
 }
 
-/* Replicas that say they have no leader may be of groups that are gone: those are named. */
+/* Replicas that say they have no leader may be of groups that are gone: those are named.
+ * Reply: u64 the catalog's log index that says so | for each u32 partition, u64 member, u8 whether
+ * the partition is gone. Or nothing. */
 static void take_report(struct node *n, const struct operation *o)
 {
     struct reader r = {o->request.body, false};
@@ -326,7 +325,10 @@ static void take_report(struct node *n, const struct operation *o)
             note_excess(n, &p);
             loads_take_partition(n->loads, n->now, &p);
         } else if (gone || (p.items < 0 && !catalog_may_have(n->catalog, p.partition, p.member))) {
+            if (n->scratch.size == 0)
+                buffer_append_u64(&n->scratch, node_catalog_as_of(n));
             buffer_append_u32(&n->scratch, p.partition);
+            buffer_append_u64(&n->scratch, p.member);
             buffer_append_u8(&n->scratch, gone);
         }
     }
@@ -415,8 +417,8 @@ static void decide(struct node *n, const struct operation *o)
     struct reader r = {o->request.body, false};
     uint8_t op = reader_u8(&r);
     struct decision decision;
-    if (r.failed || op < CATALOG_EVENT || op > CATALOG_LEAD || op == CATALOG_LEFT ||
-        decision_decode(r.left, &decision) != STATUS_OK) {
+    if (r.failed || op < CATALOG_EVENT || op > CATALOG_LEAD || op == CATALOG_LET_GO ||
+        op == CATALOG_LEFT || decision_decode(r.left, &decision) != STATUS_OK) {
         node_refuse(n, o->from, o->request.id, REPLY_MALFORMED, "not a decision");
         return;
     }

@@ -207,7 +207,11 @@ struct node {
     struct instant quiet_until; /* what an earlier life may have promised holds until then */
     bool support_changing;      /* another record is on its way */
     bool founded;               /* group 0 is about to be opened here */
-    bool left_catalog;          /* a replica of it was here, and was moved away */
+    /* Replicas were closed because of what the catalog's log says up to here: what it said before
+     * opens none any more. A request may be on its way for long, and a leader of the catalog that
+     * was deposed goes on asking. */
+    uint64_t closed_as_of;
+    bool left_catalog; /* a replica of it was here, and was moved away */
     struct liveness liveness;
     struct instant liveness_at; /* its deadline, as of the last turn */
     struct raft_outbox outbox;
@@ -315,8 +319,9 @@ void node_run(struct node *n, struct operation *o);
 /* Whether a strong read may be answered from what is applied here, now. If not, it was refused, or
  * will run again. */
 bool node_leads_read(struct node *n, struct partition *p, struct operation *o);
-/* Nobody counts on the replica any more: it is closed, if there is room for the record now. */
-void node_close_orphan(struct node *n, struct partition *p);
+/* Nobody counts on the replica any more, as the catalog's log up to `as_of` says: it is closed, if
+ * there is room for the record now. */
+void node_close_orphan(struct node *n, struct partition *p, uint64_t as_of);
 /* After every step of a replica: it may be closed now, if it is to be. */
 void node_close_ended(struct node *n, struct partition *p);
 /* The reads that waited for leadership to be confirmed, or have lost it. */
@@ -514,6 +519,7 @@ enum status partition_row_decode(struct slice value, struct partition_row *out);
 void node_store_partition(struct node *n, struct partition *p);
 void node_store_generation(struct node *n);
 void node_store_local_lsn(struct node *n, uint64_t lsn);
+void node_store_closed(struct node *n);
 void node_store_left_catalog(struct node *n);
 void node_erase(struct node *n, struct slice lo, struct slice hi);
 void node_erased(struct node *n, struct slice lo);
@@ -543,6 +549,8 @@ void node_settling_changed(struct node *n, const struct table *t);
 /* Group 0 is led here from now on, or not any more. */
 void node_settling_start(struct node *n);
 void node_settling_end(struct node *n);
+/* While group 0 is led here: up to where its log is known. */
+uint64_t node_catalog_as_of(const struct node *n);
 void node_settling_reply(struct node *n, const struct reply *reply);
 void node_settling_tick(struct node *n);
 struct instant node_settling_deadline(const struct node *n);

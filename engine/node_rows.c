@@ -9,6 +9,7 @@ enum {
     ROW_ERASE = 'e',      /* | lower bound: a range still to be erased; value: upper bound */
     ROW_GENERATION = 'g', /* u32, u64: for how long the node gives support, in ns */
     ROW_LEFT = 'c',       /* a replica of the catalog was moved away: this node founds none */
+    ROW_CLOSED = 'd',     /* u64: closed_as_of */
     ROW_LOCAL_LSN = 'l',  /* u64: own records before it are in the rows */
     ROW_NO_STATE = 1,     /* flags of a replica */
     ROW_COUNTING = 2,
@@ -156,6 +157,12 @@ void node_store_left_catalog(struct node *n)
     store_put(n->store, row_key(n, ROW_LEFT, slice_make(NULL, 0)), slice_of(""));
 }
 
+void node_store_closed(struct node *n)
+{
+    struct slice key = row_key(n, ROW_CLOSED, slice_make(NULL, 0));
+    store_put(n->store, key, slice_make(&n->closed_as_of, sizeof n->closed_as_of));
+}
+
 void node_store_local_lsn(struct node *n, uint64_t lsn)
 {
     struct slice key = row_key(n, ROW_LOCAL_LSN, slice_make(NULL, 0));
@@ -184,6 +191,14 @@ static enum status load_generation(struct node *n, struct slice value)
     return valid ? STATUS_OK : STATUS_CORRUPT;
 }
 
+static enum status load_number(struct slice value, uint64_t *out)
+{
+    if (value.size != sizeof *out)
+        return STATUS_CORRUPT;
+    memcpy(out, value.data, value.size);
+    return STATUS_OK;
+}
+
 static enum status load_row(struct node *n, struct slice key, struct slice value)
 {
     if (key.size < 5)
@@ -199,11 +214,10 @@ static enum status load_row(struct node *n, struct slice key, struct slice value
     case ROW_LEFT:
         n->left_catalog = true;
         return STATUS_OK;
+    case ROW_CLOSED:
+        return load_number(value, &n->closed_as_of);
     case ROW_LOCAL_LSN:
-        if (value.size != sizeof n->local_lsn)
-            return STATUS_CORRUPT;
-        memcpy(&n->local_lsn, value.data, value.size);
-        return STATUS_OK;
+        return load_number(value, &n->local_lsn);
     default:
         return STATUS_CORRUPT;
     }

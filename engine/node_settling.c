@@ -103,17 +103,21 @@ static uint32_t children_of(const struct partition_info *p, uint32_t index, uint
 /* As nodes hear of it: the rest is for the catalog to remember. Where a replica has joined a group
  * that has begun, the members are no longer those it began with: whoever opens only now starts from
  * a snapshot too, and with it learns who the members are. */
-static struct slice told_info(struct node *n, enum table_status status,
-                              const struct partition_info *p)
+static void append_told(struct buffer *out, enum table_status status,
+                        const struct partition_info *p)
 {
     struct partition_info told = *p;
     if (status != TABLE_CREATING && p->arrivals > 0)
         told.joined = (1U << p->member_count) - 1;
+    told.let_go = false;
     told.parent = 0;
     memset(told.share_ppm, 0, sizeof told.share_ppm);
-    buffer_clear(&n->scratch);
-    partition_info_encode(&n->scratch, &told);
-    return buffer_slice(&n->scratch);
+    partition_info_encode(out, &told);
+}
+
+uint64_t node_catalog_as_of(const struct node *n)
+{
+    return raft_applied(node_partition(n, CATALOG_GROUP)->raft);
 }
 
 /* The slots a partition has. */
@@ -163,9 +167,10 @@ static void settle(struct node *n, uint32_t table_id, enum table_status status,
                         ? old->show_until
                         : instant_add(n->now, duration_ms(n->config->table_change_delay_ms));
     for (uint32_t i = 0; i < count; i++) {
-        struct slice told = told_info(n, status, &partitions[i]);
+        buffer_clear(&n->scratch);
+        append_told(&n->scratch, status, &partitions[i]);
         s->at[i].partition = partitions[i].id;
-        s->at[i].hash = XXH3_64bits(told.data, told.size);
+        s->at[i].hash = XXH3_64bits(n->scratch.data, n->scratch.size);
     }
     if (old != NULL && status != TABLE_DELETING)
         carry_over(s, old);
@@ -228,6 +233,7 @@ static void propose_settle(struct node *n, const struct settling *s)
     catalog_command_init(&command, CATALOG_SETTLE, n->config, n->options.node_count, 0);
     command.table_id = s->table_id;
     command.partition_count = s->count;
+    command.status = s->status;
     propose_command(n, &command);
 }
 
@@ -242,15 +248,15 @@ static void propose(struct node *n, enum catalog_op op, uint32_t table_id, uint3
     propose_command(n, &command);
 }
 
-/* What was moved away is erased. */
-static void propose_left(struct node *n, const struct partition_info *p)
+/* What was moved away is let go of, or erased. */
+static void propose_left(struct node *n, enum catalog_op op, const struct partition_info *p)
 {
     const struct decision d = {.table_id = p->table_id,
                                .partition = p->id,
                                .epoch = p->epoch,
                                .from_node = raft_member_node(p->leaving)};
     struct catalog_command command;
-    catalog_command_init(&command, CATALOG_LEFT, n->config, n->options.node_count, 0);
+    catalog_command_init(&command, op, n->config, n->options.node_count, 0);
     buffer_clear(&n->scratch);
     decision_encode(&n->scratch, &d);
     command.decision = arena_copy(&n->lent, buffer_slice(&n->scratch));
@@ -294,16 +300,19 @@ static void send_slot(struct node *n, struct settling *s, const struct partition
     const struct partition_info *p = &partitions[index];
     if (!node_is_reachable(n, node))
         return;
+    const enum request_op op = op_of(s, slot);
     buffer_clear(&n->scratch);
-    if (slot == SPLIT_SLOT)
+    if (op == REQUEST_PARTITION_OPEN || op == REQUEST_PARTITION_CLOSE)
+        buffer_append_u64(&n->scratch, node_catalog_as_of(n));
+    if (op == REQUEST_PARTITION_SPLIT)
         encode_split(&n->scratch, p, children_of(partitions, index, s->count));
     else
-        told_info(n, s->status, p);
+        append_told(&n->scratch, s->status, p);
     struct node_effect *e = node_push(n, NODE_REQUEST);
     e->to = node;
     e->request = (struct request){
         .id = request_id(s, index, slot),
-        .op = op_of(s, slot),
+        .op = op,
         .partition = p->id,
         .epoch = p->epoch,
         .consistent = s->status == TABLE_DELETING,
@@ -327,6 +336,7 @@ static void open_leaving(struct node *n, const struct partition_info *p)
     told.parent = 0;
     memset(told.share_ppm, 0, sizeof told.share_ppm);
     buffer_clear(&n->scratch);
+    buffer_append_u64(&n->scratch, node_catalog_as_of(n));
     partition_info_encode(&n->scratch, &told);
     struct node_effect *e = node_push(n, NODE_REQUEST);
     e->to = node;
@@ -344,20 +354,20 @@ static bool is_done(const struct settling *s, uint32_t index, uint32_t slot)
     return s->at[index].done >> slot & 1;
 }
 
-/* A replica on its way out is erased only after the group counts on it no more. One whose node
- * cannot be reached is let go of: it asks the catalog itself when it is back. Of a deleted table
- * every replica counts until it is closed (is_closed). */
+/* A replica on its way out is erased only after the group counts on it no more, and the catalog
+ * knows that. One whose node cannot be reached is left to itself: it asks the catalog when it is
+ * back. Of a deleted table every replica counts until it is closed (is_closed). */
 static bool may_erase(struct node *n, struct settling *s, const struct partition_info *p,
                       uint32_t index)
 {
-    if (s->status != TABLE_DELETING && !is_done(s, index, MEMBERS_SLOT))
-        return false;
-    if (node_is_reachable(n, raft_member_node(p->leaving)))
-        return true;
+    bool reachable = node_is_reachable(n, raft_member_node(p->leaving));
     if (s->status == TABLE_DELETING)
-        return false;
-    s->at[index].done |= 1 << LEAVING_SLOT;
-    return false;
+        return reachable;
+    if (!p->let_go && is_done(s, index, MEMBERS_SLOT))
+        propose_left(n, CATALOG_LET_GO, p);
+    if (p->let_go && !reachable)
+        s->at[index].done |= 1 << LEAVING_SLOT;
+    return p->let_go && reachable;
 }
 
 /* Children are opened once they have come out of their parent: before, a node that holds neither
@@ -387,12 +397,12 @@ static void send_missing(struct node *n, struct settling *s)
         }
         if (p->leaving == 0)
             continue;
-        if (s->status != TABLE_DELETING && !is_done(s, i, MEMBERS_SLOT))
+        if (s->status != TABLE_DELETING && !p->let_go && !is_done(s, i, MEMBERS_SLOT))
             open_leaving(n, p);
         if (!is_done(s, i, LEAVING_SLOT) && may_erase(n, s, p, i))
             send_slot(n, s, partitions, i, LEAVING_SLOT, node_for(s, p, LEAVING_SLOT));
         if (is_done(s, i, LEAVING_SLOT))
-            propose_left(n, p);
+            propose_left(n, CATALOG_LEFT, p);
     }
     s->attempt++;
     s->redirects = 0;

@@ -270,11 +270,8 @@ void node_doubt_holders(struct node *n, struct slice lo, struct slice hi)
 {
     for (uint32_t i = 0; i < n->partitions_size; i++) {
         struct partition *p = n->partitions[i];
-        if (!overlaps(p, lo, hi))
-            continue;
-        p->doubted = true;
-        raft_ask_leader(p->raft, true); /* the promise to one that leads no more ends */
-        node_group_stepped(n, p);
+        if (overlaps(p, lo, hi))
+            p->doubted = true;
     }
 }
 

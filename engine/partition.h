@@ -60,10 +60,11 @@ struct partition {
     bool close_asked;             /* by close_from: answered when a promise to a leader is over */
     uint64_t close_from;
     uint64_t close_id;
-    bool closing; /* a LOG_PARTITION_CLOSE is on its way */
-    bool stored;  /* its row says what is true now */
-    bool dirty;   /* in the node's list of replicas that were stepped */
-    bool writing; /* in its list of those with records that are not durable */
+    uint64_t close_as_of; /* node_internal.h: closed_as_of */
+    bool closing;         /* a LOG_PARTITION_CLOSE is on its way */
+    bool stored;          /* its row says what is true now */
+    bool dirty;           /* in the node's list of replicas that were stepped */
+    bool writing;         /* in its list of those with records that are not durable */
     struct partition *next_dirty;
     struct partition *next_writing;
     uint64_t logged_lsn;    /* end of its last record */

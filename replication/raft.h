@@ -255,10 +255,9 @@ enum raft_outcome raft_change_members(struct raft *r, struct instant now, enum r
 void raft_resign(struct raft *r, struct instant now);
 /* Whether it has promised a leader not to elect another one, and that leader may rely on it. */
 bool raft_is_promised(const struct raft *r);
-/* Asks the leader it is promised to for an answer. One that does not lead any more says so, or its
- * node does, and the promise ends. Not `supports`: and tells it that this replica supports it no
- * more. */
-void raft_ask_leader(struct raft *r, bool supports);
+/* Tells the leader it is promised to that this replica supports it no more, and asks for an answer.
+ * One that does not lead any more says so, or its node does, and the promise ends. */
+void raft_ask_leader(struct raft *r);
 /* Hands leadership to a voter that has caught up. No lease is used any more in this term. */
 enum raft_outcome raft_transfer(struct raft *r, struct instant now, uint64_t to);
 

@@ -35,7 +35,7 @@ static void answer(struct raft *r)
     r->ack_rejected = false;
 }
 
-void raft_ask_leader(struct raft *r, bool supports)
+void raft_ask_leader(struct raft *r)
 {
     must(r->started);
     if (!raft_is_promised(r) || r->durable_term != r->term)
@@ -44,7 +44,6 @@ void raft_ask_leader(struct raft *r, bool supports)
     m->term = r->term;
     m->commit = r->commit;
     m->no_state = r->no_state;
-    m->support = supports ? r->promise.epoch : 0;
 }
 
 /* At once, unless the disk has to come first. `news`: something else than the index. */

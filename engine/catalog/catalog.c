@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include "base/must.h"
+#include "base/probe.h"
 #include "engine/catalog/catalog_internal.h"
 
 struct catalog *catalog_create(void)
@@ -637,6 +638,10 @@ static void settle(struct catalog *c, const struct catalog_command *command,
     struct entry *e = find_id(c, command->table_id);
     if (e == NULL || (e->table.status == TABLE_ACTIVE && !table_is_splitting(&e->table)))
         return; /* settled before: a leader resumed what another had finished */
+    if (e->table.status != command->status) {
+        PROBE("what is settled was changed before the catalog heard of it");
+        return;
+    }
     if (e->table.status != TABLE_DELETING) {
         /* One that was proposed before the split says nothing about it. */
         if (command->partition_count == e->table.partition_count)
@@ -710,6 +715,7 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
         break;
     case CATALOG_EVENT:
     case CATALOG_MOVE:
+    case CATALOG_LET_GO:
     case CATALOG_LEFT:
     case CATALOG_RATES:
     case CATALOG_PEAK:

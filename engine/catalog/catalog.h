@@ -34,14 +34,15 @@ enum catalog_op {
     CATALOG_REPLACE,    /* table_id: replicas of generations that are gone give way to new ones */
     CATALOG_SPLIT,      /* split: a partition is cut; its group is yet to be told */
     /* decision: see engine/catalog/decision.h; they may tell an event */
-    CATALOG_EVENT, /* nothing but the event */
-    CATALOG_MOVE,  /* a replica to another node, or one more */
-    CATALOG_LEFT,  /* what was moved away is erased where it was */
-    CATALOG_RATES, /* allocations of partitions of a table */
-    CATALOG_PEAK,  /* what a table on demand consumed, more than ever before */
-    CATALOG_DRAIN, /* a node is to hold nothing, or may again */
-    CATALOG_LEAD,  /* another of a partition's replicas should lead it */
-    CATALOG_FOUND, /* group: where the catalog's own replicas are, of which it knows nothing yet */
+    CATALOG_EVENT,  /* nothing but the event */
+    CATALOG_MOVE,   /* a replica to another node, or one more */
+    CATALOG_LET_GO, /* the group counts no more on what was moved away */
+    CATALOG_LEFT,   /* that is erased where it was */
+    CATALOG_RATES,  /* allocations of partitions of a table */
+    CATALOG_PEAK,   /* what a table on demand consumed, more than ever before */
+    CATALOG_DRAIN,  /* a node is to hold nothing, or may again */
+    CATALOG_LEAD,   /* another of a partition's replicas should lead it */
+    CATALOG_FOUND,  /* group: where the catalog's own replicas are, of which it knows nothing yet */
     CATALOG_OPS,
 };
 
@@ -51,10 +52,13 @@ struct catalog_command {
     uint32_t table_id;
     uint32_t node;
     uint32_t generation;
-    struct slice decision;    /* encoded */
-    uint32_t partition_count; /* SETTLE: of the table, as it was settled */
-    struct slice split;       /* SPLIT: table_split_encode */
-    struct slice group;       /* FOUND: partition_info_encode */
+    struct slice decision; /* encoded */
+    /* SETTLE: of the table, as it was settled. Said of one that has changed since, it means
+     * nothing: a deletion is not done because a split is. */
+    uint32_t partition_count;
+    enum table_status status;
+    struct slice split; /* SPLIT: table_split_encode */
+    struct slice group; /* FOUND: partition_info_encode */
     uint8_t uuid[16];
     int64_t wall_ms;
     /* settings in force where it was proposed */

@@ -31,6 +31,7 @@ void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
     buffer_append_u32(out, c->node);
     buffer_append_u32(out, c->generation);
     buffer_append_u32(out, c->partition_count);
+    buffer_append_u8(out, (uint8_t)c->status);
     buffer_append_sized(out, c->split);
     buffer_append_sized(out, c->group);
     buffer_append(out, c->uuid, sizeof c->uuid);
@@ -80,6 +81,7 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
     out->node = reader_u32(&r);
     out->generation = reader_u32(&r);
     out->partition_count = reader_u32(&r);
+    uint8_t status = reader_u8(&r);
     out->split = reader_sized(&r);
     out->group = reader_sized(&r);
     struct slice uuid = reader_take(&r, sizeof out->uuid);
@@ -114,6 +116,9 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
     if (op == CATALOG_FOUND && (partition_info_decode(&group, &info) != STATUS_OK ||
                                 info.id != CATALOG_GROUP || group.left.size > 0))
         return STATUS_MALFORMED;
+    if (op == CATALOG_SETTLE ? status < TABLE_CREATING || status > TABLE_DELETING : status != 0)
+        return STATUS_MALFORMED;
+    out->status = (enum table_status)status;
     out->op = (enum catalog_op)op;
     struct decision decision;
     bool decides = op >= CATALOG_EVENT && op <= CATALOG_LEAD;

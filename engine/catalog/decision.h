@@ -1,5 +1,6 @@
 /* decision.h - what the controller has the catalog do, and tell: the payload of CATALOG_MOVE,
- * CATALOG_RATES, CATALOG_PEAK, CATALOG_DRAIN, CATALOG_LEAD, CATALOG_LEFT and CATALOG_EVENT.
+ * CATALOG_RATES, CATALOG_PEAK, CATALOG_DRAIN, CATALOG_LEAD, CATALOG_LET_GO, CATALOG_LEFT and
+ * CATALOG_EVENT.
  *
  * A decision is made on a view that may be old when it is applied. So it says what it rests on, and
  * is refused where that does not hold any more; applied twice, it is refused the second time. */
@@ -22,8 +23,8 @@ struct decision_rate {
 struct decision {
     uint32_t table_id;
     /* MOVE: of partition at epoch, the replica on from_node goes to to_node; from_node 0: to_node
-     * gets one more. LEFT: the replica on from_node is erased. LEAD: the one on to_node should
-     * lead. */
+     * gets one more. LET_GO: its group counts no more on the replica on from_node. LEFT: that is
+     * erased. LEAD: the one on to_node should lead. */
     uint32_t partition;
     uint64_t epoch;
     uint32_t from_node;

@@ -179,14 +179,20 @@ static void move(struct catalog *c, const struct catalog_command *command, const
     tell(c, command, d, out);
 }
 
+/* First the group lets go of it, then it is erased. Between the two it must not be opened anew: it
+ * would vote, and know nothing of what it has acknowledged. */
 static void left(struct catalog *c, const struct catalog_command *command, const struct decision *d,
                  struct catalog_result *out)
 {
     struct entry *e = catalog_entry(c, d->table_id);
     struct partition_info *p = e == NULL ? NULL : find_partition(e, d->partition, d->epoch);
-    if (p == NULL || p->leaving == 0 || raft_member_node(p->leaving) != d->from_node)
+    bool lets_go = command->op == CATALOG_LET_GO;
+    if (p == NULL || p->leaving == 0 || raft_member_node(p->leaving) != d->from_node ||
+        (lets_go && p->let_go))
         return; /* said before */
-    p->leaving = 0;
+    p->let_go = lets_go;
+    if (!lets_go)
+        p->leaving = 0;
     struct table t = e->table;
     catalog_entry_change(c, e, &t, out);
     tell(c, command, d, out);
@@ -350,6 +356,7 @@ void catalog_decide(struct catalog *c, const struct catalog_command *command,
     case CATALOG_MOVE:
         move(c, command, &d, out);
         break;
+    case CATALOG_LET_GO:
     case CATALOG_LEFT:
         left(c, command, &d, out);
         break;

@@ -179,8 +179,10 @@ void partition_info_encode(struct buffer *out, const struct partition_info *p)
     buffer_append_u8(out, (uint8_t)(p->joined | (p->leaving != 0 ? INFO_LEAVING : 0)));
     for (uint32_t i = 0; i < p->member_count; i++)
         buffer_append_u64(out, p->members[i]);
-    if (p->leaving != 0)
+    if (p->leaving != 0) {
         buffer_append_u64(out, p->leaving);
+        buffer_append_u8(out, p->let_go);
+    }
     buffer_append_u32(out, p->arrivals);
     buffer_append_u32(out, p->parent);
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
@@ -215,7 +217,9 @@ enum status partition_info_decode(struct reader *r, struct partition_info *out)
             r->failed = true;
     }
     out->leaving = joined & INFO_LEAVING ? reader_u64(r) : 0;
-    if ((joined & INFO_LEAVING) != 0 && raft_member_node(out->leaving) == 0)
+    uint8_t let_go = joined & INFO_LEAVING ? reader_u8(r) : 0;
+    out->let_go = let_go != 0;
+    if (let_go > 1 || ((joined & INFO_LEAVING) != 0 && raft_member_node(out->leaving) == 0))
         r->failed = true;
     out->arrivals = reader_u32(r);
     if (out->arrivals > RAFT_ARRIVAL_MAX)

@@ -88,6 +88,7 @@ struct partition_info {
     uint32_t joined;                /* bit i: members[i] came later, and starts from a snapshot */
     uint32_t arrivals;              /* replicas that have joined since the group began */
     uint64_t leaving; /* a replica that gives way to one of them, and is not erased yet; 0: none */
+    bool let_go;      /* its group counts on it no more, and never again: it is opened no more */
     /* The group it has yet to be split off from, and its share of that one's load; 0: none. */
     uint32_t parent;
     uint32_t share_ppm[2];

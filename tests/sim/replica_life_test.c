@@ -438,6 +438,7 @@ static void followers_that_doubt_support_their_leader(void **state)
         struct partition_info child = *node_replica(node_process_node(l.nodes[node]), PARTITION);
         child.id = PARTITION + 1;
         buffer_clear(&body);
+        buffer_append_u64(&body, 1000);
         partition_info_encode(&body, &child);
         struct request r = {.op = REQUEST_PARTITION_OPEN,
                             .partition = child.id,

@@ -123,7 +123,10 @@ static void splits_that_once_failed_pass(void **state)
  * opened late took today's members for the group's first. 10 (with drains alone): a promise to a
  * leader that had gone. 188: a snapshot of items larger than a slice. 41996: a term forgotten in
  * the second restart. 51253: a leader that was opened after a split's decision. 52147: a replica of
- * the catalog without state that was moved away. 30031: a write that was done, answered 503. */
+ * the catalog without state that was moved away. 853912: a replica opened again by a late word
+ * after its table's deletion. 854917: one opened again after its group had let go of it. 862033:
+ * one that was let go of, and kept its promise to a leader that did not count on it. 872529: a
+ * deletion that was done because a split was. 30031: a write that was done, answered 503. */
 static void tables_that_once_failed_pass(void **state)
 {
     static const struct sim_options runs[] = {
@@ -141,6 +144,10 @@ static void tables_that_once_failed_pass(void **state)
         {.seed = 402713, .faults = SIM_FAULTS_ALL},
         {.seed = 515768, .faults = SIM_FAULTS_ALL},
         {.seed = 833520, .faults = SIM_FAULTS_ALL},
+        {.seed = 853912, .faults = SIM_FAULTS_ALL},
+        {.seed = 854917, .faults = SIM_FAULTS_ALL},
+        {.seed = 862033, .faults = SIM_FAULTS_ALL},
+        {.seed = 872529, .faults = SIM_FAULTS_ALL},
         {.seed = 10,
          .faults = SIM_FAULT_BIT(SIM_DRAIN),
          .nodes = 4,

@@ -45,6 +45,7 @@ const struct table *scene_create(struct scene *w, const char *name, enum table_b
     assert_int_equal(scene_apply(w, &c), REPLY_OK);
     c = scene_command(w, CATALOG_SETTLE);
     c.table_id = catalog_find(w->catalog, slice_of(name))->id;
+    c.status = TABLE_CREATING;
     assert_int_equal(scene_apply(w, &c), REPLY_OK);
     return catalog_find(w->catalog, slice_of(name));
 }

@@ -54,12 +54,19 @@ static const struct table *the_table(const struct world *w)
     return catalog_find(w->catalog, slice_of("t"));
 }
 
-static enum reply_code settle(struct world *w, uint32_t partition_count)
+static enum reply_code settle_as(struct world *w, uint32_t partition_count,
+                                 enum table_status status)
 {
     struct catalog_command c = command_of(w, CATALOG_SETTLE);
     c.table_id = the_table(w)->id;
     c.partition_count = partition_count;
+    c.status = status;
     return apply(w, &c);
+}
+
+static enum reply_code settle(struct world *w, uint32_t partition_count)
+{
+    return settle_as(w, partition_count, the_table(w)->status);
 }
 
 static void world_init(struct world *w)
@@ -327,6 +334,27 @@ static void an_update_or_a_deletion_meanwhile_leaves_the_split_to_be_done(void *
     world_deinit(&w);
 }
 
+/* The leader of the catalog proposes that a split is done, and has the deletion in its log before
+ * it: the replicas serve still. */
+static void a_deletion_is_not_done_because_a_split_is(void **state)
+{
+    (void)state;
+    struct world w;
+    uint8_t a[12];
+    world_init(&w);
+    struct table_split s = split_of(&the_table(&w)->partitions[0]);
+    s.cuts[0] = key_of(s.table_id, 1000, a);
+    assert_int_equal(split(&w, &s), REPLY_OK);
+    struct catalog_command c = command_of(&w, CATALOG_DELETE);
+    assert_int_equal(apply(&w, &c), REPLY_OK);
+    assert_int_equal(settle_as(&w, the_table(&w)->partition_count, TABLE_ACTIVE), REPLY_OK);
+    assert_non_null(the_table(&w));
+    assert_int_equal(the_table(&w)->status, TABLE_DELETING);
+    assert_int_equal(settle(&w, the_table(&w)->partition_count), REPLY_OK);
+    assert_null(the_table(&w));
+    world_deinit(&w);
+}
+
 static void bytes_that_are_no_split_are_refused(void **state)
 {
     (void)state;
@@ -361,6 +389,7 @@ int main(void)
         cmocka_unit_test(a_table_that_is_cut_at_random_stays_whole),
         cmocka_unit_test(a_cut_is_refused_by_name_of_what_is_wrong),
         cmocka_unit_test(an_update_or_a_deletion_meanwhile_leaves_the_split_to_be_done),
+        cmocka_unit_test(a_deletion_is_not_done_because_a_split_is),
         cmocka_unit_test(bytes_that_are_no_split_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,8 +124,10 @@ static enum reply_code remove_table(struct world *w, const char *name)
 
 static enum reply_code settle(struct world *w, uint32_t id)
 {
+    const struct table *t = catalog_find_id(w->catalog, id);
     struct catalog_command c = command_of(w, CATALOG_SETTLE, "any", 0, 0);
     c.table_id = id;
+    c.status = t != NULL ? t->status : TABLE_CREATING;
     return apply(w, &c);
 }
 

@@ -7,8 +7,8 @@
 
 /* ---- what nodes and operators do ---- */
 
-/* As the nodes do once a replica is where it should be. */
-static void erase_what_left(struct scene *w, const char *name)
+/* As the nodes do once a replica is where it should be: first LET_GO, then LEFT. */
+static void replica_left(struct scene *w, const char *name, enum catalog_op op)
 {
     const struct table *t = catalog_find(w->catalog, slice_of(name));
     for (uint32_t i = 0; i < t->partition_count; i++) {
@@ -21,12 +21,18 @@ static void erase_what_left(struct scene *w, const char *name)
                              .epoch = p->epoch,
                              .from_node = raft_member_node(p->leaving)};
         decision_encode(&b, &d);
-        struct catalog_command c = scene_command(w, CATALOG_LEFT);
+        struct catalog_command c = scene_command(w, op);
         c.decision = buffer_slice(&b);
         assert_int_equal(scene_apply(w, &c), REPLY_OK);
         buffer_deinit(&b);
         t = catalog_find(w->catalog, slice_of(name));
     }
+}
+
+static void erase_what_left(struct scene *w, const char *name)
+{
+    replica_left(w, name, CATALOG_LET_GO);
+    replica_left(w, name, CATALOG_LEFT);
 }
 
 static void drain(struct scene *w, uint32_t node, bool on)
@@ -255,6 +261,7 @@ static void create_diluted(struct scene *w)
     assert_int_equal(scene_apply(w, &c), REPLY_OK);
     c = scene_command(w, CATALOG_SETTLE);
     c.table_id = catalog_find(w->catalog, slice_of("orders"))->id;
+    c.status = TABLE_UPDATING;
     assert_int_equal(scene_apply(w, &c), REPLY_OK);
     assert_int_equal(rate_of(w, "orders", 0), 500);
 }
@@ -338,6 +345,7 @@ static void a_table_at_its_limit_gets_it_every_second(void **state)
     assert_int_equal(scene_apply(&w, &c), REPLY_OK);
     c = scene_command(&w, CATALOG_SETTLE);
     c.table_id = catalog_find(w.catalog, slice_of("orders"))->id;
+    c.status = TABLE_UPDATING;
     assert_int_equal(scene_apply(&w, &c), REPLY_OK);
     struct demand d = {.units = {360, 40}};
     for (int second = 0; second < 120; second++) {
@@ -523,8 +531,15 @@ static void a_stale_move_is_refused_and_tells_nothing(void **state)
         buffer_deinit(&b);
     }
     assert_true(catalog_may_have(w.catalog, d.partition, raft_member_id(from, from * 11, 0)));
+    for (int twice = 0; twice < 2; twice++) {
+        replica_left(&w, "orders", CATALOG_LET_GO);
+        p = &catalog_find(w.catalog, slice_of("orders"))->partitions[0];
+        assert_true(p->let_go && raft_member_node(p->leaving) == from);
+    }
     erase_what_left(&w, "orders");
     assert_false(catalog_may_have(w.catalog, d.partition, raft_member_id(from, from * 11, 0)));
+    p = &catalog_find(w.catalog, slice_of("orders"))->partitions[0];
+    assert_true(p->leaving == 0 && !p->let_go);
     scene_deinit(&w);
 }
 

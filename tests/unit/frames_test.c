@@ -120,8 +120,9 @@ static void a_partition_beyond_every_id_is_not_opened(void **state)
                                   .member_count = 1,
                                   .members = {raft_member_id(1, 1, 0)}};
     struct buffer body = {0};
+    buffer_append_u64(&body, 1);
     partition_info_encode(&body, &info);
-    struct reader r = {buffer_slice(&body), false};
+    struct reader r = {slice_make(body.data + 8, body.size - 8), false};
     assert_int_equal(partition_info_decode(&r, &info), STATUS_MALFORMED);
     struct request open = {
         .op = REQUEST_PARTITION_OPEN, .partition = UINT32_MAX, .body = buffer_slice(&body)};

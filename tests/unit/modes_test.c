@@ -65,6 +65,7 @@ static enum reply_code settle(struct world *w, const char *name)
     struct catalog_command c = command_of(w, CATALOG_SETTLE);
     c.table_id = t->id;
     c.partition_count = t->partition_count;
+    c.status = t->status;
     return apply(w, &c);
 }
 
