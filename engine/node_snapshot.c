@@ -378,6 +378,20 @@ static void begin_in(struct node *n, struct partition *p, uint64_t from, uint64_
     acknowledge(n, p, s);
 }
 
+/* What a snapshot contains is committed. Where the log here has it already, it is applied as soon
+ * as it is durable, and no state is given up for it: this may be the only disk left with what comes
+ * behind it, and a replica without state does not run. */
+static bool is_about_to_apply(struct node *n, struct partition *p, const struct raft_base *base)
+{
+    const struct raft_entry *e = raft_entry_at(p->raft, base->index);
+    if (p->no_state || base->index <= raft_applied(p->raft) || e == NULL || e->term != base->term)
+        return false;
+    PROBE("the log has what a snapshot would bring");
+    if (raft_learn_commit(p->raft, base->index, base->term))
+        node_group_apply(n, p);
+    return raft_applied(p->raft) < base->index;
+}
+
 static bool begin(struct node *n, struct partition *p, uint64_t from, uint64_t id, struct slice row)
 {
     struct partition_row decoded;
@@ -393,6 +407,8 @@ static bool begin(struct node *n, struct partition *p, uint64_t from, uint64_t i
         return true;
     }
     node_split_catch_up(n, p, &decoded.splits);
+    if (is_about_to_apply(n, p, &decoded.base))
+        return true; /* it comes again, if it has to */
     if (!p->no_state && decoded.base.index <= raft_applied(p->raft)) {
         send_ack(n, p, from, id, 1, decoded.base.index); /* the log has brought it meanwhile */
         return true;

@@ -126,7 +126,9 @@ static void splits_that_once_failed_pass(void **state)
  * the catalog without state that was moved away. 853912: a replica opened again by a late word
  * after its table's deletion. 854917: one opened again after its group had let go of it. 862033:
  * one that was let go of, and kept its promise to a leader that did not count on it. 872529: a
- * deletion that was done because a split was. 30031: a write that was done, answered 503. */
+ * deletion that was done because a split was. 320738628: a replica that gave up its state for a
+ * snapshot of what its log had, and could not lead when another disk was lost. 30031: a write that
+ * was done, answered 503. */
 static void tables_that_once_failed_pass(void **state)
 {
     static const struct sim_options runs[] = {
@@ -148,6 +150,7 @@ static void tables_that_once_failed_pass(void **state)
         {.seed = 854917, .faults = SIM_FAULTS_ALL},
         {.seed = 862033, .faults = SIM_FAULTS_ALL},
         {.seed = 872529, .faults = SIM_FAULTS_ALL},
+        {.seed = 320738628, .faults = SIM_FAULTS_ALL},
         {.seed = 10,
          .faults = SIM_FAULT_BIT(SIM_DRAIN),
          .nodes = 4,
