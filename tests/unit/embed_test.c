@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "embed/data_dir.h"
 #include "embed/weir_internal.h"
 #include "tests/temporary.h"
 
@@ -437,15 +438,19 @@ static void data_of_another_form_is_refused_and_not_touched(void **state)
     struct weir_table *t = create_table(db, NULL, 100);
     assert_int_equal(put(t, "a", NULL, 10), WEIR_OK);
     weir_close(db);
-    static const char *const others[] = {"weir data, format 4\n", "weir data, format 999\n", ""};
-    for (int i = 0; i < 3; i++) {
-        char *error = NULL;
-        write_lock(*state, others[i]);
+    const int others[] = {DATA_FORMAT - 1, DATA_FORMAT + 1, 999};
+    for (int i = 0; i < 4; i++) {
+        char *error = NULL, line[64] = "";
+        if (i < 3)
+            snprintf(line, sizeof line, "weir data, format %d\n", others[i]);
+        write_lock(*state, line);
         assert_int_equal(weir_open(*state, NULL, &db, &error), WEIR_CORRUPT);
         assert_non_null(strstr(error, "another version of weir"));
         free(error);
     }
-    write_lock(*state, "weir data, format 5\n");
+    char line[64];
+    snprintf(line, sizeof line, "weir data, format %d\n", DATA_FORMAT);
+    write_lock(*state, line);
     db = open_db(*state, NULL);
     assert_int_equal(weir_table_open(db, "music", &t), WEIR_OK);
     assert_int_equal(get_filler(t, "a"), 10);
