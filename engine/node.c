@@ -453,6 +453,12 @@ uint64_t node_log_end(const struct node *n)
     return n->log.next_lsn;
 }
 
+int64_t node_balance(struct node *n, enum admit_kind kind)
+{
+    token_bucket_refill(&n->admission.buckets[kind], n->now);
+    return n->admission.buckets[kind].balance;
+}
+
 bool node_is_stopped(const struct node *n)
 {
     return n->stop_error != 0;

@@ -112,11 +112,15 @@ const struct log_batch *node_next_batch(struct node *n);
 
 /* ---- looking ---- */
 
+/* What the node's bucket holds now, in mcu; below zero it owes. */
+int64_t node_balance(struct node *n, enum admit_kind kind);
+
 /* What a node's trace tells: what happened, whether a number belongs to it (the partition, or as
  * the words say), and what the value is. */
 #define NODE_TRACE_LIST(X)                                                                   \
     X(NODE_TRACE_STARTED, "started", false, "log lsn")                                       \
     X(NODE_TRACE_THROTTLED, "throttled a request of partition", true, "cost in mcu")         \
+    X(NODE_TRACE_NO_HEADROOM, "refused a write for want of headroom at node", true, "mcu")   \
     X(NODE_TRACE_REFUSED, "refused a request with code", true, "its number")                 \
     X(NODE_TRACE_LOG_WRITTEN, "log written", false, "lsn")                                   \
     X(NODE_TRACE_PARTITION_OPENED, "opened partition", true, "log index")                    \

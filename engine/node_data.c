@@ -244,6 +244,10 @@ static bool admit(struct node *n, struct partition *p, struct operation *o, enum
     } else {
         node_push_reply(n, o->from, o->request.id, REPLY_THROTTLED)->verdict = o->verdict;
         node_note(n, NODE_TRACE_THROTTLED, p->info.id, cost_mcu);
+        if (o->verdict.reason == ADMIT_REFUSED_MEMBER) {
+            PROBE("a write is refused for want of headroom elsewhere");
+            node_note(n, NODE_TRACE_NO_HEADROOM, o->verdict.member, cost_mcu);
+        }
     }
     return o->admitted;
 }

@@ -48,7 +48,8 @@ struct node_process {
     uint64_t space_segment; /* the last one prepared */
     bool space_short;
     struct instant space_retry_at;
-    uint64_t *peers; /* owns; links this node has dialled, by node; 0: down */
+    struct instant since; /* node_process_since */
+    uint64_t *peers;      /* owns; links this node has dialled, by node; 0: down */
     bool redial_scheduled;
     enum node_point armed;
     scheduler_run *ambush;
@@ -505,6 +506,7 @@ enum status node_process_start(struct node_process *p, struct buffer *error)
     if (recovery.torn)
         PROBE("a torn tail was cut off");
     p->life++;
+    p->since = p->options.scheduler->now;
     p->controller = controller_create(p->options.config);
     p->turn_scheduled = p->paused = p->fail_write = p->checkpoint_running = false;
     p->space_short = p->redial_scheduled = false;
@@ -536,6 +538,7 @@ void node_process_crash(struct node_process *p, bool power)
     if (p->disk.flying_count > 1)
         PROBE("crash during several log writes");
     note(p, NODE_PROCESS_TRACE_CRASHED, power);
+    p->since = p->options.scheduler->now;
     disk_crash(&p->disk, power);
     p->hash = hash_now(p);
     node_destroy(p->node);
@@ -565,6 +568,7 @@ static void resume(void *context, uint64_t life)
     if (p->node == NULL || life != p->life || !p->paused)
         return;
     p->paused = false;
+    p->since = p->options.scheduler->now;
     if (p->clock_stops)
         p->clock = (struct sim_clock){p->options.scheduler->now, p->stopped_at, p->clock.drift_ppm};
     bool links_first = p->suspended && prng_below(&p->timing_prng, 2) == 0;
@@ -594,6 +598,16 @@ void node_process_suspend(struct node_process *p, struct instant until, bool clo
     p->suspended = true;
     p->clock_stops = clock_stops;
     p->stopped_at = local_now(p);
+}
+
+struct instant node_process_since(const struct node_process *p)
+{
+    return p->since;
+}
+
+const struct config *node_process_config(const struct node_process *p)
+{
+    return p->options.config;
 }
 
 void node_process_set_config(struct node_process *p, const struct config *config)

@@ -74,6 +74,10 @@ void node_process_suspend(struct node_process *p, struct instant until, bool clo
 /* While it is down: from the next start on. Borrows. */
 void node_process_set_config(struct node_process *p, const struct config *config);
 
+/* Since when it is down; while it is up, since when it has not stood still. In true time. */
+struct instant node_process_since(const struct node_process *p);
+const struct config *node_process_config(const struct node_process *p);
+
 /* Runs `ambush` with the node's id some time inside the next such moment, once. */
 void node_process_arm(struct node_process *p, enum node_point point, scheduler_run *ambush,
                       void *context);

@@ -244,6 +244,43 @@ static void plan_budgets(struct plan *plan, struct prng *p)
     c->load_report_ms = spread(p, 10, 500);
 }
 
+/* Limits at nodes that a few clients reach: of partitions, nodes and members. Each node can serve
+ * what all tables are promised. From a stream of its own too. */
+static void plan_limits(struct plan *plan, const struct sim_options *o)
+{
+    enum {
+        TABLE_PARTITIONS = 4, /* as sim/tables.c creates them, at most */
+        DEMAND_PARTITIONS = 4
+    };
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6c696d6974730000));
+    struct config *c = &plan->config;
+    bool limits = often(&p, 50);
+    int64_t units = spread(&p, 10, 100), percent = prng_between(&p, 100, 150);
+    int64_t burst_s = often(&p, 50) ? 300 : spread(&p, 0, 60);
+    c->dead_member = often(&p, 70) ? DEAD_MEMBER_EXCLUDE : prng_between(&p, 0, DEAD_MEMBER_ZERO);
+    c->read_cap = prng_between(&p, READ_CAP_GROUP, READ_CAP_REPLICA);
+    c->write_check = prng_between(&p, 0, WRITE_CHECK_LEASE);
+    c->split_delay_ms = often(&p, 70) ? 0 : spread(&p, 100, 5000);
+    c->report_ms = spread(&p, 10, 500);
+    c->report_deadline_ms = c->report_ms * prng_between(&p, 2, 10);
+    if (!limits || plan->gac > 0 || c->profile != PROFILE_OFF || plan->workload.big_percent > 0)
+        return;
+    plan->limits = true;
+    static const char *const policies[] = {"burst", "always-burst"};
+    const char *policy = policies[often(&p, 70)];
+    c->profile = PROFILE_RESEARCH;
+    memcpy(c->partition_policy, policy, strlen(policy) + 1);
+    c->gac = GAC_OFF;
+    c->burst_max_s = burst_s;
+    plan->workload.units = (uint32_t)units;
+    c->partition_max_wcu = 3 * units; /* room for bursts */
+    c->on_demand_wcu = c->on_demand_rcu = DEMAND_PARTITIONS * units;
+    c->on_demand_promise_percent = 100;
+    const struct workload *w = &plan->workload;
+    int64_t promised = units * (w->partitions + (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
+    c->node_wcu = c->node_rcu = promised * percent / 100;
+}
+
 /* From a stream of its own: plans of earlier seeds stay what they were. */
 static void plan_more(struct plan *plan, const struct sim_options *o)
 {
@@ -256,6 +293,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     }
     if (!o->plain) {
         plan_tables(plan, &p);
+        plan_limits(plan, o);
         plan_budgets(plan, &p);
     }
     plan->moves = !o->plain || (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0;
@@ -264,6 +302,8 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
         plan->configs[id] = plan->config;
         if (vary)
             plan_vary_settings(&plan->config, &plan->configs[id], &p);
+        if (o->mistake == SIM_MISTAKE_DEAD_MEMBERS)
+            plan->configs[id].dead_member = DEAD_MEMBER_ZERO;
     }
 }
 
@@ -363,6 +403,13 @@ void plan_describe(const struct plan *p, struct buffer *out)
             p->gac, gac_policy_name((enum gac_policy)p->config.gac), w->units,
             (long long)p->config.gac_bank_ms, (long long)p->config.gac_lifetime_ms,
             (long long)p->config.gac_timeout_ms, (long long)p->config.gac_wait_ms);
+    buffer_append_format(out,
+                         "; limits: policy %s, %u units/s a partition, node %lld and %lld, dead "
+                         "member %lld, write check %lld, read cap %lld, split delay %lld ms",
+                         p->config.partition_policy, w->units, (long long)p->config.node_rcu,
+                         (long long)p->config.node_wcu, (long long)p->config.dead_member,
+                         (long long)p->config.write_check, (long long)p->config.read_cap,
+                         (long long)p->config.split_delay_ms);
     if (p->tick_ns > 0)
         buffer_append_format(out, "; a tick is %lld us", (long long)(p->tick_ns / NS_PER_US));
     if (p->cut_ns > 0)

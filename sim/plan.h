@@ -76,6 +76,7 @@ enum sim_mistake {
     SIM_MISTAKE_NONE,
     SIM_MISTAKE_CLOCK_STOPS,   /* clocks stand still while their machine is suspended */
     SIM_MISTAKE_WHOLE_RECORDS, /* whole buckets of long keys are erased with a range's end */
+    SIM_MISTAKE_DEAD_MEMBERS,  /* nodes that are down are taken to have no headroom */
 };
 
 /* What the caller fixes; 0: the seed decides. */
@@ -115,7 +116,8 @@ struct plan {
     struct config config;
     struct config configs[SIM_NODES_MAX + 1]; /* of the nodes, by id */
     enum sim_mistake mistake;
-    bool moves; /* replicas may move */
+    bool moves;  /* replicas may move */
+    bool limits; /* nodes throttle what clients ask for */
     struct workload workload;
     struct network_delays delays;
     struct network_faults network_faults; /* while faults strike */

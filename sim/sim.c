@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "sim/admission_watch.h"
 #include "sim/check.h"
 #include "sim/drains.h"
 #include "sim/faults.h"
@@ -21,7 +22,9 @@ enum {
     MOVES_S = 120, /* for replicas that move to be where they belong */
     MOVES_LOOK_S = 5,
     ASK_TRIES = 20,
-    STEPS_BETWEEN_LOOKS = 4
+    STEPS_BETWEEN_LOOKS = 4,
+    EVENTS_BETWEEN_DEBTS = 64,
+    LIMITED_UNITS = 50 /* of a key: written once and read twice, ten times over */
 };
 
 /* One stream of random numbers per concern: more of one changes nothing in the others. */
@@ -54,6 +57,7 @@ struct sim {
     struct router_process *routers[SIM_ROUTERS_MAX];
     struct gac_process *gac[SIM_GAC_MAX];
     struct gac_watch watches[2]; /* of the table, by enum gac_kind */
+    struct admission_watch admission;
     struct sim_client *clients[SIM_CLIENTS_MAX];
     uint64_t events;
     int64_t calm_ns;
@@ -106,6 +110,8 @@ static void node_saw(void *context, uint32_t node, const struct trace_event *e)
     struct sim *s = context;
     if (e->kind == NODE_TRACE_LEADS)
         node_leads(s, node, e->subject, (uint64_t)e->value);
+    if (s->violation.size == 0)
+        admission_watch_saw(&s->admission, node, e, &s->violation);
     leader_kill_saw(&s->leader_kill, node, e);
 }
 
@@ -229,6 +235,7 @@ struct sim *sim_create(const struct sim_options *options)
                                       .delays = p->delays,
                                       .seed = seed_of(s, CONCERN_NETWORK, 0)};
     s->network = network_create(&network);
+    s->admission = (struct admission_watch){p, &s->scheduler, s->nodes};
     create_servers(s);
     create_gac(s);
     create_tables(s);
@@ -331,6 +338,8 @@ static bool pass(struct sim *s, struct instant until, bool (*done)(const struct 
     while (s->violation.size == 0 && scheduler_step(&s->scheduler, until)) {
         s->events++;
         watch(s);
+        if (s->events % EVENTS_BETWEEN_DEBTS == 0)
+            admission_watch_look(&s->admission, &s->violation);
         if (++steps % STEPS_BETWEEN_LOOKS == 0 && done != NULL && done(s))
             return true;
     }
@@ -418,13 +427,16 @@ static bool is_settled(const struct sim *s)
 }
 
 /* Until every key has answered. Under the periodic policy tokens come once a period and expire with
- * it: a client that writes and reads in turn may wait for a period each time. */
+ * it: a client that writes and reads in turn may wait for a period each time. Where nodes limit,
+ * what was spent before has to come in again, and a piece of a partition may get a tenth of it. */
 static struct duration calm_time(const struct sim *s)
 {
     const struct workload *w = &s->plan.workload;
     int64_t ns = CALM_S * NS_PER_S;
     if (s->plan.config.gac == GAC_PERIODIC)
         ns += 2 * (int64_t)w->keys * w->tables * s->plan.config.gac_period_ms * NS_PER_MS;
+    if (s->plan.limits)
+        ns += LIMITED_UNITS * (int64_t)w->keys * w->tables * NS_PER_S / w->units;
     return (struct duration){ns};
 }
 

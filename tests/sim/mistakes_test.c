@@ -96,12 +96,27 @@ static void votes_that_do_not_heed_support_are_found(void **state)
                  RAFT_MUTATION_FORGET_PROMISE, 1, SEEDS);
 }
 
+static void writes_refused_for_a_dead_node_are_found(void **state)
+{
+    (void)state;
+    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CRASH),
+                                      .faults_forced = true,
+                                      .nodes = 4,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .clients = 10,
+                                      .length_ms = 10000,
+                                      .mistake = SIM_MISTAKE_DEAD_MEMBERS},
+                 RAFT_MUTATION_NONE, 1, SEEDS);
+}
+
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(erasing_whole_buckets_of_long_keys_is_found),
         cmocka_unit_test(votes_that_do_not_heed_support_are_found),
+        cmocka_unit_test(writes_refused_for_a_dead_node_are_found),
     };
     const struct CMUnitTest all[] = {
         cmocka_unit_test(a_clock_that_stands_still_in_suspended_machines_is_found),
