@@ -373,6 +373,17 @@ void plan_make(const struct sim_options *o, struct plan *out)
     out->mistake = o->mistake;
 }
 
+static void describe_limits(const struct plan *p, struct buffer *out)
+{
+    buffer_append_format(out,
+                         "; limits: policy %s, %u units/s a partition, node %lld and %lld, dead "
+                         "member %lld, write check %lld, read cap %lld, split delay %lld ms",
+                         p->config.partition_policy, p->workload.units,
+                         (long long)p->config.node_rcu, (long long)p->config.node_wcu,
+                         (long long)p->config.dead_member, (long long)p->config.write_check,
+                         (long long)p->config.read_cap, (long long)p->config.split_delay_ms);
+}
+
 void plan_describe(const struct plan *p, struct buffer *out)
 {
     const struct workload *w = &p->workload;
@@ -403,13 +414,7 @@ void plan_describe(const struct plan *p, struct buffer *out)
             p->gac, gac_policy_name((enum gac_policy)p->config.gac), w->units,
             (long long)p->config.gac_bank_ms, (long long)p->config.gac_lifetime_ms,
             (long long)p->config.gac_timeout_ms, (long long)p->config.gac_wait_ms);
-    buffer_append_format(out,
-                         "; limits: policy %s, %u units/s a partition, node %lld and %lld, dead "
-                         "member %lld, write check %lld, read cap %lld, split delay %lld ms",
-                         p->config.partition_policy, w->units, (long long)p->config.node_rcu,
-                         (long long)p->config.node_wcu, (long long)p->config.dead_member,
-                         (long long)p->config.write_check, (long long)p->config.read_cap,
-                         (long long)p->config.split_delay_ms);
+    describe_limits(p, out);
     if (p->tick_ns > 0)
         buffer_append_format(out, "; a tick is %lld us", (long long)(p->tick_ns / NS_PER_US));
     if (p->cut_ns > 0)
