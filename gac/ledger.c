@@ -31,8 +31,10 @@ void ledger_start_table(struct ledger *l, const struct ledger_terms *terms)
     int64_t second = scaled(l->bank.rate, terms->start_new.ns, NS_PER_S);
     int64_t tokens = scaled(terms->start_tokens, terms->here, terms->routers);
     tokens = tokens > second ? tokens : second;
-    if (tokens > had)
-        token_bucket_add(&l->bank, tokens - had);
+    int64_t room = l->bank.capacity - l->bank.balance - l->spent;
+    int64_t more = tokens - had < room ? tokens - had : room;
+    if (more > 0)
+        token_bucket_add(&l->bank, more);
 }
 
 int64_t ledger_enough(const struct ledger *l, int64_t cost)
@@ -154,6 +156,8 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
     if (ask->version >= l->version)
         change_rate(l, ask);
     int64_t spent = ask->spent - h->ask.spent;
+    if (!l->started)
+        l->spent = l->spent + spent < GAC_AMOUNT_MAX ? l->spent + spent : GAC_AMOUNT_MAX;
     int64_t unspent = h->held + h->pending - spent; /* a grant that never arrived among it: G3 */
     int64_t back = unspent - ask->held - ask->pending;
     h->held = ask->held;

@@ -43,7 +43,8 @@ struct ledger {
     struct gac_key key;
     uint64_t version;
     int64_t rate;
-    bool started; /* it has been given what a new table begins with */
+    bool started;  /* it has been given what a new table begins with */
+    int64_t spent; /* before that: it is part of what the table begins with */
     struct token_bucket bank;
     int64_t elsewhere; /* at most so much of what was not used is in other servers' banks */
     struct instant used_at;

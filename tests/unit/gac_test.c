@@ -213,6 +213,31 @@ static void a_grant_that_never_arrived_is_back_in_the_bank(void **state)
     ledger_deinit(&l);
 }
 
+/* Found by seed 1007003: the first router that asked did not know that the table was new, and spent
+ * from the ledger's first grant; the second one knew. */
+static void what_a_new_table_begins_with_counts_what_was_spent_before(void **state)
+{
+    (void)state;
+    struct instant now = {NS_PER_S};
+    struct gac_ask ask = an_ask;
+    struct ledger_terms rich = terms;
+    const struct gac_answer *again;
+    struct ledger l;
+    rich.start_tokens = 100 * ask.rate;
+    ask.held = 0;
+    ledger_init(&l, now, &rich, &ask);
+    ledger_grant(&l, ledger_take(&l, now, &rich, 1, &ask, &again), 70000);
+    ask.number++;
+    ask.spent += 70000;
+    assert_non_null(ledger_take(&l, now, &rich, 1, &ask, &again));
+    ledger_refill(&l, now, &rich);
+    ledger_start_table(&l, &rich);
+    assert_int_equal(l.bank.balance, 10 * ask.rate - 70000);
+    ledger_start_table(&l, &rich);
+    assert_int_equal(l.bank.balance, 10 * ask.rate - 70000);
+    ledger_deinit(&l);
+}
+
 /* G1: what routers hold counts as saved up, wherever they may have taken it, until they are known
  * to be gone. */
 static void what_is_held_leaves_less_room_in_the_bank(void **state)
@@ -671,6 +696,7 @@ int main(void)
         cmocka_unit_test(what_was_saved_up_at_a_higher_rate_is_worth_as_many_seconds_of_a_lower),
         cmocka_unit_test(a_doubled_ask_changes_nothing_and_is_answered_again),
         cmocka_unit_test(a_grant_that_never_arrived_is_back_in_the_bank),
+        cmocka_unit_test(what_a_new_table_begins_with_counts_what_was_spent_before),
         cmocka_unit_test(what_is_held_leaves_less_room_in_the_bank),
         cmocka_unit_test(what_comes_in_is_vended_though_all_may_be_saved_elsewhere),
         cmocka_unit_test(what_comes_in_is_vended_though_the_silent_hold_all),
