@@ -137,6 +137,16 @@ static void change_rate(struct ledger *l, const struct gac_ask *ask)
     l->rate = ask->rate;
 }
 
+/* Less than nothing was not spent, whatever routers say. */
+static void note_spent(struct ledger *l, int64_t spent)
+{
+    l->spent += spent;
+    if (l->spent < 0)
+        l->spent = 0;
+    if (l->spent > GAC_AMOUNT_MAX)
+        l->spent = GAC_AMOUNT_MAX;
+}
+
 struct holder *ledger_take(struct ledger *l, struct instant now, const struct ledger_terms *terms,
                            uint64_t router, const struct gac_ask *ask,
                            const struct gac_answer **again)
@@ -157,7 +167,7 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
         change_rate(l, ask);
     int64_t spent = ask->spent - h->ask.spent;
     if (!l->started)
-        l->spent = l->spent + spent < GAC_AMOUNT_MAX ? l->spent + spent : GAC_AMOUNT_MAX;
+        note_spent(l, spent);
     int64_t unspent = h->held + h->pending - spent; /* a grant that never arrived among it: G3 */
     int64_t back = unspent - ask->held - ask->pending;
     h->held = ask->held;
