@@ -54,6 +54,7 @@ void node_remove_partition(struct node *n, uint32_t id)
     node_drop_proposals(n, p, "the partition was closed");
     node_drop_reads(n, p, REPLY_WRONG_PARTITION, "the partition was closed");
     node_snapshots_forget(n, id);
+    node_split_orphan(n, p);
     n->partitions[id] = NULL;
     node_buckets_end(n, p);
     unlist(&n->dirty, &n->writing, p); /* last: nothing lists the partition after this */

@@ -189,6 +189,19 @@ static void start_children(struct node *n, struct partition *parent,
     }
 }
 
+/* Those of earlier splits may be without a leader still. */
+static void follow_children(struct partition *p, struct partition *const children[], uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (children[i] == NULL)
+            continue;
+        children[i]->parent = p->info.id;
+        if (p->child_last == 0)
+            p->child_first = children[i]->info.id;
+        p->child_last = children[i]->info.id;
+    }
+}
+
 void node_apply_split(struct node *n, struct partition *p, const struct raft_entry *e)
 {
     struct partition_split s;
@@ -207,8 +220,7 @@ void node_apply_split(struct node *n, struct partition *p, const struct raft_ent
     partition_set(p, &info);
     partition_count_anew(p);
     partition_push_split(p, e->index, e->term);
-    p->child_first = s.children[0].id;
-    p->child_count = s.child_count;
+    follow_children(p, children, s.child_count);
     node_note(n, NODE_TRACE_SPLIT, p->info.id, (int64_t)e->index);
     if (!n->started)
         return; /* everybody starts, and buckets begin, with the node */
@@ -218,13 +230,25 @@ void node_apply_split(struct node *n, struct partition *p, const struct raft_ent
     start_children(n, p, children, s.child_count);
 }
 
+/* The one with this id, if it is a child that is still to be followed; or NULL. */
+static struct partition *followed_child(const struct node *n, const struct partition *p,
+                                        uint32_t id)
+{
+    struct partition *child = node_partition(n, id);
+    return child != NULL && child->parent == p->info.id ? child : NULL;
+}
+
 void node_split_stepped(struct node *n, struct partition *p)
 {
     bool leaderless = false;
-    for (uint32_t i = 0; i < p->child_count; i++) {
-        struct partition *child = node_partition(n, p->child_first + i);
-        if (child == NULL || raft_leader(child->raft) != 0 || node_led_term(child) != 0)
+    for (uint32_t id = p->child_first; id != 0 && id <= p->child_last; id++) {
+        struct partition *child = followed_child(n, p, id);
+        if (child == NULL)
             continue;
+        if (raft_leader(child->raft) != 0 || node_led_term(child) != 0) {
+            child->parent = 0;
+            continue;
+        }
         leaderless = true;
         raft_follow_parent(child->raft, n->now, p->raft);
         if (node_led_term(p) != 0) /* the others may have applied it by now */
@@ -232,7 +256,22 @@ void node_split_stepped(struct node *n, struct partition *p)
         node_group_stepped(n, child);
     }
     if (!leaderless)
-        p->child_count = 0;
+        p->child_first = p->child_last = 0;
+}
+
+void node_split_orphan(struct node *n, const struct partition *p)
+{
+    for (uint32_t id = p->child_first; id != 0 && id <= p->child_last; id++) {
+        struct partition *child = followed_child(n, p, id);
+        if (child == NULL)
+            continue;
+        child->parent = 0;
+        if (!n->started)
+            continue;
+        PROBE("a child without a leader outlives its parent");
+        raft_follow_parent(child->raft, n->now, NULL);
+        node_group_stepped(n, child);
+    }
 }
 
 /* ---- snapshots ---- */

@@ -94,10 +94,13 @@ struct partition {
     struct buffer counted_to;
     struct middle *middle;        /* owns; NULL: it was not asked for */
     struct split_history *splits; /* owns; NULL: there were none */
-    /* Children of it that nobody leads yet, as far as known here: ids one after the other. */
+    /* The replica here that it was split off from, while nobody leads it as far as known here: it
+     * may have taken over what that one has promised. 0: none. Such children of it are among the
+     * ids from the first to the last one. */
+    uint32_t parent;
     uint32_t child_first;
-    uint32_t child_count;
-    uint64_t reported; /* hash of what the catalog was told last; 0: nothing yet */
+    uint32_t child_last; /* 0: there are none */
+    uint64_t reported;   /* hash of what the catalog was told last; 0: nothing yet */
 };
 
 struct partition *partition_create(const struct partition_info *info);

@@ -206,7 +206,8 @@ void raft_start(struct raft *r, struct instant now, struct instant quiet_until, 
  * it has applied that entry itself: so what was promised to it there holds here too, and nobody but
  * its own node's replica is elected before the promise ends. */
 void raft_start_child(struct raft *r, struct instant now, const struct raft *parent);
-/* After events of `parent`: its promise may have ended, and with it the one that was taken over. */
+/* After events of `parent`: its promise may have ended, and with it the one that was taken over.
+ * NULL: it is gone, and nobody counts on what it has promised. */
 void raft_follow_parent(struct raft *r, struct instant now, const struct raft *parent);
 
 /* ---- events ---- */

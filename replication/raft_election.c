@@ -180,8 +180,8 @@ void raft_inherit_promise(struct raft *r, const struct raft *parent)
 
 void raft_follow_promise(struct raft *r, struct instant now, const struct raft *parent)
 {
-    if (r->promise.inherited &&
-        (parent->promise.leader != r->promise.leader || parent->promise.epoch != r->promise.epoch))
+    if (r->promise.inherited && (parent == NULL || parent->promise.leader != r->promise.leader ||
+                                 parent->promise.epoch != r->promise.epoch))
         end_promise(r, now);
 }
 

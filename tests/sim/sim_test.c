@@ -127,8 +127,9 @@ static void splits_that_once_failed_pass(void **state)
  * after its table's deletion. 854917: one opened again after its group had let go of it. 862033:
  * one that was let go of, and kept its promise to a leader that did not count on it. 872529: a
  * deletion that was done because a split was. 320738628: a replica that gave up its state for a
- * snapshot of what its log had, and could not lead when another disk was lost. 30031: a write that
- * was done, answered 503. */
+ * snapshot of what its log had, and could not lead when another disk was lost. 1309806: a piece of
+ * the first of two splits that kept its parent's promise for ever. 30031: a write that was done,
+ * answered 503. */
 static void tables_that_once_failed_pass(void **state)
 {
     static const struct sim_options runs[] = {
@@ -151,6 +152,7 @@ static void tables_that_once_failed_pass(void **state)
         {.seed = 862033, .faults = SIM_FAULTS_ALL},
         {.seed = 872529, .faults = SIM_FAULTS_ALL},
         {.seed = 320738628, .faults = SIM_FAULTS_ALL},
+        {.seed = 1309806, .faults = SIM_FAULTS_ALL},
         {.seed = 10,
          .faults = SIM_FAULT_BIT(SIM_DRAIN),
          .nodes = 4,

@@ -190,6 +190,18 @@ static void the_promise_ends_with_the_parents(void **state)
     world_deinit(&w);
 }
 
+static void the_promise_ends_with_the_parents_replica(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    assert_true(raft_is_promised(w.child));
+    raft_follow_parent(w.child, w.now, NULL);
+    assert_false(raft_is_promised(w.child));
+    assert_true(grants(&w, 3, false));
+    world_deinit(&w);
+}
+
 static void a_replica_that_keeps_quiet_after_a_restart_does_so_in_the_child_too(void **state)
 {
     (void)state;
@@ -266,6 +278,7 @@ int main(void)
             a_leader_that_became_a_voter_after_the_split_is_promised_nothing_in_the_child),
         cmocka_unit_test(the_promise_ends_with_the_support),
         cmocka_unit_test(the_promise_ends_with_the_parents),
+        cmocka_unit_test(the_promise_ends_with_the_parents_replica),
         cmocka_unit_test(a_replica_that_keeps_quiet_after_a_restart_does_so_in_the_child_too),
         cmocka_unit_test(a_replay_applies_what_it_is_told_was_committed),
         cmocka_unit_test(a_commit_known_from_elsewhere_counts_if_the_entry_is_the_same),
