@@ -82,9 +82,10 @@ void ledger_refill(struct ledger *l, struct instant now, const struct ledger_ter
     /* What comes in is to be vended, though nothing may be saved: a grant on its way and one ahead.
      */
     int64_t least = scaled(rate, 2 * terms->grant.ns, NS_PER_S);
-    int64_t capacity = (most > least ? most : least) - l->elsewhere - held_by_all(l);
+    int64_t held = held_by_all(l), capacity = (most > least ? most : least) - l->elsewhere - held;
     bool others = l->elsewhere > 0 || terms->here < terms->routers;
-    if (others && capacity < least)
+    bool fell = held > most; /* it was granted at a higher rate, and may not be used for long */
+    if ((others || fell) && capacity < least)
         capacity = least;
     token_bucket_set_rate(&l->bank, capacity > 0 ? capacity : 0, rate, INT64_MAX / 4);
 }

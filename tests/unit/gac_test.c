@@ -157,6 +157,38 @@ static void what_was_saved_up_at_a_higher_rate_is_worth_as_many_seconds_of_a_low
     ledger_deinit(&l);
 }
 
+/* Found by seed 1600243: a router that rested on what it had been granted before the rate fell kept
+ * all others from what came in, until it was forgotten. */
+static void what_is_held_since_a_higher_rate_keeps_nobody_from_what_comes_in(void **state)
+{
+    (void)state;
+    const struct ledger_terms two = {.bank = {2 * NS_PER_S},
+                                     .lifetime = {NS_PER_S},
+                                     .forget = {100 * NS_PER_S},
+                                     .start = {2 * NS_PER_S},
+                                     .grant = {100 * NS_PER_MS},
+                                     .routers = 2,
+                                     .here = 2};
+    struct instant now = {NS_PER_S};
+    const struct gac_answer *again;
+    struct gac_ask first = an_ask, other;
+    struct ledger l;
+    first.held = 0;
+    ledger_init(&l, now, &two, &first);
+    struct holder *h = ledger_take(&l, now, &two, 1, &first, &again);
+    ledger_grant(&l, h, l.bank.balance);
+    other = first;
+    other.version++;
+    other.rate /= 4;
+    assert_non_null(ledger_take(&l, now, &two, 2, &other, &again));
+    assert_int_equal(l.bank.balance, 0);
+    now.ns += NS_PER_S;
+    other.number++;
+    assert_non_null(ledger_take(&l, now, &two, 2, &other, &again));
+    assert_int_equal(l.bank.balance, other.rate / 5); /* two grants' worth, and no more is saved */
+    ledger_deinit(&l);
+}
+
 static const struct ledger_terms terms = {.bank = {10 * NS_PER_S},
                                           .lifetime = {NS_PER_S},
                                           .forget = {100 * NS_PER_S},
@@ -694,6 +726,7 @@ int main(void)
         cmocka_unit_test(answers_are_read_back_too),
         cmocka_unit_test(a_ledger_keeps_the_newest_rate_and_tells_its_version),
         cmocka_unit_test(what_was_saved_up_at_a_higher_rate_is_worth_as_many_seconds_of_a_lower),
+        cmocka_unit_test(what_is_held_since_a_higher_rate_keeps_nobody_from_what_comes_in),
         cmocka_unit_test(a_doubled_ask_changes_nothing_and_is_answered_again),
         cmocka_unit_test(a_grant_that_never_arrived_is_back_in_the_bank),
         cmocka_unit_test(what_a_new_table_begins_with_counts_what_was_spent_before),
