@@ -484,7 +484,8 @@ void node_run_split(struct node *n, const struct operation *o);
 void node_apply_split(struct node *n, struct partition *p, const struct raft_entry *e);
 /* At the end of a turn in which the partition was stepped: what its children have to know. */
 void node_split_stepped(struct node *n, struct partition *p);
-/* The replica is about to go: what it has promised counts for nothing, for its children either. */
+/* The replica is about to be closed: its promise ends, and so does a promise that a child has taken
+ * over from it. */
 void node_split_orphan(struct node *n, const struct partition *p);
 /* A replica that a snapshot overtakes first applies what it has in its log of the splits the
  * snapshot contains: whoever has acknowledged a split must come to hold the children. */

@@ -94,10 +94,10 @@ struct partition {
     struct buffer counted_to;
     struct middle *middle;        /* owns; NULL: it was not asked for */
     struct split_history *splits; /* owns; NULL: there were none */
-    /* The replica here that it was split off from, while nobody leads it as far as known here: it
-     * may have taken over what that one has promised. 0: none. Such children of it are among the
-     * ids from the first to the last one. */
+    /* The partition it was split off from, while this replica knows no leader: it may have taken
+     * over a promise of the parent's replica here. 0: none. */
     uint32_t parent;
+    /* Its own children in that state have ids from child_first to child_last. */
     uint32_t child_first;
     uint32_t child_last; /* 0: there are none */
     uint64_t reported;   /* hash of what the catalog was told last; 0: nothing yet */

@@ -11,8 +11,8 @@
  *   G1  bank + held + pending <= capacity: no window W ever sees more than rate * W + capacity, and
  *       one request's debt. A request that costs more than a second of the rate is granted all of
  *       its cost once the bank has that second, as at a node (engine/admission): the bank owes the
- *       rest, and a bank that owes makes no further debt. After a fall of the rate routers may hold
- *       more than the bank: what comes in is vended beside that.
+ *       rest, and a bank that owes makes no further debt. After the rate was lowered routers may
+ *       hold more than the bank may: then two grants' worth of what comes in is kept for others.
  *   G2  an ask with a number that was seen changes nothing; its answer is given again.
  *   G3  a grant whose answer did not come in time is back in the bank with the next ask, which says
  *       what is held without it: only the answer to the last ask is ever taken.

@@ -207,7 +207,7 @@ void raft_start(struct raft *r, struct instant now, struct instant quiet_until, 
  * its own node's replica is elected before the promise ends. */
 void raft_start_child(struct raft *r, struct instant now, const struct raft *parent);
 /* After events of `parent`: its promise may have ended, and with it the one that was taken over.
- * NULL: it is gone, and nobody counts on what it has promised. */
+ * NULL: the parent's replica is closed, and nobody counts on its promise. */
 void raft_follow_parent(struct raft *r, struct instant now, const struct raft *parent);
 
 /* ---- events ---- */
