@@ -452,6 +452,7 @@ static void start_node(struct frame_world *w, uint32_t id)
     /* A tampered entry may name members on nodes that are not there. A host would say so and end.
      */
     must((node_check(p->node, &error) == STATUS_OK) == (error.size == 0));
+    buffer_deinit(&error);
     node_start(p->node, w->now, SEGMENT, p->log.size);
     node_log_space(p->node, SEGMENT, false);
     take_effects(w, id);
