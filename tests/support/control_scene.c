@@ -66,7 +66,7 @@ void scene_deinit(struct scene *w)
     controller_destroy(w->controller);
     loads_destroy(w->loads);
     catalog_destroy(w->catalog);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < SCENE_DECISIONS_MAX; i++)
         buffer_deinit(&w->bodies[i]);
 }
 
@@ -83,7 +83,7 @@ void scene_look(struct scene *w, int64_t ms, bool apply_all)
             continue;
         }
         uint32_t i = w->decision_count++;
-        assert_true(i < 8);
+        assert_true(i < SCENE_DECISIONS_MAX);
         assert_int_equal(asked->node, 1);
         assert_int_equal(r->wall_ms, 5000);
         buffer_clear(&w->bodies[i]);

@@ -6,7 +6,8 @@
 #include "control/controller.h"
 
 enum {
-    NODES = 5
+    NODES = 5,
+    SCENE_DECISIONS_MAX = 16
 };
 
 struct scene {
@@ -20,9 +21,9 @@ struct scene {
     struct node_report nodes[NODES + 1];
     /* of the last look */
     uint32_t decision_count;
-    enum catalog_op ops[8];
-    struct decision decisions[8];
-    struct buffer bodies[8];
+    enum catalog_op ops[SCENE_DECISIONS_MAX];
+    struct decision decisions[SCENE_DECISIONS_MAX];
+    struct buffer bodies[SCENE_DECISIONS_MAX];
     struct control_request other; /* the last one that was no decision; its body lends */
 };
 

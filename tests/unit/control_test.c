@@ -437,6 +437,37 @@ static void what_is_switched_off_decides_nothing(void **state)
     scene_deinit(&w);
 }
 
+/* The last room of a look goes to telling that a replica finds no place: adding one, for which there
+ * is a place, has to wait. */
+static void a_look_that_is_full_adds_no_replica(void **state)
+{
+    (void)state;
+    struct scene w;
+    scene_init(&w, 0);
+    w.config.moves_max = 100;
+    w.config.replicas = 2;
+    scene_introduce(&w, 2);
+    scene_introduce(&w, 3);
+    for (int i = 0; i < SCENE_DECISIONS_MAX - 1; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "few-%02d", i);
+        scene_create(&w, name, BILLING_PROVISIONED, 10, 10);
+    }
+    scene_introduce(&w, 1);
+    const struct table *t = scene_create(&w, "read", BILLING_PROVISIONED, 3000, 10);
+    assert_int_equal(partition_node(&t->partitions[0], 0), 1);
+    scene_introduce(&w, 4);
+    drain(&w, 1, true);
+    w.config.replicas = 3;
+    w.config.node_rcu = 2000; /* for its leader there is no place, for a follower there is */
+    scene_look(&w, 1000, false);
+    assert_int_equal(w.decision_count, SCENE_DECISIONS_MAX);
+    for (int i = 0; i < SCENE_DECISIONS_MAX - 1; i++)
+        assert_int_equal(w.decisions[i].event.kind, EVENT_REPLICA_ADDED);
+    assert_int_equal(w.decisions[SCENE_DECISIONS_MAX - 1].event.kind, EVENT_STUCK);
+    scene_deinit(&w);
+}
+
 /* ---- balance ---- */
 
 static void a_node_that_is_used_up_gives_away_what_costs_it_most(void **state)
@@ -563,6 +594,7 @@ int main(void)
         cmocka_unit_test(a_boost_that_is_not_used_is_taken_back),
         cmocka_unit_test(a_node_without_the_spare_gives_the_replica_away_first),
         cmocka_unit_test(what_is_switched_off_decides_nothing),
+        cmocka_unit_test(a_look_that_is_full_adds_no_replica),
         cmocka_unit_test(a_node_that_is_used_up_gives_away_what_costs_it_most),
         cmocka_unit_test(a_stale_move_is_refused_and_tells_nothing),
     };

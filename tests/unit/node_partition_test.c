@@ -306,11 +306,50 @@ static void a_replica_of_a_group_with_more_nodes_than_are_named_is_not_started(v
     open_partition(&w, &info);
     world_write_all(&w);
     world_assert_answer(&w, REPLY_OK);
+    struct request get = {.op = REQUEST_GET,
+                          .partition = info.id,
+                          .epoch = info.epoch,
+                          .key = info.lo,
+                          .consistent = true};
+    world_ask(&w, &get);
+    world_assert_answer(&w, REPLY_NOT_LEADER);
     assert_int_equal(node_check(w.node, &error), STATUS_MALFORMED);
     assert_true(slice_starts_with(
         buffer_slice(&error),
         slice_of("the data has partitions on node 3 too, but only 1 node is named")));
     buffer_deinit(&error);
+    world_deinit(&w);
+}
+
+/* Each that runs for leader writes its term, its vote, and as the only voter its first entry. */
+static void groups_that_run_at_once_stay_within_the_log(void **state)
+{
+    (void)state;
+    enum {
+        GROUPS = 1500,
+        SPACE = 100 << 10
+    };
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    struct partition_info info = w.table.partitions[0];
+    for (uint32_t i = 1; i <= GROUPS; i++) {
+        const uint32_t lo = __builtin_bswap32(100 + i), hi = __builtin_bswap32(101 + i);
+        info.id = w.table.partitions[0].id + i;
+        info.table_id = 100 + i;
+        info.lo = slice_make(&lo, sizeof lo);
+        info.hi = slice_make(&hi, sizeof hi);
+        open_partition(&w, &info);
+        world_write_all(&w);
+    }
+    world_die(&w);
+    const uint64_t end = w.log.size + SPACE;
+    world_start(&w, end);
+    for (int i = 0; i < 20; i++) {
+        world_pass(&w, 1000);
+        world_write_all(&w);
+    }
+    assert_in_range(node_log_end(w.node), end - SPACE + 1, end);
     world_deinit(&w);
 }
 
@@ -325,6 +364,7 @@ int main(void)
         cmocka_unit_test(many_empty_ranges_are_erased_soon),
         cmocka_unit_test(a_deleted_table_leaves_nothing_and_its_name_is_free),
         cmocka_unit_test(a_replica_of_a_group_with_more_nodes_than_are_named_is_not_started),
+        cmocka_unit_test(groups_that_run_at_once_stay_within_the_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
