@@ -437,8 +437,8 @@ static void what_is_switched_off_decides_nothing(void **state)
     scene_deinit(&w);
 }
 
-/* The last room of a look goes to telling that a replica finds no place: adding one, for which there
- * is a place, has to wait. */
+/* The last room of a look goes to telling that a replica finds no place: adding one, for which
+ * there is a place, has to wait. */
 static void a_look_that_is_full_adds_no_replica(void **state)
 {
     (void)state;
