@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "base/must.h"
+#include "cmd/http_server.h"
 #include "cmd/link_rights.h"
 #include "cmd/mac.h"
 #include "host/address.h"
@@ -49,26 +50,64 @@ enum status daemon_introduce(const struct options *o, enum peer_kind kind, const
     return STATUS_OK;
 }
 
-void daemon_limit_clients(struct config *config, uint32_t nodes, uint32_t links)
+/* Segments of its log that a node may have open. */
+static int64_t segments_of(const struct config *config)
 {
     enum {
-        OWN = 32,     /* the loop, listeners, standard streams, /proc and the like */
-        OF_NODE = 16, /* its directory, LMDB, files that are being made */
-        AHEAD = 3,    /* log segments beyond log_max_bytes */
-        CLIENTS_MIN = 8
+        AHEAD = 3 /* beyond log_max_bytes */
     };
-    int64_t limit = descriptors_raise();
-    int64_t segments = config->log_max_bytes / config->log_segment_bytes + AHEAD;
-    int64_t left = limit - OWN - (int64_t)links - (int64_t)nodes * (OF_NODE + segments);
-    int64_t clients = left > CLIENTS_MIN ? left : CLIENTS_MIN;
-    if (clients >= config->connections_max)
-        return;
-    fprintf(
-        stderr,
-        "weir: %lld open files are allowed (ulimit -n), which leaves room for %lld clients, not "
-        "connections_max = %lld\n",
-        (long long)limit, (long long)clients, (long long)config->connections_max);
-    config->connections_max = clients;
+    return config->log_max_bytes / config->log_segment_bytes + AHEAD;
+}
+
+static int64_t needed(const struct config *config, uint32_t nodes, uint32_t links, bool serves)
+{
+    enum {
+        OWN = 12,   /* the loop, standard streams, the faults port and who connects to it */
+        OF_NODE = 8 /* its directory, LMDB, a file that is being made */
+    };
+    return OWN + links + nodes * (OF_NODE + segments_of(config)) +
+           (serves ? http_server_descriptors(config) : 0);
+}
+
+enum status daemon_fit_descriptors(struct config *config, uint32_t nodes, uint32_t links,
+                                   bool serves, struct buffer *error)
+{
+    enum {
+        CLIENTS_FEW = 64, /* a shorter log is better than fewer */
+        CLIENTS_MIN = 4,
+        SEGMENTS_MIN = 2
+    };
+    const int64_t clients = config->connections_max, log_bytes = config->log_max_bytes;
+    const int64_t limit = descriptors_raise();
+    while (serves && needed(config, nodes, links, true) > limit &&
+           config->connections_max > CLIENTS_FEW)
+        config->connections_max--;
+    while (nodes > 0 && needed(config, nodes, links, serves) > limit &&
+           config->log_max_bytes > SEGMENTS_MIN * config->log_segment_bytes)
+        config->log_max_bytes -= config->log_segment_bytes;
+    while (serves && needed(config, nodes, links, true) > limit &&
+           config->connections_max > CLIENTS_MIN)
+        config->connections_max--;
+    if (needed(config, nodes, links, serves) > limit) {
+        buffer_append_format(error,
+                             "%lld open files are allowed, and it takes %lld: raise the limit "
+                             "(ulimit -n)",
+                             (long long)limit, (long long)needed(config, nodes, links, serves));
+        return STATUS_IO;
+    }
+    if (config->connections_max < clients)
+        fprintf(
+            stderr,
+            "weir: %lld open files are allowed (ulimit -n), which leaves room for %lld clients, "
+            "not connections_max = %lld\n",
+            (long long)limit, (long long)config->connections_max, (long long)clients);
+    if (config->log_max_bytes < log_bytes)
+        fprintf(
+            stderr,
+            "weir: %lld open files are allowed (ulimit -n), which leaves room for fewer segments "
+            "of the log: log_max_bytes is %lld, not %lld\n",
+            (long long)limit, (long long)config->log_max_bytes, (long long)log_bytes);
+    return STATUS_OK;
 }
 
 int daemon_fail(const char *name, const struct buffer *error)

@@ -17,10 +17,11 @@ enum status daemon_introduce(const struct options *o, enum peer_kind kind, const
                              struct buffer *secret, struct buffer *error,
                              struct greeting_self *out);
 
-/* Raises the limit of open files and sockets, and lowers `connections_max` to what is left of it
- * for clients beside `nodes` nodes in this process and `links` links to others. Says so if that is
- * less than was set. */
-void daemon_limit_clients(struct config *config, uint32_t nodes, uint32_t links);
+/* Raises the limit of open files and sockets. Where that is too little for `nodes` nodes in this
+ * process, `links` links to others and, if it `serves` clients, those, it lowers `connections_max`,
+ * then `log_max_bytes`, and says so. STATUS_IO: it is too little all the same. */
+enum status daemon_fit_descriptors(struct config *config, uint32_t nodes, uint32_t links,
+                                   bool serves, struct buffer *error);
 
 /* Prints "weir NAME: " and the text to standard error; returns exit code 1. */
 int daemon_fail(const char *name, const struct buffer *error);

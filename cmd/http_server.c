@@ -12,10 +12,24 @@
 enum {
     UNSENT_PAUSE = 64 * 1024,
     UNSENT_RESUME = 16 * 1024,
-    /* Beyond connections_max some are let in to be told so; the rest are closed without a word. */
-    TURNED_AWAY_MAX = 64,
-    ADMIN_CONNECTIONS_MAX = 64,
+    MORE_MAX = 64,
 };
+
+/* Beyond connections_max so many are let in to be told so, and the rest closed without a word; and
+ * so many may ask the admin listener. */
+static int64_t more_max(const struct config *config)
+{
+    int64_t some = config->connections_max / 4 + 1;
+    return some < MORE_MAX ? some : MORE_MAX;
+}
+
+int64_t http_server_descriptors(const struct config *config)
+{
+    enum {
+        LISTENERS = 2
+    };
+    return LISTENERS + config->connections_max + 2 * more_max(config);
+}
 
 struct http_server {
     struct loop *loop;
@@ -107,9 +121,9 @@ enum status http_server_open(struct loop *l, struct router *r, const struct conf
     must(s != NULL);
     *s = (struct http_server){.loop = l, .router = r, .woken = woken, .context = context};
     enum status status =
-        listen_on(s, at, config->connections_max + TURNED_AWAY_MAX, &handler, error, &s->listener);
+        listen_on(s, at, config->connections_max + more_max(config), &handler, error, &s->listener);
     if (status == STATUS_OK)
-        status = listen_on(s, admin, ADMIN_CONNECTIONS_MAX, &admin_handler, error, &s->admin);
+        status = listen_on(s, admin, more_max(config), &admin_handler, error, &s->admin);
     if (status != STATUS_OK) {
         http_server_close(s);
         return status;

@@ -14,6 +14,9 @@ struct http_address {
     const char *option;
 };
 
+/* Sockets that it may have open at once. */
+int64_t http_server_descriptors(const struct config *config);
+
 /* Listens for clients and for admin requests; `error` tells why not and what to do. `woken` is
  * called after every event that may have left effects in the router. Borrows loop and router. */
 enum status http_server_open(struct loop *l, struct router *r, const struct config *config,

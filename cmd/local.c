@@ -196,9 +196,10 @@ static enum status open_all(struct local *l, struct buffer *error)
     enum status status = admin_of(&l->options, &l->admin, error);
     if (status == STATUS_OK)
         status = daemon_open_loop(&l->loop, on_stop, l, error);
+    if (status == STATUS_OK)
+        status = daemon_fit_descriptors(&l->options.config, l->options.nodes, 0, true, error);
     if (status != STATUS_OK)
         return status;
-    daemon_limit_clients(&l->options.config, l->options.nodes, 0);
     struct router_options options = {.config = &l->options.config,
                                      .on_loopback = address_is_loopback(l->options.address),
                                      .admin_token = admin_token(&l->admin),

@@ -8,10 +8,10 @@
 #include "cmd/verbose.h"
 #include "embed/node_host.h"
 #include "host/address.h"
-#include "host/descriptors.h"
 
 enum {
-    STOP_MS = 2000
+    STOP_MS = 2000,
+    CALLERS = 32 /* routers and tools */
 };
 
 struct node_process {
@@ -119,9 +119,11 @@ static enum status open_all(struct node_process *p, struct buffer *error)
         return STATUS_MALFORMED;
     }
     enum status status = daemon_open_loop(&p->loop, on_stop, p, error);
+    if (status == STATUS_OK) /* links to the others, from them and from callers */
+        status = daemon_fit_descriptors(&p->options.config, 1, 2 * o->peers.count + CALLERS, false,
+                                        error);
     if (status != STATUS_OK)
         return status;
-    descriptors_raise();
     struct greeting_self self;
     status = daemon_introduce(o, PEER_NODE, o->address, &p->secret, error, &self);
     if (status != STATUS_OK)

@@ -131,9 +131,11 @@ static enum status open_all(struct router_process *p, struct buffer *error)
         return status;
     struct greeting_self self;
     status = daemon_introduce(o, PEER_ROUTER, NULL, &p->secret, error, &self);
+    if (status == STATUS_OK)
+        status = daemon_fit_descriptors(&p->options.config, 0, o->peers.count + o->gac.count, true,
+                                        error);
     if (status != STATUS_OK)
         return status;
-    daemon_limit_clients(&p->options.config, 0, o->peers.count + o->gac.count);
     struct router_options router = {.config = &o->config,
                                     .on_loopback = address_is_loopback(o->address),
                                     .admin_token = admin_token(&p->admin),

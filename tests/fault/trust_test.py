@@ -120,6 +120,9 @@ def lock(weir, directory):
     server.kill()
 
 
+WRITES = 160  # of 380 kB: four segments of the log, of which two are there when it starts
+
+
 def descriptors(weir, directory):
     """Idle clients never make writes fail for lack of space: there are fewer of them then."""
     server = Server(weir, ["local", "--profile", "off", "--data", directory / "data", "--port", 0],
@@ -132,18 +135,23 @@ def descriptors(weir, directory):
         "DescribeTable", TableName="orchard")["Table"]["TableStatus"] == "ACTIVE")
     idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(80)]
     written = 0
-    for i in range(60):
+    for i in range(WRITES):
         try:
             client.call("PutItem", TableName="orchard",
                         Item={"k": {"S": str(i)}, "v": {"S": "x" * 380000}})
             written += 1
         except Refused as refusal:
             check("full" not in refusal.text, f"not for lack of space: {refusal}")
-    check(written == 60, f"all were written: {written}")
+    check(written == WRITES, f"all were written: {written}")
     for connection in idle:
         connection.close()
     server.check_running()
     server.kill()
+    tight = Server(weir, ["local", "--in-memory", "--port", 0], directory / "tight.log", files=(40, 40))
+    tight.start(wait=False)
+    until("it ends", tight.has_ended)
+    check("40 open files are allowed, and it takes" in tight.tail(), f"it says what it takes: {tight.tail()}")
+    tight.forget()
 
 
 def main():
