@@ -663,7 +663,8 @@ static void run_partition_open(struct node *n, const struct operation *o)
                     (unsigned long long)p->info.epoch);
         return;
     }
-    if (p == NULL && node_holds_range(n, info.lo, info.hi)) {
+    if (p == NULL &&
+        (node_holds_range(n, info.lo, info.hi) || node_opens_range(n, info.id, info.lo, info.hi))) {
         PROBE("a child is to be opened where its parent has not split yet");
         node_doubt_holders(n, info.lo, info.hi);
         node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,

@@ -495,6 +495,8 @@ void node_split_catch_up(struct node *n, struct partition *p, const struct split
 bool node_split_take_range(struct node *n, struct partition *p, const struct partition_info *info);
 /* Whether a replica here holds a key of the range. */
 bool node_holds_range(const struct node *n, struct slice lo, struct slice hi);
+/* Whether a replica that is being opened, but for that of one partition, will hold one. */
+bool node_opens_range(const struct node *n, uint32_t but, struct slice lo, struct slice hi);
 /* The catalog is asked about each of them: its group may have let go of it while it was away, and
  * go on without a word to it. */
 void node_doubt_holders(struct node *n, struct slice lo, struct slice hi);

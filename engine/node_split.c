@@ -305,6 +305,22 @@ bool node_holds_range(const struct node *n, struct slice lo, struct slice hi)
     return false;
 }
 
+bool node_opens_range(const struct node *n, uint32_t but, struct slice lo, struct slice hi)
+{
+    for (const struct inflight *e = n->own_first; e != NULL; e = e->next) {
+        struct partition_info other;
+        struct reader r = {e->payload, false};
+        if (e->kind != LOG_PARTITION || e->group == but)
+            continue;
+        must(partition_info_decode(&r, &other) == STATUS_OK);
+        bool before = hi.size > 0 && slice_compare(hi, other.lo) <= 0;
+        bool behind = other.hi.size > 0 && slice_compare(other.hi, lo) <= 0;
+        if (!before && !behind)
+            return true;
+    }
+    return false;
+}
+
 void node_doubt_holders(struct node *n, struct slice lo, struct slice hi)
 {
     for (uint32_t i = 0; i < n->partitions_size; i++) {

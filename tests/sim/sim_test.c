@@ -129,8 +129,9 @@ static void splits_that_once_failed_pass(void **state)
  * deletion that was done because a split was. 320738628: a replica that gave up its state for a
  * snapshot of what its log had, and could not lead when another disk was lost. 1309806: a piece of
  * the first of two splits that kept its parent's promise for ever. 1600243: a router that rested on
- * what it had been granted before its table's limit fell kept others from what came in. 30031: a
- * write that was done, answered 503. */
+ * what it had been granted before its table's limit fell kept others from what came in. 2108064: a
+ * late word opened a replica with the range of another one that was being opened, and its old
+ * writes came over newer items. 30031: a write that was done, answered 503. */
 static void tables_that_once_failed_pass(void **state)
 {
     static const struct sim_options runs[] = {
@@ -155,6 +156,7 @@ static void tables_that_once_failed_pass(void **state)
         {.seed = 320738628, .faults = SIM_FAULTS_ALL},
         {.seed = 1309806, .faults = SIM_FAULTS_ALL},
         {.seed = 1600243, .faults = SIM_FAULTS_ALL},
+        {.seed = 2108064, .faults = SIM_FAULTS_ALL},
         {.seed = 10,
          .faults = SIM_FAULT_BIT(SIM_DRAIN),
          .nodes = 4,

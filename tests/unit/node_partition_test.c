@@ -2,6 +2,7 @@
 #include "tests/check.h"
 
 #include "engine/catalog/catalog.h"
+#include "engine/node_internal.h"
 #include "tests/support/node_world.h"
 
 /* The word of a catalog whose log was known up to `as_of`. */
@@ -321,6 +322,37 @@ static void a_replica_of_a_group_with_more_nodes_than_are_named_is_not_started(v
     world_deinit(&w);
 }
 
+/* As where a late word of before a split comes beside a word for the child. */
+static void no_two_replicas_of_a_range_are_opened_at_once(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open_table(&w, 100, 100);
+    struct partition_info whole = w.table.partitions[0];
+    whole.id += 1; /* of a table that the catalog here does not know */
+    whole.table_id = 99;
+    whole.lo = slice_make("\0\0\0\x63", 4);
+    whole.hi = slice_make("\0\0\0\x64", 4);
+    struct partition_info upper = whole, beside = whole;
+    upper.id += 1;
+    upper.lo = slice_make("\0\0\0\x63\x80", 5);
+    beside.id += 2;
+    beside.table_id = 100;
+    beside.lo = whole.hi;
+    beside.hi = slice_make("\0\0\0\x65", 4);
+    open_partition(&w, &whole);
+    open_partition(&w, &upper);
+    world_assert_answer(&w, REPLY_OVERLOADED);
+    open_partition(&w, &beside);
+    w.answer_count = 0;
+    world_write_all(&w);
+    assert_non_null(node_partition(w.node, whole.id));
+    assert_null(node_partition(w.node, upper.id));
+    assert_non_null(node_partition(w.node, beside.id));
+    world_deinit(&w);
+}
+
 /* Each that runs for leader writes its term, its vote, and as the only voter its first entry. */
 static void groups_that_run_at_once_stay_within_the_log(void **state)
 {
@@ -364,6 +396,7 @@ int main(void)
         cmocka_unit_test(many_empty_ranges_are_erased_soon),
         cmocka_unit_test(a_deleted_table_leaves_nothing_and_its_name_is_free),
         cmocka_unit_test(a_replica_of_a_group_with_more_nodes_than_are_named_is_not_started),
+        cmocka_unit_test(no_two_replicas_of_a_range_are_opened_at_once),
         cmocka_unit_test(groups_that_run_at_once_stay_within_the_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
