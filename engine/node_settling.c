@@ -320,33 +320,51 @@ static void send_slot(struct node *n, struct settling *s, const struct partition
     };
 }
 
+/* Said until there is nothing to say it for, acknowledged or not. */
+static void open_unanswered(struct node *n, enum table_status status,
+                            const struct partition_info *told, uint32_t node)
+{
+    if (!node_is_reachable(n, node))
+        return;
+    buffer_clear(&n->scratch);
+    buffer_append_u64(&n->scratch, node_catalog_as_of(n));
+    append_told(&n->scratch, status, told);
+    struct node_effect *e = node_push(n, NODE_REQUEST);
+    e->to = node;
+    e->request = (struct request){
+        .id = OWN_UNANSWERED,
+        .op = REQUEST_PARTITION_OPEN,
+        .partition = told->id,
+        .epoch = told->epoch,
+        .body = arena_copy(&n->lent, buffer_slice(&n->scratch)),
+    };
+}
+
 /* A replica on its way out may not have been opened yet, and the group counts on its vote until it
  * is removed. It has the place of a replica that has joined. */
-static void open_leaving(struct node *n, const struct partition_info *p)
+static void open_leaving(struct node *n, enum table_status status, const struct partition_info *p)
 {
     struct partition_info told = *p;
-    uint32_t joined = 0, node = raft_member_node(p->leaving);
+    uint32_t joined = 0;
     while (joined < p->member_count && (p->joined >> joined & 1) == 0)
         joined++;
-    if (joined == p->member_count || !node_is_reachable(n, node))
+    if (joined == p->member_count)
         return;
     told.members[joined] = p->leaving;
     told.leaving = 0;
     told.joined = (1U << p->member_count) - 1;
-    told.parent = 0;
-    memset(told.share_ppm, 0, sizeof told.share_ppm);
-    buffer_clear(&n->scratch);
-    buffer_append_u64(&n->scratch, node_catalog_as_of(n));
-    partition_info_encode(&n->scratch, &told);
-    struct node_effect *e = node_push(n, NODE_REQUEST);
-    e->to = node;
-    e->request = (struct request){
-        .id = OWN_UNANSWERED, /* it is asked until the group has let go of it, answered or not */
-        .op = REQUEST_PARTITION_OPEN,
-        .partition = p->id,
-        .epoch = p->epoch,
-        .body = arena_copy(&n->lent, buffer_slice(&n->scratch)),
-    };
+    open_unanswered(n, status, &told, raft_member_node(p->leaving));
+}
+
+/* Until the group has split, its replicas are opened as it is: one that began behind the split
+ * would take no part in it, and once all had, nobody could split the group any more. */
+static void open_unsplit(struct node *n, const struct settling *s,
+                         const struct partition_info *partitions, uint32_t index, uint32_t node)
+{
+    struct partition_info before = partitions[index];
+    before.epoch--;
+    before.hi = partitions[index + children_of(partitions, index, s->count)].hi;
+    open_unanswered(n, s->status, &before, node);
 }
 
 static bool is_done(const struct settling *s, uint32_t index, uint32_t slot)
@@ -384,21 +402,35 @@ static bool must_wait(const struct settling *s, const struct partition_info *par
     return !is_done(s, parent, s->status == TABLE_DELETING ? slot : SPLIT_SLOT);
 }
 
+/* But for those of what is moved away. A group that is to split does so at once, as a rule. */
+static void send_slots(struct node *n, struct settling *s, const struct partition_info *partitions,
+                       uint32_t index)
+{
+    const struct partition_info *p = &partitions[index];
+    bool unsplit = !is_done(s, index, SPLIT_SLOT);
+    for (uint32_t slot = 0; slot < LEAVING_SLOT; slot++) {
+        bool replica = slot < p->member_count;
+        if ((!replica && slot < MEMBERS_SLOT) || is_done(s, index, slot) ||
+            must_wait(s, partitions, index, slot))
+            continue;
+        if (!replica || !unsplit)
+            send_slot(n, s, partitions, index, slot, node_for(s, p, slot));
+        else if (s->attempt > 0)
+            open_unsplit(n, s, partitions, index, partition_node(p, slot));
+    }
+}
+
 static void send_missing(struct node *n, struct settling *s)
 {
     const struct partition_info *partitions;
     must(partitions_of(n, s->table_id, &partitions) == s->count);
     for (uint32_t i = 0; i < s->count; i++) {
         const struct partition_info *p = &partitions[i];
-        for (uint32_t slot = 0; slot < LEAVING_SLOT; slot++) {
-            bool exists = slot >= MEMBERS_SLOT || slot < p->member_count;
-            if (exists && !is_done(s, i, slot) && !must_wait(s, partitions, i, slot))
-                send_slot(n, s, partitions, i, slot, node_for(s, p, slot));
-        }
+        send_slots(n, s, partitions, i);
         if (p->leaving == 0)
             continue;
         if (s->status != TABLE_DELETING && !p->let_go && !is_done(s, i, MEMBERS_SLOT))
-            open_leaving(n, p);
+            open_leaving(n, s->status, p);
         if (!is_done(s, i, LEAVING_SLOT) && may_erase(n, s, p, i))
             send_slot(n, s, partitions, i, LEAVING_SLOT, node_for(s, p, LEAVING_SLOT));
         if (is_done(s, i, LEAVING_SLOT))

@@ -9,8 +9,9 @@
  *   P1  Ranges of a node's replicas never overlap: a child is not opened, nor a snapshot of a wider
  *       range taken, where another replica holds some of it.
  *   P2  A range and its epoch change by LOG_SPLIT or a snapshot, never by what the catalog
- *       says, and the epoch never falls; but for a replica that has never held anything: the
- *       catalog may have told it of a split that its group has yet to make.
+ *       says, and the epoch never falls. A replica is opened as its group is: with the range from
+ *       before a split until the group has split. One that is opened later begins behind the split
+ *       and passes over its entry.
  *   P3  Who has acknowledged the entry comes to hold the children: it applies the entry, in the
  *       replay too (LOG_SPLIT_DONE precedes every record of a child), or before a snapshot
  *       overtakes it. So a majority that has the entry is one that has the children.
@@ -31,9 +32,9 @@ enum {
 
 /* ---- asked by the catalog ---- */
 
-/* A replica that was opened after the catalog's decision begins with the epoch after the split,
- * whether or not its group has split. Members that were there before know, and can split. Which
- * they are is not known here: the next one in order gets its turn, so that all do. */
+/* A replica that was opened after its group had split begins with the epoch after the split, and
+ * cannot tell whether it was made. Members that were there before know. Which they are is not known
+ * here: the next one in order gets its turn, so that all do. */
 static void hand_split_on(struct node *n, struct partition *p, const struct operation *o)
 {
     const struct raft_members *m = raft_members(p->raft);
