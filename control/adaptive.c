@@ -101,7 +101,7 @@ static void change(struct controller *c, struct demand *d, const struct partitio
                    int64_t rate_mcu, enum event_kind event, const char *why)
 {
     struct watched *w = control_watched(c, p->id);
-    if (table_partition_is_splitting(d->table, p))
+    if (table_partition_is_changing(d->table, p))
         return; /* its load is known once it is split */
     struct decision_rate *r = rate_in(d->decision, p);
     if (r == NULL)

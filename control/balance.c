@@ -53,7 +53,7 @@ static void consider(const struct controller *c, const struct table *t, uint32_t
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
         int64_t cost = cost_of(c, p, node, kind);
-        if (cost <= best->cost_mcu || p->leaving != 0 || table_partition_is_splitting(t, p))
+        if (cost <= best->cost_mcu || p->leaving != 0 || table_partition_is_changing(t, p))
             continue;
         uint32_t to = find_target(c, p, node);
         if (to != 0)

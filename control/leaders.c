@@ -53,7 +53,7 @@ static int64_t cost_ppm(const struct controller *c, const struct partition_info 
 
 static bool is_settled(const struct table *t, const struct partition_info *p)
 {
-    return t->status == TABLE_ACTIVE && !table_is_splitting(t) && p->leaving == 0;
+    return t->status == TABLE_ACTIVE && !table_is_changing(t) && p->leaving == 0;
 }
 
 /* The reads go where leadership goes, as far as they are promised. */

@@ -114,7 +114,7 @@ void control_on_demand(struct controller *c)
          name = t->name) {
         if (!control_has_room(c))
             return;
-        if (t->status == TABLE_ACTIVE && t->billing == BILLING_ON_DEMAND && !table_is_splitting(t))
+        if (t->status == TABLE_ACTIVE && t->billing == BILLING_ON_DEMAND && !table_is_changing(t))
             follow(c, t);
     }
 }

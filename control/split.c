@@ -324,7 +324,7 @@ static const struct partition_info *widest(const struct controller *c, const str
         const struct watched *w = control_watched(c, p->id);
         uint64_t span = hash_of(p->hi, UINT64_MAX) - hash_of(p->lo, 0);
         if (w == NULL || instant_before(c->now, w->split_at) || p->leaving != 0 ||
-            table_partition_is_splitting(t, p) || span <= most)
+            table_partition_is_changing(t, p) || span <= most)
             continue;
         best = p;
         most = span;
@@ -356,7 +356,7 @@ void control_split(struct controller *c)
          name = t->name) {
         for (uint32_t i = 0; t->status == TABLE_ACTIVE && i < t->partition_count; i++) {
             const struct partition_info *p = &t->partitions[i];
-            if (p->leaving == 0 && !table_partition_is_splitting(t, p))
+            if (p->leaving == 0 && !table_partition_is_changing(t, p))
                 begin(c, t, p, 0);
         }
         if (t->status == TABLE_ACTIVE && is_limited(c))

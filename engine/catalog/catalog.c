@@ -132,13 +132,19 @@ static bool is_lost(const struct catalog *c, uint64_t member)
     return generation != 0 && generation != raft_member_generation(member);
 }
 
+/* While a merge rests on the replicas there are, none joins. */
+static bool may_replace(const struct partition_info *p)
+{
+    return p->merge != MERGE_FREEZE && (p->merge != MERGE_ABSORB || p->absorbed);
+}
+
 bool catalog_needs_replacing(const struct catalog *c, const struct table *t)
 {
     if (t->status == TABLE_CREATING)
         return false; /* groups begin with the members they were given: the others open first */
     for (uint32_t p = 0; p < t->partition_count; p++) {
         for (uint32_t i = 0; i < t->partitions[p].member_count; i++) {
-            if (is_lost(c, t->partitions[p].members[i]))
+            if (may_replace(&t->partitions[p]) && is_lost(c, t->partitions[p].members[i]))
                 return true;
         }
     }
@@ -160,18 +166,32 @@ static const struct partition_info *find_group(const struct catalog *c, uint32_t
     return NULL;
 }
 
+/* No partition any more, and yet what the lower one's last replicas may still need. */
+static bool is_being_absorbed(const struct catalog *c, uint32_t partition)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const struct table *t = &c->entries[i]->table;
+        for (uint32_t p = 0; p < t->partition_count; p++) {
+            if (t->partitions[p].merge == MERGE_ABSORB && t->partitions[p].merge_with == partition)
+                return true;
+        }
+    }
+    return false;
+}
+
 bool catalog_is_gone(const struct catalog *c, uint32_t partition)
 {
     return partition != CATALOG_GROUP && partition < c->next_partition_id &&
-           find_group(c, partition) == NULL;
+           find_group(c, partition) == NULL && !is_being_absorbed(c, partition);
 }
 
 bool catalog_may_have(const struct catalog *c, uint32_t partition, uint64_t member)
 {
     bool known = partition == CATALOG_GROUP ? c->itself != NULL : partition < c->next_partition_id;
     const struct partition_info *p = find_group(c, partition);
-    return !known || (p != NULL && (p->leaving == member ||
-                                    partition_member_on(p, raft_member_node(member)) == member));
+    if (p == NULL)
+        return !known || is_being_absorbed(c, partition);
+    return p->leaving == member || partition_member_on(p, raft_member_node(member)) == member;
 }
 
 bool catalog_has(const struct catalog *c, uint32_t table_id, uint32_t partition, uint64_t member)
@@ -538,7 +558,7 @@ static void replace(struct catalog *c, const struct catalog_command *command,
         struct partition_info *info = &e->table.partitions[p];
         for (uint32_t i = 0; i < info->member_count; i++) {
             uint32_t node = partition_node(info, i);
-            if (is_lost(c, info->members[i]))
+            if (may_replace(info) && is_lost(c, info->members[i]))
                 catalog_join(info, i, node, catalog_generation(c, node));
         }
     }
@@ -722,6 +742,9 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
     case CATALOG_DRAIN:
     case CATALOG_LEAD:
         catalog_decide(c, &command, out);
+        break;
+    case CATALOG_MERGE:
+        catalog_merge(c, &command, out);
         break;
     case CATALOG_SPLIT:
         split_partition(c, &command, out);

@@ -8,7 +8,7 @@
  * leads the group drives that (engine/node_settling.c) and then proposes CATALOG_SETTLE. A split is
  * driven the same way, while the table stays ACTIVE: the new partitions are in the map at once and
  * name the group they have yet to be split off from until CATALOG_SETTLE; a table has one split
- * under way at a time.
+ * under way at a time. So is a merge (merge.c).
  *
  * Persistence: the state is a set of rows in the storage-key space under table id 0; catalog_apply
  * says which rows changed, catalog_load_row takes them back. */
@@ -42,6 +42,7 @@ enum catalog_op {
     CATALOG_PEAK,   /* what a table on demand consumed, more than ever before */
     CATALOG_DRAIN,  /* a node is to hold nothing, or may again */
     CATALOG_LEAD,   /* another of a partition's replicas should lead it */
+    CATALOG_MERGE,  /* two partitions that adjoin become one */
     CATALOG_FOUND,  /* group: where the catalog's own replicas are, of which it knows nothing yet */
     CATALOG_OPS,
 };

@@ -5,6 +5,7 @@
  *   modes.c      what a table may ask for, provisioned or on demand
  *   allocate.c   what its partitions are allocated, and the nodes that carry it
  *   cut.c        partitions cut into several
+ *   merge.c      two partitions that adjoin become one
  *   decisions.c  what the controller decides: moves, allocations, drained nodes, events */
 #ifndef WEIR_ENGINE_CATALOG_CATALOG_INTERNAL_H
 #define WEIR_ENGINE_CATALOG_CATALOG_INTERNAL_H
@@ -110,8 +111,20 @@ struct partition_info *catalog_find_split(struct catalog *c, const struct catalo
 void catalog_cut_partition(struct catalog *c, const struct table_split *split,
                            struct partition_info *p);
 
+/* ---- merge.c ---- */
+
+void catalog_merge(struct catalog *c, const struct catalog_command *command,
+                   struct catalog_result *out);
+
 /* ---- decisions.c ---- */
 
+/* Of a table that stays; NULL: it was refused. */
+struct entry *catalog_find_entry(struct catalog *c, uint32_t table_id, struct catalog_result *out);
+/* What the decision rests on does not hold any more. */
+void catalog_refuse_stale(struct catalog *c, struct catalog_result *out, const char *why);
+/* The decision's event, if it has one. */
+void catalog_tell(struct catalog *c, const struct catalog_command *command,
+                  const struct decision *d, struct catalog_result *out);
 void catalog_decide(struct catalog *c, const struct catalog_command *command,
                     struct catalog_result *out);
 /* The entry's table has just been cut, and its throughput divided equally. What a partition had

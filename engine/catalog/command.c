@@ -121,7 +121,7 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
     out->status = (enum table_status)status;
     out->op = (enum catalog_op)op;
     struct decision decision;
-    bool decides = op >= CATALOG_EVENT && op <= CATALOG_LEAD;
+    bool decides = op >= CATALOG_EVENT && op <= CATALOG_MERGE;
     if (decides ? decision_decode(out->decision, &decision) != STATUS_OK : out->decision.size > 0)
         return STATUS_MALFORMED;
     if (table_spec_decode(r.left, &out->spec) != STATUS_OK ||

@@ -22,10 +22,10 @@ struct partition_info *catalog_find_split(struct catalog *c, const struct catalo
         if (t->partitions[i].id == split->partition)
             p = &t->partitions[i];
     }
-    bool splitting = p != NULL && table_partition_is_splitting(t, p);
-    if (t->status != TABLE_ACTIVE || splitting) {
-        buffer_append_text(&c->text, splitting ? "The partition is being split"
-                                               : "The table is being updated or deleted");
+    bool changing = p != NULL && table_partition_is_changing(t, p);
+    if (t->status != TABLE_ACTIVE || changing) {
+        buffer_append_text(&c->text, changing ? "The partition is being split or merged"
+                                              : "The table is being updated or deleted");
         catalog_refuse(c, out, REPLY_TABLE_BUSY);
         return NULL;
     }

@@ -26,8 +26,31 @@ void decision_encode(struct buffer *out, const struct decision *d)
     }
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
         buffer_append_u64(out, (uint64_t)d->peak[kind]);
+    buffer_append_u8(out, (uint8_t)d->merge);
+    if (d->merge == MERGE_BEGIN) {
+        buffer_append_u32(out, d->merge_with);
+        buffer_append_u64(out, d->merge_with_epoch);
+    } else if (d->merge == MERGE_ABSORB_IT) {
+        buffer_append_u64(out, d->frozen_index);
+        buffer_append_u64(out, d->frozen_term);
+    }
     if (d->has_event)
         event_encode(out, &d->event);
+}
+
+static void merge_decode(struct reader *r, struct decision *out)
+{
+    uint8_t word = reader_u8(r);
+    if (word > MERGE_DONE)
+        r->failed = true;
+    out->merge = (enum merge_word)word;
+    if (word == MERGE_BEGIN) {
+        out->merge_with = reader_u32(r);
+        out->merge_with_epoch = reader_u64(r);
+    } else if (word == MERGE_ABSORB_IT) {
+        out->frozen_index = reader_u64(r);
+        out->frozen_term = reader_u64(r);
+    }
 }
 
 enum status decision_decode(struct slice bytes, struct decision *out)
@@ -61,6 +84,7 @@ enum status decision_decode(struct slice bytes, struct decision *out)
         if (out->peak[kind] < 0 || out->peak[kind] > TABLE_UNITS_MAX)
             r.failed = true;
     }
+    merge_decode(&r, out);
     if (out->has_event && event_decode(&r, &out->event) != STATUS_OK)
         return STATUS_MALFORMED;
     return r.failed || r.left.size > 0 ? STATUS_MALFORMED : STATUS_OK;

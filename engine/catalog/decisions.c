@@ -38,8 +38,8 @@ enum status catalog_load_event(struct catalog *c, struct slice bytes)
     return STATUS_OK;
 }
 
-static void tell(struct catalog *c, const struct catalog_command *command, const struct decision *d,
-                 struct catalog_result *out)
+void catalog_tell(struct catalog *c, const struct catalog_command *command,
+                  const struct decision *d, struct catalog_result *out)
 {
     if (!d->has_event)
         return;
@@ -56,14 +56,13 @@ static void tell(struct catalog *c, const struct catalog_command *command, const
 
 /* ---- what they rest on ---- */
 
-static void refuse_stale(struct catalog *c, struct catalog_result *out, const char *why)
+void catalog_refuse_stale(struct catalog *c, struct catalog_result *out, const char *why)
 {
     buffer_append_text(&c->text, why);
     catalog_refuse(c, out, REPLY_WRONG_PARTITION);
 }
 
-/* Of a table that stays; NULL: it was refused. */
-static struct entry *find_entry(struct catalog *c, uint32_t table_id, struct catalog_result *out)
+struct entry *catalog_find_entry(struct catalog *c, uint32_t table_id, struct catalog_result *out)
 {
     struct entry *e = catalog_entry(c, table_id);
     if (e == NULL)
@@ -136,6 +135,8 @@ static const char *why_not_move(const struct catalog *c, const struct catalog_co
         return "the partition is not as the decision saw it";
     if (table_partition_is_splitting(t, p))
         return "the partition is being split";
+    if (table_partition_is_merging(t, p) && !p->absorbed)
+        return "the partition is being merged";
     if (p->leaving != 0)
         return "a replica of the partition is on its way already";
     if (p->arrivals == RAFT_ARRIVAL_MAX)
@@ -153,13 +154,13 @@ static const char *why_not_move(const struct catalog *c, const struct catalog_co
 static void move(struct catalog *c, const struct catalog_command *command, const struct decision *d,
                  struct catalog_result *out)
 {
-    struct entry *e = find_entry(c, d->table_id, out);
+    struct entry *e = catalog_find_entry(c, d->table_id, out);
     if (e == NULL)
         return;
     struct partition_info *p = find_partition(e, d->partition, d->epoch);
     const char *why = why_not_move(c, command, d, &e->table, p);
     if (why != NULL) {
-        refuse_stale(c, out, why);
+        catalog_refuse_stale(c, out, why);
         return;
     }
     struct promises before, after;
@@ -176,7 +177,7 @@ static void move(struct catalog *c, const struct catalog_command *command, const
     }
     struct table t = e->table;
     catalog_entry_change(c, e, &t, out);
-    tell(c, command, d, out);
+    catalog_tell(c, command, d, out);
 }
 
 /* First the group lets go of it, then it is erased. Between the two it must not be opened anew: it
@@ -195,20 +196,20 @@ static void left(struct catalog *c, const struct catalog_command *command, const
         p->leaving = 0;
     struct table t = e->table;
     catalog_entry_change(c, e, &t, out);
-    tell(c, command, d, out);
+    catalog_tell(c, command, d, out);
 }
 
 /* The first replica should lead. */
 static void lead(struct catalog *c, const struct catalog_command *command, const struct decision *d,
                  struct catalog_result *out)
 {
-    struct entry *e = find_entry(c, d->table_id, out);
+    struct entry *e = catalog_find_entry(c, d->table_id, out);
     if (e == NULL)
         return;
     struct partition_info *p = find_partition(e, d->partition, d->epoch);
     uint32_t i = p == NULL ? 0 : member_index(p, d->to_node);
-    if (i == 0 || i == p->member_count || p->leaving != 0 || table_is_splitting(&e->table)) {
-        refuse_stale(c, out, "the partition is not as the decision saw it, or is changing");
+    if (i == 0 || i == p->member_count || p->leaving != 0 || table_is_changing(&e->table)) {
+        catalog_refuse_stale(c, out, "the partition is not as the decision saw it, or is changing");
         return;
     }
     struct promises before, after;
@@ -226,7 +227,7 @@ static void lead(struct catalog *c, const struct catalog_command *command, const
     }
     struct table t = e->table;
     catalog_entry_change(c, e, &t, out);
-    tell(c, command, d, out);
+    catalog_tell(c, command, d, out);
 }
 
 /* ---- allocations ---- */
@@ -246,16 +247,16 @@ static void swap_rates(struct entry *e, struct decision *d)
 static void set_rates(struct catalog *c, const struct catalog_command *command, struct decision *d,
                       struct catalog_result *out)
 {
-    struct entry *e = find_entry(c, d->table_id, out);
+    struct entry *e = catalog_find_entry(c, d->table_id, out);
     if (e == NULL)
         return;
     for (uint32_t i = 0; i < d->rate_count; i++) {
         const struct partition_info *p =
             find_partition(e, d->rates[i].partition, d->rates[i].epoch);
-        if (p == NULL || table_partition_is_splitting(&e->table, p)) {
-            refuse_stale(c, out,
-                         p == NULL ? "a partition is not as the decision saw it"
-                                   : "a partition is being split");
+        if (p == NULL || table_partition_is_changing(&e->table, p)) {
+            catalog_refuse_stale(c, out,
+                                 p == NULL ? "a partition is not as the decision saw it"
+                                           : "a partition is being split or merged");
             return;
         }
     }
@@ -270,7 +271,7 @@ static void set_rates(struct catalog *c, const struct catalog_command *command, 
     }
     struct table t = e->table;
     catalog_entry_change(c, e, &t, out);
-    tell(c, command, d, out);
+    catalog_tell(c, command, d, out);
 }
 
 /* Adds `sign` times the boosts. */
@@ -307,11 +308,12 @@ void catalog_keep_boosts(struct catalog *c, const struct catalog_command *comman
 static void take_peak(struct catalog *c, const struct catalog_command *command,
                       const struct decision *d, struct catalog_result *out)
 {
-    struct entry *e = find_entry(c, d->table_id, out);
+    struct entry *e = catalog_find_entry(c, d->table_id, out);
     if (e == NULL)
         return;
-    if (e->table.billing != BILLING_ON_DEMAND || table_is_splitting(&e->table)) {
-        refuse_stale(c, out, "the table is not on demand, or a partition of it is being split");
+    if (e->table.billing != BILLING_ON_DEMAND || table_is_changing(&e->table)) {
+        catalog_refuse_stale(
+            c, out, "the table is not on demand, or a partition of it is being split or merged");
         return;
     }
     struct table t = e->table;
@@ -322,7 +324,7 @@ static void take_peak(struct catalog *c, const struct catalog_command *command,
     catalog_reach_peak(command, &t, d->peak);
     if (catalog_allocate(c, command, &t, false)) {
         catalog_entry_change(c, e, &t, out);
-        tell(c, command, d, out);
+        catalog_tell(c, command, d, out);
     } else {
         catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
     }
@@ -344,7 +346,7 @@ static void drain(struct catalog *c, const struct catalog_command *command,
         return;
     c->drained[d->to_node] = d->drain;
     catalog_node_row(c, d->to_node, out);
-    tell(c, command, d, out);
+    catalog_tell(c, command, d, out);
 }
 
 void catalog_decide(struct catalog *c, const struct catalog_command *command,
@@ -373,6 +375,6 @@ void catalog_decide(struct catalog *c, const struct catalog_command *command,
         lead(c, command, &d, out);
         break;
     default:
-        tell(c, command, &d, out);
+        catalog_tell(c, command, &d, out);
     }
 }

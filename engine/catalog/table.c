@@ -157,10 +157,39 @@ enum {
     INFO_GAC_SHIFT = 3,
     INFO_GAC_MASK = 7,
     INFO_ON_DEMAND = 0x40, /* `maximum_mcu` follows the byte */
-    INFO_WHOLE = 0x80
+    INFO_WHOLE = 0x80,
+    MERGE_ABSORBED_BIT = 0x80 /* in the byte of the merge's step */
 };
 _Static_assert(REPLICAS_MAX < 1 << INFO_GAC_SHIFT, "members leave room for what is behind them");
 _Static_assert((int)GAC_POLICIES <= (int)INFO_GAC_MASK, "and that leaves room too");
+
+/* u8 step, with a bit for `absorbed` | unless none: u32 merge_with | ABSORB: u64 index, u64 term.
+ */
+static void merge_encode(struct buffer *out, const struct partition_info *p)
+{
+    buffer_append_u8(out, (uint8_t)((uint32_t)p->merge | (p->absorbed ? MERGE_ABSORBED_BIT : 0)));
+    if (p->merge != MERGE_NONE)
+        buffer_append_u32(out, p->merge_with);
+    if (p->merge != MERGE_ABSORB)
+        return;
+    buffer_append_u64(out, p->frozen_index);
+    buffer_append_u64(out, p->frozen_term);
+}
+
+static void merge_decode(struct reader *r, struct partition_info *out)
+{
+    uint8_t step = reader_u8(r);
+    out->absorbed = step & MERGE_ABSORBED_BIT;
+    step &= (uint8_t)~MERGE_ABSORBED_BIT;
+    if (step > MERGE_ABSORB || (out->absorbed && step != MERGE_ABSORB))
+        r->failed = true;
+    out->merge = (enum merge_step)step;
+    out->merge_with = step != MERGE_NONE ? reader_u32(r) : 0;
+    out->frozen_index = step == MERGE_ABSORB ? reader_u64(r) : 0;
+    out->frozen_term = step == MERGE_ABSORB ? reader_u64(r) : 0;
+    if (step != MERGE_NONE && (out->merge_with == 0 || out->merge_with == out->id))
+        r->failed = true;
+}
 
 void partition_info_encode(struct buffer *out, const struct partition_info *p)
 {
@@ -187,6 +216,7 @@ void partition_info_encode(struct buffer *out, const struct partition_info *p)
     buffer_append_u32(out, p->parent);
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
         buffer_append_u32(out, p->share_ppm[kind]);
+    merge_encode(out, p);
 }
 
 enum status partition_info_decode(struct reader *r, struct partition_info *out)
@@ -227,6 +257,7 @@ enum status partition_info_decode(struct reader *r, struct partition_info *out)
     out->parent = reader_u32(r);
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
         out->share_ppm[kind] = reader_u32(r);
+    merge_decode(r, out);
     return r->failed ? STATUS_MALFORMED : STATUS_OK;
 }
 
@@ -265,7 +296,7 @@ void table_encode(struct buffer *out, const struct table *t)
 }
 
 enum {
-    PARTITION_INFO_SIZE_MIN = 66
+    PARTITION_INFO_SIZE_MIN = 67
 }; /* encoded, with empty bounds */
 
 enum status table_decode(struct slice bytes, struct arena *arena, struct table *out)
@@ -363,6 +394,22 @@ bool table_partition_is_splitting(const struct table *t, const struct partition_
     const struct partition_info *next = p + 1; /* its first child follows it */
     bool last = next == t->partitions + t->partition_count;
     return p->parent != 0 || (!last && next->parent == p->id);
+}
+
+bool table_is_merging(const struct table *t)
+{
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        if (t->partitions[i].merge != MERGE_NONE)
+            return true;
+    }
+    return false;
+}
+
+bool table_partition_is_merging(const struct table *t, const struct partition_info *p)
+{
+    const struct partition_info *next = p + 1;
+    bool last = next == t->partitions + t->partition_count;
+    return p->merge != MERGE_NONE || (!last && next->merge == MERGE_FREEZE);
 }
 
 uint64_t partition_member_on(const struct partition_info *info, uint32_t node)

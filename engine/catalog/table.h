@@ -69,6 +69,14 @@ enum {
     PARTITION_ID_MAX = 1 << 24 /* nodes have arrays with a place for each id */
 };
 
+/* A merge (merge.c): where a partition is in it. */
+enum merge_step {
+    MERGE_NONE = 0,
+    MERGE_FREEZE, /* the upper one: its replicas are to serve nothing and take nothing any more */
+    MERGE_THAW,   /* the upper one: the merge was given up, it is to serve again */
+    MERGE_ABSORB  /* the lower one: its replicas are to take over what the upper one's hold */
+};
+
 /* A partition: storage keys in [lo, hi); hi empty = to the end of the table. */
 struct partition_info {
     uint32_t id; /* replication group number, never reused */
@@ -92,6 +100,12 @@ struct partition_info {
     /* The group it has yet to be split off from, and its share of that one's load; 0: none. */
     uint32_t parent;
     uint32_t share_ppm[2];
+    enum merge_step merge;
+    uint32_t merge_with; /* FREEZE, THAW: the one below; ABSORB: the upper one, which is no more */
+    /* ABSORB: the entry of the upper one's log behind which it has changed nothing. */
+    uint64_t frozen_index;
+    uint64_t frozen_term;
+    bool absorbed; /* ABSORB: the group has done so; its last replicas may yet follow */
 };
 
 _Static_assert(NODES_MAX < 1 << RAFT_NODE_BITS, "a member's id has room for its node");
@@ -154,6 +168,20 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
 bool table_is_splitting(const struct table *t);
 /* Whether this one of it has, or another from this one. */
 bool table_partition_is_splitting(const struct table *t, const struct partition_info *p);
+/* Whether partitions of it are being merged. */
+bool table_is_merging(const struct table *t);
+/* Whether this one of it is, with the next one below or above. */
+bool table_partition_is_merging(const struct table *t, const struct partition_info *p);
+/* Any of these. */
+static inline bool table_is_changing(const struct table *t)
+{
+    return table_is_splitting(t) || table_is_merging(t);
+}
+static inline bool table_partition_is_changing(const struct table *t,
+                                               const struct partition_info *p)
+{
+    return table_partition_is_splitting(t, p) || table_partition_is_merging(t, p);
+}
 
 /* The partition that holds a storage key. */
 const struct partition_info *table_partition_of(const struct table *t, struct slice key);
