@@ -31,6 +31,8 @@ static const char help_text[] =
 static const char help_options[] =
     "  --nodes N, --replicas N, --routers N, --gac N, --clients N\n"
     "                     fix what the seed would choose\n"
+    "  --merges N         percent of the splits that are merges of two partitions instead; 0: "
+    "none\n"
     "  --tick US          events happen at multiples of so many us, as a loop takes in one turn "
     "all\n"
     "                     that has come; 0: at any time. Not given: the seed chooses,\n"
@@ -119,6 +121,7 @@ enum {
     OPT_ROUTERS,
     OPT_GAC,
     OPT_CLIENTS,
+    OPT_MERGES,
     OPT_TICK,
     OPT_SECONDS,
     OPT_JOBS,
@@ -134,7 +137,7 @@ static bool take(struct sim_arguments *a, int option, const char *value)
 {
     struct sim_options *o = &a->run.sim;
     uint64_t seconds;
-    uint32_t servers, tick;
+    uint32_t servers, tick, merges;
     switch (option) {
     case OPT_SEED:
         if (strcmp(value, "fresh") == 0) {
@@ -159,6 +162,11 @@ static bool take(struct sim_arguments *a, int option, const char *value)
         return true;
     case OPT_CLIENTS:
         return parse_count("clients", value, SIM_CLIENTS_MAX, &o->clients);
+    case OPT_MERGES:
+        if (!parse_count("merges", value, 100, &merges))
+            return false;
+        o->merges = merges > 0 ? (int)merges : SIM_MERGES_NONE;
+        return true;
     case OPT_TICK:
         if (!parse_count("tick", value, SIM_TICK_US_MAX, &tick))
             return false;
@@ -201,15 +209,16 @@ static bool take(struct sim_arguments *a, int option, const char *value)
 static int parse(struct sim_arguments *of, int argc, char **argv)
 {
     static const struct argument_spec specs[] = {
-        {"help", ARGUMENT_FLAG, OPT_HELP},          {"seed", ARGUMENT_VALUE, OPT_SEED},
-        {"seeds", ARGUMENT_VALUE, OPT_SEEDS},       {"faults", ARGUMENT_VALUE, OPT_FAULTS},
-        {"nodes", ARGUMENT_VALUE, OPT_NODES},       {"replicas", ARGUMENT_VALUE, OPT_REPLICAS},
-        {"routers", ARGUMENT_VALUE, OPT_ROUTERS},   {"gac", ARGUMENT_VALUE, OPT_GAC},
-        {"tick", ARGUMENT_VALUE, OPT_TICK},         {"clients", ARGUMENT_VALUE, OPT_CLIENTS},
-        {"seconds", ARGUMENT_VALUE, OPT_SECONDS},   {"jobs", ARGUMENT_VALUE, OPT_JOBS},
-        {"wall-seconds", ARGUMENT_VALUE, OPT_WALL}, {"once", ARGUMENT_FLAG, OPT_ONCE},
-        {"plain", ARGUMENT_FLAG, OPT_PLAIN},        {"bench", ARGUMENT_FLAG, OPT_BENCH},
-        {"probes", ARGUMENT_FLAG, OPT_PROBES},      {"json", ARGUMENT_FLAG, OPT_JSON},
+        {"help", ARGUMENT_FLAG, OPT_HELP},        {"seed", ARGUMENT_VALUE, OPT_SEED},
+        {"seeds", ARGUMENT_VALUE, OPT_SEEDS},     {"faults", ARGUMENT_VALUE, OPT_FAULTS},
+        {"nodes", ARGUMENT_VALUE, OPT_NODES},     {"replicas", ARGUMENT_VALUE, OPT_REPLICAS},
+        {"routers", ARGUMENT_VALUE, OPT_ROUTERS}, {"gac", ARGUMENT_VALUE, OPT_GAC},
+        {"merges", ARGUMENT_VALUE, OPT_MERGES},   {"tick", ARGUMENT_VALUE, OPT_TICK},
+        {"clients", ARGUMENT_VALUE, OPT_CLIENTS}, {"seconds", ARGUMENT_VALUE, OPT_SECONDS},
+        {"jobs", ARGUMENT_VALUE, OPT_JOBS},       {"wall-seconds", ARGUMENT_VALUE, OPT_WALL},
+        {"once", ARGUMENT_FLAG, OPT_ONCE},        {"plain", ARGUMENT_FLAG, OPT_PLAIN},
+        {"bench", ARGUMENT_FLAG, OPT_BENCH},      {"probes", ARGUMENT_FLAG, OPT_PROBES},
+        {"json", ARGUMENT_FLAG, OPT_JSON},
     };
     struct arguments a = {specs, sizeof specs / sizeof specs[0], argc, argv, 1};
     struct buffer error = {0};

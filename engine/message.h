@@ -44,6 +44,9 @@ enum request_op {
                                  struct split_advice */
     REQUEST_PARTITION_MIDDLE, /* the same for its bytes; few-samples: not found yet, ask again */
     REQUEST_PING,             /* to the node itself: OK at once, whatever else it does */
+    REQUEST_PARTITION_MERGE,  /* catalog to the group's leader: body = partition_info, whose `merge`
+                                 says what to do; OK once the group has. FREEZE: to each replica;
+                                 OK once it is frozen, reply.body = struct frozen */
     REQUEST_OPS,
 };
 

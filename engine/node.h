@@ -127,6 +127,10 @@ int64_t node_balance(struct node *n, enum admit_kind kind);
     X(NODE_TRACE_PARTITION_CLOSED, "closed partition", true, "log index")                    \
     X(NODE_TRACE_SPLIT_PROPOSED, "proposed a split of partition", true, "epoch")             \
     X(NODE_TRACE_SPLIT, "split partition", true, "log index")                                \
+    X(NODE_TRACE_MERGE_PROPOSED, "proposed a merge's step of partition", true, "step")       \
+    X(NODE_TRACE_FROZEN, "froze partition", true, "log index")                               \
+    X(NODE_TRACE_THAWED, "thawed partition", true, "epoch")                                  \
+    X(NODE_TRACE_ABSORBED, "merged into partition", true, "partition")                       \
     X(NODE_TRACE_CATALOG, "applied a catalog command with outcome", true, "log index")       \
     X(NODE_TRACE_LEADS, "leads partition", true, "term")                                     \
     X(NODE_TRACE_FOLLOWS, "no longer leads partition", true, "term")                         \

@@ -52,6 +52,8 @@ bool node_entry_is_sound(uint32_t group, enum log_kind kind, struct slice payloa
         return group == CATALOG_GROUP && catalog_command_decode(payload, &command) == STATUS_OK;
     case LOG_SPLIT:
         return group != CATALOG_GROUP && partition_split_decode(payload, &split) == STATUS_OK;
+    case LOG_MERGE:
+        return node_merge_is_sound(group, payload);
     case LOG_NOOP:
         return payload.size == 0;
     case LOG_MEMBERS:
@@ -75,7 +77,8 @@ static void apply_write(struct node *n, struct partition *p, const struct raft_e
     struct write_head head;
     struct slice key, item;
     must(write_decode(e->payload, &head, &key, &item)); /* its checksum held */
-    if (!partition_holds(p, key)) { /* proposed before a split that came first: nothing is done */
+    if (!partition_holds(p, key) || p->frozen.index != 0) {
+        /* Proposed before a split or a merge that came first: nothing is done. */
         PROBE("a write behind a split of its key range");
         out->code = REPLY_STALE_MAP;
         return;
@@ -121,6 +124,8 @@ void node_apply(struct node *n, struct partition *p, const struct raft_entry *e,
         apply_catalog(n, e, out);
     else if (e->kind == LOG_SPLIT)
         node_apply_split(n, p, e);
+    else if (e->kind == LOG_MERGE)
+        node_apply_merge(n, p, e, out);
     else
         must(e->kind == LOG_NOOP || e->kind == LOG_MEMBERS);
     if (e->kind == LOG_MEMBERS && p->led != 0)
@@ -156,6 +161,10 @@ static enum status apply_partition(struct node *n, uint64_t lsn, struct slice pa
         partition_set(p, &info);
         if (n->started) /* its buckets begin with the node */
             node_buckets_changed(n, p);
+        return STATUS_OK;
+    }
+    if (node_holds_range(n, info.lo, info.hi)) {
+        PROBE("a replica was merged into another one before a word to it was on disk");
         return STATUS_OK;
     }
     struct raft_base base;
@@ -234,23 +243,30 @@ enum status node_apply_own(struct node *n, enum log_kind kind, uint32_t group, u
     }
 }
 
+enum status node_replay_to(struct node *n, struct partition *p, uint64_t index)
+{
+    const struct raft_entry *e;
+    if (raft_replay_commit(p->raft, index) != STATUS_OK)
+        return STATUS_CORRUPT;
+    while (raft_applied(p->raft) < index && (e = raft_next_committed(p->raft)) != NULL) {
+        struct applied applied;
+        p->stored = false;
+        node_apply(n, p, e, false, &applied);
+    }
+    raft_compact(p->raft, raft_applied(p->raft));
+    return n->stop_error == 0 ? STATUS_OK : STATUS_CORRUPT;
+}
+
 /* Records of the children may follow: they are made now, as they were then. */
 static enum status replay_split_done(struct node *n, const struct log_record *record)
 {
     struct partition *p = node_partition(n, record->group);
     if (p == NULL || record->lsn < p->since_lsn || record->index <= raft_applied(p->raft))
         return STATUS_OK;
-    if (raft_replay_commit(p->raft, record->index) != STATUS_OK)
-        return STATUS_CORRUPT;
     PROBE("a split is applied in the replay");
     n->replay_lsn = record->lsn;
-    const struct raft_entry *e;
-    while (raft_applied(p->raft) < record->index && (e = raft_next_committed(p->raft)) != NULL) {
-        struct applied applied;
-        p->stored = false;
-        node_apply(n, p, e, false, &applied);
-    }
-    raft_compact(p->raft, raft_applied(p->raft));
+    if (node_replay_to(n, p, record->index) != STATUS_OK)
+        return STATUS_CORRUPT;
     const struct split_history *splits = partition_splits(p);
     bool split = splits->count > 0 && splits->at[splits->count - 1].index == record->index;
     return split ? STATUS_OK : STATUS_CORRUPT;
@@ -277,6 +293,8 @@ static enum status replay_entry(struct node *n, const struct log_record *record)
     struct partition_split split;
     if (record->kind == LOG_SPLIT && partition_split_decode(record->payload, &split) != STATUS_OK)
         return STATUS_CORRUPT;
+    if (record->kind == LOG_MERGE && !node_merge_is_sound(record->group, record->payload))
+        return STATUS_CORRUPT;
     const struct raft_entry e = {.index = record->index,
                                  .term = record->term,
                                  .kind = record->kind,
@@ -294,6 +312,7 @@ enum status node_replay(struct node *n, const struct log_record *record)
     case LOG_MEMBERS:
     case LOG_HARD_STATE:
     case LOG_SPLIT:
+    case LOG_MERGE:
         return replay_entry(n, record);
     case LOG_SPLIT_DONE:
         return replay_split_done(n, record);

@@ -129,13 +129,14 @@ static void append_report(const struct node *n, struct buffer *b, struct partiti
 {
     bool leads = p->led != 0;
     struct partition_report r;
-    if (leads ? p->info.id == CATALOG_GROUP : raft_leader(p->raft) != 0 && !p->doubted)
+    bool well = raft_leader(p->raft) != 0 && !p->doubted && p->frozen.index == 0;
+    if (leads ? p->info.id == CATALOG_GROUP : well)
         return;
     if (leads && p->counting)
         return; /* what it holds is not known yet */
     report_of(n, p, leads, &r);
     uint64_t hash = XXH3_64bits(&r, sizeof r);
-    if (leads && !all && hash == p->reported)
+    if (leads && !all && hash == p->reported && p->frozen.index == 0)
         return;
     partition_report_encode(b, &r);
     if (leads)
@@ -417,9 +418,15 @@ static void decide(struct node *n, const struct operation *o)
     struct reader r = {o->request.body, false};
     uint8_t op = reader_u8(&r);
     struct decision decision;
-    if (r.failed || op < CATALOG_EVENT || op > CATALOG_LEAD || op == CATALOG_LET_GO ||
-        op == CATALOG_LEFT || decision_decode(r.left, &decision) != STATUS_OK) {
+    if (r.failed || op < CATALOG_EVENT || op > CATALOG_MERGE || op == CATALOG_LET_GO ||
+        op == CATALOG_LEFT || decision_decode(r.left, &decision) != STATUS_OK ||
+        (op == CATALOG_MERGE && decision.merge != MERGE_BEGIN)) {
         node_refuse(n, o->from, o->request.id, REPLY_MALFORMED, "not a decision");
+        return;
+    }
+    if (op == CATALOG_MERGE && !node_settling_rests(n, decision.table_id)) {
+        node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
+                    "not all replicas of the table are known to be where they belong");
         return;
     }
     if (op == CATALOG_DRAIN && decision.drain && !drain_has_room(n, o, decision.to_node))

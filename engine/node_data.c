@@ -190,13 +190,14 @@ static struct partition *route(struct node *n, const struct operation *o)
 {
     struct partition *p = node_partition(n, o->request.partition);
     if (p != NULL && !p->closing && !p->ended && p->info.epoch == o->request.epoch &&
-        p->info.id != CATALOG_GROUP) {
+        p->frozen.index == 0 && p->info.id != CATALOG_GROUP) {
         if (!p->no_state)
             return p;
         node_refuse_not_leader(n, o, p);
         return NULL;
     }
-    bool stale = p != NULL && !p->closing && p->info.epoch > o->request.epoch;
+    bool stale =
+        p != NULL && !p->closing && (p->info.epoch > o->request.epoch || p->frozen.index != 0);
     node_refuse(n, o->from, o->request.id, stale ? REPLY_STALE_MAP : REPLY_WRONG_PARTITION,
                 "node %u does not hold partition %u at epoch %llu", n->options.id,
                 o->request.partition, (unsigned long long)o->request.epoch);
@@ -663,6 +664,11 @@ static void run_partition_open(struct node *n, const struct operation *o)
                     (unsigned long long)p->info.epoch);
         return;
     }
+    if (p != NULL && p->frozen.index != 0) {
+        node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED, "partition %u is being merged",
+                    info.id);
+        return;
+    }
     if (p == NULL &&
         (node_holds_range(n, info.lo, info.hi) || node_opens_range(n, info.id, info.lo, info.hi))) {
         PROBE("a child is to be opened where its parent has not split yet");
@@ -768,6 +774,9 @@ void node_run(struct node *n, struct operation *o)
         break;
     case REQUEST_PARTITION_SPLIT:
         node_run_split(n, o);
+        break;
+    case REQUEST_PARTITION_MERGE:
+        node_run_merge(n, o);
         break;
     case REQUEST_PARTITION_HEAT:
     case REQUEST_PARTITION_MIDDLE:

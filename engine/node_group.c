@@ -225,6 +225,11 @@ void node_group_apply(struct node *n, struct partition *p)
         struct applied applied;
         p->stored = false;
         node_apply(n, p, entry, e != NULL && e->want_old, &applied);
+        if (n->stop_error != 0) {
+            if (e != NULL)
+                node_free_inflight(n, e);
+            return;
+        }
         if (e == NULL)
             continue;
         answer(n, e, &applied);

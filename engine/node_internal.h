@@ -11,6 +11,7 @@
  *   node_snapshot.c    ranges streamed to replicas that lack the log
  *   node_apply.c       what a committed entry or a local record does
  *   node_split.c       a partition cut into several
+ *   node_merge.c       two partitions that adjoin become one
  *   node_rows.c        what the node keeps of itself in the store
  *   node_checkpoint.c  from the memtable to the backing
  *   node_catalog.c     leading group 0: table requests
@@ -475,6 +476,9 @@ bool node_entry_is_sound(uint32_t group, enum log_kind kind, struct slice payloa
 void node_apply(struct node *n, struct partition *p, const struct raft_entry *e, bool want_old,
                 struct applied *out);
 /* The effect of a durable record of the node's own. */
+/* Before the start: entries up to `index`, which were committed and durable in an earlier life, are
+ * applied. STATUS_CORRUPT: they are not there. */
+enum status node_replay_to(struct node *n, struct partition *p, uint64_t index);
 enum status node_apply_own(struct node *n, enum log_kind kind, uint32_t group, uint64_t index,
                            uint64_t lsn, struct slice payload);
 
@@ -502,6 +506,17 @@ bool node_opens_range(const struct node *n, uint32_t but, struct slice lo, struc
 void node_doubt_holders(struct node *n, struct slice lo, struct slice hi);
 void node_count_tick(struct node *n);
 
+/* ---- node_merge.c ---- */
+/* REQUEST_PARTITION_MERGE. */
+void node_run_merge(struct node *n, const struct operation *o);
+bool node_merge_is_sound(uint32_t group, struct slice payload);
+void node_apply_merge(struct node *n, struct partition *p, const struct raft_entry *e,
+                      struct applied *out);
+/* A snapshot for `to` brings keys in [lo, hi) that another replica holds here. If that one is
+ * frozen `to` has its keys by now, and it goes; the items stay. False: it is not. */
+bool node_merge_give_way(struct node *n, const struct partition *to, struct slice lo,
+                         struct slice hi);
+
 /* ---- node_rows.c ---- */
 enum status node_load(struct node *n, struct buffer *error);
 enum status node_load_catalog(struct node *n);
@@ -516,6 +531,7 @@ struct partition_row {
     bool counting;
     struct slice counted_to;
     struct split_history splits;
+    struct frozen frozen;
     bool has_buckets;
     struct admission_balances buckets[ADMIT_KINDS];
     struct slice info; /* partition_info_encode */
@@ -551,6 +567,8 @@ void node_reported(struct node *n, const struct reply *reply);
 
 /* ---- node_settling.c ---- */
 void node_settling_changed(struct node *n, const struct table *t);
+/* Whether all of the table's replicas are known to be open, as the catalog wants them. */
+bool node_settling_rests(struct node *n, uint32_t table_id);
 /* Group 0 is led here from now on, or not any more. */
 void node_settling_start(struct node *n);
 void node_settling_end(struct node *n);

@@ -14,6 +14,7 @@ enum {
     ROW_NO_STATE = 1,     /* flags of a replica */
     ROW_COUNTING = 2,
     ROW_BUCKETS = 4,
+    ROW_FROZEN = 8,
 };
 
 static void append_be32(struct buffer *b, uint32_t value)
@@ -38,8 +39,8 @@ struct slice node_partition_row_key(struct node *n, uint32_t id)
 
 /* Value: XXH3 of what follows | since lsn | applied index and term | term | vote | items | bytes |
  * u8 flags | members as of the applied index, sized | u8 splits, index and term each | with
- * ROW_COUNTING: the key up to which it has counted, sized | with ROW_BUCKETS: what its buckets hold
- * | partition_info. */
+ * ROW_COUNTING: the key up to which it has counted, sized | with ROW_FROZEN: index and term of the
+ * entry | with ROW_BUCKETS: what its buckets hold | partition_info. */
 void node_store_partition(struct node *n, struct partition *p)
 {
     struct buffer row = {0}, members = {0};
@@ -57,9 +58,9 @@ void node_store_partition(struct node *n, struct partition *p)
     buffer_append_u64(&row, raft_vote(p->raft));
     buffer_append_u64(&row, (uint64_t)p->item_count);
     buffer_append_u64(&row, (uint64_t)p->item_bytes);
-    buffer_append_u8(&row,
-                     (uint8_t)((base.no_state ? ROW_NO_STATE : 0) |
-                               (p->counting ? ROW_COUNTING : 0) | (n->started ? ROW_BUCKETS : 0)));
+    buffer_append_u8(
+        &row, (uint8_t)((base.no_state ? ROW_NO_STATE : 0) | (p->counting ? ROW_COUNTING : 0) |
+                        (n->started ? ROW_BUCKETS : 0) | (p->frozen.index != 0 ? ROW_FROZEN : 0)));
     buffer_append_sized(&row, buffer_slice(&members));
     const struct split_history *splits = partition_splits(p);
     buffer_append_u8(&row, (uint8_t)splits->count);
@@ -69,6 +70,10 @@ void node_store_partition(struct node *n, struct partition *p)
     }
     if (p->counting)
         buffer_append_sized(&row, buffer_slice(&p->counted_to));
+    if (p->frozen.index != 0) {
+        buffer_append_u64(&row, p->frozen.index);
+        buffer_append_u64(&row, p->frozen.term);
+    }
     if (n->started)
         node_buckets_encode(n, p, &row);
     buffer_append_slice(&row, buffer_slice(&p->bytes));
@@ -106,6 +111,8 @@ enum status partition_row_decode(struct slice value, struct partition_row *out)
         split_history_push(&out->splits, index, reader_u64(&r));
     }
     out->counted_to = out->counting ? reader_sized(&r) : slice_make(NULL, 0);
+    out->frozen.index = flags & ROW_FROZEN ? reader_u64(&r) : 0;
+    out->frozen.term = flags & ROW_FROZEN ? reader_u64(&r) : 0;
     out->has_buckets = flags & ROW_BUCKETS;
     if (out->has_buckets)
         node_buckets_decode(&r, out->buckets);
@@ -132,6 +139,7 @@ static enum status load_partition(struct node *n, struct slice value)
     p->counting = row.counting;
     buffer_append_slice(&p->counted_to, row.counted_to);
     partition_set_splits(p, &row.splits);
+    p->frozen = row.frozen;
     p->stored = true;
     struct kept_buckets kept = {.epoch = info.epoch};
     memcpy(kept.balances, row.buckets, sizeof kept.balances);

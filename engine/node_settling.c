@@ -7,6 +7,9 @@
  * each group has acknowledged, CATALOG_SETTLE is proposed; the rest goes on behind it. All steps
  * may be repeated: a new leader settles every table once.
  *
+ * A merge goes from step to step (engine/catalog/merge.c): where the slots of a partition allow the
+ * next one, the catalog is told. What is frozen for longer than merge_freeze_ms is given up.
+ *
  * Nodes are watched too: one that lives under another generation than the catalog knows has lost
  * its disk, and its replicas are replaced. */
 #include <stdlib.h>
@@ -14,16 +17,20 @@
 
 #include "base/must.h"
 #include "engine/node_internal.h"
+#include "replication/raft_mutation.h"
 
 enum {
     SEND_AGAIN_MS = 250,
     MEMBERS_MS = 5, /* while a group has more voters than it should: that slows its writes */
+    MERGE_MS = 10,  /* while a partition that is to be merged serves nothing */
     SPLIT_MS = 10,  /* after the leader has applied a split: then the others have, mostly */
     NODES_MS = 50,
     SLOTS = 16,       /* of a partition: its members, then the group's own */
     MEMBERS_SLOT = 7, /* it has the right members */
     SPLIT_SLOT = 8,   /* it has split off the partitions that name it as their parent */
     LEAVING_SLOT = 9, /* what was moved away is erased: once the group has let go of it */
+    MERGE_SLOT = 10,  /* it has thawed, or taken over the partition above */
+    MERGE_QUICK = 50, /* attempts of a merge that follow each other soon */
     REDIRECTS_MAX = 8,
     PLACE_BITS = 21, /* of a request's id: a partition and a slot */
     ROUNDS = 1 << (32 - PLACE_BITS),
@@ -35,6 +42,9 @@ struct settled {
     uint32_t partition;
     uint16_t done; /* a bit per slot; those that it does not have are done */
     uint64_t hash; /* of what was said */
+    /* while it is being frozen */
+    struct instant freeze_until;
+    struct frozen frozen; /* as its replicas say */
 };
 
 struct settling {
@@ -100,9 +110,9 @@ static uint32_t children_of(const struct partition_info *p, uint32_t index, uint
     return children;
 }
 
-/* As nodes hear of it: the rest is for the catalog to remember. Where a replica has joined a group
- * that has begun, the members are no longer those it began with: whoever opens only now starts from
- * a snapshot too, and with it learns who the members are. */
+/* As nodes hear of it, but for a step of a merge: the rest is for the catalog to remember. Where a
+ * replica has joined a group that has begun, the members are no longer those it began with: whoever
+ * opens only now starts from a snapshot too, and with it learns who the members are. */
 static void append_told(struct buffer *out, enum table_status status,
                         const struct partition_info *p)
 {
@@ -112,6 +122,8 @@ static void append_told(struct buffer *out, enum table_status status,
     told.let_go = false;
     told.parent = 0;
     memset(told.share_ppm, 0, sizeof told.share_ppm);
+    told.merge = MERGE_NONE;
+    told.absorbed = false;
     partition_info_encode(out, &told);
 }
 
@@ -132,22 +144,39 @@ static uint16_t slots_of(enum table_status status, const struct partition_info *
         slots |= 1 << SPLIT_SLOT;
     if (p->leaving != 0)
         slots |= 1 << LEAVING_SLOT;
+    if (status != TABLE_DELETING &&
+        (p->merge == MERGE_THAW || (p->merge == MERGE_ABSORB && !p->absorbed)))
+        slots |= 1 << MERGE_SLOT;
     return slots;
 }
 
 /* What has acknowledged the same words before need not hear them again: a table of a thousand
  * partitions is not settled anew for a change of one. `old` lists the same partitions in the same
- * order, but for those that have come between by a split. */
+ * order, but for those that have come between by a split, and those that a merge has ended. */
 static void carry_over(struct settling *s, const struct settling *old)
 {
     uint32_t k = 0;
-    for (uint32_t i = 0; i < s->count && k < old->count; i++) {
-        if (old->at[k].partition != s->at[i].partition)
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint32_t same = k;
+        while (same < old->count && old->at[same].partition != s->at[i].partition)
+            same++;
+        if (same == old->count)
             continue;
-        if (old->at[k].hash == s->at[i].hash)
-            s->at[i].done |= old->at[k].done;
-        k++;
+        k = same + 1;
+        if (old->at[same].hash != s->at[i].hash)
+            continue;
+        s->at[i].done |= old->at[same].done;
+        s->at[i].frozen = old->at[same].frozen;
+        s->at[i].freeze_until = old->at[same].freeze_until;
     }
+}
+
+/* Of what is said to the nodes about the partition. */
+static uint64_t hash_of(struct node *n, enum table_status status, const struct partition_info *p)
+{
+    buffer_clear(&n->scratch);
+    append_told(&n->scratch, status, p);
+    return XXH3_64bits_withSeed(n->scratch.data, n->scratch.size, p->merge == MERGE_FREEZE);
 }
 
 /* `old`, which may be NULL, is taken over. */
@@ -167,10 +196,9 @@ static void settle(struct node *n, uint32_t table_id, enum table_status status,
                         ? old->show_until
                         : instant_add(n->now, duration_ms(n->config->table_change_delay_ms));
     for (uint32_t i = 0; i < count; i++) {
-        buffer_clear(&n->scratch);
-        append_told(&n->scratch, status, &partitions[i]);
         s->at[i].partition = partitions[i].id;
-        s->at[i].hash = XXH3_64bits(n->scratch.data, n->scratch.size);
+        s->at[i].hash = hash_of(n, status, &partitions[i]);
+        s->at[i].freeze_until = instant_add(n->now, duration_ms(n->config->merge_freeze_ms));
     }
     if (old != NULL && status != TABLE_DELETING)
         carry_over(s, old);
@@ -182,6 +210,8 @@ static void settle(struct node *n, uint32_t table_id, enum table_status status,
         s->missing += (uint32_t)__builtin_popcount(slots & ~s->at[i].done);
         if (partitions[i].leaving != 0 && s->at[i].done >> LEAVING_SLOT & 1)
             s->missing++; /* until CATALOG_LEFT */
+        if (partitions[i].merge != MERGE_NONE && status != TABLE_DELETING)
+            s->missing++; /* until the next step */
     }
     s->next = n->settling;
     n->settling = s;
@@ -197,6 +227,12 @@ static void end_split(struct settling *s)
         s->at[i].done |= 1 << SPLIT_SLOT;
         s->missing--;
     }
+}
+
+bool node_settling_rests(struct node *n, uint32_t table_id)
+{
+    const struct settling *s = *find_settling(n, table_id);
+    return s != NULL && s->missing == 0 && s->status == TABLE_ACTIVE && !s->splitting;
 }
 
 void node_settling_changed(struct node *n, const struct table *t)
@@ -237,6 +273,16 @@ static void propose_settle(struct node *n, const struct settling *s)
     propose_command(n, &command);
 }
 
+static void propose_decision(struct node *n, enum catalog_op op, const struct decision *d)
+{
+    struct catalog_command command;
+    catalog_command_init(&command, op, n->config, n->options.node_count, 0);
+    buffer_clear(&n->scratch);
+    decision_encode(&n->scratch, d);
+    command.decision = arena_copy(&n->lent, buffer_slice(&n->scratch));
+    propose_command(n, &command);
+}
+
 static void propose(struct node *n, enum catalog_op op, uint32_t table_id, uint32_t node,
                     uint32_t generation)
 {
@@ -255,12 +301,39 @@ static void propose_left(struct node *n, enum catalog_op op, const struct partit
                                .partition = p->id,
                                .epoch = p->epoch,
                                .from_node = raft_member_node(p->leaving)};
-    struct catalog_command command;
-    catalog_command_init(&command, op, n->config, n->options.node_count, 0);
-    buffer_clear(&n->scratch);
-    decision_encode(&n->scratch, &d);
-    command.decision = arena_copy(&n->lent, buffer_slice(&n->scratch));
-    propose_command(n, &command);
+    propose_decision(n, op, &d);
+}
+
+/* What the slots of a merging partition allow. The catalog is told until it says what is next. */
+static void propose_merge(struct node *n, const struct settling *s, const struct partition_info *p,
+                          const struct settled *at)
+{
+    uint16_t replicas = (uint16_t)((1U << p->member_count) - 1) | 1 << MEMBERS_SLOT;
+    bool all = (at->done & replicas) == replicas || MUTATED(RAFT_MUTATION_ABSORB_AS_IT_IS);
+    bool group = at->done >> MERGE_SLOT & 1;
+    struct decision d = {.table_id = p->table_id, .partition = p->id, .epoch = p->epoch};
+    if (p->merge == MERGE_FREEZE && all && at->frozen.index != 0) {
+        d.merge = MERGE_ABSORB_IT;
+        d.frozen_index = at->frozen.index;
+        d.frozen_term = at->frozen.term;
+    } else if (p->merge == MERGE_FREEZE && !instant_before(n->now, at->freeze_until)) {
+        d.merge = MERGE_GIVE_UP;
+        d.has_event = true;
+        d.event = (struct event){.kind = EVENT_MERGE_GIVEN_UP,
+                                 .table_id = s->table_id,
+                                 .partition = p->id,
+                                 .table = catalog_find_id(n->catalog, s->table_id)->name,
+                                 .reason = slice_of("not all its replicas stopped in time")};
+    } else if (p->merge == MERGE_THAW && group) {
+        d.merge = MERGE_THAWED;
+    } else if (p->merge == MERGE_ABSORB && !p->absorbed && group) {
+        d.merge = MERGE_ABSORBED;
+    } else if (p->merge == MERGE_ABSORB && p->absorbed && all) {
+        d.merge = MERGE_DONE;
+    } else {
+        return;
+    }
+    propose_decision(n, CATALOG_MERGE, &d);
 }
 
 /* ---- sending ---- */
@@ -273,10 +346,13 @@ static void encode_split(struct buffer *out, const struct partition_info *p, uin
     partition_split_encode(out, &split);
 }
 
-static enum request_op op_of(const struct settling *s, uint32_t slot)
+static enum request_op op_of(const struct settling *s, const struct partition_info *p,
+                             uint32_t slot)
 {
     if (s->status == TABLE_DELETING || slot == LEAVING_SLOT)
         return REQUEST_PARTITION_CLOSE;
+    if (slot == MERGE_SLOT || (slot < MEMBERS_SLOT && p->merge == MERGE_FREEZE))
+        return REQUEST_PARTITION_MERGE;
     if (slot == SPLIT_SLOT)
         return REQUEST_PARTITION_SPLIT;
     return slot == MEMBERS_SLOT ? REQUEST_PARTITION_MEMBERS : REQUEST_PARTITION_OPEN;
@@ -300,12 +376,14 @@ static void send_slot(struct node *n, struct settling *s, const struct partition
     const struct partition_info *p = &partitions[index];
     if (!node_is_reachable(n, node))
         return;
-    const enum request_op op = op_of(s, slot);
+    const enum request_op op = op_of(s, p, slot);
     buffer_clear(&n->scratch);
     if (op == REQUEST_PARTITION_OPEN || op == REQUEST_PARTITION_CLOSE)
         buffer_append_u64(&n->scratch, node_catalog_as_of(n));
     if (op == REQUEST_PARTITION_SPLIT)
         encode_split(&n->scratch, p, children_of(partitions, index, s->count));
+    else if (op == REQUEST_PARTITION_MERGE)
+        partition_info_encode(&n->scratch, p);
     else
         append_told(&n->scratch, s->status, p);
     struct node_effect *e = node_push(n, NODE_REQUEST);
@@ -427,6 +505,10 @@ static void send_missing(struct node *n, struct settling *s)
     for (uint32_t i = 0; i < s->count; i++) {
         const struct partition_info *p = &partitions[i];
         send_slots(n, s, partitions, i);
+        if (!is_done(s, i, MERGE_SLOT))
+            send_slot(n, s, partitions, i, MERGE_SLOT, node_for(s, p, MERGE_SLOT));
+        if (p->merge != MERGE_NONE && s->status != TABLE_DELETING)
+            propose_merge(n, s, p, &s->at[i]);
         if (p->leaving == 0)
             continue;
         if (s->status != TABLE_DELETING && !p->let_go && !is_done(s, i, MEMBERS_SLOT))
@@ -484,6 +566,16 @@ static void advance(struct node *n, struct settling *s)
         s->send_at = INSTANT_NEVER;
 }
 
+static bool take_frozen(struct settled *at, struct slice body)
+{
+    struct reader r = {body, false};
+    const struct frozen frozen = {.index = reader_u64(&r), .term = reader_u64(&r)};
+    bool told = !r.failed && r.left.size == 0 && frozen.index != 0;
+    if (told)
+        at->frozen = frozen;
+    return told;
+}
+
 void node_settling_reply(struct node *n, const struct reply *reply)
 {
     struct settling *s = *find_settling(n, (uint32_t)(reply->id >> 32));
@@ -492,20 +584,27 @@ void node_settling_reply(struct node *n, const struct reply *reply)
     if (s == NULL || index >= s->count || reply->id != request_id(s, index, slot) ||
         is_done(s, index, slot))
         return; /* an answer to what is settled already */
-    bool group = slot == MEMBERS_SLOT || slot == SPLIT_SLOT;
+    const struct partition_info *partitions;
+    must(partitions_of(n, s->table_id, &partitions) == s->count);
+    bool group = slot == MEMBERS_SLOT || slot == SPLIT_SLOT || slot == MERGE_SLOT;
     if (reply->code == REPLY_NOT_LEADER && group && reply->leader != 0 &&
         reply->leader <= n->options.node_count && s->redirects++ < REDIRECTS_MAX) {
-        const struct partition_info *partitions;
-        must(partitions_of(n, s->table_id, &partitions) == s->count);
         send_slot(n, s, partitions, index, slot, reply->leader);
         return;
     }
     if (slot == MEMBERS_SLOT && reply->more)
         s->send_at = instant_earlier(s->send_at, instant_add(n->now, duration_ms(MEMBERS_MS)));
+    enum merge_step merge = partitions[index].merge;
+    if (merge != MERGE_NONE && s->attempt < MERGE_QUICK)
+        s->send_at = instant_earlier(s->send_at, instant_add(n->now, duration_ms(MERGE_MS)));
     if (reply->code != REPLY_OK)
         return; /* it is sent again */
+    if (merge == MERGE_FREEZE && slot < MEMBERS_SLOT && !take_frozen(&s->at[index], reply->body))
+        return;
     s->at[index].done |= (uint16_t)(1U << slot);
     s->missing -= slot != LEAVING_SLOT; /* CATALOG_LEFT ends that, and settles the table anew */
+    if (merge != MERGE_NONE)
+        propose_merge(n, s, &partitions[index], &s->at[index]);
     if (slot == SPLIT_SLOT)
         s->send_at = instant_add(n->now, duration_ms(SPLIT_MS));
     if (slot == MEMBERS_SLOT || slot == LEAVING_SLOT)

@@ -59,8 +59,9 @@ struct snapshot_in {
     bool counting;
     struct buffer counted_to;
     struct split_history splits;
-    struct buffer key; /* everything up to it is in place */
-    bool has_chunk;    /* one is being put in place, a slice of what is there at a time */
+    struct frozen as_frozen; /* the partition was, at the base */
+    struct buffer key;       /* everything up to it is in place */
+    bool has_chunk;          /* one is being put in place, a slice of what is there at a time */
     bool chunk_last;
     uint32_t chunk_count; /* of `chunk` */
     struct buffer chunk;  /* its items that are not in place yet */
@@ -156,6 +157,10 @@ static bool open_source(struct node *n, const struct partition *p, struct snapsh
     struct partition_info info;
     struct reader r = {row.info, false};
     must(partition_info_decode(&r, &info) == STATUS_OK); /* its checksum held */
+    if (info.epoch != p->info.epoch) {                   /* from before a merge or a split */
+        store_snapshot_close(n->store, s->source);
+        return false;
+    }
     s->index = row.base.index;
     buffer_append_slice(&s->row, value);
     buffer_append_slice(&s->hi, info.hi);
@@ -367,11 +372,13 @@ static void begin_in(struct node *n, struct partition *p, uint64_t from, uint64_
     s->counting = row->counting;
     buffer_append_slice(&s->counted_to, row->counted_to);
     s->splits = row->splits;
+    s->as_frozen = row->frozen;
     s->next = n->snapshots_in;
     n->snapshots_in = s;
     if (!p->no_state)
         raft_install_begin(p->raft);
     p->no_state = true;
+    p->frozen = (struct frozen){0};
     node_drop_proposals(n, p, "the replica is being rebuilt");
     node_group_stepped(n, p);
     node_store_partition(n, p); /* in the same checkpoint as the first change */
@@ -405,6 +412,10 @@ static bool begin(struct node *n, struct partition *p, uint64_t from, uint64_t i
     if (*link != NULL && (*link)->id == id) {
         acknowledge(n, p, *link);
         return true;
+    }
+    if (partition_is_frozen(p) && info.epoch == p->info.epoch) {
+        PROBE("a frozen replica needs no snapshot");
+        return true; /* it may be taken over at any moment: it keeps what it has */
     }
     node_split_catch_up(n, p, &decoded.splits);
     if (is_about_to_apply(n, p, &decoded.base))
@@ -513,6 +524,7 @@ static void finish(struct node *n, struct partition *p, struct snapshot_in *s)
     buffer_clear(&p->counted_to);
     buffer_append_slice(&p->counted_to, buffer_slice(&s->counted_to));
     partition_set_splits(p, &s->splits);
+    p->frozen = s->as_frozen;
     p->installing = malloc(sizeof *p->installing);
     must(p->installing != NULL);
     *p->installing = s->base;

@@ -291,16 +291,11 @@ void node_split_catch_up(struct node *n, struct partition *p, const struct split
     }
 }
 
-static bool overlaps(const struct partition *p, struct slice lo, struct slice hi)
-{
-    return p != NULL && (p->info.hi.size == 0 || slice_compare(p->info.hi, lo) > 0) &&
-           (hi.size == 0 || slice_compare(hi, p->info.lo) > 0);
-}
-
 bool node_holds_range(const struct node *n, struct slice lo, struct slice hi)
 {
     for (uint32_t i = 0; i < n->partitions_size; i++) {
-        if (overlaps(n->partitions[i], lo, hi))
+        const struct partition *p = n->partitions[i];
+        if (p != NULL && partition_overlaps(p, lo, hi))
             return true;
     }
     return false;
@@ -326,7 +321,7 @@ void node_doubt_holders(struct node *n, struct slice lo, struct slice hi)
 {
     for (uint32_t i = 0; i < n->partitions_size; i++) {
         struct partition *p = n->partitions[i];
-        if (overlaps(p, lo, hi))
+        if (p != NULL && partition_overlaps(p, lo, hi))
             p->doubted = true;
     }
 }
@@ -346,6 +341,8 @@ static bool widen(struct node *n, struct partition *p, const struct partition_in
     bool past = state || raft_last(p->raft) > 0, opening = false;
     for (const struct inflight *e = n->own_first; e != NULL; e = e->next)
         opening |= e->kind == LOG_PARTITION; /* perhaps of a child */
+    if (slice_compare(told->hi, p->info.hi) < 0)
+        return false; /* from before a merge: what was taken over since is nowhere else */
     if (past || opening || node_holds_range(n, p->info.hi, told->hi) ||
         store_erase_overlaps(n->store, p->info.hi, told->hi))
         return false;
@@ -360,6 +357,12 @@ bool node_split_take_range(struct node *n, struct partition *p, const struct par
         return true;
     if (told->epoch < p->info.epoch)
         return widen(n, p, told);
+    if (slice_compare(told->hi, p->info.hi) > 0) {
+        if (!node_merge_give_way(n, p, p->info.hi, told->hi))
+            return false;
+        take_info(p, told);
+        return true;
+    }
     PROBE("a snapshot brings a range that was split");
     struct buffer hi = {0};
     buffer_append_slice(&hi, p->info.hi);

@@ -63,6 +63,12 @@ bool partition_holds(const struct partition *p, struct slice key)
            (p->info.hi.size == 0 || slice_compare(key, p->info.hi) < 0);
 }
 
+bool partition_overlaps(const struct partition *p, struct slice lo, struct slice hi)
+{
+    return (p->info.hi.size == 0 || slice_compare(p->info.hi, lo) > 0) &&
+           (hi.size == 0 || slice_compare(hi, p->info.lo) > 0);
+}
+
 bool partition_is_row(const struct partition *p, struct slice key)
 {
     return p->info.whole_collections && collection_is_row(key);

@@ -18,7 +18,14 @@ struct kept_buckets {
     struct admission_balances balances[ADMIT_KINDS];
 };
 
-/* The last cuts a replica has applied, oldest first: entries of its log. */
+/* The entry of a partition's log behind which nothing changes it: it is about to be merged into the
+ * one below. */
+struct frozen {
+    uint64_t index; /* 0: none, it serves */
+    uint64_t term;
+};
+
+/* The last cuts and merges a replica has applied, oldest first: entries of its log. */
 enum {
     SPLITS_KEPT = 8
 };
@@ -55,9 +62,10 @@ struct partition {
     uint64_t since_lsn;           /* the group's records before it are of an earlier life */
     bool no_state;                /* a snapshot is being installed: nothing can be read */
     struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
-    uint64_t hold;                /* entries after it stay for whoever gets a snapshot; 0: none */
-    bool ended;                   /* its table is deleted: it serves nothing any more */
-    bool close_asked;             /* by close_from: answered when a promise to a leader is over */
+    struct frozen frozen;
+    uint64_t hold;    /* entries after it stay for whoever gets a snapshot; 0: none */
+    bool ended;       /* its table is deleted: it serves nothing any more */
+    bool close_asked; /* by close_from: answered when a promise to a leader is over */
     uint64_t close_from;
     uint64_t close_id;
     uint64_t close_as_of; /* node_internal.h: closed_as_of */
@@ -115,6 +123,16 @@ void middle_destroy(struct middle *m);
 
 /* Whether a storage key lies in the range. */
 bool partition_holds(const struct partition *p, struct slice key);
+
+/* Whether this replica will hold what it holds now for as long as it is here, unless it is thawed.
+ */
+static inline bool partition_is_frozen(const struct partition *p)
+{
+    return p->frozen.index != 0 && !p->no_state;
+}
+
+/* Whether it has keys of [lo, hi); hi empty: no end. */
+bool partition_overlaps(const struct partition *p, struct slice lo, struct slice hi);
 
 /* Whether what the store has under the key is no item but what an item collection holds. */
 bool partition_is_row(const struct partition *p, struct slice key);

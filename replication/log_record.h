@@ -33,6 +33,7 @@ enum log_kind {
     LOG_SPLIT_DONE = 12, /* the node has applied the group's LOG_SPLIT entry `index`: records of
                             the children follow */
     LOG_BUCKETS = 13,    /* what buckets held: engine/node_buckets.c */
+    LOG_MERGE = 14,      /* an entry: a step of a merge with the partition below or above */
     LOG_KINDS,
 };
 

@@ -281,6 +281,20 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     c->node_wcu = c->node_rcu = promised * percent / 100;
 }
 
+/* From a stream of its own. */
+static void plan_merges(struct plan *plan, const struct sim_options *o)
+{
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6d65726765730000));
+    bool merges = often(&p, 50) && !o->plain && o->merges != SIM_MERGES_NONE;
+    uint32_t percent = (uint32_t)prng_between(&p, 5, 60);
+    int64_t freeze_ms = spread(&p, 20, 5000);
+    if (o->merges > 0)
+        plan->merge_percent = (uint32_t)o->merges;
+    else if (merges)
+        plan->merge_percent = percent;
+    plan->config.merge_freeze_ms = freeze_ms;
+}
+
 /* From a stream of its own: plans of earlier seeds stay what they were. */
 static void plan_more(struct plan *plan, const struct sim_options *o)
 {
@@ -296,6 +310,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
         plan_limits(plan, o);
         plan_budgets(plan, &p);
     }
+    plan_merges(plan, o);
     plan->moves = !o->plain || (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0;
     bool vary = often(&p, 40) && !o->plain;
     for (uint32_t id = 1; id <= plan->nodes; id++) {
@@ -418,7 +433,8 @@ void plan_describe(const struct plan *p, struct buffer *out)
     if (p->tick_ns > 0)
         buffer_append_format(out, "; a tick is %lld us", (long long)(p->tick_ns / NS_PER_US));
     if (p->cut_ns > 0)
-        buffer_append_format(out, "; a split in %lld ms", (long long)(p->cut_ns / NS_PER_MS));
+        buffer_append_format(out, "; a split in %lld ms, %u%% of them merges",
+                             (long long)(p->cut_ns / NS_PER_MS), p->merge_percent);
     buffer_append_format(
         out,
         "\nnetwork: %lld us + %lld us, tail %lld ms; log write: %lld us + %lld "

@@ -42,6 +42,7 @@ enum {
     SIM_ROUTERS_MAX = 4,
     SIM_GAC_MAX = 3,
     SIM_GAC_NONE = -1,
+    SIM_MERGES_NONE = -1,
     SIM_CLIENTS_MAX = 256,
     SIM_TICK_US_MAX = 1000,
     SIM_TICK_NONE = -1,
@@ -89,6 +90,7 @@ struct sim_options {
     uint32_t routers;
     int gac; /* servers of global admission control, or SIM_GAC_NONE */
     uint32_t clients;
+    int merges;        /* percent of the splits that are merges instead, or SIM_MERGES_NONE */
     int tick_us;       /* events happen at multiples of it; or SIM_TICK_NONE: at any time */
     int64_t length_ms; /* of the time in which faults strike */
     enum split_stage kill_leader_at; /* of the first split that can be caught there */
@@ -107,8 +109,9 @@ struct plan {
     uint32_t clients;
     int64_t tick_ns; /* 0: none */
     int64_t length_ns;
-    int64_t strike_ns; /* mean time between two faults */
-    int64_t cut_ns;    /* mean time between two splits of a partition; 0: none */
+    int64_t strike_ns;      /* mean time between two faults */
+    int64_t cut_ns;         /* mean time between two splits of a partition; 0: none */
+    uint32_t merge_percent; /* of the splits: two partitions are merged instead */
     enum split_stage kill_leader_at;
     int64_t drift_ppm; /* at most */
     bool keep_history;

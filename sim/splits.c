@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
 #include "engine/collection.h"
 #include "engine/item/storage_key.h"
@@ -98,6 +99,26 @@ static void ask_split(struct splits *s, const struct table *t)
     ask_all(s, &r, &s->answer);
 }
 
+/* Of neighbours that may well be on different nodes, or change. */
+static void ask_merge(struct splits *s, const struct table *t)
+{
+    if (t->partition_count < 2)
+        return;
+    uint32_t upper = 1 + (uint32_t)prng_below(&s->prng, t->partition_count - 1);
+    const struct partition_info *p = &t->partitions[upper];
+    const struct decision d = {.table_id = t->id,
+                               .partition = p->id,
+                               .epoch = p->epoch,
+                               .merge = MERGE_BEGIN,
+                               .merge_with = p[-1].id,
+                               .merge_with_epoch = p[-1].epoch};
+    buffer_clear(&s->body);
+    buffer_append_u8(&s->body, CATALOG_MERGE);
+    decision_encode(&s->body, &d);
+    const struct request r = {.op = REQUEST_DECIDE, .body = buffer_slice(&s->body)};
+    ask_all(s, &r, &s->answer);
+}
+
 static void look(void *context, uint64_t argument)
 {
     struct splits *s = context;
@@ -110,7 +131,10 @@ static void look(void *context, uint64_t argument)
     else if (s->table.size > 0) {
         must(table_decode(buffer_slice(&s->table), &arena, &t) == STATUS_OK);
         s->partitions = t.partition_count;
-        if (s->on && t.partition_count < PARTITIONS_MAX)
+        uint32_t percent = s->options.plan->merge_percent;
+        if (s->on && percent > 0 && prng_below(&s->prng, 100) < percent)
+            ask_merge(s, &t);
+        else if (s->on && t.partition_count < PARTITIONS_MAX)
             ask_split(s, &t);
     }
     arena_deinit(&arena);

@@ -1,4 +1,5 @@
-/* splits.h - partitions are cut at random moments, at random keys, while everything else goes on.
+/* splits.h - partitions are cut at random moments, at random keys, and neighbours merged, while
+ * everything else goes on.
  *
  * Each time the catalog is asked for the table, whose partitions must be the whole key space, and
  * then for a split of one of them. Many come to nothing: another one is under way, the catalog has

@@ -1,8 +1,9 @@
-/* A node whose partitions are cut again and again, at any moment of which it may die: the map
- * covers the table, no key is lost, doubled or out of its range, and what item collections hold is
- * counted right. */
+/* A node whose partitions are cut and merged again and again, at any moment of which it may die:
+ * the map covers the table, no key is lost, doubled or out of its range, and what item collections
+ * hold is counted right. */
 #include "tests/check.h"
 
+#include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
 #include "engine/collection.h"
 #include "tests/support/node_world.h"
@@ -25,10 +26,15 @@ struct model {
     size_t pending_count;
     uint32_t versions;
     uint32_t splits;
-    uint32_t refused; /* writes that a split had come before */
-    uint32_t full;    /* writes that an item collection had no room for */
+    uint32_t merges; /* asked for */
+    uint32_t merged;
+    uint32_t last_count; /* of partitions */
+    uint32_t refused;    /* writes that a split had come before */
+    uint32_t full;       /* writes that an item collection had no room for */
     uint32_t crashes;
 };
+
+static uint32_t merges, merged; /* of all seeds */
 
 /* ---- writes, answered or not ---- */
 
@@ -93,12 +99,12 @@ static void settle(struct world *w, struct model *m)
         take_answers(w, m);
         if (node_is_ready(w->node)) {
             fetch_whole_table(w);
-            if (!table_is_splitting(&w->table))
+            if (!table_is_changing(&w->table))
                 break;
         }
         world_pass(w, 50);
     }
-    assert_false(table_is_splitting(&w->table));
+    assert_false(table_is_changing(&w->table));
     for (int tries = 0; tries < 20; tries++) { /* the children lead, everything is counted */
         world_pass(w, 20);
         world_write_all(w);
@@ -176,6 +182,29 @@ static void cut(struct world *w, struct model *m, struct prng *p)
     buffer_deinit(&key);
 }
 
+static void merge(struct world *w, struct model *m, struct prng *p)
+{
+    struct buffer body = {0};
+    fetch_whole_table(w);
+    if (w->table.partition_count < 2)
+        return;
+    uint32_t upper = 1 + (uint32_t)prng_below(p, w->table.partition_count - 1);
+    const struct partition_info *low = &w->table.partitions[upper - 1], *up = low + 1;
+    struct decision d = {.table_id = w->table.id,
+                         .partition = up->id,
+                         .epoch = up->epoch,
+                         .merge = MERGE_BEGIN,
+                         .merge_with = low->id,
+                         .merge_with_epoch = low->epoch};
+    buffer_append_u8(&body, CATALOG_MERGE);
+    decision_encode(&body, &d);
+    struct request r = {.op = REQUEST_DECIDE, .body = buffer_slice(&body)};
+    m->last_count = w->table.partition_count;
+    world_ask(w, &r);
+    m->merges++;
+    buffer_deinit(&body);
+}
+
 /* ---- everything ---- */
 
 static void check_all(struct world *w, const struct model *m)
@@ -203,7 +232,7 @@ static void check_all(struct world *w, const struct model *m)
     w->answer_count = 0;
 }
 
-static void cut_under_writes(struct prng *p)
+static void cut_and_merge_under_writes(struct prng *p)
 {
     struct world w;
     struct model m = {.versions = 0};
@@ -211,11 +240,16 @@ static void cut_under_writes(struct prng *p)
     world_set(&w, "checkpoint_ms", prng_below(p, 2) == 0 ? "10" : "5000");
     w.collections = prng_below(p, 2) == 0 ? 0 : NAMES / 2;
     world_set(&w, "collection_max_bytes", prng_below(p, 2) == 0 ? "10GiB" : "4KiB");
+    world_set(&w, "merge_freeze_ms", prng_below(p, 3) == 0 ? "10" : "1000");
     world_open_table(&w, 100, 100);
     for (int round = 0; round < 25; round++) {
         for (uint64_t i = prng_below(p, 10); i > 0; i--)
             some_event(&w, &m, p);
-        cut(&w, &m, p);
+        m.last_count = 0;
+        if (prng_below(p, 5) < 3)
+            cut(&w, &m, p);
+        else
+            merge(&w, &m, p);
         for (uint64_t i = prng_below(p, 25); i > 0; i--)
             some_event(&w, &m, p); /* by the map from before the cut */
         if (prng_below(p, 4) == 0)
@@ -223,17 +257,22 @@ static void cut_under_writes(struct prng *p)
         settle(&w, &m);
         assert_int_equal(m.pending_count, 0);
         check_all(&w, &m);
+        m.merged += w.table.partition_count < m.last_count;
     }
     crash(&w, &m, p);
     check_all(&w, &m);
-    assert_true(m.splits > 5 && w.table.partition_count > 3);
+    assert_true(m.splits > 5);
+    merged += m.merged;
+    merges += m.merges;
     world_deinit(&w);
 }
 
-static void a_node_that_is_cut_at_any_moment_loses_and_doubles_nothing(void **state)
+static void a_node_that_is_cut_and_merged_at_any_moment_loses_and_doubles_nothing(void **state)
 {
     (void)state;
-    check_seeds(25, cut_under_writes);
+    check_seeds(25, cut_and_merge_under_writes);
+    print_message("%u of %u merges were done\n", merged, merges);
+    assert_true(merged > merges / 3);
 }
 
 /* ---- a table that is deleted while it is cut ---- */
@@ -281,7 +320,7 @@ static void a_table_that_is_deleted_while_it_is_cut_leaves_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_that_is_cut_at_any_moment_loses_and_doubles_nothing),
+        cmocka_unit_test(a_node_that_is_cut_and_merged_at_any_moment_loses_and_doubles_nothing),
         cmocka_unit_test(a_table_that_is_deleted_while_it_is_cut_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
