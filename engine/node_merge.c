@@ -192,6 +192,7 @@ static void absorb(struct node *n, struct partition *p, const struct raft_entry 
     partition_count_anew(p);
     partition_push_split(p, e->index, e->term);
     node_note(n, NODE_TRACE_ABSORBED, p->info.id, (int64_t)told->merge_with);
+    PROBE("a replica takes over what another one holds");
     if (upper == NULL)
         return;
     if (n->started)

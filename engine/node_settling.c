@@ -63,6 +63,12 @@ struct settling {
     struct settled at[];       /* by partition, in key order */
 };
 
+/* Of a table that is deleted nothing is merged any more. */
+static enum merge_step merge_of(const struct settling *s, const struct partition_info *p)
+{
+    return s->status == TABLE_DELETING ? MERGE_NONE : p->merge;
+}
+
 /* table | round | partition and slot: an answer to an earlier round is told from one to this. */
 static uint64_t request_id(const struct settling *s, uint32_t index, uint32_t slot)
 {
@@ -210,7 +216,7 @@ static void settle(struct node *n, uint32_t table_id, enum table_status status,
         s->missing += (uint32_t)__builtin_popcount(slots & ~s->at[i].done);
         if (partitions[i].leaving != 0 && s->at[i].done >> LEAVING_SLOT & 1)
             s->missing++; /* until CATALOG_LEFT */
-        if (partitions[i].merge != MERGE_NONE && status != TABLE_DELETING)
+        if (merge_of(s, &partitions[i]) != MERGE_NONE)
             s->missing++; /* until the next step */
     }
     s->next = n->settling;
@@ -507,7 +513,7 @@ static void send_missing(struct node *n, struct settling *s)
         send_slots(n, s, partitions, i);
         if (!is_done(s, i, MERGE_SLOT))
             send_slot(n, s, partitions, i, MERGE_SLOT, node_for(s, p, MERGE_SLOT));
-        if (p->merge != MERGE_NONE && s->status != TABLE_DELETING)
+        if (merge_of(s, p) != MERGE_NONE)
             propose_merge(n, s, p, &s->at[i]);
         if (p->leaving == 0)
             continue;
@@ -594,7 +600,7 @@ void node_settling_reply(struct node *n, const struct reply *reply)
     }
     if (slot == MEMBERS_SLOT && reply->more)
         s->send_at = instant_earlier(s->send_at, instant_add(n->now, duration_ms(MEMBERS_MS)));
-    enum merge_step merge = partitions[index].merge;
+    enum merge_step merge = merge_of(s, &partitions[index]);
     if (merge != MERGE_NONE && s->attempt < MERGE_QUICK)
         s->send_at = instant_earlier(s->send_at, instant_add(n->now, duration_ms(MERGE_MS)));
     if (reply->code != REPLY_OK)
