@@ -653,6 +653,11 @@ static void run_partition_open(struct node *n, const struct operation *o)
                     "node %u has closed replicas since the catalog said so", n->options.id);
         return;
     }
+    if (p != NULL && p->absorbed_lsn > n->log.written_lsn) {
+        node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
+                    "that partition %u was merged is not on disk yet", info.id);
+        return;
+    }
     if (p != NULL && slice_equal(buffer_slice(&p->bytes), word)) {
         node_push_reply(n, o->from, o->request.id, REPLY_OK);
         return;

@@ -7,12 +7,14 @@
  * engine/catalog/merge.c has the order of the steps, docs/decisions/0022 why nothing is lost.
  *
  * Invariants
- *   ABSORB-1  A replica takes over a range only from a replica that is frozen by the entry which
- * the catalog names. Where it is not known to be committed yet, it is in the log: it was applied
- * here before, or the catalog would not have been told that all are frozen. ABSORB-2  A frozen
- * replica keeps its state: no snapshot of the same epoch replaces it. ABSORB-3  A snapshot of the
- * lower partition from before the entry is not sent once the leader has applied the entry, and is
- * not taken by a replica that was opened behind it. */
+ *   ABSORB-1  A replica takes over a range only from a replica that is frozen by the entry which the
+ *             catalog names. Where that entry is not known to be committed yet, it is in the log:
+ *             it was applied here before, or the catalog would not know all replicas as frozen.
+ *   ABSORB-2  A frozen replica keeps its state: no snapshot of the same epoch replaces it.
+ *   ABSORB-3  A replica is said to be open with its new range once the node cannot forget, in a
+ *             crash, that it has taken the range over. Then the upper one's replica is nobody's.
+ *   ABSORB-4  A snapshot of the lower partition from before the entry is not sent once the leader has
+ *             applied the entry, and is not taken by a replica that was opened behind it. */
 #include <errno.h>
 
 #include "base/must.h"
@@ -185,6 +187,10 @@ static void absorb(struct node *n, struct partition *p, const struct raft_entry 
         return;
     }
     struct partition_info info = p->info;
+    if (n->started) {
+        log_writer_append(&n->log, LOG_SPLIT_DONE, p->info.id, 0, e->index, slice_make(NULL, 0));
+        p->absorbed_lsn = n->log.next_lsn;
+    }
     info.epoch = told->epoch;
     info.hi = told->hi;
     memcpy(info.rate_mcu, told->rate_mcu, sizeof info.rate_mcu);

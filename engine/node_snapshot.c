@@ -659,6 +659,7 @@ static void install(struct node *n, struct partition *p, struct snapshot_in *s)
     free(p->installing);
     p->installing = NULL;
     p->no_state = false;
+    p->absorbed_lsn = 0;
     s->installed = true;
     s->frozen = false;
     n->count_at = n->now;

@@ -361,6 +361,7 @@ bool node_split_take_range(struct node *n, struct partition *p, const struct par
         if (!node_merge_give_way(n, p, p->info.hi, told->hi))
             return false;
         take_info(p, told);
+        p->absorbed_lsn = UINT64_MAX; /* until it is installed */
         return true;
     }
     PROBE("a snapshot brings a range that was split");

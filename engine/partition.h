@@ -63,9 +63,10 @@ struct partition {
     bool no_state;                /* a snapshot is being installed: nothing can be read */
     struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
     struct frozen frozen;
-    uint64_t hold;    /* entries after it stay for whoever gets a snapshot; 0: none */
-    bool ended;       /* its table is deleted: it serves nothing any more */
-    bool close_asked; /* by close_from: answered when a promise to a leader is over */
+    uint64_t absorbed_lsn; /* the node may forget a merge until its log is durable up to here */
+    uint64_t hold;         /* entries after it stay for whoever gets a snapshot; 0: none */
+    bool ended;            /* its table is deleted: it serves nothing any more */
+    bool close_asked;      /* by close_from: answered when a promise to a leader is over */
     uint64_t close_from;
     uint64_t close_id;
     uint64_t close_as_of; /* node_internal.h: closed_as_of */

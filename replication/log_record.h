@@ -30,8 +30,8 @@ enum log_kind {
     LOG_HARD_STATE = 9,  /* not an entry: the group's term, and its vote in `index` */
     LOG_NODE = 10,       /* the node's generation, in `index`; payload: u64, support it gives, ns */
     LOG_SPLIT = 11,      /* an entry: the partition is cut here, what is beyond is its children's */
-    LOG_SPLIT_DONE = 12, /* the node has applied the group's LOG_SPLIT entry `index`: records of
-                            the children follow */
+    LOG_SPLIT_DONE = 12, /* the node has applied the group's entry `index`, by which it was cut or
+                            has taken over another one: records of the children follow */
     LOG_BUCKETS = 13,    /* what buckets held: engine/node_buckets.c */
     LOG_MERGE = 14,      /* an entry: a step of a merge with the partition below or above */
     LOG_KINDS,

@@ -1,10 +1,10 @@
 /* decisions.c - what the controller decides, as the catalog does it.
  *
  * Invariants:
- *   D1  a partition has at most one replica on its way out (`leaving`); until that is erased
- * nothing else of it moves. So no node gets a replica back that its group still counts on. D2  no
- * decision promises more of a node than it has. D3  a decision that is refused changes nothing and
- * tells nothing. */
+ *   D1  a partition has at most one replica on its way out (`leaving`); until that is erased nothing
+ *       else of it moves. So no node gets a replica back that its group still counts on.
+ *   D2  no decision promises more of a node than it has.
+ *   D3  a decision that is refused changes nothing and tells nothing. */
 #include <stdlib.h>
 
 #include "base/must.h"

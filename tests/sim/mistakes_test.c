@@ -110,6 +110,20 @@ static void writes_refused_for_a_dead_node_are_found(void **state)
                  RAFT_MUTATION_NONE, 1, SEEDS);
 }
 
+static void a_partition_that_absorbs_what_is_not_frozen_is_found(void **state)
+{
+    (void)state;
+    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_ONE_WAY),
+                                      .faults_forced = true,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .clients = 24,
+                                      .merges = 50,
+                                      .length_ms = 10000},
+                 RAFT_MUTATION_ABSORB_AS_IT_IS, 1, SEEDS);
+}
+
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
 int main(void)
 {
@@ -117,6 +131,7 @@ int main(void)
         cmocka_unit_test(erasing_whole_buckets_of_long_keys_is_found),
         cmocka_unit_test(votes_that_do_not_heed_support_are_found),
         cmocka_unit_test(writes_refused_for_a_dead_node_are_found),
+        cmocka_unit_test(a_partition_that_absorbs_what_is_not_frozen_is_found),
     };
     const struct CMUnitTest all[] = {
         cmocka_unit_test(a_clock_that_stands_still_in_suspended_machines_is_found),
