@@ -1,0 +1,327 @@
+/* Two partitions of a node become one: what a frozen one refuses, what a word does that comes twice
+ * or late, and what is on disk when a merge is said to be done. */
+#include "tests/check.h"
+
+#include "engine/catalog/catalog.h"
+#include "engine/catalog/split.h"
+#include "engine/node_internal.h"
+#include "tests/support/node_world.h"
+
+enum {
+    NAMES = 40
+};
+
+/* The table in two partitions, with items in both. */
+struct scene {
+    struct world w;
+    struct partition_info lower;
+    struct partition_info upper;
+    uint32_t in_lower; /* a name */
+    uint32_t in_upper;
+};
+
+static void settle(struct world *w)
+{
+    for (int i = 0; i < 20; i++) {
+        world_write_all(w);
+        world_pass(w, 50);
+    }
+    world_write_all(w);
+    w->answer_count = 0;
+}
+
+static bool is_in(struct world *w, uint32_t name, const struct partition_info *p)
+{
+    world_key(w, name);
+    return slice_compare(buffer_slice(&w->key), p->lo) >= 0 &&
+           slice_compare(buffer_slice(&w->key), p->hi) < 0;
+}
+
+static void scene_init(struct scene *s)
+{
+    struct world *w = &s->w;
+    struct buffer body = {0};
+    world_init(w, PROFILE_OFF);
+    world_open_table(w, 100, 100);
+    uint8_t cut[12] = {0};
+    memcpy(cut, w->table.partitions[0].lo.data, 4);
+    cut[4] = 0x80; /* the middle of the hashes */
+    struct table_split split = {.table_id = w->table.id,
+                                .partition = w->table.partitions[0].id,
+                                .epoch = w->table.partitions[0].epoch,
+                                .cut_count = 1,
+                                .cuts = {slice_make(cut, sizeof cut)}};
+    table_split_share_equally(&split);
+    table_split_encode(&body, &split);
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&body)};
+    world_ask(w, &r);
+    settle(w);
+    world_fetch_table(w);
+    assert_int_equal(w->table.partition_count, 2);
+    s->lower = w->table.partitions[0];
+    s->upper = w->table.partitions[1];
+    for (uint32_t name = 0; name < NAMES; name++) {
+        if (is_in(w, name, &s->upper))
+            s->in_upper = name;
+        else
+            s->in_lower = name;
+        world_put(w, name, name + 1);
+        world_write_all(w);
+        world_assert_answer(w, REPLY_OK);
+    }
+    buffer_deinit(&body);
+}
+
+/* Without the catalog, whose map stays as it is. */
+static void ask(struct scene *s, const struct partition_info *p)
+{
+    struct buffer body = {0};
+    partition_info_encode(&body, p);
+    struct request r = {
+        .op = REQUEST_PARTITION_MERGE, .partition = p->id, .body = buffer_slice(&body)};
+    world_ask(&s->w, &r);
+    buffer_deinit(&body);
+}
+
+static struct partition_info freezing(const struct scene *s)
+{
+    struct partition_info p = s->upper;
+    p.merge = MERGE_FREEZE;
+    p.merge_with = s->lower.id;
+    return p;
+}
+
+static struct frozen freeze(struct scene *s)
+{
+    const struct partition_info p = freezing(s);
+    struct frozen frozen;
+    ask(s, &p);
+    world_write_all(&s->w);
+    world_assert_answer(&s->w, REPLY_OK);
+    assert_int_equal(world_answer(&s->w)->body.size, sizeof frozen);
+    memcpy(&frozen, world_answer(&s->w)->body.data, sizeof frozen);
+    return frozen;
+}
+
+static struct partition_info absorbing(const struct scene *s, struct frozen frozen)
+{
+    struct partition_info p = s->lower;
+    p.epoch++;
+    p.hi = s->upper.hi;
+    p.merge = MERGE_ABSORB;
+    p.merge_with = s->upper.id;
+    p.frozen_index = frozen.index;
+    p.frozen_term = frozen.term;
+    return p;
+}
+
+static void ask_to_open(struct scene *s, struct partition_info p)
+{
+    struct buffer word = {0};
+    p.merge = MERGE_NONE;
+    buffer_append_u64(&word, 1000);
+    partition_info_encode(&word, &p);
+    struct request r = {
+        .op = REQUEST_PARTITION_OPEN, .partition = p.id, .body = buffer_slice(&word)};
+    world_ask(&s->w, &r);
+    buffer_deinit(&word);
+}
+
+/* ---- frozen ---- */
+
+static void assert_refused(struct scene *s, enum request_op op, bool consistent)
+{
+    struct request r = world_request(&s->w, op, s->in_upper);
+    r.consistent = consistent;
+    if (op == REQUEST_RANGE) {
+        r.key = s->upper.lo;
+        r.bytes_max = UINT32_MAX;
+    }
+    world_ask(&s->w, &r);
+    world_write_all(&s->w);
+    world_assert_answer(&s->w, REPLY_STALE_MAP);
+}
+
+static void assert_serves_nothing(struct scene *s)
+{
+    assert_refused(s, REQUEST_GET, true);
+    assert_refused(s, REQUEST_GET, false);
+    assert_refused(s, REQUEST_RANGE, true);
+    assert_refused(s, REQUEST_DELETE, false);
+    assert_int_equal(world_get(&s->w, s->in_lower), s->in_lower + 1);
+}
+
+static void a_frozen_partition_serves_nothing_until_it_is_thawed(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    freeze(&s);
+    assert_serves_nothing(&s);
+    world_crash(&s.w);
+    settle(&s.w);
+    assert_serves_nothing(&s);
+    world_checkpoint_all(&s.w);
+    world_crash(&s.w);
+    settle(&s.w);
+    assert_serves_nothing(&s);
+    struct partition_info p = s.upper;
+    p.merge = MERGE_THAW;
+    p.merge_with = s.lower.id;
+    p.epoch++;
+    ask(&s, &p);
+    world_write_all(&s.w);
+    world_assert_answer(&s.w, REPLY_OK);
+    const struct partition_info late = freezing(&s); /* of the epoch before */
+    ask(&s, &late);
+    world_assert_answer(&s.w, REPLY_STALE_MAP);
+    s.w.table.partitions[1].epoch++;
+    assert_int_equal(world_get(&s.w, s.in_upper), s.in_upper + 1);
+    world_put(&s.w, s.in_upper, 99);
+    world_write_all(&s.w);
+    world_assert_answer(&s.w, REPLY_OK);
+    world_deinit(&s.w);
+}
+
+static void a_write_behind_the_entry_that_freezes_does_nothing(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    const struct partition_info p = freezing(&s);
+    ask(&s, &p);
+    s.w.answer_count = 0;
+    struct request r = world_request(&s.w, REQUEST_DELETE, s.in_upper);
+    world_ask(&s.w, &r); /* into the log behind it */
+    world_write_all(&s.w);
+    bool told = false;
+    for (size_t i = 0; i < s.w.answer_count; i++)
+        told |= s.w.answers[i].code == REPLY_STALE_MAP;
+    assert_true(told);
+    struct frozen again = freeze(&s), first;
+    const struct partition_info absorb = absorbing(&s, again);
+    first = freeze(&s); /* said again, nothing changes */
+    assert_memory_equal(&first, &again, sizeof first);
+    ask(&s, &absorb);
+    world_write_all(&s.w);
+    world_assert_answer(&s.w, REPLY_OK);
+    s.w.table.partitions[0].epoch++;
+    s.w.table.partitions[0].hi = s.upper.hi;
+    s.w.table.partition_count = 1;
+    assert_int_equal(world_get(&s.w, s.in_upper), s.in_upper + 1);
+    world_deinit(&s.w);
+}
+
+/* ---- taking over ---- */
+
+static void nothing_is_taken_over_that_is_not_frozen(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    struct frozen frozen = {raft_last(node_partition(s.w.node, s.upper.id)->raft), 1};
+    const struct partition_info absorb = absorbing(&s, frozen);
+    ask(&s, &absorb);
+    world_write_begin(&s.w);
+    world_write_end(&s.w, 0);
+    assert_true(node_is_stopped(s.w.node));
+    assert_non_null(node_partition(s.w.node, s.upper.id));
+    world_deinit(&s.w);
+}
+
+static void absorb_without_its_record_on_disk(struct scene *s, struct partition_info *lower)
+{
+    scene_init(s);
+    *lower = absorbing(s, freeze(s));
+    ask(s, lower);
+    while (node_partition(s->w.node, s->upper.id) != NULL) {
+        assert_true(world_write_begin(&s->w));
+        world_write_end(&s->w, 0);
+    }
+}
+
+/* Or the catalog takes the upper partition for gone, and what a node holds of it is erased, when
+ * the node dies, forgets the merge, and needs that. */
+static void a_merge_is_said_to_be_done_once_it_is_on_disk(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct partition_info lower;
+    absorb_without_its_record_on_disk(&s, &lower);
+    ask_to_open(&s, lower);
+    world_assert_answer(&s.w, REPLY_OVERLOADED);
+    world_write_all(&s.w);
+    ask_to_open(&s, lower);
+    world_write_all(&s.w);
+    world_assert_answer(&s.w, REPLY_OK);
+    world_crash(&s.w);
+    assert_null(node_partition(s.w.node, s.upper.id));
+    assert_int_equal(node_partition(s.w.node, lower.id)->info.epoch, lower.epoch);
+    settle(&s.w);
+    world_assert_verified(&s.w, NAMES);
+    world_deinit(&s.w);
+}
+
+static void a_merge_that_a_crash_forgot_is_done_again(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct partition_info lower;
+    absorb_without_its_record_on_disk(&s, &lower);
+    world_crash(&s.w);
+    settle(&s.w);
+    assert_null(node_partition(s.w.node, s.upper.id));
+    world_assert_verified(&s.w, NAMES);
+    world_deinit(&s.w);
+}
+
+static void a_late_word_opens_nothing_that_was_taken_over(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct partition_info lower;
+    absorb_without_its_record_on_disk(&s, &lower);
+    world_write_all(&s.w);
+    ask_to_open(&s, s.upper);
+    world_assert_answer(&s.w, REPLY_OVERLOADED);
+    world_write_all(&s.w);
+    assert_null(node_partition(s.w.node, s.upper.id));
+    world_deinit(&s.w);
+}
+
+static void words_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    struct partition_info p = s.upper; /* no step */
+    ask(&s, &p);
+    world_assert_answer(&s.w, REPLY_MALFORMED);
+    p = freezing(&s);
+    p.id = 4711;
+    ask(&s, &p);
+    world_assert_answer(&s.w, REPLY_WRONG_PARTITION);
+    p = freezing(&s);
+    p.epoch++;
+    ask(&s, &p);
+    world_assert_answer(&s.w, REPLY_STALE_MAP);
+    p = absorbing(&s, (struct frozen){1, 1});
+    p.hi = s.lower.hi; /* nothing is taken over */
+    ask(&s, &p);
+    world_assert_answer(&s.w, REPLY_STALE_MAP);
+    world_deinit(&s.w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_frozen_partition_serves_nothing_until_it_is_thawed),
+        cmocka_unit_test(a_write_behind_the_entry_that_freezes_does_nothing),
+        cmocka_unit_test(nothing_is_taken_over_that_is_not_frozen),
+        cmocka_unit_test(a_merge_is_said_to_be_done_once_it_is_on_disk),
+        cmocka_unit_test(a_merge_that_a_crash_forgot_is_done_again),
+        cmocka_unit_test(a_late_word_opens_nothing_that_was_taken_over),
+        cmocka_unit_test(words_that_make_no_sense_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
