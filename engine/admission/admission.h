@@ -150,9 +150,6 @@ void admission_divide(struct admission *const pieces[], uint32_t count, const st
                       const struct admission_rates rates[],
                       const uint32_t *const share_ppm[ADMIT_KINDS], struct instant now);
 
-void admission_absorb(struct admission *into, const struct admission *from,
-                      const struct config *config, const struct admission_rates *rates,
-                      struct instant now);
 /* Charge `cost_mcu` >= 0 to partition and node: both or neither. `group`: for a write, the other
  * nodes that will do it too; NULL: none are asked. */
 struct admit_verdict admission_try(struct admission *a, struct node_admission *node,
