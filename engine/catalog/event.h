@@ -25,7 +25,9 @@ enum {
     X(EVENT_SPLIT, 9, "split")                           \
     X(EVENT_SPLIT_REFUSED, 10, "split-refused")          \
     X(EVENT_PEAK, 11, "peak")                            \
-    X(EVENT_LEADER_MOVED, 12, "leader-moved")
+    X(EVENT_LEADER_MOVED, 12, "leader-moved")            \
+    X(EVENT_MERGE, 13, "merge")                          \
+    X(EVENT_MERGE_GIVEN_UP, 14, "merge-given-up")
 
 enum event_kind {
 #define X(code, number, name) code = number,
