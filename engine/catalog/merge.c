@@ -31,9 +31,8 @@ static uint32_t find_at(const struct table *t, uint32_t partition, uint64_t epoc
     return i;
 }
 
-/* Whether each replica of one stands beside one of the other, on the same disk. */
-static bool stand_together(const struct catalog *c, const struct partition_info *a,
-                           const struct partition_info *b)
+bool catalog_stand_together(const struct catalog *c, const struct partition_info *a,
+                            const struct partition_info *b)
 {
     if (a->member_count != b->member_count || a->leaving != 0 || b->leaving != 0)
         return false;
@@ -57,7 +56,7 @@ static const char *why_not_begin(const struct catalog *c, const struct table *t,
         return "the partitions are not as the decision saw them";
     if (t->status != TABLE_ACTIVE || table_is_changing(t))
         return "the table is being updated, or partitions of it are being split or merged";
-    if (!stand_together(c, &t->partitions[upper - 1], &t->partitions[upper]))
+    if (!catalog_stand_together(c, &t->partitions[upper - 1], &t->partitions[upper]))
         return "the partitions are not on the same nodes";
     return NULL;
 }
@@ -115,7 +114,7 @@ static void absorb(struct catalog *c, const struct catalog_command *command, str
     const struct partition_info *lower = upper == 0 ? NULL : &before.partitions[upper - 1];
     if (lower == NULL || lower->id != before.partitions[upper].merge_with ||
         lower->merge != MERGE_NONE || lower->parent != 0 || before.partitions[upper].parent != 0 ||
-        !stand_together(c, lower, &before.partitions[upper])) {
+        !catalog_stand_together(c, lower, &before.partitions[upper])) {
         catalog_refuse_stale(c, out, "the partitions are no longer as they were");
         return;
     }
@@ -146,7 +145,7 @@ static void step(struct catalog *c, const struct catalog_command *command, struc
     enum merge_step from = d->merge == MERGE_GIVE_UP  ? MERGE_FREEZE
                            : d->merge == MERGE_THAWED ? MERGE_THAW
                                                       : MERGE_ABSORB;
-    if (p == NULL || p->merge != from)
+    if (p == NULL || p->merge != from || (d->merge == MERGE_ABSORBED && p->absorbed))
         return;
     if (d->merge == MERGE_GIVE_UP) {
         p->merge = MERGE_THAW;
