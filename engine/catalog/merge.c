@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"
 
 /* Index of the partition at that epoch; the number of partitions: there is none. */
@@ -104,6 +105,28 @@ static void join(const struct table *before, uint32_t upper, const struct decisi
     lower->absorbed = false;
 }
 
+/* The throughput has just been divided equally. What partitions had beyond their equal share before
+ * stays theirs, and the lower one gets the upper one's; all of it, or nothing if the nodes cannot
+ * carry it. */
+static void keep_boosts(struct catalog *c, const struct catalog_command *command,
+                        const struct table *before, uint32_t upper, struct table *t)
+{
+    for (uint32_t i = 0; i < before->partition_count; i++) {
+        struct partition_info *p = &t->partitions[i < upper ? i : i - 1];
+        for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+            int64_t units = kind == ADMIT_READ ? t->rcu : t->wcu;
+            int64_t boost = before->partitions[i].rate_mcu[kind] -
+                            share_equal_mcu(units, before->partition_count, i);
+            if (boost > 0)
+                p->rate_mcu[kind] += boost;
+        }
+    }
+    if (catalog_nodes_fit(c, command, t))
+        return;
+    buffer_clear(&c->text);
+    catalog_share(command, t);
+}
+
 static void absorb(struct catalog *c, const struct catalog_command *command, struct entry *e,
                    const struct decision *d, struct catalog_result *out)
 {
@@ -126,6 +149,8 @@ static void absorb(struct catalog *c, const struct catalog_command *command, str
     if (on_demand)
         catalog_share_what_fits(c, command, &t);
     if (on_demand || catalog_allocate(c, command, &t, false)) {
+        if (!on_demand)
+            keep_boosts(c, command, &before, upper, &t);
         join_sizes(e, upper, before.partition_count);
         catalog_entry_change(c, e, &t, out);
         catalog_tell(c, command, d, out);
