@@ -155,3 +155,80 @@ void catalog_world_reloads(const struct catalog_world *w)
     buffer_deinit(&b);
     catalog_destroy(again);
 }
+
+/* ---- merges, and what may happen meanwhile ---- */
+
+const struct partition_info *catalog_world_at(const struct catalog_world *w, uint32_t i)
+{
+    assert_true(i < catalog_world_table(w)->partition_count);
+    return &catalog_world_table(w)->partitions[i];
+}
+
+struct decision catalog_world_word(enum merge_word word, const struct partition_info *p)
+{
+    struct decision d = {.table_id = p->table_id,
+                         .partition = p->id,
+                         .epoch = p->epoch,
+                         .merge = word,
+                         .has_event = true,
+                         .event = {.kind = EVENT_MERGE, .reason = slice_of("why")}};
+    if (word == MERGE_BEGIN) {
+        d.merge_with = p[-1].id;
+        d.merge_with_epoch = p[-1].epoch;
+    }
+    if (word == MERGE_ABSORB_IT) {
+        d.frozen_index = 77;
+        d.frozen_term = 5;
+    }
+    return d;
+}
+
+enum reply_code catalog_world_say(struct catalog_world *w, enum merge_word word,
+                                  const struct partition_info *p)
+{
+    const struct decision d = catalog_world_word(word, p);
+    return catalog_world_decide(w, CATALOG_MERGE, &d);
+}
+
+enum reply_code catalog_world_halve(struct catalog_world *w, const struct partition_info *p)
+{
+    uint8_t key[12];
+    struct table_split s = {
+        .table_id = p->table_id, .partition = p->id, .epoch = p->epoch, .cut_count = 1};
+    uint64_t hash = 0;
+    for (size_t i = 4; i < 12 && i < p->lo.size; i++)
+        hash |= (uint64_t)p->lo.data[i] << (8 * (11 - i));
+    s.cuts[0] = catalog_world_key(s.table_id, hash + 12345, key);
+    table_split_share_equally(&s);
+    return catalog_world_split(w, &s);
+}
+
+enum reply_code catalog_world_move(struct catalog_world *w, const struct partition_info *p,
+                                   uint32_t from, uint32_t to)
+{
+    struct decision d = {.table_id = p->table_id,
+                         .partition = p->id,
+                         .epoch = p->epoch,
+                         .from_node = from,
+                         .to_node = to};
+    return catalog_world_decide(w, CATALOG_MOVE, &d);
+}
+
+void catalog_world_end_move(struct catalog_world *w, const struct partition_info *p)
+{
+    struct decision d = {.table_id = p->table_id,
+                         .partition = p->id,
+                         .epoch = p->epoch,
+                         .from_node = raft_member_node(p->leaving)};
+    assert_int_equal(catalog_world_decide(w, CATALOG_LET_GO, &d), REPLY_OK);
+    assert_int_equal(catalog_world_decide(w, CATALOG_LEFT, &d), REPLY_OK);
+}
+
+bool catalog_world_replace(struct catalog_world *w)
+{
+    bool needed = catalog_needs_replacing(w->catalog, catalog_world_table(w));
+    struct catalog_command c = catalog_world_command(w, CATALOG_REPLACE);
+    c.table_id = catalog_world_table(w)->id;
+    assert_int_equal(catalog_world_apply(w, &c), REPLY_OK);
+    return needed;
+}

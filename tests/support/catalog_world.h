@@ -36,6 +36,22 @@ enum reply_code catalog_world_settle(struct catalog_world *w, uint32_t partition
 /* The node lives under that generation from now on. */
 void catalog_world_introduce(struct catalog_world *w, uint32_t node, uint32_t generation);
 
+/* What the catalog is told of a merge, with an event: of that partition, to be begun with the one
+ * below, as frozen by entry 77 of term 5. */
+struct decision catalog_world_word(enum merge_word word, const struct partition_info *p);
+enum reply_code catalog_world_say(struct catalog_world *w, enum merge_word word,
+                                  const struct partition_info *p);
+/* Cut just above its first hash. */
+enum reply_code catalog_world_halve(struct catalog_world *w, const struct partition_info *p);
+enum reply_code catalog_world_move(struct catalog_world *w, const struct partition_info *p,
+                                   uint32_t from, uint32_t to);
+/* The group counts no more on what was moved away, and that is erased. */
+void catalog_world_end_move(struct catalog_world *w, const struct partition_info *p);
+/* Replicas of lost disks are replaced; whether there were any that may be. */
+bool catalog_world_replace(struct catalog_world *w);
+
+/* The table's partition, in key order. */
+const struct partition_info *catalog_world_at(const struct catalog_world *w, uint32_t i);
 /* NULL: it is gone. */
 const struct table *catalog_world_table(const struct catalog_world *w);
 /* The storage key of a hash in the table. */
