@@ -150,6 +150,16 @@ void admission_divide(struct admission *const pieces[], uint32_t count, const st
                       const struct admission_rates rates[],
                       const uint32_t *const share_ppm[ADMIT_KINDS], struct instant now);
 
+/* Two partitions have become one: `into`, which counts on no table, gets the rates of the one, and
+ * takes over what `from` holds and owes. A balance is the sum of both, or the new capacity if that
+ * is less. A debt is kept to the mcu: the debt limit of its bucket rises if it must. What both took
+ * by bursts lately counts as taken by the one. `from` stays as it is: whoever closes it leaves its
+ * table. What admission_divide has divided comes together again, but for the fraction of a token.
+ */
+void admission_absorb(struct admission *into, const struct admission *from,
+                      const struct config *config, const struct admission_rates *rates,
+                      struct instant now);
+
 /* Charge `cost_mcu` >= 0 to partition and node: both or neither. `group`: for a write, the other
  * nodes that will do it too; NULL: none are asked. */
 struct admit_verdict admission_try(struct admission *a, struct node_admission *node,

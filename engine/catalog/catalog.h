@@ -93,6 +93,10 @@ struct catalog_row {
 uint32_t catalog_generation(const struct catalog *c, uint32_t node);
 /* Whether CATALOG_REPLACE would change anything. */
 bool catalog_needs_replacing(const struct catalog *c, const struct table *t);
+/* Whether each replica of one partition stands beside one of the other, on the same disk, and none
+ * of them gives way to another. */
+bool catalog_stand_together(const struct catalog *c, const struct partition_info *a,
+                            const struct partition_info *b);
 /* Whether the node is to hold nothing. */
 bool catalog_is_drained(const struct catalog *c, uint32_t node);
 /* Whether the partition is one that no table has any more. */

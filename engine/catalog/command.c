@@ -124,6 +124,8 @@ enum status catalog_command_decode(struct slice bytes, struct catalog_command *o
     bool decides = op >= CATALOG_EVENT && op <= CATALOG_MERGE;
     if (decides ? decision_decode(out->decision, &decision) != STATUS_OK : out->decision.size > 0)
         return STATUS_MALFORMED;
+    if (decides && (op == CATALOG_MERGE) != (decision.merge != 0))
+        return STATUS_MALFORMED;
     if (table_spec_decode(r.left, &out->spec) != STATUS_OK ||
         (op == CATALOG_CREATE && out->spec.billing == BILLING_AS_IT_IS))
         return STATUS_MALFORMED;

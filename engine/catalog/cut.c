@@ -12,6 +12,27 @@ static bool divides_collection(const struct table_split *split)
     return false;
 }
 
+/* Whether a partition is frozen, so that there will soon be one fewer. CATALOG_SETTLE tells by the
+ * number of partitions which splits it ends: a merge and another split must not come between a
+ * split and its end, or the number would be the same again. */
+static bool has_frozen(const struct table *t)
+{
+    bool frozen = false;
+    for (uint32_t i = 0; i < t->partition_count; i++)
+        frozen |= t->partitions[i].merge == MERGE_FREEZE;
+    return frozen;
+}
+
+/* NULL: nothing speaks against a cut at this time. */
+static const char *why_not_now(const struct table *t, const struct partition_info *p)
+{
+    if (p != NULL && table_partition_is_changing(t, p))
+        return "The partition is being split or merged";
+    if (t->status != TABLE_ACTIVE)
+        return "The table is being updated or deleted";
+    return has_frozen(t) ? "A partition of the table is about to be merged" : NULL;
+}
+
 struct partition_info *catalog_find_split(struct catalog *c, const struct catalog_command *command,
                                           const struct table_split *split, const struct entry *e,
                                           struct catalog_result *out)
@@ -22,10 +43,9 @@ struct partition_info *catalog_find_split(struct catalog *c, const struct catalo
         if (t->partitions[i].id == split->partition)
             p = &t->partitions[i];
     }
-    bool changing = p != NULL && table_partition_is_changing(t, p);
-    if (t->status != TABLE_ACTIVE || changing) {
-        buffer_append_text(&c->text, changing ? "The partition is being split or merged"
-                                              : "The table is being updated or deleted");
+    const char *why = why_not_now(t, p);
+    if (why != NULL) {
+        buffer_append_text(&c->text, why);
         catalog_refuse(c, out, REPLY_TABLE_BUSY);
         return NULL;
     }

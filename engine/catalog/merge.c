@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"
 
 /* Index of the partition at that epoch; the number of partitions: there is none. */
@@ -31,9 +32,8 @@ static uint32_t find_at(const struct table *t, uint32_t partition, uint64_t epoc
     return i;
 }
 
-/* Whether each replica of one stands beside one of the other, on the same disk. */
-static bool stand_together(const struct catalog *c, const struct partition_info *a,
-                           const struct partition_info *b)
+bool catalog_stand_together(const struct catalog *c, const struct partition_info *a,
+                            const struct partition_info *b)
 {
     if (a->member_count != b->member_count || a->leaving != 0 || b->leaving != 0)
         return false;
@@ -57,7 +57,7 @@ static const char *why_not_begin(const struct catalog *c, const struct table *t,
         return "the partitions are not as the decision saw them";
     if (t->status != TABLE_ACTIVE || table_is_changing(t))
         return "the table is being updated, or partitions of it are being split or merged";
-    if (!stand_together(c, &t->partitions[upper - 1], &t->partitions[upper]))
+    if (!catalog_stand_together(c, &t->partitions[upper - 1], &t->partitions[upper]))
         return "the partitions are not on the same nodes";
     return NULL;
 }
@@ -105,6 +105,28 @@ static void join(const struct table *before, uint32_t upper, const struct decisi
     lower->absorbed = false;
 }
 
+/* The throughput has just been divided equally. What partitions had beyond their equal share before
+ * stays theirs, and the lower one gets the upper one's; all of it, or nothing if the nodes cannot
+ * carry it. */
+static void keep_boosts(struct catalog *c, const struct catalog_command *command,
+                        const struct table *before, uint32_t upper, struct table *t)
+{
+    for (uint32_t i = 0; i < before->partition_count; i++) {
+        struct partition_info *p = &t->partitions[i < upper ? i : i - 1];
+        for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+            int64_t units = kind == ADMIT_READ ? t->rcu : t->wcu;
+            int64_t boost = before->partitions[i].rate_mcu[kind] -
+                            share_equal_mcu(units, before->partition_count, i);
+            if (boost > 0)
+                p->rate_mcu[kind] += boost;
+        }
+    }
+    if (catalog_nodes_fit(c, command, t))
+        return;
+    buffer_clear(&c->text);
+    catalog_share(command, t);
+}
+
 static void absorb(struct catalog *c, const struct catalog_command *command, struct entry *e,
                    const struct decision *d, struct catalog_result *out)
 {
@@ -115,7 +137,7 @@ static void absorb(struct catalog *c, const struct catalog_command *command, str
     const struct partition_info *lower = upper == 0 ? NULL : &before.partitions[upper - 1];
     if (lower == NULL || lower->id != before.partitions[upper].merge_with ||
         lower->merge != MERGE_NONE || lower->parent != 0 || before.partitions[upper].parent != 0 ||
-        !stand_together(c, lower, &before.partitions[upper])) {
+        !catalog_stand_together(c, lower, &before.partitions[upper])) {
         catalog_refuse_stale(c, out, "the partitions are no longer as they were");
         return;
     }
@@ -127,6 +149,8 @@ static void absorb(struct catalog *c, const struct catalog_command *command, str
     if (on_demand)
         catalog_share_what_fits(c, command, &t);
     if (on_demand || catalog_allocate(c, command, &t, false)) {
+        if (!on_demand)
+            keep_boosts(c, command, &before, upper, &t);
         join_sizes(e, upper, before.partition_count);
         catalog_entry_change(c, e, &t, out);
         catalog_tell(c, command, d, out);
@@ -146,7 +170,7 @@ static void step(struct catalog *c, const struct catalog_command *command, struc
     enum merge_step from = d->merge == MERGE_GIVE_UP  ? MERGE_FREEZE
                            : d->merge == MERGE_THAWED ? MERGE_THAW
                                                       : MERGE_ABSORB;
-    if (p == NULL || p->merge != from)
+    if (p == NULL || p->merge != from || (d->merge == MERGE_ABSORBED && p->absorbed))
         return;
     if (d->merge == MERGE_GIVE_UP) {
         p->merge = MERGE_THAW;

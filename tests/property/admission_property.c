@@ -1,9 +1,10 @@
 /* Admission against a model written from its rules: every verdict, level and wait the same over
- * random schedules of several partitions on a node.
+ * random schedules of several partitions on a node; and what becomes of balances and debts where a
+ * partition is cut, or two become one.
  *
  * The model shares no code with the engine: it counts tokens from the beginning of time, keeps a
  * list of who burst in which round, and finds a wait by bisection. */
-#include "engine/admission/admission.h"
+#include "engine/admission/policy_internal.h"
 #include "tests/check.h"
 
 enum {
@@ -440,11 +441,11 @@ static void bursters_share_what_is_left_and_first_come_does_not_take_all(void **
 
 /* ---- a partition is cut ---- */
 
-static int64_t balance_of(const struct admission *a, int kind, int bucket)
+static const struct token_bucket *bucket_of(const struct admission *a, int kind, int bucket)
 {
     const struct admission_meter *m = &a->meters[kind];
     const struct token_bucket *all[] = {&m->cap, &m->allocation, &m->burst};
-    return all[bucket]->balance;
+    return all[bucket];
 }
 
 static void shares_at_random(struct prng *p, uint32_t count, uint32_t *out)
@@ -455,6 +456,25 @@ static void shares_at_random(struct prng *p, uint32_t count, uint32_t *out)
         left -= out[i];
     }
     out[count - 1] = left;
+}
+
+/* Some history, and often debt. */
+static void live(struct prng *p, struct admission *a, struct node_admission *node,
+                 const struct admission_rates *rates, struct instant *now)
+{
+    int64_t pause_ns = prng_below(p, 2) == 0 ? 20 * NS_PER_S : NS_PER_S;
+    for (int i = 0; i < 20; i++) {
+        enum admit_kind kind = (enum admit_kind)prng_below(p, ADMIT_KINDS);
+        now->ns += prng_between(p, 0, pause_ns);
+        int64_t cost = prng_between(p, 0, 2 * rates->rate_mcu[kind] + 400000);
+        admission_follow(a, node, kind, *now, cost, prng_below(p, 2) == 0 ? FOLLOW_BURST : 0);
+    }
+}
+
+static struct admission_rates rates_at_random(struct prng *p)
+{
+    return (struct admission_rates){.rate_mcu = {prng_between(p, 0, 3000) * MCU_PER_UNIT,
+                                                 prng_between(p, 0, 1000) * MCU_PER_UNIT}};
 }
 
 /* Rates as the catalog sets them: of the pieces, together no less than there was. */
@@ -470,17 +490,10 @@ static void cutting(struct prng *p)
     struct admission pieces[PIECES_MAX], *lent[PIECES_MAX];
     struct admission_rates rates[PIECES_MAX];
     uint32_t shares[ADMIT_KINDS][PIECES_MAX], count = 2 + (uint32_t)prng_below(p, PIECES_MAX - 1);
-    struct admission_rates whole = {.rate_mcu = {prng_between(p, 0, 3000) * MCU_PER_UNIT,
-                                                 prng_between(p, 0, 1000) * MCU_PER_UNIT}};
+    struct admission_rates whole = rates_at_random(p);
     node_admission_init(&node, &config, now);
     admission_init(&pieces[0], admission_policy_find(slice_of("burst")), &config, &whole, now);
-    for (int i = 0; i < 20; i++) { /* some history, and often debt */
-        enum admit_kind kind = (enum admit_kind)prng_below(p, ADMIT_KINDS);
-        now.ns += prng_between(p, 0, 20 * NS_PER_S);
-        int64_t cost = prng_between(p, 0, 2 * whole.rate_mcu[kind] + 400000);
-        admission_follow(&pieces[0], &node, kind, now, cost,
-                         prng_below(p, 2) == 0 ? FOLLOW_BURST : 0);
-    }
+    live(p, &pieces[0], &node, &whole, &now);
     now.ns += prng_between(p, 0, NS_PER_S);
     struct admit_levels before[ADMIT_KINDS];
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
@@ -500,7 +513,7 @@ static void cutting(struct prng *p)
         for (int bucket = 0; bucket < 3; bucket++) {
             int64_t sum = 0;
             for (uint32_t i = 0; i < count; i++) {
-                int64_t balance = balance_of(&pieces[i], kind, bucket);
+                int64_t balance = bucket_of(&pieces[i], kind, bucket)->balance;
                 sum += balance;
                 assert_true(were[bucket] < 0 ? balance <= 0 : balance >= 0);
             }
@@ -515,6 +528,133 @@ static void a_cut_neither_mints_nor_forgives_anything(void **state)
     check_seeds(500, cutting);
 }
 
+/* ---- two partitions become one ---- */
+
+/* Over all seeds: sums of both, and what became of them. */
+static struct {
+    int debts;
+    int paid; /* a debt of one, by what the other had */
+    int whole;
+    int cut;
+} absorbed;
+
+/* `one` is what a partition of its rates is, but for its balances. */
+static void expect_sum(const struct token_bucket *one, const struct token_bucket *fresh, int64_t a,
+                       int64_t b)
+{
+    int64_t sum = a + b;
+    assert_int_equal(one->capacity, fresh->capacity);
+    assert_int_equal(one->rate, fresh->rate);
+    assert_true(one->debt_max >= fresh->debt_max && one->debt_max >= -sum);
+    assert_int_equal(one->balance, sum < one->capacity ? sum : one->capacity);
+    absorbed.debts += sum < 0;
+    absorbed.paid += sum >= 0 && (a < 0 || b < 0);
+    absorbed.whole += sum > 0 && sum <= one->capacity;
+    absorbed.cut += sum > one->capacity;
+}
+
+static int64_t taken_lately(struct admission *a, struct node_admission *node, enum admit_kind kind,
+                            struct instant at)
+{
+    struct admission_case c = {.meter = &a->meters[kind], .node = node, .kind = kind, .now = at};
+    return burst_taken_mcu(&c, at);
+}
+
+/* Rates as the catalog sets them: of the one, together no more than there was. */
+static void absorbing(struct prng *p)
+{
+    static const char *const policies[] = {"burst", "always-burst", "allocation"};
+    const struct admission_policy *policy =
+        admission_policy_find(slice_of(policies[prng_below(p, 3)]));
+    struct config config;
+    config_init(&config, PROFILE_AWS);
+    struct instant now = {prng_between(p, 0, NS_PER_S)};
+    struct node_admission node;
+    struct admission two[2], were[2], fresh;
+    struct admission_rates merged;
+    node_admission_init(&node, &config, now);
+    for (int i = 0; i < 2; i++) {
+        struct admission_rates rates = rates_at_random(p);
+        admission_init(&two[i], policy, &config, &rates, now);
+        live(p, &two[i], &node, &rates, &now);
+        for (int kind = 0; kind < ADMIT_KINDS; kind++)
+            merged.rate_mcu[kind] =
+                i == 0 ? rates.rate_mcu[kind]
+                       : prng_between(p, 0, merged.rate_mcu[kind] + rates.rate_mcu[kind]);
+        merged.maximum_mcu[ADMIT_READ] = merged.maximum_mcu[ADMIT_WRITE] = 0;
+    }
+    now.ns += prng_between(p, 0, NS_PER_S);
+    memcpy(were, two, sizeof were);
+    admission_init(&fresh, policy, &config, &merged, now);
+    admission_absorb(&two[0], &two[1], &config, &merged, now);
+    assert_memory_equal(&two[1], &were[1], sizeof were[1]);
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct admission_balances a = admission_balances(&were[0], kind, now);
+        struct admission_balances b = admission_balances(&were[1], kind, now);
+        expect_sum(bucket_of(&two[0], kind, 0), bucket_of(&fresh, kind, 0), a.cap_mcu, b.cap_mcu);
+        expect_sum(bucket_of(&two[0], kind, 1), bucket_of(&fresh, kind, 1), a.allocation_mcu,
+                   b.allocation_mcu);
+        expect_sum(bucket_of(&two[0], kind, 2), bucket_of(&fresh, kind, 2), a.burst_mcu,
+                   b.burst_mcu);
+        for (int64_t ms = 0; ms <= 2000; ms += 250) { /* in this round, and in those that follow */
+            struct instant at = instant_add(now, duration_ms(ms));
+            int64_t both =
+                taken_lately(&were[0], &node, kind, at) + taken_lately(&were[1], &node, kind, at);
+            int64_t one = taken_lately(&two[0], &node, kind, at);
+            assert_true(one >= both && one <= both + 1); /* parts of a mcu */
+        }
+    }
+}
+
+static void a_merge_neither_mints_nor_forgives_anything(void **state)
+{
+    (void)state;
+    check_seeds(1000, absorbing);
+    if (getenv("SEED") == NULL && getenv("SEEDS") == NULL) {
+        print_message("debts: %d, paid: %d, whole: %d, cut: %d\n", absorbed.debts, absorbed.paid,
+                      absorbed.whole, absorbed.cut);
+        assert_true(absorbed.debts > 300 && absorbed.paid > 300);
+        assert_true(absorbed.whole > 300 && absorbed.cut > 300);
+    }
+}
+
+static void undoing(struct prng *p)
+{
+    struct config config;
+    config_init(&config, PROFILE_AWS);
+    struct instant now = {prng_between(p, 0, NS_PER_S)};
+    struct node_admission node;
+    struct admission_rates whole = rates_at_random(p), halves[2];
+    struct admission one, lower, upper, *pieces[] = {&lower, &upper};
+    uint32_t shares[ADMIT_KINDS][2];
+    node_admission_init(&node, &config, now);
+    admission_init(&one, admission_policy_find(slice_of("burst")), &config, &whole, now);
+    live(p, &one, &node, &whole, &now);
+    lower = one;
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        shares_at_random(p, 2, shares[kind]);
+        for (int i = 0; i < 2; i++)
+            halves[i].rate_mcu[kind] = whole.rate_mcu[kind] / 2 + 1;
+        halves[0].maximum_mcu[kind] = halves[1].maximum_mcu[kind] = 0;
+    }
+    const uint32_t *const by_kind[] = {shares[ADMIT_READ], shares[ADMIT_WRITE]};
+    admission_divide(pieces, 2, &config, halves, by_kind, now);
+    admission_absorb(&lower, &upper, &config, &whole, now);
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct admission_balances before = admission_balances(&one, kind, now);
+        struct admission_balances after = admission_balances(&lower, kind, now);
+        assert_memory_equal(&before, &after, sizeof before);
+        assert_int_equal(taken_lately(&lower, &node, kind, now),
+                         taken_lately(&one, &node, kind, now));
+    }
+}
+
+static void a_cut_that_a_merge_undoes_leaves_what_there_was(void **state)
+{
+    (void)state;
+    check_seeds(500, undoing);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -523,6 +663,8 @@ int main(void)
         cmocka_unit_test(within_its_allocation_a_partition_is_never_refused),
         cmocka_unit_test(bursters_share_what_is_left_and_first_come_does_not_take_all),
         cmocka_unit_test(a_cut_neither_mints_nor_forgives_anything),
+        cmocka_unit_test(a_merge_neither_mints_nor_forgives_anything),
+        cmocka_unit_test(a_cut_that_a_merge_undoes_leaves_what_there_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,136 +3,15 @@
 #include "tests/check.h"
 
 #include "engine/admission/share.h"
-#include "engine/catalog/catalog.h"
+#include "tests/support/catalog_world.h"
 
 enum {
-    NODES = 4,
-    PARTITIONS_MAX = 40
+    NODES = 4
 };
 
-struct world {
-    struct catalog *catalog;
-    struct config config;
-    struct catalog_result result;
-    struct buffer table_row;
-    struct buffer counters_row;
-    struct buffer text;
-};
-
-static enum reply_code apply(struct world *w, struct catalog_command *c)
+static enum reply_code settle(struct catalog_world *w, uint32_t partition_count)
 {
-    struct buffer b = {0};
-    catalog_command_encode(&b, c);
-    catalog_apply(w->catalog, buffer_slice(&b), &w->result);
-    buffer_deinit(&b);
-    assert_true(w->result.code == REPLY_OK || w->result.row_count == 0);
-    buffer_clear(&w->text);
-    buffer_append_slice(&w->text, w->result.text);
-    for (uint32_t i = 0; i < w->result.row_count; i++) {
-        const struct catalog_row *r = &w->result.rows[i];
-        struct buffer *to = r->key.data[4] == 't' ? &w->table_row : &w->counters_row;
-        buffer_clear(to);
-        buffer_append_slice(to, r->value);
-    }
-    return w->result.code;
-}
-
-static struct catalog_command command_of(struct world *w, enum catalog_op op)
-{
-    struct catalog_command c;
-    catalog_command_init(&c, op, &w->config, NODES, 1000);
-    c.spec = (struct table_spec){.name = slice_of("t"),
-                                 .partition_key = {slice_of("id"), ATTR_STRING},
-                                 .billing = BILLING_PROVISIONED,
-                                 .rcu = 3001,
-                                 .wcu = 1999};
-    return c;
-}
-
-static const struct table *the_table(const struct world *w)
-{
-    return catalog_find(w->catalog, slice_of("t"));
-}
-
-static enum reply_code settle_as(struct world *w, uint32_t partition_count,
-                                 enum table_status status)
-{
-    struct catalog_command c = command_of(w, CATALOG_SETTLE);
-    c.table_id = the_table(w)->id;
-    c.partition_count = partition_count;
-    c.status = status;
-    return apply(w, &c);
-}
-
-static enum reply_code settle(struct world *w, uint32_t partition_count)
-{
-    return settle_as(w, partition_count, the_table(w)->status);
-}
-
-static void world_init(struct world *w)
-{
-    *w = (struct world){.catalog = catalog_create()};
-    config_init(&w->config, PROFILE_AWS);
-    w->config.replicas = 3;
-    w->config.table_partitions_max = PARTITIONS_MAX;
-    for (uint32_t node = 1; node <= NODES; node++) {
-        struct catalog_command c = command_of(w, CATALOG_NODE);
-        c.node = node;
-        c.generation = 7 * node;
-        assert_int_equal(apply(w, &c), REPLY_OK);
-    }
-    struct catalog_command c = command_of(w, CATALOG_CREATE);
-    assert_int_equal(apply(w, &c), REPLY_OK);
-    assert_int_equal(settle(w, the_table(w)->partition_count), REPLY_OK);
-}
-
-static void world_deinit(struct world *w)
-{
-    catalog_destroy(w->catalog);
-    buffer_deinit(&w->table_row);
-    buffer_deinit(&w->counters_row);
-    buffer_deinit(&w->text);
-}
-
-static void assert_whole(const struct table *t)
-{
-    int64_t sums[ADMIT_KINDS] = {0};
-    uint32_t first = __builtin_bswap32(t->id), behind = __builtin_bswap32(t->id + 1);
-    assert_true(slice_equal(t->partitions[0].lo, slice_make(&first, 4)));
-    assert_true(slice_equal(t->partitions[t->partition_count - 1].hi, slice_make(&behind, 4)));
-    for (uint32_t i = 0; i < t->partition_count; i++) {
-        const struct partition_info *p = &t->partitions[i];
-        assert_true(slice_compare(p->lo, p->hi) < 0);
-        if (i > 0)
-            assert_true(slice_equal(t->partitions[i - 1].hi, p->lo));
-        for (uint32_t j = 0; j < i; j++)
-            assert_int_not_equal(t->partitions[j].id, p->id);
-        for (int kind = 0; kind < ADMIT_KINDS; kind++)
-            sums[kind] += p->rate_mcu[kind];
-    }
-    assert_int_equal(sums[ADMIT_READ], t->rcu * 1000);
-    assert_int_equal(sums[ADMIT_WRITE], t->wcu * 1000);
-}
-
-/* The table's id and a hash. */
-static struct slice key_of(uint32_t table_id, uint64_t hash, uint8_t out[12])
-{
-    uint32_t id = __builtin_bswap32(table_id);
-    uint64_t swapped = __builtin_bswap64(hash);
-    memcpy(out, &id, 4);
-    memcpy(out + 4, &swapped, 8);
-    return slice_make(out, 12);
-}
-
-static enum reply_code split(struct world *w, const struct table_split *s)
-{
-    struct buffer b = {0};
-    table_split_encode(&b, s);
-    struct catalog_command c = command_of(w, CATALOG_SPLIT);
-    c.split = buffer_slice(&b);
-    enum reply_code code = apply(w, &c);
-    buffer_deinit(&b);
-    return code;
+    return catalog_world_settle(w, partition_count, catalog_world_table(w)->status);
 }
 
 static struct table_split split_of(const struct partition_info *p)
@@ -145,40 +24,11 @@ static struct table_split split_of(const struct partition_info *p)
     return s;
 }
 
-static void assert_refused(struct world *w, const struct table_split *s, enum reply_code code,
-                           const char *text)
+static void assert_refused(struct catalog_world *w, const struct table_split *s,
+                           enum reply_code code, const char *text)
 {
-    assert_int_equal(split(w, s), code);
+    assert_int_equal(catalog_world_split(w, s), code);
     assert_non_null(memmem(w->text.data, w->text.size, text, strlen(text)));
-}
-
-static void a_reload_is_the_same(const struct world *w)
-{
-    struct catalog *again = catalog_create();
-    struct buffer a = {0}, b = {0};
-    static const uint8_t table[9] = {0, 0, 0, 0, 't'}, counters[9] = {0, 0, 0, 0, 'c'};
-    assert_int_equal(catalog_load_row(again, slice_make(table, 9), buffer_slice(&w->table_row)),
-                     STATUS_OK);
-    assert_int_equal(
-        catalog_load_row(again, slice_make(counters, 9), buffer_slice(&w->counters_row)),
-        STATUS_OK);
-    table_encode(&a, the_table(w));
-    table_encode(&b, catalog_find(again, slice_of("t")));
-    assert_true(slice_equal(buffer_slice(&a), buffer_slice(&b)));
-    buffer_deinit(&a);
-    buffer_deinit(&b);
-    catalog_destroy(again);
-}
-
-static enum reply_code set_rates(struct world *w, const struct decision *d)
-{
-    struct buffer b = {0};
-    decision_encode(&b, d);
-    struct catalog_command c = command_of(w, CATALOG_RATES);
-    c.decision = buffer_slice(&b);
-    enum reply_code code = apply(w, &c);
-    buffer_deinit(&b);
-    return code;
 }
 
 /* Two partitions of 999.5 write units each; the first has 200 more, or what the nodes can bear. */
@@ -186,10 +36,10 @@ static void boosts_survive_a_cut_where_the_nodes_can_carry_them(void **state)
 {
     (void)state;
     for (int tight = 0; tight <= 1; tight++) {
-        struct world w;
+        struct catalog_world w;
         uint8_t key[12];
-        world_init(&w);
-        const struct table *t = the_table(&w);
+        catalog_world_init(&w, NODES);
+        const struct table *t = catalog_world_table(&w);
         assert_int_equal(t->partition_count, 2);
         struct decision d = {.table_id = t->id, .rate_count = 2};
         for (uint32_t i = 0; i < 2; i++) {
@@ -198,33 +48,33 @@ static void boosts_survive_a_cut_where_the_nodes_can_carry_them(void **state)
             memcpy(d.rates[i].rate_mcu, p->rate_mcu, sizeof p->rate_mcu);
             d.rates[i].rate_mcu[ADMIT_WRITE] += i == 0 ? 200000 : 50000;
         }
-        assert_int_equal(set_rates(&w, &d), REPLY_OK);
-        t = the_table(&w);
+        assert_int_equal(catalog_world_decide(&w, CATALOG_RATES, &d), REPLY_OK);
+        t = catalog_world_table(&w);
         struct table_split s = split_of(&t->partitions[0]);
-        s.cuts[0] = key_of(t->id, 1000, key);
+        s.cuts[0] = catalog_world_key(t->id, 1000, key);
         if (tight)
             w.config.node_wcu = 2000; /* for the table's 1999, and nothing else */
-        assert_int_equal(split(&w, &s), REPLY_OK);
-        t = the_table(&w);
+        assert_int_equal(catalog_world_split(&w, &s), REPLY_OK);
+        t = catalog_world_table(&w);
         assert_int_equal(t->partition_count, 3);
         const int64_t boosts[] = {180000, 20000, 50000}; /* by 90 and 10 % of the load */
         for (uint32_t i = 0; i < 3; i++)
             assert_int_equal(t->partitions[i].rate_mcu[ADMIT_WRITE],
                              share_equal_mcu(1999, 3, i) + (tight ? 0 : boosts[i]));
         assert_int_equal(t->partitions[0].rate_mcu[ADMIT_READ], share_equal_mcu(3001, 3, 0));
-        a_reload_is_the_same(&w);
-        world_deinit(&w);
+        catalog_world_reloads(&w);
+        catalog_world_deinit(&w);
     }
 }
 
 static void cut_at_random(struct prng *p)
 {
-    struct world w;
+    struct catalog_world w;
     uint8_t keys[4][12];
     uint32_t highest = 0;
-    world_init(&w);
+    catalog_world_init(&w, NODES);
     for (int step = 0; step < 60; step++) {
-        const struct table *t = the_table(&w);
+        const struct table *t = catalog_world_table(&w);
         uint32_t at_random = (uint32_t)prng_below(p, t->partition_count);
         const struct partition_info before = t->partitions[at_random];
         for (uint32_t i = 0; i < t->partition_count; i++)
@@ -234,16 +84,16 @@ static void cut_at_random(struct prng *p)
         s.cut_count = 1 + (uint32_t)prng_below(p, 4);
         bool inside = true, busy = table_partition_is_splitting(t, &t->partitions[at_random]);
         for (uint32_t i = 0; i < s.cut_count; i++) {
-            s.cuts[i] = key_of(t->id, (hash >> 1) + i * (UINT64_MAX >> 8), keys[i]);
+            s.cuts[i] = catalog_world_key(t->id, (hash >> 1) + i * (UINT64_MAX >> 8), keys[i]);
             inside &=
                 slice_compare(s.cuts[i], before.lo) > 0 && slice_compare(s.cuts[i], before.hi) < 0;
         }
         table_split_share_equally(&s);
         uint32_t count = t->partition_count;
-        bool fits = count + s.cut_count <= PARTITIONS_MAX;
-        enum reply_code code = split(&w, &s);
-        t = the_table(&w);
-        assert_whole(t);
+        bool fits = count + s.cut_count <= CATALOG_WORLD_PARTITIONS_MAX;
+        enum reply_code code = catalog_world_split(&w, &s);
+        t = catalog_world_table(&w);
+        catalog_world_is_whole(t);
         assert_int_equal(t->status, TABLE_ACTIVE);
         assert_int_equal(code, busy      ? REPLY_TABLE_BUSY
                                : !inside ? REPLY_MALFORMED
@@ -256,17 +106,17 @@ static void cut_at_random(struct prng *p)
         assert_true(at->id > highest && at->parent == at[-1].id && at[-1].epoch > 1);
         assert_int_equal(at->joined, 7); /* whoever has not split starts from a snapshot */
         assert_memory_equal(at->members, at[-1].members, sizeof at->members);
-        a_reload_is_the_same(&w);
-        assert_int_equal(split(&w, &s), REPLY_TABLE_BUSY);
+        catalog_world_reloads(&w);
+        assert_int_equal(catalog_world_split(&w, &s), REPLY_TABLE_BUSY);
         assert_int_equal(settle(&w, count), REPLY_OK); /* of before: says nothing about it */
         if (prng_below(p, 3) > 0)
             continue; /* others are cut meanwhile */
-        assert_true(table_is_splitting(the_table(&w)));
+        assert_true(table_is_splitting(catalog_world_table(&w)));
         assert_int_equal(settle(&w, count + s.cut_count), REPLY_OK);
-        assert_false(table_is_splitting(the_table(&w)));
-        a_reload_is_the_same(&w);
+        assert_false(table_is_splitting(catalog_world_table(&w)));
+        catalog_world_reloads(&w);
     }
-    world_deinit(&w);
+    catalog_world_deinit(&w);
 }
 
 static void a_table_that_is_cut_at_random_stays_whole(void **state)
@@ -278,15 +128,15 @@ static void a_table_that_is_cut_at_random_stays_whole(void **state)
 static void a_cut_is_refused_by_name_of_what_is_wrong(void **state)
 {
     (void)state;
-    struct world w;
+    struct catalog_world w;
     uint8_t a[12], b[12];
-    world_init(&w);
-    const struct table *t = the_table(&w);
+    catalog_world_init(&w, NODES);
+    const struct table *t = catalog_world_table(&w);
     assert_true(t->partition_count >= 2);
     struct table_split s = split_of(&t->partitions[0]);
-    s.cuts[0] = key_of(t->id, UINT64_MAX, a);
+    s.cuts[0] = catalog_world_key(t->id, UINT64_MAX, a);
     assert_refused(&w, &s, REPLY_MALFORMED, "outside partition");
-    s.cuts[0] = key_of(t->id, 1000, a);
+    s.cuts[0] = catalog_world_key(t->id, 1000, a);
     s.epoch = 2;
     assert_refused(&w, &s, REPLY_MALFORMED, "at epoch 1, not 2");
     s.epoch = 1;
@@ -296,42 +146,42 @@ static void a_cut_is_refused_by_name_of_what_is_wrong(void **state)
     s.table_id = 77;
     assert_refused(&w, &s, REPLY_TABLE_NOT_FOUND, "");
     s.table_id = t->id;
-    assert_int_equal(split(&w, &s), REPLY_OK);
+    assert_int_equal(catalog_world_split(&w, &s), REPLY_OK);
     for (uint32_t i = 0; i < 2; i++) { /* the parent, and the child */
-        struct table_split again = split_of(&the_table(&w)->partitions[i]);
-        again.cuts[0] = key_of(t->id, 5, b);
+        struct table_split again = split_of(&catalog_world_table(&w)->partitions[i]);
+        again.cuts[0] = catalog_world_key(t->id, 5, b);
         assert_refused(&w, &again, REPLY_TABLE_BUSY, "The partition is being split");
     }
-    struct table_split other = split_of(&the_table(&w)->partitions[2]);
-    other.cuts[0] = key_of(t->id, UINT64_MAX - 5, b);
-    assert_int_equal(split(&w, &other), REPLY_OK);
-    world_deinit(&w);
+    struct table_split other = split_of(&catalog_world_table(&w)->partitions[2]);
+    other.cuts[0] = catalog_world_key(t->id, UINT64_MAX - 5, b);
+    assert_int_equal(catalog_world_split(&w, &other), REPLY_OK);
+    catalog_world_deinit(&w);
 }
 
 /* A split under way survives what else is done to the table. */
 static void an_update_or_a_deletion_meanwhile_leaves_the_split_to_be_done(void **state)
 {
     (void)state;
-    struct world w;
+    struct catalog_world w;
     uint8_t a[12];
-    world_init(&w);
-    struct table_split s = split_of(&the_table(&w)->partitions[0]);
-    s.cuts[0] = key_of(s.table_id, 1000, a);
-    assert_int_equal(split(&w, &s), REPLY_OK);
-    struct catalog_command c = command_of(&w, CATALOG_UPDATE);
+    catalog_world_init(&w, NODES);
+    struct table_split s = split_of(&catalog_world_table(&w)->partitions[0]);
+    s.cuts[0] = catalog_world_key(s.table_id, 1000, a);
+    assert_int_equal(catalog_world_split(&w, &s), REPLY_OK);
+    struct catalog_command c = catalog_world_command(&w, CATALOG_UPDATE);
     c.spec.rcu++;
-    assert_int_equal(apply(&w, &c), REPLY_OK);
-    assert_int_equal(the_table(&w)->status, TABLE_UPDATING);
-    assert_true(table_is_splitting(the_table(&w)));
-    assert_int_equal(the_table(&w)->partitions[1].share_ppm[ADMIT_READ], 700000);
-    assert_whole(the_table(&w));
-    assert_int_equal(settle(&w, the_table(&w)->partition_count), REPLY_OK);
-    assert_int_equal(the_table(&w)->status, TABLE_ACTIVE);
-    assert_false(table_is_splitting(the_table(&w)));
-    c = command_of(&w, CATALOG_DELETE);
-    assert_int_equal(apply(&w, &c), REPLY_OK);
-    assert_int_equal(split(&w, &s), REPLY_TABLE_BUSY);
-    world_deinit(&w);
+    assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
+    assert_int_equal(catalog_world_table(&w)->status, TABLE_UPDATING);
+    assert_true(table_is_splitting(catalog_world_table(&w)));
+    assert_int_equal(catalog_world_table(&w)->partitions[1].share_ppm[ADMIT_READ], 700000);
+    catalog_world_is_whole(catalog_world_table(&w));
+    assert_int_equal(settle(&w, catalog_world_table(&w)->partition_count), REPLY_OK);
+    assert_int_equal(catalog_world_table(&w)->status, TABLE_ACTIVE);
+    assert_false(table_is_splitting(catalog_world_table(&w)));
+    c = catalog_world_command(&w, CATALOG_DELETE);
+    assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
+    assert_int_equal(catalog_world_split(&w, &s), REPLY_TABLE_BUSY);
+    catalog_world_deinit(&w);
 }
 
 /* The leader of the catalog proposes that a split is done, and has the deletion in its log before
@@ -339,20 +189,21 @@ static void an_update_or_a_deletion_meanwhile_leaves_the_split_to_be_done(void *
 static void a_deletion_is_not_done_because_a_split_is(void **state)
 {
     (void)state;
-    struct world w;
+    struct catalog_world w;
     uint8_t a[12];
-    world_init(&w);
-    struct table_split s = split_of(&the_table(&w)->partitions[0]);
-    s.cuts[0] = key_of(s.table_id, 1000, a);
-    assert_int_equal(split(&w, &s), REPLY_OK);
-    struct catalog_command c = command_of(&w, CATALOG_DELETE);
-    assert_int_equal(apply(&w, &c), REPLY_OK);
-    assert_int_equal(settle_as(&w, the_table(&w)->partition_count, TABLE_ACTIVE), REPLY_OK);
-    assert_non_null(the_table(&w));
-    assert_int_equal(the_table(&w)->status, TABLE_DELETING);
-    assert_int_equal(settle(&w, the_table(&w)->partition_count), REPLY_OK);
-    assert_null(the_table(&w));
-    world_deinit(&w);
+    catalog_world_init(&w, NODES);
+    struct table_split s = split_of(&catalog_world_table(&w)->partitions[0]);
+    s.cuts[0] = catalog_world_key(s.table_id, 1000, a);
+    assert_int_equal(catalog_world_split(&w, &s), REPLY_OK);
+    struct catalog_command c = catalog_world_command(&w, CATALOG_DELETE);
+    assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
+    assert_int_equal(
+        catalog_world_settle(&w, catalog_world_table(&w)->partition_count, TABLE_ACTIVE), REPLY_OK);
+    assert_non_null(catalog_world_table(&w));
+    assert_int_equal(catalog_world_table(&w)->status, TABLE_DELETING);
+    assert_int_equal(settle(&w, catalog_world_table(&w)->partition_count), REPLY_OK);
+    assert_null(catalog_world_table(&w));
+    catalog_world_deinit(&w);
 }
 
 static void bytes_that_are_no_split_are_refused(void **state)
@@ -361,8 +212,8 @@ static void bytes_that_are_no_split_are_refused(void **state)
     struct buffer b = {0};
     uint8_t low[12], high[12];
     struct table_split s = {.table_id = 1, .partition = 2, .epoch = 3, .cut_count = 2}, out;
-    s.cuts[0] = key_of(1, 5, low);
-    s.cuts[1] = key_of(1, 6, high);
+    s.cuts[0] = catalog_world_key(1, 5, low);
+    s.cuts[1] = catalog_world_key(1, 6, high);
     table_split_share_equally(&s);
     table_split_encode(&b, &s);
     assert_int_equal(table_split_decode(buffer_slice(&b), &out), STATUS_OK);
@@ -374,7 +225,7 @@ static void bytes_that_are_no_split_are_refused(void **state)
     buffer_clear(&b);
     table_split_encode(&b, &s);
     assert_int_equal(table_split_decode(buffer_slice(&b), &out), STATUS_MALFORMED);
-    s.cuts[1] = key_of(1, 6, high);
+    s.cuts[1] = catalog_world_key(1, 6, high);
     s.share_ppm[0][0] = SPLIT_WHOLE_PPM;
     buffer_clear(&b);
     table_split_encode(&b, &s);
