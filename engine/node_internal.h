@@ -512,8 +512,8 @@ void node_run_merge(struct node *n, const struct operation *o);
 bool node_merge_is_sound(uint32_t group, struct slice payload);
 void node_apply_merge(struct node *n, struct partition *p, const struct raft_entry *e,
                       struct applied *out);
-/* A snapshot for `to` brings keys in [lo, hi) that another replica holds here. If that one is
- * frozen `to` has its keys by now, and it goes; the items stay. False: it is not. */
+/* A snapshot for `to` brings the keys [lo, hi), which it has taken over: the replica that holds them
+ * here goes, the items stay. False: they are not what one replica holds. */
 bool node_merge_give_way(struct node *n, const struct partition *to, struct slice lo,
                          struct slice hi);
 

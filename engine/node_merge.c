@@ -230,23 +230,26 @@ void node_apply_merge(struct node *n, struct partition *p, const struct raft_ent
 
 /* ---- snapshots ---- */
 
+/* Who was taken over holds just these keys, and nothing else here holds any of them: until this
+ * replica follows, its group does not split (MERGE-4). It may not know that it is frozen, after a
+ * restart: nobody is left to tell it. */
 bool node_merge_give_way(struct node *n, const struct partition *to, struct slice lo,
                          struct slice hi)
 {
-    uint32_t frozen = 0;
+    const struct partition *upper = NULL;
     for (uint32_t i = 0; i < n->partitions_size; i++) {
         const struct partition *p = n->partitions[i];
         if (p == NULL || p == to || !partition_overlaps(p, lo, hi))
             continue;
-        if (p->frozen.index == 0 || frozen != 0 || slice_compare(p->info.hi, hi) > 0) {
+        if (!slice_equal(p->info.lo, lo) || !slice_equal(p->info.hi, hi)) {
             PROBE("a snapshot brings what another replica still holds");
             return false;
         }
-        frozen = p->info.id;
+        upper = p;
     }
-    if (frozen == 0)
+    if (upper == NULL)
         return true;
-    PROBE("a frozen replica gives way to a snapshot of the one that took over");
-    remove_replica(n, frozen);
+    PROBE("a replica gives way to a snapshot of the one that took over");
+    remove_replica(n, upper->info.id);
     return true;
 }

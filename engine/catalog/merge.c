@@ -13,7 +13,8 @@
  *            the upper partition on the same disk.
  *   MERGE-3  From ABSORB_IT to ABSORBED no replica of the lower partition is replaced or moved: a
  *            new one would have nothing to take over.
- *   MERGE-4  Until DONE the upper partition is not gone: a replica of it is erased by nobody.
+ *   MERGE-4  Until DONE the upper partition is not gone, so that a replica of it is erased by nobody,
+ *            and the lower one is not split.
  *
  * docs/decisions/0022 has why that is safe. */
 #include <stdlib.h>
