@@ -99,6 +99,8 @@
       "1: the controller gives throttled partitions what the rest of their table leaves "          \
       "unused. 0: never.")                                                                         \
     X(control_split, 1, 0, 1, "1: the controller splits partitions that reach a limit. 0: never.") \
+    X(control_merge, 0, 0, 1,                                                                      \
+      "1: the controller merges neighbouring partitions that have been cold for long. 0: never.")  \
     X(control_on_demand, 1, 0, 1,                                                                  \
       "1: the controller prepares on-demand tables for twice their previous peak. 0: never.")      \
     X(control_answer_ms, 10000, 100, 3600000,                                                      \
@@ -155,6 +157,14 @@
       "A request counts half as much for the heat of its key after this time.")                    \
     X(heat_recent_ms, 1000, 10, 3600000,                                                           \
       "What a partition is asked for now is the mean over one to two times this time.")            \
+    /* merges of cold partitions */                                                                \
+    X(merge_cold_ms, 3600000, 1000, 604800000,                                                     \
+      "Two neighbouring partitions are merged once both have been cold for this time.")            \
+    X(merge_fill_percent, 20, 1, 98,                                                               \
+      "Two partitions are cold while both together are asked for at most this percentage of a "    \
+      "partition's maximum.")                                                                      \
+    X(merge_backoff_ms, 60000, 0, 86400000,                                                        \
+      "Two partitions that could not be merged are left alone for this time.")                     \
     /* adaptive capacity */                                                                        \
     X(adaptive_after_ms, 1000, 0, 3600000,                                                         \
       "A partition that is throttled for this time is allocated more.")                            \

@@ -3,6 +3,7 @@
  * A node is promised to the writes of every partition it has a replica of, and to the reads of
  * those it should lead (engine/catalog/allocate.c). */
 #include "control/controller_internal.h"
+#include "engine/admission/share.h"
 
 void control_count_promises(struct controller *c)
 {
@@ -15,6 +16,42 @@ int64_t control_capacity_mcu(const struct controller *c, uint32_t node, enum adm
     const struct node_load *l = &c->view->loads->nodes[node];
     int64_t units = kind == ADMIT_READ ? c->config->node_rcu : c->config->node_wcu;
     return l->heard ? l->capacity_mcu[kind] : units * MCU_PER_UNIT;
+}
+
+/* So much more of one partition's allocation. False: that is beyond the capacity of a node. */
+static bool promise_more(struct controller *c, const struct partition_info *p, enum admit_kind kind,
+                         int64_t more_mcu)
+{
+    bool fits = true;
+    for (uint32_t m = 0; m < control_carriers(p, kind); m++) {
+        uint32_t node = partition_node(p, m);
+        c->promises.loads_mcu[node][kind] += more_mcu;
+        fits &= more_mcu <= 0 ||
+                c->promises.loads_mcu[node][kind] <= control_capacity_mcu(c, node, kind);
+    }
+    return fits;
+}
+
+bool control_promise(struct controller *c, const struct table *t, const int64_t units[ADMIT_KINDS],
+                     const struct partition_info *without)
+{
+    const struct promises before = c->promises;
+    uint32_t count = t->partition_count - (without != NULL), index = 0;
+    bool fits = true;
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS && without != NULL; kind++)
+        promise_more(c, without, kind, -without->rate_mcu[kind]);
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        const struct partition_info *p = &t->partitions[i];
+        if (p == without)
+            continue;
+        for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
+            fits &= promise_more(c, p, kind,
+                                 share_equal_mcu(units[kind], count, index) - p->rate_mcu[kind]);
+        index++;
+    }
+    if (!fits)
+        c->promises = before;
+    return fits;
 }
 
 static bool could_take(const struct controller *c, uint32_t node, const struct partition_info *p)

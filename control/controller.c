@@ -135,6 +135,8 @@ void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
         begin(c, view);
     c->next_at = instant_add(now, duration_ms(c->config->control_ms));
     control_watch(c);
+    if (c->config->control_merge)
+        control_note_cold(c);
     c->kept_waiting = c->unanswered > 0 && instant_before(now, c->forget_at);
     if (c->kept_waiting)
         return;
@@ -150,6 +152,8 @@ void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
         control_on_demand(c);
     if (c->config->control_split)
         control_split(c);
+    if (c->config->control_merge)
+        control_merge(c);
     if (c->config->control_balance)
         control_balance(c);
     if (c->config->control_leaders)

@@ -11,8 +11,8 @@
  *   C3  same views at the same times, same decisions.
  *
  * Policies, each with a switch of its own (base/limits.h, control_*): placement (placement.c),
- * adaptive capacity (adaptive.c), peaks of tables on demand (on_demand.c), splits (split.c),
- * balance (balance.c), leadership (leaders.c). */
+ * adaptive capacity (adaptive.c), peaks of tables on demand (on_demand.c), splits (split.c), merges
+ * (merge.c), balance (balance.c), leadership (leaders.c). */
 #ifndef WEIR_CONTROL_CONTROLLER_H
 #define WEIR_CONTROL_CONTROLLER_H
 

@@ -8,6 +8,7 @@
  *   on_demand.c   what tables on demand are made ready for follows their peaks
  *   split.c       partitions that are at their limits are cut, and those of tables with too few
  *   split_event.c what people are told of that
+ *   merge.c       neighbours that have been cold for long become one partition
  *   balance.c     replicas leave nodes that are used up
  *   leaders.c     leading is spread over the nodes */
 #ifndef WEIR_CONTROL_CONTROLLER_INTERNAL_H
@@ -44,6 +45,10 @@ struct watched {
     struct instant wanted_since;                 /* its load is a reason for a split */
     struct instant wanted_at;                    /* when that was seen last */
     struct instant quiet_until;                  /* no further event before */
+    /* With the partition above, which is another one only if this one has another epoch too. */
+    uint64_t above_epoch;      /* of that; 0: it was not seen yet */
+    struct instant cold_since; /* both together, see merge.c */
+    struct instant merge_at;   /* they are not merged before */
 };
 
 enum split_step {
@@ -166,6 +171,11 @@ uint32_t control_find_node(const struct controller *c, const struct partition_in
 /* Decides the move, and counts it among the promises. The event is in `d`. */
 void control_move(struct controller *c, const struct table *t, const struct partition_info *p,
                   uint32_t from, uint32_t to, struct decision *d);
+/* Promises the table's partitions their equal shares of so much, in units a second, in place of
+ * their allocations; all but one partition, if `without` is not NULL. False: that is beyond a
+ * node's capacity, and nothing has changed. */
+bool control_promise(struct controller *c, const struct table *t, const int64_t units[ADMIT_KINDS],
+                     const struct partition_info *without);
 /* Replicas on their way. */
 uint32_t control_moving(const struct controller *c);
 
@@ -182,6 +192,13 @@ void control_split(struct controller *c);
 /* Whether it is the answer to something asked for a split. */
 bool control_split_reply(struct controller *c, const struct reply *reply);
 void control_split_forget(struct controller *c);
+/* Whether a partition of the table is about to be cut. */
+bool control_split_has_job(const struct controller *c, const struct table *t);
+/* Partitions that the table should have, for what it is to serve at once. */
+uint32_t control_partitions_wanted(const struct controller *c, const struct table *t);
+void control_merge(struct controller *c);
+/* At every look, also at those that decide nothing: which partitions are cold. */
+void control_note_cold(struct controller *c);
 
 /* ---- split_event.c ---- */
 

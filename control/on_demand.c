@@ -8,7 +8,6 @@
  * Documented of DynamoDB: twice the previous peak is served at once, peaks are kept. How long a
  * peak lasts is ours. */
 #include "control/controller_internal.h"
-#include "engine/admission/share.h"
 
 enum {
     STEP_PERCENT = 1,      /* a peak is higher than the last by more than that */
@@ -32,29 +31,6 @@ static void measure(const struct controller *c, const struct table *t, int64_t u
                        .consumed_mcu;
         units[kind] = (mcu + MCU_PER_UNIT - 1) / MCU_PER_UNIT;
     }
-}
-
-/* What the nodes are promised to, with the table at so much, in units a second, in place of what it
- * is allocated. False: that is beyond a node's capacity, and nothing has changed. */
-static bool promise(struct controller *c, const struct table *t, const int64_t units[ADMIT_KINDS])
-{
-    const struct promises before = c->promises;
-    bool fits = true;
-    for (uint32_t i = 0; i < t->partition_count; i++) {
-        const struct partition_info *p = &t->partitions[i];
-        for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-            int64_t more = share_equal_mcu(units[kind], t->partition_count, i) - p->rate_mcu[kind];
-            for (uint32_t m = 0; m < control_carriers(p, kind); m++) {
-                uint32_t node = partition_node(p, m);
-                c->promises.loads_mcu[node][kind] += more;
-                fits &= more <= 0 ||
-                        c->promises.loads_mcu[node][kind] <= control_capacity_mcu(c, node, kind);
-            }
-        }
-    }
-    if (!fits)
-        c->promises = before;
-    return fits;
 }
 
 /* What it is made ready for at such a peak. */
@@ -98,7 +74,7 @@ static void follow(struct controller *c, const struct table *t)
     }
     if (!higher)
         return;
-    if (promise(c, t, promised))
+    if (control_promise(c, t, promised, NULL))
         control_decide(c, CATALOG_PEAK, &d);
     else
         tell_full(c, t);

@@ -209,8 +209,7 @@ static uint32_t pieces_of(const struct table *t, const struct split_job *j)
     return pieces < SPLIT_CUTS_MAX + 1 ? pieces : SPLIT_CUTS_MAX + 1;
 }
 
-/* Partitions it should have. */
-static uint32_t wanted_of(const struct controller *c, const struct table *t)
+uint32_t control_partitions_wanted(const struct controller *c, const struct table *t)
 {
     return share_partitions_initial(c->config, t->warm[ADMIT_READ], t->warm[ADMIT_WRITE]);
 }
@@ -224,8 +223,8 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
     bool valid =
         j->code == REPLY_OK && split_advice_decode(buffer_slice(&j->answer), &advice) == STATUS_OK;
     if (valid && advice.verdict == SPLIT_REFUSED_FEW_SAMPLES &&
-        t->partition_count < wanted_of(c, t)) {
-        j->wanted = wanted_of(c, t);
+        t->partition_count < control_partitions_wanted(c, t)) {
+        j->wanted = control_partitions_wanted(c, t);
         j->step = SPLIT_CUT;
         j->id = 0;
         return;
@@ -332,7 +331,7 @@ static const struct partition_info *widest(const struct controller *c, const str
     return best;
 }
 
-static bool has_job(const struct controller *c, const struct table *t)
+bool control_split_has_job(const struct controller *c, const struct table *t)
 {
     bool found = false;
     for (int i = 0; i < SPLIT_JOBS_MAX; i++)
@@ -342,11 +341,11 @@ static bool has_job(const struct controller *c, const struct table *t)
 
 static void make_ready(struct controller *c, const struct table *t)
 {
-    if (t->partition_count >= wanted_of(c, t) || has_job(c, t))
+    if (t->partition_count >= control_partitions_wanted(c, t) || control_split_has_job(c, t))
         return;
     const struct partition_info *p = widest(c, t);
     if (p != NULL)
-        begin(c, t, p, wanted_of(c, t));
+        begin(c, t, p, control_partitions_wanted(c, t));
 }
 
 void control_split(struct controller *c)

@@ -158,6 +158,7 @@ static void begin_anew(const struct controller *c, struct watched *w)
     w->seen = 0;
     w->epoch = w->load->epoch;
     w->born_at = c->now;
+    w->above_epoch = 0;
     w->throttled_since[ADMIT_READ] = w->throttled_since[ADMIT_WRITE] = INSTANT_NEVER;
 }
 

@@ -203,6 +203,10 @@ static void write_kind(struct buffer *out, const struct partition_stats *s, enum
     json_write_close(out, '}');
 }
 
+/* What the partition's replicas are to do for a merge. */
+static const char *const merge_names[] = {
+    [MERGE_FREEZE] = "freeze", [MERGE_THAW] = "thaw", [MERGE_ABSORB] = "absorb"};
+
 static void write_partition(struct buffer *out, const struct partition_stats *s,
                             const struct partition_info *info, const struct table *t)
 {
@@ -219,6 +223,8 @@ static void write_partition(struct buffer *out, const struct partition_stats *s,
         json_member_integer(out, "bytes", s->bytes);
     json_write_key(out, "splitting");
     json_write_bool(out, table_partition_is_splitting(t, info));
+    if (info->merge != MERGE_NONE)
+        json_member_text(out, "merge", merge_names[info->merge]);
     write_hash(out, "start_hash", info->lo, false);
     write_hash(out, "end_hash", info->hi, true);
     write_kind(out, s, ADMIT_READ);

@@ -441,7 +441,8 @@ static void bursters_share_what_is_left_and_first_come_does_not_take_all(void **
 
 /* ---- a partition is cut ---- */
 
-static const struct token_bucket *bucket_of(const struct admission *a, int kind, int bucket)
+static const struct token_bucket *bucket_of(const struct admission *a, enum admit_kind kind,
+                                            int bucket)
 {
     const struct admission_meter *m = &a->meters[kind];
     const struct token_bucket *all[] = {&m->cap, &m->allocation, &m->burst};
@@ -507,7 +508,7 @@ static void cutting(struct prng *p)
     }
     const uint32_t *const by_kind[] = {shares[ADMIT_READ], shares[ADMIT_WRITE]};
     admission_divide(lent, count, &config, rates, by_kind, now);
-    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         const int64_t were[] = {before[kind].cap_mcu, before[kind].allocation_mcu,
                                 before[kind].burst_mcu};
         for (int bucket = 0; bucket < 3; bucket++) {

@@ -187,6 +187,7 @@ static void the_description_has_groups_and_units(void **state)
         " WCU ",
         "\nReplication\n",
         "\nController\n",
+        "\nMerges of cold partitions\n  merge_cold_ms                      3600000      ms       ",
         "\nGlobal admission control (GAC)\n",
         "\nStorage\n  log_segment_bytes                  16MiB        bytes    8MiB to 1GiB\n",
         "\nWire\n"};
@@ -228,6 +229,13 @@ static void settings_that_do_not_fit_are_refused_by_both_names(void **state)
          "split_percent = 80 must be more than 80: split_fill_percent = 80 (the pieces would be "
          "split again)"},
         {"split_fill_percent", "79", NULL},
+        {"merge_fill_percent", "77",
+         "split_fill_percent = 77 must be more than 77: merge_fill_percent = 77 (merged partitions "
+         "would be split again)"},
+        {"merge_fill_percent", "76", NULL},
+        {"merge_cold_ms", "10000",
+         "merge_cold_ms = 10000 must be more than 10000: split_window_ms"},
+        {"merge_cold_ms", "10001", NULL},
         {"split_hold_ms", "10001", "split_window_ms = 10000 must be at least 10001: split_hold_ms"},
         {"split_lull_ms", "2500", "split_hold_ms = 2500 must be more than 2500: split_lull_ms"},
         {"heat_recent_ms", "1251", "split_hold_ms = 2500 must be at least 2502: 2 times heat_rec"},

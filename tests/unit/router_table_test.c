@@ -469,6 +469,32 @@ static void the_partitions_page_shows_every_partition_and_one_table_if_asked(voi
     assert_int_equal(fake_take_answer(&f, 2).status, 400);
 }
 
+/* What is being merged, and in which step; nothing of other partitions. */
+static void the_partitions_page_tells_what_is_being_merged(void **state)
+{
+    (void)state;
+    static const struct {
+        enum merge_step step;
+        const char *text;
+    } cases[] = {
+        {MERGE_NONE, "\"splitting\":false,\"start_hash\":\"80"},
+        {MERGE_FREEZE, "\"splitting\":false,\"merge\":\"freeze\",\"start_hash\":\"80"},
+        {MERGE_THAW, "\"splitting\":false,\"merge\":\"thaw\",\"start_hash\":\"80"},
+        {MERGE_ABSORB, "\"splitting\":false,\"merge\":\"absorb\",\"start_hash\":\"80"},
+    };
+    static const char LOWER[] = "\"splitting\":false,\"start_hash\":\"00";
+    struct table *t = fake_table(&f, "zoo", "id", ATTR_STRING, NULL, 0, 2);
+    fake_open(&f, 2);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        t->partitions[1].merge = cases[i].step;
+        t->partitions[1].merge_with = t->partitions[0].id;
+        fake_send_text(&f, 2, "GET /weir/partitions?table=zoo HTTP/1.1\r\nHost: h\r\n\r\n");
+        struct slice body = fake_take_answer(&f, 2).body;
+        assert_non_null(memmem(body.data, body.size, cases[i].text, strlen(cases[i].text)));
+        assert_non_null(memmem(body.data, body.size, LOWER, sizeof LOWER - 1));
+    }
+}
+
 static struct fake_answer page(const char *path)
 {
     char text[256];
@@ -526,6 +552,7 @@ int main(void)
         T(unknown_tables_are_not_found),
         T(limits_and_endpoints_are_told),
         T(the_partitions_page_shows_every_partition_and_one_table_if_asked),
+        T(the_partitions_page_tells_what_is_being_merged),
         T(pages_refuse_parameters_they_do_not_know_and_are_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

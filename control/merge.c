@@ -1,0 +1,240 @@
+/* merge.c - two neighbours that have been cold for long become one partition.
+ *
+ * Two partitions that adjoin are cold while both together are asked for at most merge_fill_percent
+ * of a partition's maximum, of reads and of writes, refused requests included, and nothing is
+ * refused by the maximum. Once they have been cold for merge_cold_ms the catalog is asked to merge
+ * them, one pair at a look. What could not be merged, or was given up, rests for merge_backoff_ms.
+ *
+ * Why no split undoes a merge:
+ *   - a table keeps the partitions that it needs for what it is to serve at once, and as many as
+ *     divide its allocation into shares that a partition may serve;
+ *   - merge_fill_percent is below split_fill_percent;
+ *   - both together hold at most half of partition_max_bytes.
+ * And a merge makes way for a split: a table with a partition that is about to be cut merges none.
+ *
+ * COLD-1  Nothing that was measured before the birth of either partition counts, nor what another
+ * leader's controller saw: the time begins when both are seen side by side, each at its epoch.
+ * A partition that merges has another epoch, so it does not merge again for merge_cold_ms.
+ *
+ * Not here: how a merge is done (engine/catalog/merge.c). */
+#include "control/controller_internal.h"
+#include "engine/admission/share.h"
+
+/* What a partition is asked for. */
+struct asked {
+    bool known;
+    bool refused; /* something, by the maximum */
+    int64_t mcu[ADMIT_KINDS];
+};
+
+/* A leader does not report what has not changed: silence means that nothing is asked for while the
+ * leader could say otherwise. */
+static bool is_heard(const struct controller *c, const struct partition_info *p,
+                     const struct watched *w)
+{
+    return w != NULL && w->epoch == p->epoch && w->load != NULL &&
+           c->view->reachable[raft_member_node(w->load->member)] &&
+           partition_member_on(p, raft_member_node(w->load->member)) == w->load->member;
+}
+
+static struct asked asked_of(const struct controller *c, const struct partition_info *p)
+{
+    const struct watched *w = control_watched(c, p->id);
+    struct asked a = {.known = is_heard(c, p, w)};
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS && a.known; kind++) {
+        struct rates r = control_rates(c, w, kind, c->config->split_window_ms);
+        a.known = r.known || w->room < SAMPLES; /* or it is used only since just now */
+        a.mcu[kind] = r.consumed_mcu + r.refused_mcu;
+        a.refused |= r.refused[ADMIT_REFUSED_KEY_RANGE] > 0;
+    }
+    return a;
+}
+
+static struct asked asked_together(const struct controller *c, const struct partition_info *lower)
+{
+    struct asked a = asked_of(c, lower), b = asked_of(c, lower + 1);
+    a.known &= b.known;
+    a.refused |= b.refused;
+    for (int kind = 0; kind < ADMIT_KINDS; kind++)
+        a.mcu[kind] += b.mcu[kind];
+    return a;
+}
+
+/* What one partition may serve. */
+static int64_t maximum_mcu(const struct controller *c, const struct partition_info *p,
+                           enum admit_kind kind)
+{
+    int64_t most =
+        (kind == ADMIT_READ ? c->config->partition_max_rcu : c->config->partition_max_wcu) *
+        MCU_PER_UNIT;
+    int64_t own = p->maximum_mcu[kind];
+    return own > 0 && own < most ? own : most;
+}
+
+/* ---- for how long ---- */
+
+static bool are_cold(const struct controller *c, const struct partition_info *lower)
+{
+    struct asked a = asked_together(c, lower);
+    bool cold = a.known && !a.refused;
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
+        cold &= a.mcu[kind] <= maximum_mcu(c, lower, kind) / 100 * c->config->merge_fill_percent;
+    return cold;
+}
+
+static void note_pair(struct controller *c, const struct partition_info *lower)
+{
+    const struct partition_info *upper = lower + 1;
+    struct watched *w = control_watched(c, lower->id);
+    if (w == NULL)
+        return;
+    if (w->above_epoch != upper->epoch || !are_cold(c, lower))
+        w->cold_since = c->now;
+    w->above_epoch = upper->epoch;
+    if (upper->merge == MERGE_FREEZE || upper->merge == MERGE_THAW) /* it may be given up */
+        w->merge_at = instant_add(c->now, duration_ms(c->config->merge_backoff_ms));
+}
+
+void control_note_cold(struct controller *c)
+{
+    struct slice name = {NULL, 0};
+    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
+         name = t->name) {
+        for (uint32_t i = 0; i + 1 < t->partition_count; i++)
+            note_pair(c, &t->partitions[i]);
+    }
+}
+
+/* ---- which ---- */
+
+/* What the table's partitions share, in units a second. */
+static void shared_units(const struct table *t, int64_t units[ADMIT_KINDS])
+{
+    bool on_demand = t->billing == BILLING_ON_DEMAND;
+    units[ADMIT_READ] = on_demand ? t->promised[ADMIT_READ] : t->rcu;
+    units[ADMIT_WRITE] = on_demand ? t->promised[ADMIT_WRITE] : t->wcu;
+}
+
+/* Whether the table can do with one partition fewer. */
+static bool has_one_to_spare(const struct controller *c, const struct table *t)
+{
+    int64_t units[ADMIT_KINDS];
+    uint32_t left = t->partition_count - 1;
+    if (t->status != TABLE_ACTIVE || table_is_changing(t) || control_split_has_job(c, t) ||
+        t->partition_count < 2 || left < control_partitions_wanted(c, t))
+        return false;
+    shared_units(t, units);
+    return share_equal_mcu(units[ADMIT_READ], left, 0) <=
+               c->config->partition_max_rcu * MCU_PER_UNIT &&
+           share_equal_mcu(units[ADMIT_WRITE], left, 0) <=
+               c->config->partition_max_wcu * MCU_PER_UNIT;
+}
+
+/* All of them have to stop before they merge. */
+static bool replicas_are_there(const struct controller *c, const struct partition_info *p)
+{
+    bool there = true;
+    for (uint32_t i = 0; i < p->member_count; i++)
+        there &= c->view->reachable[partition_node(p, i)] &&
+                 !catalog_is_drained(c->view->catalog, partition_node(p, i));
+    return there;
+}
+
+static int64_t bytes_together(const struct controller *c, const struct partition_info *lower)
+{
+    return control_watched(c, lower->id)->load->bytes +
+           control_watched(c, lower[1].id)->load->bytes;
+}
+
+/* What has been cold for a while is cold at this look too, so that both are heard. */
+static bool are_due(const struct controller *c, const struct partition_info *lower)
+{
+    const struct watched *w = control_watched(c, lower->id);
+    return w != NULL &&
+           !instant_before(c->now,
+                           instant_add(w->cold_since, duration_ms(c->config->merge_cold_ms))) &&
+           !instant_before(c->now, w->merge_at) &&
+           bytes_together(c, lower) <= c->config->partition_max_bytes / 2 &&
+           catalog_stand_together(c->view->catalog, lower, lower + 1) &&
+           replicas_are_there(c, lower);
+}
+
+/* Whether the shares of one partition fewer are enough: for what the two are asked for, unless they
+ * may burst all the time, and within what the nodes have. */
+static bool shares_suffice(struct controller *c, const struct table *t,
+                           const struct partition_info *lower, const struct asked *a)
+{
+    const struct promises before = c->promises;
+    int64_t units[ADMIT_KINDS];
+    bool enough = true;
+    shared_units(t, units);
+    for (int kind = 0; kind < ADMIT_KINDS && t->billing == BILLING_PROVISIONED; kind++)
+        enough &= a->mcu[kind] <= share_equal_mcu(units[kind], t->partition_count - 1,
+                                                  (uint32_t)(lower - t->partitions));
+    enough = enough && control_promise(c, t, units, lower + 1);
+    c->promises = before; /* nothing changes before the upper one is frozen */
+    return enough;
+}
+
+/* ---- the decision ---- */
+
+/* Of the kind of which it is more, rounded up. */
+static int64_t fill_percent(const struct controller *c, const struct partition_info *lower,
+                            const struct asked *a)
+{
+    int64_t most = 0;
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        int64_t maximum = maximum_mcu(c, lower, kind);
+        int64_t percent = (a->mcu[kind] * 100 + maximum - 1) / maximum;
+        most = percent > most ? percent : most;
+    }
+    return most;
+}
+
+static void merge(struct controller *c, const struct table *t, const struct partition_info *lower,
+                  const struct asked *a)
+{
+    const struct partition_info *upper = lower + 1;
+    struct duration cold = instant_since(c->now, control_watched(c, lower->id)->cold_since);
+    struct decision d = {.table_id = t->id,
+                         .partition = upper->id,
+                         .epoch = upper->epoch,
+                         .merge = MERGE_BEGIN,
+                         .merge_with = lower->id,
+                         .merge_with_epoch = lower->epoch};
+    control_tell(c, &d, EVENT_MERGE, t, upper->id,
+                 "partition %u is to take over its keys: both have been cold for %lld s; together "
+                 "they are asked for %lld %% of a partition's maximum and hold %lld bytes",
+                 lower->id, (long long)(cold.ns / NS_PER_S), (long long)fill_percent(c, lower, a),
+                 (long long)bytes_together(c, lower));
+    control_figures(&d, "partitions", t->partition_count, t->partition_count - 1);
+    control_decide(c, CATALOG_MERGE, &d);
+}
+
+/* Whether a pair is merged. */
+static bool merge_one(struct controller *c, const struct table *t)
+{
+    for (uint32_t i = 0; i + 1 < t->partition_count; i++) {
+        const struct partition_info *lower = &t->partitions[i];
+        if (!are_due(c, lower))
+            continue;
+        const struct asked a = asked_together(c, lower);
+        bool suffices = shares_suffice(c, t, lower, &a);
+        control_watched(c, lower->id)->merge_at =
+            instant_add(c->now, duration_ms(c->config->merge_backoff_ms));
+        if (suffices)
+            merge(c, t, lower, &a);
+        return suffices; /* the next pair at the next look */
+    }
+    return false;
+}
+
+void control_merge(struct controller *c)
+{
+    struct slice name = {NULL, 0};
+    bool merged = false;
+    for (const struct table *t;
+         !merged && control_has_room(c) && (t = catalog_after(c->view->catalog, name)) != NULL;
+         name = t->name)
+        merged = has_one_to_spare(c, t) && merge_one(c, t);
+}
