@@ -32,9 +32,10 @@ def say(text):
 class Worker(threading.Thread):
     """Writes and reads keys of its own; what is read back must be no older than acknowledged."""
 
-    def __init__(self, port, index):
+    def __init__(self, port, index, pause_s=0):
         super().__init__(daemon=True)
         self.port = port
+        self.pause_s = pause_s  # between two writes
         self.index = index
         self.acknowledged = [0] * KEYS
         self.number = 0
@@ -71,6 +72,7 @@ class Worker(threading.Thread):
             except (Refused, Unreachable) as error:
                 self.failed.append(str(error))
             self.longest_s = max(self.longest_s, time.monotonic() - begun)
+            self.stopping.wait(self.pause_s)
         client.close()
 
 
