@@ -1,10 +1,10 @@
 /* absorb.c - the buckets of two partitions that have become one: the inverse of divide.c.
  *
  * Invariants:
- *   ABSORB-1  A balance is the sum of both balances, or the capacity if the sum is more. A debt is
- *             never cut.
- *   ABSORB-2  The same two partitions become the same one on every replica whose buckets were the
- *             same. */
+ *   SUM-1  A balance is the sum of both balances, or the capacity if the sum is more. A debt is
+ *          never cut.
+ *   SUM-2  The same two partitions become the same one on every replica whose buckets were the
+ *          same. */
 #include "base/must.h"
 #include "engine/admission/policy_internal.h"
 
