@@ -318,18 +318,18 @@ static void propose_merge(struct node *n, const struct settling *s, const struct
     bool all = (at->done & replicas) == replicas || MUTATED(RAFT_MUTATION_ABSORB_AS_IT_IS);
     bool group = at->done >> MERGE_SLOT & 1;
     struct decision d = {.table_id = p->table_id, .partition = p->id, .epoch = p->epoch};
-    if (p->merge == MERGE_FREEZE && all && at->frozen.index != 0) {
-        d.merge = MERGE_ABSORB_IT;
-        d.frozen_index = at->frozen.index;
-        d.frozen_term = at->frozen.term;
-    } else if (p->merge == MERGE_FREEZE && !instant_before(n->now, at->freeze_until)) {
-        d.merge = MERGE_GIVE_UP;
+    if (p->merge == MERGE_FREEZE && !instant_before(n->now, at->freeze_until)) {
+        d.merge = MERGE_GIVE_UP; /* perhaps the catalog has refused the next step */
         d.has_event = true;
         d.event = (struct event){.kind = EVENT_MERGE_GIVEN_UP,
                                  .table_id = s->table_id,
                                  .partition = p->id,
                                  .table = catalog_find_id(n->catalog, s->table_id)->name,
                                  .reason = slice_of("not all its replicas stopped in time")};
+    } else if (p->merge == MERGE_FREEZE && all && at->frozen.index != 0) {
+        d.merge = MERGE_ABSORB_IT;
+        d.frozen_index = at->frozen.index;
+        d.frozen_term = at->frozen.term;
     } else if (p->merge == MERGE_THAW && group) {
         d.merge = MERGE_THAWED;
     } else if (p->merge == MERGE_ABSORB && !p->absorbed && group) {
