@@ -664,6 +664,7 @@ static void run_partition_open(struct node *n, const struct operation *o)
     }
     if (p != NULL && info.epoch != p->info.epoch) {
         bool older = info.epoch < p->info.epoch;
+        p->thaws = p->frozen.index != 0 && !older; /* only that gives it another epoch */
         node_refuse(n, o->from, o->request.id, older ? REPLY_STALE_MAP : REPLY_OVERLOADED,
                     "partition %u is at epoch %llu here", info.id,
                     (unsigned long long)p->info.epoch);

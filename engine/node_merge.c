@@ -10,7 +10,8 @@
  *   ABSORB-1  A replica takes over a range only from a replica that is frozen by the entry which the
  *             catalog names. Where that entry is not known to be committed yet, it is in the log:
  *             it was applied here before, or the catalog would not know all replicas as frozen.
- *   ABSORB-2  A frozen replica keeps its state: no snapshot of the same epoch replaces it.
+ *   ABSORB-2  A frozen replica keeps its state: no snapshot of the same epoch replaces it, unless the
+ *             catalog has given the merge up.
  *   ABSORB-3  A replica is said to be open with its new range once the node cannot forget, in a
  *             crash, that it has taken the range over. Then the upper one's replica is nobody's.
  *   ABSORB-4  A snapshot of the lower partition from before the entry is not sent once the leader has
@@ -124,6 +125,7 @@ static void thaw(struct node *n, struct partition *p, uint64_t epoch)
     if (p->frozen.index == 0)
         PROBE("a merge is given up before anything was frozen");
     p->frozen = (struct frozen){0};
+    p->thaws = false;
     node_note(n, NODE_TRACE_THAWED, p->info.id, (int64_t)epoch);
 }
 

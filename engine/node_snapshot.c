@@ -379,6 +379,7 @@ static void begin_in(struct node *n, struct partition *p, uint64_t from, uint64_
         raft_install_begin(p->raft);
     p->no_state = true;
     p->frozen = (struct frozen){0};
+    p->thaws = false;
     node_drop_proposals(n, p, "the replica is being rebuilt");
     node_group_stepped(n, p);
     node_store_partition(n, p); /* in the same checkpoint as the first change */

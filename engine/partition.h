@@ -63,6 +63,7 @@ struct partition {
     bool no_state;                /* a snapshot is being installed: nothing can be read */
     struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
     struct frozen frozen;
+    bool thaws; /* frozen, and the catalog has given the merge up: nobody takes it over */
     uint64_t absorbed_lsn; /* the node may forget a merge until its log is durable up to here */
     uint64_t hold;         /* entries after it stay for whoever gets a snapshot; 0: none */
     bool ended;            /* its table is deleted: it serves nothing any more */
@@ -125,11 +126,10 @@ void middle_destroy(struct middle *m);
 /* Whether a storage key lies in the range. */
 bool partition_holds(const struct partition *p, struct slice key);
 
-/* Whether this replica will hold what it holds now for as long as it is here, unless it is thawed.
- */
+/* Whether this replica must hold what it holds now: it may be taken over at any moment. */
 static inline bool partition_is_frozen(const struct partition *p)
 {
-    return p->frozen.index != 0 && !p->no_state;
+    return p->frozen.index != 0 && !p->no_state && !p->thaws;
 }
 
 /* Whether it has keys of [lo, hi); hi empty: no end. */
