@@ -509,6 +509,108 @@ static void writers_leave_a_leader_whose_disk_has_failed(void **state)
     lab_deinit(&l);
 }
 
+static void cut_between(struct lab *l, uint32_t a, uint32_t b)
+{
+    network_cut(l->network, a, b);
+    network_cut(l->network, b, a);
+    network_reset(l->network, a, b); /* what was on its way is lost */
+}
+
+static void heal_between(struct lab *l, uint32_t a, uint32_t b)
+{
+    network_heal(l->network, a, b);
+    network_heal(l->network, b, a);
+}
+
+static void lose_disk(struct lab *l, uint32_t node)
+{
+    struct buffer error = {0};
+    node_process_crash(l->nodes[node], false);
+    node_process_wipe(l->nodes[node]);
+    assert_int_equal(node_process_start(l->nodes[node], &error), STATUS_OK);
+}
+
+static void put(struct lab *l, const char *key)
+{
+    char body[64];
+    struct counts c = {0};
+    snprintf(body, sizeof body, "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"%s\"}}}", key);
+    lab_call(l, &c, "PutItem", body);
+    lab_pass(l, 2 * NS_PER_S);
+    assert_int_equal(c.ok, 1);
+}
+
+/* The catalog decides to split the table's first partition. Its group need not hear of that. */
+static void decide_split(struct lab *l, const char *table)
+{
+    struct buffer body = {0}, answer = {0};
+    const struct table *t = catalog_find(lab_catalog(l), slice_of(table));
+    const uint8_t middle[] = {0, 0, 0, (uint8_t)t->id, 0x80, 0, 0, 0, 0, 0, 0, 0};
+    struct table_split split = {.table_id = t->id,
+                                .partition = t->partitions[0].id,
+                                .epoch = t->partitions[0].epoch,
+                                .cut_count = 1,
+                                .cuts = {slice_make(middle, sizeof middle)}};
+    table_split_share_equally(&split);
+    table_split_encode(&body, &split);
+    struct request r = {.id = 1, .op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&body)};
+    node_process_ask(l->nodes[lab_catalog_leader(l)], &r, &answer);
+    lab_pass(l, NS_PER_S);
+    assert_true(table_is_splitting(catalog_find(lab_catalog(l), slice_of(table))));
+    buffer_deinit(&answer);
+    buffer_deinit(&body);
+}
+
+/* A group has its replicas on A, B and C. The replica on C is opened after the decision to split
+ * the group, while the catalog's leader reaches neither A nor B. A loses its disk, and C leads.
+ * Then B loses its disk: no replica is left that was opened before the decision. */
+static void a_group_splits_though_every_replica_left_was_opened_after_the_decision(void **state)
+{
+    (void)state;
+    enum {
+        CATALOG = 1, /* the node that leads the catalog */
+        A = 4,
+        B = 2,
+        C = 5,
+        TAB = 2 /* the table and its partition */
+    };
+    struct lab l;
+    struct counts read = {0};
+    lab_init(&l);
+    l.node_count = 5;
+    lab_start(&l);
+    lab_pass(&l, 20 * NS_PER_S);
+    lab_create_table(&l, "other", 10, 10); /* on nodes 1 to 3: "tab" finds room on A, B and C */
+    cut_between(&l, CATALOG, C);
+    lab_create_table(&l, "tab", 10, 10);
+    put(&l, "1");
+    assert_int_equal(lab_catalog_leader(&l), CATALOG);
+    assert_true(lab_stats_of(&l, A, TAB).leads);
+    assert_non_null(node_replica(node_process_node(l.nodes[B]), TAB));
+    assert_null(node_replica(node_process_node(l.nodes[C]), TAB));
+    cut_between(&l, CATALOG, A);
+    cut_between(&l, CATALOG, B);
+    lab_pass(&l, 2 * NS_PER_S);
+    decide_split(&l, "tab");
+    heal_between(&l, CATALOG, C);
+    lab_pass(&l, 2 * NS_PER_S);
+    assert_non_null(node_replica(node_process_node(l.nodes[C]), TAB));
+    cut_between(&l, A, B);
+    put(&l, "2"); /* which C has, but not B: C is elected */
+    lose_disk(&l, A);
+    heal_between(&l, CATALOG, A);
+    heal_between(&l, A, B);
+    lab_pass(&l, 10 * NS_PER_S); /* A is a member anew */
+    lose_disk(&l, B);
+    heal_between(&l, CATALOG, B);
+    lab_pass(&l, 10 * NS_PER_S);
+    assert_false(table_is_splitting(catalog_find(lab_catalog(&l), slice_of("tab"))));
+    lab_call(&l, &read, "Scan", "{\"TableName\":\"tab\",\"ConsistentRead\":true}");
+    lab_pass(&l, NS_PER_S);
+    assert_int_equal(read.ok, 1);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -525,6 +627,7 @@ int main(void)
         cmocka_unit_test(a_late_frame_of_an_earlier_life_changes_no_generation),
         cmocka_unit_test(a_term_and_a_vote_outlive_two_restarts),
         cmocka_unit_test(a_refused_proposal_of_its_own_is_no_answer_to_a_nodes_report),
+        cmocka_unit_test(a_group_splits_though_every_replica_left_was_opened_after_the_decision),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
