@@ -150,9 +150,6 @@
       "A partition that should not be split is examined again after this time.")                   \
     X(split_retry_ms, 1000, 10, 3600000,                                                           \
       "A partition that could not be examined or split is tried again after this time.")           \
-    X(merge_freeze_ms, 1000, 10, 60000,                                                            \
-      "A merge of two partitions is given up if the upper partition's replicas do not all stop "   \
-      "in this time.")                                                                             \
     X(heat_half_life_ms, 10000, 1000, 3600000,                                                     \
       "A request counts half as much for the heat of its key after this time.")                    \
     X(heat_recent_ms, 1000, 10, 3600000,                                                           \
@@ -165,6 +162,9 @@
       "partition's maximum.")                                                                      \
     X(merge_backoff_ms, 60000, 0, 86400000,                                                        \
       "Two partitions that could not be merged are left alone for this time.")                     \
+    X(merge_freeze_ms, 1000, 10, 60000,                                                            \
+      "A merge of two partitions is given up if the upper partition's replicas do not all stop "   \
+      "in this time.")                                                                             \
     /* adaptive capacity */                                                                        \
     X(adaptive_after_ms, 1000, 0, 3600000,                                                         \
       "A partition that is throttled for this time is allocated more.")                            \

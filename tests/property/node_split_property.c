@@ -275,9 +275,9 @@ static void a_node_that_is_cut_and_merged_at_any_moment_loses_and_doubles_nothin
     assert_true(merged > merges / 3);
 }
 
-/* ---- a table that is deleted while it is cut ---- */
+/* ---- a table that is deleted while it is cut or merged ---- */
 
-static void delete_while_it_is_cut(struct prng *p)
+static void delete_while_it_is_cut_or_merged(struct prng *p)
 {
     struct world w;
     struct model m = {.versions = 0};
@@ -286,6 +286,10 @@ static void delete_while_it_is_cut(struct prng *p)
     for (int i = 0; i < 20; i++)
         some_event(&w, &m, p);
     cut(&w, &m, p);
+    if (prng_below(p, 2) == 0) {
+        settle(&w, &m);
+        merge(&w, &m, p);
+    }
     for (uint64_t i = prng_below(p, 12); i > 0; i--) {
         if (w.flying != NULL || world_write_begin(&w))
             world_write_end(&w, 0);
@@ -311,17 +315,17 @@ static void delete_while_it_is_cut(struct prng *p)
     world_deinit(&w);
 }
 
-static void a_table_that_is_deleted_while_it_is_cut_leaves_nothing(void **state)
+static void a_table_that_is_deleted_while_it_is_cut_or_merged_leaves_nothing(void **state)
 {
     (void)state;
-    check_seeds(100, delete_while_it_is_cut);
+    check_seeds(100, delete_while_it_is_cut_or_merged);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_that_is_cut_and_merged_at_any_moment_loses_and_doubles_nothing),
-        cmocka_unit_test(a_table_that_is_deleted_while_it_is_cut_leaves_nothing),
+        cmocka_unit_test(a_table_that_is_deleted_while_it_is_cut_or_merged_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

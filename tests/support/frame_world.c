@@ -5,6 +5,7 @@
 
 #include "base/must.h"
 #include "cmd/link_rights.h"
+#include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
 #include "engine/catalog/table.h"
 #include "engine/item/storage_key.h"
@@ -508,6 +509,28 @@ static void split_table(struct frame_world *w)
     buffer_deinit(&body);
 }
 
+/* The two it was cut into. */
+static void merge_table(struct frame_world *w)
+{
+    const struct partition_info *lower = &w->table.partitions[0], *upper = lower + 1;
+    const struct decision d = {.table_id = w->table.id,
+                               .partition = upper->id,
+                               .epoch = upper->epoch,
+                               .merge = MERGE_BEGIN,
+                               .merge_with = lower->id,
+                               .merge_with_epoch = lower->epoch};
+    struct buffer body = {0};
+    uint32_t before = w->table.partition_count;
+    buffer_append_u8(&body, CATALOG_MERGE);
+    decision_encode(&body, &d);
+    struct request r = {.op = REQUEST_DECIDE, .body = buffer_slice(&body)};
+    must(ask_any(w, &r));
+    frame_world_pass(w, 2000);
+    must(fetch_table(w));
+    must(w->table.partition_count == before - 1);
+    buffer_deinit(&body);
+}
+
 static void ask_the_rest(struct frame_world *w)
 {
     static const uint8_t after[8] = {0};
@@ -562,6 +585,8 @@ struct frame_world *frame_world_create(void)
     create_table(w);
     ask_the_rest(w);
     bring_one_back(w, 3);
+    split_table(w);
+    merge_table(w);
     split_table(w);
     w->recording = false;
     return w;

@@ -204,7 +204,7 @@ static void a_link_carries_its_own_roles_messages_only(void **state)
         bool of_nodes = op == REQUEST_TABLE_REPORT ||
                         (op >= REQUEST_PARTITION_OPEN && op <= REQUEST_PARTITION_MEMBERS) ||
                         op == REQUEST_PARTITION_SPLIT || op == REQUEST_PARTITION_HEAT ||
-                        op == REQUEST_PARTITION_MIDDLE;
+                        op == REQUEST_PARTITION_MIDDLE || op == REQUEST_PARTITION_MERGE;
         bool reads = op == REQUEST_STATS || op == REQUEST_TABLE_GET || op == REQUEST_TABLE_LIST ||
                      op == REQUEST_EVENTS;
         assert_int_equal(may(PEER_NODE, op), of_nodes);
