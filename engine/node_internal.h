@@ -2,6 +2,7 @@
  *
  *   node.c             life, events, effects
  *   node_data.c        reads and writes: route, admit, evaluate, propose, settle
+ *   node_open.c        replicas opened and closed as the catalog wants them
  *   node_heat.c        what partitions are asked for, and where to cut them
  *   node_middle.c      where a partition's bytes divide
  *   node_buckets.c     buckets: begun, told to other replicas, kept over a restart
@@ -320,11 +321,6 @@ void node_run(struct node *n, struct operation *o);
 /* Whether a strong read may be answered from what is applied here, now. If not, it was refused, or
  * will run again. */
 bool node_leads_read(struct node *n, struct partition *p, struct operation *o);
-/* Nobody counts on the replica any more, as the catalog's log up to `as_of` says: it is closed, if
- * there is room for the record now. */
-void node_close_orphan(struct node *n, struct partition *p, uint64_t as_of);
-/* After every step of a replica: it may be closed now, if it is to be. */
-void node_close_ended(struct node *n, struct partition *p);
 /* The reads that waited for leadership to be confirmed, or have lost it. */
 void node_run_reads(struct node *n, struct partition *p);
 /* The reads that still wait are refused. */
@@ -341,6 +337,16 @@ static inline struct instant node_scan_retry_at(const struct node *n, const stru
 }
 /* The pages of a request or a scan have been read. */
 void node_resume(struct node *n, uint32_t ticket);
+
+/* ---- node_open.c ---- */
+/* REQUEST_PARTITION_OPEN, REQUEST_PARTITION_CLOSE. */
+void node_run_open(struct node *n, const struct operation *o);
+void node_run_close(struct node *n, const struct operation *o);
+/* Nobody counts on the replica any more, as the catalog's log up to `as_of` says: it is closed, if
+ * there is room for the record now. */
+void node_close_orphan(struct node *n, struct partition *p, uint64_t as_of);
+/* After every step of a replica: it may be closed now, if it is to be. */
+void node_close_ended(struct node *n, struct partition *p);
 
 /* ---- node_heat.c ---- */
 /* A request for `key` reached admission: it counts, admitted or not. */

@@ -8,6 +8,7 @@
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
 #include "engine/catalog/table.h"
+#include "engine/control_port.h"
 #include "engine/item/storage_key.h"
 #include "sim/backing_memory.h"
 
@@ -524,9 +525,14 @@ static void merge_table(struct frame_world *w)
     buffer_append_u8(&body, CATALOG_MERGE);
     decision_encode(&body, &d);
     struct request r = {.op = REQUEST_DECIDE, .body = buffer_slice(&body)};
-    must(ask_any(w, &r));
-    frame_world_pass(w, 2000);
-    must(fetch_table(w));
+    for (int tries = 0; tries < 20 && w->table.partition_count == before; tries++) {
+        for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++) { /* as its controller */
+            node_request(w->processes[id].node, w->now, CONTROL_FROM, &r);
+            take_effects(w, id);
+        }
+        frame_world_pass(w, 1000);
+        must(fetch_table(w));
+    }
     must(w->table.partition_count == before - 1);
     buffer_deinit(&body);
 }
