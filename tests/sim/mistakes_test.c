@@ -119,8 +119,8 @@ static void a_partition_that_absorbs_what_is_not_frozen_is_found(void **state)
                                       .replicas = 3,
                                       .gac = SIM_GAC_NONE,
                                       .clients = 24,
-                                      .merges = 50,
-                                      .length_ms = 10000},
+                                      .merges = 70,
+                                      .length_ms = 3000},
                  RAFT_MUTATION_ABSORB_AS_IT_IS, 1, SEEDS);
 }
 
