@@ -1,4 +1,8 @@
 """Scenes of admission_test.py about nodes and the members of groups: dead, hung, used up, shared."""
+import os
+import pathlib
+import statistics
+
 import open_loop
 from admission_bench import (Bench, Checks, last_refusal_s, rates, say, short)
 from open_loop import SERVED, Stream
@@ -150,8 +154,62 @@ class Lowest:
             self.levels[p["node"]] = min(level, self.levels.get(p["node"], level))
 
 
+PART_S = 10  # half of a round
+CALM_S = 1  # what the latencies alone leave out at their start: answers to the noisy table may still be due
+
+
+def foreign_user_s(b, *loads):
+    """The processor time in user mode of all processes so far, but for those of the scene."""
+    own = [os.getpid(), *(s.process.pid for s in b.cluster.names.values()), *(w.pid for l in loads for w in l.workers)]
+    ticks = sum(int(word) for word in pathlib.Path("/proc/stat").read_text().split()[1:3])
+    for pid in own:
+        ticks -= int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def latencies(options, directory, name, node_wcu, quiet, make):
+    """The latencies of the streams `quiet`, in rounds: alone, then beside a new on-demand table that asks for twice
+    what the nodes have. The table has a client process of its own. `foreign_cores` tells how many cores other
+    processes of the machine used: where they used many, the figures are the machine's."""
+    checks, rounds = Checks(), []
+    names, run_s = [s.name for s in quiet], 2 * PART_S * options.rounds
+    loud = [Stream(f"noisy{n:02d}", rate=2 * node_wcu, begin=(2 * n + 1) * PART_S, end=(2 * n + 2) * PART_S,
+                   key="uniform", keys=5000) for n in range(options.rounds)]
+    with Bench(options, directory, f"{name}-rounds", gac=1, settings=[f"node_wcu={node_wcu}"]) as b:
+        make(b)
+        for stream in loud:
+            b.create(stream.table)
+        with b.load(quiet, run_s) as load, b.load(loud, run_s) as other:
+            foreign = [foreign_user_s(b, load, other)]
+            for part in range(1, 2 * options.rounds + 1):
+                load.wait_until(part * PART_S)
+                foreign.append(foreign_user_s(b, load, other))
+            record, noisy = load.record(), other.record()
+    for n, stream in enumerate(loud):
+        alone = record.latencies_ms(names, (50, 99), stream.begin - PART_S + CALM_S, stream.begin)
+        beside = record.latencies_ms(names, (50, 99), stream.begin, stream.end)
+        rounds.append({"alone_ms": alone, "beside_ms": beside, "p99_ratio": round(beside["p99"] / alone["p99"], 2),
+                       "noisy_served_per_s": round(noisy.summary([stream.name])["served"] / PART_S, 1),
+                       "foreign_cores": round((foreign[2 * n + 2] - foreign[2 * n]) / (2 * PART_S), 2)})
+
+    def median(part, point):
+        return statistics.median(r[part][point] for r in rounds)
+
+    ratio = statistics.median(r["p99_ratio"] for r in rounds)
+    figures = {"p99_ratio": ratio, "neighbours": short(record.summary(names)), "sent_late": record.late(0.05),
+               "alone_ms": {p: median("alone_ms", p) for p in ("p50", "p99")},
+               "beside_ms": {p: median("beside_ms", p) for p in ("p50", "p99")}, "rounds": rounds}
+    say(f"{name}: medians of {options.rounds} rounds: p99 alone {figures['alone_ms']['p99']} ms, beside the noisy table "
+        f"{figures['beside_ms']['p99']} ms, ratio {ratio}")
+    checks.check(options.ratio is None or ratio <= options.ratio,
+                 f"{name}: the neighbours' p99 rises {ratio} times, at most {options.ratio} times is wanted")
+    return figures, checks
+
+
 def noise(options, directory, name, node_wcu, quiet, make, *, begin_s, end_s, run_s):
     """A new on-demand table asks for twice what the nodes have. The streams `quiet` lose nothing."""
+    if options.rounds:
+        return latencies(options, directory, name, node_wcu, quiet, make)
     checks = Checks()
     with Bench(options, directory, name, gac=1, settings=[f"node_wcu={node_wcu}"]) as b:
         make(b)

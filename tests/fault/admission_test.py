@@ -44,6 +44,10 @@ def main():
     parser.add_argument("--most", type=float, default=0.0001, help="share throttled beside a dead node (0.0001)")
     parser.add_argument("--stalls", type=float, default=0, help="share of neighbours' requests that may be refused on "
                         "cores that do other work (0)")
+    parser.add_argument("--rounds", type=int, default=0, help="neighbour, victims: compare the neighbours' latency alone "
+                        "and beside the noisy table, in so many rounds of 20 s, instead of judging the scene (0)")
+    parser.add_argument("--ratio", type=float, default=None, help="with --rounds: how many times the neighbours' p99 may "
+                        "rise; without it the ratio is only printed")
     parser.add_argument("--nodes", type=int, default=3, help="nodes of the scenes with a dead node (3)")
     parser.add_argument("--relief", type=float, default=None, help="seconds until a split must help")
     parser.add_argument("--jitter", type=float, default=4,
