@@ -23,7 +23,7 @@
 #include "engine/node_internal.h"
 #include "replication/raft_mutation.h"
 
-/* ---- asked by the catalog ---- */
+/* ---- which step ---- */
 
 static bool is_proposed(const struct partition *p)
 {
@@ -72,6 +72,32 @@ bool node_merge_is_sound(uint32_t group, struct slice payload)
            group != CATALOG_GROUP && info.merge != MERGE_NONE;
 }
 
+/* ---- what is taken over ---- */
+
+/* It may have restarted, and not know yet that the entry is committed (ABSORB-1). */
+static bool is_frozen_by(struct node *n, struct partition *upper, const struct partition_info *info)
+{
+    if (upper == NULL || upper->no_state)
+        return false;
+    if (upper->frozen.index == 0) {
+        PROBE("a replica learns that it is frozen from the one that takes over");
+        if (!n->started)
+            return node_replay_to(n, upper, info->frozen_index) == STATUS_OK &&
+                   upper->frozen.index == info->frozen_index;
+        if (raft_learn_commit(upper->raft, info->frozen_index, info->frozen_term))
+            node_group_apply(n, upper);
+    }
+    return upper->frozen.index == info->frozen_index && upper->frozen.term == info->frozen_term;
+}
+
+static bool may_take_over(struct node *n, const struct partition_info *info)
+{
+    return is_frozen_by(n, node_partition(n, info->merge_with), info) ||
+           MUTATED(RAFT_MUTATION_ABSORB_AS_IT_IS);
+}
+
+/* ---- asked by the catalog ---- */
+
 void node_run_merge(struct node *n, const struct operation *o)
 {
     const struct request *q = &o->request;
@@ -98,6 +124,10 @@ void node_run_merge(struct node *n, const struct operation *o)
     } else if (is_proposed(p)) {
         node_refuse(n, o->from, q->id, REPLY_OVERLOADED, "partition %u is being merged or split",
                     p->info.id);
+    } else if (info.merge == MERGE_ABSORB && !may_take_over(n, &info)) {
+        /* The entry would stop every node of the group: a wrong word must not get that far. */
+        node_refuse(n, o->from, q->id, REPLY_OVERLOADED,
+                    "node %u does not hold partition %u frozen", n->options.id, info.merge_with);
     } else if (node_can_write(n, o, q->body.size) &&
                node_propose(n, p, o, LOG_MERGE, q->body, slice_make(NULL, 0)) != NULL) {
         node_note(n, NODE_TRACE_MERGE_PROPOSED, p->info.id, (int64_t)info.merge);
@@ -127,22 +157,6 @@ static void thaw(struct node *n, struct partition *p, uint64_t epoch)
     p->frozen = (struct frozen){0};
     p->thaws = false;
     node_note(n, NODE_TRACE_THAWED, p->info.id, (int64_t)epoch);
-}
-
-/* It may have restarted, and not know yet that the entry is committed (ABSORB-1). */
-static bool is_frozen_by(struct node *n, struct partition *upper, const struct partition_info *info)
-{
-    if (upper == NULL || upper->no_state)
-        return false;
-    if (upper->frozen.index == 0) {
-        PROBE("a replica learns that it is frozen from the one that takes over");
-        if (!n->started)
-            return node_replay_to(n, upper, info->frozen_index) == STATUS_OK &&
-                   upper->frozen.index == info->frozen_index;
-        if (raft_learn_commit(upper->raft, info->frozen_index, info->frozen_term))
-            node_group_apply(n, upper);
-    }
-    return upper->frozen.index == info->frozen_index && upper->frozen.term == info->frozen_term;
 }
 
 /* Of an earlier life. */
@@ -182,7 +196,7 @@ static void absorb(struct node *n, struct partition *p, const struct raft_entry 
                    const struct partition_info *told)
 {
     struct partition *upper = node_partition(n, told->merge_with);
-    if (!is_frozen_by(n, upper, told) && !MUTATED(RAFT_MUTATION_ABSORB_AS_IT_IS)) {
+    if (!may_take_over(n, told)) {
         /* Nothing is guessed: it is not known what those keys hold. */
         PROBE("what is to be taken over is not here");
         node_stop(n, ENOTRECOVERABLE);

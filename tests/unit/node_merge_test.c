@@ -222,8 +222,31 @@ static void nothing_is_taken_over_that_is_not_frozen(void **state)
     struct frozen frozen = {raft_last(node_partition(s.w.node, s.upper.id)->raft), 1};
     const struct partition_info absorb = absorbing(&s, frozen);
     ask(&s, &absorb);
-    world_write_begin(&s.w);
-    world_write_end(&s.w, 0);
+    world_assert_answer(&s.w, REPLY_OVERLOADED);
+    world_write_all(&s.w);
+    assert_false(node_is_stopped(s.w.node));
+    assert_int_equal(world_get(&s.w, s.in_upper), s.in_upper + 1);
+    world_deinit(&s.w);
+}
+
+/* What the leader of another node has let into the log. */
+static void a_node_stops_rather_than_guess_what_it_takes_over(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct buffer body = {0};
+    scene_init(&s);
+    struct frozen frozen = {raft_last(node_partition(s.w.node, s.upper.id)->raft), 1};
+    const struct partition_info absorb = absorbing(&s, frozen);
+    partition_info_encode(&body, &absorb);
+    const struct operation o = {.from = ROUTER, .request.id = 1};
+    struct partition *lower = node_partition(s.w.node, s.lower.id);
+    assert_non_null(
+        node_propose(s.w.node, lower, &o, LOG_MERGE, buffer_slice(&body), slice_make(NULL, 0)));
+    world_pass(&s.w, 1);
+    while (!node_is_stopped(s.w.node) && (s.w.flying != NULL || world_write_begin(&s.w)))
+        world_write_end(&s.w, 0);
+    buffer_deinit(&body);
     assert_true(node_is_stopped(s.w.node));
     assert_non_null(node_partition(s.w.node, s.upper.id));
     world_deinit(&s.w);
@@ -318,6 +341,7 @@ int main(void)
         cmocka_unit_test(a_frozen_partition_serves_nothing_until_it_is_thawed),
         cmocka_unit_test(a_write_behind_the_entry_that_freezes_does_nothing),
         cmocka_unit_test(nothing_is_taken_over_that_is_not_frozen),
+        cmocka_unit_test(a_node_stops_rather_than_guess_what_it_takes_over),
         cmocka_unit_test(a_merge_is_said_to_be_done_once_it_is_on_disk),
         cmocka_unit_test(a_merge_that_a_crash_forgot_is_done_again),
         cmocka_unit_test(a_late_word_opens_nothing_that_was_taken_over),
