@@ -4,8 +4,8 @@
 
 #include "cmd/faults.h"
 #include "cmd/options.h"
-#include "engine/message.h"
-#include "engine/node.h"
+#include "engine/message/message.h"
+#include "engine/node/node.h"
 #include "host/transport.h"
 
 uint64_t daemon_seed(void);

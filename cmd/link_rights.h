@@ -13,7 +13,7 @@
 #ifndef WEIR_CMD_LINK_RIGHTS_H
 #define WEIR_CMD_LINK_RIGHTS_H
 
-#include "engine/message.h"
+#include "engine/message/message.h"
 #include "host/transport.h"
 
 /* Roles that may connect to a process of this one: bits `1 << kind`. */

@@ -2,7 +2,7 @@
 #ifndef WEIR_CMD_VERBOSE_H
 #define WEIR_CMD_VERBOSE_H
 
-#include "engine/node.h"
+#include "engine/node/node.h"
 
 #define VERBOSE_HELP                                                                            \
     "  --verbose          what nodes do, a line each on standard error: leaders, partitions,\n" \

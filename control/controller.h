@@ -17,7 +17,7 @@
 #define WEIR_CONTROL_CONTROLLER_H
 
 #include "base/config.h"
-#include "engine/control_port.h"
+#include "engine/node/control_port.h"
 
 struct controller;
 

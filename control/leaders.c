@@ -1,7 +1,7 @@
 /* leaders.c - leading is work: it is spread over the nodes that are there.
  *
  * The first of a partition's replicas should lead it, and is handed leadership as soon as it can
- * take it (engine/node_group.c); here it is decided which one is first. Nothing is copied.
+ * take it (engine/node/groups.c); here it is decided which one is first. Nothing is copied.
  * In this order: who leads on paper but has been silent for a while gives way; a node that leads
  * much more load than another gives some to it; and a node that leads more partitions than another
  * gives it one.

@@ -6,7 +6,7 @@
 #ifndef WEIR_EMBED_NODE_HOST_H
 #define WEIR_EMBED_NODE_HOST_H
 
-#include "engine/node.h"
+#include "engine/node/node.h"
 #include "host/loop.h"
 
 struct node_host;

@@ -32,7 +32,7 @@ enum log_kind {
     LOG_SPLIT = 11,      /* an entry: the partition is cut here, what is beyond is its children's */
     LOG_SPLIT_DONE = 12, /* the node has applied the group's entry `index`, by which it was cut or
                             has taken over another one: records of the children follow */
-    LOG_BUCKETS = 13,    /* what buckets held: engine/node_buckets.c */
+    LOG_BUCKETS = 13,    /* what buckets held: engine/node/buckets.c */
     LOG_MERGE = 14,      /* an entry: a step of a merge with the partition below or above */
     LOG_KINDS,
 };

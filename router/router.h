@@ -11,7 +11,7 @@
 
 #include "base/config.h"
 #include "base/instant.h"
-#include "engine/message.h"
+#include "engine/message/message.h"
 
 struct router;
 struct gac_client;

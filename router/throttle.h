@@ -12,7 +12,7 @@
 #define WEIR_ROUTER_THROTTLE_H
 
 #include "engine/catalog/table.h"
-#include "engine/message.h"
+#include "engine/message/message.h"
 #include "router/core.h"
 
 /* "TableReadKeyRangeThroughputExceeded", ...: static. */

@@ -1,6 +1,6 @@
 #include "sim/admission_watch.h"
 
-#include "engine/node.h"
+#include "engine/node/node.h"
 
 enum {
     SLACK_MS = 1000 /* for frames that were on their way, and nodes that are slow to read them */

@@ -7,7 +7,7 @@
 #ifndef WEIR_SIM_NODE_PROCESS_H
 #define WEIR_SIM_NODE_PROCESS_H
 
-#include "engine/node.h"
+#include "engine/node/node.h"
 #include "sim/backing_memory.h"
 #include "sim/clock.h"
 #include "sim/disk.h"

@@ -5,7 +5,7 @@
 #ifndef WEIR_SIM_NODE_RECOVERY_H
 #define WEIR_SIM_NODE_RECOVERY_H
 
-#include "engine/node.h"
+#include "engine/node/node.h"
 #include "sim/disk.h"
 
 struct node_recovery {

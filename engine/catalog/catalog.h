@@ -5,7 +5,7 @@
  * wall clock. Nothing about tables is kept anywhere else: routers cache, nodes keep what they host.
  *
  * A table is CREATING, UPDATING or DELETING until the nodes have taken over its partitions; whoever
- * leads the group drives that (engine/node_settling.c) and then proposes CATALOG_SETTLE. A split is
+ * leads the group drives that (engine/node/settling.c) and then proposes CATALOG_SETTLE. A split is
  * driven the same way, while the table stays ACTIVE: the new partitions are in the map at once and
  * name the group they have yet to be split off from until CATALOG_SETTLE; a table has one split
  * under way at a time. So is a merge (merge.c).
@@ -18,7 +18,7 @@
 #include "base/config.h"
 #include "engine/catalog/decision.h"
 #include "engine/catalog/split.h"
-#include "engine/message.h"
+#include "engine/message/message.h"
 
 enum {
     CATALOG_GROUP = 0,

@@ -118,7 +118,7 @@ struct table {
     struct key_attr partition_key;
     struct key_attr sort_key;
     /* No cut divides an item collection, and none may hold more than collection_max_bytes; its
-     * bytes are counted (engine/collection.h). There is a sort key. */
+     * bytes are counted (engine/node/collection.h). There is a sort key. */
     bool whole_collections;
     uint8_t gac; /* what it says about global admission control: base/config.h */
     enum table_billing billing;

@@ -17,7 +17,7 @@
 
 #include "base/prng.h"
 #include "embed/weir_internal.h"
-#include "engine/node.h"
+#include "engine/node/node.h"
 #include "tests/temporary.h"
 
 /* ---- the disk under LMDB: its syncs pass through here ---- */

@@ -2,7 +2,7 @@
  * them, how a cluster begins. What replicas make of messages that are well-formed is for the random
  * schedules (tests/property/raft_property.c). Seeds: tests/fuzz/seeds/envelope. */
 #include "base/must.h"
-#include "engine/node.h"
+#include "engine/node/node.h"
 #include "sim/backing_memory.h"
 
 enum {

@@ -2,7 +2,7 @@
  * statistics.
  *
  * What decodes must encode to the same bytes. Seeds: tests/fuzz/seeds/message. */
-#include "engine/message.h"
+#include "engine/message/message.h"
 #include "base/must.h"
 #include "engine/catalog/split.h"
 

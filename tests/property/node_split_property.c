@@ -5,7 +5,7 @@
 
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
-#include "engine/collection.h"
+#include "engine/node/collection.h"
 #include "tests/support/node_world.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include "tests/check.h"
 
 #include "engine/catalog/catalog.h"
-#include "engine/control_port.h"
+#include "engine/node/control_port.h"
 #include "tests/support/lab.h"
 
 enum {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "engine/control_port.h"
+#include "engine/node/control_port.h"
 #include "sim/gac_watch.h"
 #include "tests/support/crowd.h"
 

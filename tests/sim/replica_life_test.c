@@ -1,9 +1,9 @@
 /* Replicas that go or stop while something is under way: a snapshot, a report, a read. */
 #include "tests/check.h"
 
-#include "engine/control_port.h"
-#include "engine/node_internal.h"
-#include "engine/report.h"
+#include "engine/message/report.h"
+#include "engine/node/control_port.h"
+#include "engine/node/node_internal.h"
 #include "tests/support/lab.h"
 
 enum {

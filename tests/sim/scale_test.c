@@ -11,8 +11,8 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "engine/control_port.h"
 #include "engine/item/storage_key.h"
+#include "engine/node/control_port.h"
 #include "sim/check.h"
 #include "tests/support/lab.h"
 

@@ -8,8 +8,8 @@
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
 #include "engine/catalog/table.h"
-#include "engine/control_port.h"
 #include "engine/item/storage_key.h"
+#include "engine/node/control_port.h"
 #include "sim/backing_memory.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* frame_world.h - three nodes with replicas, and frames that somebody has tampered with.
  *
- * Real nodes (engine/node.h) over memory, each with a log that is a buffer: a founded catalog, a
+ * Real nodes (engine/node/node.h) over memory, each with a log that is a buffer: a founded catalog, a
  * table of three partitions with items, a replica that was brought back by a snapshot, and a split.
  * Everything they say to each other, and what a router says to them, goes as frames and is
  * recorded. A tampered frame is handed to a node as a daemon would: what the role of its link may
@@ -10,7 +10,7 @@
 #define WEIR_TESTS_SUPPORT_FRAME_WORLD_H
 
 #include "base/prng.h"
-#include "engine/node.h"
+#include "engine/node/node.h"
 #include "host/greeting.h"
 
 enum {

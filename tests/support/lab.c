@@ -1,6 +1,6 @@
 #include "tests/support/lab.h"
 
-#include "engine/control_port.h"
+#include "engine/node/control_port.h"
 #include "tests/check.h"
 
 void lab_init(struct lab *l)

@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "engine/catalog/table.h"
-#include "engine/node.h"
+#include "engine/node/node.h"
 
 enum {
     SEGMENT_BYTES = 8 << 20,

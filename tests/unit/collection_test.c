@@ -2,8 +2,8 @@
 #include "tests/check.h"
 
 #include "engine/catalog/split.h"
-#include "engine/collection.h"
 #include "engine/heat/split_point.h"
+#include "engine/node/collection.h"
 #include "tests/support/node_world.h"
 
 enum {

@@ -4,7 +4,7 @@
 
 #include "engine/catalog/table.h"
 #include "engine/item/storage_key.h"
-#include "engine/report.h"
+#include "engine/message/report.h"
 #include "tests/support/frame_world.h"
 
 static struct frame_world *w;

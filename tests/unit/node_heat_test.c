@@ -2,7 +2,7 @@
 #include "tests/check.h"
 
 #include "engine/heat/split_point.h"
-#include "engine/node_internal.h"
+#include "engine/node/node_internal.h"
 #include "tests/support/node_world.h"
 
 static struct request question(struct world *w, uint32_t children)

@@ -4,7 +4,7 @@
 
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
-#include "engine/node_internal.h"
+#include "engine/node/node_internal.h"
 #include "tests/support/node_world.h"
 
 enum {

@@ -1,8 +1,8 @@
 /* The leader finds the middle of a partition's bytes, in its own time. */
 #include "tests/check.h"
 
-#include "engine/collection.h"
 #include "engine/heat/split_point.h"
+#include "engine/node/collection.h"
 #include "tests/support/node_world.h"
 
 static struct split_advice ask(struct world *w, uint32_t partition)

@@ -2,7 +2,7 @@
 #include "tests/check.h"
 
 #include "engine/catalog/catalog.h"
-#include "engine/node_internal.h"
+#include "engine/node/node_internal.h"
 #include "tests/support/node_world.h"
 
 /* The word of a catalog whose log was known up to `as_of`. */

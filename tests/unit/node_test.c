@@ -5,7 +5,7 @@
 
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/decision.h"
-#include "engine/control_port.h"
+#include "engine/node/control_port.h"
 #include "tests/support/node_world.h"
 #include "tests/temporary.h"
 

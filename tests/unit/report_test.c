@@ -2,7 +2,7 @@
 #include "tests/check.h"
 
 #include "engine/catalog/catalog.h"
-#include "engine/loads.h"
+#include "engine/node/loads.h"
 
 static void totals_go_on_over_a_restart_and_a_change_of_leader(void **state)
 {

@@ -1,0 +1,36 @@
+/* control_port.h - what the node that leads the catalog shows the controller beside it.
+ *
+ * The controller (control/controller.h) looks at this, and acts by requests like anybody else's:
+ * REQUEST_DECIDE to this node, with CONTROL_FROM as their sender. */
+#ifndef WEIR_ENGINE_NODE_CONTROL_PORT_H
+#define WEIR_ENGINE_NODE_CONTROL_PORT_H
+
+#include "engine/catalog/catalog.h"
+#include "engine/node/loads.h"
+#include "engine/node/node.h"
+
+/* The `from` of the controller's requests: no link has this handle. */
+#define CONTROL_FROM UINT64_MAX
+
+/* Lends until the node's next event. */
+struct control_view {
+    uint64_t term; /* in which the catalog is led */
+    uint32_t self;
+    uint32_t node_count;
+    const struct catalog *catalog;
+    const struct loads *loads;
+    bool reachable[NODES_MAX + 1];
+};
+
+/* The term in which this node leads the catalog; 0: it does not. */
+uint64_t node_control_term(const struct node *n);
+/* When something was last heard that is not to wait for the next look. */
+struct instant node_control_urgent(const struct node *n);
+/* While node_control_term is not 0. */
+void node_control_view(const struct node *n, struct control_view *out);
+
+/* As far as it is applied here, leading or not; NULL: no replica of it. Lends until the node's next
+ * event. */
+const struct catalog *node_catalog(const struct node *n);
+
+#endif

@@ -1,0 +1,162 @@
+/* node/middle.c - where a partition that has grown too big is cut: in the middle of its bytes.
+ *
+ * Asked for it, the leader reads its items from the first one on, a slice at a time, until half of
+ * what it holds lies behind; whoever asks meanwhile is told to ask again. What is written meanwhile
+ * shifts the middle a little, and that is all. Partitions that are searched side by side take
+ * turns, and each keeps what was found. */
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "engine/heat/split_point.h"
+#include "engine/node/node_internal.h"
+
+enum {
+    KEPT_MS = 10000 /* what was found; then it is looked for anew */
+};
+
+static void set(struct buffer *to, struct slice bytes)
+{
+    struct buffer copy = {0}; /* it may be part of what is there */
+    buffer_append_slice(&copy, bytes);
+    buffer_deinit(to);
+    *to = copy;
+}
+
+/* The key a cut between two neighbours begins with; empty: there may be none. */
+static struct slice cut_between(const struct partition *p, struct slice last, struct slice key)
+{
+    struct slice cut = p->info.whole_collections ? collection_key(key) : key;
+    bool inside = last.size >= cut.size && slice_equal(slice_make(last.data, cut.size), cut);
+    return last.size == 0 || inside ? slice_make(NULL, 0) : cut;
+}
+
+/* Whether what lies before the key is half of it: then the nearer cut is kept. */
+static bool pass(struct partition *p, struct middle *m, struct slice key, struct slice item)
+{
+    struct slice cut = cut_between(p, buffer_slice(&m->last), key);
+    if (cut.size > 0) {
+        bool half = 2 * m->bytes >= p->item_bytes;
+        if (!half || m->cut.size == 0 ||
+            2 * m->bytes - p->item_bytes <= p->item_bytes - 2 * m->cut_bytes) {
+            set(&m->cut, cut);
+            m->cut_bytes = m->bytes;
+        }
+        if (half)
+            return true;
+    }
+    m->bytes += (int64_t)item_size(item);
+    set(&m->last, key);
+    return false;
+}
+
+static void give_up(struct partition *p)
+{
+    middle_destroy(p->middle);
+    p->middle = NULL;
+}
+
+static void read_slice(struct node *n, struct partition *p)
+{
+    struct middle *m = p->middle;
+    struct store_cursor c;
+    struct slice key, item;
+    enum status status = STATUS_OK;
+    bool found = false;
+    size_t bytes = 0;
+    store_seek(n->store, m->at.size > 0 ? buffer_slice(&m->at) : p->info.lo, p->info.hi, false, &c);
+    for (int i = 0; status == STATUS_OK && !found; i++) {
+        status = store_next(&c, &key, &item);
+        if (status != STATUS_OK || i == SCAN_ITEMS || bytes >= SCAN_BYTES)
+            break;
+        bytes += item.size;
+        found = !partition_is_row(p, key) && item_checksum_holds(item) && pass(p, m, key, item);
+    }
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        give_up(p); /* of what cannot be read nothing is said */
+    } else if (found || status == STATUS_NOT_FOUND) {
+        m->step = MIDDLE_FOUND;
+        m->found_at = n->now;
+    } else {
+        set(&m->at, key);
+    }
+}
+
+static bool is_sought(const struct partition *p)
+{
+    return p != NULL && p->middle != NULL && p->middle->step == MIDDLE_SOUGHT;
+}
+
+static struct partition *next_to_search(const struct node *n)
+{
+    struct partition *p = node_partition(n, n->middle_last);
+    if (n->middle_scan.state != SCAN_IDLE && is_sought(p))
+        return p; /* its pages were asked for */
+    for (uint32_t i = 1; i <= n->partitions_size; i++) {
+        p = n->partitions[(n->middle_last + i) % n->partitions_size];
+        if (is_sought(p))
+            return p;
+    }
+    return NULL;
+}
+
+void node_middle_tick(struct node *n)
+{
+    if (instant_before(n->now, n->middle_at))
+        return;
+    n->middle_at = INSTANT_NEVER;
+    struct partition *p = next_to_search(n);
+    if (p == NULL)
+        return;
+    n->middle_last = p->info.id;
+    n->middle_at = instant_add(n->now, duration_ms(SCAN_MS));
+    struct slice from = p->middle->at.size > 0 ? buffer_slice(&p->middle->at) : p->info.lo;
+    if (p->info.epoch != p->middle->epoch || p->no_state || p->led == 0)
+        give_up(p);
+    else if (node_scan_may_read(n, &n->middle_scan, RESUME_MIDDLE, p->info.id, from))
+        read_slice(n, p);
+    else
+        n->middle_at = node_scan_retry_at(n, &n->middle_scan);
+}
+
+static void begin(struct node *n, struct partition *p)
+{
+    give_up(p);
+    p->middle = calloc(1, sizeof *p->middle);
+    must(p->middle != NULL);
+    p->middle->step = MIDDLE_SOUGHT;
+    p->middle->epoch = p->info.epoch;
+    n->middle_at = instant_earlier(n->middle_at, n->now);
+}
+
+static void conclude(const struct partition *p, const struct middle *m, struct split_advice *out)
+{
+    if (m->cut.size == 0) {
+        bool whole = p->info.whole_collections && m->last.size > 0;
+        out->verdict = whole ? SPLIT_REFUSED_COLLECTION : SPLIT_REFUSED_NO_BENEFIT;
+        out->key = whole ? collection_key(buffer_slice(&m->last)) : slice_make(NULL, 0);
+        out->key_share_ppm = whole ? SPLIT_WHOLE_PPM : 0;
+        return;
+    }
+    out->verdict = SPLIT_ADVISED;
+    out->cut_count = 1;
+    out->cuts[0] = buffer_slice(&m->cut);
+    for (int kind = 0; kind < SPLIT_KINDS; kind++)
+        out->share_ppm[kind][0] = out->share_ppm[kind][1] = SPLIT_WHOLE_PPM / 2;
+}
+
+void node_middle_advise(struct node *n, struct partition *p, struct split_advice *out)
+{
+    struct middle *m = p->middle;
+    *out = (struct split_advice){.verdict = SPLIT_REFUSED_FEW_SAMPLES};
+    bool known = m != NULL && m->epoch == p->info.epoch;
+    if (p->counting || (known && m->step == MIDDLE_SOUGHT))
+        return; /* it is asked again */
+    bool fresh = known && m->step == MIDDLE_FOUND &&
+                 instant_before(n->now, instant_add(m->found_at, duration_ms(KEPT_MS)));
+    if (!fresh) {
+        begin(n, p);
+        return;
+    }
+    conclude(p, m, out);
+    m->step = MIDDLE_TOLD; /* what it lends stays until the next one begins */
+}

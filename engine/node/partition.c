@@ -1,0 +1,139 @@
+#include "engine/node/partition.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "engine/node/collection.h"
+
+struct partition *partition_create(const struct partition_info *info)
+{
+    struct partition *p = calloc(1, sizeof *p);
+    must(p != NULL);
+    partition_set(p, info);
+    p->reads_first = p->reads_last = -1;
+    return p;
+}
+
+void middle_destroy(struct middle *m)
+{
+    if (m == NULL)
+        return;
+    buffer_deinit(&m->at);
+    buffer_deinit(&m->last);
+    buffer_deinit(&m->cut);
+    free(m);
+}
+
+void partition_destroy(struct partition *p)
+{
+    if (p == NULL)
+        return;
+    if (p->raft != NULL)
+        raft_destroy(p->raft);
+    free(p->installing);
+    free(p->mirror);
+    free(p->kept);
+    buffer_deinit(&p->counted_to);
+    middle_destroy(p->middle);
+    free(p->splits);
+    heat_deinit(&p->heat);
+    buffer_deinit(&p->bytes);
+    free(p);
+}
+
+void partition_set(struct partition *p, const struct partition_info *info)
+{
+    struct buffer bytes = {0};
+    bool same_range = slice_equal(p->info.lo, info->lo) && slice_equal(p->info.hi, info->hi);
+    partition_info_encode(&bytes, info);
+    buffer_deinit(&p->bytes);
+    p->bytes = bytes;
+    struct reader r = {buffer_slice(&p->bytes), false};
+    must(partition_info_decode(&r, &p->info) == STATUS_OK);
+    if (!same_range) {
+        heat_deinit(&p->heat);
+        memset(p->excess, 0, sizeof p->excess);
+    }
+    p->stored = false;
+}
+
+bool partition_holds(const struct partition *p, struct slice key)
+{
+    return slice_compare(key, p->info.lo) >= 0 &&
+           (p->info.hi.size == 0 || slice_compare(key, p->info.hi) < 0);
+}
+
+bool partition_overlaps(const struct partition *p, struct slice lo, struct slice hi)
+{
+    return (p->info.hi.size == 0 || slice_compare(p->info.hi, lo) > 0) &&
+           (hi.size == 0 || slice_compare(hi, p->info.lo) > 0);
+}
+
+bool partition_is_row(const struct partition *p, struct slice key)
+{
+    return p->info.whole_collections && collection_is_row(key);
+}
+
+void partition_count_item(struct partition *p, struct slice key, int64_t items, int64_t bytes)
+{
+    if (p->counting && slice_compare(key, buffer_slice(&p->counted_to)) >= 0)
+        return; /* it will be counted as it is then */
+    p->item_count += items;
+    p->item_bytes += bytes;
+}
+
+void partition_count_anew(struct partition *p)
+{
+    p->counting = true;
+    p->item_count = p->item_bytes = 0;
+    p->reported = 0;
+    buffer_clear(&p->counted_to);
+    buffer_append_slice(&p->counted_to, p->info.lo);
+}
+
+void split_history_push(struct split_history *h, uint64_t index, uint64_t term)
+{
+    if (h->count == SPLITS_KEPT)
+        memmove(&h->at[0], &h->at[1], --h->count * sizeof h->at[0]);
+    h->at[h->count].index = index;
+    h->at[h->count++].term = term;
+}
+
+const struct split_history *partition_splits(const struct partition *p)
+{
+    static const struct split_history none;
+    return p->splits != NULL ? p->splits : &none;
+}
+
+void partition_set_splits(struct partition *p, const struct split_history *splits)
+{
+    struct split_history *copy = NULL;
+    if (splits->count > 0) {
+        copy = malloc(sizeof *copy);
+        must(copy != NULL);
+        *copy = *splits;
+    }
+    free(p->splits);
+    p->splits = copy;
+}
+
+void partition_push_split(struct partition *p, uint64_t index, uint64_t term)
+{
+    struct split_history splits = *partition_splits(p);
+    split_history_push(&splits, index, term);
+    partition_set_splits(p, &splits);
+}
+
+void partition_count(struct partition *p, enum admit_kind kind, const struct admit_verdict *v,
+                     int64_t cost_mcu)
+{
+    struct partition_counts *c = &p->counts[kind];
+    if (v->reason != ADMIT_OK) {
+        c->load.refused[v->reason]++;
+        c->load.refused_mcu += cost_mcu;
+        return;
+    }
+    c->admitted++;
+    c->burst += v->burst;
+    c->load.consumed_mcu += cost_mcu;
+}

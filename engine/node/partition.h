@@ -1,0 +1,156 @@
+/* partition.h - a replica of a partition on this node: its range, its part in the replication
+ * group, its buckets, its counters. The catalog, group 0, is one too; nobody reads or writes it by
+ * key. */
+#ifndef WEIR_ENGINE_NODE_PARTITION_H
+#define WEIR_ENGINE_NODE_PARTITION_H
+
+#include "engine/catalog/table.h"
+#include "engine/heat/excess.h"
+#include "engine/heat/heat.h"
+#include "engine/message/message.h"
+
+struct inflight;
+struct mirror;
+
+/* What a partition's buckets held. */
+struct kept_buckets {
+    uint64_t epoch;
+    struct admission_balances balances[ADMIT_KINDS];
+};
+
+/* The entry of a partition's log behind which nothing changes it: it is about to be merged into the
+ * one below. */
+struct frozen {
+    uint64_t index; /* 0: none, it serves */
+    uint64_t term;
+};
+
+/* The last cuts and merges a replica has applied, oldest first: entries of its log. */
+enum {
+    SPLITS_KEPT = 8
+};
+struct split_history {
+    uint32_t count;
+    struct {
+        uint64_t index;
+        uint64_t term;
+    } at[SPLITS_KEPT];
+};
+
+enum middle_step {
+    MIDDLE_SOUGHT,
+    MIDDLE_FOUND,
+    MIDDLE_TOLD
+};
+
+/* The search for the middle of a partition's bytes (node/middle.c). */
+struct middle {
+    enum middle_step step;
+    uint64_t epoch;
+    struct buffer at;   /* to be read next; empty: from the start */
+    struct buffer last; /* read last; empty: nothing yet */
+    int64_t bytes;      /* read */
+    struct buffer cut;  /* the best so far; empty: none */
+    int64_t cut_bytes;  /* that lie before it */
+    struct instant found_at;
+};
+
+struct partition {
+    struct partition_info info;   /* slices borrow from `bytes` */
+    struct buffer bytes;          /* partition_info_encode, as it is stored */
+    struct raft *raft;            /* owns */
+    uint64_t since_lsn;           /* the group's records before it are of an earlier life */
+    bool no_state;                /* a snapshot is being installed: nothing can be read */
+    struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
+    struct frozen frozen;
+    bool thaws; /* frozen, and the catalog has given the merge up: nobody takes it over */
+    uint64_t absorbed_lsn; /* the node may forget a merge until its log is durable up to here */
+    uint64_t hold;         /* entries after it stay for whoever gets a snapshot; 0: none */
+    bool ended;            /* its table is deleted: it serves nothing any more */
+    bool close_asked;      /* by close_from: answered when a promise to a leader is over */
+    uint64_t close_from;
+    uint64_t close_id;
+    uint64_t close_as_of; /* node_internal.h: closed_as_of */
+    bool closing;         /* a LOG_PARTITION_CLOSE is on its way */
+    bool stored;          /* its row says what is true now */
+    bool dirty;           /* in the node's list of replicas that were stepped */
+    bool writing;         /* in its list of those with records that are not durable */
+    struct partition *next_dirty;
+    struct partition *next_writing;
+    uint64_t logged_lsn;    /* end of its last record */
+    uint64_t led;           /* raft_leading as it was seen last */
+    struct inflight *first; /* proposals of that term that are not applied, oldest first */
+    struct inflight *last;
+    int32_t reads_first; /* deferred until leadership is confirmed; -1: none */
+    int32_t reads_last;
+    uint64_t late_until; /* entries up to it came here when they were committed already */
+    struct admission admission;
+    struct mirror *mirror;     /* owns; NULL: nothing was told yet (node/buckets.c) */
+    struct kept_buckets *kept; /* owns; of an earlier life, until the node starts; or NULL */
+    enum {
+        BUCKETS_SAVED,
+        BUCKETS_REFILLED, /* since they were saved */
+        BUCKETS_SPENT     /* and spent */
+    } buckets;
+    struct heat heat; /* while it is led here */
+    struct excess excess[ADMIT_KINDS];
+    struct instant excess_told[ADMIT_KINDS]; /* when the excess began that was reported at once */
+    struct partition_counts counts[ADMIT_KINDS];
+    /* Exact; while `counting`, of the keys before `counted_to` (node/split.c). */
+    int64_t item_count;
+    int64_t item_bytes;
+    bool counting;
+    bool doubted; /* whether it is still a member: the next report asks, as if it had no leader */
+    struct buffer counted_to;
+    struct middle *middle;        /* owns; NULL: it was not asked for */
+    struct split_history *splits; /* owns; NULL: there were none */
+    /* The partition it was split off from, while this replica knows no leader: it may have taken
+     * over a promise of the parent's replica here. 0: none. */
+    uint32_t parent;
+    /* Its own children in that state have ids from child_first to child_last. */
+    uint32_t child_first;
+    uint32_t child_last; /* 0: there are none */
+    uint64_t reported;   /* hash of what the catalog was told last; 0: nothing yet */
+};
+
+struct partition *partition_create(const struct partition_info *info);
+void partition_destroy(struct partition *p);
+
+/* Takes over range, epoch, rates and intended members. With another range it begins without heat.
+ * Slices may point into what it has. */
+void partition_set(struct partition *p, const struct partition_info *info);
+
+/* Gives up the search, or what it found. NULL: nothing. */
+void middle_destroy(struct middle *m);
+
+/* Whether a storage key lies in the range. */
+bool partition_holds(const struct partition *p, struct slice key);
+
+/* Whether this replica must hold what it holds now: it may be taken over at any moment. */
+static inline bool partition_is_frozen(const struct partition *p)
+{
+    return p->frozen.index != 0 && !p->no_state && !p->thaws;
+}
+
+/* Whether it has keys of [lo, hi); hi empty: no end. */
+bool partition_overlaps(const struct partition *p, struct slice lo, struct slice hi);
+
+/* Whether what the store has under the key is no item but what an item collection holds. */
+bool partition_is_row(const struct partition *p, struct slice key);
+
+/* An item comes (`items` = 1) or goes (-1), or stays with another size (0). */
+void partition_count_item(struct partition *p, struct slice key, int64_t items, int64_t bytes);
+/* All counts are void: they are taken anew, from the first key on. */
+void partition_count_anew(struct partition *p);
+
+void split_history_push(struct split_history *h, uint64_t index, uint64_t term);
+/* Of a replica; without any, one that has none. */
+const struct split_history *partition_splits(const struct partition *p);
+void partition_set_splits(struct partition *p, const struct split_history *splits);
+void partition_push_split(struct partition *p, uint64_t index, uint64_t term);
+
+/* Counts a decision. */
+void partition_count(struct partition *p, enum admit_kind kind, const struct admit_verdict *v,
+                     int64_t cost_mcu);
+
+#endif
