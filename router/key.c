@@ -38,10 +38,9 @@ static bool item_attr_of(const struct key_attr *schema, struct slice item, struc
         return fault_set(fault, FAULT_VALIDATION, "%sMissing the key %.*s in the item", INVALID,
                          SHOWN(schema->name));
     if (out->type != schema->type)
-        return fault_set(fault, FAULT_VALIDATION,
-                         "%sType mismatch for key %.*s expected: %s actual: %s", INVALID,
-                         SHOWN(schema->name), value_type_name(schema->type),
-                         value_type_name(out->type));
+        return fault_set(
+            fault, FAULT_VALIDATION, "%sType mismatch for key %.*s expected: %s actual: %s",
+            INVALID, SHOWN(schema->name), attr_type_name(schema->type), attr_type_name(out->type));
     return true;
 }
 

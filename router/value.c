@@ -6,31 +6,6 @@
 #include "router/json_writer.h"
 #include "router/shape.h"
 
-static const char *const TYPE_NAMES[] = {
-    [ATTR_STRING] = "S",      [ATTR_NUMBER] = "N",      [ATTR_BINARY] = "B",
-    [ATTR_BOOL] = "BOOL",     [ATTR_NULL] = "NULL",     [ATTR_STRING_SET] = "SS",
-    [ATTR_NUMBER_SET] = "NS", [ATTR_BINARY_SET] = "BS", [ATTR_LIST] = "L",
-    [ATTR_MAP] = "M",
-};
-
-enum {
-    TYPES = sizeof TYPE_NAMES / sizeof TYPE_NAMES[0]
-};
-
-const char *value_type_name(enum attr_type type)
-{
-    return TYPE_NAMES[type];
-}
-
-enum attr_type value_type_of(struct slice name)
-{
-    for (int type = ATTR_STRING; type < TYPES; type++) {
-        if (slice_is(name, TYPE_NAMES[type]))
-            return (enum attr_type)type;
-    }
-    return 0;
-}
-
 /* ---- reading ---- */
 
 struct value_reader {
@@ -356,7 +331,7 @@ static bool read_value(struct value_reader *r, const struct json_value *v)
         struct json_value member;
         struct slice name;
         while (json_next_member(&cursor, &name, &member)) {
-            enum attr_type found = member.type == JSON_NULL ? 0 : value_type_of(name);
+            enum attr_type found = member.type == JSON_NULL ? 0 : attr_type_of(name);
             if (found != 0 && type != 0)
                 return more_than_one(r, v);
             if (found != 0) {
@@ -489,7 +464,7 @@ static void write_members(struct buffer *out, struct attr_cursor cursor)
 void value_write(struct buffer *out, const struct attr *value)
 {
     json_write_open(out, '{');
-    json_write_key(out, TYPE_NAMES[value->type]);
+    json_write_key(out, attr_type_name(value->type));
     switch (value->type) {
     case ATTR_STRING:
         json_write_string(out, value->body);

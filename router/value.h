@@ -35,9 +35,4 @@ void value_write_item(struct buffer *out, struct slice item);
 /* Appends {"S":...}. */
 void value_write(struct buffer *out, const struct attr *value);
 
-/* "S", "SS", ...: static. */
-const char *value_type_name(enum attr_type type);
-/* The reverse; 0 for anything else. */
-enum attr_type value_type_of(struct slice name);
-
 #endif

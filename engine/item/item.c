@@ -13,6 +13,29 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+static const char *const TYPE_NAMES[] = {
+    [ATTR_STRING] = "S",      [ATTR_NUMBER] = "N",      [ATTR_BINARY] = "B",
+    [ATTR_BOOL] = "BOOL",     [ATTR_NULL] = "NULL",     [ATTR_STRING_SET] = "SS",
+    [ATTR_NUMBER_SET] = "NS", [ATTR_BINARY_SET] = "BS", [ATTR_LIST] = "L",
+    [ATTR_MAP] = "M",
+};
+
+const char *attr_type_name(enum attr_type type)
+{
+    must(type >= ATTR_STRING);
+    must(type <= ATTR_MAP);
+    return TYPE_NAMES[type];
+}
+
+enum attr_type attr_type_of(struct slice name)
+{
+    for (enum attr_type type = ATTR_STRING; type <= ATTR_MAP; type++) {
+        if (slice_is(name, TYPE_NAMES[type]))
+            return type;
+    }
+    return 0;
+}
+
 /* Names of one map that are compared with each other: a stack array, quadratic time. */
 enum {
     DUPLICATES_CHECKED_MAX = 64
@@ -172,6 +195,12 @@ enum status item_check(struct slice item)
     if (size != u32_at(item, ITEM_SIZE_AT) || count != u32_at(item, ITEM_COUNT_AT))
         return STATUS_CORRUPT;
     return STATUS_OK;
+}
+
+bool attr_is_sound(const struct attr *value)
+{
+    uint64_t size = 0;
+    return attr_measure(value, 0, &size);
 }
 
 uint64_t attr_size(const struct attr *value)

@@ -32,6 +32,11 @@ struct attr {
     struct slice body; /* borrows from the item */
 };
 
+/* "S", "SS", ..: static. */
+const char *attr_type_name(enum attr_type type);
+/* The reverse; 0 for anything else. */
+enum attr_type attr_type_of(struct slice name);
+
 /* ---- writing ---- */
 
 /* Appends one item to `out`. Calls must come in order: item_begin; per attribute item_name and a
@@ -70,6 +75,9 @@ uint32_t item_end(struct item_writer *w);
  * Every reader below may then trust the bytes. Numbers are canonical, sizes and counts true, the
  * first 64 names of a map distinct. Not looked at: UTF-8, duplicates in sets, ITEM_SIZE_MAX. */
 enum status item_check(struct slice item);
+
+/* The same of one value that stands alone: whether its bytes are what a writer writes. */
+bool attr_is_sound(const struct attr *value);
 
 /* Only the checksum: what a read verifies on its way. */
 bool item_checksum_holds(struct slice item);

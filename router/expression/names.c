@@ -1,9 +1,10 @@
+/* names.c - ExpressionAttributeNames and ExpressionAttributeValues out of JSON. */
 #include "router/expression/names.h"
 
 #include "base/limits.h"
 #include "router/value.h"
 
-static bool key_is_valid(struct slice key, char sign)
+static bool names_key_is_valid(struct slice key, char sign)
 {
     if (key.size < 2 || key.data[0] != (uint8_t)sign)
         return false;
@@ -17,8 +18,9 @@ static bool key_is_valid(struct slice key, char sign)
 }
 
 /* Keys of one of the maps; the values are left to the caller. */
-static bool read_keys(struct arena *arena, const struct json_value *map, const char *what,
-                      char sign, struct expression_name **out, size_t *count, struct fault *fault)
+static bool names_read_keys(struct arena *arena, const struct json_value *map, const char *what,
+                            char sign, struct expression_name **out, size_t *count,
+                            struct fault *fault)
 {
     *count = 0;
     size_t room = json_count(map);
@@ -32,7 +34,7 @@ static bool read_keys(struct arena *arena, const struct json_value *map, const c
     struct json_value value;
     struct slice key;
     while (*count < room && json_next_member(&cursor, &key, &value)) {
-        if (!key_is_valid(key, sign))
+        if (!names_key_is_valid(key, sign))
             return fault_set(fault, FAULT_VALIDATION,
                              "%s contains invalid key: Syntax error; key: \"%.*s\"", what,
                              SHOWN(key));
@@ -49,8 +51,8 @@ static bool read_keys(struct arena *arena, const struct json_value *map, const c
 }
 
 /* One attribute value, encoded as an item of its own that holds only it. */
-static bool read_value(struct arena *arena, struct slice key, const struct json_value *value,
-                       struct attr *out, struct fault *fault)
+static bool names_read_value(struct arena *arena, struct slice key, const struct json_value *value,
+                             struct attr *out, struct fault *fault)
 {
     struct buffer encoded = {0};
     struct span span;
@@ -70,17 +72,17 @@ static bool read_value(struct arena *arena, struct slice key, const struct json_
     return read;
 }
 
-static bool read_values(struct expression_names *out, struct arena *arena,
-                        const struct json_value *values, struct fault *fault)
+static bool names_read_values(struct expression_names *out, struct arena *arena,
+                              const struct json_value *values, struct fault *fault)
 {
-    if (!read_keys(arena, values, "ExpressionAttributeValues", ':', &out->values, &out->value_count,
-                   fault))
+    if (!names_read_keys(arena, values, "ExpressionAttributeValues", ':', &out->values,
+                         &out->value_count, fault))
         return false;
     struct json_cursor cursor = json_members(values);
     struct json_value value;
     struct slice key;
     for (size_t i = 0; i < out->value_count && json_next_member(&cursor, &key, &value); i++) {
-        if (!read_value(arena, key, &value, &out->values[i].value, fault))
+        if (!names_read_value(arena, key, &value, &out->values[i].value, fault))
             return false;
     }
     return true;
@@ -91,10 +93,10 @@ bool expression_names_read(struct expression_names *out, struct arena *arena,
                            struct fault *fault)
 {
     *out = (struct expression_names){0};
-    if (names->type == JSON_OBJECT && !read_keys(arena, names, "ExpressionAttributeNames", '#',
-                                                 &out->names, &out->name_count, fault))
+    if (names->type == JSON_OBJECT && !names_read_keys(arena, names, "ExpressionAttributeNames",
+                                                       '#', &out->names, &out->name_count, fault))
         return false;
-    return values->type != JSON_OBJECT || read_values(out, arena, values, fault);
+    return values->type != JSON_OBJECT || names_read_values(out, arena, values, fault);
 }
 
 bool expression_names_absent(const struct json_value *names, const struct json_value *values,
@@ -109,30 +111,8 @@ bool expression_names_absent(const struct json_value *names, const struct json_v
                      missing);
 }
 
-static const struct expression_name *find(struct expression_name *list, size_t count,
-                                          struct slice key)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (slice_equal(list[i].key, key)) {
-            list[i].used = true;
-            return &list[i];
-        }
-    }
-    return NULL;
-}
-
-const struct expression_name *expression_names_name(struct expression_names *n, struct slice key)
-{
-    return find(n->names, n->name_count, key);
-}
-
-const struct expression_name *expression_names_value(struct expression_names *n, struct slice key)
-{
-    return find(n->values, n->value_count, key);
-}
-
-static bool all_used(const struct expression_name *list, size_t count, const char *what,
-                     struct fault *fault)
+static bool names_all_used(const struct expression_name *list, size_t count, const char *what,
+                           struct fault *fault)
 {
     struct buffer unused = {0};
     for (size_t i = 0; i < count && unused.size < FAULT_SHOWN_MAX; i++) {
@@ -153,6 +133,6 @@ static bool all_used(const struct expression_name *list, size_t count, const cha
 
 bool expression_names_all_used(const struct expression_names *n, struct fault *fault)
 {
-    return all_used(n->names, n->name_count, "ExpressionAttributeNames", fault) &&
-           all_used(n->values, n->value_count, "ExpressionAttributeValues", fault);
+    return names_all_used(n->names, n->name_count, "ExpressionAttributeNames", fault) &&
+           names_all_used(n->values, n->value_count, "ExpressionAttributeValues", fault);
 }

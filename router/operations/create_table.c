@@ -134,7 +134,7 @@ static enum attr_type defined_type(const struct json_value *definitions, struct 
     while (json_next_element(&cursor, &element)) {
         shape_bind(&DEFINITION, &element, m);
         if (slice_equal(json_string(&m[NAME]), name))
-            return value_type_of(json_string(&m[TYPE]));
+            return attr_type_of(json_string(&m[TYPE]));
     }
     return 0;
 }

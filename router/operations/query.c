@@ -1,4 +1,5 @@
-#include "router/expression/key_condition.h"
+#include "router/expression/key_schema.h"
+#include "router/expression/names.h"
 #include "router/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/page.h"
@@ -78,7 +79,7 @@ static bool read_condition(struct call *c, struct query *q, const struct json_va
     if (!expression_names_read(&names, &c->arena, &m[NAMES], &m[VALUES], call_fault(c)))
         return false;
     struct slice text = arena_copy(&c->arena, json_string(&m[KEY_CONDITION]));
-    return key_conditions_parse(text, &names, &c->arena, &q->conditions, call_fault(c));
+    return key_conditions_read(text, &names, &c->arena, &q->conditions, call_fault(c));
 }
 
 static bool begin(struct call *c, const struct json_value m[])

@@ -28,9 +28,9 @@ static void write_key_attr(struct buffer *out, const struct key_attr *k, const c
 static void write_keys(struct buffer *out, const struct table *t)
 {
     json_member_open(out, "AttributeDefinitions", '[');
-    write_key_attr(out, &t->partition_key, "AttributeType", value_type_name(t->partition_key.type));
+    write_key_attr(out, &t->partition_key, "AttributeType", attr_type_name(t->partition_key.type));
     if (table_has_sort_key(t))
-        write_key_attr(out, &t->sort_key, "AttributeType", value_type_name(t->sort_key.type));
+        write_key_attr(out, &t->sort_key, "AttributeType", attr_type_name(t->sort_key.type));
     json_write_close(out, ']');
     json_member_open(out, "KeySchema", '[');
     write_key_attr(out, &t->partition_key, "KeyType", "HASH");

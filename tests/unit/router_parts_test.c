@@ -1,7 +1,8 @@
 #include "tests/check.h"
 
+#include "engine/expression/condition.h"
 #include "router/base64.h"
-#include "router/expression/condition.h"
+#include "router/expression/names.h"
 #include "router/gzip.h"
 #include "router/http_internal.h"
 #include "router/id_map.h"
@@ -437,7 +438,9 @@ static bool expression_is_taken(const char *before, const char *each, int count,
     for (int i = 0; i < count; i++)
         buffer_append_text(&text, each);
     buffer_append_text(&text, after);
-    bool taken = condition_parse(buffer_slice(&text), "FilterExpression", &names, &arena, &fault);
+    struct expression_fault wrong;
+    bool taken = condition_parse(buffer_slice(&text), &names, &arena, &wrong) != NULL ||
+                 expression_refuse(&fault, "FilterExpression", &wrong);
     buffer_append_u8(&fault.text, 0);
     assert_true(taken || strstr((const char *)fault.text.data, says) != NULL);
     fault_deinit(&fault);

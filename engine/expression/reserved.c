@@ -2,7 +2,7 @@
  * Source: DynamoDB developer guide, "Reserved words in DynamoDB". */
 #include <ctype.h>
 
-#include "router/expression/token.h"
+#include "engine/expression/token.h"
 
 /* clang-format off */
 /* Sorted. */

@@ -1,4 +1,4 @@
-#include "router/expression/token.h"
+#include "engine/expression/token.h"
 
 #include <strings.h>
 

@@ -1,6 +1,6 @@
 /* token.h - the words of DynamoDB expressions: conditions, key conditions, later all others. */
-#ifndef WEIR_ROUTER_EXPRESSION_TOKEN_H
-#define WEIR_ROUTER_EXPRESSION_TOKEN_H
+#ifndef WEIR_ENGINE_EXPRESSION_TOKEN_H
+#define WEIR_ENGINE_EXPRESSION_TOKEN_H
 
 #include "base/slice.h"
 

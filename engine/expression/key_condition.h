@@ -1,13 +1,11 @@
-/* key_condition.h - KeyConditionExpression: one equality on the partition key, and at most one
- * condition on the sort key.
+/* key_condition.h - key conditions: one equality on the partition key, and at most one condition
+ * on the sort key.
  *
- * Two steps, as the service checks: the expression alone, before the table is looked up; then
- * against the table's key schema. */
-#ifndef WEIR_ROUTER_EXPRESSION_KEY_CONDITION_H
-#define WEIR_ROUTER_EXPRESSION_KEY_CONDITION_H
+ * Not here: whether they fit a table's key schema (router/expression/key_schema.h). */
+#ifndef WEIR_ENGINE_EXPRESSION_KEY_CONDITION_H
+#define WEIR_ENGINE_EXPRESSION_KEY_CONDITION_H
 
-#include "engine/catalog/table.h"
-#include "router/expression/condition.h"
+#include "engine/expression/condition.h"
 
 enum key_operator {
     KEY_ANY = 0, /* no condition */
@@ -31,14 +29,10 @@ struct key_conditions {
     uint32_t count;
 };
 
-/* All that can be said without the table. The result lends from the arena and from `text`. */
-bool key_conditions_parse(struct slice text, struct expression_names *names, struct arena *arena,
-                          struct key_conditions *out, struct fault *fault);
-
-/* Which condition is on which key of the table; `sort->op` may be KEY_ANY. */
-bool key_conditions_match(const struct key_conditions *c, const struct table *t,
-                          struct key_condition *partition, struct key_condition *sort,
-                          struct fault *fault);
+/* What a tree says of attributes that may be keys. The result borrows what the tree borrows. False:
+ * the fault says why. */
+bool key_conditions_gather(const struct condition *tree, struct key_conditions *out,
+                           struct expression_fault *fault);
 
 /* Whether a value of the sort key fulfils its condition. */
 bool key_condition_holds(const struct key_condition *c, const struct attr *value);

@@ -5,15 +5,14 @@
  *              | operand IN (operand, ...) | function(operand, ...) | (condition)
  *   operand   := path | :value | size(path) | (operand)
  *
- * Errors come in the service's order: syntax, redundant parentheses, unknown functions, misused
- * functions, reserved words, then names, operands and types, each at the first place it occurs.
+ * A program (program.h) is what a tree becomes to be sent and evaluated.
  * Source: DynamoDB developer guide, "Condition and filter expressions, operators, and functions".
  */
-#ifndef WEIR_ROUTER_EXPRESSION_CONDITION_H
-#define WEIR_ROUTER_EXPRESSION_CONDITION_H
+#ifndef WEIR_ENGINE_EXPRESSION_CONDITION_H
+#define WEIR_ENGINE_EXPRESSION_CONDITION_H
 
-#include "router/expression/names.h"
-#include "router/expression/token.h"
+#include "engine/expression/expression.h"
+#include "engine/expression/token.h"
 
 enum {
     CONDITION_OPERATORS_MAX = 300, /* and functions: the service's limit for one expression */
@@ -28,22 +27,26 @@ enum condition_kind {
     CONDITION_COMPARE, /* op */
     CONDITION_BETWEEN,
     CONDITION_IN,
-    CONDITION_FUNCTION, /* name */
-    CONDITION_PATH,     /* parts */
+    CONDITION_FUNCTION, /* name, function */
+    CONDITION_PATH,     /* path */
     CONDITION_VALUE,    /* value */
 };
 
-/* One step of a document path: a name, or an index. */
-struct path_part {
-    struct slice name;
-    uint32_t index;
-    bool indexed;
-    struct path_part *next;
+enum condition_function {
+    FUNCTION_UNKNOWN = 0,
+    FUNCTION_EXISTS,
+    FUNCTION_NOT_EXISTS,
+    FUNCTION_TYPE,
+    FUNCTION_BEGINS_WITH,
+    FUNCTION_CONTAINS,
+    FUNCTION_SIZE,
+    FUNCTIONS,
 };
 
 struct condition {
     enum condition_kind kind;
     enum token_kind op;
+    enum condition_function function;
     struct slice name; /* of the function */
     struct path_part *path;
     struct attr value;
@@ -53,20 +56,9 @@ struct condition {
     bool parenthesized;
 };
 
-/* What may go wrong, in the order the service tells it. */
-enum condition_error {
-    CONDITION_ERROR_PARENTHESES,
-    CONDITION_ERROR_FUNCTION_NAME,
-    CONDITION_ERROR_MISUSED,
-    CONDITION_ERROR_RESERVED,
-    CONDITION_ERROR_OPERANDS,
-    CONDITION_ERROR_NONE,
-};
-
-/* Parses `text`, the value of the parameter `parameter` ("KeyConditionExpression"). The tree lends
- * from the arena and from `text`. */
-const struct condition *condition_parse(struct slice text, const char *parameter,
-                                        struct expression_names *names, struct arena *arena,
-                                        struct fault *fault);
+/* The tree lends from the arena, from `text` and from `names`, where what it uses is marked. NULL:
+ * the fault says why. */
+const struct condition *condition_parse(struct slice text, struct expression_names *names,
+                                        struct arena *arena, struct expression_fault *fault);
 
 #endif

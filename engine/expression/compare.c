@@ -1,0 +1,168 @@
+/* compare.c - attribute values compared in place. */
+#include "engine/expression/compare.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+
+bool attr_is_ordered(enum attr_type type)
+{
+    return type == ATTR_STRING || type == ATTR_NUMBER || type == ATTR_BINARY;
+}
+
+int attr_compare(const struct attr *a, const struct attr *b)
+{
+    must(a->type == b->type);
+    return slice_compare(a->body, b->body); /* numbers are encoded in their order */
+}
+
+static bool attr_is_set(enum attr_type type)
+{
+    return type >= ATTR_STRING_SET && type <= ATTR_BINARY_SET;
+}
+
+/* ---- equality ---- */
+
+/* What a set or map is looked up by: the element itself, or the name. */
+struct compare_entry {
+    struct slice key;
+    struct attr value;
+};
+
+static bool compare_next(struct attr_cursor *c, bool set, struct compare_entry *out)
+{
+    if (!attr_next(c, &out->key, &out->value))
+        return false;
+    if (set)
+        out->key = out->value.body;
+    return true;
+}
+
+static const struct attr *compare_find_among(const struct compare_entry *list, size_t count,
+                                             struct slice key)
+{
+    size_t low = 0;
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+        int order = slice_compare(key, list[middle].key);
+        if (order == 0)
+            return &list[middle].value;
+        if (order < 0)
+            count = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    return slice_compare(((const struct compare_entry *)a)->key,
+                         ((const struct compare_entry *)b)->key);
+}
+
+static uint32_t attr_count(const struct attr *container)
+{
+    struct attr_cursor c = attr_elements(container);
+    struct slice name;
+    struct attr value;
+    uint32_t count = 0;
+    while (attr_next(&c, &name, &value))
+        count++;
+    return count;
+}
+
+/* Whether the other one has every entry of `a`. */
+static bool compare_has_all(const struct attr *a, const struct compare_entry *sorted, size_t count)
+{
+    const bool set = attr_is_set(a->type);
+    struct attr_cursor c = attr_elements(a);
+    struct compare_entry e;
+    while (compare_next(&c, set, &e)) {
+        const struct attr *found = compare_find_among(sorted, count, e.key);
+        if (found == NULL || (!set && !attr_equal(&e.value, found)))
+            return false;
+    }
+    return true;
+}
+
+/* Sets or maps of `count` entries each, whose entries differ among themselves. */
+static bool compare_unordered(const struct attr *a, const struct attr *b, uint32_t count)
+{
+    struct compare_entry few[COMPARE_FEW], *sorted = few;
+    struct attr_cursor c = attr_elements(b);
+    if (count > COMPARE_FEW) {
+        sorted = malloc(count * sizeof *sorted);
+        must(sorted != NULL);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        compare_next(&c, attr_is_set(b->type), &sorted[i]);
+    qsort(sorted, count, sizeof *sorted, compare_entries);
+    bool all = compare_has_all(a, sorted, count);
+    if (sorted != few)
+        free(sorted);
+    return all;
+}
+
+static bool compare_lists(const struct attr *a, const struct attr *b)
+{
+    struct attr_cursor left = attr_elements(a), right = attr_elements(b);
+    struct slice name;
+    struct attr x, y;
+    while (attr_next(&left, &name, &x)) {
+        if (!attr_next(&right, &name, &y) || !attr_equal(&x, &y))
+            return false;
+    }
+    return !attr_next(&right, &name, &y);
+}
+
+bool attr_equal(const struct attr *a, const struct attr *b)
+{
+    if (a->type != b->type || a->body.size != b->body.size)
+        return false; /* equal values are encoded in as many bytes */
+    if (slice_equal(a->body, b->body))
+        return true;
+    if (a->type == ATTR_LIST)
+        return compare_lists(a, b);
+    if (a->type < ATTR_STRING_SET)
+        return false;
+    uint32_t count = attr_count(a);
+    return count == attr_count(b) && compare_unordered(a, b, count);
+}
+
+/* ---- functions ---- */
+
+bool attr_contains(const struct attr *whole, const struct attr *part)
+{
+    struct slice name;
+    struct attr element;
+    if (whole->type == ATTR_STRING || whole->type == ATTR_BINARY)
+        return whole->type == part->type &&
+               (part->body.size == 0 || memmem(whole->body.data, whole->body.size, part->body.data,
+                                               part->body.size) != NULL);
+    if (!attr_is_set(whole->type) && whole->type != ATTR_LIST)
+        return false;
+    struct attr_cursor c = attr_elements(whole);
+    while (attr_next(&c, &name, &element)) {
+        if (attr_equal(&element, part))
+            return true;
+    }
+    return false;
+}
+
+bool attr_begins_with(const struct attr *whole, const struct attr *start)
+{
+    return (whole->type == ATTR_STRING || whole->type == ATTR_BINARY) &&
+           whole->type == start->type && slice_starts_with(whole->body, start->body);
+}
+
+bool attr_length(const struct attr *value, uint32_t *length)
+{
+    if (value->type == ATTR_STRING || value->type == ATTR_BINARY)
+        *length = (uint32_t)value->body.size;
+    else if (value->type >= ATTR_STRING_SET)
+        *length = attr_count(value);
+    else
+        return false;
+    return true;
+}

@@ -1,0 +1,242 @@
+/* condition.c - the parser of condition expressions: recursive descent, one token of look-ahead. */
+#include "engine/expression/condition.h"
+
+#include "engine/expression/parser.h"
+
+static struct condition *condition_or(struct parser *p);
+static struct condition *condition_term(struct parser *p);
+
+/* ---- nodes ---- */
+
+static struct condition *condition_node(struct parser *p, enum condition_kind kind)
+{
+    struct condition *c = arena_zalloc(p->arena, sizeof *c);
+    c->kind = kind;
+    return c;
+}
+
+static void condition_add(struct condition *c, struct condition *argument)
+{
+    struct condition **end = &c->args;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = argument;
+    c->arg_count++;
+}
+
+static bool condition_is_operand(const struct condition *c)
+{
+    return c->kind == CONDITION_PATH || c->kind == CONDITION_VALUE || c->kind == CONDITION_FUNCTION;
+}
+
+/* ---- functions and parentheses ---- */
+
+/* "(a, b, c)" into the arguments of `c`. */
+static bool condition_arguments(struct parser *p, struct condition *c)
+{
+    if (!parser_expect(p, TOKEN_OPEN))
+        return false;
+    do {
+        struct condition *argument = condition_term(p);
+        if (argument == NULL)
+            return false;
+        if (!condition_is_operand(argument)) {
+            parser_syntax_error(p);
+            return false;
+        }
+        condition_add(c, argument);
+    } while (parser_accept(p, TOKEN_COMMA));
+    return parser_expect(p, TOKEN_CLOSE);
+}
+
+static struct condition *condition_call(struct parser *p)
+{
+    struct condition *c = condition_node(p, CONDITION_FUNCTION);
+    c->name = p->token.text;
+    parser_advance(p);
+    if (!parser_count_operator(p) || !condition_arguments(p, c))
+        return NULL;
+    operand_check_nested(p, c);
+    operand_check_function(p, c);
+    return c;
+}
+
+static struct condition *condition_parentheses(struct parser *p)
+{
+    parser_advance(p);
+    struct condition *c = condition_or(p);
+    if (c == NULL || !parser_expect(p, TOKEN_CLOSE))
+        return NULL;
+    if (c->parenthesized)
+        parser_note(p, &(struct expression_fault){.error = EXPRESSION_PARENTHESES});
+    c->parenthesized = true;
+    return c;
+}
+
+/* An operand, a function, or anything in parentheses. */
+static struct condition *condition_term(struct parser *p)
+{
+    struct condition *c = NULL;
+    if (p->depth++ > CONDITION_DEPTH_MAX) {
+        parser_too_many(p);
+    } else if (p->token.kind == TOKEN_OPEN) {
+        c = condition_parentheses(p);
+    } else if (p->token.kind == TOKEN_VALUE_REF) {
+        c = condition_node(p, CONDITION_VALUE);
+        c->value = parser_value(p);
+    } else if (p->token.kind == TOKEN_NAME && parser_following(p) == TOKEN_OPEN) {
+        c = condition_call(p);
+    } else {
+        c = condition_node(p, CONDITION_PATH);
+        c->path = parser_path(p);
+    }
+    p->depth--;
+    return p->failed ? NULL : c;
+}
+
+/* ---- conditions ---- */
+
+static bool token_is_comparator(enum token_kind kind)
+{
+    return kind >= TOKEN_EQ && kind <= TOKEN_GE;
+}
+
+static struct condition *condition_comparison(struct parser *p, struct condition *left)
+{
+    struct condition *c = condition_node(p, CONDITION_COMPARE);
+    c->op = p->token.kind;
+    parser_advance(p);
+    condition_add(c, left);
+    struct condition *right = parser_count_operator(p) ? condition_term(p) : NULL;
+    if (right == NULL)
+        return NULL;
+    if (!condition_is_operand(right))
+        return parser_syntax_error(p);
+    condition_add(c, right);
+    operand_check_nested(p, c);
+    operand_check_distinct(p, c);
+    return c;
+}
+
+static struct condition *condition_between(struct parser *p, struct condition *left)
+{
+    struct condition *c = condition_node(p, CONDITION_BETWEEN);
+    parser_advance(p);
+    if (!parser_count_operator(p))
+        return NULL;
+    condition_add(c, left);
+    for (int i = 0; i < 2; i++) {
+        if (i == 1 && !parser_expect(p, TOKEN_AND))
+            return NULL;
+        struct condition *bound = condition_term(p);
+        if (bound == NULL)
+            return NULL;
+        if (!condition_is_operand(bound))
+            return parser_syntax_error(p);
+        condition_add(c, bound);
+    }
+    operand_check_nested(p, c);
+    operand_check_between(p, c);
+    return c;
+}
+
+static struct condition *condition_in(struct parser *p, struct condition *left)
+{
+    struct condition *c = condition_node(p, CONDITION_IN);
+    parser_advance(p);
+    condition_add(c, left);
+    if (!parser_count_operator(p) || !condition_arguments(p, c))
+        return NULL;
+    if (c->arg_count - 1 > CONDITION_IN_MAX)
+        parser_note(p, &(struct expression_fault){.error = EXPRESSION_OPERANDS_OF_IN,
+                                                  .count = c->arg_count - 1});
+    operand_check_nested(p, c);
+    return c;
+}
+
+/* A condition, or an operand where one stands alone: the caller decides whether it may. */
+static struct condition *condition_simple(struct parser *p)
+{
+    struct condition *left = condition_term(p);
+    if (left == NULL)
+        return NULL;
+    if (!condition_is_operand(left))
+        return left;
+    if (token_is_comparator(p->token.kind))
+        return condition_comparison(p, left);
+    if (p->token.kind == TOKEN_BETWEEN)
+        return condition_between(p, left);
+    if (p->token.kind == TOKEN_IN)
+        return condition_in(p, left);
+    return left;
+}
+
+/* Operands that are no condition may not be joined by AND, OR or NOT. */
+static bool condition_is_whole(struct parser *p, const struct condition *c)
+{
+    if (c->kind == CONDITION_PATH || c->kind == CONDITION_VALUE) {
+        parser_syntax_error(p);
+        return false;
+    }
+    operand_check_condition(p, c);
+    return true;
+}
+
+static struct condition *condition_not(struct parser *p)
+{
+    if (p->token.kind != TOKEN_NOT)
+        return condition_simple(p);
+    struct condition *c = condition_node(p, CONDITION_NOT);
+    parser_advance(p);
+    if (p->depth++ > CONDITION_DEPTH_MAX || !parser_count_operator(p))
+        return parser_too_many(p);
+    struct condition *argument = condition_not(p);
+    p->depth--;
+    if (argument == NULL || !condition_is_whole(p, argument))
+        return NULL;
+    condition_add(c, argument);
+    return c;
+}
+
+/* A chain of one operator; its operands are kept flat, in order. */
+static struct condition *condition_chain(struct parser *p, enum token_kind op,
+                                         enum condition_kind kind,
+                                         struct condition *(*parse)(struct parser *))
+{
+    struct condition *first = parse(p);
+    if (first == NULL || p->token.kind != op)
+        return first;
+    if (!condition_is_whole(p, first))
+        return NULL;
+    struct condition *c = condition_node(p, kind);
+    condition_add(c, first);
+    while (parser_accept(p, op)) {
+        struct condition *following = parser_count_operator(p) ? parse(p) : NULL;
+        if (following == NULL || !condition_is_whole(p, following))
+            return NULL;
+        condition_add(c, following);
+    }
+    return c;
+}
+
+static struct condition *condition_and(struct parser *p)
+{
+    return condition_chain(p, TOKEN_AND, CONDITION_AND, condition_not);
+}
+
+static struct condition *condition_or(struct parser *p)
+{
+    return condition_chain(p, TOKEN_OR, CONDITION_OR, condition_and);
+}
+
+const struct condition *condition_parse(struct slice text, struct expression_names *names,
+                                        struct arena *arena, struct expression_fault *fault)
+{
+    struct parser p;
+    if (!parser_init(&p, text, names, arena, fault))
+        return NULL;
+    struct condition *c = condition_or(&p);
+    if (c != NULL && (p.token.kind != TOKEN_END || !condition_is_whole(&p, c)))
+        parser_syntax_error(&p);
+    return fault->error == EXPRESSION_OK ? c : NULL;
+}

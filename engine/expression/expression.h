@@ -1,0 +1,82 @@
+/* expression.h - what all expressions share: document paths, the names and values that #n and :v
+ * stand for, and what may be wrong with a text.
+ *
+ * Not here: JSON, and the service's texts for a fault (router/expression). */
+#ifndef WEIR_ENGINE_EXPRESSION_EXPRESSION_H
+#define WEIR_ENGINE_EXPRESSION_EXPRESSION_H
+
+#include "base/arena.h"
+#include "engine/item/item.h"
+
+/* One step of a document path: a name, or the index of a list's element. */
+struct path_part {
+    struct slice name;
+    uint32_t index;
+    bool indexed;
+    struct path_part *next;
+};
+
+/* What a placeholder stands for: #n for a name, :v for a value. */
+struct expression_name {
+    struct slice key; /* "#n" or ":v" */
+    struct slice name;
+    struct attr value;
+    bool used; /* an expression has it */
+};
+
+struct expression_names {
+    struct expression_name *names; /* borrows */
+    size_t name_count;
+    struct expression_name *values; /* borrows */
+    size_t value_count;
+};
+
+/* What may be wrong. Of those from EXPRESSION_PARENTHESES to EXPRESSION_RESERVED the service tells
+ * the first in this order, wherever it stands; all behind EXPRESSION_NAME_UNDEFINED have one rank,
+ * and the first in the text is told. The comments name the members of expression_fault that say
+ * more. */
+enum expression_error {
+    EXPRESSION_OK,
+    EXPRESSION_EMPTY,
+    EXPRESSION_TOO_LONG, /* count: its bytes */
+    EXPRESSION_SYNTAX,   /* text: the token, empty at the end of the text; near */
+    EXPRESSION_TOO_MANY_OPERATORS,
+    EXPRESSION_PARENTHESES,
+    EXPRESSION_FUNCTION_NAME,   /* text */
+    EXPRESSION_MISUSED,         /* text: the function */
+    EXPRESSION_RESERVED,        /* text: the word */
+    EXPRESSION_NAME_UNDEFINED,  /* text: "#n" */
+    EXPRESSION_VALUE_UNDEFINED, /* text: ":v" */
+    EXPRESSION_OPERANDS_OF_IN,  /* count */
+    EXPRESSION_SAME_OPERANDS,   /* text: the operator or function; path */
+    EXPRESSION_BETWEEN_TYPES,   /* low, high */
+    EXPRESSION_BETWEEN_ORDER,   /* low, high */
+    EXPRESSION_OPERAND_COUNT,   /* text: the function; count */
+    EXPRESSION_OPERAND_TYPE,    /* text: the function; type, 0: a value of the request is due */
+    EXPRESSION_PATH_REQUIRED,   /* text: the function */
+    EXPRESSION_TYPE_NAME,       /* text: of no type */
+    /* of key conditions */
+    EXPRESSION_KEY_OPERATOR,       /* text */
+    EXPRESSION_KEY_BETWEEN,        /* its first operand is no attribute */
+    EXPRESSION_KEY_BEGINS_WITH,    /* the same */
+    EXPRESSION_KEY_FUNCTION,       /* size() */
+    EXPRESSION_KEY_TWO_PATHS,      /* in one condition */
+    EXPRESSION_KEY_NESTED,         /* a path of more than one step */
+    EXPRESSION_KEY_NO_PATH,        /* in a condition */
+    EXPRESSION_KEY_TWO_CONDITIONS, /* on one attribute */
+    EXPRESSION_KEY_VALUE_TYPE,     /* text: the operator's name; type */
+    EXPRESSION_KEY_COUNT,          /* more than two conditions */
+};
+
+struct expression_fault {
+    enum expression_error error;
+    struct slice text;            /* borrows from the expression */
+    struct slice near;            /* borrows from the expression */
+    const struct path_part *path; /* borrows from the arena */
+    struct attr low;              /* borrow from the names */
+    struct attr high;
+    enum attr_type type;
+    size_t count;
+};
+
+#endif

@@ -1,0 +1,140 @@
+/* operand.c - which operands operators and functions take. */
+#include "engine/expression/compare.h"
+#include "engine/expression/parser.h"
+
+void operand_check_nested(struct parser *p, const struct condition *c)
+{
+    for (const struct condition *a = c->args; a != NULL; a = a->next) {
+        if (a->kind == CONDITION_FUNCTION && !slice_is(a->name, "size"))
+            parser_note(p,
+                        &(struct expression_fault){.error = EXPRESSION_MISUSED, .text = a->name});
+    }
+}
+
+void operand_check_condition(struct parser *p, const struct condition *c)
+{
+    if (c->kind == CONDITION_FUNCTION && c->function == FUNCTION_SIZE)
+        parser_note(p, &(struct expression_fault){.error = EXPRESSION_MISUSED, .text = c->name});
+}
+
+static bool operand_same_path(const struct path_part *a, const struct path_part *b)
+{
+    while (a != NULL && b != NULL && a->indexed == b->indexed && slice_equal(a->name, b->name) &&
+           a->index == b->index) {
+        a = a->next;
+        b = b->next;
+    }
+    return a == NULL && b == NULL;
+}
+
+static void operand_note_same(struct parser *p, const struct condition *c, struct slice operator)
+{
+    const struct condition *a = c->args, *b = a->next;
+    if (a->kind == CONDITION_PATH && b->kind == CONDITION_PATH &&
+        operand_same_path(a->path, b->path))
+        parser_note(p, &(struct expression_fault){
+                           .error = EXPRESSION_SAME_OPERANDS, .text = operator, .path = a->path});
+}
+
+void operand_check_distinct(struct parser *p, const struct condition *c)
+{
+    static const char *const SIGNS[] = {[TOKEN_EQ] = "=",  [TOKEN_NE] = "<>", [TOKEN_LT] = "<",
+                                        [TOKEN_LE] = "<=", [TOKEN_GT] = ">",  [TOKEN_GE] = ">="};
+    operand_note_same(p, c, slice_of(SIGNS[c->op]));
+}
+
+void operand_check_between(struct parser *p, const struct condition *c)
+{
+    const struct condition *low = c->args->next, *high = low->next;
+    struct expression_fault fault = {.low = low->value, .high = high->value};
+    if (low->kind != CONDITION_VALUE || high->kind != CONDITION_VALUE || low->value.type == 0 ||
+        high->value.type == 0)
+        return;
+    if (low->value.type != high->value.type)
+        fault.error = EXPRESSION_BETWEEN_TYPES;
+    else if (attr_is_ordered(low->value.type) && attr_compare(&low->value, &high->value) > 0)
+        fault.error = EXPRESSION_BETWEEN_ORDER;
+    if (fault.error != EXPRESSION_OK)
+        parser_note(p, &fault);
+}
+
+/* ---- functions ---- */
+
+static void operand_note_type(struct parser *p, const struct condition *c, enum attr_type type)
+{
+    parser_note(p, &(struct expression_fault){
+                       .error = EXPRESSION_OPERAND_TYPE, .text = c->name, .type = type});
+}
+
+static void operand_check_begins_with(struct parser *p, const struct condition *c)
+{
+    for (const struct condition *a = c->args; a != NULL; a = a->next) {
+        if (a->kind == CONDITION_FUNCTION)
+            operand_note_type(p, c, ATTR_NUMBER); /* size() */
+        else if (a->kind == CONDITION_VALUE && a->value.type != 0 && a->value.type != ATTR_STRING &&
+                 a->value.type != ATTR_BINARY)
+            operand_note_type(p, c, a->value.type);
+    }
+}
+
+static void operand_check_exists(struct parser *p, const struct condition *c)
+{
+    if (c->args->kind != CONDITION_PATH)
+        parser_note(p,
+                    &(struct expression_fault){.error = EXPRESSION_PATH_REQUIRED, .text = c->name});
+}
+
+static void operand_check_type(struct parser *p, const struct condition *c)
+{
+    const struct condition *type = c->args->next;
+    if (type->kind != CONDITION_VALUE)
+        operand_note_type(p, c, 0);
+    else if (type->value.type != 0 && type->value.type != ATTR_STRING)
+        operand_note_type(p, c, type->value.type);
+    else if (type->value.type != 0 && attr_type_of(type->value.body) == 0)
+        parser_note(
+            p, &(struct expression_fault){.error = EXPRESSION_TYPE_NAME, .text = type->value.body});
+}
+
+static void operand_check_size(struct parser *p, const struct condition *c)
+{
+    enum attr_type type = c->args->value.type;
+    if (c->args->kind == CONDITION_VALUE &&
+        (type == ATTR_NUMBER || type == ATTR_BOOL || type == ATTR_NULL))
+        operand_note_type(p, c, type);
+}
+
+void operand_check_function(struct parser *p, struct condition *c)
+{
+    static const struct {
+        const char *name;
+        uint32_t operands;
+        void (*check)(struct parser *p, const struct condition *c);
+    } ALL[FUNCTIONS] = {
+        [FUNCTION_EXISTS] = {"attribute_exists", 1, operand_check_exists},
+        [FUNCTION_NOT_EXISTS] = {"attribute_not_exists", 1, operand_check_exists},
+        [FUNCTION_TYPE] = {"attribute_type", 2, operand_check_type},
+        [FUNCTION_BEGINS_WITH] = {"begins_with", 2, operand_check_begins_with},
+        [FUNCTION_CONTAINS] = {"contains", 2, NULL},
+        [FUNCTION_SIZE] = {"size", 1, operand_check_size},
+    };
+    for (enum condition_function f = FUNCTION_UNKNOWN + 1; f < FUNCTIONS; f++) {
+        if (slice_is(c->name, ALL[f].name))
+            c->function = f;
+    }
+    if (c->function == FUNCTION_UNKNOWN) {
+        parser_note(p,
+                    &(struct expression_fault){.error = EXPRESSION_FUNCTION_NAME, .text = c->name});
+        return;
+    }
+    if (ALL[c->function].operands != c->arg_count) {
+        parser_note(p, &(struct expression_fault){.error = EXPRESSION_OPERAND_COUNT,
+                                                  .text = c->name,
+                                                  .count = c->arg_count});
+        return;
+    }
+    if (c->arg_count == 2)
+        operand_note_same(p, c, c->name);
+    if (ALL[c->function].check != NULL)
+        ALL[c->function].check(p, c);
+}

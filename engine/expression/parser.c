@@ -1,0 +1,179 @@
+/* parser.c - tokens, paths and values of an expression, and the fault to tell. */
+#include "engine/expression/parser.h"
+
+#include "base/limits.h"
+
+bool parser_init(struct parser *p, struct slice text, struct expression_names *names,
+                 struct arena *arena, struct expression_fault *fault)
+{
+    *fault = (struct expression_fault){.error = EXPRESSION_OK};
+    *p = (struct parser){.text = text, .names = names, .arena = arena, .fault = fault};
+    if (text.size == 0)
+        fault->error = EXPRESSION_EMPTY;
+    if (text.size > EXPRESSION_SIZE_MAX)
+        *fault = (struct expression_fault){.error = EXPRESSION_TOO_LONG, .count = text.size};
+    if (fault->error != EXPRESSION_OK)
+        return false;
+    p->token = token_at(text, 0);
+    p->previous = (struct token){TOKEN_END, {p->token.text.data, 0}};
+    return true;
+}
+
+/* ---- tokens ---- */
+
+static struct token parser_next(const struct parser *p)
+{
+    const struct slice now = p->token.text;
+    return token_at(p->text, (size_t)(now.data - p->text.data) + now.size);
+}
+
+void parser_advance(struct parser *p)
+{
+    p->previous = p->token;
+    p->token = parser_next(p);
+}
+
+enum token_kind parser_following(const struct parser *p)
+{
+    return parser_next(p).kind;
+}
+
+bool parser_accept(struct parser *p, enum token_kind kind)
+{
+    if (p->failed || p->token.kind != kind)
+        return false;
+    parser_advance(p);
+    return true;
+}
+
+bool parser_expect(struct parser *p, enum token_kind kind)
+{
+    if (parser_accept(p, kind))
+        return true;
+    parser_syntax_error(p);
+    return false;
+}
+
+/* ---- faults ---- */
+
+/* Nothing that is gathered counts beside a fault that ends the parsing. */
+static void *parser_fail(struct parser *p, const struct expression_fault *fault)
+{
+    if (!p->failed)
+        *p->fault = *fault;
+    p->failed = true;
+    return NULL;
+}
+
+/* The service shows the token and what stands around it. */
+void *parser_syntax_error(struct parser *p)
+{
+    const struct slice last = parser_next(p).text;
+    const uint8_t *start = p->previous.text.data;
+    return parser_fail(
+        p, &(struct expression_fault){.error = EXPRESSION_SYNTAX,
+                                      .text = p->token.text,
+                                      .near = {start, (size_t)(last.data + last.size - start)}});
+}
+
+void *parser_too_many(struct parser *p)
+{
+    return parser_fail(p, &(struct expression_fault){.error = EXPRESSION_TOO_MANY_OPERATORS});
+}
+
+bool parser_count_operator(struct parser *p)
+{
+    return p->operators++ < CONDITION_OPERATORS_MAX || parser_too_many(p) != NULL;
+}
+
+static int parser_rank(enum expression_error error)
+{
+    return error < EXPRESSION_NAME_UNDEFINED ? (int)error : EXPRESSION_NAME_UNDEFINED;
+}
+
+void parser_note(struct parser *p, const struct expression_fault *fault)
+{
+    const enum expression_error told = p->fault->error;
+    if (!p->failed && (told == EXPRESSION_OK || parser_rank(fault->error) < parser_rank(told)))
+        *p->fault = *fault;
+}
+
+static void parser_note_text(struct parser *p, enum expression_error error, struct slice text)
+{
+    parser_note(p, &(struct expression_fault){.error = error, .text = text});
+}
+
+/* ---- names and values ---- */
+
+static const struct expression_name *parser_find(struct expression_name *list, size_t count,
+                                                 struct slice key)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (slice_equal(list[i].key, key)) {
+            list[i].used = true;
+            return &list[i];
+        }
+    }
+    return NULL;
+}
+
+static struct path_part *parser_path_name(struct parser *p)
+{
+    struct path_part *part = arena_zalloc(p->arena, sizeof *part);
+    struct token t = p->token;
+    if (t.kind == TOKEN_NAME && t.text.data[0] != '_') {
+        part->name = t.text;
+        if (token_is_reserved(t.text))
+            parser_note_text(p, EXPRESSION_RESERVED, t.text);
+    } else if (t.kind == TOKEN_NAME_REF) {
+        const struct expression_name *n =
+            parser_find(p->names->names, p->names->name_count, t.text);
+        if (n == NULL)
+            parser_note_text(p, EXPRESSION_NAME_UNDEFINED, t.text);
+        else
+            part->name = n->name;
+    } else {
+        parser_syntax_error(p);
+        return part;
+    }
+    parser_advance(p);
+    return part;
+}
+
+static struct path_part *parser_path_index(struct parser *p)
+{
+    struct path_part *part = arena_zalloc(p->arena, sizeof *part);
+    struct slice digits = p->token.text;
+    part->indexed = true;
+    if (!parser_expect(p, TOKEN_NUMBER))
+        return part;
+    for (size_t i = 0; i < digits.size && part->index < UINT32_MAX / 16; i++)
+        part->index = part->index * 10 + (uint32_t)(digits.data[i] - '0');
+    parser_expect(p, TOKEN_CLOSE_INDEX);
+    return part;
+}
+
+struct path_part *parser_path(struct parser *p)
+{
+    struct path_part *first = parser_path_name(p), *last = first;
+    while (!p->failed) {
+        if (parser_accept(p, TOKEN_DOT))
+            last->next = parser_path_name(p);
+        else if (parser_accept(p, TOKEN_OPEN_INDEX))
+            last->next = parser_path_index(p);
+        else
+            break;
+        last = last->next;
+    }
+    return p->failed ? NULL : first;
+}
+
+struct attr parser_value(struct parser *p)
+{
+    const struct expression_name *v =
+        parser_find(p->names->values, p->names->value_count, p->token.text);
+    if (v == NULL)
+        parser_note_text(p, EXPRESSION_VALUE_UNDEFINED, p->token.text);
+    parser_advance(p);
+    return v == NULL ? (struct attr){0} : v->value;
+}

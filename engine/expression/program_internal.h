@@ -1,0 +1,35 @@
+/* program_internal.h - the bytes that stand for operations; see program.h. */
+#ifndef WEIR_ENGINE_EXPRESSION_PROGRAM_INTERNAL_H
+#define WEIR_ENGINE_EXPRESSION_PROGRAM_INTERNAL_H
+
+enum program_op {
+    PROGRAM_OR = 1,
+    PROGRAM_AND,
+    PROGRAM_NOT,
+    PROGRAM_EQ,
+    PROGRAM_NE,
+    PROGRAM_LT,
+    PROGRAM_LE,
+    PROGRAM_GT,
+    PROGRAM_GE,
+    PROGRAM_BETWEEN,
+    PROGRAM_IN,
+    PROGRAM_EXISTS,
+    PROGRAM_NOT_EXISTS,
+    PROGRAM_TYPE,
+    PROGRAM_BEGINS_WITH,
+    PROGRAM_CONTAINS,
+};
+
+enum program_operand {
+    PROGRAM_PATH = 1,
+    PROGRAM_VALUE,
+    PROGRAM_SIZE,
+};
+
+enum program_part {
+    PROGRAM_NAME = 1,
+    PROGRAM_INDEX,
+};
+
+#endif
