@@ -14,8 +14,7 @@
     X(drain, "have a node's replicas moved to other nodes")                                \
     X(load, "an open-loop load generator that reports latencies and throttles by reason")  \
     X(check_history, "decide whether what `weir load --history` saw is linearizable")      \
-    X(sim, "whole clusters in virtual time, with faults, from seeds")                      \
-    X(bench, "measure a part of weir: decision, embedded, http, etcd")
+    X(sim, "whole clusters in virtual time, with faults, from seeds")
 
 #define X(name, help) int cmd_##name(int argc, char **argv);
 COMMAND_LIST(X)

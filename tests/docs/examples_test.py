@@ -44,10 +44,9 @@ NOT_RUN = {  # how a command begins: why it is not run here
     "ctest": "runs this test",
     "SEED=7 build/asan/tests/": "a test, which ctest runs",
     "tests/fault/": "the long form of a test, which ctest runs",
-    "weir bench etcd": "needs an etcd; tools/bench starts one",
 }
 # Exit code 1 says that the machine, or this build, is slower than a budget: no reason to fail here.
-MEASURES = re.compile(r"weir bench (decision|heat)\b|weir bench http .*--gac")
+MEASURES = re.compile(r"weir-bench (decision|heat)\b|weir-bench http .*--gac")
 NOT_COMMANDS = {  # how a block begins: what it is
     "client": "a diagram",
     '{"number":': "an event",
@@ -57,12 +56,12 @@ NOT_COMMANDS = {  # how a block begins: what it is
 SHORTENED = [  # in commands that match the first: what replaces what
     (r"weir sim .*--seeds", r"$", " --wall-seconds 5"),
     (r"weir sim .*--wall-seconds 3600", r"--wall-seconds 3600", ""),
-    (r"weir (load|bench)", r"--duration \d+s", "--duration 2s"),
+    (r"weir( load|-bench)", r"--duration \d+s", "--duration 2s"),
     (r"weir load(?!.*--duration)(?!.*--help)", r"weir load", "weir load --duration 2s"),
     (r"(?s)weir load .*start=5s", r"start=5s", "start=1s"),
 ]
 FIRST_WORD = re.compile(r"(?:[A-Z_]+=\S+\s+(?:\\\s+)?)*(\S+)")
-PROGRAMS = {"aws", "cmake", "ctest", "curl", "export", "for", "head", "printf", "python3", "weir"}
+PROGRAMS = {"aws", "cmake", "ctest", "curl", "export", "for", "head", "printf", "python3", "weir", "weir-bench"}
 SERVER = re.compile(r"weir (local|node|router|gac)\b(?!.*(--help|--config help))")
 FOLLOWER = re.compile(r"weir events .*--follow|tools/cluster logs")
 NEEDS_CLUSTER = re.compile(r"(curl|aws|weir (load|events|drain)|boto3|"
@@ -179,8 +178,10 @@ def all_scopes(weir):
     scopes.append(help_scope("weir", overview))
     for name in names_in(overview, r"^  ([a-z-]+)  "):
         scopes.append(help_scope(f"weir {name}", help_of(weir, name)))
-    for name in names_in(help_of(weir, "bench"), r"^  ([a-z-]+)  "):
-        scopes.append(help_scope(f"weir bench {name}", help_of(weir, "bench", name)))
+    bench = weir.parent / "weir-bench"
+    scopes.append(help_scope("weir-bench", help_of(bench)))
+    for name in names_in(help_of(bench), r"^  ([a-z-]+)  "):
+        scopes.append(help_scope(f"weir-bench {name}", help_of(bench, name)))
     for tool in sorted((ROOT / "tools").iterdir()):
         if os.access(tool, os.X_OK) and re.search("--help|argparse", tool.read_text()):
             scopes.append(help_scope(f"tools/{tool.name}", help_of(tool)))
@@ -354,7 +355,8 @@ def make_tree(directory, weir):
     for entry in ROOT.iterdir():
         if entry.name not in {"build", ".cluster", ".git", "weir-data"}:
             (tree / entry.name).symlink_to(entry)
-    (tree / "build/weir").symlink_to(weir)
+    for program in ("weir", "weir-bench"):
+        (tree / "build" / program).symlink_to(weir.parent / program)
     (directory / ".curlrc").write_text("fail-with-body\nsilent\nshow-error\n")
     os.environ.update(WEIR="build/weir", CURL_HOME=str(directory), HOME=str(directory),
                       PATH=f"{tree}/build:{os.environ['PATH']}")

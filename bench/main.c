@@ -1,4 +1,5 @@
-#include "cmd/bench.h"
+/* main.c - `weir-bench`: finds the bench and runs it. */
+#include "bench/bench.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -6,7 +7,6 @@
 
 #include "base/must.h"
 #include "cmd/arguments.h"
-#include "cmd/cmd.h"
 
 static const struct {
     const char *name;
@@ -24,12 +24,12 @@ enum {
 
 static void print_help(FILE *out)
 {
-    fprintf(out, "usage: weir bench NAME [--json] [options]\n\n"
+    fprintf(out, "usage: weir-bench NAME [--json] [options]\n\n"
                  "Measures a part of weir on this machine. NAME is one of:\n\n");
     for (size_t i = 0; i < BENCHES; i++)
         fprintf(out, "  %-10s %s\n", benches[i].name, benches[i].help);
-    fprintf(out, "\n`weir bench NAME --help` lists its options.\n"
-                 "\nexample:\n  weir bench decision --json\n");
+    fprintf(out, "\n`weir-bench NAME --help` lists its options.\n"
+                 "\nexample:\n  weir-bench decision --json\n");
 }
 
 /* False: the value is none that the option takes; `error` says which ones it does. */
@@ -77,13 +77,13 @@ int bench_parse(const struct bench_option *options, size_t count, const char *he
     if (option == ARGUMENTS_WORD)
         buffer_append_format(&error, "unexpected argument `%s`", value);
     if (option != ARGUMENTS_END)
-        fprintf(stderr, "weir bench %s: %.*s; see `weir bench %s --help`\n", argv[0],
+        fprintf(stderr, "weir-bench %s: %.*s; see `weir-bench %s --help`\n", argv[0],
                 (int)error.size, (const char *)error.data, argv[0]);
     buffer_deinit(&error);
     return option == ARGUMENTS_END ? -1 : 2;
 }
 
-int cmd_bench(int argc, char **argv)
+int main(int argc, char **argv)
 {
     if (argc < 2) {
         print_help(stderr);
@@ -97,6 +97,6 @@ int cmd_bench(int argc, char **argv)
         print_help(stdout);
         return 0;
     }
-    fprintf(stderr, "weir bench: there is no bench '%s'; see `weir bench --help`\n", argv[1]);
+    fprintf(stderr, "weir-bench: there is no bench '%s'; see `weir-bench --help`\n", argv[1]);
     return 2;
 }

@@ -1,4 +1,4 @@
-/* bench_heat.c - what it costs to count a request as heat of its key, and what memory that takes.
+/* heat.c - what it costs to count a request as heat of its key, and what memory that takes.
  *
  * Method: that of bench_decision.c. Requests are drawn outside the timed parts; the median cost of
  * an empty batch is subtracted from each batch of BATCH additions. The mean tells what is left when
@@ -13,7 +13,7 @@
 #include "base/histogram.h"
 #include "base/must.h"
 #include "base/prng.h"
-#include "cmd/bench.h"
+#include "bench/bench.h"
 #include "engine/heat/split_point.h"
 #include "engine/item/storage_key.h"
 
@@ -216,13 +216,13 @@ static int parse(bool *json, int argc, char **argv)
     const struct bench_option options[] = {{.name = "json", .flag = json}};
     char help[800];
     snprintf(help, sizeof help,
-             "usage: weir bench heat [--json]\n\n"
+             "usage: weir-bench heat [--json]\n\n"
              "Times the counting of requests as heat of their keys, in batches of %d with the\n"
              "clock's own cost subtracted. Fails if the p50 is over %d ns in any scene. Memory is\n"
              "that of one kind (reads or writes) of a partition that has heat.\n\n"
              "  --json   one object on standard output\n"
              "  --help   this text\n\n"
-             "example:\n  weir bench heat --json\n",
+             "example:\n  weir-bench heat --json\n",
              BATCH, BUDGET_NS);
     return bench_parse(options, 1, help, argc, argv);
 }

@@ -1,4 +1,5 @@
-#include "cmd/bench_lmdb.h"
+/* raw_lmdb.c - raw LMDB, each group of puts in a durable transaction of its own. */
+#include "bench/raw_lmdb.h"
 
 #include <lmdb.h>
 #include <stdlib.h>
@@ -6,15 +7,15 @@
 #include "base/limits.h"
 #include "base/must.h"
 
-struct bench_lmdb {
+struct raw_lmdb {
     MDB_env *env;
     MDB_dbi dbi;
     MDB_txn *snapshot;
 };
 
-struct bench_lmdb *bench_lmdb_open(const char *directory)
+struct raw_lmdb *raw_lmdb_open(const char *directory)
 {
-    struct bench_lmdb *b = calloc(1, sizeof *b);
+    struct raw_lmdb *b = calloc(1, sizeof *b);
     must(b != NULL);
     MDB_txn *txn;
     bool opened = mdb_env_create(&b->env) == 0 && mdb_env_set_mapsize(b->env, 4 * GIB) == 0 &&
@@ -23,11 +24,11 @@ struct bench_lmdb *bench_lmdb_open(const char *directory)
                   mdb_dbi_open(txn, NULL, 0, &b->dbi) == 0 && mdb_txn_commit(txn) == 0;
     if (opened)
         return b;
-    bench_lmdb_close(b);
+    raw_lmdb_close(b);
     return NULL;
 }
 
-void bench_lmdb_close(struct bench_lmdb *b)
+void raw_lmdb_close(struct raw_lmdb *b)
 {
     if (b->snapshot != NULL)
         mdb_txn_abort(b->snapshot);
@@ -40,8 +41,8 @@ static MDB_val val_of(struct slice s)
     return (MDB_val){s.size, (void *)(uintptr_t)s.data};
 }
 
-bool bench_lmdb_put(struct bench_lmdb *b, const struct slice *keys, const struct slice *values,
-                    size_t count)
+bool raw_lmdb_put(struct raw_lmdb *b, const struct slice *keys, const struct slice *values,
+                  size_t count)
 {
     MDB_txn *txn;
     if (mdb_txn_begin(b->env, NULL, 0, &txn) != 0)
@@ -56,7 +57,7 @@ bool bench_lmdb_put(struct bench_lmdb *b, const struct slice *keys, const struct
     return mdb_txn_commit(txn) == 0;
 }
 
-bool bench_lmdb_begin(struct bench_lmdb *b)
+bool raw_lmdb_begin(struct raw_lmdb *b)
 {
     if (b->snapshot != NULL)
         mdb_txn_abort(b->snapshot);
@@ -64,7 +65,7 @@ bool bench_lmdb_begin(struct bench_lmdb *b)
     return mdb_txn_begin(b->env, NULL, MDB_RDONLY, &b->snapshot) == 0;
 }
 
-bool bench_lmdb_get(struct bench_lmdb *b, struct slice key, struct slice *value)
+bool raw_lmdb_get(struct raw_lmdb *b, struct slice key, struct slice *value)
 {
     MDB_val k = val_of(key), v;
     if (mdb_get(b->snapshot, b->dbi, &k, &v) != 0)

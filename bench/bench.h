@@ -1,6 +1,6 @@
-/* bench.h - `weir bench NAME`: measures one part of weir on this machine. */
-#ifndef WEIR_CMD_BENCH_H
-#define WEIR_CMD_BENCH_H
+/* bench.h - `weir-bench NAME`: measures one part of weir on this machine. */
+#ifndef WEIR_BENCH_BENCH_H
+#define WEIR_BENCH_BENCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,8 +12,7 @@
     X(decision, "ns per admission decision, and what it allocates")      \
     X(heat, "ns per request counted as heat of its key, and the memory") \
     X(embedded, "gets and durable puts of the engine, beside raw LMDB")  \
-    X(http, "requests per second and latencies over HTTP")               \
-    X(etcd, "puts per second and latencies of an etcd, to compare with")
+    X(http, "requests per second and latencies over HTTP")
 
 #define X(name, help) int bench_##name(int argc, char **argv);
 BENCH_LIST(X)

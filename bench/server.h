@@ -1,6 +1,6 @@
-/* bench_server.h - a `weir local` of our own as another process, to be measured over HTTP. */
-#ifndef WEIR_CMD_BENCH_SERVER_H
-#define WEIR_CMD_BENCH_SERVER_H
+/* server.h - a `weir local` of our own as another process, to be measured over HTTP. */
+#ifndef WEIR_BENCH_SERVER_H
+#define WEIR_BENCH_SERVER_H
 
 #include <sys/types.h>
 
@@ -12,7 +12,7 @@ struct bench_server {
     char folder[4096]; /* its data; removed at the end */
 };
 
-/* Starts this very executable on `cpu` (< 0: any) with its data in a new folder under `parent`, and
+/* Starts the `weir` in this program's folder on `cpu` (< 0: any) with its data in a new folder under `parent`, and
  * waits until it is ready; `settings`, if not NULL: arguments for it, ended by NULL. STATUS_IO:
  * `error` gets one line. */
 enum status bench_server_start(struct bench_server *s, const char *parent, int cpu,

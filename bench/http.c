@@ -1,4 +1,4 @@
-/* bench_http.c - `weir bench http`: requests per second and latencies over HTTP, closed loop.
+/* http.c - `weir-bench http`: requests per second and latencies over HTTP, closed loop.
  *
  * Measures a `weir local` of its own, the server on one core and the load on another, or any server
  * by --url: then GetItem and PutItem of a table, or plain GETs with --path. One process after
@@ -10,8 +10,8 @@
 
 #include "base/instant.h"
 #include "base/must.h"
-#include "cmd/bench.h"
-#include "cmd/bench_server.h"
+#include "bench/bench.h"
+#include "bench/server.h"
 #include "cmd/load_run.h"
 #include "cmd/load_setup.h"
 
@@ -48,7 +48,7 @@ static const struct measure table_measures[] = {
 };
 
 static const char help_text[] =
-    "usage: weir bench http [--json] [options]\n\n"
+    "usage: weir-bench http [--json] [options]\n\n"
     "Requests per second and latencies of PutItem (durable) and GetItem over HTTP, one after the\n"
     "other, each answered before the connection's next one is sent.\n\n"
     "  --url URL         measure that server instead of a `weir local` started for it\n"
@@ -63,8 +63,8 @@ static const char help_text[] =
     "  --load-cpu N      (1; -1: any)\n"
     "  --gac ROUNDS      servers with and without global admission control, in turn: medians of\n"
     "                    so many rounds; fails if less than 97 % is left with it\n"
-    "\nexamples:\n  weir bench http --json --duration 10s\n"
-    "  weir bench http --gac 7 --duration 2s\n";
+    "\nexamples:\n  weir-bench http --json --duration 10s\n"
+    "  weir-bench http --gac 7 --duration 2s\n";
 
 /* The measurement as a command line of `weir load`. */
 static enum status parse_load(const struct bench_http *b, const char *url, const char *settings,
@@ -325,7 +325,7 @@ static int parse(struct bench_http *b, int argc, char **argv)
     b->gac_rounds = (int)rounds;
     if (code >= 0 || rounds == 0 || b->url == NULL)
         return code;
-    fputs("weir bench http: --gac starts its own servers: --url does not go with it\n", stderr);
+    fputs("weir-bench http: --gac starts its own servers: --url does not go with it\n", stderr);
     return 2;
 }
 
@@ -352,7 +352,7 @@ int bench_http(int argc, char **argv)
     if (b.json)
         printf("]}\n");
     if (error.size > 0)
-        fprintf(stderr, "weir bench http: %.*s\n", (int)error.size, (char *)error.data);
+        fprintf(stderr, "weir-bench http: %.*s\n", (int)error.size, (char *)error.data);
     buffer_deinit(&error);
     return status == STATUS_OK ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-/* bench_decision.c - what one admission decision costs: a node's, and a router's, which takes
+/* decision.c - what one admission decision costs: a node's, and a router's, which takes
  * tokens of a table's limit.
  *
  * Method: a clock read costs about as much as a decision, so decisions are timed in batches of
@@ -19,7 +19,7 @@
 #include "base/histogram.h"
 #include "base/must.h"
 #include "base/prng.h"
-#include "cmd/bench.h"
+#include "bench/bench.h"
 #include "engine/admission/admission.h"
 #include "gac/client.h"
 #include "gac/server.h"
@@ -274,13 +274,13 @@ static int parse(bool *json, int argc, char **argv)
     const struct bench_option options[] = {{.name = "json", .flag = json}};
     char help[800];
     snprintf(help, sizeof help,
-             "usage: weir bench decision [--json]\n\n"
+             "usage: weir-bench decision [--json]\n\n"
              "Times admission decisions in batches of %d with the clock's own cost subtracted;\n"
              "percentiles are those of batch means. Fails if a decision's p50 is over %d ns in\n"
              "any scene, or anything was allocated.\n\n"
              "  --json   one object on standard output\n"
              "  --help   this text\n\n"
-             "example:\n  weir bench decision --json\n",
+             "example:\n  weir-bench decision --json\n",
              BATCH, BUDGET_NS);
     return bench_parse(options, 1, help, argc, argv);
 }

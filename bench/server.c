@@ -1,7 +1,9 @@
-#include "cmd/bench_server.h"
+/* server.c - starts the `weir` that stands beside this program, and reads its port. */
+#include "bench/server.h"
 
 #include <errno.h>
 #include <ftw.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -25,9 +27,23 @@ void bench_pin(int cpu)
     sched_setaffinity(0, sizeof set, &set);
 }
 
+/* The program `weir` in the folder of this one. False: its path does not fit. */
+static bool find_weir(char out[PATH_MAX])
+{
+    static const char name[] = "weir";
+    ssize_t size = readlink("/proc/self/exe", out, PATH_MAX - sizeof name);
+    if (size <= 0 || size == PATH_MAX - (ssize_t)sizeof name)
+        return false;
+    out[size] = '\0';
+    char *slash = strrchr(out, '/');
+    memcpy(slash + 1, name, sizeof name);
+    return true;
+}
+
 static _Noreturn void run_child(const char *folder, int cpu, const char *const *settings,
                                 int output)
 {
+    char program[PATH_MAX];
     static const char *const none[] = {"--profile", "off", NULL};
     const char *first[] = {"weir", "local", "--nodes", "1", "--port", "0", "--data", folder};
     enum {
@@ -41,7 +57,8 @@ static _Noreturn void run_child(const char *folder, int cpu, const char *const *
         arguments[FIRST + i] = (char *)(uintptr_t)settings[i];
     bench_pin(cpu);
     dup2(output, STDOUT_FILENO);
-    execv("/proc/self/exe", arguments);
+    if (find_weir(program))
+        execv(program, arguments);
     _exit(127);
 }
 
@@ -90,7 +107,7 @@ enum status bench_server_start(struct bench_server *s, const char *parent, int c
     close(ends[0]);
     if (s->port != 0)
         return STATUS_OK;
-    buffer_append_text(error, "`weir local` did not become ready");
+    buffer_append_text(error, "`weir local`, from the folder of weir-bench, did not become ready");
     bench_server_stop(s);
     return STATUS_IO;
 }

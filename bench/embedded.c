@@ -1,4 +1,4 @@
-/* bench_embedded.c - `weir bench embedded`: the library against raw LMDB, side by side in one run.
+/* embedded.c - `weir-bench embedded`: the library against raw LMDB, side by side in one run.
  *
  * get: the same items under the same storage keys, in random order; both sides alternate in rounds,
  * so that what else the machine does hits both. The library admits, checks and finds; LMDB only
@@ -11,8 +11,8 @@
 #include "base/instant.h"
 #include "base/must.h"
 #include "base/prng.h"
-#include "cmd/bench.h"
-#include "cmd/bench_lmdb.h"
+#include "bench/bench.h"
+#include "bench/raw_lmdb.h"
 #include "engine/item/storage_key.h"
 #include "include/weir.h"
 
@@ -36,7 +36,7 @@ struct bench {
     const char *directory;
     struct weir *db;
     struct weir_table *table;
-    struct bench_lmdb *peer;
+    struct raw_lmdb *peer;
     struct weir_item **made;   /* the items, by number */
     struct buffer *encoded;    /* the same as the bytes weir stores, for the peer */
     char (*ids)[ID_SIZE];      /* their keys, as an application has them at hand */
@@ -131,7 +131,7 @@ static double put_peer(struct bench *b, struct prng *prng)
             keys[j] = slice_make(b->keys[at], KEY_SIZE);
             values[j] = buffer_slice(&b->encoded[at]);
         }
-        must(bench_lmdb_put(b->peer, keys, values, IN_FLIGHT));
+        must(raw_lmdb_put(b->peer, keys, values, IN_FLIGHT));
     }
     return (double)(now_ns() - start) / (double)b->puts;
 }
@@ -168,7 +168,7 @@ static double get_peer(struct bench *b, struct prng *prng, int64_t gets, bool re
     for (int64_t i = 0; i < gets; i++) {
         struct slice value;
         int64_t at = (int64_t)prng_below(prng, (uint64_t)b->items);
-        must(bench_lmdb_get(b->peer, slice_make(b->keys[at], KEY_SIZE), &value));
+        must(raw_lmdb_get(b->peer, slice_make(b->keys[at], KEY_SIZE), &value));
         if (read)
             sum += read_value(value);
     }
@@ -189,7 +189,7 @@ static void load_peer(struct bench *b)
             keys[n] = slice_make(b->keys[at], KEY_SIZE);
             values[n] = buffer_slice(&b->encoded[at]);
         }
-        must(bench_lmdb_put(b->peer, keys, values, n));
+        must(raw_lmdb_put(b->peer, keys, values, n));
     }
 }
 
@@ -220,7 +220,7 @@ static bool open_both(struct bench *b)
                                          .write_units = 16000000};
     char *error = NULL;
     if (weir_open(path, settings, &b->db, &error) != WEIR_OK) {
-        fprintf(stderr, "weir bench embedded: %s\n", error);
+        fprintf(stderr, "weir-bench embedded: %s\n", error);
         free(error);
         return false;
     }
@@ -228,7 +228,7 @@ static bool open_both(struct bench *b)
     must(weir_table_open(b->db, "bench", &b->table) == WEIR_OK);
     snprintf(path, sizeof path, "%s/lmdb", b->directory);
     mkdir(path, 0755);
-    b->peer = bench_lmdb_open(path);
+    b->peer = raw_lmdb_open(path);
     return b->peer != NULL;
 }
 
@@ -237,7 +237,7 @@ static void measure(struct bench *b, struct figures *f)
     struct prng prng = prng_seeded(2);
     double gets[3][ROUNDS], puts[2][ROUNDS];
     must(weir_checkpoint(b->db) == WEIR_OK);
-    must(bench_lmdb_begin(b->peer));
+    must(raw_lmdb_begin(b->peer));
     for (int i = 0; i < ROUNDS; i++) {
         int64_t count = 200000;
         gets[0][i] = get_weir(b, &prng, count);
@@ -283,10 +283,10 @@ static void report(const struct bench *b, const struct figures *f, bool json)
 }
 
 static const char help[] =
-    "usage: weir bench embedded [--items N] [--item-bytes N] [--puts N] [--json] --data DIR\n\n"
+    "usage: weir-bench embedded [--items N] [--item-bytes N] [--puts N] [--json] --data DIR\n\n"
     "The embedded library against raw LMDB on the same data, in one run: random gets, and durable\n"
     "puts with 64 in flight. DIR must be empty; it is left for you to look at.\n\n"
-    "example:\n  weir bench embedded --data bench --json\n";
+    "example:\n  weir-bench embedded --data bench --json\n";
 
 static int parse(struct bench *b, bool *json, int argc, char **argv)
 {
@@ -300,7 +300,7 @@ static int parse(struct bench *b, bool *json, int argc, char **argv)
     int code = bench_parse(options, sizeof options / sizeof options[0], help, argc, argv);
     if (code >= 0 || b->directory != NULL)
         return code;
-    fputs("weir bench embedded: --data is missing; see `weir bench embedded --help`\n", stderr);
+    fputs("weir-bench embedded: --data is missing; see `weir-bench embedded --help`\n", stderr);
     return 2;
 }
 
@@ -321,7 +321,7 @@ int bench_embedded(int argc, char **argv)
     measure(&b, &f);
     report(&b, &f, json);
     weir_close(b.db);
-    bench_lmdb_close(b.peer);
+    raw_lmdb_close(b.peer);
     for (int64_t i = 0; i < b.items; i++) {
         weir_item_destroy(b.made[i]);
         buffer_deinit(&b.encoded[i]);
