@@ -5,7 +5,7 @@
 #include "cmd/http_server.h"
 #include "cmd/options.h"
 #include "host/address.h"
-#include "router/http.h"
+#include "router/http/http.h"
 
 enum {
     ADMIN_PORT_OFFSET = 600, /* from the public port, where --admin does not say */

@@ -10,7 +10,7 @@
 #include "cmd/arguments.h"
 #include "cmd/cmd.h"
 #include "cmd/history.h"
-#include "router/json_writer.h"
+#include "router/json/json_writer.h"
 
 enum {
     CHUNK_SIZE = 1 << 20,

@@ -5,8 +5,8 @@
 #include "cmd/arguments.h"
 #include "cmd/cmd.h"
 #include "cmd/load_setup.h"
-#include "router/json.h"
-#include "router/json_writer.h"
+#include "router/json/json.h"
+#include "router/json/json_writer.h"
 
 enum {
     FOLLOW_NS = 500 * 1000 * 1000

@@ -7,7 +7,7 @@
 #include "base/instant.h"
 #include "base/must.h"
 #include "router/id_map.h"
-#include "router/json.h"
+#include "router/json/json.h"
 
 struct history_index {
     struct json_parser *json;

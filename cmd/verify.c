@@ -7,7 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
 #include "embed/node_host.h"
-#include "router/json_writer.h"
+#include "router/json/json_writer.h"
 
 static const char help[] =
     "usage: weir verify --data DIR [--json] [options]\n\n"

@@ -2,8 +2,8 @@
 
 #include "base/must.h"
 #include "engine/catalog/key_text.h"
-#include "router/operation.h"
-#include "router/throttle.h"
+#include "router/operations/operation.h"
+#include "router/operations/throttle.h"
 
 /* ---- memory ---- */
 
@@ -34,7 +34,7 @@ void call_destroy(struct call *c)
     free(c);
 }
 
-static void buffer_keep_small(struct buffer *b)
+static void call_keep_buffer(struct buffer *b)
 {
     if (b->capacity > KEPT_BUFFER_MAX)
         buffer_deinit(b);
@@ -47,8 +47,8 @@ static void call_recycle(struct router *r, struct call *c)
         call_destroy(c);
         return;
     }
-    buffer_keep_small(&c->bytes);
-    buffer_keep_small(&c->body);
+    call_keep_buffer(&c->bytes);
+    call_keep_buffer(&c->body);
     arena_reset(&c->arena);
     *c = (struct call){
         .router = r, .arena = c->arena, .bytes = c->bytes, .body = c->body, .next = r->spare_calls};
@@ -153,7 +153,7 @@ void call_fail(struct call *c)
 }
 
 /* Something was asked that may have been done: its answer must not be thrown away. */
-static bool may_have_written(const struct call *c)
+static bool call_may_have_written(const struct call *c)
 {
     for (const struct subrequest *s = c->subrequests; s != NULL; s = s->next_of_call) {
         switch (s->request.op) {
@@ -171,9 +171,9 @@ static bool may_have_written(const struct call *c)
     return false;
 }
 
-static bool within_budget(struct call *c)
+static bool call_within_budget(struct call *c)
 {
-    if (client_make_room(c->router, 0) || may_have_written(c))
+    if (client_make_room(c->router, 0) || call_may_have_written(c))
         return true;
     c->router->counters.refused_memory++;
     return fault_set(call_fault(c), FAULT_UNAVAILABLE,
@@ -182,9 +182,9 @@ static bool within_budget(struct call *c)
 }
 
 /* One step; false: the call has failed. */
-static bool step(struct call *c)
+static bool call_step(struct call *c)
 {
-    if (!within_budget(c))
+    if (!call_within_budget(c))
         return false;
     if (!c->ready) {
         c->ready = true;
@@ -201,7 +201,7 @@ static bool step(struct call *c)
 void call_advance(struct call *c)
 {
     while (!c->ended && c->outstanding == 0 && c->routes_pending == 0) {
-        if (!step(c)) {
+        if (!call_step(c)) {
             call_fail(c);
             return;
         }
@@ -255,7 +255,7 @@ void call_route_refused(struct call *c, const struct reply *refusal)
 
 /* ---- requests ---- */
 
-static struct subrequest *new_request(struct call *c, enum request_op op)
+static struct subrequest *call_new_request(struct call *c, enum request_op op)
 {
     struct subrequest *s = arena_zalloc(&c->arena, sizeof *s);
     s->call = c;
@@ -267,14 +267,14 @@ static struct subrequest *new_request(struct call *c, enum request_op op)
 
 struct subrequest *call_data_request(struct call *c, struct route *route, enum request_op op)
 {
-    struct subrequest *s = new_request(c, op);
+    struct subrequest *s = call_new_request(c, op);
     s->route = route;
     return s;
 }
 
 struct subrequest *call_catalog_request(struct call *c, enum request_op op)
 {
-    struct subrequest *s = new_request(c, op);
+    struct subrequest *s = call_new_request(c, op);
     s->node = c->router->catalog_node;
     s->request.wall_ms = router_wall_ms(c->router);
     return s;

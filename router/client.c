@@ -15,6 +15,8 @@
 
 #include "base/must.h"
 #include "router/core.h"
+#include "router/cors.h"
+#include "router/endpoints.h"
 
 enum {
     UNSENT_MAX = 64 * 1024,
@@ -24,12 +26,13 @@ enum {
 static void client_account(struct client *c)
 {
     router_account(c->router, &c->accounted,
-                   c->http.pieces.capacity + c->backlog.capacity + c->out.size + c->unsent);
+                   http_large_head(&c->http.head) + c->http.pieces.capacity + c->backlog.capacity +
+                       c->out.size + c->unsent);
 }
 
 /* ---- output ---- */
 
-static void output_add(struct client *c)
+static void client_output_add(struct client *c)
 {
     struct router *r = c->router;
     if (c->in_output)
@@ -43,16 +46,16 @@ static void output_add(struct client *c)
     r->output_last = c;
 }
 
-static struct buffer *output_of(struct client *c)
+static struct buffer *client_output(struct client *c)
 {
     struct router *r = c->router;
     if (c->out.data == NULL && r->spare_count > 0)
         c->out = r->spare[--r->spare_count];
-    output_add(c);
+    client_output_add(c);
     return &c->out;
 }
 
-static void buffer_give_back(struct router *r, struct buffer *b)
+static void client_give_back_buffer(struct router *r, struct buffer *b)
 {
     if (b->data != NULL && b->capacity <= KEPT_BUFFER_MAX && r->spare_count < SPARE_BUFFERS) {
         buffer_clear(b);
@@ -63,11 +66,11 @@ static void buffer_give_back(struct router *r, struct buffer *b)
     }
 }
 
-static void start_closing(struct client *c)
+static void client_start_closing(struct client *c)
 {
     c->closing = true;
     timer_stop(&c->timer);
-    output_add(c);
+    client_output_add(c);
 }
 
 /* Closes it without waiting until it takes what is unsent. */
@@ -78,12 +81,12 @@ static void client_abort(struct client *c)
     buffer_clear(&c->out);
     timer_stop(&c->unread);
     client_account(c);
-    start_closing(c);
+    client_start_closing(c);
 }
 
 bool client_next_effect(struct router *r, struct router_effect *out)
 {
-    buffer_give_back(r, &r->lent);
+    client_give_back_buffer(r, &r->lent);
     struct client *c = r->output_first;
     if (c == NULL)
         return false;
@@ -127,7 +130,7 @@ bool client_make_room(struct router *r, uint64_t more)
 
 /* ---- life ---- */
 
-static void list_remove(struct client **first, struct client *c, size_t next)
+static void client_list_remove(struct client **first, struct client *c, size_t next)
 {
     while (*first != NULL && *first != c)
         first = (struct client **)((char *)*first + next);
@@ -143,7 +146,7 @@ static void client_turn_away(struct client *c)
               "The router has as many connections as it may have (connections_max); please try "
               "again");
     c->feeding = true;
-    api_answer_fault(r, c, "application/x-amz-json-1.0");
+    endpoints_answer_fault(r, c, "application/x-amz-json-1.0");
     c->feeding = false;
 }
 
@@ -172,20 +175,20 @@ void client_destroy(struct client *c)
     if (c->call != NULL)
         call_end(c->call);
     if (c->in_output) {
-        list_remove(&r->output_first, c, offsetof(struct client, next_output));
+        client_list_remove(&r->output_first, c, offsetof(struct client, next_output));
         r->output_last = r->output_first;
         while (r->output_last != NULL && r->output_last->next_output != NULL)
             r->output_last = r->output_last->next_output;
     }
     if (c->in_resume)
-        list_remove(&r->resume, c, offsetof(struct client, next_resume));
+        client_list_remove(&r->resume, c, offsetof(struct client, next_resume));
     timer_stop(&c->timer);
     timer_stop(&c->unread);
     r->client_count -= c->counted;
     router_account(r, &c->accounted, 0);
     id_map_remove(&r->clients, c->id);
     http_deinit(&c->http);
-    buffer_give_back(r, &c->out);
+    client_give_back_buffer(r, &c->out);
     buffer_deinit(&c->backlog);
     free(c);
 }
@@ -201,16 +204,16 @@ void client_close(struct router *r, uint64_t id)
 
 /* The answer is on its way; what the client still sends of a body is read and dropped, because a
  * close with bytes unread would take the answer away from it. */
-static void drain(struct client *c, uint64_t bytes)
+static void client_drain(struct client *c, uint64_t bytes)
 {
     c->draining = true;
     c->drain_left = bytes;
     timer_start(&c->timer, &c->router->arriving, c->router->now);
     if (bytes == 0)
-        start_closing(c);
+        client_start_closing(c);
 }
 
-static uint64_t body_left(const struct client *c, size_t received)
+static uint64_t client_body_left(const struct client *c, size_t received)
 {
     const struct http *h = &c->http;
     uint64_t announced = http_body_announced(h);
@@ -222,7 +225,7 @@ static uint64_t body_left(const struct client *c, size_t received)
 }
 
 /* `rest`: bytes after those that were refused. */
-static void refuse(struct client *c, size_t rest)
+static void client_refuse(struct client *c, size_t rest)
 {
     const struct config *config = c->router->config;
     switch (c->http.refusal) {
@@ -247,17 +250,17 @@ static void refuse(struct client *c, size_t rest)
     default:
         fault_set(&c->router->fault, FAULT_MALFORMED_HTTP, "This is not an HTTP/1.1 request");
     }
-    uint64_t left = c->http.refusal == HTTP_REFUSAL_BODY ? body_left(c, rest) : 0;
+    uint64_t left = c->http.refusal == HTTP_REFUSAL_BODY ? client_body_left(c, rest) : 0;
     http_drop_head(&c->http);
     c->http.head.keep_alive = false;
     c->draining = true; /* so that the answer does not close it yet */
-    api_answer_fault(c->router, c, "application/x-amz-json-1.0");
-    drain(c, left);
+    endpoints_answer_fault(c->router, c, "application/x-amz-json-1.0");
+    client_drain(c, left);
 }
 
 /* ---- input ---- */
 
-static void on_headers(struct client *c)
+static void client_headers_came(struct client *c)
 {
     struct router *r = c->router;
     uint64_t announced = http_body_announced(&c->http);
@@ -265,10 +268,10 @@ static void on_headers(struct client *c)
     if (c->over_budget)
         http_discard_body(&c->http);
     if (c->http.head.expects_continue && !c->http.head.http_1_0)
-        buffer_append_text(output_of(c), "HTTP/1.1 100 Continue\r\n\r\n");
+        buffer_append_text(client_output(c), "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-static void on_request(struct client *c)
+static void client_request_came(struct client *c)
 {
     struct router *r = c->router;
     timer_stop(&c->timer);
@@ -278,14 +281,14 @@ static void on_request(struct client *c)
         fault_set(&r->fault, FAULT_UNAVAILABLE,
                   "The router holds as many requests and answers as its memory budget allows "
                   "(http_memory_max_bytes); please try again");
-        api_answer_fault(r, c, "application/x-amz-json-1.0");
+        endpoints_answer_fault(r, c, "application/x-amz-json-1.0");
         return;
     }
-    api_request(r, c);
+    endpoints_serve(r, c);
 }
 
 /* A body that grows past the budget is dropped as it comes, and refused at its end. */
-static void check_budget(struct client *c)
+static void client_check_budget(struct client *c)
 {
     client_account(c);
     if (!c->http.in_request || c->over_budget || client_make_room(c->router, 0))
@@ -297,40 +300,40 @@ static void check_budget(struct client *c)
 }
 
 /* It has to take answers before another of its requests begins. */
-static bool is_blocked(const struct client *c)
+static bool client_is_blocked(const struct client *c)
 {
     return c->out.size + c->unsent > UNSENT_MAX && !c->http.in_request;
 }
 
 /* Returns the bytes it had use for: all, unless a call has begun or the client is blocked. */
-static size_t feed(struct client *c, struct slice bytes)
+static size_t client_feed(struct client *c, struct slice bytes)
 {
     size_t at = 0;
     c->feeding = true;
     while ((at < bytes.size || http_is_due(&c->http)) && c->call == NULL && !c->closing &&
-           !c->draining && !is_blocked(c)) {
+           !c->draining && !client_is_blocked(c)) {
         size_t taken;
         enum http_event event =
             http_receive(&c->http, slice_make(bytes.data + at, bytes.size - at), &taken);
         at += taken;
         if (event == HTTP_EVENT_HEADERS) {
-            on_headers(c);
+            client_headers_came(c);
         } else if (event == HTTP_EVENT_REQUEST) {
-            on_request(c);
+            client_request_came(c);
             http_drop_body(&c->http); /* parsed: the bytes are of no more use */
             call_reap(c->router, false);
         } else if (event == HTTP_EVENT_REFUSED) {
-            refuse(c, bytes.size - at);
+            client_refuse(c, bytes.size - at);
             at = bytes.size;
         }
     }
     c->feeding = false;
-    check_budget(c);
+    client_check_budget(c);
     return at;
 }
 
 /* Which of the two clocks runs while nothing is being answered. */
-static void watch(struct client *c)
+static void client_watch(struct client *c)
 {
     struct router *r = c->router;
     if (c->call != NULL || c->closing || c->draining)
@@ -340,19 +343,19 @@ static void watch(struct client *c)
         timer_start(&c->timer, q, r->now);
 }
 
-static void drop_drained(struct client *c, size_t size)
+static void client_drop_drained(struct client *c, size_t size)
 {
     c->drain_left -= size < c->drain_left ? size : c->drain_left;
     if (c->drain_left == 0 && !c->closing)
-        start_closing(c);
+        client_start_closing(c);
 }
 
-static size_t backlog_max(const struct router *r)
+static size_t client_backlog_max(const struct router *r)
 {
     return (size_t)(r->config->http_header_max_bytes + r->config->http_body_max_bytes);
 }
 
-static void keep_backlog(struct client *c, struct slice bytes)
+static void client_keep_backlog(struct client *c, struct slice bytes)
 {
     struct router *r = c->router;
     if (bytes.size == 0)
@@ -363,10 +366,10 @@ static void keep_backlog(struct client *c, struct slice bytes)
         c->backlog_at = 0;
     }
     size_t waiting = c->backlog.size - c->backlog_at;
-    bool full = waiting > 0 && waiting + bytes.size > backlog_max(r);
+    bool full = waiting > 0 && waiting + bytes.size > client_backlog_max(r);
     if (full || !client_make_room(r, bytes.size)) {
         /* It sends on without reading answers: there is no other way to stop it. */
-        start_closing(c);
+        client_start_closing(c);
         return;
     }
     buffer_append_slice(&c->backlog, bytes);
@@ -379,36 +382,36 @@ void client_receive(struct router *r, uint64_t id, struct slice bytes)
     if (c == NULL || c->closing)
         return;
     if (c->draining) {
-        drop_drained(c, bytes.size);
+        client_drop_drained(c, bytes.size);
         return;
     }
     size_t taken = 0;
     if (c->call == NULL && c->backlog.size == 0)
-        taken = feed(c, bytes);
+        taken = client_feed(c, bytes);
     if (!c->closing && !c->draining)
-        keep_backlog(c, slice_make(bytes.data + taken, bytes.size - taken));
-    watch(c);
+        client_keep_backlog(c, slice_make(bytes.data + taken, bytes.size - taken));
+    client_watch(c);
 }
 
-static void resume(struct client *c)
+static void client_resume(struct client *c)
 {
     size_t size = c->backlog.size - c->backlog_at;
     if (size > 0 && c->call == NULL && !c->closing)
-        c->backlog_at += feed(c, slice_make(c->backlog.data + c->backlog_at, size));
+        c->backlog_at += client_feed(c, slice_make(c->backlog.data + c->backlog_at, size));
     if (c->backlog_at == c->backlog.size) {
         if (c->backlog.capacity > 0)
             buffer_deinit(&c->backlog);
         c->backlog_at = 0;
         client_account(c);
     }
-    watch(c);
+    client_watch(c);
 }
 
 /* Everything it asked is answered, and what is left is not a request. */
-static void close_if_ended(struct client *c)
+static void client_close_if_ended(struct client *c)
 {
     if (c->ended && c->call == NULL && c->backlog.size == 0 && !c->closing)
-        start_closing(c);
+        client_start_closing(c);
 }
 
 void client_end(struct router *r, uint64_t id)
@@ -417,7 +420,7 @@ void client_end(struct router *r, uint64_t id)
     if (c == NULL)
         return;
     c->ended = true;
-    close_if_ended(c);
+    client_close_if_ended(c);
 }
 
 bool client_unsent(struct router *r, uint64_t id, size_t bytes)
@@ -437,10 +440,10 @@ bool client_unsent(struct router *r, uint64_t id, size_t bytes)
         return false;
     }
     const bool waits = c->backlog.size > c->backlog_at && c->call == NULL && !c->closing;
-    if (!waits || is_blocked(c))
+    if (!waits || client_is_blocked(c))
         return false;
-    resume(c);
-    close_if_ended(c);
+    client_resume(c);
+    client_close_if_ended(c);
     return true;
 }
 
@@ -450,8 +453,8 @@ void client_resume_all(struct router *r)
         struct client *c = r->resume;
         r->resume = c->next_resume;
         c->in_resume = false;
-        resume(c);
-        close_if_ended(c);
+        client_resume(c);
+        client_close_if_ended(c);
     }
 }
 
@@ -469,15 +472,15 @@ void client_answer(struct client *c, int status, const char *type, struct slice 
         .request_id = request_id,
         .throttle = throttle,
         .date = router_date(r),
-        .origin = head->origin[0] == '\0' ? NULL : cors_allowed(r, c),
+        .origin = head->once & HTTP_ONCE_ORIGIN ? cors_allowed(r, c) : NULL,
         .preflight = head->method == HTTP_OPTIONS,
         .coding = body.size < HTTP_PACKED_SIZE_MIN ? CODING_IDENTITY : http_accepted_coding(head),
         .keep_alive = head->keep_alive,
         .http_1_0 = head->http_1_0,
         .head_only = head->method == HTTP_HEAD};
-    http_write_answer(output_of(c), &answer);
+    http_write_answer(client_output(c), &answer);
     if (!head->keep_alive && !c->draining)
-        start_closing(c);
+        client_start_closing(c);
     if (!c->feeding && !c->in_resume) {
         c->in_resume = true;
         c->next_resume = r->resume;
@@ -498,7 +501,7 @@ void client_expire(struct router *r, struct client *c)
         fault_set(&r->fault, FAULT_TIMEOUT,
                   "The request did not arrive whole within %lld ms (http_request_ms)",
                   (long long)r->config->http_request_ms);
-        api_answer_fault(r, c, "application/x-amz-json-1.0");
+        endpoints_answer_fault(r, c, "application/x-amz-json-1.0");
     }
-    start_closing(c);
+    client_start_closing(c);
 }

@@ -1,9 +1,6 @@
-/* cors.c - which web pages a browser lets read answers (the Fetch standard's CORS protocol).
- *
- * A browser sends a page's request to any address, but asks first whether the page may. The setting
- * cors_origins names the pages: none; loopback, pages that come from this machine, and then only
- * while the router itself listens on loopback; *, all; or a list of origins. No admin request is
- * ever allowed. */
+/* cors.c - origins compared with the setting. */
+#include "router/cors.h"
+
 #include "router/core.h"
 
 /* After scheme and host: an optional port. */
@@ -63,8 +60,9 @@ static bool cors_is_listed(const char *list, const char *origin)
 
 const char *cors_allowed(const struct router *r, const struct client *c)
 {
-    const char *origin = c->http.head.origin, *setting = r->config->cors_origins;
-    if (origin[0] == '\0' || c->admin)
+    const char *origin = (const char *)http_find(&c->http.head, "origin").data;
+    const char *setting = r->config->cors_origins;
+    if (origin == NULL || origin[0] == '\0' || c->admin)
         return NULL;
     bool allowed = strcmp(setting, "*") == 0;
     if (strcmp(setting, "loopback") == 0)

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 
 #include "base/must.h"
-#include "router/json_writer.h"
+#include "router/json/json_writer.h"
 
 static const struct {
     int status;
@@ -32,7 +32,7 @@ enum conversion {
     CONVERSIONS
 };
 
-static enum conversion conversion_of(const char **format)
+static enum conversion fault_conversion_of(const char **format)
 {
     static const char *const TEXTS[CONVERSIONS] = {".*s", "s", "d", "u", "lld", "zu"};
     for (int i = 0; i < CONVERSIONS; i++) {
@@ -46,7 +46,7 @@ static enum conversion conversion_of(const char **format)
     return CONVERSIONS;
 }
 
-static void append_integer(struct buffer *out, int64_t value)
+static void fault_append_integer(struct buffer *out, int64_t value)
 {
     if (value < 0)
         buffer_append_u8(out, '-');
@@ -54,7 +54,7 @@ static void append_integer(struct buffer *out, int64_t value)
 }
 
 /* Not vsnprintf: it ends a text at its first NUL, and a client may send one. */
-static void append_formatted(struct buffer *out, const char *format, va_list *arguments)
+static void fault_append_formatted(struct buffer *out, const char *format, va_list *arguments)
 {
     for (;;) {
         const char *end = strchrnul(format, '%');
@@ -63,7 +63,7 @@ static void append_formatted(struct buffer *out, const char *format, va_list *ar
         if (*end == '\0')
             return;
         format = end + 1;
-        switch (conversion_of(&format)) {
+        switch (fault_conversion_of(&format)) {
         case CONVERSION_SIZED:
             size = va_arg(*arguments, int);
             must(size >= 0);
@@ -73,13 +73,13 @@ static void append_formatted(struct buffer *out, const char *format, va_list *ar
             buffer_append_text(out, va_arg(*arguments, const char *));
             break;
         case CONVERSION_INT:
-            append_integer(out, va_arg(*arguments, int));
+            fault_append_integer(out, va_arg(*arguments, int));
             break;
         case CONVERSION_UNSIGNED:
-            append_integer(out, va_arg(*arguments, unsigned));
+            fault_append_integer(out, va_arg(*arguments, unsigned));
             break;
         case CONVERSION_LONG_LONG:
-            append_integer(out, va_arg(*arguments, long long));
+            fault_append_integer(out, va_arg(*arguments, long long));
             break;
         case CONVERSION_SIZE:
             buffer_append_decimal(out, va_arg(*arguments, size_t));
@@ -97,7 +97,7 @@ bool fault_set(struct fault *f, enum fault_kind kind, const char *format, ...)
     buffer_clear(&f->more);
     va_list arguments;
     va_start(arguments, format);
-    append_formatted(&f->text, format, &arguments);
+    fault_append_formatted(&f->text, format, &arguments);
     va_end(arguments);
     return false;
 }

@@ -1,3 +1,4 @@
+/* route.c - the route cache: a hash table of entries, each with those who wait for its fetch. */
 #include "router/route.h"
 
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 #include <xxhash.h>
 
 #include "base/must.h"
+#include "router/core.h"
 
 struct route_entry {
     struct route_entry *next; /* in its bucket */
@@ -20,24 +22,24 @@ struct route_entry {
     uint8_t name[];
 };
 
-static uint32_t bucket_of(struct slice name)
+static uint32_t route_bucket_of(struct slice name)
 {
     return (uint32_t)XXH3_64bits(name.data, name.size) & (ROUTE_BUCKETS - 1);
 }
 
-static struct route_entry *entry_find(struct router *r, struct slice name)
+static struct route_entry *route_entry_find(struct router *r, struct slice name)
 {
-    struct route_entry *e = r->routes[bucket_of(name)];
+    struct route_entry *e = r->routes[route_bucket_of(name)];
     while (e != NULL && !slice_equal(slice_make(e->name, e->name_size), name))
         e = e->next;
     return e;
 }
 
-static struct route_entry *entry_add(struct router *r, struct slice name)
+static struct route_entry *route_entry_add(struct router *r, struct slice name)
 {
     struct route_entry *e = calloc(1, sizeof *e + name.size);
     must(e != NULL);
-    e->bucket = bucket_of(name);
+    e->bucket = route_bucket_of(name);
     e->name_size = name.size;
     memcpy(e->name, name.data, name.size);
     e->next = r->routes[e->bucket];
@@ -46,7 +48,7 @@ static struct route_entry *entry_add(struct router *r, struct slice name)
     return e;
 }
 
-static void entry_set(struct route_entry *e, struct route *route)
+static void route_entry_set(struct route_entry *e, struct route *route)
 {
     if (e->route != NULL)
         route_release(e->route);
@@ -54,27 +56,27 @@ static void entry_set(struct route_entry *e, struct route *route)
     e->stale = false;
 }
 
-static void entry_remove(struct router *r, struct route_entry *e)
+static void route_entry_remove(struct router *r, struct route_entry *e)
 {
     struct route_entry **at = &r->routes[e->bucket];
     while (*at != e)
         at = &(*at)->next;
     *at = e->next;
     r->route_count--;
-    entry_set(e, NULL);
+    route_entry_set(e, NULL);
     free(e);
 }
 
 /* An entry nobody waits for and that knows nothing is not kept. */
-static void entry_tidy(struct router *r, struct route_entry *e)
+static void route_entry_tidy(struct router *r, struct route_entry *e)
 {
     if (e->route == NULL && !e->fetching)
-        entry_remove(r, e);
+        route_entry_remove(r, e);
 }
 
 /* Tables come and go: beyond the number a cluster may have, one is forgotten for each that comes.
  */
-static void evict(struct router *r)
+static void route_evict(struct router *r)
 {
     while ((int64_t)r->route_count > r->config->tables_max) {
         uint32_t tried = 0;
@@ -86,7 +88,7 @@ static void evict(struct router *r)
         }
         if (e == NULL)
             return;
-        entry_remove(r, e);
+        route_entry_remove(r, e);
     }
 }
 
@@ -100,7 +102,7 @@ void route_release(struct route *route)
     free(route);
 }
 
-static void fetch_start(struct router *r, struct route_entry *e)
+static void route_fetch(struct router *r, struct route_entry *e)
 {
     e->fetching = true;
     e->fetch = (struct subrequest){.fetch = e, .node = r->catalog_node};
@@ -111,15 +113,15 @@ static void fetch_start(struct router *r, struct route_entry *e)
 
 struct route *route_want(struct router *r, struct slice name, bool fresh, struct route_waiter *w)
 {
-    struct route_entry *e = entry_find(r, name);
+    struct route_entry *e = route_entry_find(r, name);
     if (e != NULL && e->route != NULL && !(fresh && e->stale)) {
         if (e->stale && !e->fetching)
-            fetch_start(r, e);
+            route_fetch(r, e);
         e->route->uses++;
         return e->route;
     }
     if (e == NULL)
-        e = entry_add(r, name);
+        e = route_entry_add(r, name);
     w->entry = e;
     w->late = e->fetching;
     w->due = false;
@@ -131,7 +133,7 @@ struct route *route_want(struct router *r, struct slice name, bool fresh, struct
         e->first = w;
     e->last = w;
     if (!e->fetching)
-        fetch_start(r, e);
+        route_fetch(r, e);
     return NULL;
 }
 
@@ -154,18 +156,18 @@ void route_cancel(struct router *r, struct route_waiter *w)
 
 void route_drop(struct router *r, const struct route *route)
 {
-    struct route_entry *e = entry_find(r, route->table.name);
+    struct route_entry *e = route_entry_find(r, route->table.name);
     if (e != NULL && e->route == route)
         e->stale = true;
 }
 
 void route_forget(struct router *r, struct slice name)
 {
-    struct route_entry *e = entry_find(r, name);
+    struct route_entry *e = route_entry_find(r, name);
     if (e == NULL)
         return;
-    entry_set(e, NULL);
-    entry_tidy(r, e);
+    route_entry_set(e, NULL);
+    route_entry_tidy(r, e);
 }
 
 void route_each(const struct router *r, void *context,
@@ -197,7 +199,7 @@ static struct route *route_create(const struct reply *reply)
 }
 
 /* Who led what a partition was part of leads it now, as far as anybody knows. */
-static void keep_leaders(struct route *route, const struct route *before)
+static void route_keep_leaders(struct route *route, const struct route *before)
 {
     if (before == NULL || before->table.id != route->table.id)
         return;
@@ -209,8 +211,8 @@ static void keep_leaders(struct route *route, const struct route *before)
 }
 
 /* Hands the table, or the refusal, to the first who waits. */
-static void tell(struct router *r, struct route_waiter *w, struct route *route,
-                 const struct reply *refusal)
+static void route_tell(struct router *r, struct route_waiter *w, struct route *route,
+                       const struct reply *refusal)
 {
     route_cancel(r, w);
     if (w->subrequest != NULL) {
@@ -228,7 +230,7 @@ static void tell(struct router *r, struct route_waiter *w, struct route *route,
 }
 
 /* Near the front: whoever is not due came later. */
-static struct route_waiter *first_due(const struct route_entry *e)
+static struct route_waiter *route_first_due(const struct route_entry *e)
 {
     struct route_waiter *w = e->first;
     while (w != NULL && !w->due)
@@ -250,22 +252,22 @@ void route_fetched(struct router *r, struct route_entry *e, const struct reply *
     }
     if (usable) {
         route->uses++;
-        keep_leaders(route, e->route);
-        entry_set(e, route);
+        route_keep_leaders(route, e->route);
+        route_entry_set(e, route);
     } else if (route != NULL || reply->code == REPLY_TABLE_NOT_FOUND) {
-        entry_set(e, NULL);
+        route_entry_set(e, NULL);
     }
-    for (struct route_waiter *w; (w = first_due(e)) != NULL;) {
+    for (struct route_waiter *w; (w = route_first_due(e)) != NULL;) {
         w->due = false;
-        tell(r, w, route, refusal);
+        route_tell(r, w, route, refusal);
     }
     e->fetching = false;
     if (route != NULL)
         route_release(route);
     if (e->first != NULL && (e->route == NULL || e->stale))
-        fetch_start(r, e);
-    entry_tidy(r, e);
-    evict(r);
+        route_fetch(r, e);
+    route_entry_tidy(r, e);
+    route_evict(r);
 }
 
 void route_cache_deinit(struct router *r)
@@ -273,7 +275,7 @@ void route_cache_deinit(struct router *r)
     for (uint32_t i = 0; i < ROUTE_BUCKETS; i++) {
         while (r->routes[i] != NULL) {
             subrequest_cancel(r, &r->routes[i]->fetch);
-            entry_remove(r, r->routes[i]);
+            route_entry_remove(r, r->routes[i]);
         }
     }
 }

@@ -8,7 +8,12 @@
 #define WEIR_ROUTER_ROUTE_H
 
 #include "engine/catalog/table.h"
-#include "router/core.h"
+
+struct call;
+struct reply;
+struct route_entry;
+struct router;
+struct subrequest;
 
 struct route {
     struct table table; /* borrows from bytes and arena */
@@ -16,6 +21,19 @@ struct route {
     struct arena arena;
     uint32_t uses;
     uint32_t *leaders; /* by partition: the node that leads it, as last heard; 0: not known */
+};
+
+/* Somebody who waits for a table: a call at its start, or a subrequest sent to the wrong place. */
+struct route_waiter {
+    struct route_waiter *previous;
+    struct route_waiter *next;
+    struct route_entry *entry; /* NULL: waits for nothing */
+    struct call *call;
+    struct subrequest *subrequest; /* NULL: the call itself */
+    struct route **out;            /* of a call: gets the table */
+    bool late;                     /* it came while a fetch was under way */
+    bool due;                      /* it is told of the fetch that has just ended */
+    struct route_waiter *next_of_call;
 };
 
 /* The table, with a use the caller must give back; or NULL: the waiter is told later. `fresh`: not

@@ -4,7 +4,7 @@
 
 #include "base/must.h"
 #include "router/core.h"
-#include "router/limit.h"
+#include "router/limiter/limit.h"
 #include "router/route.h"
 #include "router/silence.h"
 
@@ -67,13 +67,13 @@ void router_destroy(struct router *r)
 
 /* ---- events ---- */
 
-static void event_begin(struct router *r, struct instant now)
+static void router_event_begin(struct router *r, struct instant now)
 {
     must(!instant_before(now, r->now));
     r->now = now;
 }
 
-static void event_end(struct router *r)
+static void router_event_end(struct router *r)
 {
     do {
         client_resume_all(r);
@@ -82,7 +82,7 @@ static void event_end(struct router *r)
 
 void router_set_wall_clock(struct router *r, struct instant now, int64_t wall_ms)
 {
-    event_begin(r, now);
+    router_event_begin(r, now);
     r->wall_ms = wall_ms;
     r->wall_at = now;
     r->date_until = now;
@@ -102,66 +102,66 @@ const char *router_date(struct router *r)
 
 void router_open(struct router *r, struct instant now, uint64_t connection)
 {
-    event_begin(r, now);
+    router_event_begin(r, now);
     client_open(r, connection, false);
 }
 
 void router_open_admin(struct router *r, struct instant now, uint64_t connection)
 {
-    event_begin(r, now);
+    router_event_begin(r, now);
     client_open(r, connection, true);
 }
 
 bool router_unsent(struct router *r, struct instant now, uint64_t connection, size_t bytes)
 {
-    event_begin(r, now);
+    router_event_begin(r, now);
     if (!client_unsent(r, connection, bytes))
         return false;
-    event_end(r);
+    router_event_end(r);
     return true;
 }
 
 void router_receive(struct router *r, struct instant now, uint64_t connection, struct slice bytes)
 {
-    event_begin(r, now);
+    router_event_begin(r, now);
     call_reap(r, true);
     client_receive(r, connection, bytes);
-    event_end(r);
+    router_event_end(r);
 }
 
 void router_end(struct router *r, struct instant now, uint64_t connection)
 {
-    event_begin(r, now);
+    router_event_begin(r, now);
     client_end(r, connection);
 }
 
 void router_close(struct router *r, struct instant now, uint64_t connection)
 {
-    event_begin(r, now);
+    router_event_begin(r, now);
     client_close(r, connection);
 }
 
 void router_reply(struct router *r, struct instant now, uint32_t node, const struct reply *reply)
 {
-    event_begin(r, now);
+    router_event_begin(r, now);
     silence_heard(r, node);
     subrequest_reply(r, node, reply);
-    event_end(r);
+    router_event_end(r);
 }
 
 void router_node_lost(struct router *r, struct instant now, uint32_t node)
 {
-    event_begin(r, now);
+    router_event_begin(r, now);
     silence_link_lost(r, node);
     subrequest_node_lost(r, node);
-    event_end(r);
+    router_event_end(r);
 }
 
 void router_not_sent(struct router *r, struct instant now, uint32_t node, uint64_t request_id)
 {
-    event_begin(r, now);
+    router_event_begin(r, now);
     subrequest_not_sent(r, node, request_id);
-    event_end(r);
+    router_event_end(r);
 }
 
 /* ---- global admission control ---- */
@@ -173,23 +173,23 @@ const struct gac_client *router_gac(const struct router *r)
 
 void router_gac_up(struct router *r, struct instant now, uint32_t server)
 {
-    event_begin(r, now);
+    router_event_begin(r, now);
     gac_client_up(r->gac, now, server);
 }
 
 void router_gac_down(struct router *r, struct instant now, uint32_t server, bool gone)
 {
-    event_begin(r, now);
+    router_event_begin(r, now);
     gac_client_down(r->gac, now, server, gone);
-    event_end(r);
+    router_event_end(r);
 }
 
 enum status router_gac_receive(struct router *r, struct instant now, uint32_t server,
                                struct slice frame)
 {
-    event_begin(r, now);
+    router_event_begin(r, now);
     enum status status = gac_client_receive(r->gac, now, server, frame);
-    event_end(r);
+    router_event_end(r);
     return status;
 }
 
@@ -209,7 +209,7 @@ struct instant router_deadline(const struct router *r)
     return instant_earlier(next, gac_client_deadline(r->gac));
 }
 
-static void expire_clients(struct router *r, struct timer_queue *q)
+static void router_expire_clients(struct router *r, struct timer_queue *q)
 {
     for (struct timer *t; (t = timer_queue_expire(q, r->now)) != NULL;)
         client_expire(r, TIMER_OWNER(t, struct client, timer));
@@ -218,10 +218,10 @@ static void expire_clients(struct router *r, struct timer_queue *q)
 void router_tick(struct router *r, struct instant now)
 {
     struct timer *t;
-    event_begin(r, now);
+    router_event_begin(r, now);
     call_reap(r, true);
-    expire_clients(r, &r->idle);
-    expire_clients(r, &r->arriving);
+    router_expire_clients(r, &r->idle);
+    router_expire_clients(r, &r->arriving);
     while ((t = timer_queue_expire(&r->unread, now)) != NULL)
         client_unread(r, TIMER_OWNER(t, struct client, unread));
     while ((t = timer_queue_expire(&r->looks, now)) != NULL)
@@ -237,12 +237,12 @@ void router_tick(struct router *r, struct instant now)
     while ((t = timer_queue_expire(&r->limit_waits, now)) != NULL)
         limit_wait_over(r, TIMER_OWNER(t, struct subrequest, backoff));
     gac_client_tick(r->gac, now);
-    event_end(r);
+    router_event_end(r);
 }
 
 /* ---- effects ---- */
 
-static bool next_gac_frame(struct router *r, struct router_effect *out)
+static bool router_next_gac_frame(struct router *r, struct router_effect *out)
 {
     uint32_t server;
     struct slice frame;
@@ -260,7 +260,7 @@ bool router_next_effect(struct router *r, struct router_effect *out)
         return true;
     if (client_next_effect(r, out))
         return true;
-    if (next_gac_frame(r, out))
+    if (router_next_gac_frame(r, out))
         return true;
     call_reap(r, true);
     return false;

@@ -29,14 +29,14 @@ void silence_deinit(struct router *r)
     free(r->watches);
 }
 
-static void ping_soon(struct router *r, struct node_watch *w)
+static void silence_ping_soon(struct router *r, struct node_watch *w)
 {
     w->pinged = true;
     r->pings_due += !w->ping_due;
     w->ping_due = true;
 }
 
-static void drop_ping(struct router *r, struct node_watch *w)
+static void silence_drop_ping(struct router *r, struct node_watch *w)
 {
     r->pings_due -= w->ping_due;
     w->ping_due = false;
@@ -47,16 +47,16 @@ void silence_link_lost(struct router *r, uint32_t node)
     struct node_watch *w = silence_watch(r, node);
     if (w == NULL)
         return;
-    drop_ping(r, w);
+    silence_drop_ping(r, w);
     w->pinged = w->heard = false;
     w->missed = 0;
 }
 
-static void count_missed(struct router *r, struct node_watch *w)
+static void silence_count_missed(struct router *r, struct node_watch *w)
 {
     w->missed++;
     if (w->missed < LOOKS_PER_PING || w->missed % LOOKS_PER_PING == 0)
-        ping_soon(r, w);
+        silence_ping_soon(r, w);
     if (w->missed == r->config->silent_heartbeats) {
         PROBE("a router finds a node silent");
         r->counters.silences++;
@@ -76,9 +76,9 @@ void silence_look(struct router *r, struct node_watch *w)
     }
     timer_start(&w->look, &r->looks, r->now);
     if (w->pinged)
-        count_missed(r, w);
+        silence_count_missed(r, w);
     else if (!w->heard)
-        ping_soon(r, w);
+        silence_ping_soon(r, w);
     w->heard = false;
 }
 
@@ -89,7 +89,7 @@ bool silence_next_ping(struct router *r, struct router_effect *out)
     struct node_watch *w = &r->watches[1];
     while (!w->ping_due)
         w++;
-    drop_ping(r, w);
+    silence_drop_ping(r, w);
     *out = (struct router_effect){.kind = ROUTER_SEND_REQUEST, .node = w->node, .request = &ping};
     return true;
 }

@@ -23,6 +23,17 @@
 #include "base/must.h"
 #include "router/core.h"
 
+/* What is known of a node's answering. */
+struct node_watch {
+    uint32_t node;
+    uint32_t awaited; /* requests on their way to the node */
+    int64_t missed;   /* looks in a row at which a ping was unanswered */
+    bool heard;       /* since the last look */
+    bool pinged;      /* a ping is unanswered */
+    bool ping_due;    /* the host has not taken the ping yet */
+    struct timer look;
+};
+
 void silence_init(struct router *r);
 void silence_deinit(struct router *r);
 

@@ -20,8 +20,8 @@
 
 #include "base/must.h"
 #include "router/core.h"
-#include "router/limit.h"
-#include "router/operation.h"
+#include "router/limiter/limit.h"
+#include "router/operations/operation.h"
 #include "router/route.h"
 #include "router/silence.h"
 
@@ -32,7 +32,13 @@ enum {
 
 /* ---- ids: a slot and how often it was used, so that a late reply finds nobody ---- */
 
-static void slots_grow(struct router *r)
+struct reply_slot {
+    struct subrequest *subrequest; /* NULL: free */
+    uint32_t generation;
+    uint32_t next_free;
+};
+
+static void reply_slots_grow(struct router *r)
 {
     uint32_t count = r->slot_count == 0 ? 64 : r->slot_count * 2;
     r->slots = realloc(r->slots, count * sizeof *r->slots);
@@ -44,10 +50,10 @@ static void slots_grow(struct router *r)
     r->slot_count = count;
 }
 
-static void slot_take(struct router *r, struct subrequest *s)
+static void reply_slot_take(struct router *r, struct subrequest *s)
 {
     if (r->slot_free == 0)
-        slots_grow(r);
+        reply_slots_grow(r);
     s->slot = r->slot_free - 1;
     struct reply_slot *slot = &r->slots[s->slot];
     r->slot_free = slot->next_free;
@@ -55,7 +61,7 @@ static void slot_take(struct router *r, struct subrequest *s)
     s->request.id = (uint64_t)slot->generation << 32 | s->slot;
 }
 
-static void slot_give(struct router *r, struct subrequest *s)
+static void reply_slot_give(struct router *r, struct subrequest *s)
 {
     struct reply_slot *slot = &r->slots[s->slot];
     must(slot->subrequest == s);
@@ -117,7 +123,7 @@ static bool is_data(enum request_op op)
     return op == REQUEST_GET || op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_RANGE;
 }
 
-static bool asks_catalog(const struct subrequest *s)
+static bool subrequest_asks_catalog(const struct subrequest *s)
 {
     return !is_data(s->request.op) && s->request.op != REQUEST_STATS;
 }
@@ -129,27 +135,27 @@ static bool is_write(enum request_op op)
 }
 
 /* The partition that holds the key; of a reverse range, the one its last key is in. */
-static const struct partition_info *partition_of(const struct subrequest *s)
+static const struct partition_info *subrequest_partition(const struct subrequest *s)
 {
     const struct table *t = &s->route->table;
     return s->request.reverse ? table_partition_before(t, s->request.end)
                               : table_partition_of(t, s->request.key);
 }
 
-static bool is_eventual(const struct subrequest *s)
+static bool subrequest_is_eventual(const struct subrequest *s)
 {
     return !s->request.consistent &&
            (s->request.op == REQUEST_GET || s->request.op == REQUEST_RANGE);
 }
 
-static uint32_t *leader_of(const struct subrequest *s, const struct partition_info *p)
+static uint32_t *subrequest_leader(const struct subrequest *s, const struct partition_info *p)
 {
     return &s->route->leaders[p - s->route->table.partitions];
 }
 
 /* The member whose turn it is, or the first after it that is not silent. */
-static uint32_t member_in_turn(const struct router *r, const struct partition_info *p,
-                               uint32_t turn)
+static uint32_t subrequest_member_in_turn(const struct router *r, const struct partition_info *p,
+                                          uint32_t turn)
 {
     for (uint32_t i = 0; i < p->member_count; i++) {
         uint32_t node = partition_node(p, (turn + i) % p->member_count);
@@ -159,20 +165,21 @@ static uint32_t member_in_turn(const struct router *r, const struct partition_in
     return partition_node(p, turn % p->member_count);
 }
 
-static uint32_t choose_node(struct router *r, struct subrequest *s, const struct partition_info *p)
+static uint32_t subrequest_choose_node(struct router *r, struct subrequest *s,
+                                       const struct partition_info *p)
 {
-    if (is_eventual(s)) {
+    if (subrequest_is_eventual(s)) {
         if (s->turn == 0)
             s->turn = 1 + (uint32_t)prng_below(&r->prng, p->member_count);
-        return member_in_turn(r, p, s->turn);
+        return subrequest_member_in_turn(r, p, s->turn);
     }
-    uint32_t leader = *leader_of(s, p);
+    uint32_t leader = *subrequest_leader(s, p);
     s->guessed = leader == 0 || silence_is_silent(r, leader);
-    return s->guessed ? member_in_turn(r, p, s->turn) : leader;
+    return s->guessed ? subrequest_member_in_turn(r, p, s->turn) : leader;
 }
 
 /* Who may lead the catalog, if `node` does not: the next that is not silent. */
-static uint32_t catalog_after(const struct router *r, uint32_t node)
+static uint32_t subrequest_catalog_after(const struct router *r, uint32_t node)
 {
     uint32_t count = r->options.node_count, next = node % count + 1;
     for (uint32_t i = 0; i < count && silence_is_silent(r, next); i++)
@@ -181,10 +188,10 @@ static uint32_t catalog_after(const struct router *r, uint32_t node)
 }
 
 /* False: the table says what a node has refused before. */
-static bool route(struct router *r, struct subrequest *s)
+static bool subrequest_route(struct router *r, struct subrequest *s)
 {
-    const struct partition_info *p = partition_of(s);
-    uint32_t node = choose_node(r, s, p);
+    const struct partition_info *p = subrequest_partition(s);
+    uint32_t node = subrequest_choose_node(r, s, p);
     bool same = s->attempts > 0 && s->request.partition == p->id && s->request.epoch == p->epoch &&
                 s->node == node;
     if (s->request.partition != p->id || s->request.epoch != p->epoch)
@@ -195,9 +202,9 @@ static bool route(struct router *r, struct subrequest *s)
     return !same;
 }
 
-static void send(struct router *r, struct subrequest *s)
+static void subrequest_send(struct router *r, struct subrequest *s)
 {
-    slot_take(r, s);
+    reply_slot_take(r, s);
     s->state = SUBREQUEST_QUEUED;
     subrequest_queue_add(&r->sending, s);
 }
@@ -209,7 +216,7 @@ void subrequest_start(struct router *r, struct subrequest *s)
         s->call->outstanding++;
     timer_start(&s->deadline, &r->deadlines, r->now);
     if (!is_data(s->request.op))
-        send(r, s);
+        subrequest_send(r, s);
     else if (limit_take(r, s))
         subrequest_admitted(r, s);
     else
@@ -218,16 +225,16 @@ void subrequest_start(struct router *r, struct subrequest *s)
 
 void subrequest_admitted(struct router *r, struct subrequest *s)
 {
-    route(r, s);
-    send(r, s);
+    subrequest_route(r, s);
+    subrequest_send(r, s);
 }
 
 /* No longer on its way: neither queued nor awaited. */
-static void withdraw(struct router *r, struct subrequest *s)
+static void subrequest_withdraw(struct router *r, struct subrequest *s)
 {
     subrequest_queue_remove(s);
     if (s->state == SUBREQUEST_QUEUED || s->state == SUBREQUEST_SENT)
-        slot_give(r, s);
+        reply_slot_give(r, s);
     if (s->state == SUBREQUEST_SENT)
         silence_withdrawn(r, s->node);
     timer_stop(&s->backoff);
@@ -241,12 +248,12 @@ void subrequest_cancel(struct router *r, struct subrequest *s)
         return;
     /* One that is sent will be done, whoever listens. */
     limit_settle(r, s, s->state == SUBREQUEST_SENT ? s->taken_mcu : 0);
-    withdraw(r, s);
+    subrequest_withdraw(r, s);
     timer_stop(&s->deadline);
     s->state = SUBREQUEST_DONE;
 }
 
-static int64_t used_by(const struct subrequest *s, const struct reply *reply)
+static int64_t subrequest_used(const struct subrequest *s, const struct reply *reply)
 {
     if (reply->code == REPLY_UNKNOWN)
         return s->taken_mcu; /* it may be done */
@@ -254,9 +261,9 @@ static int64_t used_by(const struct subrequest *s, const struct reply *reply)
 }
 
 /* The last word on it. */
-static void finish(struct router *r, struct subrequest *s, const struct reply *reply)
+static void subrequest_finish(struct router *r, struct subrequest *s, const struct reply *reply)
 {
-    limit_settle(r, s, used_by(s, reply));
+    limit_settle(r, s, subrequest_used(s, reply));
     subrequest_cancel(r, s);
     if (s->call == NULL) {
         route_fetched(r, s->fetch, reply);
@@ -273,21 +280,22 @@ static void finish(struct router *r, struct subrequest *s, const struct reply *r
     call_advance(c);
 }
 
-static void give_up(struct router *r, struct subrequest *s, enum reply_code code, const char *text)
+static void subrequest_give_up(struct router *r, struct subrequest *s, enum reply_code code,
+                               const char *text)
 {
     struct reply reply = {.code = code, .text = slice_of(text)};
-    finish(r, s, &reply);
+    subrequest_finish(r, s, &reply);
 }
 
 void subrequest_refused(struct router *r, struct subrequest *s, const struct admit_verdict *verdict)
 {
     struct reply reply = {.code = REPLY_THROTTLED, .verdict = *verdict};
-    finish(r, s, &reply);
+    subrequest_finish(r, s, &reply);
 }
 
 /* ---- once more ---- */
 
-static void back_off(struct router *r, struct subrequest *s)
+static void subrequest_back_off(struct router *r, struct subrequest *s)
 {
     uint32_t step = s->attempts < BACKOFFS ? s->attempts : BACKOFFS - 1;
     s->state = SUBREQUEST_WAITING;
@@ -305,12 +313,12 @@ void subrequest_start_later(struct router *r, struct subrequest *s)
     s->call->outstanding++;
     timer_start(&s->deadline, &r->deadlines, r->now);
     s->attempts--;
-    back_off(r, s);
+    subrequest_back_off(r, s);
     s->attempts++;
 }
 
 /* By the map there is, or by what the catalog says now. */
-static void reroute(struct router *r, struct subrequest *s, bool fresh)
+static void subrequest_reroute(struct router *r, struct subrequest *s, bool fresh)
 {
     struct slice name = s->route->table.name;
     s->state = SUBREQUEST_WAITING;
@@ -326,26 +334,28 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
                        const struct reply *refusal)
 {
     if (found == NULL && refusal->code == REPLY_NOT_LEADER) {
-        back_off(r, s); /* the catalog has no leader now: the map there is may still do */
+        subrequest_back_off(r,
+                            s); /* the catalog has no leader now: the map there is may still do */
         return;
     }
     if (found == NULL) {
-        finish(r, s, refusal);
+        subrequest_finish(r, s, refusal);
         return;
     }
     if (found->table.id != s->route->table.id) {
         /* Deleted, and created anew with other keys perhaps: the request was read by the old one.
          */
-        give_up(r, s, REPLY_OVERLOADED,
-                "the table was deleted and created anew meanwhile: nothing was done, try again");
+        subrequest_give_up(
+            r, s, REPLY_OVERLOADED,
+            "the table was deleted and created anew meanwhile: nothing was done, try again");
         return;
     }
     s->route = call_hold_route(s->call, found);
     /* What a node has just refused is not sent again before a pause. */
-    if (route(r, s) || s->rested)
-        send(r, s);
+    if (subrequest_route(r, s) || s->rested)
+        subrequest_send(r, s);
     else
-        back_off(r, s);
+        subrequest_back_off(r, s);
 }
 
 void subrequest_backoff_over(struct router *r, struct subrequest *s)
@@ -353,89 +363,89 @@ void subrequest_backoff_over(struct router *r, struct subrequest *s)
     s->rested = true;
     s->redirects = 0;
     if (!is_data(s->request.op)) {
-        if (asks_catalog(s))
+        if (subrequest_asks_catalog(s))
             s->node = r->catalog_node;
-        send(r, s);
+        subrequest_send(r, s);
         return;
     }
     if (s->attempts % ATTEMPTS_PER_MAP == 0)
         route_drop(r, s->route);
-    reroute(r, s, false);
+    subrequest_reroute(r, s, false);
 }
 
-static void forget_leader(struct subrequest *s)
+static void subrequest_forget_leader(struct subrequest *s)
 {
-    uint32_t *known = leader_of(s, partition_of(s));
+    uint32_t *known = subrequest_leader(s, subrequest_partition(s));
     if (*known == s->node)
         *known = 0;
 }
 
 /* Refused as not here, or not as the table says. */
-static void try_again(struct router *r, struct subrequest *s)
+static void subrequest_try_again(struct router *r, struct subrequest *s)
 {
-    withdraw(r, s);
+    subrequest_withdraw(r, s);
     s->attempts++;
     s->turn++; /* that member may be lost, and the map true */
     s->rested = false;
     r->counters.internal_retries++;
     if (is_data(s->request.op)) {
-        forget_leader(s);
+        subrequest_forget_leader(s);
         route_drop(r, s->route);
     }
     if (is_data(s->request.op) && s->attempts == 1)
-        reroute(r, s, true);
+        subrequest_reroute(r, s, true);
     else
-        back_off(r, s);
+        subrequest_back_off(r, s);
 }
 
 /* Nothing was done, and the catalog knows better: it is asked at once. */
-static void try_by_new_map(struct router *r, struct subrequest *s)
+static void subrequest_try_by_new_map(struct router *r, struct subrequest *s)
 {
-    withdraw(r, s);
+    subrequest_withdraw(r, s);
     s->attempts++;
     s->rested = false;
     r->counters.internal_retries++;
     route_drop(r, s->route);
     if (s->redirects++ < REDIRECTS_MAX)
-        reroute(r, s, true);
+        subrequest_reroute(r, s, true);
     else
-        back_off(r, s);
+        subrequest_back_off(r, s);
 }
 
 /* The one that was asked does not lead, or cannot be reached: the named leader, or the next. */
-static void try_elsewhere(struct router *r, struct subrequest *s, uint32_t leader)
+static void subrequest_try_elsewhere(struct router *r, struct subrequest *s, uint32_t leader)
 {
     uint32_t asked = s->node;
     bool named = leader != 0 && leader <= r->options.node_count && leader != asked &&
                  !silence_is_silent(r, leader);
-    withdraw(r, s);
+    subrequest_withdraw(r, s);
     s->attempts++;
     s->turn++;
     r->counters.internal_retries++;
-    if (asks_catalog(s) && r->catalog_node == asked)
-        r->catalog_node = named ? leader : catalog_after(r, asked);
-    if (is_data(s->request.op) && !is_eventual(s)) {
-        uint32_t *known = leader_of(s, partition_of(s));
+    if (subrequest_asks_catalog(s) && r->catalog_node == asked)
+        r->catalog_node = named ? leader : subrequest_catalog_after(r, asked);
+    if (is_data(s->request.op) && !subrequest_is_eventual(s)) {
+        uint32_t *known = subrequest_leader(s, subrequest_partition(s));
         if (named || *known == asked)
             *known = named ? leader : 0;
     }
-    if (s->redirects++ >= REDIRECTS_MAX || (!named && !is_eventual(s))) {
-        back_off(r, s);
+    if (s->redirects++ >= REDIRECTS_MAX || (!named && !subrequest_is_eventual(s))) {
+        subrequest_back_off(r, s);
         return;
     }
     if (is_data(s->request.op))
-        route(r, s);
-    else if (asks_catalog(s))
+        subrequest_route(r, s);
+    else if (subrequest_asks_catalog(s))
         s->node = r->catalog_node;
-    send(r, s);
+    subrequest_send(r, s);
 }
 
 /* Whether the node that was asked has answered: for the message of a refusal. */
-static void note_answered(struct subrequest *s, bool answered)
+static void subrequest_note_answered(struct subrequest *s, bool answered)
 {
     if (!is_data(s->request.op))
         return;
-    const struct partition_info *p = partition_of(s);
+    const struct partition_info *p = subrequest_partition(s);
     for (uint32_t i = 0; i < p->member_count; i++) {
         if (partition_node(p, i) == s->node)
             s->silent = answered ? s->silent & ~(1U << i) : s->silent | 1U << i;
@@ -443,56 +453,57 @@ static void note_answered(struct subrequest *s, bool answered)
 }
 
 /* Those that were not even asked, because they are silent. */
-static void note_silent_members(const struct router *r, struct subrequest *s)
+static void subrequest_note_silent_members(const struct router *r, struct subrequest *s)
 {
     if (!is_data(s->request.op))
         return;
-    const struct partition_info *p = partition_of(s);
+    const struct partition_info *p = subrequest_partition(s);
     for (uint32_t i = 0; i < p->member_count; i++) {
         if (silence_is_silent(r, partition_node(p, i)))
             s->silent |= 1U << i;
     }
 }
 
-static void try_elsewhere_after_silence(struct router *r, struct subrequest *s)
+static void subrequest_try_elsewhere_after_silence(struct router *r, struct subrequest *s)
 {
-    note_answered(s, false);
-    try_elsewhere(r, s, 0);
+    subrequest_note_answered(s, false);
+    subrequest_try_elsewhere(r, s, 0);
 }
 
-static void try_refused_elsewhere(struct router *r, struct subrequest *s, const struct reply *reply)
+static void subrequest_try_refused_elsewhere(struct router *r, struct subrequest *s,
+                                             const struct reply *reply)
 {
     bool tells_more = reply->code == REPLY_NOT_LEADER || s->why.size == 0;
     if (s->call != NULL && tells_more && !slice_equal(s->why, reply->text))
         s->why = arena_copy(&s->call->arena, reply->text);
-    note_answered(s, true);
-    try_elsewhere(r, s, reply->leader);
+    subrequest_note_answered(s, true);
+    subrequest_try_elsewhere(r, s, reply->leader);
 }
 
 /* Its node may answer pings and yet be cut off from the others. Those are asked from now on, for
  * this request too if it may be done twice. */
 void subrequest_patience_over(struct router *r, struct subrequest *s)
 {
-    if (is_data(s->request.op) && !is_eventual(s))
-        forget_leader(s);
+    if (is_data(s->request.op) && !subrequest_is_eventual(s))
+        subrequest_forget_leader(s);
     if (s->request.op == REQUEST_STATS)
         return;
     if (!is_write(s->request.op))
-        try_elsewhere_after_silence(r, s);
-    else if (asks_catalog(s) && r->catalog_node == s->node)
-        r->catalog_node = catalog_after(r, s->node);
+        subrequest_try_elsewhere_after_silence(r, s);
+    else if (subrequest_asks_catalog(s) && r->catalog_node == s->node)
+        r->catalog_node = subrequest_catalog_after(r, s->node);
 }
 
 /* Another replica may have the tokens this one lacks. */
-static bool may_use_other_tokens(const struct router *r, const struct subrequest *s)
+static bool subrequest_may_use_other_tokens(const struct router *r, const struct subrequest *s)
 {
-    return r->config->read_tokens == READ_TOKENS_GROUP && is_eventual(s) &&
-           s->redirects + 1 < partition_of(s)->member_count;
+    return r->config->read_tokens == READ_TOKENS_GROUP && subrequest_is_eventual(s) &&
+           s->redirects + 1 < subrequest_partition(s)->member_count;
 }
 
 /* ---- what comes back ---- */
 
-static struct subrequest *find_sent(struct router *r, uint32_t node, uint64_t id)
+static struct subrequest *subrequest_find_sent(struct router *r, uint32_t node, uint64_t id)
 {
     uint32_t at = (uint32_t)id;
     if (at >= r->slot_count || r->slots[at].generation != id >> 32)
@@ -502,43 +513,44 @@ static struct subrequest *find_sent(struct router *r, uint32_t node, uint64_t id
 }
 
 /* A node whose disk has failed does not know that another one leads by now. */
-static bool is_led_elsewhere(const struct subrequest *s, const struct reply *reply)
+static bool subrequest_is_led_elsewhere(const struct subrequest *s, const struct reply *reply)
 {
     return reply->code == REPLY_STOPPED && is_data(s->request.op) &&
-           partition_of(s)->member_count > 1;
+           subrequest_partition(s)->member_count > 1;
 }
 
 void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply)
 {
-    struct subrequest *s = find_sent(r, node, reply->id);
+    struct subrequest *s = subrequest_find_sent(r, node, reply->id);
     if (s == NULL)
         return;
     if (s->guessed && reply->code == REPLY_OK) /* a leader that was silent is not asked next time */
-        *leader_of(s, partition_of(s)) = node;
+        *subrequest_leader(s, subrequest_partition(s)) = node;
     bool others = reply->code == REPLY_WRONG_PARTITION && is_data(s->request.op) &&
-                  s->attempts + 1 < partition_of(s)->member_count;
+                  s->attempts + 1 < subrequest_partition(s)->member_count;
     if (others)
-        try_refused_elsewhere(r, s, reply); /* this replica may be the only one that is lost */
+        subrequest_try_refused_elsewhere(r, s,
+                                         reply); /* this replica may be the only one that is lost */
     else if (reply->code == REPLY_WRONG_PARTITION)
-        try_again(r, s);
+        subrequest_try_again(r, s);
     else if (reply->code == REPLY_STALE_MAP && is_data(s->request.op))
-        try_by_new_map(r, s);
-    else if (reply->code == REPLY_NOT_LEADER || is_led_elsewhere(s, reply) ||
-             (reply->code == REPLY_THROTTLED && may_use_other_tokens(r, s)))
-        try_refused_elsewhere(r, s, reply);
+        subrequest_try_by_new_map(r, s);
+    else if (reply->code == REPLY_NOT_LEADER || subrequest_is_led_elsewhere(s, reply) ||
+             (reply->code == REPLY_THROTTLED && subrequest_may_use_other_tokens(r, s)))
+        subrequest_try_refused_elsewhere(r, s, reply);
     else
-        finish(r, s, reply);
+        subrequest_finish(r, s, reply);
 }
 
 void subrequest_not_sent(struct router *r, uint32_t node, uint64_t id)
 {
-    struct subrequest *s = find_sent(r, node, id);
+    struct subrequest *s = subrequest_find_sent(r, node, id);
     if (s == NULL)
         return;
-    if (is_data(s->request.op) || asks_catalog(s))
-        try_elsewhere_after_silence(r, s);
+    if (is_data(s->request.op) || subrequest_asks_catalog(s))
+        subrequest_try_elsewhere_after_silence(r, s);
     else
-        give_up(r, s, REPLY_UNKNOWN, "the node cannot be reached");
+        subrequest_give_up(r, s, REPLY_UNKNOWN, "the node cannot be reached");
 }
 
 void subrequest_node_lost(struct router *r, uint32_t node)
@@ -549,38 +561,41 @@ void subrequest_node_lost(struct router *r, uint32_t node)
         if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node)
             continue;
         if (is_write(s->request.op) || s->request.op == REQUEST_STATS)
-            give_up(r, s, REPLY_UNKNOWN, "the connection to the node was lost");
+            subrequest_give_up(r, s, REPLY_UNKNOWN, "the connection to the node was lost");
         else
-            try_elsewhere_after_silence(r, s);
+            subrequest_try_elsewhere_after_silence(r, s);
     }
 }
 
-static bool has_other_node(const struct router *r, const struct subrequest *s)
+static bool subrequest_has_other_node(const struct router *r, const struct subrequest *s)
 {
-    return is_data(s->request.op) ? partition_of(s)->member_count > 1 : r->options.node_count > 1;
+    return is_data(s->request.op) ? subrequest_partition(s)->member_count > 1
+                                  : r->options.node_count > 1;
 }
 
 /* Another node can answer, too, and is not silent. Once is enough: where every answer takes longer
  * than silence does, a read that moved on each time would never be answered. */
-static bool may_hedge(const struct router *r, const struct subrequest *s)
+static bool subrequest_may_hedge(const struct router *r, const struct subrequest *s)
 {
     if (is_write(s->request.op) || s->request.op == REQUEST_STATS || s->hedged)
         return false;
-    uint32_t other = is_data(s->request.op) ? member_in_turn(r, partition_of(s), s->turn)
-                                            : catalog_after(r, s->node);
+    uint32_t other = is_data(s->request.op)
+                         ? subrequest_member_in_turn(r, subrequest_partition(s), s->turn)
+                         : subrequest_catalog_after(r, s->node);
     return !silence_is_silent(r, other);
 }
 
 void subrequest_node_silent(struct router *r, uint32_t node)
 {
     if (r->catalog_node == node)
-        r->catalog_node = catalog_after(r, node);
+        r->catalog_node = subrequest_catalog_after(r, node);
     for (uint32_t i = 0; i < r->slot_count; i++) {
         struct subrequest *s = r->slots[i].subrequest;
-        if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node || !may_hedge(r, s))
+        if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node ||
+            !subrequest_may_hedge(r, s))
             continue;
         s->hedged = true;
-        try_elsewhere_after_silence(r, s);
+        subrequest_try_elsewhere_after_silence(r, s);
     }
 }
 
@@ -591,8 +606,8 @@ void subrequest_node_given_up(struct router *r, uint32_t node)
         if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node)
             continue;
         bool waits = is_write(s->request.op) || s->request.op == REQUEST_STATS;
-        if (waits && has_other_node(r, s))
-            give_up(r, s, REPLY_UNKNOWN, "the node does not answer");
+        if (waits && subrequest_has_other_node(r, s))
+            subrequest_give_up(r, s, REPLY_UNKNOWN, "the node does not answer");
     }
 }
 
@@ -604,15 +619,10 @@ void subrequest_deadline(struct router *r, struct subrequest *s)
     }
     r->counters.deadlines++;
     if (s->state == SUBREQUEST_SENT) {
-        give_up(r, s, REPLY_UNKNOWN, "no node answered within the deadline");
+        subrequest_give_up(r, s, REPLY_UNKNOWN, "no node answered within the deadline");
         return;
     }
-    note_silent_members(r, s);
+    subrequest_note_silent_members(r, s);
     const struct reply refused = {.code = REPLY_NOT_LEADER, .text = s->why};
-    finish(r, s, &refused);
-}
-
-const char *request_op_name(enum request_op op)
-{
-    return is_write(op) ? "write" : "read";
+    subrequest_finish(r, s, &refused);
 }

@@ -30,7 +30,8 @@ enum admit_reason {
     ADMIT_REFUSED_ALLOCATION = 2, /* allocation and burst both short */
     ADMIT_REFUSED_NODE = 3,       /* neighbours have used up the node */
     ADMIT_REFUSED_MEMBER = 4,     /* a member of the replication group has no headroom */
-    ADMIT_REFUSED_TABLE = 5, /* what the table may use, all over: at routers (router/limit.h) */
+    ADMIT_REFUSED_TABLE =
+        5, /* what the table may use, all over: at routers (router/limiter/limit.h) */
     ADMIT_REASONS,
 };
 

@@ -2,7 +2,7 @@
 #include "router/expression/key_schema.h"
 
 #include "router/expression/names.h"
-#include "router/key.h"
+#include "router/operations/key.h"
 
 bool key_conditions_read(struct slice text, struct expression_names *names, struct arena *arena,
                          struct key_conditions *out, struct fault *fault)

@@ -2,7 +2,7 @@
 #include "router/expression/names.h"
 
 #include "base/limits.h"
-#include "router/value.h"
+#include "router/json/value.h"
 
 static bool names_key_is_valid(struct slice key, char sign)
 {

@@ -5,7 +5,7 @@
 
 #include "engine/expression/expression.h"
 #include "router/fault.h"
-#include "router/json.h"
+#include "router/json/json.h"
 
 /* Takes both maps, either may be absent, and checks keys and values. All is copied to the arena. */
 bool expression_names_read(struct expression_names *out, struct arena *arena,

@@ -1,9 +1,9 @@
 #include "base/limits.h"
 #include "router/expression/names.h"
-#include "router/json_writer.h"
-#include "router/operations/batch.h"
+#include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
+#include "router/plan/batch.h"
 
 enum {
     KEYS,

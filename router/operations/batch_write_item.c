@@ -1,9 +1,9 @@
 #include "base/limits.h"
-#include "router/json_writer.h"
-#include "router/operations/batch.h"
+#include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/write.h"
+#include "router/plan/batch.h"
 
 enum {
     RETURN_METRICS = BATCH_RETURN_CONSUMED + 1

@@ -1,5 +1,5 @@
 /* describe_limits.c - DescribeLimits and DescribeEndpoints: answered without asking anybody. */
-#include "router/json_writer.h"
+#include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 
@@ -34,7 +34,7 @@ static bool describe_endpoints(struct call *c, const struct json_value m[])
     json_member_open(&c->body, "Endpoints", '[');
     json_write_open(&c->body, '{');
     json_write_key(&c->body, "Address");
-    struct slice host = slice_of(c->client->http.head.host);
+    struct slice host = http_find(&c->client->http.head, "host");
     json_write_string(&c->body, slice_is_utf8(host) ? host : slice_of(""));
     json_member_integer(&c->body, "CachePeriodInMinutes", CACHE_MINUTES);
     json_write_close(&c->body, '}');

@@ -1,5 +1,5 @@
 #include "router/expression/names.h"
-#include "router/json_writer.h"
+#include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 

@@ -2,7 +2,7 @@
 #ifndef WEIR_ROUTER_OPERATIONS_OPERATIONS_H
 #define WEIR_ROUTER_OPERATIONS_OPERATIONS_H
 
-#include "router/operation.h"
+#include "router/operations/operation.h"
 
 extern const struct operation operation_get_item;
 extern const struct operation operation_put_item;

@@ -1,8 +1,8 @@
 #include "router/expression/names.h"
-#include "router/json_writer.h"
+#include "router/json/json_writer.h"
 #include "router/operations/operations.h"
-#include "router/operations/page.h"
 #include "router/operations/shapes.h"
+#include "router/plan/page.h"
 
 enum {
     TABLE_NAME,

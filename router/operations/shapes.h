@@ -4,7 +4,7 @@
 #define WEIR_ROUTER_OPERATIONS_SHAPES_H
 
 #include "base/limits.h"
-#include "router/shape.h"
+#include "router/json/shape.h"
 
 extern const struct shape shape_table_name; /* with its constraints */
 extern const struct shape

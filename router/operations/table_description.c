@@ -1,7 +1,7 @@
 #include "router/operations/table_description.h"
 
-#include "router/json_writer.h"
-#include "router/limit.h"
+#include "router/json/json_writer.h"
+#include "router/limiter/limit.h"
 #include "router/operations/shapes.h"
 #include "router/operations/table_throughput.h"
 

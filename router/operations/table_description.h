@@ -3,7 +3,7 @@
 #ifndef WEIR_ROUTER_OPERATIONS_TABLE_DESCRIPTION_H
 #define WEIR_ROUTER_OPERATIONS_TABLE_DESCRIPTION_H
 
-#include "router/operation.h"
+#include "router/operations/operation.h"
 
 /* `brief`: as DeleteTable has it, without keys and CreationDateTime. */
 void table_description_write(struct buffer *out, const struct router *r, const struct table *t,

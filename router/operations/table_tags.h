@@ -6,7 +6,7 @@
 #ifndef WEIR_ROUTER_OPERATIONS_TABLE_TAGS_H
 #define WEIR_ROUTER_OPERATIONS_TABLE_TAGS_H
 
-#include "router/operation.h"
+#include "router/operations/operation.h"
 
 extern const struct shape shape_tags;     /* a list of {Key, Value} */
 extern const struct shape shape_tag_keys; /* a list of keys */

@@ -1,7 +1,7 @@
 #include "router/operations/table_throughput.h"
 
 #include "engine/admission/share.h"
-#include "router/json_writer.h"
+#include "router/json/json_writer.h"
 #include "router/operations/shapes.h"
 
 static const struct shape MAXIMUM = {.kind = SHAPE_LONG};

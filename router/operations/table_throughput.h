@@ -3,7 +3,7 @@
 #ifndef WEIR_ROUTER_OPERATIONS_TABLE_THROUGHPUT_H
 #define WEIR_ROUTER_OPERATIONS_TABLE_THROUGHPUT_H
 
-#include "router/operation.h"
+#include "router/operations/operation.h"
 
 extern const struct shape shape_on_demand_throughput;
 extern const struct shape shape_warm_throughput;

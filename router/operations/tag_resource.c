@@ -1,6 +1,6 @@
 /* tag_resource.c - TagResource, UntagResource and ListTagsOfResource. A table is the only resource
  * there is. The catalog makes the change, so changes at the same time do not undo each other. */
-#include "router/json_writer.h"
+#include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/table_description.h"

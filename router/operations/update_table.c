@@ -1,5 +1,5 @@
 /* update_table.c - UpdateTable: reads the table first, because what is not mentioned stays. */
-#include "router/json_writer.h"
+#include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/table_description.h"

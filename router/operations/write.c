@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "base/must.h"
-#include "router/json_writer.h"
+#include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 

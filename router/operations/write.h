@@ -2,7 +2,7 @@
 #ifndef WEIR_ROUTER_OPERATIONS_WRITE_H
 #define WEIR_ROUTER_OPERATIONS_WRITE_H
 
-#include "router/operation.h"
+#include "router/operations/operation.h"
 
 /* Item size as DynamoDB counts it. */
 bool write_item_fits(struct slice item, struct fault *fault);

@@ -3,7 +3,7 @@
 #include <zlib.h>
 
 #include "base/must.h"
-#include "router/gzip.h"
+#include "router/http/gzip.h"
 
 enum {
     SIZE_MAX_UNPACKED = 64 * 1024,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "router/json.h"
+#include "router/json/json.h"
 #include "tests/support/fake_cluster.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -2,7 +2,7 @@
 #include "engine/expression/compare.h"
 #include "engine/expression/program.h"
 #include "router/expression/names.h"
-#include "router/value.h"
+#include "router/json/value.h"
 #include "tests/check.h"
 
 static const char ITEM[] =

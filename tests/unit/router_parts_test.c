@@ -1,15 +1,15 @@
 #include "tests/check.h"
 
 #include "engine/expression/condition.h"
-#include "router/base64.h"
 #include "router/expression/names.h"
-#include "router/gzip.h"
-#include "router/http_internal.h"
+#include "router/http/gzip.h"
+#include "router/http/http_internal.h"
 #include "router/id_map.h"
-#include "router/json.h"
-#include "router/json_writer.h"
+#include "router/json/base64.h"
+#include "router/json/json.h"
+#include "router/json/json_writer.h"
+#include "router/json/value.h"
 #include "router/timer.h"
-#include "router/value.h"
 
 static void base64_gives_back_what_it_took(void **state)
 {
@@ -251,9 +251,61 @@ static void accept_encoding_is_a_list_with_weights(void **state)
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct http_head head = {0};
-        assert_true(http_head_take(&head, slice_of("Accept-Encoding"), slice_of(CASES[i].value)));
+        const struct http_line line = {{0, 0}, {0, 0}};
+        assert_true(
+            http_head_take(&head, &line, slice_of("Accept-Encoding"), slice_of(CASES[i].value)));
         if (http_accepted_coding(&head) != CASES[i].coding)
             fail_msg("Accept-Encoding: %s: %d", CASES[i].value, http_accepted_coding(&head));
+        buffer_deinit(&head.lines);
+    }
+}
+
+/* In pieces of `piece` bytes up to the end of the head. */
+static void receive_head(struct http *h, const char *bytes, size_t piece)
+{
+    const size_t size = strlen(bytes);
+    size_t at = 0, taken;
+    enum http_event event = HTTP_EVENT_MORE;
+    while (event == HTTP_EVENT_MORE && at < size) {
+        event =
+            http_receive(h, slice_make(bytes + at, size - at < piece ? size - at : piece), &taken);
+        at += taken;
+    }
+    assert_int_equal(event, HTTP_EVENT_HEADERS);
+}
+
+static void every_line_of_a_head_is_kept_however_it_comes(void **state)
+{
+    (void)state;
+    static const struct config CONFIG = {.http_header_max_bytes = 8000,
+                                         .http_body_max_bytes = 8000};
+    static const char *const TARGETS[][3] = {
+        {"/", "/", ""},
+        {"/weir/x?table=a%20b&c", "/weir/x", "table=a%20b&c"},
+        {"http://h:1/y?z", "/y", "z"},
+        {"http://h:1?z=http://i", "/", "z=http://i"},
+        {"http://h:1", "/", ""},
+    };
+    for (size_t i = 0; i < sizeof TARGETS / sizeof TARGETS[0] * 2; i++) {
+        struct http h;
+        char bytes[400];
+        snprintf(bytes, sizeof bytes,
+                 "POST %s HTTP/1.1\r\nhOst: h\r\nX-Amz-Date: 2026\r\nX-Empty:\r\n"
+                 "X-Amz-Date: 2027\r\nAUTHORIZATION:  bearer the token\r\nContent-Length: "
+                 "2\r\n\r\n{}",
+                 TARGETS[i / 2][0]);
+        http_init(&h, &CONFIG);
+        receive_head(&h, bytes, i % 2 == 0 ? sizeof bytes : 1);
+        assert_slice_is(http_text(&h.head, h.head.target), TARGETS[i / 2][0]);
+        assert_slice_is(http_text(&h.head, h.head.path), TARGETS[i / 2][1]);
+        assert_slice_is(http_text(&h.head, h.head.query), TARGETS[i / 2][2]);
+        assert_slice_is(http_find(&h.head, "host"), "h");
+        assert_slice_is(http_find(&h.head, "x-amz-date"), "2026");
+        assert_slice_is(http_find(&h.head, "x-empty"), "");
+        assert_slice_is(http_bearer(&h.head), "the token");
+        assert_string_equal((const char *)http_find(&h.head, "content-length").data, "2");
+        assert_null(http_find(&h.head, "x-amz-dat").data);
+        http_deinit(&h);
     }
 }
 
@@ -476,6 +528,7 @@ int main(void)
         cmocka_unit_test(codings_give_back_what_they_took_and_stop_at_the_limit),
         cmocka_unit_test(members_of_gzip_are_one_stream),
         cmocka_unit_test(accept_encoding_is_a_list_with_weights),
+        cmocka_unit_test(every_line_of_a_head_is_kept_however_it_comes),
         cmocka_unit_test(requests_as_sdks_send_them_are_read_directly),
         cmocka_unit_test(dates_are_written_as_http_wants_them),
         cmocka_unit_test(reserved_words_are_known_in_any_case),

@@ -9,7 +9,7 @@
 
 #include <yajl/yajl_parse.h>
 
-#include "router/json.h"
+#include "router/json/json.h"
 
 size_t jansson_parse_and_visit(const char *text, size_t size); // jansson.cc: the names collide
 

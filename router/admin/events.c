@@ -1,0 +1,118 @@
+/* events.c - GET /weir/events[?after=N]: what the controller has decided lately and why, as JSON;
+ * and POST /weir/drain?node=N[&undo=1], which has it empty a node. */
+#include <stdio.h>
+
+#include "engine/catalog/catalog.h"
+#include "router/admin/pages.h"
+#include "router/http/query_string.h"
+#include "router/json/json_writer.h"
+
+/* ---- events ---- */
+
+static bool begin_events(struct call *c, const struct json_value m[])
+{
+    (void)m;
+    static const char *const NAMES[] = {"after", NULL};
+    struct slice text;
+    if (!page_read_query(c, NAMES, &text))
+        return false;
+    int64_t after = query_string_number(text);
+    if (text.data != NULL && after < 0)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "after: the number of an event is expected, not '%.*s'", SHOWN(text));
+    struct buffer body = {0};
+    buffer_append_u64(&body, after > 0 ? (uint64_t)after : 0);
+    struct subrequest *s = call_catalog_request(c, REQUEST_EVENTS);
+    s->request.body = arena_copy(&c->arena, buffer_slice(&body));
+    buffer_deinit(&body);
+    call_send(c, s);
+    return true;
+}
+
+static void write_event(struct buffer *out, const struct event *e)
+{
+    json_write_open(out, '{');
+    json_member_integer(out, "number", (int64_t)e->number);
+    json_member_thousandths(out, "time", e->wall_ms);
+    json_member_text(out, "kind", event_kind_name(e->kind));
+    if (e->table.size > 0)
+        json_member_string(out, "table", e->table);
+    if (e->partition != 0)
+        json_member_integer(out, "partition", e->partition);
+    json_member_string(out, "reason", e->reason);
+    if (e->figure.size > 0) {
+        json_member_string(out, "figure", e->figure);
+        json_member_integer(out, "before", e->before);
+        json_member_integer(out, "after", e->after);
+    }
+    json_write_close(out, '}');
+}
+
+static bool reply_events(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    struct buffer *out = &c->body;
+    struct reader records = {r->body, false};
+    if (r->code != REPLY_OK)
+        return call_refuse(c, s, r);
+    json_write_open(out, '{');
+    json_member_open(out, "events", '[');
+    while (records.left.size > 0) {
+        struct reader record = {reader_sized(&records), false};
+        struct event e;
+        if (event_decode(&record, &e) != STATUS_OK)
+            break;
+        write_event(out, &e);
+    }
+    json_write_close(out, ']');
+    json_write_key(out, "more");
+    json_write_bool(out, r->more);
+    json_write_close(out, '}');
+    return true;
+}
+
+const struct operation operation_events = {
+    .name = "events", .begin = begin_events, .reply = reply_events};
+
+/* ---- drain ---- */
+
+static bool begin_drain(struct call *c, const struct json_value m[])
+{
+    (void)m;
+    static const char *const NAMES[] = {"node", "undo", NULL};
+    struct slice values[2];
+    if (!page_read_query(c, NAMES, values))
+        return false;
+    int64_t node = query_string_number(values[0]);
+    if (node < 1 || node > c->router->options.node_count)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "There is no node %.*s; nodes are 1 to %u", SHOWN(values[0]),
+                         c->router->options.node_count);
+    bool undo = query_string_number(values[1]) == 1;
+    struct decision d = {.to_node = (uint32_t)node,
+                         .drain = !undo,
+                         .has_event = true,
+                         .event = {.kind = EVENT_NODE_DRAINED}};
+    char reason[100];
+    snprintf(reason, sizeof reason, "node %lld %s", (long long)node,
+             undo ? "may hold replicas again" : "is to be emptied, as somebody asked");
+    d.event.reason = slice_of(reason);
+    struct buffer body = {0};
+    buffer_append_u8(&body, CATALOG_DRAIN);
+    decision_encode(&body, &d);
+    struct subrequest *s = call_catalog_request(c, REQUEST_DECIDE);
+    s->request.body = arena_copy(&c->arena, buffer_slice(&body));
+    buffer_deinit(&body);
+    call_send(c, s);
+    return true;
+}
+
+static bool reply_drain(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    if (r->code != REPLY_OK)
+        return call_refuse(c, s, r);
+    buffer_append_text(&c->body, "{}");
+    return true;
+}
+
+const struct operation operation_drain = {
+    .name = "drain", .begin = begin_drain, .reply = reply_drain};

@@ -1,0 +1,56 @@
+/* gac.c - GET /weir/gac: what this router holds of the limits of tables, as JSON: why a request was
+ * throttled for its table's limit, or waited. Units are capacity units, as everywhere. */
+#include "router/admin/pages.h"
+#include "router/json/json_writer.h"
+#include "router/limiter/limit.h"
+
+static void write_limit(struct call *c, const struct table *t, enum admit_kind kind)
+{
+    struct buffer *out = &c->body;
+    struct router *r = c->router;
+    struct gac_limit limit;
+    struct gac_holding h = {0};
+    if (!limit_find(r, t, kind, &limit))
+        return;
+    gac_client_holding(r->gac, r->now, limit.key, &h);
+    json_write_open(out, '{');
+    json_member_string(out, "table", t->name);
+    json_member_text(out, "kind", kind == ADMIT_READ ? "read" : "write");
+    json_member_text(out, "policy", gac_policy_name(limit.policy));
+    json_member_thousandths(out, "rate", limit.rate);
+    json_member_thousandths(out, "tokens", h.tokens);
+    json_member_thousandths(out, "demand", h.demand);
+    json_member_integer(out, "server", h.owner); /* 0: it goes on at its even part of the rate */
+    json_member_integer(out, "asks", (int64_t)h.asks);
+    json_member_integer(out, "waiting", limit_waiting(r, limit.key));
+    json_member_integer(out, "refused", (int64_t)h.refused);
+    json_write_close(out, '}');
+}
+
+static void write_table(void *context, const struct table *t)
+{
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
+        write_limit(context, t, kind);
+}
+
+static bool begin(struct call *c, const struct json_value m[])
+{
+    (void)m;
+    static const char *const NAMES[] = {NULL};
+    struct buffer *out = &c->body;
+    const struct router *r = c->router;
+    if (!page_read_query(c, NAMES, NULL))
+        return false;
+    json_write_open(out, '{');
+    json_member_text(out, "gac", gac_policy_name(gac_policy_of(r->config, GAC_AS_CONFIGURED)));
+    json_member_integer(out, "servers", r->options.gac_servers);
+    json_member_integer(out, "limit_waits", r->counters.limit_waits);
+    json_member_integer(out, "limit_refused", r->counters.limit_refused);
+    json_member_open(out, "limits", '[');
+    route_each(r, c, write_table);
+    json_write_close(out, ']');
+    json_write_close(out, '}');
+    return true;
+}
+
+const struct operation operation_gac = {.name = "gac", .begin = begin};

@@ -1,0 +1,319 @@
+/* partitions.c - GET /weir/partitions[?table=NAME]: what every partition is doing, as JSON.
+ *
+ *   LIST: names, page by page (or the one asked for) -> TABLES: their partitions, from the catalog
+ * -> NODES: statistics of all nodes -> answer.
+ *
+ * Statistics are the nodes' own counters since they started; a node that does not answer is named
+ * under "silent_nodes" and its partitions are missing. */
+#include <stdio.h>
+
+#include "router/admin/pages.h"
+#include "router/json/json_writer.h"
+#include "router/limiter/limit.h"
+
+enum {
+    LIST_PAGE = 1000
+};
+
+struct partitions {
+    struct slice only; /* a table's name; empty: all */
+    struct table_name *first;
+    struct table_name *last;
+    bool nodes_asked;
+};
+
+struct table_name {
+    struct slice name;
+    struct table *table; /* NULL: gone */
+    struct table_name *next;
+};
+
+/* ---- asking ---- */
+
+static void add_name(struct call *c, struct partitions *p, struct slice name)
+{
+    struct table_name *n = arena_zalloc(&c->arena, sizeof *n);
+    n->name = arena_copy(&c->arena, name);
+    if (p->last != NULL)
+        p->last->next = n;
+    else
+        p->first = n;
+    p->last = n;
+}
+
+static void ask_names(struct call *c, struct slice after)
+{
+    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_LIST);
+    s->request.key = after;
+    s->request.items_max = LIST_PAGE;
+    call_send(c, s);
+}
+
+static void ask_table(struct call *c, struct table_name *n)
+{
+    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
+    s->request.key = n->name;
+    call_send(c, s);
+}
+
+static void ask_nodes(struct call *c)
+{
+    for (uint32_t node = 1; node <= c->router->options.node_count; node++) {
+        struct subrequest *s = call_catalog_request(c, REQUEST_STATS);
+        s->node = node;
+        call_send(c, s);
+    }
+}
+
+static bool begin(struct call *c, const struct json_value m[])
+{
+    (void)m;
+    struct partitions *p = arena_zalloc(&c->arena, sizeof *p);
+    static const char *const NAMES[] = {"table", NULL};
+    c->state = p;
+    if (!page_read_query(c, NAMES, &p->only))
+        return false;
+    if (p->only.data == NULL) {
+        ask_names(c, slice_make(NULL, 0));
+    } else {
+        add_name(c, p, p->only);
+        ask_table(c, p->first);
+    }
+    return true;
+}
+
+/* ---- taking ---- */
+
+static bool take_names(struct call *c, struct partitions *p, const struct reply *r)
+{
+    struct reader names = {r->body, false};
+    for (uint32_t i = 0; i < r->count && !names.failed; i++) {
+        struct slice name = reader_sized(&names);
+        if (names.failed)
+            break;
+        add_name(c, p, name);
+        ask_table(c, p->last);
+    }
+    if (r->more && p->last != NULL)
+        ask_names(c, p->last->name);
+    return true;
+}
+
+static void take_table(struct call *c, struct partitions *p, const struct subrequest *s,
+                       const struct reply *r)
+{
+    struct table_name *n = p->first;
+    while (n != NULL && !slice_equal(n->name, s->request.key))
+        n = n->next;
+    if (n == NULL || r->code != REPLY_OK)
+        return;
+    struct table *t = arena_alloc(&c->arena, sizeof *t);
+    if (table_decode(arena_copy(&c->arena, r->body), &c->arena, t) == STATUS_OK)
+        n->table = t;
+}
+
+static const struct partition_info *find_partition(const struct partitions *p, uint32_t partition,
+                                                   const struct table **table)
+{
+    for (const struct table_name *n = p->first; n != NULL; n = n->next) {
+        for (uint32_t i = 0; n->table != NULL && i < n->table->partition_count; i++) {
+            if (n->table->partitions[i].id == partition) {
+                *table = n->table;
+                return &n->table->partitions[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* ---- writing ---- */
+
+/* What this router refused for the table's limit: no node heard of it. */
+static void write_refused(struct call *c, const struct table *t, enum admit_kind kind)
+{
+    struct gac_limit limit;
+    struct gac_holding h = {0};
+    if (limit_find(c->router, t, kind, &limit))
+        gac_client_holding(c->router->gac, c->router->now, limit.key, &h);
+    json_member_integer(&c->body, kind == ADMIT_READ ? "read" : "write", (int64_t)h.refused);
+}
+
+static void write_tables(struct call *c, const struct partitions *p)
+{
+    struct buffer *out = &c->body;
+    json_member_open(out, "tables", '[');
+    for (const struct table_name *n = p->first; n != NULL; n = n->next) {
+        if (n->table == NULL)
+            continue;
+        json_write_open(out, '{');
+        json_member_string(out, "table", n->table->name);
+        json_member_integer(out, "number", n->table->id);
+        json_member_open(out, "refused_by_routers", '{');
+        write_refused(c, n->table, ADMIT_READ);
+        write_refused(c, n->table, ADMIT_WRITE);
+        json_write_close(out, '}');
+        json_write_close(out, '}');
+    }
+    json_write_close(out, ']');
+}
+
+/* The hash a partition's bound starts with; an open end is the last hash. */
+static void write_hash(struct buffer *out, const char *key, struct slice bound, bool end)
+{
+    char text[17];
+    uint64_t hash = end ? UINT64_MAX : 0;
+    if (bound.size > STORAGE_KEY_TABLE_SIZE) {
+        hash = 0;
+        for (size_t i = 0; i < STORAGE_KEY_HASH_SIZE; i++) {
+            size_t at = STORAGE_KEY_TABLE_SIZE + i;
+            hash = hash << 8 | (at < bound.size ? bound.data[at] : 0);
+        }
+    }
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
+    json_member_text(out, key, text);
+}
+
+static void write_levels(struct buffer *out, const struct admit_levels *l)
+{
+    json_member_open(out, "levels", '{');
+    json_member_thousandths(out, "cap", l->cap_mcu);
+    json_member_thousandths(out, "allocation", l->allocation_mcu);
+    json_member_thousandths(out, "burst", l->burst_mcu);
+    json_member_thousandths(out, "node", l->node_mcu);
+    json_write_close(out, '}');
+}
+
+static void write_kind(struct buffer *out, const struct partition_stats *s, enum admit_kind kind)
+{
+    json_member_open(out, kind == ADMIT_READ ? "read" : "write", '{');
+    json_member_thousandths(out, "allocated", s->kinds[kind].allocated_mcu);
+    json_member_thousandths(out, "consumed", s->kinds[kind].counts.load.consumed_mcu);
+    json_member_integer(out, "admitted", s->kinds[kind].counts.admitted);
+    json_member_integer(out, "burst", s->kinds[kind].counts.burst);
+    json_member_open(out, "throttled", '{');
+    for (int reason = ADMIT_OK + 1; reason < ADMIT_REASONS; reason++) {
+        if (reason == ADMIT_REFUSED_TABLE) /* routers refuse for it: refused_by_routers */
+            continue;
+        json_member_integer(out, admit_reason_name((enum admit_reason)reason),
+                            s->kinds[kind].counts.load.refused[reason]);
+    }
+    json_write_close(out, '}');
+    write_levels(out, &s->kinds[kind].levels);
+    json_write_close(out, '}');
+}
+
+/* What the partition's replicas are to do for a merge. */
+static const char *const merge_names[] = {
+    [MERGE_FREEZE] = "freeze", [MERGE_THAW] = "thaw", [MERGE_ABSORB] = "absorb"};
+
+static void write_partition(struct buffer *out, const struct partition_stats *s,
+                            const struct partition_info *info, const struct table *t)
+{
+    json_write_open(out, '{');
+    json_member_string(out, "table", t->name);
+    json_member_integer(out, "partition", s->partition);
+    json_member_integer(out, "node", s->node);
+    json_member_text(out, "role", s->leads ? "leader" : "follower");
+    if (s->leads) {
+        json_member_integer(out, "voters", s->voters);
+        json_member_integer(out, "caught_up", s->caught_up);
+    }
+    if (s->bytes >= 0)
+        json_member_integer(out, "bytes", s->bytes);
+    json_write_key(out, "splitting");
+    json_write_bool(out, table_partition_is_splitting(t, info));
+    if (info->merge != MERGE_NONE)
+        json_member_text(out, "merge", merge_names[info->merge]);
+    write_hash(out, "start_hash", info->lo, false);
+    write_hash(out, "end_hash", info->hi, true);
+    write_kind(out, s, ADMIT_READ);
+    write_kind(out, s, ADMIT_WRITE);
+    json_write_close(out, '}');
+}
+
+static void take_stats(struct call *c, struct partitions *p, const struct subrequest *s,
+                       const struct reply *r)
+{
+    struct reader records = {r->body, false};
+    struct partition_stats stats;
+    if (r->code != REPLY_OK) {
+        buffer_append_format(&c->bytes, "%s%u", c->bytes.size == 0 ? "" : ",", s->node);
+        return;
+    }
+    while (records.left.size > 0 && partition_stats_decode(&records, &stats) == STATUS_OK) {
+        const struct table *t = NULL;
+        const struct partition_info *info = find_partition(p, stats.partition, &t);
+        if (info != NULL)
+            write_partition(&c->body, &stats, info, t);
+    }
+}
+
+static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    struct partitions *p = c->state;
+    switch (s->request.op) {
+    case REQUEST_TABLE_LIST:
+        return r->code == REPLY_OK ? take_names(c, p, r) : call_refuse(c, s, r);
+    case REQUEST_TABLE_GET:
+        if (r->code == REPLY_TABLE_NOT_FOUND && p->only.size > 0)
+            return call_refuse(c, s, r);
+        take_table(c, p, s, r);
+        return true;
+    default:
+        take_stats(c, p, s, r);
+        return true;
+    }
+}
+
+static void write_counters(struct buffer *out, const struct router *r)
+{
+    const struct router_counters *n = &r->counters;
+    const struct {
+        const char *name;
+        int64_t value;
+    } COUNTERS[] = {
+        {"requests", n->requests},
+        {"client_retries", n->client_retries},
+        {"throttled", n->throttled},
+        {"refused_memory", n->refused_memory},
+        {"unread_closed", n->unread_closed},
+        {"internal_retries", n->internal_retries},
+        {"deadlines", n->deadlines},
+        {"silences", n->silences},
+        {"limit_waits", n->limit_waits},
+        {"limit_refused", n->limit_refused},
+        {"connections", (int64_t)r->clients.count},
+        {"held_bytes", (int64_t)r->held_bytes},
+    };
+    json_member_open(out, "router", '{');
+    for (size_t i = 0; i < sizeof COUNTERS / sizeof COUNTERS[0]; i++) {
+        json_member_integer(out, COUNTERS[i].name, COUNTERS[i].value);
+    }
+    json_write_close(out, '}');
+}
+
+static bool finish(struct call *c)
+{
+    struct partitions *p = c->state;
+    struct buffer *out = &c->body;
+    if (!p->nodes_asked) {
+        p->nodes_asked = true;
+        json_write_open(out, '{');
+        json_member_text(out, "profile", profile_name(c->router->config->profile));
+        json_member_integer(out, "nodes", c->router->options.node_count);
+        write_counters(out, c->router);
+        write_tables(c, p);
+        json_member_open(out, "partitions", '[');
+        ask_nodes(c);
+        return true;
+    }
+    json_write_close(out, ']');
+    json_member_open(out, "silent_nodes", '[');
+    buffer_append_slice(out, buffer_slice(&c->bytes));
+    json_write_close(out, ']');
+    json_write_close(out, '}');
+    return true;
+}
+
+const struct operation operation_partitions = {
+    .name = "partitions", .begin = begin, .reply = reply, .finish = finish};

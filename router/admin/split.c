@@ -1,0 +1,133 @@
+/* split.c - POST /weir/split: cuts a partition by hand.
+ *
+ *   {"TableName": name, "Partition": number, "Cut": base64 of a storage key}
+ *
+ * Without a Cut the partition's range of hashes is halved. The answer, {"Partitions": how many the
+ * table has now}, comes once the catalog has cut its map; the nodes follow within milliseconds. */
+#include "engine/catalog/split.h"
+#include "router/admin/pages.h"
+#include "router/json/base64.h"
+#include "router/json/json_writer.h"
+#include "router/operations/shapes.h"
+#include "router/operations/table_description.h"
+
+enum {
+    TABLE_NAME,
+    PARTITION,
+    CUT,
+};
+
+static const struct shape shape_partition = {
+    .kind = SHAPE_LONG, .min = 1, .max = UINT32_MAX, .min_set = true};
+
+static const struct shape_member MEMBERS[] = {
+    {"TableName", &shape_table_name, MEMBER_REQUIRED},
+    {"Partition", &shape_partition, MEMBER_REQUIRED},
+    {"Cut", &shape_string, MEMBER_OPTIONAL},
+    {0},
+};
+
+static const struct shape INPUT = {
+    .kind = SHAPE_STRUCTURE, .java = "SplitInput", .members = MEMBERS};
+
+struct split {
+    struct slice name;
+    uint32_t partition;
+    struct slice cut; /* empty: in the middle */
+};
+
+static bool begin(struct call *c, const struct json_value m[])
+{
+    struct split *p = arena_zalloc(&c->arena, sizeof *p);
+    c->state = p;
+    p->name = arena_copy(&c->arena, json_string(&m[TABLE_NAME]));
+    p->partition = (uint32_t)shape_integer(&m[PARTITION], 0);
+    if (m[CUT].type == JSON_STRING) {
+        struct slice text = json_string(&m[CUT]);
+        if (text.size == 0 || base64_check(text) != BASE64_OK)
+            return fault_set(call_fault(c), FAULT_VALIDATION, "Cut is not base64");
+        uint8_t *bytes = arena_alloc(&c->arena, text.size);
+        p->cut = slice_make(bytes, base64_decode(text, bytes));
+    }
+    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
+    s->request.key = p->name;
+    call_send(c, s);
+    return true;
+}
+
+/* The hash a bound begins with; `end`: of the table. */
+static uint64_t hash_of(struct slice bound, uint64_t end)
+{
+    uint64_t hash = 0;
+    if (bound.size <= STORAGE_KEY_TABLE_SIZE)
+        return end;
+    for (size_t i = 0; i < STORAGE_KEY_HASH_SIZE; i++) {
+        size_t at = STORAGE_KEY_TABLE_SIZE + i;
+        hash = hash << 8 | (at < bound.size ? bound.data[at] : 0);
+    }
+    return hash;
+}
+
+/* Halves the hashes; false: there is but one. */
+static bool find_middle(struct call *c, const struct partition_info *info, struct slice *cut)
+{
+    uint64_t lo = hash_of(info->lo, 0), hi = hash_of(info->hi, UINT64_MAX);
+    uint64_t middle = __builtin_bswap64(lo + (hi - lo) / 2);
+    uint32_t table = __builtin_bswap32(info->table_id);
+    if (hi - lo < 2)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "The partition is a range within one hash: name a Cut");
+    uint8_t *key = arena_alloc(&c->arena, sizeof table + sizeof middle);
+    memcpy(key, &table, sizeof table);
+    memcpy(key + sizeof table, &middle, sizeof middle);
+    *cut = slice_make(key, sizeof table + sizeof middle);
+    return true;
+}
+
+static bool send_split(struct call *c, const struct subrequest *asked, const struct reply *r)
+{
+    struct split *p = c->state;
+    struct table t;
+    if (!table_take_reply(c, asked, r, &t))
+        return false;
+    const struct partition_info *info = NULL;
+    for (uint32_t i = 0; i < t.partition_count; i++) {
+        if (t.partitions[i].id == p->partition)
+            info = &t.partitions[i];
+    }
+    if (info == NULL)
+        return fault_set(call_fault(c), FAULT_VALIDATION, "The table has no partition %u",
+                         p->partition);
+    struct table_split split = {
+        .table_id = t.id, .partition = info->id, .epoch = info->epoch, .cut_count = 1};
+    if (p->cut.size == 0 && !find_middle(c, info, &p->cut))
+        return false;
+    split.cuts[0] = p->cut;
+    table_split_share_equally(&split);
+    table_split_encode(&c->bytes, &split);
+    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_SPLIT);
+    s->request.key = p->name;
+    s->request.body = buffer_slice(&c->bytes);
+    call_send(c, s);
+    return true;
+}
+
+static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    struct table t;
+    if (s->request.op == REQUEST_TABLE_GET)
+        return send_split(c, s, r);
+    if (r->code == REPLY_MALFORMED)
+        return fault_set(call_fault(c), FAULT_VALIDATION, "%.*s", SHOWN(r->text));
+    if (r->code == REPLY_TABLE_BUSY)
+        return fault_set(call_fault(c), FAULT_IN_USE, "%.*s", SHOWN(r->text));
+    if (!table_take_reply(c, s, r, &t))
+        return false;
+    json_write_open(&c->body, '{');
+    json_member_integer(&c->body, "Partitions", t.partition_count);
+    json_write_close(&c->body, '}');
+    return true;
+}
+
+const struct operation operation_split = {
+    .name = "Split", .input = &INPUT, .begin = begin, .reply = reply};

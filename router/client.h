@@ -1,0 +1,68 @@
+/* client.h - client connections: what they send, what they get, when they close.
+ *
+ * Invariants:
+ *   CLIENT-1  a client has at most one call; what the client sends meanwhile waits in its backlog. */
+#ifndef WEIR_ROUTER_CLIENT_H
+#define WEIR_ROUTER_CLIENT_H
+
+#include "router/http/http.h"
+#include "router/timer.h"
+
+struct call;
+struct router;
+struct router_effect;
+
+struct client {
+    uint64_t id;
+    struct router *router; /* borrows */
+    struct http http;
+    struct buffer out;     /* owns; to be sent */
+    struct buffer backlog; /* owns; received while a call was running */
+    size_t backlog_at;
+    struct call *call;
+    size_t unsent; /* the host holds so many bytes of what it was sent */
+    struct timer timer;
+    struct timer unread; /* it has taken none of them since */
+    struct client *next_output;
+    struct client *next_resume;
+    bool in_output;
+    bool in_resume;
+    bool feeding;     /* http is at work further up the stack */
+    bool admin;       /* came by the admin listener */
+    bool counted;     /* in client_count */
+    bool closing;     /* closes once `out` is sent */
+    bool close_told;  /* the host closes it once it has sent what is unsent */
+    bool aborting;    /* closes at once */
+    bool ended;       /* it sends nothing more: closes once all it asked is answered */
+    bool draining;    /* refused: what still comes is dropped, then it closes */
+    bool over_budget; /* the request being read will be refused for lack of memory */
+    uint64_t drain_left;
+    size_t accounted;
+};
+
+void client_open(struct router *r, uint64_t id, bool admin);
+void client_receive(struct router *r, uint64_t id, struct slice bytes);
+/* It will send nothing more. */
+void client_end(struct router *r, uint64_t id);
+/* The host says it is gone. */
+void client_close(struct router *r, uint64_t id);
+void client_expire(struct router *r, struct client *c);
+/* What the host still holds for it has changed. True: some of its requests began. */
+bool client_unsent(struct router *r, uint64_t id, size_t bytes);
+/* It has taken nothing for too long. */
+void client_unread(struct router *r, struct client *c);
+/* Whether the budget bears `more` bytes; clients that do not read are closed for it. */
+bool client_make_room(struct router *r, uint64_t more);
+void client_destroy(struct client *c);
+/* Next bytes or close to hand to the host. */
+bool client_next_effect(struct router *r, struct router_effect *out);
+
+/* Feeds the backlogs of clients whose calls were answered during the event. */
+void client_resume_all(struct router *r);
+
+/* Answers the request that http read last. The client goes on with what follows. `throttle`: NULL:
+ * nothing was. */
+void client_answer(struct client *c, int status, const char *type, struct slice body,
+                   const char *request_id, const struct http_throttle *throttle);
+
+#endif

@@ -1,0 +1,129 @@
+/* http_answer.c - the answers: header lines in front of a body that is already there. */
+#include <libdeflate.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/must.h"
+#include "router/http/http.h"
+
+static struct slice answer_reason_of(int status)
+{
+    switch (status) {
+    case 200:
+        return slice_of("200 OK");
+    case 403:
+        return slice_of("403 Forbidden");
+    case 404:
+        return slice_of("404 Not Found");
+    case 408:
+        return slice_of("408 Request Timeout");
+    case 413:
+        return slice_of("413 Payload Too Large");
+    case 414:
+        return slice_of("414 URI Too Long");
+    case 500:
+        return slice_of("500 Internal Server Error");
+    case 501:
+        return slice_of("501 Not Implemented");
+    case 503:
+        return slice_of("503 Service Unavailable");
+    default:
+        return slice_of("400 Bad Request");
+    }
+}
+
+/* For a browser: which page may read this, and what it may send. */
+static void answer_write_cors(struct buffer *out, const struct http_answer *a)
+{
+    buffer_append_format(out,
+                         "\r\nAccess-Control-Allow-Origin: %s\r\nVary: Origin"
+                         "\r\nAccess-Control-Expose-Headers: x-amzn-RequestId, x-amz-crc32, "
+                         "x-amzn-ErrorType, x-weir-throttled-by, x-weir-partition, "
+                         "x-weir-retry-after-ms, x-amz-retry-after, *",
+                         a->origin);
+    if (a->preflight)
+        buffer_append_text(out, "\r\nAccess-Control-Allow-Methods: POST"
+                                "\r\nAccess-Control-Allow-Headers: authorization, content-type, "
+                                "content-encoding, x-amz-target, x-amz-date, x-amz-security-token, "
+                                "x-amz-content-sha256, x-amz-user-agent, x-amz-api-version, "
+                                "amz-sdk-invocation-id, amz-sdk-request, *"
+                                "\r\nAccess-Control-Max-Age: 600");
+}
+
+/* x-amz-retry-after is the SDKs', in milliseconds; they read it on errors only. */
+static void answer_write_throttle(struct buffer *out, const struct http_throttle *t, bool failed)
+{
+    buffer_append_format(out, "\r\nx-weir-throttled-by: %s", t->by);
+    if (t->partition != 0)
+        buffer_append_format(out, "\r\nx-weir-partition: %u", t->partition);
+    if (t->wait_ms == 0)
+        return;
+    buffer_append_format(out, "\r\nx-weir-retry-after-ms: %lld", (long long)t->wait_ms);
+    if (failed)
+        buffer_append_format(out, "\r\nx-amz-retry-after: %lld", (long long)t->wait_ms);
+}
+
+static void answer_write_head(struct buffer *out, const struct http_answer *a, struct slice body,
+                              enum content_coding coding)
+{
+    enum {
+        SIZE_MAX_BUT_TYPE = 448
+    };
+    const struct slice type = slice_of(a->type);
+    uint8_t *at = buffer_reserve(out, SIZE_MAX_BUT_TYPE + type.size);
+    at = put_bytes(put_text(at, "HTTP/1.1 "), answer_reason_of(a->status));
+    at = put_text(at, "\r\nServer: weir\r\nDate: ");
+    at = put_bytes(at, slice_make(a->date, HTTP_DATE_SIZE));
+    at = put_text(at, "\r\nx-amzn-RequestId: ");
+    at = put_bytes(at, slice_make(a->request_id, HTTP_REQUEST_ID_SIZE));
+    at = put_text(at, "\r\nx-amz-crc32: ");
+    at = put_decimal(at, libdeflate_crc32(0, body.data, body.size));
+    at = put_bytes(put_text(at, "\r\nContent-Type: "), type);
+    if (coding != CODING_IDENTITY)
+        at = put_text(at, coding == CODING_GZIP ? "\r\nContent-Encoding: gzip"
+                                                : "\r\nContent-Encoding: deflate");
+    if (!a->keep_alive)
+        at = put_text(at, "\r\nConnection: close");
+    else if (a->http_1_0)
+        at = put_text(at, "\r\nConnection: keep-alive");
+    if (a->origin != NULL || a->throttle != NULL) {
+        buffer_end(out, at);
+        if (a->throttle != NULL)
+            answer_write_throttle(out, a->throttle, a->status != 200);
+        if (a->origin != NULL)
+            answer_write_cors(out, a);
+        at = buffer_reserve(out, SIZE_MAX_BUT_TYPE);
+    }
+    at = put_decimal(put_text(at, "\r\nContent-Length: "), body.size);
+    buffer_end(out, put_text(at, "\r\n\r\n"));
+}
+
+void http_date(int64_t wall_s, char out[HTTP_DATE_SIZE])
+{
+    static const char DAYS[] = "SunMonTueWedThuFriSat";
+    static const char MONTHS[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    char text[64];
+    struct tm t = {0};
+    time_t s = (time_t)wall_s;
+    must(gmtime_r(&s, &t) != NULL);
+    snprintf(text, sizeof text, "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT", DAYS + t.tm_wday * 3,
+             t.tm_mday, MONTHS + t.tm_mon * 3, (t.tm_year + 1900) % 10000, t.tm_hour, t.tm_min,
+             t.tm_sec);
+    must(strlen(text) == HTTP_DATE_SIZE);
+    memcpy(out, text, HTTP_DATE_SIZE);
+}
+
+void http_write_answer(struct buffer *out, const struct http_answer *a)
+{
+    struct buffer packed = {0};
+    struct slice body = a->body;
+    enum content_coding coding = body.size >= HTTP_PACKED_SIZE_MIN ? a->coding : CODING_IDENTITY;
+    if (coding != CODING_IDENTITY) {
+        coding_pack(&packed, coding, body);
+        body = buffer_slice(&packed);
+    }
+    answer_write_head(out, a, body, coding);
+    if (!a->head_only)
+        buffer_append_slice(out, body);
+    buffer_deinit(&packed);
+}

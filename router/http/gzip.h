@@ -1,0 +1,22 @@
+/* gzip.h - whole bodies in and out of content codings (RFC 9110 8.4.1). */
+#ifndef WEIR_ROUTER_HTTP_GZIP_H
+#define WEIR_ROUTER_HTTP_GZIP_H
+
+#include "base/buffer.h"
+
+enum content_coding {
+    CODING_IDENTITY,
+    CODING_GZIP,    /* RFC 1952, one member or several */
+    CODING_DEFLATE, /* RFC 1950: zlib's header and checksum around deflate */
+};
+
+/* Appends what `bytes` unpack to. STATUS_TOO_LARGE: more than `size_max` bytes, so that a small
+ * body cannot grow without bound; STATUS_MALFORMED: not of that coding, cut short, or followed by
+ * something else. */
+enum status coding_unpack(struct buffer *out, enum content_coding coding, struct slice bytes,
+                          size_t size_max);
+
+/* Appends `bytes` packed. */
+void coding_pack(struct buffer *out, enum content_coding coding, struct slice bytes);
+
+#endif

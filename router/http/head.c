@@ -1,0 +1,359 @@
+/* head.c - what the router wants to know of header lines, and what it refuses in them.
+ *
+ * Both parsers give every line to http_head_take, so a line means the same on both ways. */
+#include <strings.h>
+
+#include "router/http/http_internal.h"
+
+bool http_is_field(const char *field, const char *name, size_t size)
+{
+    return (name[size - 1] | 0x20) == field[size - 1] && strncasecmp(field, name, size) == 0;
+}
+
+static bool head_is(struct slice s, const char *text)
+{
+    return s.size == strlen(text) && strncasecmp((const char *)s.data, text, s.size) == 0;
+}
+
+struct slice http_trimmed(struct slice s)
+{
+    while (s.size > 0 && (s.data[0] == ' ' || s.data[0] == '\t'))
+        s = slice_make(s.data + 1, s.size - 1);
+    while (s.size > 0 && (s.data[s.size - 1] == ' ' || s.data[s.size - 1] == '\t'))
+        s.size--;
+    return s;
+}
+
+/* The next element of a list, trimmed; `rest` moves behind its end. */
+static struct slice head_next(struct slice *rest, char end)
+{
+    const uint8_t *at = memchr(rest->data, end, rest->size);
+    struct slice element = *rest;
+    if (at == NULL) {
+        *rest = slice_make(rest->data + rest->size, 0);
+    } else {
+        element.size = (size_t)(at - rest->data);
+        *rest = slice_make(at + 1, rest->size - element.size - 1);
+    }
+    return http_trimmed(element);
+}
+
+void http_head_clear(struct http_head *head)
+{
+    if (head->text.capacity > HTTP_TEXT_KEPT_MAX)
+        buffer_deinit(&head->text);
+    if (head->lines.capacity > HTTP_TEXT_KEPT_MAX)
+        buffer_deinit(&head->lines);
+    memset(head, 0, offsetof(struct http_head, text));
+    buffer_clear(&head->text);
+    buffer_clear(&head->lines);
+}
+
+/* A value that is too long makes the head malformed: nothing is cut. */
+static void head_bound(struct http_head *head, struct slice value, size_t bound)
+{
+    head->malformed |= value.size >= bound;
+}
+
+static void head_once(struct http_head *head, enum http_once line)
+{
+    head->malformed |= (head->once & line) != 0;
+    head->once |= line;
+}
+
+/* ---- lines ---- */
+
+/* The characters of RFC 3986's host and port. */
+static bool head_host_valid(struct slice value)
+{
+    static const uint8_t VALID[256] = {
+        ['a' ... 'z'] = 1, ['A' ... 'Z'] = 1, ['0' ... '9'] = 1, ['-'] = 1, ['.'] = 1, ['_'] = 1,
+        ['~'] = 1,         ['%'] = 1,         ['!'] = 1,         ['$'] = 1, ['&'] = 1, ['\''] = 1,
+        ['('] = 1,         [')'] = 1,         ['*'] = 1,         ['+'] = 1, [','] = 1, [';'] = 1,
+        ['='] = 1,         [':'] = 1,         ['['] = 1,         [']'] = 1,
+    };
+    uint8_t all = 1;
+    for (size_t i = 0; i < value.size; i++)
+        all &= VALID[value.data[i]];
+    return all != 0;
+}
+
+static void head_take_host(struct http_head *head, struct slice value)
+{
+    head_once(head, HTTP_ONCE_HOST);
+    head->malformed |= !head_host_valid(value);
+    head_bound(head, value, HTTP_HOST_MAX);
+}
+
+/* The media type without its parameters. */
+static void head_take_type(struct http_head *head, struct slice value)
+{
+    head_once(head, HTTP_ONCE_TYPE);
+    if (slice_is(value, "application/x-amz-json-1.0")) { /* as nearly all write it */
+        head->type = HTTP_TYPE_AMZ_JSON;
+        return;
+    }
+    struct slice rest = value, type = head_next(&rest, ';');
+    head->type = head_is(type, "application/x-amz-json-1.0") ? HTTP_TYPE_AMZ_JSON
+                 : head_is(type, "application/json")         ? HTTP_TYPE_JSON
+                                                             : HTTP_TYPE_OTHER;
+}
+
+static void head_take_coding(struct http_head *head, struct slice value)
+{
+    while (value.size > 0) {
+        struct slice name = head_next(&value, ',');
+        if (name.size == 0 || head_is(name, "identity"))
+            continue;
+        head->unknown_coding |= head->body_coding != CODING_IDENTITY; /* packed twice */
+        if (head_is(name, "gzip") || head_is(name, "x-gzip"))
+            head->body_coding = CODING_GZIP;
+        else if (head_is(name, "deflate"))
+            head->body_coding = CODING_DEFLATE;
+        else
+            head->unknown_coding = true;
+    }
+}
+
+/* A weight in thousandths: 0, 1, 0.375; -1: it is none. */
+static int head_weight(struct slice text)
+{
+    int weight = 0, unit = 1000;
+    if (text.size == 0 || text.size > 5 || (text.size > 1 && text.data[1] != '.'))
+        return -1;
+    for (size_t i = 0; i < text.size; i++) {
+        if (i == 1)
+            continue;
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return -1;
+        weight += (text.data[i] - '0') * unit;
+        unit /= 10;
+    }
+    return weight <= 1000 ? weight : -1;
+}
+
+/* name;q=0.5; 1 without a weight. What is not understood is not wanted. */
+static int head_weight_of(struct slice parameters)
+{
+    int weight = 1000;
+    while (parameters.size > 0) {
+        struct slice value = head_next(&parameters, ';'), name = head_next(&value, '=');
+        if (head_is(name, "q"))
+            weight = head_weight(http_trimmed(value));
+    }
+    return weight < 0 ? 0 : weight;
+}
+
+static void head_take_accept(struct http_head *head, struct slice value)
+{
+    static const char *const NAMES[HTTP_ACCEPTED] = {"identity", "gzip", "deflate", "*"};
+    while (value.size > 0) {
+        struct slice rest = head_next(&value, ','), name = head_next(&rest, ';');
+        if (head_is(name, "x-gzip"))
+            name = slice_of("gzip");
+        for (int i = 0; i < HTTP_ACCEPTED; i++) {
+            if (head_is(name, NAMES[i]))
+                head->accepted[i] = (uint16_t)(1 + head_weight_of(rest));
+        }
+    }
+}
+
+static void head_take_attempt(struct http_head *head, struct slice value)
+{
+    static const char NAME[] = "attempt=";
+    const uint8_t *end = value.data + value.size;
+    const uint8_t *at =
+        value.size == 0 ? NULL : memmem(value.data, value.size, NAME, sizeof NAME - 1);
+    head->attempt = 0;
+    if (at == NULL)
+        return;
+    for (at += sizeof NAME - 1; at < end && *at >= '0' && *at <= '9' && head->attempt < 1000; at++)
+        head->attempt = head->attempt * 10 + (uint32_t)(*at - '0');
+}
+
+static void head_take_authorization(struct http_head *head, struct slice value)
+{
+    (void)value; /* http_bearer's */
+    head_once(head, HTTP_ONCE_AUTHORIZATION);
+}
+
+/* Several lines are one list. Only `chunked` alone is spoken here. */
+static void head_take_transfer(struct http_head *head, struct slice value)
+{
+    do {
+        struct slice name = head_next(&value, ',');
+        head->malformed |= head->chunked; /* nothing may follow it */
+        if (head_is(name, "chunked"))
+            head->chunked = true;
+        else
+            head->other_coding = true;
+    } while (value.size > 0);
+}
+
+static void head_take_target(struct http_head *head, struct slice value)
+{
+    head_once(head, HTTP_ONCE_TARGET);
+    head_bound(head, value, HTTP_TARGET_MAX);
+}
+
+static void head_take_origin(struct http_head *head, struct slice value)
+{
+    head_once(head, HTTP_ONCE_ORIGIN);
+    head_bound(head, value, HTTP_ORIGIN_MAX);
+}
+
+static void head_take_length(struct http_head *head, struct slice value)
+{
+    (void)value; /* the parser's */
+    head_once(head, HTTP_ONCE_LENGTH);
+}
+
+static void head_take_expect(struct http_head *head, struct slice value)
+{
+    head->expects_continue = head_is(value, "100-continue");
+}
+
+typedef void head_taker(struct http_head *head, struct slice value);
+
+static head_taker *head_taker_of(const char *field, size_t size)
+{
+#define FIELD(text, take)                                            \
+    if (size == sizeof text - 1 && http_is_field(text, field, size)) \
+    return take
+    switch (size) {
+    case 4:
+        FIELD("host", head_take_host);
+        break;
+    case 6:
+        FIELD("expect", head_take_expect);
+        FIELD("origin", head_take_origin);
+        break;
+    case 12:
+        FIELD("x-amz-target", head_take_target);
+        FIELD("content-type", head_take_type);
+        break;
+    case 13:
+        FIELD("authorization", head_take_authorization);
+        break;
+    case 14:
+        FIELD("content-length", head_take_length);
+        break;
+    case 15:
+        FIELD("accept-encoding", head_take_accept);
+        FIELD("amz-sdk-request", head_take_attempt);
+        break;
+    case 16:
+        FIELD("content-encoding", head_take_coding);
+        break;
+    case 17:
+        FIELD("transfer-encoding", head_take_transfer);
+        break;
+    default:
+        break;
+    }
+#undef FIELD
+    return NULL;
+}
+
+bool http_head_take(struct http_head *head, const struct http_line *line, struct slice name,
+                    struct slice value)
+{
+    head_taker *take = head_taker_of((const char *)name.data, name.size);
+    buffer_append(&head->lines, line, sizeof *line);
+    if (take != NULL)
+        take(head, value);
+    return take != NULL;
+}
+
+/* ---- the request line ---- */
+
+/* Where "://" stands; `text.size`: nowhere. */
+static size_t head_scheme_end(struct slice text)
+{
+    const uint8_t *at = text.size == 0 ? NULL : memmem(text.data, text.size, "://", 3);
+    return at == NULL ? text.size : (size_t)(at - text.data);
+}
+
+/* http://host/path is /path: clients of a proxy send the first form (RFC 9112 3.2.2). Its empty
+ * path is /, for which a byte of "://" stands. */
+static void head_split_target(struct http_head *head)
+{
+    struct slice text = http_text(head, head->target);
+    size_t path = 0, query = 0;
+    size_t scheme = text.size > 0 && text.data[0] == '/' ? text.size : head_scheme_end(text);
+    if (scheme < text.size) {
+        path = scheme + 3;
+        while (path < text.size && text.data[path] != '/' && text.data[path] != '?')
+            path++;
+        query = path;
+    }
+    while (query < text.size && text.data[query] != '?')
+        query++;
+    head->path = (struct http_span){head->target.at + (uint32_t)path, (uint32_t)(query - path)};
+    if (scheme < text.size && query == path)
+        head->path = (struct http_span){head->target.at + (uint32_t)scheme + 1, 1};
+    if (query < text.size)
+        head->query = (struct http_span){head->target.at + (uint32_t)query + 1,
+                                         (uint32_t)(text.size - query - 1)};
+}
+
+enum http_refusal http_head_check(struct http_head *head)
+{
+    if (head->malformed || (!head->http_1_0 && !(head->once & HTTP_ONCE_HOST)))
+        return HTTP_REFUSAL_MALFORMED;
+    if (head->chunked || head->other_coding) {
+        if (head->http_1_0 || !head->chunked || (head->once & HTTP_ONCE_LENGTH))
+            return HTTP_REFUSAL_MALFORMED;
+        if (head->other_coding)
+            return HTTP_REFUSAL_CODING;
+    }
+    if (head->target.size >= HTTP_PATH_MAX)
+        return HTTP_REFUSAL_TARGET;
+    head_split_target(head);
+    return HTTP_REFUSAL_NONE;
+}
+
+/* ---- looking things up ---- */
+
+struct slice http_find(const struct http_head *head, const char *name)
+{
+    const struct http_line *lines = (const struct http_line *)head->lines.data;
+    const size_t size = strlen(name), count = head->lines.size / sizeof *lines;
+    for (size_t i = 0; i < count; i++) {
+        const char *field = (const char *)head->text.data + lines[i].name.at;
+        if (lines[i].name.size == size && http_is_field(name, field, size))
+            return http_text(head, lines[i].value);
+    }
+    return slice_make(NULL, 0);
+}
+
+struct slice http_bearer(const struct http_head *head)
+{
+    static const char SCHEME[] = "Bearer ";
+    const size_t size = sizeof SCHEME - 1;
+    struct slice value = http_find(head, "authorization");
+    if (value.size <= size || strncasecmp((const char *)value.data, SCHEME, size) != 0)
+        return slice_make(NULL, 0);
+    return slice_make(value.data + size, value.size - size);
+}
+
+/* ---- what to pack an answer with ---- */
+
+/* Thousandths; what is not named has the weight of `*`, else `missing`. */
+static int head_accepted_weight(const struct http_head *head, enum http_accepted coding,
+                                int missing)
+{
+    if (head->accepted[coding] > 0)
+        return head->accepted[coding] - 1;
+    return head->accepted[HTTP_ACCEPTED_ANY] > 0 ? head->accepted[HTTP_ACCEPTED_ANY] - 1 : missing;
+}
+
+enum content_coding http_accepted_coding(const struct http_head *head)
+{
+    int gzip = head_accepted_weight(head, HTTP_ACCEPTED_GZIP, 0);
+    int deflate = head_accepted_weight(head, HTTP_ACCEPTED_DEFLATE, 0);
+    int best = gzip >= deflate ? gzip : deflate;
+    if (best == 0 || head->accepted[HTTP_ACCEPTED_IDENTITY] > best + 1)
+        return CODING_IDENTITY;
+    return gzip >= deflate ? CODING_GZIP : CODING_DEFLATE;
+}

@@ -1,0 +1,345 @@
+/* http.c - the general parser: llhttp, strict, and what RFC 9112 demands besides.
+ *
+ * llhttp finds the parts. Every byte that is no part of a body comes by check_lines as well, which
+ * knows nothing of HTTP but lines: a lone CR or LF, or a line that begins with a blank, is refused
+ * whatever llhttp makes of it. Which comes first in the bytes decides: an input is answered the
+ * same in one piece and byte by byte. */
+#include "router/http/http.h"
+
+#include "base/must.h"
+#include "router/http/http_internal.h"
+
+enum {
+    CHUNK_LINES_FACTOR =
+        8, /* bytes between chunks for a byte in them: more than "1\r\n" and "\r\n" */
+};
+
+void http_request_begin(struct http *h)
+{
+    http_head_clear(&h->head);
+    h->body_size = 0;
+    h->line = (struct http_line){0};
+    h->fresh = false;
+    h->in_request = true;
+    h->head_told = false;
+    h->discarding = false;
+}
+
+void http_request_end(struct http *h)
+{
+    h->in_request = false;
+    h->header_size = 0;
+    h->chunk_lines = 0;
+    h->line_last = '\n';
+    h->request_line = HTTP_BEFORE_LINE;
+}
+
+/* ---- lines ---- */
+
+static bool http_refuse(struct http *h, enum http_refusal why)
+{
+    if (h->refusal == HTTP_REFUSAL_NONE)
+        h->refusal = why;
+    return false;
+}
+
+/* What is between chunks is bounded by what is in them. */
+static bool http_check_size(struct http *h)
+{
+    if (!h->head_told)
+        return ++h->header_size <= h->header_max || http_refuse(h, HTTP_REFUSAL_HEADERS);
+    return ++h->chunk_lines <= h->header_max + CHUNK_LINES_FACTOR * h->body_size ||
+           http_refuse(h, HTTP_REFUSAL_HEADERS);
+}
+
+/* Where the request line begins and ends; empty lines may stand before it. */
+static void http_check_request_line(struct http *h, uint8_t byte)
+{
+    if (byte == '\n' && h->request_line == HTTP_IN_LINE)
+        h->request_line = HTTP_AFTER_LINE;
+    else if (byte != '\n' && byte != '\r' && h->request_line == HTTP_BEFORE_LINE)
+        h->request_line = HTTP_IN_LINE;
+}
+
+static bool http_check_byte(struct http *h, uint8_t byte)
+{
+    const uint8_t last = h->line_last;
+    const bool blank = byte == ' ' || byte == '\t';
+    h->line_last = byte;
+    if ((last == '\r') != (byte == '\n') || (last == '\n' && blank))
+        return http_refuse(h, HTTP_REFUSAL_MALFORMED);
+    if (h->request_line == HTTP_IN_LINE && last == ' ' && blank)
+        return http_refuse(h, HTTP_REFUSAL_MALFORMED); /* llhttp skips any number */
+    http_check_request_line(h, byte);
+    return http_check_size(h);
+}
+
+/* The bytes before `end` that no callback has taken for a body. What is wrong with them is so
+ * before whatever llhttp or a callback found behind them. */
+static bool http_check_lines(struct http *h, const uint8_t *end)
+{
+    const enum http_refusal behind = h->refusal;
+    h->refusal = HTTP_REFUSAL_NONE;
+    while (h->lines_at < end) {
+        if (!http_check_byte(h, *h->lines_at++)) {
+            h->lines_at = end;
+            return false;
+        }
+    }
+    h->refusal = behind;
+    return true;
+}
+
+/* ---- llhttp's callbacks: anything but 0 stops it ---- */
+
+static struct http *http_of(llhttp_t *p)
+{
+    return p->data;
+}
+
+static int http_on_message_begin(llhttp_t *p)
+{
+    http_request_begin(http_of(p));
+    return 0;
+}
+
+/* The head's text grows by what came; `span` is the part of it that grows with it. */
+static void http_text_add(struct http *h, struct http_span *span, const char *at, size_t size)
+{
+    struct buffer *text = &h->head.text;
+    if (span->size == 0)
+        span->at = (uint32_t)text->size;
+    buffer_append(text, at, size);
+    span->size += (uint32_t)size;
+}
+
+static int http_on_url(llhttp_t *p, const char *at, size_t size)
+{
+    struct http *h = http_of(p);
+    http_text_add(h, &h->head.target, at, size);
+    return 0;
+}
+
+/* Lines after a chunked body say nothing about the request: they are only counted. */
+static int http_on_header_field(llhttp_t *p, const char *at, size_t size)
+{
+    struct http *h = http_of(p);
+    if (h->head_told)
+        h->line.name.size += (uint32_t)size;
+    else
+        http_text_add(h, &h->line.name, at, size);
+    return 0;
+}
+
+static int http_on_header_value(llhttp_t *p, const char *at, size_t size)
+{
+    struct http *h = http_of(p);
+    if (!h->head_told)
+        http_text_add(h, &h->line.value, at, size);
+    return 0;
+}
+
+/* A line is complete. */
+static void http_line_take(struct http *h)
+{
+    struct buffer *text = &h->head.text;
+    struct http_line *line = &h->line;
+    if (line->value.size == 0)
+        line->value.at = (uint32_t)text->size;
+    const struct slice value = http_trimmed(http_text(&h->head, line->value));
+    if (value.size > 0)
+        line->value.at = (uint32_t)(value.data - text->data);
+    line->value.size = (uint32_t)value.size;
+    text->size = line->value.at + line->value.size;
+    buffer_append_u8(text, 0);
+    http_head_take(&h->head, line, http_text(&h->head, line->name),
+                   http_text(&h->head, line->value));
+}
+
+static int http_on_header_end(llhttp_t *p)
+{
+    struct http *h = http_of(p);
+    if (h->line.name.size == 0) { /* llhttp takes a line without a name */
+        http_refuse(h, HTTP_REFUSAL_MALFORMED);
+        return -1;
+    }
+    if (!h->head_told)
+        http_line_take(h);
+    h->line = (struct http_line){0};
+    return 0;
+}
+
+static int http_on_headers_complete(llhttp_t *p)
+{
+    struct http *h = http_of(p);
+    h->head.method = (llhttp_method_t)p->method;
+    h->head.http_1_0 = p->http_major == 1 && p->http_minor == 0;
+    h->head.keep_alive = llhttp_should_keep_alive(p) != 0;
+    p->upgrade = 0; /* offers to speak another protocol are not taken */
+    enum http_refusal refusal = http_head_check(&h->head);
+    if (p->method == HTTP_CONNECT || p->http_major != 1)
+        refusal = HTTP_REFUSAL_MALFORMED;
+    if (refusal == HTTP_REFUSAL_NONE && (p->flags & F_CONTENT_LENGTH) &&
+        p->content_length > h->body_max)
+        refusal = HTTP_REFUSAL_BODY;
+    if (refusal == HTTP_REFUSAL_NONE)
+        return HPE_PAUSED;
+    http_refuse(h, refusal);
+    return -1;
+}
+
+static int http_on_extension(llhttp_t *p, const char *at, size_t size)
+{
+    struct http *h = http_of(p);
+    (void)at;
+    h->header_size += size;
+    if (h->header_size <= h->header_max)
+        return 0;
+    http_refuse(h, HTTP_REFUSAL_HEADERS);
+    return -1;
+}
+
+static int http_on_body(llhttp_t *p, const char *at, size_t size)
+{
+    struct http *h = http_of(p);
+    h->lines_wrong = !http_check_lines(h, (const uint8_t *)at);
+    if (h->lines_wrong)
+        return -1;
+    h->lines_at = (const uint8_t *)at + size;
+    h->body_size += size;
+    if (h->body_size > h->body_max) {
+        http_refuse(h, HTTP_REFUSAL_BODY);
+        return -1;
+    }
+    if (h->discarding)
+        return 0;
+    if (h->body.size == 0 && h->pieces.size == 0) {
+        h->body = slice_make(at, size);
+        return 0;
+    }
+    if (h->pieces.size == 0)
+        buffer_append_slice(&h->pieces, h->body);
+    buffer_append(&h->pieces, at, size);
+    h->body = buffer_slice(&h->pieces);
+    return 0;
+}
+
+static int http_on_message_complete(llhttp_t *p)
+{
+    struct http *h = http_of(p);
+    h->in_request = false;
+    h->fresh = h->head.keep_alive;
+    return HPE_PAUSED;
+}
+
+static const llhttp_settings_t SETTINGS = {
+    .on_message_begin = http_on_message_begin,
+    .on_url = http_on_url,
+    .on_header_field = http_on_header_field,
+    .on_header_value = http_on_header_value,
+    .on_header_value_complete = http_on_header_end,
+    .on_headers_complete = http_on_headers_complete,
+    .on_chunk_extension_name = http_on_extension,
+    .on_chunk_extension_value = http_on_extension,
+    .on_body = http_on_body,
+    .on_message_complete = http_on_message_complete,
+};
+
+/* ---- */
+
+void http_init(struct http *h, const struct config *config)
+{
+    *h = (struct http){.header_max = (size_t)config->http_header_max_bytes,
+                       .body_max = (size_t)config->http_body_max_bytes,
+                       .fresh = true,
+                       .line_last = '\n'};
+    llhttp_init(&h->parser, HTTP_REQUEST, &SETTINGS);
+    h->parser.data = h;
+}
+
+void http_deinit(struct http *h)
+{
+    buffer_deinit(&h->pieces);
+    buffer_deinit(&h->head.text);
+    buffer_deinit(&h->head.lines);
+}
+
+static enum http_event http_refused_event(struct http *h)
+{
+    h->fresh = false;
+    http_refuse(h, HTTP_REFUSAL_MALFORMED);
+    return HTTP_EVENT_REFUSED;
+}
+
+static enum http_event http_event_of(struct http *h, llhttp_errno_t error)
+{
+    if (error == HPE_OK)
+        return HTTP_EVENT_MORE;
+    if (error != HPE_PAUSED)
+        return http_refused_event(h);
+    llhttp_resume(&h->parser);
+    if (h->in_request) {
+        h->head_told = true;
+        h->due = true;
+        return HTTP_EVENT_HEADERS;
+    }
+    http_request_end(h);
+    return HTTP_EVENT_REQUEST;
+}
+
+/* The bytes go away, the request is not whole: what came of its body must stay. */
+static void http_keep_pieces(struct http *h)
+{
+    if (h->body.size > 0 && h->pieces.size == 0) {
+        buffer_append_slice(&h->pieces, h->body);
+        h->body = buffer_slice(&h->pieces);
+    }
+}
+
+enum http_event http_receive(struct http *h, struct slice bytes, size_t *taken)
+{
+    *taken = 0;
+    if (bytes.size == 0 && !h->due)
+        return HTTP_EVENT_MORE;
+    h->due = false;
+    if (h->plain_body > 0)
+        return http_plain_ends(h, bytes, taken);
+    if (http_plain_begins(h, bytes, taken))
+        return HTTP_EVENT_HEADERS;
+    h->lines_at = bytes.data;
+    llhttp_errno_t error = llhttp_execute(&h->parser, (const char *)bytes.data, bytes.size);
+    const uint8_t *end = bytes.data + bytes.size;
+    if (error != HPE_OK)
+        end = (const uint8_t *)llhttp_get_error_pos(&h->parser);
+    *taken = (size_t)(end - bytes.data);
+    if (!h->lines_wrong && !http_check_lines(h, end))
+        return http_refused_event(h);
+    enum http_event event = http_event_of(h, error);
+    if (event == HTTP_EVENT_MORE)
+        http_keep_pieces(h);
+    return event;
+}
+
+uint64_t http_body_announced(const struct http *h)
+{
+    if (h->plain_body > 0)
+        return h->plain_body;
+    return (h->parser.flags & F_CONTENT_LENGTH) ? h->parser.content_length : 0;
+}
+
+void http_discard_body(struct http *h)
+{
+    h->discarding = true;
+}
+
+void http_drop_head(struct http *h)
+{
+    if (h->refusal == HTTP_REFUSAL_MALFORMED || h->refusal == HTTP_REFUSAL_HEADERS)
+        http_head_clear(&h->head);
+}
+
+void http_drop_body(struct http *h)
+{
+    h->body = slice_make(NULL, 0);
+    buffer_deinit(&h->pieces);
+}

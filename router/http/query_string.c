@@ -1,0 +1,95 @@
+/* query_string.c - parameters of a path, percent-decoded and bound to names. */
+#include "router/http/query_string.h"
+
+static int query_hex(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Bytes before the first `end`, or all of them. */
+static size_t query_until(struct slice s, char end)
+{
+    const uint8_t *at = s.size == 0 ? NULL : memchr(s.data, end, s.size);
+    return at == NULL ? s.size : (size_t)(at - s.data);
+}
+
+static struct slice query_decode(struct arena *arena, struct slice s)
+{
+    uint8_t *text = arena_alloc(arena, s.size + 1);
+    size_t out = 0;
+    for (size_t i = 0; i < s.size; i++) {
+        int high = s.data[i] == '%' && i + 2 < s.size ? query_hex(s.data[i + 1]) : -1;
+        int low = high >= 0 ? query_hex(s.data[i + 2]) : -1;
+        text[out++] = low >= 0 ? (uint8_t)(high * 16 + low) : s.data[i];
+        i += low >= 0 ? 2 : 0;
+    }
+    return slice_make(text, out);
+}
+
+static bool query_unknown(struct fault *fault, const char *const names[], struct slice name)
+{
+    struct buffer known = {0};
+    for (size_t i = 0; names[i] != NULL; i++)
+        buffer_append_format(&known, "%s%s", i > 0 ? ", " : "", names[i]);
+    if (known.size == 0)
+        fault_set(fault, FAULT_VALIDATION, "Unknown parameter '%.*s': this path takes none",
+                  SHOWN(name));
+    else
+        fault_set(fault, FAULT_VALIDATION, "Unknown parameter '%.*s': this path takes %.*s",
+                  SHOWN(name), (int)known.size, (const char *)known.data);
+    buffer_deinit(&known);
+    return false;
+}
+
+static bool query_bind(const char *const names[], struct slice values[], struct slice name,
+                       struct slice value, struct fault *fault)
+{
+    for (size_t i = 0; names[i] != NULL; i++) {
+        if (!slice_is(name, names[i]))
+            continue;
+        if (values[i].data != NULL)
+            return fault_set(fault, FAULT_VALIDATION, "The parameter '%s' is given twice",
+                             names[i]);
+        values[i] = value;
+        return true;
+    }
+    return query_unknown(fault, names, name);
+}
+
+bool query_string_read(struct slice query, struct arena *arena, const char *const names[],
+                       struct slice values[], struct fault *fault)
+{
+    for (size_t i = 0; names[i] != NULL; i++)
+        values[i] = slice_make(NULL, 0);
+    query.size = query_until(query, '#');
+    while (query.size > 0) {
+        struct slice part = slice_make(query.data, query_until(query, '&'));
+        size_t name_size = query_until(part, '=');
+        size_t value_at = name_size < part.size ? name_size + 1 : part.size;
+        if (part.size > 0 &&
+            !query_bind(names, values, query_decode(arena, slice_make(part.data, name_size)),
+                        query_decode(arena, slice_make(part.data + value_at, part.size - value_at)),
+                        fault))
+            return false;
+        size_t taken = part.size < query.size ? part.size + 1 : part.size;
+        query = slice_make(query.data + taken, query.size - taken);
+    }
+    return true;
+}
+
+int64_t query_string_number(struct slice value)
+{
+    int64_t number = 0;
+    if (value.size == 0 || value.size > 18)
+        return -1;
+    for (size_t i = 0; i < value.size; i++) {
+        if (value.data[i] < '0' || value.data[i] > '9')
+            return -1;
+        number = number * 10 + (value.data[i] - '0');
+    }
+    return number;
+}

@@ -1,0 +1,504 @@
+#include "router/json/value.h"
+
+#include <stdlib.h>
+
+#include "router/json/base64.h"
+#include "router/json/json_writer.h"
+#include "router/json/shape.h"
+
+/* ---- reading ---- */
+
+struct value_reader {
+    struct item_writer writer;
+    struct arena *arena; /* borrows */
+    struct fault *fault; /* borrows */
+};
+
+static bool value_read_value(struct value_reader *r, const struct json_value *v);
+static bool value_read_members(struct value_reader *r, const struct json_value *map);
+
+static bool value_refuse(struct value_reader *r, const char *text)
+{
+    return fault_set(r->fault, FAULT_VALIDATION, "%s", text);
+}
+
+static bool value_refuse_parameter(struct value_reader *r, const char *text)
+{
+    return fault_set(r->fault, FAULT_VALIDATION, "One or more parameter values were invalid: %s",
+                     text);
+}
+
+static bool value_read_digits(struct value_reader *r, struct slice text, struct number *out)
+{
+    switch (number_parse(text, out)) {
+    case NUMBER_OK:
+        return true;
+    case NUMBER_TOO_MANY_DIGITS:
+        return value_refuse(r, "Attempting to store more than 38 significant digits in a Number");
+    case NUMBER_OVERFLOW:
+        return value_refuse(r,
+                            "Number overflow. Attempting to store a number with magnitude larger "
+                            "than supported range");
+    case NUMBER_UNDERFLOW:
+        return value_refuse(r,
+                            "Number underflow. Attempting to store a number with magnitude smaller "
+                            "than supported range");
+    case NUMBER_NOT_NUMERIC:
+        break;
+    }
+    if (text.size == 0)
+        return value_refuse(r, "The parameter cannot be converted to a numeric value");
+    return fault_set(r->fault, FAULT_VALIDATION,
+                     "The parameter cannot be converted to a numeric value: %.*s", SHOWN(text));
+}
+
+static bool value_read_number(struct value_reader *r, struct slice text)
+{
+    struct number n;
+    if (!value_read_digits(r, text, &n))
+        return false;
+    item_number(&r->writer, &n);
+    return true;
+}
+
+/* ---- bounds ---- */
+
+/* Every element of a container adds a byte to its item's size, so one that has more of them is too
+ * large, whatever they are. Names, and elements of sets, are distinct: there are not
+ * DISTINCT_MAX distinct byte strings whose sizes sum up to an item, and a number has 2 bytes. */
+enum {
+    ELEMENTS_MAX = ITEM_SIZE_MAX,
+    DISTINCT_MAX = ITEM_SIZE_MAX / 2,
+};
+
+/* Reading stops here: what follows would only cost memory. */
+static bool value_too_large(struct value_reader *r)
+{
+    return value_refuse(r, "Item size has exceeded the maximum allowed size");
+}
+
+/* Asked before each element that follows another. A single large value passes: its own check tells
+ * more. */
+static bool value_item_fits(struct value_reader *r)
+{
+    return r->writer.size <= ITEM_SIZE_MAX || value_too_large(r);
+}
+
+static bool value_read_blob(struct value_reader *r, struct slice text)
+{
+    if (text.size / 4 * 3 > ITEM_SIZE_MAX + 3)
+        return value_too_large(r);
+    uint8_t *bytes = arena_alloc(r->arena, text.size / 4 * 3 + 1);
+    item_binary(&r->writer, slice_make(bytes, base64_decode(text, bytes)));
+    return true;
+}
+
+/* ---- duplicates ---- */
+
+/* Distinct byte strings of the item being written, named by where they stand in it. */
+struct strings {
+    const struct buffer *item;
+    bool named; /* names of a map; else values of a set */
+    uint32_t *at;
+    size_t count;
+};
+
+enum {
+    STRINGS_FEW = 8 /* are compared each with each */
+};
+
+static struct slice strings_at(const struct strings *s, size_t i)
+{
+    const struct buffer *b = s->item;
+    struct attr_cursor cursor = {slice_make(b->data + s->at[i], b->size - s->at[i]), s->named};
+    struct slice name;
+    struct attr value;
+    if (!attr_next(&cursor, &name, &value))
+        return slice_make(NULL, 0);
+    return s->named ? name : value.body;
+}
+
+static int strings_compare(const struct strings *s, size_t a, size_t b)
+{
+    return slice_compare(strings_at(s, a), strings_at(s, b));
+}
+
+static void strings_swap(struct strings *s, size_t a, size_t b)
+{
+    uint32_t at = s->at[a];
+    s->at[a] = s->at[b];
+    s->at[b] = at;
+}
+
+static void strings_sift(struct strings *s, size_t root, size_t count)
+{
+    for (size_t child; (child = 2 * root + 1) < count; root = child) {
+        if (child + 1 < count && strings_compare(s, child, child + 1) < 0)
+            child++;
+        if (strings_compare(s, root, child) >= 0)
+            return;
+        strings_swap(s, root, child);
+    }
+}
+
+/* Heapsort: no memory but the positions, and n log n whatever a client sends. */
+static void strings_sort(struct strings *s)
+{
+    for (size_t i = s->count / 2; i-- > 0;)
+        strings_sift(s, i, s->count);
+    for (size_t i = s->count; i-- > 1;) {
+        strings_swap(s, 0, i);
+        strings_sift(s, 0, i);
+    }
+}
+
+/* Whether two are equal; changes their order. */
+static bool strings_repeat(struct strings *s)
+{
+    if (s->count > STRINGS_FEW) {
+        strings_sort(s);
+        for (size_t i = 1; i < s->count; i++) {
+            if (strings_compare(s, i - 1, i) == 0)
+                return true;
+        }
+        return false;
+    }
+    for (size_t i = 1; i < s->count; i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (strings_compare(s, i, j) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* ---- sets ---- */
+
+static bool value_duplicate_elements(struct value_reader *r, enum attr_type set,
+                                     const struct json_value *list)
+{
+    if (set == ATTR_NUMBER_SET)
+        return value_refuse(r, "Input collection contains duplicates");
+    struct buffer shown = {0};
+    struct json_cursor cursor = json_elements(list);
+    struct json_value element;
+    while (shown.size < FAULT_SHOWN_MAX && json_next_element(&cursor, &element)) {
+        struct slice text = json_string(&element);
+        if (shown.size > 0)
+            buffer_append_text(&shown, ", ");
+        buffer_append(&shown, text.data, (size_t)fault_shown_size(text));
+    }
+    fault_set(r->fault, FAULT_VALIDATION,
+              "One or more parameter values were invalid: Input collection [%.*s]%s contains "
+              "duplicates.",
+              (int)shown.size, (const char *)shown.data,
+              set == ATTR_BINARY_SET ? "of type BS" : "");
+    buffer_deinit(&shown);
+    return false;
+}
+
+static bool value_empty_set(struct value_reader *r, enum attr_type set)
+{
+    return value_refuse_parameter(r, set == ATTR_STRING_SET   ? "An string set  may not be empty"
+                                     : set == ATTR_NUMBER_SET ? "An number set  may not be empty"
+                                                              : "Binary sets should not be empty");
+}
+
+static bool value_read_element(struct value_reader *r, enum attr_type set,
+                               const struct json_value *v)
+{
+    struct slice text = v->type == JSON_STRING ? json_string(v) : slice_make(NULL, 0);
+    if (set == ATTR_NUMBER_SET)
+        return value_read_number(r, text);
+    if (text.size == 0)
+        return value_refuse_parameter(
+            r, set == ATTR_STRING_SET ? "An string set may not have a empty string as a member"
+                                      : "Binary sets may not contain null or empty values");
+    if (set == ATTR_BINARY_SET)
+        return value_read_blob(r, text);
+    item_string(&r->writer, text);
+    return true;
+}
+
+static bool value_read_set(struct value_reader *r, enum attr_type set,
+                           const struct json_value *list)
+{
+    struct json_cursor cursor = json_elements(list);
+    struct json_value element;
+    uint32_t few[STRINGS_FEW];
+    size_t count = json_count(list);
+    if (count == 0)
+        return value_empty_set(r, set);
+    if (count > ELEMENTS_MAX || (count > DISTINCT_MAX && set == ATTR_NUMBER_SET))
+        return value_too_large(r);
+    if (count > DISTINCT_MAX)
+        return value_duplicate_elements(r, set, list);
+    struct strings all = {r->writer.out, false, few, count};
+    if (count > STRINGS_FEW)
+        all.at = arena_alloc(r->arena, count * sizeof *all.at);
+    item_open(&r->writer, set);
+    for (size_t i = 0; i < count && json_next_element(&cursor, &element); i++) {
+        all.at[i] = (uint32_t)r->writer.out->size;
+        if (!value_item_fits(r) || !value_read_element(r, set, &element))
+            return false;
+    }
+    item_close(&r->writer);
+    return !strings_repeat(&all) || value_duplicate_elements(r, set, list);
+}
+
+/* ---- documents ---- */
+
+static bool value_nesting_fits(struct value_reader *r)
+{
+    return r->writer.depth < NESTING_MAX ||
+           value_refuse(
+               r, "Nesting Levels have exceeded supported limits: Attributes in the item have "
+                  "nested levels beyond supported limit");
+}
+
+static bool value_read_list(struct value_reader *r, const struct json_value *list)
+{
+    struct json_cursor cursor = json_elements(list);
+    struct json_value element;
+    if (!value_nesting_fits(r))
+        return false;
+    if (json_count(list) > ELEMENTS_MAX)
+        return value_too_large(r);
+    item_open(&r->writer, ATTR_LIST);
+    while (json_next_element(&cursor, &element)) {
+        if (!value_item_fits(r) || !value_read_value(r, &element))
+            return false;
+    }
+    item_close(&r->writer);
+    return true;
+}
+
+static bool value_read_map(struct value_reader *r, const struct json_value *map)
+{
+    if (!value_nesting_fits(r))
+        return false;
+    item_open(&r->writer, ATTR_MAP);
+    if (!value_read_members(r, map))
+        return false;
+    item_close(&r->writer);
+    return true;
+}
+
+static bool value_read_typed(struct value_reader *r, enum attr_type type,
+                             const struct json_value *v)
+{
+    switch (type) {
+    case ATTR_STRING:
+        item_string(&r->writer, json_string(v));
+        return true;
+    case ATTR_NUMBER:
+        return value_read_number(r, json_string(v));
+    case ATTR_BINARY:
+        return value_read_blob(r, json_string(v));
+    case ATTR_BOOL:
+        item_bool(&r->writer, shape_boolean(v, false));
+        return true;
+    case ATTR_NULL:
+        if (!shape_boolean(v, false))
+            return value_refuse_parameter(r,
+                                          "Null attribute value types must have the value of true");
+        item_null(&r->writer);
+        return true;
+    case ATTR_LIST:
+        return value_read_list(r, v);
+    case ATTR_MAP:
+        return value_read_map(r, v);
+    default:
+        return value_read_set(r, type, v);
+    }
+}
+
+/* The service tells of a bad number before it tells of two datatypes. */
+static bool value_more_than_one(struct value_reader *r, const struct json_value *v)
+{
+    struct json_cursor cursor = json_members(v);
+    struct json_value member;
+    struct slice name;
+    struct number n;
+    while (json_next_member(&cursor, &name, &member)) {
+        if (member.type == JSON_STRING && slice_is(name, "N") &&
+            !value_read_digits(r, json_string(&member), &n))
+            return false;
+    }
+    return value_refuse(r, "Supplied AttributeValue has more than one datatypes set, must contain "
+                           "exactly one of the supported datatypes");
+}
+
+static bool value_read_value(struct value_reader *r, const struct json_value *v)
+{
+    enum attr_type type = 0;
+    struct json_value typed = {0};
+    if (v->type == JSON_OBJECT) {
+        struct json_cursor cursor = json_members(v);
+        struct json_value member;
+        struct slice name;
+        while (json_next_member(&cursor, &name, &member)) {
+            enum attr_type found = member.type == JSON_NULL ? 0 : attr_type_of(name);
+            if (found != 0 && type != 0)
+                return value_more_than_one(r, v);
+            if (found != 0) {
+                type = found;
+                typed = member;
+            }
+        }
+    }
+    if (type == 0)
+        return value_refuse(r, "Supplied AttributeValue is empty, must contain exactly one of the "
+                               "supported datatypes");
+    return value_read_typed(r, type, &typed);
+}
+
+static bool value_duplicate_names(struct value_reader *r)
+{
+    return fault_set(r->fault, FAULT_SERIALIZATION, "Duplicate attribute name in a map");
+}
+
+static bool value_name_fits(struct value_reader *r, struct slice name)
+{
+    if (name.size == 0)
+        return value_refuse_parameter(r, "Empty attribute name");
+    return name.size <= ATTRIBUTE_NAME_SIZE_MAX ||
+           fault_set(r->fault, FAULT_VALIDATION,
+                     "One or more parameter values were invalid: Attribute name is too large, must "
+                     "be less than %d bytes",
+                     ATTRIBUTE_NAME_SIZE_MAX + 1);
+}
+
+static bool value_read_members(struct value_reader *r, const struct json_value *map)
+{
+    struct json_cursor cursor = json_members(map);
+    struct json_value value;
+    struct slice name;
+    uint32_t few[STRINGS_FEW];
+    size_t count = json_count(map);
+    if (count > DISTINCT_MAX)
+        return value_too_large(r);
+    struct strings names = {r->writer.out, true, few, count};
+    if (count > STRINGS_FEW)
+        names.at = arena_alloc(r->arena, count * sizeof *names.at);
+    for (size_t i = 0; i < count && json_next_member(&cursor, &name, &value); i++) {
+        names.at[i] = (uint32_t)r->writer.out->size;
+        if (!value_item_fits(r) || !value_name_fits(r, name))
+            return false;
+        item_name(&r->writer, name);
+        if (!value_read_value(r, &value))
+            return false;
+    }
+    return !strings_repeat(&names) || value_duplicate_names(r);
+}
+
+static bool value_finish_item(struct value_reader *r, struct buffer *out, bool read,
+                              struct span *item)
+{
+    size_t start = r->writer.start;
+    if (!read) {
+        out->size = start;
+        return false;
+    }
+    item_end(&r->writer);
+    *item = (struct span){start, out->size - start};
+    return true;
+}
+
+bool value_read_item(struct buffer *out, struct arena *arena, const struct json_value *map,
+                     struct span *item, struct fault *fault)
+{
+    struct value_reader r = {.arena = arena, .fault = fault};
+    item_begin(&r.writer, out);
+    return value_finish_item(&r, out, value_read_members(&r, map), item);
+}
+
+bool value_read_item_of_one(struct buffer *out, struct arena *arena, const struct json_value *value,
+                            struct span *item, struct fault *fault)
+{
+    struct value_reader r = {.arena = arena, .fault = fault};
+    item_begin(&r.writer, out);
+    item_name(&r.writer, slice_make(NULL, 0));
+    return value_finish_item(&r, out, value_read_value(&r, value), item);
+}
+
+/* ---- writing ---- */
+
+static void value_write_number(struct buffer *out, struct slice encoded)
+{
+    struct number n = {0};
+    char text[NUMBER_TEXT_MAX];
+    size_t used;
+    number_decode(encoded, &n, &used);
+    json_write_string(out, slice_make(text, number_format(&n, text)));
+}
+
+static void value_write_elements(struct buffer *out, const struct attr *container)
+{
+    struct attr_cursor cursor = attr_elements(container);
+    struct slice name;
+    struct attr element;
+    json_write_open(out, '[');
+    while (attr_next(&cursor, &name, &element)) {
+        switch (container->type) {
+        case ATTR_STRING_SET:
+            json_write_string(out, element.body);
+            break;
+        case ATTR_NUMBER_SET:
+            value_write_number(out, element.body);
+            break;
+        case ATTR_BINARY_SET:
+            json_write_base64(out, element.body);
+            break;
+        default:
+            value_write(out, &element);
+        }
+    }
+    json_write_close(out, ']');
+}
+
+static void value_write_members(struct buffer *out, struct attr_cursor cursor)
+{
+    struct slice name;
+    struct attr value;
+    json_write_open(out, '{');
+    while (attr_next(&cursor, &name, &value)) {
+        json_write_name(out, name);
+        value_write(out, &value);
+    }
+    json_write_close(out, '}');
+}
+
+void value_write(struct buffer *out, const struct attr *value)
+{
+    json_write_open(out, '{');
+    json_write_key(out, attr_type_name(value->type));
+    switch (value->type) {
+    case ATTR_STRING:
+        json_write_string(out, value->body);
+        break;
+    case ATTR_NUMBER:
+        value_write_number(out, value->body);
+        break;
+    case ATTR_BINARY:
+        json_write_base64(out, value->body);
+        break;
+    case ATTR_BOOL:
+        json_write_bool(out, value->body.data[0] != 0);
+        break;
+    case ATTR_NULL:
+        json_write_bool(out, true);
+        break;
+    case ATTR_MAP:
+        value_write_members(out, attr_elements(value));
+        break;
+    default:
+        value_write_elements(out, value);
+    }
+    json_write_close(out, '}');
+}
+
+void value_write_item(struct buffer *out, struct slice item)
+{
+    value_write_members(out, item_attrs(item));
+}

@@ -1,0 +1,38 @@
+/* value.h - attribute values between JSON and the engine's items.
+ *
+ * Reading: the JSON passed shape_check, so types are right; what is checked here is what the
+ * service checks next: one datatype each, numbers, sets, nesting. Texts are the service's. */
+#ifndef WEIR_ROUTER_JSON_VALUE_H
+#define WEIR_ROUTER_JSON_VALUE_H
+
+#include "base/arena.h"
+#include "engine/item/item.h"
+#include "router/fault.h"
+#include "router/json/json.h"
+
+/* Bytes inside a buffer that still grows. */
+struct span {
+    size_t at;
+    size_t size;
+};
+
+static inline struct slice span_in(const struct buffer *b, struct span s)
+{
+    return slice_make(b->data + s.at, s.size);
+}
+
+/* Appends a map of attribute values as one item. The arena is for scratch. False: the fault is set
+ * and `out` is as it was. */
+bool value_read_item(struct buffer *out, struct arena *arena, const struct json_value *map,
+                     struct span *item, struct fault *fault);
+
+/* The same for one attribute value: an item with a single attribute of an empty name. */
+bool value_read_item_of_one(struct buffer *out, struct arena *arena, const struct json_value *value,
+                            struct span *item, struct fault *fault);
+
+/* Appends {"name":{"S":...},...}. */
+void value_write_item(struct buffer *out, struct slice item);
+/* Appends {"S":...}. */
+void value_write(struct buffer *out, const struct attr *value);
+
+#endif

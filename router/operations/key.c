@@ -1,0 +1,102 @@
+#include "router/operations/key.h"
+
+#include "router/json/json_writer.h"
+#include "router/json/value.h"
+
+static const char INVALID[] = "One or more parameter values were invalid: ";
+
+static bool mismatch(struct fault *fault)
+{
+    return fault_set(fault, FAULT_VALIDATION, "The provided key element does not match the schema");
+}
+
+bool key_attr_fits(const struct key_attr *schema, bool partition, const struct attr *value,
+                   struct fault *fault)
+{
+    if (value->type != ATTR_NUMBER && value->body.size == 0)
+        return fault_set(fault, FAULT_VALIDATION,
+                         "%sThe AttributeValue for a key attribute cannot contain an empty %s "
+                         "value. Key: %.*s",
+                         INVALID, value->type == ATTR_STRING ? "string" : "binary",
+                         SHOWN(schema->name));
+    if (partition && value->body.size > PARTITION_KEY_SIZE_MAX)
+        return fault_set(fault, FAULT_VALIDATION,
+                         "%sSize of hashkey has exceeded the maximum size limit of%d bytes",
+                         INVALID, PARTITION_KEY_SIZE_MAX);
+    if (!partition && value->body.size > SORT_KEY_SIZE_MAX)
+        return fault_set(fault, FAULT_VALIDATION,
+                         "%sAggregated size of all range keys has exceeded the size limit of %d "
+                         "bytes",
+                         INVALID, SORT_KEY_SIZE_MAX);
+    return true;
+}
+
+static bool item_attr_of(const struct key_attr *schema, struct slice item, struct attr *out,
+                         struct fault *fault)
+{
+    if (!item_find(item, schema->name, out))
+        return fault_set(fault, FAULT_VALIDATION, "%sMissing the key %.*s in the item", INVALID,
+                         SHOWN(schema->name));
+    if (out->type != schema->type)
+        return fault_set(
+            fault, FAULT_VALIDATION, "%sType mismatch for key %.*s expected: %s actual: %s",
+            INVALID, SHOWN(schema->name), attr_type_name(schema->type), attr_type_name(out->type));
+    return true;
+}
+
+static bool sizes_fit(const struct table *t, const struct key *key, struct fault *fault)
+{
+    return key_attr_fits(&t->partition_key, true, &key->partition, fault) &&
+           (key->sort.type == 0 || key_attr_fits(&t->sort_key, false, &key->sort, fault));
+}
+
+bool key_of_item(const struct table *t, struct slice item, struct key *out, struct fault *fault)
+{
+    *out = (struct key){0};
+    return item_attr_of(&t->partition_key, item, &out->partition, fault) &&
+           (!table_has_sort_key(t) || item_attr_of(&t->sort_key, item, &out->sort, fault)) &&
+           sizes_fit(t, out, fault);
+}
+
+bool key_of_key(const struct table *t, struct slice key_item, struct key *out, struct fault *fault)
+{
+    struct attr_cursor cursor = item_attrs(key_item);
+    struct slice name;
+    struct attr value;
+    *out = (struct key){0};
+    while (attr_next(&cursor, &name, &value)) {
+        if (slice_equal(name, t->partition_key.name) && value.type == t->partition_key.type)
+            out->partition = value;
+        else if (table_has_sort_key(t) && slice_equal(name, t->sort_key.name) &&
+                 value.type == t->sort_key.type)
+            out->sort = value;
+        else
+            return mismatch(fault);
+    }
+    if (out->partition.type == 0 || (table_has_sort_key(t) && out->sort.type == 0))
+        return mismatch(fault);
+    return sizes_fit(t, out, fault);
+}
+
+void key_append_storage(struct buffer *out, const struct table *t, const struct key *key)
+{
+    storage_key_append(out, t->id, &key->partition, key->sort.type != 0 ? &key->sort : NULL);
+}
+
+static void write_attr(struct buffer *out, const struct key_attr *schema, struct slice item)
+{
+    struct attr value;
+    if (!item_find(item, schema->name, &value))
+        return;
+    json_write_name(out, schema->name);
+    value_write(out, &value);
+}
+
+void key_write(struct buffer *out, const struct table *t, struct slice item)
+{
+    json_write_open(out, '{');
+    write_attr(out, &t->partition_key, item);
+    if (table_has_sort_key(t))
+        write_attr(out, &t->sort_key, item);
+    json_write_close(out, '}');
+}

@@ -1,0 +1,36 @@
+/* key.h - the key of an item under a table's key schema, with the service's refusals. */
+#ifndef WEIR_ROUTER_OPERATIONS_KEY_H
+#define WEIR_ROUTER_OPERATIONS_KEY_H
+
+#include "engine/catalog/table.h"
+#include "engine/item/storage_key.h"
+#include "router/fault.h"
+
+/* The key attributes of an item; `sort.type` is 0 where the table has no sort key. */
+struct key {
+    struct attr partition; /* borrows from the item */
+    struct attr sort;
+};
+
+static inline bool table_has_sort_key(const struct table *t)
+{
+    return t->sort_key.name.size > 0;
+}
+
+/* The key inside a whole item, as PutItem brings it. */
+bool key_of_item(const struct table *t, struct slice item, struct key *out, struct fault *fault);
+
+/* A key alone, encoded as an item: exactly the attributes of the schema. */
+bool key_of_key(const struct table *t, struct slice key_item, struct key *out, struct fault *fault);
+
+/* Appends the storage key. */
+void key_append_storage(struct buffer *out, const struct table *t, const struct key *key);
+
+/* Appends {"id":{"S":..}} for an item of the table. */
+void key_write(struct buffer *out, const struct table *t, struct slice item);
+
+/* "S" of a value that key attributes can have; sizes and emptiness of one key attribute. */
+bool key_attr_fits(const struct key_attr *schema, bool partition, const struct attr *value,
+                   struct fault *fault);
+
+#endif

@@ -1,0 +1,217 @@
+/* operation_support.c - what operations are written with: capacity, keys, refusals, answers. */
+#include "router/json/json_writer.h"
+#include "router/operations/operation.h"
+#include "router/operations/throttle.h"
+
+#include <stdio.h>
+
+void table_arn_append(struct buffer *out, const struct router *r, struct slice name)
+{
+    buffer_append_format(out, "arn:aws:dynamodb:%s:%s:table/%.*s", r->options.region,
+                         r->options.account, (int)name.size, (const char *)name.data);
+}
+
+/* ---- capacity ---- */
+
+void call_take_consumed(struct call *c, const struct json_value *member)
+{
+    struct slice text = member->type == JSON_STRING ? json_string(member) : slice_of("NONE");
+    c->consumed = slice_is(text, "TOTAL")     ? CONSUMED_TOTAL
+                  : slice_is(text, "INDEXES") ? CONSUMED_INDEXES
+                                              : CONSUMED_NONE;
+}
+
+void capacity_write(struct buffer *out, const struct call *c, const struct table *t,
+                    int64_t consumed_mcu)
+{
+    json_write_open(out, '{');
+    json_member_string(out, "TableName", t->name);
+    json_member_thousandths(out, "CapacityUnits", consumed_mcu);
+    if (c->consumed == CONSUMED_INDEXES) {
+        json_member_open(out, "Table", '{');
+        json_member_thousandths(out, "CapacityUnits", consumed_mcu);
+        json_write_close(out, '}');
+    }
+    json_write_close(out, '}');
+}
+
+void capacity_write_member(struct buffer *out, const struct call *c, const struct table *t,
+                           int64_t consumed_mcu)
+{
+    if (c->consumed == CONSUMED_NONE)
+        return;
+    json_write_key(out, "ConsumedCapacity");
+    capacity_write(out, c, t, consumed_mcu);
+}
+
+/* ---- tables and keys ---- */
+
+bool call_table_usable(struct call *c, const struct table *t)
+{
+    return t->status != TABLE_CREATING ||
+           fault_set(call_fault(c), FAULT_NOT_FOUND, "Requested resource not found");
+}
+
+struct slice call_storage_key(struct call *c, const struct table *t, const struct key *key)
+{
+    struct buffer *scratch = &c->router->scratch;
+    buffer_clear(scratch);
+    key_append_storage(scratch, t, key);
+    return arena_copy(&c->arena, buffer_slice(scratch));
+}
+
+bool call_find_key(struct call *c, const struct table *t, enum request_op op, struct slice item,
+                   struct slice *out)
+{
+    struct key key;
+    if (!call_table_usable(c, t) || !(op == REQUEST_PUT ? key_of_item(t, item, &key, call_fault(c))
+                                                        : key_of_key(t, item, &key, call_fault(c))))
+        return false;
+    *out = call_storage_key(c, t, &key);
+    return true;
+}
+
+/* ---- replies that say no ---- */
+
+static bool is_table_op(enum request_op op)
+{
+    return op == REQUEST_TABLE_CREATE || op == REQUEST_TABLE_UPDATE || op == REQUEST_TABLE_DELETE ||
+           op == REQUEST_TABLE_LIST;
+}
+
+static bool busy(struct call *c, const struct reply *reply, struct slice name)
+{
+    struct table t;
+    struct arena arena = {0};
+    const char *doing = "used";
+    if (table_decode(reply->body, &arena, &t) == STATUS_OK)
+        doing = t.status == TABLE_CREATING   ? "created"
+                : t.status == TABLE_DELETING ? "deleted"
+                                             : "updated";
+    arena_deinit(&arena);
+    return fault_set(call_fault(c), FAULT_IN_USE,
+                     "Attempt to change a resource which is still in use: Table is being %s: %.*s",
+                     doing, SHOWN(name));
+}
+
+/* A node's text, after ours. */
+static bool explain(struct call *c, enum fault_kind kind, const char *text,
+                    const struct reply *reply)
+{
+    return fault_set(call_fault(c), kind, "%s%s%.*s", text, reply->text.size > 0 ? ": " : "",
+                     SHOWN(reply->text));
+}
+
+/* " 1, 3": the nodes of the members whose bit is set. */
+static void append_nodes(struct buffer *out, const struct partition_info *p, uint32_t members)
+{
+    const char *comma = "";
+    for (uint32_t i = 0; i < p->member_count; i++) {
+        if ((members >> i & 1) != 0) {
+            buffer_append_format(out, "%s %u", comma, partition_node(p, i));
+            comma = ",";
+        }
+    }
+}
+
+/* "No replica of partition 5 (nodes 1, 2, 3) could serve the request: nodes 2, 3 do not answer.
+ * Nothing was written: ..." */
+static bool unreachable(struct call *c, const struct subrequest *s, bool write,
+                        const struct reply *reply)
+{
+    struct buffer text = {0};
+    const struct partition_info *p = NULL;
+    for (uint32_t i = 0; s->route != NULL && i < s->route->table.partition_count; i++) {
+        if (s->route->table.partitions[i].id == s->request.partition)
+            p = &s->route->table.partitions[i];
+    }
+    if (p == NULL) {
+        buffer_append_text(&text, "The catalog of tables has no leader that could be reached");
+    } else {
+        buffer_append_format(&text, "No replica of partition %u (nodes", p->id);
+        append_nodes(&text, p, UINT32_MAX);
+        buffer_append_text(&text, ") could serve the request");
+        if (s->silent != 0) {
+            bool single = (s->silent & (s->silent - 1)) == 0;
+            buffer_append_text(&text, single ? ": node" : ": nodes");
+            append_nodes(&text, p, s->silent);
+            buffer_append_text(&text, single ? " does not answer" : " do not answer");
+        }
+    }
+    buffer_append_text(&text, p == NULL || !write ? ". Nothing was done" : ". Nothing was written");
+    buffer_append_u8(&text, 0);
+    explain(c, FAULT_UNAVAILABLE, (const char *)text.data, reply);
+    buffer_deinit(&text);
+    return false;
+}
+
+/* "It is not known whether the write was done (partition 5, asked of node 2): ..." */
+static bool unknown(struct call *c, const struct subrequest *s, bool write,
+                    const struct reply *reply)
+{
+    char text[120], partition[40] = "";
+    if (s->route != NULL)
+        snprintf(partition, sizeof partition, "partition %u, ", s->request.partition);
+    snprintf(text, sizeof text, "%s (%sasked of node %u)",
+             write ? "It is not known whether the write was done"
+                   : "The request could not be completed",
+             partition, s->node);
+    return explain(c, FAULT_INTERNAL, text, reply);
+}
+
+bool call_refuse(struct call *c, const struct subrequest *s, const struct reply *reply)
+{
+    bool write = s->request.op == REQUEST_PUT || s->request.op == REQUEST_DELETE;
+    struct slice name = s->request.key;
+    switch (reply->code) {
+    case REPLY_THROTTLED:
+        if (s->route == NULL)
+            break; /* the catalog admits everybody */
+        return throttle_refuse(c, s, &reply->verdict);
+    case REPLY_OVERLOADED:
+        return explain(c, FAULT_UNAVAILABLE, "The node is overloaded and did nothing", reply);
+    case REPLY_FULL:
+        return explain(c, FAULT_UNAVAILABLE,
+                       "The node's storage is full: writes are refused, reads go on", reply);
+    case REPLY_STOPPED:
+        return explain(c, FAULT_INTERNAL,
+                       "The node's disk has failed: writes are refused until it is restarted",
+                       reply);
+    case REPLY_CORRUPT:
+        return explain(c, FAULT_INTERNAL, "The stored item is damaged", reply);
+    case REPLY_TABLE_EXISTS:
+        return fault_set(call_fault(c), FAULT_IN_USE, "Table already exists: %.*s", SHOWN(name));
+    case REPLY_TABLE_NOT_FOUND:
+        return is_table_op(s->request.op)
+                   ? fault_set(call_fault(c), FAULT_NOT_FOUND,
+                               "Requested resource not found: Table: %.*s not found", SHOWN(name))
+                   : fault_set(call_fault(c), FAULT_NOT_FOUND, "Requested resource not found");
+    case REPLY_TABLE_BUSY:
+        return busy(c, reply, name);
+    case REPLY_LIMIT_EXCEEDED:
+        return fault_set(call_fault(c), FAULT_LIMIT, "%.*s", SHOWN(reply->text));
+    case REPLY_COLLECTION_FULL:
+        return fault_set(call_fault(c), FAULT_COLLECTION_FULL, "Collection size exceeded.");
+    case REPLY_NOT_LEADER:
+        return unreachable(c, s, write, reply);
+    case REPLY_UNKNOWN:
+        return unknown(c, s, write, reply);
+    default:
+        break;
+    }
+    return explain(c, FAULT_INTERNAL, "A node refused the request", reply);
+}
+
+bool call_begin_answer(struct call *c, struct subrequest *s, const struct reply *r,
+                       const char *member)
+{
+    if (r->code != REPLY_OK)
+        return call_refuse(c, s, r);
+    json_write_open(&c->body, '{');
+    if (member != NULL && r->found) {
+        json_write_key(&c->body, member);
+        value_write_item(&c->body, r->body);
+    }
+    capacity_write_member(&c->body, c, &s->route->table, r->consumed_mcu);
+    return true;
+}

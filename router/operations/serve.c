@@ -1,0 +1,128 @@
+/* serve.c - a body: unpacked, parsed, checked against the operation's input. */
+#include "router/operations/serve.h"
+
+#include "router/core.h"
+#include "router/http/gzip.h"
+#include "router/json/shape.h"
+#include "router/operations/operation.h"
+
+enum {
+    UNPACKED_FREE = 1 << 20, /* any body may unpack to so much: the largest item, say */
+    UNPACKED_RATIO_MAX = 64, /* and a larger one to so many times its size: JSON has about 10 */
+};
+
+static size_t body_unpacked_max(const struct router *r, size_t packed)
+{
+    size_t by_ratio = packed * UNPACKED_RATIO_MAX;
+    size_t most = by_ratio > UNPACKED_FREE ? by_ratio : UNPACKED_FREE;
+    size_t body_max = (size_t)r->config->http_body_max_bytes;
+    return most < body_max ? most : body_max;
+}
+
+/* A small body may unpack to a large one, which counts as held from here on. */
+static bool body_unpack(struct router *r, struct client *c)
+{
+    const struct http_head *head = &c->http.head;
+    size_t most = body_unpacked_max(r, c->http.body.size);
+    switch (coding_unpack(&r->scratch, head->body_coding, c->http.body, most)) {
+    case STATUS_OK:
+        break;
+    case STATUS_TOO_LARGE:
+        return endpoints_refuse(r, c, FAULT_TOO_LARGE,
+                                most < (size_t)r->config->http_body_max_bytes
+                                    ? "The body unpacks to more than 1 MiB and 64 times its size"
+                                    : "The body unpacks to more than http_body_max_bytes");
+    default:
+        return endpoints_refuse(r, c, FAULT_SERIALIZATION,
+                                head->body_coding == CODING_GZIP
+                                    ? "The body is not gzip"
+                                    : "The body is not deflate (zlib)");
+    }
+    router_account(r, &r->scratch_accounted, r->scratch.capacity);
+    if (client_make_room(r, 0))
+        return true;
+    r->counters.refused_memory++;
+    return endpoints_refuse(r, c, FAULT_UNAVAILABLE,
+                            "The unpacked body does not fit in the router's memory budget "
+                            "(http_memory_max_bytes); please try again");
+}
+
+/* The body, unpacked and padded, in the scratch buffer. */
+static bool body_take(struct router *r, struct client *c)
+{
+    const struct http_head *head = &c->http.head;
+    buffer_clear(&r->scratch);
+    if (head->unknown_coding)
+        return endpoints_refuse(r, c, FAULT_SERIALIZATION,
+                                "Content-Encoding must be gzip, deflate or identity");
+    if (head->body_coding == CODING_IDENTITY)
+        buffer_append_slice(&r->scratch, c->http.body);
+    else if (!body_unpack(r, c))
+        return false;
+    memset(buffer_reserve(&r->scratch, JSON_PADDING), 0, JSON_PADDING);
+    return true;
+}
+
+/* The operation that X-Amz-Target names. */
+static bool serve_find(struct router *r, struct client *c, const struct service *service,
+                       const struct operation **out)
+{
+    const struct http_head *head = &c->http.head;
+    struct slice name = http_find(head, "x-amz-target");
+    if (service == NULL)
+        return endpoints_refuse(r, c, FAULT_UNKNOWN_OPERATION, "");
+    const size_t prefix = strlen(service->target);
+    name = slice_make(name.data + prefix, name.size - prefix);
+    *out = service_find(service, name);
+    if (*out != NULL)
+        return true;
+    if (!service_has_later(service, name))
+        return endpoints_refuse(r, c, FAULT_UNKNOWN_OPERATION, "");
+    fault_set(&r->fault, FAULT_UNKNOWN_OPERATION, "%.*s is not supported by weir yet", SHOWN(name));
+    endpoints_answer_fault(r, c, endpoints_answer_type(c));
+    return false;
+}
+
+/* Runs the operation on the body that body_take took. */
+static void serve_run(struct router *r, struct client *c, const struct operation *o,
+                      const struct json_value *root)
+{
+    const struct http_head *head = &c->http.head;
+    r->counters.requests++;
+    if (head->attempt > 1)
+        r->counters.client_retries++;
+    if (r->scratch.size == 0) {
+        endpoints_refuse(r, c, FAULT_SERIALIZATION, "");
+        return;
+    }
+    struct json_value members[SHAPE_MEMBERS_MAX];
+    struct call *call = call_create(r, c, o);
+    call->content_type = endpoints_answer_type(c);
+    if (!shape_check(o->input, root, o->name_first, members, &r->fault) ||
+        !shape_refuse_later(o->input, members, &r->fault)) {
+        call_fail(call);
+        return;
+    }
+    call_begin(call, members);
+}
+
+void serve_body(struct router *r, struct client *c, const struct endpoint *e)
+{
+    struct json_value root = {0};
+    const struct operation *o = e->operation;
+    if (!body_take(r, c))
+        return;
+    if (r->scratch.size > 0 && json_parse(r->json, buffer_slice(&r->scratch), &root) != STATUS_OK) {
+        endpoints_refuse(r, c, FAULT_SERIALIZATION, "");
+        return;
+    }
+    if (o != NULL || serve_find(r, c, e->service, &o))
+        serve_run(r, c, o, &root);
+}
+
+void serve_query(struct router *r, struct client *c, const struct endpoint *e)
+{
+    struct call *call = call_create(r, c, e->operation);
+    call->content_type = "application/json";
+    call_begin(call, NULL);
+}

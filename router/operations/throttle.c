@@ -1,0 +1,154 @@
+#include "router/operations/throttle.h"
+
+#include "router/json/json_writer.h"
+#include "router/operations/operation.h"
+
+/* The one place that says which exception a refusal is. The documentation contradicts itself about
+ * key ranges of provisioned tables, so that is a setting. */
+static enum fault_kind throttle_exception_of(const struct config *config, const struct table *t,
+                                             enum admit_reason reason)
+{
+    bool as_throttling =
+        reason == ADMIT_REFUSED_KEY_RANGE && config->key_range_as_throttling_exception != 0;
+    return t->billing == BILLING_ON_DEMAND || as_throttling ? FAULT_THROTTLING : FAULT_THROUGHPUT;
+}
+
+const char *throttle_reason_name(enum admit_kind kind, enum admit_reason reason)
+{
+    if (reason == ADMIT_REFUSED_KEY_RANGE)
+        return kind == ADMIT_READ ? "TableReadKeyRangeThroughputExceeded"
+                                  : "TableWriteKeyRangeThroughputExceeded";
+    return kind == ADMIT_READ ? "TableReadProvisionedThroughputExceeded"
+                              : "TableWriteProvisionedThroughputExceeded";
+}
+
+/* A table on demand is refused for its maximum by its allocations, or by routers that share it. */
+static bool throttle_is_maximum(const struct table *t, enum admit_kind kind,
+                                enum admit_reason reason)
+{
+    return t->billing == BILLING_ON_DEMAND && t->maximum[kind] > 0 &&
+           (reason == ADMIT_REFUSED_ALLOCATION || reason == ADMIT_REFUSED_TABLE);
+}
+
+static const char *throttle_reason_of(const struct table *t, enum admit_kind kind,
+                                      enum admit_reason reason)
+{
+    if (!throttle_is_maximum(t, kind, reason))
+        return throttle_reason_name(kind, reason);
+    return kind == ADMIT_READ ? "TableReadMaxOnDemandThroughputExceeded"
+                              : "TableWriteMaxOnDemandThroughputExceeded";
+}
+
+static void throttle_write_reasons(struct call *c, const struct table *t, enum admit_kind kind,
+                                   enum admit_reason reason)
+{
+    struct fault *f = call_fault(c);
+    struct buffer *out = &f->more;
+    struct buffer arn = {0};
+    table_arn_append(&arn, c->router, t->name);
+    json_member_open(out, f->kind == FAULT_THROUGHPUT ? "ThrottlingReasons" : "throttlingReasons",
+                     '[');
+    json_write_open(out, '{');
+    json_member_text(out, "reason", throttle_reason_of(t, kind, reason));
+    json_member_string(out, "resource", buffer_slice(&arn));
+    json_write_close(out, '}');
+    json_write_close(out, ']');
+    buffer_deinit(&arn);
+}
+
+/* ---- words ---- */
+
+static int64_t throttle_wait_ms(const struct admit_verdict *verdict)
+{
+    return (verdict->wait.ns + NS_PER_MS - 1) / NS_PER_MS;
+}
+
+/* "partition 5 is at its maximum of 1000 write units per second". */
+static void throttle_append_where(struct buffer *out, const struct call *c,
+                                  const struct subrequest *s, enum admit_kind kind,
+                                  const struct admit_verdict *verdict)
+{
+    const struct config *config = c->router->config;
+    const char *what = kind == ADMIT_READ ? "read" : "write";
+    const unsigned partition = s->request.partition;
+    switch (verdict->reason) {
+    case ADMIT_REFUSED_KEY_RANGE:
+        buffer_append_format(
+            out, "partition %u is at its maximum of %lld %s units per second", partition,
+            (long long)(kind == ADMIT_READ ? config->partition_max_rcu : config->partition_max_wcu),
+            what);
+        break;
+    case ADMIT_REFUSED_NODE:
+        buffer_append_format(out, "node %u, which serves partition %u, has no %s units left",
+                             s->node, partition, what);
+        break;
+    case ADMIT_REFUSED_MEMBER:
+        buffer_append_format(out,
+                             "node %u, which holds a replica of partition %u, has no %s units "
+                             "left",
+                             verdict->member, partition, what);
+        break;
+    case ADMIT_REFUSED_TABLE:
+        buffer_append_format(out, "the table's limit of %s units is used up", what);
+        break;
+    default:
+        buffer_append_format(out,
+                             "partition %u has used up its allocation and its burst of %s "
+                             "units",
+                             partition, what);
+    }
+}
+
+static void throttle_append_details(struct buffer *out, const struct call *c,
+                                    const struct subrequest *s, enum admit_kind kind,
+                                    const struct admit_verdict *verdict)
+{
+    buffer_append_format(out, " (%s: ", admit_reason_name(verdict->reason));
+    throttle_append_where(out, c, s, kind, verdict);
+    if (verdict->wait.ns > 0)
+        buffer_append_format(out, "; try again in %lld ms", (long long)throttle_wait_ms(verdict));
+    buffer_append_u8(out, ')');
+}
+
+static const char *throttle_text_of(const struct table *t, enum admit_reason reason)
+{
+    if (reason == ADMIT_REFUSED_KEY_RANGE)
+        return "The throughput of a key range is at the maximum of its partition, which no "
+               "setting of the table raises. Spread the requests over more partition key values.";
+    if (t->billing == BILLING_ON_DEMAND)
+        return "Throughput exceeds the current capacity of your table or index. DynamoDB is "
+               "automatically scaling your table or index so please try again shortly. If "
+               "exceptions persist, check if you have a hot key: "
+               "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
+               "bp-partition-key-design.html";
+    return "The level of configured provisioned throughput for the table was exceeded. Consider "
+           "increasing your provisioning level with the UpdateTable API.";
+}
+
+/* ---- refusing ---- */
+
+void throttle_note(struct call *c, const struct subrequest *s, const struct admit_verdict *verdict)
+{
+    struct http_throttle *t = &c->throttle;
+    if (t->by != NULL && t->wait_ms >= throttle_wait_ms(verdict))
+        return;
+    *t = (struct http_throttle){
+        .by = admit_reason_name(verdict->reason),
+        .partition = verdict->reason == ADMIT_REFUSED_TABLE ? 0 : s->request.partition,
+        .wait_ms = throttle_wait_ms(verdict)};
+}
+
+bool throttle_refuse(struct call *c, const struct subrequest *s,
+                     const struct admit_verdict *verdict)
+{
+    const struct table *t = &s->route->table;
+    bool write = s->request.op == REQUEST_PUT || s->request.op == REQUEST_DELETE;
+    enum admit_kind kind = write ? ADMIT_WRITE : ADMIT_READ;
+    struct fault *f = call_fault(c);
+    throttle_note(c, s, verdict);
+    fault_set(f, throttle_exception_of(c->router->config, t, verdict->reason), "%s",
+              throttle_text_of(t, verdict->reason));
+    throttle_append_details(&f->text, c, s, kind, verdict);
+    throttle_write_reasons(c, t, kind, verdict->reason);
+    return false;
+}
