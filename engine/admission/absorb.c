@@ -6,7 +6,7 @@
  *   SUM-2  The same two partitions become the same one on every replica whose buckets were the
  *          same. */
 #include "base/must.h"
-#include "engine/admission/policy_internal.h"
+#include "engine/admission/admission_internal.h"
 
 static int64_t saturated_sum(int64_t a, int64_t b)
 {

@@ -8,7 +8,7 @@
 #include "engine/admission/admission.h"
 
 #include "base/must.h"
-#include "engine/admission/policy_internal.h"
+#include "engine/admission/admission_internal.h"
 
 static const struct admission_policy *const policies[] = {
     &admission_policy_allocation,

@@ -5,7 +5,7 @@
  *       room for it; debts always do.
  *   D2  the same cut gives the same pieces on every replica whose buckets were the same. */
 #include "base/must.h"
-#include "engine/admission/policy_internal.h"
+#include "engine/admission/admission_internal.h"
 
 enum {
     PIECES_MAX = 16,

@@ -30,7 +30,7 @@
  *   F3  a full node passes every cost.
  *   F4  so is a burst within what the table was promised. */
 #include "base/must.h"
-#include "engine/admission/policy_internal.h"
+#include "engine/admission/admission_internal.h"
 
 /* Lately: in the time of a round before now, as far as two counters tell: what this round took, and
  * of what the round before took the part by which it reaches into that time. So no moment is better

@@ -1,5 +1,5 @@
 /* policy_allocation.c - the allocated throughput and nothing else: what is not used is lost. */
-#include "engine/admission/policy_internal.h"
+#include "engine/admission/admission_internal.h"
 
 static void debit(const struct admission_case *c, int64_t cost_mcu)
 {

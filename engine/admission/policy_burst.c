@@ -1,7 +1,7 @@
 /* policy_burst.c - the allocated throughput, then more, if the node has it to spare: under `burst`
  * what the partition has saved (DynamoDB, USENIX ATC 2022, section 4.1), under `always-burst`
  * whatever is asked for, because the table's limit is kept elsewhere (section 4.3). */
-#include "engine/admission/policy_internal.h"
+#include "engine/admission/admission_internal.h"
 
 static bool saves(const struct admission_case *c)
 {

@@ -1,6 +1,6 @@
 /* policy_none.c - never throttles, and charges nothing, so that the buckets owe nothing to the past
  * when another policy takes over. */
-#include "engine/admission/policy_internal.h"
+#include "engine/admission/admission_internal.h"
 
 static void decide(const struct admission_case *c, int64_t cost_mcu, struct admit_verdict *verdict)
 {

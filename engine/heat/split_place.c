@@ -10,7 +10,7 @@
  * key takes its child and the others share the rest. */
 #include "base/limits.h"
 #include "base/must.h"
-#include "engine/heat/split_internal.h"
+#include "engine/heat/split_point_internal.h"
 #include "engine/item/storage_key.h"
 
 enum {

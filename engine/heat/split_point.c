@@ -8,7 +8,7 @@
 
 #include "base/limits.h"
 #include "base/must.h"
-#include "engine/heat/split_internal.h"
+#include "engine/heat/split_point_internal.h"
 #include "engine/item/storage_key.h"
 
 struct split_question split_question_of(const struct config *config, struct slice lo,

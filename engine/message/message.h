@@ -29,7 +29,7 @@ enum request_op {
                            */
     REQUEST_TABLE_UPDATE, /* body = struct table_spec: what is not AS_IT_IS; reply as GET */
     REQUEST_TABLE_DELETE, /* key = name; reply.body = struct table */
-    REQUEST_TABLE_REPORT, /* node to catalog: body = engine/message/report.h; reply.body = those that
+    REQUEST_TABLE_REPORT, /* node to catalog: body = engine/catalog/report.h; reply.body = those that
                              the reporter is to close: u32 partition, u8 1: no table has it, .. */
     REQUEST_TABLE_SPLIT,  /* to the catalog's leader: body = table_split; reply.body = struct table:
                              the map as it is to be */

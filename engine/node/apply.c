@@ -1,78 +1,25 @@
-/* node/apply.c - what a committed entry does to a replica, and a durable record of the node's own
- * to the node, in service and in replay alike. */
+/* apply.c - what a committed entry does to a replica, and a durable record of the node's own to the
+ * node, in service and in replay alike. */
 #include "base/must.h"
 #include "base/probe.h"
-#include "engine/item/storage_key.h"
-#include "engine/node/node_internal.h"
+#include "engine/item/item.h"
+#include "engine/node/applier_internal.h"
+#include "engine/node/change.h"
+#include "engine/node/collection.h"
 
 /* ---- committed entries ---- */
 
-static bool write_decode(struct slice payload, struct write_head *head, struct slice *key,
-                         struct slice *item)
-{
-    if (payload.size < sizeof *head)
-        return false;
-    memcpy(head, payload.data, sizeof *head);
-    if (head->key_size > payload.size - sizeof *head)
-        return false;
-    size_t item_at = sizeof *head + head->key_size;
-    *key = slice_make(payload.data + sizeof *head, head->key_size);
-    *item = slice_make(NULL, 0);
-    if (payload.size > item_at)
-        *item = slice_make(payload.data + item_at, payload.size - item_at);
-    return true;
-}
-
-/* What apply_write relies on; items are checked where they are read. */
-static bool write_is_sound(struct slice payload)
-{
-    struct write_head head;
-    struct slice key, item;
-    if (!write_decode(payload, &head, &key, &item))
-        return false;
-    const int64_t collection_max = INT64_C(1) << 50;
-    bool put = item.size > 0;
-    return key.size > STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE &&
-           key.size <= STORAGE_KEY_SIZE_MAX && head.burst <= 2 && head.old_size >= -1 &&
-           head.old_size <= ITEM_SIZE_MAX && head.cost_mcu >= 0 &&
-           head.cost_mcu <= write_cost_mcu(ITEM_SIZE_MAX) &&
-           head.collection_bytes >= COLLECTION_NOT_COUNTED &&
-           head.collection_bytes <= collection_max &&
-           (!put || (item_checksum_holds(item) && item_size(item) <= ITEM_SIZE_MAX));
-}
-
-bool node_entry_is_sound(uint32_t group, enum log_kind kind, struct slice payload)
-{
-    struct catalog_command command;
-    struct partition_split split;
-    switch (kind) {
-    case LOG_WRITE:
-        return group != CATALOG_GROUP && write_is_sound(payload);
-    case LOG_CATALOG:
-        return group == CATALOG_GROUP && catalog_command_decode(payload, &command) == STATUS_OK;
-    case LOG_SPLIT:
-        return group != CATALOG_GROUP && partition_split_decode(payload, &split) == STATUS_OK;
-    case LOG_MERGE:
-        return node_merge_is_sound(group, payload);
-    case LOG_NOOP:
-        return payload.size == 0;
-    case LOG_MEMBERS:
-        return true; /* the message's decoder has looked at it */
-    default:
-        return false;
-    }
-}
-
-static void put_collection(struct node *n, struct slice row_key, int64_t bytes)
+static void apply_put_collection(struct applier *applier, struct slice row_key, int64_t bytes)
 {
     uint8_t row[COLLECTION_ROW_SIZE];
     if (bytes > 0)
         collection_encode(row_key, bytes, row);
-    store_put(n->store, row_key, slice_make(bytes > 0 ? row : NULL, bytes > 0 ? sizeof row : 0));
+    store_put(applier->env->store, row_key,
+              slice_make(bytes > 0 ? row : NULL, bytes > 0 ? sizeof row : 0));
 }
 
-static void apply_write(struct node *n, struct partition *p, const struct raft_entry *e,
-                        bool want_old, struct applied *out)
+static void apply_write(struct applier *applier, struct partition *p, const struct raft_entry *e,
+                        struct applied *out)
 {
     struct write_head head;
     struct slice key, item;
@@ -83,58 +30,166 @@ static void apply_write(struct node *n, struct partition *p, const struct raft_e
         out->code = REPLY_STALE_MAP;
         return;
     }
-    if (want_old && store_get(n->store, key, true, &out->body) == STATUS_OK)
+    if (out->want_old && store_get(applier->env->store, key, true, &out->body) == STATUS_OK)
         out->found = true;
     if (item.data != NULL || head.old_size >= 0)
-        store_put(n->store, key, item);
+        store_put(applier->env->store, key, item);
     if (head.collection_bytes >= 0)
-        put_collection(n, collection_key(key), head.collection_bytes);
+        apply_put_collection(applier, collection_key(key), head.collection_bytes);
     partition_count_item(p, key, (item.data != NULL) - (head.old_size >= 0),
                          (item.data != NULL ? (int64_t)item_size(item) : 0) -
                              (head.old_size >= 0 ? head.old_size : 0));
 }
 
-static void apply_catalog(struct node *n, const struct raft_entry *e, struct applied *out)
+static void apply_catalog(struct applier *applier, struct partition *p, const struct raft_entry *e,
+                          struct applied *out)
 {
     struct catalog_command command;
+    must(p->info.id == CATALOG_GROUP);
     must(catalog_command_decode(e->payload, &command) == STATUS_OK);
     struct catalog_result result;
-    catalog_apply(n->catalog, e->payload, &result);
+    catalog_apply(applier->catalog->state, e->payload, &result);
     for (uint32_t i = 0; i < result.row_count; i++)
-        store_put(n->store, result.rows[i].key, result.rows[i].value);
-    node_note(n, NODE_TRACE_CATALOG, result.code, (int64_t)e->index);
+        store_put(applier->env->store, result.rows[i].key, result.rows[i].value);
+    env_note(applier->env, NODE_TRACE_CATALOG, result.code, (int64_t)e->index);
     out->code = result.code;
-    out->text = arena_copy(&n->lent, result.text);
-    if (result.table == NULL || !node_leads_catalog(n))
+    out->text = arena_copy(&applier->env->lent, result.text);
+    if (result.table == NULL || !catalog_replica_leads(applier->catalog))
         return; /* nobody here has asked for it */
-    buffer_clear(&n->scratch);
-    table_encode(&n->scratch, result.table);
-    out->body = arena_copy(&n->lent, buffer_slice(&n->scratch));
+    buffer_clear(&applier->env->scratch);
+    table_encode(&applier->env->scratch, result.table);
+    out->body = arena_copy(&applier->env->lent, buffer_slice(&applier->env->scratch));
     if (result.code == REPLY_OK) /* a refusal must not take apart what is being settled */
-        node_settling_changed(n, result.table);
+        settling_changed(applier->settling, result.table);
 }
 
-void node_apply(struct node *n, struct partition *p, const struct raft_entry *e, bool want_old,
-                struct applied *out)
+static void apply_members(struct applier *applier, struct partition *p, const struct raft_entry *e,
+                          struct applied *out)
 {
-    *out = (struct applied){.code = REPLY_OK};
-    if (e->kind == LOG_WRITE)
-        apply_write(n, p, e, want_old, out);
-    else if (e->kind == LOG_CATALOG)
-        apply_catalog(n, e, out);
-    else if (e->kind == LOG_SPLIT)
-        node_apply_split(n, p, e);
-    else if (e->kind == LOG_MERGE)
-        node_apply_merge(n, p, e, out);
-    else
-        must(e->kind == LOG_NOOP || e->kind == LOG_MEMBERS);
-    if (e->kind == LOG_MEMBERS && p->led != 0)
-        node_buckets_led(n, p); /* for a member that is new */
+    (void)e;
+    (void)out;
+    if (p->led != 0)
+        buckets_led(applier->buckets, p); /* for a member that is new */
+}
+
+static void apply_nothing(struct applier *applier, struct partition *p, const struct raft_entry *e,
+                          struct applied *out)
+{
+    (void)applier;
+    (void)p;
+    (void)e;
+    (void)out;
+}
+
+static bool write_is_whole(uint32_t group, struct slice payload)
+{
+    struct write_head head;
+    struct slice key, item;
+    return group != CATALOG_GROUP && write_decode(payload, &head, &key, &item);
+}
+
+static bool entry_write_is_sound(uint32_t group, struct slice payload)
+{
+    return group != CATALOG_GROUP && write_is_sound(payload);
+}
+
+static bool catalog_is_sound(uint32_t group, struct slice payload)
+{
+    struct catalog_command command;
+    return group == CATALOG_GROUP && catalog_command_decode(payload, &command) == STATUS_OK;
+}
+
+static bool split_is_sound(uint32_t group, struct slice payload)
+{
+    struct partition_split split;
+    return group != CATALOG_GROUP && partition_split_decode(payload, &split) == STATUS_OK;
+}
+
+static bool noop_is_sound(uint32_t group, struct slice payload)
+{
+    (void)group;
+    return payload.size == 0;
+}
+
+static bool members_are_sound(uint32_t group, struct slice payload)
+{
+    (void)group;
+    (void)payload;
+    return true; /* the decoder of raft's messages, or raft itself, has looked at them */
+}
+
+/* The kinds of entries of a group. A new one is a row here. */
+static const struct entry_kind {
+    /* Of a record of this node's own log, whose checksum held. */
+    bool (*is_whole)(uint32_t group, struct slice payload);
+    /* The same for an entry that another node sent: nothing in it is believed. */
+    bool (*is_sound)(uint32_t group, struct slice payload);
+    /* It is committed. */
+    void (*apply)(struct applier *applier, struct partition *p, const struct raft_entry *e,
+                  struct applied *out);
+} entry_kinds[LOG_KINDS] = {
+    [LOG_WRITE] = {write_is_whole, entry_write_is_sound, apply_write},
+    [LOG_CATALOG] = {catalog_is_sound, catalog_is_sound, apply_catalog},
+    [LOG_SPLIT] = {split_is_sound, split_is_sound, split_apply},
+    [LOG_MERGE] = {merge_is_sound, merge_is_sound, merge_apply},
+    [LOG_NOOP] = {noop_is_sound, noop_is_sound, apply_nothing},
+    [LOG_MEMBERS] = {members_are_sound, members_are_sound, apply_members},
+};
+
+bool applier_entry_is_sound(uint32_t group, enum log_kind kind, struct slice payload)
+{
+    return kind < LOG_KINDS && entry_kinds[kind].is_sound != NULL &&
+           entry_kinds[kind].is_sound(group, payload);
+}
+
+static void apply_entry(struct applier *applier, struct partition *p, const struct raft_entry *e,
+                        bool want_old, struct applied *out)
+{
+    *out = (struct applied){.code = REPLY_OK, .want_old = want_old};
+    must(entry_kinds[e->kind].apply != NULL);
+    entry_kinds[e->kind].apply(applier, p, e, out);
+}
+
+static void apply_answer(struct applier *applier, const struct inflight *e,
+                         const struct applied *applied)
+{
+    if (!e->answer)
+        return;
+    struct reply *r = env_reply(applier->env, e->from, e->request_id, applied->code);
+    r->verdict = e->verdict;
+    r->consumed_mcu = e->consumed_mcu;
+    r->collection_bytes = e->collection_bytes;
+    r->found = applied->found;
+    r->body = applied->body;
+    r->text = applied->text;
+}
+
+void applier_apply_committed(struct applier *applier, struct partition *p)
+{
+    const struct raft_entry *entry;
+    if (p->no_state)
+        return;
+    while ((entry = raft_next_committed(p->raft)) != NULL) {
+        struct inflight *e = proposals_take(applier->proposals, p, entry);
+        struct applied applied;
+        p->stored = false;
+        apply_entry(applier, p, entry, e != NULL && e->want_old, &applied);
+        if (applier->env->stop_error != 0) {
+            if (e != NULL)
+                proposals_free(applier->proposals, e);
+            return;
+        }
+        if (e == NULL)
+            continue;
+        apply_answer(applier, e, &applied);
+        proposals_free(applier->proposals, e);
+    }
 }
 
 /* ---- the node's own records ---- */
 
-static void first_members(const struct partition_info *info, uint32_t node, struct raft_base *base)
+static void apply_first_members(const struct partition_info *info, uint32_t node,
+                                struct raft_base *base)
 {
     *base = (struct raft_base){.members.count = info->member_count};
     for (uint32_t i = 0; i < info->member_count; i++) {
@@ -144,106 +199,124 @@ static void first_members(const struct partition_info *info, uint32_t node, stru
     }
 }
 
-static enum status apply_partition(struct node *n, uint64_t lsn, struct slice payload)
+static enum status apply_partition(struct applier *applier, const struct own_record *record)
 {
-    struct reader r = {payload, false};
+    struct reader r = {record->payload, false};
     struct partition_info info;
     if (partition_info_decode(&r, &info) != STATUS_OK ||
-        partition_member_on(&info, n->options.id) == 0)
+        partition_member_on(&info, applier->env->id) == 0)
         return STATUS_CORRUPT;
-    struct partition *p = node_partition(n, info.id);
+    struct partition *p = partitions_find(applier->partitions, info.id);
     if (p != NULL) {
         if (info.epoch != p->info.epoch ||
-            partition_member_on(&info, n->options.id) != raft_self(p->raft))
+            partition_member_on(&info, applier->env->id) != raft_self(p->raft))
             return STATUS_OK; /* it was split meanwhile: ranges come with the group's log alone */
         info.lo = p->info.lo;
         info.hi = p->info.hi;
         partition_set(p, &info);
-        if (n->started) /* its buckets begin with the node */
-            node_buckets_changed(n, p);
+        if (applier->env->started) /* its buckets begin with the node */
+            buckets_changed(applier->buckets, p);
         return STATUS_OK;
     }
-    if (node_holds_range(n, info.lo, info.hi)) {
+    if (partitions_hold_range(applier->partitions, info.lo, info.hi)) {
         PROBE("a replica was merged into another one before a word to it was on disk");
         return STATUS_OK;
     }
     struct raft_base base;
-    first_members(&info, n->options.id, &base);
+    apply_first_members(&info, applier->env->id, &base);
     p = partition_create(&info);
-    p->since_lsn = lsn;
-    node_add_partition(n, p);
-    node_group_create(n, p, &base);
-    node_note(n, NODE_TRACE_PARTITION_OPENED, info.id, (int64_t)lsn);
-    if (info.id == CATALOG_GROUP && n->catalog == NULL)
-        n->catalog = catalog_create();
-    if (!n->started)
+    p->since_lsn = record->lsn;
+    partitions_add(applier->partitions, p);
+    groups_create_raft(applier->groups, p, &base);
+    env_note(applier->env, NODE_TRACE_PARTITION_OPENED, info.id, (int64_t)record->lsn);
+    if (info.id == CATALOG_GROUP && applier->catalog->state == NULL)
+        applier->catalog->state = catalog_create();
+    if (!applier->env->started)
         return STATUS_OK;
-    node_buckets_begin(n, p);
-    node_group_start(n, p, n->now);
+    buckets_begin(applier->buckets, p);
+    groups_start(applier->groups, p, applier->env->now);
     if (info.members[0] == raft_self(p->raft) && info.joined == 0) {
-        raft_campaign(p->raft, n->now); /* nobody has led it yet: this one should */
-        node_group_stepped(n, p);
+        raft_campaign(p->raft, applier->env->now); /* nobody has led it yet: this one should */
+        groups_stepped(applier->groups, p);
     }
     return STATUS_OK;
 }
 
-static void leave_catalog(struct node *n, const struct partition *p)
+void applier_remove_partition(struct applier *applier, struct partition *p)
 {
-    if (p->led != 0)
-        node_settling_end(n);
-    if (n->catalog != NULL) /* none is loaded while the replica waits for a snapshot */
-        catalog_destroy(n->catalog);
-    n->catalog = NULL;
-    node_store_left_catalog(n);
+    proposals_drop(applier->proposals, p, "the partition was closed");
+    waiters_drop_reads(applier->waiters, p, REPLY_WRONG_PARTITION, "the partition was closed");
+    snapshots_forget(applier->snapshots, p->info.id);
+    split_orphan(applier, p);
+    partitions_remove(applier->partitions, p);
+    buckets_end(applier->buckets, p);
+    groups_forget(applier->groups, p); /* last: nothing lists the partition after this */
+    rows_remove_partition(applier->env, p->info.id);
+    env_note(applier->env, NODE_TRACE_PARTITION_CLOSED, p->info.id, (int64_t)raft_applied(p->raft));
+    partition_destroy(p);
 }
 
-static void apply_partition_close(struct node *n, uint32_t group, uint64_t as_of)
+static void apply_leave_catalog(struct applier *applier)
 {
-    struct partition *p = node_partition(n, group);
-    if (as_of > n->closed_as_of)
-        n->closed_as_of = as_of;
-    node_store_closed(n);
+    settling_end(applier->settling);
+    catalog_replica_forget(applier->catalog);
+    rows_store_left_catalog(applier->env, applier->identity);
+}
+
+/* The record's index says up to where the catalog's log was known to whoever had it closed. */
+static enum status apply_partition_close(struct applier *applier, const struct own_record *record)
+{
+    struct partition *p = partitions_find(applier->partitions, record->group);
+    if (record->index > applier->identity->closed_as_of)
+        applier->identity->closed_as_of = record->index;
+    rows_store_closed(applier->env, applier->identity);
     if (p == NULL)
-        return;
-    if (group == CATALOG_GROUP)
-        leave_catalog(n, p);
-    node_erase(n, p->info.lo, p->info.hi);
-    store_put(n->store, node_partition_row_key(n, group), slice_make(NULL, 0));
-    node_note(n, NODE_TRACE_PARTITION_CLOSED, group, (int64_t)raft_applied(p->raft));
-    node_remove_partition(n, group);
-}
-
-static enum status apply_node(struct node *n, uint64_t generation, struct slice payload)
-{
-    struct reader r = {payload, false};
-    n->support_kept.ns = (int64_t)reader_u64(&r);
-    if (r.failed || r.left.size > 0 || n->support_kept.ns <= 0)
-        return STATUS_CORRUPT;
-    n->generation = (uint32_t)generation;
-    n->support_changing = false;
-    node_store_generation(n);
+        return STATUS_OK;
+    if (record->group == CATALOG_GROUP)
+        apply_leave_catalog(applier);
+    rows_erase(applier->env, p->info.lo, p->info.hi);
+    applier_remove_partition(applier, p);
     return STATUS_OK;
 }
 
-enum status node_apply_own(struct node *n, enum log_kind kind, uint32_t group, uint64_t index,
-                           uint64_t lsn, struct slice payload)
+/* The record's index is the node's generation. */
+static enum status apply_node(struct applier *applier, const struct own_record *record)
 {
-    switch (kind) {
-    case LOG_NODE:
-        return apply_node(n, index, payload);
-    case LOG_PARTITION:
-        return apply_partition(n, lsn, payload);
-    case LOG_PARTITION_CLOSE:
-        apply_partition_close(n, group, index);
-        return STATUS_OK;
-    case LOG_BUCKETS:
-        return n->started ? STATUS_OK : node_buckets_replay(n, payload);
-    default:
-        return STATUS_OK;
-    }
+    struct reader r = {record->payload, false};
+    struct identity *identity = applier->identity;
+    identity->support_kept.ns = (int64_t)reader_u64(&r);
+    if (r.failed || r.left.size > 0 || identity->support_kept.ns <= 0)
+        return STATUS_CORRUPT;
+    identity->generation = (uint32_t)record->index;
+    identity->support_changing = false;
+    rows_store_generation(applier->env, identity);
+    return STATUS_OK;
 }
 
-enum status node_replay_to(struct node *n, struct partition *p, uint64_t index)
+static enum status apply_buckets(struct applier *applier, const struct own_record *record)
+{
+    return applier->env->started ? STATUS_OK : buckets_replay(applier->buckets, record->payload);
+}
+
+/* The kinds of the node's own records. A new one is a row here. */
+static enum status (*const own_kinds[LOG_KINDS])(struct applier *applier,
+                                                 const struct own_record *record) = {
+    [LOG_NODE] = apply_node,
+    [LOG_PARTITION] = apply_partition,
+    [LOG_PARTITION_CLOSE] = apply_partition_close,
+    [LOG_BUCKETS] = apply_buckets,
+};
+
+enum status applier_apply_own(struct applier *applier, enum log_kind kind,
+                              const struct own_record *record)
+{
+    must(own_kinds[kind] != NULL);
+    return own_kinds[kind](applier, record);
+}
+
+/* ---- replay ---- */
+
+enum status applier_replay_to(struct applier *applier, struct partition *p, uint64_t index)
 {
     const struct raft_entry *e;
     if (raft_replay_commit(p->raft, index) != STATUS_OK)
@@ -251,30 +324,30 @@ enum status node_replay_to(struct node *n, struct partition *p, uint64_t index)
     while (raft_applied(p->raft) < index && (e = raft_next_committed(p->raft)) != NULL) {
         struct applied applied;
         p->stored = false;
-        node_apply(n, p, e, false, &applied);
+        apply_entry(applier, p, e, false, &applied);
     }
     raft_compact(p->raft, raft_applied(p->raft));
-    return n->stop_error == 0 ? STATUS_OK : STATUS_CORRUPT;
+    return applier->env->stop_error == 0 ? STATUS_OK : STATUS_CORRUPT;
 }
 
 /* Records of the children may follow: they are made now, as they were then. */
-static enum status replay_split_done(struct node *n, const struct log_record *record)
+static enum status apply_replay_split_done(struct applier *applier, const struct log_record *record)
 {
-    struct partition *p = node_partition(n, record->group);
+    struct partition *p = partitions_find(applier->partitions, record->group);
     if (p == NULL || record->lsn < p->since_lsn || record->index <= raft_applied(p->raft))
         return STATUS_OK;
     PROBE("a split is applied in the replay");
-    n->replay_lsn = record->lsn;
-    if (node_replay_to(n, p, record->index) != STATUS_OK)
+    applier->log->replay_lsn = record->lsn;
+    if (applier_replay_to(applier, p, record->index) != STATUS_OK)
         return STATUS_CORRUPT;
     const struct split_history *splits = partition_splits(p);
     bool split = splits->count > 0 && splits->at[splits->count - 1].index == record->index;
     return split ? STATUS_OK : STATUS_CORRUPT;
 }
 
-static enum status replay_entry(struct node *n, const struct log_record *record)
+static enum status apply_replay_entry(struct applier *applier, const struct log_record *record)
 {
-    struct partition *p = node_partition(n, record->group);
+    struct partition *p = partitions_find(applier->partitions, record->group);
     if (p == NULL || record->lsn < p->since_lsn)
         return STATUS_OK; /* of a replica that is gone */
     if (record->kind == LOG_HARD_STATE) {
@@ -282,18 +355,7 @@ static enum status replay_entry(struct node *n, const struct log_record *record)
         raft_replay_hard_state(p->raft, record->term, record->index);
         return STATUS_OK;
     }
-    struct write_head head;
-    struct slice key, item;
-    struct catalog_command command;
-    if (record->kind == LOG_WRITE && !write_decode(record->payload, &head, &key, &item))
-        return STATUS_CORRUPT;
-    if (record->kind == LOG_CATALOG &&
-        catalog_command_decode(record->payload, &command) != STATUS_OK)
-        return STATUS_CORRUPT;
-    struct partition_split split;
-    if (record->kind == LOG_SPLIT && partition_split_decode(record->payload, &split) != STATUS_OK)
-        return STATUS_CORRUPT;
-    if (record->kind == LOG_MERGE && !node_merge_is_sound(record->group, record->payload))
+    if (!entry_kinds[record->kind].is_whole(record->group, record->payload))
         return STATUS_CORRUPT;
     const struct raft_entry e = {.index = record->index,
                                  .term = record->term,
@@ -303,31 +365,14 @@ static enum status replay_entry(struct node *n, const struct log_record *record)
     return raft_replay_entry(p->raft, &e);
 }
 
-enum status node_replay(struct node *n, const struct log_record *record)
+enum status applier_replay(struct applier *applier, const struct log_record *record)
 {
-    switch (record->kind) {
-    case LOG_WRITE:
-    case LOG_CATALOG:
-    case LOG_NOOP:
-    case LOG_MEMBERS:
-    case LOG_HARD_STATE:
-    case LOG_SPLIT:
-    case LOG_MERGE:
-        return replay_entry(n, record);
-    case LOG_SPLIT_DONE:
-        return replay_split_done(n, record);
-    case LOG_NODE:
-    case LOG_PARTITION:
-    case LOG_PARTITION_CLOSE:
-    case LOG_BUCKETS:
-        if (record->lsn < n->local_lsn)
-            return STATUS_OK;
-        return node_apply_own(n, record->kind, record->group, record->index, record->lsn,
-                              record->payload);
-    case LOG_SEGMENT:
-    case LOG_END:
-    case LOG_KINDS:
-        break;
-    }
-    return STATUS_OK;
+    if (record->kind == LOG_HARD_STATE || entry_kinds[record->kind].apply != NULL)
+        return apply_replay_entry(applier, record);
+    if (record->kind == LOG_SPLIT_DONE)
+        return apply_replay_split_done(applier, record);
+    if (own_kinds[record->kind] == NULL || record->lsn < applier->log->local_lsn)
+        return STATUS_OK;
+    const struct own_record own = {record->group, record->index, record->lsn, record->payload};
+    return own_kinds[record->kind](applier, &own);
 }

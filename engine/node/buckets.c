@@ -1,5 +1,4 @@
-/* node/buckets.c - the buckets of the replicas here: begun, told to other replicas, kept over a
- * restart.
+/* buckets.c - the buckets of the replicas here: begun, told to other replicas, kept over a restart.
  *
  * A partition's buckets are its leader's; followers have mirrors of them. What is written reaches a
  * mirror with the log. Everything else the leader tells, some time after it was spent: what the
@@ -16,10 +15,12 @@
  * Restarts. The log gets a record of all that was spent from, once in bucket_save_ms, and less
  * often of what only refills. The row of a replica has the same, and all that is true when the node
  * ends in good order. Time in which the node was down adds nothing and pays nothing back. */
+#include "engine/node/buckets.h"
+
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "engine/node/node_internal.h"
+#include "engine/node/change.h"
 
 enum {
     LEFT_PART = 64,  /* of what is left for all replicas: so much is told soon .. */
@@ -55,140 +56,105 @@ struct mirror {
     struct seen seen[SEEN_MAX];
 };
 
-/* ---- as bytes ---- */
-
-/* Reads, then writes: i64 cap, allocation, burst. */
-void node_buckets_encode(const struct node *n, const struct partition *p, struct buffer *out)
-{
-    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-        struct admission_balances b = admission_balances(&p->admission, kind, n->now);
-        buffer_append_u64(out, (uint64_t)b.cap_mcu);
-        buffer_append_u64(out, (uint64_t)b.allocation_mcu);
-        buffer_append_u64(out, (uint64_t)b.burst_mcu);
-    }
-}
-
-static int64_t balance_decode(struct reader *r)
-{
-    const int64_t most = INT64_MAX / 4;
-    int64_t mcu = (int64_t)reader_u64(r);
-    r->failed |= mcu > most || mcu < -most;
-    return mcu;
-}
-
-void node_buckets_decode(struct reader *r, struct admission_balances out[ADMIT_KINDS])
-{
-    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        out[kind].cap_mcu = balance_decode(r);
-        out[kind].allocation_mcu = balance_decode(r);
-        out[kind].burst_mcu = balance_decode(r);
-    }
-}
-
 /* ---- beginning ---- */
 
-static struct table_share *share_of(struct node *n, uint32_t table_id)
+static struct table_share *buckets_share_of(struct buckets *buckets, uint32_t table_id)
 {
-    for (uint32_t i = 0; i < n->table_shares_count; i++) {
-        if (n->table_shares[i]->table_id == table_id)
-            return n->table_shares[i];
+    for (uint32_t i = 0; i < buckets->shares_count; i++) {
+        if (buckets->shares[i]->table_id == table_id)
+            return buckets->shares[i];
     }
     struct table_share *share = calloc(1, sizeof *share);
-    uint32_t size = (n->table_shares_count + 1) * (uint32_t)sizeof share;
-    n->table_shares = realloc(n->table_shares, size);
-    must(share != NULL && n->table_shares != NULL);
+    uint32_t size = (buckets->shares_count + 1) * (uint32_t)sizeof share;
+    buckets->shares = realloc(buckets->shares, size);
+    must(share != NULL && buckets->shares != NULL);
     share->table_id = table_id;
-    n->table_shares[n->table_shares_count++] = share;
+    buckets->shares[buckets->shares_count++] = share;
     return share;
 }
 
-static void drop_unused(struct node *n, struct table_share *share)
+static void buckets_drop_unused(struct buckets *buckets, struct table_share *share)
 {
     uint32_t i = 0;
     if (share == NULL || share->partitions > 0)
         return;
-    while (n->table_shares[i] != share)
+    while (buckets->shares[i] != share)
         i++;
-    n->table_shares[i] = n->table_shares[--n->table_shares_count];
+    buckets->shares[i] = buckets->shares[--buckets->shares_count];
     free(share);
 }
 
 /* Once it counts on no share. */
-static void join(struct node *n, struct partition *p)
+static void buckets_join(struct buckets *buckets, struct partition *p)
 {
-    struct table_share *share = share_of(n, p->info.table_id);
-    admission_join(&p->admission, share, n->now);
-    drop_unused(n, share);
+    struct table_share *share = buckets_share_of(buckets, p->info.table_id);
+    admission_join(&p->admission, share, buckets->env->now);
+    buckets_drop_unused(buckets, share);
 }
 
-static const struct admission_policy *policy_of(const struct node *n, const struct partition *p)
+static const struct admission_policy *buckets_policy_of(const struct buckets *buckets,
+                                                        const struct partition *p)
 {
-    return admission_policy_of(n->config, p->info.gac, p->info.on_demand);
+    return admission_policy_of(buckets->env->config, p->info.gac, p->info.on_demand);
 }
 
-struct admission_rates node_rates_of(const struct partition_info *info)
+void buckets_begin(struct buckets *buckets, struct partition *p)
 {
-    struct admission_rates rates;
-    memcpy(rates.rate_mcu, info->rate_mcu, sizeof rates.rate_mcu);
-    memcpy(rates.maximum_mcu, info->maximum_mcu, sizeof rates.maximum_mcu);
-    return rates;
-}
-
-void node_buckets_begin(struct node *n, struct partition *p)
-{
-    const struct admission_rates rates = node_rates_of(&p->info);
-    admission_init(&p->admission, policy_of(n, p), n->config, &rates, n->now);
+    const struct admission_rates rates = partition_rates(&p->info);
+    admission_init(&p->admission, buckets_policy_of(buckets, p), buckets->env->config, &rates,
+                   buckets->env->now);
     bool kept = p->kept != NULL && p->kept->epoch == p->info.epoch;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && kept; kind++)
-        admission_restore(&p->admission, kind, n->now, &p->kept->balances[kind]);
+        admission_restore(&p->admission, kind, buckets->env->now, &p->kept->balances[kind]);
     free(p->kept);
     p->kept = NULL;
-    join(n, p);
+    buckets_join(buckets, p);
 }
 
-void node_buckets_changed(struct node *n, struct partition *p)
+void buckets_changed(struct buckets *buckets, struct partition *p)
 {
-    const struct admission_rates rates = node_rates_of(&p->info);
-    admission_change(&p->admission, policy_of(n, p), n->config, &rates, n->now);
-    join(n, p);
+    const struct admission_rates rates = partition_rates(&p->info);
+    admission_change(&p->admission, buckets_policy_of(buckets, p), buckets->env->config, &rates,
+                     buckets->env->now);
+    buckets_join(buckets, p);
 }
 
-void node_buckets_divided(struct node *n, struct partition *p)
+void buckets_divided(struct buckets *buckets, struct partition *p)
 {
-    join(n, p);
+    buckets_join(buckets, p);
     p->buckets = BUCKETS_SPENT;
 }
 
-static void unlist(struct node *n, const struct partition *p)
+static void buckets_unlist(struct buckets *buckets, const struct partition *p)
 {
-    struct partition **link = &n->mirrors;
+    struct partition **link = &buckets->mirrors;
     while (*link != NULL && *link != p)
         link = &(*link)->mirror->next;
     if (*link != NULL)
         *link = p->mirror->next;
 }
 
-void node_buckets_end(struct node *n, struct partition *p)
+void buckets_end(struct buckets *buckets, struct partition *p)
 {
     if (p->mirror != NULL && p->mirror->listed)
-        unlist(n, p);
+        buckets_unlist(buckets, p);
     struct table_share *share = p->admission.table;
-    admission_leave(&p->admission, n->now);
-    drop_unused(n, share);
+    admission_leave(&p->admission, buckets->env->now);
+    buckets_drop_unused(buckets, share);
     free(p->mirror);
     p->mirror = NULL;
 }
 
-void node_buckets_deinit(struct node *n)
+void buckets_deinit(struct buckets *buckets)
 {
-    for (uint32_t i = 0; i < n->table_shares_count; i++)
-        free(n->table_shares[i]);
-    free(n->table_shares);
+    for (uint32_t i = 0; i < buckets->shares_count; i++)
+        free(buckets->shares[i]);
+    free(buckets->shares);
 }
 
 /* ---- when to tell ---- */
 
-static struct mirror *mirror_of(struct partition *p)
+static struct mirror *buckets_mirror_of(struct partition *p)
 {
     if (p->mirror == NULL) {
         p->mirror = calloc(1, sizeof *p->mirror);
@@ -199,7 +165,7 @@ static struct mirror *mirror_of(struct partition *p)
 }
 
 /* Where to note what is counted of a follower's reads. The life of a new one is 0. */
-static struct seen *seen_of(struct mirror *m, uint64_t member)
+static struct seen *buckets_seen_of(struct mirror *m, uint64_t member)
 {
     for (uint32_t i = 0; i < m->seen_count; i++) {
         if (m->seen[i].member == member)
@@ -213,26 +179,26 @@ static struct seen *seen_of(struct mirror *m, uint64_t member)
     return &m->seen[m->seen_count++];
 }
 
-static void say_at(struct node *n, struct partition *p, struct instant at)
+static void buckets_say_at(struct buckets *buckets, struct partition *p, struct instant at)
 {
     struct mirror *m = p->mirror;
     if (!m->listed) {
         m->listed = true;
         m->say_at = at;
-        m->next = n->mirrors;
-        n->mirrors = p;
+        m->next = buckets->mirrors;
+        buckets->mirrors = p;
     }
     m->say_at = instant_earlier(m->say_at, at);
-    n->mirror_at = instant_earlier(n->mirror_at, m->say_at);
+    buckets->mirror_at = instant_earlier(buckets->mirror_at, m->say_at);
 }
 
 /* Whether a delay may cost something: replicas could serve what is left more than once, or what was
  * saved up could be forgotten with a leader. */
-static bool is_urgent(const struct node *n, const struct partition *p)
+static bool buckets_is_urgent(const struct buckets *buckets, const struct partition *p)
 {
     const struct mirror *m = p->mirror;
     const struct admission_meter *meter = &p->admission.meters[ADMIT_READ];
-    bool heard = instant_since(n->now, m->heard_at).ns < HEARD_MS * NS_PER_MS;
+    bool heard = instant_since(buckets->env->now, m->heard_at).ns < HEARD_MS * NS_PER_MS;
     if (m->unsaid_mcu == 0)
         return false;
     if (meter->burst.capacity > 0 && m->unsaid_mcu >= meter->allocation.capacity / SAVED_PART)
@@ -241,55 +207,56 @@ static bool is_urgent(const struct node *n, const struct partition *p)
            m->unsaid_mcu >= admission_left_mcu(&p->admission, ADMIT_READ) / LEFT_PART;
 }
 
-static void changed(struct node *n, struct partition *p, int64_t reads_mcu)
+static void buckets_note_change(struct buckets *buckets, struct partition *p, int64_t reads_mcu)
 {
-    const struct config *c = n->config;
-    struct mirror *m = mirror_of(p);
+    const struct config *c = buckets->env->config;
+    struct mirror *m = buckets_mirror_of(p);
     p->buckets = BUCKETS_SPENT;
-    n->save_at = instant_earlier(n->save_at, instant_add(n->now, duration_ms(c->bucket_save_ms)));
-    if (n->options.node_count == 1)
+    buckets->save_at = instant_earlier(
+        buckets->save_at, instant_add(buckets->env->now, duration_ms(c->bucket_save_ms)));
+    if (buckets->env->node_count == 1)
         return;
     m->unsaid_mcu += reads_mcu;
     if (!m->listed)
-        say_at(n, p, instant_add(n->now, duration_ms(c->report_ms)));
-    if (is_urgent(n, p))
-        say_at(n, p, instant_add(m->said_at, duration_ms(c->report_quick_ms)));
+        buckets_say_at(buckets, p, instant_add(buckets->env->now, duration_ms(c->report_ms)));
+    if (buckets_is_urgent(buckets, p))
+        buckets_say_at(buckets, p, instant_add(m->said_at, duration_ms(c->report_quick_ms)));
 }
 
-void node_buckets_spent(struct node *n, struct partition *p, enum admit_kind kind, int64_t cost_mcu,
-                        bool eventual)
+void buckets_spent(struct buckets *buckets, struct partition *p, enum admit_kind kind,
+                   int64_t cost_mcu, bool eventual)
 {
     if (kind == ADMIT_WRITE) {
-        changed(n, p, 0);
+        buckets_note_change(buckets, p, 0);
         return;
     }
-    if (eventual && n->config->read_cap == READ_CAP_MEASURED)
+    if (eventual && buckets->env->config->read_cap == READ_CAP_MEASURED)
         admission_spare_cap(&p->admission, ADMIT_READ, cost_mcu / 3);
-    if (p->led == 0 && n->config->read_cap == READ_CAP_REPLICA)
+    if (p->led == 0 && buckets->env->config->read_cap == READ_CAP_REPLICA)
         return; /* they are this replica's own */
     if (p->led == 0)
-        mirror_of(p)->spent_mcu += (uint64_t)cost_mcu;
-    changed(n, p, cost_mcu);
+        buckets_mirror_of(p)->spent_mcu += (uint64_t)cost_mcu;
+    buckets_note_change(buckets, p, cost_mcu);
 }
 
-void node_buckets_led(struct node *n, struct partition *p)
+void buckets_led(struct buckets *buckets, struct partition *p)
 {
-    struct mirror *m = mirror_of(p);
-    *seen_of(m, raft_self(p->raft)) =
-        (struct seen){raft_self(p->raft), n->liveness.options.incarnation, m->spent_mcu};
-    say_at(n, p, n->now);
+    struct mirror *m = buckets_mirror_of(p);
+    *buckets_seen_of(m, raft_self(p->raft)) = (struct seen){
+        raft_self(p->raft), buckets->peers->liveness.options.incarnation, m->spent_mcu};
+    buckets_say_at(buckets, p, buckets->env->now);
 }
 
-void node_buckets_heard(struct node *n, uint32_t node)
+void buckets_heard(struct buckets *buckets, uint32_t node)
 {
-    for (uint32_t i = 0; i < n->partitions_size; i++) {
-        struct partition *p = n->partitions[i];
-        if (p == NULL || p->led == 0 || p->mirror == NULL)
+    for (uint32_t i = 0; i < buckets->partitions->count; i++) {
+        struct partition *p = buckets->partitions->all[i];
+        if (p->led == 0 || p->mirror == NULL)
             continue;
         const struct raft_members *members = raft_members(p->raft);
         for (uint32_t m = 0; m < members->count; m++) {
             if (raft_member_node(members->all[m].id) == node)
-                say_at(n, p, n->now);
+                buckets_say_at(buckets, p, buckets->env->now);
         }
     }
 }
@@ -298,15 +265,15 @@ void node_buckets_heard(struct node *n, uint32_t node)
 
 /* u32 group | u64 term | u64 sequence | u64 upto | reads and writes: i64 cap, allocation, burst |
  * u8 followers, each: u64 member, u64 life, u64 mcu of its reads that are counted. */
-static void tell_levels(struct node *n, struct partition *p, uint32_t node)
+static void buckets_tell_levels(struct buckets *buckets, struct partition *p, uint32_t node)
 {
     struct mirror *m = p->mirror;
-    struct buffer *out = node_peer_message(n, node, PEER_LEVELS);
+    struct buffer *out = peers_message(buckets->peers, node, PEER_LEVELS);
     buffer_append_u32(out, p->info.id);
     buffer_append_u64(out, p->led);
     buffer_append_u64(out, m->sequence);
     buffer_append_u64(out, raft_last(p->raft));
-    node_buckets_encode(n, p, out);
+    partition_balances_encode(p, buckets->env->now, out);
     buffer_append_u8(out, (uint8_t)m->seen_count);
     for (uint32_t i = 0; i < m->seen_count; i++) {
         buffer_append_u64(out, m->seen[i].member);
@@ -316,70 +283,73 @@ static void tell_levels(struct node *n, struct partition *p, uint32_t node)
 }
 
 /* u32 group | u64 member | u64 mcu of eventual reads served since its node began. */
-static void tell_reads(struct node *n, struct partition *p, uint32_t node)
+static void buckets_tell_reads(struct buckets *buckets, struct partition *p, uint32_t node)
 {
-    struct buffer *out = node_peer_message(n, node, PEER_READS);
+    struct buffer *out = peers_message(buckets->peers, node, PEER_READS);
     buffer_append_u32(out, p->info.id);
     buffer_append_u64(out, raft_self(p->raft));
     buffer_append_u64(out, p->mirror->spent_mcu);
 }
 
-static bool is_peer(const struct node *n, uint32_t node)
+static bool buckets_is_peer(const struct buckets *buckets, uint32_t node)
 {
-    return node >= 1 && node <= n->options.node_count && node != n->options.id;
+    return node >= 1 && node <= buckets->env->node_count && node != buckets->env->id;
 }
 
-static void say(struct node *n, struct partition *p)
+static void buckets_say(struct buckets *buckets, struct partition *p)
 {
     struct mirror *m = p->mirror;
     uint32_t leader = raft_member_node(raft_leader(p->raft));
-    if (p->led == 0 && !is_peer(n, leader)) { /* whoever leads next is told */
-        say_at(n, p, instant_add(n->now, duration_ms(n->config->report_ms)));
+    if (p->led == 0 && !buckets_is_peer(buckets, leader)) { /* whoever leads next is told */
+        buckets_say_at(
+            buckets, p,
+            instant_add(buckets->env->now, duration_ms(buckets->env->config->report_ms)));
         return;
     }
-    m->said_at = n->now;
+    m->said_at = buckets->env->now;
     m->unsaid_mcu = 0;
     if (p->led == 0) {
         if (m->spent_mcu > 0)
-            tell_reads(n, p, leader);
+            buckets_tell_reads(buckets, p, leader);
         return;
     }
     const struct raft_members *members = raft_members(p->raft);
     m->sequence++;
     for (uint32_t i = 0; i < members->count; i++) {
         uint32_t node = raft_member_node(members->all[i].id);
-        if (members->all[i].id != raft_self(p->raft) && is_peer(n, node))
-            tell_levels(n, p, node);
+        if (members->all[i].id != raft_self(p->raft) && buckets_is_peer(buckets, node))
+            buckets_tell_levels(buckets, p, node);
     }
 }
 
 /* ---- being told ---- */
 
 /* The leader counts what a follower has served since it told last. */
-bool node_buckets_receive_reads(struct node *n, struct reader *r, uint32_t from, uint64_t life)
+bool buckets_receive_reads(struct buckets *buckets, struct reader *r, uint32_t from, uint64_t life)
 {
     uint32_t group = reader_u32(r);
     uint64_t member = reader_u64(r), spent = reader_u64(r);
     if (r->failed || raft_member_node(member) != from || spent > SPENT_MAX_MCU)
         return false;
-    struct partition *p = node_partition(n, group);
+    struct partition *p = partitions_find(buckets->partitions, group);
     if (p == NULL || p->led == 0 || life == 0)
         return true; /* it tells whoever leads */
-    struct mirror *m = mirror_of(p);
-    struct seen *s = seen_of(m, member);
+    struct mirror *m = buckets_mirror_of(p);
+    struct seen *s = buckets_seen_of(m, member);
     uint64_t before = s->life == 0 ? spent : s->life == life ? s->spent_mcu : 0;
     if (s->life == life && spent <= before)
         return true; /* it came twice, or late */
     int64_t more =
         (int64_t)(spent - before); /* of one that nobody told of: what comes from now on */
     *s = (struct seen){member, life, spent};
-    m->heard_at = n->now;
-    admission_spend(&p->admission, &n->admission, ADMIT_READ, n->now, more);
-    if (n->config->read_cap == READ_CAP_MEASURED)
+    m->heard_at = buckets->env->now;
+    admission_spend(&p->admission, &buckets->throughput->admission, ADMIT_READ, buckets->env->now,
+                    more);
+    if (buckets->env->config->read_cap == READ_CAP_MEASURED)
         admission_spare_cap(&p->admission, ADMIT_READ, more / 3);
     if (p->counts[ADMIT_READ].load.consumed_mcu < SPENT_MAX_MCU)
         p->counts[ADMIT_READ].load.consumed_mcu += more;
-    changed(n, p, more);
+    buckets_note_change(buckets, p, more);
     return true;
 }
 
@@ -392,12 +362,12 @@ struct levels {
     struct seen seen[SEEN_MAX];
 };
 
-static bool levels_decode(struct reader *r, struct levels *out)
+static bool buckets_levels_decode(struct reader *r, struct levels *out)
 {
     out->term = reader_u64(r);
     out->sequence = reader_u64(r);
     out->upto = reader_u64(r);
-    node_buckets_decode(r, out->balances);
+    balances_decode(r, out->balances);
     out->seen_count = reader_u8(r);
     for (uint32_t i = 0; i < out->seen_count && out->seen_count <= SEEN_MAX; i++) {
         out->seen[i].member = reader_u64(r);
@@ -408,55 +378,60 @@ static bool levels_decode(struct reader *r, struct levels *out)
 }
 
 /* What this replica has served that they do not count. */
-static int64_t uncounted(const struct node *n, const struct partition *p, const struct levels *l)
+static int64_t buckets_uncounted(const struct buckets *buckets, const struct partition *p,
+                                 const struct levels *l)
 {
     uint64_t counted = 0;
     for (uint32_t i = 0; i < l->seen_count; i++) {
         if (l->seen[i].member == raft_self(p->raft) &&
-            l->seen[i].life == n->liveness.options.incarnation)
+            l->seen[i].life == buckets->peers->liveness.options.incarnation)
             counted = l->seen[i].spent_mcu;
     }
     return counted < p->mirror->spent_mcu ? (int64_t)(p->mirror->spent_mcu - counted) : 0;
 }
 
-static void take_levels(struct node *n, struct partition *p, const struct levels *l)
+static void buckets_take_levels(struct buckets *buckets, struct partition *p,
+                                const struct levels *l)
 {
-    struct mirror *m = mirror_of(p);
+    struct mirror *m = buckets_mirror_of(p);
     m->term = l->term;
     m->sequence = l->sequence;
     m->upto = l->upto;
     m->seen_count = l->seen_count;
     memcpy(m->seen, l->seen, sizeof m->seen);
-    admission_restore(&p->admission, ADMIT_WRITE, n->now, &l->balances[ADMIT_WRITE]);
+    admission_restore(&p->admission, ADMIT_WRITE, buckets->env->now, &l->balances[ADMIT_WRITE]);
     p->buckets = BUCKETS_SPENT;
-    if (n->config->read_cap == READ_CAP_REPLICA)
+    if (buckets->env->config->read_cap == READ_CAP_REPLICA)
         return;
-    int64_t own = uncounted(n, p, l);
+    int64_t own = buckets_uncounted(buckets, p, l);
     if (own > 0) /* what was told before was lost, or is on its way */
-        say_at(n, p, instant_add(n->now, duration_ms(n->config->report_ms)));
-    admission_restore(&p->admission, ADMIT_READ, n->now, &l->balances[ADMIT_READ]);
-    admission_spend(&p->admission, &n->admission, ADMIT_READ, n->now, own);
-    if (n->config->read_cap == READ_CAP_MEASURED)
+        buckets_say_at(
+            buckets, p,
+            instant_add(buckets->env->now, duration_ms(buckets->env->config->report_ms)));
+    admission_restore(&p->admission, ADMIT_READ, buckets->env->now, &l->balances[ADMIT_READ]);
+    admission_spend(&p->admission, &buckets->throughput->admission, ADMIT_READ, buckets->env->now,
+                    own);
+    if (buckets->env->config->read_cap == READ_CAP_MEASURED)
         admission_spare_cap(&p->admission, ADMIT_READ, own / 3);
 }
 
-bool node_buckets_receive_levels(struct node *n, struct reader *r)
+bool buckets_receive_levels(struct buckets *buckets, struct reader *r)
 {
     struct levels l;
     uint32_t group = reader_u32(r);
-    if (!levels_decode(r, &l))
+    if (!buckets_levels_decode(r, &l))
         return false;
-    struct partition *p = node_partition(n, group);
+    struct partition *p = partitions_find(buckets->partitions, group);
     if (p == NULL || p->led != 0 || l.term < raft_term(p->raft))
         return true;
-    const struct mirror *m = mirror_of(p);
+    const struct mirror *m = buckets_mirror_of(p);
     if (l.term > m->term || (l.term == m->term && l.sequence > m->sequence))
-        take_levels(n, p, &l);
+        buckets_take_levels(buckets, p, &l);
     return true;
 }
 
 /* Whether what the leader told counts the entry, or nothing was told yet. */
-static bool is_told(const struct partition *p, uint64_t index)
+static bool buckets_is_told(const struct partition *p, uint64_t index)
 {
     return p->mirror == NULL || p->mirror->term == 0 || index <= p->mirror->upto;
 }
@@ -464,107 +439,103 @@ static bool is_told(const struct partition *p, uint64_t index)
 /* A follower pays for the write too: its node does the same work, and its buckets must tell the
  * truth on the day it leads. It pays when the write comes, not when it is committed: until then
  * others would be given the same tokens. */
-void node_buckets_follow(struct node *n, struct partition *p, const struct raft_entry *e)
+void buckets_follow(struct buckets *buckets, struct partition *p, const struct raft_entry *e)
 {
     struct write_head head;
     memcpy(&head, e->payload.data, sizeof head);
     uint32_t follow = (head.burst != 0 ? FOLLOW_BURST : 0U) | (head.burst == 2 ? FOLLOW_PAID : 0U) |
                       (e->index <= p->late_until ? FOLLOW_LATE : 0U) |
-                      (is_told(p, e->index) ? FOLLOW_TOLD : 0U);
-    n->consumed_mcu[ADMIT_WRITE] += head.cost_mcu;
-    admission_follow(&p->admission, &n->admission, ADMIT_WRITE, n->now, head.cost_mcu, follow);
+                      (buckets_is_told(p, e->index) ? FOLLOW_TOLD : 0U);
+    buckets->throughput->consumed_mcu[ADMIT_WRITE] += head.cost_mcu;
+    admission_follow(&p->admission, &buckets->throughput->admission, ADMIT_WRITE, buckets->env->now,
+                     head.cost_mcu, follow);
 }
 
 /* ---- over a restart ---- */
 
-static bool append_kept(struct node *n)
+static bool buckets_append_kept(struct buckets *buckets)
 {
-    bool fits = n->inflight_free != NULL && node_has_log_space(n, n->scratch.size);
-    if (fits && n->scratch.size > 0)
-        node_append_own(n, LOG_BUCKETS, 0, 0, buffer_slice(&n->scratch));
-    buffer_clear(&n->scratch);
+    bool fits = buckets->proposals->free != NULL &&
+                node_log_has_space(buckets->log, buckets->env->scratch.size);
+    if (fits && buckets->env->scratch.size > 0)
+        proposals_append_own(buckets->proposals, LOG_BUCKETS, 0, 0,
+                             buffer_slice(&buckets->env->scratch));
+    buffer_clear(&buckets->env->scratch);
     return fits;
 }
 
 /* Record: of each partition u32 id, u64 epoch, and what its buckets hold. */
-static void save(struct node *n)
+static void buckets_save(struct buckets *buckets)
 {
     enum {
         RECORD_BYTES = 256 * 1024
     };
-    const struct duration interval = duration_ms(n->config->bucket_save_ms);
+    const struct duration interval = duration_ms(buckets->env->config->bucket_save_ms);
     bool fits = true, refills = false;
-    buffer_clear(&n->scratch);
-    for (uint32_t i = 0; i < n->partitions_size && fits; i++) {
-        struct partition *p = n->partitions[i];
-        if (p == NULL || p->buckets == BUCKETS_SAVED)
+    buffer_clear(&buckets->env->scratch);
+    for (uint32_t i = 0; i < buckets->partitions->count && fits; i++) {
+        struct partition *p = buckets->partitions->all[i];
+        if (p->buckets == BUCKETS_SAVED)
             continue;
         p->stored = false; /* the next checkpoint has it too */
-        bool still = admission_refills(&p->admission, n->now);
+        bool still = admission_refills(&p->admission, buckets->env->now);
         p->buckets = still ? BUCKETS_REFILLED : BUCKETS_SAVED;
         refills |= still;
-        buffer_append_u32(&n->scratch, p->info.id);
-        buffer_append_u64(&n->scratch, p->info.epoch);
-        node_buckets_encode(n, p, &n->scratch);
-        if (n->scratch.size > RECORD_BYTES)
-            fits = append_kept(n);
+        buffer_append_u32(&buckets->env->scratch, p->info.id);
+        buffer_append_u64(&buckets->env->scratch, p->info.epoch);
+        partition_balances_encode(p, buckets->env->now, &buckets->env->scratch);
+        if (buckets->env->scratch.size > RECORD_BYTES)
+            fits = buckets_append_kept(buckets);
     }
-    n->save_at = INSTANT_NEVER;
+    buckets->save_at = INSTANT_NEVER;
     if (refills)
-        n->save_at = instant_add(n->now, (struct duration){interval.ns * REFILL_SAVES});
-    if (!append_kept(n)) /* it is left to the next time */
-        n->save_at = instant_add(n->now, interval);
+        buckets->save_at =
+            instant_add(buckets->env->now, (struct duration){interval.ns * REFILL_SAVES});
+    if (!buckets_append_kept(buckets)) /* it is left to the next time */
+        buckets->save_at = instant_add(buckets->env->now, interval);
 }
 
-void node_buckets_tick(struct node *n)
+void buckets_tick(struct buckets *buckets)
 {
-    if (!instant_before(n->now, n->save_at))
-        save(n);
-    if (instant_before(n->now, n->mirror_at) || !node_may_speak(n))
+    if (!instant_before(buckets->env->now, buckets->save_at))
+        buckets_save(buckets);
+    if (instant_before(buckets->env->now, buckets->mirror_at) || !peers_may_speak(buckets->peers))
         return;
-    struct partition *left = n->mirrors;
-    n->mirrors = NULL;
-    n->mirror_at = INSTANT_NEVER;
+    struct partition *left = buckets->mirrors;
+    buckets->mirrors = NULL;
+    buckets->mirror_at = INSTANT_NEVER;
     while (left != NULL) {
         struct partition *p = left;
         struct mirror *m = p->mirror;
         left = m->next;
         m->listed = false;
-        if (instant_before(n->now, m->say_at))
-            say_at(n, p, m->say_at);
+        if (instant_before(buckets->env->now, m->say_at))
+            buckets_say_at(buckets, p, m->say_at);
         else
-            say(n, p);
+            buckets_say(buckets, p);
     }
 }
 
-void node_buckets_finish(struct node *n)
+void buckets_finish(struct buckets *buckets)
 {
-    for (uint32_t i = 0; i < n->partitions_size; i++) {
-        if (n->partitions[i] != NULL && !admission_is_new(&n->partitions[i]->admission, n->now))
-            n->partitions[i]->stored = false;
+    for (uint32_t i = 0; i < buckets->partitions->count; i++) {
+        if (!admission_is_new(&buckets->partitions->all[i]->admission, buckets->env->now))
+            buckets->partitions->all[i]->stored = false;
     }
 }
 
 /* Of a replay: the node has not started, and buckets begin with it. */
-enum status node_buckets_replay(struct node *n, struct slice payload)
+enum status buckets_replay(struct buckets *buckets, struct slice payload)
 {
     struct reader r = {payload, false};
     while (r.left.size > 0 && !r.failed) {
         struct kept_buckets kept;
         uint32_t id = reader_u32(&r);
         kept.epoch = reader_u64(&r);
-        node_buckets_decode(&r, kept.balances);
-        struct partition *p = node_partition(n, id);
+        balances_decode(&r, kept.balances);
+        struct partition *p = partitions_find(buckets->partitions, id);
         if (!r.failed && p != NULL)
-            node_buckets_keep(p, &kept);
+            partition_keep_buckets(p, &kept);
     }
     return r.failed ? STATUS_CORRUPT : STATUS_OK;
-}
-
-void node_buckets_keep(struct partition *p, const struct kept_buckets *kept)
-{
-    if (p->kept == NULL)
-        p->kept = malloc(sizeof *p->kept);
-    must(p->kept != NULL);
-    *p->kept = *kept;
 }

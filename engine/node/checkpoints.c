@@ -1,12 +1,10 @@
-/* node/checkpoints.c - from the memtable to the backing, and freeing the log behind it.
- *
- * A checkpoint holds everything applied, each replica's row with the index up to which that is. The
- * log must stay from the first entry on that some replica has not applied; one that holds it up
- * from one checkpoint to the next (a minority without its leader) is written again at the end. */
+/* checkpoints.c - when the memtable goes to the backing, and how much is erased with it. */
+#include "engine/node/checkpoints.h"
+
 #include <errno.h>
 
 #include "base/must.h"
-#include "engine/node/node_internal.h"
+#include "engine/node/rows.h"
 
 enum {
     RETRY_MS = 1000,
@@ -14,137 +12,129 @@ enum {
     ERASE_MS_MIN = 5, /* the same, where there was little to erase */
 };
 
-static struct instant next_checkpoint(const struct node *n)
+static struct instant checkpoints_next(const struct checkpoints *checkpoints)
 {
-    return instant_add(n->now, duration_ms(n->config->checkpoint_ms));
+    return instant_add(checkpoints->env->now, duration_ms(checkpoints->env->config->checkpoint_ms));
 }
 
 /* How much of what is to be erased goes with a checkpoint now. */
-static uint64_t erase_share(struct node *n)
+static uint64_t checkpoints_erase_share(struct checkpoints *checkpoints)
 {
-    if (!store_erase_pending(n->store) || instant_before(n->now, n->erase_at))
+    if (!store_erase_pending(checkpoints->env->store) ||
+        instant_before(checkpoints->env->now, checkpoints->erase_at))
         return 0;
-    n->erase_at = instant_add(n->now, duration_ms(ERASE_MS));
-    return (uint64_t)(n->config->erase_bytes_s * ERASE_MS / 1000);
+    checkpoints->erase_at = instant_add(checkpoints->env->now, duration_ms(ERASE_MS));
+    return (uint64_t)(checkpoints->env->config->erase_bytes_s * ERASE_MS / 1000);
 }
 
 /* Ranges came to their end: the next ones wait as long as their bytes take at the rate. A deleted
  * table leaves as many ranges as it had partitions, and replicas may wait for a range to be empty.
  */
-static void pace_next_ranges(struct node *n)
+static void checkpoints_pace_next_ranges(struct checkpoints *checkpoints)
 {
-    int64_t ms =
-        (int64_t)(store_erased_bytes(n->store) * 1000 / (uint64_t)n->config->erase_bytes_s);
-    struct instant next = instant_add(n->now, duration_ms(ms > ERASE_MS_MIN ? ms : ERASE_MS_MIN));
-    n->erase_at = instant_earlier(n->erase_at, next);
+    int64_t ms = (int64_t)(store_erased_bytes(checkpoints->env->store) * 1000 /
+                           (uint64_t)checkpoints->env->config->erase_bytes_s);
+    struct instant next =
+        instant_add(checkpoints->env->now, duration_ms(ms > ERASE_MS_MIN ? ms : ERASE_MS_MIN));
+    checkpoints->erase_at = instant_earlier(checkpoints->erase_at, next);
 }
 
-static void start(struct node *n)
+static struct instant checkpoints_next_by_time(const struct checkpoints *checkpoints)
 {
-    node_groups_compact(n);
-    for (uint32_t i = 0; i < n->partitions_size; i++) {
-        if (n->partitions[i] != NULL && !n->partitions[i]->stored)
-            node_store_partition(n, n->partitions[i]);
-    }
-    uint64_t lsn = n->log.written_lsn, pinned = node_groups_pinned_lsn(n);
-    n->local_lsn = lsn;
-    node_store_local_lsn(n, lsn);
-    if (pinned < lsn)
-        lsn = pinned;
-    store_freeze(n->store, lsn, erase_share(n));
-    n->installed_bytes = 0;
-    node_snapshots_frozen(n);
-    node_note(n, NODE_TRACE_CHECKPOINT_BEGUN, 0, (int64_t)lsn);
-    n->checkpoint_running = true;
-    n->checkpoint_at = INSTANT_NEVER;
-    node_push(n, NODE_CHECKPOINT);
+    return store_erase_pending(checkpoints->env->store)
+               ? instant_earlier(checkpoints->at, checkpoints->erase_at)
+               : checkpoints->at;
 }
 
-static struct instant next_by_time(const struct node *n)
+static bool checkpoints_due(const struct checkpoints *checkpoints)
 {
-    return store_erase_pending(n->store) ? instant_earlier(n->checkpoint_at, n->erase_at)
-                                         : n->checkpoint_at;
-}
-
-static bool due(const struct node *n)
-{
-    if (store_is_frozen(n->store) || n->stop_error != 0 || n->log.written_lsn < n->relogged_lsn)
+    if (store_is_frozen(checkpoints->env->store) || checkpoints->env->stop_error != 0 ||
+        checkpoints->log->writer.written_lsn < checkpoints->log->relogged_lsn)
         return false;
-    size_t bytes = store_active_bytes(n->store);
-    return !instant_before(n->now, next_by_time(n)) ||
-           n->installed_bytes >= n->config->snapshot_step_bytes ||
-           bytes >= (size_t)n->config->memtable_max_bytes ||
-           n->log.next_lsn - store_log_lsn(n->store) > (uint64_t)n->config->log_max_bytes / 2;
+    size_t bytes = store_active_bytes(checkpoints->env->store);
+    return !instant_before(checkpoints->env->now, checkpoints_next_by_time(checkpoints)) ||
+           checkpoints->installed_bytes >= checkpoints->env->config->snapshot_step_bytes ||
+           bytes >= (size_t)checkpoints->env->config->memtable_max_bytes ||
+           checkpoints->log->writer.next_lsn - store_log_lsn(checkpoints->env->store) >
+               (uint64_t)checkpoints->env->config->log_max_bytes / 2;
 }
 
-void node_checkpoint_tick(struct node *n)
+bool checkpoints_tick(struct checkpoints *checkpoints)
 {
-    bool retry = store_is_frozen(n->store) && !n->checkpoint_running && n->stop_error == 0 &&
-                 !instant_before(n->now, n->retry_at);
+    struct node_env *env = checkpoints->env;
+    bool retry = store_is_frozen(env->store) && !checkpoints->running && env->stop_error == 0 &&
+                 !instant_before(env->now, checkpoints->retry_at);
     if (retry) {
-        n->retry_at = INSTANT_NEVER;
-        n->checkpoint_running = true;
-        node_push(n, NODE_CHECKPOINT);
-        return;
+        checkpoints->retry_at = INSTANT_NEVER;
+        checkpoints->running = true;
+        env_push(env, NODE_CHECKPOINT);
+        return false;
     }
-    if (n->checkpoint_at.ns == INSTANT_NEVER.ns && store_active_bytes(n->store) > 0 &&
-        !store_is_frozen(n->store))
-        n->checkpoint_at = next_checkpoint(n);
-    if (due(n))
-        start(n);
+    if (checkpoints->at.ns == INSTANT_NEVER.ns && store_active_bytes(env->store) > 0 &&
+        !store_is_frozen(env->store))
+        checkpoints->at = checkpoints_next(checkpoints);
+    return checkpoints_due(checkpoints);
 }
 
-void node_checkpoint_ended(struct node *n, enum status status)
+void checkpoints_begin(struct checkpoints *checkpoints, uint64_t pinned_lsn)
 {
-    must(n->checkpoint_running);
-    node_note(n, NODE_TRACE_CHECKPOINT_ENDED, status, (int64_t)store_log_lsn(n->store));
-    n->checkpoint_running = false;
-    if (status == STATUS_FULL)
-        node_snapshots_close(n); /* the map cannot grow under them */
-    if (status == STATUS_FULL && store_grow(n->store) == STATUS_OK) {
-        n->checkpoint_running = true;
-        node_push(n, NODE_CHECKPOINT);
-        return;
+    struct node_env *env = checkpoints->env;
+    uint64_t lsn = checkpoints->log->writer.written_lsn;
+    checkpoints->log->local_lsn = lsn;
+    rows_store_local_lsn(env, lsn);
+    if (pinned_lsn < lsn)
+        lsn = pinned_lsn;
+    store_freeze(env->store, lsn, checkpoints_erase_share(checkpoints));
+    checkpoints->installed_bytes = 0;
+    env_note(env, NODE_TRACE_CHECKPOINT_BEGUN, 0, (int64_t)lsn);
+    checkpoints->running = true;
+    checkpoints->at = INSTANT_NEVER;
+    env_push(env, NODE_CHECKPOINT);
+}
+
+bool checkpoints_ended(struct checkpoints *checkpoints, enum status status)
+{
+    struct node_env *env = checkpoints->env;
+    must(checkpoints->running);
+    env_note(env, NODE_TRACE_CHECKPOINT_ENDED, status, (int64_t)store_log_lsn(env->store));
+    checkpoints->running = false;
+    if (status == STATUS_FULL && store_grow(env->store) == STATUS_OK) {
+        checkpoints->running = true;
+        env_push(env, NODE_CHECKPOINT);
+        return false;
     }
-    n->map_full = status == STATUS_FULL;
-    if (n->map_full) {
-        n->retry_at = instant_add(n->now, duration_ms(RETRY_MS));
-        return;
+    checkpoints->log->map_full = status == STATUS_FULL;
+    if (checkpoints->log->map_full) {
+        checkpoints->retry_at = instant_add(env->now, duration_ms(RETRY_MS));
+        return false;
     }
     if (status != STATUS_OK) {
-        node_stop(n, EIO);
-        return;
+        env_stop(env, EIO);
+        return false;
     }
     struct slice erased;
-    store_checkpoint_done(n->store, status);
-    while (store_next_erased(n->store, &erased)) {
-        node_erased(n, erased);
-        pace_next_ranges(n);
+    store_checkpoint_done(env->store, status);
+    while (store_next_erased(env->store, &erased)) {
+        rows_erased(env, erased);
+        checkpoints_pace_next_ranges(checkpoints);
     }
-    node_push(n, NODE_TRIM_LOG)->lsn = store_log_lsn(n->store);
-    if (store_active_bytes(n->store) > 0 && n->checkpoint_at.ns == INSTANT_NEVER.ns)
-        n->checkpoint_at = next_checkpoint(n);
-    node_groups_relog(n, n->local_lsn);
-    node_snapshots_stored(n);
+    env_push(env, NODE_TRIM_LOG)->lsn = store_log_lsn(env->store);
+    if (store_active_bytes(env->store) > 0 && checkpoints->at.ns == INSTANT_NEVER.ns)
+        checkpoints->at = checkpoints_next(checkpoints);
+    return true;
 }
 
-void node_checkpoint_soon(struct node *n)
+void checkpoints_soon(struct checkpoints *checkpoints)
 {
-    if (store_active_bytes(n->store) > 0)
-        n->checkpoint_at = n->now;
+    if (store_active_bytes(checkpoints->env->store) > 0)
+        checkpoints->at = checkpoints->env->now;
 }
 
-void node_finish(struct node *n)
+struct instant checkpoints_deadline(const struct checkpoints *checkpoints)
 {
-    node_buckets_finish(n);
-    n->checkpoint_at = n->now;
-}
-
-struct instant node_checkpoint_deadline(const struct node *n)
-{
-    if (n->stop_error != 0)
+    if (checkpoints->env->stop_error != 0)
         return INSTANT_NEVER; /* no checkpoint will come of it */
-    if (store_is_frozen(n->store))
-        return n->checkpoint_running ? INSTANT_NEVER : n->retry_at;
-    return next_by_time(n);
+    if (store_is_frozen(checkpoints->env->store))
+        return checkpoints->running ? INSTANT_NEVER : checkpoints->retry_at;
+    return checkpoints_next_by_time(checkpoints);
 }

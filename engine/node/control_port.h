@@ -7,7 +7,8 @@
 
 #include "engine/catalog/catalog.h"
 #include "engine/node/loads.h"
-#include "engine/node/node.h"
+
+struct node;
 
 /* The `from` of the controller's requests: no link has this handle. */
 #define CONTROL_FROM UINT64_MAX

@@ -1,68 +1,64 @@
-/* node/groups.c - driving the replicas' raft: records to the log, messages to the peers, committed
- * entries to the store.
- *
- * After every call of raft its records are appended to the log and its messages to the envelopes;
- * a replica that was called is listed as dirty, and the end of the turn flushes its appends,
- * applies what is committed and sees who leads.
- *
- * Invariants
- *   G1  Outside a call of raft the outbox is empty, and nothing raft wants written is unlogged.
- *   G2  p->led is the term in which this node may propose; proposals in p->first .. p->last are all
- *       of that term and in the order of their indexes.
- *   G3  The log before node_groups_pinned_lsn holds nothing that is not in the store. */
+/* groups.c - driving the replicas' raft: records to the log, messages to the peers, deadlines. */
+#include "engine/node/groups.h"
+
 #include <stdio.h>
 
 #include "base/must.h"
-#include "engine/node/node_internal.h"
 
 enum {
     COMPACT_STEP_BYTES = 256 * 1024,
     HAND_BACK_MAX = 16,
+    HAND_BACK_MS = 2000,
 };
 
-void node_groups_init(struct node *n)
+void groups_init(struct groups *groups)
 {
-    const struct config *c = n->config;
-    n->raft_shared = (struct raft_shared){
+    const struct config *c = groups->env->config;
+    groups->shared = (struct raft_shared){
         .election = duration_ms(c->election_ms),
         .tell = duration_ms(c->commit_tell_ms),
         .retry = duration_ms(c->append_retry_ms),
         .inflight_max_bytes = (uint64_t)c->follower_max_bytes,
         .uncommitted_max_bytes = (uint64_t)c->group_max_bytes,
         .message_max_bytes = 1024 * 1024,
-        .liveness = &n->liveness,
-        .outbox = &n->outbox,
+        .liveness = &groups->peers->liveness,
+        .outbox = &groups->outbox,
     };
 }
 
-void node_group_create(struct node *n, struct partition *p, const struct raft_base *base)
+void groups_create_raft(struct groups *groups, struct partition *p, const struct raft_base *base)
 {
     must(p->raft == NULL);
-    uint64_t self = partition_member_on(&p->info, n->options.id);
+    uint64_t self = partition_member_on(&p->info, groups->env->id);
     must(self != 0);
     struct raft_options options = {
         .group = p->info.id,
         .self = self,
-        .seed = prng_next(&n->prng),
-        .shared = &n->raft_shared,
+        .seed = prng_next(&groups->env->prng),
+        .shared = &groups->shared,
     };
     p->raft = raft_create(&options, base);
     p->no_state = base->no_state;
 }
 
+void groups_deinit(struct groups *groups)
+{
+    raft_outbox_deinit(&groups->outbox);
+}
+
 /* ---- what raft wants written and sent ---- */
 
-static void logged(struct node *n, struct partition *p)
+static void groups_logged(struct groups *groups, struct partition *p)
 {
-    p->logged_lsn = n->log.next_lsn;
+    p->logged_lsn = groups->log->writer.next_lsn;
     if (p->writing)
         return;
     p->writing = true;
-    p->next_writing = n->writing;
-    n->writing = p;
+    p->next_writing = groups->writing;
+    groups->writing = p;
 }
 
-static void log_writes(struct node *n, struct partition *p)
+static void groups_log_writes(struct groups *groups, struct partition *p)
 {
     struct raft_writes w;
     if (!raft_take_writes(p->raft, &w))
@@ -70,189 +66,168 @@ static void log_writes(struct node *n, struct partition *p)
     const struct slice nothing = {NULL, 0};
     p->stored = false;
     if (w.hard_state) {
-        raft_hard_state_logged(p->raft, log_writer_append(&n->log, LOG_HARD_STATE, p->info.id,
-                                                          w.term, w.vote, nothing));
+        raft_hard_state_logged(p->raft, log_writer_append(&groups->log->writer, LOG_HARD_STATE,
+                                                          p->info.id, w.term, w.vote, nothing));
     }
     for (uint64_t i = w.first; i <= w.last; i++) {
         const struct raft_entry *e = raft_entry_at(p->raft, i);
-        raft_entry_logged(p->raft, i,
-                          log_writer_append(&n->log, e->kind, p->info.id, e->term, i, e->payload));
+        raft_entry_logged(
+            p->raft, i,
+            log_writer_append(&groups->log->writer, e->kind, p->info.id, e->term, i, e->payload));
         if (e->kind == LOG_WRITE && e->term != p->led)
-            node_buckets_follow(n, p, e);
+            buckets_follow(groups->buckets, p, e);
     }
-    logged(n, p);
+    groups_logged(groups, p);
 }
 
-static void send_messages(struct node *n)
+static void groups_send_messages(struct groups *groups)
 {
-    for (size_t i = 0; i < n->outbox.count; i++) {
-        const struct raft_message *m = &n->outbox.messages[i];
+    for (size_t i = 0; i < groups->outbox.count; i++) {
+        const struct raft_message *m = &groups->outbox.messages[i];
         uint32_t node = raft_member_node(m->to);
-        if (node == n->options.id || node > n->options.node_count)
+        if (node == groups->env->id || node > groups->env->node_count)
             continue; /* a generation of this node that is gone */
-        raft_message_encode(node_peer_message(n, node, PEER_RAFT), m);
+        raft_message_encode(peers_message(groups->peers, node, PEER_RAFT), m);
     }
-    n->outbox.count = 0;
+    groups->outbox.count = 0;
 }
 
 /* At once, not at the turn's end: proposals lend what a follower's log may cut off. */
-static void see_lead_lost(struct node *n, struct partition *p)
+static void groups_see_lead_lost(struct groups *groups, struct partition *p)
 {
     if (p->led == 0 || raft_leading(p->raft) == p->led)
         return;
-    node_note(n, NODE_TRACE_FOLLOWS, p->info.id, (int64_t)p->led);
-    node_drop_proposals(n, p, "the partition's leader has changed");
+    env_note(groups->env, NODE_TRACE_FOLLOWS, p->info.id, (int64_t)p->led);
+    proposals_drop(groups->proposals, p, "the partition's leader has changed");
     p->led = 0;
     p->hold = 0;
     p->reported = 0;
-    if (p->info.id == CATALOG_GROUP)
-        node_settling_end(n);
+    groups->catalog_lost |= p->info.id == CATALOG_GROUP;
 }
 
-void node_group_stepped(struct node *n, struct partition *p)
+void groups_stepped(struct groups *groups, struct partition *p)
 {
-    see_lead_lost(n, p);
-    log_writes(n, p);
-    send_messages(n);
+    groups_see_lead_lost(groups, p);
+    groups_log_writes(groups, p);
+    groups_send_messages(groups);
     if (p->dirty)
         return;
     p->dirty = true;
-    p->next_dirty = n->dirty;
-    n->dirty = p;
+    p->next_dirty = groups->dirty;
+    groups->dirty = p;
 }
 
-void node_group_start(struct node *n, struct partition *p, struct instant quiet_until)
+void groups_start(struct groups *groups, struct partition *p, struct instant quiet_until)
 {
-    raft_start(p->raft, n->now, quiet_until, node_has_log_space(n, 0));
-    node_group_stepped(n, p);
+    raft_start(p->raft, groups->env->now, quiet_until, node_log_has_space(groups->log, 0));
+    groups_stepped(groups, p);
+}
+
+void groups_forget(struct groups *groups, struct partition *p)
+{
+    struct partition **dirty = &groups->dirty, **writing = &groups->writing;
+    while (*dirty != NULL && *dirty != p)
+        dirty = &(*dirty)->next_dirty;
+    if (*dirty != NULL)
+        *dirty = p->next_dirty;
+    while (*writing != NULL && *writing != p)
+        writing = &(*writing)->next_writing;
+    if (*writing != NULL)
+        *writing = p->next_writing;
 }
 
 /* ---- events ---- */
 
-void node_groups_persisted(struct node *n)
+void groups_persisted(struct groups *groups)
 {
-    struct partition *p = n->writing;
-    n->writing = NULL;
+    struct partition *p = groups->writing;
+    groups->writing = NULL;
     for (struct partition *next; p != NULL; p = next) {
         next = p->next_writing;
         p->writing = false;
-        raft_persisted(p->raft, n->now, n->log.written_lsn);
-        node_group_stepped(n, p);
-        if (p->logged_lsn > n->log.written_lsn && !p->writing) {
+        raft_persisted(p->raft, groups->env->now, groups->log->writer.written_lsn);
+        groups_stepped(groups, p);
+        if (p->logged_lsn > groups->log->writer.written_lsn && !p->writing) {
             p->writing = true;
-            p->next_writing = n->writing;
-            n->writing = p;
+            p->next_writing = groups->writing;
+            groups->writing = p;
         }
     }
 }
 
-void node_groups_tick(struct node *n, bool all)
+void groups_tick(struct groups *groups, bool all)
 {
-    if (n->stop_error != 0 || (!all && instant_before(n->now, n->raft_at)))
+    if (groups->env->stop_error != 0 || (!all && instant_before(groups->env->now, groups->at)))
         return;
-    n->raft_at = INSTANT_NEVER;
-    for (uint32_t i = 0; i < n->partitions_size; i++) {
-        struct partition *p = n->partitions[i];
-        if (p == NULL)
-            continue;
-        bool due = !instant_before(n->now, raft_deadline(p->raft));
-        if ((all || due) && node_has_log_space(n, 0)) { /* each may write a term and a vote */
-            raft_tick(p->raft, n->now);
-            node_group_stepped(n, p);
+    groups->at = INSTANT_NEVER;
+    for (uint32_t i = 0; i < groups->partitions->count; i++) {
+        struct partition *p = groups->partitions->all[i];
+        bool due = !instant_before(groups->env->now, raft_deadline(p->raft));
+        if ((all || due) &&
+            node_log_has_space(groups->log, 0)) { /* each may write a term and a vote */
+            raft_tick(p->raft, groups->env->now);
+            groups_stepped(groups, p);
         } else if (due) {
-            n->raft_at = instant_add(n->now, duration_ms(n->config->append_retry_ms));
+            groups->at =
+                instant_add(groups->env->now, duration_ms(groups->env->config->append_retry_ms));
         } else {
-            n->raft_at = instant_earlier(n->raft_at, raft_deadline(p->raft));
+            groups->at = instant_earlier(groups->at, raft_deadline(p->raft));
         }
     }
 }
 
-void node_groups_heard(struct node *n, uint32_t node)
+void groups_heard(struct groups *groups, uint32_t node)
 {
-    for (uint32_t i = 0; i < n->partitions_size; i++) {
-        struct partition *p = n->partitions[i];
-        if (p == NULL)
-            continue;
-        raft_node_heard(p->raft, n->now, node);
-        node_group_stepped(n, p);
+    for (uint32_t i = 0; i < groups->partitions->count; i++) {
+        struct partition *p = groups->partitions->all[i];
+        raft_node_heard(p->raft, groups->env->now, node);
+        groups_stepped(groups, p);
     }
 }
 
 /* Hands a group back to the member that should lead it, once that one has caught up: so leaders
  * stay spread after a node has come back. A few at a time. */
-void node_groups_hand_back(struct node *n)
+void groups_hand_back(struct groups *groups)
 {
     uint32_t left = HAND_BACK_MAX;
-    for (uint32_t i = 0; i < n->partitions_size && left > 0; i++) {
-        struct partition *p = n->partitions[i];
-        if (p == NULL || p->led == 0 || n->stop_error != 0)
+    if (instant_before(groups->env->now, groups->hand_back_at))
+        return;
+    groups->hand_back_at = instant_add(groups->env->now, duration_ms(HAND_BACK_MS));
+    for (uint32_t i = 0; i < groups->partitions->count && left > 0; i++) {
+        struct partition *p = groups->partitions->all[i];
+        if (p->led == 0 || groups->env->stop_error != 0)
             continue;
         uint64_t to = p->info.members[0];
         const struct raft_member *member = raft_members_find(raft_members(p->raft), to);
         if (to == raft_self(p->raft) || member == NULL || !member->voter ||
-            !node_is_reachable(n, raft_member_node(to)) ||
-            instant_before(n->now, n->peers[raft_member_node(to)].settled_at) ||
+            !peers_reach(groups->peers, raft_member_node(to)) ||
+            instant_before(groups->env->now,
+                           groups->peers->nodes[raft_member_node(to)].settled_at) ||
             raft_match(p->raft, to) < raft_last(p->raft))
             continue;
-        if (raft_transfer(p->raft, n->now, to) == RAFT_OK)
+        if (raft_transfer(p->raft, groups->env->now, to) == RAFT_OK)
             left--;
-        node_group_stepped(n, p);
+        groups_stepped(groups, p);
     }
 }
 
 /* ---- the end of a turn ---- */
 
-static void answer(struct node *n, const struct inflight *e, const struct applied *applied)
-{
-    if (!e->answer)
-        return;
-    struct reply *r = node_push_reply(n, e->from, e->request_id, applied->code);
-    r->verdict = e->verdict;
-    r->consumed_mcu = e->consumed_mcu;
-    r->collection_bytes = e->collection_bytes;
-    r->found = applied->found;
-    r->body = applied->body;
-    r->text = applied->text;
-}
-
-void node_group_apply(struct node *n, struct partition *p)
-{
-    const struct raft_entry *entry;
-    if (p->no_state)
-        return;
-    while ((entry = raft_next_committed(p->raft)) != NULL) {
-        struct inflight *e = node_take_proposal(n, p, entry);
-        struct applied applied;
-        p->stored = false;
-        node_apply(n, p, entry, e != NULL && e->want_old, &applied);
-        if (n->stop_error != 0) {
-            if (e != NULL)
-                node_free_inflight(n, e);
-            return;
-        }
-        if (e == NULL)
-            continue;
-        answer(n, e, &applied);
-        node_free_inflight(n, e);
-    }
-}
-
-static void see_who_leads(struct node *n, struct partition *p)
+bool groups_see_leader(struct groups *groups, struct partition *p)
 {
     uint64_t leading = raft_leading(p->raft);
     if (leading == p->led)
-        return;
+        return false;
     p->led = leading;
     p->reported = 0;
-    node_note(n, NODE_TRACE_LEADS, p->info.id, (int64_t)leading);
+    env_note(groups->env, NODE_TRACE_LEADS, p->info.id, (int64_t)leading);
     if (leading != 0)
-        node_buckets_led(n, p);
-    if (p->info.id == CATALOG_GROUP)
-        node_settling_start(n);
+        buckets_led(groups->buckets, p);
+    return true;
 }
 
 /* What followers may still need stays, while it is little; of a settled group nothing stays. */
-static void compact(struct node *n, struct partition *p, bool all)
+static void groups_compact_group(struct groups *groups, struct partition *p, bool all)
 {
     uint64_t bytes = raft_memory_bytes(p->raft);
     uint64_t applied = raft_applied(p->raft);
@@ -260,13 +235,13 @@ static void compact(struct node *n, struct partition *p, bool all)
         return;
     uint64_t keep = applied;
     const struct raft_members *m = raft_members(p->raft);
-    for (uint32_t i = 0; node_led_term(p) != 0 && i < m->count; i++) {
+    for (uint32_t i = 0; partition_led_term(p) != 0 && i < m->count; i++) {
         uint64_t match = raft_match(p->raft, m->all[i].id);
         if (m->all[i].id != raft_self(p->raft) && match < keep)
             keep = match;
     }
-    bool much = bytes > (uint64_t)n->config->entries_max_bytes;
-    if (node_led_term(p) == 0 && !all && !much)
+    bool much = bytes > (uint64_t)groups->env->config->entries_max_bytes;
+    if (partition_led_term(p) == 0 && !all && !much)
         return;
     if (much)
         keep = applied;
@@ -276,117 +251,187 @@ static void compact(struct node *n, struct partition *p, bool all)
         raft_compact(p->raft, keep);
 }
 
-void node_groups_compact(struct node *n)
+void groups_compact(struct groups *groups)
 {
-    for (uint32_t i = 0; i < n->partitions_size; i++) {
-        if (n->partitions[i] != NULL && !n->partitions[i]->no_state)
-            compact(n, n->partitions[i], true);
+    for (uint32_t i = 0; i < groups->partitions->count; i++) {
+        if (!groups->partitions->all[i]->no_state)
+            groups_compact_group(groups, groups->partitions->all[i], true);
     }
 }
 
-void node_groups_end_turn(struct node *n)
+struct partition *groups_next_dirty(struct groups *groups)
 {
-    while (n->dirty != NULL) {
-        struct partition *p = n->dirty;
-        n->dirty = p->next_dirty;
-        p->dirty = false;
-        raft_flush(p->raft, n->now);
-        see_lead_lost(n, p);
-        log_writes(n, p);
-        send_messages(n);
-        see_who_leads(n, p);
-        node_group_apply(n, p);
-        see_who_leads(n, p);
-        node_split_stepped(n, p);
-        node_close_ended(n, p);
-        if (p->reads_first != NO_ENTRY)
-            node_run_reads(n, p);
-        if (node_led_term(p) != 0)
-            node_snapshot_offer(n, p);
-        compact(n, p, false);
-        n->raft_at = instant_earlier(n->raft_at, raft_deadline(p->raft));
-    }
+    struct partition *p = groups->dirty;
+    if (p == NULL)
+        return NULL;
+    groups->dirty = p->next_dirty;
+    p->dirty = false;
+    return p;
+}
+
+void groups_flush(struct groups *groups, struct partition *p)
+{
+    raft_flush(p->raft, groups->env->now);
+    groups_see_lead_lost(groups, p);
+    groups_log_writes(groups, p);
+    groups_send_messages(groups);
+}
+
+void groups_rest(struct groups *groups, struct partition *p)
+{
+    groups_compact_group(groups, p, false);
+    groups->at = instant_earlier(groups->at, raft_deadline(p->raft));
 }
 
 /* ---- the log ---- */
 
 /* Start of the record of the first entry that is not applied; UINT64_MAX: there is none. Records of
  * entries stand in the log in the order of their indexes, so that entry's is the first of them. */
-static uint64_t pinned_lsn(const struct partition *p)
+static uint64_t groups_pinned_by(const struct partition *p)
 {
     const struct raft_entry *e = raft_entry_at(p->raft, raft_applied(p->raft) + 1);
     must(e == NULL || raft_pinned_lsn(p->raft) == e->lsn);
     return e == NULL ? UINT64_MAX : raft_pinned_lsn(p->raft) - log_record_size(e->payload.size);
 }
 
-uint64_t node_groups_pinned_lsn(const struct node *n)
+uint64_t groups_pinned_lsn(const struct groups *groups)
 {
     uint64_t pinned = UINT64_MAX;
-    for (uint32_t i = 0; i < n->partitions_size; i++) {
-        uint64_t lsn = n->partitions[i] == NULL ? UINT64_MAX : pinned_lsn(n->partitions[i]);
+    for (uint32_t i = 0; i < groups->partitions->count; i++) {
+        uint64_t lsn = groups_pinned_by(groups->partitions->all[i]);
         pinned = lsn < pinned ? lsn : pinned;
     }
     return pinned;
 }
 
 /* All entries that are not applied, in order, or none. */
-static void relog(struct node *n, struct partition *p)
+static void groups_relog_group(struct groups *groups, struct partition *p)
 {
     size_t bytes = 0;
     const struct raft_entry *e;
     const uint64_t first = raft_applied(p->raft) + 1;
     for (uint64_t at = first; (e = raft_entry_at(p->raft, at)) != NULL; at++)
         bytes += log_record_size(e->payload.size) + LOG_HEADER_SIZE;
-    if (!node_has_log_space(n, bytes))
+    if (!node_log_has_space(groups->log, bytes))
         return;
     for (uint64_t at = first; (e = raft_entry_at(p->raft, at)) != NULL; at++) {
-        raft_entry_logged(p->raft, at,
-                          log_writer_append(&n->log, e->kind, p->info.id, e->term, at, e->payload));
+        raft_entry_logged(
+            p->raft, at,
+            log_writer_append(&groups->log->writer, e->kind, p->info.id, e->term, at, e->payload));
     }
-    logged(n, p);
-    n->relogged_lsn = n->log.next_lsn;
+    groups_logged(groups, p);
+    groups->log->relogged_lsn = groups->log->writer.next_lsn;
 }
 
-void node_groups_relog(struct node *n, uint64_t lsn)
+void groups_relog(struct groups *groups, uint64_t lsn)
 {
-    for (uint32_t i = 0; i < n->partitions_size; i++) {
-        if (n->partitions[i] != NULL && pinned_lsn(n->partitions[i]) < lsn)
-            relog(n, n->partitions[i]);
+    for (uint32_t i = 0; i < groups->partitions->count; i++) {
+        if (groups_pinned_by(groups->partitions->all[i]) < lsn)
+            groups_relog_group(groups, groups->partitions->all[i]);
     }
 }
 
 /* ---- refusals ---- */
 
 /* Whether that replica's node can be reached, and is the one it was. */
-static bool is_there(const struct node *n, uint64_t member)
+static bool groups_is_there(const struct groups *groups, uint64_t member)
 {
     uint32_t node = raft_member_node(member);
-    if (node > n->options.node_count)
+    if (node > groups->env->node_count)
         return false; /* started with fewer nodes than the data knows */
-    uint32_t generation = node == n->options.id ? n->generation : n->peers[node].generation;
-    return raft_member_generation(member) == generation && node_is_reachable(n, node);
+    uint32_t generation = node == groups->env->id ? groups->identity->generation
+                                                  : groups->peers->nodes[node].generation;
+    return raft_member_generation(member) == generation && peers_reach(groups->peers, node);
 }
 
-void node_refuse_not_leader(struct node *n, const struct operation *o, const struct partition *p)
+void groups_refuse(struct groups *groups, const struct operation *o, const struct partition *p)
 {
     uint32_t leader = raft_member_node(raft_leader(p->raft));
     const struct raft_members *m = raft_members(p->raft);
     char what[32] = "the catalog";
     if (p->info.id != CATALOG_GROUP)
         snprintf(what, sizeof what, "partition %u", p->info.id);
-    if (leader != 0 && leader != n->options.id) {
-        node_refuse(n, o->from, o->request.id, REPLY_NOT_LEADER,
-                    "node %u does not lead %s, node %u does", n->options.id, what, leader);
-    } else {
-        uint32_t voters = 0, reachable = 0;
-        for (uint32_t i = 0; i < m->count; i++) {
-            voters += m->all[i].voter;
-            reachable += m->all[i].voter && is_there(n, m->all[i].id);
-        }
-        node_refuse(n, o->from, o->request.id, REPLY_NOT_LEADER,
-                    "%s has no leader now: node %u reaches %u of its %u replicas, and it takes %u "
-                    "to elect one",
-                    what, n->options.id, reachable, voters, voters / 2 + 1);
+    if (leader != 0 && leader != groups->env->id) {
+        env_refuse(groups->env, o->from, o->request.id, REPLY_NOT_LEADER,
+                   "node %u does not lead %s, node %u does", groups->env->id, what, leader)
+            ->leader = leader;
+        return;
     }
-    n->effects[n->effect_count - 1].reply.leader = leader == n->options.id ? 0 : leader;
+    uint32_t voters = 0, reachable = 0;
+    for (uint32_t i = 0; i < m->count; i++) {
+        voters += m->all[i].voter;
+        reachable += m->all[i].voter && groups_is_there(groups, m->all[i].id);
+    }
+    env_refuse(groups->env, o->from, o->request.id, REPLY_NOT_LEADER,
+               "%s has no leader now: node %u reaches %u of its %u replicas, and it takes %u "
+               "to elect one",
+               what, groups->env->id, reachable, voters, voters / 2 + 1);
+}
+
+static void groups_refuse_proposal(struct groups *groups, const struct partition *p,
+                                   const struct operation *o, enum raft_outcome outcome)
+{
+    if (outcome == RAFT_BUSY)
+        env_refuse(groups->env, o->from, o->request.id, REPLY_OVERLOADED,
+                   "partition %u has more writes on their way to its replicas than "
+                   "group_max_bytes = %lld allows",
+                   p->info.id, (long long)groups->env->config->group_max_bytes);
+    else
+        groups_refuse(groups, o, p);
+}
+
+bool groups_may_propose(struct groups *groups, const struct partition *p, const struct operation *o,
+                        size_t payload)
+{
+    enum raft_outcome outcome = raft_may_propose(p->raft, payload);
+    if (outcome != RAFT_OK)
+        groups_refuse_proposal(groups, p, o, outcome);
+    return outcome == RAFT_OK;
+}
+
+struct inflight *groups_propose(struct groups *groups, struct partition *p,
+                                const struct operation *o, enum log_kind kind, struct slice head,
+                                struct slice tail)
+{
+    uint64_t index;
+    enum raft_outcome outcome = raft_propose(p->raft, groups->env->now, kind, head, tail, &index);
+    if (outcome != RAFT_OK) {
+        groups_refuse_proposal(groups, p, o, outcome);
+        return NULL;
+    }
+    struct inflight *e =
+        proposals_add(groups->proposals, p, o, kind, index, raft_entry_at(p->raft, index)->payload);
+    groups_stepped(groups, p);
+    return e;
+}
+
+/* After the message: entries of it that are in the log now, and that the group had committed
+ * without this replica, because the replica was away or is behind. */
+static void groups_note_late(struct partition *p, const struct raft_message *m)
+{
+    uint64_t late = m->index + m->entry_count;
+    if (m->commit < late)
+        late = m->commit;
+    if (raft_last(p->raft) < late)
+        late = raft_last(p->raft);
+    if (m->kind == RAFT_APPEND && m->entry_count > 0 && late > p->late_until)
+        p->late_until = late;
+}
+
+void groups_receive(struct groups *groups, uint32_t from, const struct raft_message *m)
+{
+    struct partition *p = partitions_find(groups->partitions, m->group);
+    struct raft_message answer;
+    if (p == NULL && raft_member_node(m->from) == from && raft_answer_for_absent(m, &answer))
+        raft_message_encode(peers_message(groups->peers, from, PEER_RAFT), &answer);
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < m->entry_count; i++)
+        bytes += log_record_size(m->entries[i]->payload.size);
+    bool takes = p != NULL && !p->closing && raft_member_node(m->from) == from &&
+                 node_log_has_space(groups->log, bytes);
+    if (!takes || (bytes > 0 && groups->log->map_full))
+        return; /* it is sent again */
+    raft_receive(p->raft, groups->env->now, m);
+    groups_note_late(p, m);
+    groups_stepped(groups, p);
 }

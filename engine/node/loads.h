@@ -7,8 +7,8 @@
 #define WEIR_ENGINE_NODE_LOADS_H
 
 #include "base/instant.h"
+#include "engine/catalog/report.h"
 #include "engine/catalog/table.h"
-#include "engine/message/report.h"
 
 /* What a partition counted, of each kind. */
 struct load_counts {

@@ -1,4 +1,4 @@
-/* node/merge.c - two partitions that adjoin become one, at the node: entries of their logs.
+/* merge.c - two partitions that adjoin become one, at the node: entries of their logs.
  *
  * The upper partition's log gets an entry that freezes it: what follows it changes nothing, and the
  * replicas that have applied it serve nothing. Once all of them have, the catalog gives its keys to
@@ -20,12 +20,12 @@
 
 #include "base/must.h"
 #include "base/probe.h"
-#include "engine/node/node_internal.h"
+#include "engine/node/applier_internal.h"
 #include "replication/raft_mutation.h"
 
 /* ---- which step ---- */
 
-static bool is_proposed(const struct partition *p)
+static bool merge_is_proposed(const struct partition *p)
 {
     for (const struct inflight *e = p->first; e != NULL; e = e->next) {
         if (e->kind == LOG_MERGE || e->kind == LOG_SPLIT)
@@ -35,19 +35,19 @@ static bool is_proposed(const struct partition *p)
 }
 
 /* u64 index, u64 term of the entry that froze it. */
-static struct slice frozen_body(struct node *n, const struct partition *p)
+static struct slice merge_frozen_body(struct applier *applier, const struct partition *p)
 {
-    return arena_copy(&n->lent, slice_make(&p->frozen, sizeof p->frozen));
+    return arena_copy(&applier->env->lent, slice_make(&p->frozen, sizeof p->frozen));
 }
 
-static bool adjoins(const struct partition *p, const struct partition_info *info)
+static bool merge_adjoins(const struct partition *p, const struct partition_info *info)
 {
     return slice_equal(info->lo, p->info.lo) && p->info.hi.size > 0 &&
            slice_compare(p->info.hi, info->hi) < 0;
 }
 
 /* Whether the partition is as it was before this step. */
-static bool is_next(const struct partition *p, const struct partition_info *info)
+static bool merge_is_next(const struct partition *p, const struct partition_info *info)
 {
     if (info->id != p->info.id || info->table_id != p->info.table_id)
         return false;
@@ -57,14 +57,14 @@ static bool is_next(const struct partition *p, const struct partition_info *info
     case MERGE_THAW:
         return info->epoch == p->info.epoch + 1 && slice_equal(info->hi, p->info.hi);
     case MERGE_ABSORB:
-        return info->epoch == p->info.epoch + 1 && adjoins(p, info);
+        return info->epoch == p->info.epoch + 1 && merge_adjoins(p, info);
     case MERGE_NONE:
         break;
     }
     return false;
 }
 
-bool node_merge_is_sound(uint32_t group, struct slice payload)
+bool merge_is_sound(uint32_t group, struct slice payload)
 {
     struct partition_info info;
     struct reader r = {payload, false};
@@ -75,79 +75,81 @@ bool node_merge_is_sound(uint32_t group, struct slice payload)
 /* ---- what is taken over ---- */
 
 /* It may have restarted, and not know yet that the entry is committed (ABSORB-1). */
-static bool is_frozen_by(struct node *n, struct partition *upper, const struct partition_info *info)
+static bool merge_is_frozen_by(struct applier *applier, struct partition *upper,
+                               const struct partition_info *info)
 {
     if (upper == NULL || upper->no_state)
         return false;
     if (upper->frozen.index == 0) {
         PROBE("a replica learns that it is frozen from the one that takes over");
-        if (!n->started)
-            return node_replay_to(n, upper, info->frozen_index) == STATUS_OK &&
+        if (!applier->env->started)
+            return applier_replay_to(applier, upper, info->frozen_index) == STATUS_OK &&
                    upper->frozen.index == info->frozen_index;
         if (raft_learn_commit(upper->raft, info->frozen_index, info->frozen_term))
-            node_group_apply(n, upper);
+            applier_apply_committed(applier, upper);
     }
     return upper->frozen.index == info->frozen_index && upper->frozen.term == info->frozen_term;
 }
 
-static bool may_take_over(struct node *n, const struct partition_info *info)
+static bool merge_may_take_over(struct applier *applier, const struct partition_info *info)
 {
-    return is_frozen_by(n, node_partition(n, info->merge_with), info) ||
+    return merge_is_frozen_by(applier, partitions_find(applier->partitions, info->merge_with),
+                              info) ||
            MUTATED(RAFT_MUTATION_ABSORB_AS_IT_IS);
 }
 
 /* ---- asked by the catalog ---- */
 
-void node_run_merge(struct node *n, const struct operation *o)
+void applier_run_merge(struct applier *applier, const struct operation *o)
 {
     const struct request *q = &o->request;
     struct partition_info info;
     struct reader r = {q->body, false};
-    struct partition *p = node_partition(n, q->partition);
-    if (!node_merge_is_sound(q->partition, q->body) ||
-        partition_info_decode(&r, &info) != STATUS_OK) {
-        node_refuse(n, o->from, q->id, REPLY_MALFORMED, "not a merge of partition %u",
-                    q->partition);
+    struct partition *p = partitions_find(applier->partitions, q->partition);
+    if (!merge_is_sound(q->partition, q->body) || partition_info_decode(&r, &info) != STATUS_OK) {
+        env_refuse(applier->env, o->from, q->id, REPLY_MALFORMED, "not a merge of partition %u",
+                   q->partition);
     } else if (p == NULL || p->closing) {
-        node_refuse(n, o->from, q->id, REPLY_WRONG_PARTITION, "node %u does not hold partition %u",
-                    n->options.id, q->partition);
+        env_refuse(applier->env, o->from, q->id, REPLY_WRONG_PARTITION,
+                   "node %u does not hold partition %u", applier->env->id, q->partition);
     } else if (info.merge == MERGE_FREEZE && partition_is_frozen(p) &&
                info.epoch == p->info.epoch) {
-        node_push_reply(n, o->from, q->id, REPLY_OK)->body = frozen_body(n, p);
+        env_reply(applier->env, o->from, q->id, REPLY_OK)->body = merge_frozen_body(applier, p);
     } else if (p->led == 0) {
-        node_refuse_not_leader(n, o, p);
+        groups_refuse(applier->groups, o, p);
     } else if (info.merge != MERGE_FREEZE && p->info.epoch >= info.epoch) {
-        node_push_reply(n, o->from, q->id, REPLY_OK);
-    } else if (!is_next(p, &info)) {
-        node_refuse(n, o->from, q->id, REPLY_STALE_MAP, "partition %u is not what is to be merged",
-                    p->info.id);
-    } else if (is_proposed(p)) {
-        node_refuse(n, o->from, q->id, REPLY_OVERLOADED, "partition %u is being merged or split",
-                    p->info.id);
-    } else if (info.merge == MERGE_ABSORB && !may_take_over(n, &info)) {
+        env_reply(applier->env, o->from, q->id, REPLY_OK);
+    } else if (!merge_is_next(p, &info)) {
+        env_refuse(applier->env, o->from, q->id, REPLY_STALE_MAP,
+                   "partition %u is not what is to be merged", p->info.id);
+    } else if (merge_is_proposed(p)) {
+        env_refuse(applier->env, o->from, q->id, REPLY_OVERLOADED,
+                   "partition %u is being merged or split", p->info.id);
+    } else if (info.merge == MERGE_ABSORB && !merge_may_take_over(applier, &info)) {
         /* The entry would stop every node of the group: a wrong word must not get that far. */
-        node_refuse(n, o->from, q->id, REPLY_OVERLOADED,
-                    "node %u does not hold partition %u frozen", n->options.id, info.merge_with);
-    } else if (node_can_write(n, o, q->body.size) &&
-               node_propose(n, p, o, LOG_MERGE, q->body, slice_make(NULL, 0)) != NULL) {
-        node_note(n, NODE_TRACE_MERGE_PROPOSED, p->info.id, (int64_t)info.merge);
+        env_refuse(applier->env, o->from, q->id, REPLY_OVERLOADED,
+                   "node %u does not hold partition %u frozen", applier->env->id, info.merge_with);
+    } else if (proposals_may_write(applier->proposals, o, q->body.size) &&
+               groups_propose(applier->groups, p, o, LOG_MERGE, q->body, slice_make(NULL, 0)) !=
+                   NULL) {
+        env_note(applier->env, NODE_TRACE_MERGE_PROPOSED, p->info.id, (int64_t)info.merge);
     }
 }
 
 /* ---- applying it ---- */
 
-static void freeze(struct node *n, struct partition *p, const struct raft_entry *e,
-                   struct applied *out)
+static void merge_freeze(struct applier *applier, struct partition *p, const struct raft_entry *e,
+                         struct applied *out)
 {
     if (p->frozen.index == 0)
         p->frozen = (struct frozen){e->index, e->term};
     else
         PROBE("a partition is frozen twice");
-    node_note(n, NODE_TRACE_FROZEN, p->info.id, (int64_t)e->index);
-    out->body = frozen_body(n, p);
+    env_note(applier->env, NODE_TRACE_FROZEN, p->info.id, (int64_t)e->index);
+    out->body = merge_frozen_body(applier, p);
 }
 
-static void thaw(struct node *n, struct partition *p, uint64_t epoch)
+static void merge_thaw(struct applier *applier, struct partition *p, uint64_t epoch)
 {
     struct partition_info info = p->info;
     info.epoch = epoch;
@@ -156,11 +158,11 @@ static void thaw(struct node *n, struct partition *p, uint64_t epoch)
         PROBE("a merge is given up before anything was frozen");
     p->frozen = (struct frozen){0};
     p->thaws = false;
-    node_note(n, NODE_TRACE_THAWED, p->info.id, (int64_t)epoch);
+    env_note(applier->env, NODE_TRACE_THAWED, p->info.id, (int64_t)epoch);
 }
 
 /* Of an earlier life. */
-static void join_kept(struct partition *p, struct partition *upper, uint64_t epoch)
+static void merge_join_kept(struct partition *p, struct partition *upper, uint64_t epoch)
 {
     if (p->kept == NULL || upper->kept == NULL)
         return;
@@ -174,38 +176,32 @@ static void join_kept(struct partition *p, struct partition *upper, uint64_t epo
     }
 }
 
-static void join_buckets(struct node *n, struct partition *p, struct partition *upper)
+static void merge_join_buckets(struct applier *applier, struct partition *p,
+                               struct partition *upper)
 {
-    const struct admission_rates rates = node_rates_of(&p->info);
-    admission_leave(&p->admission, n->now);
-    admission_leave(&upper->admission, n->now);
-    admission_absorb(&p->admission, &upper->admission, n->config, &rates, n->now);
-    node_buckets_divided(n, p);
+    const struct admission_rates rates = partition_rates(&p->info);
+    admission_leave(&p->admission, applier->env->now);
+    admission_leave(&upper->admission, applier->env->now);
+    admission_absorb(&p->admission, &upper->admission, applier->env->config, &rates,
+                     applier->env->now);
+    buckets_divided(applier->buckets, p);
 }
 
-/* The items stay. */
-static void remove_replica(struct node *n, uint32_t id)
+static void merge_absorb(struct applier *applier, struct partition *p, const struct raft_entry *e,
+                         const struct partition_info *told)
 {
-    store_put(n->store, node_partition_row_key(n, id), slice_make(NULL, 0));
-    node_note(n, NODE_TRACE_PARTITION_CLOSED, id,
-              (int64_t)raft_applied(node_partition(n, id)->raft));
-    node_remove_partition(n, id);
-}
-
-static void absorb(struct node *n, struct partition *p, const struct raft_entry *e,
-                   const struct partition_info *told)
-{
-    struct partition *upper = node_partition(n, told->merge_with);
-    if (!may_take_over(n, told)) {
+    struct partition *upper = partitions_find(applier->partitions, told->merge_with);
+    if (!merge_may_take_over(applier, told)) {
         /* Nothing is guessed: it is not known what those keys hold. */
         PROBE("what is to be taken over is not here");
-        node_stop(n, ENOTRECOVERABLE);
+        env_stop(applier->env, ENOTRECOVERABLE);
         return;
     }
     struct partition_info info = p->info;
-    if (n->started) {
-        log_writer_append(&n->log, LOG_SPLIT_DONE, p->info.id, 0, e->index, slice_make(NULL, 0));
-        p->absorbed_lsn = n->log.next_lsn;
+    if (applier->env->started) {
+        log_writer_append(&applier->log->writer, LOG_SPLIT_DONE, p->info.id, 0, e->index,
+                          slice_make(NULL, 0));
+        p->absorbed_lsn = applier->log->writer.next_lsn;
     }
     info.epoch = told->epoch;
     info.hi = told->hi;
@@ -213,35 +209,35 @@ static void absorb(struct node *n, struct partition *p, const struct raft_entry 
     partition_set(p, &info);
     partition_count_anew(p);
     partition_push_split(p, e->index, e->term);
-    node_note(n, NODE_TRACE_ABSORBED, p->info.id, (int64_t)told->merge_with);
+    env_note(applier->env, NODE_TRACE_ABSORBED, p->info.id, (int64_t)told->merge_with);
     PROBE("a replica takes over what another one holds");
     if (upper == NULL)
         return;
-    if (n->started)
-        join_buckets(n, p, upper);
+    if (applier->env->started)
+        merge_join_buckets(applier, p, upper);
     else
-        join_kept(p, upper, info.epoch);
-    n->count_at = n->now;
-    remove_replica(n, upper->info.id);
+        merge_join_kept(p, upper, info.epoch);
+    applier->counting->at = applier->env->now;
+    applier_remove_partition(applier, upper);
 }
 
-void node_apply_merge(struct node *n, struct partition *p, const struct raft_entry *e,
-                      struct applied *out)
+void merge_apply(struct applier *applier, struct partition *p, const struct raft_entry *e,
+                 struct applied *out)
 {
     struct partition_info info;
     struct reader r = {e->payload, false};
     must(partition_info_decode(&r, &info) == STATUS_OK);
-    if (!is_next(p, &info)) {
+    if (!merge_is_next(p, &info)) {
         PROBE("a step of a merge is in the log twice");
         out->code = REPLY_STALE_MAP;
         return;
     }
     if (info.merge == MERGE_FREEZE)
-        freeze(n, p, e, out);
+        merge_freeze(applier, p, e, out);
     else if (info.merge == MERGE_THAW)
-        thaw(n, p, info.epoch);
+        merge_thaw(applier, p, info.epoch);
     else
-        absorb(n, p, e, &info);
+        merge_absorb(applier, p, e, &info);
 }
 
 /* ---- snapshots ---- */
@@ -249,13 +245,13 @@ void node_apply_merge(struct node *n, struct partition *p, const struct raft_ent
 /* Who was taken over holds just these keys, and nothing else here holds any of them: until this
  * replica follows, its group does not split (MERGE-4). It may not know that it is frozen, after a
  * restart: nobody is left to tell it. */
-bool node_merge_give_way(struct node *n, const struct partition *to, struct slice lo,
-                         struct slice hi)
+bool merge_give_way(struct applier *applier, const struct partition *to, struct slice lo,
+                    struct slice hi)
 {
-    const struct partition *upper = NULL;
-    for (uint32_t i = 0; i < n->partitions_size; i++) {
-        const struct partition *p = n->partitions[i];
-        if (p == NULL || p == to || !partition_overlaps(p, lo, hi))
+    struct partition *upper = NULL;
+    for (uint32_t i = 0; i < applier->partitions->count; i++) {
+        struct partition *p = applier->partitions->all[i];
+        if (p == to || !partition_overlaps(p, lo, hi))
             continue;
         if (!slice_equal(p->info.lo, lo) || !slice_equal(p->info.hi, hi)) {
             PROBE("a snapshot brings what another replica still holds");
@@ -266,6 +262,6 @@ bool node_merge_give_way(struct node *n, const struct partition *to, struct slic
     if (upper == NULL)
         return true;
     PROBE("a replica gives way to a snapshot of the one that took over");
-    remove_replica(n, upper->info.id);
+    applier_remove_partition(applier, upper);
     return true;
 }

@@ -1,74 +1,134 @@
+/* node.c - a node's life, its events and its turns: what its components do together. */
 #include "engine/node/node.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/must.h"
 #include "engine/node/node_internal.h"
-
-enum {
-    HAND_BACK_MS = 2000,
-    INFLIGHT_OWN = 8,   /* at least, for the node's own records when the queue is full */
-    EFFECTS_KEPT = 1024 /* room for more is given back with the next event */
-};
-
-/* ---- partitions ---- */
-
-struct partition *node_partition(const struct node *n, uint32_t id)
-{
-    return id < n->partitions_size ? n->partitions[id] : NULL;
-}
-
-void node_add_partition(struct node *n, struct partition *p)
-{
-    uint32_t id = p->info.id;
-    if (id >= n->partitions_size) {
-        uint32_t size = n->partitions_size * 2 > id + 1 ? n->partitions_size * 2 : id + 64;
-        n->partitions = realloc(n->partitions, size * sizeof n->partitions[0]);
-        must(n->partitions != NULL);
-        memset(n->partitions + n->partitions_size, 0,
-               (size - n->partitions_size) * sizeof n->partitions[0]);
-        n->partitions_size = size;
-    }
-    must(n->partitions[id] == NULL);
-    n->partitions[id] = p;
-}
-
-static void unlist(struct partition **dirty, struct partition **writing, const struct partition *p)
-{
-    while (*dirty != NULL && *dirty != p)
-        dirty = &(*dirty)->next_dirty;
-    if (*dirty != NULL)
-        *dirty = p->next_dirty;
-    while (*writing != NULL && *writing != p)
-        writing = &(*writing)->next_writing;
-    if (*writing != NULL)
-        *writing = p->next_writing;
-}
-
-void node_remove_partition(struct node *n, uint32_t id)
-{
-    struct partition *p = n->partitions[id];
-    node_drop_proposals(n, p, "the partition was closed");
-    node_drop_reads(n, p, REPLY_WRONG_PARTITION, "the partition was closed");
-    node_snapshots_forget(n, id);
-    node_split_orphan(n, p);
-    n->partitions[id] = NULL;
-    node_buckets_end(n, p);
-    unlist(&n->dirty, &n->writing, p); /* last: nothing lists the partition after this */
-    partition_destroy(p);
-}
+#include "engine/node/rows.h"
 
 /* ---- life ---- */
 
-static uint32_t power_of_two_above(int64_t value)
+/* The components that drive replicas. */
+static void node_compose_lower(struct node *n)
 {
-    uint32_t size = 16;
-    while (size < value)
-        size *= 2;
-    return size;
+    struct node_env *env = &n->env;
+    n->log.env = env;
+    n->checkpoints = (struct checkpoints){
+        .env = env,
+        .log = &n->log,
+        .at = INSTANT_NEVER,
+        .retry_at = INSTANT_NEVER,
+    };
+    n->reports = (struct reports){
+        .env = env,
+        .partitions = &n->partitions,
+        .throughput = &n->throughput,
+        .at = INSTANT_NEVER,
+    };
+    n->buckets = (struct buckets){
+        .env = env,
+        .log = &n->log,
+        .partitions = &n->partitions,
+        .throughput = &n->throughput,
+        .proposals = &n->proposals,
+        .peers = &n->peers,
+        .mirror_at = INSTANT_NEVER,
+        .save_at = INSTANT_NEVER,
+    };
+    n->groups = (struct groups){
+        .env = env,
+        .log = &n->log,
+        .partitions = &n->partitions,
+        .identity = &n->identity,
+        .proposals = &n->proposals,
+        .peers = &n->peers,
+        .buckets = &n->buckets,
+        .at = INSTANT_NEVER,
+    };
+    n->heat = (struct node_heat){
+        .env = env,
+        .partitions = &n->partitions,
+        .reports = &n->reports,
+        .at = INSTANT_NEVER,
+    };
+    proposals_init(&n->proposals, env, &n->log);
+    waiters_init(&n->waiters, env);
+    peers_init(&n->peers, env, &n->partitions, &n->identity, &n->throughput);
+    groups_init(&n->groups);
+}
+
+/* Those that decide what replicas there are, and what they answer. */
+static void node_compose_upper(struct node *n)
+{
+    struct node_env *env = &n->env;
+    n->middles = (struct middles){
+        .env = env,
+        .partitions = &n->partitions,
+        .waiters = &n->waiters,
+        .at = INSTANT_NEVER,
+    };
+    n->counting = (struct counting){
+        .env = env,
+        .partitions = &n->partitions,
+        .waiters = &n->waiters,
+    };
+    n->snapshots = (struct snapshots){
+        .env = env,
+        .log = &n->log,
+        .partitions = &n->partitions,
+        .throughput = &n->throughput,
+        .waiters = &n->waiters,
+        .checkpoints = &n->checkpoints,
+        .peers = &n->peers,
+        .groups = &n->groups,
+    };
+    n->catalog = (struct catalog_replica){
+        .env = env,
+        .partitions = &n->partitions,
+        .proposals = &n->proposals,
+        .groups = &n->groups,
+    };
+    n->settling = (struct settling){
+        .env = env,
+        .partitions = &n->partitions,
+        .identity = &n->identity,
+        .proposals = &n->proposals,
+        .peers = &n->peers,
+        .catalog = &n->catalog,
+    };
+    n->applier = (struct applier){
+        .env = env,
+        .log = &n->log,
+        .partitions = &n->partitions,
+        .identity = &n->identity,
+        .proposals = &n->proposals,
+        .waiters = &n->waiters,
+        .buckets = &n->buckets,
+        .groups = &n->groups,
+        .snapshots = &n->snapshots,
+        .counting = &n->counting,
+        .catalog = &n->catalog,
+        .settling = &n->settling,
+    };
+    n->requests = (struct requests){
+        .env = env,
+        .log = &n->log,
+        .partitions = &n->partitions,
+        .identity = &n->identity,
+        .throughput = &n->throughput,
+        .proposals = &n->proposals,
+        .waiters = &n->waiters,
+        .peers = &n->peers,
+        .buckets = &n->buckets,
+        .groups = &n->groups,
+        .heat = &n->heat,
+        .middles = &n->middles,
+        .catalog = &n->catalog,
+        .settling = &n->settling,
+        .applier = &n->applier,
+    };
 }
 
 enum status node_create(const struct node_options *options, struct store *store,
@@ -76,40 +136,18 @@ enum status node_create(const struct node_options *options, struct store *store,
 {
     must(options->id >= 1 && options->id <= options->node_count &&
          options->node_count <= NODES_MAX);
-    struct node *n = calloc(1, sizeof *n);
-    must(n != NULL);
-    n->options = *options;
-    n->config = options->config;
-    n->store = store;
-    n->prng = prng_seeded(options->seed);
-    const char *policy = n->config->partition_policy;
+    const char *policy = options->config->partition_policy;
     if (admission_policy_find(slice_of(policy)) == NULL) {
         buffer_append_format(error, "partition_policy '%s' is not known: it must be one of %s",
                              policy, admission_policy_names());
         store_destroy(store);
-        free(n);
         return STATUS_MALFORMED;
     }
-    n->inflight_size = power_of_two_above(n->config->node_queue_max + INFLIGHT_OWN);
-    n->inflight = calloc(n->inflight_size, sizeof n->inflight[0]);
-    for (int kind = 0; kind < SHADOWS; kind++) {
-        n->shadow[kind] = malloc(n->inflight_size * sizeof n->shadow[kind][0]);
-        must(n->shadow[kind] != NULL);
-    }
-    node_groups_init(n);
-    n->peers = calloc(options->node_count + 1, sizeof n->peers[0]);
-    must(n->inflight != NULL && n->peers != NULL);
-    for (uint32_t i = n->inflight_size; i-- > 0;) {
-        for (int kind = 0; kind < SHADOWS; kind++)
-            n->shadow[kind][i] = NO_ENTRY;
-        n->inflight[i].next = n->inflight_free;
-        n->inflight_free = &n->inflight[i];
-    }
-    n->deferred_size = (uint32_t)n->config->node_queue_max;
-    n->deferred = calloc(n->deferred_size, sizeof n->deferred[0]);
-    must(n->deferred != NULL);
-    n->checkpoint_at = n->retry_at = n->report_at = n->raft_at = n->heat_at = INSTANT_NEVER;
-    n->mirror_at = n->save_at = INSTANT_NEVER;
+    struct node *n = calloc(1, sizeof *n);
+    must(n != NULL);
+    env_init(&n->env, options, store);
+    node_compose_lower(n);
+    node_compose_upper(n);
     enum status status = node_load(n, error);
     if (status != STATUS_OK) {
         node_destroy(n);
@@ -121,161 +159,140 @@ enum status node_create(const struct node_options *options, struct store *store,
 
 void node_destroy(struct node *n)
 {
-    node_snapshots_deinit(n); /* they look at the partitions */
-    for (uint32_t i = 0; i < n->partitions_size; i++)
-        partition_destroy(n->partitions[i]);
-    node_buckets_deinit(n);
-    free(n->partitions);
-    for (uint32_t i = 0; i < n->deferred_size; i++)
-        buffer_deinit(&n->deferred[i].bytes);
-    free(n->deferred);
-    buffer_deinit(&n->deferred_spare);
-    node_settling_end(n); /* and what was reported for it */
-    if (n->catalog != NULL)
-        catalog_destroy(n->catalog);
-    for (struct inflight *e = n->own_first; e != NULL; e = e->next)
-        free((void *)(uintptr_t)e->payload.data);
-    node_peers_deinit(n);
-    members_deinit(&n->members);
-    raft_outbox_deinit(&n->outbox);
+    snapshots_deinit(&n->snapshots); /* they look at the partitions */
+    settling_end(&n->settling);      /* and what was reported for it */
+    catalog_replica_forget(&n->catalog);
+    partitions_deinit(&n->partitions);
+    buckets_deinit(&n->buckets);
+    waiters_deinit(&n->waiters);
+    proposals_deinit(&n->proposals);
+    peers_deinit(&n->peers);
+    groups_deinit(&n->groups);
+    members_deinit(&n->throughput.members);
     arena_deinit(&n->received);
-    log_writer_deinit(&n->log);
-    free(n->inflight);
-    for (int kind = 0; kind < SHADOWS; kind++)
-        free(n->shadow[kind]);
-    free(n->effects);
-    arena_deinit(&n->lent);
-    buffer_deinit(&n->range_out);
-    buffer_deinit(&n->scratch);
-    buffer_deinit(&n->outgoing);
-    store_destroy(n->store);
+    log_writer_deinit(&n->log.writer);
+    env_deinit(&n->env);
     free(n);
 }
 
 /* Writes down which node this is, and for how long it gives support from now on. */
-static void keep_support(struct node *n)
+static void node_keep_support(struct node *n)
 {
-    uint32_t generation = n->generation != 0 ? n->generation : (uint32_t)prng_next(&n->prng) | 1;
-    uint64_t support_ns = (uint64_t)duration_ms(n->config->support_ms).ns;
-    node_append_own(n, LOG_NODE, 0, generation, slice_make(&support_ns, sizeof support_ns));
-    n->support_changing = true;
+    uint32_t generation = n->identity.generation != 0 ? n->identity.generation
+                                                      : (uint32_t)prng_next(&n->env.prng) | 1;
+    uint64_t support_ns = (uint64_t)duration_ms(n->env.config->support_ms).ns;
+    proposals_append_own(&n->proposals, LOG_NODE, 0, generation,
+                         slice_make(&support_ns, sizeof support_ns));
+    n->identity.support_changing = true;
 }
 
 /* A shorter support than an earlier life gave counts once that life's promises are over. */
-static void shorten_support(struct node *n)
+static void node_shorten_support(struct node *n)
 {
-    bool shorter = n->support_kept.ns > duration_ms(n->config->support_ms).ns;
-    if (shorter && !n->support_changing && !instant_before(n->now, n->quiet_until) &&
-        n->inflight_free != NULL && node_has_log_space(n, sizeof(uint64_t)))
-        keep_support(n);
+    bool shorter = n->identity.support_kept.ns > duration_ms(n->env.config->support_ms).ns;
+    if (shorter && !n->identity.support_changing &&
+        !instant_before(n->env.now, n->identity.quiet_until) && n->proposals.free != NULL &&
+        node_log_has_space(&n->log, sizeof(uint64_t)))
+        node_keep_support(n);
+}
+
+enum status node_replay(struct node *n, const struct log_record *record)
+{
+    return applier_replay(&n->applier, record);
 }
 
 void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint64_t next_lsn)
 {
-    must(!n->started);
-    n->now = now;
-    n->started = true;
-    node_note(n, NODE_TRACE_STARTED, 0, (int64_t)next_lsn);
-    log_writer_init(&n->log, n->options.id, (uint32_t)n->config->log_writes, segment_bytes,
+    must(!n->env.started);
+    n->env.now = now;
+    n->env.started = true;
+    env_note(&n->env, NODE_TRACE_STARTED, 0, (int64_t)next_lsn);
+    log_writer_init(&n->log.writer, n->env.id, (uint32_t)n->env.config->log_writes, segment_bytes,
                     next_lsn);
-    n->start_lsn = next_lsn;
-    node_admission_init(&n->admission, n->config, now);
-    members_init(&n->members, n->config, n->options.node_count);
-    node_peers_start(n);
-    node_snapshots_start(n);
-    n->report_at = n->hand_back_at = n->count_at = now;
-    n->middle_at = INSTANT_NEVER;
-    struct duration support = duration_ms(n->config->support_ms);
-    n->quiet_until = instant_add(now, support);
-    if (n->support_kept.ns > support.ns)
-        n->quiet_until = instant_add(now, n->support_kept);
-    if (!node_may_speak(n))
-        keep_support(n);
-    for (uint32_t i = 0; i < n->partitions_size; i++) {
-        struct partition *p = n->partitions[i];
-        if (p == NULL)
-            continue;
-        node_buckets_begin(n, p);
-        node_group_start(n, p, n->quiet_until);
+    node_admission_init(&n->throughput.admission, n->env.config, now);
+    members_init(&n->throughput.members, n->env.config, n->env.node_count);
+    peers_start(&n->peers);
+    snapshots_start(&n->snapshots);
+    n->reports.at = n->groups.hand_back_at = n->counting.at = now;
+    struct duration support = duration_ms(n->env.config->support_ms);
+    n->identity.quiet_until = instant_add(now, support);
+    if (n->identity.support_kept.ns > support.ns)
+        n->identity.quiet_until = instant_add(now, n->identity.support_kept);
+    if (!peers_may_speak(&n->peers))
+        node_keep_support(n);
+    for (uint32_t i = 0; i < n->partitions.count; i++) {
+        struct partition *p = n->partitions.all[i];
+        buckets_begin(&n->buckets, p);
+        groups_start(&n->groups, p, n->identity.quiet_until);
     }
 }
 
-/* ---- effects ---- */
+/* ---- events ---- */
 
-struct node_effect *node_push(struct node *n, enum node_effect_kind kind)
+static void event_begin(struct node *n, struct instant now)
 {
-    if (n->effect_count == n->effect_capacity) {
-        n->effect_capacity = n->effect_capacity == 0 ? 64 : n->effect_capacity * 2;
-        n->effects = realloc(n->effects, n->effect_capacity * sizeof n->effects[0]);
-        must(n->effects != NULL);
+    env_begin_event(&n->env, now);
+    peers_reclaim(&n->peers);
+}
+
+/* What is in flight when the node stops has an unknown outcome. */
+static void node_answer_all(struct node *n)
+{
+    char why[128];
+    snprintf(why, sizeof why, "node %u could not write its log (%s)", n->env.id,
+             strerror(n->env.stop_error));
+    for (uint32_t i = 0; i < n->partitions.count; i++) {
+        proposals_drop(&n->proposals, n->partitions.all[i], why);
+        waiters_drop_reads(&n->waiters, n->partitions.all[i], REPLY_STOPPED, why);
     }
-    struct node_effect *e = &n->effects[n->effect_count++];
-    memset(e, 0, sizeof *e);
-    e->kind = kind;
-    return e;
+    proposals_drop_own(&n->proposals, why);
 }
 
-struct reply *node_push_reply(struct node *n, uint64_t from, uint64_t request_id,
-                              enum reply_code code)
+/* What components found, and others have to know. */
+static void event_end(struct node *n)
 {
-    struct node_effect *e = node_push(n, NODE_REPLY);
-    e->to = from;
-    e->reply.id = request_id;
-    e->reply.code = code;
-    return &e->reply;
-}
-
-void node_refuse(struct node *n, uint64_t from, uint64_t request_id, enum reply_code code,
-                 const char *format, ...)
-{
-    char text[256];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    struct slice copy = arena_copy(&n->lent, slice_of(text));
-    node_push_reply(n, from, request_id, code)->text = copy;
-    node_note(n, NODE_TRACE_REFUSED, code, (int64_t)request_id);
-}
-
-/* Every event starts here: what the last one lent is given back. */
-static void event(struct node *n, struct instant now)
-{
-    must(n->started);
-    must(!instant_before(now, n->now));
-    must(n->effect_next == n->effect_count); /* all effects were taken */
-    n->now = now;
-    n->effect_count = n->effect_next = 0;
-    if (n->effect_capacity > EFFECTS_KEPT) {
-        free(n->effects);
-        n->effects = NULL;
-        n->effect_capacity = 0;
-    }
-    arena_reset(&n->lent);
-    node_peers_reclaim(n);
-    buffer_clear(&n->range_out);
+    if (n->groups.catalog_lost)
+        settling_end(&n->settling);
+    n->groups.catalog_lost = false;
+    if (n->env.stop_error == 0 || n->stopped)
+        return;
+    n->stopped = true;
+    node_answer_all(n);
 }
 
 /* An answer to a request of this node's own. A proposal that was refused is made again when the
  * next look shows that it is still wanted. */
-static void take_reply(struct node *n, const struct reply *reply)
+static void node_take_reply(struct node *n, const struct reply *reply)
 {
-    if (reply->id == OWN_REPORT)
-        node_reported(n, reply);
-    else if (reply->id != OWN_UNANSWERED)
-        node_settling_reply(n, reply);
+    uint64_t as_of;
+    struct reader named;
+    struct partition *p;
+    if (reply->id != OWN_REPORT && reply->id != OWN_UNANSWERED)
+        settling_reply(&n->settling, reply);
+    else if (reply->id == OWN_REPORT && reports_answered(&n->reports, reply, &as_of, &named))
+        while ((p = reports_next_named(&n->reports, &named)) != NULL)
+            requests_close_orphan(&n->requests, p, as_of);
+    event_end(n);
+}
+
+static void node_run(struct node *n, uint64_t from, const struct request *r)
+{
+    struct operation o = {.from = from, .request = *r};
+    requests_run(&n->requests, &o);
+    event_end(n);
 }
 
 const struct node_effect *node_next_effect(struct node *n)
 {
-    while (n->effect_next < n->effect_count) {
-        const struct node_effect *e = &n->effects[n->effect_next++];
+    struct node_env *env = &n->env;
+    while (env->effect_next < env->effect_count) {
+        const struct node_effect *e = &env->effects[env->effect_next++];
         if (e->kind == NODE_REPLY && e->to == FROM_SELF) {
             struct reply reply = e->reply; /* what it brings about may move the effects */
-            take_reply(n, &reply);
-        } else if (e->kind == NODE_REQUEST && e->to == n->options.id) {
-            struct operation o = {.from = FROM_SELF, .request = e->request};
-            node_run(n, &o);
+            node_take_reply(n, &reply);
+        } else if (e->kind == NODE_REQUEST && e->to == env->id) {
+            const struct request request = e->request;
+            node_run(n, FROM_SELF, &request);
         } else {
             return e;
         }
@@ -283,206 +300,244 @@ const struct node_effect *node_next_effect(struct node *n)
     return NULL;
 }
 
+void node_request(struct node *n, struct instant now, uint64_t from, const struct request *r)
+{
+    must(from != FROM_SELF);
+    event_begin(n, now);
+    node_run(n, from, r);
+}
+
+void node_reply(struct node *n, struct instant now, const struct reply *reply)
+{
+    event_begin(n, now);
+    node_take_reply(n, reply);
+}
+
+void node_touched(struct node *n, struct instant now, uint32_t ticket)
+{
+    event_begin(n, now);
+    const struct deferred *d = waiters_resume(&n->waiters, ticket);
+    struct operation o = d->operation;
+    switch (d->resume) {
+    case RESUME_REQUEST:
+        requests_run(&n->requests, &o);
+        break;
+    case RESUME_COUNT:
+        n->counting.scan.state = SCAN_READY;
+        n->counting.at = now;
+        break;
+    case RESUME_MIDDLE:
+        n->middles.scan.state = SCAN_READY;
+        n->middles.at = now;
+        break;
+    case RESUME_SNAPSHOT_OUT:
+    case RESUME_SNAPSHOT_IN:
+        snapshots_touched(&n->snapshots, d->resume, d->subject);
+        break;
+    }
+    waiters_free(&n->waiters, ticket);
+    event_end(n);
+}
+
+enum status node_receive(struct node *n, struct instant now, struct slice frame)
+{
+    event_begin(n, now);
+    enum status status = node_receive_envelope(n, frame);
+    event_end(n);
+    return status;
+}
+
 /* ---- the log and the checkpoints ---- */
 
 const struct log_batch *node_next_batch(struct node *n)
 {
-    return n->stop_error != 0 ? NULL : log_writer_next(&n->log);
+    return n->env.stop_error != 0 ? NULL : log_writer_next(&n->log.writer);
 }
 
 void node_log_space(struct node *n, uint64_t end_lsn, bool disk_full)
 {
-    n->log_space_end = end_lsn;
-    n->log_disk_full = disk_full;
+    n->log.space_end = end_lsn;
+    n->log.disk_full = disk_full;
 }
 
 void node_log_error(struct node *n, int error)
 {
-    n->log_error = error;
-}
-
-static void free_own(struct node *n, struct inflight *e)
-{
-    free((void *)(uintptr_t)e->payload.data);
-    node_free_inflight(n, e);
-}
-
-void node_stop(struct node *n, int error)
-{
-    n->stop_error = error;
-    node_note(n, NODE_TRACE_STOPPED, 0, error);
-    char why[128];
-    snprintf(why, sizeof why, "node %u could not write its log (%s)", n->options.id,
-             strerror(error));
-    for (uint32_t i = 0; i < n->partitions_size; i++) {
-        if (n->partitions[i] == NULL)
-            continue;
-        node_drop_proposals(n, n->partitions[i], why);
-        node_drop_reads(n, n->partitions[i], REPLY_STOPPED, why);
-    }
-    while (n->own_first != NULL) {
-        struct inflight *e = n->own_first;
-        n->own_first = e->next;
-        if (e->answer)
-            node_refuse(n, e->from, e->request_id, REPLY_UNKNOWN, "%s", why);
-        free_own(n, e);
-    }
-    n->own_last = NULL;
+    n->log.error = error;
 }
 
 /* Records of the node's own that are durable take effect. */
-static void apply_own(struct node *n)
+static void node_apply_own(struct node *n)
 {
-    while (n->own_first != NULL && n->own_first->lsn <= n->log.written_lsn) {
-        struct inflight *e = n->own_first;
-        n->own_first = e->next;
-        if (n->own_first == NULL)
-            n->own_last = NULL;
-        must(node_apply_own(n, e->kind, e->group, e->index,
-                            e->lsn - log_record_size(e->payload.size), e->payload) == STATUS_OK);
+    for (struct inflight *e; (e = proposals_take_own(&n->proposals)) != NULL;) {
+        const struct own_record record = {.group = e->group,
+                                          .index = e->index,
+                                          .lsn = e->lsn - log_record_size(e->payload.size),
+                                          .payload = e->payload};
+        must(applier_apply_own(&n->applier, e->kind, &record) == STATUS_OK);
         if (e->answer)
-            node_push_reply(n, e->from, e->request_id, REPLY_OK);
-        free_own(n, e);
+            env_reply(&n->env, e->from, e->request_id, REPLY_OK);
+        proposals_free_own(&n->proposals, e);
     }
 }
 
 void node_log_written(struct node *n, struct instant now, uint64_t lsn, int error)
 {
-    event(n, now);
-    if (n->stop_error != 0)
+    event_begin(n, now);
+    if (n->env.stop_error != 0)
         return;
     if (error != 0) {
-        node_stop(n, error);
-        return;
+        env_stop(&n->env, error);
+    } else {
+        log_writer_written(&n->log.writer, lsn);
+        env_note(&n->env, NODE_TRACE_LOG_WRITTEN, 0, (int64_t)n->log.writer.written_lsn);
+        node_apply_own(n);
+        groups_persisted(&n->groups);
     }
-    log_writer_written(&n->log, lsn);
-    node_note(n, NODE_TRACE_LOG_WRITTEN, 0, (int64_t)n->log.written_lsn);
-    apply_own(n);
-    node_groups_persisted(n);
+    event_end(n);
 }
 
 void node_checkpoint_done(struct node *n, struct instant now, enum status status)
 {
-    event(n, now);
-    node_checkpoint_ended(n, status);
+    event_begin(n, now);
+    if (status == STATUS_FULL)
+        snapshots_close(&n->snapshots); /* the map cannot grow under them */
+    if (checkpoints_ended(&n->checkpoints, status)) {
+        groups_relog(&n->groups, n->log.local_lsn);
+        applier_stored(&n->applier);
+    }
+    event_end(n);
 }
 
-/* ---- requests ---- */
-
-void node_request(struct node *n, struct instant now, uint64_t from, const struct request *r)
+void node_checkpoint_soon(struct node *n)
 {
-    event(n, now);
-    must(from != FROM_SELF);
-    struct operation o = {.from = from, .request = *r};
-    node_run(n, &o);
+    checkpoints_soon(&n->checkpoints);
 }
 
-void node_reply(struct node *n, struct instant now, const struct reply *reply)
+void node_finish(struct node *n)
 {
-    event(n, now);
-    take_reply(n, reply);
+    buckets_finish(&n->buckets);
+    n->checkpoints.at = n->env.now;
 }
 
-void node_touched(struct node *n, struct instant now, uint32_t ticket)
+/* Everything applied goes with it, each replica's row with the index up to which that is. */
+static void node_checkpoint(struct node *n)
 {
-    event(n, now);
-    node_resume(n, ticket);
-}
-
-enum status node_receive(struct node *n, struct instant now, struct slice frame)
-{
-    event(n, now);
-    return node_peers_receive(n, frame);
+    groups_compact(&n->groups);
+    for (uint32_t i = 0; i < n->partitions.count; i++) {
+        if (!n->partitions.all[i]->stored)
+            rows_store_partition(&n->env, n->partitions.all[i]);
+    }
+    checkpoints_begin(&n->checkpoints, groups_pinned_lsn(&n->groups));
+    snapshots_frozen(&n->snapshots);
 }
 
 /* ---- time ---- */
 
 struct instant node_deadline(const struct node *n)
 {
-    struct instant t = instant_earlier(n->report_at, node_checkpoint_deadline(n));
-    if (n->stop_error != 0)
+    struct instant t = instant_earlier(n->reports.at, checkpoints_deadline(&n->checkpoints));
+    if (n->env.stop_error != 0)
         return t;
-    t = instant_earlier(t, n->raft_at);
-    t = instant_earlier(t, n->count_at);
-    t = instant_earlier(t, n->middle_at);
-    t = instant_earlier(t, n->heat_at);
-    t = instant_earlier(t, instant_earlier(n->mirror_at, n->save_at));
-    t = instant_earlier(t, node_settling_deadline(n));
-    t = instant_earlier(t, node_snapshots_deadline(n));
-    return instant_earlier(t, n->liveness_at);
+    t = instant_earlier(t, n->groups.at);
+    t = instant_earlier(t, n->counting.at);
+    t = instant_earlier(t, n->middles.at);
+    t = instant_earlier(t, n->heat.at);
+    t = instant_earlier(t, instant_earlier(n->buckets.mirror_at, n->buckets.save_at));
+    t = instant_earlier(t, settling_deadline(&n->settling));
+    t = instant_earlier(t, snapshots_deadline(&n->snapshots));
+    return instant_earlier(t, n->peers.liveness_at);
 }
 
 void node_tick(struct node *n, struct instant now)
 {
-    event(n, now);
-    if (!instant_before(now, n->report_at)) {
-        node_report(n);
+    event_begin(n, now);
+    reports_tick(&n->reports);
+    groups_hand_back(&n->groups);
+    if (n->env.stop_error == 0) {
+        node_shorten_support(n);
+        if (peers_tick(&n->peers))
+            groups_tick(&n->groups, true); /* support may have lapsed */
+        groups_tick(&n->groups, false);
+        settling_tick(&n->settling);
+        counting_tick(&n->counting);
+        middles_tick(&n->middles);
+        node_heat_tick(&n->heat);
+        buckets_tick(&n->buckets);
     }
-    if (!instant_before(now, n->hand_back_at)) {
-        node_groups_hand_back(n);
-        n->hand_back_at = instant_add(now, duration_ms(HAND_BACK_MS));
-    }
-    if (n->stop_error != 0)
-        return;
-    shorten_support(n);
-    node_peers_tick(n);
-    node_groups_tick(n, false);
-    node_settling_tick(n);
-    node_count_tick(n);
-    node_middle_tick(n);
-    node_heat_tick(n);
-    node_buckets_tick(n);
+    event_end(n);
+}
+
+/* A replica that was stepped in this turn. */
+static void node_end_stepped(struct node *n, struct partition *p)
+{
+    bool leads;
+    groups_flush(&n->groups, p);
+    event_end(n);
+    leads = groups_see_leader(&n->groups, p);
+    if (leads && p->info.id == CATALOG_GROUP)
+        settling_start(&n->settling);
+    applier_apply_committed(&n->applier, p);
+    leads = groups_see_leader(&n->groups, p);
+    if (leads && p->info.id == CATALOG_GROUP)
+        settling_start(&n->settling);
+    applier_stepped(&n->applier, p);
+    requests_close_ended(&n->requests, p);
+    requests_run_reads(&n->requests, p);
+    if (partition_led_term(p) != 0)
+        snapshots_offer(&n->snapshots, p);
+    groups_rest(&n->groups, p);
 }
 
 void node_end_turn(struct node *n, struct instant now)
 {
-    event(n, now);
-    if (n->stop_error != 0)
+    event_begin(n, now);
+    if (n->env.stop_error != 0)
         return;
     node_begin_cluster(n);
-    node_groups_end_turn(n);
-    node_snapshots_end_turn(n);
-    node_checkpoint_tick(n);
-    node_peers_end_turn(n);
-    n->liveness_at = liveness_deadline(&n->liveness, n->now);
+    for (struct partition *p; (p = groups_next_dirty(&n->groups)) != NULL;)
+        node_end_stepped(n, p);
+    snapshots_end_turn(&n->snapshots);
+    if (checkpoints_tick(&n->checkpoints))
+        node_checkpoint(n);
+    peers_end_turn(&n->peers);
+    event_end(n);
 }
 
 /* ---- looking ---- */
 
 uint64_t node_log_end(const struct node *n)
 {
-    return n->log.next_lsn;
+    return n->log.writer.next_lsn;
 }
 
 int64_t node_balance(struct node *n, enum admit_kind kind)
 {
-    token_bucket_refill(&n->admission.buckets[kind], n->now);
-    return n->admission.buckets[kind].balance;
+    token_bucket_refill(&n->throughput.admission.buckets[kind], n->env.now);
+    return n->throughput.admission.buckets[kind].balance;
 }
 
 bool node_is_stopped(const struct node *n)
 {
-    return n->stop_error != 0;
+    return n->env.stop_error != 0;
 }
 
 bool node_is_full(const struct node *n)
 {
-    return n->map_full;
+    return n->log.map_full;
 }
 
 bool node_is_idle(const struct node *n)
 {
-    return n->inflight_count == 0 && !n->checkpoint_running && n->deferred_count == 0;
+    return n->proposals.count == 0 && !n->checkpoints.running && n->waiters.count == 0;
 }
 
 bool node_is_ready(const struct node *n)
 {
-    bool ready = node_partition(n, CATALOG_GROUP) != NULL &&
-                 (!node_leads_catalog(n) || node_knows_enough_nodes(n));
-    for (uint32_t i = 0; i < n->partitions_size && ready; i++) {
-        const struct partition *p = n->partitions[i];
-        if (p == NULL)
-            continue;
+    bool ready =
+        partitions_find(&n->partitions, CATALOG_GROUP) != NULL &&
+        (!catalog_replica_leads(&n->catalog) || catalog_replica_knows_enough_nodes(&n->catalog));
+    for (uint32_t i = 0; i < n->partitions.count && ready; i++) {
+        const struct partition *p = n->partitions.all[i];
         uint64_t leader = raft_leader(p->raft);
         ready = leader != 0 && (leader != raft_self(p->raft) || p->led != 0);
     }
@@ -491,7 +546,7 @@ bool node_is_ready(const struct node *n)
 
 const struct trace *node_trace(const struct node *n)
 {
-    return &n->trace;
+    return &n->env.trace;
 }
 
 void node_trace_event_describe(const struct trace_event *e, struct buffer *out)
@@ -514,10 +569,10 @@ void node_trace_event_describe(const struct trace_event *e, struct buffer *out)
 void node_trace_describe(const struct node *n, uint64_t most, struct buffer *out)
 {
     for (uint64_t back = most; back-- > 0;) {
-        const struct trace_event *e = trace_last(&n->trace, back);
+        const struct trace_event *e = trace_last(&n->env.trace, back);
         if (e == NULL)
             continue;
-        buffer_append_format(out, "%9.3f s ago  ", (double)(n->now.ns - e->at.ns) / 1e9);
+        buffer_append_format(out, "%9.3f s ago  ", (double)(n->env.now.ns - e->at.ns) / 1e9);
         node_trace_event_describe(e, out);
         buffer_append_u8(out, '\n');
     }
@@ -525,11 +580,11 @@ void node_trace_describe(const struct node *n, uint64_t most, struct buffer *out
 
 const struct partition_info *node_replica(const struct node *n, uint32_t partition)
 {
-    const struct partition *p = node_partition(n, partition);
+    const struct partition *p = partitions_find(&n->partitions, partition);
     return p == NULL ? NULL : &p->info;
 }
 
 struct store *node_store(struct node *n)
 {
-    return n->store;
+    return n->env.store;
 }

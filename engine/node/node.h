@@ -17,20 +17,11 @@
 #ifndef WEIR_ENGINE_NODE_NODE_H
 #define WEIR_ENGINE_NODE_NODE_H
 
-#include "base/config.h"
-#include "base/trace.h"
-#include "engine/message/message.h"
+#include "engine/node/node_effect.h"
 #include "engine/store/log_writer.h"
 #include "engine/store/store.h"
 
 struct node;
-
-struct node_options {
-    const struct config *config; /* borrows */
-    uint32_t id;                 /* 1 .. node_count */
-    uint32_t node_count;
-    uint64_t seed;
-};
 
 /* Owns the store, also on failure, and loads from it what the node hosts. STATUS_MALFORMED (the
  * configuration), STATUS_CORRUPT, STATUS_IO: `error` tells. */
@@ -76,33 +67,6 @@ void node_end_turn(struct node *n, struct instant now);
 
 /* ---- effects ---- */
 
-enum node_effect_kind {
-    NODE_REPLY,      /* to whoever asked */
-    NODE_REQUEST,    /* to another node */
-    NODE_SEND,       /* an envelope to another node; may be lost, doubled or late */
-    NODE_CHECKPOINT, /* run store_checkpoint_write on the flush thread, then node_checkpoint_done */
-    NODE_TOUCH,      /* run store_touch on a reader thread, then node_touched */
-    NODE_TRIM_LOG,   /* the log before `lsn` is not needed any more */
-};
-
-/* Everything lends until the next event. */
-struct node_effect {
-    enum node_effect_kind kind;
-    uint64_t to; /* REPLY: the `from` of the request; REQUEST: the node */
-    union {
-        struct reply reply;     /* REPLY */
-        struct request request; /* REQUEST */
-        struct slice frame;     /* SEND: MESSAGE_PEER and what follows, without its length */
-        uint64_t lsn;           /* TRIM_LOG */
-        struct {
-            uint32_t ticket;
-            bool reverse;
-            struct slice key; /* lends until node_touched */
-            uint64_t bytes;
-        } touch;
-    };
-};
-
 /* NULL if all were taken; otherwise lends until the next call. */
 const struct node_effect *node_next_effect(struct node *n);
 
@@ -114,38 +78,6 @@ const struct log_batch *node_next_batch(struct node *n);
 
 /* What the node's bucket holds now, in mcu; below zero it owes. */
 int64_t node_balance(struct node *n, enum admit_kind kind);
-
-/* What a node's trace tells: what happened, whether a number belongs to it (the partition, or as
- * the words say), and what the value is. */
-#define NODE_TRACE_LIST(X)                                                                   \
-    X(NODE_TRACE_STARTED, "started", false, "log lsn")                                       \
-    X(NODE_TRACE_THROTTLED, "throttled a request of partition", true, "cost in mcu")         \
-    X(NODE_TRACE_NO_HEADROOM, "refused a write for want of headroom at node", true, "mcu")   \
-    X(NODE_TRACE_REFUSED, "refused a request with code", true, "its number")                 \
-    X(NODE_TRACE_LOG_WRITTEN, "log written", false, "lsn")                                   \
-    X(NODE_TRACE_PARTITION_OPENED, "opened partition", true, "log index")                    \
-    X(NODE_TRACE_PARTITION_CLOSED, "closed partition", true, "log index")                    \
-    X(NODE_TRACE_SPLIT_PROPOSED, "proposed a split of partition", true, "epoch")             \
-    X(NODE_TRACE_SPLIT, "split partition", true, "log index")                                \
-    X(NODE_TRACE_MERGE_PROPOSED, "proposed a merge's step of partition", true, "step")       \
-    X(NODE_TRACE_FROZEN, "froze partition", true, "log index")                               \
-    X(NODE_TRACE_THAWED, "thawed partition", true, "epoch")                                  \
-    X(NODE_TRACE_ABSORBED, "merged into partition", true, "partition")                       \
-    X(NODE_TRACE_CATALOG, "applied a catalog command with outcome", true, "log index")       \
-    X(NODE_TRACE_LEADS, "leads partition", true, "term")                                     \
-    X(NODE_TRACE_FOLLOWS, "no longer leads partition", true, "term")                         \
-    X(NODE_TRACE_SNAPSHOT_BEGUN, "sends a snapshot of partition", true, "log index")         \
-    X(NODE_TRACE_SNAPSHOT_ENDED, "has sent a snapshot of partition", true, "log index")      \
-    X(NODE_TRACE_SNAPSHOT_INSTALLED, "installed a snapshot of partition", true, "log index") \
-    X(NODE_TRACE_CHECKPOINT_BEGUN, "checkpoint begun", false, "lsn")                         \
-    X(NODE_TRACE_CHECKPOINT_ENDED, "checkpoint ended with status", true, "lsn")              \
-    X(NODE_TRACE_STOPPED, "stopped writing", false, "errno")
-
-enum node_trace {
-#define X(code, text, numbered, value) code,
-    NODE_TRACE_LIST(X)
-#undef X
-};
 
 const struct trace *node_trace(const struct node *n);
 struct trace_event;

@@ -1,3 +1,4 @@
+/* partition.c - a replica of a partition: its range, its counters, what its buckets held. */
 #include "engine/node/partition.h"
 
 #include <stdlib.h>
@@ -136,4 +137,47 @@ void partition_count(struct partition *p, enum admit_kind kind, const struct adm
     c->admitted++;
     c->burst += v->burst;
     c->load.consumed_mcu += cost_mcu;
+}
+
+struct admission_rates partition_rates(const struct partition_info *info)
+{
+    struct admission_rates rates;
+    memcpy(rates.rate_mcu, info->rate_mcu, sizeof rates.rate_mcu);
+    memcpy(rates.maximum_mcu, info->maximum_mcu, sizeof rates.maximum_mcu);
+    return rates;
+}
+
+void partition_balances_encode(const struct partition *p, struct instant now, struct buffer *out)
+{
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct admission_balances b = admission_balances(&p->admission, kind, now);
+        buffer_append_u64(out, (uint64_t)b.cap_mcu);
+        buffer_append_u64(out, (uint64_t)b.allocation_mcu);
+        buffer_append_u64(out, (uint64_t)b.burst_mcu);
+    }
+}
+
+static int64_t balance_decode(struct reader *r)
+{
+    const int64_t most = INT64_MAX / 4;
+    int64_t mcu = (int64_t)reader_u64(r);
+    r->failed |= mcu > most || mcu < -most;
+    return mcu;
+}
+
+void balances_decode(struct reader *r, struct admission_balances out[ADMIT_KINDS])
+{
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        out[kind].cap_mcu = balance_decode(r);
+        out[kind].allocation_mcu = balance_decode(r);
+        out[kind].burst_mcu = balance_decode(r);
+    }
+}
+
+void partition_keep_buckets(struct partition *p, const struct kept_buckets *kept)
+{
+    if (p->kept == NULL)
+        p->kept = malloc(sizeof *p->kept);
+    must(p->kept != NULL);
+    *p->kept = *kept;
 }

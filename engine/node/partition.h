@@ -8,6 +8,7 @@
 #include "engine/heat/excess.h"
 #include "engine/heat/heat.h"
 #include "engine/message/message.h"
+#include "replication/raft.h"
 
 struct inflight;
 struct mirror;
@@ -43,7 +44,7 @@ enum middle_step {
     MIDDLE_TOLD
 };
 
-/* The search for the middle of a partition's bytes (node/middle.c). */
+/* The search for the middle of a partition's bytes (middles.c). */
 struct middle {
     enum middle_step step;
     uint64_t epoch;
@@ -70,7 +71,7 @@ struct partition {
     bool close_asked;      /* by close_from: answered when a promise to a leader is over */
     uint64_t close_from;
     uint64_t close_id;
-    uint64_t close_as_of; /* node_internal.h: closed_as_of */
+    uint64_t close_as_of; /* identity.h: closed_as_of */
     bool closing;         /* a LOG_PARTITION_CLOSE is on its way */
     bool stored;          /* its row says what is true now */
     bool dirty;           /* in the node's list of replicas that were stepped */
@@ -85,7 +86,7 @@ struct partition {
     int32_t reads_last;
     uint64_t late_until; /* entries up to it came here when they were committed already */
     struct admission admission;
-    struct mirror *mirror;     /* owns; NULL: nothing was told yet (node/buckets.c) */
+    struct mirror *mirror;     /* owns; NULL: nothing was told yet (buckets.c) */
     struct kept_buckets *kept; /* owns; of an earlier life, until the node starts; or NULL */
     enum {
         BUCKETS_SAVED,
@@ -96,7 +97,7 @@ struct partition {
     struct excess excess[ADMIT_KINDS];
     struct instant excess_told[ADMIT_KINDS]; /* when the excess began that was reported at once */
     struct partition_counts counts[ADMIT_KINDS];
-    /* Exact; while `counting`, of the keys before `counted_to` (node/split.c). */
+    /* Exact; while `counting`, of the keys before `counted_to` (counting.c). */
     int64_t item_count;
     int64_t item_bytes;
     bool counting;
@@ -112,6 +113,13 @@ struct partition {
     uint32_t child_last; /* 0: there are none */
     uint64_t reported;   /* hash of what the catalog was told last; 0: nothing yet */
 };
+
+/* The term in which the group is led here, also before an entry of it is committed; 0: it is not.
+ * Snapshots cannot wait for p->led: a majority may need one before anything can be committed. */
+static inline uint64_t partition_led_term(const struct partition *p)
+{
+    return raft_role(p->raft) == RAFT_LEADER ? raft_term(p->raft) : 0;
+}
 
 struct partition *partition_create(const struct partition_info *info);
 void partition_destroy(struct partition *p);
@@ -148,6 +156,13 @@ void split_history_push(struct split_history *h, uint64_t index, uint64_t term);
 const struct split_history *partition_splits(const struct partition *p);
 void partition_set_splits(struct partition *p, const struct split_history *splits);
 void partition_push_split(struct partition *p, uint64_t index, uint64_t term);
+
+struct admission_rates partition_rates(const struct partition_info *info);
+/* What the buckets hold; reads, then writes: i64 cap, allocation, burst. */
+void partition_balances_encode(const struct partition *p, struct instant now, struct buffer *out);
+void balances_decode(struct reader *r, struct admission_balances out[ADMIT_KINDS]);
+/* Of an earlier life, for when buckets begin. */
+void partition_keep_buckets(struct partition *p, const struct kept_buckets *kept);
 
 /* Counts a decision. */
 void partition_count(struct partition *p, enum admit_kind kind, const struct admit_verdict *v,

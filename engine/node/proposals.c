@@ -1,15 +1,45 @@
-/* node/proposals.c - proposals and records on their way to the disks, and the keys they write. */
-#include <errno.h>
+/* proposals.c - proposals and own records on their way to the disks, and the keys they write. */
+#include "engine/node/proposals.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "engine/node/node_internal.h"
+#include "engine/node/change.h"
 
 enum {
-    /* Log space that proposals and entries leave for terms and votes. */
-    LOG_RESERVE = 64 * 1024
+    OWN_MIN = 8 /* slots at least, for the node's own records when the queue is full */
 };
+
+void proposals_init(struct proposals *proposals, struct node_env *env, struct node_log *log)
+{
+    proposals->env = env;
+    proposals->log = log;
+    proposals->size = 16;
+    while (proposals->size < env->config->node_queue_max + OWN_MIN)
+        proposals->size *= 2;
+    proposals->slots = calloc(proposals->size, sizeof proposals->slots[0]);
+    must(proposals->slots != NULL);
+    for (int kind = 0; kind < SHADOWS; kind++) {
+        proposals->shadow[kind] = malloc(proposals->size * sizeof proposals->shadow[kind][0]);
+        must(proposals->shadow[kind] != NULL);
+    }
+    for (uint32_t i = proposals->size; i-- > 0;) {
+        for (int kind = 0; kind < SHADOWS; kind++)
+            proposals->shadow[kind][i] = NO_ENTRY;
+        proposals->slots[i].next = proposals->free;
+        proposals->free = &proposals->slots[i];
+    }
+}
+
+void proposals_deinit(struct proposals *proposals)
+{
+    for (struct inflight *e = proposals->own_first; e != NULL; e = e->next)
+        free((void *)(uintptr_t)e->payload.data);
+    for (int kind = 0; kind < SHADOWS; kind++)
+        free(proposals->shadow[kind]);
+    free(proposals->slots);
+}
 
 struct slice inflight_key(const struct inflight *e)
 {
@@ -24,12 +54,12 @@ struct slice inflight_item(const struct inflight *e)
     return slice_make(e->payload.data + at, e->payload.size - at);
 }
 
-struct inflight *node_shadow(const struct node *n, enum shadow_kind kind, struct slice key,
-                             uint64_t hash)
+struct inflight *proposals_shadow(const struct proposals *proposals, enum shadow_kind kind,
+                                  struct slice key, uint64_t hash)
 {
-    int32_t i = n->shadow[kind][hash & (n->inflight_size - 1)];
+    int32_t i = proposals->shadow[kind][hash & (proposals->size - 1)];
     while (i != NO_ENTRY) {
-        struct inflight *e = &n->inflight[i];
+        struct inflight *e = &proposals->slots[i];
         const struct shadow *s = &e->shadows[kind];
         if (s->hash == hash && slice_equal(slice_make(inflight_key(e).data, s->size), key))
             return e;
@@ -38,126 +68,142 @@ struct inflight *node_shadow(const struct node *n, enum shadow_kind kind, struct
     return NULL;
 }
 
-void node_shadow_add(struct node *n, struct inflight *e, enum shadow_kind kind, struct slice key,
-                     uint64_t hash)
+void proposals_shadow_add(struct proposals *proposals, struct inflight *e, enum shadow_kind kind,
+                          struct slice key, uint64_t hash)
 {
-    int32_t *bucket = &n->shadow[kind][hash & (n->inflight_size - 1)];
+    int32_t *bucket = &proposals->shadow[kind][hash & (proposals->size - 1)];
     e->shadows[kind] = (struct shadow){hash, *bucket, (uint32_t)key.size};
-    *bucket = (int32_t)(e - n->inflight);
+    *bucket = (int32_t)(e - proposals->slots);
 }
 
-static void shadow_drop(struct node *n, struct inflight *e)
+static void proposals_shadow_drop(struct proposals *proposals, struct inflight *e)
 {
     for (int kind = 0; kind < SHADOWS; kind++) {
         const struct shadow *s = &e->shadows[kind];
-        int32_t *link = &n->shadow[kind][s->hash & (n->inflight_size - 1)];
-        while (s->size > 0 && *link != e - n->inflight)
-            link = &n->inflight[*link].shadows[kind].older;
+        int32_t *link = &proposals->shadow[kind][s->hash & (proposals->size - 1)];
+        while (s->size > 0 && *link != e - proposals->slots)
+            link = &proposals->slots[*link].shadows[kind].older;
         if (s->size > 0)
             *link = s->older;
     }
 }
 
-static struct inflight *take_free(struct node *n)
+static struct inflight *proposals_take_free(struct proposals *proposals)
 {
-    struct inflight *e = n->inflight_free;
+    struct inflight *e = proposals->free;
     must(e != NULL);
-    n->inflight_free = e->next;
-    n->inflight_count++;
+    proposals->free = e->next;
+    proposals->count++;
     *e = (struct inflight){0};
     return e;
 }
 
-void node_free_inflight(struct node *n, struct inflight *e)
+void proposals_free(struct proposals *proposals, struct inflight *e)
 {
-    e->next = n->inflight_free;
-    n->inflight_free = e;
-    n->inflight_count--;
+    e->next = proposals->free;
+    proposals->free = e;
+    proposals->count--;
 }
 
-bool node_has_log_space(const struct node *n, size_t bytes)
-{
-    return n->stop_error == 0 &&
-           n->log.next_lsn + log_record_size(bytes) + 4 * LOG_HEADER_SIZE + LOG_RESERVE <=
-               n->log_space_end;
-}
-
-bool node_can_write(struct node *n, const struct operation *o, size_t payload)
+bool proposals_may_write(struct proposals *proposals, const struct operation *o, size_t payload)
 {
     uint64_t id = o->request.id;
-    if (n->stop_error != 0) {
-        node_refuse(n, o->from, id, REPLY_STOPPED,
-                    "node %u refuses writes since its disk failed (%s): mend the disk, then "
-                    "restart the node",
-                    n->options.id, strerror(n->stop_error));
+    if (proposals->env->stop_error != 0) {
+        env_refuse(proposals->env, o->from, id, REPLY_STOPPED,
+                   "node %u refuses writes since its disk failed (%s): mend the disk, then "
+                   "restart the node",
+                   proposals->env->id, strerror(proposals->env->stop_error));
         return false;
     }
-    bool log_short = !node_has_log_space(n, payload);
-    bool no_space = n->log_error == 0 || n->log_error == ENOSPC || n->log_error == EDQUOT ||
-                    n->log_error == EFBIG;
-    if (!n->map_full && log_short && n->log_disk_full && !no_space) {
-        node_refuse(n, o->from, id, REPLY_OVERLOADED,
-                    "node %u cannot make a segment of its log (%s); reads are served",
-                    n->options.id, strerror(n->log_error));
+    bool log_short = !node_log_has_space(proposals->log, payload);
+    bool no_space = proposals->log->error == 0 || proposals->log->error == ENOSPC ||
+                    proposals->log->error == EDQUOT || proposals->log->error == EFBIG;
+    if (!proposals->log->map_full && log_short && proposals->log->disk_full && !no_space) {
+        env_refuse(proposals->env, o->from, id, REPLY_OVERLOADED,
+                   "node %u cannot make a segment of its log (%s); reads are served",
+                   proposals->env->id, strerror(proposals->log->error));
         return false;
     }
-    if (n->map_full || (log_short && n->log_disk_full)) {
-        node_refuse(n, o->from, id, REPLY_FULL,
-                    "node %u has no space left for writes (%s); reads are served", n->options.id,
-                    n->map_full ? "the LMDB map or its disk is full" : "the log's disk is full");
+    if (proposals->log->map_full || (log_short && proposals->log->disk_full)) {
+        env_refuse(proposals->env, o->from, id, REPLY_FULL,
+                   "node %u has no space left for writes (%s); reads are served",
+                   proposals->env->id,
+                   proposals->log->map_full ? "the LMDB map or its disk is full"
+                                            : "the log's disk is full");
         return false;
     }
     /* What ends a partition ends what waits in it, and may be the only thing that does. */
-    bool closes = o->request.op == REQUEST_PARTITION_CLOSE && n->inflight_free != NULL;
-    bool full = n->inflight_free == NULL || n->inflight_count >= n->config->node_queue_max;
+    bool closes = o->request.op == REQUEST_PARTITION_CLOSE && proposals->free != NULL;
+    bool full =
+        proposals->free == NULL || proposals->count >= proposals->env->config->node_queue_max;
     bool busy = log_short || full ||
-                n->log.unwritten_bytes > (size_t)n->config->inflight_max_bytes ||
-                n->log.next_lsn - store_log_lsn(n->store) > (uint64_t)n->config->log_max_bytes ||
-                store_active_bytes(n->store) > 2 * (size_t)n->config->memtable_max_bytes;
+                proposals->log->writer.unwritten_bytes >
+                    (size_t)proposals->env->config->inflight_max_bytes ||
+                proposals->log->writer.next_lsn - store_log_lsn(proposals->env->store) >
+                    (uint64_t)proposals->env->config->log_max_bytes ||
+                store_active_bytes(proposals->env->store) >
+                    2 * (size_t)proposals->env->config->memtable_max_bytes;
     if (closes && !log_short)
         return true;
     if (busy)
-        node_refuse(n, o->from, id, REPLY_OVERLOADED,
-                    "node %u has more writes in flight than it may hold", n->options.id);
+        env_refuse(proposals->env, o->from, id, REPLY_OVERLOADED,
+                   "node %u has more writes in flight than it may hold", proposals->env->id);
     return !busy;
 }
 
-static void refuse_proposal(struct node *n, const struct partition *p, const struct operation *o,
-                            enum raft_outcome outcome)
+static struct inflight *proposals_take_first(struct proposals *proposals, struct partition *p)
 {
-    if (outcome == RAFT_BUSY)
-        node_refuse(n, o->from, o->request.id, REPLY_OVERLOADED,
-                    "partition %u has more writes on their way to its replicas than "
-                    "group_max_bytes = %lld allows",
-                    p->info.id, (long long)n->config->group_max_bytes);
-    else
-        node_refuse_not_leader(n, o, p);
+    struct inflight *e = p->first;
+    if (e->kind == LOG_WRITE)
+        proposals_shadow_drop(proposals, e);
+    p->first = e->next;
+    if (p->first == NULL)
+        p->last = NULL;
+    return e;
 }
 
-bool node_may_propose(struct node *n, const struct partition *p, const struct operation *o,
-                      size_t payload)
+struct inflight *proposals_take(struct proposals *proposals, struct partition *p,
+                                const struct raft_entry *e)
 {
-    enum raft_outcome outcome = raft_may_propose(p->raft, payload);
-    if (outcome != RAFT_OK)
-        refuse_proposal(n, p, o, outcome);
-    return outcome == RAFT_OK;
+    bool ours = p->first != NULL && p->first->index == e->index && p->first->term == e->term;
+    return ours ? proposals_take_first(proposals, p) : NULL;
 }
 
-struct inflight *node_propose(struct node *n, struct partition *p, const struct operation *o,
-                              enum log_kind kind, struct slice head, struct slice tail)
+void proposals_void(struct proposals *proposals, struct partition *p)
 {
-    uint64_t index;
-    enum raft_outcome outcome = raft_propose(p->raft, n->now, kind, head, tail, &index);
-    if (outcome != RAFT_OK) {
-        refuse_proposal(n, p, o, outcome);
-        return NULL;
+    for (struct inflight *e = p->first; e != NULL; e = e->next) {
+        if (e->kind != LOG_WRITE || partition_holds(p, inflight_key(e)))
+            continue;
+        proposals_shadow_drop(proposals, e);
+        e->kind = LOG_NOOP; /* its place in the order stays */
+        if (e->answer)
+            env_refuse(proposals->env, e->from, e->request_id, REPLY_STALE_MAP,
+                       "partition %u was split before the write", p->info.id);
+        e->answer = false;
     }
-    struct inflight *e = take_free(n);
+}
+
+void proposals_drop(struct proposals *proposals, struct partition *p, const char *why)
+{
+    while (p->first != NULL) {
+        struct inflight *e = proposals_take_first(proposals, p);
+        if (e->answer)
+            env_refuse(proposals->env, e->from, e->request_id, REPLY_UNKNOWN,
+                       "%s; the write may or may not take place", why);
+        proposals_free(proposals, e);
+    }
+}
+
+struct inflight *proposals_add(struct proposals *proposals, struct partition *p,
+                               const struct operation *o, enum log_kind kind, uint64_t index,
+                               struct slice payload)
+{
+    struct inflight *e = proposals_take_free(proposals);
     e->kind = kind;
     e->group = p->info.id;
     e->index = index;
     e->term = p->led;
-    e->payload = raft_entry_at(p->raft, index)->payload;
+    e->payload = payload;
     e->answer = o->from != FROM_SELF;
     e->from = o->from;
     e->request_id = o->request.id;
@@ -166,69 +212,75 @@ struct inflight *node_propose(struct node *n, struct partition *p, const struct 
     else
         p->last->next = e;
     p->last = e;
-    node_group_stepped(n, p);
     return e;
 }
 
-static struct inflight *take_first(struct node *n, struct partition *p)
+static struct inflight *proposals_unlink_own(struct proposals *proposals)
 {
-    struct inflight *e = p->first;
-    if (e->kind == LOG_WRITE)
-        shadow_drop(n, e);
-    p->first = e->next;
-    if (p->first == NULL)
-        p->last = NULL;
+    struct inflight *e = proposals->own_first;
+    proposals->own_first = e->next;
+    if (proposals->own_first == NULL)
+        proposals->own_last = NULL;
     return e;
 }
 
-struct inflight *node_take_proposal(struct node *n, struct partition *p, const struct raft_entry *e)
+struct inflight *proposals_take_own(struct proposals *proposals)
 {
-    bool ours = p->first != NULL && p->first->index == e->index && p->first->term == e->term;
-    return ours ? take_first(n, p) : NULL;
+    const struct inflight *e = proposals->own_first;
+    bool durable = e != NULL && e->lsn <= proposals->log->writer.written_lsn;
+    return durable ? proposals_unlink_own(proposals) : NULL;
 }
 
-void node_void_proposals(struct node *n, struct partition *p)
+void proposals_free_own(struct proposals *proposals, struct inflight *e)
 {
-    for (struct inflight *e = p->first; e != NULL; e = e->next) {
-        if (e->kind != LOG_WRITE || partition_holds(p, inflight_key(e)))
-            continue;
-        shadow_drop(n, e);
-        e->kind = LOG_NOOP; /* its place in the order stays */
+    free((void *)(uintptr_t)e->payload.data);
+    proposals_free(proposals, e);
+}
+
+void proposals_drop_own(struct proposals *proposals, const char *why)
+{
+    while (proposals->own_first != NULL) {
+        struct inflight *e = proposals_unlink_own(proposals);
         if (e->answer)
-            node_refuse(n, e->from, e->request_id, REPLY_STALE_MAP,
-                        "partition %u was split before the write", p->info.id);
-        e->answer = false;
+            env_refuse(proposals->env, e->from, e->request_id, REPLY_UNKNOWN, "%s", why);
+        proposals_free_own(proposals, e);
     }
 }
 
-void node_drop_proposals(struct node *n, struct partition *p, const char *why)
+struct inflight *proposals_append_own(struct proposals *proposals, enum log_kind kind,
+                                      uint32_t group, uint64_t index, struct slice payload)
 {
-    while (p->first != NULL) {
-        struct inflight *e = take_first(n, p);
-        if (e->answer)
-            node_refuse(n, e->from, e->request_id, REPLY_UNKNOWN,
-                        "%s; the write may or may not take place", why);
-        node_free_inflight(n, e);
-    }
-}
-
-struct inflight *node_append_own(struct node *n, enum log_kind kind, uint32_t group, uint64_t index,
-                                 struct slice payload)
-{
-    struct inflight *e = take_free(n);
+    struct inflight *e = proposals_take_free(proposals);
     e->kind = kind;
     e->group = group;
     e->index = index;
-    e->lsn = log_writer_append(&n->log, kind, group, 0, index, payload);
+    e->lsn = log_writer_append(&proposals->log->writer, kind, group, 0, index, payload);
     uint8_t *copy = malloc(payload.size + 1);
     must(copy != NULL);
     if (payload.size > 0)
         memcpy(copy, payload.data, payload.size);
     e->payload = slice_make(copy, payload.size);
-    if (n->own_last == NULL)
-        n->own_first = e;
+    if (proposals->own_last == NULL)
+        proposals->own_first = e;
     else
-        n->own_last->next = e;
-    n->own_last = e;
+        proposals->own_last->next = e;
+    proposals->own_last = e;
     return e;
+}
+
+bool proposals_open_range(const struct proposals *proposals, uint32_t but, struct slice lo,
+                          struct slice hi)
+{
+    for (const struct inflight *e = proposals->own_first; e != NULL; e = e->next) {
+        struct partition_info other;
+        struct reader r = {e->payload, false};
+        if (e->kind != LOG_PARTITION || e->group == but)
+            continue;
+        must(partition_info_decode(&r, &other) == STATUS_OK);
+        bool before = hi.size > 0 && slice_compare(hi, other.lo) <= 0;
+        bool behind = other.hi.size > 0 && slice_compare(other.hi, lo) <= 0;
+        if (!before && !behind)
+            return true;
+    }
+    return false;
 }

@@ -1,8 +1,9 @@
-/* node/rows.c - what a node keeps of itself in its store, beside the items: under NODE_TABLE_ID. */
+/* rows.c - what a node keeps of itself in its store, beside the items: under NODE_TABLE_ID. */
+#include "engine/node/rows.h"
+
 #include <xxhash.h>
 
 #include "base/must.h"
-#include "engine/node/node_internal.h"
 
 enum {
     ROW_PARTITION = 'p',  /* | id, BE: a replica */
@@ -17,31 +18,31 @@ enum {
     ROW_FROZEN = 8,
 };
 
-static void append_be32(struct buffer *b, uint32_t value)
+static void rows_append_be32(struct buffer *b, uint32_t value)
 {
     buffer_append_u32(b, __builtin_bswap32(value));
 }
 
-static struct slice row_key(struct node *n, uint8_t kind, struct slice rest)
+static struct slice rows_key(struct node_env *env, uint8_t kind, struct slice rest)
 {
-    buffer_clear(&n->scratch);
-    append_be32(&n->scratch, NODE_TABLE_ID);
-    buffer_append_u8(&n->scratch, kind);
-    buffer_append_slice(&n->scratch, rest);
-    return buffer_slice(&n->scratch);
+    buffer_clear(&env->scratch);
+    rows_append_be32(&env->scratch, NODE_TABLE_ID);
+    buffer_append_u8(&env->scratch, kind);
+    buffer_append_slice(&env->scratch, rest);
+    return buffer_slice(&env->scratch);
 }
 
-struct slice node_partition_row_key(struct node *n, uint32_t id)
+struct slice rows_partition_key(struct node_env *env, uint32_t id)
 {
     uint32_t swapped = __builtin_bswap32(id);
-    return row_key(n, ROW_PARTITION, slice_make(&swapped, sizeof swapped));
+    return rows_key(env, ROW_PARTITION, slice_make(&swapped, sizeof swapped));
 }
 
 /* Value: XXH3 of what follows | since lsn | applied index and term | term | vote | items | bytes |
  * u8 flags | members as of the applied index, sized | u8 splits, index and term each | with
  * ROW_COUNTING: the key up to which it has counted, sized | with ROW_FROZEN: index and term of the
  * entry | with ROW_BUCKETS: what its buckets hold | partition_info. */
-void node_store_partition(struct node *n, struct partition *p)
+void rows_store_partition(struct node_env *env, struct partition *p)
 {
     struct buffer row = {0}, members = {0};
     struct raft_base base = {.index = raft_applied(p->raft), .no_state = p->no_state};
@@ -58,9 +59,10 @@ void node_store_partition(struct node *n, struct partition *p)
     buffer_append_u64(&row, raft_vote(p->raft));
     buffer_append_u64(&row, (uint64_t)p->item_count);
     buffer_append_u64(&row, (uint64_t)p->item_bytes);
-    buffer_append_u8(
-        &row, (uint8_t)((base.no_state ? ROW_NO_STATE : 0) | (p->counting ? ROW_COUNTING : 0) |
-                        (n->started ? ROW_BUCKETS : 0) | (p->frozen.index != 0 ? ROW_FROZEN : 0)));
+    buffer_append_u8(&row,
+                     (uint8_t)((base.no_state ? ROW_NO_STATE : 0) |
+                               (p->counting ? ROW_COUNTING : 0) | (env->started ? ROW_BUCKETS : 0) |
+                               (p->frozen.index != 0 ? ROW_FROZEN : 0)));
     buffer_append_sized(&row, buffer_slice(&members));
     const struct split_history *splits = partition_splits(p);
     buffer_append_u8(&row, (uint8_t)splits->count);
@@ -74,12 +76,12 @@ void node_store_partition(struct node *n, struct partition *p)
         buffer_append_u64(&row, p->frozen.index);
         buffer_append_u64(&row, p->frozen.term);
     }
-    if (n->started)
-        node_buckets_encode(n, p, &row);
+    if (env->started)
+        partition_balances_encode(p, env->now, &row);
     buffer_append_slice(&row, buffer_slice(&p->bytes));
     uint64_t checksum = XXH3_64bits(row.data + 8, row.size - 8);
     memcpy(row.data, &checksum, sizeof checksum);
-    store_put(n->store, node_partition_row_key(n, p->info.id), buffer_slice(&row));
+    store_put(env->store, rows_partition_key(env, p->info.id), buffer_slice(&row));
     p->stored = true;
     buffer_deinit(&members);
     buffer_deinit(&row);
@@ -115,87 +117,79 @@ enum status partition_row_decode(struct slice value, struct partition_row *out)
     out->frozen.term = flags & ROW_FROZEN ? reader_u64(&r) : 0;
     out->has_buckets = flags & ROW_BUCKETS;
     if (out->has_buckets)
-        node_buckets_decode(&r, out->buckets);
+        balances_decode(&r, out->buckets);
     if (r.failed)
         return STATUS_CORRUPT;
     out->info = r.left;
     return STATUS_OK;
 }
 
-static enum status load_partition(struct node *n, struct slice value)
-{
-    struct partition_row row;
-    struct partition_info info;
-    if (partition_row_decode(value, &row) != STATUS_OK)
-        return STATUS_CORRUPT;
-    struct reader r = {row.info, false};
-    if (partition_info_decode(&r, &info) != STATUS_OK ||
-        partition_member_on(&info, n->options.id) == 0)
-        return STATUS_CORRUPT;
-    struct partition *p = partition_create(&info);
-    p->since_lsn = row.since_lsn;
-    p->item_count = row.item_count;
-    p->item_bytes = row.item_bytes;
-    p->counting = row.counting;
-    buffer_append_slice(&p->counted_to, row.counted_to);
-    partition_set_splits(p, &row.splits);
-    p->frozen = row.frozen;
-    p->stored = true;
-    struct kept_buckets kept = {.epoch = info.epoch};
-    memcpy(kept.balances, row.buckets, sizeof kept.balances);
-    if (row.has_buckets)
-        node_buckets_keep(p, &kept);
-    node_add_partition(n, p);
-    node_group_create(n, p, &row.base);
-    raft_replay_hard_state(p->raft, row.term, row.vote);
-    return STATUS_OK;
-}
-
-void node_store_generation(struct node *n)
+void rows_store_generation(struct node_env *env, const struct identity *identity)
 {
     uint8_t row[12];
-    put_u64(put_u32(row, n->generation), (uint64_t)n->support_kept.ns);
-    store_put(n->store, row_key(n, ROW_GENERATION, slice_make(NULL, 0)),
+    put_u64(put_u32(row, identity->generation), (uint64_t)identity->support_kept.ns);
+    store_put(env->store, rows_key(env, ROW_GENERATION, slice_make(NULL, 0)),
               slice_make(row, sizeof row));
 }
 
-void node_store_left_catalog(struct node *n)
+void rows_store_left_catalog(struct node_env *env, struct identity *identity)
 {
-    n->left_catalog = true;
-    store_put(n->store, row_key(n, ROW_LEFT, slice_make(NULL, 0)), slice_of(""));
+    identity->left_catalog = true;
+    store_put(env->store, rows_key(env, ROW_LEFT, slice_make(NULL, 0)), slice_of(""));
 }
 
-void node_store_closed(struct node *n)
+void rows_store_closed(struct node_env *env, const struct identity *identity)
 {
-    struct slice key = row_key(n, ROW_CLOSED, slice_make(NULL, 0));
-    store_put(n->store, key, slice_make(&n->closed_as_of, sizeof n->closed_as_of));
+    struct slice key = rows_key(env, ROW_CLOSED, slice_make(NULL, 0));
+    store_put(env->store, key, slice_make(&identity->closed_as_of, sizeof identity->closed_as_of));
 }
 
-void node_store_local_lsn(struct node *n, uint64_t lsn)
+void rows_store_local_lsn(struct node_env *env, uint64_t lsn)
 {
-    struct slice key = row_key(n, ROW_LOCAL_LSN, slice_make(NULL, 0));
-    store_put(n->store, key, slice_make(&lsn, sizeof lsn));
+    struct slice key = rows_key(env, ROW_LOCAL_LSN, slice_make(NULL, 0));
+    store_put(env->store, key, slice_make(&lsn, sizeof lsn));
 }
 
-void node_erase(struct node *n, struct slice lo, struct slice hi)
+void rows_erase(struct node_env *env, struct slice lo, struct slice hi)
 {
-    store_put(n->store, row_key(n, ROW_ERASE, lo), hi.size > 0 ? hi : slice_of(""));
-    store_erase(n->store, lo, hi);
+    store_put(env->store, rows_key(env, ROW_ERASE, lo), hi.size > 0 ? hi : slice_of(""));
+    store_erase(env->store, lo, hi);
 }
 
-void node_erased(struct node *n, struct slice lo)
+void rows_erased(struct node_env *env, struct slice lo)
 {
-    store_put(n->store, row_key(n, ROW_ERASE, lo), slice_make(NULL, 0));
+    store_put(env->store, rows_key(env, ROW_ERASE, lo), slice_make(NULL, 0));
+}
+
+void rows_remove_partition(struct node_env *env, uint32_t id)
+{
+    store_put(env->store, rows_partition_key(env, id), slice_make(NULL, 0));
 }
 
 /* ---- at the start ---- */
 
-static enum status load_generation(struct node *n, struct slice value)
+enum status rows_each(struct node_env *env, struct slice lo, struct slice hi, void *context,
+                      enum status (*row)(void *context, struct slice key, struct slice value))
+{
+    struct store_cursor c;
+    struct slice key, value;
+    store_seek(env->store, lo, hi, false, &c);
+    enum status status;
+    while ((status = store_next(&c, &key, &value)) == STATUS_OK) {
+        status = row(context, key, value);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status load_generation(struct identity *identity, struct slice value)
 {
     struct reader r = {value, false};
-    n->generation = reader_u32(&r);
-    n->support_kept.ns = (int64_t)reader_u64(&r);
-    bool valid = !r.failed && r.left.size == 0 && n->generation != 0 && n->support_kept.ns > 0;
+    identity->generation = reader_u32(&r);
+    identity->support_kept.ns = (int64_t)reader_u64(&r);
+    bool valid =
+        !r.failed && r.left.size == 0 && identity->generation != 0 && identity->support_kept.ns > 0;
     return valid ? STATUS_OK : STATUS_CORRUPT;
 }
 
@@ -207,69 +201,48 @@ static enum status load_number(struct slice value, uint64_t *out)
     return STATUS_OK;
 }
 
-static enum status load_row(struct node *n, struct slice key, struct slice value)
+static enum status load_partition(const struct rows_loader *loader, struct slice value)
 {
+    struct partition_row row;
+    struct partition_info info;
+    if (partition_row_decode(value, &row) != STATUS_OK)
+        return STATUS_CORRUPT;
+    struct reader r = {row.info, false};
+    if (partition_info_decode(&r, &info) != STATUS_OK ||
+        partition_member_on(&info, loader->env->id) == 0)
+        return STATUS_CORRUPT;
+    loader->partition(loader->context, &row, &info);
+    return STATUS_OK;
+}
+
+static enum status load_row(void *context, struct slice key, struct slice value)
+{
+    const struct rows_loader *loader = context;
     if (key.size < 5)
         return STATUS_CORRUPT;
     switch (key.data[4]) {
     case ROW_PARTITION:
-        return load_partition(n, value);
+        return load_partition(loader, value);
     case ROW_ERASE:
-        store_erase(n->store, slice_make(key.data + 5, key.size - 5), value);
+        store_erase(loader->env->store, slice_make(key.data + 5, key.size - 5), value);
         return key.size > 5 ? STATUS_OK : STATUS_CORRUPT;
     case ROW_GENERATION:
-        return load_generation(n, value);
+        return load_generation(loader->identity, value);
     case ROW_LEFT:
-        n->left_catalog = true;
+        loader->identity->left_catalog = true;
         return STATUS_OK;
     case ROW_CLOSED:
-        return load_number(value, &n->closed_as_of);
+        return load_number(value, &loader->identity->closed_as_of);
     case ROW_LOCAL_LSN:
-        return load_number(value, &n->local_lsn);
+        return load_number(value, loader->local_lsn);
     default:
         return STATUS_CORRUPT;
     }
 }
 
-static enum status load_rows(struct node *n, struct slice lo, struct slice hi,
-                             enum status (*load)(struct node *n, struct slice key,
-                                                 struct slice value))
-{
-    struct store_cursor c;
-    struct slice key, value;
-    store_seek(n->store, lo, hi, false, &c);
-    enum status status;
-    while ((status = store_next(&c, &key, &value)) == STATUS_OK) {
-        status = load(n, key, value);
-        if (status != STATUS_OK)
-            return status;
-    }
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
-
-static enum status load_catalog_row(struct node *n, struct slice key, struct slice value)
-{
-    return catalog_load_row(n->catalog, key, value);
-}
-
-enum status node_load_catalog(struct node *n)
-{
-    static const uint8_t lo[4] = {0, 0, 0, 0}, hi[4] = {0, 0, 0, 1};
-    if (n->catalog == NULL)
-        n->catalog = catalog_create();
-    catalog_clear(n->catalog);
-    return load_rows(n, slice_make(lo, sizeof lo), slice_make(hi, sizeof hi), load_catalog_row);
-}
-
-enum status node_load(struct node *n, struct buffer *error)
+enum status rows_load(const struct rows_loader *loader)
 {
     uint32_t lo = NODE_TABLE_ID;
-    enum status status = load_rows(n, slice_make(&lo, sizeof lo), slice_make(NULL, 0), load_row);
-    const struct partition *catalog = node_partition(n, CATALOG_GROUP);
-    if (status == STATUS_OK && catalog != NULL && !catalog->no_state)
-        status = node_load_catalog(n);
-    if (status != STATUS_OK)
-        buffer_append_format(error, "the node's own records cannot be read: %s",
-                             status_text(status));
-    return status;
+    return rows_each(loader->env, slice_make(&lo, sizeof lo), slice_make(NULL, 0),
+                     (void *)(uintptr_t)loader, load_row);
 }

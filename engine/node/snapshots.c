@@ -1,4 +1,4 @@
-/* node/snapshots.c - a partition's range, streamed to a replica whose log ends before ours begins.
+/* snapshots.c - a partition's range, streamed to a replica whose log ends before ours begins.
  *
  * The sender reads the backing as it was at its last checkpoint, in a read transaction, chunk by
  * chunk: one is on its way at a time, sent again until it is acknowledged, all of a node's
@@ -12,11 +12,12 @@
  * Messages: u8 kind | u32 group | u64 from | u64 to (member ids) | u64 id | BEGIN: sized row of the
  * partition | CHUNK: u64 sequence, u8 last, u32 count, each: sized key, sized value |
  * ACK: u64 sequence awaited next (0: begin again), u64 index installed (0: not yet). */
+#include "engine/node/snapshots.h"
+
 #include <stdlib.h>
 
 #include "base/must.h"
 #include "base/probe.h"
-#include "engine/node/node_internal.h"
 
 enum {
     SNAPSHOT_BEGIN = 1,
@@ -74,43 +75,46 @@ struct snapshot_in {
 };
 
 /* How much dearer a byte is while the node serves requests. */
-static int64_t busy_factor(const struct node *n)
+static int64_t snapshot_busy_factor(const struct snapshots *snapshots)
 {
-    int64_t factor = n->config->snapshot_bytes_s / n->config->snapshot_busy_bytes_s;
+    int64_t factor =
+        snapshots->env->config->snapshot_bytes_s / snapshots->env->config->snapshot_busy_bytes_s;
     return factor > 1 ? factor : 1;
 }
 
 /* A chunk at a time: what was saved in quiet times would go out at once, ahead of requests. */
-void node_snapshots_start(struct node *n)
+void snapshots_start(struct snapshots *snapshots)
 {
     const int64_t most = 4 * (int64_t)CHUNK_BYTES + (int64_t)LOG_PAYLOAD_SIZE_MAX;
-    token_bucket_init(&n->snapshot_rate, CHUNK_BYTES, n->config->snapshot_bytes_s,
-                      most * busy_factor(n), CHUNK_BYTES, n->now);
+    token_bucket_init(&snapshots->rate, CHUNK_BYTES, snapshots->env->config->snapshot_bytes_s,
+                      most * snapshot_busy_factor(snapshots), CHUNK_BYTES, snapshots->env->now);
 }
 
 /* Requests come first: a snapshot that is sent while there are any is sent slowly. */
-static void pay(struct node *n, int64_t bytes)
+static void snapshot_pay(struct snapshots *snapshots, int64_t bytes)
 {
-    int64_t served_mcu = n->consumed_mcu[ADMIT_READ] + n->consumed_mcu[ADMIT_WRITE];
-    bool busy = served_mcu != n->snapshot_served_mcu;
-    n->snapshot_served_mcu = served_mcu;
-    token_bucket_debit(&n->snapshot_rate, busy ? bytes * busy_factor(n) : bytes);
+    int64_t served_mcu = snapshots->throughput->consumed_mcu[ADMIT_READ] +
+                         snapshots->throughput->consumed_mcu[ADMIT_WRITE];
+    bool busy = served_mcu != snapshots->served_mcu;
+    snapshots->served_mcu = served_mcu;
+    token_bucket_debit(&snapshots->rate, busy ? bytes * snapshot_busy_factor(snapshots) : bytes);
 }
 
 /* ---- sending ---- */
 
-static void drop_out(struct node *n, struct snapshot_out **link, uint64_t installed)
+static void snapshot_drop_out(struct snapshots *snapshots, struct snapshot_out **link,
+                              uint64_t installed)
 {
     struct snapshot_out *s = *link;
-    struct partition *p = node_partition(n, s->group);
+    struct partition *p = partitions_find(snapshots->partitions, s->group);
     *link = s->next;
     if (s->source != NULL)
-        store_snapshot_close(n->store, s->source);
+        store_snapshot_close(snapshots->env->store, s->source);
     if (p != NULL)
         p->hold = 0;
-    if (p != NULL && !p->closing && node_led_term(p) == s->term) {
-        raft_snapshot_ended(p->raft, n->now, s->to, installed);
-        node_group_stepped(n, p);
+    if (p != NULL && !p->closing && partition_led_term(p) == s->term) {
+        raft_snapshot_ended(p->raft, snapshots->env->now, s->to, installed);
+        groups_stepped(snapshots->groups, p);
     }
     buffer_deinit(&s->row);
     buffer_deinit(&s->hi);
@@ -119,10 +123,10 @@ static void drop_out(struct node *n, struct snapshot_out **link, uint64_t instal
     free(s);
 }
 
-static struct buffer *message(struct node *n, uint64_t to, uint8_t kind, const struct partition *p,
-                              uint64_t id)
+static struct buffer *snapshot_message(struct snapshots *snapshots, uint64_t to, uint8_t kind,
+                                       const struct partition *p, uint64_t id)
 {
-    struct buffer *out = &n->outgoing;
+    struct buffer *out = &snapshots->outgoing;
     buffer_clear(out);
     buffer_append_u8(out, kind);
     buffer_append_u32(out, p->info.id);
@@ -132,33 +136,35 @@ static struct buffer *message(struct node *n, uint64_t to, uint8_t kind, const s
     return out;
 }
 
-static void post(struct node *n, uint64_t to)
+static void snapshot_post(struct snapshots *snapshots, uint64_t to)
 {
-    buffer_append_sized(node_peer_message(n, raft_member_node(to), PEER_SNAPSHOT),
-                        buffer_slice(&n->outgoing));
+    buffer_append_sized(peers_message(snapshots->peers, raft_member_node(to), PEER_SNAPSHOT),
+                        buffer_slice(&snapshots->outgoing));
 }
 
 /* The partition as of the last checkpoint, if the log goes on from there. */
-static bool open_source(struct node *n, const struct partition *p, struct snapshot_out *s)
+static bool snapshot_open_source(struct snapshots *snapshots, const struct partition *p,
+                                 struct snapshot_out *s)
 {
     struct slice value;
     struct partition_row row;
-    if (store_snapshot_open(n->store, &s->source) != STATUS_OK)
+    if (store_snapshot_open(snapshots->env->store, &s->source) != STATUS_OK)
         return false;
-    bool usable = store_snapshot_get(n->store, s->source, node_partition_row_key(n, p->info.id),
-                                     &value) == STATUS_OK &&
-                  partition_row_decode(value, &row) == STATUS_OK && !row.base.no_state &&
-                  row.base.index + 1 >= raft_first(p->raft) &&
-                  row.base.index <= raft_applied(p->raft) && row.base.index > 0;
+    bool usable =
+        store_snapshot_get(snapshots->env->store, s->source,
+                           rows_partition_key(snapshots->env, p->info.id), &value) == STATUS_OK &&
+        partition_row_decode(value, &row) == STATUS_OK && !row.base.no_state &&
+        row.base.index + 1 >= raft_first(p->raft) && row.base.index <= raft_applied(p->raft) &&
+        row.base.index > 0;
     if (!usable) {
-        store_snapshot_close(n->store, s->source);
+        store_snapshot_close(snapshots->env->store, s->source);
         return false;
     }
     struct partition_info info;
     struct reader r = {row.info, false};
     must(partition_info_decode(&r, &info) == STATUS_OK); /* its checksum held */
     if (info.epoch != p->info.epoch) {                   /* from before a merge or a split */
-        store_snapshot_close(n->store, s->source);
+        store_snapshot_close(snapshots->env->store, s->source);
         return false;
     }
     s->index = row.base.index;
@@ -168,61 +174,61 @@ static bool open_source(struct node *n, const struct partition *p, struct snapsh
 }
 
 /* A replica of a node that has lost its disk since is nowhere any more. */
-static bool is_gone(const struct node *n, uint64_t member)
+static bool snapshot_is_gone(const struct snapshots *snapshots, uint64_t member)
 {
     uint32_t node = raft_member_node(member);
-    return node == 0 || node > n->options.node_count || node == n->options.id ||
-           n->peers[node].generation != raft_member_generation(member);
+    return node == 0 || node > snapshots->env->node_count || node == snapshots->env->id ||
+           snapshots->peers->nodes[node].generation != raft_member_generation(member);
 }
 
 /* The next member that needs one and can be sent it; those who cannot are asked for again later. */
-static uint64_t next_receiver(struct node *n, struct partition *p)
+static uint64_t snapshot_next_receiver(struct snapshots *snapshots, struct partition *p)
 {
     uint64_t to = raft_next_snapshot(p->raft);
     for (uint32_t i = 0; to != 0 && i < RAFT_MEMBERS_MAX; i++) {
-        if (!is_gone(n, to) && node_is_reachable(n, raft_member_node(to)))
+        if (!snapshot_is_gone(snapshots, to) && peers_reach(snapshots->peers, raft_member_node(to)))
             return to;
         raft_snapshot_started(p->raft, to);
-        raft_snapshot_ended(p->raft, n->now, to, 0);
+        raft_snapshot_ended(p->raft, snapshots->env->now, to, 0);
         to = raft_next_snapshot(p->raft);
     }
     return 0;
 }
 
-void node_snapshot_offer(struct node *n, struct partition *p)
+void snapshots_offer(struct snapshots *snapshots, struct partition *p)
 {
     uint32_t running = 0;
-    uint64_t to = p->hold != 0 ? 0 : next_receiver(n, p);
+    uint64_t to = p->hold != 0 ? 0 : snapshot_next_receiver(snapshots, p);
     if (to == 0)
         return;
-    for (struct snapshot_out *s = n->snapshots_out; s != NULL; s = s->next)
+    for (struct snapshot_out *s = snapshots->out; s != NULL; s = s->next)
         running++;
     if (running >= SNAPSHOTS_OUT_MAX)
         return;
     struct snapshot_out *s = calloc(1, sizeof *s);
     must(s != NULL);
-    if (!open_source(n, p, s)) {
+    if (!snapshot_open_source(snapshots, p, s)) {
         free(s);
         p->hold = raft_applied(p->raft);
-        node_store_partition(n, p); /* so that the next checkpoint has it */
-        node_checkpoint_soon(n);
+        rows_store_partition(snapshots->env, p); /* so that the next checkpoint has it */
+        checkpoints_soon(snapshots->checkpoints);
         return;
     }
     s->group = p->info.id;
     s->to = to;
-    s->term = node_led_term(p);
-    s->id = prng_next(&n->prng);
-    s->again_at = n->now;
-    s->next = n->snapshots_out;
-    n->snapshots_out = s;
+    s->term = partition_led_term(p);
+    s->id = prng_next(&snapshots->env->prng);
+    s->again_at = snapshots->env->now;
+    s->next = snapshots->out;
+    snapshots->out = s;
     p->hold = s->index;
     raft_snapshot_started(p->raft, to);
-    node_note(n, NODE_TRACE_SNAPSHOT_BEGUN, p->info.id, (int64_t)s->index);
+    env_note(snapshots->env, NODE_TRACE_SNAPSHOT_BEGUN, p->info.id, (int64_t)s->index);
 }
 
 /* Items from behind the last key on, up to a chunk's size; an error ends the snapshot. */
-static bool append_items(struct node *n, const struct partition *p, struct snapshot_out *s,
-                         struct buffer *out)
+static bool snapshot_append_items(struct snapshots *snapshots, const struct partition *p,
+                                  struct snapshot_out *s, struct buffer *out)
 {
     size_t head = out->size, start = out->size + 5;
     uint32_t count = 0;
@@ -235,7 +241,8 @@ static bool append_items(struct node *n, const struct partition *p, struct snaps
     buffer_append_slice(&s->sent, from);
     s->sent_last = false;
     while (out->size - start < CHUNK_BYTES) {
-        enum status status = store_snapshot_seek(n->store, s->source, from, after, &item);
+        enum status status =
+            store_snapshot_seek(snapshots->env->store, s->source, from, after, &item);
         if (status != STATUS_OK && status != STATUS_NOT_FOUND)
             return false;
         s->sent_last = status == STATUS_NOT_FOUND ||
@@ -256,50 +263,54 @@ static bool append_items(struct node *n, const struct partition *p, struct snaps
 }
 
 /* False: it cannot go on. */
-static bool send_next(struct node *n, struct partition *p, struct snapshot_out *s)
+static bool snapshot_send_next(struct snapshots *snapshots, struct partition *p,
+                               struct snapshot_out *s)
 {
     struct slice from = s->key.size > 0 ? buffer_slice(&s->key) : p->info.lo;
-    if (s->sequence > 0 && !node_scan_may_read(n, &s->scan, RESUME_SNAPSHOT_OUT, s->id, from)) {
-        s->again_at = node_scan_retry_at(n, &s->scan);
+    if (s->sequence > 0 &&
+        !waiters_may_scan(snapshots->waiters, &s->scan, RESUME_SNAPSHOT_OUT, s->id, from)) {
+        s->again_at = waiters_scan_again_at(snapshots->waiters, &s->scan);
         return true;
     }
     if (s->sequence == 0) {
-        struct buffer *out = message(n, s->to, SNAPSHOT_BEGIN, p, s->id);
+        struct buffer *out = snapshot_message(snapshots, s->to, SNAPSHOT_BEGIN, p, s->id);
         buffer_append_sized(out, buffer_slice(&s->row));
     } else {
-        struct buffer *out = message(n, s->to, SNAPSHOT_CHUNK, p, s->id);
+        struct buffer *out = snapshot_message(snapshots, s->to, SNAPSHOT_CHUNK, p, s->id);
         size_t before = out->size;
         buffer_append_u64(out, s->sequence);
-        if (!append_items(n, p, s, out))
+        if (!snapshot_append_items(snapshots, p, s, out))
             return false;
-        pay(n, (int64_t)(out->size - before));
+        snapshot_pay(snapshots, (int64_t)(out->size - before));
     }
-    post(n, s->to);
+    snapshot_post(snapshots, s->to);
     s->on_its_way = true;
     s->tries++;
-    s->again_at = instant_add(n->now, duration_ms(5 * n->config->append_retry_ms));
+    s->again_at =
+        instant_add(snapshots->env->now, duration_ms(5 * snapshots->env->config->append_retry_ms));
     return true;
 }
 
-static void receive_ack(struct node *n, uint64_t id, uint64_t sequence, uint64_t installed)
+static void snapshot_receive_ack(struct snapshots *snapshots, uint64_t id, uint64_t sequence,
+                                 uint64_t installed)
 {
-    struct snapshot_out **link = &n->snapshots_out;
+    struct snapshot_out **link = &snapshots->out;
     while (*link != NULL && (*link)->id != id)
         link = &(*link)->next;
     struct snapshot_out *s = *link;
     if (s == NULL)
         return;
     if (installed != 0) {
-        node_note(n, NODE_TRACE_SNAPSHOT_ENDED, s->group, (int64_t)installed);
-        drop_out(n, link, installed);
+        env_note(snapshots->env, NODE_TRACE_SNAPSHOT_ENDED, s->group, (int64_t)installed);
+        snapshot_drop_out(snapshots, link, installed);
         return;
     }
     if (sequence == 0) { /* it is to begin again, from a later checkpoint */
-        struct partition *p = node_partition(n, s->group);
-        drop_out(n, link, 0);
+        struct partition *p = partitions_find(snapshots->partitions, s->group);
+        snapshot_drop_out(snapshots, link, 0);
         if (p != NULL)
-            node_store_partition(n, p);
-        node_checkpoint_soon(n);
+            rows_store_partition(snapshots->env, p);
+        checkpoints_soon(snapshots->checkpoints);
         return;
     }
     if (sequence == s->sequence && s->on_its_way && s->sent_last && s->sequence > 0) {
@@ -315,12 +326,12 @@ static void receive_ack(struct node *n, uint64_t id, uint64_t sequence, uint64_t
     s->sequence = sequence;
     s->on_its_way = false;
     s->tries = 0;
-    s->again_at = n->now;
+    s->again_at = snapshots->env->now;
 }
 
 /* ---- receiving ---- */
 
-static void drop_in(struct snapshot_in **link)
+static void snapshot_drop_in(struct snapshot_in **link)
 {
     struct snapshot_in *s = *link;
     *link = s->next;
@@ -331,121 +342,86 @@ static void drop_in(struct snapshot_in **link)
     free(s);
 }
 
-static struct snapshot_in **find_in(struct node *n, uint32_t group)
+static struct snapshot_in **snapshot_find_in(struct snapshots *snapshots, uint32_t group)
 {
-    struct snapshot_in **link = &n->snapshots_in;
+    struct snapshot_in **link = &snapshots->in;
     while (*link != NULL && (*link)->group != group)
         link = &(*link)->next;
     return link;
 }
 
-static void send_ack(struct node *n, const struct partition *p, uint64_t to, uint64_t id,
-                     uint64_t sequence, uint64_t installed)
+static void snapshot_send_ack(struct snapshots *snapshots, const struct partition *p, uint64_t to,
+                              uint64_t id, uint64_t sequence, uint64_t installed)
 {
-    struct buffer *out = message(n, to, SNAPSHOT_ACK, p, id);
+    struct buffer *out = snapshot_message(snapshots, to, SNAPSHOT_ACK, p, id);
     buffer_append_u64(out, sequence);
     buffer_append_u64(out, installed);
-    post(n, to);
+    snapshot_post(snapshots, to);
 }
 
-static void acknowledge(struct node *n, const struct partition *p, const struct snapshot_in *s)
+static void snapshot_acknowledge(struct snapshots *snapshots, const struct partition *p,
+                                 const struct snapshot_in *s)
 {
-    send_ack(n, p, s->from, s->id, s->sequence, s->installed ? s->base.index : 0);
+    snapshot_send_ack(snapshots, p, s->from, s->id, s->sequence, s->installed ? s->base.index : 0);
 }
 
-/* What there was begins to be replaced. */
-static void begin_in(struct node *n, struct partition *p, uint64_t from, uint64_t id,
-                     const struct partition_row *row)
+void snapshots_accept(struct snapshots *snapshots, const struct snapshot_offer *offer)
 {
-    struct snapshot_in **link = find_in(n, p->info.id);
+    struct partition *p = offer->to;
+    struct snapshot_in **link = snapshot_find_in(snapshots, p->info.id);
     if (*link != NULL)
-        drop_in(link);
+        snapshot_drop_in(link);
     struct snapshot_in *s = calloc(1, sizeof *s);
     must(s != NULL);
     s->group = p->info.id;
-    s->from = from;
-    s->id = id;
-    s->base = row->base;
+    s->from = offer->from;
+    s->id = offer->id;
+    s->base = offer->row.base;
     s->sequence = 1;
-    s->item_count = row->item_count;
-    s->item_bytes = row->item_bytes;
-    s->counting = row->counting;
-    buffer_append_slice(&s->counted_to, row->counted_to);
-    s->splits = row->splits;
-    s->as_frozen = row->frozen;
-    s->next = n->snapshots_in;
-    n->snapshots_in = s;
-    if (!p->no_state)
-        raft_install_begin(p->raft);
-    p->no_state = true;
-    p->frozen = (struct frozen){0};
-    p->thaws = false;
-    node_drop_proposals(n, p, "the replica is being rebuilt");
-    node_group_stepped(n, p);
-    node_store_partition(n, p); /* in the same checkpoint as the first change */
-    acknowledge(n, p, s);
+    s->item_count = offer->row.item_count;
+    s->item_bytes = offer->row.item_bytes;
+    s->counting = offer->row.counting;
+    buffer_append_slice(&s->counted_to, offer->row.counted_to);
+    s->splits = offer->row.splits;
+    s->as_frozen = offer->row.frozen;
+    s->next = snapshots->in;
+    snapshots->in = s;
+    snapshot_acknowledge(snapshots, p, s);
 }
 
-/* What a snapshot contains is committed. Where the log here has it already, it is applied as soon
- * as it is durable, and no state is given up for it: this may be the only disk left with what comes
- * behind it, and a replica without state does not run. */
-static bool is_about_to_apply(struct node *n, struct partition *p, const struct raft_base *base)
+void snapshots_refuse(struct snapshots *snapshots, const struct snapshot_offer *offer)
 {
-    const struct raft_entry *e = raft_entry_at(p->raft, base->index);
-    if (p->no_state || base->index <= raft_applied(p->raft) || e == NULL || e->term != base->term)
-        return false;
-    PROBE("the log has what a snapshot would bring");
-    if (raft_learn_commit(p->raft, base->index, base->term))
-        node_group_apply(n, p);
-    return raft_applied(p->raft) < base->index;
+    snapshot_send_ack(snapshots, offer->to, offer->from, offer->id, 0, 0);
 }
 
-static bool begin(struct node *n, struct partition *p, uint64_t from, uint64_t id, struct slice row)
+void snapshots_decline(struct snapshots *snapshots, const struct snapshot_offer *offer)
 {
-    struct partition_row decoded;
-    struct partition_info info;
-    if (partition_row_decode(row, &decoded) != STATUS_OK || decoded.base.no_state)
+    snapshot_send_ack(snapshots, offer->to, offer->from, offer->id, 1, offer->row.base.index);
+}
+
+/* What a snapshot begins with. An offer that was accepted, and comes again, is acknowledged. */
+static bool snapshot_receive_begin(struct snapshots *snapshots, struct snapshot_offer *offer,
+                                   struct partition *p, struct slice row)
+{
+    struct snapshot_in *s = *snapshot_find_in(snapshots, p->info.id);
+    if (partition_row_decode(row, &offer->row) != STATUS_OK || offer->row.base.no_state)
         return false;
-    struct reader r = {decoded.info, false};
-    if (partition_info_decode(&r, &info) != STATUS_OK || info.id != p->info.id)
+    struct reader r = {offer->row.info, false};
+    if (partition_info_decode(&r, &offer->info) != STATUS_OK || offer->info.id != p->info.id)
         return false;
-    struct snapshot_in **link = find_in(n, p->info.id);
-    if (*link != NULL && (*link)->id == id) {
-        acknowledge(n, p, *link);
-        return true;
-    }
-    if (partition_is_frozen(p) && info.epoch == p->info.epoch) {
-        PROBE("a frozen replica needs no snapshot");
-        return true; /* it may be taken over at any moment: it keeps what it has */
-    }
-    node_split_catch_up(n, p, &decoded.splits);
-    if (is_about_to_apply(n, p, &decoded.base))
-        return true; /* it comes again, if it has to */
-    if (!p->no_state && decoded.base.index <= raft_applied(p->raft)) {
-        send_ack(n, p, from, id, 1, decoded.base.index); /* the log has brought it meanwhile */
-        return true;
-    }
-    if (node_led_term(p) != 0 || p->installing != NULL)
-        return true;
-    if (decoded.base.index < raft_applied(p->raft) ||
-        decoded.base.index + 1 < raft_first(p->raft)) {
-        send_ack(n, p, from, id, 0, 0); /* it had more already, and may not forget that it had */
-        return true;
-    }
-    if (!node_split_take_range(n, p, &info)) {
-        PROBE("a snapshot from before a split is refused");
-        send_ack(n, p, from, id, 0, 0);
-        return true;
-    }
-    begin_in(n, p, from, id, &decoded);
+    if (s != NULL && s->id == offer->id)
+        snapshot_acknowledge(snapshots, p, s);
+    else
+        offer->to = p;
     return true;
 }
 
 /* Keys of ours behind s->key, up to the chunk's last one, that are not in the chunk, whose keys
  * ascend: they are gone. The last chunk reaches to the partition's end. False: a slice was read,
  * and `at` is the last key of it. */
-static bool collect_gone(struct node *n, const struct partition *p, const struct snapshot_in *s,
-                         struct buffer *gone, struct buffer *at)
+static bool snapshot_collect_gone(struct snapshots *snapshots, const struct partition *p,
+                                  const struct snapshot_in *s, struct buffer *gone,
+                                  struct buffer *at)
 {
     struct reader chunk = {buffer_slice(&s->chunk), false};
     uint32_t count = s->chunk_count;
@@ -453,7 +429,7 @@ static bool collect_gone(struct node *n, const struct partition *p, const struct
     struct slice next = count > 0 ? reader_sized(&chunk) : slice_make(NULL, 0);
     struct store_cursor c;
     size_t bytes = 0;
-    store_seek(n->store, lo, p->info.hi, false, &c);
+    store_seek(snapshots->env->store, lo, p->info.hi, false, &c);
     for (int i = 0; store_next(&c, &key, &value) == STATUS_OK; i++) {
         if (!s->chunk_last && slice_compare(key, buffer_slice(&s->to)) > 0)
             return true;
@@ -475,11 +451,12 @@ static bool collect_gone(struct node *n, const struct partition *p, const struct
 }
 
 /* Puts the chunk's items up to `to` in place, empty: all of them; what is gone goes. */
-static void put_items(struct node *n, struct snapshot_in *s, struct slice gone, struct slice to)
+static void snapshot_put_items(struct snapshots *snapshots, struct snapshot_in *s,
+                               struct slice gone, struct slice to)
 {
     struct reader r = {gone, false};
     while (r.left.size > 0)
-        store_put(n->store, reader_sized(&r), slice_make(NULL, 0));
+        store_put(snapshots->env->store, reader_sized(&r), slice_make(NULL, 0));
     r = (struct reader){buffer_slice(&s->chunk), false};
     struct slice left = r.left;
     while (s->chunk_count > 0) {
@@ -487,11 +464,11 @@ static void put_items(struct node *n, struct snapshot_in *s, struct slice gone, 
         struct slice value = reader_sized(&r);
         if (to.size > 0 && slice_compare(key, to) > 0)
             break;
-        store_put(n->store, key, value.data != NULL ? value : slice_of(""));
+        store_put(snapshots->env->store, key, value.data != NULL ? value : slice_of(""));
         s->chunk_count--;
         left = r.left;
     }
-    n->installed_bytes += (int64_t)(s->chunk.size - left.size + gone.size);
+    snapshots->checkpoints->installed_bytes += (int64_t)(s->chunk.size - left.size + gone.size);
     struct buffer rest = {0};
     buffer_append_slice(&rest, left);
     buffer_deinit(&s->chunk);
@@ -499,8 +476,8 @@ static void put_items(struct node *n, struct snapshot_in *s, struct slice gone, 
 }
 
 /* Whether the keys ascend within the partition, behind what is in place; `to` gets the last. */
-static bool chunk_is_valid(const struct partition *p, const struct snapshot_in *s,
-                           struct reader chunk, uint32_t count, struct slice *to)
+static bool snapshot_chunk_is_valid(const struct partition *p, const struct snapshot_in *s,
+                                    struct reader chunk, uint32_t count, struct slice *to)
 {
     struct slice before = s->key.size > 0 ? buffer_slice(&s->key) : slice_make(NULL, 0);
     for (uint32_t i = 0; i < count; i++) {
@@ -516,7 +493,7 @@ static bool chunk_is_valid(const struct partition *p, const struct snapshot_in *
 }
 
 /* All of it is in the memtable: the next checkpoint takes it, and a row that says so. */
-static void finish(struct node *n, struct partition *p, struct snapshot_in *s)
+static void snapshot_finish(struct snapshots *snapshots, struct partition *p, struct snapshot_in *s)
 {
     s->whole = true;
     p->item_count = s->item_count;
@@ -529,58 +506,62 @@ static void finish(struct node *n, struct partition *p, struct snapshot_in *s)
     p->installing = malloc(sizeof *p->installing);
     must(p->installing != NULL);
     *p->installing = s->base;
-    node_store_partition(n, p);
-    node_checkpoint_soon(n);
+    rows_store_partition(snapshots->env, p);
+    checkpoints_soon(snapshots->checkpoints);
 }
 
 /* A slice of the chunk. */
-static void put_slice(struct node *n, struct partition *p, struct snapshot_in *s)
+static void snapshot_put_slice(struct snapshots *snapshots, struct partition *p,
+                               struct snapshot_in *s)
 {
     struct slice from = s->key.size > 0 ? buffer_slice(&s->key) : p->info.lo;
-    if (!node_scan_may_read(n, &s->scan, RESUME_SNAPSHOT_IN, s->id, from)) {
-        s->again_at = node_scan_retry_at(n, &s->scan);
+    if (!waiters_may_scan(snapshots->waiters, &s->scan, RESUME_SNAPSHOT_IN, s->id, from)) {
+        s->again_at = waiters_scan_again_at(snapshots->waiters, &s->scan);
         return;
     }
     struct buffer gone = {0}, at = {0};
-    bool all = collect_gone(n, p, s, &gone, &at);
-    put_items(n, s, buffer_slice(&gone), buffer_slice(&at));
+    bool all = snapshot_collect_gone(snapshots, p, s, &gone, &at);
+    snapshot_put_items(snapshots, s, buffer_slice(&gone), buffer_slice(&at));
     buffer_deinit(&gone);
     buffer_clear(&s->key);
     buffer_append_slice(&s->key, buffer_slice(all ? &s->to : &at));
     buffer_deinit(&at);
-    s->again_at = n->now;
+    s->again_at = snapshots->env->now;
     if (!all)
         return;
     s->has_chunk = false;
     if (s->chunk_last)
-        finish(n, p, s);
+        snapshot_finish(snapshots, p, s);
     else
         s->sequence++;
-    acknowledge(n, p, s);
+    snapshot_acknowledge(snapshots, p, s);
 }
 
-static bool chunk(struct node *n, struct partition *p, uint64_t from, uint64_t id, struct reader *r)
+static bool snapshot_chunk(struct snapshots *snapshots, struct partition *p, uint64_t from,
+                           uint64_t id, struct reader *r)
 {
     uint64_t sequence = reader_u64(r);
     bool last = reader_u8(r);
     uint32_t count = reader_u32(r);
-    struct snapshot_in *s = *find_in(n, p->info.id);
+    struct snapshot_in *s = *snapshot_find_in(snapshots, p->info.id);
     if (r->failed)
         return false;
     if (s == NULL || s->id != id || sequence > s->sequence) {
-        send_ack(n, p, from, id, 0, 0); /* forgotten in a restart: it is to begin again */
+        snapshot_send_ack(snapshots, p, from, id, 0,
+                          0); /* forgotten in a restart: it is to begin again */
         return true;
     }
     if (sequence < s->sequence || s->whole) {
-        acknowledge(n, p, s);
+        snapshot_acknowledge(snapshots, p, s);
         return true;
     }
     struct slice to;
     if (s->has_chunk)
         return true; /* it is being put in place */
-    if (!chunk_is_valid(p, s, *r, count, &to))
+    if (!snapshot_chunk_is_valid(p, s, *r, count, &to))
         return false;
-    if (n->map_full || store_active_bytes(n->store) >= 2 * (size_t)n->config->memtable_max_bytes)
+    if (snapshots->log->map_full || store_active_bytes(snapshots->env->store) >=
+                                        2 * (size_t)snapshots->env->config->memtable_max_bytes)
         return true; /* it comes again */
     s->has_chunk = true;
     s->chunk_last = last;
@@ -591,28 +572,30 @@ static bool chunk(struct node *n, struct partition *p, uint64_t from, uint64_t i
     buffer_append_slice(&end, to);
     buffer_deinit(&s->to);
     s->to = end;
-    put_slice(n, p, s);
+    snapshot_put_slice(snapshots, p, s);
     return true;
 }
 
-void node_snapshot_touched(struct node *n, enum resume resume, uint64_t id)
+void snapshots_touched(struct snapshots *snapshots, enum resume resume, uint64_t id)
 {
-    for (struct snapshot_out *s = n->snapshots_out; s != NULL; s = s->next) {
+    for (struct snapshot_out *s = snapshots->out; s != NULL; s = s->next) {
         if (resume == RESUME_SNAPSHOT_OUT && s->id == id) {
             s->scan.state = SCAN_READY;
-            s->again_at = n->now;
+            s->again_at = snapshots->env->now;
         }
     }
-    for (struct snapshot_in *s = n->snapshots_in; s != NULL; s = s->next) {
+    for (struct snapshot_in *s = snapshots->in; s != NULL; s = s->next) {
         if (resume == RESUME_SNAPSHOT_IN && s->id == id) {
             s->scan.state = SCAN_READY;
-            s->again_at = n->now;
+            s->again_at = snapshots->env->now;
         }
     }
 }
 
-bool node_snapshot_receive(struct node *n, uint32_t from_node, struct reader *r)
+bool snapshots_receive(struct snapshots *snapshots, uint32_t from_node, struct reader *r,
+                       struct snapshot_offer *offer)
 {
+    offer->to = NULL;
     struct reader m = {reader_sized(r), false};
     if (r->failed)
         return false;
@@ -621,118 +604,119 @@ bool node_snapshot_receive(struct node *n, uint32_t from_node, struct reader *r)
     uint64_t from = reader_u64(&m), to = reader_u64(&m), id = reader_u64(&m);
     if (m.failed || raft_member_node(from) != from_node)
         return false;
-    struct partition *p = node_partition(n, group);
+    struct partition *p = partitions_find(snapshots->partitions, group);
     bool ours = p != NULL && !p->closing && raft_self(p->raft) == to;
     if (kind == SNAPSHOT_BEGIN) {
         struct slice row = reader_sized(&m);
-        return !m.failed && (!ours || begin(n, p, from, id, row));
+        offer->from = from;
+        offer->id = id;
+        return !m.failed && (!ours || snapshot_receive_begin(snapshots, offer, p, row));
     }
     if (kind == SNAPSHOT_CHUNK)
-        return !ours || chunk(n, p, from, id, &m);
+        return !ours || snapshot_chunk(snapshots, p, from, id, &m);
     uint64_t sequence = reader_u64(&m), installed = reader_u64(&m);
     if (kind != SNAPSHOT_ACK || m.failed || m.left.size > 0)
         return false;
     if (ours)
-        receive_ack(n, id, sequence, installed);
+        snapshot_receive_ack(snapshots, id, sequence, installed);
     return true;
 }
 
 /* ---- checkpoints ---- */
 
-static bool is_sending(const struct node *n, uint32_t group)
+static bool snapshot_is_sending(const struct snapshots *snapshots, uint32_t group)
 {
-    for (const struct snapshot_out *s = n->snapshots_out; s != NULL; s = s->next) {
+    for (const struct snapshot_out *s = snapshots->out; s != NULL; s = s->next) {
         if (s->group == group)
             return true;
     }
     return false;
 }
 
-void node_snapshots_frozen(struct node *n)
+void snapshots_frozen(struct snapshots *snapshots)
 {
-    for (struct snapshot_in *s = n->snapshots_in; s != NULL; s = s->next)
+    for (struct snapshot_in *s = snapshots->in; s != NULL; s = s->next)
         s->frozen = s->whole && !s->installed;
 }
 
-static void install(struct node *n, struct partition *p, struct snapshot_in *s)
+struct partition *snapshots_next_stored(struct snapshots *snapshots)
 {
-    must(raft_install(p->raft, n->now, &s->base));
-    free(p->installing);
-    p->installing = NULL;
-    p->no_state = false;
-    p->absorbed_lsn = 0;
-    s->installed = true;
-    s->frozen = false;
-    n->count_at = n->now;
-    node_group_stepped(n, p);
-    if (p->info.id == CATALOG_GROUP)
-        must(node_load_catalog(n) == STATUS_OK);
-    node_note(n, NODE_TRACE_SNAPSHOT_INSTALLED, p->info.id, (int64_t)s->base.index);
-    acknowledge(n, p, s);
+    for (struct snapshot_in *s = snapshots->in; s != NULL; s = s->next) {
+        if (!s->frozen)
+            continue;
+        s->frozen = false;
+        s->installed = true;
+        return partitions_find(snapshots->partitions, s->group);
+    }
+    return NULL;
 }
 
-void node_snapshots_stored(struct node *n)
+void snapshots_installed(struct snapshots *snapshots, struct partition *p)
 {
-    for (struct snapshot_in *s = n->snapshots_in; s != NULL; s = s->next) {
-        if (s->frozen)
-            install(n, node_partition(n, s->group), s);
-    }
-    for (uint32_t i = 0; i < n->partitions_size; i++) {
-        struct partition *p = n->partitions[i];
-        if (p == NULL || p->hold == 0 || is_sending(n, p->info.id))
+    const struct snapshot_in *s = *snapshot_find_in(snapshots, p->info.id);
+    env_note(snapshots->env, NODE_TRACE_SNAPSHOT_INSTALLED, p->info.id, (int64_t)s->base.index);
+    snapshot_acknowledge(snapshots, p, s);
+}
+
+void snapshots_offer_held(struct snapshots *snapshots)
+{
+    for (uint32_t i = 0; i < snapshots->partitions->count; i++) {
+        struct partition *p = snapshots->partitions->all[i];
+        if (p->hold == 0 || snapshot_is_sending(snapshots, p->info.id))
             continue;
         p->hold = 0;
-        if (node_led_term(p) != 0) {
-            node_snapshot_offer(n, p);
-            node_group_stepped(n, p);
-        }
+        if (partition_led_term(p) == 0)
+            continue;
+        snapshots_offer(snapshots, p);
+        groups_stepped(snapshots->groups, p);
     }
 }
 
 /* ---- turns ---- */
 
-static void go_on_receiving(struct node *n)
+static void snapshot_go_on_receiving(struct snapshots *snapshots)
 {
-    for (struct snapshot_in *s = n->snapshots_in; s != NULL; s = s->next) {
-        if (s->has_chunk && !instant_before(n->now, s->again_at))
-            put_slice(n, node_partition(n, s->group), s);
+    for (struct snapshot_in *s = snapshots->in; s != NULL; s = s->next) {
+        if (s->has_chunk && !instant_before(snapshots->env->now, s->again_at))
+            snapshot_put_slice(snapshots, partitions_find(snapshots->partitions, s->group), s);
     }
 }
 
-void node_snapshots_end_turn(struct node *n)
+void snapshots_end_turn(struct snapshots *snapshots)
 {
-    go_on_receiving(n);
-    if (n->snapshots_out == NULL)
+    snapshot_go_on_receiving(snapshots);
+    if (snapshots->out == NULL)
         return;
-    token_bucket_refill(&n->snapshot_rate, n->now);
-    for (struct snapshot_out **link = &n->snapshots_out; *link != NULL;) {
+    token_bucket_refill(&snapshots->rate, snapshots->env->now);
+    for (struct snapshot_out **link = &snapshots->out; *link != NULL;) {
         struct snapshot_out *s = *link;
-        struct partition *p = node_partition(n, s->group);
-        bool valid = p != NULL && node_led_term(p) == s->term && s->tries < TRIES_MAX &&
-                     !is_gone(n, s->to) && raft_members_find(raft_members(p->raft), s->to) != NULL;
+        struct partition *p = partitions_find(snapshots->partitions, s->group);
+        bool valid = p != NULL && partition_led_term(p) == s->term && s->tries < TRIES_MAX &&
+                     !snapshot_is_gone(snapshots, s->to) &&
+                     raft_members_find(raft_members(p->raft), s->to) != NULL;
         if (!valid) {
-            drop_out(n, link, 0);
+            snapshot_drop_out(snapshots, link, 0);
             continue;
         }
-        bool due = !instant_before(n->now, s->again_at) &&
-                   token_bucket_has(&n->snapshot_rate, CHUNK_BYTES);
-        if (due && !send_next(n, p, s)) {
-            drop_out(n, link, 0);
+        bool due = !instant_before(snapshots->env->now, s->again_at) &&
+                   token_bucket_has(&snapshots->rate, CHUNK_BYTES);
+        if (due && !snapshot_send_next(snapshots, p, s)) {
+            snapshot_drop_out(snapshots, link, 0);
             continue;
         }
         link = &s->next;
     }
 }
 
-struct instant node_snapshots_deadline(const struct node *n)
+struct instant snapshots_deadline(const struct snapshots *snapshots)
 {
     struct instant t = INSTANT_NEVER;
-    for (const struct snapshot_out *s = n->snapshots_out; s != NULL; s = s->next) {
-        struct instant rate = instant_add(n->snapshot_rate.updated_at,
-                                          token_bucket_wait(&n->snapshot_rate, CHUNK_BYTES));
+    for (const struct snapshot_out *s = snapshots->out; s != NULL; s = s->next) {
+        struct instant rate = instant_add(snapshots->rate.updated_at,
+                                          token_bucket_wait(&snapshots->rate, CHUNK_BYTES));
         t = instant_earlier(t, instant_before(s->again_at, rate) ? rate : s->again_at);
     }
-    for (const struct snapshot_in *s = n->snapshots_in; s != NULL; s = s->next) {
+    for (const struct snapshot_in *s = snapshots->in; s != NULL; s = s->next) {
         if (s->has_chunk)
             t = instant_earlier(t, s->again_at);
     }
@@ -741,28 +725,28 @@ struct instant node_snapshots_deadline(const struct node *n)
 
 /* ---- endings ---- */
 
-void node_snapshots_close(struct node *n)
+void snapshots_close(struct snapshots *snapshots)
 {
-    while (n->snapshots_out != NULL)
-        drop_out(n, &n->snapshots_out, 0);
+    while (snapshots->out != NULL)
+        snapshot_drop_out(snapshots, &snapshots->out, 0);
 }
 
-void node_snapshots_deinit(struct node *n)
+void snapshots_deinit(struct snapshots *snapshots)
 {
-    node_snapshots_close(n);
-    while (n->snapshots_in != NULL)
-        drop_in(&n->snapshots_in);
+    snapshots_close(snapshots);
+    while (snapshots->in != NULL)
+        snapshot_drop_in(&snapshots->in);
 }
 
-void node_snapshots_forget(struct node *n, uint32_t group)
+void snapshots_forget(struct snapshots *snapshots, uint32_t group)
 {
-    for (struct snapshot_out **link = &n->snapshots_out; *link != NULL;) {
+    for (struct snapshot_out **link = &snapshots->out; *link != NULL;) {
         if ((*link)->group == group)
-            drop_out(n, link, 0);
+            snapshot_drop_out(snapshots, link, 0);
         else
             link = &(*link)->next;
     }
-    struct snapshot_in **link = find_in(n, group);
+    struct snapshot_in **link = snapshot_find_in(snapshots, group);
     if (*link != NULL)
-        drop_in(link);
+        snapshot_drop_in(link);
 }

@@ -1,6 +1,6 @@
 /* report.c - what nodes report and what the controller decides, from another process: records that
  * decode must encode to the same bytes. */
-#include "engine/message/report.h"
+#include "engine/catalog/report.h"
 #include "base/must.h"
 #include "engine/catalog/decision.h"
 

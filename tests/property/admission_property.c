@@ -4,7 +4,7 @@
  *
  * The model shares no code with the engine: it counts tokens from the beginning of time, keeps a
  * list of who burst in which round, and finds a wait by bisection. */
-#include "engine/admission/policy_internal.h"
+#include "engine/admission/admission_internal.h"
 #include "tests/check.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* Replicas that go or stop while something is under way: a snapshot, a report, a read. */
 #include "tests/check.h"
 
-#include "engine/message/report.h"
+#include "engine/catalog/report.h"
 #include "engine/node/control_port.h"
 #include "engine/node/node_internal.h"
 #include "tests/support/lab.h"
@@ -317,7 +317,8 @@ static void a_term_and_a_vote_outlive_two_restarts(void **state)
     put_items(&l, "tab", 3, 100);
     lab_pass(&l, 20 * NS_PER_S);
     uint32_t leader = lab_leader_of(&l, TABLE), voter = leader % 3 + 1, other = voter % 3 + 1;
-    const struct partition *p = node_partition(node_process_node(l.nodes[voter]), PARTITION);
+    const struct partition *p =
+        partitions_find(&node_process_node(l.nodes[voter])->partitions, PARTITION);
     struct raft_message vote = {.kind = RAFT_VOTE,
                                 .group = PARTITION,
                                 .from = partition_member_on(&p->info, other),
@@ -341,7 +342,7 @@ static void a_term_and_a_vote_outlive_two_restarts(void **state)
         node_process_crash(l.nodes[voter], false);
         assert_int_equal(node_process_start(l.nodes[voter], &error), STATUS_OK);
         lab_pass(&l, 20 * NS_PER_S); /* a checkpoint */
-        p = node_partition(node_process_node(l.nodes[voter]), PARTITION);
+        p = partitions_find(&node_process_node(l.nodes[voter])->partitions, PARTITION);
         assert_true(raft_term(p->raft) >= TERM);
     }
     buffer_deinit(&frame);
@@ -363,12 +364,12 @@ static void a_refused_proposal_of_its_own_is_no_answer_to_a_nodes_report(void **
     struct node *n = node_process_node(l.nodes[leader]);
     node_process_crash(l.nodes[other], false);
     node_process_wipe(l.nodes[other]);
-    n->map_full = true;
+    n->log.map_full = true;
     assert_int_equal(node_process_start(l.nodes[other], &error),
                      STATUS_OK); /* another generation */
     for (int i = 0; i < 200; i++) {
         lab_pass(&l, 5 * NS_PER_MS);
-        assert_int_equal(n->catalog_leader, leader);
+        assert_int_equal(n->reports.catalog_leader, leader);
     }
     lab_deinit(&l);
 }
@@ -402,7 +403,7 @@ static void a_deleted_table_is_served_by_nobody(void **state)
                         .epoch = node_replica(n, table)->epoch};
     node_process_ask(l.nodes[leader], &r, &answer);
     assert_true(answer.size > 0);
-    n->map_full = true;
+    n->log.map_full = true;
     lab_call(&l, &gone, "DeleteTable", name_body);
     lab_pass(&l, NS_PER_S);
     assert_int_equal(gone.ok, 1);
@@ -433,7 +434,7 @@ static void followers_that_doubt_support_their_leader(void **state)
     lab_pass(&l, 20 * NS_PER_S);
     uint32_t leader = lab_leader_of(&l, TABLE);
     const struct node *n = node_process_node(l.nodes[leader]);
-    struct raft *raft = node_partition(n, PARTITION)->raft;
+    struct raft *raft = partitions_find(&n->partitions, PARTITION)->raft;
     for (uint32_t node = 1; node <= 3; node++) {
         struct partition_info child = *node_replica(node_process_node(l.nodes[node]), PARTITION);
         child.id = PARTITION + 1;
@@ -450,7 +451,7 @@ static void followers_that_doubt_support_their_leader(void **state)
     for (int i = 0; i < 4000; i++) {
         uint64_t round;
         lab_pass(&l, 100 * NS_PER_US);
-        assert_int_equal(raft_read(raft, n->now, &round), RAFT_OK);
+        assert_int_equal(raft_read(raft, n->env.now, &round), RAFT_OK);
     }
     buffer_deinit(&answer);
     buffer_deinit(&body);

@@ -2,9 +2,9 @@
  */
 #include "tests/check.h"
 
+#include "engine/catalog/report.h"
 #include "engine/catalog/table.h"
 #include "engine/item/storage_key.h"
-#include "engine/message/report.h"
 #include "tests/support/frame_world.h"
 
 static struct frame_world *w;

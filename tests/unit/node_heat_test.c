@@ -107,17 +107,17 @@ static void cold_partitions_give_their_memory_back_and_need_no_timer(void **stat
     struct world w;
     world_init(&w, PROFILE_STRICT);
     world_open_table(&w, 10, 10);
-    const struct partition *p = node_partition(w.node, w.table.partitions[0].id);
-    assert_int_equal(w.node->heat_at.ns, INSTANT_NEVER.ns);
+    const struct partition *p = partitions_find(&w.node->partitions, w.table.partitions[0].id);
+    assert_int_equal(w.node->heat.at.ns, INSTANT_NEVER.ns);
     for (uint32_t i = 0; i < 2000; i++)
         world_ask_for(&w, REQUEST_GET, i % 500);
     assert_true(heat_memory(&p->heat) > 0);
-    assert_true(w.node->heat_at.ns <= w.now.ns + w.config.heat_half_life_ms * NS_PER_MS);
+    assert_true(w.node->heat.at.ns <= w.now.ns + w.config.heat_half_life_ms * NS_PER_MS);
     world_pass(&w, 20000);
     assert_true(heat_memory(&p->heat) > 0);
     world_pass(&w, 200000);
     assert_int_equal(heat_memory(&p->heat), 0);
-    assert_int_equal(w.node->heat_at.ns, INSTANT_NEVER.ns);
+    assert_int_equal(w.node->heat.at.ns, INSTANT_NEVER.ns);
     world_deinit(&w);
 }
 
@@ -170,12 +170,12 @@ static void after_a_split_both_pieces_begin_without_heat(void **state)
     world_ask(&w, &r);
     world_write_all(&w);
     world_assert_answer(&w, REPLY_OK);
-    for (int i = 0; i < 100 && node_partition(w.node, p->id + 1) == NULL; i++) {
+    for (int i = 0; i < 100 && partitions_find(&w.node->partitions, p->id + 1) == NULL; i++) {
         world_pass(&w, 10);
         world_write_all(&w);
     }
-    struct partition *parent = node_partition(w.node, p->id);
-    struct partition *child = node_partition(w.node, p->id + 1);
+    struct partition *parent = partitions_find(&w.node->partitions, p->id);
+    struct partition *child = partitions_find(&w.node->partitions, p->id + 1);
     assert_non_null(child);
     assert_int_equal(heat_samples(&parent->heat, w.now, ADMIT_READ), 0);
     assert_int_equal(heat_samples(&child->heat, w.now, ADMIT_READ), 0);

@@ -219,7 +219,7 @@ static void nothing_is_taken_over_that_is_not_frozen(void **state)
     (void)state;
     struct scene s;
     scene_init(&s);
-    struct frozen frozen = {raft_last(node_partition(s.w.node, s.upper.id)->raft), 1};
+    struct frozen frozen = {raft_last(partitions_find(&s.w.node->partitions, s.upper.id)->raft), 1};
     const struct partition_info absorb = absorbing(&s, frozen);
     ask(&s, &absorb);
     world_assert_answer(&s.w, REPLY_OVERLOADED);
@@ -236,19 +236,19 @@ static void a_node_stops_rather_than_guess_what_it_takes_over(void **state)
     struct scene s;
     struct buffer body = {0};
     scene_init(&s);
-    struct frozen frozen = {raft_last(node_partition(s.w.node, s.upper.id)->raft), 1};
+    struct frozen frozen = {raft_last(partitions_find(&s.w.node->partitions, s.upper.id)->raft), 1};
     const struct partition_info absorb = absorbing(&s, frozen);
     partition_info_encode(&body, &absorb);
     const struct operation o = {.from = ROUTER, .request.id = 1};
-    struct partition *lower = node_partition(s.w.node, s.lower.id);
-    assert_non_null(
-        node_propose(s.w.node, lower, &o, LOG_MERGE, buffer_slice(&body), slice_make(NULL, 0)));
+    struct partition *lower = partitions_find(&s.w.node->partitions, s.lower.id);
+    assert_non_null(groups_propose(&s.w.node->groups, lower, &o, LOG_MERGE, buffer_slice(&body),
+                                   slice_make(NULL, 0)));
     world_pass(&s.w, 1);
     while (!node_is_stopped(s.w.node) && (s.w.flying != NULL || world_write_begin(&s.w)))
         world_write_end(&s.w, 0);
     buffer_deinit(&body);
     assert_true(node_is_stopped(s.w.node));
-    assert_non_null(node_partition(s.w.node, s.upper.id));
+    assert_non_null(partitions_find(&s.w.node->partitions, s.upper.id));
     world_deinit(&s.w);
 }
 
@@ -257,7 +257,7 @@ static void absorb_without_its_record_on_disk(struct scene *s, struct partition_
     scene_init(s);
     *lower = absorbing(s, freeze(s));
     ask(s, lower);
-    while (node_partition(s->w.node, s->upper.id) != NULL) {
+    while (partitions_find(&s->w.node->partitions, s->upper.id) != NULL) {
         assert_true(world_write_begin(&s->w));
         world_write_end(&s->w, 0);
     }
@@ -278,8 +278,8 @@ static void a_merge_is_said_to_be_done_once_it_is_on_disk(void **state)
     world_write_all(&s.w);
     world_assert_answer(&s.w, REPLY_OK);
     world_crash(&s.w);
-    assert_null(node_partition(s.w.node, s.upper.id));
-    assert_int_equal(node_partition(s.w.node, lower.id)->info.epoch, lower.epoch);
+    assert_null(partitions_find(&s.w.node->partitions, s.upper.id));
+    assert_int_equal(partitions_find(&s.w.node->partitions, lower.id)->info.epoch, lower.epoch);
     settle(&s.w);
     world_assert_verified(&s.w, NAMES);
     world_deinit(&s.w);
@@ -293,7 +293,7 @@ static void a_merge_that_a_crash_forgot_is_done_again(void **state)
     absorb_without_its_record_on_disk(&s, &lower);
     world_crash(&s.w);
     settle(&s.w);
-    assert_null(node_partition(s.w.node, s.upper.id));
+    assert_null(partitions_find(&s.w.node->partitions, s.upper.id));
     world_assert_verified(&s.w, NAMES);
     world_deinit(&s.w);
 }
@@ -308,7 +308,7 @@ static void a_late_word_opens_nothing_that_was_taken_over(void **state)
     ask_to_open(&s, s.upper);
     world_assert_answer(&s.w, REPLY_OVERLOADED);
     world_write_all(&s.w);
-    assert_null(node_partition(s.w.node, s.upper.id));
+    assert_null(partitions_find(&s.w.node->partitions, s.upper.id));
     world_deinit(&s.w);
 }
 

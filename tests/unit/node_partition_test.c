@@ -347,9 +347,9 @@ static void no_two_replicas_of_a_range_are_opened_at_once(void **state)
     open_partition(&w, &beside);
     w.answer_count = 0;
     world_write_all(&w);
-    assert_non_null(node_partition(w.node, whole.id));
-    assert_null(node_partition(w.node, upper.id));
-    assert_non_null(node_partition(w.node, beside.id));
+    assert_non_null(partitions_find(&w.node->partitions, whole.id));
+    assert_null(partitions_find(&w.node->partitions, upper.id));
+    assert_non_null(partitions_find(&w.node->partitions, beside.id));
     world_deinit(&w);
 }
 

@@ -1,8 +1,8 @@
-/* policy_internal.h - what a partition policy is; for engine/admission only.
+/* admission_internal.h - what a partition policy is; for engine/admission only.
  *
  * A policy decides on buckets that are up to date and debits them; it keeps no state of its own. */
-#ifndef WEIR_ENGINE_ADMISSION_POLICY_INTERNAL_H
-#define WEIR_ENGINE_ADMISSION_POLICY_INTERNAL_H
+#ifndef WEIR_ENGINE_ADMISSION_ADMISSION_INTERNAL_H
+#define WEIR_ENGINE_ADMISSION_ADMISSION_INTERNAL_H
 
 #include "engine/admission/admission.h"
 

@@ -4,8 +4,8 @@
  * whose figures have changed since the last one, and those that know no leader, which ask by it
  * whether their group still exists. Consumption and refusals are totals since the node started, in
  * mcu: rates are the receiver's to compute, and a report that is lost costs nothing. */
-#ifndef WEIR_ENGINE_MESSAGE_REPORT_H
-#define WEIR_ENGINE_MESSAGE_REPORT_H
+#ifndef WEIR_ENGINE_CATALOG_REPORT_H
+#define WEIR_ENGINE_CATALOG_REPORT_H
 
 #include "base/buffer.h"
 #include "engine/message/message.h"

@@ -1,20 +1,22 @@
-/* node/middle.c - where a partition that has grown too big is cut: in the middle of its bytes.
+/* middles.c - where a partition that has grown too big is cut: in the middle of its bytes.
  *
  * Asked for it, the leader reads its items from the first one on, a slice at a time, until half of
  * what it holds lies behind; whoever asks meanwhile is told to ask again. What is written meanwhile
  * shifts the middle a little, and that is all. Partitions that are searched side by side take
  * turns, and each keeps what was found. */
+#include "engine/node/middles.h"
+
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "engine/heat/split_point.h"
-#include "engine/node/node_internal.h"
+#include "engine/item/item.h"
+#include "engine/node/collection.h"
 
 enum {
     KEPT_MS = 10000 /* what was found; then it is looked for anew */
 };
 
-static void set(struct buffer *to, struct slice bytes)
+static void middles_set(struct buffer *to, struct slice bytes)
 {
     struct buffer copy = {0}; /* it may be part of what is there */
     buffer_append_slice(&copy, bytes);
@@ -23,7 +25,8 @@ static void set(struct buffer *to, struct slice bytes)
 }
 
 /* The key a cut between two neighbours begins with; empty: there may be none. */
-static struct slice cut_between(const struct partition *p, struct slice last, struct slice key)
+static struct slice middles_cut_between(const struct partition *p, struct slice last,
+                                        struct slice key)
 {
     struct slice cut = p->info.whole_collections ? collection_key(key) : key;
     bool inside = last.size >= cut.size && slice_equal(slice_make(last.data, cut.size), cut);
@@ -31,31 +34,31 @@ static struct slice cut_between(const struct partition *p, struct slice last, st
 }
 
 /* Whether what lies before the key is half of it: then the nearer cut is kept. */
-static bool pass(struct partition *p, struct middle *m, struct slice key, struct slice item)
+static bool middles_pass(struct partition *p, struct middle *m, struct slice key, struct slice item)
 {
-    struct slice cut = cut_between(p, buffer_slice(&m->last), key);
+    struct slice cut = middles_cut_between(p, buffer_slice(&m->last), key);
     if (cut.size > 0) {
         bool half = 2 * m->bytes >= p->item_bytes;
         if (!half || m->cut.size == 0 ||
             2 * m->bytes - p->item_bytes <= p->item_bytes - 2 * m->cut_bytes) {
-            set(&m->cut, cut);
+            middles_set(&m->cut, cut);
             m->cut_bytes = m->bytes;
         }
         if (half)
             return true;
     }
     m->bytes += (int64_t)item_size(item);
-    set(&m->last, key);
+    middles_set(&m->last, key);
     return false;
 }
 
-static void give_up(struct partition *p)
+static void middles_give_up(struct partition *p)
 {
     middle_destroy(p->middle);
     p->middle = NULL;
 }
 
-static void read_slice(struct node *n, struct partition *p)
+static void middles_read_slice(struct middles *middles, struct partition *p)
 {
     struct middle *m = p->middle;
     struct store_cursor c;
@@ -63,72 +66,77 @@ static void read_slice(struct node *n, struct partition *p)
     enum status status = STATUS_OK;
     bool found = false;
     size_t bytes = 0;
-    store_seek(n->store, m->at.size > 0 ? buffer_slice(&m->at) : p->info.lo, p->info.hi, false, &c);
+    store_seek(middles->env->store, m->at.size > 0 ? buffer_slice(&m->at) : p->info.lo, p->info.hi,
+               false, &c);
     for (int i = 0; status == STATUS_OK && !found; i++) {
         status = store_next(&c, &key, &item);
         if (status != STATUS_OK || i == SCAN_ITEMS || bytes >= SCAN_BYTES)
             break;
         bytes += item.size;
-        found = !partition_is_row(p, key) && item_checksum_holds(item) && pass(p, m, key, item);
+        found =
+            !partition_is_row(p, key) && item_checksum_holds(item) && middles_pass(p, m, key, item);
     }
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
-        give_up(p); /* of what cannot be read nothing is said */
+        middles_give_up(p); /* of what cannot be read nothing is said */
     } else if (found || status == STATUS_NOT_FOUND) {
         m->step = MIDDLE_FOUND;
-        m->found_at = n->now;
+        m->found_at = middles->env->now;
     } else {
-        set(&m->at, key);
+        middles_set(&m->at, key);
     }
 }
 
-static bool is_sought(const struct partition *p)
+static bool middles_is_sought(const struct partition *p)
 {
     return p != NULL && p->middle != NULL && p->middle->step == MIDDLE_SOUGHT;
 }
 
-static struct partition *next_to_search(const struct node *n)
+static struct partition *middles_next(const struct middles *middles)
 {
-    struct partition *p = node_partition(n, n->middle_last);
-    if (n->middle_scan.state != SCAN_IDLE && is_sought(p))
+    struct partition *p = partitions_find(middles->partitions, middles->last);
+    if (middles->scan.state != SCAN_IDLE && middles_is_sought(p))
         return p; /* its pages were asked for */
-    for (uint32_t i = 1; i <= n->partitions_size; i++) {
-        p = n->partitions[(n->middle_last + i) % n->partitions_size];
-        if (is_sought(p))
+    uint32_t id = middles->last;
+    for (uint32_t i = 0; i < middles->partitions->count; i++) {
+        p = partitions_after(middles->partitions, id);
+        if (middles_is_sought(p))
             return p;
+        id = p->info.id;
     }
     return NULL;
 }
 
-void node_middle_tick(struct node *n)
+void middles_tick(struct middles *middles)
 {
-    if (instant_before(n->now, n->middle_at))
+    if (instant_before(middles->env->now, middles->at))
         return;
-    n->middle_at = INSTANT_NEVER;
-    struct partition *p = next_to_search(n);
+    middles->at = INSTANT_NEVER;
+    struct partition *p = middles_next(middles);
     if (p == NULL)
         return;
-    n->middle_last = p->info.id;
-    n->middle_at = instant_add(n->now, duration_ms(SCAN_MS));
+    middles->last = p->info.id;
+    middles->at = instant_add(middles->env->now, duration_ms(SCAN_MS));
     struct slice from = p->middle->at.size > 0 ? buffer_slice(&p->middle->at) : p->info.lo;
     if (p->info.epoch != p->middle->epoch || p->no_state || p->led == 0)
-        give_up(p);
-    else if (node_scan_may_read(n, &n->middle_scan, RESUME_MIDDLE, p->info.id, from))
-        read_slice(n, p);
+        middles_give_up(p);
+    else if (waiters_may_scan(middles->waiters, &middles->scan, RESUME_MIDDLE, p->info.id, from))
+        middles_read_slice(middles, p);
     else
-        n->middle_at = node_scan_retry_at(n, &n->middle_scan);
+        middles->at = waiters_scan_again_at(middles->waiters, &middles->scan);
 }
 
-static void begin(struct node *n, struct partition *p)
+static void middles_begin(struct middles *middles, struct partition *p)
 {
-    give_up(p);
+    middles_give_up(p);
     p->middle = calloc(1, sizeof *p->middle);
     must(p->middle != NULL);
     p->middle->step = MIDDLE_SOUGHT;
     p->middle->epoch = p->info.epoch;
-    n->middle_at = instant_earlier(n->middle_at, n->now);
+    middles->at = instant_earlier(middles->at, middles->env->now);
 }
 
-static void conclude(const struct partition *p, const struct middle *m, struct split_advice *out)
+static void middles_conclude(const struct partition *p, const struct middle *m,
+                             struct split_advice *out)
 {
     if (m->cut.size == 0) {
         bool whole = p->info.whole_collections && m->last.size > 0;
@@ -144,7 +152,7 @@ static void conclude(const struct partition *p, const struct middle *m, struct s
         out->share_ppm[kind][0] = out->share_ppm[kind][1] = SPLIT_WHOLE_PPM / 2;
 }
 
-void node_middle_advise(struct node *n, struct partition *p, struct split_advice *out)
+void middles_advise(struct middles *middles, struct partition *p, struct split_advice *out)
 {
     struct middle *m = p->middle;
     *out = (struct split_advice){.verdict = SPLIT_REFUSED_FEW_SAMPLES};
@@ -152,11 +160,11 @@ void node_middle_advise(struct node *n, struct partition *p, struct split_advice
     if (p->counting || (known && m->step == MIDDLE_SOUGHT))
         return; /* it is asked again */
     bool fresh = known && m->step == MIDDLE_FOUND &&
-                 instant_before(n->now, instant_add(m->found_at, duration_ms(KEPT_MS)));
+                 instant_before(middles->env->now, instant_add(m->found_at, duration_ms(KEPT_MS)));
     if (!fresh) {
-        begin(n, p);
+        middles_begin(middles, p);
         return;
     }
-    conclude(p, m, out);
+    middles_conclude(p, m, out);
     m->step = MIDDLE_TOLD; /* what it lends stays until the next one begins */
 }

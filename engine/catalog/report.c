@@ -1,4 +1,4 @@
-#include "engine/message/report.h"
+#include "engine/catalog/report.h"
 
 #include "engine/catalog/table.h"
 

@@ -1,6 +1,6 @@
-/* split_internal.h - what split_point.c and split_place.c share. */
-#ifndef WEIR_ENGINE_HEAT_SPLIT_INTERNAL_H
-#define WEIR_ENGINE_HEAT_SPLIT_INTERNAL_H
+/* split_point_internal.h - what split_point.c and split_place.c share. */
+#ifndef WEIR_ENGINE_HEAT_SPLIT_POINT_INTERNAL_H
+#define WEIR_ENGINE_HEAT_SPLIT_POINT_INTERNAL_H
 
 #include "engine/heat/split_point.h"
 

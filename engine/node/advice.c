@@ -1,0 +1,80 @@
+/* advice.c - what partitions did, and advice on where to cut them. */
+#include "engine/node/requests_internal.h"
+
+void requests_advise(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct partition *p = partitions_find(requests->partitions, q->partition);
+    struct split_advice advice;
+    if (p == NULL || p->closing || p->info.epoch != q->epoch || p->info.id == CATALOG_GROUP) {
+        env_refuse(requests->env, o->from, q->id, REPLY_WRONG_PARTITION,
+                   "node %u does not hold partition %u at epoch %llu", requests->env->id,
+                   q->partition, (unsigned long long)q->epoch);
+        return;
+    }
+    if (p->led == 0) {
+        groups_refuse(requests->groups, o, p);
+        return;
+    }
+    if (q->items_max == 1 || q->items_max > SPLIT_CUTS_MAX + 1) {
+        env_refuse(requests->env, o->from, q->id, REPLY_MALFORMED,
+                   "a partition is cut into 2 to %d children, not %u", SPLIT_CUTS_MAX + 1,
+                   q->items_max);
+        return;
+    }
+    struct split_question question =
+        split_question_of(requests->env->config, p->info.lo, p->info.hi);
+    question.children = q->items_max;
+    question.whole_collections = p->info.whole_collections;
+    if (q->op == REQUEST_PARTITION_MIDDLE)
+        middles_advise(requests->middles, p, &advice);
+    else
+        split_advise(&p->heat, requests->env->now, &question, &requests->env->lent, &advice);
+    buffer_clear(&requests->env->range_out);
+    split_advice_encode(&requests->env->range_out, &advice);
+    struct slice body = arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
+    env_reply(requests->env, o->from, q->id, REPLY_OK)->body = body;
+}
+
+static void advice_count_replicas(const struct partition *p, struct partition_stats *s)
+{
+    const struct raft_members *m = raft_members(p->raft);
+    s->leads = p->led != 0;
+    for (uint32_t i = 0; s->leads && i < m->count; i++) {
+        if (!m->all[i].voter)
+            continue;
+        s->voters++;
+        s->caught_up += raft_is_whole(p->raft, m->all[i].id);
+    }
+}
+
+static void advice_stats_of(const struct requests *requests, const struct partition *p,
+                            struct partition_stats *out)
+{
+    *out = (struct partition_stats){.partition = p->info.id,
+                                    .node = requests->env->id,
+                                    .table_id = p->info.table_id,
+                                    .bytes = p->counting ? -1 : p->item_bytes};
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        out->kinds[kind].allocated_mcu = p->info.rate_mcu[kind];
+        out->kinds[kind].counts = p->counts[kind];
+        out->kinds[kind].levels = admission_levels(&p->admission, &requests->throughput->admission,
+                                                   (enum admit_kind)kind, requests->env->now);
+    }
+    advice_count_replicas(p, out);
+}
+
+void requests_stats(struct requests *requests, struct operation *o)
+{
+    buffer_clear(&requests->env->range_out);
+    for (uint32_t i = 0; i < requests->partitions->count; i++) {
+        const struct partition *p = requests->partitions->all[i];
+        struct partition_stats s;
+        if (p->info.id == CATALOG_GROUP)
+            continue;
+        advice_stats_of(requests, p, &s);
+        partition_stats_encode(&requests->env->range_out, &s);
+    }
+    struct slice body = arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
+    env_reply(requests->env, o->from, o->request.id, REPLY_OK)->body = body;
+}

@@ -1,0 +1,62 @@
+/* catalog_replica.c - the replica of the catalog, group 0, where there is one on this node. */
+#include "engine/node/catalog_replica.h"
+
+#include "engine/node/rows.h"
+
+bool catalog_replica_leads(const struct catalog_replica *catalog)
+{
+    const struct partition *p = partitions_find(catalog->partitions, CATALOG_GROUP);
+    return p != NULL && p->led != 0;
+}
+
+bool catalog_replica_knows_enough_nodes(const struct catalog_replica *catalog)
+{
+    uint32_t known = 0;
+    for (uint32_t node = 1; node <= catalog->env->node_count; node++)
+        known += catalog_generation(catalog->state, node) != 0;
+    return known == catalog->env->node_count || known >= catalog->env->config->replicas;
+}
+
+void catalog_replica_propose(struct catalog_replica *catalog, const struct operation *o,
+                             struct catalog_command *command)
+{
+    for (size_t i = 0; i < sizeof command->uuid; i++)
+        command->uuid[i] = (uint8_t)prng_next(&catalog->env->prng);
+    struct catalog_command read;
+    buffer_clear(&catalog->env->scratch);
+    catalog_command_encode(&catalog->env->scratch, command);
+    if (catalog_command_decode(buffer_slice(&catalog->env->scratch), &read) != STATUS_OK) {
+        env_refuse(catalog->env, o->from, o->request.id, REPLY_MALFORMED,
+                   "not what the catalog can do: a name, an amount or a date makes no sense");
+        return;
+    }
+    groups_propose(catalog->groups, partitions_find(catalog->partitions, CATALOG_GROUP), o,
+                   LOG_CATALOG, buffer_slice(&catalog->env->scratch), slice_make(NULL, 0));
+}
+
+uint64_t catalog_replica_as_of(const struct catalog_replica *catalog)
+{
+    return raft_applied(partitions_find(catalog->partitions, CATALOG_GROUP)->raft);
+}
+
+static enum status load_catalog_row(void *context, struct slice key, struct slice value)
+{
+    return catalog_load_row(context, key, value);
+}
+
+enum status catalog_replica_load(struct catalog_replica *catalog)
+{
+    static const uint8_t lo[4] = {0, 0, 0, 0}, hi[4] = {0, 0, 0, 1};
+    if (catalog->state == NULL)
+        catalog->state = catalog_create();
+    catalog_clear(catalog->state);
+    return rows_each(catalog->env, slice_make(lo, sizeof lo), slice_make(hi, sizeof hi),
+                     catalog->state, load_catalog_row);
+}
+
+void catalog_replica_forget(struct catalog_replica *catalog)
+{
+    if (catalog->state != NULL) /* none is loaded while the replica waits for a snapshot */
+        catalog_destroy(catalog->state);
+    catalog->state = NULL;
+}

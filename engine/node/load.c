@@ -1,0 +1,76 @@
+/* load.c - what the store holds of a node's earlier life. */
+#include "engine/node/node_internal.h"
+#include "engine/node/rows.h"
+
+static void load_partition(void *context, const struct partition_row *row,
+                           const struct partition_info *info)
+{
+    struct node *n = context;
+    struct partition *p = partition_create(info);
+    p->since_lsn = row->since_lsn;
+    p->item_count = row->item_count;
+    p->item_bytes = row->item_bytes;
+    p->counting = row->counting;
+    buffer_append_slice(&p->counted_to, row->counted_to);
+    partition_set_splits(p, &row->splits);
+    p->frozen = row->frozen;
+    p->stored = true;
+    struct kept_buckets kept = {.epoch = info->epoch};
+    memcpy(kept.balances, row->buckets, sizeof kept.balances);
+    if (row->has_buckets)
+        partition_keep_buckets(p, &kept);
+    partitions_add(&n->partitions, p);
+    groups_create_raft(&n->groups, p, &row->base);
+    raft_replay_hard_state(p->raft, row->term, row->vote);
+}
+
+enum status node_load(struct node *n, struct buffer *error)
+{
+    const struct rows_loader loader = {.env = &n->env,
+                                       .identity = &n->identity,
+                                       .local_lsn = &n->log.local_lsn,
+                                       .context = n,
+                                       .partition = load_partition};
+    enum status status = rows_load(&loader);
+    const struct partition *catalog = partitions_find(&n->partitions, CATALOG_GROUP);
+    if (status == STATUS_OK && catalog != NULL && !catalog->no_state)
+        status = catalog_replica_load(&n->catalog);
+    if (status != STATUS_OK)
+        buffer_append_format(error, "the node's own records cannot be read: %s",
+                             status_text(status));
+    return status;
+}
+
+/* The last node of all groups that this node knows: each replica knows its own, the catalog all. */
+static uint32_t load_last_node_known(const struct node *n)
+{
+    uint32_t last = 0;
+    const struct table *t;
+    for (uint32_t at = 0; at < n->partitions.count; at++) {
+        const struct raft_members *m = raft_members(n->partitions.all[at]->raft);
+        for (uint32_t i = 0; i < m->count; i++)
+            last = last > raft_member_node(m->all[i].id) ? last : raft_member_node(m->all[i].id);
+    }
+    for (struct slice name = {NULL, 0};
+         n->catalog.state != NULL && (t = catalog_after(n->catalog.state, name)) != NULL;
+         name = t->name) {
+        for (uint32_t i = 0; i < t->partition_count; i++)
+            for (uint32_t m = 0; m < t->partitions[i].member_count; m++)
+                last = last > partition_node(&t->partitions[i], m)
+                           ? last
+                           : partition_node(&t->partitions[i], m);
+    }
+    return last;
+}
+
+enum status node_check(const struct node *n, struct buffer *error)
+{
+    uint32_t node = load_last_node_known(n);
+    if (node <= n->env.node_count)
+        return STATUS_OK;
+    buffer_append_format(error,
+                         "the data has partitions on node %u too, but only %u %s named: start with "
+                         "all the nodes the data was written with",
+                         node, n->env.node_count, n->env.node_count == 1 ? "node is" : "nodes are");
+    return STATUS_MALFORMED;
+}

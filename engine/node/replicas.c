@@ -1,0 +1,272 @@
+/* replicas.c - replicas that the catalog wants here are opened, others closed, and the members of
+ * groups changed.
+ *
+ * The catalog's leader says so again and again until it is acknowledged, and a word may be on its way
+ * for long: each says up to where the catalog's log was known to whoever said it. What was closed is
+ * opened by no older word. The record of a replica is on disk before the answer. */
+#include "base/must.h"
+#include "base/probe.h"
+#include "engine/node/requests_internal.h"
+
+/* The answer to an own record comes when it is durable. */
+static void replicas_answer_later(struct inflight *e, const struct operation *o)
+{
+    e->answer = true;
+    e->from = o->from;
+    e->request_id = o->request.id;
+}
+
+/* `p`: NULL, there is no replica, and none may come by an older word. */
+static struct inflight *replicas_append_close(struct requests *requests, struct partition *p,
+                                              uint32_t group, uint64_t as_of)
+{
+    if (p != NULL)
+        p->closing = true; /* a second one on its way finds nothing left to do */
+    if (as_of > requests->identity->closed_as_of)
+        requests->identity->closed_as_of = as_of;
+    return proposals_append_own(requests->proposals, LOG_PARTITION_CLOSE, group, as_of,
+                                slice_make(NULL, 0));
+}
+
+void requests_close_orphan(struct requests *requests, struct partition *p, uint64_t as_of)
+{
+    if (!p->closing && requests->proposals->free != NULL && node_log_has_space(requests->log, 0))
+        replicas_append_close(requests, p, p->info.id, as_of);
+}
+
+/* Whether the replica here is to be this member, or there is none. If not it was refused: what was
+ * moved away is closed first, if that was never told, and what is meant for it comes too late. */
+static bool replicas_is_member(struct requests *requests, const struct operation *o,
+                               struct partition *p, uint64_t member, uint64_t as_of)
+{
+    if (p == NULL || raft_self(p->raft) == member)
+        return true;
+    if (raft_self(p->raft) < member) {
+        PROBE("a replica comes back before it is gone");
+        requests_close_orphan(requests, p, as_of);
+    }
+    env_refuse(requests->env, o->from, o->request.id, REPLY_STALE_MAP,
+               "node %u has another replica of partition %u", requests->env->id, p->info.id);
+    return false;
+}
+
+/* Whether the replica is being opened, and not by the same word. */
+static bool replicas_is_opening(const struct requests *requests, uint32_t partition,
+                                struct slice word)
+{
+    bool opening = false;
+    for (const struct inflight *e = requests->proposals->own_first; e != NULL; e = e->next)
+        opening |=
+            e->kind == LOG_PARTITION && e->group == partition && !slice_equal(e->payload, word);
+    return opening;
+}
+
+static void replicas_refuse_opening(struct requests *requests, const struct operation *o,
+                                    uint32_t partition, const char *what)
+{
+    env_refuse(requests->env, o->from, o->request.id, REPLY_WRONG_PARTITION,
+               "partition %u is being %s", partition, what);
+}
+
+void requests_open(struct requests *requests, struct operation *o)
+{
+    struct partition_info info;
+    struct reader r = {o->request.body, false};
+    uint64_t member = 0, as_of = reader_u64(&r);
+    const struct slice word = r.left;
+    if (partition_info_decode(&r, &info) == STATUS_OK && r.left.size == 0)
+        member = partition_member_on(&info, requests->env->id);
+    if (member == 0 || raft_member_generation(member) != requests->identity->generation) {
+        env_refuse(requests->env, o->from, o->request.id, REPLY_MALFORMED,
+                   "not a replica of node %u, generation %u", requests->env->id,
+                   requests->identity->generation);
+        return;
+    }
+    struct partition *p = partitions_find(requests->partitions, info.id);
+    if ((p != NULL && p->closing) || (p == NULL && replicas_is_opening(requests, info.id, word))) {
+        replicas_refuse_opening(requests, o, info.id, p != NULL ? "closed" : "opened");
+        return;
+    }
+    if (!replicas_is_member(requests, o, p, member, as_of))
+        return;
+    if (p == NULL && as_of < requests->identity->closed_as_of) {
+        PROBE("what was closed is to be opened by an older word");
+        env_refuse(requests->env, o->from, o->request.id, REPLY_STALE_MAP,
+                   "node %u has closed replicas since the catalog said so", requests->env->id);
+        return;
+    }
+    if (p != NULL && p->absorbed_lsn > requests->log->writer.written_lsn) {
+        env_refuse(requests->env, o->from, o->request.id, REPLY_OVERLOADED,
+                   "that partition %u was merged is not on disk yet", info.id);
+        return;
+    }
+    if (p != NULL && slice_equal(buffer_slice(&p->bytes), word)) {
+        env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+        return;
+    }
+    if (p != NULL && info.epoch != p->info.epoch) {
+        bool older = info.epoch < p->info.epoch;
+        p->thaws = p->frozen.index != 0 && !older; /* only that gives it another epoch */
+        env_refuse(requests->env, o->from, o->request.id,
+                   older ? REPLY_STALE_MAP : REPLY_OVERLOADED, "partition %u is at epoch %llu here",
+                   info.id, (unsigned long long)p->info.epoch);
+        return;
+    }
+    if (p != NULL && p->frozen.index != 0) {
+        env_refuse(requests->env, o->from, o->request.id, REPLY_OVERLOADED,
+                   "partition %u is being merged", info.id);
+        return;
+    }
+    if (p == NULL && (partitions_hold_range(requests->partitions, info.lo, info.hi) ||
+                      proposals_open_range(requests->proposals, info.id, info.lo, info.hi))) {
+        PROBE("a child is to be opened where its parent has not split yet");
+        partitions_doubt_range(requests->partitions, info.lo, info.hi);
+        env_refuse(requests->env, o->from, o->request.id, REPLY_OVERLOADED,
+                   "node %u has not split off partition %u yet", requests->env->id, info.id);
+        return;
+    }
+    if (p == NULL && store_erase_overlaps(requests->env->store, info.lo, info.hi)) {
+        env_refuse(requests->env, o->from, o->request.id, REPLY_OVERLOADED,
+                   "node %u is still erasing what it held there before", requests->env->id);
+        return;
+    }
+    if (proposals_may_write(requests->proposals, o, word.size))
+        replicas_answer_later(
+            proposals_append_own(requests->proposals, LOG_PARTITION, info.id, 0, word), o);
+}
+
+/* Closes what has ended, unless it is still held by a promise: the leader that was given it may
+ * serve by lease, and counts on this replica. The promise ends when the leader gives up, or lapses
+ * with its node's support. */
+void requests_close_ended(struct requests *requests, struct partition *p)
+{
+    if (!p->close_asked || p->closing || raft_is_promised(p->raft))
+        return;
+    const struct operation o = {
+        .from = p->close_from,
+        .request = {.op = REQUEST_PARTITION_CLOSE, .id = p->close_id},
+    };
+    p->close_asked = false;
+    if (proposals_may_write(requests->proposals, &o, 0))
+        replicas_answer_later(replicas_append_close(requests, p, p->info.id, p->close_as_of), &o);
+}
+
+/* The table is deleted. From here on the replica serves nothing, closed or not. */
+static void replicas_end_partition(struct requests *requests, const struct operation *o,
+                                   struct partition *p, uint64_t as_of)
+{
+    p->ended = p->close_asked = true;
+    p->close_as_of = as_of;
+    p->close_from = o->from;
+    p->close_id = o->request.id;
+    raft_resign(p->raft, requests->env->now);
+    raft_ask_leader(p->raft);
+    groups_stepped(requests->groups, p);
+    requests_close_ended(requests, p);
+}
+
+/* The replica that is meant, or one from before it; one that has come since stays. Where there is
+ * none yet, none comes by an older word. */
+void requests_close(struct requests *requests, struct operation *o)
+{
+    struct partition_info info;
+    struct reader r = {o->request.body, false};
+    const uint64_t as_of = reader_u64(&r);
+    if (partition_info_decode(&r, &info) != STATUS_OK || info.id != o->request.partition) {
+        env_refuse(requests->env, o->from, o->request.id, REPLY_MALFORMED,
+                   "which replica of partition %u is to be closed?", o->request.partition);
+        return;
+    }
+    uint64_t member = partition_member_on(&info, requests->env->id);
+    if (member == 0)
+        member = info.leaving;
+    struct partition *p = partitions_find(requests->partitions, info.id);
+    bool absent = p == NULL || raft_self(p->raft) > member ||
+                  raft_member_generation(member) != requests->identity->generation;
+    if (p == NULL && replicas_is_opening(requests, info.id, slice_make(NULL, 0)))
+        replicas_refuse_opening(requests, o, info.id, "opened");
+    else if (absent && (p != NULL || as_of <= requests->identity->closed_as_of))
+        env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+    else if (!absent && o->request.consistent && !p->closing)
+        replicas_end_partition(requests, o, p, as_of);
+    else if (proposals_may_write(requests->proposals, o, 0))
+        replicas_answer_later(replicas_append_close(requests, absent ? NULL : p, info.id, as_of),
+                              o);
+}
+
+/* Whether the members in force are committed: until then an earlier leader's may come back. */
+static bool replicas_members_applied(const struct partition *p)
+{
+    const struct raft_members *m = raft_members(p->raft), *a = raft_members_applied(p->raft);
+    bool same = m->count == a->count;
+    for (uint32_t i = 0; i < m->count && same; i++)
+        same = m->all[i].id == a->all[i].id && m->all[i].voter == a->all[i].voter;
+    return same;
+}
+
+/* The next step from the members there are to those there should be: add, promote, remove. */
+static enum raft_outcome replicas_step_members(struct requests *requests, struct partition *p,
+                                               const struct partition_info *info)
+{
+    const struct raft_members *m = raft_members(p->raft);
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (raft_member_arrival(m->all[i].id) > info->arrivals)
+            return RAFT_PENDING; /* said before that one came: it has been said anew since */
+    }
+    for (uint32_t i = 0; i < info->member_count; i++) {
+        const struct raft_member *member = raft_members_find(m, info->members[i]);
+        if (member == NULL)
+            return raft_change_members(p->raft, requests->env->now, RAFT_ADD_LEARNER,
+                                       info->members[i]);
+        if (!member->voter)
+            return raft_change_members(p->raft, requests->env->now, RAFT_PROMOTE, info->members[i]);
+    }
+    for (uint32_t i = 0; i < m->count; i++) {
+        uint64_t id = m->all[i].id;
+        if (partition_member_on(info, raft_member_node(id)) == id)
+            continue;
+        if (id != raft_self(p->raft))
+            return raft_change_members(p->raft, requests->env->now, RAFT_REMOVE, id);
+        return raft_transfer(p->raft, requests->env->now, info->members[0]);
+    }
+    return replicas_members_applied(p) ? RAFT_INVALID /* nothing to do */ : RAFT_PENDING;
+}
+
+/* Then a write waits for one more of them. */
+static bool replicas_has_too_many_voters(const struct partition *p,
+                                         const struct partition_info *info)
+{
+    const struct raft_members *m = raft_members(p->raft);
+    uint32_t voters = 0;
+    for (uint32_t i = 0; i < m->count; i++)
+        voters += m->all[i].voter;
+    return voters > info->member_count;
+}
+
+void requests_members(struct requests *requests, struct operation *o)
+{
+    struct partition_info info;
+    struct reader r = {o->request.body, false};
+    struct partition *p = partitions_find(requests->partitions, o->request.partition);
+    if (partition_info_decode(&r, &info) != STATUS_OK || p == NULL || info.id != p->info.id) {
+        env_refuse(requests->env, o->from, o->request.id, REPLY_WRONG_PARTITION,
+                   "node %u does not hold partition %u", requests->env->id, o->request.partition);
+        return;
+    }
+    if (p->led == 0) {
+        groups_refuse(requests->groups, o, p);
+        return;
+    }
+    if (!proposals_may_write(requests->proposals, o, 256))
+        return;
+    enum raft_outcome outcome = replicas_step_members(requests, p, &info);
+    groups_stepped(requests->groups, p);
+    if (outcome == RAFT_INVALID) {
+        env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+        return;
+    }
+    env_refuse(requests->env, o->from, o->request.id, REPLY_OVERLOADED,
+               "the members of partition %u are changing", p->info.id);
+    requests->env->effects[requests->env->effect_count - 1].reply.more =
+        replicas_has_too_many_voters(p, &info);
+}

@@ -1,0 +1,131 @@
+/* reports.c - what this node tells the catalog's leader about its replicas, and when. */
+#include "engine/node/reports.h"
+
+#include <xxhash.h>
+
+#include "engine/catalog/catalog.h"
+
+enum {
+    REPORT_SOON_MS = 100,
+    REPORT_GAP_MS = 20, /* at least between two reports */
+};
+
+static void reports_describe(const struct reports *reports, const struct partition *p, bool leads,
+                             struct partition_report *out)
+{
+    *out = (struct partition_report){.table_id = p->info.table_id,
+                                     .partition = p->info.id,
+                                     .member = raft_self(p->raft),
+                                     .epoch = p->info.epoch,
+                                     .items = leads ? p->item_count : -1,
+                                     .bytes = leads ? p->item_bytes : -1};
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        out->totals[kind] = p->counts[kind].load;
+        out->excess_ms[kind] = leads ? excess_ms(&p->excess[kind], reports->env->now) : 0;
+    }
+}
+
+/* Appends the record of what has something to say. */
+static void reports_append(const struct reports *reports, struct buffer *b, struct partition *p,
+                           bool all)
+{
+    bool leads = p->led != 0;
+    struct partition_report r;
+    bool well = raft_leader(p->raft) != 0 && !p->doubted && p->frozen.index == 0;
+    if (leads ? p->info.id == CATALOG_GROUP : well)
+        return;
+    if (leads && p->counting)
+        return; /* what it holds is not known yet */
+    reports_describe(reports, p, leads, &r);
+    uint64_t hash = XXH3_64bits(&r, sizeof r);
+    if (leads && !all && hash == p->reported && p->frozen.index == 0)
+        return;
+    partition_report_encode(b, &r);
+    if (leads)
+        p->reported = hash;
+}
+
+static void reports_append_head(const struct reports *reports, struct buffer *b)
+{
+    struct node_report r = {
+        .node = reports->env->id,
+        .capacity_mcu = {[ADMIT_READ] = reports->env->config->node_rcu * MCU_PER_UNIT,
+                         [ADMIT_WRITE] = reports->env->config->node_wcu * MCU_PER_UNIT},
+    };
+    memcpy(r.consumed_mcu, reports->throughput->consumed_mcu, sizeof r.consumed_mcu);
+    node_report_encode(b, &r);
+}
+
+void reports_tick(struct reports *reports)
+{
+    struct buffer *b = &reports->env->scratch;
+    if (instant_before(reports->env->now, reports->at))
+        return;
+    bool all = reports->all || reports->waiting;
+    buffer_clear(b);
+    reports_append_head(reports, b);
+    size_t head_size = b->size;
+    for (uint32_t i = 0; i < reports->partitions->count; i++)
+        reports_append(reports, b, reports->partitions->all[i], all);
+    reports->at = instant_add(reports->env->now, duration_ms(reports->env->config->load_report_ms));
+    if (b->size == head_size)
+        return;
+    if (reports->waiting || reports->catalog_leader == 0)
+        reports->catalog_leader = reports->catalog_leader % reports->env->node_count + 1;
+    reports->waiting = true;
+    reports->all = false;
+    struct node_effect *e = env_push(reports->env, NODE_REQUEST);
+    e->to = reports->catalog_leader;
+    e->request = (struct request){.op = REQUEST_TABLE_REPORT,
+                                  .body = arena_copy(&reports->env->lent, buffer_slice(b))};
+}
+
+void reports_soon(struct reports *reports)
+{
+    struct instant soon = {reports->at.ns +
+                           (REPORT_GAP_MS - reports->env->config->load_report_ms) * NS_PER_MS};
+    if (instant_before(soon, reports->env->now))
+        soon = reports->env->now;
+    reports->at = instant_earlier(reports->at, soon);
+}
+
+/* Not the leader: the one it names, or the next one, is asked soon. */
+static void reports_ask_elsewhere(struct reports *reports, uint32_t leader)
+{
+    bool named = leader != 0 && leader <= reports->env->node_count;
+    reports->catalog_leader =
+        named ? leader : reports->catalog_leader % reports->env->node_count + 1;
+    reports->all = true;
+    reports->at = instant_add(reports->env->now, duration_ms(REPORT_SOON_MS));
+}
+
+bool reports_answered(struct reports *reports, const struct reply *reply, uint64_t *as_of,
+                      struct reader *named)
+{
+    reports->waiting = false;
+    *named = (struct reader){reply->body, false};
+    if (reply->code != REPLY_OK) {
+        reports_ask_elsewhere(reports, reply->leader);
+        return false;
+    }
+    for (uint32_t i = 0; i < reports->partitions->count; i++)
+        reports->partitions->all[i]->doubted = false; /* whoever doubts it still says so again */
+    *as_of = named->left.size > 0 ? reader_u64(named) : 0;
+    return true;
+}
+
+/* What its group has let go of counts for nobody, whatever it has promised whom. A partition that
+ * is gone is closed where it is led, too: the others have closed. */
+struct partition *reports_next_named(struct reports *reports, struct reader *named)
+{
+    while (named->left.size > 0) {
+        struct partition *p = partitions_find(reports->partitions, reader_u32(named));
+        uint64_t member = reader_u64(named);
+        bool gone = reader_u8(named) != 0;
+        if (named->failed)
+            return NULL;
+        if (p != NULL && raft_self(p->raft) == member && (gone || p->led == 0))
+            return p;
+    }
+    return NULL;
+}

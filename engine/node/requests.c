@@ -1,0 +1,88 @@
+/* requests.c - which code answers which request, and who may answer it. */
+#include "base/must.h"
+#include "engine/node/requests_internal.h"
+
+/* Where a request is answered; elsewhere it is refused before its `run` sees it. */
+enum answered_at {
+    AT_THE_NODE,       /* `run` says where */
+    AT_CATALOG,        /* by the leader of group 0 */
+    AT_CATALOG_SURELY, /* by one that is known to lead it still */
+};
+
+static void requests_ping(struct requests *requests, struct operation *o)
+{
+    env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+}
+
+static void requests_split(struct requests *requests, struct operation *o)
+{
+    applier_run_split(requests->applier, o);
+}
+
+static void requests_merge(struct requests *requests, struct operation *o)
+{
+    applier_run_merge(requests->applier, o);
+}
+
+/* A new kind of request is a row here. */
+static const struct request_kind {
+    void (*run)(struct requests *requests, struct operation *o);
+    enum answered_at at;
+} request_kinds[REQUEST_OPS] = {
+    [REQUEST_GET] = {requests_get, AT_THE_NODE},
+    [REQUEST_PUT] = {requests_write, AT_THE_NODE},
+    [REQUEST_DELETE] = {requests_write, AT_THE_NODE},
+    [REQUEST_RANGE] = {requests_range, AT_THE_NODE},
+    [REQUEST_STATS] = {requests_stats, AT_THE_NODE},
+    [REQUEST_PING] = {requests_ping, AT_THE_NODE},
+    [REQUEST_PARTITION_OPEN] = {requests_open, AT_THE_NODE},
+    [REQUEST_PARTITION_CLOSE] = {requests_close, AT_THE_NODE},
+    [REQUEST_PARTITION_MEMBERS] = {requests_members, AT_THE_NODE},
+    [REQUEST_PARTITION_SPLIT] = {requests_split, AT_THE_NODE},
+    [REQUEST_PARTITION_MERGE] = {requests_merge, AT_THE_NODE},
+    [REQUEST_PARTITION_HEAT] = {requests_advise, AT_THE_NODE},
+    [REQUEST_PARTITION_MIDDLE] = {requests_advise, AT_THE_NODE},
+    [REQUEST_TABLE_CREATE] = {requests_create_table, AT_CATALOG},
+    [REQUEST_TABLE_UPDATE] = {requests_update_table, AT_CATALOG},
+    [REQUEST_TABLE_DELETE] = {requests_delete_table, AT_CATALOG},
+    [REQUEST_TABLE_SPLIT] = {requests_split_table, AT_CATALOG},
+    [REQUEST_DECIDE] = {requests_decide, AT_CATALOG},
+    [REQUEST_TABLE_GET] = {requests_get_table, AT_CATALOG_SURELY},
+    [REQUEST_TABLE_LIST] = {requests_list_tables, AT_CATALOG_SURELY},
+    [REQUEST_EVENTS] = {requests_list_events, AT_CATALOG_SURELY},
+    [REQUEST_TABLE_REPORT] = {requests_take_report,
+                              AT_CATALOG_SURELY}, /* replicas may be erased by it */
+};
+
+/* If not, the request was refused, or will run again. */
+static bool catalog_may_answer(struct requests *requests, struct operation *o, enum answered_at at)
+{
+    struct partition *p = partitions_find(requests->partitions, CATALOG_GROUP);
+    if (p == NULL)
+        env_refuse(requests->env, o->from, o->request.id, REPLY_NOT_LEADER,
+                   "node %u has no replica of the catalog", requests->env->id);
+    else if (p->led == 0)
+        groups_refuse(requests->groups, o, p);
+    else
+        return at == AT_CATALOG || requests_leads_read(requests, p, o);
+    return false;
+}
+
+void requests_run(struct requests *requests, struct operation *o)
+{
+    const struct request_kind *kind = &request_kinds[o->request.op];
+    must(o->request.op < REQUEST_OPS && kind->run != NULL);
+    if (kind->at == AT_THE_NODE || catalog_may_answer(requests, o, kind->at))
+        kind->run(requests, o);
+}
+
+void requests_run_reads(struct requests *requests, struct partition *p)
+{
+    struct operation o;
+    while (waiters_next_read(requests->waiters, p, &o)) {
+        if (o.confirmed == 0)
+            groups_refuse(requests->groups, &o, p);
+        else
+            requests_run(requests, &o);
+    }
+}

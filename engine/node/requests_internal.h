@@ -1,0 +1,35 @@
+/* requests_internal.h - what the files behind requests.h share: what each kind of request runs. */
+#ifndef WEIR_ENGINE_NODE_REQUESTS_INTERNAL_H
+#define WEIR_ENGINE_NODE_REQUESTS_INTERNAL_H
+
+#include "engine/node/requests.h"
+
+/* ---- data.c: items ---- */
+void requests_get(struct requests *requests, struct operation *o);
+void requests_range(struct requests *requests, struct operation *o);
+void requests_write(struct requests *requests, struct operation *o);
+/* Whether a strong read may be answered from what is applied here, now. If not, it was refused, or
+ * will run again. */
+bool requests_leads_read(struct requests *requests, struct partition *p, struct operation *o);
+
+/* ---- advice.c: what partitions did, and where to cut them ---- */
+void requests_advise(struct requests *requests, struct operation *o);
+void requests_stats(struct requests *requests, struct operation *o);
+
+/* ---- replicas.c: replicas opened and closed, members changed ---- */
+void requests_open(struct requests *requests, struct operation *o);
+void requests_close(struct requests *requests, struct operation *o);
+void requests_members(struct requests *requests, struct operation *o);
+
+/* ---- tables.c: where the catalog is led ---- */
+void requests_create_table(struct requests *requests, struct operation *o);
+void requests_update_table(struct requests *requests, struct operation *o);
+void requests_delete_table(struct requests *requests, struct operation *o);
+void requests_split_table(struct requests *requests, struct operation *o);
+void requests_decide(struct requests *requests, struct operation *o);
+void requests_get_table(struct requests *requests, struct operation *o);
+void requests_list_tables(struct requests *requests, struct operation *o);
+void requests_list_events(struct requests *requests, struct operation *o);
+void requests_take_report(struct requests *requests, struct operation *o);
+
+#endif

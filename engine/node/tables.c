@@ -1,0 +1,252 @@
+/* tables.c - leading group 0: answering for tables, and hearing from the nodes. */
+#include "engine/catalog/report.h"
+#include "engine/node/requests_internal.h"
+
+enum {
+    EVENTS_PAGE_MAX = 1000
+};
+
+static void tables_change(struct requests *requests, const struct operation *o, enum catalog_op op)
+{
+    const struct request *q = &o->request;
+    struct catalog_command command;
+    catalog_command_init(&command, op, requests->env->config, requests->env->node_count,
+                         q->wall_ms);
+    command.spec.name = q->key;
+    bool valid = op == CATALOG_DELETE || table_spec_decode(q->body, &command.spec) == STATUS_OK;
+    valid = valid && command.spec.name.size > 0 && command.spec.name.size <= TABLE_NAME_SIZE_MAX &&
+            (op != CATALOG_CREATE || (command.spec.partition_key.name.size > 0 &&
+                                      command.spec.billing != BILLING_AS_IT_IS));
+    if (!valid) {
+        env_refuse(requests->env, o->from, q->id, REPLY_MALFORMED,
+                   "the table's description makes no sense");
+        return;
+    }
+    if (op == CATALOG_CREATE && !catalog_replica_knows_enough_nodes(requests->catalog)) {
+        env_refuse(requests->env, o->from, q->id, REPLY_NOT_LEADER,
+                   "fewer nodes have been heard of than the %u that a table's replicas need",
+                   command.replicas);
+        return;
+    }
+    if (proposals_may_write(requests->proposals, o, q->body.size + 2048))
+        catalog_replica_propose(requests->catalog, o, &command);
+}
+
+void requests_create_table(struct requests *requests, struct operation *o)
+{
+    tables_change(requests, o, CATALOG_CREATE);
+}
+
+void requests_update_table(struct requests *requests, struct operation *o)
+{
+    tables_change(requests, o, CATALOG_UPDATE);
+}
+
+void requests_delete_table(struct requests *requests, struct operation *o)
+{
+    tables_change(requests, o, CATALOG_DELETE);
+}
+
+void requests_split_table(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct table_split split;
+    if (table_split_decode(q->body, &split) != STATUS_OK) {
+        env_refuse(requests->env, o->from, q->id, REPLY_MALFORMED,
+                   "not a split: 1 to %d cuts, ascending, and shares within the whole",
+                   SPLIT_CUTS_MAX);
+        return;
+    }
+    struct catalog_command command;
+    catalog_command_init(&command, CATALOG_SPLIT, requests->env->config, requests->env->node_count,
+                         q->wall_ms);
+    command.spec.name = slice_of("-");
+    command.split = q->body;
+    if (proposals_may_write(requests->proposals, o, q->body.size + 1024))
+        catalog_replica_propose(requests->catalog, o, &command);
+}
+
+void requests_get_table(struct requests *requests, struct operation *o)
+{
+    const struct table *t = catalog_find(requests->catalog->state, o->request.key);
+    if (t == NULL) {
+        env_reply(requests->env, o->from, o->request.id, REPLY_TABLE_NOT_FOUND);
+        return;
+    }
+    buffer_clear(&requests->env->scratch);
+    table_encode(&requests->env->scratch, t);
+    struct slice body = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
+    env_reply(requests->env, o->from, o->request.id, REPLY_OK)->body = body;
+}
+
+void requests_list_tables(struct requests *requests, struct operation *o)
+{
+    struct reply *r = env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+    buffer_clear(&requests->env->scratch);
+    struct slice name = o->request.key;
+    for (const struct table *t; (t = catalog_after(requests->catalog->state, name)) != NULL;
+         name = t->name) {
+        r->more = (o->request.items_max > 0 && r->count == o->request.items_max) ||
+                  requests->env->scratch.size >= PAGE_SIZE_MAX;
+        if (r->more)
+            break;
+        buffer_append_sized(&requests->env->scratch, t->name);
+        r->count++;
+    }
+    r->body = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
+}
+
+/* A load that has just become a reason for a split is not to wait for the controller's next look.
+ */
+static void tables_note_excess(struct requests *requests, const struct partition_report *r)
+{
+    const struct partition_load *before = loads_of(requests->catalog->loads, r->partition);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        bool known = before != NULL && before->epoch == r->epoch &&
+                     before->excess_ms[kind] >= requests->env->config->split_hold_ms;
+        if (r->excess_ms[kind] >= requests->env->config->split_hold_ms && !known)
+            requests->catalog->urgent_at = requests->env->now;
+    }
+}
+
+/* Replicas that say they have no leader may be of groups that are gone: those are named.
+ * Reply: u64 the catalog's log index that says so | for each u32 partition, u64 member, u8 whether
+ * the partition is gone. Or nothing. */
+void requests_take_report(struct requests *requests, struct operation *o)
+{
+    struct reader r = {o->request.body, false};
+    struct node_report head;
+    struct partition_report p;
+    buffer_clear(&requests->env->scratch);
+    if (node_report_decode(&r, &head) == STATUS_OK)
+        loads_take_node(requests->catalog->loads, requests->env->now, &head);
+    while (r.left.size > 0 && !r.failed && partition_report_decode(&r, &p) == STATUS_OK) {
+        bool gone = catalog_is_gone(requests->catalog->state, p.partition);
+        if (p.items >= 0 &&
+            catalog_has(requests->catalog->state, p.table_id, p.partition, p.member)) {
+            catalog_report(requests->catalog->state, p.table_id, p.partition, p.items, p.bytes);
+            tables_note_excess(requests, &p);
+            loads_take_partition(requests->catalog->loads, requests->env->now, &p);
+        } else if (gone || (p.items < 0 &&
+                            !catalog_may_have(requests->catalog->state, p.partition, p.member))) {
+            if (requests->env->scratch.size == 0)
+                buffer_append_u64(&requests->env->scratch,
+                                  catalog_replica_as_of(requests->catalog));
+            buffer_append_u32(&requests->env->scratch, p.partition);
+            buffer_append_u64(&requests->env->scratch, p.member);
+            buffer_append_u8(&requests->env->scratch, gone);
+        }
+    }
+    struct reply *reply =
+        env_reply(requests->env, o->from, o->request.id, r.failed ? REPLY_MALFORMED : REPLY_OK);
+    reply->body = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
+}
+
+void requests_list_events(struct requests *requests, struct operation *o)
+{
+    struct reader r = {o->request.body, false};
+    uint64_t after = reader_u64(&r), last = catalog_last_event(requests->catalog->state);
+    if (r.failed || r.left.size > 0) {
+        env_refuse(requests->env, o->from, o->request.id, REPLY_MALFORMED,
+                   "which event to start after?");
+        return;
+    }
+    if (last >= EVENTS_MAX && after < last - EVENTS_MAX)
+        after = last - EVENTS_MAX;
+    uint32_t most = o->request.items_max;
+    if (most == 0 || most > EVENTS_PAGE_MAX)
+        most = EVENTS_PAGE_MAX;
+    struct reply *reply = env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+    buffer_clear(&requests->env->scratch);
+    for (; after < last && reply->count < most && requests->env->scratch.size < PAGE_SIZE_MAX;
+         reply->count++)
+        buffer_append_sized(&requests->env->scratch,
+                            catalog_event(requests->catalog->state, ++after));
+    reply->more = after < last;
+    reply->body = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
+}
+
+/* Whether a node that is well has had the time to say so to this leader of the catalog. */
+static bool tables_has_heard_everyone(const struct requests *requests)
+{
+    int64_t wait_ms = requests->env->config->support_ms + requests->env->config->load_report_ms;
+    return !instant_before(requests->env->now,
+                           instant_add(requests->catalog->led_since, duration_ms(wait_ms)));
+}
+
+/* Whether another node that answers, and may hold replicas, has none of the partition. The catalog
+ * need not know it yet: it soon will. */
+static bool tables_has_other_place(const struct requests *requests, const struct partition_info *p)
+{
+    for (uint32_t node = 1; node <= requests->env->node_count; node++) {
+        if ((peers_reach(requests->peers, node) || !tables_has_heard_everyone(requests)) &&
+            !catalog_is_drained(requests->catalog->state, node) &&
+            partition_member_on(p, node) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A partition of the table that the node could not give away; NULL: there is none. */
+static const struct partition_info *tables_stuck_on(const struct requests *requests,
+                                                    const struct table *t, uint32_t node)
+{
+    for (uint32_t i = 0; t != NULL && i < t->partition_count; i++) {
+        const struct partition_info *p = &t->partitions[i];
+        if (partition_member_on(p, node) != 0 && !tables_has_other_place(requests, p))
+            return p;
+    }
+    return NULL;
+}
+
+/* A node is not told to give away what no other node can take now. */
+static bool tables_drain_has_room(struct requests *requests, const struct operation *o,
+                                  uint32_t node)
+{
+    const struct table *t = catalog_itself(requests->catalog->state);
+    const struct partition_info *p = tables_stuck_on(requests, t, node);
+    for (struct slice name = {NULL, 0};
+         p == NULL && (t = catalog_after(requests->catalog->state, name)) != NULL; name = t->name)
+        p = tables_stuck_on(requests, t, node);
+    if (p == NULL)
+        return true;
+    if (p->id == CATALOG_GROUP)
+        env_refuse(requests->env, o->from, o->request.id, REPLY_LIMIT_EXCEEDED,
+                   "node %u cannot be emptied: each other node that answers has a copy of the "
+                   "catalog, or is being emptied. Add a node first",
+                   node);
+    else
+        env_refuse(requests->env, o->from, o->request.id, REPLY_LIMIT_EXCEEDED,
+                   "node %u cannot be emptied: each other node that answers has a copy of "
+                   "partition %u of table %.*s, or is being emptied. Add a node first",
+                   node, p->id, (int)t->name.size, (const char *)t->name.data);
+    return false;
+}
+
+void requests_decide(struct requests *requests, struct operation *o)
+{
+    struct reader r = {o->request.body, false};
+    uint8_t op = reader_u8(&r);
+    struct decision decision;
+    if (r.failed || op < CATALOG_EVENT || op > CATALOG_MERGE || op == CATALOG_LET_GO ||
+        op == CATALOG_LEFT || decision_decode(r.left, &decision) != STATUS_OK ||
+        (op == CATALOG_MERGE && decision.merge != MERGE_BEGIN)) {
+        env_refuse(requests->env, o->from, o->request.id, REPLY_MALFORMED, "not a decision");
+        return;
+    }
+    if (op == CATALOG_MERGE && !settling_rests(requests->settling, decision.table_id)) {
+        env_refuse(requests->env, o->from, o->request.id, REPLY_OVERLOADED,
+                   "not all replicas of the table are known to be where they belong");
+        return;
+    }
+    if (op == CATALOG_DRAIN && decision.drain &&
+        !tables_drain_has_room(requests, o, decision.to_node))
+        return;
+    struct catalog_command command;
+    catalog_command_init(&command, (enum catalog_op)op, requests->env->config,
+                         requests->env->node_count, o->request.wall_ms);
+    command.spec.name = slice_of("-");
+    command.decision = r.left;
+    if (proposals_may_write(requests->proposals, o, o->request.body.size + 1024))
+        catalog_replica_propose(requests->catalog, o, &command);
+}

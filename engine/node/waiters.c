@@ -1,0 +1,178 @@
+/* waiters.c - requests and scans that wait for pages, or for leadership to be confirmed. */
+#include "engine/node/waiters.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "engine/node/collection.h"
+
+enum {
+    NO_TICKET = -1
+};
+
+void waiters_init(struct waiters *waiters, struct node_env *env)
+{
+    waiters->env = env;
+    waiters->size = (uint32_t)env->config->node_queue_max;
+    waiters->slots = calloc(waiters->size, sizeof waiters->slots[0]);
+    must(waiters->slots != NULL);
+}
+
+void waiters_deinit(struct waiters *waiters)
+{
+    for (uint32_t i = 0; i < waiters->size; i++)
+        buffer_deinit(&waiters->slots[i].bytes);
+    free(waiters->slots);
+    buffer_deinit(&waiters->spare);
+}
+
+/* The request may lie in this slot's own bytes: it waited here before. So the copy is made beside
+ * them. */
+static void waiters_copy_request(struct waiters *waiters, struct deferred *d)
+{
+    struct request *r = &d->operation.request;
+    struct slice *parts[] = {&r->key, &r->end, &r->body};
+    size_t at = 0;
+    buffer_clear(&waiters->spare);
+    for (int i = 0; i < 3; i++)
+        buffer_append_slice(&waiters->spare, *parts[i]);
+    struct buffer copy = waiters->spare;
+    waiters->spare = d->bytes;
+    d->bytes = copy;
+    for (int i = 0; i < 3; i++) {
+        *parts[i] = slice_make(d->bytes.data + at, parts[i]->size);
+        at += parts[i]->size;
+    }
+}
+
+/* -1: all are taken. */
+static int32_t waiters_take_slot(struct waiters *waiters)
+{
+    if (waiters->count == waiters->size)
+        return NO_TICKET;
+    uint32_t ticket = (uint32_t)prng_below(&waiters->env->prng, waiters->size);
+    while (waiters->slots[ticket].used)
+        ticket = (ticket + 1) % waiters->size;
+    waiters->slots[ticket].used = true;
+    waiters->count++;
+    return (int32_t)ticket;
+}
+
+/* Keeps the operation to run it again from where it is. -1: it was refused. */
+static int32_t waiters_keep(struct waiters *waiters, const struct operation *o)
+{
+    int32_t ticket = waiters_take_slot(waiters);
+    if (ticket == NO_TICKET) {
+        env_refuse(waiters->env, o->from, o->request.id, REPLY_OVERLOADED,
+                   "node %u has %u requests waiting", waiters->env->id, waiters->count);
+        return NO_TICKET;
+    }
+    struct deferred *d = &waiters->slots[ticket];
+    d->operation = *o;
+    d->resume = RESUME_REQUEST;
+    waiters_copy_request(waiters, d);
+    return ticket;
+}
+
+bool waiters_may_scan(struct waiters *waiters, struct scan *s, enum resume resume, uint64_t subject,
+                      struct slice key)
+{
+    if (s->state == SCAN_READY && s->subject != subject)
+        s->state = SCAN_IDLE;
+    if (s->state == SCAN_READY ||
+        (s->state == SCAN_IDLE && !store_needs_touch(waiters->env->store))) {
+        s->state = SCAN_IDLE;
+        return true;
+    }
+    int32_t ticket = s->state == SCAN_WAITING ? NO_TICKET : waiters_take_slot(waiters);
+    if (ticket == NO_TICKET)
+        return false;
+    s->state = SCAN_WAITING;
+    s->subject = subject;
+    waiters->slots[ticket].resume = resume;
+    waiters->slots[ticket].subject = subject;
+    struct node_effect *e = env_push(waiters->env, NODE_TOUCH);
+    e->touch.ticket = (uint32_t)ticket;
+    e->touch.key = arena_copy(&waiters->env->lent, key);
+    e->touch.reverse = false;
+    e->touch.bytes = SCAN_BYTES;
+    return false;
+}
+
+const struct deferred *waiters_resume(const struct waiters *waiters, uint32_t ticket)
+{
+    must(ticket < waiters->size && waiters->slots[ticket].used);
+    return &waiters->slots[ticket];
+}
+
+void waiters_free(struct waiters *waiters, uint32_t ticket)
+{
+    waiters->slots[ticket].used = false;
+    waiters->count--;
+}
+
+void waiters_touch(struct waiters *waiters, const struct operation *o, enum touched pages,
+                   uint64_t bytes)
+{
+    int32_t ticket = waiters_keep(waiters, o);
+    if (ticket == NO_TICKET)
+        return;
+    waiters->slots[ticket].operation.touched |= pages;
+    const struct request *r = &waiters->slots[ticket].operation.request;
+    struct node_effect *e = env_push(waiters->env, NODE_TOUCH);
+    e->touch.ticket = (uint32_t)ticket;
+    e->touch.key = pages == TOUCHED_COLLECTION ? collection_key(r->key)
+                   : r->reverse                ? r->end
+                                               : r->key;
+    e->touch.reverse = r->reverse;
+    e->touch.bytes = bytes;
+}
+
+static struct deferred *waiters_take_read(struct waiters *waiters, struct partition *p)
+{
+    struct deferred *d = &waiters->slots[p->reads_first];
+    p->reads_first = d->next;
+    d->used = false; /* its bytes stay until the slot is taken again */
+    waiters->count--;
+    return d;
+}
+
+bool waiters_add_read(struct waiters *waiters, struct partition *p, const struct operation *o,
+                      uint64_t round)
+{
+    int32_t ticket = waiters_keep(waiters, o);
+    if (ticket == NO_TICKET)
+        return false;
+    struct deferred *d = &waiters->slots[ticket];
+    d->round = round;
+    d->term = p->led;
+    d->next = NO_TICKET;
+    if (p->reads_first == NO_TICKET)
+        p->reads_first = ticket;
+    else
+        waiters->slots[p->reads_last].next = ticket;
+    p->reads_last = ticket;
+    return true;
+}
+
+bool waiters_next_read(struct waiters *waiters, struct partition *p, struct operation *out)
+{
+    if (p->reads_first == NO_TICKET)
+        return false;
+    const struct deferred *first = &waiters->slots[p->reads_first];
+    bool lost = p->led != first->term;
+    if (!lost && raft_reads_confirmed(p->raft) < first->round)
+        return false;
+    *out = waiters_take_read(waiters, p)->operation;
+    out->confirmed = lost ? 0 : p->led;
+    return true;
+}
+
+void waiters_drop_reads(struct waiters *waiters, struct partition *p, enum reply_code code,
+                        const char *why)
+{
+    while (p->reads_first != NO_TICKET) {
+        struct operation o = waiters_take_read(waiters, p)->operation;
+        env_refuse(waiters->env, o.from, o.request.id, code, "partition %u: %s", p->info.id, why);
+    }
+}
