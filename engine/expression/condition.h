@@ -15,9 +15,8 @@
 #include "engine/expression/token.h"
 
 enum {
-    CONDITION_OPERATORS_MAX = 300, /* and functions: the service's limit for one expression */
-    CONDITION_IN_MAX = 100,        /* operands behind IN: the service's limit */
-    CONDITION_DEPTH_MAX = 300,     /* levels of parentheses, NOT and functions */
+    CONDITION_IN_MAX = 100,    /* operands behind IN: the service's limit */
+    CONDITION_DEPTH_MAX = 300, /* levels of parentheses, NOT and functions */
 };
 
 enum condition_kind {

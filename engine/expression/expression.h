@@ -8,6 +8,10 @@
 #include "base/arena.h"
 #include "engine/item/item.h"
 
+enum {
+    EXPRESSION_OPERATORS_MAX = 300 /* and functions: the service's limit for one expression */
+};
+
 /* One step of a document path: a name, or the index of a list's element. */
 struct path_part {
     struct slice name;

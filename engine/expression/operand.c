@@ -1,5 +1,6 @@
 /* operand.c - which operands operators and functions take. */
 #include "engine/expression/compare.h"
+#include "engine/expression/condition.h"
 #include "engine/expression/parser.h"
 
 void operand_check_nested(struct parser *p, const struct condition *c)

@@ -83,7 +83,7 @@ void *parser_too_many(struct parser *p)
 
 bool parser_count_operator(struct parser *p)
 {
-    return p->operators++ < CONDITION_OPERATORS_MAX || parser_too_many(p) != NULL;
+    return p->operators++ < EXPRESSION_OPERATORS_MAX || parser_too_many(p) != NULL;
 }
 
 static int parser_rank(enum expression_error error)

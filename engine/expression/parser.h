@@ -3,7 +3,10 @@
 #ifndef WEIR_ENGINE_EXPRESSION_PARSER_H
 #define WEIR_ENGINE_EXPRESSION_PARSER_H
 
-#include "engine/expression/condition.h"
+#include "engine/expression/expression.h"
+#include "engine/expression/token.h"
+
+struct condition;
 
 struct parser {
     struct slice text;

@@ -202,7 +202,7 @@ static bool check_condition(struct program_checker *c)
 {
     const uint8_t op = reader_u8(&c->r);
     uint32_t count;
-    if (c->r.failed || c->operators++ >= CONDITION_OPERATORS_MAX)
+    if (c->r.failed || c->operators++ >= EXPRESSION_OPERATORS_MAX)
         return false;
     switch (op) {
     case PROGRAM_OR:
@@ -229,6 +229,6 @@ enum status program_check(struct slice program)
 {
     struct program_checker c = {.r = {program, false}};
     bool whole = check_condition(&c) && !c.r.failed && c.r.left.size == 0 &&
-                 c.operators <= CONDITION_OPERATORS_MAX;
+                 c.operators <= EXPRESSION_OPERATORS_MAX;
     return whole ? STATUS_OK : STATUS_MALFORMED;
 }

@@ -234,7 +234,7 @@ static void a_program_nests_no_deeper_than_an_expression(void **state)
             buffer_append_u8(&program, NOT);
         buffer_append(&program, PATH, sizeof PATH);
         assert_int_equal(program_check(buffer_slice(&program)),
-                         levels < CONDITION_OPERATORS_MAX ? STATUS_OK : STATUS_MALFORMED);
+                         levels < EXPRESSION_OPERATORS_MAX ? STATUS_OK : STATUS_MALFORMED);
     }
     buffer_clear(&program); /* chains of one: AND 1 */
     for (uint32_t i = 0; i < 50000; i++) {
