@@ -1,9 +1,11 @@
+/* call.c - the life of an API request. */
 #include <stdlib.h>
 
 #include "base/must.h"
 #include "engine/catalog/key_text.h"
 #include "router/operations/operation.h"
 #include "router/operations/throttle.h"
+#include "router/request_traits.h"
 
 /* ---- memory ---- */
 
@@ -156,17 +158,8 @@ void call_fail(struct call *c)
 static bool call_may_have_written(const struct call *c)
 {
     for (const struct subrequest *s = c->subrequests; s != NULL; s = s->next_of_call) {
-        switch (s->request.op) {
-        case REQUEST_GET:
-        case REQUEST_RANGE:
-        case REQUEST_STATS:
-        case REQUEST_EVENTS:
-        case REQUEST_TABLE_GET:
-        case REQUEST_TABLE_LIST:
-            break;
-        default:
+        if (traits_of(&s->request)->changes)
             return true;
-        }
     }
     return false;
 }

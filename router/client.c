@@ -472,7 +472,7 @@ void client_answer(struct client *c, int status, const char *type, struct slice 
         .request_id = request_id,
         .throttle = throttle,
         .date = router_date(r),
-        .origin = head->once & HTTP_ONCE_ORIGIN ? cors_allowed(r, c) : NULL,
+        .origin = head->once & HTTP_ONCE_ORIGIN ? cors_allowed(r, c) : slice_make(NULL, 0),
         .preflight = head->method == HTTP_OPTIONS,
         .coding = body.size < HTTP_PACKED_SIZE_MIN ? CODING_IDENTITY : http_accepted_coding(head),
         .keep_alive = head->keep_alive,

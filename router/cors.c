@@ -58,16 +58,18 @@ static bool cors_is_listed(const char *list, const char *origin)
     return false;
 }
 
-const char *cors_allowed(const struct router *r, const struct client *c)
+struct slice cors_allowed(const struct router *r, const struct client *c)
 {
-    const char *origin = (const char *)http_find(&c->http.head, "origin").data;
+    const struct slice origin = http_find(&c->http.head, "origin");
     const char *setting = r->config->cors_origins;
-    if (origin == NULL || origin[0] == '\0' || c->admin)
-        return NULL;
+    char text[HTTP_ORIGIN_MAX] = "";
+    if (origin.size == 0 || origin.size >= sizeof text || c->admin)
+        return slice_make(NULL, 0);
+    memcpy(text, origin.data, origin.size);
     bool allowed = strcmp(setting, "*") == 0;
     if (strcmp(setting, "loopback") == 0)
-        allowed = r->options.on_loopback && cors_is_loopback(origin);
+        allowed = r->options.on_loopback && cors_is_loopback(text);
     else if (!allowed && strcmp(setting, "none") != 0)
-        allowed = cors_is_listed(setting, origin);
-    return allowed ? origin : NULL;
+        allowed = cors_is_listed(setting, text);
+    return allowed ? origin : slice_make(NULL, 0);
 }

@@ -7,11 +7,13 @@
 #ifndef WEIR_ROUTER_CORS_H
 #define WEIR_ROUTER_CORS_H
 
+#include "base/slice.h"
+
 struct client;
 struct router;
 
-/* The Origin of the client's request if a page from there may read the answer; else NULL. Lends
+/* The Origin of the client's request if a page from there may read the answer; else empty. Lends
  * until the client's next request begins. */
-const char *cors_allowed(const struct router *r, const struct client *c);
+struct slice cors_allowed(const struct router *r, const struct client *c);
 
 #endif

@@ -119,8 +119,9 @@ static bool endpoint_takes_type(const struct endpoint *e, const struct client *c
 
 static bool endpoint_takes_target(const struct endpoint *e, const struct client *c)
 {
-    return e->service == NULL || slice_starts_with(http_find(&c->http.head, "x-amz-target"),
-                                                   slice_of(e->service->target));
+    return e->service == NULL ||
+           slice_starts_with(http_text(&c->http.head, c->http.head.amz_target),
+                             slice_of(e->service->target));
 }
 
 static const struct endpoint *endpoint_find(const struct client *c)
@@ -173,7 +174,7 @@ static void answer_nothing_there(struct router *r, struct client *c)
 /* A browser asks what a page may send. */
 static void answer_preflight(struct router *r, struct client *c)
 {
-    if (cors_allowed(r, c) != NULL)
+    if (cors_allowed(r, c).size > 0)
         endpoints_answer(r, c, 200, "text/plain", slice_make(NULL, 0));
     else
         endpoints_refuse(r, c, FAULT_FORBIDDEN,

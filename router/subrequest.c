@@ -22,6 +22,7 @@
 #include "router/core.h"
 #include "router/limiter/limit.h"
 #include "router/operations/operation.h"
+#include "router/request_traits.h"
 #include "router/route.h"
 #include "router/silence.h"
 
@@ -118,20 +119,9 @@ bool subrequest_next_effect(struct router *r, struct router_effect *out)
 
 /* ---- where to ---- */
 
-static bool is_data(enum request_op op)
-{
-    return op == REQUEST_GET || op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_RANGE;
-}
-
 static bool subrequest_asks_catalog(const struct subrequest *s)
 {
-    return !is_data(s->request.op) && s->request.op != REQUEST_STATS;
-}
-
-static bool is_write(enum request_op op)
-{
-    return op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_TABLE_CREATE ||
-           op == REQUEST_TABLE_UPDATE || op == REQUEST_TABLE_DELETE || op == REQUEST_TABLE_SPLIT;
+    return !traits_of(&s->request)->data && !traits_of(&s->request)->of_node;
 }
 
 /* The partition that holds the key; of a reverse range, the one its last key is in. */
@@ -144,8 +134,7 @@ static const struct partition_info *subrequest_partition(const struct subrequest
 
 static bool subrequest_is_eventual(const struct subrequest *s)
 {
-    return !s->request.consistent &&
-           (s->request.op == REQUEST_GET || s->request.op == REQUEST_RANGE);
+    return !s->request.consistent && traits_of(&s->request)->any_replica;
 }
 
 static uint32_t *subrequest_leader(const struct subrequest *s, const struct partition_info *p)
@@ -215,7 +204,7 @@ void subrequest_start(struct router *r, struct subrequest *s)
     if (s->call != NULL)
         s->call->outstanding++;
     timer_start(&s->deadline, &r->deadlines, r->now);
-    if (!is_data(s->request.op))
+    if (!traits_of(&s->request)->data)
         subrequest_send(r, s);
     else if (limit_take(r, s))
         subrequest_admitted(r, s);
@@ -247,23 +236,27 @@ void subrequest_cancel(struct router *r, struct subrequest *s)
     if (s->state == SUBREQUEST_IDLE || s->state == SUBREQUEST_DONE)
         return;
     /* One that is sent will be done, whoever listens. */
-    limit_settle(r, s, s->state == SUBREQUEST_SENT ? s->taken_mcu : 0);
+    if (s->state == SUBREQUEST_SENT)
+        limit_keep(r, s);
+    else
+        limit_settle(r, s, 0);
     subrequest_withdraw(r, s);
     timer_stop(&s->deadline);
     s->state = SUBREQUEST_DONE;
 }
 
-static int64_t subrequest_used(const struct subrequest *s, const struct reply *reply)
+static void subrequest_settle(struct router *r, struct subrequest *s, const struct reply *reply)
 {
-    if (reply->code == REPLY_UNKNOWN)
-        return s->taken_mcu; /* it may be done */
-    return reply->code == REPLY_OK ? reply->consumed_mcu : 0;
+    if (reply->code == REPLY_UNKNOWN) /* it may be done */
+        limit_keep(r, s);
+    else
+        limit_settle(r, s, reply->code == REPLY_OK ? reply->consumed_mcu : 0);
 }
 
 /* The last word on it. */
 static void subrequest_finish(struct router *r, struct subrequest *s, const struct reply *reply)
 {
-    limit_settle(r, s, subrequest_used(s, reply));
+    subrequest_settle(r, s, reply);
     subrequest_cancel(r, s);
     if (s->call == NULL) {
         route_fetched(r, s->fetch, reply);
@@ -305,7 +298,7 @@ static void subrequest_back_off(struct router *r, struct subrequest *s)
 void subrequest_start_later(struct router *r, struct subrequest *s)
 {
     must(s->state == SUBREQUEST_IDLE);
-    must(!is_data(s->request.op));
+    must(!traits_of(&s->request)->data);
     if (s->attempts == 0) {
         subrequest_start(r, s);
         return;
@@ -362,7 +355,7 @@ void subrequest_backoff_over(struct router *r, struct subrequest *s)
 {
     s->rested = true;
     s->redirects = 0;
-    if (!is_data(s->request.op)) {
+    if (!traits_of(&s->request)->data) {
         if (subrequest_asks_catalog(s))
             s->node = r->catalog_node;
         subrequest_send(r, s);
@@ -388,11 +381,11 @@ static void subrequest_try_again(struct router *r, struct subrequest *s)
     s->turn++; /* that member may be lost, and the map true */
     s->rested = false;
     r->counters.internal_retries++;
-    if (is_data(s->request.op)) {
+    if (traits_of(&s->request)->data) {
         subrequest_forget_leader(s);
         route_drop(r, s->route);
     }
-    if (is_data(s->request.op) && s->attempts == 1)
+    if (traits_of(&s->request)->data && s->attempts == 1)
         subrequest_reroute(r, s, true);
     else
         subrequest_back_off(r, s);
@@ -424,7 +417,7 @@ static void subrequest_try_elsewhere(struct router *r, struct subrequest *s, uin
     r->counters.internal_retries++;
     if (subrequest_asks_catalog(s) && r->catalog_node == asked)
         r->catalog_node = named ? leader : subrequest_catalog_after(r, asked);
-    if (is_data(s->request.op) && !subrequest_is_eventual(s)) {
+    if (traits_of(&s->request)->data && !subrequest_is_eventual(s)) {
         uint32_t *known = subrequest_leader(s, subrequest_partition(s));
         if (named || *known == asked)
             *known = named ? leader : 0;
@@ -433,7 +426,7 @@ static void subrequest_try_elsewhere(struct router *r, struct subrequest *s, uin
         subrequest_back_off(r, s);
         return;
     }
-    if (is_data(s->request.op))
+    if (traits_of(&s->request)->data)
         subrequest_route(r, s);
     else if (subrequest_asks_catalog(s))
         s->node = r->catalog_node;
@@ -443,7 +436,7 @@ static void subrequest_try_elsewhere(struct router *r, struct subrequest *s, uin
 /* Whether the node that was asked has answered: for the message of a refusal. */
 static void subrequest_note_answered(struct subrequest *s, bool answered)
 {
-    if (!is_data(s->request.op))
+    if (!traits_of(&s->request)->data)
         return;
     const struct partition_info *p = subrequest_partition(s);
     for (uint32_t i = 0; i < p->member_count; i++) {
@@ -455,7 +448,7 @@ static void subrequest_note_answered(struct subrequest *s, bool answered)
 /* Those that were not even asked, because they are silent. */
 static void subrequest_note_silent_members(const struct router *r, struct subrequest *s)
 {
-    if (!is_data(s->request.op))
+    if (!traits_of(&s->request)->data)
         return;
     const struct partition_info *p = subrequest_partition(s);
     for (uint32_t i = 0; i < p->member_count; i++) {
@@ -484,11 +477,9 @@ static void subrequest_try_refused_elsewhere(struct router *r, struct subrequest
  * this request too if it may be done twice. */
 void subrequest_patience_over(struct router *r, struct subrequest *s)
 {
-    if (is_data(s->request.op) && !subrequest_is_eventual(s))
+    if (traits_of(&s->request)->data && !subrequest_is_eventual(s))
         subrequest_forget_leader(s);
-    if (s->request.op == REQUEST_STATS)
-        return;
-    if (!is_write(s->request.op))
+    if (!traits_of(&s->request)->once)
         subrequest_try_elsewhere_after_silence(r, s);
     else if (subrequest_asks_catalog(s) && r->catalog_node == s->node)
         r->catalog_node = subrequest_catalog_after(r, s->node);
@@ -515,7 +506,7 @@ static struct subrequest *subrequest_find_sent(struct router *r, uint32_t node, 
 /* A node whose disk has failed does not know that another one leads by now. */
 static bool subrequest_is_led_elsewhere(const struct subrequest *s, const struct reply *reply)
 {
-    return reply->code == REPLY_STOPPED && is_data(s->request.op) &&
+    return reply->code == REPLY_STOPPED && traits_of(&s->request)->data &&
            subrequest_partition(s)->member_count > 1;
 }
 
@@ -526,14 +517,14 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
         return;
     if (s->guessed && reply->code == REPLY_OK) /* a leader that was silent is not asked next time */
         *subrequest_leader(s, subrequest_partition(s)) = node;
-    bool others = reply->code == REPLY_WRONG_PARTITION && is_data(s->request.op) &&
+    bool others = reply->code == REPLY_WRONG_PARTITION && traits_of(&s->request)->data &&
                   s->attempts + 1 < subrequest_partition(s)->member_count;
     if (others)
         subrequest_try_refused_elsewhere(r, s,
                                          reply); /* this replica may be the only one that is lost */
     else if (reply->code == REPLY_WRONG_PARTITION)
         subrequest_try_again(r, s);
-    else if (reply->code == REPLY_STALE_MAP && is_data(s->request.op))
+    else if (reply->code == REPLY_STALE_MAP && traits_of(&s->request)->data)
         subrequest_try_by_new_map(r, s);
     else if (reply->code == REPLY_NOT_LEADER || subrequest_is_led_elsewhere(s, reply) ||
              (reply->code == REPLY_THROTTLED && subrequest_may_use_other_tokens(r, s)))
@@ -547,7 +538,7 @@ void subrequest_not_sent(struct router *r, uint32_t node, uint64_t id)
     struct subrequest *s = subrequest_find_sent(r, node, id);
     if (s == NULL)
         return;
-    if (is_data(s->request.op) || subrequest_asks_catalog(s))
+    if (traits_of(&s->request)->data || subrequest_asks_catalog(s))
         subrequest_try_elsewhere_after_silence(r, s);
     else
         subrequest_give_up(r, s, REPLY_UNKNOWN, "the node cannot be reached");
@@ -560,7 +551,7 @@ void subrequest_node_lost(struct router *r, uint32_t node)
         struct subrequest *s = r->slots[i].subrequest;
         if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node)
             continue;
-        if (is_write(s->request.op) || s->request.op == REQUEST_STATS)
+        if (traits_of(&s->request)->once)
             subrequest_give_up(r, s, REPLY_UNKNOWN, "the connection to the node was lost");
         else
             subrequest_try_elsewhere_after_silence(r, s);
@@ -569,17 +560,17 @@ void subrequest_node_lost(struct router *r, uint32_t node)
 
 static bool subrequest_has_other_node(const struct router *r, const struct subrequest *s)
 {
-    return is_data(s->request.op) ? subrequest_partition(s)->member_count > 1
-                                  : r->options.node_count > 1;
+    return traits_of(&s->request)->data ? subrequest_partition(s)->member_count > 1
+                                        : r->options.node_count > 1;
 }
 
 /* Another node can answer, too, and is not silent. Once is enough: where every answer takes longer
  * than silence does, a read that moved on each time would never be answered. */
 static bool subrequest_may_hedge(const struct router *r, const struct subrequest *s)
 {
-    if (is_write(s->request.op) || s->request.op == REQUEST_STATS || s->hedged)
+    if (traits_of(&s->request)->once || s->hedged)
         return false;
-    uint32_t other = is_data(s->request.op)
+    uint32_t other = traits_of(&s->request)->data
                          ? subrequest_member_in_turn(r, subrequest_partition(s), s->turn)
                          : subrequest_catalog_after(r, s->node);
     return !silence_is_silent(r, other);
@@ -605,7 +596,7 @@ void subrequest_node_given_up(struct router *r, uint32_t node)
         struct subrequest *s = r->slots[i].subrequest;
         if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node)
             continue;
-        bool waits = is_write(s->request.op) || s->request.op == REQUEST_STATS;
+        bool waits = traits_of(&s->request)->once;
         if (waits && subrequest_has_other_node(r, s))
             subrequest_give_up(r, s, REPLY_UNKNOWN, "the node does not answer");
     }

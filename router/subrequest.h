@@ -3,6 +3,7 @@
 #define WEIR_ROUTER_SUBREQUEST_H
 
 #include "engine/message/message.h"
+#include "router/limiter/taken.h"
 #include "router/route.h"
 #include "router/timer.h"
 
@@ -41,8 +42,7 @@ struct subrequest {
     bool guessed;               /* its node is asked to lead because no leader is known */
     struct slice why;           /* the last refusal's text, in the call's arena */
     bool rested;                /* it has paused since it was refused last */
-    int64_t taken_mcu;          /* tokens of the table's limit (limit.h) */
-    struct duration limit_wait; /* while it waits to be refused: what it will be told */
+    struct limits_taken limits; /* tokens it holds (limiter/limit.h) */
     struct timer deadline;
     struct timer backoff;  /* or the wait for tokens */
     struct timer patience; /* while it is sent: then its node counts as silent */

@@ -4,7 +4,7 @@
 #include "router/json/json_writer.h"
 #include "router/limiter/limit.h"
 
-static void write_limit(struct call *c, const struct table *t, enum admit_kind kind)
+static void gac_write_limit(struct call *c, const struct table *t, enum admit_kind kind)
 {
     struct buffer *out = &c->body;
     struct router *r = c->router;
@@ -27,13 +27,13 @@ static void write_limit(struct call *c, const struct table *t, enum admit_kind k
     json_write_close(out, '}');
 }
 
-static void write_table(void *context, const struct table *t)
+static void gac_write_table(void *context, const struct table *t)
 {
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
-        write_limit(context, t, kind);
+        gac_write_limit(context, t, kind);
 }
 
-static bool begin(struct call *c, const struct json_value m[])
+static bool gac_begin(struct call *c, const struct json_value m[])
 {
     (void)m;
     static const char *const NAMES[] = {NULL};
@@ -47,10 +47,10 @@ static bool begin(struct call *c, const struct json_value m[])
     json_member_integer(out, "limit_waits", r->counters.limit_waits);
     json_member_integer(out, "limit_refused", r->counters.limit_refused);
     json_member_open(out, "limits", '[');
-    route_each(r, c, write_table);
+    route_each(r, c, gac_write_table);
     json_write_close(out, ']');
     json_write_close(out, '}');
     return true;
 }
 
-const struct operation operation_gac = {.name = "gac", .begin = begin};
+const struct operation operation_gac = {.name = "gac", .begin = gac_begin};

@@ -30,7 +30,7 @@ struct table_name {
 
 /* ---- asking ---- */
 
-static void add_name(struct call *c, struct partitions *p, struct slice name)
+static void partitions_add_name(struct call *c, struct partitions *p, struct slice name)
 {
     struct table_name *n = arena_zalloc(&c->arena, sizeof *n);
     n->name = arena_copy(&c->arena, name);
@@ -41,7 +41,7 @@ static void add_name(struct call *c, struct partitions *p, struct slice name)
     p->last = n;
 }
 
-static void ask_names(struct call *c, struct slice after)
+static void partitions_ask_names(struct call *c, struct slice after)
 {
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_LIST);
     s->request.key = after;
@@ -49,14 +49,12 @@ static void ask_names(struct call *c, struct slice after)
     call_send(c, s);
 }
 
-static void ask_table(struct call *c, struct table_name *n)
+static void partitions_ask_table(struct call *c, struct table_name *n)
 {
-    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
-    s->request.key = n->name;
-    call_send(c, s);
+    call_get_table(c, n->name);
 }
 
-static void ask_nodes(struct call *c)
+static void partitions_ask_nodes(struct call *c)
 {
     for (uint32_t node = 1; node <= c->router->options.node_count; node++) {
         struct subrequest *s = call_catalog_request(c, REQUEST_STATS);
@@ -65,7 +63,7 @@ static void ask_nodes(struct call *c)
     }
 }
 
-static bool begin(struct call *c, const struct json_value m[])
+static bool partitions_begin(struct call *c, const struct json_value m[])
 {
     (void)m;
     struct partitions *p = arena_zalloc(&c->arena, sizeof *p);
@@ -74,33 +72,33 @@ static bool begin(struct call *c, const struct json_value m[])
     if (!page_read_query(c, NAMES, &p->only))
         return false;
     if (p->only.data == NULL) {
-        ask_names(c, slice_make(NULL, 0));
+        partitions_ask_names(c, slice_make(NULL, 0));
     } else {
-        add_name(c, p, p->only);
-        ask_table(c, p->first);
+        partitions_add_name(c, p, p->only);
+        partitions_ask_table(c, p->first);
     }
     return true;
 }
 
 /* ---- taking ---- */
 
-static bool take_names(struct call *c, struct partitions *p, const struct reply *r)
+static bool partitions_take_names(struct call *c, struct partitions *p, const struct reply *r)
 {
     struct reader names = {r->body, false};
     for (uint32_t i = 0; i < r->count && !names.failed; i++) {
         struct slice name = reader_sized(&names);
         if (names.failed)
             break;
-        add_name(c, p, name);
-        ask_table(c, p->last);
+        partitions_add_name(c, p, name);
+        partitions_ask_table(c, p->last);
     }
     if (r->more && p->last != NULL)
-        ask_names(c, p->last->name);
+        partitions_ask_names(c, p->last->name);
     return true;
 }
 
-static void take_table(struct call *c, struct partitions *p, const struct subrequest *s,
-                       const struct reply *r)
+static void partitions_take_table(struct call *c, struct partitions *p, const struct subrequest *s,
+                                  const struct reply *r)
 {
     struct table_name *n = p->first;
     while (n != NULL && !slice_equal(n->name, s->request.key))
@@ -112,8 +110,9 @@ static void take_table(struct call *c, struct partitions *p, const struct subreq
         n->table = t;
 }
 
-static const struct partition_info *find_partition(const struct partitions *p, uint32_t partition,
-                                                   const struct table **table)
+static const struct partition_info *partitions_find_partition(const struct partitions *p,
+                                                              uint32_t partition,
+                                                              const struct table **table)
 {
     for (const struct table_name *n = p->first; n != NULL; n = n->next) {
         for (uint32_t i = 0; n->table != NULL && i < n->table->partition_count; i++) {
@@ -129,7 +128,7 @@ static const struct partition_info *find_partition(const struct partitions *p, u
 /* ---- writing ---- */
 
 /* What this router refused for the table's limit: no node heard of it. */
-static void write_refused(struct call *c, const struct table *t, enum admit_kind kind)
+static void partitions_write_refused(struct call *c, const struct table *t, enum admit_kind kind)
 {
     struct gac_limit limit;
     struct gac_holding h = {0};
@@ -138,7 +137,7 @@ static void write_refused(struct call *c, const struct table *t, enum admit_kind
     json_member_integer(&c->body, kind == ADMIT_READ ? "read" : "write", (int64_t)h.refused);
 }
 
-static void write_tables(struct call *c, const struct partitions *p)
+static void partitions_write_tables(struct call *c, const struct partitions *p)
 {
     struct buffer *out = &c->body;
     json_member_open(out, "tables", '[');
@@ -149,8 +148,8 @@ static void write_tables(struct call *c, const struct partitions *p)
         json_member_string(out, "table", n->table->name);
         json_member_integer(out, "number", n->table->id);
         json_member_open(out, "refused_by_routers", '{');
-        write_refused(c, n->table, ADMIT_READ);
-        write_refused(c, n->table, ADMIT_WRITE);
+        partitions_write_refused(c, n->table, ADMIT_READ);
+        partitions_write_refused(c, n->table, ADMIT_WRITE);
         json_write_close(out, '}');
         json_write_close(out, '}');
     }
@@ -158,7 +157,7 @@ static void write_tables(struct call *c, const struct partitions *p)
 }
 
 /* The hash a partition's bound starts with; an open end is the last hash. */
-static void write_hash(struct buffer *out, const char *key, struct slice bound, bool end)
+static void partitions_write_hash(struct buffer *out, const char *key, struct slice bound, bool end)
 {
     char text[17];
     uint64_t hash = end ? UINT64_MAX : 0;
@@ -173,7 +172,7 @@ static void write_hash(struct buffer *out, const char *key, struct slice bound, 
     json_member_text(out, key, text);
 }
 
-static void write_levels(struct buffer *out, const struct admit_levels *l)
+static void partitions_write_levels(struct buffer *out, const struct admit_levels *l)
 {
     json_member_open(out, "levels", '{');
     json_member_thousandths(out, "cap", l->cap_mcu);
@@ -183,7 +182,8 @@ static void write_levels(struct buffer *out, const struct admit_levels *l)
     json_write_close(out, '}');
 }
 
-static void write_kind(struct buffer *out, const struct partition_stats *s, enum admit_kind kind)
+static void partitions_write_kind(struct buffer *out, const struct partition_stats *s,
+                                  enum admit_kind kind)
 {
     json_member_open(out, kind == ADMIT_READ ? "read" : "write", '{');
     json_member_thousandths(out, "allocated", s->kinds[kind].allocated_mcu);
@@ -198,7 +198,7 @@ static void write_kind(struct buffer *out, const struct partition_stats *s, enum
                             s->kinds[kind].counts.load.refused[reason]);
     }
     json_write_close(out, '}');
-    write_levels(out, &s->kinds[kind].levels);
+    partitions_write_levels(out, &s->kinds[kind].levels);
     json_write_close(out, '}');
 }
 
@@ -206,8 +206,8 @@ static void write_kind(struct buffer *out, const struct partition_stats *s, enum
 static const char *const merge_names[] = {
     [MERGE_FREEZE] = "freeze", [MERGE_THAW] = "thaw", [MERGE_ABSORB] = "absorb"};
 
-static void write_partition(struct buffer *out, const struct partition_stats *s,
-                            const struct partition_info *info, const struct table *t)
+static void partitions_write_partition(struct buffer *out, const struct partition_stats *s,
+                                       const struct partition_info *info, const struct table *t)
 {
     json_write_open(out, '{');
     json_member_string(out, "table", t->name);
@@ -224,15 +224,15 @@ static void write_partition(struct buffer *out, const struct partition_stats *s,
     json_write_bool(out, table_partition_is_splitting(t, info));
     if (info->merge != MERGE_NONE)
         json_member_text(out, "merge", merge_names[info->merge]);
-    write_hash(out, "start_hash", info->lo, false);
-    write_hash(out, "end_hash", info->hi, true);
-    write_kind(out, s, ADMIT_READ);
-    write_kind(out, s, ADMIT_WRITE);
+    partitions_write_hash(out, "start_hash", info->lo, false);
+    partitions_write_hash(out, "end_hash", info->hi, true);
+    partitions_write_kind(out, s, ADMIT_READ);
+    partitions_write_kind(out, s, ADMIT_WRITE);
     json_write_close(out, '}');
 }
 
-static void take_stats(struct call *c, struct partitions *p, const struct subrequest *s,
-                       const struct reply *r)
+static void partitions_take_stats(struct call *c, struct partitions *p, const struct subrequest *s,
+                                  const struct reply *r)
 {
     struct reader records = {r->body, false};
     struct partition_stats stats;
@@ -242,30 +242,30 @@ static void take_stats(struct call *c, struct partitions *p, const struct subreq
     }
     while (records.left.size > 0 && partition_stats_decode(&records, &stats) == STATUS_OK) {
         const struct table *t = NULL;
-        const struct partition_info *info = find_partition(p, stats.partition, &t);
+        const struct partition_info *info = partitions_find_partition(p, stats.partition, &t);
         if (info != NULL)
-            write_partition(&c->body, &stats, info, t);
+            partitions_write_partition(&c->body, &stats, info, t);
     }
 }
 
-static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
+static bool partitions_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct partitions *p = c->state;
     switch (s->request.op) {
     case REQUEST_TABLE_LIST:
-        return r->code == REPLY_OK ? take_names(c, p, r) : call_refuse(c, s, r);
+        return r->code == REPLY_OK ? partitions_take_names(c, p, r) : call_refuse(c, s, r);
     case REQUEST_TABLE_GET:
         if (r->code == REPLY_TABLE_NOT_FOUND && p->only.size > 0)
             return call_refuse(c, s, r);
-        take_table(c, p, s, r);
+        partitions_take_table(c, p, s, r);
         return true;
     default:
-        take_stats(c, p, s, r);
+        partitions_take_stats(c, p, s, r);
         return true;
     }
 }
 
-static void write_counters(struct buffer *out, const struct router *r)
+static void partitions_write_counters(struct buffer *out, const struct router *r)
 {
     const struct router_counters *n = &r->counters;
     const struct {
@@ -292,7 +292,7 @@ static void write_counters(struct buffer *out, const struct router *r)
     json_write_close(out, '}');
 }
 
-static bool finish(struct call *c)
+static bool partitions_finish(struct call *c)
 {
     struct partitions *p = c->state;
     struct buffer *out = &c->body;
@@ -301,10 +301,10 @@ static bool finish(struct call *c)
         json_write_open(out, '{');
         json_member_text(out, "profile", profile_name(c->router->config->profile));
         json_member_integer(out, "nodes", c->router->options.node_count);
-        write_counters(out, c->router);
-        write_tables(c, p);
+        partitions_write_counters(out, c->router);
+        partitions_write_tables(c, p);
         json_member_open(out, "partitions", '[');
-        ask_nodes(c);
+        partitions_ask_nodes(c);
         return true;
     }
     json_write_close(out, ']');
@@ -315,5 +315,7 @@ static bool finish(struct call *c)
     return true;
 }
 
-const struct operation operation_partitions = {
-    .name = "partitions", .begin = begin, .reply = reply, .finish = finish};
+const struct operation operation_partitions = {.name = "partitions",
+                                               .begin = partitions_begin,
+                                               .reply = partitions_reply,
+                                               .finish = partitions_finish};

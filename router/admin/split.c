@@ -12,23 +12,24 @@
 #include "router/operations/table_description.h"
 
 enum {
-    TABLE_NAME,
-    PARTITION,
-    CUT,
+    SPLIT_TABLE_NAME,
+    SPLIT_PARTITION,
+    SPLIT_CUT,
+    SPLIT_MEMBERS
 };
 
-static const struct shape shape_partition = {
+static const struct shape SPLIT_NUMBER = {
     .kind = SHAPE_LONG, .min = 1, .max = UINT32_MAX, .min_set = true};
 
-static const struct shape_member MEMBERS[] = {
-    {"TableName", &shape_table_name, MEMBER_REQUIRED},
-    {"Partition", &shape_partition, MEMBER_REQUIRED},
-    {"Cut", &shape_string, MEMBER_OPTIONAL},
-    {0},
-};
-
-static const struct shape INPUT = {
-    .kind = SHAPE_STRUCTURE, .java = "SplitInput", .members = MEMBERS};
+static const struct shape SPLIT_INPUT = {
+    .kind = SHAPE_STRUCTURE,
+    .java = "SplitInput",
+    .members = (const struct shape_member[]){
+        [SPLIT_TABLE_NAME] = {"TableName", &shape_table_name, MEMBER_REQUIRED},
+        [SPLIT_PARTITION] = {"Partition", &SPLIT_NUMBER, MEMBER_REQUIRED},
+        [SPLIT_CUT] = {"Cut", &shape_string_value, MEMBER_OPTIONAL},
+        [SPLIT_MEMBERS] = {0},
+    }};
 
 struct split {
     struct slice name;
@@ -36,27 +37,25 @@ struct split {
     struct slice cut; /* empty: in the middle */
 };
 
-static bool begin(struct call *c, const struct json_value m[])
+static bool split_begin(struct call *c, const struct json_value m[])
 {
     struct split *p = arena_zalloc(&c->arena, sizeof *p);
     c->state = p;
-    p->name = arena_copy(&c->arena, json_string(&m[TABLE_NAME]));
-    p->partition = (uint32_t)shape_integer(&m[PARTITION], 0);
-    if (m[CUT].type == JSON_STRING) {
-        struct slice text = json_string(&m[CUT]);
+    p->name = arena_copy(&c->arena, json_string(&m[SPLIT_TABLE_NAME]));
+    p->partition = (uint32_t)shape_integer(&m[SPLIT_PARTITION], 0);
+    if (m[SPLIT_CUT].type == JSON_STRING) {
+        struct slice text = json_string(&m[SPLIT_CUT]);
         if (text.size == 0 || base64_check(text) != BASE64_OK)
             return fault_set(call_fault(c), FAULT_VALIDATION, "Cut is not base64");
         uint8_t *bytes = arena_alloc(&c->arena, text.size);
         p->cut = slice_make(bytes, base64_decode(text, bytes));
     }
-    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
-    s->request.key = p->name;
-    call_send(c, s);
+    call_get_table(c, p->name);
     return true;
 }
 
 /* The hash a bound begins with; `end`: of the table. */
-static uint64_t hash_of(struct slice bound, uint64_t end)
+static uint64_t split_hash_of(struct slice bound, uint64_t end)
 {
     uint64_t hash = 0;
     if (bound.size <= STORAGE_KEY_TABLE_SIZE)
@@ -69,9 +68,9 @@ static uint64_t hash_of(struct slice bound, uint64_t end)
 }
 
 /* Halves the hashes; false: there is but one. */
-static bool find_middle(struct call *c, const struct partition_info *info, struct slice *cut)
+static bool split_find_middle(struct call *c, const struct partition_info *info, struct slice *cut)
 {
-    uint64_t lo = hash_of(info->lo, 0), hi = hash_of(info->hi, UINT64_MAX);
+    uint64_t lo = split_hash_of(info->lo, 0), hi = split_hash_of(info->hi, UINT64_MAX);
     uint64_t middle = __builtin_bswap64(lo + (hi - lo) / 2);
     uint32_t table = __builtin_bswap32(info->table_id);
     if (hi - lo < 2)
@@ -100,7 +99,7 @@ static bool send_split(struct call *c, const struct subrequest *asked, const str
                          p->partition);
     struct table_split split = {
         .table_id = t.id, .partition = info->id, .epoch = info->epoch, .cut_count = 1};
-    if (p->cut.size == 0 && !find_middle(c, info, &p->cut))
+    if (p->cut.size == 0 && !split_find_middle(c, info, &p->cut))
         return false;
     split.cuts[0] = p->cut;
     table_split_share_equally(&split);
@@ -112,7 +111,7 @@ static bool send_split(struct call *c, const struct subrequest *asked, const str
     return true;
 }
 
-static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
+static bool split_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct table t;
     if (s->request.op == REQUEST_TABLE_GET)
@@ -130,4 +129,4 @@ static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
 }
 
 const struct operation operation_split = {
-    .name = "Split", .input = &INPUT, .begin = begin, .reply = reply};
+    .name = "Split", .input = &SPLIT_INPUT, .begin = split_begin, .reply = split_reply};

@@ -16,7 +16,8 @@ bool key_conditions_read(struct slice text, struct expression_names *names, stru
             expression_refuse(fault, "KeyConditionExpression", &wrong));
 }
 
-static const struct key_condition *key_find(const struct key_conditions *c, struct slice name)
+static const struct key_condition *key_condition_find(const struct key_conditions *c,
+                                                      struct slice name)
 {
     for (uint32_t i = 0; i < c->count; i++) {
         if (slice_equal(c->list[i].name, name))
@@ -51,7 +52,7 @@ bool key_conditions_match(const struct key_conditions *c, const struct table *t,
 {
     if (!table_has_sort_key(t) && c->count > 1)
         return fault_set(fault, FAULT_VALIDATION, "Query key condition not supported");
-    const struct key_condition *found = key_find(c, t->partition_key.name);
+    const struct key_condition *found = key_condition_find(c, t->partition_key.name);
     if (found == NULL)
         return key_missed(&t->partition_key, fault);
     if (!key_values_fit(found, &t->partition_key, true, fault))
@@ -62,7 +63,7 @@ bool key_conditions_match(const struct key_conditions *c, const struct table *t,
     *sort = (struct key_condition){0};
     if (c->count == 1)
         return true;
-    found = key_find(c, t->sort_key.name);
+    found = key_condition_find(c, t->sort_key.name);
     if (found == NULL)
         return key_missed(&t->sort_key, fault);
     *sort = *found;

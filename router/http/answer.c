@@ -36,11 +36,11 @@ static struct slice answer_reason_of(int status)
 static void answer_write_cors(struct buffer *out, const struct http_answer *a)
 {
     buffer_append_format(out,
-                         "\r\nAccess-Control-Allow-Origin: %s\r\nVary: Origin"
+                         "\r\nAccess-Control-Allow-Origin: %.*s\r\nVary: Origin"
                          "\r\nAccess-Control-Expose-Headers: x-amzn-RequestId, x-amz-crc32, "
                          "x-amzn-ErrorType, x-weir-throttled-by, x-weir-partition, "
                          "x-weir-retry-after-ms, x-amz-retry-after, *",
-                         a->origin);
+                         (int)a->origin.size, (const char *)a->origin.data);
     if (a->preflight)
         buffer_append_text(out, "\r\nAccess-Control-Allow-Methods: POST"
                                 "\r\nAccess-Control-Allow-Headers: authorization, content-type, "
@@ -86,11 +86,11 @@ static void answer_write_head(struct buffer *out, const struct http_answer *a, s
         at = put_text(at, "\r\nConnection: close");
     else if (a->http_1_0)
         at = put_text(at, "\r\nConnection: keep-alive");
-    if (a->origin != NULL || a->throttle != NULL) {
+    if (a->origin.size > 0 || a->throttle != NULL) {
         buffer_end(out, at);
         if (a->throttle != NULL)
             answer_write_throttle(out, a->throttle, a->status != 200);
-        if (a->origin != NULL)
+        if (a->origin.size > 0)
             answer_write_cors(out, a);
         at = buffer_reserve(out, SIZE_MAX_BUT_TYPE);
     }

@@ -260,6 +260,8 @@ bool http_head_take(struct http_head *head, const struct http_line *line, struct
 {
     head_taker *take = head_taker_of((const char *)name.data, name.size);
     buffer_append(&head->lines, line, sizeof *line);
+    if (take == head_take_target)
+        head->amz_target = line->value;
     if (take != NULL)
         take(head, value);
     return take != NULL;

@@ -150,8 +150,6 @@ static void http_line_take(struct http *h)
     if (value.size > 0)
         line->value.at = (uint32_t)(value.data - text->data);
     line->value.size = (uint32_t)value.size;
-    text->size = line->value.at + line->value.size;
-    buffer_append_u8(text, 0);
     http_head_take(&h->head, line, http_text(&h->head, line->name),
                    http_text(&h->head, line->value));
 }

@@ -85,7 +85,7 @@ struct http_span {
 
 struct http_line {
     struct http_span name;  /* as it was sent */
-    struct http_span value; /* without blanks at its ends; a NUL follows it in the text */
+    struct http_span value; /* without blanks at its ends */
 };
 
 /* A request's head. */
@@ -100,14 +100,15 @@ struct http_head {
     bool expects_continue;
     bool keep_alive;
     bool http_1_0;
-    bool malformed;          /* a line that may not be there, or is twice */
-    bool chunked;            /* Transfer-Encoding: chunked */
-    bool other_coding;       /* Transfer-Encoding: another one as well */
-    struct http_span target; /* of the request line, as it was sent */
-    struct http_span path;   /* of the target, without scheme, host and query */
-    struct http_span query;  /* behind the `?` */
-    struct buffer text;      /* owns; all of the above and below points into it */
-    struct buffer lines;     /* owns; struct http_line each, in the order they came */
+    bool malformed;              /* a line that may not be there, or is twice */
+    bool chunked;                /* Transfer-Encoding: chunked */
+    bool other_coding;           /* Transfer-Encoding: another one as well */
+    struct http_span target;     /* of the request line, as it was sent */
+    struct http_span path;       /* of the target, without scheme, host and query */
+    struct http_span query;      /* behind the `?` */
+    struct http_span amz_target; /* the value of X-Amz-Target */
+    struct buffer text;          /* owns; all of the above and below points into it */
+    struct buffer lines;         /* owns; struct http_line each, in the order they came */
 };
 
 struct http {
@@ -177,8 +178,8 @@ static inline size_t http_large_head(const struct http_head *head)
     return (text > HTTP_TEXT_KEPT_MAX ? text : 0) + (lines > HTTP_TEXT_KEPT_MAX ? lines : 0);
 }
 
-/* The value of the first line of that name, which is in lower case; data NULL: there is none. A NUL
- * follows the value. Lends until the next request begins. */
+/* The value of the first line of that name, which is in lower case; data NULL: there is none. Lends
+ * until the next request begins. */
 struct slice http_find(const struct http_head *head, const char *name);
 
 /* The token of Authorization: Bearer; empty: there is none. */
@@ -198,7 +199,7 @@ struct http_answer {
     const char *request_id;               /* HTTP_REQUEST_ID_SIZE characters */
     const char *date;                     /* HTTP_DATE_SIZE characters */
     const struct http_throttle *throttle; /* NULL: nothing was throttled */
-    const char *origin; /* allowed to read the answer; NULL: nobody asked, or is not allowed */
+    struct slice origin; /* allowed to read the answer; size 0: nobody asked, or is not allowed */
     enum content_coding coding; /* compress the body so, if that is worth it */
     bool preflight;             /* the answer to a browser that asks what it may send */
     bool keep_alive;

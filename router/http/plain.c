@@ -78,15 +78,6 @@ static bool plain_line(struct http *h, const uint8_t *start, struct slice line, 
     return plain_name(name) && !plain_is(name, "upgrade") && !plain_is(name, "proxy-connection");
 }
 
-/* The head, of `size` bytes, as the head's text: a NUL behind every value. */
-static void plain_keep(struct http_head *head, const uint8_t *start, size_t size)
-{
-    const struct http_line *lines = (const struct http_line *)head->lines.data;
-    buffer_append(&head->text, start, size);
-    for (size_t i = 0; i < head->lines.size / sizeof *lines; i++)
-        head->text.data[lines[i].value.at + lines[i].value.size] = '\0';
-}
-
 static bool plain_head(struct http *h, struct slice bytes, size_t *taken)
 {
     static const char START[] = "POST / HTTP/1.1\r\n";
@@ -110,7 +101,7 @@ static bool plain_head(struct http *h, struct slice bytes, size_t *taken)
     h->head.method = HTTP_POST;
     h->head.keep_alive = true;
     h->head.target = h->head.path = (struct http_span){sizeof "POST " - 1, 1};
-    plain_keep(&h->head, bytes.data, *taken);
+    buffer_append(&h->head.text, bytes.data, *taken);
     h->head_told = true;
     h->plain_body = length;
     return true;

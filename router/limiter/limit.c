@@ -1,24 +1,19 @@
+/* limit.c - tokens taken before a request is sent; queues of those that wait for tokens. */
 #include "router/limiter/limit.h"
 
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "router/route.h"
+#include "router/request_traits.h"
 
-/* Those who wait for tokens of one key. They stay when it empties, until tokens come next. */
+/* Those that wait for tokens of one key. They stay when it empties, until tokens come next. */
 struct limit_waiters {
     struct subrequest_queue queue;
     uint64_t id;
     struct limit_waiters *next;
 };
 
-static enum admit_kind kind_of(const struct subrequest *s)
-{
-    bool write = s->request.op == REQUEST_PUT || s->request.op == REQUEST_DELETE;
-    return write ? ADMIT_WRITE : ADMIT_READ;
-}
-
-static struct gac_key key_of(const struct table *t, enum admit_kind kind)
+static struct gac_key limit_key(const struct table *t, enum admit_kind kind)
 {
     return (struct gac_key){.table = t->id, .kind = kind == ADMIT_READ ? GAC_READ : GAC_WRITE};
 }
@@ -36,7 +31,7 @@ bool limit_find(const struct router *r, const struct table *t, enum admit_kind k
     if (t->billing == BILLING_ON_DEMAND)
         units = t->maximum[kind];
     enum gac_policy policy = gac_policy_of(r->config, t->gac);
-    *out = (struct gac_limit){.key = key_of(t, kind),
+    *out = (struct gac_limit){.key = limit_key(t, kind),
                               .policy = policy,
                               .rate = units * MCU_PER_UNIT,
                               .version = t->version};
@@ -44,43 +39,81 @@ bool limit_find(const struct router *r, const struct table *t, enum admit_kind k
 }
 
 /* What admission at the node charges before the work. */
-static int64_t least_cost(const struct request *q)
+static int64_t limit_least_cost(const struct request *q)
 {
-    switch (q->op) {
-    case REQUEST_PUT:
-        return write_cost_mcu(item_size(q->body));
-    case REQUEST_DELETE:
-        return write_cost_mcu(0);
-    default:
+    if (!traits_of(q)->write)
         return read_cost_mcu(0, q->consistent);
+    return write_cost_mcu(q->body.size > 0 ? item_size(q->body) : 0);
+}
+
+/* The limits that hold for the request; how many. */
+static uint32_t limit_needs(const struct router *r, const struct subrequest *s,
+                            struct limit_need needs[LIMITS_MAX])
+{
+    needs[0].mcu = limit_least_cost(&s->request);
+    return limit_find(r, &s->route->table, request_admit_kind(&s->request), &needs[0].limit);
+}
+
+/* ---- taking ---- */
+
+static void limits_give_back(struct gac_client *gac, struct limits_taken *taken)
+{
+    while (taken->count > 0) {
+        const struct limit_share *share = &taken->list[--taken->count];
+        gac_client_settle(gac, share->key, share->mcu, 0);
     }
+}
+
+enum gac_verdict limits_take(struct gac_client *gac, struct instant now, struct limit_need needs[],
+                             uint32_t count, struct limits_taken *taken)
+{
+    must(count <= LIMITS_MAX);
+    must(taken->count == 0);
+    for (uint32_t i = 0; i < count; i++) {
+        struct limit_need *need = &needs[i];
+        enum gac_verdict verdict = gac_client_take(gac, now, &need->limit, need->mcu, &taken->wait);
+        if (verdict != GAC_TAKEN) {
+            limits_give_back(gac, taken);
+            taken->short_of = need->limit.key;
+            return verdict;
+        }
+        taken->list[taken->count++] = (struct limit_share){need->limit.key, need->mcu};
+    }
+    return GAC_TAKEN;
 }
 
 /* ---- waiting ---- */
 
-static void park(struct router *r, struct limit_waiters *w, uint64_t id, struct subrequest *s)
+static struct limit_waiters *limit_waiters_of(const struct router *r, struct gac_key key)
 {
+    return r->limit_first == NULL ? NULL : id_map_find(&r->limit_waiters, limit_id(key));
+}
+
+/* At the end of the queue of the key that it is short of. */
+static void limit_park(struct router *r, struct subrequest *s)
+{
+    struct limit_waiters *w = limit_waiters_of(r, s->limits.short_of);
     if (r->limit_first == NULL)
         r->limit_changes = gac_client_changes(r->gac);
     if (w == NULL) {
         w = calloc(1, sizeof *w);
         must(w != NULL);
-        w->id = id;
+        w->id = limit_id(s->limits.short_of);
         w->next = r->limit_first;
         r->limit_first = w;
-        id_map_add(&r->limit_waiters, id, w);
+        id_map_add(&r->limit_waiters, w->id, w);
     }
     r->counters.limit_waits++;
     subrequest_queue_add(&w->queue, s);
     timer_start(&s->backoff, &r->limit_waits, r->now);
 }
 
-static void refuse_later(struct router *r, struct subrequest *s, struct duration wait)
+static void limit_refuse(struct router *r, struct subrequest *s, struct duration wait)
 {
     r->counters.limit_refused++;
     subrequest_queue_remove(s);
     timer_stop(&s->backoff);
-    s->limit_wait = wait;
+    s->limits.wait = wait;
     subrequest_queue_add(&r->limit_refused, s);
 }
 
@@ -92,46 +125,63 @@ bool limit_is_waiting(const struct router *r, const struct subrequest *s)
 void limit_wait_over(struct router *r, struct subrequest *s)
 {
     if (s->queue != &r->limit_refused)
-        refuse_later(r, s, (struct duration){0});
+        limit_refuse(r, s, (struct duration){0});
 }
 
-/* ---- taking ---- */
-
-static enum gac_verdict take(struct router *r, struct subrequest *s, struct gac_limit *limit)
+/* Whether others wait for one of the limits; not for that of the queue that `s` is first in. */
+static bool limit_is_queued(const struct router *r, struct subrequest *s,
+                            const struct limit_need needs[], uint32_t count)
 {
-    int64_t cost = least_cost(&s->request);
-    struct duration wait;
-    enum gac_verdict verdict = gac_client_take(r->gac, r->now, limit, cost, &wait);
-    if (limit->outdated)
-        route_drop(r, s->route);
-    if (verdict == GAC_TAKEN)
-        s->taken_mcu = cost;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct limit_waiters *w = limit_waiters_of(r, needs[i].limit.key);
+        if (w != NULL && w->queue.first != NULL && w->queue.first != s) {
+            s->limits.short_of = needs[i].limit.key;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum gac_verdict limit_try(struct router *r, struct subrequest *s)
+{
+    struct limit_need needs[LIMITS_MAX];
+    uint32_t count = limit_needs(r, s, needs);
+    if (limit_is_queued(r, s, needs, count))
+        return GAC_WAIT;
+    enum gac_verdict verdict = limits_take(r->gac, r->now, needs, count, &s->limits);
+    for (uint32_t i = 0; i < count; i++) {
+        if (needs[i].limit.outdated)
+            route_drop(r, s->route);
+    }
     if (verdict == GAC_REFUSED)
-        refuse_later(r, s, wait);
+        limit_refuse(r, s, s->limits.wait);
     return verdict;
 }
 
 bool limit_take(struct router *r, struct subrequest *s)
 {
-    struct gac_limit limit;
-    if (!limit_find(r, &s->route->table, kind_of(s), &limit))
-        return true;
-    uint64_t id = limit_id(limit.key);
-    struct limit_waiters *w = NULL;
-    if (r->limit_first != NULL)
-        w = id_map_find(&r->limit_waiters, id);
-    bool queued = w != NULL && w->queue.first != NULL;
-    enum gac_verdict verdict = queued ? GAC_WAIT : take(r, s, &limit);
+    enum gac_verdict verdict = limit_try(r, s);
     if (verdict == GAC_WAIT)
-        park(r, w, id, s);
+        limit_park(r, s);
     return verdict == GAC_TAKEN;
 }
 
 void limit_settle(struct router *r, struct subrequest *s, int64_t used_mcu)
 {
-    if (s->taken_mcu != 0)
-        gac_client_settle(r->gac, key_of(&s->route->table, kind_of(s)), s->taken_mcu, used_mcu);
-    s->taken_mcu = 0;
+    struct limits_taken *taken = &s->limits;
+    while (taken->count > 0) {
+        const struct limit_share *share = &taken->list[--taken->count];
+        gac_client_settle(r->gac, share->key, share->mcu, used_mcu);
+    }
+}
+
+void limit_keep(struct router *r, struct subrequest *s)
+{
+    struct limits_taken *taken = &s->limits;
+    while (taken->count > 0) {
+        const struct limit_share *share = &taken->list[--taken->count];
+        gac_client_settle(r->gac, share->key, share->mcu, share->mcu);
+    }
 }
 
 void limit_tell(struct router *r, const struct table *t, bool created)
@@ -147,33 +197,36 @@ void limit_tell(struct router *r, const struct table *t, bool created)
 /* ---- at the end of an event ---- */
 
 /* In their order, until one has to wait on. */
-static void try_again(struct router *r, struct limit_waiters *w)
+static void limit_retry(struct router *r, struct limit_waiters *w)
 {
     struct subrequest *s;
     while ((s = w->queue.first) != NULL) {
-        struct gac_limit limit;
-        bool limited = limit_find(r, &s->route->table, kind_of(s), &limit);
-        enum gac_verdict verdict = limited ? take(r, s, &limit) : GAC_TAKEN;
-        if (verdict == GAC_WAIT)
-            return;
+        enum gac_verdict verdict = limit_try(r, s);
         if (verdict == GAC_REFUSED)
             continue;
+        if (verdict == GAC_WAIT && limit_id(s->limits.short_of) == w->id)
+            return;
         subrequest_queue_remove(s);
         timer_stop(&s->backoff);
-        subrequest_admitted(r, s);
+        if (verdict == GAC_WAIT)
+            limit_park(r, s); /* for another one of its limits now */
+        else
+            subrequest_admitted(r, s);
     }
 }
 
-static void try_all_again(struct router *r)
+static void limit_retry_all(struct router *r)
 {
     struct limit_waiters **at = &r->limit_first, *w;
     r->limit_changes = gac_client_changes(r->gac);
     while ((w = *at) != NULL) {
-        try_again(r, w);
+        limit_retry(r, w);
         if (w->queue.first != NULL) {
             at = &w->next;
             continue;
         }
+        while (*at != w) /* others may have come in front of it */
+            at = &(*at)->next;
         *at = w->next;
         id_map_remove(&r->limit_waiters, w->id);
         free(w);
@@ -184,13 +237,13 @@ bool limit_run(struct router *r)
 {
     struct subrequest *s;
     if (r->limit_first != NULL && r->limit_changes != gac_client_changes(r->gac))
-        try_all_again(r);
+        limit_retry_all(r);
     bool any = r->limit_refused.first != NULL;
     while ((s = r->limit_refused.first) != NULL) {
         struct gac_holding holding = {0};
-        gac_client_holding(r->gac, r->now, key_of(&s->route->table, kind_of(s)), &holding);
+        gac_client_holding(r->gac, r->now, s->limits.short_of, &holding);
         const struct admit_verdict verdict = {.reason = ADMIT_REFUSED_TABLE,
-                                              .wait = s->limit_wait,
+                                              .wait = s->limits.wait,
                                               .levels.allocation_mcu = holding.tokens};
         subrequest_refused(r, s, &verdict);
     }
@@ -199,7 +252,7 @@ bool limit_run(struct router *r)
 
 int64_t limit_waiting(const struct router *r, struct gac_key key)
 {
-    const struct limit_waiters *w = id_map_find(&r->limit_waiters, limit_id(key));
+    const struct limit_waiters *w = limit_waiters_of(r, key);
     int64_t count = 0;
     for (const struct subrequest *s = w == NULL ? NULL : w->queue.first; s != NULL; s = s->next)
         count++;

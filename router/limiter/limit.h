@@ -1,14 +1,15 @@
-/* limit.h - global admission control on a request's way: tokens of its table's limit are taken
- * before it goes to a node, and settled once it has its last reply, or none will be heard.
+/* limit.h - global admission control on a request's way: tokens of every limit that holds for it are
+ * taken before it goes to a node, and settled once it has its last reply, or none will be heard.
  *
- * Taken is the least it can cost; what a node then tries again, elsewhere or later, is done with
- * the same tokens. A request for which tokens have been asked for waits, behind those that wait for
- * the same, at most gac_wait_ms. What is refused is told at the end of the event: never to an
- * operation that is still sending its requests.
+ * A request takes the least it can cost; what a node then tries again, elsewhere or later, is done
+ * with the same tokens. A request that is short of tokens which have been asked for waits for at
+ * most gac_wait_ms, behind those that wait for the same limit. A refusal is told at the end of the
+ * event: never to an operation that is still sending its requests.
  *
  * Invariants
- *   L1  what was taken is given back unless a node has done the work, or may have.
- *   L2  of one key nobody overtakes.
+ *   LIMIT-1  what was taken is given back unless a node has done the work, or may have.
+ *   LIMIT-2  of those that wait for one limit nobody overtakes.
+ *   LIMIT-3  a request that waits or is refused holds no tokens of any limit.
  * Promises: where there are tokens nothing is allocated and no message is sent.
  * Not here: how tokens are had (gac/client.h), what a client is told (throttle.h). */
 #ifndef WEIR_ROUTER_LIMITER_LIMIT_H
@@ -18,14 +19,28 @@
 
 struct table;
 
-/* False: the table has none of that kind; `out` is one of nothing then. */
+/* The table's limit of that kind. False: it has none, and `out` is a limit of nothing. */
 bool limit_find(const struct router *r, const struct table *t, enum admit_kind kind,
                 struct gac_limit *out);
 
-/* False: it is told later, by subrequest_admitted or subrequest_refused. */
+/* What a request needs of one limit. */
+struct limit_need {
+    struct gac_limit limit;
+    int64_t mcu;
+};
+
+/* Takes all that is needed, or nothing: then taken->short_of is the limit that stands in the way,
+ * and taken->wait, of a refusal, when it is worth trying again. */
+enum gac_verdict limits_take(struct gac_client *gac, struct instant now, struct limit_need needs[],
+                             uint32_t count, struct limits_taken *taken);
+
+/* False: the request is told later, by subrequest_admitted or subrequest_refused. */
 bool limit_take(struct router *r, struct subrequest *s);
-/* It has cost so much, or nothing: once for everything that was taken. */
+/* After limit_take, once. `used_mcu` is what the request cost, 0 if it was not done.
+ */
 void limit_settle(struct router *r, struct subrequest *s, int64_t used_mcu);
+/* The same for a request that may have been done: it cost what was taken. */
+void limit_keep(struct router *r, struct subrequest *s);
 
 /* The table has just been changed or created here: all routers are to hear of it. */
 void limit_tell(struct router *r, const struct table *t, bool created);

@@ -1,58 +1,15 @@
+/* batch_get_item.c - BatchGetItem: many items by their keys. */
 #include "base/limits.h"
 #include "router/expression/names.h"
 #include "router/json/json_writer.h"
+#include "router/operations/batch.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
-#include "router/plan/batch.h"
-
-enum {
-    KEYS,
-    CONSISTENT_READ,
-    NAMES
-};
-
-static const struct shape KEY = {.kind = SHAPE_MAP,
-                                 .java = "AttributeValue",
-                                 .parameterized = true,
-                                 .element = &(const struct shape){.kind = SHAPE_ATTRIBUTE}};
-static const struct shape KEY_LIST = {.kind = SHAPE_LIST,
-                                      .min = 1,
-                                      .min_set = true,
-                                      .max = BATCH_GET_MAX,
-                                      .bare = true,
-                                      .element = &KEY};
-
-static const struct shape_member TABLE_MEMBERS[] = {
-    {"Keys", &KEY_LIST, MEMBER_REQUIRED},
-    {"ConsistentRead", &shape_boolean_value, MEMBER_OPTIONAL},
-    {"ExpressionAttributeNames", &shape_name_map, MEMBER_OPTIONAL},
-    {"ProjectionExpression", &shape_string, MEMBER_LATER},
-    {"AttributesToGet", &shape_anything, MEMBER_LATER},
-    {0},
-};
-
-static const struct shape TABLE = {
-    .kind = SHAPE_STRUCTURE, .java = "KeysAndAttributes", .members = TABLE_MEMBERS};
-
-static const struct shape TABLES = {.kind = SHAPE_MAP,
-                                    .max = BATCH_GET_MAX,
-                                    .java = "KeysAndAttributes",
-                                    .key = &shape_table_name,
-                                    .element = &TABLE};
-
-static const struct shape_member MEMBERS[] = {
-    {"RequestItems", &TABLES, MEMBER_REQUIRED},
-    {"ReturnConsumedCapacity", &shape_return_consumed, MEMBER_OPTIONAL},
-    {0},
-};
-
-static const struct shape INPUT = {
-    .kind = SHAPE_STRUCTURE, .java = "BatchGetItemInput", .members = MEMBERS};
 
 /* ---- the request alone ---- */
 
 /* The same attributes, in whatever order. */
-static bool keys_equal(struct slice a, struct slice b)
+static bool batch_keys_equal(struct slice a, struct slice b)
 {
     struct attr_cursor left = item_attrs(a), right = item_attrs(b);
     struct slice name;
@@ -69,12 +26,12 @@ static bool keys_equal(struct slice a, struct slice b)
     return count == 0;
 }
 
-static bool refuse_duplicates(struct call *c, const struct batch *b, uint32_t first)
+static bool batch_keys_differ(struct call *c, const struct item_plan *plan, uint32_t first)
 {
-    for (uint32_t i = first + 1; i < b->entry_count; i++) {
+    for (uint32_t i = first + 1; i < plan->count; i++) {
         for (uint32_t j = first; j < i; j++) {
-            if (keys_equal(span_in(&c->bytes, b->entries[i].item),
-                           span_in(&c->bytes, b->entries[j].item)))
+            if (batch_keys_equal(span_in(&c->bytes, plan->items[i].item),
+                                 span_in(&c->bytes, plan->items[j].item)))
                 return fault_set(call_fault(c), FAULT_VALIDATION,
                                  "Provided list of item keys contains duplicates");
         }
@@ -82,42 +39,49 @@ static bool refuse_duplicates(struct call *c, const struct batch *b, uint32_t fi
     return true;
 }
 
-static bool read_key(struct call *c, struct batch *b, const struct json_value *key)
+static bool batch_read_key(struct call *c, struct batch *b, const struct json_value *key)
 {
-    struct batch_entry *e = batch_add_entry(c, b);
-    if (e == NULL)
+    struct item_request *q = batch_add(c, b);
+    if (q == NULL)
         return false;
-    e->op = REQUEST_GET;
-    return value_read_item(&c->bytes, &c->arena, key, &e->item, call_fault(c));
+    q->op = REQUEST_GET;
+    q->consistent = b->tables[q->table].consistent;
+    return value_read_item(&c->bytes, &c->arena, key, &q->item, call_fault(c));
 }
 
-static bool read_table(struct call *c, struct batch *b, struct batch_table *t,
-                       const struct json_value *value)
+static bool batch_read_keys(struct call *c, struct batch *b, const struct json_value *value)
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
     struct json_value key;
-    uint32_t first = b->entry_count;
-    shape_bind(&TABLE, value, m);
-    if (!shape_refuse_later(&TABLE, m, call_fault(c)) ||
-        !expression_names_absent(&m[NAMES], NULL, NULL, call_fault(c)))
+    struct batch_table *t = &b->tables[b->plan->table_count - 1];
+    uint32_t first = b->plan->count;
+    shape_bind(&shape_keys_and_attributes, value, m);
+    if (!shape_refuse_later(&shape_keys_and_attributes, m, call_fault(c)) ||
+        !expression_names_absent(&m[KEYS_AND_ATTRIBUTES_EXPRESSION_ATTRIBUTE_NAMES], NULL, NULL,
+                                 call_fault(c)))
         return false;
-    t->consistent = shape_boolean(&m[CONSISTENT_READ], false);
-    struct json_cursor cursor = json_elements(&m[KEYS]);
+    t->consistent = shape_boolean(&m[KEYS_AND_ATTRIBUTES_CONSISTENT_READ], false);
+    struct json_cursor cursor = json_elements(&m[KEYS_AND_ATTRIBUTES_KEYS]);
     while (json_next_element(&cursor, &key)) {
-        if (!read_key(c, b, &key))
+        if (!batch_read_key(c, b, &key))
             return false;
     }
-    return refuse_duplicates(c, b, first);
+    return batch_keys_differ(c, b->plan, first);
 }
 
-static bool begin(struct call *c, const struct json_value m[])
+static bool batch_get_begin(struct call *c, const struct json_value m[])
 {
-    return batch_begin(c, m, BATCH_GET_MAX, read_table);
+    call_take_consumed(c, &m[BATCH_GET_ITEM_RETURN_CONSUMED_CAPACITY]);
+    if (!batch_read(c, &m[BATCH_GET_ITEM_REQUEST_ITEMS], BATCH_GET_MAX, batch_read_keys))
+        return false;
+    const struct batch *b = c->state;
+    items_begin(c, b->plan);
+    return true;
 }
 
 /* ---- what came back ---- */
 
-static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
+static bool batch_get_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct batch *b = c->state;
     struct batch_entry *e = batch_take_reply(c, s, r);
@@ -136,15 +100,15 @@ static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
     return true;
 }
 
-static void write_found(struct buffer *out, const struct call *c, const struct batch *b,
-                        uint32_t table)
+static void batch_write_found(struct buffer *out, const struct call *c, const struct batch *b,
+                              uint32_t table)
 {
-    json_write_name(out, b->tables[table].name);
+    json_write_name(out, b->plan->tables[table].name);
     json_write_open(out, '[');
     bool first = true;
-    for (uint32_t i = 0; i < b->entry_count; i++) {
+    for (uint32_t i = 0; i < b->plan->count; i++) {
         const struct batch_entry *e = &b->entries[i];
-        if (e->table != table || e->json.size == 0)
+        if (b->plan->items[i].table != table || e->json.size == 0)
             continue;
         if (!first)
             buffer_append_u8(out, ',');
@@ -154,18 +118,18 @@ static void write_found(struct buffer *out, const struct call *c, const struct b
     json_write_close(out, ']');
 }
 
-static void write_unprocessed(struct buffer *out, const struct call *c, const struct batch *b,
-                              uint32_t table)
+static void batch_write_unprocessed(struct buffer *out, const struct call *c, const struct batch *b,
+                                    uint32_t table)
 {
     if (b->tables[table].left == 0)
         return;
-    json_write_name(out, b->tables[table].name);
+    json_write_name(out, b->plan->tables[table].name);
     json_write_open(out, '{');
     json_member_open(out, "Keys", '[');
-    for (uint32_t i = 0; i < b->entry_count; i++) {
-        const struct batch_entry *e = &b->entries[i];
-        if (e->table == table && !e->done)
-            value_write_item(out, span_in(&c->bytes, e->item));
+    for (uint32_t i = 0; i < b->plan->count; i++) {
+        const struct item_request *q = &b->plan->items[i];
+        if (q->table == table && !b->entries[i].done)
+            value_write_item(out, span_in(&c->bytes, q->item));
     }
     json_write_close(out, ']');
     if (b->tables[table].consistent) {
@@ -175,7 +139,7 @@ static void write_unprocessed(struct buffer *out, const struct call *c, const st
     json_write_close(out, '}');
 }
 
-static bool finish(struct call *c)
+static bool batch_get_finish(struct call *c)
 {
     struct batch *b = c->state;
     struct buffer answer = {0};
@@ -183,12 +147,12 @@ static bool finish(struct call *c)
         return false;
     json_write_open(&answer, '{');
     json_member_open(&answer, "Responses", '{');
-    for (uint32_t i = 0; i < b->table_count; i++)
-        write_found(&answer, c, b, i);
+    for (uint32_t i = 0; i < b->plan->table_count; i++)
+        batch_write_found(&answer, c, b, i);
     json_write_close(&answer, '}');
     json_member_open(&answer, "UnprocessedKeys", '{');
-    for (uint32_t i = 0; i < b->table_count; i++)
-        write_unprocessed(&answer, c, b, i);
+    for (uint32_t i = 0; i < b->plan->table_count; i++)
+        batch_write_unprocessed(&answer, c, b, i);
     json_write_close(&answer, '}');
     batch_write_capacity(&answer, c, b);
     json_write_close(&answer, '}');
@@ -198,8 +162,8 @@ static bool finish(struct call *c)
 }
 
 const struct operation operation_batch_get_item = {.name = "BatchGetItem",
-                                                   .input = &INPUT,
-                                                   .begin = begin,
+                                                   .input = &shape_batch_get_item,
+                                                   .begin = batch_get_begin,
                                                    .ready = batch_ready,
-                                                   .reply = reply,
-                                                   .finish = finish};
+                                                   .reply = batch_get_reply,
+                                                   .finish = batch_get_finish};

@@ -3,13 +3,6 @@
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 
-static const struct shape_member NO_MEMBERS[] = {{0}};
-
-static const struct shape LIMITS_INPUT = {
-    .kind = SHAPE_STRUCTURE, .java = "DescribeLimitsInput", .members = NO_MEMBERS};
-static const struct shape ENDPOINTS_INPUT = {
-    .kind = SHAPE_STRUCTURE, .java = "DescribeEndpointsRequest", .members = NO_MEMBERS};
-
 static bool describe_limits(struct call *c, const struct json_value m[])
 {
     (void)m;
@@ -44,6 +37,7 @@ static bool describe_endpoints(struct call *c, const struct json_value m[])
 }
 
 const struct operation operation_describe_limits = {
-    .name = "DescribeLimits", .input = &LIMITS_INPUT, .begin = describe_limits};
-const struct operation operation_describe_endpoints = {
-    .name = "DescribeEndpoints", .input = &ENDPOINTS_INPUT, .begin = describe_endpoints};
+    .name = "DescribeLimits", .input = &shape_describe_limits, .begin = describe_limits};
+const struct operation operation_describe_endpoints = {.name = "DescribeEndpoints",
+                                                       .input = &shape_describe_endpoints_request,
+                                                       .begin = describe_endpoints};

@@ -1,3 +1,4 @@
+/* key.c - keys of items under a key schema. */
 #include "router/operations/key.h"
 
 #include "router/json/json_writer.h"
@@ -5,7 +6,7 @@
 
 static const char INVALID[] = "One or more parameter values were invalid: ";
 
-static bool mismatch(struct fault *fault)
+static bool key_mismatch(struct fault *fault)
 {
     return fault_set(fault, FAULT_VALIDATION, "The provided key element does not match the schema");
 }
@@ -31,8 +32,8 @@ bool key_attr_fits(const struct key_attr *schema, bool partition, const struct a
     return true;
 }
 
-static bool item_attr_of(const struct key_attr *schema, struct slice item, struct attr *out,
-                         struct fault *fault)
+static bool key_attr_of_item(const struct key_attr *schema, struct slice item, struct attr *out,
+                             struct fault *fault)
 {
     if (!item_find(item, schema->name, out))
         return fault_set(fault, FAULT_VALIDATION, "%sMissing the key %.*s in the item", INVALID,
@@ -44,7 +45,7 @@ static bool item_attr_of(const struct key_attr *schema, struct slice item, struc
     return true;
 }
 
-static bool sizes_fit(const struct table *t, const struct key *key, struct fault *fault)
+static bool key_sizes_fit(const struct table *t, const struct key *key, struct fault *fault)
 {
     return key_attr_fits(&t->partition_key, true, &key->partition, fault) &&
            (key->sort.type == 0 || key_attr_fits(&t->sort_key, false, &key->sort, fault));
@@ -53,9 +54,9 @@ static bool sizes_fit(const struct table *t, const struct key *key, struct fault
 bool key_of_item(const struct table *t, struct slice item, struct key *out, struct fault *fault)
 {
     *out = (struct key){0};
-    return item_attr_of(&t->partition_key, item, &out->partition, fault) &&
-           (!table_has_sort_key(t) || item_attr_of(&t->sort_key, item, &out->sort, fault)) &&
-           sizes_fit(t, out, fault);
+    return key_attr_of_item(&t->partition_key, item, &out->partition, fault) &&
+           (!table_has_sort_key(t) || key_attr_of_item(&t->sort_key, item, &out->sort, fault)) &&
+           key_sizes_fit(t, out, fault);
 }
 
 bool key_of_key(const struct table *t, struct slice key_item, struct key *out, struct fault *fault)
@@ -71,11 +72,11 @@ bool key_of_key(const struct table *t, struct slice key_item, struct key *out, s
                  value.type == t->sort_key.type)
             out->sort = value;
         else
-            return mismatch(fault);
+            return key_mismatch(fault);
     }
     if (out->partition.type == 0 || (table_has_sort_key(t) && out->sort.type == 0))
-        return mismatch(fault);
-    return sizes_fit(t, out, fault);
+        return key_mismatch(fault);
+    return key_sizes_fit(t, out, fault);
 }
 
 void key_append_storage(struct buffer *out, const struct table *t, const struct key *key)
@@ -83,20 +84,28 @@ void key_append_storage(struct buffer *out, const struct table *t, const struct 
     storage_key_append(out, t->id, &key->partition, key->sort.type != 0 ? &key->sort : NULL);
 }
 
-static void write_attr(struct buffer *out, const struct key_attr *schema, struct slice item)
+void key_find(const struct table *t, struct slice item, struct key *out)
 {
-    struct attr value;
-    if (!item_find(item, schema->name, &value))
-        return;
-    json_write_name(out, schema->name);
-    value_write(out, &value);
+    *out = (struct key){0};
+    if (!item_find(item, t->partition_key.name, &out->partition))
+        out->partition = (struct attr){0};
+    if (!table_has_sort_key(t) || !item_find(item, t->sort_key.name, &out->sort))
+        out->sort = (struct attr){0};
 }
 
-void key_write(struct buffer *out, const struct table *t, struct slice item)
+static void key_write_attr(struct buffer *out, const struct key_attr *schema,
+                           const struct attr *value)
+{
+    if (value->type == 0)
+        return;
+    json_write_name(out, schema->name);
+    value_write(out, value);
+}
+
+void key_write(struct buffer *out, const struct table *t, const struct key *key)
 {
     json_write_open(out, '{');
-    write_attr(out, &t->partition_key, item);
-    if (table_has_sort_key(t))
-        write_attr(out, &t->sort_key, item);
+    key_write_attr(out, &t->partition_key, &key->partition);
+    key_write_attr(out, &t->sort_key, &key->sort);
     json_write_close(out, '}');
 }

@@ -26,8 +26,11 @@ bool key_of_key(const struct table *t, struct slice key_item, struct key *out, s
 /* Appends the storage key. */
 void key_append_storage(struct buffer *out, const struct table *t, const struct key *key);
 
-/* Appends {"id":{"S":..}} for an item of the table. */
-void key_write(struct buffer *out, const struct table *t, struct slice item);
+/* The key of an item that a node has sent: what it lacks has type 0. */
+void key_find(const struct table *t, struct slice item, struct key *out);
+
+/* Appends {"id":{"S":..}}. */
+void key_write(struct buffer *out, const struct table *t, const struct key *key);
 
 /* "S" of a value that key attributes can have; sizes and emptiness of one key attribute. */
 bool key_attr_fits(const struct key_attr *schema, bool partition, const struct attr *value,

@@ -1,39 +1,24 @@
+/* list_tables.c - ListTables: a page of names. */
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 
 enum {
-    START,
-    LIMIT
+    NAMES_MAX = 100 /* in one answer */
 };
 
-enum {
-    NAMES_MAX = 100
-}; /* in one answer */
-
-static const struct shape LIMIT_SHAPE = {
-    .kind = SHAPE_INTEGER, .min = 1, .min_set = true, .max = NAMES_MAX};
-
-static const struct shape_member MEMBERS[] = {
-    {"ExclusiveStartTableName", &shape_table_name, MEMBER_OPTIONAL},
-    {"Limit", &LIMIT_SHAPE, MEMBER_OPTIONAL},
-    {0},
-};
-
-static const struct shape INPUT = {
-    .kind = SHAPE_STRUCTURE, .java = "ListTablesInput", .members = MEMBERS};
-
-static bool begin(struct call *c, const struct json_value m[])
+static bool list_tables_begin(struct call *c, const struct json_value m[])
 {
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_LIST);
-    if (m[START].type == JSON_STRING)
-        s->request.key = arena_copy(&c->arena, json_string(&m[START]));
-    s->request.items_max = (uint32_t)shape_integer(&m[LIMIT], NAMES_MAX);
+    if (m[LIST_TABLES_EXCLUSIVE_START_TABLE_NAME].type == JSON_STRING)
+        s->request.key =
+            arena_copy(&c->arena, json_string(&m[LIST_TABLES_EXCLUSIVE_START_TABLE_NAME]));
+    s->request.items_max = (uint32_t)shape_integer(&m[LIST_TABLES_LIMIT], NAMES_MAX);
     call_send(c, s);
     return true;
 }
 
-static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
+static bool list_tables_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
@@ -54,5 +39,7 @@ static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
            fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");
 }
 
-const struct operation operation_list_tables = {
-    .name = "ListTables", .input = &INPUT, .begin = begin, .reply = reply};
+const struct operation operation_list_tables = {.name = "ListTables",
+                                                .input = &shape_list_tables,
+                                                .begin = list_tables_begin,
+                                                .reply = list_tables_reply};

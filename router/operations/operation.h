@@ -64,6 +64,11 @@ struct subrequest *call_data_request(struct call *c, struct route *route, enum r
 struct subrequest *call_catalog_request(struct call *c, enum request_op op);
 void call_send(struct call *c, struct subrequest *s);
 
+/* Asks the catalog for a table. */
+void call_get_table(struct call *c, struct slice name);
+/* Asks the catalog for what the spec says: REQUEST_TABLE_CREATE or REQUEST_TABLE_UPDATE. */
+void call_send_spec(struct call *c, enum request_op op, const struct table_spec *spec);
+
 /* Sets the fault for any reply that is not REPLY_OK; false. */
 bool call_refuse(struct call *c, const struct subrequest *s, const struct reply *reply);
 

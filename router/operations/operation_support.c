@@ -2,6 +2,7 @@
 #include "router/json/json_writer.h"
 #include "router/operations/operation.h"
 #include "router/operations/throttle.h"
+#include "router/request_traits.h"
 
 #include <stdio.h>
 
@@ -71,15 +72,27 @@ bool call_find_key(struct call *c, const struct table *t, enum request_op op, st
     return true;
 }
 
-/* ---- replies that say no ---- */
+/* ---- the catalog ---- */
 
-static bool is_table_op(enum request_op op)
+void call_get_table(struct call *c, struct slice name)
 {
-    return op == REQUEST_TABLE_CREATE || op == REQUEST_TABLE_UPDATE || op == REQUEST_TABLE_DELETE ||
-           op == REQUEST_TABLE_LIST;
+    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
+    s->request.key = name;
+    call_send(c, s);
 }
 
-static bool busy(struct call *c, const struct reply *reply, struct slice name)
+void call_send_spec(struct call *c, enum request_op op, const struct table_spec *spec)
+{
+    table_spec_encode(&c->bytes, spec);
+    struct subrequest *s = call_catalog_request(c, op);
+    s->request.key = spec->name;
+    s->request.body = buffer_slice(&c->bytes);
+    call_send(c, s);
+}
+
+/* ---- replies that say no ---- */
+
+static bool refuse_busy(struct call *c, const struct reply *reply, struct slice name)
 {
     struct table t;
     struct arena arena = {0};
@@ -95,8 +108,8 @@ static bool busy(struct call *c, const struct reply *reply, struct slice name)
 }
 
 /* A node's text, after ours. */
-static bool explain(struct call *c, enum fault_kind kind, const char *text,
-                    const struct reply *reply)
+static bool refuse_explain(struct call *c, enum fault_kind kind, const char *text,
+                           const struct reply *reply)
 {
     return fault_set(call_fault(c), kind, "%s%s%.*s", text, reply->text.size > 0 ? ": " : "",
                      SHOWN(reply->text));
@@ -116,8 +129,8 @@ static void append_nodes(struct buffer *out, const struct partition_info *p, uin
 
 /* "No replica of partition 5 (nodes 1, 2, 3) could serve the request: nodes 2, 3 do not answer.
  * Nothing was written: ..." */
-static bool unreachable(struct call *c, const struct subrequest *s, bool write,
-                        const struct reply *reply)
+static bool refuse_unreachable(struct call *c, const struct subrequest *s, bool write,
+                               const struct reply *reply)
 {
     struct buffer text = {0};
     const struct partition_info *p = NULL;
@@ -140,14 +153,14 @@ static bool unreachable(struct call *c, const struct subrequest *s, bool write,
     }
     buffer_append_text(&text, p == NULL || !write ? ". Nothing was done" : ". Nothing was written");
     buffer_append_u8(&text, 0);
-    explain(c, FAULT_UNAVAILABLE, (const char *)text.data, reply);
+    refuse_explain(c, FAULT_UNAVAILABLE, (const char *)text.data, reply);
     buffer_deinit(&text);
     return false;
 }
 
 /* "It is not known whether the write was done (partition 5, asked of node 2): ..." */
-static bool unknown(struct call *c, const struct subrequest *s, bool write,
-                    const struct reply *reply)
+static bool refuse_unknown(struct call *c, const struct subrequest *s, bool write,
+                           const struct reply *reply)
 {
     char text[120], partition[40] = "";
     if (s->route != NULL)
@@ -156,12 +169,12 @@ static bool unknown(struct call *c, const struct subrequest *s, bool write,
              write ? "It is not known whether the write was done"
                    : "The request could not be completed",
              partition, s->node);
-    return explain(c, FAULT_INTERNAL, text, reply);
+    return refuse_explain(c, FAULT_INTERNAL, text, reply);
 }
 
 bool call_refuse(struct call *c, const struct subrequest *s, const struct reply *reply)
 {
-    bool write = s->request.op == REQUEST_PUT || s->request.op == REQUEST_DELETE;
+    bool write = traits_of(&s->request)->write;
     struct slice name = s->request.key;
     switch (reply->code) {
     case REPLY_THROTTLED:
@@ -169,37 +182,38 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
             break; /* the catalog admits everybody */
         return throttle_refuse(c, s, &reply->verdict);
     case REPLY_OVERLOADED:
-        return explain(c, FAULT_UNAVAILABLE, "The node is overloaded and did nothing", reply);
+        return refuse_explain(c, FAULT_UNAVAILABLE, "The node is overloaded and did nothing",
+                              reply);
     case REPLY_FULL:
-        return explain(c, FAULT_UNAVAILABLE,
-                       "The node's storage is full: writes are refused, reads go on", reply);
+        return refuse_explain(c, FAULT_UNAVAILABLE,
+                              "The node's storage is full: writes are refused, reads go on", reply);
     case REPLY_STOPPED:
-        return explain(c, FAULT_INTERNAL,
-                       "The node's disk has failed: writes are refused until it is restarted",
-                       reply);
+        return refuse_explain(
+            c, FAULT_INTERNAL,
+            "The node's disk has failed: writes are refused until it is restarted", reply);
     case REPLY_CORRUPT:
-        return explain(c, FAULT_INTERNAL, "The stored item is damaged", reply);
+        return refuse_explain(c, FAULT_INTERNAL, "The stored item is damaged", reply);
     case REPLY_TABLE_EXISTS:
         return fault_set(call_fault(c), FAULT_IN_USE, "Table already exists: %.*s", SHOWN(name));
     case REPLY_TABLE_NOT_FOUND:
-        return is_table_op(s->request.op)
+        return traits_of(&s->request)->names_table
                    ? fault_set(call_fault(c), FAULT_NOT_FOUND,
                                "Requested resource not found: Table: %.*s not found", SHOWN(name))
                    : fault_set(call_fault(c), FAULT_NOT_FOUND, "Requested resource not found");
     case REPLY_TABLE_BUSY:
-        return busy(c, reply, name);
+        return refuse_busy(c, reply, name);
     case REPLY_LIMIT_EXCEEDED:
         return fault_set(call_fault(c), FAULT_LIMIT, "%.*s", SHOWN(reply->text));
     case REPLY_COLLECTION_FULL:
         return fault_set(call_fault(c), FAULT_COLLECTION_FULL, "Collection size exceeded.");
     case REPLY_NOT_LEADER:
-        return unreachable(c, s, write, reply);
+        return refuse_unreachable(c, s, write, reply);
     case REPLY_UNKNOWN:
-        return unknown(c, s, write, reply);
+        return refuse_unknown(c, s, write, reply);
     default:
         break;
     }
-    return explain(c, FAULT_INTERNAL, "A node refused the request", reply);
+    return refuse_explain(c, FAULT_INTERNAL, "A node refused the request", reply);
 }
 
 bool call_begin_answer(struct call *c, struct subrequest *s, const struct reply *r,

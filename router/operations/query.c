@@ -1,47 +1,12 @@
+/* query.c - Query: items of one partition key, in the order of their sort keys. */
 #include "router/expression/key_schema.h"
 #include "router/expression/names.h"
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
+#include "router/operations/page.h"
 #include "router/operations/shapes.h"
-#include "router/plan/page.h"
 
-enum {
-    TABLE_NAME,
-    SELECT,
-    LIMIT,
-    CONSISTENT_READ,
-    SCAN_INDEX_FORWARD,
-    START_KEY,
-    RETURN_CONSUMED,
-    KEY_CONDITION,
-    NAMES,
-    VALUES,
-};
-
-static const struct shape_member MEMBERS[] = {
-    {"TableName", &shape_table_name, MEMBER_REQUIRED},
-    {"Select", &shape_select, MEMBER_OPTIONAL},
-    {"Limit", &shape_limit, MEMBER_OPTIONAL},
-    {"ConsistentRead", &shape_boolean_value, MEMBER_OPTIONAL},
-    {"ScanIndexForward", &shape_boolean_value, MEMBER_OPTIONAL},
-    {"ExclusiveStartKey", &shape_attribute_map, MEMBER_OPTIONAL},
-    {"ReturnConsumedCapacity", &shape_return_consumed, MEMBER_OPTIONAL},
-    {"KeyConditionExpression", &shape_string, MEMBER_OPTIONAL},
-    {"ExpressionAttributeNames", &shape_name_map, MEMBER_OPTIONAL},
-    {"ExpressionAttributeValues", &shape_attribute_map, MEMBER_OPTIONAL},
-    {"IndexName", &shape_table_name, MEMBER_LATER},
-    {"FilterExpression", &shape_string, MEMBER_LATER},
-    {"ProjectionExpression", &shape_string, MEMBER_LATER},
-    {"AttributesToGet", &shape_anything, MEMBER_LATER},
-    {"KeyConditions", &shape_anything, MEMBER_LATER},
-    {"QueryFilter", &shape_anything, MEMBER_LATER},
-    {"ConditionalOperator", &shape_anything, MEMBER_LATER},
-    {0},
-};
-
-static const struct shape INPUT = {
-    .kind = SHAPE_STRUCTURE, .java = "QueryInput", .members = MEMBERS};
-
+/* The typed request, and its plan. */
 struct query {
     struct page page; /* first: what page_reply takes call->state for */
     struct key_conditions conditions;
@@ -49,7 +14,7 @@ struct query {
 };
 
 /* The service says where a bad value was only for some of them. */
-static bool read_start_key(struct call *c, const struct json_value *member, struct span *out)
+static bool query_read_start_key(struct call *c, const struct json_value *member, struct span *out)
 {
     if (member->type == JSON_ABSENT)
         return true;
@@ -69,55 +34,64 @@ static bool read_start_key(struct call *c, const struct json_value *member, stru
     return false;
 }
 
-static bool read_condition(struct call *c, struct query *q, const struct json_value m[])
+static bool query_read_condition(struct call *c, struct query *q, const struct json_value m[])
 {
     struct expression_names names;
-    if (m[KEY_CONDITION].type == JSON_ABSENT)
+    if (m[QUERY_KEY_CONDITION_EXPRESSION].type == JSON_ABSENT)
         return fault_set(call_fault(c), FAULT_VALIDATION,
                          "Either the KeyConditions or KeyConditionExpression parameter must be "
                          "specified in the request.");
-    if (!expression_names_read(&names, &c->arena, &m[NAMES], &m[VALUES], call_fault(c)))
+    if (!expression_names_read(&names, &c->arena, &m[QUERY_EXPRESSION_ATTRIBUTE_NAMES],
+                               &m[QUERY_EXPRESSION_ATTRIBUTE_VALUES], call_fault(c)))
         return false;
-    struct slice text = arena_copy(&c->arena, json_string(&m[KEY_CONDITION]));
+    struct slice text = arena_copy(&c->arena, json_string(&m[QUERY_KEY_CONDITION_EXPRESSION]));
     return key_conditions_read(text, &names, &c->arena, &q->conditions, call_fault(c));
 }
 
-static bool begin(struct call *c, const struct json_value m[])
+static bool query_read(struct call *c, const struct json_value m[], struct query *q)
+{
+    call_take_consumed(c, &m[QUERY_RETURN_CONSUMED_CAPACITY]);
+    q->page.plan.reverse = !shape_boolean(&m[QUERY_SCAN_INDEX_FORWARD], true);
+    q->page.plan.table = json_string(&m[QUERY_TABLE_NAME]);
+    if (m[QUERY_KEY_CONDITION_EXPRESSION].type == JSON_ABSENT &&
+        !expression_names_absent(
+            &m[QUERY_EXPRESSION_ATTRIBUTE_NAMES], &m[QUERY_EXPRESSION_ATTRIBUTE_VALUES],
+            "FilterExpression and KeyConditionExpression are null", call_fault(c)))
+        return false;
+    return page_read(c, &q->page, &m[QUERY_SELECT], &m[QUERY_LIMIT], &m[QUERY_CONSISTENT_READ]) &&
+           query_read_start_key(c, &m[QUERY_EXCLUSIVE_START_KEY], &q->start_key) &&
+           query_read_condition(c, q, m);
+}
+
+static bool query_begin(struct call *c, const struct json_value m[])
 {
     struct query *q = arena_zalloc(&c->arena, sizeof *q);
     c->state = q;
-    call_take_consumed(c, &m[RETURN_CONSUMED]);
-    q->page.reverse = !shape_boolean(&m[SCAN_INDEX_FORWARD], true);
-    if (m[KEY_CONDITION].type == JSON_ABSENT &&
-        !expression_names_absent(&m[NAMES], &m[VALUES],
-                                 "FilterExpression and KeyConditionExpression are null",
-                                 call_fault(c)))
+    if (!query_read(c, m, q))
         return false;
-    if (!page_take(c, &q->page, &m[SELECT], &m[LIMIT], &m[CONSISTENT_READ]) ||
-        !read_start_key(c, &m[START_KEY], &q->start_key) || !read_condition(c, q, m))
-        return false;
-    call_want_table(c, json_string(&m[TABLE_NAME]), &q->page.route);
+    ranges_begin(c, &q->page.plan);
     return true;
 }
 
 /* ---- with the table ---- */
 
-static bool start_key_invalid(struct call *c)
+static bool query_start_key_invalid(struct call *c)
 {
     return fault_set(call_fault(c), FAULT_VALIDATION, "The provided starting key is invalid");
 }
 
-static bool start_key_element(struct call *c, struct slice item, const struct key_attr *schema)
+static bool query_start_key_element(struct call *c, struct slice item,
+                                    const struct key_attr *schema)
 {
     struct attr value;
     if (!item_find(item, schema->name, &value))
-        return start_key_invalid(c);
+        return query_start_key_invalid(c);
     return value.type == schema->type ||
            fault_set(call_fault(c), FAULT_VALIDATION,
                      "The provided key element does not match the schema");
 }
 
-static bool start_key_counts(struct call *c, struct slice item, const struct table *t)
+static bool query_start_key_counts(struct call *c, struct slice item, const struct table *t)
 {
     struct attr_cursor cursor = item_attrs(item);
     struct slice name;
@@ -125,13 +99,13 @@ static bool start_key_counts(struct call *c, struct slice item, const struct tab
     uint32_t count = 0;
     while (attr_next(&cursor, &name, &value))
         count++;
-    return count == (table_has_sort_key(t) ? 2 : 1) || start_key_invalid(c);
+    return count == (table_has_sort_key(t) ? 2 : 1) || query_start_key_invalid(c);
 }
 
 /* The key must lie where the query could have stopped. */
-static bool start_key_inside(struct call *c, const struct key *key,
-                             const struct key_condition *partition,
-                             const struct key_condition *sort)
+static bool query_start_key_inside(struct call *c, const struct key *key,
+                                   const struct key_condition *partition,
+                                   const struct key_condition *sort)
 {
     bool same = slice_equal(key->partition.body, partition->values[0].body);
     if (sort->op == KEY_ANY)
@@ -145,55 +119,57 @@ static bool start_key_inside(struct call *c, const struct key *key,
                              "The query can return at most one row and cannot be restarted");
 }
 
-static bool skip_to_start(struct call *c, struct query *q, struct slice item,
-                          const struct key_condition *partition, const struct key_condition *sort)
+static bool query_skip_to_start(struct call *c, struct query *q, struct slice item,
+                                const struct key_condition *partition,
+                                const struct key_condition *sort)
 {
-    const struct table *t = &q->page.route->table;
+    const struct table *t = &q->page.plan.route->table;
     struct key key;
-    if (table_has_sort_key(t) && !start_key_element(c, item, &t->sort_key))
+    if (table_has_sort_key(t) && !query_start_key_element(c, item, &t->sort_key))
         return false;
-    if (!key_of_key(t, item, &key, call_fault(c)) || !start_key_inside(c, &key, partition, sort))
+    if (!key_of_key(t, item, &key, call_fault(c)) ||
+        !query_start_key_inside(c, &key, partition, sort))
         return false;
-    page_skip_past(c, &q->page, call_storage_key(c, t, &key));
+    plan_range_skip_past(c, &q->page.range, q->page.plan.reverse, call_storage_key(c, t, &key));
     return true;
 }
 
-static void set_bounds(struct call *c, struct page *p, const struct key_condition *partition,
-                       const struct key_condition *sort)
+static void query_set_range(struct call *c, struct page *p, const struct key_condition *partition,
+                            const struct key_condition *sort)
 {
     struct buffer *scratch = &c->router->scratch;
     buffer_clear(scratch);
-    key_condition_append_lo(scratch, p->route->table.id, partition, sort);
-    p->lo = arena_copy(&c->arena, buffer_slice(scratch));
+    key_condition_append_lo(scratch, p->plan.route->table.id, partition, sort);
+    p->range.lo = arena_copy(&c->arena, buffer_slice(scratch));
     buffer_clear(scratch);
-    key_condition_append_hi(scratch, p->route->table.id, partition, sort);
-    p->hi = arena_copy(&c->arena, buffer_slice(scratch));
+    key_condition_append_hi(scratch, p->plan.route->table.id, partition, sort);
+    p->range.hi = arena_copy(&c->arena, buffer_slice(scratch));
 }
 
-static bool ready(struct call *c)
+static bool query_ready(struct call *c)
 {
     struct query *q = c->state;
-    const struct table *t = &q->page.route->table;
+    const struct table *t = &q->page.plan.route->table;
     struct key_condition partition, sort;
     bool resumed = q->start_key.size > 0;
     struct slice start = resumed ? span_in(&c->bytes, q->start_key) : slice_make(NULL, 0);
     if (!call_table_usable(c, t))
         return false;
-    if (resumed &&
-        (!start_key_counts(c, start, t) || !start_key_element(c, start, &t->partition_key)))
+    if (resumed && (!query_start_key_counts(c, start, t) ||
+                    !query_start_key_element(c, start, &t->partition_key)))
         return false;
     if (!key_conditions_match(&q->conditions, t, &partition, &sort, call_fault(c)))
         return false;
-    set_bounds(c, &q->page, &partition, &sort);
-    if (resumed && !skip_to_start(c, q, start, &partition, &sort))
+    query_set_range(c, &q->page, &partition, &sort);
+    if (resumed && !query_skip_to_start(c, q, start, &partition, &sort))
         return false;
     page_start(c, &q->page);
     return true;
 }
 
 const struct operation operation_query = {.name = "Query",
-                                          .input = &INPUT,
-                                          .begin = begin,
-                                          .ready = ready,
+                                          .input = &shape_query,
+                                          .begin = query_begin,
+                                          .ready = query_ready,
                                           .reply = page_reply,
                                           .finish = page_finish};

@@ -68,7 +68,7 @@ static bool serve_find(struct router *r, struct client *c, const struct service 
                        const struct operation **out)
 {
     const struct http_head *head = &c->http.head;
-    struct slice name = http_find(head, "x-amz-target");
+    struct slice name = http_text(head, head->amz_target);
     if (service == NULL)
         return endpoints_refuse(r, c, FAULT_UNKNOWN_OPERATION, "");
     const size_t prefix = strlen(service->target);

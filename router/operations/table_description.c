@@ -1,3 +1,4 @@
+/* table_description.c - a table described, its changes followed, its settings read. */
 #include "router/operations/table_description.h"
 
 #include "router/json/json_writer.h"
@@ -7,7 +8,7 @@
 
 /* ---- description ---- */
 
-static const char *status_name(enum table_status status)
+static const char *table_status_name(enum table_status status)
 {
     static const char *const NAMES[] = {[TABLE_CREATING] = "CREATING",
                                         [TABLE_ACTIVE] = "ACTIVE",
@@ -16,8 +17,8 @@ static const char *status_name(enum table_status status)
     return NAMES[status];
 }
 
-static void write_key_attr(struct buffer *out, const struct key_attr *k, const char *what,
-                           const char *value)
+static void table_write_key_attr(struct buffer *out, const struct key_attr *k, const char *what,
+                                 const char *value)
 {
     json_write_open(out, '{');
     json_member_string(out, "AttributeName", k->name);
@@ -25,51 +26,52 @@ static void write_key_attr(struct buffer *out, const struct key_attr *k, const c
     json_write_close(out, '}');
 }
 
-static void write_keys(struct buffer *out, const struct table *t)
+static void table_write_keys(struct buffer *out, const struct table *t)
 {
     json_member_open(out, "AttributeDefinitions", '[');
-    write_key_attr(out, &t->partition_key, "AttributeType", attr_type_name(t->partition_key.type));
+    table_write_key_attr(out, &t->partition_key, "AttributeType",
+                         attr_type_name(t->partition_key.type));
     if (table_has_sort_key(t))
-        write_key_attr(out, &t->sort_key, "AttributeType", attr_type_name(t->sort_key.type));
+        table_write_key_attr(out, &t->sort_key, "AttributeType", attr_type_name(t->sort_key.type));
     json_write_close(out, ']');
     json_member_open(out, "KeySchema", '[');
-    write_key_attr(out, &t->partition_key, "KeyType", "HASH");
+    table_write_key_attr(out, &t->partition_key, "KeyType", "HASH");
     if (table_has_sort_key(t))
-        write_key_attr(out, &t->sort_key, "KeyType", "RANGE");
+        table_write_key_attr(out, &t->sort_key, "KeyType", "RANGE");
     json_write_close(out, ']');
 }
 
 /* Seconds since 1970. */
-static void write_date(struct buffer *out, const char *key, int64_t wall_ms)
+static void table_write_date(struct buffer *out, const char *key, int64_t wall_ms)
 {
     if (wall_ms == 0)
         return;
     json_member_thousandths(out, key, wall_ms);
 }
 
-static void write_throughput(struct buffer *out, const struct table *t)
+static void table_write_throughput(struct buffer *out, const struct table *t)
 {
     json_member_open(out, "ProvisionedThroughput", '{');
-    write_date(out, "LastIncreaseDateTime", t->increased_ms);
-    write_date(out, "LastDecreaseDateTime", t->decreased_ms);
+    table_write_date(out, "LastIncreaseDateTime", t->increased_ms);
+    table_write_date(out, "LastDecreaseDateTime", t->decreased_ms);
     json_member_integer(out, "NumberOfDecreasesToday", t->decreases_today);
     json_member_integer(out, "ReadCapacityUnits", t->rcu);
     json_member_integer(out, "WriteCapacityUnits", t->wcu);
     json_write_close(out, '}');
 }
 
-static void write_billing(struct buffer *out, const struct table *t)
+static void table_write_billing(struct buffer *out, const struct table *t)
 {
     if (t->billing != BILLING_ON_DEMAND)
         return;
     json_member_open(out, "BillingModeSummary", '{');
     json_member_text(out, "BillingMode", "PAY_PER_REQUEST");
-    write_date(out, "LastUpdateToPayPerRequestDateTime",
-               t->on_demand_ms[0] != 0 ? t->on_demand_ms[0] : t->created_ms);
+    table_write_date(out, "LastUpdateToPayPerRequestDateTime",
+                     t->on_demand_ms[0] != 0 ? t->on_demand_ms[0] : t->created_ms);
     json_write_close(out, '}');
 }
 
-static void write_id(struct buffer *out, const uint8_t uuid[16])
+static void table_write_id(struct buffer *out, const uint8_t uuid[16])
 {
     char text[37];
     size_t at = 0;
@@ -83,7 +85,7 @@ static void write_id(struct buffer *out, const uint8_t uuid[16])
     json_write_string(out, slice_make(text, at));
 }
 
-static void write_class(struct buffer *out, const struct table *t)
+static void table_write_class(struct buffer *out, const struct table *t)
 {
     if (t->class == TABLE_CLASS_UNSAID)
         return;
@@ -93,7 +95,8 @@ static void write_class(struct buffer *out, const struct table *t)
     json_write_close(out, '}');
 }
 
-static void write_encryption(struct buffer *out, const struct router *r, const struct table *t)
+static void table_write_encryption(struct buffer *out, const struct router *r,
+                                   const struct table *t)
 {
     if (t->encryption != ENCRYPTION_WITH_KEY)
         return;
@@ -119,21 +122,21 @@ void table_description_write(struct buffer *out, const struct router *r, const s
     table_arn_append(&arn, r, t->name);
     json_write_open(out, '{');
     if (!brief)
-        write_keys(out, t);
+        table_write_keys(out, t);
     json_member_string(out, "TableName", t->name);
-    json_member_text(out, "TableStatus", status_name(t->status));
+    json_member_text(out, "TableStatus", table_status_name(t->status));
     if (!brief)
-        write_date(out, "CreationDateTime", t->created_ms);
-    write_throughput(out, t);
-    write_billing(out, t);
+        table_write_date(out, "CreationDateTime", t->created_ms);
+    table_write_throughput(out, t);
+    table_write_billing(out, t);
     table_throughput_write(out, r->config, t);
     json_member_integer(out, "TableSizeBytes", t->size_bytes);
     json_member_integer(out, "ItemCount", t->item_count);
     json_member_string(out, "TableArn", buffer_slice(&arn));
     json_write_key(out, "TableId");
-    write_id(out, t->uuid);
-    write_encryption(out, r, t);
-    write_class(out, t);
+    table_write_id(out, t->uuid);
+    table_write_encryption(out, r, t);
+    table_write_class(out, t);
     json_write_key(out, "DeletionProtectionEnabled");
     json_write_bool(out, false);
     json_write_close(out, '}');
@@ -159,7 +162,8 @@ enum {
     FOLLOWS = 1 /* subrequest->index: asks whether a change has happened */
 };
 
-static void change_ask(struct call *c, struct slice name, uint32_t table_id, uint32_t attempts)
+static void table_change_ask(struct call *c, struct slice name, uint32_t table_id,
+                             uint32_t attempts)
 {
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
     s->request.key = name;
@@ -169,16 +173,16 @@ static void change_ask(struct call *c, struct slice name, uint32_t table_id, uin
     subrequest_start_later(c->router, s);
 }
 
-static void change_follow(struct call *c, const struct table *t)
+static void table_change_follow(struct call *c, const struct table *t)
 {
     if (t->status == TABLE_ACTIVE || c->router->config->table_change_delay_ms > 0)
         return;
     c->follow_until = instant_add(c->router->now, duration_ms(TABLE_CHANGE_WAIT_MS));
-    change_ask(c, arena_copy(&c->arena, t->name), t->id, 0);
+    table_change_ask(c, arena_copy(&c->arena, t->name), t->id, 0);
 }
 
 /* Of a reply that says nothing about the table: not known, hence not over. */
-static bool change_is_over(const struct subrequest *s, const struct reply *r)
+static bool table_change_is_over(const struct subrequest *s, const struct reply *r)
 {
     struct table t;
     struct arena arena = {0};
@@ -195,10 +199,10 @@ bool table_change_took(struct call *c, struct subrequest *s, const struct reply 
     if (s->index != FOLLOWS)
         return false;
     bool late = !instant_before(c->router->now, c->follow_until);
-    if (change_is_over(s, r) || late)
+    if (table_change_is_over(s, r) || late)
         route_forget(c->router, s->request.key);
     else
-        change_ask(c, s->request.key, s->request.partition, s->attempts + 1);
+        table_change_ask(c, s->request.key, s->request.partition, s->attempts + 1);
     return true;
 }
 
@@ -217,7 +221,7 @@ bool table_description_answer(struct call *c, struct subrequest *s, const struct
     table_description_write(&c->body, c->router, &t, s->request.op == REQUEST_TABLE_DELETE);
     json_write_close(&c->body, '}');
     if (s->request.op != REQUEST_TABLE_GET)
-        change_follow(c, &t);
+        table_change_follow(c, &t);
     return true;
 }
 
@@ -228,64 +232,38 @@ bool table_description_reply(struct call *c, struct subrequest *s, const struct 
 
 /* ---- settings ---- */
 
-const struct shape shape_billing = {.kind = SHAPE_STRING,
-                                    .choices = "PROVISIONED, PAY_PER_REQUEST"};
-const struct shape shape_table_class = {.kind = SHAPE_STRING,
-                                        .choices = "STANDARD, STANDARD_INFREQUENT_ACCESS"};
-
-static const struct shape_member STREAM[] = {
-    {"StreamEnabled", &shape_boolean_value, MEMBER_REQUIRED},
-    {0},
-};
-const struct shape shape_stream = {
-    .kind = SHAPE_STRUCTURE, .java = "StreamSpecification", .members = STREAM};
-
-enum {
-    ENCRYPTION_ENABLED,
-    ENCRYPTION_TYPE,
-    ENCRYPTION_KEY
-};
-static const struct shape ENCRYPTION_TYPE_SHAPE = {.kind = SHAPE_STRING, .choices = "AES256, KMS"};
-static const struct shape_member ENCRYPTION[] = {
-    {"Enabled", &shape_boolean_value, MEMBER_OPTIONAL},
-    {"SSEType", &ENCRYPTION_TYPE_SHAPE, MEMBER_OPTIONAL},
-    {"KMSMasterKeyId", &shape_string, MEMBER_OPTIONAL},
-    {0},
-};
-const struct shape shape_encryption = {
-    .kind = SHAPE_STRUCTURE, .java = "SSESpecification", .members = ENCRYPTION};
-
-static bool stream_is_on(const struct json_value *v)
+static bool table_stream_is_on(const struct json_value *v)
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
     if (v->type == JSON_ABSENT)
         return false;
-    shape_bind(&shape_stream, v, m);
-    return shape_boolean(&m[0], false);
+    shape_bind(&shape_stream_specification, v, m);
+    return shape_boolean(&m[STREAM_SPECIFICATION_STREAM_ENABLED], false);
 }
 
-static bool read_encryption(struct call *c, const struct json_value *v, struct table_spec *spec)
+static bool table_read_encryption(struct call *c, const struct json_value *v,
+                                  struct table_spec *spec)
 {
     struct fault *f = call_fault(c);
     struct json_value m[SHAPE_MEMBERS_MAX];
     if (v->type == JSON_ABSENT)
         return true;
-    shape_bind(&shape_encryption, v, m);
-    bool enabled = shape_boolean(&m[ENCRYPTION_ENABLED], false);
-    bool named = m[ENCRYPTION_KEY].type == JSON_STRING;
-    if (!enabled && (named || m[ENCRYPTION_TYPE].type == JSON_STRING))
+    shape_bind(&shape_sse_specification, v, m);
+    bool enabled = shape_boolean(&m[SSE_SPECIFICATION_ENABLED], false);
+    bool named = m[SSE_SPECIFICATION_KMS_MASTER_KEY_ID].type == JSON_STRING;
+    if (!enabled && (named || m[SSE_SPECIFICATION_SSE_TYPE].type == JSON_STRING))
         return fault_set(f, FAULT_VALIDATION,
                          "One or more parameter values were invalid: SSEType and KMSMasterKeyId "
                          "of SSESpecification need Enabled to be true");
-    if (m[ENCRYPTION_TYPE].type == JSON_STRING &&
-        !slice_is(json_string(&m[ENCRYPTION_TYPE]), "KMS"))
+    if (m[SSE_SPECIFICATION_SSE_TYPE].type == JSON_STRING &&
+        !slice_is(json_string(&m[SSE_SPECIFICATION_SSE_TYPE]), "KMS"))
         return fault_set(f, FAULT_VALIDATION,
                          "One or more parameter values were invalid: SSEType AES256 is not "
                          "supported");
     spec->encryption = enabled ? ENCRYPTION_WITH_KEY : ENCRYPTION_BY_DEFAULT;
     if (!named)
         return true;
-    struct slice key = json_string(&m[ENCRYPTION_KEY]);
+    struct slice key = json_string(&m[SSE_SPECIFICATION_KMS_MASTER_KEY_ID]);
     if (key.size == 0 || key.size > ENCRYPTION_KEY_SIZE_MAX)
         return fault_set(f, FAULT_VALIDATION,
                          "One or more parameter values were invalid: KMSMasterKeyId has %zu bytes, "
@@ -300,11 +278,11 @@ bool table_settings_read(struct call *c, const struct table_settings *s, struct 
     struct fault *f = call_fault(c);
     if (shape_boolean(s->protection, false))
         return fault_set_later(f, "DeletionProtectionEnabled");
-    if (stream_is_on(s->stream))
+    if (table_stream_is_on(s->stream))
         return fault_set_later(f, "StreamSpecification");
     if (s->table_class->type == JSON_STRING)
         spec->class = slice_is(json_string(s->table_class), "STANDARD")
                           ? TABLE_CLASS_STANDARD
                           : TABLE_CLASS_INFREQUENT_ACCESS;
-    return read_encryption(c, s->encryption, spec);
+    return table_read_encryption(c, s->encryption, spec);
 }

@@ -40,9 +40,4 @@ struct table_settings {
 };
 bool table_settings_read(struct call *c, const struct table_settings *s, struct table_spec *spec);
 
-extern const struct shape shape_billing;
-extern const struct shape shape_table_class;
-extern const struct shape shape_stream;
-extern const struct shape shape_encryption;
-
 #endif

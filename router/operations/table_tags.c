@@ -1,26 +1,9 @@
+/* table_tags.c - tags checked, sorted, written. */
 #include "router/operations/table_tags.h"
 
 #include "router/json/json_writer.h"
 #include "router/limiter/limit.h"
 #include "router/operations/shapes.h"
-
-static const struct shape TAG_KEY = {
-    .kind = SHAPE_STRING, .min = 1, .min_set = true, .max = TAG_KEY_CHARACTERS_MAX};
-static const struct shape TAG_VALUE = {.kind = SHAPE_STRING, .max = TAG_VALUE_CHARACTERS_MAX};
-
-enum {
-    KEY,
-    VALUE
-};
-
-static const struct shape_member MEMBERS[] = {
-    {"Key", &TAG_KEY, MEMBER_REQUIRED},
-    {"Value", &TAG_VALUE, MEMBER_REQUIRED},
-    {0},
-};
-static const struct shape TAG = {.kind = SHAPE_STRUCTURE, .java = "Tag", .members = MEMBERS};
-const struct shape shape_tags = {.kind = SHAPE_LIST, .element = &TAG};
-const struct shape shape_tag_keys = {.kind = SHAPE_LIST, .element = &TAG_KEY};
 
 /* ---- a list in the order of its keys ---- */
 
@@ -59,7 +42,7 @@ static struct slice tag_list_encode(struct call *c, const struct tag_list *list)
 
 /* ---- what may be a key ---- */
 
-static bool refuse_reserved(struct call *c, struct slice key)
+static bool tag_refuse_reserved(struct call *c, struct slice key)
 {
     return fault_set(call_fault(c), FAULT_VALIDATION,
                      "One or more parameter values were invalid: the tag key %.*s begins with "
@@ -67,7 +50,7 @@ static bool refuse_reserved(struct call *c, struct slice key)
                      SHOWN(key));
 }
 
-static bool refuse_unknown(struct call *c, struct slice key)
+static bool tag_refuse_unknown(struct call *c, struct slice key)
 {
     return fault_set(call_fault(c), FAULT_VALIDATION,
                      "The tag %.*s is not known: of the tags that begin with weir: there are "
@@ -75,7 +58,7 @@ static bool refuse_unknown(struct call *c, struct slice key)
                      SHOWN(key));
 }
 
-static bool read_collections_tag(struct call *c, struct slice value, struct table_spec *spec)
+static bool tag_read_collections_tag(struct call *c, struct slice value, struct table_spec *spec)
 {
     if (!slice_is(value, "whole"))
         return fault_set(call_fault(c), FAULT_VALIDATION,
@@ -88,7 +71,7 @@ static bool read_collections_tag(struct call *c, struct slice value, struct tabl
     return true;
 }
 
-static bool read_gac_tag(struct call *c, struct slice value, struct table_spec *spec)
+static bool tag_read_gac_tag(struct call *c, struct slice value, struct table_spec *spec)
 {
     enum gac_policy policy;
     if (!gac_policy_find(value, &policy))
@@ -107,26 +90,26 @@ static bool read_gac_tag(struct call *c, struct slice value, struct table_spec *
     return true;
 }
 
-static bool read_created(struct call *c, const struct tag *tag, struct table_spec *spec)
+static bool tag_read_created(struct call *c, const struct tag *tag, struct table_spec *spec)
 {
     if (slice_is(tag->key, "weir:item-collections"))
-        return read_collections_tag(c, tag->value, spec);
+        return tag_read_collections_tag(c, tag->value, spec);
     if (slice_is(tag->key, "weir:gac"))
-        return read_gac_tag(c, tag->value, spec);
+        return tag_read_gac_tag(c, tag->value, spec);
     if (slice_starts_with(tag->key, slice_of("weir:")))
-        return refuse_unknown(c, tag->key);
-    return !slice_starts_with(tag->key, slice_of("aws:")) || refuse_reserved(c, tag->key);
+        return tag_refuse_unknown(c, tag->key);
+    return !slice_starts_with(tag->key, slice_of("aws:")) || tag_refuse_reserved(c, tag->key);
 }
 
-static bool check_changed(struct call *c, const struct tag *tag)
+static bool tag_check_changed(struct call *c, const struct tag *tag)
 {
     if (slice_is(tag->key, "weir:item-collections") || slice_is(tag->key, "weir:gac"))
         return fault_set(call_fault(c), FAULT_VALIDATION,
                          "The tag %.*s can only be given to CreateTable, and stays",
                          SHOWN(tag->key));
     if (slice_starts_with(tag->key, slice_of("weir:")))
-        return refuse_unknown(c, tag->key);
-    return !slice_starts_with(tag->key, slice_of("aws:")) || refuse_reserved(c, tag->key);
+        return tag_refuse_unknown(c, tag->key);
+    return !slice_starts_with(tag->key, slice_of("aws:")) || tag_refuse_reserved(c, tag->key);
 }
 
 /* ---- requests ---- */
@@ -134,8 +117,8 @@ static bool check_changed(struct call *c, const struct tag *tag)
 static struct tag tag_of(const struct json_value *element)
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
-    shape_bind(&TAG, element, m);
-    return (struct tag){json_string(&m[KEY]), json_string(&m[VALUE]), true};
+    shape_bind(&shape_tag, element, m);
+    return (struct tag){json_string(&m[TAG_KEY]), json_string(&m[TAG_VALUE]), true};
 }
 
 bool table_tags_create(struct call *c, const struct json_value *list, struct table_spec *spec)
@@ -147,7 +130,7 @@ bool table_tags_create(struct call *c, const struct json_value *list, struct tab
     struct json_value element;
     while (json_next_element(&cursor, &element)) {
         struct tag tag = tag_of(&element);
-        if (!read_created(c, &tag, spec) || !tag_list_add(c, &tags, &tag))
+        if (!tag_read_created(c, &tag, spec) || !tag_list_add(c, &tags, &tag))
             return false;
     }
     spec->tags = tag_list_encode(c, &tags);
@@ -162,7 +145,7 @@ bool table_tags_change(struct call *c, const struct json_value *list, bool remov
     struct json_value element;
     while (json_next_element(&cursor, &element)) {
         struct tag tag = remove ? (struct tag){.key = json_string(&element)} : tag_of(&element);
-        if (!check_changed(c, &tag) || !tag_list_add(c, &tags, &tag))
+        if (!tag_check_changed(c, &tag) || !tag_list_add(c, &tags, &tag))
             return false;
     }
     if (tags.count == 0) /* the service's words */

@@ -8,14 +8,11 @@
 
 #include "router/operations/operation.h"
 
-extern const struct shape shape_tags;     /* a list of {Key, Value} */
-extern const struct shape shape_tag_keys; /* a list of keys */
-
 /* CreateTable: all of them into spec->tags, from the call's arena, and what those of weir say into
  * the spec, whose keys are known already. */
 bool table_tags_create(struct call *c, const struct json_value *list, struct table_spec *spec);
 
-/* TagResource (`remove` false: `list` has shape_tags) and UntagResource (shape_tag_keys). */
+/* TagResource (`list`: tags) and UntagResource (`remove`; `list`: keys). */
 bool table_tags_change(struct call *c, const struct json_value *list, bool remove,
                        struct table_spec *spec);
 

@@ -1,74 +1,74 @@
+/* table_throughput.c - throughput read, checked and described. */
 #include "router/operations/table_throughput.h"
 
 #include "engine/admission/share.h"
 #include "router/json/json_writer.h"
 #include "router/operations/shapes.h"
 
-static const struct shape MAXIMUM = {.kind = SHAPE_LONG};
-static const struct shape_member ON_DEMAND[] = {
-    {"MaxReadRequestUnits", &MAXIMUM, MEMBER_OPTIONAL},
-    {"MaxWriteRequestUnits", &MAXIMUM, MEMBER_OPTIONAL},
-    {0},
+/* By enum admit_kind. */
+static const int ON_DEMAND[ADMIT_KINDS] = {
+    [ADMIT_READ] = ON_DEMAND_THROUGHPUT_MAX_READ_REQUEST_UNITS,
+    [ADMIT_WRITE] = ON_DEMAND_THROUGHPUT_MAX_WRITE_REQUEST_UNITS,
 };
-const struct shape shape_on_demand_throughput = {
-    .kind = SHAPE_STRUCTURE, .java = "OnDemandThroughput", .members = ON_DEMAND};
+static const int WARM[ADMIT_KINDS] = {
+    [ADMIT_READ] = WARM_THROUGHPUT_READ_UNITS_PER_SECOND,
+    [ADMIT_WRITE] = WARM_THROUGHPUT_WRITE_UNITS_PER_SECOND,
+};
 
-static const struct shape UNITS = {.kind = SHAPE_LONG, .min = 1, .min_set = true};
-static const struct shape_member WARM[] = {
-    {"ReadUnitsPerSecond", &UNITS, MEMBER_OPTIONAL},
-    {"WriteUnitsPerSecond", &UNITS, MEMBER_OPTIONAL},
-    {0},
-};
-const struct shape shape_warm_throughput = {
-    .kind = SHAPE_STRUCTURE, .java = "WarmThroughput", .members = WARM};
+static const char *on_demand_name(enum admit_kind kind)
+{
+    return shape_on_demand_throughput.members[ON_DEMAND[kind]].name;
+}
+
+static const char *warm_name(enum admit_kind kind)
+{
+    return shape_warm_throughput.members[WARM[kind]].name;
+}
 
 #define INVALID "One or more parameter values were invalid: "
 
 /* ---- as it is asked for ---- */
 
-static bool check_bounds(struct call *c, const char *name, int64_t units)
+static bool throughput_check_bounds(struct call *c, const char *name, int64_t units)
 {
     return units <= TABLE_UNITS_MAX ||
            fault_set(call_fault(c), FAULT_VALIDATION, "Given value %lld for %s is out of bounds",
                      (long long)units, name);
 }
 
-static bool read_provisioned(struct call *c, const struct json_value *member,
-                             struct throughput_asked *out)
+static bool throughput_read_provisioned(struct call *c, const struct json_value *member,
+                                        struct throughput_asked *out)
 {
-    enum {
-        WRITE,
-        READ
-    };
     struct json_value m[SHAPE_MEMBERS_MAX];
     out->provisioned = member->type != JSON_ABSENT;
     if (!out->provisioned)
         return true;
-    shape_bind(&shape_throughput, member, m);
-    out->rcu = shape_integer(&m[READ], 0);
-    out->wcu = shape_integer(&m[WRITE], 0);
-    return check_bounds(c, "ReadCapacityUnits", out->rcu) &&
-           check_bounds(c, "WriteCapacityUnits", out->wcu);
+    shape_bind(&shape_provisioned_throughput, member, m);
+    out->rcu = shape_integer(&m[PROVISIONED_THROUGHPUT_READ_CAPACITY_UNITS], 0);
+    out->wcu = shape_integer(&m[PROVISIONED_THROUGHPUT_WRITE_CAPACITY_UNITS], 0);
+    return throughput_check_bounds(c, "ReadCapacityUnits", out->rcu) &&
+           throughput_check_bounds(c, "WriteCapacityUnits", out->wcu);
 }
 
 /* A structure of two numbers, of which one may be missing. */
-static bool read_pair(struct call *c, const struct shape *shape, const struct json_value *member,
-                      bool has[ADMIT_KINDS], int64_t units[ADMIT_KINDS])
+static bool throughput_read_pair(struct call *c, const struct shape *shape,
+                                 const int index[ADMIT_KINDS], const struct json_value *member,
+                                 bool has[ADMIT_KINDS], int64_t units[ADMIT_KINDS])
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
     if (member->type == JSON_ABSENT)
         return true;
     shape_bind(shape, member, m);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        has[kind] = m[kind].type != JSON_ABSENT;
-        units[kind] = shape_integer(&m[kind], 0);
-        if (!check_bounds(c, shape->members[kind].name, units[kind]))
+        has[kind] = m[index[kind]].type != JSON_ABSENT;
+        units[kind] = shape_integer(&m[index[kind]], 0);
+        if (!throughput_check_bounds(c, shape->members[index[kind]].name, units[kind]))
             return false;
     }
     return has[ADMIT_READ] || has[ADMIT_WRITE] ||
            fault_set(call_fault(c), FAULT_VALIDATION, INVALID "%s must have %s, %s or both",
-                     shape->java, shape->members[ADMIT_READ].name,
-                     shape->members[ADMIT_WRITE].name);
+                     shape->java, shape->members[index[ADMIT_READ]].name,
+                     shape->members[index[ADMIT_WRITE]].name);
 }
 
 bool table_read_throughput(struct call *c, const struct json_value *provisioned,
@@ -76,18 +76,20 @@ bool table_read_throughput(struct call *c, const struct json_value *provisioned,
                            struct throughput_asked *out)
 {
     bool has[ADMIT_KINDS];
-    return read_provisioned(c, provisioned, out) &&
-           read_pair(c, &shape_on_demand_throughput, on_demand, out->has_maximum, out->maximum) &&
-           read_pair(c, &shape_warm_throughput, warm, has, out->warm);
+    return throughput_read_provisioned(c, provisioned, out) &&
+           throughput_read_pair(c, &shape_on_demand_throughput, ON_DEMAND, on_demand,
+                                out->has_maximum, out->maximum) &&
+           throughput_read_pair(c, &shape_warm_throughput, WARM, warm, has, out->warm);
 }
 
 /* ---- whether it can be had ---- */
 
 /* -1 takes the maximum away, where there is a table that may have one. */
-static bool take_maximum(struct call *c, const struct throughput_asked *asked,
-                         const struct table *t, enum admit_kind kind, struct table_spec *spec)
+static bool throughput_take_maximum(struct call *c, const struct throughput_asked *asked,
+                                    const struct table *t, enum admit_kind kind,
+                                    struct table_spec *spec)
 {
-    const char *name = ON_DEMAND[kind].name;
+    const char *name = on_demand_name(kind);
     if (!asked->has_maximum[kind])
         return true;
     if (spec->billing == BILLING_PROVISIONED)
@@ -104,8 +106,9 @@ static bool take_maximum(struct call *c, const struct throughput_asked *asked,
 }
 
 /* What the table is made ready for can only grow; a new one starts with something already. */
-static bool take_warm(struct call *c, const struct throughput_asked *asked, const struct table *t,
-                      enum admit_kind kind, struct table_spec *spec)
+static bool throughput_take_warm(struct call *c, const struct throughput_asked *asked,
+                                 const struct table *t, enum admit_kind kind,
+                                 struct table_spec *spec)
 {
     const struct config *config = c->router->config;
     bool reads = kind == ADMIT_READ, on_demand = spec->billing == BILLING_ON_DEMAND;
@@ -125,7 +128,7 @@ static bool take_warm(struct call *c, const struct throughput_asked *asked, cons
     }
     return asked->warm[kind] == 0 || asked->warm[kind] >= least ||
            fault_set(call_fault(c), FAULT_VALIDATION,
-                     INVALID "Requested %s for WarmThroughput for table is %s", WARM[kind].name,
+                     INVALID "Requested %s for WarmThroughput for table is %s", warm_name(kind),
                      why);
 }
 
@@ -144,26 +147,28 @@ bool table_take_throughput(struct call *c, const struct throughput_asked *asked,
     bool keeps = !asked->provisioned && t != NULL && spec->billing == t->billing;
     spec->rcu = keeps ? t->rcu : asked->rcu;
     spec->wcu = keeps ? t->wcu : asked->wcu;
-    return take_maximum(c, asked, t, ADMIT_READ, spec) &&
-           take_maximum(c, asked, t, ADMIT_WRITE, spec) &&
-           take_warm(c, asked, t, ADMIT_READ, spec) && take_warm(c, asked, t, ADMIT_WRITE, spec);
+    return throughput_take_maximum(c, asked, t, ADMIT_READ, spec) &&
+           throughput_take_maximum(c, asked, t, ADMIT_WRITE, spec) &&
+           throughput_take_warm(c, asked, t, ADMIT_READ, spec) &&
+           throughput_take_warm(c, asked, t, ADMIT_WRITE, spec);
 }
 
 /* ---- as described ---- */
 
-static void write_maximum(struct buffer *out, const struct table *t)
+static void throughput_write_maximum(struct buffer *out, const struct table *t)
 {
     if (t->maximum[ADMIT_READ] == 0 && t->maximum[ADMIT_WRITE] == 0)
         return;
     json_member_open(out, "OnDemandThroughput", '{');
-    for (int kind = 0; kind < ADMIT_KINDS; kind++)
-        json_member_integer(out, ON_DEMAND[kind].name,
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
+        json_member_integer(out, on_demand_name(kind),
                             t->maximum[kind] == 0 ? MAXIMUM_NONE : t->maximum[kind]);
     json_write_close(out, '}');
 }
 
 /* What the partitions there are can serve of it; one that is yet to be split off is not there. */
-static int64_t served(const struct config *config, const struct table *t, enum admit_kind kind)
+static int64_t throughput_served(const struct config *config, const struct table *t,
+                                 enum admit_kind kind)
 {
     int64_t most = 0;
     for (uint32_t i = 0; i < t->partition_count; i++) {
@@ -176,11 +181,11 @@ static int64_t served(const struct config *config, const struct table *t, enum a
 void table_throughput_write(struct buffer *out, const struct config *config, const struct table *t)
 {
     bool ready = true;
-    write_maximum(out, t);
+    throughput_write_maximum(out, t);
     json_member_open(out, "WarmThroughput", '{');
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-        json_member_integer(out, WARM[kind].name, served(config, t, kind));
-        ready &= served(config, t, kind) == t->warm[kind];
+        json_member_integer(out, warm_name(kind), throughput_served(config, t, kind));
+        ready &= throughput_served(config, t, kind) == t->warm[kind];
     }
     json_member_text(out, "Status", ready ? "ACTIVE" : "UPDATING");
     json_write_close(out, '}');

@@ -5,9 +5,6 @@
 
 #include "router/operations/operation.h"
 
-extern const struct shape shape_on_demand_throughput;
-extern const struct shape shape_warm_throughput;
-
 struct throughput_asked {
     bool provisioned; /* rcu and wcu */
     int64_t rcu;

@@ -6,42 +6,9 @@
 #include "router/operations/table_description.h"
 #include "router/operations/table_tags.h"
 
-enum {
-    RESOURCE,
-    TAGS,
-    PAGE = TAGS
-};
-
-static const struct shape ARN = {
-    .kind = SHAPE_STRING, .min = 1, .min_set = true, .max = 1283}; /* the service's bound */
-
-static const struct shape_member TAG_MEMBERS[] = {
-    {"ResourceArn", &ARN, MEMBER_REQUIRED},
-    {"Tags", &shape_tags, MEMBER_REQUIRED},
-    {0},
-};
-static const struct shape TAG_INPUT = {
-    .kind = SHAPE_STRUCTURE, .java = "TagResourceInput", .members = TAG_MEMBERS};
-
-static const struct shape_member UNTAG_MEMBERS[] = {
-    {"ResourceArn", &ARN, MEMBER_REQUIRED},
-    {"TagKeys", &shape_tag_keys, MEMBER_REQUIRED},
-    {0},
-};
-static const struct shape UNTAG_INPUT = {
-    .kind = SHAPE_STRUCTURE, .java = "UntagResourceInput", .members = UNTAG_MEMBERS};
-
-static const struct shape_member LIST_MEMBERS[] = {
-    {"ResourceArn", &ARN, MEMBER_REQUIRED},
-    {"NextToken", &shape_string, MEMBER_OPTIONAL},
-    {0},
-};
-static const struct shape LIST_INPUT = {
-    .kind = SHAPE_STRUCTURE, .java = "ListTagsOfResourceInput", .members = LIST_MEMBERS};
-
 /* The table in arn:partition:dynamodb:region:account:table/name; of any region and account, as
  * clients may use any. */
-static bool table_of(struct call *c, const struct json_value *arn, struct slice *name)
+static bool resource_table_of(struct call *c, const struct json_value *arn, struct slice *name)
 {
     struct slice left = json_string(arn);
     bool good = slice_starts_with(left, slice_of("arn:"));
@@ -67,7 +34,8 @@ static bool table_of(struct call *c, const struct json_value *arn, struct slice 
 }
 
 /* The table in the reply; the service names the resource and not the table where there is none. */
-static bool found(struct call *c, struct subrequest *s, const struct reply *r, struct table *out)
+static bool resource_found(struct call *c, struct subrequest *s, const struct reply *r,
+                           struct table *out)
 {
     if (r->code == REPLY_TABLE_NOT_FOUND)
         return fault_set(call_fault(c), FAULT_NOT_FOUND,
@@ -78,55 +46,50 @@ static bool found(struct call *c, struct subrequest *s, const struct reply *r, s
 
 /* ---- changes ---- */
 
-static bool change(struct call *c, const struct json_value m[], bool remove)
+static bool resource_change(struct call *c, const struct json_value *resource,
+                            const struct json_value *list, bool remove)
 {
     struct table_spec spec = {0};
-    if (!table_of(c, &m[RESOURCE], &spec.name) || !table_tags_change(c, &m[TAGS], remove, &spec))
+    if (!resource_table_of(c, resource, &spec.name) || !table_tags_change(c, list, remove, &spec))
         return false;
-    table_spec_encode(&c->bytes, &spec);
-    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_UPDATE);
-    s->request.key = spec.name;
-    s->request.body = buffer_slice(&c->bytes);
-    call_send(c, s);
+    call_send_spec(c, REQUEST_TABLE_UPDATE, &spec);
     return true;
 }
 
 static bool tag_begin(struct call *c, const struct json_value m[])
 {
-    return change(c, m, false);
+    return resource_change(c, &m[TAG_RESOURCE_RESOURCE_ARN], &m[TAG_RESOURCE_TAGS], false);
 }
 
 static bool untag_begin(struct call *c, const struct json_value m[])
 {
-    return change(c, m, true);
+    return resource_change(c, &m[UNTAG_RESOURCE_RESOURCE_ARN], &m[UNTAG_RESOURCE_TAG_KEYS], true);
 }
 
 /* The answer has no body, as the service has it. */
-static bool changed(struct call *c, struct subrequest *s, const struct reply *r)
+static bool resource_changed(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct table t;
-    return found(c, s, r, &t);
+    return resource_found(c, s, r, &t);
 }
 
 /* ---- the list ---- */
 
-static bool list_begin(struct call *c, const struct json_value m[])
+static bool list_tags_begin(struct call *c, const struct json_value m[])
 {
     struct slice name;
-    if (!table_of(c, &m[RESOURCE], &name))
+    if (!resource_table_of(c, &m[LIST_TAGS_OF_RESOURCE_RESOURCE_ARN], &name))
         return false;
-    if (m[PAGE].type == JSON_STRING) /* all tags stand on one page */
+    if (m[LIST_TAGS_OF_RESOURCE_NEXT_TOKEN].type == JSON_STRING) /* all tags stand on one page */
         return fault_set(call_fault(c), FAULT_VALIDATION, "Invalid NextToken");
-    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
-    s->request.key = name;
-    call_send(c, s);
+    call_get_table(c, name);
     return true;
 }
 
-static bool listed(struct call *c, struct subrequest *s, const struct reply *r)
+static bool list_tags_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct table t;
-    if (!found(c, s, r, &t))
+    if (!resource_found(c, s, r, &t))
         return false;
     json_write_open(&c->body, '{');
     json_write_key(&c->body, "Tags");
@@ -135,9 +98,15 @@ static bool listed(struct call *c, struct subrequest *s, const struct reply *r)
     return true;
 }
 
-const struct operation operation_tag_resource = {
-    .name = "TagResource", .input = &TAG_INPUT, .begin = tag_begin, .reply = changed};
-const struct operation operation_untag_resource = {
-    .name = "UntagResource", .input = &UNTAG_INPUT, .begin = untag_begin, .reply = changed};
-const struct operation operation_list_tags_of_resource = {
-    .name = "ListTagsOfResource", .input = &LIST_INPUT, .begin = list_begin, .reply = listed};
+const struct operation operation_tag_resource = {.name = "TagResource",
+                                                 .input = &shape_tag_resource,
+                                                 .begin = tag_begin,
+                                                 .reply = resource_changed};
+const struct operation operation_untag_resource = {.name = "UntagResource",
+                                                   .input = &shape_untag_resource,
+                                                   .begin = untag_begin,
+                                                   .reply = resource_changed};
+const struct operation operation_list_tags_of_resource = {.name = "ListTagsOfResource",
+                                                          .input = &shape_list_tags_of_resource,
+                                                          .begin = list_tags_begin,
+                                                          .reply = list_tags_reply};

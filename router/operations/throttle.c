@@ -1,7 +1,9 @@
+/* throttle.c - a refusal in the service's words and in ours. */
 #include "router/operations/throttle.h"
 
 #include "router/json/json_writer.h"
 #include "router/operations/operation.h"
+#include "router/request_traits.h"
 
 /* The one place that says which exception a refusal is. The documentation contradicts itself about
  * key ranges of provisioned tables, so that is a setting. */
@@ -142,8 +144,7 @@ bool throttle_refuse(struct call *c, const struct subrequest *s,
                      const struct admit_verdict *verdict)
 {
     const struct table *t = &s->route->table;
-    bool write = s->request.op == REQUEST_PUT || s->request.op == REQUEST_DELETE;
-    enum admit_kind kind = write ? ADMIT_WRITE : ADMIT_READ;
+    enum admit_kind kind = request_admit_kind(&s->request);
     struct fault *f = call_fault(c);
     throttle_note(c, s, verdict);
     fault_set(f, throttle_exception_of(c->router->config, t, verdict->reason), "%s",

@@ -6,43 +6,11 @@
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
+#include "router/plan/items.h"
 
-enum {
-    TABLE_NAME,
-    ITEM_OR_KEY,
-    RETURN_VALUES,
-    RETURN_CONSUMED,
-    RETURN_METRICS,
-};
-
-/* The inputs differ in what names the item. */
-#define INPUT(item_or_key, java_name)                                                \
-    {                                                                                \
-        .kind = SHAPE_STRUCTURE, .java = java_name,                                  \
-        .members = (const struct shape_member[]){                                    \
-            {"TableName", &shape_table_name, MEMBER_REQUIRED},                       \
-            {item_or_key, &shape_attribute_map, MEMBER_REQUIRED},                    \
-            {"ReturnValues", &shape_return_values, MEMBER_OPTIONAL},                 \
-            {"ReturnConsumedCapacity", &shape_return_consumed, MEMBER_OPTIONAL},     \
-            {"ReturnItemCollectionMetrics", &shape_return_metrics, MEMBER_OPTIONAL}, \
-            {"ConditionExpression", &shape_string, MEMBER_LATER},                    \
-            {"ExpressionAttributeNames", &shape_name_map, MEMBER_LATER},             \
-            {"ExpressionAttributeValues", &shape_attribute_map, MEMBER_LATER},       \
-            {"Expected", &shape_anything, MEMBER_LATER},                             \
-            {"ConditionalOperator", &shape_anything, MEMBER_LATER},                  \
-            {"ReturnValuesOnConditionCheckFailure", &shape_string, MEMBER_OPTIONAL}, \
-            {0},                                                                     \
-        },                                                                           \
-    }
-
-static const struct shape PUT_INPUT = INPUT("Item", "PutItemInput");
-static const struct shape DELETE_INPUT = INPUT("Key", "DeleteItemInput");
-
+/* The typed request of both. */
 struct write {
-    enum request_op op;
-    struct route *route;
-    struct span item; /* or the key, encoded as an item */
-    bool want_old;
+    struct item_plan *plan; /* of one item */
     bool want_collection;
 };
 
@@ -75,57 +43,76 @@ void write_collection(struct buffer *out, const struct table *t, struct slice it
 }
 
 /* NONE or ALL_OLD. */
-static bool take_return_values(struct call *c, struct write *w, const struct json_value *member)
+static bool write_read_return_values(struct call *c, struct item_request *q,
+                                     const struct json_value *member)
 {
-    w->want_old = member->type == JSON_STRING && slice_is(json_string(member), "ALL_OLD");
-    if (member->type == JSON_ABSENT || w->want_old || slice_is(json_string(member), "NONE"))
+    q->want_old = member->type == JSON_STRING && slice_is(json_string(member), "ALL_OLD");
+    if (member->type == JSON_ABSENT || q->want_old || slice_is(json_string(member), "NONE"))
         return true;
     return fault_set(call_fault(c), FAULT_VALIDATION, "Return values set to invalid value");
 }
 
-static bool begin(struct call *c, const struct json_value m[], enum request_op op)
+/* The inputs differ in what names the item; so do the indexes of their members. */
+struct write_members {
+    enum request_op op;
+    int table_name, item_or_key, return_values, return_consumed, return_metrics;
+};
+
+static bool write_read(struct call *c, const struct json_value m[], const struct write_members *of,
+                       struct write *w)
+{
+    struct item_request *q = w->plan->items;
+    q->op = of->op;
+    call_take_consumed(c, &m[of->return_consumed]);
+    w->want_collection = write_wants_collection(&m[of->return_metrics]);
+    w->plan->tables->name = json_string(&m[of->table_name]);
+    if (!value_read_item(&c->bytes, &c->arena, &m[of->item_or_key], &q->item, call_fault(c)))
+        return false;
+    if (q->op == REQUEST_PUT && !write_item_fits(span_in(&c->bytes, q->item), call_fault(c)))
+        return false;
+    return write_read_return_values(c, q, &m[of->return_values]);
+}
+
+static bool write_begin(struct call *c, const struct json_value m[], const struct write_members *of)
 {
     struct write *w = arena_zalloc(&c->arena, sizeof *w);
+    w->plan = item_plan_create(c, 1, 1);
     c->state = w;
-    w->op = op;
-    call_take_consumed(c, &m[RETURN_CONSUMED]);
-    w->want_collection = write_wants_collection(&m[RETURN_METRICS]);
-    if (!value_read_item(&c->bytes, &c->arena, &m[ITEM_OR_KEY], &w->item, call_fault(c)))
+    if (!write_read(c, m, of, w))
         return false;
-    if (op == REQUEST_PUT && !write_item_fits(span_in(&c->bytes, w->item), call_fault(c)))
-        return false;
-    if (!take_return_values(c, w, &m[RETURN_VALUES]))
-        return false;
-    call_want_table(c, json_string(&m[TABLE_NAME]), &w->route);
+    items_begin(c, w->plan);
     return true;
 }
 
-static bool begin_put(struct call *c, const struct json_value m[])
+static bool put_item_begin(struct call *c, const struct json_value m[])
 {
-    return begin(c, m, REQUEST_PUT);
+    static const struct write_members OF = {REQUEST_PUT,
+                                            PUT_ITEM_TABLE_NAME,
+                                            PUT_ITEM_ITEM,
+                                            PUT_ITEM_RETURN_VALUES,
+                                            PUT_ITEM_RETURN_CONSUMED_CAPACITY,
+                                            PUT_ITEM_RETURN_ITEM_COLLECTION_METRICS};
+    return write_begin(c, m, &OF);
 }
 
-static bool begin_delete(struct call *c, const struct json_value m[])
+static bool delete_item_begin(struct call *c, const struct json_value m[])
 {
-    return begin(c, m, REQUEST_DELETE);
+    static const struct write_members OF = {REQUEST_DELETE,
+                                            DELETE_ITEM_TABLE_NAME,
+                                            DELETE_ITEM_KEY,
+                                            DELETE_ITEM_RETURN_VALUES,
+                                            DELETE_ITEM_RETURN_CONSUMED_CAPACITY,
+                                            DELETE_ITEM_RETURN_ITEM_COLLECTION_METRICS};
+    return write_begin(c, m, &OF);
 }
 
-static bool ready(struct call *c)
+static bool write_ready(struct call *c)
 {
-    struct write *w = c->state;
-    struct slice item = span_in(&c->bytes, w->item), key;
-    if (!call_find_key(c, &w->route->table, w->op, item, &key))
-        return false;
-    struct subrequest *s = call_data_request(c, w->route, w->op);
-    s->request.key = key;
-    if (w->op == REQUEST_PUT)
-        s->request.body = item;
-    s->request.want_old = w->want_old;
-    call_send(c, s);
-    return true;
+    const struct write *w = c->state;
+    return items_ready(c, w->plan);
 }
 
-static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
+static bool write_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     const struct write *w = c->state;
     const struct table *t = &s->route->table;
@@ -133,16 +120,20 @@ static bool reply(struct call *c, struct subrequest *s, const struct reply *r)
         return false;
     if (w->want_collection && t->whole_collections) {
         json_write_key(&c->body, "ItemCollectionMetrics");
-        write_collection(&c->body, t, span_in(&c->bytes, w->item), r->collection_bytes);
+        write_collection(&c->body, t, span_in(&c->bytes, w->plan->items->item),
+                         r->collection_bytes);
     }
     json_write_close(&c->body, '}');
     return true;
 }
 
-const struct operation operation_put_item = {
-    .name = "PutItem", .input = &PUT_INPUT, .begin = begin_put, .ready = ready, .reply = reply};
+const struct operation operation_put_item = {.name = "PutItem",
+                                             .input = &shape_put_item,
+                                             .begin = put_item_begin,
+                                             .ready = write_ready,
+                                             .reply = write_reply};
 const struct operation operation_delete_item = {.name = "DeleteItem",
-                                                .input = &DELETE_INPUT,
-                                                .begin = begin_delete,
-                                                .ready = ready,
-                                                .reply = reply};
+                                                .input = &shape_delete_item,
+                                                .begin = delete_item_begin,
+                                                .ready = write_ready,
+                                                .reply = write_reply};

@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "router/core.h"
+#include "router/limiter/limit.h"
 #include "tests/support/expect.h"
 
 static struct fake_gac servers;
@@ -531,9 +532,52 @@ static void a_page_tells_what_the_router_holds_and_what_it_refused(void **state)
     assert_false(says(a, "\"limit_refused\":0,"));
 }
 
+static int64_t tokens_of(struct gac_key key)
+{
+    struct gac_holding h = {0};
+    assert_true(gac_client_holding(f.router->gac, f.now, key, &h));
+    return h.tokens;
+}
+
+static void of_several_limits_all_are_taken_or_none(void **state)
+{
+    (void)state;
+    start_again(GAC_STATIC);
+    struct limits_taken taken = {.count = 0};
+    struct limit_need needs[LIMITS_MAX];
+    for (uint32_t i = 0; i < LIMITS_MAX; i++)
+        needs[i] = (struct limit_need){.limit = {.key = {.table = 70 + i, .kind = GAC_READ},
+                                                 .policy = GAC_STATIC,
+                                                 .rate = 1000 * MCU_PER_UNIT,
+                                                 .version = 1},
+                                       .mcu = (i + 1) * MCU_PER_UNIT};
+    struct gac_client *gac = f.router->gac;
+    for (uint32_t i = 0; i < LIMITS_MAX; i++) /* known from now on: tokens come */
+        assert_int_equal(limits_take(gac, f.now, &needs[i], 1, &taken), GAC_REFUSED);
+    fake_advance_ms(&f, 500);
+    assert_int_equal(limits_take(gac, f.now, needs, LIMITS_MAX, &taken), GAC_TAKEN);
+    assert_int_equal(taken.count, LIMITS_MAX);
+    for (uint32_t i = 0; i < LIMITS_MAX; i++) {
+        assert_int_equal(taken.list[i].mcu, needs[i].mcu);
+        gac_client_settle(gac, taken.list[i].key, taken.list[i].mcu, 0);
+    }
+    /* The last one is used up. */
+    taken.count = 0;
+    const int64_t before = tokens_of(needs[0].limit.key);
+    needs[LIMITS_MAX - 1].mcu = 1000 * 1000 * MCU_PER_UNIT;
+    while (limits_take(gac, f.now, &needs[LIMITS_MAX - 1], 1, &taken) == GAC_TAKEN)
+        taken.count = 0;
+    assert_int_equal(limits_take(gac, f.now, needs, LIMITS_MAX, &taken), GAC_REFUSED);
+    assert_int_equal(taken.count, 0);
+    assert_int_equal(taken.short_of.table, needs[LIMITS_MAX - 1].limit.key.table);
+    assert_true(taken.wait.ns > 0);
+    assert_int_equal(tokens_of(needs[0].limit.key), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(of_several_limits_all_are_taken_or_none, start, stop),
         cmocka_unit_test_setup_teardown(a_request_waits_for_its_first_tokens_and_goes_on_with_them,
                                         start, stop),
         cmocka_unit_test_setup_teardown(with_tokens_nothing_waits_and_no_message_is_sent, start,

@@ -1,0 +1,111 @@
+/* batch.c - many items in one call: what is done, what comes back as unprocessed. */
+#include "router/operations/batch.h"
+
+#include "router/json/json_writer.h"
+#include "router/operations/throttle.h"
+
+/* ---- the request alone ---- */
+
+bool batch_read(struct call *c, const struct json_value *request_items, uint32_t entries_max,
+                bool (*read_table)(struct call *c, struct batch *b, const struct json_value *value))
+{
+    struct batch *b = arena_zalloc(&c->arena, sizeof *b);
+    uint32_t tables = (uint32_t)json_count(request_items);
+    struct json_cursor cursor = json_members(request_items);
+    struct json_value value;
+    struct slice name;
+    c->state = b;
+    if (tables == 0)
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "The requestItems parameter is required for %s", c->operation->name);
+    b->plan = item_plan_create(c, tables, entries_max);
+    b->plan->distinct = true;
+    b->plan->table_count = b->plan->count = 0; /* so far */
+    b->tables = arena_zalloc(&c->arena, tables * sizeof *b->tables);
+    b->entries = arena_zalloc(&c->arena, entries_max * sizeof *b->entries);
+    b->entries_max = entries_max;
+    while (b->plan->table_count < tables && json_next_member(&cursor, &name, &value)) {
+        b->plan->tables[b->plan->table_count++].name = arena_copy(&c->arena, name);
+        if (!read_table(c, b, &value))
+            return false;
+    }
+    return true;
+}
+
+struct item_request *batch_add(struct call *c, struct batch *b)
+{
+    struct item_plan *plan = b->plan;
+    if (plan->count == b->entries_max) {
+        fault_set(call_fault(c), FAULT_VALIDATION, "Too many items requested for the %s call",
+                  c->operation->name);
+        return NULL;
+    }
+    struct item_request *q = &plan->items[plan->count++];
+    q->table = plan->table_count - 1;
+    b->tables[q->table].left++;
+    return q;
+}
+
+bool batch_ready(struct call *c)
+{
+    struct batch *b = c->state;
+    return items_ready(c, b->plan);
+}
+
+/* ---- what came back ---- */
+
+/* One that may have been done goes before others: then the call must not say that nothing was. One
+ * that is refused for good goes before all: whoever sends the batch again does so in vain. */
+static int batch_gravity(enum reply_code code)
+{
+    return code == REPLY_COLLECTION_FULL ? 2 : code == REPLY_UNKNOWN;
+}
+
+/* The gravest; of equal ones the first. */
+static void batch_keep_failure(struct call *c, struct batch *b, struct subrequest *s,
+                               const struct reply *r)
+{
+    if (b->failed != NULL && batch_gravity(r->code) <= batch_gravity(b->failure.code))
+        return;
+    b->failed = s;
+    b->failure = *r;
+    b->failure.body = slice_make(NULL, 0);
+    b->failure.text = arena_copy(&c->arena, r->text);
+}
+
+struct batch_entry *batch_take_reply(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    struct batch *b = c->state;
+    struct batch_entry *e = &b->entries[s->index];
+    if (r->code == REPLY_THROTTLED)
+        throttle_note(c, s, &r->verdict);
+    if (r->code != REPLY_OK) {
+        batch_keep_failure(c, b, s, r);
+        return NULL;
+    }
+    b->tables[b->plan->items[s->index].table].consumed_mcu += r->consumed_mcu;
+    b->done++;
+    return e;
+}
+
+void batch_finish_entry(struct batch *b, struct batch_entry *e)
+{
+    e->done = true;
+    b->tables[b->plan->items[e - b->entries].table].left--;
+}
+
+bool batch_succeeded(struct call *c, const struct batch *b)
+{
+    bool partly = b->done > 0 && b->failure.code != REPLY_COLLECTION_FULL;
+    return partly || b->failed == NULL || call_refuse(c, b->failed, &b->failure);
+}
+
+void batch_write_capacity(struct buffer *out, const struct call *c, const struct batch *b)
+{
+    if (c->consumed == CONSUMED_NONE)
+        return;
+    json_member_open(out, "ConsumedCapacity", '[');
+    for (uint32_t i = 0; i < b->plan->table_count; i++)
+        capacity_write(out, c, &b->plan->tables[i].route->table, b->tables[i].consumed_mcu);
+    json_write_close(out, ']');
+}

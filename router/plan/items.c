@@ -1,0 +1,59 @@
+/* items.c - items by their keys: one request each, all at once. */
+#include "router/plan/items.h"
+
+struct item_plan *item_plan_create(struct call *c, uint32_t tables, uint32_t items)
+{
+    struct item_plan *p = arena_zalloc(&c->arena, sizeof *p);
+    p->tables = arena_zalloc(&c->arena, tables * sizeof *p->tables);
+    p->items = arena_zalloc(&c->arena, items * sizeof *p->items);
+    p->table_count = tables;
+    p->count = items;
+    return p;
+}
+
+void items_begin(struct call *c, struct item_plan *p)
+{
+    for (uint32_t i = 0; i < p->table_count; i++)
+        call_want_table(c, p->tables[i].name, &p->tables[i].route);
+}
+
+/* Comparing each with each is quick: a batch has at most 100 keys. */
+static bool items_differ(struct call *c, const struct item_plan *p)
+{
+    for (uint32_t i = 1; i < p->count; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            if (slice_equal(p->items[i].key, p->items[j].key))
+                return fault_set(call_fault(c), FAULT_VALIDATION,
+                                 "Provided list of item keys contains duplicates");
+        }
+    }
+    return true;
+}
+
+static void items_send(struct call *c, const struct item_plan *p, uint32_t index)
+{
+    const struct item_request *q = &p->items[index];
+    struct subrequest *s = call_data_request(c, p->tables[q->table].route, q->op);
+    s->index = index;
+    s->request.key = q->key;
+    s->request.consistent = q->consistent;
+    s->request.want_old = q->want_old;
+    if (q->op == REQUEST_PUT)
+        s->request.body = span_in(&c->bytes, q->item);
+    call_send(c, s);
+}
+
+bool items_ready(struct call *c, struct item_plan *p)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct item_request *q = &p->items[i];
+        if (!call_find_key(c, &p->tables[q->table].route->table, q->op, span_in(&c->bytes, q->item),
+                           &q->key))
+            return false;
+    }
+    if (p->distinct && !items_differ(c, p))
+        return false;
+    for (uint32_t i = 0; i < p->count; i++)
+        items_send(c, p, i);
+    return true;
+}

@@ -1,0 +1,227 @@
+/* ranges.c - pages of items: one range, or several merged. */
+#include "router/plan/ranges.h"
+
+#include "base/limits.h"
+#include "router/operations/throttle.h"
+
+void plan_range_skip_past(struct call *c, struct plan_range *range, bool reverse, struct slice key)
+{
+    if (reverse) {
+        range->hi = slice_compare(key, range->hi) < 0 ? key : range->hi;
+        return;
+    }
+    /* The least string after the key: itself and a zero byte. */
+    uint8_t *after = arena_alloc(&c->arena, key.size + 1);
+    memcpy(after, key.data, key.size);
+    after[key.size] = 0;
+    struct slice lo = slice_make(after, key.size + 1);
+    range->lo = slice_compare(lo, range->lo) > 0 ? lo : range->lo;
+}
+
+/* ---- requests ---- */
+
+void ranges_begin(struct call *c, struct ranges_plan *p)
+{
+    call_want_table(c, p->table, &p->route);
+}
+
+static void ranges_send(struct call *c, struct ranges_plan *p, uint32_t index)
+{
+    struct subrequest *s = call_data_request(c, p->route, REQUEST_RANGE);
+    s->index = index;
+    s->request.key = p->ranges[index].lo;
+    s->request.end = p->ranges[index].hi;
+    s->request.reverse = p->reverse;
+    s->request.consistent = p->consistent;
+    if (p->limit > 0) {
+        int64_t left = p->limit - p->taken;
+        s->request.items_max = left < INT32_MAX ? (uint32_t)left : INT32_MAX;
+    }
+    s->request.bytes_max = (uint32_t)(PAGE_SIZE_MAX - p->read_bytes);
+    call_send(c, s);
+}
+
+/* Of each range that has nothing to take, and may have. */
+static void ranges_send_all(struct call *c, struct ranges_plan *p)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (!p->ranges[i].ended && p->ranges[i].unread.left.size == 0)
+            ranges_send(c, p, i);
+    }
+}
+
+void ranges_start(struct call *c, struct ranges_plan *p)
+{
+    p->ended = true;
+    for (uint32_t i = 0; i < p->count; i++) {
+        p->ranges[i].ended = slice_compare(p->ranges[i].lo, p->ranges[i].hi) >= 0;
+        p->ended &= p->ranges[i].ended;
+    }
+    if (!p->ended)
+        ranges_send_all(c, p);
+}
+
+/* ---- items ---- */
+
+static void ranges_keep_last(struct call *c, struct ranges_plan *p, struct slice item)
+{
+    key_find(&p->route->table, item, &p->last);
+    p->last.partition.body = arena_copy(&c->arena, p->last.partition.body);
+    p->last.sort.body = arena_copy(&c->arena, p->last.sort.body);
+}
+
+static bool ranges_cut_short(struct call *c)
+{
+    return fault_set(call_fault(c), FAULT_INTERNAL, "A node's page of items is cut short");
+}
+
+static bool ranges_is_full(const struct ranges_plan *p)
+{
+    return (p->limit > 0 && p->taken >= p->limit) || p->read_bytes >= PAGE_SIZE_MAX;
+}
+
+/* All items of a reply at once: there is no other range. */
+static bool ranges_take_all(struct call *c, struct ranges_plan *p, const struct reply *r)
+{
+    struct reader items = {r->body, false};
+    struct slice last = {NULL, 0};
+    for (uint32_t i = 0; i < r->count; i++) {
+        struct slice item = reader_sized(&items);
+        if (items.failed)
+            return ranges_cut_short(c);
+        p->take(c, item);
+        last = item;
+    }
+    if (r->count > 0)
+        ranges_keep_last(c, p, last);
+    p->taken += r->count;
+    p->read_bytes += r->read_bytes;
+    return true;
+}
+
+/* ---- several ranges ---- */
+
+static bool ranges_storage_key(struct call *c, const struct ranges_plan *p, struct slice item,
+                               struct slice *out)
+{
+    const struct table *t = &p->route->table;
+    struct key key;
+    if (!key_of_item(t, item, &key, call_fault(c)))
+        return fault_set(call_fault(c), FAULT_INTERNAL, "A node's item has no key of its table");
+    *out = call_storage_key(c, t, &key);
+    return true;
+}
+
+/* The key of the range's first item that is not taken. */
+static bool ranges_peek(struct call *c, const struct ranges_plan *p, struct plan_range *range)
+{
+    struct reader items = range->unread;
+    if (items.left.size == 0)
+        return true;
+    struct slice item = reader_sized(&items);
+    return items.failed ? ranges_cut_short(c) : ranges_storage_key(c, p, item, &range->next);
+}
+
+/* Items of a reply wait until it is their turn. A range with more to come goes on behind them. */
+static bool ranges_keep_all(struct call *c, struct ranges_plan *p, struct plan_range *range,
+                            const struct reply *r)
+{
+    struct reader items = {arena_copy(&c->arena, r->body), false};
+    range->unread = items;
+    struct slice last = {NULL, 0}, key;
+    for (uint32_t i = 0; i < r->count; i++)
+        last = reader_sized(&items);
+    if (items.failed)
+        return ranges_cut_short(c);
+    if (r->more && r->count > 0) {
+        if (!ranges_storage_key(c, p, last, &key))
+            return false;
+        plan_range_skip_past(c, range, p->reverse, key);
+    }
+    return ranges_peek(c, p, range);
+}
+
+/* Whether the range's next item comes before the other's. */
+static bool ranges_is_before(const struct ranges_plan *p, const struct plan_range *a,
+                             const struct plan_range *b)
+{
+    struct slice x = slice_make(a->next.data + a->prefix, a->next.size - a->prefix);
+    struct slice y = slice_make(b->next.data + b->prefix, b->next.size - b->prefix);
+    int order = slice_compare(x, y);
+    return p->reverse ? order > 0 : order < 0;
+}
+
+/* The range whose item is next. NULL: they have all ended, or one has to be read first. */
+static struct plan_range *ranges_first(struct ranges_plan *p)
+{
+    struct plan_range *first = NULL;
+    p->ended = true;
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct plan_range *range = &p->ranges[i];
+        p->ended &= range->ended && range->unread.left.size == 0;
+        if (range->unread.left.size == 0) {
+            if (!range->ended)
+                return NULL;
+        } else if (first == NULL || ranges_is_before(p, range, first)) {
+            first = range;
+        }
+    }
+    return first;
+}
+
+static bool ranges_merge(struct call *c, struct ranges_plan *p)
+{
+    struct plan_range *range;
+    struct slice last = {NULL, 0};
+    while (!p->truncated && (range = ranges_first(p)) != NULL) {
+        last = reader_sized(&range->unread);
+        p->take(c, last);
+        p->taken++;
+        p->read_bytes += item_size(last);
+        p->truncated = ranges_is_full(p);
+        if (!ranges_peek(c, p, range))
+            return false;
+    }
+    if (last.size > 0)
+        ranges_keep_last(c, p, last);
+    p->ended |= p->truncated;
+    return true;
+}
+
+/* ---- what comes back ---- */
+
+bool ranges_reply(struct call *c, struct ranges_plan *p, struct subrequest *s,
+                  const struct reply *r)
+{
+    struct plan_range *range = &p->ranges[s->index];
+    if (r->code == REPLY_THROTTLED && p->taken > 0) {
+        throttle_note(c, s, &r->verdict);
+        p->ended = p->truncated = true;
+        return true;
+    }
+    if (r->code != REPLY_OK)
+        return call_refuse(c, s, r);
+    p->route = s->route; /* perhaps a newer one */
+    p->consumed_mcu += read_cost_mcu(r->read_bytes, p->consistent);
+    if (p->count == 1 ? !ranges_take_all(c, p, r) : !ranges_keep_all(c, p, range, r))
+        return false;
+    if (p->count == 1 && (r->more || ranges_is_full(p)))
+        p->ended = p->truncated = true;
+    else if (!r->more)
+        range->ended = !table_range_past(&p->route->table, s->request.partition, p->reverse,
+                                         &range->lo, &range->hi);
+    return true;
+}
+
+bool ranges_finish(struct call *c, struct ranges_plan *p)
+{
+    if (p->ended)
+        return true;
+    if (p->count == 1)
+        p->ended = p->ranges[0].ended;
+    else if (!ranges_merge(c, p))
+        return false;
+    if (!p->ended)
+        ranges_send_all(c, p);
+    return true;
+}
