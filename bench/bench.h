@@ -1,10 +1,8 @@
-/* bench.h - `weir-bench NAME`: measures one part of weir on this machine. */
+/* bench.h - the benches of `weir-bench NAME`: each measures one part of weir on this machine. */
 #ifndef WEIR_BENCH_BENCH_H
 #define WEIR_BENCH_BENCH_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/buffer.h"
 
 /* Every bench takes --json (one object on standard output) and --help; argv[0] is its name.
  * Returns the exit code: 0 done, 1 failed or out of its budget, 2 wrong usage. */
@@ -18,21 +16,17 @@
 BENCH_LIST(X)
 #undef X
 
-/* What an option sets: one of the three. */
-struct bench_option {
-    const char *name; /* without the dashes */
-    bool *flag;
-    const char **text;
-    int64_t *number;
-    int64_t least, most; /* that the number may be */
-};
+/* For benches without options of their own: as usage_parse. */
+int bench_parse(const char *command, const char *about, bool *json, int argc, char **argv);
 
-enum {
-    BENCH_OPTIONS_MAX = 16
-};
+/* The head of a result that consists of scenes, up to the first of them. */
+void bench_write_scenes(struct buffer *out, const char *bench, int64_t batch, int64_t overhead_ns,
+                        int64_t budget_ns);
 
-/* -1: go on; otherwise the exit code, after --help, or a line that names the wrong option. */
-int bench_parse(const struct bench_option *options, size_t count, const char *help, int argc,
-                char **argv);
+/* Prints the JSON in `out`, and frees it. */
+void bench_print(struct buffer *out);
+
+/* Sorts `values`. */
+double bench_median(double *values, size_t count);
 
 #endif

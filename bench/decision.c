@@ -20,9 +20,11 @@
 #include "base/must.h"
 #include "base/prng.h"
 #include "bench/bench.h"
+#include "cmd/usage.h"
 #include "engine/admission/admission.h"
 #include "gac/client.h"
 #include "gac/server.h"
+#include "router/json/json_writer.h"
 
 enum {
     BATCH = 32,
@@ -257,46 +259,52 @@ static void print_text(const struct scene *scene, const struct outcome *o)
            100.0 * (double)(all - o->reasons[ADMIT_OK]) / (double)all);
 }
 
-static void print_json(const struct scene *scene, const struct outcome *o, bool last)
+static void write_scene(struct buffer *out, const struct scene *scene, const struct outcome *o)
 {
-    printf("{\"name\":\"%s\",\"policy\":\"%s\",\"partitions\":%lld,\"p50_ns\":%.3f,\"p99_ns\":%.3f,"
-           "\"allocated_bytes\":%llu,\"allocations\":%s,\"burst\":%llu,\"decisions\":%llu",
-           scene->name, scene->policy, (long long)scene->partitions, ns_at(o, 50000),
-           ns_at(o, 99000), (unsigned long long)o->allocated, o->allocated == 0 ? "0" : "null",
-           (unsigned long long)o->bursts, (unsigned long long)BATCHES * BATCH);
+    json_write_open(out, '{');
+    json_member_text(out, "name", scene->name);
+    json_member_text(out, "policy", scene->policy);
+    json_member_integer(out, "partitions", scene->partitions);
+    json_member_real(out, "p50_ns", ns_at(o, 50000));
+    json_member_real(out, "p99_ns", ns_at(o, 99000));
+    json_member_integer(out, "allocated_bytes", (int64_t)o->allocated);
+    json_write_key(out, "allocations"); /* only bytes are counted */
+    if (o->allocated == 0)
+        json_write_integer(out, 0);
+    else
+        json_write_null(out);
+    json_member_integer(out, "burst", (int64_t)o->bursts);
+    json_member_integer(out, "decisions", (int64_t)BATCHES * BATCH);
     for (enum admit_reason reason = 0; reason < ADMIT_REASONS; reason++)
-        printf(",\"%s\":%llu", admit_reason_name(reason), (unsigned long long)o->reasons[reason]);
-    printf("}%s", last ? "" : ",");
+        json_member_integer(out, admit_reason_name(reason), (int64_t)o->reasons[reason]);
+    json_write_close(out, '}');
 }
 
-static int parse(bool *json, int argc, char **argv)
+static void write_end(struct buffer *out, bool within)
 {
-    const struct bench_option options[] = {{.name = "json", .flag = json}};
-    char help[800];
-    snprintf(help, sizeof help,
-             "usage: weir-bench decision [--json]\n\n"
-             "Times admission decisions in batches of %d with the clock's own cost subtracted;\n"
-             "percentiles are those of batch means. Fails if a decision's p50 is over %d ns in\n"
-             "any scene, or anything was allocated.\n\n"
-             "  --json   one object on standard output\n"
-             "  --help   this text\n\n"
-             "example:\n  weir-bench decision --json\n",
-             BATCH, BUDGET_NS);
-    return bench_parse(options, 1, help, argc, argv);
+    json_write_close(out, ']');
+    json_member_bool(out, "within_budget", within);
+    json_write_close(out, '}');
+    bench_print(out);
 }
+
+static const char about[] =
+    "Times admission decisions in batches of 32 with the clock's own cost subtracted; percentiles "
+    "are those of batch means. Fails if the p50 of a decision is over 40 ns in any scene, or if "
+    "anything was allocated.\n";
 
 int bench_decision(int argc, char **argv)
 {
     static struct outcome outcome;
     bool json = false, within = true;
-    int code = parse(&json, argc, argv);
-    if (code >= 0)
+    int code = bench_parse("weir-bench decision", about, &json, argc, argv);
+    if (code != USAGE_GO_ON)
         return code;
+    _Static_assert(BATCH == 32 && BUDGET_NS == 40, "the help says so");
+    struct buffer out = {0};
     int64_t overhead = overhead_ns(&outcome.ps);
     if (json)
-        printf("{\"bench\":\"decision\",\"method\":\"batch means\",\"batch\":%d,"
-               "\"clock_overhead_ns\":%lld,\"budget_p50_ns\":%d,\"scenes\":[",
-               BATCH, (long long)overhead, BUDGET_NS);
+        bench_write_scenes(&out, "decision", BATCH, overhead, BUDGET_NS);
     else
         printf("means of batches of %d decisions, the clock's %lld ns a batch subtracted\n", BATCH,
                (long long)overhead);
@@ -304,12 +312,12 @@ int bench_decision(int argc, char **argv)
         scene_run(&scenes[i], overhead, &outcome);
         within = within && outcome.allocated == 0 && ns_at(&outcome, 50000) <= BUDGET_NS;
         if (json)
-            print_json(&scenes[i], &outcome, i == SCENES - 1);
+            write_scene(&out, &scenes[i], &outcome);
         else
             print_text(&scenes[i], &outcome);
     }
     if (json)
-        printf("],\"within_budget\":%s}\n", within ? "true" : "false");
+        write_end(&out, within);
     else
         printf("budget: p50 <= %d ns, nothing allocated: %s\n", BUDGET_NS,
                within ? "kept" : "BROKEN");

@@ -13,8 +13,10 @@
 #include "base/prng.h"
 #include "bench/bench.h"
 #include "bench/raw_lmdb.h"
+#include "cmd/usage.h"
 #include "engine/item/storage_key.h"
 #include "include/weir.h"
+#include "router/json/json_writer.h"
 
 enum {
     ROUNDS = 10,
@@ -34,6 +36,7 @@ struct bench {
     int64_t item_bytes;
     int64_t puts;
     const char *directory;
+    bool json;
     struct weir *db;
     struct weir_table *table;
     struct raw_lmdb *peer;
@@ -48,18 +51,6 @@ static int64_t now_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof values[0], compare_doubles);
-    return values[count / 2];
 }
 
 static void encode(struct buffer *out, const char *id, struct slice payload)
@@ -249,25 +240,44 @@ static void measure(struct bench *b, struct figures *f)
         puts[1][i] = put_peer(b, &prng);
     }
     for (int side = 0; side < 3; side++)
-        f->get_ns[side] = median(gets[side], ROUNDS);
-    for (int side = 0; side < 2; side++) {
-        f->put_ns[side] = median(puts[side], ROUNDS);
-    }
+        f->get_ns[side] = bench_median(gets[side], ROUNDS);
+    for (int side = 0; side < 2; side++)
+        f->put_ns[side] = bench_median(puts[side], ROUNDS);
 }
 
-static void report(const struct bench *b, const struct figures *f, bool json)
+static void report_json(const struct bench *b, const struct figures *f, double get_ratio,
+                        double put_ratio)
+{
+    struct buffer out = {0};
+    json_write_open(&out, '{');
+    json_member_text(&out, "bench", "embedded");
+    json_member_integer(&out, "items", b->items);
+    json_member_integer(&out, "item_bytes", b->item_bytes);
+    json_member_integer(&out, "rounds", ROUNDS);
+    json_member_open(&out, "get", '{');
+    json_member_real(&out, "weir_ns", f->get_ns[0]);
+    json_member_real(&out, "lmdb_ns", f->get_ns[1]);
+    json_member_real(&out, "lmdb_and_read_ns", f->get_ns[2]);
+    json_member_real(&out, "ratio", get_ratio);
+    json_member_real(&out, "ratio_and_read", f->get_ns[2] / f->get_ns[0]);
+    json_member_real(&out, "budget", 0.8);
+    json_write_close(&out, '}');
+    json_member_open(&out, "durable_put", '{');
+    json_member_integer(&out, "in_flight", IN_FLIGHT);
+    json_member_real(&out, "weir_ns", f->put_ns[0]);
+    json_member_real(&out, "lmdb_ns", f->put_ns[1]);
+    json_member_real(&out, "ratio", put_ratio);
+    json_member_real(&out, "budget", 5);
+    json_write_close(&out, '}');
+    json_write_close(&out, '}');
+    bench_print(&out);
+}
+
+static void report(const struct bench *b, const struct figures *f)
 {
     double get_ratio = f->get_ns[1] / f->get_ns[0], put_ratio = f->put_ns[1] / f->put_ns[0];
-    if (json) {
-        printf(
-            "{\"bench\":\"embedded\",\"items\":%lld,\"item_bytes\":%lld,\"rounds\":%d,"
-            "\"get\":{\"weir_ns\":%.1f,\"lmdb_ns\":%.1f,\"lmdb_and_read_ns\":%.1f,\"ratio\":%.3f,"
-            "\"ratio_and_read\":%.3f,\"budget\":0.8},"
-            "\"durable_put\":{\"in_flight\":%d,\"weir_ns\":%.1f,\"lmdb_ns\":%.1f,"
-            "\"ratio\":%.3f,\"budget\":5.0}}\n",
-            (long long)b->items, (long long)b->item_bytes, ROUNDS, f->get_ns[0], f->get_ns[1],
-            f->get_ns[2], get_ratio, f->get_ns[2] / f->get_ns[0], IN_FLIGHT, f->put_ns[0],
-            f->put_ns[1], put_ratio);
+    if (b->json) {
+        report_json(b, f, get_ratio, put_ratio);
         return;
     }
     printf("%lld items of %lld bytes, median of %d alternating rounds\n", (long long)b->items,
@@ -282,35 +292,34 @@ static void report(const struct bench *b, const struct figures *f, bool json)
            f->put_ns[0], f->put_ns[1], put_ratio);
 }
 
-static const char help[] =
-    "usage: weir-bench embedded [--items N] [--item-bytes N] [--puts N] [--json] --data DIR\n\n"
-    "The embedded library against raw LMDB on the same data, in one run: random gets, and durable\n"
-    "puts with 64 in flight. DIR must be empty; it is left for you to look at.\n\n"
-    "example:\n  weir-bench embedded --data bench --json\n";
-
-static int parse(struct bench *b, bool *json, int argc, char **argv)
-{
-    const struct bench_option options[] = {
-        {.name = "json", .flag = json},
-        {.name = "data", .text = &b->directory},
-        {.name = "items", .number = &b->items, .least = 1, .most = 100000000},
-        {.name = "item-bytes", .number = &b->item_bytes, .least = 1, .most = ITEM_BYTES_MAX},
-        {.name = "puts", .number = &b->puts, .least = 1, .most = 1000000000},
-    };
-    int code = bench_parse(options, sizeof options / sizeof options[0], help, argc, argv);
-    if (code >= 0 || b->directory != NULL)
-        return code;
-    fputs("weir-bench embedded: --data is missing; see `weir-bench embedded --help`\n", stderr);
-    return 2;
-}
+static const struct option embedded_options[] = {
+    {"data", "DIR", OPTION_TEXT, OPTION_MEMBER(struct bench, directory),
+     .help = "An empty directory for both. It is left for you to look at."},
+    {"items", "N", OPTION_INTEGER, OPTION_MEMBER(struct bench, items), .least = 1,
+     .most = 100000000, .help = "How many items there are."},
+    {"item-bytes", "N", OPTION_INTEGER, OPTION_MEMBER(struct bench, item_bytes), .least = 1,
+     .most = ITEM_BYTES_MAX, .help = "The size of the attribute that is no key, in bytes."},
+    {"puts", "N", OPTION_INTEGER, OPTION_MEMBER(struct bench, puts), .least = 1, .most = 1000000000,
+     .help = "How many puts a round has."},
+    {"json", NULL, OPTION_FLAG, OPTION_MEMBER(struct bench, json),
+     .help = "Print one JSON object."},
+};
 
 int bench_embedded(int argc, char **argv)
 {
     struct bench b = {.items = 200000, .item_bytes = 200, .puts = 20032};
-    bool json = false;
-    int parsed = parse(&b, &json, argc, argv);
-    if (parsed >= 0)
-        return parsed;
+    const struct command_line line = {
+        .command = "weir-bench embedded",
+        .usage = "--data DIR [option]...",
+        .about = "The embedded library against raw LMDB on the same data, in one run: random gets, "
+                 "and durable puts with 64 in flight.\n",
+        .examples = "  weir-bench embedded --data bench-data --json\n",
+        .groups = {OPTION_GROUP(NULL, embedded_options, &b)}};
+    int code = usage_parse(&line, argc, argv);
+    if (code != USAGE_GO_ON)
+        return code;
+    if (b.directory == NULL)
+        return usage_wrong(line.command, "`--data` is missing");
     mkdir(b.directory, 0755);
     make_items(&b);
     if (!open_both(&b))
@@ -319,7 +328,7 @@ int bench_embedded(int argc, char **argv)
     load_peer(&b);
     struct figures f;
     measure(&b, &f);
-    report(&b, &f, json);
+    report(&b, &f);
     weir_close(b.db);
     raw_lmdb_close(b.peer);
     for (int64_t i = 0; i < b.items; i++) {

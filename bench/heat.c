@@ -14,8 +14,10 @@
 #include "base/must.h"
 #include "base/prng.h"
 #include "bench/bench.h"
+#include "cmd/usage.h"
 #include "engine/heat/split_point.h"
 #include "engine/item/storage_key.h"
+#include "router/json/json_writer.h"
 
 enum {
     BATCH = 32,
@@ -197,56 +199,63 @@ static double mean_ns(const struct outcome *o)
     return (double)o->spent_ns / ((double)BLOCKS * BLOCK);
 }
 
-static void print(const struct scene *scene, const struct outcome *o, bool json, bool last)
+static void print_text(const struct scene *scene, const struct outcome *o)
 {
-    if (json)
-        printf("{\"name\":\"%s\",\"p50_ns\":%.3f,\"p99_ns\":%.3f,\"mean_ns\":%.3f,"
-               "\"memory_bytes\":%zu,\"advise_ns\":%lld}%s",
-               scene->name, ns_at(o, 50000), ns_at(o, 99000), mean_ns(o), o->memory,
-               (long long)o->advise_ns, last ? "" : ",");
-    else
-        printf("%-10s p50 %6.1f ns  p99 %6.1f ns  mean %6.1f ns  memory %zu bytes  advice %lld us  "
-               "(%s)\n",
-               scene->name, ns_at(o, 50000), ns_at(o, 99000), mean_ns(o), o->memory,
-               (long long)(o->advise_ns / NS_PER_US), scene->meaning);
+    printf("%-10s p50 %6.1f ns  p99 %6.1f ns  mean %6.1f ns  memory %zu bytes  advice %lld us  "
+           "(%s)\n",
+           scene->name, ns_at(o, 50000), ns_at(o, 99000), mean_ns(o), o->memory,
+           (long long)(o->advise_ns / NS_PER_US), scene->meaning);
 }
 
-static int parse(bool *json, int argc, char **argv)
+static void write_scene(struct buffer *out, const struct scene *scene, const struct outcome *o)
 {
-    const struct bench_option options[] = {{.name = "json", .flag = json}};
-    char help[800];
-    snprintf(help, sizeof help,
-             "usage: weir-bench heat [--json]\n\n"
-             "Times the counting of requests as heat of their keys, in batches of %d with the\n"
-             "clock's own cost subtracted. Fails if the p50 is over %d ns in any scene. Memory is\n"
-             "that of one kind (reads or writes) of a partition that has heat.\n\n"
-             "  --json   one object on standard output\n"
-             "  --help   this text\n\n"
-             "example:\n  weir-bench heat --json\n",
-             BATCH, BUDGET_NS);
-    return bench_parse(options, 1, help, argc, argv);
+    json_write_open(out, '{');
+    json_member_text(out, "name", scene->name);
+    json_member_real(out, "p50_ns", ns_at(o, 50000));
+    json_member_real(out, "p99_ns", ns_at(o, 99000));
+    json_member_real(out, "mean_ns", mean_ns(o));
+    json_member_integer(out, "memory_bytes", (int64_t)o->memory);
+    json_member_integer(out, "advise_ns", o->advise_ns);
+    json_write_close(out, '}');
 }
+
+static void write_end(struct buffer *out, bool within)
+{
+    json_write_close(out, ']');
+    json_member_integer(out, "memory_max_bytes", HEAT_MEMORY_MAX);
+    json_member_bool(out, "within_budget", within);
+    json_write_close(out, '}');
+    bench_print(out);
+}
+
+static const char about[] =
+    "Times the counting of requests as heat of their keys, in batches of 32 with the clock's own "
+    "cost subtracted. Fails if the p50 is over 30 ns in any scene. Memory is that of one kind "
+    "(reads "
+    "or writes) of a partition that has heat.\n";
 
 int bench_heat(int argc, char **argv)
 {
     static struct outcome outcome;
     bool json = false, within = true;
-    int code = parse(&json, argc, argv);
-    if (code >= 0)
+    int code = bench_parse("weir-bench heat", about, &json, argc, argv);
+    if (code != USAGE_GO_ON)
         return code;
+    _Static_assert(BATCH == 32 && BUDGET_NS == 30, "the help says so");
+    struct buffer out = {0};
     int64_t overhead = overhead_ns(&outcome.ps);
     if (json)
-        printf("{\"bench\":\"heat\",\"method\":\"batch means\",\"batch\":%d,"
-               "\"clock_overhead_ns\":%lld,\"budget_p50_ns\":%d,\"scenes\":[",
-               BATCH, (long long)overhead, BUDGET_NS);
+        bench_write_scenes(&out, "heat", BATCH, overhead, BUDGET_NS);
     for (int i = 0; i < SCENES; i++) {
         scene_run(&scenes[i], overhead, &outcome);
         within = within && ns_at(&outcome, 50000) <= BUDGET_NS;
-        print(&scenes[i], &outcome, json, i == SCENES - 1);
+        if (json)
+            write_scene(&out, &scenes[i], &outcome);
+        else
+            print_text(&scenes[i], &outcome);
     }
     if (json)
-        printf("],\"memory_max_bytes\":%d,\"within_budget\":%s}\n", HEAT_MEMORY_MAX,
-               within ? "true" : "false");
+        write_end(&out, within);
     else
         printf("budget: p50 <= %d ns: %s; a partition's heat takes at most %d bytes\n", BUDGET_NS,
                within ? "kept" : "BROKEN", HEAT_MEMORY_MAX);

@@ -12,8 +12,10 @@
 #include "base/must.h"
 #include "bench/bench.h"
 #include "bench/server.h"
-#include "cmd/load_run.h"
-#include "cmd/load_setup.h"
+#include "cmd/usage.h"
+#include "router/json/json_writer.h"
+#include "workload/load_run.h"
+#include "workload/load_setup.h"
 
 struct bench_http {
     bool json;
@@ -21,13 +23,11 @@ struct bench_http {
     const char *url;
     const char *path;
     const char *duration;
-    const char *connections;
-    const char *keys;
-    const char *item_bytes;
+    int64_t connections, keys, item_bytes;
     const char *data;
     int server_cpu, load_cpu;
-    int gac_rounds; /* 0: no comparison */
-    bool any_output;
+    int64_t gac_rounds; /* 0: no comparison */
+    struct buffer out;  /* the JSON so far */
 };
 
 enum {
@@ -47,73 +47,58 @@ static const struct measure table_measures[] = {
     {"GetItem consistent", "read-ratio=1,consistent", false},
 };
 
-static const char help_text[] =
-    "usage: weir-bench http [--json] [options]\n\n"
-    "Requests per second and latencies of PutItem (durable) and GetItem over HTTP, one after the\n"
-    "other, each answered before the connection's next one is sent.\n\n"
-    "  --url URL         measure that server instead of a `weir local` started for it\n"
-    "  --path /PATH      plain GETs of that path\n"
-    "  --duration TIME   of each measurement (5s)\n"
-    "  --connections N   (64)\n"
-    "  --keys N          keys in the table (10000)\n"
-    "  --item-bytes N    (100)\n"
-    "  --data DIR        where the started server keeps its data (/tmp)\n"
-    "  --unsigned        requests without a signature\n"
-    "  --server-cpu N    (0; -1: any)\n"
-    "  --load-cpu N      (1; -1: any)\n"
-    "  --gac ROUNDS      servers with and without global admission control, in turn: medians of\n"
-    "                    so many rounds; fails if less than 97 % is left with it\n"
-    "\nexamples:\n  weir-bench http --json --duration 10s\n"
-    "  weir-bench http --gac 7 --duration 2s\n";
-
 /* The measurement as a command line of `weir load`. */
 static enum status parse_load(const struct bench_http *b, const char *url, const char *settings,
                               struct load_options *o, struct buffer *error)
 {
-    char group[2048];
-    snprintf(group, sizeof group, "bench:rate=max,%s%s%s", settings, b->path ? ",path=" : "",
-             b->path ? b->path : "");
-    const char *arguments[] = {
-        "load",         "--url",        url,           "--table", "bench",
-        "--duration",   b->duration,    "--keys",      b->keys,   "--connections",
-        b->connections, "--item-bytes", b->item_bytes, "--wcu",   "1000000",
-        "--rcu",        "1000000",      "--workload",  group,     "--create-table",
-        "--on-demand",  "--unsigned"};
-    enum {
-        COUNT = sizeof arguments / sizeof arguments[0]
-    };
-    char *argv[COUNT];
-    int count = 0;
-    for (int i = 0; i < COUNT; i++) {
-        bool left_out = i == COUNT - 1 ? !b->is_unsigned : i == COUNT - 2 && b->gac_rounds > 0;
-        if (!left_out)
-            argv[count++] = (char *)(uintptr_t)arguments[i];
-    }
-    return load_options_parse(o, count, argv, error);
-}
-
-static enum status run_once(const struct load_options *o, int64_t requests_max,
-                            struct load_run **out, struct buffer *error)
-{
-    struct load_run_options options = {.load = o,
-                                       .workloads = o->workloads,
-                                       .workload_count = 1,
-                                       .requests_max = requests_max,
-                                       .try_again = requests_max > 0};
-    return load_run(&options, out, error);
+    struct buffer text = {0};
+    char *argv[32], *rest;
+    int argc = 0;
+    buffer_append_format(&text,
+                         "load\n--url\n%s\n--table\nbench\n--duration\n%s\n--keys\n%lld\n"
+                         "--connections\n%lld\n--item-bytes\n%lld\n--wcu\n1M\n--rcu\n1M\n"
+                         "--create-table%s%s\n--workload\nbench:rate=max,%s%s%s",
+                         url, b->duration, (long long)b->keys, (long long)b->connections,
+                         (long long)b->item_bytes, b->gac_rounds > 0 ? "" : "\n--on-demand",
+                         b->is_unsigned ? "\n--unsigned" : "", settings, b->path ? ",path=" : "",
+                         b->path ? b->path : "");
+    buffer_append_u8(&text, '\0');
+    for (char *word = strtok_r((char *)text.data, "\n", &rest); word != NULL;
+         word = strtok_r(NULL, "\n", &rest))
+        argv[argc++] = word;
+    enum command_line_result result = load_options_parse(o, argc, argv, error);
+    buffer_deinit(&text);
+    return result == COMMAND_LINE_TAKEN ? STATUS_OK : STATUS_MALFORMED;
 }
 
 static enum status preload(const struct bench_http *b, const char *url, struct load_options *o,
                            struct buffer *error)
 {
-    struct load_run *run = NULL;
-    enum status status = parse_load(b, url, "distribution=sequential,duration=1h", o, error);
+    enum status status = parse_load(b, url, "read-ratio=0", o, error);
+    uint64_t next_number;
     if (status == STATUS_OK)
         status = load_setup_tables(o, error);
-    if (status == STATUS_OK)
-        status = run_once(o, (int64_t)o->workloads[0].keys.count, &run, error);
-    load_run_destroy(run);
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    return load_preload(
+        &(struct load_run_options){.load = o, .workloads = o->workloads, .workload_count = 1},
+        &next_number, error);
+}
+
+static void write_result(struct buffer *out, const char *name, double per_s, int64_t others,
+                         const struct histogram *h)
+{
+    json_write_open(out, '{');
+    json_member_text(out, "name", name);
+    json_member_real(out, "requests_per_s", per_s);
+    json_member_integer(out, "not_admitted", others);
+    json_member_open(out, "latency_us", '{'); /* thousandths of a microsecond are nanoseconds */
+    json_member_thousandths(out, "p50", histogram_percentile(h, 50000));
+    json_member_thousandths(out, "p99", histogram_percentile(h, 99000));
+    json_member_thousandths(out, "p99.9", histogram_percentile(h, 99900));
+    json_member_thousandths(out, "max", h->max);
+    json_write_close(out, '}');
+    json_write_close(out, '}');
 }
 
 static void print_result(struct bench_http *b, const char *name, const struct load_result *r)
@@ -126,14 +111,10 @@ static void print_result(struct bench_http *b, const char *name, const struct lo
     double p99 = (double)histogram_percentile(h, 99000) / 1e3;
     double p999 = (double)histogram_percentile(h, 99900) / 1e3;
     if (b->json)
-        printf("%s{\"name\":\"%s\",\"requests_per_s\":%.1f,\"not_admitted\":%lld,\"latency_us\":{"
-               "\"p50\":%.1f,\"p99\":%.1f,\"p99.9\":%.1f,\"max\":%.1f}}",
-               b->any_output ? ",\n" : "", name, per_s, (long long)others, p50, p99, p999,
-               (double)h->max / 1e3);
+        write_result(&b->out, name, per_s, others, h);
     else
         printf("%-20s %10.0f/s   p50 %7.0f us   p99 %7.0f us   p99.9 %7.0f us%s\n", name, per_s,
                p50, p99, p999, others ? "   (some were not admitted!)" : "");
-    b->any_output = true;
 }
 
 /* `*out` is the caller's to destroy. */
@@ -142,7 +123,9 @@ static enum status run_measure(const struct bench_http *b, const char *url, cons
 {
     enum status status = parse_load(b, url, m->workload, o, error);
     if (status == STATUS_OK)
-        status = run_once(o, 0, out, error);
+        status = load_run(
+            &(struct load_run_options){.load = o, .workloads = o->workloads, .workload_count = 1},
+            out, error);
     if (status == STATUS_OK && load_run_results(*out)[0].result->admitted == 0) {
         buffer_append_format(error, "%s: no request was admitted", m->name);
         status = STATUS_IO;
@@ -197,29 +180,20 @@ struct comparison {
     double with[GAC_ROUNDS_MAX];
 };
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof values[0], compare_numbers);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
 static bool print_comparison(struct bench_http *b, const char *name, struct comparison *c)
 {
-    double without = median(c->without, b->gac_rounds), with = median(c->with, b->gac_rounds);
-    if (b->json)
-        printf("%s{\"name\":\"%s\",\"without_gac_per_s\":%.1f,\"with_gac_per_s\":%.1f,"
-               "\"ratio\":%.4f}",
-               b->any_output ? ",\n" : "", name, without, with, with / without);
-    else
+    double without = bench_median(c->without, (size_t)b->gac_rounds);
+    double with = bench_median(c->with, (size_t)b->gac_rounds);
+    if (b->json) {
+        json_write_open(&b->out, '{');
+        json_member_text(&b->out, "name", name);
+        json_member_real(&b->out, "without_gac_per_s", without);
+        json_member_real(&b->out, "with_gac_per_s", with);
+        json_member_real(&b->out, "ratio", with / without);
+        json_write_close(&b->out, '}');
+    } else
         printf("%-20s %10.0f/s without, %10.0f/s with global admission control: %.1f %%\n", name,
                without, with, 100 * with / without);
-    b->any_output = true;
     return with >= GAC_BUDGET * without;
 }
 
@@ -302,31 +276,51 @@ static enum status run_alone(struct bench_http *b, struct buffer *error)
     return status;
 }
 
+#define MEMBER(member) OPTION_MEMBER(struct bench_http, member)
+
+static const struct option http_options[] = {
+    {"url", "URL", OPTION_TEXT, MEMBER(url), .initial = "a `weir local` started for the bench",
+     .help = "The server to measure."},
+    {"path", "/PATH", OPTION_TEXT, MEMBER(path), .help = "Measure plain GETs of that path."},
+    {"duration", "TIME", OPTION_TEXT, MEMBER(duration), .help = "How long each measurement takes."},
+    {"connections", "N", OPTION_INTEGER, MEMBER(connections), .least = 1, .most = 10000,
+     .help = "How many connections there are."},
+    {"keys", "N", OPTION_INTEGER, MEMBER(keys), .least = 1, .most = 1000000000,
+     .help = "How many keys the table has."},
+    {"item-bytes", "N", OPTION_INTEGER, MEMBER(item_bytes), .least = 1, .most = ITEM_SIZE_MAX,
+     .help = "The size of an item in bytes, names and values together."},
+    {"data", "DIR", OPTION_TEXT, MEMBER(data),
+     .help = "The started server keeps its data in a new directory below DIR."},
+    {"unsigned", NULL, OPTION_FLAG, MEMBER(is_unsigned), .help = "Requests have no signature."},
+    {"server-cpu", "N", OPTION_INTEGER, MEMBER(server_cpu), .least = -1, .most = CPU_SETSIZE - 1,
+     .help = "The core of the started server. -1: any."},
+    {"load-cpu", "N", OPTION_INTEGER, MEMBER(load_cpu), .least = -1, .most = CPU_SETSIZE - 1,
+     .help = "The core of the load. -1: any."},
+    {"gac", "ROUNDS", OPTION_INTEGER, MEMBER(gac_rounds), .least = 1, .most = GAC_ROUNDS_MAX,
+     .initial = "",
+     .help = "Measure servers with and without global admission control, in turn, and compare the "
+             "medians of so many rounds. Fails if less than 97 % is left with it."},
+    {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print one JSON object."},
+};
+
+#undef MEMBER
+
 static int parse(struct bench_http *b, int argc, char **argv)
 {
-    int64_t server_cpu = b->server_cpu, load_cpu = b->load_cpu, rounds = 0;
-    const struct bench_option options[] = {
-        {.name = "json", .flag = &b->json},
-        {.name = "unsigned", .flag = &b->is_unsigned},
-        {.name = "url", .text = &b->url},
-        {.name = "path", .text = &b->path},
-        {.name = "duration", .text = &b->duration},
-        {.name = "connections", .text = &b->connections},
-        {.name = "keys", .text = &b->keys},
-        {.name = "item-bytes", .text = &b->item_bytes},
-        {.name = "data", .text = &b->data},
-        {.name = "server-cpu", .number = &server_cpu, .least = -1, .most = CPU_SETSIZE - 1},
-        {.name = "load-cpu", .number = &load_cpu, .least = -1, .most = CPU_SETSIZE - 1},
-        {.name = "gac", .number = &rounds, .least = 1, .most = GAC_ROUNDS_MAX},
-    };
-    int code = bench_parse(options, sizeof options / sizeof options[0], help_text, argc, argv);
-    b->server_cpu = (int)server_cpu;
-    b->load_cpu = (int)load_cpu;
-    b->gac_rounds = (int)rounds;
-    if (code >= 0 || rounds == 0 || b->url == NULL)
-        return code;
-    fputs("weir-bench http: --gac starts its own servers: --url does not go with it\n", stderr);
-    return 2;
+    const struct command_line line = {
+        .command = "weir-bench http",
+        .usage = "[option]...",
+        .about =
+            "Requests per second and latencies of PutItem (durable) and GetItem over HTTP, one "
+            "after the other. Each request is answered before the next one is sent on its "
+            "connection.\n",
+        .examples = "  weir-bench http --json --duration 10s\n"
+                    "  weir-bench http --gac 7 --duration 2s\n",
+        .groups = {OPTION_GROUP(NULL, http_options, b)}};
+    int code = usage_parse(&line, argc, argv);
+    if (code == USAGE_GO_ON && b->gac_rounds > 0 && b->url != NULL)
+        return usage_wrong(line.command, "--gac starts its own servers: --url does not go with it");
+    return code;
 }
 
 int bench_http(int argc, char **argv)
@@ -335,22 +329,28 @@ int bench_http(int argc, char **argv)
     bool two = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_ISSET(0, &allowed) &&
                CPU_ISSET(1, &allowed);
     struct bench_http b = {.duration = "5s",
-                           .connections = "64",
-                           .keys = "10000",
-                           .item_bytes = "100",
+                           .connections = 64,
+                           .keys = 10000,
+                           .item_bytes = 100,
                            .data = "/tmp",
                            .server_cpu = two ? 0 : -1,
                            .load_cpu = two ? 1 : -1};
     int code = parse(&b, argc, argv);
-    if (code >= 0)
+    if (code != USAGE_GO_ON)
         return code;
     struct buffer error = {0};
-    if (b.json)
-        printf("{\"bench\":\"http\",\"connections\":%s,\"item_bytes\":%s,\"measures\":[",
-               b.connections, b.item_bytes);
+    json_write_open(&b.out, '{');
+    json_member_text(&b.out, "bench", "http");
+    json_member_integer(&b.out, "connections", b.connections);
+    json_member_integer(&b.out, "item_bytes", b.item_bytes);
+    json_member_open(&b.out, "measures", '[');
     enum status status = b.gac_rounds > 0 ? run_comparison(&b, &error) : run_alone(&b, &error);
+    json_write_close(&b.out, ']');
+    json_write_close(&b.out, '}');
     if (b.json)
-        printf("]}\n");
+        bench_print(&b.out);
+    else
+        buffer_deinit(&b.out);
     if (error.size > 0)
         fprintf(stderr, "weir-bench http: %.*s\n", (int)error.size, (char *)error.data);
     buffer_deinit(&error);

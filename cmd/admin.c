@@ -52,7 +52,7 @@ enum status admin_of(const struct options *o, struct admin *out, struct buffer *
 {
     *out = (struct admin){
         .at = {.address = "127.0.0.1", .port = admin_port_of(o->port), .option = "--admin"}};
-    if (o->admin_given) {
+    if (o->admin[0] != '\0') {
         out->at.address = o->admin;
         out->at.port = o->admin_port;
     }

@@ -11,15 +11,6 @@ enum {
     ADMIN_PORT_OFFSET = 600, /* from the public port, where --admin does not say */
 };
 
-/* `--help` lines of the options. */
-#define ADMIN_OPTIONS_HELP                                                                      \
-    "  --admin A:P        where requests that change the cluster are taken: POST /weir/drain "  \
-    "and\n"                                                                                     \
-    "                     /weir/split (default: 127.0.0.1 and the port 600 above the "          \
-    "endpoint's)\n"                                                                             \
-    "  --admin-token FILE the file's first line is the bearer token that admin requests must\n" \
-    "                     carry; needed where --admin is no loopback address\n"
-
 struct admin {
     struct http_address at;
     char token[HTTP_BEARER_MAX]; /* empty: none is needed */

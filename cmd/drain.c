@@ -4,167 +4,134 @@
 
 #include "base/must.h"
 #include "cmd/admin.h"
-#include "cmd/arguments.h"
 #include "cmd/cmd.h"
-#include "cmd/load_response.h"
-#include "cmd/load_setup.h"
+#include "cmd/usage.h"
+#include "workload/client_exchange.h"
 
-static const char help[] =
-    "usage: weir drain [--url URL | --admin URL] [--admin-token FILE] [--undo] NODE\n\n"
-    "Has the controller move every replica away from a node, a few at a time, while\n"
-    "everything is served; new ones are placed elsewhere. `weir events --follow` shows how it "
-    "goes,\n"
-    "GET /weir/partitions what the node still holds. Its replica of the catalog goes first.\n\n"
-    "  --url URL          a router of the cluster (http://127.0.0.1:8000); its admin listener is\n"
-    "                     taken to be 600 ports above\n"
-    "  --admin URL        its admin listener, where that is another\n"
-    "  --admin-token FILE the token of that listener, if it needs one\n"
-    "  --undo             the node may hold replicas again\n"
-    "  --help             this text\n\n"
-    "Every partition of the node needs another node without a copy of it: a cluster of 3 nodes\n"
-    "with 3 replicas needs a node more.\n\n"
-    "Exit code 0: it is begun; 1: it cannot be done, or the cluster did not take it; 2: wrong\n"
-    "usage. POST /weir/drain of the admin listener answers in the same words.\n\n"
-    "examples:\n"
-    "  weir drain 3\n"
-    "  weir drain --undo 3\n";
+static const char about[] =
+    "Has the controller move every replica away from a node, a few at a time, while everything is "
+    "served; new replicas are placed elsewhere. The node's replica of the catalog goes first. "
+    "`weir "
+    "events --follow` shows how it goes, GET /weir/partitions what the node still holds.\n\n"
+    "Every partition of the node needs another node without a copy of the partition: a cluster of "
+    "3 "
+    "nodes with 3 replicas needs one node more.\n\n"
+    "Exit code 0: it is begun; 1: it cannot be done, or the cluster did not take it; 2: wrong "
+    "usage. "
+    "POST /weir/drain of the admin listener answers in the same words.\n";
 
 struct drain {
-    struct load_url url; /* of the admin listener */
+    struct client_url url; /* of the admin listener */
     char token[HTTP_BEARER_MAX];
-    unsigned long node;
+    int64_t node; /* 0: not given */
     bool undo;
 };
 
-/* The server's own words, if the answer is an exception with a message. */
+/* The server's own words, if the answer is an error with a message. */
 static void tell_refusal(int http_status, const struct buffer *answer)
 {
-    struct slice message = load_find_text(buffer_slice(answer), "message");
-    if (message.size > 0)
-        fprintf(stderr, "weir drain: %.*s\n", (int)message.size, (const char *)message.data);
+    struct json_parser *parser = json_parser_create();
+    struct json_value root = {0};
+    if (json_parse(parser, buffer_slice(answer), &root) != STATUS_OK)
+        root = (struct json_value){0};
+    struct json_value message = json_find(&root, "message");
+    struct slice text = json_text(&message);
+    if (text.size > 0)
+        fprintf(stderr, "weir drain: %.*s\n", (int)text.size, (const char *)text.data);
     else
         fprintf(stderr, "weir drain: the server answered %d: %.*s\n", http_status,
                 (int)(answer->size < 300 ? answer->size : 300), (const char *)answer->data);
+    json_parser_destroy(parser);
 }
 
-/* One request without a body. False after it has told what went wrong. */
-static bool ask(const struct drain *d, const char *method_and_path, struct buffer *answer)
+/* False after it has told what went wrong. */
+static bool ask(const struct drain *d, const char *method_and_path)
 {
-    struct buffer request = {0}, error = {0};
+    struct buffer request = {0}, answer = {0}, error = {0};
     int http_status = 0;
-    buffer_append_format(&request,
-                         "%s HTTP/1.1\r\nHost: %s:%u\r\nContent-Type: application/json\r\n"
-                         "Content-Length: 0\r\n",
-                         method_and_path, d->url.host, d->url.port);
-    if (d->token[0] != '\0')
-        buffer_append_format(&request, "Authorization: Bearer %s\r\n", d->token);
-    buffer_append_text(&request, "\r\n");
+    client_write_plain(&request, &d->url, method_and_path, d->token);
     enum status status =
-        load_setup_exchange(&d->url, buffer_slice(&request), &http_status, answer, &error);
+        client_exchange(&d->url, buffer_slice(&request), &http_status, &answer, &error);
     if (status != STATUS_OK)
         fprintf(stderr, "weir drain: %.*s\n", (int)error.size, (const char *)error.data);
     else if (http_status != 200)
-        tell_refusal(http_status, answer);
+        tell_refusal(http_status, &answer);
     buffer_deinit(&request);
+    buffer_deinit(&answer);
     buffer_deinit(&error);
     return status == STATUS_OK && http_status == 200;
 }
 
 static int drain(const struct drain *d)
 {
-    struct buffer answer = {0};
     char path[64];
-    snprintf(path, sizeof path, "POST /weir/drain?node=%lu%s", d->node, d->undo ? "&undo=1" : "");
-    bool done = ask(d, path, &answer);
+    snprintf(path, sizeof path, "POST /weir/drain?node=%lld%s", (long long)d->node,
+             d->undo ? "&undo=1" : "");
+    bool done = ask(d, path);
     if (done && d->undo)
-        printf("node %lu may hold replicas again\n", d->node);
+        printf("node %lld may hold replicas again\n", (long long)d->node);
     else if (done)
-        printf("node %lu is being emptied; `weir events --follow` shows how it goes\n", d->node);
-    buffer_deinit(&answer);
+        printf("node %lld is being emptied; `weir events --follow` shows how it goes\n",
+               (long long)d->node);
     return done ? 0 : 1;
 }
 
-/* Exit code 2 after it has told what is wrong. */
-static int take_url(struct drain *d, const char *option, const char *text)
+static const char *take_url(void *target, const char *value, struct buffer *error)
 {
-    if (!load_url_parse(text, &d->url)) {
-        fprintf(stderr, "weir drain: %s %s: http://HOST:PORT is meant\n", option, text);
-        return 2;
-    }
-    if (strcmp(option, "--url") == 0)
-        d->url.port = admin_port_of(d->url.port);
-    return 0;
+    struct drain *d = target;
+    (void)error;
+    if (!client_url_parse(value, &d->url))
+        return client_url_expected;
+    d->url.port = admin_port_of(d->url.port);
+    return NULL;
 }
 
-static int take_token(struct drain *d, const char *path)
+static const char *take_admin(void *target, const char *value, struct buffer *error)
 {
-    struct buffer error = {0};
-    enum status status = admin_read_token(path, d->token, &error);
-    if (status != STATUS_OK)
-        fprintf(stderr, "weir drain: %.*s\n", (int)error.size, (const char *)error.data);
-    buffer_deinit(&error);
-    return status == STATUS_OK ? 0 : 2;
+    struct drain *d = target;
+    (void)error;
+    return client_url_parse(value, &d->url) ? NULL : client_url_expected;
 }
 
-static int take_node(struct drain *d, const char *text)
+static const char *take_token(void *target, const char *value, struct buffer *error)
 {
-    char *end = NULL;
-    if (d->node == 0 && text[0] >= '1' && text[0] <= '9')
-        d->node = strtoul(text, &end, 10);
-    if (end != NULL && *end == '\0')
-        return 0;
-    fprintf(stderr,
-            "weir drain: expected the number of one node, not `%s`; see `weir drain --help`\n",
-            text);
-    return 2;
+    struct drain *d = target;
+    return admin_read_token(value, d->token, error) == STATUS_OK ? NULL : "";
 }
 
-/* -1: go on; otherwise the exit code. */
-static int parse(struct drain *d, int argc, char **argv)
+static const char *take_node(void *target, const char *word, struct buffer *error)
 {
-    enum {
-        HELP,
-        UNDO,
-        URL,
-        ADMIN,
-        TOKEN
-    };
-    static const struct argument_spec specs[] = {
-        {"help", ARGUMENT_FLAG, HELP},          {"undo", ARGUMENT_FLAG, UNDO},
-        {"url", ARGUMENT_VALUE, URL},           {"admin", ARGUMENT_VALUE, ADMIN},
-        {"admin-token", ARGUMENT_VALUE, TOKEN},
-    };
-    struct arguments a = {specs, sizeof specs / sizeof specs[0], argc, argv, 1};
-    struct buffer error = {0};
-    const char *value;
-    int option, code = 0;
-    while (code == 0 && (option = arguments_next(&a, &value, &error)) != ARGUMENTS_END) {
-        if (option == HELP) {
-            fputs(help, stdout);
-            return 0;
-        }
-        d->undo |= option == UNDO;
-        if (option == URL || option == ADMIN)
-            code = take_url(d, option == URL ? "--url" : "--admin", value);
-        else if (option == TOKEN)
-            code = take_token(d, value);
-        else if (option == ARGUMENTS_WORD)
-            code = take_node(d, value);
-        else if (option == ARGUMENTS_WRONG)
-            code = 2;
-    }
-    if (error.size > 0)
-        fprintf(stderr, "weir drain: %.*s; see `weir drain --help`\n", (int)error.size,
-                (const char *)error.data);
-    else if (code == 0 && d->node == 0)
-        fputs("weir drain: which NODE? See `weir drain --help`\n", stderr);
-    buffer_deinit(&error);
-    return code != 0 || d->node == 0 ? 2 : -1;
+    struct drain *d = target;
+    bool first = d->node == 0;
+    (void)error;
+    bool ok = option_parse_integer(word, 1, UINT32_MAX, &d->node);
+    return first && ok ? NULL : "the number of one node is expected";
 }
+
+static const struct option drain_options[] = {
+    {"url", "URL", OPTION_CUSTOM, .take = take_url, .initial = "http://127.0.0.1:8000",
+     .help = "A router of the cluster. Its admin listener is taken to be 600 ports above."},
+    {"admin", "URL", OPTION_CUSTOM, .take = take_admin,
+     .help = "The admin listener, where it is not 600 ports above --url."},
+    {"admin-token", "FILE", OPTION_CUSTOM, .take = take_token,
+     .help = "FILE holds the token of that listener, if the listener needs one."},
+    {"undo", NULL, OPTION_FLAG, OPTION_MEMBER(struct drain, undo),
+     .help = "The node may hold replicas again."},
+};
 
 int cmd_drain(int argc, char **argv)
 {
     struct drain d = {.url = {.host = "127.0.0.1", .port = 8000 + ADMIN_PORT_OFFSET}};
-    int code = parse(&d, argc, argv);
-    return code >= 0 ? code : drain(&d);
+    const struct command_line line = {.command = "weir drain",
+                                      .usage = "[option]... NODE",
+                                      .about = about,
+                                      .examples = "  weir drain 3\n"
+                                                  "  weir drain --undo 3\n",
+                                      .groups = {OPTION_GROUP(NULL, drain_options, &d)},
+                                      .word = take_node,
+                                      .word_target = &d};
+    int code = usage_parse(&line, argc, argv);
+    if (code != USAGE_GO_ON)
+        return code;
+    return d.node == 0 ? usage_wrong(line.command, "the NODE is missing") : drain(&d);
 }

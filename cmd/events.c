@@ -2,33 +2,23 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "cmd/arguments.h"
 #include "cmd/cmd.h"
-#include "cmd/load_setup.h"
+#include "cmd/usage.h"
 #include "router/json/json.h"
 #include "router/json/json_writer.h"
+#include "workload/client_exchange.h"
 
 enum {
     FOLLOW_NS = 500 * 1000 * 1000
 };
 
-static const char help[] =
-    "usage: weir events [--url URL] [--follow] [--json]\n\n"
-    "The decisions of the cluster's controller, oldest first: replicas moved, allocations "
-    "changed,\n"
+static const char about[] =
+    "The decisions of the cluster's controller, oldest first: replicas moved, allocations changed, "
     "and the reason for each, with the figures before and after. The last 1,000 are kept.\n\n"
-    "  --url URL   a router of the cluster (http://127.0.0.1:8000)\n"
-    "  --follow    go on with what is decided from now on, until interrupted\n"
-    "  --json      an object a line, as GET /weir/events has them\n"
-    "  --help      this text\n\n"
-    "Exit code 0: done; 1: the router did not answer; 2: wrong usage.\n\n"
-    "examples:\n"
-    "  weir events\n"
-    "  weir events --follow --url http://127.0.0.1:8001\n"
-    "  weir events --json | jq 'select(.kind == \"replica-moved\")'\n";
+    "Exit code 0: done; 1: the router did not answer; 2: wrong usage.\n";
 
 struct events_run {
-    struct load_url url;
+    struct client_url url;
     bool follow, json;
     int64_t last; /* number of the last one shown */
     bool more;
@@ -125,14 +115,11 @@ static void show(struct events_run *r, const struct json_value *event)
 }
 
 /* Shows what the answer holds; false: it is not what a router answers. */
-static bool take_answer(struct events_run *r, struct buffer *answer)
+static bool take_answer(struct events_run *r, const struct buffer *answer)
 {
     struct json_value root, value, event;
     struct slice name;
-    size_t size = answer->size;
-    memset(buffer_reserve(answer, JSON_PADDING), 0, JSON_PADDING);
-    if (json_parse(r->parser, slice_make(answer->data, size), &root) != STATUS_OK ||
-        root.type != JSON_OBJECT)
+    if (json_parse(r->parser, buffer_slice(answer), &root) != STATUS_OK || root.type != JSON_OBJECT)
         return false;
     struct json_cursor c = json_members(&root);
     while (json_next_member(&c, &name, &value)) {
@@ -154,11 +141,12 @@ static int ask(struct events_run *r)
 {
     struct buffer request = {0}, answer = {0}, error = {0};
     int http_status = 0, code = 0;
-    buffer_append_format(&request, "GET /weir/events?after=%lld HTTP/1.1\r\nHost: %s:%u\r\n\r\n",
-                         (long long)r->last, r->url.host, r->url.port);
+    char path[64];
+    snprintf(path, sizeof path, "GET /weir/events?after=%lld", (long long)r->last);
+    client_write_plain(&request, &r->url, path, NULL);
     r->more = false;
     enum status status =
-        load_setup_exchange(&r->url, buffer_slice(&request), &http_status, &answer, &error);
+        client_exchange(&r->url, buffer_slice(&request), &http_status, &answer, &error);
     if (status != STATUS_OK) {
         fprintf(stderr, "weir events: %.*s\n", (int)error.size, (const char *)error.data);
         code = 1;
@@ -173,52 +161,35 @@ static int ask(struct events_run *r)
     return code;
 }
 
-/* -1: go on; otherwise the exit code. */
-static int parse(struct events_run *r, int argc, char **argv)
+static const char *take_url(void *target, const char *value, struct buffer *error)
 {
-    enum {
-        HELP,
-        FOLLOW,
-        JSON,
-        URL
-    };
-    static const struct argument_spec specs[] = {
-        {"help", ARGUMENT_FLAG, HELP},
-        {"follow", ARGUMENT_FLAG, FOLLOW},
-        {"json", ARGUMENT_FLAG, JSON},
-        {"url", ARGUMENT_VALUE, URL},
-    };
-    struct arguments a = {specs, sizeof specs / sizeof specs[0], argc, argv, 1};
-    struct buffer error = {0};
-    const char *value;
-    int option;
-    while ((option = arguments_next(&a, &value, &error)) >= 0) {
-        if (option == HELP) {
-            fputs(help, stdout);
-            return 0;
-        }
-        r->follow |= option == FOLLOW;
-        r->json |= option == JSON;
-        if (option == URL && !load_url_parse(value, &r->url)) {
-            buffer_append_format(&error, "`--url` takes http://HOST:PORT, not `%s`", value);
-            break;
-        }
-    }
-    if (option == ARGUMENTS_WORD)
-        buffer_append_format(&error, "unexpected argument `%s`", value);
-    if (option == ARGUMENTS_END)
-        return -1;
-    fprintf(stderr, "weir events: %.*s; see `weir events --help`\n", (int)error.size,
-            (const char *)error.data);
-    buffer_deinit(&error);
-    return 2;
+    (void)error;
+    return client_url_parse(value, &((struct events_run *)target)->url) ? NULL
+                                                                        : client_url_expected;
 }
+
+static const struct option events_options[] = {
+    {"url", "URL", OPTION_CUSTOM, .take = take_url, .initial = "http://127.0.0.1:8000",
+     .help = "A router of the cluster."},
+    {"follow", NULL, OPTION_FLAG, OPTION_MEMBER(struct events_run, follow),
+     .help = "Go on with what is decided from now on, until interrupted."},
+    {"json", NULL, OPTION_FLAG, OPTION_MEMBER(struct events_run, json),
+     .help = "Print an object a line, as GET /weir/events has them."},
+};
 
 int cmd_events(int argc, char **argv)
 {
     struct events_run r = {.url = {.host = "127.0.0.1", .port = 8000}};
-    int code = parse(&r, argc, argv);
-    if (code >= 0)
+    const struct command_line line = {
+        .command = "weir events",
+        .usage = "[--url URL] [--follow] [--json]",
+        .about = about,
+        .examples = "  weir events\n"
+                    "  weir events --follow --url http://127.0.0.1:8001\n"
+                    "  weir events --json | jq 'select(.kind == \"replica-moved\")'\n",
+        .groups = {OPTION_GROUP(NULL, events_options, &r)}};
+    int code = usage_parse(&line, argc, argv);
+    if (code != USAGE_GO_ON)
         return code;
     r.parser = json_parser_create();
     while ((code = ask(&r)) == 0 && (r.more || r.follow)) {

@@ -4,6 +4,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
+#include "cmd/usage.h"
 #include "gac/server.h"
 #include "host/descriptors.h"
 
@@ -18,20 +19,12 @@ struct gac_process {
     bool stopping;
 };
 
-static const char help[] =
-    "usage: weir gac --gac 1=A:P,2=A:P,.. [--id N] [options]\n\n"
-    "A server of global admission control: lends routers tokens of what a table may use. It keeps\n"
-    "nothing on disk; while none of them runs, each router admits its even part by itself.\n\n"
-    "  --gac LIST         every server, as routers are told them\n"
-    "  --id N             this server's number in --gac (default 1)\n"
-    "  --listen A:P       where routers reach it (default: as --gac says)\n"
-    "  --faults PORT      for tests: break links and clock by commands to 127.0.0.1:PORT\n"
-    "  --set secret_file=FILE, --set cluster_id=NAME  the same for all daemons of a cluster\n"
-    "\n"
-    "examples:\n"
-    "  weir gac --gac 1=127.0.0.1:7201\n"
-    "  weir gac --gac 1=127.0.0.1:7201,2=127.0.0.1:7202,3=127.0.0.1:7203 --id 2\n"
-    "\noptions:";
+static const struct option gac_options[] = {
+    OPTIONS_GAC("Every server of global admission control, in the words of the routers' --gac."),
+    OPTIONS_ID("The number of this server in --gac."),
+    OPTIONS_LISTEN("Where routers reach this server. Default: as --gac says."),
+    OPTIONS_FAULTS,
+};
 
 static void on_frame(void *context, const struct link_peer *from, struct slice frame)
 {
@@ -125,10 +118,21 @@ static enum status serve(struct gac_process *p)
 int cmd_gac(int argc, char **argv)
 {
     struct gac_process p = {.options = {.id = 1}};
-    int parsed = options_parse(&p.options, OPTION_LISTEN | OPTION_GAC | OPTION_ID | OPTION_FAULTS,
-                               help, argc, argv);
-    if (parsed != 0)
-        return parsed - 1;
+    const struct command_line line = {
+        .command = "weir gac",
+        .usage = "--gac 1=A:P,2=A:P,.. [--id N] [option]...",
+        .about = "A server of global admission control: it lends routers tokens of what a table "
+                 "may use. It "
+                 "keeps nothing on disk. While no server runs, each router admits its even part by "
+                 "itself."
+                 "\n\nAll daemons of a cluster must have the same settings secret_file and "
+                 "cluster_id.\n",
+        .examples = "  weir gac --gac 1=127.0.0.1:7201\n"
+                    "  weir gac --gac 1=127.0.0.1:7201,2=127.0.0.1:7202,3=127.0.0.1:7203 --id 2\n",
+        .groups = {OPTION_GROUP(NULL, gac_options, &p.options)}};
+    int code = options_parse(&p.options, &line, argc, argv);
+    if (code != USAGE_GO_ON)
+        return code;
     struct buffer error = {0};
     enum status status = open_all(&p, &error);
     if (status != STATUS_OK) {

@@ -6,9 +6,9 @@
 
 #include "base/must.h"
 #include "cmd/cmd.h"
-#include "cmd/load_request.h"
-#include "cmd/load_run.h"
-#include "cmd/load_setup.h"
+#include "cmd/usage.h"
+#include "workload/load_run.h"
+#include "workload/load_setup.h"
 
 struct progress {
     const struct load_options *options;
@@ -33,20 +33,15 @@ static void end_progress(const struct progress *p)
         fputs("\r\033[K", stderr);
 }
 
-static enum status check_sizes(const struct load_options *o, struct buffer *error)
+static struct load_run_options run_options(const struct load_options *o, struct progress *p)
 {
-    for (int i = 0; i < o->workload_count; i++) {
-        const struct load_workload_options *w = &o->workloads[i];
-        int64_t least = load_item_bytes_min(w);
-        if (w->path[0] == 0 && w->item_bytes_min < least) {
-            buffer_append_format(error,
-                                 "workload %s: item-bytes=%lld: an item with this key has at least "
-                                 "%lld bytes",
-                                 w->name, (long long)w->item_bytes_min, (long long)least);
-            return STATUS_MALFORMED;
-        }
-    }
-    return STATUS_OK;
+    return (struct load_run_options){.load = o,
+                                     .workloads = o->workloads,
+                                     .workload_count = o->workload_count,
+                                     .history = p->history,
+                                     .first_number = p->next_number,
+                                     .second_over = o->quiet ? NULL : show_second,
+                                     .context = p};
 }
 
 static void preload_second(void *context, const struct load_workload_result *all, int64_t second)
@@ -61,47 +56,18 @@ static void preload_second(void *context, const struct load_workload_result *all
     (void)second;
 }
 
-/* Every key once, as fast as the server takes them. */
-static enum status preload_one(const struct load_options *o, const struct load_workload_options *of,
-                               struct progress *p, struct buffer *error)
-{
-    struct load_workload_options w = *of;
-    if (w.keys.kind == LOAD_KEYS_SINGLE)
-        w.keys.count = 1;
-    else
-        w.keys.kind = LOAD_KEYS_SEQUENTIAL;
-    w.rate = 0;
-    w.read_ratio = w.delete_ratio = 0;
-    w.start_ns = 0;
-    w.duration_ns = INT64_C(86400) * NS_PER_S;
-    struct load_run_options options = {.load = o,
-                                       .workloads = &w,
-                                       .workload_count = 1,
-                                       .requests_max = (int64_t)w.keys.count,
-                                       .try_again = true,
-                                       .history = p->history,
-                                       .first_number = p->next_number,
-                                       .second_over = o->quiet ? NULL : preload_second,
-                                       .context = p};
-    struct load_run *run = NULL;
-    enum status status = load_run(&options, &run, error);
-    if (status == STATUS_OK && load_run_was_stopped(run)) {
-        buffer_append_text(error, "stopped during the preload");
-        status = STATUS_IO;
-    }
-    if (status == STATUS_OK)
-        p->next_number = load_run_next_number(run);
-    load_run_destroy(run);
-    end_progress(p);
-    return status;
-}
-
 static enum status preload(const struct load_options *o, struct progress *p, struct buffer *error)
 {
     enum status status = STATUS_OK;
-    for (int i = 0; i < o->workload_count && status == STATUS_OK; i++)
+    for (int i = 0; i < o->workload_count && status == STATUS_OK; i++) {
+        struct load_run_options options = run_options(o, p);
+        options.workloads = &o->workloads[i];
+        options.workload_count = 1;
+        options.second_over = o->quiet ? NULL : preload_second;
         if (o->workloads[i].path[0] == 0)
-            status = preload_one(o, &o->workloads[i], p, error);
+            status = load_preload(&options, &p->next_number, error);
+        end_progress(p);
+    }
     return status;
 }
 
@@ -166,13 +132,7 @@ static enum status check_answers(const struct load_options *o, const struct load
 
 static enum status run(const struct load_options *o, struct progress *p, struct buffer *error)
 {
-    struct load_run_options options = {.load = o,
-                                       .workloads = o->workloads,
-                                       .workload_count = o->workload_count,
-                                       .history = p->history,
-                                       .first_number = p->next_number,
-                                       .second_over = o->quiet ? NULL : show_second,
-                                       .context = p};
+    struct load_run_options options = run_options(o, p);
     struct load_run *finished = NULL;
     enum status status = load_run(&options, &finished, error);
     end_progress(p);
@@ -194,31 +154,11 @@ static enum status close_history(const struct load_options *o, struct progress *
     return status;
 }
 
-static int help(void)
-{
-    struct buffer text = {0};
-    load_options_help(&text);
-    fwrite(text.data, 1, text.size, stdout);
-    buffer_deinit(&text);
-    return 0;
-}
-
-int cmd_load(int argc, char **argv)
+static int load(const struct load_options *o)
 {
     struct buffer error = {0};
-    struct load_options *o = calloc(1, sizeof *o);
-    must(o != NULL);
-    enum status status = load_options_parse(o, argc, argv, &error);
-    int exit_code = status == STATUS_OK ? 0 : 2;
-    if (status == STATUS_OK && o->help) {
-        free(o);
-        return help();
-    }
     struct progress p = {.options = o, .tty = isatty(STDERR_FILENO)};
-    if (status == STATUS_OK && (status = check_sizes(o, &error)) != STATUS_OK)
-        exit_code = 2;
-    if (status == STATUS_OK)
-        status = load_setup_tables(o, &error);
+    enum status status = load_setup_tables(o, &error);
     if (status == STATUS_OK && o->history_path != NULL)
         status = open_file(o->history_path, &p.history, &error);
     if (status == STATUS_OK && o->preload)
@@ -226,11 +166,21 @@ int cmd_load(int argc, char **argv)
     if (status == STATUS_OK)
         status = run(o, &p, &error);
     status = close_history(o, &p, status, &error);
-    if (status != STATUS_OK) {
+    if (status != STATUS_OK)
         fprintf(stderr, "weir load: %.*s\n", (int)error.size, (char *)error.data);
-        exit_code = exit_code ? exit_code : 1;
-    }
     buffer_deinit(&error);
+    return status == STATUS_OK ? 0 : 1;
+}
+
+int cmd_load(int argc, char **argv)
+{
+    struct buffer text = {0};
+    struct load_options *o = calloc(1, sizeof *o);
+    must(o != NULL);
+    int code = usage_tell("weir load", load_options_parse(o, argc, argv, &text), &text);
+    if (code == USAGE_GO_ON)
+        code = load(o);
+    buffer_deinit(&text);
     free(o);
-    return exit_code;
+    return code;
 }

@@ -12,6 +12,7 @@
 #include "cmd/http_server.h"
 #include "cmd/local_data.h"
 #include "cmd/request_log.h"
+#include "cmd/usage.h"
 #include "cmd/verbose.h"
 #include "embed/node_host.h"
 #include "gac/server.h"
@@ -47,22 +48,22 @@ struct local {
     bool stopping;
 };
 
-static const char help[] =
-    "usage: weir local [--port 8000] [--data DIR] [--nodes 3] [options]\n\n"
-    "A DynamoDB endpoint with real partitions, nodes and throttling, in one process.\n\n"
-    "  --port N           port on 127.0.0.1 (default 8000; 0 = any free one)\n"
-    "  --listen A:P       another address\n"
-    "  --data DIR         where items are kept (default ./weir-data)\n"
-    "  --in-memory        keep items in a new directory under /dev/shm, removed at the end\n"
-    "  --nodes N          storage nodes, 1 to 64 (default 3)\n"
-    "  --replicas N       replicas of each partition, 1 to 7 (default 3, or --nodes if "
-    "fewer)\n" REQUEST_LOG_HELP VERBOSE_HELP ADMIN_OPTIONS_HELP "\n"
-    "examples:\n"
-    "  weir local\n"
-    "  weir local --port 8001 --data five --nodes 5 --profile strict\n"
-    "  AWS_DEFAULT_REGION=local AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x \\\n"
-    "      aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000\n"
-    "\noptions:";
+static const struct option local_options[] = {
+    OPTIONS_PORT("The port on 127.0.0.1. 0: any free port."),
+    OPTIONS_LISTEN("Another address and port for the endpoint."),
+    {"data", "DIR", OPTION_TEXT, OPTIONS_MEMBER(data), .initial = "weir-data",
+     .help = "The directory that keeps the items."},
+    {"in-memory", NULL, OPTION_FLAG, OPTIONS_MEMBER(in_memory),
+     .help = "Keep the items in a new directory under /dev/shm, which is removed at the end."},
+    {"nodes", "N", OPTION_INTEGER, OPTIONS_MEMBER(nodes), .least = 1, .most = NODES_LIMIT,
+     .help = "How many storage nodes there are."},
+    {"replicas", "N", OPTION_CUSTOM, .take = options_take_replicas,
+     .initial = "3, or --nodes if fewer",
+     .help = "How many replicas each new partition has, 1 to 7."},
+    OPTIONS_LOG,
+    OPTIONS_VERBOSE,
+    OPTIONS_ADMIN,
+};
 
 /* ---- messages ---- */
 
@@ -304,15 +305,20 @@ static enum status serve(struct local *l)
 
 int cmd_local(int argc, char **argv)
 {
-    struct local l = {
-        .options = {.data = "weir-data", .address = "127.0.0.1", .port = 8000, .nodes = 3}};
-    int parsed = options_parse(&l.options,
-                               OPTION_DATA | OPTION_PORT | OPTION_LISTEN | OPTION_NODES |
-                                   OPTION_REPLICAS | OPTION_IN_MEMORY | OPTION_LOG |
-                                   OPTION_VERBOSE | OPTION_ADMIN | OPTION_ADMIN_TOKEN,
-                               help, argc, argv);
-    if (parsed != 0)
-        return parsed - 1;
+    struct local l = {.options = {.address = "127.0.0.1", .port = 8000, .nodes = 3}};
+    const struct command_line line = {
+        .command = "weir local",
+        .usage = "[--port 8000] [--data DIR] [--nodes 3] [option]...",
+        .about =
+            "A DynamoDB endpoint with real partitions, nodes and throttling, in one process.\n",
+        .examples = "  weir local\n"
+                    "  weir local --port 8001 --data five --nodes 5 --profile strict\n"
+                    "  AWS_DEFAULT_REGION=local AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x \\\n"
+                    "      aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000\n",
+        .groups = {OPTION_GROUP(NULL, local_options, &l.options)}};
+    int code = options_parse(&l.options, &line, argc, argv);
+    if (code != USAGE_GO_ON)
+        return code;
     struct buffer error = {0};
     enum status status = open_all(&l, &error);
     if (status != STATUS_OK) {

@@ -34,7 +34,7 @@ static uint32_t highest_node(const char *path)
 
 static enum status open_memory(struct options *o, struct local_data *out, struct buffer *error)
 {
-    if (o->data_given) {
+    if (o->data != NULL) {
         buffer_append_text(error, "give --data or --in-memory, not both");
         return STATUS_MALFORMED;
     }
@@ -64,6 +64,8 @@ enum status local_data_open(struct options *o, struct local_data *out, struct bu
     }
     if (o->in_memory)
         return open_memory(o, out, error);
+    if (o->data == NULL)
+        o->data = "weir-data";
     if (strlen(o->data) >= sizeof out->path) {
         buffer_append_text(error, "--data: the path is too long");
         return STATUS_MALFORMED;

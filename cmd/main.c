@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/arguments.h"
+#include "base/command_line.h"
 #include "cmd/cmd.h"
 
 struct command {
@@ -61,7 +61,7 @@ static void suggest(const char *wrong)
         snprintf(names[i], sizeof names[i], "%s", typed(commands[i].name));
         pointers[i] = names[i];
     }
-    arguments_suggest(slice_of(wrong), "weir ", pointers, COMMANDS, sizeof pointers[0], &text);
+    command_line_suggest(slice_of(wrong), "weir ", pointers, COMMANDS, sizeof pointers[0], &text);
     fprintf(stderr, "weir: unknown command `%s`%.*s; see `weir --help`\n", wrong, (int)text.size,
             text.size > 0 ? (const char *)text.data : "");
     buffer_deinit(&text);

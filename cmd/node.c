@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
 #include "cmd/link_rights.h"
+#include "cmd/usage.h"
 #include "cmd/verbose.h"
 #include "embed/node_host.h"
 #include "host/address.h"
@@ -27,20 +28,14 @@ struct node_process {
     bool stopping;
 };
 
-static const char help[] =
-    "usage: weir node --id N --listen ADDRESS:PORT --data DIR --peers 1=A:P,2=A:P,.. [options]\n\n"
-    "A storage node: replicas of partitions, and a part in electing their leaders.\n\n"
-    "  --id N             this node's number in --peers\n"
-    "  --listen A:P       where routers and nodes reach it\n"
-    "  --data DIR         where it keeps its partitions\n"
-    "  --peers LIST       every node of the cluster, this one included\n"
-    "  --faults PORT      for tests: break links, disk and clock by commands to 127.0.0.1:PORT\n"
-    "  --set secret_file=FILE, --set cluster_id=NAME  the same for all daemons of a "
-    "cluster\n" VERBOSE_HELP "\n"
-    "example:\n"
-    "  weir node --id 1 --listen 127.0.0.1:7101 --data weir-1 \\\n"
-    "            --peers 1=127.0.0.1:7101,2=127.0.0.1:7102\n"
-    "\noptions:";
+static const struct option node_options[] = {
+    OPTIONS_ID("The number of this node in --peers."),
+    OPTIONS_LISTEN("Where routers and nodes reach this node."),
+    OPTIONS_DATA("The directory that keeps the partitions."),
+    OPTIONS_PEERS("Every node of the cluster, this one included."),
+    OPTIONS_FAULTS,
+    OPTIONS_VERBOSE,
+};
 
 static void on_reply(void *context, uint32_t node, uint64_t to, const struct reply *r)
 {
@@ -187,11 +182,19 @@ static enum status serve(struct node_process *p)
 int cmd_node(int argc, char **argv)
 {
     struct node_process p = {.options = {.address = "127.0.0.1"}};
-    int parsed = options_parse(
-        &p.options, OPTION_ID | OPTION_LISTEN | OPTION_DATA | OPTION_PEERS | OPTION_FAULTS, help,
-        argc, argv);
-    if (parsed != 0)
-        return parsed - 1;
+    const struct command_line line = {
+        .command = "weir node",
+        .usage = "--id N --listen ADDRESS:PORT --data DIR --peers 1=A:P,2=A:P,.. [option]...",
+        .about = "A storage node: it holds replicas of partitions and takes part in electing their "
+                 "leaders."
+                 "\n\nAll daemons of a cluster must have the same settings secret_file and "
+                 "cluster_id.\n",
+        .examples = "  weir node --id 1 --listen 127.0.0.1:7101 --data weir-1 \\\n"
+                    "            --peers 1=127.0.0.1:7101,2=127.0.0.1:7102\n",
+        .groups = {OPTION_GROUP(NULL, node_options, &p.options)}};
+    int code = options_parse(&p.options, &line, argc, argv);
+    if (code != USAGE_GO_ON)
+        return code;
     struct buffer error = {0};
     enum status status = open_all(&p, &error);
     if (status != STATUS_OK) {

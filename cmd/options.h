@@ -2,14 +2,12 @@
 #ifndef WEIR_CMD_OPTIONS_H
 #define WEIR_CMD_OPTIONS_H
 
+#include "base/command_line.h"
 #include "base/config.h"
 
 enum {
     NODES_LIMIT = 64
 };
-
-/* `--help` lines of the common options. */
-extern const char *const options_common_help;
 
 /* NUMBER=ADDRESS:PORT,.. */
 struct options_list {
@@ -23,8 +21,7 @@ struct options_list {
 
 struct options {
     struct config config;
-    const char *data;
-    bool data_given;
+    const char *data; /* NULL: not given */
     bool in_memory;
     bool log_requests;
     bool verbose;
@@ -34,8 +31,8 @@ struct options {
     uint32_t nodes;
     uint32_t id;
     char listen[64]; /* what --listen gave `address` to point to */
-    bool admin_given;
-    char admin[64]; /* what --admin says: where admin requests are taken */
+    bool describe;   /* --config help */
+    char admin[64];  /* what --admin says: where admin requests are taken; empty: not given */
     uint16_t admin_port;
     const char *admin_token; /* file that holds the token; NULL: none */
     struct options_list peers;
@@ -45,32 +42,89 @@ struct options {
     bool json;
 };
 
-/* Which options a subcommand knows besides --config, --profile, --set and --help. */
-enum options_known {
-    OPTION_DATA = 1,
-    OPTION_PORT = 2,   /* --port N */
-    OPTION_LISTEN = 4, /* --listen ADDRESS:PORT */
-    OPTION_NODES = 8,
-    OPTION_ID = 16,
-    OPTION_PEERS = 32,  /* --peers 1=ADDRESS:PORT,2=.. */
-    OPTION_FAULTS = 64, /* --faults PORT */
-    OPTION_JSON = 128,
-    OPTION_REPLICAS = 256,
-    OPTION_GAC = 512,    /* --gac 1=ADDRESS:PORT,2=.. */
-    OPTION_ADMIN = 1024, /* --admin ADDRESS:PORT */
-    OPTION_ADMIN_TOKEN = 2048,
-    OPTION_IN_MEMORY = 4096,
-    OPTION_LOG = 8192, /* --log requests */
-    OPTION_VERBOSE = 16384,
-    OPTION_HELP = 1 << 16, /* from here on: known to every subcommand */
-    OPTION_CONFIG = 1 << 17,
-    OPTION_SET = 1 << 18,
-    OPTION_PROFILE = 1 << 19,
-};
+/* ---- rows of the daemons' tables: name, value, kind and where the value goes ---- */
 
-/* 0: go on; otherwise the subcommand returns (exit code + 1): 1 after --help, 3 after a usage
- * error, which has been explained on standard error. `o` holds the defaults. */
-int options_parse(struct options *o, unsigned known, const char *help, int argc, char **argv);
+#define OPTIONS_MEMBER(member) OPTION_MEMBER(struct options, member)
+
+#define OPTIONS_DATA(text)                                             \
+    {                                                                  \
+        "data", "DIR", OPTION_TEXT, OPTIONS_MEMBER(data), .help = text \
+    }
+#define OPTIONS_ID(text)                                                                \
+    {                                                                                   \
+        "id", "N", OPTION_INTEGER, OPTIONS_MEMBER(id), .least = 1, .most = NODES_LIMIT, \
+                                                       .help = text                     \
+    }
+#define OPTIONS_PORT(text)                                                                  \
+    {                                                                                       \
+        "port", "N", OPTION_INTEGER, OPTIONS_MEMBER(port), .most = UINT16_MAX, .help = text \
+    }
+#define OPTIONS_LISTEN(text)                                                      \
+    {                                                                             \
+        "listen", "A:P", OPTION_CUSTOM, .take = options_take_listen, .help = text \
+    }
+#define OPTIONS_PEERS(text)                                                      \
+    {                                                                            \
+        "peers", "LIST", OPTION_CUSTOM, .take = options_take_peers, .help = text \
+    }
+#define OPTIONS_GAC(text)                                                    \
+    {                                                                        \
+        "gac", "LIST", OPTION_CUSTOM, .take = options_take_gac, .help = text \
+    }
+#define OPTIONS_JSON(text)                                            \
+    {                                                                 \
+        "json", NULL, OPTION_FLAG, OPTIONS_MEMBER(json), .help = text \
+    }
+#define OPTIONS_FAULTS                                                                             \
+    {                                                                                              \
+        "faults", "PORT", OPTION_CUSTOM,                                                           \
+            .take = options_take_faults,                                                           \
+            .help =                                                                                \
+                "For tests: take commands on 127.0.0.1:PORT that break links, disk and clock. 0: " \
+                "any free port."                                                                   \
+    }
+#define OPTIONS_LOG                                                                                \
+    {                                                                                              \
+        "log", "requests", OPTION_CUSTOM,                                                          \
+            .take = options_take_log,                                                              \
+            .help =                                                                                \
+                "Print a line on standard error for each request: time, client, request id, "      \
+                "operation, table/partition, key, status, units, milliseconds, error and reasons." \
+    }
+#define OPTIONS_VERBOSE                                                                         \
+    {                                                                                           \
+        "verbose", NULL, OPTION_FLAG, OPTIONS_MEMBER(verbose),                                  \
+            .help = "Print what nodes do, a line each on standard error: leaders, partitions, " \
+                    "splits, "                                                                  \
+                    "snapshots, checkpoints, commands of the catalog; once a second, how many " \
+                    "requests "                                                                 \
+                    "they refused."                                                             \
+    }
+#define OPTIONS_ADMIN                                                                             \
+    {"admin",                                                                                     \
+     "A:P",                                                                                       \
+     OPTION_CUSTOM,                                                                               \
+     .take = options_take_admin,                                                                  \
+     .initial = "127.0.0.1 and the port 600 above the endpoint's",                                \
+     .help = "Where requests are taken that change the cluster: POST /weir/drain and "            \
+             "/weir/split."},                                                                     \
+    {                                                                                             \
+        "admin-token", "FILE", OPTION_TEXT, OPTIONS_MEMBER(admin_token),                          \
+            .help = "The first line of FILE is the bearer token that admin requests must carry. " \
+                    "It is needed where --admin is no loopback address."                          \
+    }
+
+const char *options_take_listen(void *target, const char *value, struct buffer *error);
+const char *options_take_peers(void *target, const char *value, struct buffer *error);
+const char *options_take_gac(void *target, const char *value, struct buffer *error);
+const char *options_take_faults(void *target, const char *value, struct buffer *error);
+const char *options_take_log(void *target, const char *value, struct buffer *error);
+const char *options_take_admin(void *target, const char *value, struct buffer *error);
+const char *options_take_replicas(void *target, const char *value, struct buffer *error);
+
+/* Reads `l`, whose target is `o`, and the options of all daemons: --profile, --config and --set.
+ * `o` holds the defaults. Returns as usage_parse does; 0 also after `--config help`. */
+int options_parse(struct options *o, const struct command_line *l, int argc, char **argv);
 
 /* One line that tells which profile is in force and what that means. */
 const char *options_profile_meaning(enum profile profile);

@@ -9,11 +9,6 @@
 
 #include "router/router.h"
 
-#define REQUEST_LOG_HELP                                                                          \
-    "  --log requests     a line on standard error for each request: time, client, request id,\n" \
-    "                     operation, table/partition, key, status, units, milliseconds, error\n"  \
-    "                     and reasons\n"
-
 /* router_options.answered; the context is the struct loop whose connections the clients are. */
 void request_log(void *context, const struct router_answer *a);
 

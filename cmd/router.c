@@ -7,6 +7,7 @@
 #include "cmd/daemon.h"
 #include "cmd/http_server.h"
 #include "cmd/request_log.h"
+#include "cmd/usage.h"
 #include "gac/gac_message.h"
 
 struct router_process {
@@ -24,23 +25,17 @@ struct router_process {
     bool stopping;
 };
 
-static const char help[] =
-    "usage: weir router --listen ADDRESS:PORT --peers 1=A:P,2=A:P,.. [options]\n\n"
-    "A request router: speaks the DynamoDB HTTP API and finds the nodes that hold the data.\n\n"
-    "  --listen A:P       the endpoint for SDKs (default 127.0.0.1:8000)\n"
-    "  --peers LIST       every storage node of the cluster\n"
-    "  --gac LIST         every server of global admission control (`weir gac`); without any,\n"
-    "                     nodes and routers run with --set gac=off\n"
-    "  --id N             which router this is, 1 to 64 (default 1); each its "
-    "own\n" REQUEST_LOG_HELP ADMIN_OPTIONS_HELP
-    "  --faults PORT      for tests: break links and clock by commands to 127.0.0.1:PORT\n"
-    "  --set secret_file=FILE, --set cluster_id=NAME  the same for all daemons of a cluster\n"
-    "\n"
-    "example:\n"
-    "  weir router --peers 1=127.0.0.1:7101,2=127.0.0.1:7102 --set gac=off\n"
-    "  weir router --listen 127.0.0.1:8001 --id 2 --peers 1=127.0.0.1:7101,2=127.0.0.1:7102 \\\n"
-    "              --gac 1=127.0.0.1:7201,2=127.0.0.1:7202,3=127.0.0.1:7203\n"
-    "\noptions:";
+static const struct option router_options[] = {
+    OPTIONS_LISTEN("The endpoint for SDKs. Default: 127.0.0.1:8000."),
+    OPTIONS_PORT("The port of the endpoint. 0: any free port."),
+    OPTIONS_PEERS("Every storage node of the cluster."),
+    OPTIONS_GAC("Every server of global admission control (`weir gac`). Without any, nodes and "
+                "routers run with --set gac=off."),
+    OPTIONS_ID("Which router this is. Every router has a number of its own."),
+    OPTIONS_LOG,
+    OPTIONS_ADMIN,
+    OPTIONS_FAULTS,
+};
 
 static void pump(void *context)
 {
@@ -183,12 +178,21 @@ static enum status serve(struct router_process *p)
 int cmd_router(int argc, char **argv)
 {
     struct router_process p = {.options = {.address = "127.0.0.1", .port = 8000, .id = 1}};
-    int parsed = options_parse(&p.options,
-                               OPTION_LISTEN | OPTION_PORT | OPTION_PEERS | OPTION_GAC | OPTION_ID |
-                                   OPTION_FAULTS | OPTION_LOG | OPTION_ADMIN | OPTION_ADMIN_TOKEN,
-                               help, argc, argv);
-    if (parsed != 0)
-        return parsed - 1;
+    const struct command_line line = {
+        .command = "weir router",
+        .usage = "--listen ADDRESS:PORT --peers 1=A:P,2=A:P,.. [option]...",
+        .about = "A request router: it speaks the DynamoDB HTTP API and finds the nodes that hold "
+                 "the data."
+                 "\n\nAll daemons of a cluster must have the same settings secret_file and "
+                 "cluster_id.\n",
+        .examples = "  weir router --peers 1=127.0.0.1:7101,2=127.0.0.1:7102 --set gac=off\n"
+                    "  weir router --listen 127.0.0.1:8001 --id 2 --peers "
+                    "1=127.0.0.1:7101,2=127.0.0.1:7102 \\\n"
+                    "              --gac 1=127.0.0.1:7201,2=127.0.0.1:7202,3=127.0.0.1:7203\n",
+        .groups = {OPTION_GROUP(NULL, router_options, &p.options)}};
+    int code = options_parse(&p.options, &line, argc, argv);
+    if (code != USAGE_GO_ON)
+        return code;
     struct buffer error = {0};
     enum status status = open_all(&p, &error);
     if (status != STATUS_OK) {

@@ -4,11 +4,6 @@
 
 #include "engine/node/node.h"
 
-#define VERBOSE_HELP                                                                            \
-    "  --verbose          what nodes do, a line each on standard error: leaders, partitions,\n" \
-    "                     splits, snapshots, checkpoints, commands of the catalog; once a\n"    \
-    "                     second, how many requests they refused\n"
-
 /* How far a node's trace has been told. All zero at the start. */
 struct verbose {
     uint64_t events;

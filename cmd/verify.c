@@ -6,20 +6,14 @@
 #include "base/must.h"
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
+#include "cmd/usage.h"
 #include "embed/node_host.h"
 #include "router/json/json_writer.h"
 
-static const char help[] =
-    "usage: weir verify --data DIR [--json] [options]\n\n"
-    "Opens the nodes that DIR holds (node-1, node-2, ..), replays their logs and checks every "
-    "item:\n"
-    "checksum, structure, place, and the partitions' counts. Replicas of a partition that have\n"
-    "applied the same entries must hold the same items. The nodes must be stopped.\n"
-    "Exit code 0: all is well; 1: it is not.\n\n"
-    "  --json             one JSON object, with each replica's checksum\n\n"
-    "example:\n"
-    "  weir verify --data weir-data\n"
-    "\noptions:";
+static const struct option verify_options[] = {
+    OPTIONS_DATA("The directory that holds the nodes."),
+    OPTIONS_JSON("Print one JSON object, with the checksum of each replica."),
+};
 
 struct replica {
     uint32_t node;
@@ -245,9 +239,20 @@ static void verify_all(struct verify_run *run, struct loop *l)
 int cmd_verify(int argc, char **argv)
 {
     struct verify_run run = {.options = {.data = "weir-data"}, .well = true};
-    int parsed = options_parse(&run.options, OPTION_DATA | OPTION_JSON, help, argc, argv);
-    if (parsed != 0)
-        return parsed - 1;
+    const struct command_line line = {
+        .command = "weir verify",
+        .usage = "--data DIR [--json] [option]...",
+        .about = "Opens the nodes that DIR holds (node-1, node-2, ..), replays their logs and "
+                 "checks every item: "
+                 "checksum, structure, place, and the counts of the partitions. Replicas of a "
+                 "partition that have "
+                 "applied the same entries must hold the same items. The nodes must be stopped.\n\n"
+                 "Exit code 0: all is well; 1: it is not; 2: wrong usage.\n",
+        .examples = "  weir verify --data weir-data\n",
+        .groups = {OPTION_GROUP(NULL, verify_options, &run.options)}};
+    int code = options_parse(&run.options, &line, argc, argv);
+    if (code != USAGE_GO_ON)
+        return code;
     struct buffer error = {0};
     struct loop *l = NULL;
     if (daemon_open_loop(&l, on_stop, NULL, &error) != STATUS_OK)

@@ -9,12 +9,12 @@
 #ifndef WEIR_ROUTER_CORE_H
 #define WEIR_ROUTER_CORE_H
 
+#include "base/id_map.h"
 #include "base/prng.h"
 #include "gac/client.h"
 #include "router/call.h"
 #include "router/client.h"
 #include "router/fault.h"
-#include "router/id_map.h"
 #include "router/router.h"
 #include "router/subrequest.h"
 

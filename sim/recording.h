@@ -12,7 +12,7 @@
 
 #include "base/buffer.h"
 #include "base/instant.h"
-#include "sim/linearizability.h"
+#include "workload/linearizability.h"
 
 struct recorded {
     struct history_op op;

@@ -64,6 +64,32 @@ bool json_next_element(struct json_cursor *c, struct json_value *value);
 struct json_cursor json_members(const struct json_value *object);
 bool json_next_member(struct json_cursor *c, struct slice *name, struct json_value *value);
 
+/* The first member of this name; JSON_ABSENT if there is none, or `object` is no object. */
+static inline struct json_value json_find(const struct json_value *object, const char *name)
+{
+    struct json_value value = {JSON_ABSENT, {NULL, NULL}};
+    struct slice found;
+    if (object->type != JSON_OBJECT)
+        return value;
+    struct json_cursor c = json_members(object);
+    while (json_next_member(&c, &found, &value))
+        if (slice_is(found, name))
+            return value;
+    value.type = JSON_ABSENT;
+    return value;
+}
+
+/* The text of a string; empty for any other value. */
+static inline struct slice json_text(const struct json_value *v)
+{
+    return v->type == JSON_STRING ? json_string(v) : slice_make(NULL, 0);
+}
+
+static inline bool json_is_text(const struct json_value *v, const char *text)
+{
+    return v->type == JSON_STRING && slice_is(json_string(v), text);
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -118,6 +118,12 @@ void json_write_bool(struct buffer *out, bool value)
     buffer_append_text(out, value ? "true" : "false");
 }
 
+void json_write_null(struct buffer *out)
+{
+    json_write_comma(out);
+    buffer_append_text(out, "null");
+}
+
 void json_write_thousandths(struct buffer *out, int64_t value)
 {
     json_write_comma(out);

@@ -22,6 +22,7 @@ void json_write_text(struct buffer *out, const char *text);
 void json_write_base64(struct buffer *out, struct slice bytes);
 void json_write_integer(struct buffer *out, int64_t value);
 void json_write_bool(struct buffer *out, bool value);
+void json_write_null(struct buffer *out);
 /* Thousandths as a decimal without trailing zeros: 1500 is 1.5, 2000 is 2.0 as the service says. */
 void json_write_thousandths(struct buffer *out, int64_t value);
 
@@ -50,10 +51,22 @@ static inline void json_member_integer(struct buffer *out, const char *name, int
     json_write_integer(out, value);
 }
 
+static inline void json_member_bool(struct buffer *out, const char *name, bool value)
+{
+    json_write_key(out, name);
+    json_write_bool(out, value);
+}
+
 static inline void json_member_thousandths(struct buffer *out, const char *name, int64_t value)
 {
     json_write_key(out, name);
     json_write_thousandths(out, value);
+}
+
+/* A measured number, to the nearest thousandth. */
+static inline void json_member_real(struct buffer *out, const char *name, double value)
+{
+    json_member_thousandths(out, name, (int64_t)(value * 1000 + (value < 0 ? -0.5 : 0.5)));
 }
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "cmd/history.h"
+#include "workload/history.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

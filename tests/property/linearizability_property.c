@@ -1,6 +1,6 @@
 /* The checker against trying every order, on small random histories. */
-#include "sim/linearizability.h"
 #include "tests/check.h"
+#include "workload/linearizability.h"
 
 enum {
     OPS_MAX = 10,

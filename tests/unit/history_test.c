@@ -3,9 +3,9 @@
 #include "tests/check.h"
 
 #include "cmd/cmd.h"
-#include "cmd/history.h"
-#include "cmd/load_history.h"
 #include "tests/temporary.h"
+#include "workload/history.h"
+#include "workload/load_history.h"
 
 static enum status add(struct history *h, const char *text, struct buffer *error)
 {
@@ -88,35 +88,45 @@ static void two_writes_of_one_value_to_a_key_are_refused(void **state)
 
 struct script {
     char path[4096];
-    FILE *f;
-    struct load_keys keys;
+    struct load_history history;
+    struct load_workload_options options;
 };
 
 static void begin(struct script *s, const char *directory)
 {
     snprintf(s->path, sizeof s->path, "%s/history.jsonl", directory);
-    s->f = fopen(s->path, "w");
-    s->keys = (struct load_keys){.count = 10};
-    assert_non_null(s->f);
+    s->history = (struct load_history){.file = fopen(s->path, "w")};
+    s->options = (struct load_workload_options){.table = "t", .keys = {.count = 10}};
+    assert_non_null(s->history.file);
 }
 
 static void invoke(struct script *s, uint64_t number, bool is_read, bool consistent)
 {
     struct load_request r = {.number = number, .is_read = is_read, .sent_ns = (int64_t)number};
-    load_history_invoke(s->f, &s->keys, &r, "t", consistent);
+    s->options.consistent = consistent;
+    load_history_invoke(&s->history, &s->options, &r);
 }
 
 static void answer(struct script *s, uint64_t number, bool is_read, int status, const char *body)
 {
     struct load_request r = {.number = number, .is_read = is_read};
     struct load_verdict v;
-    load_verdict_of(status, slice_of(body), &v);
-    load_history_return(s->f, &r, (int64_t)number, &v, slice_of(body));
+    struct json_parser *parser = json_parser_create();
+    struct json_value root;
+    struct buffer text = {0};
+    buffer_append_text(&text, body);
+    buffer_reserve(&text, JSON_PADDING);
+    assert_int_equal(json_parse(parser, buffer_slice(&text), &root), STATUS_OK);
+    load_verdict_of(status, &root, &v);
+    load_history_return(&s->history, &r, (int64_t)number, &v, &root);
+    json_parser_destroy(parser);
+    buffer_deinit(&text);
 }
 
 static int check(struct script *s)
 {
-    fclose(s->f);
+    fclose(s->history.file);
+    load_history_deinit(&s->history);
     char *argv[] = {(char[]){"check-history"}, (char[]){"--quiet"}, s->path};
     return cmd_check_history(3, argv);
 }
@@ -171,9 +181,9 @@ static void a_torn_last_line_is_left_out_and_a_torn_middle_is_not(void **state)
         struct script s;
         begin(&s, *state);
         invoke(&s, 1, false, true);
-        fputs("{\"op\":1,\"ty", s.f);
+        fputs("{\"op\":1,\"ty", s.history.file);
         if (middle) {
-            fputs("\n", s.f);
+            fputs("\n", s.history.file);
             invoke(&s, 2, true, true);
         }
         assert_int_equal(check(&s), middle ? 2 : 0);

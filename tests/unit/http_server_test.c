@@ -241,7 +241,6 @@ static enum status admin_given(const char *admin, const char *token, struct admi
 {
     struct options o = {.port = 8000, .admin_port = 9};
     struct buffer error = {0};
-    o.admin_given = admin != NULL;
     if (admin != NULL)
         snprintf(o.admin, sizeof o.admin, "%s", admin);
     o.admin_token = token;

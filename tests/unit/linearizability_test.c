@@ -1,6 +1,6 @@
 /* linearizability_test.c - known good and bad histories of one key. */
-#include "sim/linearizability.h"
 #include "tests/check.h"
+#include "workload/linearizability.h"
 
 static struct history_op op(enum history_kind kind, uint64_t value, int64_t from, int64_t to)
 {

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/must.h"
-#include "cmd/load_run.h"
+#include "workload/load_run.h"
 
 enum {
     KEPT_MAX = 4096 /* requests held back during a stall */

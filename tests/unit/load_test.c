@@ -4,10 +4,10 @@
 #include <math.h>
 
 #include "base/instant.h"
-#include "cmd/load_options.h"
-#include "cmd/load_request.h"
-#include "cmd/load_response.h"
-#include "cmd/load_result.h"
+#include "workload/client_response.h"
+#include "workload/load_options.h"
+#include "workload/load_request.h"
+#include "workload/load_result.h"
 
 /* ---- keys ---- */
 
@@ -89,16 +89,16 @@ static void malformed_distributions_are_refused(void **state)
 
 static struct load_options options;
 
-static enum status parse(struct buffer *error, int count, const char *const *arguments)
+static enum command_line_result parse(struct buffer *error, int count, const char *const *arguments)
 {
     char *argv[16] = {(char[]){"load"}};
     for (int i = 0; i < count; i++)
         argv[i + 1] = strdup(arguments[i]);
     buffer_clear(error);
-    enum status status = load_options_parse(&options, count + 1, argv, error);
+    enum command_line_result result = load_options_parse(&options, count + 1, argv, error);
     for (int i = 0; i < count; i++)
         free(argv[i + 1]);
-    return status;
+    return result;
 }
 
 #define PARSE(error, ...)                                                \
@@ -112,7 +112,7 @@ static void workloads_inherit_what_stands_outside_of_them(void **state)
     assert_int_equal(PARSE(&error, "--workload", "base:rate=3k", "--workload",
                            "hot:rate=5000,distribution=single:x,start=2s,table=other", "--keys",
                            "500", "--table=shared", "--read-ratio", "0.5"),
-                     STATUS_OK);
+                     COMMAND_LINE_TAKEN);
     assert_int_equal(options.workload_count, 2);
     const struct load_workload_options *base = &options.workloads[0], *hot = &options.workloads[1];
     assert_string_equal(base->name, "base");
@@ -127,7 +127,7 @@ static void workloads_inherit_what_stands_outside_of_them(void **state)
     assert_int_equal(options.urls[0].port, 8000);
     assert_int_equal(PARSE(&error, "--wcu", "50", "--workload", "a:table=one,rcu=7", "--workload",
                            "b:table=two,on-demand"),
-                     STATUS_OK);
+                     COMMAND_LINE_TAKEN);
     base = &options.workloads[0], hot = &options.workloads[1];
     assert_true(base->wcu == 50 && base->rcu == 7 && !base->on_demand);
     assert_true(hot->wcu == 50 && hot->rcu == 1000 && hot->on_demand);
@@ -143,28 +143,31 @@ static void a_wrong_option_is_named_with_its_value_and_what_it_may_be(void **sta
         const char *text;
     } cases[] = {
         {{"--rate", "-5"},
-         "--rate -5: expected requests per second above 0, such as 500 or 2.5k, or `max`"},
+         "`--rate` takes requests per second above 0 and up to 10M, such as 500 or 2.5k, or "
+         "`max`, not `-5`"},
         {{"--nonsense", "1"}, "unknown option `--nonsense`"},
-        {{"--url", "https://x:1"}, "--url https://x:1: expected http://HOST:PORT"},
+        {{"--url", "https://x:1"}, "`--url` takes http://HOST:PORT, not `https://x:1`"},
         {{"--tabel", "orders"}, "unknown option `--tabel` (did you mean `--table`?)"},
-        {{"--consistent", "--rate"}, "`--rate` needs a value"},
-        {{"--read-ratio", "1.5"}, "--read-ratio 1.5: expected 0 (writes only) to 1 (reads only)"},
-        {{"--workload", "a:speed=1"}, "workload a: there is no setting `speed`"},
+        {{"--consistent", "--rate"}, "`--rate` needs a value: N|max"},
+        {{"--read-ratio", "1.5"}, "`--read-ratio` takes a number from 0 to 1, not `1.5`"},
+        {{"--workload", "a:speed=1"}, "workload a: there is no option `speed`"},
         {{"--workload", "a:rate=x"},
-         "workload a: rate=x: expected requests per second above 0, such as 500 or 2.5k, or `max`"},
+         "workload a: `rate` takes requests per second above 0 and up to 10M, such as 500 or 2.5k, "
+         "or "
+         "`max`, not `x`"},
         {{"--item-bytes", "500-100"},
-         "--item-bytes 500-100: expected bytes up to 409600, such as 900, or a range such as "
-         "100-4000"},
+         "`--item-bytes` takes bytes up to 409600, such as 900, or a range such as 100-4000, not "
+         "`500-100`"},
         {{"--duration", "5 parsecs"},
-         "--duration 5 parsecs: expected a time above 0, such as 30s or 5m"},
-        {{"--consistent", "table"}, "unexpected argument `table`; see `weir load --help`"},
+         "`--duration` takes a time above 0, such as 30s, 500ms, 2m or 1h, not `5 parsecs`"},
+        {{"--consistent", "table"}, "unexpected argument `table`"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(parse(&error, 2, cases[i].arguments), STATUS_MALFORMED);
+        assert_int_equal(parse(&error, 2, cases[i].arguments), COMMAND_LINE_WRONG);
         assert_slice_is(buffer_slice(&error), cases[i].text);
     }
-    assert_int_equal(PARSE(&error, "--rate"), STATUS_MALFORMED);
-    assert_int_equal(PARSE(&error, "--workload", "a", "--workload", "a"), STATUS_MALFORMED);
+    assert_int_equal(PARSE(&error, "--rate"), COMMAND_LINE_WRONG);
+    assert_int_equal(PARSE(&error, "--workload", "a", "--workload", "a"), COMMAND_LINE_WRONG);
     buffer_deinit(&error);
 }
 
@@ -174,7 +177,7 @@ static void a_request_announces_its_length_and_an_item_has_the_size_asked_for(vo
 {
     (void)state;
     struct buffer error = {0}, bytes = {0};
-    assert_int_equal(PARSE(&error, "--item-bytes", "50-3000"), STATUS_OK);
+    assert_int_equal(PARSE(&error, "--item-bytes", "50-3000"), COMMAND_LINE_TAKEN);
     const struct load_workload_options *w = &options.workloads[0];
     struct load_template t;
     load_template_init(&t, w, &options.urls[0], false);
@@ -202,10 +205,10 @@ static void items_of_a_collection_share_their_partition_key(void **state)
 {
     (void)state;
     struct buffer error = {0}, bytes = {0};
-    assert_int_equal(PARSE(&error, "--distribution", "collection:acme"), STATUS_MALFORMED);
+    assert_int_equal(PARSE(&error, "--distribution", "collection:acme"), COMMAND_LINE_WRONG);
     assert_int_equal(
         PARSE(&error, "--distribution", "collection:acme", "--sort-key", "sk", "--read-ratio", "1"),
-        STATUS_OK);
+        COMMAND_LINE_TAKEN);
     struct load_template t;
     load_template_init(&t, &options.workloads[0], &options.urls[0], false);
     struct load_request r = {.key = 7, .is_read = true};
@@ -246,17 +249,17 @@ static void answers_cut_anywhere_are_read_the_same(void **state)
     struct slice all = slice_of(stream);
     for (size_t cut = 0; cut <= all.size; cut++) {
         struct answers a = {0};
-        struct load_response_reader r = {0};
-        load_response_init(&r, false, on_answer, &a);
+        struct client_response r = {0};
+        client_response_init(&r, false, on_answer, &a);
         if (cut > 0)
-            assert_int_equal(load_response_feed(&r, slice_make(all.data, cut)), STATUS_OK);
+            assert_int_equal(client_response_feed(&r, slice_make(all.data, cut)), STATUS_OK);
         if (cut < all.size)
-            assert_int_equal(load_response_feed(&r, slice_make(all.data + cut, all.size - cut)),
+            assert_int_equal(client_response_feed(&r, slice_make(all.data + cut, all.size - cut)),
                              STATUS_OK);
         assert_int_equal(a.count, 3);
         assert_int_equal(a.statuses[1], 400);
         assert_slice_is(buffer_slice(&a.bodies), "\nabc\nde\n");
-        load_response_deinit(&r);
+        client_response_deinit(&r);
         buffer_deinit(&a.bodies);
     }
 }
@@ -265,10 +268,27 @@ static void what_is_not_http_is_refused(void **state)
 {
     (void)state;
     struct answers a = {0};
-    struct load_response_reader r = {0};
-    load_response_init(&r, false, on_answer, &a);
-    assert_int_equal(load_response_feed(&r, slice_of("SSH-2.0-OpenSSH\r\n\r\n")), STATUS_MALFORMED);
-    load_response_deinit(&r);
+    struct client_response r = {0};
+    client_response_init(&r, false, on_answer, &a);
+    assert_int_equal(client_response_feed(&r, slice_of("SSH-2.0-OpenSSH\r\n\r\n")),
+                     STATUS_MALFORMED);
+    client_response_deinit(&r);
+}
+
+static struct load_verdict verdict_of(int http_status, const char *text)
+{
+    struct json_parser *parser = json_parser_create();
+    struct json_value answer = {0};
+    struct load_verdict v;
+    struct buffer body = {0};
+    buffer_append_text(&body, text);
+    buffer_reserve(&body, JSON_PADDING);
+    if (json_parse(parser, buffer_slice(&body), &answer) != STATUS_OK)
+        answer = (struct json_value){0};
+    load_verdict_of(http_status, &answer, &v);
+    json_parser_destroy(parser);
+    buffer_deinit(&body);
+    return v;
 }
 
 static void a_throttling_error_is_a_refusal_with_its_reasons(void **state)
@@ -278,21 +298,20 @@ static void a_throttling_error_is_a_refusal_with_its_reasons(void **state)
         "{\"__type\":\"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException\","
         "\"message\":\"...\",\"ThrottlingReasons\":[{\"reason\":\"TableWriteKeyRangeThroughput"
         "Exceeded\",\"resource\":\"arn:a\"},{\"resource\":\"arn:b\",\"reason\" : \"Other<b>\"}]}";
-    struct load_verdict v;
-    load_verdict_of(400, slice_of(body), &v);
+    struct load_verdict v = verdict_of(400, body);
     assert_int_equal(v.outcome, LOAD_REFUSED);
     assert_int_equal(v.reason_count, 2);
     assert_string_equal(v.reasons[0], "TableWriteKeyRangeThroughputExceeded");
     assert_string_equal(v.reasons[1], "Other_b_");
     assert_false(v.applied_unknown);
-    load_verdict_of(400, slice_of("{\"__type\":\"ValidationException\"}"), &v);
+    v = verdict_of(400, "{\"__type\":\"ValidationException\"}");
     assert_int_equal(v.outcome, LOAD_FAILED);
     assert_string_equal(v.error, "ValidationException");
-    load_verdict_of(502, slice_of("<html>"), &v);
+    v = verdict_of(502, "<html>");
     assert_int_equal(v.outcome, LOAD_FAILED);
     assert_string_equal(v.error, "http-502");
     assert_true(v.applied_unknown);
-    load_verdict_of(200, slice_of("{}"), &v);
+    v = verdict_of(200, "{}");
     assert_int_equal(v.outcome, LOAD_ADMITTED);
 }
 

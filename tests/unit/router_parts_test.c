@@ -1,10 +1,10 @@
 #include "tests/check.h"
 
+#include "base/id_map.h"
 #include "engine/expression/condition.h"
 #include "router/expression/names.h"
 #include "router/http/gzip.h"
 #include "router/http/http_internal.h"
-#include "router/id_map.h"
 #include "router/json/base64.h"
 #include "router/json/json.h"
 #include "router/json/json_writer.h"

@@ -1,0 +1,28 @@
+/* id_map.h - from a number that is never 0 to a pointer: open addressing, at most 3/4 full. */
+#ifndef WEIR_BASE_ID_MAP_H
+#define WEIR_BASE_ID_MAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct id_map_slot {
+    uint64_t id; /* 0: free */
+    void *value; /* borrows */
+};
+
+/* Zeroed = empty. */
+struct id_map {
+    struct id_map_slot *slots; /* owns */
+    size_t size;               /* a power of two, or 0 */
+    size_t count;
+};
+
+void id_map_deinit(struct id_map *m);
+void *id_map_find(const struct id_map *m, uint64_t id);
+/* `id` must not be in it. */
+void id_map_add(struct id_map *m, uint64_t id, void *value);
+void id_map_remove(struct id_map *m, uint64_t id);
+/* Any value, or NULL if empty: to empty it. */
+void *id_map_any(const struct id_map *m);
+
+#endif

@@ -1,0 +1,51 @@
+/* report.c - what the benches share: the option --json, medians, JSON. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/bench.h"
+#include "cmd/usage.h"
+#include "router/json/json_writer.h"
+
+int bench_parse(const char *command, const char *about, bool *json, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"json", NULL, OPTION_FLAG, .size = sizeof(bool), .help = "Print one JSON object."}};
+    char example[64];
+    snprintf(example, sizeof example, "  %s --json\n", command);
+    const struct command_line line = {.command = command,
+                                      .usage = "[--json]",
+                                      .about = about,
+                                      .examples = example,
+                                      .groups = {OPTION_GROUP(NULL, options, json)}};
+    return usage_parse(&line, argc, argv);
+}
+
+void bench_write_scenes(struct buffer *out, const char *bench, int64_t batch, int64_t overhead_ns,
+                        int64_t budget_ns)
+{
+    json_write_open(out, '{');
+    json_member_text(out, "bench", bench);
+    json_member_text(out, "method", "batch means");
+    json_member_integer(out, "batch", batch);
+    json_member_integer(out, "clock_overhead_ns", overhead_ns);
+    json_member_integer(out, "budget_p50_ns", budget_ns);
+    json_member_open(out, "scenes", '[');
+}
+
+void bench_print(struct buffer *out)
+{
+    printf("%.*s\n", (int)out->size, (const char *)out->data);
+    buffer_deinit(out);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+double bench_median(double *values, size_t count)
+{
+    qsort(values, count, sizeof values[0], compare_numbers);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}

@@ -1,0 +1,42 @@
+/* usage.c - prints what the parser of command lines says. */
+#include "cmd/usage.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum {
+    EXIT_USAGE = 2
+};
+
+int usage_tell(const char *command, enum command_line_result result, const struct buffer *text)
+{
+    switch (result) {
+    case COMMAND_LINE_TAKEN:
+        break;
+    case COMMAND_LINE_HELP:
+        fwrite(text->data, 1, text->size, stdout);
+        return 0;
+    case COMMAND_LINE_WRONG:
+        return usage_wrong(command, "%.*s", (int)text->size, (const char *)text->data);
+    }
+    return USAGE_GO_ON;
+}
+
+int usage_parse(const struct command_line *l, int argc, char **argv)
+{
+    struct buffer text = {0};
+    int code = usage_tell(l->command, command_line_read(l, argc, argv, &text), &text);
+    buffer_deinit(&text);
+    return code;
+}
+
+int usage_wrong(const char *command, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s: ", command);
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "; see `%s --help`\n", command);
+    va_end(arguments);
+    return EXIT_USAGE;
+}

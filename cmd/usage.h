@@ -1,0 +1,21 @@
+/* usage.h - a subcommand's command line: help to standard output, errors to standard error. */
+#ifndef WEIR_CMD_USAGE_H
+#define WEIR_CMD_USAGE_H
+
+#include "base/command_line.h"
+
+enum {
+    USAGE_GO_ON = -1
+};
+
+/* USAGE_GO_ON: the options are taken. Otherwise the exit code: 0 after --help, 2 after an error that
+ * has been told. */
+int usage_parse(const struct command_line *l, int argc, char **argv);
+
+/* The same for what command_line_read, or a function like it, has returned. */
+int usage_tell(const char *command, enum command_line_result result, const struct buffer *text);
+
+/* What a command line without errors got wrong all the same. Returns 2, the exit code. */
+int usage_wrong(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,42 @@
+/* client_request.h - requests as a client writes them: bytes in a buffer, no I/O.
+ *
+ * Used by the load generator, the subcommands that ask a router, and the simulator's clients. */
+#ifndef WEIR_WORKLOAD_CLIENT_REQUEST_H
+#define WEIR_WORKLOAD_CLIENT_REQUEST_H
+
+#include "base/buffer.h"
+
+enum {
+    CLIENT_HOST_SIZE_MAX = 256
+};
+
+struct client_url {
+    char host[CLIENT_HOST_SIZE_MAX];
+    uint16_t port;
+};
+
+/* http://HOST:PORT, perhaps with a / behind it. */
+bool client_url_parse(const char *text, struct client_url *out);
+
+/* For command lines: what an option takes that client_url_parse reads. */
+extern const char client_url_expected[];
+
+/* The head of a DynamoDB operation, up to the digits of Content-Length. `host` and `port` form the
+ * Host header; port 0 is left out. The signature is well-formed and wrong: some servers want to see
+ * one. */
+void client_write_head(struct buffer *out, const char *host, uint16_t port, const char *operation,
+                       bool is_unsigned);
+
+/* The digits of Content-Length and the end of the head: the body follows. */
+void client_write_length(struct buffer *out, size_t length);
+
+/* A whole DynamoDB operation. */
+void client_write_operation(struct buffer *out, const struct client_url *url, const char *operation,
+                            struct slice body);
+
+/* A whole request without a body: `method_and_path` as in "GET /weir/events". `bearer`: the token
+ * of the admin listener; NULL or empty: none. */
+void client_write_plain(struct buffer *out, const struct client_url *url,
+                        const char *method_and_path, const char *bearer);
+
+#endif

@@ -1,0 +1,38 @@
+/* client_response.h - HTTP answers from a stream of bytes: no I/O.
+ *
+ * Used with client_request.h. What an answer means to a load: load_verdict.h. */
+#ifndef WEIR_WORKLOAD_CLIENT_RESPONSE_H
+#define WEIR_WORKLOAD_CLIENT_RESPONSE_H
+
+#include <llhttp.h>
+
+#include "base/buffer.h"
+#include "base/status.h"
+
+enum {
+    CLIENT_BODY_SIZE_MAX = 16 * 1024 * 1024,
+    CLIENT_BODY_PADDING = 64, /* readable bytes behind every body, as json_parse wants them */
+};
+
+/* Lends `body` until it returns. */
+typedef void client_answer(void *context, int http_status, struct slice body);
+
+/* The answers of one connection. */
+struct client_response {
+    llhttp_t parser;
+    struct buffer body;
+    bool keep_body; /* false: the bodies of answers with status 200 are skipped */
+    bool closes;    /* the server will close the connection */
+    client_answer *answer;
+    void *context;
+};
+
+/* `r` is zeroed, or was in use: then it keeps its memory. */
+void client_response_init(struct client_response *r, bool keep_body, client_answer *answer,
+                          void *context);
+void client_response_deinit(struct client_response *r);
+
+/* STATUS_MALFORMED: not HTTP; the connection is of no more use. */
+enum status client_response_feed(struct client_response *r, struct slice bytes);
+
+#endif

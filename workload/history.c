@@ -1,0 +1,375 @@
+/* history.c - see history.h. Operations are found by their number, keys by a hash. */
+#include "workload/history.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "base/id_map.h"
+#include "base/instant.h"
+#include "base/must.h"
+#include "router/json/json.h"
+
+struct history_index {
+    struct json_parser *json;
+    struct id_map open; /* operations without a return: number -> entry + 1 */
+    struct id_map keys; /* hash -> key + 1 */
+    struct id_map used; /* every operation's number */
+};
+
+/* What a line holds. */
+struct line {
+    int64_t op, t;
+    struct slice type, f, table, key;
+    struct slice value;
+    bool has_op, has_t, has_value, is_null, eventual;
+};
+
+void history_init(struct history *h)
+{
+    *h = (struct history){.index = calloc(1, sizeof *h->index)};
+    must(h->index != NULL);
+    h->index->json = json_parser_create();
+}
+
+void history_deinit(struct history *h)
+{
+    for (uint32_t i = 0; i < h->key_count; i++) {
+        free(h->keys[i].table);
+        free(h->keys[i].name);
+    }
+    json_parser_destroy(h->index->json);
+    id_map_deinit(&h->index->open);
+    id_map_deinit(&h->index->keys);
+    id_map_deinit(&h->index->used);
+    free(h->index);
+    free(h->keys);
+    free(h->entries);
+    *h = (struct history){0};
+}
+
+/* ---- one line ---- */
+
+/* Returns what is wrong with the member, or NULL. */
+static const char *take_member(struct line *l, struct slice name, const struct json_value *v)
+{
+    struct slice *texts[] = {&l->type, &l->f, &l->table, &l->key};
+    static const char *const text_names[] = {"type", "f", "table", "key"};
+    if (slice_is(name, "op")) {
+        l->has_op = v->type == JSON_INTEGER && json_integer(v) > 0;
+        l->op = l->has_op ? json_integer(v) : 0;
+        return l->has_op ? NULL : "`op` is a whole number above 0";
+    }
+    if (slice_is(name, "t")) {
+        l->has_t = v->type == JSON_INTEGER && json_integer(v) >= 0;
+        l->t = l->has_t ? json_integer(v) : 0;
+        return l->has_t ? NULL : "`t` is a whole number of nanoseconds";
+    }
+    if (slice_is(name, "consistent")) {
+        l->eventual = v->type == JSON_BOOL && !json_bool(v);
+        return v->type == JSON_BOOL ? NULL : "`consistent` is true or false";
+    }
+    if (slice_is(name, "value")) {
+        l->has_value = true;
+        l->is_null = v->type == JSON_NULL;
+        if (v->type == JSON_STRING)
+            l->value = json_string(v);
+        return l->is_null || v->type == JSON_STRING ? NULL : "`value` is a text, or null";
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (!slice_is(name, text_names[i]))
+            continue;
+        if (v->type != JSON_STRING)
+            return "`type`, `f`, `table` and `key` are texts";
+        *texts[i] = json_string(v);
+    }
+    return NULL;
+}
+
+static const char *parse_line(struct history *h, struct slice text, struct line *out)
+{
+    struct json_value root, value;
+    struct slice name;
+    *out = (struct line){0};
+    if (text.size > HISTORY_LINE_SIZE_MAX)
+        return "longer than 65536 bytes";
+    if (json_parse(h->index->json, text, &root) != STATUS_OK || root.type != JSON_OBJECT)
+        return "not a JSON object";
+    struct json_cursor c = json_members(&root);
+    while (json_next_member(&c, &name, &value)) {
+        const char *wrong = take_member(out, name, &value);
+        if (wrong != NULL)
+            return wrong;
+    }
+    if (!out->has_op || !out->has_t || out->type.size == 0)
+        return "`op`, `t` and `type` are needed";
+    return NULL;
+}
+
+/* Up to 16 hexadecimal digits, not all 0; null is 0. */
+static const char *parse_value(const struct line *l, uint64_t *out)
+{
+    static const char *const wrong = "`value` is null or 1 to 16 hexadecimal digits, not all 0";
+    *out = 0;
+    if (l->is_null)
+        return NULL;
+    if (!l->has_value || l->value.size == 0 || l->value.size > 16)
+        return wrong;
+    for (size_t i = 0; i < l->value.size; i++) {
+        uint8_t c = l->value.data[i];
+        uint8_t lower = c | 0x20;
+        bool digit = c >= '0' && c <= '9';
+        if (!digit && (lower < 'a' || lower > 'f'))
+            return wrong;
+        *out = *out << 4 | (uint64_t)(digit ? c - '0' : lower - 'a' + 10);
+    }
+    return *out != 0 ? NULL : wrong;
+}
+
+/* ---- keys and operations ---- */
+
+static uint64_t hash_key(struct slice table, struct slice key)
+{
+    uint64_t hash = XXH3_64bits_withSeed(key.data, key.size, XXH3_64bits(table.data, table.size));
+    return hash == 0 ? 1 : hash;
+}
+
+static char *copy_text(struct slice s)
+{
+    char *text = strndup(s.size ? (const char *)s.data : "", s.size);
+    must(text != NULL);
+    return text;
+}
+
+/* Names are shown to people, and end at a NUL. */
+static bool is_name(struct slice s)
+{
+    for (size_t i = 0; i < s.size; i++)
+        if (s.data[i] < ' ' || s.data[i] == 127)
+            return false;
+    return true;
+}
+
+static uint32_t find_key(struct history *h, struct slice table, struct slice name)
+{
+    uint64_t hash = hash_key(table, name);
+    uint32_t first = (uint32_t)(uintptr_t)id_map_find(&h->index->keys, hash);
+    for (uint32_t k = first; k != 0; k = h->keys[k - 1].next) {
+        if (slice_is(name, h->keys[k - 1].name) && slice_is(table, h->keys[k - 1].table))
+            return k - 1;
+    }
+    if (h->key_count == h->key_capacity) {
+        h->key_capacity = h->key_capacity == 0 ? 64 : h->key_capacity * 2;
+        h->keys = realloc(h->keys, h->key_capacity * sizeof h->keys[0]);
+        must(h->keys != NULL);
+    }
+    h->keys[h->key_count++] =
+        (struct history_key){.table = copy_text(table), .name = copy_text(name), .next = first};
+    if (first != 0)
+        id_map_remove(&h->index->keys, hash);
+    id_map_add(&h->index->keys, hash, (void *)(uintptr_t)h->key_count);
+    return h->key_count - 1;
+}
+
+static const char *add_invocation(struct history *h, const struct line *l)
+{
+    bool is_write = slice_is(l->f, "write");
+    uint64_t value = 0;
+    if (!is_write && !slice_is(l->f, "read"))
+        return "`f` of an invocation is read or write";
+    if (l->key.data == NULL)
+        return "an invocation needs a `key`";
+    if (!is_name(l->key) || !is_name(l->table))
+        return "`key` and `table` hold no control characters";
+    const char *wrong = is_write ? parse_value(l, &value) : NULL;
+    if (wrong != NULL)
+        return wrong;
+    if (id_map_find(&h->index->used, (uint64_t)l->op) != NULL)
+        return "this `op` was invoked before";
+    if (h->count == INT32_MAX - 1)
+        return "more operations than can be checked at once";
+    if (h->count == h->capacity) {
+        h->capacity = h->capacity == 0 ? 1024 : h->capacity * 2;
+        h->entries = realloc(h->entries, h->capacity * sizeof h->entries[0]);
+        must(h->entries != NULL);
+    }
+    h->entries[h->count++] =
+        (struct history_entry){.op = {.id = (uint64_t)l->op,
+                                      .invoked_ns = l->t,
+                                      .returned_ns = INT64_MAX,
+                                      .kind = is_write ? HISTORY_WRITE : HISTORY_READ,
+                                      .outcome = HISTORY_INFO,
+                                      .value = value},
+                               .invoked_line = h->lines,
+                               .key = find_key(h, l->table, l->key),
+                               .eventual = l->eventual && !is_write};
+    void *place = (void *)(uintptr_t)h->count;
+    id_map_add(&h->index->used, (uint64_t)l->op, place);
+    id_map_add(&h->index->open, (uint64_t)l->op, place);
+    return NULL;
+}
+
+static const char *add_return(struct history *h, const struct line *l)
+{
+    size_t place = (size_t)(uintptr_t)id_map_find(&h->index->open, (uint64_t)l->op);
+    if (place == 0)
+        return "a return of an `op` that is not on its way";
+    struct history_entry *e = &h->entries[place - 1];
+    bool ok = slice_is(l->type, "ok"), fail = slice_is(l->type, "fail");
+    if (!ok && !fail && !slice_is(l->type, "info"))
+        return "`type` is invoke, ok, fail or info";
+    if (l->t < e->op.invoked_ns)
+        return "it returns before it was invoked";
+    if (ok && e->op.kind == HISTORY_READ) {
+        const char *wrong = parse_value(l, &e->op.value);
+        if (wrong != NULL) {
+            e->op.value = 0;
+            return wrong;
+        }
+    }
+    e->returned_line = h->lines;
+    if (ok || fail) {
+        e->op.outcome = ok ? HISTORY_OK : HISTORY_FAIL;
+        e->op.returned_ns = l->t;
+    }
+    id_map_remove(&h->index->open, (uint64_t)l->op);
+    return NULL;
+}
+
+enum status history_add_line(struct history *h, struct slice text, struct buffer *error)
+{
+    struct line l;
+    h->lines++;
+    const char *wrong = parse_line(h, text, &l);
+    if (wrong == NULL)
+        wrong = slice_is(l.type, "invoke") ? add_invocation(h, &l) : add_return(h, &l);
+    if (wrong == NULL)
+        return STATUS_OK;
+    buffer_append_format(error, "line %lld: %s", (long long)h->lines, wrong);
+    return STATUS_MALFORMED;
+}
+
+/* ---- keys' operations ---- */
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct history_entry *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    if (x->op.invoked_ns != y->op.invoked_ns)
+        return x->op.invoked_ns < y->op.invoked_ns ? -1 : 1;
+    return x->op.id < y->op.id ? -1 : x->op.id > y->op.id;
+}
+
+static int compare_values(const void *a, const void *b)
+{
+    const struct history_entry *x = *(const struct history_entry *const *)a;
+    const struct history_entry *y = *(const struct history_entry *const *)b;
+    return x->op.value < y->op.value ? -1 : x->op.value > y->op.value;
+}
+
+/* A key's writes of values that did not fail, ascending by value. The caller frees. */
+static size_t writes_by_value(const struct history *h, uint32_t key,
+                              const struct history_entry ***out)
+{
+    const struct history_key *k = &h->keys[key];
+    const struct history_entry **writes = malloc((k->count + 1) * sizeof(struct history_entry *));
+    must(writes != NULL);
+    size_t count = 0;
+    for (size_t i = k->first; i < k->first + k->count; i++) {
+        const struct history_op *op = &h->entries[i].op;
+        if (op->kind == HISTORY_WRITE && op->value != 0 && op->outcome != HISTORY_FAIL)
+            writes[count++] = &h->entries[i];
+    }
+    qsort(writes, count, sizeof(struct history_entry *), compare_values);
+    *out = writes;
+    return count;
+}
+
+enum status history_group(struct history *h, struct buffer *error)
+{
+    enum status status = STATUS_OK;
+    if (h->count > 0)
+        qsort(h->entries, h->count, sizeof h->entries[0], compare_entries);
+    for (size_t i = 0; i < h->count; i++) {
+        struct history_key *k = &h->keys[h->entries[i].key];
+        if (k->count++ == 0)
+            k->first = i;
+    }
+    for (uint32_t key = 0; key < h->key_count && status == STATUS_OK; key++) {
+        const struct history_entry **writes;
+        size_t count = writes_by_value(h, key, &writes);
+        for (size_t i = 1; i < count && status == STATUS_OK; i++) {
+            if (writes[i - 1]->op.value != writes[i]->op.value)
+                continue;
+            buffer_append_format(error,
+                                 "lines %lld and %lld write the same value to key %s: every write "
+                                 "must write another one",
+                                 (long long)writes[i - 1]->invoked_line,
+                                 (long long)writes[i]->invoked_line, h->keys[key].name);
+            status = STATUS_MALFORMED;
+        }
+        free(writes);
+    }
+    return status;
+}
+
+size_t history_strong_ops(const struct history *h, uint32_t key, struct history_op *out)
+{
+    const struct history_key *k = &h->keys[key];
+    size_t count = 0;
+    for (size_t i = k->first; i < k->first + k->count; i++) {
+        if (!h->entries[i].eventual)
+            out[count++] = h->entries[i].op;
+    }
+    return count;
+}
+
+static bool was_begun(const struct history_entry *const *writes, size_t count,
+                      const struct history_op *read)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (writes[middle]->op.value < read->value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && writes[low]->op.value == read->value &&
+           writes[low]->op.invoked_ns <= read->returned_ns;
+}
+
+const struct history_entry *history_false_read(const struct history *h, uint32_t key)
+{
+    const struct history_key *k = &h->keys[key];
+    const struct history_entry **writes, *found = NULL;
+    size_t count = writes_by_value(h, key, &writes);
+    for (size_t i = k->first; i < k->first + k->count && found == NULL; i++) {
+        const struct history_entry *e = &h->entries[i];
+        bool read = e->eventual && e->op.outcome == HISTORY_OK && e->op.value != 0;
+        if (read && !was_begun(writes, count, &e->op))
+            found = e;
+    }
+    free(writes);
+    return found;
+}
+
+void history_describe(const struct history_entry *e, struct buffer *out)
+{
+    static const char *const outcomes[] = {"ok", "failed", "unknown"};
+    const struct history_op *op = &e->op;
+    bool is_read = op->kind == HISTORY_READ;
+    buffer_append_format(out, "op %llu %s ", (unsigned long long)op->id,
+                         is_read && e->eventual ? "eventual read"
+                         : is_read              ? "read"
+                         : op->value == 0       ? "delete"
+                                                : "write");
+    if (op->value != 0)
+        buffer_append_format(out, "%llx ", (unsigned long long)op->value);
+    else if (is_read && op->outcome == HISTORY_OK)
+        buffer_append_text(out, "nothing ");
+    buffer_append_format(out, "from %.6f s ", (double)op->invoked_ns / (double)NS_PER_S);
+    if (op->returned_ns != INT64_MAX)
+        buffer_append_format(out, "to %.6f s ", (double)op->returned_ns / (double)NS_PER_S);
+    buffer_append_format(out, "(%s), line %lld", outcomes[op->outcome], (long long)e->invoked_line);
+}

@@ -1,0 +1,48 @@
+/* linearizability.h - could these operations on one key have happened one after another?
+ *
+ * A history is linearizable if every operation can be given an instant between its invocation and
+ * its return such that each read yields what the last write before it wrote. An operation that
+ * returned before another was invoked comes before it; equal times count as overlapping.
+ * The key is absent at the start.
+ *
+ * Source: Lowe, "Testing for linearizability", 2017 (just-in-time linearization), after Wing and
+ * Gong, 1993. What a register of unique values adds stands in linearizability.c.
+ * Not here: where histories come from (cmd/history.h, the simulator). */
+#ifndef WEIR_WORKLOAD_LINEARIZABILITY_H
+#define WEIR_WORKLOAD_LINEARIZABILITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum history_kind {
+    HISTORY_READ,
+    HISTORY_WRITE
+}; /* a delete is a write of the value 0 = absent */
+
+enum history_outcome {
+    HISTORY_OK,
+    HISTORY_FAIL, /* certainly not applied: as if it had never been */
+    HISTORY_INFO, /* takes effect at some time after its invocation, or never; a read: no answer */
+};
+
+struct history_op {
+    uint64_t id;
+    int64_t invoked_ns;
+    int64_t returned_ns; /* >= invoked_ns; INT64_MAX if info */
+    enum history_kind kind;
+    enum history_outcome outcome;
+    uint64_t value; /* 0 = absent; of a write that did not fail: unique, unless 0 */
+};
+
+struct history_verdict {
+    bool linearizable; /* false while undecided too */
+    bool exhausted;    /* undecided: the search met its limit at `culprit` */
+    uint64_t culprit;  /* if not linearizable: the operation before whose return no order is left */
+};
+
+/* ops of ONE key, any order; fewer than 2^31 of them. Time: O(n log n) without deletes; with them,
+ * times a factor of how many overlap. Memory: O(n), and a fixed limit for the search. */
+void history_check(const struct history_op *ops, size_t count, struct history_verdict *out);
+
+#endif

@@ -1,0 +1,76 @@
+/* load_history.c - a line for each request, and a line for its end. */
+#include "workload/load_history.h"
+
+#include "router/json/json_writer.h"
+
+void load_history_deinit(struct load_history *h)
+{
+    buffer_deinit(&h->line);
+}
+
+static void begin_line(struct load_history *h, uint64_t number, const char *type, int64_t t)
+{
+    buffer_clear(&h->line);
+    json_write_open(&h->line, '{');
+    json_member_integer(&h->line, "op", (int64_t)number);
+    json_member_text(&h->line, "type", type);
+    json_member_integer(&h->line, "t", t);
+}
+
+static void end_line(struct load_history *h)
+{
+    json_write_close(&h->line, '}');
+    buffer_append_u8(&h->line, '\n');
+    fwrite(h->line.data, 1, h->line.size, h->file);
+}
+
+void load_history_invoke(struct load_history *h, const struct load_workload_options *w,
+                         const struct load_request *r)
+{
+    char key[LOAD_KEY_SIZE_MAX], value[LOAD_NUMBER_DIGITS];
+    size_t size = load_keys_text(&w->keys, r->key, key);
+    begin_line(h, r->number, "invoke", r->sent_ns);
+    json_member_text(&h->line, "f", r->is_read ? "read" : "write");
+    json_member_text(&h->line, "table", w->table);
+    json_member_string(&h->line, "key", slice_make(key, size));
+    if (r->is_read) {
+        if (!w->consistent)
+            json_member_bool(&h->line, "consistent", false);
+    } else {
+        json_write_key(&h->line, "value");
+        load_number_text(r->number, value);
+        if (r->is_delete)
+            json_write_null(&h->line);
+        else
+            json_write_string(&h->line, slice_make(value, sizeof value));
+    }
+    end_line(h);
+}
+
+/* The value of the load's own attribute in {"Item":{..,"v":{"S":"..."}}}. */
+static struct slice value_of(const struct json_value *answer)
+{
+    struct json_value item = json_find(answer, "Item");
+    struct json_value attribute = json_find(&item, LOAD_NUMBER_NAME);
+    struct json_value text = json_find(&attribute, "S");
+    return json_text(&text);
+}
+
+void load_history_return(struct load_history *h, const struct load_request *r, int64_t now_ns,
+                         const struct load_verdict *v, const struct json_value *answer)
+{
+    bool ok = v->outcome == LOAD_ADMITTED;
+    bool unknown = v->applied_unknown && !r->is_read;
+    begin_line(h, r->number, ok ? "ok" : unknown ? "info" : "fail", now_ns);
+    if (!ok)
+        json_member_text(&h->line, "error", v->error);
+    if (ok && r->is_read) {
+        struct slice value = value_of(answer);
+        json_write_key(&h->line, "value");
+        if (value.size > 0)
+            json_write_string(&h->line, value);
+        else
+            json_write_null(&h->line);
+    }
+    end_line(h);
+}

@@ -1,0 +1,324 @@
+/* load_options.c - the command line of `weir load`: the tables of its options. */
+#include "workload/load_options.h"
+
+#include <stdlib.h>
+
+#include "base/command_line.h"
+#include "base/instant.h"
+#include "base/must.h"
+#include "workload/load_request.h"
+
+/* ---- options of a workload ---- */
+
+static const char *take_rate(void *target, const char *value, struct buffer *error)
+{
+    struct load_workload_options *w = target;
+    (void)error;
+    w->rate = 0;
+    if (strcmp(value, "max") == 0)
+        return NULL;
+    bool ok = option_parse_real(value, &w->rate) && w->rate > 0 && w->rate <= 1e7;
+    return ok ? NULL : "requests per second above 0 and up to 10M, such as 500 or 2.5k, or `max`";
+}
+
+static const char *take_distribution(void *target, const char *value, struct buffer *error)
+{
+    struct load_workload_options *w = target;
+    (void)error;
+    return load_keys_parse(&w->keys, value);
+}
+
+/* N or LO-HI. */
+static const char *take_item_bytes(void *target, const char *value, struct buffer *error)
+{
+    struct load_workload_options *w = target;
+    char low[32];
+    const char *dash = strchr(value, '-'), *high = value;
+    (void)error;
+    if (dash != NULL && (size_t)(dash - value) < sizeof low) {
+        memcpy(low, value, (size_t)(dash - value));
+        low[dash - value] = 0;
+        value = low;
+        high = dash + 1;
+    }
+    bool ok = option_parse_integer(value, 1, ITEM_SIZE_MAX, &w->item_bytes_min) &&
+              option_parse_integer(high, w->item_bytes_min, ITEM_SIZE_MAX, &w->item_bytes_max);
+    return ok ? NULL : "bytes up to 409600, such as 900, or a range such as 100-4000";
+}
+
+static const char *const arrivals[] = {
+    [LOAD_ARRIVAL_POISSON] = "poisson", [LOAD_ARRIVAL_CONSTANT] = "constant", NULL};
+
+#define MEMBER(member) OPTION_MEMBER(struct load_workload_options, member)
+
+static const struct option workload_options[] = {
+    {"table", "T", OPTION_NAME, MEMBER(table), .least = TABLE_NAME_SIZE_MIN,
+     .help = "The table to use."},
+    {"rate", "N|max", OPTION_CUSTOM, .take = take_rate, .initial = "100",
+     .help = "Requests that are due per second. max: a request is due whenever an answer comes."},
+    {"arrival", "KIND", OPTION_CHOICE, MEMBER(arrival), .choices = arrivals,
+     .help = "How requests are spread over time: poisson or constant."},
+    {"concurrency", "N", OPTION_INTEGER, MEMBER(concurrency), .least = 1, .most = 1000000,
+     .initial = "connections times pipeline",
+     .help = "Requests on their way at any time, with --rate max."},
+    {"connections", "N", OPTION_INTEGER, MEMBER(connections), .least = 1, .most = 10000,
+     .help = "Connections of each workload."},
+    {"pipeline", "N", OPTION_INTEGER, MEMBER(pipeline), .least = 1, .most = 64,
+     .help = "Requests on their way on one connection."},
+    {"outstanding", "N", OPTION_INTEGER, MEMBER(outstanding_max), .least = 1, .most = 10000000,
+     .help = "The most requests that are begun and unanswered. A request above it is not sent and "
+             "counts as client_overrun."},
+    {"start", "TIME", OPTION_SPAN, MEMBER(start_ns),
+     .help = "The workload begins that long after the run."},
+    {"duration", "TIME", OPTION_SPAN, MEMBER(duration_ns), .least = 1,
+     .help = "How long requests are due."},
+    {"keys", "N", OPTION_INTEGER, MEMBER(keys.count), .least = 1, .most = INT64_C(10000000000),
+     .help = "How many keys there are."},
+    {"distribution", "D", OPTION_CUSTOM, .take = take_distribution, .initial = "uniform",
+     .help = "Which key a request is for: uniform, zipf:THETA, hotspot:FRACTION:KEYS, sequential, "
+             "single:KEY, collection:KEY (evenly over the sort keys of one partition key), "
+             "append:KEY (one sort key after the other)."},
+    {"item-bytes", "N|LO-HI", OPTION_CUSTOM, .take = take_item_bytes, .initial = "100",
+     .help = "The size of an item in bytes, names and values together."},
+    {"read-ratio", "R", OPTION_REAL, MEMBER(read_ratio), .least = 0, .most = 1,
+     .help = "The part of the requests that read."},
+    {"delete-ratio", "R", OPTION_REAL, MEMBER(delete_ratio), .least = 0, .most = 1,
+     .help = "The part of the writes that delete."},
+    {"consistent", NULL, OPTION_FLAG, MEMBER(consistent), .help = "Reads are strongly consistent."},
+    {"key-name", "NAME", OPTION_NAME, MEMBER(key_name),
+     .help = "The attribute of the partition key."},
+    {"sort-key", "NAME", OPTION_NAME, MEMBER(sort_name), .initial = "none",
+     .help = "The attribute of the sort key."},
+    {"wcu", "N", OPTION_INTEGER, MEMBER(wcu), .least = 1, .most = 1000000,
+     .help = "Write capacity units per second of a table that --create-table creates."},
+    {"rcu", "N", OPTION_INTEGER, MEMBER(rcu), .least = 1, .most = 1000000,
+     .help = "Read capacity units per second of a table that --create-table creates."},
+    {"on-demand", NULL, OPTION_FLAG, MEMBER(on_demand),
+     .help = "--create-table creates a table on demand, without wcu and rcu."},
+    {"path", "/PATH", OPTION_NAME, MEMBER(path),
+     .help = "Requests are plain HTTP GETs of that path, to measure another server."},
+};
+
+enum {
+    WORKLOAD_OPTIONS = sizeof workload_options / sizeof workload_options[0]
+};
+
+/* ---- options of the whole run ---- */
+
+static const char *take_url(void *target, const char *value, struct buffer *error)
+{
+    struct load_options *o = target;
+    (void)error;
+    if (o->url_count == LOAD_URLS_MAX || !client_url_parse(value, &o->urls[o->url_count]))
+        return client_url_expected;
+    o->url_count++;
+    return NULL;
+}
+
+static const char *take_json(void *target, const char *value, struct buffer *error)
+{
+    struct load_options *o = target;
+    (void)error;
+    o->json = true;
+    o->json_path = value != NULL && strcmp(value, "-") != 0 ? value : NULL;
+    return NULL;
+}
+
+#undef MEMBER
+#define MEMBER(member) OPTION_MEMBER(struct load_options, member)
+
+static const struct option run_options[] = {
+    {"url", "URL", OPTION_CUSTOM, .take = take_url, .initial = "http://127.0.0.1:8000",
+     .help = "A router, http://HOST:PORT. Given more than once, connections are spread over the "
+             "routers, and move to the next one when theirs dies."},
+    {"create-table", NULL, OPTION_FLAG, MEMBER(create_table),
+     .help = "Create the tables that are missing, and wait until they are active."},
+    {"preload", NULL, OPTION_FLAG, MEMBER(preload),
+     .help = "Write every key once before the run. Refused writes are tried again."},
+    {"timeout", "TIME", OPTION_SPAN, MEMBER(timeout_ns), .least = 1,
+     .help = "A request without an answer fails after that time."},
+    {"seed", "N", OPTION_INTEGER, MEMBER(seed), .least = 0, .most = INT64_C(1) << 53,
+     .help = "The seed of keys, sizes and arrivals."},
+    {"history", "FILE", OPTION_TEXT, MEMBER(history_path),
+     .help = "Write every request and its outcome to FILE, as JSON lines."},
+    {"unsigned", NULL, OPTION_FLAG, MEMBER(unsigned_requests),
+     .help = "Leave out the Authorization header, which holds no valid signature anyway."},
+    {"quiet", NULL, OPTION_FLAG, MEMBER(quiet), .help = "Print no progress."},
+    {"json", "[FILE]", OPTION_CUSTOM, .take = take_json, .optional = true,
+     .help = "Print the result as JSON, to FILE if it is given, else to standard output."},
+};
+
+#undef MEMBER
+
+/* ---- several workloads: NAME:option=value,option=value ---- */
+
+struct load_parse {
+    struct load_options *options;
+    struct load_workload_options defaults;
+    const char *groups[LOAD_WORKLOADS_MAX];
+    int group_count;
+};
+
+static const char *take_workload(void *target, const char *value, struct buffer *error)
+{
+    struct load_parse *p = target;
+    if (p->group_count == LOAD_WORKLOADS_MAX) {
+        buffer_append_format(error, "`--workload` may be given %d times", LOAD_WORKLOADS_MAX);
+        return "";
+    }
+    p->groups[p->group_count++] = value;
+    return NULL;
+}
+
+static const struct option group_options[] = {
+    {"workload", "NAME:...", OPTION_CUSTOM, .take = take_workload,
+     .help = "One of several workloads that run at once: NAME:option=value,option=value. Options "
+             "of a workload that stand outside of a group hold for all of them."},
+};
+
+static enum status take_assignment(struct load_workload_options *w, char *assignment,
+                                   struct buffer *error)
+{
+    char *value = strchr(assignment, '=');
+    size_t name_size = value ? (size_t)(value - assignment) : strlen(assignment);
+    const struct option *o =
+        option_find(workload_options, WORKLOAD_OPTIONS, slice_make(assignment, name_size));
+    buffer_append_format(error, "workload %s: ", w->name);
+    if (o == NULL) {
+        buffer_append_format(error, "there is no option `%.*s`", (int)name_size, assignment);
+        return STATUS_MALFORMED;
+    }
+    if (!option_take(o, w, value ? value + 1 : "", "", error))
+        return STATUS_MALFORMED;
+    buffer_clear(error);
+    return STATUS_OK;
+}
+
+static enum status parse_group(struct load_workload_options *w, const char *text,
+                               struct buffer *error)
+{
+    const char *colon = strchr(text, ':');
+    size_t size = colon ? (size_t)(colon - text) : strlen(text);
+    bool ok = size > 0 && size < sizeof w->name;
+    for (size_t i = 0; ok && i < size; i++)
+        ok = (text[i] >= 'a' && text[i] <= 'z') || (text[i] >= 'A' && text[i] <= 'Z') ||
+             (text[i] >= '0' && text[i] <= '9') || text[i] == '-' || text[i] == '_';
+    if (!ok) {
+        buffer_append_format(error,
+                             "--workload %s: expected NAME:option=value,... with a name of up to "
+                             "31 letters, digits, - and _",
+                             text);
+        return STATUS_MALFORMED;
+    }
+    memcpy(w->name, text, size);
+    w->name[size] = 0;
+    char *copy = strdup(colon ? colon + 1 : ""), *rest = copy, *assignment;
+    must(copy != NULL);
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && (assignment = strsep(&rest, ",")) != NULL)
+        if (*assignment != 0)
+            status = take_assignment(w, assignment, error);
+    free(copy);
+    return status;
+}
+
+static enum status check_workload(struct load_workload_options *w, struct buffer *error)
+{
+    const char *wrong = load_keys_start(&w->keys);
+    if (load_keys_share_one(&w->keys) && w->sort_name[0] == 0)
+        wrong = "collection:KEY and append:KEY need a table with a sort key: --sort-key NAME";
+    if (w->path[0] != 0 && w->path[0] != '/')
+        wrong = "a path begins with /";
+    if (wrong != NULL) {
+        buffer_append_format(error, "workload %s: %s", w->name, wrong);
+        return STATUS_MALFORMED;
+    }
+    int64_t least = load_item_bytes_min(w);
+    if (w->path[0] != 0 || w->item_bytes_min >= least)
+        return STATUS_OK;
+    buffer_append_format(error,
+                         "workload %s: item-bytes=%lld: an item with this key has at least "
+                         "%lld bytes",
+                         w->name, (long long)w->item_bytes_min, (long long)least);
+    return STATUS_MALFORMED;
+}
+
+/* Groups come last: what stands on the command line itself holds for all of them. */
+static enum status add_workloads(struct load_parse *p, struct buffer *error)
+{
+    struct load_options *o = p->options;
+    o->workload_count = p->group_count ? p->group_count : 1;
+    for (int i = 0; i < o->workload_count; i++) {
+        struct load_workload_options *w = &o->workloads[i];
+        *w = p->defaults;
+        if (p->group_count && parse_group(w, p->groups[i], error) != STATUS_OK)
+            return STATUS_MALFORMED;
+        for (int other = 0; other < i; other++)
+            if (strcmp(w->name, o->workloads[other].name) == 0) {
+                buffer_append_format(error, "two workloads are called %s", w->name);
+                return STATUS_MALFORMED;
+            }
+        if (w->concurrency == 0)
+            w->concurrency = w->connections * w->pipeline;
+        if (check_workload(w, error) != STATUS_OK)
+            return STATUS_MALFORMED;
+    }
+    return STATUS_OK;
+}
+
+static const char about[] =
+    "Puts load on a DynamoDB endpoint and measures it. Requests start when they are due, whether "
+    "or "
+    "not earlier ones were answered, and latency counts from that moment: a server that stalls "
+    "cannot hide it. Nothing is tried again. Numbers may end in k (1000) or M (1000000).\n\n"
+    "`unfinished` counts requests that had no answer when the run ended. `client_overrun` counts "
+    "requests that were due while --outstanding requests were unanswered: they were not sent.\n\n"
+    "Exit code 0: done; 1: the run failed, or no request was answered well or throttled; 2: wrong "
+    "usage.\n";
+
+static const char examples[] =
+    "  weir load --create-table --wcu 1000 --rate 1500 --duration 30s\n"
+    "  weir load --rate max --concurrency 64 --read-ratio 1 --preload --json result.json\n"
+    "  weir load --url http://127.0.0.1:8000 --url http://127.0.0.1:8001 --create-table \\\n"
+    "      --rate 2000 --connections 64 --outstanding 64 --keys 8 --read-ratio 0.5 \\\n"
+    "      --consistent --preload --history run.jsonl\n"
+    "  weir check-history run.jsonl\n"
+    "  weir load --create-table --duration 20s --workload one:table=one,wcu=100,rate=150 \\\n"
+    "      --workload two:table=two,on-demand,rate=5k\n"
+    "  weir load --table orders --duration 20s \\\n"
+    "      --workload base:rate=3000,distribution=uniform \\\n"
+    "      --workload hot:rate=5000,distribution=single:popular,start=5s\n";
+
+enum command_line_result load_options_parse(struct load_options *o, int argc, char **argv,
+                                            struct buffer *text)
+{
+    *o = (struct load_options){.timeout_ns = 10 * NS_PER_S, .seed = 1};
+    struct load_parse p = {.options = o,
+                           .defaults = {.name = "main",
+                                        .table = "load",
+                                        .key_name = "pk",
+                                        .rate = 100,
+                                        .connections = 32,
+                                        .pipeline = 1,
+                                        .outstanding_max = 10000,
+                                        .duration_ns = 10 * NS_PER_S,
+                                        .keys = {.count = 10000},
+                                        .rcu = 1000,
+                                        .wcu = 1000,
+                                        .item_bytes_min = 100,
+                                        .item_bytes_max = 100}};
+    const struct command_line line = {
+        .command = "weir load",
+        .usage = "[option]...",
+        .about = about,
+        .examples = examples,
+        .groups = {OPTION_GROUP("the run", run_options, o),
+                   OPTION_GROUP("the workload", workload_options, &p.defaults),
+                   OPTION_GROUP("several workloads", group_options, &p)}};
+    enum command_line_result result = command_line_read(&line, argc, argv, text);
+    if (result != COMMAND_LINE_TAKEN)
+        return result;
+    if (o->url_count == 0)
+        o->urls[o->url_count++] = (struct client_url){.host = "127.0.0.1", .port = 8000};
+    return add_workloads(&p, text) == STATUS_OK ? COMMAND_LINE_TAKEN : COMMAND_LINE_WRONG;
+}

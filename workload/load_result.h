@@ -1,0 +1,67 @@
+/* load_result.h - what a workload met: counts, latencies, seconds; and how it is told.
+ *
+ * Every request that was due counts once: offered = admitted + refused + failed + client_overrun +
+ * unfinished. Latencies are nanoseconds from the moment a request was due to its answer. */
+#ifndef WEIR_WORKLOAD_LOAD_RESULT_H
+#define WEIR_WORKLOAD_LOAD_RESULT_H
+
+#include "base/histogram.h"
+#include "workload/load_options.h"
+#include "workload/load_verdict.h"
+
+enum {
+    LOAD_LABELS_MAX = 24 /* the last one collects the rest */
+};
+
+/* Counts by name. */
+struct load_labels {
+    struct {
+        char text[LOAD_LABEL_SIZE_MAX];
+        int64_t count;
+    } entries[LOAD_LABELS_MAX];
+    int used;
+};
+
+struct load_second {
+    int64_t offered, admitted, refused, failed, client_overrun;
+    int64_t p50_ns, p99_ns; /* of all answers */
+};
+
+struct load_result {
+    int64_t offered, sent, admitted, refused, failed, client_overrun, unfinished;
+    int64_t reads_admitted, writes_admitted;
+    int64_t units_admitted; /* write capacity units of admitted writes: 1 KiB each, rounded up */
+    struct load_labels reasons;
+    struct load_labels errors;
+    struct histogram latency_admitted, latency_refused, latency_all;
+    struct histogram latency_second; /* of the second that runs */
+    struct load_second current;
+    struct load_second *seconds; /* owns */
+    int64_t second_count, second_capacity;
+    int64_t elapsed_ns; /* from its start to its end, or to the stop */
+};
+
+void load_result_init(struct load_result *r);
+void load_result_deinit(struct load_result *r);
+
+void load_result_count(struct load_result *r, const struct load_verdict *v, bool is_read,
+                       int64_t item_bytes, int64_t latency_ns);
+/* A second of the run is over. */
+void load_result_end_second(struct load_result *r);
+/* The run is over; so is its last second, if anything was in it. */
+void load_result_end(struct load_result *r);
+
+struct load_workload_result {
+    const struct load_workload_options *options;
+    const struct load_result *result;
+};
+
+/* One line: the last second of each workload. */
+void load_progress_line(const struct load_workload_result *all, int count, int64_t second,
+                        struct buffer *out);
+/* A table for people. */
+void load_summary(const struct load_workload_result *all, int count, struct buffer *out);
+void load_json(const struct load_options *o, const struct load_workload_result *all, int count,
+               int64_t started_wall_ms, struct buffer *out);
+
+#endif

@@ -1,0 +1,249 @@
+/* load_run.c - connects, turns the loop until all workloads are over, keeps the seconds. */
+#include "workload/load_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+#include "base/must.h"
+#include "host/address.h"
+#include "workload/load_workload.h"
+
+enum {
+    CHECK_NS = 20 * 1000 * 1000,
+    CONNECT_NS_MAX = INT64_C(3000000000),
+    DRAIN_NS_MAX = INT64_C(3000000000),
+};
+
+struct load_run {
+    struct load_shared shared;
+    const struct load_run_options *options; /* borrows during load_run */
+    struct load_workload *workloads;        /* owns */
+    struct load_workload_result *results;   /* owns */
+    int count;
+    int64_t started_wall_ms;
+    int64_t seconds;
+    bool stopped;
+};
+
+static void on_stop(void *context)
+{
+    struct load_run *run = context;
+    run->stopped = true;
+    int64_t now_ns = loop_now(run->shared.loop).ns;
+    for (int i = 0; i < run->count; i++)
+        load_workload_stop(&run->workloads[i], now_ns);
+}
+
+/* ---- connecting ---- */
+
+static enum status turn(struct load_run *run, int64_t deadline_ns, struct buffer *error)
+{
+    if (loop_turn(run->shared.loop, (struct instant){deadline_ns}) == STATUS_OK)
+        return STATUS_OK;
+    buffer_append_format(error, "io_uring: %s", strerror(errno));
+    return STATUS_IO;
+}
+
+static bool all_connected(const struct load_run *run)
+{
+    int64_t wanted = 0;
+    for (int i = 0; i < run->count; i++)
+        wanted += run->workloads[i].options.connections;
+    return run->shared.connections_up == wanted;
+}
+
+/* All connections if they come in time, and otherwise at least one. */
+static enum status connect_all(struct load_run *run, struct buffer *error)
+{
+    const struct client_url *url = &run->shared.load->urls[0];
+    struct loop *l = run->shared.loop;
+    int64_t until_ns = loop_now(l).ns + CONNECT_NS_MAX;
+    for (int i = 0; i < run->count; i++)
+        load_workload_connect(&run->workloads[i]);
+    while (!all_connected(run) && loop_now(l).ns < until_ns && !run->stopped) {
+        if (turn(run, loop_now(l).ns + CHECK_NS, error) != STATUS_OK)
+            return STATUS_IO;
+        for (int i = 0; i < run->count; i++)
+            load_workload_check(&run->workloads[i], loop_now(l).ns);
+    }
+    if (run->shared.connections_up > 0)
+        return STATUS_OK;
+    address_explain("connect to", url->host, url->port,
+                    run->shared.connect_error ? run->shared.connect_error : ETIMEDOUT, error);
+    return STATUS_IO;
+}
+
+/* ---- running ---- */
+
+static bool is_over(const struct load_run *run, int64_t now_ns)
+{
+    bool all_over = true;
+    int64_t last_end_ns = 0;
+    for (int i = 0; i < run->count; i++) {
+        all_over &= load_workload_is_over(&run->workloads[i], now_ns);
+        if (run->workloads[i].end_ns > last_end_ns)
+            last_end_ns = run->workloads[i].end_ns;
+    }
+    return all_over || now_ns > last_end_ns + DRAIN_NS_MAX;
+}
+
+static void end_seconds(struct load_run *run, int64_t now_ns)
+{
+    while (now_ns >= run->shared.start_ns + (run->seconds + 1) * NS_PER_S) {
+        run->seconds++;
+        for (int i = 0; i < run->count; i++)
+            load_result_end_second(&run->workloads[i].result);
+        if (run->options->second_over != NULL)
+            run->options->second_over(run->options->context, run->results, run->seconds);
+    }
+}
+
+static enum status run_workloads(struct load_run *run, struct buffer *error)
+{
+    struct load_shared *s = &run->shared;
+    s->start_ns = loop_now(s->loop).ns;
+    run->started_wall_ms = loop_wall_ms(s->loop);
+    for (int i = 0; i < run->count; i++)
+        load_workload_start(&run->workloads[i]);
+    int64_t check_ns = s->start_ns, now_ns = s->start_ns;
+    if (run->stopped)
+        on_stop(run);
+    while (!is_over(run, now_ns)) {
+        int64_t deadline_ns = check_ns;
+        bool check = now_ns >= check_ns;
+        if (check)
+            check_ns = now_ns + CHECK_NS;
+        for (int i = 0; i < run->count; i++) {
+            struct load_workload *w = &run->workloads[i];
+            load_workload_advance(w, now_ns);
+            if (check)
+                load_workload_check(w, now_ns);
+            if (load_workload_deadline(w) < deadline_ns)
+                deadline_ns = load_workload_deadline(w);
+        }
+        if (turn(run, deadline_ns, error) != STATUS_OK)
+            return STATUS_IO;
+        now_ns = loop_now(s->loop).ns;
+        end_seconds(run, now_ns);
+    }
+    for (int i = 0; i < run->count; i++) {
+        load_workload_abandon(&run->workloads[i]);
+        load_result_end(&run->workloads[i].result);
+    }
+    return STATUS_OK;
+}
+
+static struct load_run *create_run(const struct load_run_options *options, struct loop *loop)
+{
+    struct load_run *run = calloc(1, sizeof *run);
+    must(run != NULL);
+    run->options = options;
+    run->count = options->workload_count;
+    run->shared = (struct load_shared){.loop = loop,
+                                       .load = options->load,
+                                       .history = {.file = options->history},
+                                       .parser = json_parser_create(),
+                                       .try_again = options->try_again};
+    if (options->first_number > 0)
+        run->shared.last_number = options->first_number - 1;
+    run->workloads = calloc((size_t)run->count, sizeof run->workloads[0]);
+    run->results = calloc((size_t)run->count, sizeof run->results[0]);
+    must(run->workloads != NULL);
+    must(run->results != NULL);
+    for (int i = 0; i < run->count; i++) {
+        struct load_workload *w = &run->workloads[i];
+        load_workload_init(w, &run->shared, &options->workloads[i], options->requests_max,
+                           options->load->seed * 1000 + (uint64_t)i);
+        run->results[i] = (struct load_workload_result){&w->options, &w->result};
+    }
+    return run;
+}
+
+enum status load_run(const struct load_run_options *options, struct load_run **out,
+                     struct buffer *error)
+{
+    struct loop *loop = NULL;
+    enum status status = loop_create(&loop);
+    struct load_run *run = create_run(options, loop);
+    if (status == STATUS_OK)
+        status = loop_on_stop(run->shared.loop, on_stop, run);
+    if (status != STATUS_OK)
+        buffer_append_format(error, "io_uring: %s", strerror(errno));
+    prctl(PR_SET_TIMERSLACK, 1000UL); /* ns: arrivals are due to the microsecond */
+    if (status == STATUS_OK)
+        status = connect_all(run, error);
+    if (status == STATUS_OK)
+        status = run_workloads(run, error);
+    loop_destroy(run->shared.loop);
+    run->shared.loop = NULL;
+    run->options = NULL;
+    if (status != STATUS_OK) {
+        load_run_destroy(run);
+        return status;
+    }
+    *out = run;
+    return STATUS_OK;
+}
+
+void load_run_destroy(struct load_run *run)
+{
+    if (run == NULL)
+        return;
+    for (int i = 0; i < run->count; i++)
+        load_workload_deinit(&run->workloads[i]);
+    load_history_deinit(&run->shared.history);
+    json_parser_destroy(run->shared.parser);
+    free(run->workloads);
+    free(run->results);
+    free(run);
+}
+
+const struct load_workload_result *load_run_results(const struct load_run *run)
+{
+    return run->results;
+}
+
+uint64_t load_run_next_number(const struct load_run *run)
+{
+    return run->shared.last_number + 1;
+}
+
+int64_t load_run_started_wall_ms(const struct load_run *run)
+{
+    return run->started_wall_ms;
+}
+
+bool load_run_was_stopped(const struct load_run *run)
+{
+    return run->stopped;
+}
+
+enum status load_preload(const struct load_run_options *options, uint64_t *next_number,
+                         struct buffer *error)
+{
+    struct load_workload_options w = options->workloads[0];
+    struct load_run_options o = *options;
+    struct load_run *run = NULL;
+    must(options->workload_count == 1);
+    if (w.keys.kind == LOAD_KEYS_SINGLE)
+        w.keys.count = 1;
+    else
+        w.keys.kind = LOAD_KEYS_SEQUENTIAL;
+    w.rate = 0;
+    w.read_ratio = w.delete_ratio = 0;
+    w.start_ns = 0;
+    w.duration_ns = INT64_C(86400) * NS_PER_S;
+    o.workloads = &w;
+    o.requests_max = (int64_t)w.keys.count;
+    o.try_again = true;
+    enum status status = load_run(&o, &run, error);
+    if (status == STATUS_OK && load_run_was_stopped(run)) {
+        buffer_append_text(error, "stopped during the preload");
+        status = STATUS_IO;
+    }
+    if (status == STATUS_OK)
+        *next_number = load_run_next_number(run);
+    load_run_destroy(run);
+    return status;
+}

@@ -1,0 +1,51 @@
+/* load_run.h - workloads against a server, on one loop.
+ *
+ * Every workload has its own connections, so that a slow answer to one does not delay another.
+ * Arrivals do not wait for answers (except with rate max): a request that is due while all
+ * connections are busy waits here, and that wait is part of its latency.
+ *
+ * Invariants, per workload:
+ *   R1  outstanding = waiting + on a connection, <= outstanding_max (or concurrency).
+ *   R2  every offered request is counted exactly once at its end (load_result.h). */
+#ifndef WEIR_WORKLOAD_LOAD_RUN_H
+#define WEIR_WORKLOAD_LOAD_RUN_H
+
+#include <stdio.h>
+
+#include "host/loop.h"
+#include "workload/load_result.h"
+
+struct load_run_options {
+    const struct load_options *load;               /* borrows: URLs, timeout, seed */
+    const struct load_workload_options *workloads; /* borrows */
+    int workload_count;
+    int64_t requests_max;  /* of each workload; 0: until its duration is over */
+    bool try_again;        /* refused and failed requests: a preload wants all of them through */
+    FILE *history;         /* borrows; NULL: none */
+    uint64_t first_number; /* requests are numbered from here on; 0: from 1 */
+    /* After every second; may be NULL. */
+    void (*second_over)(void *context, const struct load_workload_result *all, int64_t second);
+    void *context;
+};
+
+struct load_run;
+
+/* STATUS_IO: could not connect, `error` says why. */
+enum status load_run(const struct load_run_options *options, struct load_run **out,
+                     struct buffer *error);
+void load_run_destroy(struct load_run *run);
+
+/* Writes every key of the one workload once, as fast as the server takes the writes; refused ones
+ * are tried again. `*next_number` gets the number after the last request's. STATUS_IO also if it was
+ * stopped. */
+enum status load_preload(const struct load_run_options *options, uint64_t *next_number,
+                         struct buffer *error);
+
+/* One per workload, in their order. Lends until load_run_destroy. */
+const struct load_workload_result *load_run_results(const struct load_run *run);
+/* The number after the last request's. */
+uint64_t load_run_next_number(const struct load_run *run);
+int64_t load_run_started_wall_ms(const struct load_run *run);
+bool load_run_was_stopped(const struct load_run *run); /* by SIGINT or SIGTERM */
+
+#endif

@@ -1,0 +1,77 @@
+/* load_workload.h - one workload of a run: what is due, what waits, its connections.
+ * Not here: the loop's turns, and when it is over (load_run.c). */
+#ifndef WEIR_WORKLOAD_LOAD_WORKLOAD_H
+#define WEIR_WORKLOAD_LOAD_WORKLOAD_H
+
+#include <sys/queue.h>
+
+#include "workload/client_connection.h"
+#include "workload/load_history.h"
+#include "workload/load_request.h"
+#include "workload/load_result.h"
+
+struct load_workload;
+
+struct load_connection {
+    TAILQ_ENTRY(load_connection) entry; /* in the ready list */
+    struct load_workload *workload;     /* borrows */
+    struct client_connection client;
+    bool ready;                /* in the list */
+    bool counted;              /* in connections_up */
+    struct load_request *sent; /* owns: a ring of `pipeline`, oldest at `first` */
+    int64_t first, count;
+};
+
+TAILQ_HEAD(load_ready_list, load_connection);
+
+struct load_shared {
+    struct loop *loop;
+    const struct load_options *load;
+    int64_t start_ns;     /* the run's, on the loop's clock */
+    uint64_t last_number; /* of a request */
+    struct load_history history;
+    struct json_parser *parser; /* owns */
+    bool try_again;
+    int64_t connections_up;
+    int connect_error; /* the last errno */
+};
+
+struct load_workload {
+    struct load_shared *shared; /* borrows */
+    struct load_workload_options options;
+    struct load_template request;
+    struct prng random;
+    struct load_connection *connections; /* owns */
+    struct load_ready_list ready;        /* up, and with room for a request */
+    struct load_request *waiting;        /* owns: a ring */
+    int64_t waiting_first, waiting_count;
+    int64_t outstanding;
+    int64_t outstanding_max;
+    int64_t begin_ns, end_ns; /* on the loop's clock */
+    int64_t next_ns;          /* the next arrival */
+    int64_t arrivals;
+    int64_t requests_left; /* INT64_MAX: no limit */
+    int64_t hold_ns;       /* nothing is sent before that, after a refusal in a preload */
+    struct buffer scratch;
+    struct load_result result;
+};
+
+void load_workload_init(struct load_workload *w, struct load_shared *shared,
+                        const struct load_workload_options *options, int64_t requests_max,
+                        uint64_t seed);
+void load_workload_deinit(struct load_workload *w);
+
+void load_workload_connect(struct load_workload *w);
+/* The arrivals begin. */
+void load_workload_start(struct load_workload *w);
+/* What is due by now becomes requests, which go to connections that have room. */
+void load_workload_advance(struct load_workload *w, int64_t now_ns);
+/* Timeouts, and connections that are to be tried again: every few milliseconds. */
+void load_workload_check(struct load_workload *w, int64_t now_ns);
+/* Earliest time load_workload_advance has work. */
+int64_t load_workload_deadline(const struct load_workload *w);
+bool load_workload_is_over(const struct load_workload *w, int64_t now_ns);
+void load_workload_stop(struct load_workload *w, int64_t now_ns); /* no more arrivals */
+void load_workload_abandon(struct load_workload *w);              /* what is left is unfinished */
+
+#endif
