@@ -7,15 +7,11 @@
 
 #include "base/must.h"
 #include "cmd/http_server.h"
-#include "cmd/link_rights.h"
 #include "cmd/mac.h"
 #include "host/address.h"
 #include "host/descriptors.h"
 #include "host/secret.h"
-
-enum {
-    LENGTH_SIZE = 4
-}; /* the transport writes its own */
+#include "server/link_rights.h"
 
 uint64_t daemon_seed(void)
 {
@@ -114,37 +110,6 @@ int daemon_fail(const char *name, const struct buffer *error)
 {
     fprintf(stderr, "weir %s: %.*s\n", name, (int)error->size, error->data);
     return 1;
-}
-
-static bool send_frame(struct transport *t, uint64_t link, const struct buffer *b)
-{
-    return transport_send(t, link, slice_make(b->data + LENGTH_SIZE, b->size - LENGTH_SIZE));
-}
-
-bool daemon_send_request(struct transport *t, uint64_t link, struct buffer *scratch,
-                         const struct request *r)
-{
-    if (link == 0 || request_size(r) > FRAME_SIZE_MAX)
-        return false;
-    buffer_clear(scratch);
-    request_encode(scratch, r);
-    return send_frame(t, link, scratch);
-}
-
-bool daemon_send_reply(struct transport *t, uint64_t link, struct buffer *scratch,
-                       const struct reply *r)
-{
-    char text[96];
-    struct reply refusal = {.id = r->id, .code = REPLY_LIMIT_EXCEEDED};
-    if (reply_size(r) > FRAME_SIZE_MAX) {
-        snprintf(text, sizeof text, "The answer takes %zu bytes, a message between processes %d",
-                 reply_size(r), FRAME_SIZE_MAX);
-        refusal.text = slice_of(text);
-        r = &refusal;
-    }
-    buffer_clear(scratch);
-    reply_encode(scratch, r);
-    return send_frame(t, link, scratch);
 }
 
 enum status daemon_open_loop(struct loop **out, void (*stop)(void *context), void *context,

@@ -26,12 +26,6 @@ enum status daemon_fit_descriptors(struct config *config, uint32_t nodes, uint32
 /* Prints "weir NAME: " and the text to standard error; returns exit code 1. */
 int daemon_fail(const char *name, const struct buffer *error);
 
-/* Sends one message; `scratch` is working memory. False if the link is down. */
-bool daemon_send_request(struct transport *t, uint64_t link, struct buffer *scratch,
-                         const struct request *r);
-bool daemon_send_reply(struct transport *t, uint64_t link, struct buffer *scratch,
-                       const struct reply *r);
-
 /* A loop that stops on signals. `error` tells why not. */
 enum status daemon_open_loop(struct loop **out, void (*stop)(void *context), void *context,
                              struct buffer *error);

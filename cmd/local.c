@@ -14,8 +14,9 @@
 #include "cmd/request_log.h"
 #include "cmd/usage.h"
 #include "cmd/verbose.h"
-#include "embed/node_host.h"
 #include "gac/server.h"
+#include "server/host/node_host.h"
+#include "server/node_links.h"
 
 enum {
     ROUTER = 0,
@@ -27,7 +28,18 @@ enum {
 struct mail {
     uint32_t from;
     uint32_t to;
-    struct buffer frame; /* owns; without the length word */
+    struct buffer frame; /* owns */
+};
+
+struct local_node {
+    struct local *local; /* borrows */
+    uint32_t id;
+    struct node_host *host;     /* owns; NULL: not open */
+    struct node_server *server; /* borrows from the host */
+    struct node_links links;    /* to the other nodes */
+    struct message_port mail;   /* of the links */
+    bool told_stopped;
+    struct verbose verbose;
 };
 
 struct local {
@@ -38,12 +50,10 @@ struct local {
     struct admin admin;
     struct gac_server *gac;
     struct buffer gac_answer;
-    struct node_host *nodes[NODES_LIMIT + 1]; /* by id */
+    struct local_node nodes[NODES_LIMIT + 1]; /* by id */
     struct mail *mail;                        /* owns; oldest first */
     size_t mail_count;
     size_t mail_capacity;
-    bool told_stopped[NODES_LIMIT + 1]; /* by id */
-    struct verbose verbose[NODES_LIMIT + 1];
     struct local_data data;
     bool stopping;
 };
@@ -67,13 +77,13 @@ static const struct option local_options[] = {
 
 /* ---- messages ---- */
 
-/* In the `from` of a request: who asked. Requests of nodes carry the node, the router's carry 0. */
-static uint64_t from_node(uint32_t node)
+/* The link to a process of this one, and the `from` of its requests. The router is process 0. */
+static uint64_t link_of(uint32_t process)
 {
-    return (uint64_t)node + 1;
+    return (uint64_t)process + 1;
 }
 
-static struct buffer *post(struct local *l, uint32_t from, uint32_t to)
+static void post(struct local *l, uint32_t from, uint32_t to, struct slice frame)
 {
     if (l->mail_count == l->mail_capacity) {
         l->mail_capacity = l->mail_capacity == 0 ? 16 : l->mail_capacity * 2;
@@ -82,27 +92,50 @@ static struct buffer *post(struct local *l, uint32_t from, uint32_t to)
     }
     struct mail *m = &l->mail[l->mail_count++];
     *m = (struct mail){.from = from, .to = to};
-    return &m->frame;
+    buffer_append_slice(&m->frame, frame);
 }
 
-static void on_reply(void *context, uint32_t node, uint64_t to, const struct reply *r)
+static bool mail_send(void *context, uint64_t link, struct slice frame)
 {
-    struct local *l = context;
-    if (to == from_node(ROUTER))
-        router_reply(l->router, loop_now(l->loop), node, r);
+    const struct local_node *n = context;
+    post(n->local, n->id, (uint32_t)(link - 1), frame);
+    return true;
+}
+
+static uint64_t mail_find(void *context, enum peer_kind kind, uint32_t id)
+{
+    (void)context;
+    must(kind == PEER_NODE);
+    return link_of(id);
+}
+
+static void mail_envelope(void *context, uint32_t node, struct slice frame)
+{
+    const struct local_node *n = context;
+    post(n->local, n->id, node, frame);
+}
+
+static void mail_refuse(void *context, uint64_t link, const char *why)
+{
+    (void)context;
+    (void)link;
+    must(why == NULL); /* nodes of one process send each other nothing wrong */
+}
+
+static void on_reply(void *context, uint64_t to, const struct reply *r)
+{
+    struct local_node *n = context;
+    struct local *l = n->local;
+    if (to == link_of(ROUTER))
+        router_reply(l->router, loop_now(l->loop), n->id, r);
     else
-        reply_encode(post(l, node, (uint32_t)(to - 1)), r);
+        n->mail.reply(n->mail.context, to, r);
 }
 
-static void on_request(void *context, uint32_t from, uint32_t to, const struct request *r)
+static void on_request(void *context, uint32_t node, const struct request *r)
 {
-    request_encode(post(context, from, to), r);
-}
-
-static void on_send(void *context, uint32_t from, uint32_t to, struct slice frame)
-{
-    struct buffer *out = post(context, from, to);
-    buffer_append_sized(out, frame);
+    struct local_node *n = context;
+    n->mail.request(n->mail.context, node, r);
 }
 
 static void ask_gac(struct local *l, struct slice frame)
@@ -114,32 +147,15 @@ static void ask_gac(struct local *l, struct slice frame)
     must(router_gac_receive(l->router, now, GAC_SERVER, buffer_slice(&l->gac_answer)) == STATUS_OK);
 }
 
-static void deliver(struct local *l, const struct mail *m)
-{
-    struct slice frame = slice_make(m->frame.data + 4, m->frame.size - 4);
-    struct node_host *node = l->nodes[m->to];
-    enum message_kind kind;
-    struct request request;
-    struct reply reply;
-    must(message_kind_of(frame, &kind) == STATUS_OK);
-    if (kind == MESSAGE_PEER) {
-        must(node_host_receive(node, frame) == STATUS_OK);
-    } else if (kind == MESSAGE_REQUEST) {
-        must(request_decode(frame, &request) == STATUS_OK);
-        node_host_request(node, from_node(m->from), &request);
-    } else {
-        must(reply_decode(frame, &reply) == STATUS_OK);
-        node_host_reply(node, &reply);
-    }
-}
-
 static bool deliver_mail(struct local *l)
 {
     if (l->mail_count == 0)
         return false;
     struct mail m = l->mail[0];
     memmove(l->mail, l->mail + 1, --l->mail_count * sizeof l->mail[0]);
-    deliver(l, &m);
+    struct local_node *to = &l->nodes[m.to];
+    const struct link_peer from = {link_of(m.from), PEER_NODE, m.from};
+    node_links_frame(&to->links, to->server, &from, buffer_slice(&m.frame));
     buffer_deinit(&m.frame);
     return true;
 }
@@ -152,7 +168,7 @@ static void pump(void *context)
     do {
         while (router_next_effect(l->router, &e)) {
             if (e.kind == ROUTER_SEND_REQUEST)
-                node_host_request(l->nodes[e.node], from_node(ROUTER), e.request);
+                node_server_request(l->nodes[e.node].server, link_of(ROUTER), e.request);
             else if (e.kind == ROUTER_SEND_GAC)
                 ask_gac(l, e.bytes);
             else
@@ -169,26 +185,42 @@ static void on_stop(void *context)
     l->stopping = true;
 }
 
+static enum status open_node(struct local *l, uint32_t id, struct buffer *error)
+{
+    struct local_node *n = &l->nodes[id];
+    char directory[4096];
+    snprintf(directory, sizeof directory, "%s/node-%u", l->data.path, id);
+    n->local = l;
+    n->id = id;
+    n->links = (struct node_links){.links = {.context = n,
+                                             .send = mail_send,
+                                             .find = mail_find,
+                                             .envelope = mail_envelope,
+                                             .refuse = mail_refuse}};
+    n->mail = node_links_messages(&n->links);
+    struct node_host_options options = {
+        .directory = directory,
+        .node = {.config = &l->options.config,
+                 .id = id,
+                 .node_count = l->options.nodes,
+                 .seed = daemon_seed()},
+        .messages = {.context = n,
+                     .reply = on_reply,
+                     .request = on_request,
+                     .envelope = mail_envelope},
+        .note = daemon_note,
+    };
+    enum status status = node_host_open(l->loop, &options, error, &n->host);
+    if (status == STATUS_OK)
+        n->server = node_host_server(n->host);
+    return status;
+}
+
 static enum status open_nodes(struct local *l, struct buffer *error)
 {
     enum status status = local_data_open(&l->options, &l->data, error);
-    for (uint32_t id = 1; id <= l->options.nodes && status == STATUS_OK; id++) {
-        char directory[4096];
-        snprintf(directory, sizeof directory, "%s/node-%u", l->data.path, id);
-        struct node_host_options options = {
-            .directory = directory,
-            .node = {.config = &l->options.config,
-                     .id = id,
-                     .node_count = l->options.nodes,
-                     .seed = daemon_seed()},
-            .reply = on_reply,
-            .request = on_request,
-            .send = on_send,
-            .note = daemon_note,
-            .context = l,
-        };
-        status = node_host_open(l->loop, &options, error, &l->nodes[id]);
-    }
+    for (uint32_t id = 1; id <= l->options.nodes && status == STATUS_OK; id++)
+        status = open_node(l, id, error);
     return status;
 }
 
@@ -229,8 +261,9 @@ static enum status open_all(struct local *l, struct buffer *error)
 static void close_all(struct local *l)
 {
     for (uint32_t id = 1; id <= l->options.nodes; id++) {
-        if (l->nodes[id] != NULL)
-            node_host_close(l->nodes[id]);
+        if (l->nodes[id].host != NULL)
+            node_host_close(l->nodes[id].host);
+        node_links_deinit(&l->nodes[id].links);
     }
     http_server_close(l->server);
     loop_destroy(l->loop);
@@ -249,7 +282,7 @@ static bool nodes_idle(const struct local *l)
 {
     bool idle = true;
     for (uint32_t id = 1; id <= l->options.nodes; id++)
-        idle &= node_is_idle(node_host_node(l->nodes[id]));
+        idle &= node_is_idle(node_server_node(l->nodes[id].server));
     return idle;
 }
 
@@ -257,7 +290,7 @@ static struct instant deadline(const struct local *l)
 {
     struct instant t = router_deadline(l->router);
     for (uint32_t id = 1; id <= l->options.nodes; id++)
-        t = instant_earlier(t, node_host_deadline(l->nodes[id]));
+        t = instant_earlier(t, node_server_deadline(l->nodes[id].server));
     return t;
 }
 
@@ -273,15 +306,15 @@ static enum status turn(struct local *l, struct instant until)
     bool mail;
     do {
         for (uint32_t id = 1; id <= l->options.nodes; id++)
-            node_host_end_turn(l->nodes[id]);
+            node_server_turn(l->nodes[id].server);
         mail = l->mail_count > 0;
         pump(l);
     } while (mail);
     for (uint32_t id = 1; id <= l->options.nodes; id++) {
-        const struct node *n = node_host_node(l->nodes[id]);
-        daemon_tell_stopped(n, id, &l->told_stopped[id]);
+        const struct node *n = node_server_node(l->nodes[id].server);
+        daemon_tell_stopped(n, id, &l->nodes[id].told_stopped);
         if (l->options.verbose)
-            verbose_tell(&l->verbose[id], n, id, now);
+            verbose_tell(&l->nodes[id].verbose, n, id, now);
     }
     return status;
 }
@@ -295,7 +328,7 @@ static enum status serve(struct local *l)
         status = turn(l, INSTANT_NEVER);
     struct instant end = instant_add(loop_now(l->loop), duration_ms(STOP_MS));
     for (uint32_t id = 1; id <= l->options.nodes; id++)
-        node_finish(node_host_node(l->nodes[id]));
+        node_finish(node_server_node(l->nodes[id].server));
     if (status == STATUS_OK)
         status = turn(l, loop_now(l->loop));
     while (status == STATUS_OK && !nodes_idle(l) && instant_before(loop_now(l->loop), end))

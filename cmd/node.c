@@ -4,11 +4,12 @@
 
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
-#include "cmd/link_rights.h"
 #include "cmd/usage.h"
 #include "cmd/verbose.h"
-#include "embed/node_host.h"
 #include "host/address.h"
+#include "server/host/link_transport.h"
+#include "server/host/node_host.h"
+#include "server/node_links.h"
 
 enum {
     STOP_MS = 2000,
@@ -19,10 +20,11 @@ struct node_process {
     struct options options;
     struct loop *loop;
     struct transport *transport;
-    struct node_host *node;
+    struct node_host *host;     /* owns */
+    struct node_server *server; /* borrows from the host */
+    struct node_links links;
     struct faults *faults; /* NULL without --faults */
     struct buffer secret;
-    struct buffer scratch;
     bool told_stopped;
     struct verbose verbose;
     bool stopping;
@@ -37,66 +39,10 @@ static const struct option node_options[] = {
     OPTIONS_VERBOSE,
 };
 
-static void on_reply(void *context, uint32_t node, uint64_t to, const struct reply *r)
-{
-    struct node_process *p = context;
-    (void)node;
-    daemon_send_reply(p->transport, to, &p->scratch, r); /* a link that is gone wants no answer */
-}
-
-static void on_request(void *context, uint32_t from, uint32_t to, const struct request *r)
-{
-    struct node_process *p = context;
-    (void)from;
-    uint64_t link = transport_link(p->transport, PEER_NODE, to);
-    daemon_send_request(p->transport, link, &p->scratch, r); /* sent again until answered */
-}
-
-static void on_send(void *context, uint32_t from, uint32_t to, struct slice frame)
-{
-    struct node_process *p = context;
-    (void)from;
-    /* A link that is down loses it: what matters is sent again. */
-    uint64_t link = transport_link(p->transport, PEER_NODE, to);
-    if (link != 0)
-        transport_send(p->transport, link, frame);
-}
-
-/* NULL: it was taken. Otherwise what is wrong with it. */
-static const char *take_frame(struct node_process *p, const struct link_peer *from,
-                              struct slice frame)
-{
-    enum message_kind kind;
-    struct request request;
-    struct reply reply;
-    const char *why;
-    if (message_kind_of(frame, &kind) != STATUS_OK)
-        return "sent a message of no known kind";
-    if (kind == MESSAGE_REQUEST) {
-        if (request_decode(frame, &request) != STATUS_OK)
-            return "sent a malformed request";
-        why = link_rights_request(from, &request);
-        if (why == NULL)
-            node_host_request(p->node, from->link, &request);
-        return why;
-    }
-    why = link_rights_frame(from, kind, frame);
-    if (why != NULL)
-        return why;
-    if (kind == MESSAGE_PEER)
-        return node_host_receive(p->node, frame) == STATUS_OK ? NULL : "sent a malformed envelope";
-    if (reply_decode(frame, &reply) != STATUS_OK)
-        return "sent a malformed reply";
-    node_host_reply(p->node, &reply);
-    return NULL;
-}
-
 static void on_frame(void *context, const struct link_peer *from, struct slice frame)
 {
     struct node_process *p = context;
-    const char *why = take_frame(p, from, frame);
-    if (why != NULL)
-        transport_refuse(p->transport, from->link, why);
+    node_links_frame(&p->links, p->server, from, frame);
 }
 
 static void on_stop(void *context)
@@ -127,21 +73,20 @@ static enum status open_all(struct node_process *p, struct buffer *error)
     struct transport_options transport = {
         .loop = p->loop, .self = self, .seed = daemon_seed(), .handler = &handler, .context = p};
     p->transport = transport_create(&transport);
+    p->links = (struct node_links){.links = transport_links(p->transport)};
     struct node_host_options options = {
         .directory = o->data,
         .node = {.config = &o->config,
                  .id = o->id,
                  .node_count = o->peers.count,
                  .seed = daemon_seed()},
-        .reply = on_reply,
-        .request = on_request,
-        .send = on_send,
+        .messages = node_links_messages(&p->links),
         .note = daemon_note,
-        .context = p,
     };
-    status = node_host_open(p->loop, &options, error, &p->node);
+    status = node_host_open(p->loop, &options, error, &p->host);
     if (status != STATUS_OK)
         return status;
+    p->server = node_host_server(p->host);
     if (transport_listen(p->transport, o->address, o->port) != STATUS_OK) {
         buffer_append_format(error, "cannot listen on %s:%u: %s", o->address, o->port,
                              strerror(errno));
@@ -153,13 +98,13 @@ static enum status open_all(struct node_process *p, struct buffer *error)
 
 static enum status turn(struct node_process *p, struct instant until)
 {
-    struct instant t = instant_earlier(until, node_host_deadline(p->node));
+    struct instant t = instant_earlier(until, node_server_deadline(p->server));
     enum status status = loop_turn(p->loop, instant_earlier(t, transport_deadline(p->transport)));
     transport_tick(p->transport);
-    node_host_end_turn(p->node);
-    daemon_tell_stopped(node_host_node(p->node), p->options.id, &p->told_stopped);
+    node_server_turn(p->server);
+    daemon_tell_stopped(node_server_node(p->server), p->options.id, &p->told_stopped);
     if (p->options.verbose)
-        verbose_tell(&p->verbose, node_host_node(p->node), p->options.id, loop_now(p->loop));
+        verbose_tell(&p->verbose, node_server_node(p->server), p->options.id, loop_now(p->loop));
     return status;
 }
 
@@ -170,10 +115,10 @@ static enum status serve(struct node_process *p)
         status = turn(p, INSTANT_NEVER);
     /* What is applied goes to LMDB, so that the next start has little to replay. */
     struct instant end = instant_add(loop_now(p->loop), duration_ms(STOP_MS));
-    node_finish(node_host_node(p->node));
+    node_finish(node_server_node(p->server));
     if (status == STATUS_OK)
         status = turn(p, loop_now(p->loop));
-    while (status == STATUS_OK && !node_is_idle(node_host_node(p->node)) &&
+    while (status == STATUS_OK && !node_is_idle(node_server_node(p->server)) &&
            instant_before(loop_now(p->loop), end))
         status = turn(p, end);
     return status;
@@ -201,21 +146,21 @@ int cmd_node(int argc, char **argv)
         daemon_fail("node", &error);
     } else {
         printf("weir node %u: %llu log records replayed, profile %s (%s)\n", p.options.id,
-               (unsigned long long)node_host_replayed(p.node),
+               (unsigned long long)node_server_replayed(p.server),
                profile_name(p.options.config.profile),
                options_profile_meaning(p.options.config.profile));
         printf("ready %s:%u\n", p.options.address, transport_port(p.transport));
         fflush(stdout);
         status = serve(&p);
     }
-    if (p.node != NULL)
-        node_host_close(p.node);
+    if (p.host != NULL)
+        node_host_close(p.host);
     faults_close(p.faults);
     if (p.transport != NULL)
         transport_destroy(p.transport);
     loop_destroy(p.loop);
     buffer_deinit(&p.secret);
-    buffer_deinit(&p.scratch);
+    node_links_deinit(&p.links);
     buffer_deinit(&error);
     return status == STATUS_OK ? 0 : 1;
 }

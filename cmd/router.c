@@ -9,6 +9,8 @@
 #include "cmd/request_log.h"
 #include "cmd/usage.h"
 #include "gac/gac_message.h"
+#include "server/host/link_transport.h"
+#include "server/link_messages.h"
 
 struct router_process {
     struct options options;
@@ -20,6 +22,7 @@ struct router_process {
     uint64_t links[NODES_LIMIT + 1];     /* by node; 0 = down */
     uint64_t gac_links[NODES_LIMIT + 1]; /* by server of global admission control; 0 = down */
     struct faults *faults;               /* NULL without --faults */
+    struct link_port out;                /* of the transport */
     struct buffer secret;
     struct buffer scratch;
     bool stopping;
@@ -46,7 +49,7 @@ static void pump(void *context)
             transport_send(p->transport, p->gac_links[e.gac_server], e.bytes);
         else if (e.kind != ROUTER_SEND_REQUEST)
             http_server_effect(p->server, &e);
-        else if (!daemon_send_request(p->transport, p->links[e.node], &p->scratch, e.request))
+        else if (!link_send_request(&p->out, p->links[e.node], &p->scratch, e.request))
             router_not_sent(p->router, loop_now(p->loop), e.node, e.request->id);
     }
 }
@@ -147,6 +150,7 @@ static enum status open_all(struct router_process *p, struct buffer *error)
     struct transport_options transport = {
         .loop = p->loop, .self = self, .seed = daemon_seed(), .handler = &handler, .context = p};
     p->transport = transport_create(&transport);
+    p->out = transport_links(p->transport);
     daemon_add_peers(p->transport, PEER_NODE, &o->peers, 0);
     daemon_add_peers(p->transport, PEER_GAC, &o->gac, 0);
     status = daemon_open_faults(p->loop, p->transport, o, error, &p->faults);

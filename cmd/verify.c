@@ -7,8 +7,8 @@
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
 #include "cmd/usage.h"
-#include "embed/node_host.h"
 #include "router/json/json_writer.h"
+#include "server/host/node_host.h"
 
 static const struct option verify_options[] = {
     OPTIONS_DATA("The directory that holds the nodes."),
@@ -29,27 +29,24 @@ struct verify_run {
     bool well;
 };
 
-static void ignore_reply(void *context, uint32_t node, uint64_t to, const struct reply *r)
+static void ignore_reply(void *context, uint64_t to, const struct reply *r)
+{
+    (void)context;
+    (void)to;
+    (void)r;
+}
+
+static void ignore_request(void *context, uint32_t node, const struct request *r)
 {
     (void)context;
     (void)node;
-    (void)to;
     (void)r;
 }
 
-static void ignore_request(void *context, uint32_t from, uint32_t to, const struct request *r)
+static void ignore_envelope(void *context, uint32_t node, struct slice frame)
 {
     (void)context;
-    (void)from;
-    (void)to;
-    (void)r;
-}
-
-static void ignore_send(void *context, uint32_t from, uint32_t to, struct slice frame)
-{
-    (void)context;
-    (void)from;
-    (void)to;
+    (void)node;
     (void)frame;
 }
 
@@ -98,17 +95,17 @@ static void write_node(struct verify_run *run, bool well, uint64_t replayed,
     json_write_close(out, '}');
 }
 
-static bool report(struct verify_run *run, const struct node_host *h, enum status status,
+static bool report(struct verify_run *run, const struct node_server *s, enum status status,
                    const struct node_verification *v, size_t first)
 {
     bool well = status == STATUS_OK && v->damaged == 0 && v->miscounted == 0;
     if (run->options.json)
-        write_node(run, well, node_host_replayed(h), v, first);
+        write_node(run, well, node_server_replayed(s), v, first);
     else
         printf("node %u: %lld items, %lld bytes in %lld partitions, %llu log records replayed; "
                "%lld damaged, %u partitions miscounted%s%s\n",
                run->node, (long long)v->items, (long long)v->bytes, (long long)v->partitions,
-               (unsigned long long)node_host_replayed(h), (long long)v->damaged, v->miscounted,
+               (unsigned long long)node_server_replayed(s), (long long)v->damaged, v->miscounted,
                status == STATUS_OK ? "" : "; not read to the end: ",
                status == STATUS_OK ? "" : status_text(status));
     return well;
@@ -121,16 +118,15 @@ static bool verify(struct verify_run *run, struct loop *l, const char *directory
     struct node_host_options options = {
         .directory = directory,
         .node = {.config = &run->options.config, .id = run->node, .node_count = NODES_LIMIT},
-        .reply = ignore_reply,
-        .request = ignore_request,
-        .send = ignore_send,
+        .messages = {.reply = ignore_reply, .request = ignore_request, .envelope = ignore_envelope},
     };
     bool well = false;
     if (node_host_open(l, &options, &error, &h) == STATUS_OK) {
         struct node_verification v;
         size_t first = run->count;
-        enum status status = node_verify_replicas(node_host_node(h), &v, on_replica, run);
-        well = report(run, h, status, &v, first);
+        struct node_server *s = node_host_server(h);
+        enum status status = node_verify_replicas(node_server_node(s), &v, on_replica, run);
+        well = report(run, s, status, &v, first);
         node_host_close(h);
     } else {
         fprintf(run->options.json ? stderr : stdout, "node %u: %.*s\n", run->node, (int)error.size,

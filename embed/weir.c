@@ -52,10 +52,9 @@ void weir_result_of(const struct reply *r, struct weir_result *out)
                                 .more = r->more};
 }
 
-static void on_reply(void *context, uint32_t node, uint64_t to, const struct reply *r)
+static void on_reply(void *context, uint64_t to, const struct reply *r)
 {
     struct weir *db = context;
-    (void)node;
     if (to == FROM_START) {
         weir_started_reply(db, r);
         return;
@@ -71,20 +70,18 @@ static void on_reply(void *context, uint32_t node, uint64_t to, const struct rep
     db->reply.text = slice_make(db->kept.data + r->body.size, r->text.size);
 }
 
-static void on_request(void *context, uint32_t from, uint32_t to, const struct request *r)
+static void on_request(void *context, uint32_t node, const struct request *r)
 {
     (void)context;
-    (void)from;
     (void)r;
-    must(to == NODE); /* the only one: the node answers itself */
+    must(node == NODE); /* the only one: the node answers itself */
 }
 
-static void on_send(void *context, uint32_t from, uint32_t to, struct slice frame)
+static void on_envelope(void *context, uint32_t node, struct slice frame)
 {
     (void)context;
-    (void)from;
     (void)frame;
-    must(to == NODE); /* it has no peers */
+    must(node == NODE); /* it has no peers */
 }
 
 void weir_turn(struct weir *db, struct instant deadline)
@@ -92,12 +89,13 @@ void weir_turn(struct weir *db, struct instant deadline)
     bool answered = db->answered;
     size_t in_flight = db->in_flight;
     db->turning = true;
-    node_host_end_turn(db->node);
+    node_server_turn(db->server);
     if (db->answered != answered || db->in_flight != in_flight)
         deadline = loop_now(db->loop); /* somebody waits for that */
-    if (loop_turn(db->loop, instant_earlier(deadline, node_host_deadline(db->node))) != STATUS_OK)
+    if (loop_turn(db->loop, instant_earlier(deadline, node_server_deadline(db->server))) !=
+        STATUS_OK)
         db->broken = errno != 0 ? errno : EIO;
-    node_host_end_turn(db->node);
+    node_server_turn(db->server);
     db->turning = false;
     db->keep_up_at = instant_add(loop_now(db->loop), duration_ms(1));
 }
@@ -123,7 +121,7 @@ const struct reply *weir_call(struct weir *db, const struct request *r)
 {
     weir_keep_up(db);
     db->answered = false;
-    node_host_request(db->node, FROM_CALLER, r);
+    node_server_request(db->server, FROM_CALLER, r);
     while (!db->answered && db->broken == 0)
         weir_turn(db, INSTANT_NEVER);
     if (!db->answered)
@@ -157,7 +155,7 @@ struct loop *weir_loop(struct weir *db)
 
 struct node *weir_node(struct weir *db)
 {
-    return node_host_node(db->node);
+    return node_server_node(db->server);
 }
 
 /* ---- databases ---- */
@@ -207,14 +205,16 @@ static enum status open_all(struct weir *db, const char *directory, const char *
     struct node_host_options options = {
         .directory = directory,
         .node = {.config = &db->config, .id = NODE, .node_count = 1, .seed = seed},
-        .reply = on_reply,
-        .request = on_request,
-        .send = on_send,
-        .context = db,
+        .messages = {.context = db,
+                     .reply = on_reply,
+                     .request = on_request,
+                     .envelope = on_envelope},
     };
-    status = node_host_open(db->loop, &options, error, &db->node);
-    while (status == STATUS_OK && !node_is_ready(node_host_node(db->node)) &&
-           !node_is_stopped(node_host_node(db->node)) && db->broken == 0)
+    status = node_host_open(db->loop, &options, error, &db->host);
+    if (status == STATUS_OK)
+        db->server = node_host_server(db->host);
+    while (status == STATUS_OK && !node_is_ready(node_server_node(db->server)) &&
+           !node_is_stopped(node_server_node(db->server)) && db->broken == 0)
         weir_turn(db, INSTANT_NEVER);
     if (db->broken != 0) {
         buffer_append_format(error, "the loop of system calls has failed: %s",
@@ -263,8 +263,8 @@ void weir_close(struct weir *db)
         free(db->tables);
         db->tables = next;
     }
-    if (db->node != NULL)
-        node_host_close(db->node);
+    if (db->host != NULL)
+        node_host_close(db->host);
     loop_destroy(db->loop);
     buffer_deinit(&db->key);
     buffer_deinit(&db->end);
@@ -277,7 +277,7 @@ void weir_close(struct weir *db)
 
 enum weir_status weir_checkpoint(struct weir *db)
 {
-    struct node *n = node_host_node(db->node);
+    struct node *n = node_server_node(db->server);
     struct store *s = node_store(n);
     while (store_active_bytes(s) > 0 || store_is_frozen(s) || !node_is_idle(n)) {
         if (node_is_stopped(n) || db->broken != 0)
@@ -335,7 +335,7 @@ enum weir_status weir_table_create(struct weir *db, const char *name,
         weir_turn(db, instant_add(loop_now(db->loop), duration_ms(1)));
         status = weir_fetch_table(db, slice_of(name), &t);
     } while (status == WEIR_OK &&
-             (t.table.status != TABLE_ACTIVE || !node_is_ready(node_host_node(db->node))) &&
+             (t.table.status != TABLE_ACTIVE || !node_is_ready(node_server_node(db->server))) &&
              instant_before(loop_now(db->loop), end));
     buffer_deinit(&t.bytes);
     arena_deinit(&t.arena);

@@ -2,11 +2,11 @@
 #ifndef WEIR_EMBED_WEIR_INTERNAL_H
 #define WEIR_EMBED_WEIR_INTERNAL_H
 
-#include "embed/node_host.h"
 #include "engine/catalog/table.h"
 #include "engine/item/item.h"
 #include "host/loop.h"
 #include "include/weir.h"
+#include "server/host/node_host.h"
 
 struct weir_item {
     struct buffer bytes; /* owns */
@@ -45,8 +45,9 @@ struct started {
 struct weir {
     struct config config;
     struct loop *loop;
-    struct node_host *node;
-    struct weir_table *tables; /* owns */
+    struct node_host *host;     /* owns */
+    struct node_server *server; /* borrows from the host */
+    struct weir_table *tables;  /* owns */
     struct buffer key;
     struct buffer end;
     struct buffer page; /* of a query that took several partitions */

@@ -56,7 +56,7 @@ static const char *prepare(struct weir_table *t, const struct weir_item *item, b
 static bool is_refused_by_map(struct weir *db, enum reply_code code)
 {
     return (code == REPLY_STALE_MAP || code == REPLY_WRONG_PARTITION || code == REPLY_NOT_LEADER) &&
-           db->broken == 0 && !node_is_stopped(node_host_node(db->node));
+           db->broken == 0 && !node_is_stopped(node_server_node(db->server));
 }
 
 static struct instant last_try(const struct weir *db)
@@ -161,7 +161,7 @@ static void send_started(struct weir *db, int32_t at)
     if (s->op == REQUEST_PUT)
         r.body = slice_make(s->bytes.data + s->key_size, s->bytes.size - s->key_size);
     route(s->table, &r);
-    node_host_request(db->node, FROM_START, &r);
+    node_server_request(db->server, FROM_START, &r);
 }
 
 static void push_done(struct weir *db, struct started *s, const struct reply *r)

@@ -39,32 +39,6 @@ static const char *const refusals[REFUSALS] = {
     [REFUSED_DUPLICATE] = "refuses this process: another with this kind and id is connected",
 };
 
-const char *peer_kind_name(enum peer_kind kind)
-{
-    switch (kind) {
-    case PEER_NODE:
-        return "node";
-    case PEER_ROUTER:
-        return "router";
-    case PEER_GAC:
-        return "gac";
-    case PEER_TOOL:
-        return "tool";
-    }
-    return "process of an unknown kind";
-}
-
-bool peer_kind_parse(struct slice name, enum peer_kind *out)
-{
-    for (int kind = PEER_NODE; kind <= PEER_TOOL; kind++) {
-        if (!slice_is(name, peer_kind_name((enum peer_kind)kind)))
-            continue;
-        *out = (enum peer_kind)kind;
-        return true;
-    }
-    return false;
-}
-
 void greeting_init(struct greeting *g, const struct greeting_self *self,
                    const struct greeting_wanted *wanted, const uint8_t nonce[GREETING_NONCE_SIZE])
 {

@@ -17,11 +17,12 @@
  * Promises: no I/O, no clock, no allocation but in the caller's buffers; random bytes and the MAC
  * are arguments. Every input up to GREETING_FRAME_MAX bytes has an answer.
  * Not here: sockets and deadlines (transport.c), what a role may say afterwards
- * (cmd/link_rights.h). What is said after the greeting is neither encrypted nor signed. */
+ * (server/link_rights.h). What is said after the greeting is neither encrypted nor signed. */
 #ifndef WEIR_HOST_GREETING_H
 #define WEIR_HOST_GREETING_H
 
 #include "base/buffer.h"
+#include "base/peer.h"
 
 enum {
     TRANSPORT_VERSION = 7, /* of hello and of all frames; both sides must have the same */
@@ -32,18 +33,6 @@ enum {
     SECRET_SIZE_MIN = 16,
     SECRET_SIZE_MAX = 4096
 };
-
-/* On the wire: never renumber. */
-enum peer_kind {
-    PEER_NODE = 1,
-    PEER_ROUTER = 2,
-    PEER_GAC = 3,
-    PEER_TOOL = 4,
-};
-
-/* "node", "router", .. and back; false if there is no such kind. */
-const char *peer_kind_name(enum peer_kind kind);
-bool peer_kind_parse(struct slice name, enum peer_kind *out);
 
 /* HMAC-SHA256 of `bytes` under `secret`. */
 typedef void greeting_mac(struct slice secret, struct slice bytes, uint8_t out[GREETING_MAC_SIZE]);

@@ -34,13 +34,6 @@ enum {
 
 struct transport;
 
-/* The other end of a link, as its greeting has shown. */
-struct link_peer {
-    uint64_t link;
-    enum peer_kind kind;
-    uint32_t id; /* among its kind */
-};
-
 /* `link` names a connection from `up` to `down` and is never reused, nor 0. All are called inside
  * loop_turn; any may be NULL except `frame`. */
 struct transport_handler {

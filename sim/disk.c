@@ -1,5 +1,7 @@
+/* disk.c - segments are arrays of bytes. */
 #include "sim/disk.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -25,9 +27,11 @@ void disk_wipe(struct disk *d)
     for (size_t i = 0; i < d->count; i++)
         free(d->segments[i].bytes);
     for (size_t i = 0; i < d->trimmed_count; i++)
-        free(d->trimmed[i].bytes);
+        free(d->trimmed[i].segment.bytes);
+    if (d->making)
+        free(d->making_from.segment.bytes);
     d->count = d->trimmed_count = 0;
-    d->spare = false;
+    d->making = false;
     d->flying_count = 0;
     drop_undo(d);
 }
@@ -64,47 +68,141 @@ struct slice disk_read(const struct disk *d, uint64_t segment)
     return s == NULL ? slice_make(NULL, 0) : slice_make(s->bytes, s->extent);
 }
 
-/* Room for one more. */
-static struct disk_segment *grow(struct disk_segment **segments, size_t count, size_t *capacity)
+bool disk_has(const struct disk *d, uint64_t segment)
 {
-    if (count == *capacity) {
-        *capacity = count == 0 ? 8 : count * 2;
-        *segments = realloc(*segments, *capacity * sizeof **segments);
-        must(*segments != NULL);
+    return find(d, segment) != NULL;
+}
+
+/* ---- making and trimming ---- */
+
+static void segment_insert(struct disk *d, const struct disk_segment *s)
+{
+    if (d->count == d->capacity) {
+        d->capacity = d->capacity == 0 ? 8 : d->capacity * 2;
+        d->segments = realloc(d->segments, d->capacity * sizeof d->segments[0]);
+        must(d->segments != NULL);
     }
-    return &(*segments)[count];
+    size_t at = d->count++;
+    for (; at > 0 && d->segments[at - 1].number > s->number; at--)
+        d->segments[at] = d->segments[at - 1];
+    d->segments[at] = *s;
+}
+
+static void trimmed_insert(struct disk *d, const struct disk_trimmed *t)
+{
+    if (d->trimmed_count == d->trimmed_capacity) {
+        d->trimmed_capacity = d->trimmed_capacity == 0 ? 8 : d->trimmed_capacity * 2;
+        d->trimmed = realloc(d->trimmed, d->trimmed_capacity * sizeof d->trimmed[0]);
+        must(d->trimmed != NULL);
+    }
+    d->trimmed[d->trimmed_count++] = *t;
+}
+
+/* Forgets what can never be a segment again. */
+static void trimmed_sweep(struct disk *d)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < d->trimmed_count; i++) {
+        if (d->trimmed[i].spare || !d->trimmed[i].synced)
+            d->trimmed[kept++] = d->trimmed[i];
+        else
+            free(d->trimmed[i].segment.bytes);
+    }
+    d->trimmed_count = kept;
+}
+
+void disk_open(struct disk *d)
+{
+    for (size_t i = 0; i < d->trimmed_count; i++)
+        d->trimmed[i].spare = false;
+    trimmed_sweep(d);
+}
+
+void disk_make_begin(struct disk *d, uint64_t segment)
+{
+    must(!d->making);
+    must(d->count == 0 || d->segments[d->count - 1].number < segment);
+    d->making = true;
+    d->making_number = segment;
+    d->making_from = (struct disk_trimmed){0};
+    size_t i = d->trimmed_count;
+    while (i > 0 && !d->trimmed[i - 1].spare)
+        i--;
+    if (i == 0)
+        return;
+    d->making_from = d->trimmed[i - 1];
+    d->trimmed_count--;
+    memmove(&d->trimmed[i - 1], &d->trimmed[i],
+            (d->trimmed_count - (i - 1)) * sizeof d->trimmed[0]);
+}
+
+int disk_make_end(struct disk *d)
+{
+    must(d->making);
+    d->making = false;
+    struct disk_segment s = d->making_from.segment;
+    if (d->no_files || (d->full && s.bytes == NULL)) {
+        free(s.bytes); /* the spare is removed */
+        return d->no_files ? EMFILE : ENOSPC;
+    }
+    s.number = d->making_number;
+    if (s.bytes == NULL)
+        s.bytes = calloc(1, d->segment_bytes);
+    must(s.bytes != NULL);
+    segment_insert(d, &s);
+    for (size_t i = 0; i < d->trimmed_count; i++)
+        d->trimmed[i].synced = true;
+    trimmed_sweep(d);
+    return 0;
 }
 
 enum status disk_prepare(struct disk *d, uint64_t segment)
 {
-    if (find(d, segment) != NULL)
+    if (disk_has(d, segment))
         return STATUS_OK;
-    if (d->full && !d->spare)
-        return STATUS_FULL;
-    must(d->count == 0 || d->segments[d->count - 1].number < segment);
-    struct disk_segment *s = grow(&d->segments, d->count, &d->capacity);
-    d->count++;
-    d->spare = false;
-    if (d->trimmed_count > 0) {
-        *s = d->trimmed[--d->trimmed_count];
-        s->number = segment;
-        return STATUS_OK;
-    }
-    *s = (struct disk_segment){.number = segment, .bytes = calloc(1, d->segment_bytes)};
-    must(s->bytes != NULL);
-    return STATUS_OK;
+    disk_make_begin(d, segment);
+    int error = disk_make_end(d);
+    errno = error;
+    return error == 0 ? STATUS_OK : error == ENOSPC ? STATUS_FULL : STATUS_IO;
 }
 
 void disk_trim(struct disk *d, uint64_t segment)
 {
-    size_t gone = 0;
+    size_t gone = 0, spares = 0;
+    for (size_t i = 0; i < d->trimmed_count; i++)
+        spares += d->trimmed[i].spare;
     while (gone < d->count && d->segments[gone].number < segment) {
-        *grow(&d->trimmed, d->trimmed_count, &d->trimmed_capacity) = d->segments[gone++];
-        d->trimmed_count++;
-        d->spare = true;
+        trimmed_insert(d, &(struct disk_trimmed){.segment = d->segments[gone++],
+                                                 .spare = spares++ < DISK_SPARES_MAX});
     }
     d->count -= gone;
     memmove(d->segments, d->segments + gone, d->count * sizeof d->segments[0]);
+}
+
+/* What was being made is a segment or is not; DISK-4. */
+static void settle_names(struct disk *d, bool power)
+{
+    if (d->making && power && !d->making_from.synced && d->making_from.segment.bytes != NULL &&
+        prng_below(&d->prng, 3) == 0) {
+        d->making = false;
+        segment_insert(d, &d->making_from.segment);
+    } else if (d->making && prng_below(&d->prng, 2) == 0) {
+        disk_make_end(d);
+    } else if (d->making) {
+        d->making = false;
+        free(d->making_from.segment.bytes);
+    }
+    for (size_t i = 0; i < d->trimmed_count && power; i++) {
+        struct disk_trimmed *t = &d->trimmed[i];
+        bool back = !t->synced && prng_below(&d->prng, 2) == 0;
+        t->spare = false;
+        t->synced = true;
+        if (back) {
+            segment_insert(d, &t->segment);
+            t->segment.bytes = NULL;
+        }
+    }
+    trimmed_sweep(d);
 }
 
 /* ---- writes ---- */
@@ -121,18 +219,20 @@ static void put(struct disk *d, uint64_t segment, size_t offset, struct slice by
         s->extent = offset + bytes.size;
 }
 
-void disk_zero(struct disk *d, uint64_t segment, uint64_t offset, uint64_t size)
+bool disk_zero(struct disk *d, uint64_t segment, uint64_t offset, uint64_t size)
 {
     struct disk_segment *s = find(d, segment);
     must(s != NULL);
     if (offset >= s->extent)
-        return;
-    if (offset + size >= s->extent) {
-        memset(s->bytes + offset, 0, s->extent - offset);
+        return false;
+    bool all = offset + size >= s->extent, dirty = false;
+    uint64_t end = all ? s->extent : offset + size;
+    for (uint64_t at = offset; at < end && !dirty; at++)
+        dirty = s->bytes[at] != 0;
+    memset(s->bytes + offset, 0, end - offset);
+    if (all)
         s->extent = offset;
-    } else {
-        memset(s->bytes + offset, 0, size);
-    }
+    return dirty;
 }
 
 void disk_write_begin(struct disk *d, uint64_t lsn, struct slice bytes)
@@ -218,6 +318,7 @@ void disk_crash(struct disk *d, bool power)
             cut_short(d, &d->flying[i]);
     }
     d->flying_count = 0;
+    settle_names(d, power);
     if (!power)
         return;
     for (size_t i = d->undo_count; i > 0; i--) {

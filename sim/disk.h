@@ -1,12 +1,17 @@
 /* disk.h - the disk under a node's log: segment files, and what a crash leaves of the last writes.
  *
  * Invariants
- *   D1  Only writes in flight can be lost or torn: each for itself, sector by sector, old or new.
- *   D2  A write that failed is torn the same way; its sectors are settled at once.
- *   D3  A segment prepared holds what one that was trimmed held, or zeros.
- *   D4  A disk that lies reports writes as durable and loses them all when the power goes. It
- * breaks D1 on purpose: a check that finds nothing then is worth nothing. Not here: how long a
- * write takes, and when the disk is full or fails (sim/node_process, sim/faults). */
+ *   DISK-1  Only writes in flight can be lost or torn: each for itself, sector by sector, old or
+ *           new.
+ *   DISK-2  A write that failed is torn the same way; its sectors are settled at once.
+ *   DISK-3  A segment made from a spare, which is a segment that was trimmed, holds what the spare
+ *           held. Other new segments hold zeros.
+ *   DISK-4  A trim is durable once a segment was made after it. Before, a loss of power may bring
+ *           trimmed segments back.
+ *   DISK-5  A disk that lies reports writes as durable and loses them all when the power goes. It
+ *           breaks DISK-1 on purpose: a check that finds nothing then is worth nothing.
+ * Not here: how long a write takes, and when the disk is full or fails (sim/node_process,
+ * sim/faults). */
 #ifndef WEIR_SIM_DISK_H
 #define WEIR_SIM_DISK_H
 
@@ -19,6 +24,13 @@ struct disk_segment {
     size_t extent;  /* zeros from here on */
 };
 
+/* A segment without its name. */
+struct disk_trimmed {
+    struct disk_segment segment;
+    bool spare;  /* may become another segment; otherwise its file was removed */
+    bool synced; /* DISK-4 */
+};
+
 /* What a lying disk has overwritten. */
 struct disk_undo {
     uint64_t segment;
@@ -27,7 +39,8 @@ struct disk_undo {
 };
 
 enum {
-    DISK_WRITES_MAX = 4
+    DISK_WRITES_MAX = 4,
+    DISK_SPARES_MAX = 8 /* as host/log_dir.h */
 };
 
 struct disk_write {
@@ -41,13 +54,17 @@ struct disk {
     struct disk_segment *segments; /* owns; ascending */
     size_t count;
     size_t capacity;
-    struct disk_segment *trimmed; /* owns; to be prepared again, the last first */
+    struct disk_trimmed *trimmed; /* owns; the newest last */
     size_t trimmed_count;
     size_t trimmed_capacity;
-    bool spare; /* there is space for one of them however full the disk is */
+    bool making; /* a segment is being made: this number, from this spare if `bytes` is not NULL */
+    uint64_t making_number;
+    struct disk_trimmed making_from; /* owns */
     struct disk_write flying[DISK_WRITES_MAX];
     uint32_t flying_count;
-    bool full; /* nothing can be allocated */
+    bool full;     /* nothing can be allocated */
+    bool no_files; /* no file can be opened to make a segment of */
+    bool unreadable;
     bool lies;
     struct disk_undo *undo; /* owns; oldest first */
     size_t undo_count;
@@ -61,10 +78,16 @@ void disk_deinit(struct disk *d);
 bool disk_range(const struct disk *d, uint64_t *first, uint64_t *last);
 /* What a segment holds, without the zeros at its end. Lends until the next change. */
 struct slice disk_read(const struct disk *d, uint64_t segment);
-/* STATUS_OK, STATUS_FULL. */
+bool disk_has(const struct disk *d, uint64_t segment);
+/* A process begins to use it: what is no segment by now is removed. */
+void disk_open(struct disk *d);
+/* Makes a segment, unless it is there; above those that are. STATUS_FULL; STATUS_IO, with errno. */
 enum status disk_prepare(struct disk *d, uint64_t segment);
-/* Durably. The segment exists. */
-void disk_zero(struct disk *d, uint64_t segment, uint64_t offset, uint64_t size);
+/* The same in two steps, between which time passes, or the power goes. */
+void disk_make_begin(struct disk *d, uint64_t segment);
+int disk_make_end(struct disk *d); /* 0 or errno */
+/* Durably. The segment exists. True: there was something else than zeros. */
+bool disk_zero(struct disk *d, uint64_t segment, uint64_t offset, uint64_t size);
 /* Segments below this one go. */
 void disk_trim(struct disk *d, uint64_t segment);
 

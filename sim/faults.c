@@ -70,7 +70,7 @@ static void start_node(void *context, uint64_t id)
         return;
     buffer_clear(&f->error);
     enum status status = node_process_start(p, &f->error);
-    if (status == STATUS_FULL && f->on)
+    if ((status == STATUS_FULL || status == STATUS_IO) && f->on)
         scheduler_in(f->options.scheduler, duration_ms(RESTART_RETRY_MS), start_node, f, id);
     else if (status != STATUS_OK)
         f->options.failed(f->options.context, (uint32_t)id, buffer_slice(&f->error));
@@ -296,7 +296,9 @@ static void strike_slow(struct faults *f)
 
 static void set_full(struct faults *f, uint64_t id, bool full)
 {
-    node_process_disk(node_at(f, id))->full = full;
+    struct disk *d = node_process_disk(node_at(f, id));
+    d->no_files = full && prng_below(&f->more_prng, 4) == 0;
+    d->full = full && !d->no_files;
     node_process_medium(node_at(f, id))->full = full;
 }
 

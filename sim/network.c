@@ -311,6 +311,13 @@ uint64_t network_connect(struct network *n, uint32_t from, uint32_t to)
     return handle_of(l, 0);
 }
 
+uint32_t network_peer(struct network *n, uint64_t link)
+{
+    int end;
+    const struct link *l = link_at(n, link, &end);
+    return l == NULL ? 0 : l->process[1 - end];
+}
+
 bool network_send(struct network *n, uint64_t link, struct slice bytes)
 {
     int end;

@@ -90,6 +90,8 @@ void network_reset(struct network *n, uint32_t a, uint32_t b);
 
 /* 0: refused: it is dead, or cannot be reached. */
 uint64_t network_connect(struct network *n, uint32_t from, uint32_t to);
+/* The process at the other end; 0: the link is down. */
+uint32_t network_peer(struct network *n, uint64_t link);
 /* False: the link is down. */
 bool network_send(struct network *n, uint64_t link, struct slice bytes);
 /* After what was sent. The other end is told. */

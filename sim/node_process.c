@@ -1,3 +1,4 @@
+/* node_process.c - the ports of a node's driver (server/node_server.h) in virtual time. */
 #include "sim/node_process.h"
 
 #include <errno.h>
@@ -5,30 +6,36 @@
 
 #include "base/must.h"
 #include "base/probe.h"
-#include "control/controller.h"
-#include "sim/node_recovery.h"
+#include "server/node_links.h"
 
 enum {
-    SEGMENTS_AHEAD = 2,
-    RETRY_SPACE_MS = 500,
     REDIAL_MS_MIN = 20,
     REDIAL_MS_MAX = 500,
     MILLION = 1000000,
-    LENGTH_SIZE = 4,
     LSN_BITS = 48,
+    ZEROS_NS_PER_BYTE = 10,
     ASKER = 1, /* in the `from` of node_process_ask: no link has this handle */
 };
 
 /* However slow a disk is. */
 static const int64_t disk_ns_max = 2 * NS_PER_S;
 
+/* Work of the driver that another thread does. */
+struct node_work {
+    bool used;
+    enum work_kind kind;
+    void (*job)(void *argument);
+    void (*done)(void *argument);
+    void *argument; /* borrows */
+};
+
 struct node_process {
     struct node_process_options options;
     struct sim_clock clock;
     struct disk disk;
     struct memory_medium medium;
-    struct node *node;             /* owns; NULL: down */
-    struct controller *controller; /* owns; as long as the node */
+    struct node_server *server; /* owns; NULL: down */
+    struct node_links links;
     struct prng timing_prng;
     struct prng life_prng;
     uint32_t life; /* events of earlier lives find nobody */
@@ -43,11 +50,9 @@ struct node_process {
     struct instant stopped_at;
     int64_t slow_times;
     bool fail_write;
+    struct node_work *works; /* owns */
+    size_t work_count;
     bool checkpoint_running;
-    enum status checkpoint_status;
-    uint64_t space_segment; /* the last one prepared */
-    bool space_short;
-    struct instant space_retry_at;
     struct instant since; /* node_process_since */
     uint64_t *peers;      /* owns; links this node has dialled, by node; 0: down */
     bool redial_scheduled;
@@ -55,7 +60,6 @@ struct node_process {
     scheduler_run *ambush;
     void *ambush_context;  /* borrows */
     struct buffer *answer; /* borrows; for node_process_ask */
-    struct buffer scratch;
 };
 
 /* ---- time ---- */
@@ -103,7 +107,7 @@ static void moment(struct node_process *p, enum node_point point, int64_t ns)
 static bool reached_with(struct node_process *p, scheduler_run *run, uint64_t life,
                          uint64_t argument)
 {
-    if (p->node == NULL || life != p->life)
+    if (p->server == NULL || life != p->life)
         return false;
     if (p->paused) {
         scheduler_at(p->options.scheduler, p->paused_until, run, p, argument);
@@ -142,12 +146,7 @@ static void arm(struct node_process *p)
     enum {
         LEAST_NS = 1000 /* a machine that wants to run at once is not run without end */
     };
-    struct instant t = instant_earlier(
-        node_deadline(p->node), controller_deadline(p->controller, node_control_term(p->node),
-                                                    node_control_urgent(p->node)));
-    if (p->space_short)
-        t = instant_earlier(t, p->space_retry_at);
-    int64_t at = sim_clock_when(&p->clock, t).ns;
+    int64_t at = sim_clock_when(&p->clock, node_server_deadline(p->server)).ns;
     if (at < p->options.scheduler->now.ns + LEAST_NS)
         at = p->options.scheduler->now.ns + LEAST_NS;
     if (at >= p->wake_at_ns)
@@ -156,122 +155,21 @@ static void arm(struct node_process *p)
     scheduler_at(p->options.scheduler, (struct instant){at}, wake, p, p->life);
 }
 
-/* ---- effects ---- */
+static struct instant process_now(void *context)
+{
+    return local_now(context);
+}
 
-static void take_effects(struct node_process *p);
+static int64_t process_wall_ms(void *context)
+{
+    const struct node_process *p = context;
+    return SIM_WALL_BASE_MS + p->options.scheduler->now.ns / NS_PER_MS;
+}
 
-static void checkpoint_done(void *context, uint64_t life)
+static void look_at_trace(void *context)
 {
     struct node_process *p = context;
-    if (!reached(p, checkpoint_done, life))
-        return;
-    p->checkpoint_running = false;
-    note(p, NODE_PROCESS_TRACE_CHECKPOINT, p->checkpoint_status);
-    node_checkpoint_done(p->node, local_now(p), p->checkpoint_status);
-    take_effects(p);
-    want_turn(p);
-}
-
-/* A pause stops the flush thread too. From here on the checkpoint is durable. */
-static void checkpoint_commit(void *context, uint64_t life)
-{
-    struct node_process *p = context;
-    if (!reached(p, checkpoint_commit, life))
-        return;
-    p->checkpoint_status = store_checkpoint_write(node_store(p->node));
-    int64_t ns = some(p, p->options.timings.checkpoint_spread_ns / 4);
-    moment(p, NODE_POINT_COMMITTED, ns);
-    scheduler_in(p->options.scheduler, (struct duration){ns}, checkpoint_done, p, p->life);
-}
-
-static void start_checkpoint(struct node_process *p)
-{
-    int64_t ns = slowed(p, some(p, p->options.timings.checkpoint_spread_ns));
-    p->checkpoint_running = true;
-    moment(p, NODE_POINT_CHECKPOINT, ns);
-    scheduler_in(p->options.scheduler, (struct duration){ns}, checkpoint_commit, p, p->life);
-}
-
-/* Which ticket of which life: tickets are below 2^32. */
-static void touched(void *context, uint64_t argument)
-{
-    struct node_process *p = context;
-    if (p->node == NULL || argument >> 32 != p->life)
-        return;
-    if (p->paused) {
-        scheduler_at(p->options.scheduler, p->paused_until, touched, p, argument);
-        return;
-    }
-    node_touched(p->node, local_now(p), (uint32_t)argument);
-    take_effects(p);
-    want_turn(p);
-}
-
-static void start_touch(struct node_process *p, const struct node_effect *e)
-{
-    int64_t ns = slowed(p, some(p, p->options.timings.read_spread_ns));
-    store_touch(node_store(p->node), e->touch.key, e->touch.reverse, e->touch.bytes);
-    scheduler_in(p->options.scheduler, (struct duration){ns}, touched, p,
-                 (uint64_t)p->life << 32 | e->touch.ticket);
-}
-
-static struct slice frame_of(const struct buffer *b)
-{
-    return slice_make(b->data + LENGTH_SIZE, b->size - LENGTH_SIZE);
-}
-
-static void take_answer(struct node_process *p, const struct reply *r)
-{
-    if (r->code != REPLY_OK)
-        return;
-    buffer_clear(p->answer);
-    buffer_append_slice(p->answer, r->body);
-}
-
-static void send_request(struct node_process *p, uint32_t node, const struct request *r)
-{
-    buffer_clear(&p->scratch);
-    request_encode(&p->scratch, r);
-    network_send(p->options.network, p->peers[node], frame_of(&p->scratch));
-}
-
-static void take_effect(struct node_process *p, const struct node_effect *e)
-{
-    switch (e->kind) {
-    case NODE_REPLY:
-        if (e->to == ASKER) {
-            take_answer(p, &e->reply);
-            break;
-        }
-        if (e->to == CONTROL_FROM) {
-            controller_reply(p->controller, &e->reply);
-            break;
-        }
-        buffer_clear(&p->scratch);
-        reply_encode(&p->scratch, &e->reply);
-        network_send(p->options.network, e->to, frame_of(&p->scratch));
-        break;
-    case NODE_REQUEST:
-        send_request(p, (uint32_t)e->to, &e->request);
-        break;
-    case NODE_SEND:
-        network_datagram(p->options.network, p->options.id, (uint32_t)e->to, e->frame);
-        break;
-    case NODE_CHECKPOINT:
-        start_checkpoint(p);
-        break;
-    case NODE_TOUCH:
-        start_touch(p, e);
-        break;
-    case NODE_TRIM_LOG:
-        disk_trim(&p->disk, e->lsn / p->disk.segment_bytes);
-        break;
-    }
-}
-
-static void look_at_trace(struct node_process *p)
-{
-    const struct trace *t = node_trace(p->node);
+    const struct trace *t = node_trace(node_server_node(p->server));
     for (; p->traced < t->count; p->traced++) {
         const struct trace_event *e = trace_last(t, t->count - 1 - p->traced);
         if (e != NULL && p->options.saw != NULL)
@@ -279,59 +177,132 @@ static void look_at_trace(struct node_process *p)
     }
 }
 
-static void take_effects(struct node_process *p)
+/* ---- background work ---- */
+
+/* Which work of which life. */
+static uint64_t work_argument(const struct node_process *p, size_t work)
 {
-    const struct node_effect *e;
-    while ((e = node_next_effect(p->node)) != NULL)
-        take_effect(p, e);
-    look_at_trace(p);
+    return (uint64_t)p->life << 32 | work;
+}
+
+static size_t work_take(struct node_process *p)
+{
+    size_t i = 0;
+    while (i < p->work_count && p->works[i].used)
+        i++;
+    if (i == p->work_count) {
+        p->works = realloc(p->works, ++p->work_count * sizeof p->works[0]);
+        must(p->works != NULL);
+    }
+    return i;
+}
+
+static void work_done(void *context, uint64_t argument)
+{
+    struct node_process *p = context;
+    if (!reached_with(p, work_done, argument >> 32, argument))
+        return;
+    struct node_work w = p->works[argument & UINT32_MAX];
+    p->works[argument & UINT32_MAX].used = false;
+    if (w.kind == WORK_CHECKPOINT) {
+        p->checkpoint_running = false;
+        note(p, NODE_PROCESS_TRACE_CHECKPOINT, 0);
+    } else {
+        w.job(w.argument);
+    }
+    w.done(w.argument);
+    want_turn(p);
+}
+
+/* A pause stops the flush thread too. From here on the checkpoint is durable. */
+static void checkpoint_commit(void *context, uint64_t argument)
+{
+    struct node_process *p = context;
+    if (!reached_with(p, checkpoint_commit, argument >> 32, argument))
+        return;
+    const struct node_work *w = &p->works[argument & UINT32_MAX];
+    w->job(w->argument);
+    int64_t ns = some(p, p->options.timings.checkpoint_spread_ns / 4);
+    moment(p, NODE_POINT_COMMITTED, ns);
+    scheduler_in(p->options.scheduler, (struct duration){ns}, work_done, p, argument);
+}
+
+static void process_submit(void *context, enum work_kind kind, void (*job)(void *argument),
+                           void (*done)(void *argument), void *argument)
+{
+    struct node_process *p = context;
+    const struct node_timings *t = &p->options.timings;
+    size_t work = work_take(p);
+    p->works[work] = (struct node_work){true, kind, job, done, argument};
+    bool checkpoint = kind == WORK_CHECKPOINT;
+    int64_t ns = slowed(p, some(p, checkpoint ? t->checkpoint_spread_ns : t->read_spread_ns));
+    if (checkpoint) {
+        p->checkpoint_running = true;
+        moment(p, NODE_POINT_CHECKPOINT, ns);
+    }
+    scheduler_in(p->options.scheduler, (struct duration){ns},
+                 checkpoint ? checkpoint_commit : work_done, p, work_argument(p, work));
 }
 
 /* ---- the log ---- */
 
-static void prepare_space(struct node_process *p)
+static bool process_log_range(void *context, uint64_t *first, uint64_t *last)
 {
-    uint64_t wanted = node_log_end(p->node) / p->disk.segment_bytes + SEGMENTS_AHEAD;
-    if (p->space_segment >= wanted ||
-        (p->space_short && instant_before(local_now(p), p->space_retry_at)))
-        return;
-    p->space_short = false;
-    while (p->space_segment < wanted && !p->space_short) {
-        if (disk_prepare(&p->disk, p->space_segment + 1) == STATUS_OK) {
-            p->space_segment++;
-            continue;
-        }
-        PROBE("the log's disk is full");
-        p->space_short = true;
-        p->space_retry_at = instant_add(local_now(p), duration_ms(RETRY_SPACE_MS));
-    }
-    node_log_space(p->node, (p->space_segment + 1) * p->disk.segment_bytes, p->space_short);
+    const struct node_process *p = context;
+    return disk_range(&p->disk, first, last);
 }
 
-static void batch_written(void *context, uint64_t argument);
-
-static void write_batch(struct node_process *p, const struct log_batch *batch)
+static enum status process_log_read(void *context, uint64_t segment, struct buffer *memory,
+                                    struct slice *out)
 {
+    const struct node_process *p = context;
+    (void)memory;
+    *out = disk_read(&p->disk, segment);
+    errno = EIO;
+    return p->disk.unreadable            ? STATUS_IO
+           : disk_has(&p->disk, segment) ? STATUS_OK
+                                         : STATUS_NOT_FOUND;
+}
+
+static enum status process_log_prepare(void *context, uint64_t segment)
+{
+    struct node_process *p = context;
+    return disk_prepare(&p->disk, segment);
+}
+
+static enum status process_log_zero(void *context, uint64_t segment, uint64_t offset, uint64_t size)
+{
+    struct node_process *p = context;
+    if (disk_zero(&p->disk, segment, offset, size))
+        PROBE("a torn tail was cut off");
+    return STATUS_OK;
+}
+
+static bool process_log_has(void *context, uint64_t segment)
+{
+    const struct node_process *p = context;
+    return disk_has(&p->disk, segment);
+}
+
+static void segment_made(void *context, uint64_t life)
+{
+    struct node_process *p = context;
+    if (!reached(p, segment_made, life))
+        return;
+    node_server_segment_made(p->server, disk_make_end(&p->disk));
+    want_turn(p);
+}
+
+/* A write with an fsync at least; zeros come on top, as they are written to a slow disk. */
+static void process_log_make(void *context, uint64_t segment, bool written)
+{
+    struct node_process *p = context;
     const struct node_timings *t = &p->options.timings;
     int64_t ns = t->write_least_ns + some(p, t->write_spread_ns);
-    if (t->write_tail_per_million > 0 &&
-        prng_below(&p->timing_prng, MILLION) < t->write_tail_per_million)
-        ns += some(p, t->write_tail_ns);
-    ns = slowed(p, ns);
-    moment(p, NODE_POINT_LOG, ns);
-    disk_write_begin(&p->disk, batch->lsn, buffer_slice(&batch->bytes));
-    if (p->disk.flying_count > 1)
-        PROBE("several log writes at once");
-    must(batch->lsn >> LSN_BITS == 0);
-    scheduler_in(p->options.scheduler, (struct duration){ns}, batch_written, p,
-                 (uint64_t)p->life << LSN_BITS | batch->lsn);
-}
-
-static void write_batches(struct node_process *p)
-{
-    const struct log_batch *batch;
-    while ((batch = node_next_batch(p->node)) != NULL)
-        write_batch(p, batch);
+    disk_make_begin(&p->disk, segment);
+    if (written && p->disk.making_from.segment.bytes == NULL)
+        ns += some(p, (int64_t)p->disk.segment_bytes * ZEROS_NS_PER_BYTE);
+    scheduler_in(p->options.scheduler, (struct duration){slowed(p, ns)}, segment_made, p, p->life);
 }
 
 static void batch_written(void *context, uint64_t argument)
@@ -346,30 +317,32 @@ static void batch_written(void *context, uint64_t argument)
         PROBE("a log write overtook another");
     uint64_t end = failed ? disk_write_fail(&p->disk, lsn) : disk_write_end(&p->disk, lsn);
     note(p, failed ? NODE_PROCESS_TRACE_LOG_FAILED : NODE_PROCESS_TRACE_LOG, (int64_t)end);
-    node_log_written(p->node, local_now(p), lsn, failed ? EIO : 0);
-    take_effects(p);
+    node_server_log_written(p->server, lsn, failed ? EIO : 0);
     want_turn(p);
 }
 
-/* The controller looks, and the node does what it decides. */
-static void control(struct node_process *p)
+static void process_log_append(void *context, uint64_t lsn, struct slice bytes)
 {
-    if (instant_before(local_now(p), controller_deadline(p->controller, node_control_term(p->node),
-                                                         node_control_urgent(p->node))))
-        return;
-    struct control_view view;
-    node_control_view(p->node, &view);
-    int64_t wall_ms = SIM_WALL_BASE_MS + p->options.scheduler->now.ns / NS_PER_MS;
-    controller_look(p->controller, local_now(p), wall_ms, &view);
-    const struct control_request *r;
-    while ((r = controller_next_request(p->controller)) != NULL) {
-        if (r->node != p->options.id) {
-            send_request(p, r->node, &r->request);
-            continue;
-        }
-        node_request(p->node, local_now(p), CONTROL_FROM, &r->request);
-        take_effects(p);
-    }
+    struct node_process *p = context;
+    const struct node_timings *t = &p->options.timings;
+    int64_t ns = t->write_least_ns + some(p, t->write_spread_ns);
+    if (t->write_tail_per_million > 0 &&
+        prng_below(&p->timing_prng, MILLION) < t->write_tail_per_million)
+        ns += some(p, t->write_tail_ns);
+    ns = slowed(p, ns);
+    moment(p, NODE_POINT_LOG, ns);
+    disk_write_begin(&p->disk, lsn, bytes);
+    if (p->disk.flying_count > 1)
+        PROBE("several log writes at once");
+    must(lsn >> LSN_BITS == 0);
+    scheduler_in(p->options.scheduler, (struct duration){ns}, batch_written, p,
+                 (uint64_t)p->life << LSN_BITS | lsn);
+}
+
+static void process_log_trim(void *context, uint64_t segment)
+{
+    struct node_process *p = context;
+    disk_trim(&p->disk, segment);
 }
 
 /* After everything that came at once. */
@@ -379,15 +352,7 @@ static void turn(void *context, uint64_t life)
     if (!reached(p, turn, life))
         return;
     p->turn_scheduled = false;
-    if (!instant_before(local_now(p), node_deadline(p->node))) {
-        node_tick(p->node, local_now(p));
-        take_effects(p);
-    }
-    control(p);
-    prepare_space(p);
-    node_end_turn(p->node, local_now(p));
-    take_effects(p);
-    write_batches(p);
+    node_server_turn(p->server);
     arm(p);
 }
 
@@ -436,87 +401,124 @@ static void closed(void *context, uint64_t link, bool gone)
     }
 }
 
+static bool process_send(void *context, uint64_t link, struct slice frame)
+{
+    struct node_process *p = context;
+    struct reply r;
+    if (link != ASKER)
+        return network_send(p->options.network, link, frame);
+    must(reply_decode(frame, &r) == STATUS_OK);
+    if (r.code == REPLY_OK) {
+        buffer_clear(p->answer);
+        buffer_append_slice(p->answer, r.body);
+    }
+    return true;
+}
+
+static uint64_t process_find(void *context, enum peer_kind kind, uint32_t id)
+{
+    const struct node_process *p = context;
+    must(kind == PEER_NODE);
+    return p->peers[id];
+}
+
+static void process_envelope(void *context, uint32_t node, struct slice frame)
+{
+    struct node_process *p = context;
+    network_datagram(p->options.network, p->options.id, node, frame);
+}
+
+static void process_refuse(void *context, uint64_t link, const char *why)
+{
+    struct node_process *p = context;
+    if (p->options.refused != NULL)
+        p->options.refused(p->options.context, p->options.id, why);
+    network_close(p->options.network, link);
+    closed(p, link, false);
+}
+
 void node_process_ask(struct node_process *p, const struct request *r, struct buffer *answer)
 {
-    must(p->node != NULL);
+    must(p->server != NULL);
     if (p->suspended)
         return;
     p->answer = answer;
-    node_request(p->node, local_now(p), ASKER, r);
-    take_effects(p);
+    node_server_request(p->server, ASKER, r);
     want_turn(p);
+}
+
+static struct link_peer peer_of(const struct node_process *p, uint32_t process)
+{
+    const uint32_t nodes = p->options.node_count;
+    return process <= nodes ? (struct link_peer){.kind = PEER_NODE, .id = process}
+                            : (struct link_peer){.kind = PEER_ROUTER, .id = process - nodes};
 }
 
 static void received(void *context, uint64_t link, struct slice frame)
 {
     struct node_process *p = context;
-    enum message_kind kind;
-    struct request request;
-    struct reply reply;
-    must(message_kind_of(frame, &kind) == STATUS_OK); /* nothing here damages bytes */
-    if (kind == MESSAGE_REQUEST) {
-        must(request_decode(frame, &request) == STATUS_OK);
-        node_request(p->node, local_now(p), link, &request);
-    } else {
-        must(reply_decode(frame, &reply) == STATUS_OK);
-        if (reply.id & CONTROL_ID_BIT)
-            controller_reply(p->controller, &reply);
-        else
-            node_reply(p->node, local_now(p), &reply);
-    }
-    take_effects(p);
+    struct link_peer from = peer_of(p, network_peer(p->options.network, link));
+    from.link = link;
+    node_links_frame(&p->links, p->server, &from, frame);
     want_turn(p);
 }
 
 static void datagram(void *context, uint32_t from, struct slice frame)
 {
     struct node_process *p = context;
-    (void)from;
-    must(node_receive(p->node, local_now(p), frame) == STATUS_OK);
-    take_effects(p);
+    struct link_peer peer = peer_of(p, from);
+    peer.link = p->peers[from];
+    node_links_frame(&p->links, p->server, &peer, frame);
     want_turn(p);
 }
 
 /* ---- life ---- */
 
-enum status node_process_start(struct node_process *p, struct buffer *error)
+static enum status process_open(struct node_process *p, struct buffer *error)
 {
-    must(p->node == NULL);
-    struct node_options options = {.config = p->options.config,
-                                   .id = p->options.id,
-                                   .node_count = p->options.node_count,
-                                   .seed = prng_next(&p->life_prng)};
+    struct node_server_options options = {
+        .node = {.config = p->options.config,
+                 .id = p->options.id,
+                 .node_count = p->options.node_count,
+                 .seed = prng_next(&p->life_prng)},
+        .place = "the simulated disk",
+        .clock = {.context = p, .now = process_now, .wall_ms = process_wall_ms},
+        .log = {.context = p,
+                .range = process_log_range,
+                .read = process_log_read,
+                .prepare = process_log_prepare,
+                .zero = process_log_zero,
+                .has = process_log_has,
+                .make = process_log_make,
+                .append = process_log_append,
+                .trim = process_log_trim},
+        .work = {.context = p, .submit = process_submit},
+        .messages = node_links_messages(&p->links),
+        .stepped = look_at_trace,
+        .stepped_context = p};
     struct store *store = store_create(backing_open_memory(&p->medium),
                                        (uint64_t)p->options.config->resident_max_bytes);
-    enum status status = node_create(&options, store, error, &p->node);
-    if (status != STATUS_OK) {
-        p->node = NULL;
+    disk_open(&p->disk);
+    return node_server_open(&options, store, error, &p->server);
+}
+
+enum status node_process_start(struct node_process *p, struct buffer *error)
+{
+    must(p->server == NULL);
+    enum status status = process_open(p, error);
+    if (status != STATUS_OK)
         return status;
-    }
-    struct node_recovery recovery;
-    status = node_recover(p->node, &p->disk, error, &recovery);
-    p->space_segment = recovery.next_lsn / p->disk.segment_bytes;
-    if (status == STATUS_OK)
-        status = disk_prepare(&p->disk, p->space_segment);
-    if (status != STATUS_OK) {
-        node_destroy(p->node);
-        p->node = NULL;
-        return status;
-    }
-    if (recovery.torn)
-        PROBE("a torn tail was cut off");
     p->life++;
     p->since = p->options.scheduler->now;
-    p->controller = controller_create(p->options.config);
     p->turn_scheduled = p->paused = p->fail_write = p->checkpoint_running = false;
-    p->space_short = p->redial_scheduled = false;
+    p->redial_scheduled = false;
     p->wake_at_ns = INT64_MAX;
     p->traced = 0;
-    note(p, NODE_PROCESS_TRACE_STARTED, (int64_t)recovery.records);
+    for (size_t i = 0; i < p->work_count; i++)
+        p->works[i].used = false;
+    note(p, NODE_PROCESS_TRACE_STARTED, (int64_t)node_server_replayed(p->server));
     network_start(p->options.network, p->options.id);
-    node_start(p->node, local_now(p), p->disk.segment_bytes, recovery.next_lsn);
-    prepare_space(p);
-    take_effects(p);
+    node_server_start(p->server);
     redial(p, p->life);
     want_turn(p);
     moment(p, NODE_POINT_STARTED, 50 * NS_PER_MS);
@@ -525,12 +527,13 @@ enum status node_process_start(struct node_process *p, struct buffer *error)
 
 static uint64_t hash_now(const struct node_process *p)
 {
-    return p->node == NULL ? p->hash : p->hash * 31 + node_trace(p->node)->hash;
+    return p->server == NULL ? p->hash
+                             : p->hash * 31 + node_trace(node_server_node(p->server))->hash;
 }
 
 void node_process_crash(struct node_process *p, bool power)
 {
-    must(p->node != NULL);
+    must(p->server != NULL);
     if (p->checkpoint_running)
         PROBE("crash during a checkpoint");
     if (p->disk.flying_count > 0)
@@ -541,10 +544,8 @@ void node_process_crash(struct node_process *p, bool power)
     p->since = p->options.scheduler->now;
     disk_crash(&p->disk, power);
     p->hash = hash_now(p);
-    node_destroy(p->node);
-    p->node = NULL;
-    controller_destroy(p->controller);
-    p->controller = NULL;
+    node_server_destroy(p->server);
+    p->server = NULL;
     p->paused = p->suspended = p->clock_stops = false;
     memset(p->peers, 0, (p->options.node_count + 1) * sizeof p->peers[0]);
     network_kill(p->options.network, p->options.id);
@@ -556,7 +557,7 @@ void node_process_crash(struct node_process *p, bool power)
 
 void node_process_wipe(struct node_process *p)
 {
-    must(p->node == NULL);
+    must(p->server == NULL);
     note(p, NODE_PROCESS_TRACE_WIPED, 0);
     disk_wipe(&p->disk);
     memory_medium_wipe(&p->medium);
@@ -565,7 +566,7 @@ void node_process_wipe(struct node_process *p)
 static void resume(void *context, uint64_t life)
 {
     struct node_process *p = context;
-    if (p->node == NULL || life != p->life || !p->paused)
+    if (p->server == NULL || life != p->life || !p->paused)
         return;
     p->paused = false;
     p->since = p->options.scheduler->now;
@@ -581,7 +582,7 @@ static void resume(void *context, uint64_t life)
 
 void node_process_pause(struct node_process *p, struct instant until)
 {
-    must(p->node != NULL);
+    must(p->server != NULL);
     if (p->paused)
         return;
     p->paused = true;
@@ -612,7 +613,7 @@ const struct config *node_process_config(const struct node_process *p)
 
 void node_process_set_config(struct node_process *p, const struct config *config)
 {
-    must(p->node == NULL);
+    must(p->server == NULL);
     p->options.config = config;
 }
 
@@ -634,12 +635,12 @@ void node_process_slow_disk(struct node_process *p, int64_t times)
 
 bool node_process_is_up(const struct node_process *p)
 {
-    return p->node != NULL;
+    return p->server != NULL;
 }
 
 struct node *node_process_node(struct node_process *p)
 {
-    return p->node;
+    return p->server == NULL ? NULL : node_server_node(p->server);
 }
 
 struct instant node_process_now(const struct node_process *p)
@@ -688,18 +689,22 @@ struct node_process *node_process_create(const struct node_process_options *opti
                                   .read = {prng_between(&p->life_prng, 1, 1000 * NS_PER_S)}};
     p->peers = calloc(options->node_count + 1, sizeof p->peers[0]);
     must(p->peers != NULL);
+    p->links.links = (struct link_port){.context = p,
+                                        .send = process_send,
+                                        .find = process_find,
+                                        .envelope = process_envelope,
+                                        .refuse = process_refuse};
     network_attach(options->network, options->id, &handler, p);
     return p;
 }
 
 void node_process_destroy(struct node_process *p)
 {
-    if (p->node != NULL)
-        node_destroy(p->node);
-    controller_destroy(p->controller);
+    node_server_destroy(p->server);
+    node_links_deinit(&p->links);
+    free(p->works);
     disk_deinit(&p->disk);
     memory_medium_deinit(&p->medium);
-    buffer_deinit(&p->scratch);
     free(p->peers);
     free(p);
 }

@@ -1,8 +1,8 @@
 /* node_process.h - a storage node in the simulated world: the machine, its disk and its clock.
  *
- * Drives struct node as a real host does: effects after every event, one turn for all that came at
- * once, one log batch in flight, segments prepared ahead, checkpoints and page reads that take
- * their time. A crash keeps what the disk and the backing keep, and nothing else.
+ * The ports of a node's driver (server/node_server.h): one turn for all that came at once; log
+ * writes, new segments, checkpoints and page reads that take their time. A crash keeps what the
+ * disk and the backing keep, and nothing else.
  * Not here: which faults happen when (sim/faults). */
 #ifndef WEIR_SIM_NODE_PROCESS_H
 #define WEIR_SIM_NODE_PROCESS_H
@@ -18,7 +18,7 @@ enum node_process_trace {
     NODE_PROCESS_TRACE_CRASHED,      /* node, 1: the power went */
     NODE_PROCESS_TRACE_LOG,          /* node, end lsn of a batch on disk */
     NODE_PROCESS_TRACE_LOG_FAILED,   /* node, lsn */
-    NODE_PROCESS_TRACE_CHECKPOINT,   /* node, status */
+    NODE_PROCESS_TRACE_CHECKPOINT,   /* node, - */
     NODE_PROCESS_TRACE_WIPED,        /* node, - */
 };
 
@@ -44,6 +44,8 @@ struct node_process_options {
     uint64_t seed;
     /* An event of the node's trace (enum node_trace). NULL: nobody looks. */
     void (*saw)(void *context, uint32_t node, const struct trace_event *e);
+    /* A link was closed for what came over it. NULL: nobody looks. */
+    void (*refused)(void *context, uint32_t node, const char *why);
     void *context;
 };
 

@@ -115,6 +115,12 @@ static void node_saw(void *context, uint32_t node, const struct trace_event *e)
     leader_kill_saw(&s->leader_kill, node, e);
 }
 
+/* Nothing here damages bytes, and no process speaks for another one. */
+static void node_refused(void *context, uint32_t node, const char *why)
+{
+    violate(context, "node %u closed a link: the other end %s\n", node, why);
+}
+
 static bool kill_leader(void *context, uint32_t node, bool power)
 {
     struct sim *s = context;
@@ -133,6 +139,7 @@ static void create_servers(struct sim *s)
                                         .node_count = p->nodes,
                                         .timings = p->timings,
                                         .saw = node_saw,
+                                        .refused = node_refused,
                                         .context = s};
     for (uint32_t id = 1; id <= p->nodes; id++) {
         node.id = id;
@@ -566,7 +573,7 @@ static const char *kind_text(uint32_t kind)
     case NODE_PROCESS_TRACE_LOG_FAILED:
         return "log write failed: node, lsn:";
     case NODE_PROCESS_TRACE_CHECKPOINT:
-        return "checkpoint: node, status:";
+        return "checkpoint: node";
     case NODE_PROCESS_TRACE_WIPED:
         return "wiped: node";
     case ROUTER_PROCESS_TRACE_STARTED:

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "cmd/link_rights.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
 #include "engine/catalog/table.h"
 #include "engine/item/storage_key.h"
 #include "engine/node/control_port.h"
+#include "server/link_rights.h"
 #include "sim/backing_memory.h"
 
 enum {
@@ -210,7 +210,7 @@ static void turn(struct frame_world *w, uint32_t id)
 
 /* ---- frames that arrive ---- */
 
-/* As cmd/node.c has it. */
+/* As server/node_links.c has it. */
 static bool take_frame(struct frame_world *w, uint32_t node, const struct link_peer *from,
                        struct slice frame)
 {

@@ -4,7 +4,7 @@
  * table of three partitions with items, a replica that was brought back by a snapshot, and a split.
  * Everything they say to each other, and what a router says to them, goes as frames and is
  * recorded. A tampered frame is handed to a node as a daemon would: what the role of its link may
- * not say (cmd/link_rights.h) and what does not decode closes the link, and nothing else happens.
+ * not say (server/link_rights.h) and what does not decode closes the link, and nothing else happens.
  * One world at a time; the same calls give the same world. */
 #ifndef WEIR_TESTS_SUPPORT_FRAME_WORLD_H
 #define WEIR_TESTS_SUPPORT_FRAME_WORLD_H

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "embed/data_dir.h"
 #include "embed/weir_internal.h"
+#include "server/host/data_dir.h"
 #include "tests/temporary.h"
 
 static struct weir *open_db(const char *directory, const char *settings)

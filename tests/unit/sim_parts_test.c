@@ -187,6 +187,67 @@ static void a_segment_prepared_again_holds_what_it_held(void **state)
     disk_deinit(&d);
 }
 
+static void a_spare_is_gone_once_its_making_failed_or_a_process_begins_anew(void **state)
+{
+    (void)state;
+    for (int begins = 0; begins < 2; begins++) {
+        struct disk d;
+        disk_init(&d, SEGMENT, 1);
+        assert_int_equal(disk_prepare(&d, 0), STATUS_OK);
+        disk_write_begin(&d, 0, slice_of("old"));
+        disk_write_end(&d, 0);
+        disk_trim(&d, 1);
+        if (begins)
+            disk_open(&d);
+        d.no_files = !begins;
+        assert_int_equal(disk_prepare(&d, 1), begins ? STATUS_OK : STATUS_IO);
+        d.no_files = false;
+        assert_int_equal(disk_prepare(&d, 1), STATUS_OK);
+        assert_int_equal(disk_read(&d, 1).size, 0);
+        disk_deinit(&d);
+    }
+}
+
+static void a_trim_is_undone_by_a_loss_of_power_until_another_segment_is_made(void **state)
+{
+    (void)state;
+    uint64_t first, last;
+    int back = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct disk d;
+        disk_init(&d, SEGMENT, seed);
+        for (uint64_t segment = 0; segment < 3; segment++)
+            assert_int_equal(disk_prepare(&d, segment), STATUS_OK);
+        disk_trim(&d, 2);
+        if (seed > 20)
+            assert_int_equal(disk_prepare(&d, 3), STATUS_OK);
+        disk_crash(&d, true);
+        assert_true(disk_range(&d, &first, &last));
+        assert_int_equal(last, seed > 20 ? 3 : 2);
+        assert_true(first == 2 || seed <= 20);
+        back += first < 2;
+        disk_deinit(&d);
+    }
+    assert_true(back > 0 && back < 20);
+}
+
+static void a_segment_in_the_making_is_there_or_not_after_a_crash(void **state)
+{
+    (void)state;
+    int made = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct disk d;
+        disk_init(&d, SEGMENT, seed);
+        assert_int_equal(disk_prepare(&d, 0), STATUS_OK);
+        disk_make_begin(&d, 1);
+        disk_crash(&d, seed % 2 == 0);
+        made += disk_has(&d, 1);
+        assert_int_equal(disk_prepare(&d, 1), STATUS_OK);
+        disk_deinit(&d);
+    }
+    assert_true(made > 0 && made < 40);
+}
+
 static void a_lying_disk_loses_what_it_acknowledged(void **state)
 {
     (void)state;
@@ -456,6 +517,9 @@ int main(void)
         cmocka_unit_test(of_two_writes_in_flight_the_second_may_be_all_that_is_left),
         cmocka_unit_test(a_segment_prepared_again_holds_what_it_held),
         cmocka_unit_test(a_lying_disk_loses_what_it_acknowledged),
+        cmocka_unit_test(a_spare_is_gone_once_its_making_failed_or_a_process_begins_anew),
+        cmocka_unit_test(a_trim_is_undone_by_a_loss_of_power_until_another_segment_is_made),
+        cmocka_unit_test(a_segment_in_the_making_is_there_or_not_after_a_crash),
         cmocka_unit_test(a_reader_of_the_backing_sees_its_own_version_and_a_new_process_the_last),
         cmocka_unit_test(a_link_keeps_order_through_a_cut_and_both_ends_hear_of_its_end),
         cmocka_unit_test(datagrams_are_lost_doubled_and_held_for_the_paused),

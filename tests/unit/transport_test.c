@@ -16,11 +16,12 @@
 #include "base/buffer.h"
 #include "base/must.h"
 #include "base/prng.h"
-#include "cmd/daemon.h"
-#include "cmd/link_rights.h"
 #include "cmd/mac.h"
 #include "host/frame.h"
 #include "host/transport.h"
+#include "server/host/link_transport.h"
+#include "server/link_messages.h"
+#include "server/link_rights.h"
 
 enum {
     PATIENCE_MS = 60000
@@ -252,18 +253,19 @@ static void an_answer_that_no_message_has_room_for_is_refused_with_its_size(void
     struct buffer scratch = {0};
     struct reply reply = {.id = 9, .body = slice_make(body, sizeof body)}, got;
     join(f);
-    assert_true(daemon_send_reply(f->node.transport, f->node.link, &scratch, &reply));
+    const struct link_port links = transport_links(f->node.transport);
+    assert_true(link_send_reply(&links, f->node.link, &scratch, &reply));
     TURN_UNTIL(f, f->router.frames == 1);
     assert_int_equal(reply_decode(buffer_slice(&f->router.received), &got), STATUS_OK);
     assert_true(got.id == 9 && got.code == REPLY_LIMIT_EXCEEDED && got.text.size > 0);
     reply.body.size -= reply_size(&reply) - FRAME_SIZE_MAX;
     buffer_clear(&f->router.received);
-    assert_true(daemon_send_reply(f->node.transport, f->node.link, &scratch, &reply));
+    assert_true(link_send_reply(&links, f->node.link, &scratch, &reply));
     TURN_UNTIL(f, f->router.frames == 2);
     assert_int_equal(reply_decode(buffer_slice(&f->router.received), &got), STATUS_OK);
     assert_int_equal(got.code, REPLY_OK);
     struct request request = {.op = REQUEST_PUT, .body = slice_make(body, sizeof body)};
-    assert_false(daemon_send_request(f->node.transport, f->node.link, &scratch, &request));
+    assert_false(link_send_request(&links, f->node.link, &scratch, &request));
     buffer_deinit(&scratch);
 }
 

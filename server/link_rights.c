@@ -1,4 +1,4 @@
-#include "cmd/link_rights.h"
+#include "server/link_rights.h"
 
 #include "engine/catalog/catalog.h"
 

@@ -1,8 +1,8 @@
 /* data_dir.h - a node's directory, claimed: nobody else uses it, and what is in it has the form
  * that this program reads. The file LOCK stands for both: it is locked, and says the form in a
  * line. Not here: the log (host/log_dir.h), LMDB (engine/store). */
-#ifndef WEIR_EMBED_DATA_DIR_H
-#define WEIR_EMBED_DATA_DIR_H
+#ifndef WEIR_SERVER_HOST_DATA_DIR_H
+#define WEIR_SERVER_HOST_DATA_DIR_H
 
 #include "base/buffer.h"
 #include "base/status.h"

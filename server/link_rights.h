@@ -10,11 +10,11 @@
  *                  from tools: statistics, descriptions of tables, events
  *   to a GAC server  from routers: asks (gac/gac_message.h)
  *   to a router    nobody connects; replies come on the links it made */
-#ifndef WEIR_CMD_LINK_RIGHTS_H
-#define WEIR_CMD_LINK_RIGHTS_H
+#ifndef WEIR_SERVER_LINK_RIGHTS_H
+#define WEIR_SERVER_LINK_RIGHTS_H
 
+#include "base/peer.h"
 #include "engine/message/message.h"
-#include "host/transport.h"
 
 /* Roles that may connect to a process of this one: bits `1 << kind`. */
 unsigned link_rights_accepted(enum peer_kind kind);

@@ -1,4 +1,5 @@
-#include "embed/data_dir.h"
+/* data_dir.c - the file LOCK of a node's directory. */
+#include "server/host/data_dir.h"
 
 #include <dirent.h>
 #include <errno.h>

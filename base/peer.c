@@ -1,0 +1,28 @@
+/* peer.c - the names of the kinds of processes. */
+#include "base/peer.h"
+
+const char *peer_kind_name(enum peer_kind kind)
+{
+    switch (kind) {
+    case PEER_NODE:
+        return "node";
+    case PEER_ROUTER:
+        return "router";
+    case PEER_GAC:
+        return "gac";
+    case PEER_TOOL:
+        return "tool";
+    }
+    return "process of an unknown kind";
+}
+
+bool peer_kind_parse(struct slice name, enum peer_kind *out)
+{
+    for (int kind = PEER_NODE; kind <= PEER_TOOL; kind++) {
+        if (!slice_is(name, peer_kind_name((enum peer_kind)kind)))
+            continue;
+        *out = (enum peer_kind)kind;
+        return true;
+    }
+    return false;
+}

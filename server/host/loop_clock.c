@@ -1,0 +1,17 @@
+/* loop_clock.c - time as of the start of a loop's turn. */
+#include "server/host/loop_clock.h"
+
+static struct instant clock_now(void *context)
+{
+    return loop_now(context);
+}
+
+static int64_t clock_wall_ms(void *context)
+{
+    return loop_wall_ms(context);
+}
+
+struct clock_port loop_clock(struct loop *l)
+{
+    return (struct clock_port){.context = l, .now = clock_now, .wall_ms = clock_wall_ms};
+}

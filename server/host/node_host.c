@@ -1,0 +1,254 @@
+/* node_host.c - the ports of a node over a loop, a directory and threads. */
+#include "server/host/node_host.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/must.h"
+#include "host/log_append.h"
+#include "host/log_dir.h"
+#include "server/host/data_dir.h"
+#include "server/host/loop_clock.h"
+
+enum {
+    READERS = 2,
+};
+
+/* On its way to the disk. */
+struct log_write {
+    struct node_host *host; /* NULL: none */
+    uint64_t lsn;
+};
+
+struct node_host {
+    struct loop *loop;     /* borrows */
+    const char *directory; /* borrows, while it opens */
+    int lock_fd;
+    struct log_dir *log_dir; /* owns */
+    struct log_append append;
+    struct log_write writes[LOG_WRITES_MAX];
+    struct node_server *server; /* owns */
+    struct worker *flusher;     /* owns */
+    struct worker *maker;       /* owns; makes log segments */
+    struct log_making making;
+    bool is_making;
+    struct worker *readers[READERS];
+    uint32_t next_reader;
+    uint64_t segment_bytes;
+};
+
+/* ---- background work ---- */
+
+static void host_submit(void *context, enum work_kind kind, void (*job)(void *argument),
+                        void (*done)(void *argument), void *argument)
+{
+    struct node_host *h = context;
+    struct worker *w =
+        kind == WORK_CHECKPOINT ? h->flusher : h->readers[h->next_reader++ % READERS];
+    worker_submit(w, job, done, argument);
+}
+
+/* ---- the log ---- */
+
+static bool host_log_range(void *context, uint64_t *first, uint64_t *last)
+{
+    struct node_host *h = context;
+    return log_dir_range(h->log_dir, first, last) == STATUS_OK;
+}
+
+static enum status host_log_read(void *context, uint64_t segment, struct buffer *memory,
+                                 struct slice *out)
+{
+    struct node_host *h = context;
+    enum status status = log_dir_read(h->log_dir, segment, memory);
+    *out = buffer_slice(memory);
+    return status;
+}
+
+static enum status host_log_prepare(void *context, uint64_t segment)
+{
+    struct node_host *h = context;
+    return log_dir_prepare(h->log_dir, segment);
+}
+
+static enum status host_log_zero(void *context, uint64_t segment, uint64_t offset, uint64_t size)
+{
+    struct node_host *h = context;
+    return log_dir_zero(h->log_dir, segment, offset, size);
+}
+
+static bool host_log_has(void *context, uint64_t segment)
+{
+    struct node_host *h = context;
+    return log_dir_file(h->log_dir, segment) >= 0;
+}
+
+static void making_job(void *argument)
+{
+    struct node_host *h = argument;
+    log_making_run(&h->making);
+}
+
+static void making_done(void *argument)
+{
+    struct node_host *h = argument;
+    h->is_making = false;
+    int error = log_dir_add(h->log_dir, &h->making) == STATUS_OK ? 0 : errno;
+    node_server_segment_made(h->server, error);
+}
+
+static void host_log_make(void *context, uint64_t segment, bool written)
+{
+    struct node_host *h = context;
+    if (loop_faults(h->loop)->disk_full) {
+        node_server_segment_made(h->server, ENOSPC);
+        return;
+    }
+    h->is_making = true;
+    log_dir_begin(h->log_dir, segment, written, &h->making);
+    worker_submit(h->maker, making_job, making_done, h);
+}
+
+static void append_done(void *context, int error)
+{
+    struct log_write *w = context;
+    struct node_host *h = w->host;
+    w->host = NULL;
+    node_server_log_written(h->server, w->lsn, error);
+}
+
+static struct log_write *write_take(struct node_host *h)
+{
+    size_t i = 0;
+    while (i < LOG_WRITES_MAX && h->writes[i].host != NULL)
+        i++;
+    must(i < LOG_WRITES_MAX);
+    return &h->writes[i];
+}
+
+static void host_log_append(void *context, uint64_t lsn, struct slice bytes)
+{
+    struct node_host *h = context;
+    int fd = log_dir_file(h->log_dir, lsn / h->segment_bytes);
+    must(fd >= 0);
+    struct log_write *w = write_take(h);
+    *w = (struct log_write){h, lsn};
+    log_append(&h->append, h->loop, fd, (int64_t)(lsn % h->segment_bytes), bytes, append_done, w);
+}
+
+static void host_log_trim(void *context, uint64_t segment)
+{
+    struct node_host *h = context;
+    log_dir_trim(h->log_dir, segment);
+}
+
+/* ---- life ---- */
+
+static enum status host_fail(const struct node_host *h, struct buffer *error, enum status status,
+                             const char *what)
+{
+    int number = errno;
+    buffer_append_format(error, "%s %s: %s", what, h->directory,
+                         status == STATUS_IO && number != 0 ? strerror(number)
+                                                            : status_text(status));
+    return status;
+}
+
+static enum status open_threads(struct node_host *h, struct buffer *error)
+{
+    enum status status = worker_create(h->loop, "flush", &h->flusher);
+    if (status == STATUS_OK)
+        status = worker_create(h->loop, "log", &h->maker);
+    for (int i = 0; status == STATUS_OK && i < READERS; i++)
+        status = worker_create(h->loop, "reader", &h->readers[i]);
+    return status == STATUS_OK ? status : host_fail(h, error, status, "cannot start threads for");
+}
+
+static enum status open_server(struct node_host *h, const struct node_host_options *options,
+                               struct buffer *error)
+{
+    const struct config *config = options->node.config;
+    struct backing_options backing_options = {h->directory, (uint64_t)config->map_initial_bytes,
+                                              (uint64_t)config->map_max_bytes};
+    struct backing *backing;
+    enum status status = backing_open_lmdb(&backing_options, &backing);
+    if (status != STATUS_OK)
+        return host_fail(h, error, status, "cannot open LMDB in");
+    struct store *store = store_create(backing, (uint64_t)config->resident_max_bytes);
+    struct node_server_options server = {
+        .node = options->node,
+        .place = h->directory,
+        .clock = loop_clock(h->loop),
+        .log = {.context = h,
+                .range = host_log_range,
+                .read = host_log_read,
+                .prepare = host_log_prepare,
+                .zero = host_log_zero,
+                .has = host_log_has,
+                .make = host_log_make,
+                .append = host_log_append,
+                .trim = host_log_trim},
+        .work = {.context = h, .submit = host_submit},
+        .messages = options->messages,
+    };
+    return node_server_open(&server, store, error, &h->server);
+}
+
+static enum status open_all(struct node_host *h, const struct node_host_options *options,
+                            struct buffer *error)
+{
+    enum status status =
+        data_dir_claim(h->directory, options->note, options->note_context, error, &h->lock_fd);
+    if (status != STATUS_OK)
+        return status;
+    status = log_dir_open(h->directory, h->segment_bytes, &h->log_dir);
+    if (status != STATUS_OK)
+        return host_fail(h, error, status, "cannot open the log in");
+    status = open_server(h, options, error);
+    if (status == STATUS_OK)
+        status = open_threads(h, error);
+    if (status == STATUS_OK)
+        node_server_start(h->server);
+    return status;
+}
+
+enum status node_host_open(struct loop *l, const struct node_host_options *options,
+                           struct buffer *error, struct node_host **out)
+{
+    struct node_host *h = calloc(1, sizeof *h);
+    must(h != NULL);
+    h->loop = l;
+    h->directory = options->directory;
+    h->lock_fd = -1;
+    log_append_init(&h->append);
+    h->segment_bytes = (uint64_t)options->node.config->log_segment_bytes;
+    enum status status = open_all(h, options, error);
+    if (status != STATUS_OK) {
+        node_host_close(h);
+        return status;
+    }
+    *out = h;
+    return STATUS_OK;
+}
+
+void node_host_close(struct node_host *h)
+{
+    worker_destroy(h->flusher);
+    worker_destroy(h->maker);
+    for (int i = 0; i < READERS; i++)
+        worker_destroy(h->readers[i]);
+    if (h->is_making && h->making.fd >= 0)
+        close(h->making.fd);
+    node_server_destroy(h->server);
+    if (h->log_dir != NULL)
+        log_dir_close(h->log_dir);
+    if (h->lock_fd >= 0)
+        close(h->lock_fd);
+    free(h);
+}
+
+struct node_server *node_host_server(struct node_host *h)
+{
+    return h->server;
+}

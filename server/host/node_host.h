@@ -1,0 +1,32 @@
+/* node_host.h - a node on a loop: its directory, its log's files, its flush and reader threads.
+ *
+ * The host gives the node's driver (server/node_server.h) its ports. The owner passes events to the
+ * driver, and calls node_server_turn after every turn of the loop. */
+#ifndef WEIR_SERVER_HOST_NODE_HOST_H
+#define WEIR_SERVER_HOST_NODE_HOST_H
+
+#include "host/loop.h"
+#include "server/node_server.h"
+
+struct node_host;
+
+struct node_host_options {
+    const char *directory; /* of this node; created if missing */
+    struct node_options node;
+    struct message_port messages;
+    /* One line for people while it opens, such as what it waits for. May be NULL. */
+    void (*note)(void *context, const char *text);
+    void *note_context;
+};
+
+/* Recovers what the directory holds, and starts the node. On failure `error` tells what and what to
+ * do. */
+enum status node_host_open(struct loop *l, const struct node_host_options *options,
+                           struct buffer *error, struct node_host **out);
+/* What is in flight is not waited for: it was never acknowledged. */
+void node_host_close(struct node_host *h);
+
+/* Lends until the close. */
+struct node_server *node_host_server(struct node_host *h);
+
+#endif

@@ -1,0 +1,16 @@
+/* link_messages.h - requests and replies as frames over a link. */
+#ifndef WEIR_SERVER_LINK_MESSAGES_H
+#define WEIR_SERVER_LINK_MESSAGES_H
+
+#include "engine/message/message.h"
+#include "server/ports.h"
+
+/* `scratch` is working memory. False, and nothing is sent: the link is down (`link` 0, too), or the
+ * request is larger than a frame. */
+bool link_send_request(const struct link_port *p, uint64_t link, struct buffer *scratch,
+                       const struct request *r);
+/* A reply larger than a frame goes as a refusal. */
+bool link_send_reply(const struct link_port *p, uint64_t link, struct buffer *scratch,
+                     const struct reply *r);
+
+#endif

@@ -1,0 +1,22 @@
+/* node_links.h - a node behind links: its messages as frames, and what may come over which link. */
+#ifndef WEIR_SERVER_NODE_LINKS_H
+#define WEIR_SERVER_NODE_LINKS_H
+
+#include "server/node_server.h"
+
+struct node_links {
+    struct link_port links;
+    struct buffer scratch; /* owns */
+};
+
+void node_links_deinit(struct node_links *l);
+
+/* The node's messages go over the links; for node_server_options. Borrows `l`. A message for a link
+ * that is down is lost: whoever waits for it asks again. */
+struct message_port node_links_messages(struct node_links *l);
+
+/* A frame came over a link. A frame that the other end may not send closes its link. */
+void node_links_frame(struct node_links *l, struct node_server *s, const struct link_peer *from,
+                      struct slice frame);
+
+#endif

@@ -1,0 +1,93 @@
+/* ports.h - what the drivers need of the world: a clock, a log, background work, links.
+ *
+ * Each port is a struct of functions. The host implements the ports over io_uring, files and
+ * threads (server/host/), the simulator over virtual time (sim/). A driver starts work through a
+ * port; the world answers with a call of the driver's, named at the function.
+ *
+ * PORT-1  an answer comes once, or never if the driver is destroyed first.
+ * PORT-2  an answer comes on the driver's thread, outside of other calls to the driver; but
+ *         log_port.make and log_port.append may answer before they return, if they failed.
+ * `context` is the first argument of every function of its port. */
+#ifndef WEIR_SERVER_PORTS_H
+#define WEIR_SERVER_PORTS_H
+
+#include "base/buffer.h"
+#include "base/instant.h"
+#include "base/peer.h"
+#include "base/status.h"
+
+struct reply;
+struct request;
+
+struct clock_port {
+    void *context;
+    struct instant (*now)(void *context);
+    int64_t (*wall_ms)(void *context); /* since 1970, for people and for items that expire */
+};
+
+/* The segments of a node's log, numbered lsn / segment_bytes. STATUS_IO comes with errno. */
+struct log_port {
+    void *context;
+
+    /* At the start, before the first record is appended. They return when the work is done. */
+
+    /* Lowest and highest segment there. False: there is none. */
+    bool (*range)(void *context, uint64_t *first, uint64_t *last);
+    /* What the segment holds; zeros at its end may be missing. `*out` lends until the next read;
+     * `memory` is room for it. STATUS_IO. */
+    enum status (*read)(void *context, uint64_t segment, struct buffer *memory, struct slice *out);
+    /* Makes the segment, unless it is there. STATUS_FULL, STATUS_IO: nothing changed. */
+    enum status (*prepare)(void *context, uint64_t segment);
+    /* Writes zeros from `offset` to `offset + size` of the segment, durably. STATUS_IO. */
+    enum status (*zero)(void *context, uint64_t segment, uint64_t offset, uint64_t size);
+
+    /* While the node runs. */
+
+    bool (*has)(void *context, uint64_t segment);
+    /* Makes the segment; one at a time, in order. A segment that was trimmed may be used again with
+     * what it held. `written`: a new segment is worth writing zeros to, so that appends do not
+     * allocate. Answer: node_server_segment_made. */
+    void (*make)(void *context, uint64_t segment, bool written);
+    /* Writes the bytes, durably, inside one segment that is there. They last until the answer:
+     * node_server_log_written. */
+    void (*append)(void *context, uint64_t lsn, struct slice bytes);
+    /* Segments below this one are not needed any more. */
+    void (*trim)(void *context, uint64_t segment);
+};
+
+enum work_kind {
+    WORK_CHECKPOINT, /* writes much: one at a time */
+    WORK_READ,       /* pages in what is on disk */
+};
+
+/* Runs `job` where it may block, at the same time as anything else, and answers with `done`. */
+struct work_port {
+    void *context;
+    void (*submit)(void *context, enum work_kind kind, void (*job)(void *argument),
+                   void (*done)(void *argument), void *argument);
+};
+
+/* Where the messages of a node go. They lend for the call, in which the node is in the middle of
+ * its effects: nothing may call the same node. */
+struct message_port {
+    void *context;
+    void (*reply)(void *context, uint64_t to, const struct reply *r);
+    void (*request)(void *context, uint32_t node, const struct request *r);
+    /* An envelope for another node; it may be lost, doubled or late. */
+    void (*envelope)(void *context, uint32_t node, struct slice frame);
+};
+
+/* Links to other processes, which carry frames. */
+struct link_port {
+    void *context;
+    /* Copies. False, and nothing is sent: the link is down. */
+    bool (*send)(void *context, uint64_t link, struct slice frame);
+    /* The link to that process which this one keeps up; 0: it is down. */
+    uint64_t (*find)(void *context, enum peer_kind kind, uint32_t id);
+    /* An envelope of consensus; it may be lost, doubled or late. NULL: it is no node. */
+    void (*envelope)(void *context, uint32_t node, struct slice frame);
+    /* Closes the link: the other end has sent what it may not send, and `why` says what. */
+    void (*refuse)(void *context, uint64_t link, const char *why);
+};
+
+#endif
