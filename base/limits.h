@@ -274,6 +274,7 @@ enum {
     /* An encoded item is no longer than its header, its DynamoDB size, and this many bytes for each
      * attribute, element and container. */
     ITEM_VALUE_OVERHEAD_MAX = 7,
+    NODES_LIMIT = 64,                  /* nodes of a cluster; GAC servers, too */
     FRAME_SIZE_MAX = 24 * 1024 * 1024, /* bytes of one message between processes */
 };
 

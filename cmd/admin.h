@@ -2,10 +2,10 @@
 #ifndef WEIR_CMD_ADMIN_H
 #define WEIR_CMD_ADMIN_H
 
-#include "cmd/http_server.h"
 #include "cmd/options.h"
 #include "host/address.h"
 #include "router/http/http.h"
+#include "server/host/http_server.h"
 
 enum {
     ADMIN_PORT_OFFSET = 600, /* from the public port, where --admin does not say */

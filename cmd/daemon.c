@@ -6,11 +6,11 @@
 #include <sys/random.h>
 
 #include "base/must.h"
-#include "cmd/http_server.h"
 #include "cmd/mac.h"
 #include "host/address.h"
 #include "host/descriptors.h"
 #include "host/secret.h"
+#include "server/host/http_server.h"
 #include "server/link_rights.h"
 
 uint64_t daemon_seed(void)

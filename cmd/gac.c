@@ -5,17 +5,19 @@
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
 #include "cmd/usage.h"
-#include "gac/server.h"
 #include "host/descriptors.h"
+#include "server/gac_links.h"
+#include "server/host/link_transport.h"
+#include "server/host/loop_clock.h"
 
 struct gac_process {
     struct options options;
     struct loop *loop;
     struct transport *transport;
     struct gac_server *server;
+    struct gac_links links;
     struct faults *faults; /* NULL without --faults */
     struct buffer secret;
-    struct buffer answer;
     bool stopping;
 };
 
@@ -29,19 +31,7 @@ static const struct option gac_options[] = {
 static void on_frame(void *context, const struct link_peer *from, struct slice frame)
 {
     struct gac_process *p = context;
-    struct buffer error = {0};
-    buffer_clear(&p->answer);
-    if (gac_server_receive(p->server, loop_now(p->loop), from->link, frame, &p->answer, &error) ==
-        STATUS_OK) {
-        transport_send(p->transport, from->link, buffer_slice(&p->answer));
-    } else {
-        struct buffer why = {0};
-        buffer_append_format(&why, "sent %.*s", (int)error.size, (const char *)error.data);
-        buffer_append_u8(&why, 0);
-        transport_refuse(p->transport, from->link, (const char *)why.data);
-        buffer_deinit(&why);
-    }
-    buffer_deinit(&error);
+    gac_links_frame(&p->links, from, frame);
 }
 
 static void on_down(void *context, uint64_t link, enum peer_kind kind, uint32_t id, bool by_peer)
@@ -49,8 +39,7 @@ static void on_down(void *context, uint64_t link, enum peer_kind kind, uint32_t 
     struct gac_process *p = context;
     (void)kind;
     (void)id;
-    if (by_peer) /* otherwise it may be at work, and its part is left to it for a while */
-        gac_server_link_closed(p->server, link);
+    gac_links_down(&p->links, link, by_peer);
 }
 
 static void on_stop(void *context)
@@ -97,6 +86,8 @@ static enum status open_all(struct gac_process *p, struct buffer *error)
         .frame = on_frame, .down = on_down, .note = daemon_note};
     p->transport = transport_create(&(struct transport_options){
         .loop = p->loop, .self = self, .seed = daemon_seed(), .handler = &handler, .context = p});
+    p->links = (struct gac_links){
+        .server = p->server, .clock = loop_clock(p->loop), .links = transport_links(p->transport)};
     if (transport_listen(p->transport, o->address, o->port) != STATUS_OK) {
         buffer_append_format(error, "cannot listen on %s:%u: %s", o->address, o->port,
                              strerror(errno));
@@ -150,7 +141,7 @@ int cmd_gac(int argc, char **argv)
     if (p.server != NULL)
         gac_server_destroy(p.server);
     buffer_deinit(&p.secret);
-    buffer_deinit(&p.answer);
+    gac_links_deinit(&p.links);
     buffer_deinit(&error);
     return status == STATUS_OK ? 0 : 1;
 }

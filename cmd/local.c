@@ -9,12 +9,13 @@
 #include "cmd/admin.h"
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
-#include "cmd/http_server.h"
 #include "cmd/local_data.h"
 #include "cmd/request_log.h"
 #include "cmd/usage.h"
 #include "cmd/verbose.h"
 #include "gac/server.h"
+#include "server/host/http_server.h"
+#include "server/host/loop_clock.h"
 #include "server/host/node_host.h"
 #include "server/node_links.h"
 
@@ -45,7 +46,7 @@ struct local_node {
 struct local {
     struct options options;
     struct loop *loop;
-    struct router *router;
+    struct router_server *router;
     struct http_server *server;
     struct admin admin;
     struct gac_server *gac;
@@ -127,7 +128,7 @@ static void on_reply(void *context, uint64_t to, const struct reply *r)
     struct local_node *n = context;
     struct local *l = n->local;
     if (to == link_of(ROUTER))
-        router_reply(l->router, loop_now(l->loop), n->id, r);
+        router_server_reply(l->router, n->id, r);
     else
         n->mail.reply(n->mail.context, to, r);
 }
@@ -138,13 +139,21 @@ static void on_request(void *context, uint32_t node, const struct request *r)
     n->mail.request(n->mail.context, node, r);
 }
 
-static void ask_gac(struct local *l, struct slice frame)
+static bool ask_node(void *context, uint32_t node, const struct request *r)
 {
-    struct instant now = loop_now(l->loop);
+    struct local *l = context;
+    node_server_request(l->nodes[node].server, link_of(ROUTER), r);
+    return true;
+}
+
+static void ask_gac(void *context, uint32_t server, struct slice frame)
+{
+    struct local *l = context;
     struct buffer error = {0};
     buffer_clear(&l->gac_answer);
-    must(gac_server_receive(l->gac, now, GAC_SERVER, frame, &l->gac_answer, &error) == STATUS_OK);
-    must(router_gac_receive(l->router, now, GAC_SERVER, buffer_slice(&l->gac_answer)) == STATUS_OK);
+    must(gac_server_receive(l->gac, loop_now(l->loop), server, frame, &l->gac_answer, &error) ==
+         STATUS_OK);
+    must(router_server_gac_receive(l->router, server, buffer_slice(&l->gac_answer)) == STATUS_OK);
 }
 
 static bool deliver_mail(struct local *l)
@@ -161,20 +170,11 @@ static bool deliver_mail(struct local *l)
 }
 
 /* Carries messages until everybody is at rest. */
-static void pump(void *context)
+static void pump(struct local *l)
 {
-    struct local *l = context;
-    struct router_effect e;
-    do {
-        while (router_next_effect(l->router, &e)) {
-            if (e.kind == ROUTER_SEND_REQUEST)
-                node_server_request(l->nodes[e.node].server, link_of(ROUTER), e.request);
-            else if (e.kind == ROUTER_SEND_GAC)
-                ask_gac(l, e.bytes);
-            else
-                http_server_effect(l->server, &e);
-        }
-    } while (deliver_mail(l));
+    do
+        router_server_pump(l->router);
+    while (deliver_mail(l));
 }
 
 /* ---- life ---- */
@@ -243,18 +243,22 @@ static enum status open_all(struct local *l, struct buffer *error)
                                      .region = "local",
                                      .account = "000000000000",
                                      .seed = daemon_seed()};
-    l->router = router_create(&options);
+    l->server = http_server_create(l->loop);
+    l->router = router_server_create(&(struct router_server_options){
+        .router = options,
+        .clock = loop_clock(l->loop),
+        .peers = {.context = l, .request = ask_node, .gac = ask_gac},
+        .clients = http_server_clients(l->server)});
     l->gac = gac_server_create(&(struct gac_server_options){.config = &l->options.config,
                                                             .number = GAC_SERVER,
                                                             .servers = 1,
                                                             .incarnation = daemon_seed() | 1});
-    router_gac_up(l->router, loop_now(l->loop), GAC_SERVER);
-    router_set_wall_clock(l->router, loop_now(l->loop), loop_wall_ms(l->loop));
+    router_server_gac_up(l->router, GAC_SERVER);
     status = open_nodes(l, error);
     const struct http_address at = {l->options.address, l->options.port, "--port"};
     if (status == STATUS_OK)
-        status = http_server_open(l->loop, l->router, &l->options.config, &at, &l->admin.at, pump,
-                                  l, error, &l->server);
+        status =
+            http_server_listen(l->server, l->router, &l->options.config, &at, &l->admin.at, error);
     return status;
 }
 
@@ -265,10 +269,9 @@ static void close_all(struct local *l)
             node_host_close(l->nodes[id].host);
         node_links_deinit(&l->nodes[id].links);
     }
-    http_server_close(l->server);
+    http_server_destroy(l->server);
     loop_destroy(l->loop);
-    if (l->router != NULL)
-        router_destroy(l->router);
+    router_server_destroy(l->router);
     if (l->gac != NULL)
         gac_server_destroy(l->gac);
     buffer_deinit(&l->gac_answer);
@@ -288,7 +291,7 @@ static bool nodes_idle(const struct local *l)
 
 static struct instant deadline(const struct local *l)
 {
-    struct instant t = router_deadline(l->router);
+    struct instant t = router_server_deadline(l->router);
     for (uint32_t id = 1; id <= l->options.nodes; id++)
         t = instant_earlier(t, node_server_deadline(l->nodes[id].server));
     return t;
@@ -297,11 +300,7 @@ static struct instant deadline(const struct local *l)
 static enum status turn(struct local *l, struct instant until)
 {
     enum status status = loop_turn(l->loop, instant_earlier(until, deadline(l)));
-    struct instant now = loop_now(l->loop);
-    if (!instant_before(now, router_deadline(l->router))) {
-        router_set_wall_clock(l->router, now, loop_wall_ms(l->loop));
-        router_tick(l->router, now);
-    }
+    router_server_turn(l->router);
     pump(l);
     bool mail;
     do {
@@ -314,7 +313,7 @@ static enum status turn(struct local *l, struct instant until)
         const struct node *n = node_server_node(l->nodes[id].server);
         daemon_tell_stopped(n, id, &l->nodes[id].told_stopped);
         if (l->options.verbose)
-            verbose_tell(&l->nodes[id].verbose, n, id, now);
+            verbose_tell(&l->nodes[id].verbose, n, id, loop_now(l->loop));
     }
     return status;
 }

@@ -5,9 +5,6 @@
 #include "base/command_line.h"
 #include "base/config.h"
 
-enum {
-    NODES_LIMIT = 64
-};
 
 /* NUMBER=ADDRESS:PORT,.. */
 struct options_list {

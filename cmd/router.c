@@ -5,26 +5,25 @@
 #include "cmd/admin.h"
 #include "cmd/cmd.h"
 #include "cmd/daemon.h"
-#include "cmd/http_server.h"
 #include "cmd/request_log.h"
 #include "cmd/usage.h"
 #include "gac/gac_message.h"
+#include "server/host/http_server.h"
 #include "server/host/link_transport.h"
-#include "server/link_messages.h"
+#include "server/host/loop_clock.h"
+#include "server/router_links.h"
 
 struct router_process {
     struct options options;
     struct loop *loop;
     struct transport *transport;
-    struct router *router;
+    struct router_server *router;
+    struct router_links links;
     struct http_server *server;
     struct admin admin;
-    uint64_t links[NODES_LIMIT + 1];     /* by node; 0 = down */
-    uint64_t gac_links[NODES_LIMIT + 1]; /* by server of global admission control; 0 = down */
-    struct faults *faults;               /* NULL without --faults */
-    struct link_port out;                /* of the transport */
+    struct faults *faults; /* NULL without --faults */
+    struct link_port out;  /* of the transport */
     struct buffer secret;
-    struct buffer scratch;
     bool stopping;
 };
 
@@ -40,59 +39,22 @@ static const struct option router_options[] = {
     OPTIONS_FAULTS,
 };
 
-static void pump(void *context)
-{
-    struct router_process *p = context;
-    struct router_effect e;
-    while (router_next_effect(p->router, &e)) {
-        if (e.kind == ROUTER_SEND_GAC)
-            transport_send(p->transport, p->gac_links[e.gac_server], e.bytes);
-        else if (e.kind != ROUTER_SEND_REQUEST)
-            http_server_effect(p->server, &e);
-        else if (!link_send_request(&p->out, p->links[e.node], &p->scratch, e.request))
-            router_not_sent(p->router, loop_now(p->loop), e.node, e.request->id);
-    }
-}
-
 static void on_up(void *context, uint64_t link, enum peer_kind kind, uint32_t id)
 {
     struct router_process *p = context;
-    if (kind == PEER_NODE) {
-        p->links[id] = link;
-        return;
-    }
-    p->gac_links[id] = link;
-    router_gac_up(p->router, loop_now(p->loop), id);
-    pump(p);
+    router_links_up(&p->links, &(struct link_peer){link, kind, id});
 }
 
 static void on_down(void *context, uint64_t link, enum peer_kind kind, uint32_t id, bool by_peer)
 {
     struct router_process *p = context;
-    (void)link;
-    if (kind == PEER_NODE) {
-        p->links[id] = 0;
-        router_node_lost(p->router, loop_now(p->loop), id);
-    } else {
-        p->gac_links[id] = 0;
-        router_gac_down(p->router, loop_now(p->loop), id, by_peer);
-    }
-    pump(p);
+    router_links_down(&p->links, &(struct link_peer){link, kind, id}, by_peer);
 }
 
-/* All links of a router are those it made: to nodes and to GAC servers of its lists. */
 static void on_frame(void *context, const struct link_peer *from, struct slice frame)
 {
     struct router_process *p = context;
-    struct instant now = loop_now(p->loop);
-    struct reply reply;
-    if (from->kind == PEER_NODE && reply_decode(frame, &reply) == STATUS_OK)
-        router_reply(p->router, now, from->id, &reply);
-    else if (from->kind == PEER_NODE)
-        transport_refuse(p->transport, from->link, "sent something else than a reply");
-    else if (router_gac_receive(p->router, now, from->id, frame) != STATUS_OK)
-        transport_refuse(p->transport, from->link, "sent something else than answers to asks");
-    pump(p);
+    router_links_frame(&p->links, from, frame);
 }
 
 static void on_stop(void *context)
@@ -144,37 +106,35 @@ static enum status open_all(struct router_process *p, struct buffer *error)
                                     .region = "local",
                                     .account = "000000000000",
                                     .seed = daemon_seed()};
-    p->router = router_create(&router);
-    router_set_wall_clock(p->router, loop_now(p->loop), loop_wall_ms(p->loop));
+    p->server = http_server_create(p->loop);
+    p->router = router_server_create(
+        &(struct router_server_options){.router = router,
+                                        .clock = loop_clock(p->loop),
+                                        .peers = router_links_peers(&p->links),
+                                        .clients = http_server_clients(p->server)});
     const struct transport_handler handler = {on_up, on_frame, on_down, daemon_note};
     struct transport_options transport = {
         .loop = p->loop, .self = self, .seed = daemon_seed(), .handler = &handler, .context = p};
     p->transport = transport_create(&transport);
-    p->out = transport_links(p->transport);
+    p->links.links = transport_links(p->transport);
+    p->links.server = p->router;
     daemon_add_peers(p->transport, PEER_NODE, &o->peers, 0);
     daemon_add_peers(p->transport, PEER_GAC, &o->gac, 0);
     status = daemon_open_faults(p->loop, p->transport, o, error, &p->faults);
     if (status != STATUS_OK)
         return status;
     const struct http_address at = {o->address, o->port, "--port"};
-    return http_server_open(p->loop, p->router, &o->config, &at, &p->admin.at, pump, p, error,
-                            &p->server);
+    return http_server_listen(p->server, p->router, &o->config, &at, &p->admin.at, error);
 }
 
 static enum status serve(struct router_process *p)
 {
     enum status status = STATUS_OK;
     while (status == STATUS_OK && !p->stopping) {
-        struct instant t =
-            instant_earlier(router_deadline(p->router), transport_deadline(p->transport));
-        status = loop_turn(p->loop, t);
+        status = loop_turn(p->loop, instant_earlier(router_server_deadline(p->router),
+                                                    transport_deadline(p->transport)));
         transport_tick(p->transport);
-        struct instant now = loop_now(p->loop);
-        if (!instant_before(now, router_deadline(p->router))) {
-            router_set_wall_clock(p->router, now, loop_wall_ms(p->loop));
-            router_tick(p->router, now);
-        }
-        pump(p);
+        router_server_turn(p->router);
     }
     return status;
 }
@@ -211,15 +171,14 @@ int cmd_router(int argc, char **argv)
         fflush(stdout);
         status = serve(&p);
     }
-    http_server_close(p.server);
+    http_server_destroy(p.server);
     faults_close(p.faults);
     if (p.transport != NULL)
         transport_destroy(p.transport);
     loop_destroy(p.loop);
-    if (p.router != NULL)
-        router_destroy(p.router);
+    router_server_destroy(p.router);
+    router_links_deinit(&p.links);
     buffer_deinit(&p.secret);
-    buffer_deinit(&p.scratch);
     buffer_deinit(&error);
     return status == STATUS_OK ? 0 : 1;
 }

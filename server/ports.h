@@ -77,6 +77,27 @@ struct message_port {
     void (*envelope)(void *context, uint32_t node, struct slice frame);
 };
 
+/* Where a router's messages to nodes and GAC servers go. They lend for the call. */
+struct router_port {
+    void *context;
+    /* False: the request was not sent, and will not be. A node of the same process may answer
+     * inside the call. */
+    bool (*request)(void *context, uint32_t node, const struct request *r);
+    /* A frame of the router; what cannot be sent is dropped. */
+    void (*gac)(void *context, uint32_t server, struct slice frame);
+};
+
+/* Connections of a router's clients. What is said of a connection that is gone does nothing. */
+struct client_port {
+    void *context;
+    /* Copies. Returns how many bytes wait that the client has not taken; while any wait, every
+     * change is told by router_server_unsent. */
+    size_t (*send)(void *context, uint64_t connection, struct slice bytes);
+    /* After all that was sent, or at once. */
+    void (*close)(void *context, uint64_t connection);
+    void (*abort)(void *context, uint64_t connection);
+};
+
 /* Links to other processes, which carry frames. */
 struct link_port {
     void *context;

@@ -1,10 +1,11 @@
+/* gac_process.c - the ports of a GAC server (server/gac_links.h) in virtual time. */
 #include "sim/gac_process.h"
 
 #include <stdlib.h>
 
 #include "base/must.h"
 #include "base/prng.h"
-#include "gac/server.h"
+#include "server/gac_links.h"
 
 struct gac_process {
     struct gac_process_options options;
@@ -13,7 +14,7 @@ struct gac_process {
     struct prng prng;
     uint32_t life;
     bool paused;
-    struct buffer answer;
+    struct gac_links links;
 };
 
 static struct instant local_now(const struct gac_process *p)
@@ -30,21 +31,38 @@ static void accepted(void *context, uint64_t link, uint32_t from)
     (void)from;
 }
 
+/* Nobody but routers dials it. */
 static void received(void *context, uint64_t link, struct slice bytes)
 {
     struct gac_process *p = context;
-    struct buffer error = {0};
-    buffer_clear(&p->answer);
-    must(gac_server_receive(p->server, local_now(p), link, bytes, &p->answer, &error) == STATUS_OK);
-    network_send(p->options.network, link, buffer_slice(&p->answer));
+    const struct link_peer from = {link, PEER_ROUTER, network_peer(p->options.network, link)};
+    gac_links_frame(&p->links, &from, bytes);
 }
 
-/* A router that cannot be reached may still spend what it has. */
 static void closed(void *context, uint64_t link, bool gone)
 {
     struct gac_process *p = context;
-    if (gone)
-        gac_server_link_closed(p->server, link);
+    gac_links_down(&p->links, link, gone);
+}
+
+static bool link_send(void *context, uint64_t link, struct slice frame)
+{
+    struct gac_process *p = context;
+    return network_send(p->options.network, link, frame);
+}
+
+static void link_refuse(void *context, uint64_t link, const char *why)
+{
+    struct gac_process *p = context;
+    if (p->options.refused != NULL)
+        p->options.refused(p->options.context, p->options.process, why);
+    network_close(p->options.network, link);
+    closed(p, link, false);
+}
+
+static struct instant gac_process_now(void *context)
+{
+    return local_now(context);
 }
 
 static void datagram(void *context, uint32_t from, struct slice frame)
@@ -64,6 +82,7 @@ void gac_process_start(struct gac_process *p)
                                                        .number = p->options.number,
                                                        .servers = p->options.servers,
                                                        .incarnation = prng_next(&p->prng) | 1});
+    p->links.server = p->server;
     p->life++;
     p->paused = false;
     trace_add(p->options.trace, p->options.scheduler->now, GAC_PROCESS_TRACE_STARTED,
@@ -126,6 +145,8 @@ struct gac_process *gac_process_create(const struct gac_process_options *options
     p->prng = prng_seeded(options->seed);
     p->clock = (struct sim_clock){.base = options->scheduler->now,
                                   .read = {prng_between(&p->prng, 1, 1000 * NS_PER_S)}};
+    p->links.clock = (struct clock_port){.context = p, .now = gac_process_now};
+    p->links.links = (struct link_port){.context = p, .send = link_send, .refuse = link_refuse};
     network_attach(options->network, options->process, &handler, p);
     return p;
 }
@@ -134,6 +155,6 @@ void gac_process_destroy(struct gac_process *p)
 {
     if (p->server != NULL)
         gac_server_destroy(p->server);
-    buffer_deinit(&p->answer);
+    gac_links_deinit(&p->links);
     free(p);
 }

@@ -23,6 +23,9 @@ struct gac_process_options {
     uint32_t number; /* of this server, 1 .. servers */
     uint32_t servers;
     uint64_t seed;
+    /* A link was closed for what came over it. NULL: nobody looks. */
+    void (*refused)(void *context, uint32_t process, const char *why);
+    void *context;
 };
 
 struct gac_process;

@@ -26,6 +26,9 @@ struct router_process_options {
     uint32_t gac_first; /* servers are processes gac_first .. + gac_servers - 1 */
     uint32_t gac_servers;
     uint64_t seed;
+    /* A link was closed for what came over it. NULL: nobody looks. */
+    void (*refused)(void *context, uint32_t process, const char *why);
+    void *context;
 };
 
 struct router_process;

@@ -116,9 +116,9 @@ static void node_saw(void *context, uint32_t node, const struct trace_event *e)
 }
 
 /* Nothing here damages bytes, and no process speaks for another one. */
-static void node_refused(void *context, uint32_t node, const char *why)
+static void link_refused(void *context, uint32_t process, const char *why)
 {
-    violate(context, "node %u closed a link: the other end %s\n", node, why);
+    violate(context, "process %u closed a link: the other end %s\n", process, why);
 }
 
 static bool kill_leader(void *context, uint32_t node, bool power)
@@ -139,7 +139,7 @@ static void create_servers(struct sim *s)
                                         .node_count = p->nodes,
                                         .timings = p->timings,
                                         .saw = node_saw,
-                                        .refused = node_refused,
+                                        .refused = link_refused,
                                         .context = s};
     for (uint32_t id = 1; id <= p->nodes; id++) {
         node.id = id;
@@ -155,7 +155,9 @@ static void create_servers(struct sim *s)
                                             .config = &p->config,
                                             .node_count = p->nodes,
                                             .gac_first = p->nodes + p->routers + 1,
-                                            .gac_servers = p->gac};
+                                            .gac_servers = p->gac,
+                                            .refused = link_refused,
+                                            .context = s};
     for (uint32_t i = 0; i < p->routers; i++) {
         router.process = p->nodes + 1 + i;
         router.seed = seed_of(s, CONCERN_ROUTERS, i);
@@ -170,7 +172,9 @@ static void create_gac(struct sim *s)
                                       .network = s->network,
                                       .trace = &s->trace,
                                       .config = &p->config,
-                                      .servers = p->gac};
+                                      .servers = p->gac,
+                                      .refused = link_refused,
+                                      .context = s};
     for (uint32_t i = 0; i < p->gac; i++) {
         gac.process = p->nodes + p->routers + 1 + i;
         gac.number = i + 1;

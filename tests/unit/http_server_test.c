@@ -12,7 +12,8 @@
 
 #include "base/must.h"
 #include "cmd/admin.h"
-#include "cmd/http_server.h"
+#include "server/host/http_server.h"
+#include "server/host/loop_clock.h"
 
 enum {
     PATIENCE_S = 20,
@@ -22,20 +23,24 @@ enum {
 struct served {
     struct config config;
     struct loop *loop;
-    struct router *router;
+    struct router_server *router;
     struct http_server *server;
 };
 
-static void pump(void *context)
+/* There is no cluster. */
+static bool send_nowhere(void *context, uint32_t node, const struct request *r)
 {
-    struct served *s = context;
-    struct router_effect e;
-    while (router_next_effect(s->router, &e)) {
-        if (e.kind == ROUTER_SEND_REQUEST) /* there is no cluster */
-            router_not_sent(s->router, loop_now(s->loop), e.node, e.request->id);
-        else if (e.kind != ROUTER_SEND_GAC)
-            http_server_effect(s->server, &e);
-    }
+    (void)context;
+    (void)node;
+    (void)r;
+    return false;
+}
+
+static void drop(void *context, uint32_t server, struct slice frame)
+{
+    (void)context;
+    (void)server;
+    (void)frame;
 }
 
 static int set_up(void **state)
@@ -52,20 +57,23 @@ static void start(struct served *s)
     const struct http_address at = {"127.0.0.1", 0, "--port"}, admin = {"127.0.0.1", 0, "--admin"};
     struct buffer error = {0};
     assert_int_equal(loop_create(&s->loop), STATUS_OK);
-    s->router = router_create(&(struct router_options){
-        .config = &s->config, .node_count = 1, .region = "local", .account = "000000000000"});
-    router_set_wall_clock(s->router, loop_now(s->loop), loop_wall_ms(s->loop));
-    assert_int_equal(
-        http_server_open(s->loop, s->router, &s->config, &at, &admin, pump, s, &error, &s->server),
-        STATUS_OK);
+    s->server = http_server_create(s->loop);
+    s->router = router_server_create(&(struct router_server_options){
+        .router =
+            {.config = &s->config, .node_count = 1, .region = "local", .account = "000000000000"},
+        .clock = loop_clock(s->loop),
+        .peers = {.request = send_nowhere, .gac = drop},
+        .clients = http_server_clients(s->server)});
+    assert_int_equal(http_server_listen(s->server, s->router, &s->config, &at, &admin, &error),
+                     STATUS_OK);
 }
 
 static int tear_down(void **state)
 {
     struct served *s = *state;
-    http_server_close(s->server);
+    http_server_destroy(s->server);
     loop_destroy(s->loop);
-    router_destroy(s->router);
+    router_server_destroy(s->router);
     free(s);
     return 0;
 }
@@ -73,10 +81,9 @@ static int tear_down(void **state)
 static void turn(struct served *s)
 {
     struct instant until = instant_add(loop_now(s->loop), duration_ms(STEP_MS));
-    assert_int_equal(loop_turn(s->loop, instant_earlier(until, router_deadline(s->router))),
+    assert_int_equal(loop_turn(s->loop, instant_earlier(until, router_server_deadline(s->router))),
                      STATUS_OK);
-    router_tick(s->router, loop_now(s->loop));
-    pump(s);
+    router_server_turn(s->router);
 }
 
 static int connect_to(uint16_t port)

@@ -1,0 +1,29 @@
+/* gac_links.c - asks in, answers out. */
+#include "server/gac_links.h"
+
+void gac_links_deinit(struct gac_links *l)
+{
+    buffer_deinit(&l->answer);
+}
+
+void gac_links_frame(struct gac_links *l, const struct link_peer *from, struct slice frame)
+{
+    struct buffer error = {0}, why = {0};
+    buffer_clear(&l->answer);
+    if (gac_server_receive(l->server, l->clock.now(l->clock.context), from->link, frame, &l->answer,
+                           &error) == STATUS_OK) {
+        l->links.send(l->links.context, from->link, buffer_slice(&l->answer));
+    } else {
+        buffer_append_format(&why, "sent %.*s", (int)error.size, (const char *)error.data);
+        buffer_append_u8(&why, 0);
+        l->links.refuse(l->links.context, from->link, (const char *)why.data);
+    }
+    buffer_deinit(&why);
+    buffer_deinit(&error);
+}
+
+void gac_links_down(struct gac_links *l, uint64_t link, bool gone)
+{
+    if (gone)
+        gac_server_link_closed(l->server, link);
+}

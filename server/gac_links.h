@@ -1,0 +1,24 @@
+/* gac_links.h - a server of global admission control (gac/server.h) behind links: it answers each
+ * frame of a router over the link that the frame came by. */
+#ifndef WEIR_SERVER_GAC_LINKS_H
+#define WEIR_SERVER_GAC_LINKS_H
+
+#include "gac/server.h"
+#include "server/ports.h"
+
+struct gac_links {
+    struct gac_server *server; /* borrows */
+    struct clock_port clock;
+    struct link_port links;
+    struct buffer answer; /* owns */
+};
+
+void gac_links_deinit(struct gac_links *l);
+
+/* A frame that the other end may not send closes its link. */
+void gac_links_frame(struct gac_links *l, const struct link_peer *from, struct slice frame);
+/* `gone`: the other end closed the link. Otherwise the router may be at work, and may spend what it
+ * has: its part is left to it for a while. */
+void gac_links_down(struct gac_links *l, uint64_t link, bool gone);
+
+#endif

@@ -1,0 +1,57 @@
+/* router_server.h - a router at work: its turns and its effects.
+ *
+ * The one driver of struct router (router/router.h), in daemons and in the simulator. Connections
+ * are named by numbers that are never used again.
+ * After every event but router_server_reply the router's effects are taken. */
+#ifndef WEIR_SERVER_ROUTER_SERVER_H
+#define WEIR_SERVER_ROUTER_SERVER_H
+
+#include "router/router.h"
+#include "server/ports.h"
+
+struct router_server;
+
+struct router_server_options {
+    struct router_options router;
+    struct clock_port clock;
+    struct router_port peers;
+    struct client_port clients;
+};
+
+struct router_server *router_server_create(const struct router_server_options *options);
+void router_server_destroy(struct router_server *s); /* NULL: nothing */
+
+/* ---- clients ---- */
+
+void router_server_open(struct router_server *s, uint64_t connection);
+void router_server_open_admin(struct router_server *s, uint64_t connection);
+void router_server_receive(struct router_server *s, uint64_t connection, struct slice bytes);
+/* The client will send nothing more, but still reads. */
+void router_server_end(struct router_server *s, uint64_t connection);
+void router_server_close(struct router_server *s, uint64_t connection);
+/* So many bytes wait that the client has not taken. */
+void router_server_unsent(struct router_server *s, uint64_t connection, size_t bytes);
+
+/* ---- nodes and GAC servers ---- */
+
+/* A node of the same process may be in the middle of its effects: the router's effects are taken by
+ * the next router_server_pump. */
+void router_server_reply(struct router_server *s, uint32_t node, const struct reply *r);
+void router_server_node_lost(struct router_server *s, uint32_t node);
+void router_server_gac_up(struct router_server *s, uint32_t server);
+/* `gone`: the other end closed the link; otherwise the server cannot be reached. */
+void router_server_gac_down(struct router_server *s, uint32_t server, bool gone);
+/* STATUS_MALFORMED: the link is to be closed. */
+enum status router_server_gac_receive(struct router_server *s, uint32_t server, struct slice frame);
+
+/* ---- turns ---- */
+
+/* Takes the effects. */
+void router_server_pump(struct router_server *s);
+/* What is due by time happens. */
+void router_server_turn(struct router_server *s);
+struct instant router_server_deadline(const struct router_server *s);
+
+const struct router *router_server_router(const struct router_server *s);
+
+#endif
