@@ -123,7 +123,7 @@ static void a_partition_that_absorbs_what_is_not_frozen_is_found(void **state)
                                       .clients = 24,
                                       .merges = 70,
                                       .length_ms = 3000},
-                 RAFT_MUTATION_ABSORB_AS_IT_IS, 1, SEEDS);
+                 RAFT_MUTATION_ABSORB_AS_IT_IS, 201, SEEDS);
 }
 
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
