@@ -5,7 +5,6 @@
 #include "base/command_line.h"
 #include "base/config.h"
 
-
 /* NUMBER=ADDRESS:PORT,.. */
 struct options_list {
     struct {
