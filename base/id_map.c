@@ -1,3 +1,4 @@
+/* id_map.c - linear probing; removing closes the gap, so that no marks are left behind. */
 #include "base/id_map.h"
 
 #include <stdlib.h>
@@ -55,16 +56,10 @@ void id_map_add(struct id_map *m, uint64_t id, void *value)
     m->count++;
 }
 
-void id_map_remove(struct id_map *m, uint64_t id)
+/* Closes the gap: entries that were pushed past it move back. */
+static void id_map_remove_slot(struct id_map *m, size_t gap)
 {
-    if (m->size == 0 || id == 0)
-        return;
-    struct id_map_slot *s = id_map_slot_of(m, id);
-    if (s->id == 0)
-        return;
     m->count--;
-    /* Close the gap: move back those that were pushed past it. */
-    size_t gap = (size_t)(s - m->slots);
     for (size_t at = (gap + 1) & (m->size - 1); m->slots[at].id != 0;
          at = (at + 1) & (m->size - 1)) {
         size_t home = id_map_home_of(m, m->slots[at].id);
@@ -76,11 +71,39 @@ void id_map_remove(struct id_map *m, uint64_t id)
     m->slots[gap] = (struct id_map_slot){0, NULL};
 }
 
-void *id_map_any(const struct id_map *m)
+void id_map_remove(struct id_map *m, uint64_t id)
 {
-    for (size_t i = 0; i < m->size; i++) {
-        if (m->slots[i].id != 0)
-            return m->slots[i].value;
+    if (m->size == 0 || id == 0)
+        return;
+    struct id_map_slot *s = id_map_slot_of(m, id);
+    if (s->id != 0)
+        id_map_remove_slot(m, (size_t)(s - m->slots));
+}
+
+/* An entry that moves into the slot just emptied is looked at there; one that moves there from the
+ * first slots is looked at twice. */
+void id_map_remove_if(struct id_map *m, bool (*gone)(void *context, void *value), void *context)
+{
+    for (size_t at = 0; at < m->size;) {
+        if (m->slots[at].id != 0 && gone(context, m->slots[at].value))
+            id_map_remove_slot(m, at);
+        else
+            at++;
+    }
+}
+
+void *id_map_next(const struct id_map *m, size_t *at)
+{
+    while (*at < m->size) {
+        const struct id_map_slot *s = &m->slots[(*at)++];
+        if (s->id != 0)
+            return s->value;
     }
     return NULL;
+}
+
+void *id_map_any(const struct id_map *m)
+{
+    size_t at = 0;
+    return id_map_next(m, &at);
 }

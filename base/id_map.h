@@ -1,7 +1,9 @@
-/* id_map.h - from a number that is never 0 to a pointer: open addressing, at most 3/4 full. */
+/* id_map.h - the hash map: from a number that is never 0 to a pointer, by open addressing, at most
+ * 3/4 full. Keys that are no numbers enter by their hash; the caller tells equal hashes apart. */
 #ifndef WEIR_BASE_ID_MAP_H
 #define WEIR_BASE_ID_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,5 +26,10 @@ void id_map_add(struct id_map *m, uint64_t id, void *value);
 void id_map_remove(struct id_map *m, uint64_t id);
 /* Any value, or NULL if empty: to empty it. */
 void *id_map_any(const struct id_map *m);
+/* The values in no order: `*at` starts at 0. NULL: there are no more. Nothing may be added or removed
+ * meanwhile. */
+void *id_map_next(const struct id_map *m, size_t *at);
+/* Removes each value of which `gone` says so. */
+void id_map_remove_if(struct id_map *m, bool (*gone)(void *context, void *value), void *context);
 
 #endif

@@ -18,10 +18,6 @@
 #include "engine/admission/share.h"
 #include "engine/item/storage_key.h"
 
-enum {
-    HASH_END = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE
-};
-
 static struct split_job *find_job(struct controller *c, uint32_t partition)
 {
     for (int i = 0; i < SPLIT_JOBS_MAX; i++) {
@@ -167,32 +163,18 @@ static void ask_split(struct controller *c, struct split_job *j, struct table_sp
     buffer_deinit(&body);
 }
 
-static uint64_t hash_of(struct slice bound, uint64_t open)
-{
-    uint64_t hash = 0;
-    if (bound.size <= STORAGE_KEY_TABLE_SIZE)
-        return open;
-    for (size_t i = STORAGE_KEY_TABLE_SIZE; i < HASH_END; i++)
-        hash = hash << 8 | (i < bound.size ? bound.data[i] : 0);
-    return hash;
-}
-
 /* Evenly over its hashes. False: it has too few. */
 static bool cut_evenly(struct controller *c, const struct partition_info *p, struct split_job *j,
                        uint32_t pieces)
 {
-    uint64_t lo = hash_of(p->lo, 0), span = hash_of(p->hi, UINT64_MAX) - lo;
-    uint8_t keys[SPLIT_CUTS_MAX][HASH_END];
+    uint64_t lo = storage_key_bound_hash(p->lo, 0), hi = storage_key_bound_hash(p->hi, UINT64_MAX);
+    uint8_t keys[SPLIT_CUTS_MAX][STORAGE_KEY_BOUND_SIZE];
     struct table_split split = {.cut_count = pieces - 1};
-    if (span < pieces)
+    if (hi - lo < pieces)
         return false;
-    for (uint32_t i = 0; i < split.cut_count; i++) {
-        uint64_t cut =
-            __builtin_bswap64(lo + (uint64_t)((unsigned __int128)span * (i + 1) / pieces));
-        memcpy(keys[i], p->lo.data, STORAGE_KEY_TABLE_SIZE);
-        memcpy(keys[i] + STORAGE_KEY_TABLE_SIZE, &cut, sizeof cut);
-        split.cuts[i] = slice_make(keys[i], sizeof keys[i]);
-    }
+    for (uint32_t i = 0; i < split.cut_count; i++)
+        split.cuts[i] = storage_key_write_bound(keys[i], p->table_id,
+                                                storage_key_even_cut(lo, hi, i + 1, pieces));
     table_split_share_equally(&split);
     ask_split(c, j, &split);
     return true;
@@ -321,7 +303,8 @@ static const struct partition_info *widest(const struct controller *c, const str
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
         const struct watched *w = control_watched(c, p->id);
-        uint64_t span = hash_of(p->hi, UINT64_MAX) - hash_of(p->lo, 0);
+        uint64_t span =
+            storage_key_bound_hash(p->hi, UINT64_MAX) - storage_key_bound_hash(p->lo, 0);
         if (w == NULL || instant_before(c->now, w->split_at) || p->leaving != 0 ||
             table_partition_is_changing(t, p) || span <= most)
             continue;

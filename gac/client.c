@@ -3,9 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
+#include "base/id_map.h"
 #include "base/must.h"
 #include "gac/lease.h"
 #include "gac/ring.h"
@@ -44,10 +42,9 @@ struct gac_client {
     uint64_t epochs; /* of all leases: one that was forgotten begins none that its server knows */
     uint32_t routers;
     uint32_t asking;      /* leases that are to ask */
-    struct lease **slots; /* owns; open addressing by key, a power of two */
-    uint32_t slot_count;
-    uint32_t lease_count;
-    struct lease **active; /* owns; those that hold, wait or are to ask */
+    struct id_map leases; /* owns them; by gac_key_number */
+    size_t lease_capacity;
+    struct lease **active; /* owns; those that hold, wait or are to ask; room for lease_capacity */
     uint32_t active_count;
     struct instant look_at;
     struct buffer frame;
@@ -69,18 +66,18 @@ struct gac_client *gac_client_create(const struct gac_client_options *options)
     for (uint32_t s = 1; s <= options->servers; s++)
         c->alive |= UINT64_C(1) << (s - 1);
     c->servers = calloc(options->servers + 1, sizeof c->servers[0]);
-    c->slot_count = LEASES_MIN;
-    c->slots = calloc(c->slot_count, sizeof c->slots[0]);
-    c->active = calloc(c->slot_count, sizeof c->active[0]);
-    must(c->servers != NULL && c->slots != NULL && c->active != NULL);
+    c->lease_capacity = LEASES_MIN;
+    c->active = calloc(c->lease_capacity, sizeof c->active[0]);
+    must(c->servers != NULL && c->active != NULL);
     return c;
 }
 
 void gac_client_destroy(struct gac_client *c)
 {
-    for (uint32_t i = 0; i < c->slot_count; i++)
-        free(c->slots[i]);
-    free(c->slots);
+    struct lease *l;
+    for (size_t at = 0; (l = id_map_next(&c->leases, &at)) != NULL;)
+        free(l);
+    id_map_deinit(&c->leases);
     free(c->active);
     free(c->servers);
     buffer_deinit(&c->frame);
@@ -89,13 +86,9 @@ void gac_client_destroy(struct gac_client *c)
 
 /* ---- leases ---- */
 
-static struct lease **slot_of(struct lease **slots, uint32_t count, struct gac_key key)
+static struct lease *find_lease(const struct gac_client *c, struct gac_key key)
 {
-    const uint64_t words[2] = {(uint64_t)key.table << 32 | key.index, (uint64_t)key.kind};
-    uint32_t i = (uint32_t)XXH3_64bits(words, sizeof words) & (count - 1);
-    while (slots[i] != NULL && !gac_key_equal(slots[i]->limit.key, key))
-        i = (i + 1) & (count - 1);
-    return &slots[i];
+    return id_map_find(&c->leases, gac_key_number(key));
 }
 
 static bool may_be_forgotten(const struct lease *l, struct instant now)
@@ -104,32 +97,24 @@ static bool may_be_forgotten(const struct lease *l, struct instant now)
     return !l->active && l->pending == 0 && l->tokens >= 0 && !instant_before(now, until);
 }
 
-static void forget_leases(struct gac_client *c, struct instant now)
+static bool forget_lease(void *context, void *value)
 {
-    for (uint32_t i = 0; i < c->slot_count; i++) {
-        if (c->slots[i] == NULL || !may_be_forgotten(c->slots[i], now))
-            continue;
-        free(c->slots[i]);
-        c->slots[i] = NULL;
-        c->lease_count--;
-    }
+    const struct instant *now = context;
+    if (!may_be_forgotten(value, *now))
+        return false;
+    free(value);
+    return true;
 }
 
 /* Room for one more at least: where few are forgotten, for twice as many. */
 static void make_room(struct gac_client *c, struct instant now)
 {
-    forget_leases(c, now);
-    uint32_t count = c->lease_count < c->slot_count / 4 ? c->slot_count : c->slot_count * 2;
-    struct lease **slots = calloc(count, sizeof slots[0]);
-    c->active = realloc(c->active, count * sizeof c->active[0]);
-    must(slots != NULL && c->active != NULL);
-    for (uint32_t i = 0; i < c->slot_count; i++) {
-        if (c->slots[i] != NULL)
-            *slot_of(slots, count, c->slots[i]->limit.key) = c->slots[i];
-    }
-    free(c->slots);
-    c->slots = slots;
-    c->slot_count = count;
+    id_map_remove_if(&c->leases, forget_lease, &now);
+    if (c->leases.count < c->lease_capacity / 2)
+        return;
+    c->lease_capacity *= 2;
+    c->active = realloc(c->active, c->lease_capacity * sizeof c->active[0]);
+    must(c->active != NULL);
 }
 
 static void refill_reserve(const struct gac_client *c, struct instant now, struct lease *l)
@@ -173,14 +158,12 @@ static void begin_epoch(struct gac_client *c, struct instant now, struct lease *
 static struct lease *lease_of(struct gac_client *c, struct instant now,
                               const struct gac_limit *limit)
 {
-    struct lease **slot = slot_of(c->slots, c->slot_count, limit->key);
-    if (*slot != NULL)
-        return *slot;
-    if (c->lease_count == c->slot_count / 2) {
+    struct lease *l = find_lease(c, limit->key);
+    if (l != NULL)
+        return l;
+    if (c->leases.count == c->lease_capacity)
         make_room(c, now);
-        slot = slot_of(c->slots, c->slot_count, limit->key);
-    }
-    struct lease *l = calloc(1, sizeof *l);
+    l = calloc(1, sizeof *l);
     must(l != NULL);
     l->limit = *limit;
     l->slot_at = l->taken_at = now;
@@ -188,8 +171,7 @@ static struct lease *lease_of(struct gac_client *c, struct instant now,
     l->round_trip = duration_ms(1);
     token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
     begin_epoch(c, now, l, ring_owner(&c->ring, limit->key, c->alive));
-    *slot = l;
-    c->lease_count++;
+    id_map_add(&c->leases, gac_key_number(limit->key), l);
     return l;
 }
 
@@ -294,7 +276,7 @@ void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_
 
 void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t taken, int64_t used)
 {
-    struct lease *l = *slot_of(c->slots, c->slot_count, key);
+    struct lease *l = find_lease(c, key);
     if (l == NULL)
         return;
     int64_t more = used - taken;
@@ -355,10 +337,10 @@ static void look_around(struct gac_client *c, struct instant now)
         return;
     c->alive = alive;
     c->changes++;
-    for (uint32_t i = 0; i < c->slot_count; i++) {
-        struct lease *l = c->slots[i];
-        uint32_t owner = l == NULL ? 0 : ring_owner(&c->ring, l->limit.key, alive);
-        if (l == NULL || owner == l->owner)
+    struct lease *l;
+    for (size_t at = 0; (l = id_map_next(&c->leases, &at)) != NULL;) {
+        uint32_t owner = ring_owner(&c->ring, l->limit.key, alive);
+        if (owner == l->owner)
             continue;
         begin_epoch(c, now, l, owner);
         l->doubtful = true;
@@ -395,7 +377,7 @@ void gac_client_down(struct gac_client *c, struct instant now, uint32_t server, 
 
 static void take_answer(struct gac_client *c, struct instant now, const struct gac_answer *a)
 {
-    struct lease *l = *slot_of(c->slots, c->slot_count, a->key);
+    struct lease *l = find_lease(c, a->key);
     if (l == NULL || !l->awaiting || a->epoch != l->epoch || a->number != l->number)
         return;
     l->awaiting = false;
@@ -582,13 +564,13 @@ bool gac_client_next_frame(struct gac_client *c, struct instant now, uint32_t *s
 
 uint32_t gac_client_leases(const struct gac_client *c)
 {
-    return c->lease_count;
+    return (uint32_t)c->leases.count;
 }
 
 bool gac_client_holding(const struct gac_client *c, struct instant now, struct gac_key key,
                         struct gac_holding *out)
 {
-    struct lease *l = *slot_of(c->slots, c->slot_count, key);
+    struct lease *l = find_lease(c, key);
     if (l == NULL)
         return false;
     bool lives = instant_before(now, l->expires_at) || l->tokens < 0;

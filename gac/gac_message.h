@@ -37,6 +37,13 @@ struct gac_key {
     enum gac_kind kind;
 };
 
+/* One number for each key; never 0, because tables are numbered from 1. */
+static inline uint64_t gac_key_number(struct gac_key key)
+{
+    must(key.table != 0 && key.index >> 31 == 0);
+    return (uint64_t)key.table << 32 | (uint64_t)key.index << 1 | (uint64_t)key.kind;
+}
+
 static inline bool gac_key_equal(struct gac_key a, struct gac_key b)
 {
     return a.table == b.table && a.index == b.index && a.kind == b.kind;

@@ -1,5 +1,7 @@
 #include "gac/lease.h"
 
+#include "base/root.h"
+
 enum {
     SLOT_MS = 100,       /* and until .. */
     SLOT_ENOUGH = 16,    /* .. requests have come, which tell a rate to a quarter, .. */
@@ -9,23 +11,12 @@ enum {
 
 static const int64_t most_wanted = GAC_AMOUNT_MAX;
 
-static int64_t square_root(int64_t value)
-{
-    int64_t root = 0;
-    for (int64_t bit = INT64_C(1) << 31; bit != 0; bit >>= 1) {
-        int64_t more = root | bit;
-        if (more * more <= value)
-            root = more;
-    }
-    return root;
-}
-
 /* What goes out while an ask and its answer are on their way, and twice what that varies by. */
 static int64_t watermark_of(const struct lease *l)
 {
     int64_t ns = l->round_trip.ns + NS_PER_MS;
     int64_t meanwhile = (int64_t)((__int128)l->demand * ns / NS_PER_S);
-    return meanwhile + 2 * square_root(meanwhile * ONE_UNIT) + ONE_UNIT;
+    return meanwhile + 2 * (int64_t)square_root((uint64_t)(meanwhile * ONE_UNIT)) + ONE_UNIT;
 }
 
 /* What the slot has seen, mcu a second. */

@@ -28,7 +28,7 @@ void ring_init(struct ring *r, uint32_t servers)
     qsort(r->points, (size_t)servers * RING_POINTS, sizeof r->points[0], compare_points);
 }
 
-static uint64_t hash_of(struct gac_key key)
+static uint64_t ring_hash(struct gac_key key)
 {
     const uint32_t words[3] = {key.table, key.index, (uint32_t)key.kind};
     return XXH3_64bits(words, sizeof words);
@@ -37,7 +37,7 @@ static uint64_t hash_of(struct gac_key key)
 uint32_t ring_owner(const struct ring *r, struct gac_key key, uint64_t alive)
 {
     size_t count = (size_t)r->servers * RING_POINTS, low = 0, high = count;
-    uint64_t hash = hash_of(key);
+    uint64_t hash = ring_hash(key);
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (r->points[middle].hash < hash)

@@ -1,3 +1,4 @@
+#include "base/root.h"
 #include "gac/vend.h"
 
 enum {
@@ -16,17 +17,6 @@ static int64_t least_of(int64_t a, int64_t b)
 static int64_t most_of(int64_t a, int64_t b)
 {
     return a > b ? a : b;
-}
-
-static uint64_t square_root(unsigned __int128 value)
-{
-    uint64_t root = 0;
-    for (uint64_t bit = UINT64_C(1) << 63; bit != 0; bit >>= 1) {
-        uint64_t more = root | bit;
-        if ((unsigned __int128)more * more <= value)
-            root = more;
-    }
-    return root;
 }
 
 static int64_t in_span(int64_t rate, struct duration span)

@@ -83,16 +83,16 @@ void link_faults_clear(struct link_faults *f)
 {
     struct held *h;
     f->count = 0;
-    TAILQ_FOREACH(h, &f->held, entry)
-    h->due.ns = 0;
+    TAILQ_FOREACH (h, &f->held, entry)
+        h->due.ns = 0;
 }
 
 bool link_faults_holds(const struct link_faults *f, uint64_t link)
 {
     const struct held *h;
-    TAILQ_FOREACH(h, &f->held, entry)
-    if (h->link == link)
-        return true;
+    TAILQ_FOREACH (h, &f->held, entry)
+        if (h->link == link)
+            return true;
     return false;
 }
 
@@ -119,8 +119,8 @@ struct instant link_faults_deadline(const struct link_faults *f)
 {
     struct instant earliest = INSTANT_NEVER;
     const struct held *h;
-    TAILQ_FOREACH(h, &f->held, entry)
-    earliest = instant_earlier(earliest, h->due);
+    TAILQ_FOREACH (h, &f->held, entry)
+        earliest = instant_earlier(earliest, h->due);
     return earliest;
 }
 
@@ -128,8 +128,7 @@ bool link_faults_next(struct link_faults *f, struct instant now, uint64_t *link,
                       struct slice *frame)
 {
     struct held *h;
-    TAILQ_FOREACH(h, &f->held, entry)
-    {
+    TAILQ_FOREACH (h, &f->held, entry) {
         if (instant_before(now, h->due))
             continue;
         buffer_clear(&f->lent);

@@ -97,18 +97,18 @@ void listener_complete(struct listener *li, const struct io_uring_cqe *cqe)
 void listeners_retry(struct loop *l)
 {
     struct listener *li;
-    LIST_FOREACH(li, &l->listeners, link)
-    if (li->fd >= 0 && !li->accepting && !instant_before(l->now, li->retry_at))
-        arm(li);
+    LIST_FOREACH (li, &l->listeners, link)
+        if (li->fd >= 0 && !li->accepting && !instant_before(l->now, li->retry_at))
+            arm(li);
 }
 
 struct instant listeners_deadline(const struct loop *l)
 {
     struct instant earliest = INSTANT_NEVER;
     const struct listener *li;
-    LIST_FOREACH(li, &l->listeners, link)
-    if (li->fd >= 0)
-        earliest = instant_earlier(earliest, li->retry_at);
+    LIST_FOREACH (li, &l->listeners, link)
+        if (li->fd >= 0)
+            earliest = instant_earlier(earliest, li->retry_at);
     return earliest;
 }
 

@@ -150,10 +150,10 @@ static struct link *find_twin(const struct link *link)
     struct link *other;
     if (link->peer != NULL || link->kind == PEER_TOOL)
         return NULL;
-    TAILQ_FOREACH(other, &link->transport->links, entry)
-    if (other != link && other->peer == NULL && other->state == LINK_UP &&
-        other->kind == link->kind && other->peer_id == link->peer_id)
-        return other;
+    TAILQ_FOREACH (other, &link->transport->links, entry)
+        if (other != link && other->peer == NULL && other->state == LINK_UP &&
+            other->kind == link->kind && other->peer_id == link->peer_id)
+            return other;
     return NULL;
 }
 
@@ -402,9 +402,9 @@ void transport_add_peer(struct transport *t, enum peer_kind kind, uint32_t id, c
 uint64_t transport_link(const struct transport *t, enum peer_kind kind, uint32_t id)
 {
     const struct peer *peer;
-    LIST_FOREACH(peer, &t->peers, entry)
-    if (peer->kind == kind && peer->id == id)
-        return peer->link != NULL && peer->link->state == LINK_UP ? peer->link->id : 0;
+    LIST_FOREACH (peer, &t->peers, entry)
+        if (peer->kind == kind && peer->id == id)
+            return peer->link != NULL && peer->link->state == LINK_UP ? peer->link->id : 0;
     return 0;
 }
 
@@ -413,12 +413,12 @@ struct instant transport_deadline(const struct transport *t)
     struct instant earliest = INSTANT_NEVER;
     const struct peer *peer;
     const struct link *link;
-    LIST_FOREACH(peer, &t->peers, entry)
-    if (peer->link == NULL)
-        earliest = instant_earlier(earliest, peer->retry_at);
-    TAILQ_FOREACH(link, &t->links, entry)
-    if (link->state != LINK_CLOSING)
-        earliest = instant_earlier(earliest, link->deadline);
+    LIST_FOREACH (peer, &t->peers, entry)
+        if (peer->link == NULL)
+            earliest = instant_earlier(earliest, peer->retry_at);
+    TAILQ_FOREACH (link, &t->links, entry)
+        if (link->state != LINK_CLOSING)
+            earliest = instant_earlier(earliest, link->deadline);
     if (t->faults != NULL)
         earliest = instant_earlier(earliest, link_faults_deadline(t->faults));
     return earliest;
@@ -433,12 +433,13 @@ void transport_tick(struct transport *t)
     struct link *link;
     if (t->faults != NULL)
         send_held(t);
-    LIST_FOREACH(peer, &t->peers, entry)
-    if (peer->link == NULL && !instant_before(now, peer->retry_at))
-        connect_peer(t, peer);
-    TAILQ_FOREACH(link, &t->links, entry)
-    if (link->state != LINK_CLOSING && !instant_before(now, link->deadline))
-        refuse(link, link->state == LINK_CONNECTING ? "does not answer" : "did not greet in time");
+    LIST_FOREACH (peer, &t->peers, entry)
+        if (peer->link == NULL && !instant_before(now, peer->retry_at))
+            connect_peer(t, peer);
+    TAILQ_FOREACH (link, &t->links, entry)
+        if (link->state != LINK_CLOSING && !instant_before(now, link->deadline))
+            refuse(link,
+                   link->state == LINK_CONNECTING ? "does not answer" : "did not greet in time");
 }
 
 /* ---- links ---- */
@@ -531,14 +532,14 @@ void transport_heal(struct transport *t)
     if (t->faults == NULL)
         return;
     link_faults_clear(t->faults);
-    TAILQ_FOREACH(link, &t->links, entry)
-    if (link->state == LINK_GREETING)
-        close_link(link);
-    LIST_FOREACH(peer, &t->peers, entry)
-    if (peer->link == NULL) {
-        peer->pause_ms = 0;
-        peer->retry_at = loop_now(t->options.loop);
-    }
+    TAILQ_FOREACH (link, &t->links, entry)
+        if (link->state == LINK_GREETING)
+            close_link(link);
+    LIST_FOREACH (peer, &t->peers, entry)
+        if (peer->link == NULL) {
+            peer->pause_ms = 0;
+            peer->retry_at = loop_now(t->options.loop);
+        }
 }
 
 /* ---- life ---- */

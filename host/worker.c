@@ -159,8 +159,7 @@ static struct job *next_finished(struct loop *l)
 {
     struct worker *w;
     struct job *j = NULL;
-    LIST_FOREACH(w, &l->workers, link)
-    {
+    LIST_FOREACH (w, &l->workers, link) {
         pthread_mutex_lock(&w->lock);
         j = STAILQ_FIRST(&w->finished);
         if (j != NULL)

@@ -118,8 +118,8 @@ bool client_next_effect(struct router *r, struct router_effect *out)
 bool client_make_room(struct router *r, uint64_t more)
 {
     const int64_t grace = duration_ms(UNREAD_GRACE_MS).ns;
-    while (router_over_budget(r, more) && r->unread.first != NULL) {
-        struct client *c = TIMER_OWNER(r->unread.first, struct client, unread);
+    while (router_over_budget(r, more) && !TAILQ_EMPTY(&r->unread.timers)) {
+        struct client *c = TIMER_OWNER(TAILQ_FIRST(&r->unread.timers), struct client, unread);
         if (instant_since(r->now, c->unread.at).ns + r->unread.delay.ns < grace)
             break;
         r->counters.unread_closed++;

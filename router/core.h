@@ -10,6 +10,7 @@
 #define WEIR_ROUTER_CORE_H
 
 #include "base/id_map.h"
+#include "base/metrics.h"
 #include "base/prng.h"
 #include "gac/client.h"
 #include "router/call.h"
@@ -29,19 +30,6 @@ enum {
     SPARE_CALLS = 256,
     /* Buffers that grew larger are given back to the allocator, not kept for the next use. */
     KEPT_BUFFER_MAX = 64 * 1024,
-};
-
-struct router_counters {
-    int64_t requests;         /* HTTP requests that named an operation */
-    int64_t client_retries;   /* of them with amz-sdk-request: attempt > 1 */
-    int64_t throttled;        /* answered with a throttling error */
-    int64_t refused_memory;   /* answered 503 for lack of memory */
-    int64_t unread_closed;    /* clients closed because they did not take their answers */
-    int64_t internal_retries; /* subrequests sent again */
-    int64_t deadlines;        /* subrequests that got no answer in time */
-    int64_t silences;         /* times that a node fell silent */
-    int64_t limit_waits;      /* subrequests that waited for tokens of their table's limit */
-    int64_t limit_refused;    /* subrequests refused by it */
 };
 
 struct router {
@@ -76,7 +64,7 @@ struct router {
     uint32_t slot_count;
     uint32_t slot_free; /* index + 1; 0: none */
     struct subrequest_queue sending;
-    struct id_map limit_waiters; /* by limit_id */
+    struct id_map limit_waiters; /* by gac_key_number */
     struct limit_waiters *limit_first;
     struct subrequest_queue limit_refused; /* told at the end of the event */
     uint64_t limit_changes;                /* of the GAC client's, that those who wait have seen */
@@ -94,7 +82,7 @@ struct router {
     uint32_t route_count;
     uint32_t route_evict;
     size_t held_bytes;
-    struct router_counters counters;
+    struct metrics_router counters; /* without the gauges */
 };
 
 /* Sets what an owner accounts for. */

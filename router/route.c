@@ -16,8 +16,7 @@ struct route_entry {
     bool stale; /* a node has refused by it: asked for anew, and used by others until then */
     bool fetching;
     struct subrequest fetch;
-    struct route_waiter *first;
-    struct route_waiter *last;
+    TAILQ_HEAD(, route_waiter) waiters;
     size_t name_size;
     uint8_t name[];
 };
@@ -39,6 +38,7 @@ static struct route_entry *route_entry_add(struct router *r, struct slice name)
 {
     struct route_entry *e = calloc(1, sizeof *e + name.size);
     must(e != NULL);
+    TAILQ_INIT(&e->waiters);
     e->bucket = route_bucket_of(name);
     e->name_size = name.size;
     memcpy(e->name, name.data, name.size);
@@ -125,13 +125,7 @@ struct route *route_want(struct router *r, struct slice name, bool fresh, struct
     w->entry = e;
     w->late = e->fetching;
     w->due = false;
-    w->previous = e->last;
-    w->next = NULL;
-    if (e->last != NULL)
-        e->last->next = w;
-    else
-        e->first = w;
-    e->last = w;
+    TAILQ_INSERT_TAIL(&e->waiters, w, same);
     if (!e->fetching)
         route_fetch(r, e);
     return NULL;
@@ -143,14 +137,7 @@ void route_cancel(struct router *r, struct route_waiter *w)
     struct route_entry *e = w->entry;
     if (e == NULL)
         return;
-    if (w->previous != NULL)
-        w->previous->next = w->next;
-    else
-        e->first = w->next;
-    if (w->next != NULL)
-        w->next->previous = w->previous;
-    else
-        e->last = w->previous;
+    TAILQ_REMOVE(&e->waiters, w, same);
     w->entry = NULL;
 }
 
@@ -232,10 +219,11 @@ static void route_tell(struct router *r, struct route_waiter *w, struct route *r
 /* Near the front: whoever is not due came later. */
 static struct route_waiter *route_first_due(const struct route_entry *e)
 {
-    struct route_waiter *w = e->first;
-    while (w != NULL && !w->due)
-        w = w->next;
-    return w;
+    struct route_waiter *w;
+    TAILQ_FOREACH (w, &e->waiters, same)
+        if (w->due)
+            return w;
+    return NULL;
 }
 
 void route_fetched(struct router *r, struct route_entry *e, const struct reply *reply)
@@ -246,7 +234,8 @@ void route_fetched(struct router *r, struct route_entry *e, const struct reply *
     bool usable = route != NULL && route->table.status != TABLE_CREATING;
     /* Who came after the fetch began may know that the table is there by now: a fetch of its own
      * follows. Those who are told may want the table anew: they join those who wait already. */
-    for (struct route_waiter *w = e->first; w != NULL; w = w->next) {
+    struct route_waiter *w;
+    TAILQ_FOREACH (w, &e->waiters, same) {
         w->due = usable || !w->late;
         w->late = false;
     }
@@ -257,14 +246,14 @@ void route_fetched(struct router *r, struct route_entry *e, const struct reply *
     } else if (route != NULL || reply->code == REPLY_TABLE_NOT_FOUND) {
         route_entry_set(e, NULL);
     }
-    for (struct route_waiter *w; (w = route_first_due(e)) != NULL;) {
+    while ((w = route_first_due(e)) != NULL) {
         w->due = false;
         route_tell(r, w, route, refusal);
     }
     e->fetching = false;
     if (route != NULL)
         route_release(route);
-    if (e->first != NULL && (e->route == NULL || e->stale))
+    if (!TAILQ_EMPTY(&e->waiters) && (e->route == NULL || e->stale))
         route_fetch(r, e);
     route_entry_tidy(r, e);
     route_evict(r);

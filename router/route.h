@@ -7,6 +7,8 @@
 #ifndef WEIR_ROUTER_ROUTE_H
 #define WEIR_ROUTER_ROUTE_H
 
+#include <sys/queue.h>
+
 #include "engine/catalog/table.h"
 
 struct call;
@@ -25,9 +27,8 @@ struct route {
 
 /* Somebody who waits for a table: a call at its start, or a subrequest sent to the wrong place. */
 struct route_waiter {
-    struct route_waiter *previous;
-    struct route_waiter *next;
-    struct route_entry *entry; /* NULL: waits for nothing */
+    TAILQ_ENTRY(route_waiter) same; /* who waits for the same table */
+    struct route_entry *entry;      /* NULL: waits for nothing */
     struct call *call;
     struct subrequest *subrequest; /* NULL: the call itself */
     struct route **out;            /* of a call: gets the table */

@@ -26,15 +26,17 @@ struct router *router_create(const struct router_options *options)
     r->gac = gac_client_create(&(struct gac_client_options){.config = options->config,
                                                             .servers = options->gac_servers,
                                                             .router = prng_next(&lives) | 1});
-    r->idle.delay = duration_ms(r->config->http_idle_ms);
-    r->unread.delay = duration_ms(r->config->http_unread_ms);
-    r->arriving.delay = duration_ms(r->config->http_request_ms);
-    r->deadlines.delay = duration_ms(r->config->request_deadline_ms);
-    r->patience.delay = duration_ms(PATIENCE_MS);
-    r->limit_waits.delay = duration_ms(r->config->gac_wait_ms);
+    TAILQ_INIT(&r->sending);
+    TAILQ_INIT(&r->limit_refused);
+    timer_queue_init(&r->idle, duration_ms(r->config->http_idle_ms));
+    timer_queue_init(&r->unread, duration_ms(r->config->http_unread_ms));
+    timer_queue_init(&r->arriving, duration_ms(r->config->http_request_ms));
+    timer_queue_init(&r->deadlines, duration_ms(r->config->request_deadline_ms));
+    timer_queue_init(&r->patience, duration_ms(PATIENCE_MS));
+    timer_queue_init(&r->limit_waits, duration_ms(r->config->gac_wait_ms));
     silence_init(r);
     for (int i = 0; i < BACKOFFS; i++)
-        r->backoffs[i].delay = duration_ms(BACKOFF_MS[i]);
+        timer_queue_init(&r->backoffs[i], duration_ms(BACKOFF_MS[i]));
     return r;
 }
 

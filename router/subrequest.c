@@ -78,34 +78,20 @@ void subrequest_queue_add(struct subrequest_queue *q, struct subrequest *s)
 {
     must(s->queue == NULL);
     s->queue = q;
-    s->previous = q->last;
-    s->next = NULL;
-    if (q->last != NULL)
-        q->last->next = s;
-    else
-        q->first = s;
-    q->last = s;
+    TAILQ_INSERT_TAIL(q, s, entry);
 }
 
 void subrequest_queue_remove(struct subrequest *s)
 {
-    struct subrequest_queue *q = s->queue;
-    if (q == NULL)
+    if (s->queue == NULL)
         return;
-    if (s->previous != NULL)
-        s->previous->next = s->next;
-    else
-        q->first = s->next;
-    if (s->next != NULL)
-        s->next->previous = s->previous;
-    else
-        q->last = s->previous;
+    TAILQ_REMOVE(s->queue, s, entry);
     s->queue = NULL;
 }
 
 bool subrequest_next_effect(struct router *r, struct router_effect *out)
 {
-    struct subrequest *s = r->sending.first;
+    struct subrequest *s = TAILQ_FIRST(&r->sending);
     if (s == NULL)
         return false;
     subrequest_queue_remove(s);

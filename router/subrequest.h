@@ -2,6 +2,8 @@
 #ifndef WEIR_ROUTER_SUBREQUEST_H
 #define WEIR_ROUTER_SUBREQUEST_H
 
+#include <sys/queue.h>
+
 #include "engine/message/message.h"
 #include "router/limiter/taken.h"
 #include "router/route.h"
@@ -20,10 +22,7 @@ enum subrequest_state {
 };
 
 /* Each in one queue at a time. */
-struct subrequest_queue {
-    struct subrequest *first;
-    struct subrequest *last;
-};
+TAILQ_HEAD(subrequest_queue, subrequest);
 
 struct subrequest {
     struct request request;
@@ -49,8 +48,7 @@ struct subrequest {
     struct route_waiter waiter;
     struct subrequest *next_of_call;
     struct subrequest_queue *queue; /* NULL: in none */
-    struct subrequest *previous;    /* in the queue */
-    struct subrequest *next;
+    TAILQ_ENTRY(subrequest) entry;  /* in the queue */
 };
 
 void subrequest_start(struct router *r, struct subrequest *s);

@@ -1,35 +1,31 @@
+/* timer.c - a timer joins its queue at the end: it is due last, as all have the same delay. */
 #include "router/timer.h"
+
+void timer_queue_init(struct timer_queue *q, struct duration delay)
+{
+    q->delay = delay;
+    TAILQ_INIT(&q->timers);
+}
 
 void timer_start(struct timer *t, struct timer_queue *q, struct instant now)
 {
     timer_stop(t);
-    *t = (struct timer){.queue = q, .previous = q->last, .at = instant_add(now, q->delay)};
-    if (q->last != NULL)
-        q->last->next = t;
-    else
-        q->first = t;
-    q->last = t;
+    t->queue = q;
+    t->at = instant_add(now, q->delay);
+    TAILQ_INSERT_TAIL(&q->timers, t, entry);
 }
 
 void timer_stop(struct timer *t)
 {
-    struct timer_queue *q = t->queue;
-    if (q == NULL)
+    if (t->queue == NULL)
         return;
-    if (t->previous != NULL)
-        t->previous->next = t->next;
-    else
-        q->first = t->next;
-    if (t->next != NULL)
-        t->next->previous = t->previous;
-    else
-        q->last = t->previous;
+    TAILQ_REMOVE(&t->queue->timers, t, entry);
     t->queue = NULL;
 }
 
 struct timer *timer_queue_expire(struct timer_queue *q, struct instant now)
 {
-    struct timer *t = q->first;
+    struct timer *t = TAILQ_FIRST(&q->timers);
     if (t == NULL || instant_before(now, t->at))
         return NULL;
     timer_stop(t);

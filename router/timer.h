@@ -4,6 +4,7 @@
 #define WEIR_ROUTER_TIMER_H
 
 #include <stddef.h>
+#include <sys/queue.h>
 
 #include "base/instant.h"
 
@@ -11,17 +12,17 @@ struct timer_queue;
 
 /* Zeroed = stopped. */
 struct timer {
+    TAILQ_ENTRY(timer) entry;
     struct timer_queue *queue; /* NULL: stopped */
-    struct timer *previous;
-    struct timer *next;
     struct instant at;
 };
 
 struct timer_queue {
     struct duration delay;
-    struct timer *first;
-    struct timer *last;
+    TAILQ_HEAD(, timer) timers;
 };
+
+void timer_queue_init(struct timer_queue *q, struct duration delay);
 
 /* Starts anew if it runs. `now` must not move back. */
 void timer_start(struct timer *t, struct timer_queue *q, struct instant now);
@@ -32,7 +33,7 @@ struct timer *timer_queue_expire(struct timer_queue *q, struct instant now);
 
 static inline struct instant timer_queue_next(const struct timer_queue *q)
 {
-    return q->first == NULL ? INSTANT_NEVER : q->first->at;
+    return TAILQ_EMPTY(&q->timers) ? INSTANT_NEVER : TAILQ_FIRST(&q->timers)->at;
 }
 
 #define TIMER_OWNER(timer, type, member) ((type *)((char *)(timer)-offsetof(type, member)))

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "base/big_endian.h"
 #include "base/must.h"
 #include "engine/catalog/table.h"
 
@@ -38,18 +39,11 @@ bool check_nodes(struct node_process *const *nodes, uint32_t count, struct buffe
 
 /* ---- replicas ---- */
 
-/* The first key of no table with this or a lower number. */
-static void bound_of(uint32_t table_id, uint8_t out[4])
-{
-    uint32_t be = __builtin_bswap32(table_id);
-    memcpy(out, &be, sizeof be);
-}
-
 static bool check_ranges(const struct table *t, struct buffer *why)
 {
     uint8_t lo[4], hi[4];
-    bound_of(t->id, lo);
-    bound_of(t->id + 1, hi);
+    be32_put(lo, t->id);
+    be32_put(hi, t->id + 1);
     must(t->partition_count > 0);
     const struct partition_info *last = &t->partitions[t->partition_count - 1];
     bool whole = slice_compare(t->partitions[0].lo, slice_make(lo, sizeof lo)) <= 0 ||
@@ -72,7 +66,7 @@ static bool read_range(struct node *n, const struct partition_info *p, struct co
     struct store_cursor c;
     struct slice key, value;
     uint8_t next_table[4];
-    bound_of(p->table_id + 1, next_table);
+    be32_put(next_table, p->table_id + 1);
     struct slice hi = p->hi.size > 0 ? p->hi : slice_make(next_table, sizeof next_table);
     enum status status;
     *out = (struct contents){0};

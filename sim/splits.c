@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/big_endian.h"
 #include "base/must.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
@@ -57,7 +58,7 @@ static void make_cut(struct splits *s, uint32_t table_id, struct buffer *out)
         if (s->options.plan->workload.whole_collections)
             out->size = collection_key(buffer_slice(out)).size;
     } else {
-        buffer_append_u32(out, __builtin_bswap32(table_id));
+        buffer_append_be32(out, table_id);
         buffer_append_u64(out, hash);
     }
 }

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "base/big_endian.h"
 #include "base/must.h"
 #include "base/probe.h"
 #include "engine/catalog/catalog_internal.h"
+#include "engine/item/storage_key.h"
 
 struct catalog *catalog_create(void)
 {
@@ -267,18 +269,12 @@ static void take_out(struct catalog *c, struct entry *e)
 
 /* ---- rows ---- */
 
-static void put_be32(uint8_t *p, uint32_t value)
-{
-    uint32_t swapped = __builtin_bswap32(value);
-    memcpy(p, &swapped, sizeof swapped);
-}
-
 /* 00 00 00 00 | kind | id, BE. */
 static struct slice row_key(uint8_t out[KEY_SIZE_MAX], uint8_t kind, uint32_t id)
 {
-    put_be32(out, CATALOG_TABLE_ID);
+    be32_put(out, CATALOG_TABLE_ID);
     out[4] = kind;
-    put_be32(out + 5, id);
+    be32_put(out + 5, id);
     return slice_make(out, 9);
 }
 
@@ -335,9 +331,7 @@ enum status catalog_load_row(struct catalog *c, struct slice key, struct slice v
         return r.failed ? STATUS_CORRUPT : STATUS_OK;
     }
     if (key.data[4] == ROW_NODE) {
-        uint32_t node;
-        memcpy(&node, key.data + 5, sizeof node);
-        node = __builtin_bswap32(node);
+        uint32_t node = be32_get(key.data + 5);
         uint32_t generation = reader_u32(&r);
         bool drained = r.left.size > 0 && reader_u8(&r) != 0;
         if (r.failed || node > NODES_MAX)
@@ -371,19 +365,18 @@ static void cut_hash_space(struct catalog *c, struct table *t, struct arena *are
 {
     for (uint32_t i = 0; i < t->partition_count; i++) {
         uint64_t hash = (uint64_t)(((unsigned __int128)i << 64) / t->partition_count);
-        uint64_t swapped = __builtin_bswap64(hash);
-        uint8_t *lo = arena_alloc(arena, 12), *hi = arena_alloc(arena, 4);
-        put_be32(lo, t->id);
-        memcpy(lo + 4, &swapped, 8);
-        put_be32(hi, t->id + 1);
+        uint8_t *lo = arena_alloc(arena, STORAGE_KEY_BOUND_SIZE), *hi = arena_alloc(arena, 4);
+        storage_key_write_bound(lo, t->id, hash);
+        be32_put(hi, t->id + 1);
         struct partition_info *p = &t->partitions[i];
-        *p = (struct partition_info){.id = c->next_partition_id++,
-                                     .epoch = 1,
-                                     .table_id = t->id,
-                                     .whole_collections = t->whole_collections,
-                                     .gac = t->gac,
-                                     .lo = slice_make(lo, i == 0 ? 4 : 12),
-                                     .hi = slice_make(hi, 4)};
+        *p = (struct partition_info){
+            .id = c->next_partition_id++,
+            .epoch = 1,
+            .table_id = t->id,
+            .whole_collections = t->whole_collections,
+            .gac = t->gac,
+            .lo = slice_make(lo, i == 0 ? STORAGE_KEY_TABLE_SIZE : STORAGE_KEY_BOUND_SIZE),
+            .hi = slice_make(hi, 4)};
         if (i > 0)
             t->partitions[i - 1].hi = p->lo;
     }

@@ -1,5 +1,6 @@
 #include "engine/item/storage_key.h"
 
+#include "base/big_endian.h"
 #include "base/must.h"
 
 #define XXH_INLINE_ALL
@@ -10,18 +11,6 @@ enum {
     ESCAPED_ZERO = 0xFF,
     END = 0x01
 };
-
-static void append_u32_be(struct buffer *out, uint32_t value)
-{
-    value = __builtin_bswap32(value);
-    buffer_append(out, &value, sizeof value);
-}
-
-static void append_u64_be(struct buffer *out, uint64_t value)
-{
-    value = __builtin_bswap64(value);
-    buffer_append(out, &value, sizeof value);
-}
 
 static struct slice key_bytes(const struct attr *key)
 {
@@ -58,8 +47,28 @@ uint64_t storage_key_hash(const struct attr *partition)
 
 void storage_key_append_hash(struct buffer *out, uint32_t table_id, uint64_t hash)
 {
-    append_u32_be(out, table_id);
-    append_u64_be(out, hash);
+    buffer_append_be32(out, table_id);
+    buffer_append_be64(out, hash);
+}
+
+struct slice storage_key_write_bound(uint8_t out[STORAGE_KEY_BOUND_SIZE], uint32_t table_id,
+                                     uint64_t hash)
+{
+    be64_put(be32_put(out, table_id), hash);
+    return slice_make(out, STORAGE_KEY_BOUND_SIZE);
+}
+
+uint64_t storage_key_bound_hash(struct slice bound, uint64_t open)
+{
+    if (bound.size <= STORAGE_KEY_TABLE_SIZE)
+        return open;
+    return slice_head(
+        slice_make(bound.data + STORAGE_KEY_TABLE_SIZE, bound.size - STORAGE_KEY_TABLE_SIZE));
+}
+
+uint64_t storage_key_even_cut(uint64_t lo, uint64_t hi, uint32_t i, uint32_t pieces)
+{
+    return lo + (uint64_t)((unsigned __int128)(hi - lo) * i / pieces);
 }
 
 void storage_key_append_collection(struct buffer *out, uint32_t table_id,

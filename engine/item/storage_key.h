@@ -12,7 +12,8 @@
 
 enum {
     STORAGE_KEY_TABLE_SIZE = 4,
-    STORAGE_KEY_HASH_SIZE = 8
+    STORAGE_KEY_HASH_SIZE = 8,
+    STORAGE_KEY_BOUND_SIZE = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE
 };
 
 /* Key attributes are of type S, N or B; `sort` is NULL where the table has no sort key. */
@@ -29,6 +30,15 @@ void storage_key_append_sort(struct buffer *out, const struct attr *sort, bool t
 
 /* table id | hash: the lower bound of a hash range. */
 void storage_key_append_hash(struct buffer *out, uint32_t table_id, uint64_t hash);
+struct slice storage_key_write_bound(uint8_t out[STORAGE_KEY_BOUND_SIZE], uint32_t table_id,
+                                     uint64_t hash);
+
+/* The hash that the bound of a range begins with, zeros behind a shorter bound; `open` for a bound
+ * without a hash. */
+uint64_t storage_key_bound_hash(struct slice bound, uint64_t open);
+
+/* Where piece number i, from 1 on, begins if the hashes from lo to hi are cut into equal pieces. */
+uint64_t storage_key_even_cut(uint64_t lo, uint64_t hi, uint32_t i, uint32_t pieces);
 
 /* Whether the bytes can be an item's: a table, a hash, and one or two key parts, each escaped and
  * terminated. The hash is not compared. */

@@ -3,6 +3,7 @@
 
 #include <xxhash.h>
 
+#include "base/big_endian.h"
 #include "base/must.h"
 
 enum {
@@ -18,15 +19,10 @@ enum {
     ROW_FROZEN = 8,
 };
 
-static void rows_append_be32(struct buffer *b, uint32_t value)
-{
-    buffer_append_u32(b, __builtin_bswap32(value));
-}
-
 static struct slice rows_key(struct node_env *env, uint8_t kind, struct slice rest)
 {
     buffer_clear(&env->scratch);
-    rows_append_be32(&env->scratch, NODE_TABLE_ID);
+    buffer_append_be32(&env->scratch, NODE_TABLE_ID);
     buffer_append_u8(&env->scratch, kind);
     buffer_append_slice(&env->scratch, rest);
     return buffer_slice(&env->scratch);
@@ -34,8 +30,9 @@ static struct slice rows_key(struct node_env *env, uint8_t kind, struct slice re
 
 struct slice rows_partition_key(struct node_env *env, uint32_t id)
 {
-    uint32_t swapped = __builtin_bswap32(id);
-    return rows_key(env, ROW_PARTITION, slice_make(&swapped, sizeof swapped));
+    uint8_t rest[sizeof id];
+    be32_put(rest, id);
+    return rows_key(env, ROW_PARTITION, slice_make(rest, sizeof rest));
 }
 
 /* Value: XXH3 of what follows | since lsn | applied index and term | term | vote | items | bytes |

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "base/big_endian.h"
 #include "base/must.h"
+#include "engine/item/storage_key.h"
 #include "engine/node/collection.h"
 #include "engine/node/node_internal.h"
 #include "engine/node/rows.h"
@@ -57,10 +59,7 @@ static void verify_enter_collection(struct collection_tally *c, const struct par
 
 static uint32_t verify_table_of(struct slice key)
 {
-    uint32_t id = 0;
-    if (key.size >= sizeof id)
-        memcpy(&id, key.data, sizeof id);
-    return __builtin_bswap32(id);
+    return key.size >= STORAGE_KEY_TABLE_SIZE ? be32_get(key.data) : 0;
 }
 
 /* The place of the replica that holds the key among all; their number: none does. */

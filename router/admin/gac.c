@@ -1,5 +1,6 @@
 /* gac.c - GET /weir/gac: what this router holds of the limits of tables, as JSON: why a request was
  * throttled for its table's limit, or waited. Units are capacity units, as everywhere. */
+#include "router/admin/page_metrics.h"
 #include "router/admin/pages.h"
 #include "router/json/json_writer.h"
 #include "router/limiter/limit.h"
@@ -13,17 +14,18 @@ static void gac_write_limit(struct call *c, const struct table *t, enum admit_ki
     if (!limit_find(r, t, kind, &limit))
         return;
     gac_client_holding(r->gac, r->now, limit.key, &h);
+    const struct metrics_limit m = {.rate = limit.rate,
+                                    .tokens = h.tokens,
+                                    .demand = h.demand,
+                                    .asks = (int64_t)h.asks,
+                                    .waiting = limit_waiting(r, limit.key),
+                                    .refused = (int64_t)h.refused};
     json_write_open(out, '{');
     json_member_string(out, "table", t->name);
     json_member_text(out, "kind", kind == ADMIT_READ ? "read" : "write");
     json_member_text(out, "policy", gac_policy_name(limit.policy));
-    json_member_thousandths(out, "rate", limit.rate);
-    json_member_thousandths(out, "tokens", h.tokens);
-    json_member_thousandths(out, "demand", h.demand);
     json_member_integer(out, "server", h.owner); /* 0: it goes on at its even part of the rate */
-    json_member_integer(out, "asks", (int64_t)h.asks);
-    json_member_integer(out, "waiting", limit_waiting(r, limit.key));
-    json_member_integer(out, "refused", (int64_t)h.refused);
+    page_write_metrics(out, METRICS_OF_LIMIT, &m);
     json_write_close(out, '}');
 }
 

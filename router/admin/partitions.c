@@ -7,6 +7,7 @@
  * under "silent_nodes" and its partitions are missing. */
 #include <stdio.h>
 
+#include "router/admin/page_metrics.h"
 #include "router/admin/pages.h"
 #include "router/json/json_writer.h"
 #include "router/limiter/limit.h"
@@ -160,44 +161,38 @@ static void partitions_write_tables(struct call *c, const struct partitions *p)
 static void partitions_write_hash(struct buffer *out, const char *key, struct slice bound, bool end)
 {
     char text[17];
-    uint64_t hash = end ? UINT64_MAX : 0;
-    if (bound.size > STORAGE_KEY_TABLE_SIZE) {
-        hash = 0;
-        for (size_t i = 0; i < STORAGE_KEY_HASH_SIZE; i++) {
-            size_t at = STORAGE_KEY_TABLE_SIZE + i;
-            hash = hash << 8 | (at < bound.size ? bound.data[at] : 0);
-        }
-    }
+    uint64_t hash = storage_key_bound_hash(bound, end ? UINT64_MAX : 0);
     snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
     json_member_text(out, key, text);
 }
 
+static void partitions_write_throttled(struct buffer *out, const int64_t refused[ADMIT_REASONS])
+{
+    const char *reasons[ADMIT_REASONS] = {NULL};
+    for (int reason = ADMIT_OK + 1; reason < ADMIT_REASONS; reason++)
+        if (reason != ADMIT_REFUSED_TABLE) /* routers refuse for it: refused_by_routers */
+            reasons[reason] = admit_reason_name((enum admit_reason)reason);
+    page_write_labelled(out, METRIC_THROTTLED, reasons, refused, ADMIT_REASONS);
+}
+
 static void partitions_write_levels(struct buffer *out, const struct admit_levels *l)
 {
-    json_member_open(out, "levels", '{');
-    json_member_thousandths(out, "cap", l->cap_mcu);
-    json_member_thousandths(out, "allocation", l->allocation_mcu);
-    json_member_thousandths(out, "burst", l->burst_mcu);
-    json_member_thousandths(out, "node", l->node_mcu);
-    json_write_close(out, '}');
+    static const char *const buckets[] = {"cap", "allocation", "burst", "node"};
+    const int64_t levels[] = {l->cap_mcu, l->allocation_mcu, l->burst_mcu, l->node_mcu};
+    page_write_labelled(out, METRIC_LEVELS, buckets, levels, 4);
 }
 
 static void partitions_write_kind(struct buffer *out, const struct partition_stats *s,
                                   enum admit_kind kind)
 {
+    const struct partition_counts *counts = &s->kinds[kind].counts;
+    const struct metrics_partition m = {.allocated = s->kinds[kind].allocated_mcu,
+                                        .consumed = counts->load.consumed_mcu,
+                                        .admitted = counts->admitted,
+                                        .burst = counts->burst};
     json_member_open(out, kind == ADMIT_READ ? "read" : "write", '{');
-    json_member_thousandths(out, "allocated", s->kinds[kind].allocated_mcu);
-    json_member_thousandths(out, "consumed", s->kinds[kind].counts.load.consumed_mcu);
-    json_member_integer(out, "admitted", s->kinds[kind].counts.admitted);
-    json_member_integer(out, "burst", s->kinds[kind].counts.burst);
-    json_member_open(out, "throttled", '{');
-    for (int reason = ADMIT_OK + 1; reason < ADMIT_REASONS; reason++) {
-        if (reason == ADMIT_REFUSED_TABLE) /* routers refuse for it: refused_by_routers */
-            continue;
-        json_member_integer(out, admit_reason_name((enum admit_reason)reason),
-                            s->kinds[kind].counts.load.refused[reason]);
-    }
-    json_write_close(out, '}');
+    page_write_metrics(out, METRICS_OF_PARTITION, &m);
+    partitions_write_throttled(out, counts->load.refused);
     partitions_write_levels(out, &s->kinds[kind].levels);
     json_write_close(out, '}');
 }
@@ -220,8 +215,7 @@ static void partitions_write_partition(struct buffer *out, const struct partitio
     }
     if (s->bytes >= 0)
         json_member_integer(out, "bytes", s->bytes);
-    json_write_key(out, "splitting");
-    json_write_bool(out, table_partition_is_splitting(t, info));
+    json_member_bool(out, "splitting", table_partition_is_splitting(t, info));
     if (info->merge != MERGE_NONE)
         json_member_text(out, "merge", merge_names[info->merge]);
     partitions_write_hash(out, "start_hash", info->lo, false);
@@ -267,28 +261,11 @@ static bool partitions_reply(struct call *c, struct subrequest *s, const struct 
 
 static void partitions_write_counters(struct buffer *out, const struct router *r)
 {
-    const struct router_counters *n = &r->counters;
-    const struct {
-        const char *name;
-        int64_t value;
-    } COUNTERS[] = {
-        {"requests", n->requests},
-        {"client_retries", n->client_retries},
-        {"throttled", n->throttled},
-        {"refused_memory", n->refused_memory},
-        {"unread_closed", n->unread_closed},
-        {"internal_retries", n->internal_retries},
-        {"deadlines", n->deadlines},
-        {"silences", n->silences},
-        {"limit_waits", n->limit_waits},
-        {"limit_refused", n->limit_refused},
-        {"connections", (int64_t)r->clients.count},
-        {"held_bytes", (int64_t)r->held_bytes},
-    };
+    struct metrics_router m = r->counters;
+    m.connections = (int64_t)r->clients.count;
+    m.held_bytes = (int64_t)r->held_bytes;
     json_member_open(out, "router", '{');
-    for (size_t i = 0; i < sizeof COUNTERS / sizeof COUNTERS[0]; i++) {
-        json_member_integer(out, COUNTERS[i].name, COUNTERS[i].value);
-    }
+    page_write_metrics(out, METRICS_OF_ROUTER, &m);
     json_write_close(out, '}');
 }
 

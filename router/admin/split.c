@@ -54,32 +54,16 @@ static bool split_begin(struct call *c, const struct json_value m[])
     return true;
 }
 
-/* The hash a bound begins with; `end`: of the table. */
-static uint64_t split_hash_of(struct slice bound, uint64_t end)
-{
-    uint64_t hash = 0;
-    if (bound.size <= STORAGE_KEY_TABLE_SIZE)
-        return end;
-    for (size_t i = 0; i < STORAGE_KEY_HASH_SIZE; i++) {
-        size_t at = STORAGE_KEY_TABLE_SIZE + i;
-        hash = hash << 8 | (at < bound.size ? bound.data[at] : 0);
-    }
-    return hash;
-}
-
 /* Halves the hashes; false: there is but one. */
 static bool split_find_middle(struct call *c, const struct partition_info *info, struct slice *cut)
 {
-    uint64_t lo = split_hash_of(info->lo, 0), hi = split_hash_of(info->hi, UINT64_MAX);
-    uint64_t middle = __builtin_bswap64(lo + (hi - lo) / 2);
-    uint32_t table = __builtin_bswap32(info->table_id);
+    uint64_t lo = storage_key_bound_hash(info->lo, 0);
+    uint64_t hi = storage_key_bound_hash(info->hi, UINT64_MAX);
     if (hi - lo < 2)
         return fault_set(call_fault(c), FAULT_VALIDATION,
                          "The partition is a range within one hash: name a Cut");
-    uint8_t *key = arena_alloc(&c->arena, sizeof table + sizeof middle);
-    memcpy(key, &table, sizeof table);
-    memcpy(key + sizeof table, &middle, sizeof middle);
-    *cut = slice_make(key, sizeof table + sizeof middle);
+    *cut = storage_key_write_bound(arena_alloc(&c->arena, STORAGE_KEY_BOUND_SIZE), info->table_id,
+                                   storage_key_even_cut(lo, hi, 1, 2));
     return true;
 }
 

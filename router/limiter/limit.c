@@ -18,12 +18,6 @@ static struct gac_key limit_key(const struct table *t, enum admit_kind kind)
     return (struct gac_key){.table = t->id, .kind = kind == ADMIT_READ ? GAC_READ : GAC_WRITE};
 }
 
-/* Never 0: tables are numbered from 1. */
-static uint64_t limit_id(struct gac_key key)
-{
-    return (uint64_t)key.table << 32 | (uint64_t)key.index << 1 | (uint64_t)key.kind;
-}
-
 bool limit_find(const struct router *r, const struct table *t, enum admit_kind kind,
                 struct gac_limit *out)
 {
@@ -86,7 +80,7 @@ enum gac_verdict limits_take(struct gac_client *gac, struct instant now, struct 
 
 static struct limit_waiters *limit_waiters_of(const struct router *r, struct gac_key key)
 {
-    return r->limit_first == NULL ? NULL : id_map_find(&r->limit_waiters, limit_id(key));
+    return r->limit_first == NULL ? NULL : id_map_find(&r->limit_waiters, gac_key_number(key));
 }
 
 /* At the end of the queue of the key that it is short of. */
@@ -98,7 +92,8 @@ static void limit_park(struct router *r, struct subrequest *s)
     if (w == NULL) {
         w = calloc(1, sizeof *w);
         must(w != NULL);
-        w->id = limit_id(s->limits.short_of);
+        TAILQ_INIT(&w->queue);
+        w->id = gac_key_number(s->limits.short_of);
         w->next = r->limit_first;
         r->limit_first = w;
         id_map_add(&r->limit_waiters, w->id, w);
@@ -134,7 +129,7 @@ static bool limit_is_queued(const struct router *r, struct subrequest *s,
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct limit_waiters *w = limit_waiters_of(r, needs[i].limit.key);
-        if (w != NULL && w->queue.first != NULL && w->queue.first != s) {
+        if (w != NULL && !TAILQ_EMPTY(&w->queue) && TAILQ_FIRST(&w->queue) != s) {
             s->limits.short_of = needs[i].limit.key;
             return true;
         }
@@ -200,11 +195,11 @@ void limit_tell(struct router *r, const struct table *t, bool created)
 static void limit_retry(struct router *r, struct limit_waiters *w)
 {
     struct subrequest *s;
-    while ((s = w->queue.first) != NULL) {
+    while ((s = TAILQ_FIRST(&w->queue)) != NULL) {
         enum gac_verdict verdict = limit_try(r, s);
         if (verdict == GAC_REFUSED)
             continue;
-        if (verdict == GAC_WAIT && limit_id(s->limits.short_of) == w->id)
+        if (verdict == GAC_WAIT && gac_key_number(s->limits.short_of) == w->id)
             return;
         subrequest_queue_remove(s);
         timer_stop(&s->backoff);
@@ -221,7 +216,7 @@ static void limit_retry_all(struct router *r)
     r->limit_changes = gac_client_changes(r->gac);
     while ((w = *at) != NULL) {
         limit_retry(r, w);
-        if (w->queue.first != NULL) {
+        if (!TAILQ_EMPTY(&w->queue)) {
             at = &w->next;
             continue;
         }
@@ -238,8 +233,8 @@ bool limit_run(struct router *r)
     struct subrequest *s;
     if (r->limit_first != NULL && r->limit_changes != gac_client_changes(r->gac))
         limit_retry_all(r);
-    bool any = r->limit_refused.first != NULL;
-    while ((s = r->limit_refused.first) != NULL) {
+    bool any = !TAILQ_EMPTY(&r->limit_refused);
+    while ((s = TAILQ_FIRST(&r->limit_refused)) != NULL) {
         struct gac_holding holding = {0};
         gac_client_holding(r->gac, r->now, s->limits.short_of, &holding);
         const struct admit_verdict verdict = {.reason = ADMIT_REFUSED_TABLE,
@@ -253,9 +248,11 @@ bool limit_run(struct router *r)
 int64_t limit_waiting(const struct router *r, struct gac_key key)
 {
     const struct limit_waiters *w = limit_waiters_of(r, key);
+    const struct subrequest *s;
     int64_t count = 0;
-    for (const struct subrequest *s = w == NULL ? NULL : w->queue.first; s != NULL; s = s->next)
-        count++;
+    if (w != NULL)
+        TAILQ_FOREACH (s, &w->queue, entry)
+            count++;
     return count;
 }
 
@@ -263,7 +260,7 @@ void limit_deinit(struct router *r)
 {
     while (r->limit_first != NULL) {
         struct limit_waiters *w = r->limit_first;
-        must(w->queue.first == NULL);
+        must(TAILQ_EMPTY(&w->queue));
         r->limit_first = w->next;
         free(w);
     }

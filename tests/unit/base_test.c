@@ -6,8 +6,11 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "base/big_endian.h"
 #include "base/buffer.h"
+#include "base/id_map.h"
 #include "base/prng.h"
+#include "base/root.h"
 
 static void slices_order_as_bytes_and_shorter_first(void **state)
 {
@@ -63,6 +66,67 @@ static void the_prng_replays_from_its_seed(void **state)
     }
 }
 
+static void big_endian_numbers_compare_as_their_bytes(void **state)
+{
+    (void)state;
+    uint8_t bytes[12];
+    static const uint8_t expected[12] = {0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 3, 4};
+    assert_ptr_equal(be64_put(be32_put(bytes, 0x102), 0x304), bytes + 12);
+    assert_memory_equal(bytes, expected, sizeof bytes);
+    assert_int_equal(be32_get(bytes), 0x102);
+    assert_int_equal(be64_get(bytes + 4), 0x304);
+    struct buffer b = {0};
+    buffer_append_be32(&b, 0x102);
+    buffer_append_be64(&b, 0x304);
+    assert_memory_equal(b.data, expected, sizeof expected);
+    buffer_deinit(&b);
+}
+
+static void a_square_root_is_the_greatest_number_whose_square_fits(void **state)
+{
+    (void)state;
+    struct prng random = prng_seeded(1);
+    assert_int_equal(square_root(0), 0);
+    assert_int_equal(square_root(3), 1);
+    assert_true(square_root(~(unsigned __int128)0) == UINT64_MAX);
+    for (int i = 0; i < 10000; i++) {
+        uint64_t root = prng_next(&random) >> prng_below(&random, 63);
+        unsigned __int128 square = (unsigned __int128)root * root;
+        assert_true(square_root(square) == root);
+        assert_true(square == 0 || square_root(square - 1) == root - 1);
+        assert_true(square_root(square + root) == root);
+    }
+}
+
+static bool is_odd(void *context, void *value)
+{
+    int *asked = context;
+    (*asked)++;
+    return *(const uint64_t *)value % 2 == 1;
+}
+
+static void an_id_map_loses_all_values_that_are_gone_and_no_other(void **state)
+{
+    (void)state;
+    static uint64_t ids[1000];
+    struct id_map m = {0};
+    int asked = 0;
+    size_t at = 0;
+    for (uint64_t i = 0; i < 1000; i++) {
+        ids[i] = i + 1;
+        id_map_add(&m, i + 1, &ids[i]);
+    }
+    id_map_remove_if(&m, is_odd, &asked);
+    assert_true(asked >= 1000);
+    assert_int_equal(m.count, 500);
+    for (uint64_t i = 1; i <= 1000; i++)
+        assert_true((id_map_find(&m, i) != NULL) == (i % 2 == 0));
+    for (int i = 0; i < 500; i++)
+        assert_non_null(id_map_next(&m, &at));
+    assert_null(id_map_next(&m, &at));
+    id_map_deinit(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -71,6 +135,9 @@ int main(void)
         cmocka_unit_test(a_reader_that_ran_short_stays_failed),
         cmocka_unit_test(an_arena_hands_out_aligned_memory_and_keeps_its_first_chunk),
         cmocka_unit_test(the_prng_replays_from_its_seed),
+        cmocka_unit_test(big_endian_numbers_compare_as_their_bytes),
+        cmocka_unit_test(a_square_root_is_the_greatest_number_whose_square_fits),
+        cmocka_unit_test(an_id_map_loses_all_values_that_are_gone_and_no_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,7 +57,7 @@ static void start_with(enum gac_policy policy, uint32_t count)
     fake_call(&f, "GetItem", GET);
     fake_advance_ms(&f, 2000);
     memset(f.asked, 0, sizeof f.asked);
-    f.router->counters = (struct router_counters){0};
+    f.router->counters = (struct metrics_router){0};
 }
 
 static int start(void **state)
@@ -519,7 +519,7 @@ static void a_page_tells_what_the_router_holds_and_what_it_refused(void **state)
     assert_true(says(a, "{\"gac\":\"lease\",\"servers\":1,\"limit_waits\":1,\"limit_refused\":0,"
                         "\"limits\":["));
     assert_true(says(a, "{\"table\":\"users\",\"kind\":\"write\",\"policy\":\"lease\","
-                        "\"rate\":100.0,\"tokens\":0.0,\"demand\":1.0,\"server\":1,\"asks\":"));
+                        "\"server\":1,\"rate\":100.0,\"tokens\":0.0,\"demand\":1.0,\"asks\":"));
     assert_true(says(a, "\"waiting\":1,\"refused\":0}"));
     f.hold_gac = false;
     fake_deliver_gac(&f);

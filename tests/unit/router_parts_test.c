@@ -148,7 +148,8 @@ static void an_id_map_finds_what_was_added_and_not_removed(void **state)
 static void timers_expire_in_the_order_they_were_started(void **state)
 {
     (void)state;
-    struct timer_queue q = {.delay = {10}};
+    struct timer_queue q;
+    timer_queue_init(&q, (struct duration){10});
     struct timer t[3] = {0};
     for (int i = 0; i < 3; i++)
         timer_start(&t[i], &q, (struct instant){i});

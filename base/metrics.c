@@ -1,0 +1,42 @@
+/* metrics.c - the tables that follow from the lists. */
+#include "base/metrics.h"
+
+#define AT(type, name, kind, unit, help) \
+    {#name, METRIC_##kind, METRIC_##unit, help, offsetof(struct type, name)},
+
+static const struct metric router_metrics[] = {
+#define X(...) AT(metrics_router, __VA_ARGS__)
+    METRICS_ROUTER(X)
+#undef X
+};
+
+static const struct metric partition_metrics[] = {
+#define X(...) AT(metrics_partition, __VA_ARGS__)
+    METRICS_PARTITION(X)
+#undef X
+};
+
+static const struct metric partition_by_metrics[] = {
+#define X(name, kind, unit, help) {#name, METRIC_##kind, METRIC_##unit, help, 0},
+    METRICS_PARTITION_BY(X)
+#undef X
+};
+
+static const struct metric limit_metrics[] = {
+#define X(...) AT(metrics_limit, __VA_ARGS__)
+    METRICS_LIMIT(X)
+#undef X
+};
+
+#define GROUP(name, labels, metrics)                                \
+    {                                                               \
+        name, labels, metrics, sizeof(metrics) / sizeof(metrics)[0] \
+    }
+
+const struct metric_group metric_groups[METRIC_GROUPS] = {
+    [METRICS_OF_ROUTER] = GROUP("router", "", router_metrics),
+    [METRICS_OF_PARTITION] = GROUP("partition", "table,partition,node,kind", partition_metrics),
+    [METRICS_OF_PARTITION_BY] =
+        GROUP("partition", "table,partition,node,kind,by", partition_by_metrics),
+    [METRICS_OF_LIMIT] = GROUP("limit", "table,kind", limit_metrics),
+};

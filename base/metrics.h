@@ -1,0 +1,117 @@
+/* metrics.h - the registry of metrics: each figure that pages show, listed once.
+ *
+ * A list X(name, kind, unit, help) is one group: figures with the same labels. From the list follow
+ * the members of the group's struct, and the table that pages are written from
+ * (router/admin/page_metrics.h). To add a figure: a row here, and the line that counts.
+ * Invariants, which unit_metrics_test checks:
+ *   METRIC-1  A name occurs once in its group; it consists of small letters, digits and _.
+ *   METRIC-2  A help text is one or more whole sentences. */
+#ifndef WEIR_BASE_METRICS_H
+#define WEIR_BASE_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum metric_kind {
+    METRIC_COUNTER, /* never falls while the process runs */
+    METRIC_GAUGE,
+};
+
+enum metric_unit {
+    METRIC_NUMBER,
+    METRIC_BYTES,
+    METRIC_MCU,       /* thousandths of a capacity unit: pages show units */
+    METRIC_MCU_PER_S, /* the same, per second */
+};
+
+/* clang-format off */
+
+/* What a router did since it started. No labels. */
+#define METRICS_ROUTER(X)                                                                          \
+    X(requests, COUNTER, NUMBER, "HTTP requests that named an operation.")                         \
+    X(client_retries, COUNTER, NUMBER,                                                             \
+      "Requests that are retries by their header amz-sdk-request: its attempt is above 1.")        \
+    X(throttled, COUNTER, NUMBER, "Requests that were answered with a throttling error.")          \
+    X(refused_memory, COUNTER, NUMBER,                                                             \
+      "Requests that were answered 503 because http_memory_max_bytes was used up.")                \
+    X(unread_closed, COUNTER, NUMBER,                                                              \
+      "Client connections that were closed because the client did not take its answers.")          \
+    X(internal_retries, COUNTER, NUMBER, "Requests to nodes that the router sent again.")          \
+    X(deadlines, COUNTER, NUMBER,                                                                  \
+      "Requests to nodes that had no answer within request_deadline_ms.")                          \
+    X(silences, COUNTER, NUMBER,                                                                   \
+      "Times that a node left a ping unanswered for silent_heartbeats times heartbeat_ms.")        \
+    X(limit_waits, COUNTER, NUMBER,                                                                \
+      "Requests that waited for tokens of the limit of their table.")                              \
+    X(limit_refused, COUNTER, NUMBER, "Requests that were refused by the limit of their table.")   \
+    X(connections, GAUGE, NUMBER, "Client connections that are open.")                             \
+    X(held_bytes, GAUGE, BYTES, "Bytes of requests and answers that the router holds.")
+
+/* What a replica served since its node started. Labels: table, partition, node, kind. */
+#define METRICS_PARTITION(X)                                                                       \
+    X(allocated, GAUGE, MCU_PER_S, "The allocation of the partition.")                             \
+    X(consumed, COUNTER, MCU, "Capacity units that were consumed.")                                \
+    X(admitted, COUNTER, NUMBER, "Requests that were admitted.")                                   \
+    X(burst, COUNTER, NUMBER, "Admitted requests that went beyond the allocation.")
+
+/* Labels: those of METRICS_PARTITION, and the reason or the bucket. */
+#define METRICS_PARTITION_BY(X)                                                                    \
+    X(throttled, COUNTER, NUMBER, "Requests that were refused, by reason.")                        \
+    X(levels, GAUGE, MCU, "What the buckets hold, by bucket. Below zero is debt.")
+
+/* What a router holds of a table's limit. Labels: table, kind. */
+#define METRICS_LIMIT(X)                                                                           \
+    X(rate, GAUGE, MCU_PER_S, "The limit of the whole table.")                                     \
+    X(tokens, GAUGE, MCU, "What the router may spend without asking. Below zero is debt.")         \
+    X(demand, GAUGE, MCU_PER_S, "What the clients of the router want.")                            \
+    X(asks, COUNTER, NUMBER, "Messages to GAC servers about the limit.")                           \
+    X(waiting, GAUGE, NUMBER, "Requests that wait for tokens.")                                    \
+    X(refused, COUNTER, NUMBER, "Requests that the router refused for the limit.")
+
+/* clang-format on */
+
+#define METRIC_MEMBER(name, kind, unit, help) int64_t name;
+
+struct metrics_router {
+    METRICS_ROUTER(METRIC_MEMBER)
+};
+
+struct metrics_partition {
+    METRICS_PARTITION(METRIC_MEMBER)
+};
+
+struct metrics_limit {
+    METRICS_LIMIT(METRIC_MEMBER)
+};
+
+struct metric {
+    const char *name;
+    enum metric_kind kind;
+    enum metric_unit unit;
+    const char *help;
+    size_t at; /* of an int64_t in the group's struct; 0 in a group without one */
+};
+
+struct metric_group {
+    const char *name;
+    const char *labels; /* with commas between them; empty: none */
+    const struct metric *metrics;
+    size_t count;
+};
+
+enum metric_group_id {
+    METRICS_OF_ROUTER,
+    METRICS_OF_PARTITION,
+    METRICS_OF_PARTITION_BY,
+    METRICS_OF_LIMIT,
+    METRIC_GROUPS
+};
+
+enum metrics_partition_by {
+    METRIC_THROTTLED, /* in the order of METRICS_PARTITION_BY */
+    METRIC_LEVELS,
+};
+
+extern const struct metric_group metric_groups[METRIC_GROUPS];
+
+#endif
