@@ -1,3 +1,4 @@
+/* arena.c - chunks in a list; allocations come from the newest one. */
 #include "base/arena.h"
 
 #include <stdlib.h>

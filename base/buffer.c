@@ -1,3 +1,4 @@
+/* buffer.c - growth, formats and decimal numbers. */
 #include "base/buffer.h"
 
 #include <stdarg.h>

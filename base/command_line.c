@@ -17,7 +17,7 @@ enum {
 
 /* ---- the nearest name ---- */
 
-static size_t smaller(size_t a, size_t b)
+static size_t command_line_smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -34,7 +34,7 @@ static size_t edits_between(struct slice a, struct slice b)
         for (size_t j = 1; j <= b.size; j++) {
             size_t change = corner + (a.data[i - 1] != b.data[j - 1]);
             corner = row[j];
-            row[j] = smaller(change, smaller(row[j], row[j - 1]) + 1);
+            row[j] = command_line_smaller(change, command_line_smaller(row[j], row[j - 1]) + 1);
         }
     }
     return row[b.size];
@@ -52,7 +52,7 @@ static void find_nearest(struct slice typed, const char *name, const char **best
     }
 }
 
-static void suggest(const char *best, const char *prefix, struct buffer *out)
+static void append_suggestion(const char *best, const char *prefix, struct buffer *out)
 {
     if (best != NULL)
         buffer_append_format(out, " (did you mean `%s%s`?)", prefix, best);
@@ -68,7 +68,7 @@ void command_line_suggest(struct slice typed, const char *prefix, const char *co
         memcpy(&name, (const char *)names + i * stride, sizeof name);
         find_nearest(typed, name, &best, &edits);
     }
-    suggest(best, prefix, out);
+    append_suggestion(best, prefix, out);
 }
 
 /* ---- values ---- */
@@ -185,7 +185,7 @@ static int64_t load_integer(const struct option *o, const void *member)
 }
 
 /* Whether the member has taken the value. */
-static bool convert(const struct option *o, void *member, const char *value)
+static bool command_line_convert(const struct option *o, void *member, const char *value)
 {
     int64_t integer;
     double real;
@@ -273,7 +273,7 @@ bool option_take(const struct option *o, void *target, const char *value, const 
     const char *expected = NULL;
     if (o->kind == OPTION_CUSTOM)
         expected = o->take(target, value, error);
-    else if (!convert(o, (char *)target + o->at, value))
+    else if (!command_line_convert(o, (char *)target + o->at, value))
         expected = o->name; /* any text: append_expected has the words */
     if (expected == NULL)
         return true;
@@ -314,7 +314,7 @@ static bool unknown_option(const struct command_line *l, struct slice name, stru
         for (size_t i = 0; i < g->count; i++)
             find_nearest(name, g->options[i].name, &best, &edits);
     find_nearest(name, "help", &best, &edits);
-    suggest(best, "--", error);
+    append_suggestion(best, "--", error);
     return false;
 }
 
@@ -388,7 +388,8 @@ static bool take_pass(const struct command_line *l, int argc, char **argv, bool 
 /* ---- the help ---- */
 
 /* Words of `text` from column `at` on, in lines that begin at column `indent`. */
-static void wrap(struct buffer *out, const char *text, size_t size, size_t at, size_t indent)
+static void command_line_wrap(struct buffer *out, const char *text, size_t size, size_t at,
+                              size_t indent)
 {
     bool first = true;
     while (size > 0) {
@@ -422,7 +423,7 @@ static void append_about(struct buffer *out, const char *text)
             buffer_append(out, text, size);
             buffer_append_u8(out, '\n');
         } else {
-            wrap(out, text, size, 0, 0);
+            command_line_wrap(out, text, size, 0, 0);
         }
         text += size + (text[size] == '\n');
     }
@@ -484,7 +485,7 @@ static void append_option(struct buffer *out, const struct option *o, const void
     buffer_append_format(out, "%-*s", (int)column, left);
     if ((size_t)size >= column)
         buffer_append_format(out, "\n%*s", (int)column, "");
-    wrap(out, (const char *)text.data, text.size, column, column);
+    command_line_wrap(out, (const char *)text.data, text.size, column, column);
     buffer_deinit(&text);
     buffer_deinit(&initial);
 }

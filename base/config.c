@@ -219,8 +219,8 @@ static const char CORS_HELP[] = "Web pages that may use the endpoint: none, loop
                                 "this machine, while the endpoint "
                                 "is on loopback), * or a list of origins separated by commas.";
 
-static enum status refuse(struct buffer *error, struct slice name, struct slice value,
-                          const char *why)
+static enum status config_refuse(struct buffer *error, struct slice name, struct slice value,
+                                 const char *why)
 {
     append_shown(error, name);
     buffer_append_text(error, " = ");
@@ -239,7 +239,7 @@ static enum status set_number(struct config *c, const struct setting *s, struct 
         *setting_value(c, s) = number;
         return STATUS_OK;
     }
-    refuse(error, slice_of(s->name), value, "must be a whole number from ");
+    config_refuse(error, slice_of(s->name), value, "must be a whole number from ");
     buffer_append_format(error, "%lld to %lld (suffixes: %s)", (long long)s->least,
                          (long long)s->most,
                          bytes ? "KiB, MiB, GiB, TiB are powers of 1024; kB, MB, GB, TB of 1000"
@@ -256,7 +256,7 @@ static enum status set_choice(struct config *c, const struct choice *choice, str
             return STATUS_OK;
         }
     }
-    refuse(error, slice_of(choice->name), value, "must be ");
+    config_refuse(error, slice_of(choice->name), value, "must be ");
     buffer_append_text(error, choice->names_text);
     return STATUS_MALFORMED;
 }
@@ -265,7 +265,8 @@ static enum status set_policy(struct config *c, struct slice value, struct buffe
 {
     struct slice name = slice_of("partition_policy");
     if (c->profile != PROFILE_RESEARCH) {
-        refuse(error, name, value, "the profile chooses it: only profile research may, not ");
+        config_refuse(error, name, value,
+                      "the profile chooses it: only profile research may, not ");
         buffer_append_text(error, profile_name(c->profile));
         return STATUS_MALFORMED;
     }
@@ -276,8 +277,8 @@ static enum status set_policy(struct config *c, struct slice value, struct buffe
                byte == '-';
     }
     if (!fits)
-        return refuse(error, name, value,
-                      "must be the name of a policy: 1 to 31 of a-z, 0-9, _ and -");
+        return config_refuse(error, name, value,
+                             "must be the name of a policy: 1 to 31 of a-z, 0-9, _ and -");
     memset(c->partition_policy, 0, sizeof c->partition_policy);
     memcpy(c->partition_policy, value.data, value.size);
     return STATUS_OK;
@@ -294,7 +295,7 @@ static enum status set_text(char *out, size_t size, struct slice name, struct sl
         char text[64];
         snprintf(text, sizeof text,
                  "must be at most %zu printable characters, none of them a space", size - 1);
-        return refuse(error, name, value, text);
+        return config_refuse(error, name, value, text);
     }
     memset(out, 0, size);
     if (value.size > 0)
@@ -315,9 +316,10 @@ static enum status set_cors(struct config *c, struct slice value, struct buffer 
     for (size_t i = 0; i < value.size && fits; i++)
         fits = value.data[i] >= ' ' && value.data[i] < 0x7F;
     if (!fits || (!word && memmem(value.data, value.size, "://", 3) == NULL))
-        return refuse(error, slice_of("cors_origins"), value,
-                      "must be none, loopback, * or origins such as https://example.org, separated "
-                      "by commas, 511 characters at most");
+        return config_refuse(
+            error, slice_of("cors_origins"), value,
+            "must be none, loopback, * or origins such as https://example.org, separated "
+            "by commas, 511 characters at most");
     keep_cors(c, value);
     return STATUS_OK;
 }
@@ -342,17 +344,18 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
     if (slice_is(name, "secret_file"))
         return set_text(c->secret_file, sizeof c->secret_file, name, value, error);
     if (!slice_is(name, "profile"))
-        return refuse(error, name, value, "no such setting");
+        return config_refuse(error, name, value, "no such setting");
     enum profile profile;
     if (!profile_parse(value, &profile))
-        return refuse(error, name, value, "must be off, aws, aws-measured, strict or research");
+        return config_refuse(error, name, value,
+                             "must be off, aws, aws-measured, strict or research");
     profile_apply(c, profile);
     return STATUS_OK;
 }
 
 /* ---- files ---- */
 
-static struct slice trimmed(struct slice text)
+static struct slice config_trimmed(struct slice text)
 {
     while (text.size > 0 && (text.data[0] == ' ' || text.data[0] == '\t'))
         text = slice_make(text.data + 1, text.size - 1);
@@ -379,7 +382,7 @@ enum status config_parse(struct config *c, struct slice text, struct buffer *err
         struct slice line, comment, name, value;
         split_at(text, '\n', &line, &text);
         split_at(line, '#', &line, &comment);
-        line = trimmed(line);
+        line = config_trimmed(line);
         if (line.size == 0)
             continue;
         size_t start = error->size;
@@ -389,7 +392,7 @@ enum status config_parse(struct config *c, struct slice text, struct buffer *err
             buffer_append_text(error, ": must be name = value");
             return STATUS_MALFORMED;
         }
-        if (config_set(c, trimmed(name), trimmed(value), error) != STATUS_OK)
+        if (config_set(c, config_trimmed(name), config_trimmed(value), error) != STATUS_OK)
             return STATUS_MALFORMED;
         error->size = start;
     }
@@ -526,8 +529,8 @@ static void value_text(const char *name, int64_t value, char out[32])
     snprintf(out, 32, "%lld%s", (long long)(value / unit), suffix);
 }
 
-static void describe(struct buffer *out, const char *name, const char *value, const char *unit,
-                     const char *range, const char *help)
+static void config_describe_setting(struct buffer *out, const char *name, const char *value,
+                                    const char *unit, const char *range, const char *help)
 {
     buffer_append_format(out, "  %-34s %-12s %-8s %s\n      %s\n", name, value, unit, range, help);
 }
@@ -547,29 +550,31 @@ static void describe_numbers(const struct config *c, struct buffer *out)
         value_text(s->name, s->least, least);
         value_text(s->name, s->most, most);
         snprintf(range, sizeof range, "%s to %s", least, most);
-        describe(out, s->name, value, unit_of(s->name), range, s->help);
+        config_describe_setting(out, s->name, value, unit_of(s->name), range, s->help);
     }
 }
 
 void config_describe(const struct config *c, struct buffer *out)
 {
     buffer_append_text(out, "Settings: name, value, unit, limits, meaning\n\nPolicies\n");
-    describe(out, "profile", profile_name(c->profile), "",
-             "off, aws, aws-measured, strict or research",
-             "The profile chooses partition_policy, gac, read_cap and split_delay_ms.");
-    describe(out, "partition_policy", c->partition_policy, "", "the name of a policy",
-             "The profile chooses how a partition admits requests. It is free under research.");
+    config_describe_setting(
+        out, "profile", profile_name(c->profile), "", "off, aws, aws-measured, strict or research",
+        "The profile chooses partition_policy, gac, read_cap and split_delay_ms.");
+    config_describe_setting(
+        out, "partition_policy", c->partition_policy, "", "the name of a policy",
+        "The profile chooses how a partition admits requests. It is free under research.");
     for (size_t i = 0; i < CHOICES; i++) {
         int64_t value;
         memcpy(&value, (const char *)c + choices[i].at, sizeof value);
-        describe(out, choices[i].name, choices[i].names[value], "", choices[i].names_text,
-                 choices[i].help);
+        config_describe_setting(out, choices[i].name, choices[i].names[value], "",
+                                choices[i].names_text, choices[i].help);
     }
     buffer_append_text(out, "\nTrust\n");
-    describe(out, "cluster_id", c->cluster_id, "", "at most 63 characters",
-             "All daemons of a cluster have this name of the cluster.");
-    describe(out, "secret_file", c->secret_file, "", "a file of mode 0600",
-             "All daemons of a cluster have the secret in this file.");
-    describe(out, "cors_origins", c->cors_origins, "", "none, loopback, * or a list", CORS_HELP);
+    config_describe_setting(out, "cluster_id", c->cluster_id, "", "at most 63 characters",
+                            "All daemons of a cluster have this name of the cluster.");
+    config_describe_setting(out, "secret_file", c->secret_file, "", "a file of mode 0600",
+                            "All daemons of a cluster have the secret in this file.");
+    config_describe_setting(out, "cors_origins", c->cors_origins, "", "none, loopback, * or a list",
+                            CORS_HELP);
     describe_numbers(c, out);
 }

@@ -1,3 +1,4 @@
+/* histogram.c - which bucket a value belongs to, and percentiles. */
 #include "base/histogram.h"
 
 #include <string.h>

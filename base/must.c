@@ -1,3 +1,4 @@
+/* must.c - the end of a process whose invariant is broken. */
 #include "base/must.h"
 
 #include <stdio.h>

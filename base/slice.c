@@ -1,3 +1,4 @@
+/* slice.c - checks of UTF-8. */
 #include "base/slice.h"
 
 /* Length of the well-formed sequence at p, or 0. */

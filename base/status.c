@@ -1,3 +1,4 @@
+/* status.c - the texts of the codes. */
 #include "base/status.h"
 
 #include "base/must.h"

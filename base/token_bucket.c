@@ -1,12 +1,13 @@
+/* token_bucket.c - refilling by whole tokens, with the fraction kept. */
 #include "base/token_bucket.h"
 
 #include "base/must.h"
 
 static inline __attribute__((always_inline)) void token_bucket_check(const struct token_bucket *b)
 {
-    must(b->balance <= b->capacity);                  /* B1 */
-    must(b->balance >= -b->debt_max);                 /* B2 */
-    must((uint64_t)b->fraction < (uint64_t)NS_PER_S); /* B3 */
+    must(b->balance <= b->capacity);                  /* BUCKET-1 */
+    must(b->balance >= -b->debt_max);                 /* BUCKET-2 */
+    must((uint64_t)b->fraction < (uint64_t)NS_PER_S); /* BUCKET-3 */
     must((b->capacity | b->rate | b->debt_max) >= 0);
 }
 
@@ -42,7 +43,7 @@ int64_t token_bucket_refill(struct token_bucket *b, struct instant now)
 {
     int64_t elapsed;
     token_bucket_check(b);
-    must(now.ns >= b->updated_at.ns); /* B4 */
+    must(now.ns >= b->updated_at.ns); /* BUCKET-4 */
     must(!__builtin_sub_overflow(now.ns, b->updated_at.ns, &elapsed));
     if (elapsed == 0)
         return 0;

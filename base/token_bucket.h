@@ -5,10 +5,11 @@
  * request is charged an estimate; the truth may cost more.
  *
  * Invariants, checked on entry to and exit from every function:
- *   B1  balance <= capacity.
- *   B2  balance >= -debt_max.
- *   B3  the fraction of a token is kept, so refilling at t1 and t2 equals refilling once at t2.
- *   B4  updated_at never moves back.
+ *   BUCKET-1  balance <= capacity.
+ *   BUCKET-2  balance >= -debt_max.
+ *   BUCKET-3  the fraction of a token is kept, so refilling at t1 and t2 equals refilling once at
+ *             t2.
+ *   BUCKET-4  updated_at never moves back.
  *
  * Not here: who pays, and what a refused request does (engine/admission). */
 #ifndef WEIR_BASE_TOKEN_BUCKET_H

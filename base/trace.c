@@ -1,3 +1,4 @@
+/* trace.c - a ring of events, and a hash over all of them. */
 #include "base/trace.h"
 
 #include <stddef.h>

@@ -48,7 +48,7 @@ static uint64_t bytes_allocated(void)
     return mallinfo2().uordblks;
 }
 
-static int64_t clock_ns(void)
+static int64_t bench_decision_clock_ns(void)
 {
     struct timespec t;
     must(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
@@ -198,19 +198,19 @@ static void decide_at_router(struct stage *s, const struct scene *scene,
 }
 
 /* Median ns of a timed batch without decisions. */
-static int64_t overhead_ns(struct histogram *h)
+static int64_t bench_decision_overhead_ns(struct histogram *h)
 {
     histogram_init(h);
     for (int i = 0; i < CALIBRATIONS; i++) {
-        int64_t start = clock_ns();
+        int64_t start = bench_decision_clock_ns();
         for (int j = 0; j < BATCH; j++)
             __asm__ volatile("" : : "r"(j) : "memory");
-        histogram_record(h, clock_ns() - start);
+        histogram_record(h, bench_decision_clock_ns() - start);
     }
     return histogram_percentile(h, HISTOGRAM_WHOLE / 2);
 }
 
-static void scene_run(const struct scene *scene, int64_t overhead, struct outcome *o)
+static void bench_decision_scene_run(const struct scene *scene, int64_t overhead, struct outcome *o)
 {
     struct stage s;
     struct admit_verdict verdicts[BATCH];
@@ -226,12 +226,12 @@ static void scene_run(const struct scene *scene, int64_t overhead, struct outcom
         stage_draw(&s, scene, &p);
         if (router)
             stage_exchange(&s);
-        int64_t start = clock_ns();
+        int64_t start = bench_decision_clock_ns();
         if (router)
             decide_at_router(&s, scene, verdicts);
         else
             decide_at_node(&s, scene, verdicts);
-        int64_t spent = clock_ns() - start - overhead;
+        int64_t spent = bench_decision_clock_ns() - start - overhead;
         if (batch < 0)
             continue;
         histogram_record(&o->ps, (spent < 0 ? 0 : spent) * PS_PER_NS / BATCH);
@@ -244,29 +244,31 @@ static void scene_run(const struct scene *scene, int64_t overhead, struct outcom
     stage_clear(&s);
 }
 
-static double ns_at(const struct outcome *o, uint32_t per_100000)
+static double bench_decision_ns_at(const struct outcome *o, uint32_t per_100000)
 {
     return (double)histogram_percentile(&o->ps, per_100000) / PS_PER_NS;
 }
 
-static void print_text(const struct scene *scene, const struct outcome *o)
+static void bench_decision_print_text(const struct scene *scene, const struct outcome *o)
 {
     uint64_t all = (uint64_t)BATCHES * BATCH;
     printf("%-10s p50 %6.1f ns  p99 %6.1f ns  allocated %llu bytes  (%s; %.0f %% burst, %.0f %% "
            "refused)\n",
-           scene->name, ns_at(o, 50000), ns_at(o, 99000), (unsigned long long)o->allocated,
-           scene->meaning, 100.0 * (double)o->bursts / (double)all,
+           scene->name, bench_decision_ns_at(o, 50000), bench_decision_ns_at(o, 99000),
+           (unsigned long long)o->allocated, scene->meaning,
+           100.0 * (double)o->bursts / (double)all,
            100.0 * (double)(all - o->reasons[ADMIT_OK]) / (double)all);
 }
 
-static void write_scene(struct buffer *out, const struct scene *scene, const struct outcome *o)
+static void bench_decision_write_scene(struct buffer *out, const struct scene *scene,
+                                       const struct outcome *o)
 {
     json_write_open(out, '{');
     json_member_text(out, "name", scene->name);
     json_member_text(out, "policy", scene->policy);
     json_member_integer(out, "partitions", scene->partitions);
-    json_member_real(out, "p50_ns", ns_at(o, 50000));
-    json_member_real(out, "p99_ns", ns_at(o, 99000));
+    json_member_real(out, "p50_ns", bench_decision_ns_at(o, 50000));
+    json_member_real(out, "p99_ns", bench_decision_ns_at(o, 99000));
     json_member_integer(out, "allocated_bytes", (int64_t)o->allocated);
     json_write_key(out, "allocations"); /* only bytes are counted */
     if (o->allocated == 0)
@@ -280,7 +282,7 @@ static void write_scene(struct buffer *out, const struct scene *scene, const str
     json_write_close(out, '}');
 }
 
-static void write_end(struct buffer *out, bool within)
+static void bench_decision_write_end(struct buffer *out, bool within)
 {
     json_write_close(out, ']');
     json_member_bool(out, "within_budget", within);
@@ -302,22 +304,23 @@ int bench_decision(int argc, char **argv)
         return code;
     _Static_assert(BATCH == 32 && BUDGET_NS == 40, "the help says so");
     struct buffer out = {0};
-    int64_t overhead = overhead_ns(&outcome.ps);
+    int64_t overhead = bench_decision_overhead_ns(&outcome.ps);
     if (json)
         bench_write_scenes(&out, "decision", BATCH, overhead, BUDGET_NS);
     else
         printf("means of batches of %d decisions, the clock's %lld ns a batch subtracted\n", BATCH,
                (long long)overhead);
     for (int i = 0; i < SCENES; i++) {
-        scene_run(&scenes[i], overhead, &outcome);
-        within = within && outcome.allocated == 0 && ns_at(&outcome, 50000) <= BUDGET_NS;
+        bench_decision_scene_run(&scenes[i], overhead, &outcome);
+        within =
+            within && outcome.allocated == 0 && bench_decision_ns_at(&outcome, 50000) <= BUDGET_NS;
         if (json)
-            write_scene(&out, &scenes[i], &outcome);
+            bench_decision_write_scene(&out, &scenes[i], &outcome);
         else
-            print_text(&scenes[i], &outcome);
+            bench_decision_print_text(&scenes[i], &outcome);
     }
     if (json)
-        write_end(&out, within);
+        bench_decision_write_end(&out, within);
     else
         printf("budget: p50 <= %d ns, nothing allocated: %s\n", BUDGET_NS,
                within ? "kept" : "BROKEN");

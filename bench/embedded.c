@@ -53,7 +53,7 @@ static int64_t now_ns(void)
     return t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-static void encode(struct buffer *out, const char *id, struct slice payload)
+static void bench_embedded_encode(struct buffer *out, const char *id, struct slice payload)
 {
     struct item_writer w;
     item_begin(&w, out);
@@ -84,7 +84,7 @@ static void make_items(struct bench *b)
         weir_item_add(b->made[i], "id", WEIR_STRING, id, ID_SIZE - 1);
         weir_item_add(b->made[i], "payload", WEIR_BINARY, filler, (size_t)b->item_bytes);
         struct attr partition = {ATTR_STRING, slice_make(id, ID_SIZE - 1)};
-        encode(&b->encoded[i], id, slice_make(filler, (size_t)b->item_bytes));
+        bench_embedded_encode(&b->encoded[i], id, slice_make(filler, (size_t)b->item_bytes));
         buffer_clear(&key);
         storage_key_append(&key, 1, &partition, NULL);
         must(key.size == KEY_SIZE);
@@ -223,7 +223,7 @@ static bool open_both(struct bench *b)
     return b->peer != NULL;
 }
 
-static void measure(struct bench *b, struct figures *f)
+static void bench_embedded_measure(struct bench *b, struct figures *f)
 {
     struct prng prng = prng_seeded(2);
     double gets[3][ROUNDS], puts[2][ROUNDS];
@@ -273,7 +273,7 @@ static void report_json(const struct bench *b, const struct figures *f, double g
     bench_print(&out);
 }
 
-static void report(const struct bench *b, const struct figures *f)
+static void bench_embedded_report(const struct bench *b, const struct figures *f)
 {
     double get_ratio = f->get_ns[1] / f->get_ns[0], put_ratio = f->put_ns[1] / f->put_ns[0];
     if (b->json) {
@@ -327,8 +327,8 @@ int bench_embedded(int argc, char **argv)
     load_weir(&b);
     load_peer(&b);
     struct figures f;
-    measure(&b, &f);
-    report(&b, &f);
+    bench_embedded_measure(&b, &f);
+    bench_embedded_report(&b, &f);
     weir_close(b.db);
     raw_lmdb_close(b.peer);
     for (int64_t i = 0; i < b.items; i++) {

@@ -30,7 +30,7 @@ enum {
     PS_PER_NS = 1000,
 };
 
-static int64_t clock_ns(clockid_t clock)
+static int64_t bench_heat_clock_ns(clockid_t clock)
 {
     struct timespec t;
     must(clock_gettime(clock, &t) == 0);
@@ -103,7 +103,7 @@ static void stage_deinit(struct stage *s)
     heat_deinit(&s->heat);
 }
 
-static struct slice draw(struct stage *s)
+static struct slice bench_heat_draw(struct stage *s)
 {
     double u = prng_unit(&s->prng) * s->below[KEYS];
     int low = 0, high = KEYS - 1;
@@ -118,14 +118,14 @@ static struct slice draw(struct stage *s)
 }
 
 /* Median ns of a timed batch without additions. */
-static int64_t overhead_ns(struct histogram *h)
+static int64_t bench_heat_overhead_ns(struct histogram *h)
 {
     histogram_init(h);
     for (int i = 0; i < CALIBRATIONS; i++) {
-        int64_t start = clock_ns(CLOCK_MONOTONIC);
+        int64_t start = bench_heat_clock_ns(CLOCK_MONOTONIC);
         for (int j = 0; j < BATCH; j++)
             __asm__ volatile("" : : "r"(j) : "memory");
-        histogram_record(h, clock_ns(CLOCK_MONOTONIC) - start);
+        histogram_record(h, bench_heat_clock_ns(CLOCK_MONOTONIC) - start);
     }
     return histogram_percentile(h, HISTOGRAM_WHOLE / 2);
 }
@@ -135,9 +135,9 @@ static int64_t time_advice(struct stage *s)
     struct split_question q = split_question_of(&s->config, s->lo, s->hi);
     struct split_advice advice;
     struct arena arena = {0};
-    int64_t start = clock_ns(CLOCK_MONOTONIC);
+    int64_t start = bench_heat_clock_ns(CLOCK_MONOTONIC);
     split_advise(&s->heat, s->now, &q, &arena, &advice);
-    int64_t spent = clock_ns(CLOCK_MONOTONIC) - start;
+    int64_t spent = bench_heat_clock_ns(CLOCK_MONOTONIC) - start;
     arena_deinit(&arena);
     return spent;
 }
@@ -147,14 +147,15 @@ static void requests_draw(struct stage *s, struct requests *r, int count)
 {
     buffer_clear(&r->bytes);
     for (int i = 0; i < count; i++) {
-        r->keys[i] = draw(s);
+        r->keys[i] = bench_heat_draw(s);
         buffer_append_slice(&r->bytes, r->keys[i]);
     }
     for (size_t i = 0, at = 0; i < (size_t)count; at += r->keys[i++].size)
         r->keys[i].data = r->bytes.data + at;
 }
 
-static void add(struct stage *s, const struct scene *scene, const struct requests *r, int count)
+static void bench_heat_add(struct stage *s, const struct scene *scene, const struct requests *r,
+                           int count)
 {
     for (int i = 0; i < count; i++) {
         s->now.ns += NS_PER_S / scene->per_second;
@@ -162,7 +163,7 @@ static void add(struct stage *s, const struct scene *scene, const struct request
     }
 }
 
-static void scene_run(const struct scene *scene, int64_t overhead, struct outcome *o)
+static void bench_heat_scene_run(const struct scene *scene, int64_t overhead, struct outcome *o)
 {
     static struct stage s;
     static struct requests r;
@@ -171,17 +172,17 @@ static void scene_run(const struct scene *scene, int64_t overhead, struct outcom
     histogram_init(&o->ps);
     for (int batch = -BATCHES / 10; batch < BATCHES; batch++) { /* the first tenth warms up */
         requests_draw(&s, &r, BATCH);
-        int64_t start = clock_ns(CLOCK_MONOTONIC);
-        add(&s, scene, &r, BATCH);
-        int64_t spent = clock_ns(CLOCK_MONOTONIC) - start - overhead;
+        int64_t start = bench_heat_clock_ns(CLOCK_MONOTONIC);
+        bench_heat_add(&s, scene, &r, BATCH);
+        int64_t spent = bench_heat_clock_ns(CLOCK_MONOTONIC) - start - overhead;
         if (batch >= 0)
             histogram_record(&o->ps, (spent < 0 ? 0 : spent) * PS_PER_NS / BATCH);
     }
     for (int block = 0; block < BLOCKS; block++) {
         requests_draw(&s, &r, BLOCK);
-        int64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-        add(&s, scene, &r, BLOCK);
-        o->spent_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
+        int64_t start = bench_heat_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        bench_heat_add(&s, scene, &r, BLOCK);
+        o->spent_ns += bench_heat_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
     }
     o->memory = heat_memory(&s.heat);
     o->advise_ns = time_advice(&s);
@@ -189,7 +190,7 @@ static void scene_run(const struct scene *scene, int64_t overhead, struct outcom
     stage_deinit(&s);
 }
 
-static double ns_at(const struct outcome *o, uint32_t per_100000)
+static double bench_heat_ns_at(const struct outcome *o, uint32_t per_100000)
 {
     return (double)histogram_percentile(&o->ps, per_100000) / PS_PER_NS;
 }
@@ -199,27 +200,28 @@ static double mean_ns(const struct outcome *o)
     return (double)o->spent_ns / ((double)BLOCKS * BLOCK);
 }
 
-static void print_text(const struct scene *scene, const struct outcome *o)
+static void bench_heat_print_text(const struct scene *scene, const struct outcome *o)
 {
     printf("%-10s p50 %6.1f ns  p99 %6.1f ns  mean %6.1f ns  memory %zu bytes  advice %lld us  "
            "(%s)\n",
-           scene->name, ns_at(o, 50000), ns_at(o, 99000), mean_ns(o), o->memory,
-           (long long)(o->advise_ns / NS_PER_US), scene->meaning);
+           scene->name, bench_heat_ns_at(o, 50000), bench_heat_ns_at(o, 99000), mean_ns(o),
+           o->memory, (long long)(o->advise_ns / NS_PER_US), scene->meaning);
 }
 
-static void write_scene(struct buffer *out, const struct scene *scene, const struct outcome *o)
+static void bench_heat_write_scene(struct buffer *out, const struct scene *scene,
+                                   const struct outcome *o)
 {
     json_write_open(out, '{');
     json_member_text(out, "name", scene->name);
-    json_member_real(out, "p50_ns", ns_at(o, 50000));
-    json_member_real(out, "p99_ns", ns_at(o, 99000));
+    json_member_real(out, "p50_ns", bench_heat_ns_at(o, 50000));
+    json_member_real(out, "p99_ns", bench_heat_ns_at(o, 99000));
     json_member_real(out, "mean_ns", mean_ns(o));
     json_member_integer(out, "memory_bytes", (int64_t)o->memory);
     json_member_integer(out, "advise_ns", o->advise_ns);
     json_write_close(out, '}');
 }
 
-static void write_end(struct buffer *out, bool within)
+static void bench_heat_write_end(struct buffer *out, bool within)
 {
     json_write_close(out, ']');
     json_member_integer(out, "memory_max_bytes", HEAT_MEMORY_MAX);
@@ -243,19 +245,19 @@ int bench_heat(int argc, char **argv)
         return code;
     _Static_assert(BATCH == 32 && BUDGET_NS == 30, "the help says so");
     struct buffer out = {0};
-    int64_t overhead = overhead_ns(&outcome.ps);
+    int64_t overhead = bench_heat_overhead_ns(&outcome.ps);
     if (json)
         bench_write_scenes(&out, "heat", BATCH, overhead, BUDGET_NS);
     for (int i = 0; i < SCENES; i++) {
-        scene_run(&scenes[i], overhead, &outcome);
-        within = within && ns_at(&outcome, 50000) <= BUDGET_NS;
+        bench_heat_scene_run(&scenes[i], overhead, &outcome);
+        within = within && bench_heat_ns_at(&outcome, 50000) <= BUDGET_NS;
         if (json)
-            write_scene(&out, &scenes[i], &outcome);
+            bench_heat_write_scene(&out, &scenes[i], &outcome);
         else
-            print_text(&scenes[i], &outcome);
+            bench_heat_print_text(&scenes[i], &outcome);
     }
     if (json)
-        write_end(&out, within);
+        bench_heat_write_end(&out, within);
     else
         printf("budget: p50 <= %d ns: %s; a partition's heat takes at most %d bytes\n", BUDGET_NS,
                within ? "kept" : "BROKEN", HEAT_MEMORY_MAX);

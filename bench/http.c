@@ -71,8 +71,8 @@ static enum status parse_load(const struct bench_http *b, const char *url, const
     return result == COMMAND_LINE_TAKEN ? STATUS_OK : STATUS_MALFORMED;
 }
 
-static enum status preload(const struct bench_http *b, const char *url, struct load_options *o,
-                           struct buffer *error)
+static enum status bench_http_preload(const struct bench_http *b, const char *url,
+                                      struct load_options *o, struct buffer *error)
 {
     enum status status = parse_load(b, url, "read-ratio=0", o, error);
     uint64_t next_number;
@@ -133,13 +133,14 @@ static enum status run_measure(const struct bench_http *b, const char *url, cons
     return status;
 }
 
-static enum status measure(struct bench_http *b, const char *url, const struct measure *m,
-                           struct load_options *o, struct buffer *error)
+static enum status bench_http_measure(struct bench_http *b, const char *url,
+                                      const struct measure *m, struct load_options *o,
+                                      struct buffer *error)
 {
     struct load_run *run = NULL;
     enum status status = STATUS_OK;
     if (m->preload)
-        status = preload(b, url, o, error);
+        status = bench_http_preload(b, url, o, error);
     if (status == STATUS_OK)
         status = run_measure(b, url, m, o, &run, error);
     if (status == STATUS_OK)
@@ -155,11 +156,11 @@ static enum status measure_all(struct bench_http *b, const char *url, struct buf
     must(o != NULL);
     enum status status = STATUS_OK;
     if (b->path != NULL)
-        status = measure(b, url, &plain, o, error);
+        status = bench_http_measure(b, url, &plain, o, error);
     for (size_t i = 0; b->path == NULL && status == STATUS_OK &&
                        i < sizeof table_measures / sizeof table_measures[0];
          i++)
-        status = measure(b, url, &table_measures[i], o, error);
+        status = bench_http_measure(b, url, &table_measures[i], o, error);
     free(o);
     return status;
 }
@@ -223,9 +224,9 @@ static enum status compare_gac(struct bench_http *b, const char *without, const 
     struct load_options *o = calloc(1, sizeof *o);
     must(o != NULL);
     bool kept = true;
-    enum status status = preload(b, without, o, error);
+    enum status status = bench_http_preload(b, without, o, error);
     if (status == STATUS_OK)
-        status = preload(b, with, o, error);
+        status = bench_http_preload(b, with, o, error);
     for (int i = 0; i < 2 && status == STATUS_OK; i++) {
         const struct measure *m = &table_measures[i];
         struct comparison c;
@@ -305,7 +306,7 @@ static const struct option http_options[] = {
 
 #undef MEMBER
 
-static int parse(struct bench_http *b, int argc, char **argv)
+static int bench_http_parse(struct bench_http *b, int argc, char **argv)
 {
     const struct command_line line = {
         .command = "weir-bench http",
@@ -335,7 +336,7 @@ int bench_http(int argc, char **argv)
                            .data = "/tmp",
                            .server_cpu = two ? 0 : -1,
                            .load_cpu = two ? 1 : -1};
-    int code = parse(&b, argc, argv);
+    int code = bench_http_parse(&b, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
     struct buffer error = {0};

@@ -19,7 +19,7 @@ enum {
     BENCHES = sizeof benches / sizeof benches[0]
 };
 
-static void print_help(FILE *out)
+static void bench_main_print_help(FILE *out)
 {
     fprintf(out, "usage: weir-bench NAME [--json] [option]...\n\n"
                  "Measures a part of weir on this machine. NAME is one of:\n\n");
@@ -32,7 +32,7 @@ static void print_help(FILE *out)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        print_help(stderr);
+        bench_main_print_help(stderr);
         return 2;
     }
     for (size_t i = 0; i < BENCHES; i++) {
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
             return benches[i].run(argc - 1, argv + 1);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_help(stdout);
+        bench_main_print_help(stdout);
         return 0;
     }
     struct buffer text = {0};

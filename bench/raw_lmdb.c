@@ -36,7 +36,7 @@ void raw_lmdb_close(struct raw_lmdb *b)
     free(b);
 }
 
-static MDB_val val_of(struct slice s)
+static MDB_val raw_lmdb_val_of(struct slice s)
 {
     return (MDB_val){s.size, (void *)(uintptr_t)s.data};
 }
@@ -48,7 +48,7 @@ bool raw_lmdb_put(struct raw_lmdb *b, const struct slice *keys, const struct sli
     if (mdb_txn_begin(b->env, NULL, 0, &txn) != 0)
         return false;
     for (size_t i = 0; i < count; i++) {
-        MDB_val k = val_of(keys[i]), v = val_of(values[i]);
+        MDB_val k = raw_lmdb_val_of(keys[i]), v = raw_lmdb_val_of(values[i]);
         if (mdb_put(txn, b->dbi, &k, &v, 0) != 0) {
             mdb_txn_abort(txn);
             return false;
@@ -67,7 +67,7 @@ bool raw_lmdb_begin(struct raw_lmdb *b)
 
 bool raw_lmdb_get(struct raw_lmdb *b, struct slice key, struct slice *value)
 {
-    MDB_val k = val_of(key), v;
+    MDB_val k = raw_lmdb_val_of(key), v;
     if (mdb_get(b->snapshot, b->dbi, &k, &v) != 0)
         return false;
     *value = slice_make(v.mv_data, v.mv_size);

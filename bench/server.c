@@ -112,7 +112,8 @@ enum status bench_server_start(struct bench_server *s, const char *parent, int c
     return STATUS_IO;
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+static int bench_server_remove_one(const char *path, const struct stat *st, int kind,
+                                   struct FTW *at)
 {
     (void)st;
     (void)kind;
@@ -127,6 +128,6 @@ void bench_server_stop(struct bench_server *s)
         waitpid(s->pid, NULL, 0);
     }
     if (s->folder[0] != 0)
-        nftw(s->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        nftw(s->folder, bench_server_remove_one, 16, FTW_DEPTH | FTW_PHYS);
     *s = (struct bench_server){0};
 }

@@ -60,7 +60,7 @@ static enum status read_file(struct check_run *r, struct buffer *error)
     return status;
 }
 
-static void tell_progress(void *context, uint32_t key)
+static void check_tell_progress(void *context, uint32_t key)
 {
     struct check_run *r = context;
     const struct history *h = &r->check.history;
@@ -126,7 +126,7 @@ static const char *verdict_of(const struct check_run *r)
                                       : "linearizable";
 }
 
-static void show_text(const struct check_run *r)
+static void check_show_text(const struct check_run *r)
 {
     for (int64_t i = 0; i < r->check.violation_count && i < HISTORY_VIOLATIONS_KEPT; i++)
         show_violation(r, &r->check.violations[i]);
@@ -143,7 +143,7 @@ static void show_text(const struct check_run *r)
     puts("");
 }
 
-static void show_json(const struct check_run *r)
+static void check_show_json(const struct check_run *r)
 {
     struct buffer out = {0};
     json_write_open(&out, '{');
@@ -182,11 +182,11 @@ static int check_file(const char *path, bool json, bool quiet)
     history_check_init(&r.check);
     int code = EXIT_BAD_INPUT;
     if (read_file(&r, &error) == STATUS_OK) {
-        history_check_judge(&r.check, tell_progress, &r);
+        history_check_judge(&r.check, check_tell_progress, &r);
         if (json)
-            show_json(&r);
+            check_show_json(&r);
         else
-            show_text(&r);
+            check_show_text(&r);
         code = r.check.violation_count   ? EXIT_VIOLATION
                : r.check.undecided_count ? EXIT_UNDECIDED
                                          : EXIT_LINEARIZABLE;
@@ -200,7 +200,7 @@ static int check_file(const char *path, bool json, bool quiet)
 }
 
 /* The worst of the files decides; a violation is worse than an unreadable file. */
-static int worse(int a, int b)
+static int check_worse(int a, int b)
 {
     static const int rank[] = {0, 3, 2, 1};
     return rank[a] > rank[b] ? a : b;
@@ -248,7 +248,7 @@ int cmd_check_history(int argc, char **argv)
     if (code == USAGE_GO_ON) {
         code = EXIT_LINEARIZABLE;
         for (int i = 0; i < o.file_count; i++)
-            code = worse(code, check_file(o.files[i], o.json, o.quiet));
+            code = check_worse(code, check_file(o.files[i], o.json, o.quiet));
     }
     free(o.files);
     return code;

@@ -45,7 +45,7 @@ static void tell_refusal(int http_status, const struct buffer *answer)
 }
 
 /* False after it has told what went wrong. */
-static bool ask(const struct drain *d, const char *method_and_path)
+static bool drain_ask(const struct drain *d, const char *method_and_path)
 {
     struct buffer request = {0}, answer = {0}, error = {0};
     int http_status = 0;
@@ -67,7 +67,7 @@ static int drain(const struct drain *d)
     char path[64];
     snprintf(path, sizeof path, "POST /weir/drain?node=%lld%s", (long long)d->node,
              d->undo ? "&undo=1" : "");
-    bool done = ask(d, path);
+    bool done = drain_ask(d, path);
     if (done && d->undo)
         printf("node %lld may hold replicas again\n", (long long)d->node);
     else if (done)
@@ -76,7 +76,7 @@ static int drain(const struct drain *d)
     return done ? 0 : 1;
 }
 
-static const char *take_url(void *target, const char *value, struct buffer *error)
+static const char *drain_take_url(void *target, const char *value, struct buffer *error)
 {
     struct drain *d = target;
     (void)error;
@@ -109,7 +109,7 @@ static const char *take_node(void *target, const char *word, struct buffer *erro
 }
 
 static const struct option drain_options[] = {
-    {"url", "URL", OPTION_CUSTOM, .take = take_url, .initial = "http://127.0.0.1:8000",
+    {"url", "URL", OPTION_CUSTOM, .take = drain_take_url, .initial = "http://127.0.0.1:8000",
      .help = "A router of the cluster. Its admin listener is taken to be 600 ports above."},
     {"admin", "URL", OPTION_CUSTOM, .take = take_admin,
      .help = "The admin listener, where it is not 600 ports above --url."},

@@ -32,7 +32,7 @@ struct shown {
     struct slice kind, table, reason, figure;
 };
 
-static void take_member(struct shown *e, struct slice name, const struct json_value *v)
+static void events_take_member(struct shown *e, struct slice name, const struct json_value *v)
 {
     const struct {
         const char *name;
@@ -58,7 +58,7 @@ static void take_member(struct shown *e, struct slice name, const struct json_va
         e->time_s = (double)json_integer(v);
 }
 
-static void show_text(const struct shown *e)
+static void events_show_text(const struct shown *e)
 {
     char when[32] = "";
     struct tm local;
@@ -76,7 +76,7 @@ static void show_text(const struct shown *e)
     puts("");
 }
 
-static void show_json(const struct shown *e)
+static void events_show_json(const struct shown *e)
 {
     struct buffer out = {0};
     json_write_open(&out, '{');
@@ -98,24 +98,24 @@ static void show_json(const struct shown *e)
     buffer_deinit(&out);
 }
 
-static void show(struct events_run *r, const struct json_value *event)
+static void events_show(struct events_run *r, const struct json_value *event)
 {
     struct shown e = {0};
     struct json_cursor c = json_members(event);
     struct slice name;
     struct json_value value;
     while (json_next_member(&c, &name, &value))
-        take_member(&e, name, &value);
+        events_take_member(&e, name, &value);
     if (e.number > r->last)
         r->last = e.number;
     if (r->json)
-        show_json(&e);
+        events_show_json(&e);
     else
-        show_text(&e);
+        events_show_text(&e);
 }
 
 /* Shows what the answer holds; false: it is not what a router answers. */
-static bool take_answer(struct events_run *r, const struct buffer *answer)
+static bool events_take_answer(struct events_run *r, const struct buffer *answer)
 {
     struct json_value root, value, event;
     struct slice name;
@@ -130,14 +130,14 @@ static bool take_answer(struct events_run *r, const struct buffer *answer)
         struct json_cursor events = json_elements(&value);
         while (json_next_element(&events, &event)) {
             if (event.type == JSON_OBJECT)
-                show(r, &event);
+                events_show(r, &event);
         }
     }
     fflush(stdout);
     return true;
 }
 
-static int ask(struct events_run *r)
+static int events_ask(struct events_run *r)
 {
     struct buffer request = {0}, answer = {0}, error = {0};
     int http_status = 0, code = 0;
@@ -150,7 +150,7 @@ static int ask(struct events_run *r)
     if (status != STATUS_OK) {
         fprintf(stderr, "weir events: %.*s\n", (int)error.size, (const char *)error.data);
         code = 1;
-    } else if (http_status != 200 || !take_answer(r, &answer)) {
+    } else if (http_status != 200 || !events_take_answer(r, &answer)) {
         fprintf(stderr, "weir events: the server answered %d: %.*s\n", http_status,
                 (int)(answer.size < 300 ? answer.size : 300), (const char *)answer.data);
         code = 1;
@@ -161,7 +161,7 @@ static int ask(struct events_run *r)
     return code;
 }
 
-static const char *take_url(void *target, const char *value, struct buffer *error)
+static const char *events_take_url(void *target, const char *value, struct buffer *error)
 {
     (void)error;
     return client_url_parse(value, &((struct events_run *)target)->url) ? NULL
@@ -169,7 +169,7 @@ static const char *take_url(void *target, const char *value, struct buffer *erro
 }
 
 static const struct option events_options[] = {
-    {"url", "URL", OPTION_CUSTOM, .take = take_url, .initial = "http://127.0.0.1:8000",
+    {"url", "URL", OPTION_CUSTOM, .take = events_take_url, .initial = "http://127.0.0.1:8000",
      .help = "A router of the cluster."},
     {"follow", NULL, OPTION_FLAG, OPTION_MEMBER(struct events_run, follow),
      .help = "Go on with what is decided from now on, until interrupted."},
@@ -192,7 +192,7 @@ int cmd_events(int argc, char **argv)
     if (code != USAGE_GO_ON)
         return code;
     r.parser = json_parser_create();
-    while ((code = ask(&r)) == 0 && (r.more || r.follow)) {
+    while ((code = events_ask(&r)) == 0 && (r.more || r.follow)) {
         if (!r.more)
             nanosleep(&(struct timespec){.tv_nsec = FOLLOW_NS}, NULL);
     }

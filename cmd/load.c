@@ -56,7 +56,8 @@ static void preload_second(void *context, const struct load_workload_result *all
     (void)second;
 }
 
-static enum status preload(const struct load_options *o, struct progress *p, struct buffer *error)
+static enum status load_preload_tables(const struct load_options *o, struct progress *p,
+                                       struct buffer *error)
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < o->workload_count && status == STATUS_OK; i++) {
@@ -89,8 +90,8 @@ static enum status write_text(FILE *f, const char *path, const struct buffer *te
     return STATUS_IO;
 }
 
-static enum status report(const struct load_options *o, const struct load_run *run,
-                          struct buffer *error)
+static enum status load_report(const struct load_options *o, const struct load_run *run,
+                               struct buffer *error)
 {
     const struct load_workload_result *all = load_run_results(run);
     enum status status = STATUS_OK;
@@ -130,14 +131,15 @@ static enum status check_answers(const struct load_options *o, const struct load
     return STATUS_IO;
 }
 
-static enum status run(const struct load_options *o, struct progress *p, struct buffer *error)
+static enum status load_run_all(const struct load_options *o, struct progress *p,
+                                struct buffer *error)
 {
     struct load_run_options options = run_options(o, p);
     struct load_run *finished = NULL;
     enum status status = load_run(&options, &finished, error);
     end_progress(p);
     if (status == STATUS_OK)
-        status = report(o, finished, error);
+        status = load_report(o, finished, error);
     if (status == STATUS_OK)
         status = check_answers(o, finished, error);
     load_run_destroy(finished);
@@ -162,9 +164,9 @@ static int load(const struct load_options *o)
     if (status == STATUS_OK && o->history_path != NULL)
         status = open_file(o->history_path, &p.history, &error);
     if (status == STATUS_OK && o->preload)
-        status = preload(o, &p, &error);
+        status = load_preload_tables(o, &p, &error);
     if (status == STATUS_OK)
-        status = run(o, &p, &error);
+        status = load_run_all(o, &p, &error);
     status = close_history(o, &p, status, &error);
     if (status != STATUS_OK)
         fprintf(stderr, "weir load: %.*s\n", (int)error.size, (char *)error.data);

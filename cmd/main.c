@@ -22,7 +22,7 @@ enum {
 };
 
 /* As it is typed: with - for _. Lends until the next call. */
-static const char *typed(const char *name)
+static const char *main_typed(const char *name)
 {
     static char text[32];
     size_t size = 0;
@@ -32,33 +32,33 @@ static const char *typed(const char *name)
     return text;
 }
 
-static void print_help(FILE *out)
+static void main_print_help(FILE *out)
 {
     fputs("weir - a DynamoDB-compatible storage cluster with real admission control\n\n"
           "Usage: weir COMMAND [OPTION]...\n\n",
           out);
     for (int i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-14s %s\n", typed(commands[i].name), commands[i].help);
+        fprintf(out, "  %-14s %s\n", main_typed(commands[i].name), commands[i].help);
     fputs("\n`weir COMMAND --help` tells more; `weir --version` which version this is.\n"
           "Begin with `weir local`, and point any DynamoDB client at it.\n",
           out);
 }
 
-static const struct command *find(const char *name)
+static const struct command *main_find(const char *name)
 {
     for (int i = 0; i < COMMANDS; i++)
-        if (strcmp(typed(commands[i].name), name) == 0)
+        if (strcmp(main_typed(commands[i].name), name) == 0)
             return &commands[i];
     return NULL;
 }
 
-static void suggest(const char *wrong)
+static void main_suggest(const char *wrong)
 {
     struct buffer text = {0};
     char names[COMMANDS][32];
     const char *pointers[COMMANDS];
     for (int i = 0; i < COMMANDS; i++) {
-        snprintf(names[i], sizeof names[i], "%s", typed(commands[i].name));
+        snprintf(names[i], sizeof names[i], "%s", main_typed(commands[i].name));
         pointers[i] = names[i];
     }
     command_line_suggest(slice_of(wrong), "weir ", pointers, COMMANDS, sizeof pointers[0], &text);
@@ -67,10 +67,10 @@ static void suggest(const char *wrong)
     buffer_deinit(&text);
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int main_run_command(const struct command *command, int argc, char **argv)
 {
     if (command == NULL) {
-        suggest(argv[0]);
+        main_suggest(argv[0]);
         return 2;
     }
     return command->run(argc, argv);
@@ -79,7 +79,7 @@ static int run(const struct command *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        print_help(stderr);
+        main_print_help(stderr);
         return 2;
     }
     if (strcmp(argv[1], "--version") == 0) {
@@ -87,12 +87,12 @@ int main(int argc, char **argv)
         return 0;
     }
     if (strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "help") != 0)
-        return run(find(argv[1]), argc - 1, argv + 1);
+        return main_run_command(main_find(argv[1]), argc - 1, argv + 1);
     if (argc == 2) {
-        print_help(stdout);
+        main_print_help(stdout);
         return 0;
     }
     static char help_option[] = "--help";
     char *arguments[] = {argv[2], help_option, NULL};
-    return run(find(argv[2]), 2, arguments);
+    return main_run_command(main_find(argv[2]), 2, arguments);
 }

@@ -155,7 +155,7 @@ static const struct option sim_options[] = {
 
 #undef MEMBER
 
-static int parse(struct sim_arguments *a, int argc, char **argv)
+static int sim_parse(struct sim_arguments *a, int argc, char **argv)
 {
     struct buffer text = {0};
     buffer_append_text(&text, about);
@@ -178,7 +178,7 @@ static int parse(struct sim_arguments *a, int argc, char **argv)
 }
 
 /* What an option means for others that were not given. */
-static void complete(struct sim_arguments *a)
+static void sim_complete(struct sim_arguments *a)
 {
     struct sim_options *o = &a->run.sim;
     o->length_ms = a->seconds * 1000;
@@ -198,7 +198,7 @@ static void complete(struct sim_arguments *a)
 
 /* ---- summary ---- */
 
-static double rate(const struct sim_summary *s)
+static double sim_rate(const struct sim_summary *s)
 {
     return s->wall_ns > 0 ? (double)s->clients.calls * 1e9 / (double)s->wall_ns : 0;
 }
@@ -237,7 +237,7 @@ static void print_json(const struct sim_arguments *a, const struct sim_summary *
         json_member_integer(&out, counts[i].name, (int64_t)counts[i].value);
     json_member_real(&out, "virtual_s", (double)s->virtual_ns / 1e9);
     json_member_real(&out, "wall_s", (double)s->wall_ns / 1e9);
-    json_member_integer(&out, "requests_per_wall_s", (int64_t)rate(s));
+    json_member_integer(&out, "requests_per_wall_s", (int64_t)sim_rate(s));
     json_member_integer(&out, "calm_ms_max", s->calm_ns_max / NS_PER_MS);
     json_member_open(&out, "probes", '{');
     for (size_t i = 0; i < sim_probe_count(); i++)
@@ -261,7 +261,7 @@ static void print_probes(const struct sim_summary *s)
         printf("%zu of %zu marks were never reached\n", missed, sim_probe_count());
 }
 
-static void print_text(const struct sim_arguments *a, const struct sim_summary *s)
+static void sim_print_text(const struct sim_arguments *a, const struct sim_summary *s)
 {
     unsigned long long first = a->run.sim.seed, seeds = s->seeds;
     if (seeds == 1)
@@ -284,7 +284,7 @@ static void print_text(const struct sim_arguments *a, const struct sim_summary *
            (unsigned long long)s->clients.failed, (unsigned long long)s->clients.unknown,
            (unsigned long long)s->strikes, (double)s->calm_ns_max / NS_PER_S);
     printf("%.1f s of virtual time in %.2f s; %.0f requests/s of the first runs, %llu events\n",
-           (double)s->virtual_ns / 1e9, (double)s->wall_ns / 1e9, rate(s),
+           (double)s->virtual_ns / 1e9, (double)s->wall_ns / 1e9, sim_rate(s),
            (unsigned long long)s->events);
 }
 
@@ -292,16 +292,16 @@ int cmd_sim(int argc, char **argv)
 {
     struct sim_arguments a = {.run = {.sim = {.seed = 1, .faults = SIM_FAULTS_ALL}, .seeds = 1},
                               .jobs = -1};
-    int code = parse(&a, argc, argv);
+    int code = sim_parse(&a, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
-    complete(&a);
+    sim_complete(&a);
     struct sim_summary summary;
     sim_jobs_run(&a.run, &summary);
     if (a.json)
         print_json(&a, &summary);
     else
-        print_text(&a, &summary);
+        sim_print_text(&a, &summary);
     if (a.probes && !a.json)
         print_probes(&summary);
     return summary.violations > 0 || summary.undecided > 0 ? 1 : 0;

@@ -145,7 +145,7 @@ struct word {
     size_t report_size;              /* the text follows */
 };
 
-static void count(struct sim_summary *s, const struct word *w)
+static void sim_jobs_count(struct sim_summary *s, const struct word *w)
 {
     const struct sim_result *r = &w->result;
     if (r->violated) {
@@ -172,7 +172,7 @@ static void count(struct sim_summary *s, const struct word *w)
         s->probes[i] += w->probes[i];
 }
 
-static void write_all(int fd, const void *data, size_t size)
+static void sim_jobs_write_all(int fd, const void *data, size_t size)
 {
     for (const char *p = data; size > 0;) {
         ssize_t n = write(fd, p, size);
@@ -201,7 +201,7 @@ static bool read_all(int fd, void *data, size_t size)
 
 /* ---- processes ---- */
 
-static bool late(const struct sim_jobs_options *o)
+static bool sim_jobs_late(const struct sim_jobs_options *o)
 {
     return o->wall_s_max > 0 && wall_ns() > o->begun_ns + o->wall_s_max * NS_PER_S;
 }
@@ -213,25 +213,26 @@ struct job {
     bool begun;
 };
 
-static _Noreturn void work(const struct sim_jobs_options *o, uint64_t first, uint64_t step, int fd)
+static _Noreturn void sim_jobs_work(const struct sim_jobs_options *o, uint64_t first, uint64_t step,
+                                    int fd)
 {
     watch_signals();
-    for (uint64_t seed = first; seed < o->sim.seed + o->seeds && !late(o); seed += step) {
+    for (uint64_t seed = first; seed < o->sim.seed + o->seeds && !sim_jobs_late(o); seed += step) {
         struct word w = {.seed = seed};
         struct buffer report = {0};
-        write_all(fd, &w, sizeof w);
+        sim_jobs_write_all(fd, &w, sizeof w);
         run_seed(o, seed, &w.result, &report);
         take_probes(w.probes);
         w.ended = true;
         w.report_size = report.size;
-        write_all(fd, &w, sizeof w);
-        write_all(fd, report.data, report.size);
+        sim_jobs_write_all(fd, &w, sizeof w);
+        sim_jobs_write_all(fd, report.data, report.size);
         buffer_deinit(&report);
     }
     _exit(0);
 }
 
-static void start(struct job *j, const struct sim_jobs_options *o, uint64_t first)
+static void sim_jobs_start(struct job *j, const struct sim_jobs_options *o, uint64_t first)
 {
     int pipes[2];
     must(pipe(pipes) == 0);
@@ -241,13 +242,13 @@ static void start(struct job *j, const struct sim_jobs_options *o, uint64_t firs
     must(pid >= 0);
     if (pid == 0) {
         close(pipes[0]);
-        work(o, first, o->jobs, pipes[1]);
+        sim_jobs_work(o, first, o->jobs, pipes[1]);
     }
     close(pipes[1]);
     *j = (struct job){.pid = pid, .fd = pipes[0], .seed = first};
 }
 
-static void tell_progress(const struct sim_jobs_options *o, const struct sim_summary *s)
+static void sim_jobs_tell_progress(const struct sim_jobs_options *o, const struct sim_summary *s)
 {
     if (o->progress && (s->seeds % 20 == 0 || s->seeds == o->seeds))
         fprintf(stderr, "\r%llu of %llu seeds, %llu violations", (unsigned long long)s->seeds,
@@ -266,7 +267,7 @@ static void tell_report(const struct sim_jobs_options *o, const void *text, size
 }
 
 /* The process is gone: with the seed it was at, if it was at one. */
-static void ended(struct job *j, const struct sim_jobs_options *o, struct sim_summary *s)
+static void sim_jobs_ended(struct job *j, const struct sim_jobs_options *o, struct sim_summary *s)
 {
     close(j->fd);
     waitpid(j->pid, NULL, 0);
@@ -274,20 +275,20 @@ static void ended(struct job *j, const struct sim_jobs_options *o, struct sim_su
     if (!j->begun)
         return;
     struct word w = {.seed = j->seed, .result = {.violated = true}};
-    count(s, &w);
+    sim_jobs_count(s, &w);
     char text[80];
     int size = snprintf(text, sizeof text, "seed %llu: the run did not come to its end\n",
                         (unsigned long long)j->seed);
     tell_report(o, text, (size_t)size);
     if (j->seed + o->jobs < o->sim.seed + o->seeds)
-        start(j, o, j->seed + o->jobs);
+        sim_jobs_start(j, o, j->seed + o->jobs);
 }
 
-static void hear(struct job *j, const struct sim_jobs_options *o, struct sim_summary *s)
+static void sim_jobs_hear(struct job *j, const struct sim_jobs_options *o, struct sim_summary *s)
 {
     struct word w;
     if (!read_all(j->fd, &w, sizeof w)) {
-        ended(j, o, s);
+        sim_jobs_ended(j, o, s);
         return;
     }
     j->seed = w.seed;
@@ -299,8 +300,8 @@ static void hear(struct job *j, const struct sim_jobs_options *o, struct sim_sum
     if (read_all(j->fd, text, w.report_size))
         tell_report(o, text, w.report_size);
     free(text);
-    count(s, &w);
-    tell_progress(o, s);
+    sim_jobs_count(s, &w);
+    sim_jobs_tell_progress(o, s);
 }
 
 static void run_many(const struct sim_jobs_options *o, struct sim_summary *s)
@@ -309,7 +310,7 @@ static void run_many(const struct sim_jobs_options *o, struct sim_summary *s)
     struct pollfd polls[SIM_JOBS_MAX];
     uint32_t count_of_jobs = o->jobs;
     for (uint32_t i = 0; i < count_of_jobs && i < o->seeds; i++)
-        start(&jobs[i], o, o->sim.seed + i);
+        sim_jobs_start(&jobs[i], o, o->sim.seed + i);
     for (;;) {
         nfds_t running_jobs = 0;
         struct job *by_poll[SIM_JOBS_MAX];
@@ -325,7 +326,7 @@ static void run_many(const struct sim_jobs_options *o, struct sim_summary *s)
             continue;
         for (nfds_t i = 0; i < running_jobs; i++) {
             if (polls[i].revents != 0)
-                hear(by_poll[i], o, s);
+                sim_jobs_hear(by_poll[i], o, s);
         }
     }
 }
@@ -333,15 +334,15 @@ static void run_many(const struct sim_jobs_options *o, struct sim_summary *s)
 static void run_here(const struct sim_jobs_options *o, struct sim_summary *s)
 {
     watch_signals();
-    for (uint64_t i = 0; i < o->seeds && !late(o); i++) {
+    for (uint64_t i = 0; i < o->seeds && !sim_jobs_late(o); i++) {
         struct word w = {.seed = o->sim.seed + i};
         struct buffer report = {0};
         run_seed(o, w.seed, &w.result, &report);
         take_probes(w.probes);
         tell_report(o, report.data, report.size);
         buffer_deinit(&report);
-        count(s, &w);
-        tell_progress(o, s);
+        sim_jobs_count(s, &w);
+        sim_jobs_tell_progress(o, s);
     }
 }
 

@@ -69,8 +69,8 @@ static int64_t margin_of(const struct controller *c, const struct demand *d)
     return d->limit_mcu / 100 * c->config->adaptive_margin_percent;
 }
 
-static void measure(const struct controller *c, const struct table *t, enum admit_kind kind,
-                    struct decision *decision, struct demand *out)
+static void adaptive_measure(const struct controller *c, const struct table *t,
+                             enum admit_kind kind, struct decision *decision, struct demand *out)
 {
     *out = (struct demand){.table = t,
                            .kind = kind,
@@ -97,8 +97,8 @@ static struct decision_rate *rate_in(struct decision *d, const struct partition_
     return r;
 }
 
-static void change(struct controller *c, struct demand *d, const struct partition_info *p,
-                   int64_t rate_mcu, enum event_kind event, const char *why)
+static void adaptive_change(struct controller *c, struct demand *d, const struct partition_info *p,
+                            int64_t rate_mcu, enum event_kind event, const char *why)
 {
     struct watched *w = control_watched(c, p->id);
     if (table_partition_is_changing(d->table, p))
@@ -123,7 +123,7 @@ static void change(struct controller *c, struct demand *d, const struct partitio
 /* ---- cut and decay ---- */
 
 /* What is not used of a boost goes first. */
-static void cut(struct controller *c, struct demand *d)
+static void adaptive_cut(struct controller *c, struct demand *d)
 {
     int64_t excess = d->uses_mcu - d->limit_mcu;
     if (excess > d->boost_mcu)
@@ -133,12 +133,12 @@ static void cut(struct controller *c, struct demand *d)
         int64_t used = used_boost_of(c, d, i);
         int64_t less = (int64_t)((__int128)used * excess / d->boost_mcu);
         if (less > 0)
-            change(c, d, p, base_of(d, i) + used - less, EVENT_ALLOCATION_LOWERED,
-                   "the table is above its limit");
+            adaptive_change(c, d, p, base_of(d, i) + used - less, EVENT_ALLOCATION_LOWERED,
+                            "the table is above its limit");
     }
 }
 
-static void decay(struct controller *c, struct demand *d)
+static void adaptive_decay(struct controller *c, struct demand *d)
 {
     for (uint32_t i = 0; i < d->table->partition_count; i++) {
         const struct partition_info *p = &d->table->partitions[i];
@@ -152,7 +152,8 @@ static void decay(struct controller *c, struct demand *d)
         int64_t less = boost * c->config->adaptive_decay_percent / 100;
         if (boost - less < LEAST_RAISE_MCU)
             less = boost;
-        change(c, d, p, rate - less, EVENT_ALLOCATION_LOWERED, "the partition does not need it");
+        adaptive_change(c, d, p, rate - less, EVENT_ALLOCATION_LOWERED,
+                        "the partition does not need it");
     }
 }
 
@@ -174,8 +175,8 @@ static int64_t spare_of(const struct controller *c, const struct partition_info 
     return least > 0 ? least : 0;
 }
 
-static void relocate(struct controller *c, const struct demand *d, const struct partition_info *p,
-                     uint32_t from, int64_t rate_mcu)
+static void adaptive_relocate(struct controller *c, const struct demand *d,
+                              const struct partition_info *p, uint32_t from, int64_t rate_mcu)
 {
     int64_t rates[ADMIT_KINDS];
     if (p->leaving != 0 || !control_has_room(c) ||
@@ -218,14 +219,14 @@ static void raise_one(struct controller *c, struct demand *d, const struct parti
     uint32_t node = 0;
     int64_t rate = p->rate_mcu[d->kind], spare = spare_of(c, p, d->kind, &node);
     if (spare < more)
-        relocate(c, d, p, node, rate + more);
+        adaptive_relocate(c, d, p, node, rate + more);
     more = more > spare ? spare : more;
     if (more > 0)
-        change(c, d, p, rate + more, EVENT_ALLOCATION_RAISED,
-               "the partition is throttled by its allocation");
+        adaptive_change(c, d, p, rate + more, EVENT_ALLOCATION_RAISED,
+                        "the partition is throttled by its allocation");
 }
 
-static void raise(struct controller *c, struct demand *d)
+static void adaptive_raise(struct controller *c, struct demand *d)
 {
     int64_t left = d->limit_mcu - d->uses_mcu, lacking = 0;
     if (left < LEAST_RAISE_MCU || left <= margin_of(c, d))
@@ -248,12 +249,12 @@ static void adapt_table(struct controller *c, const struct table *t)
     struct decision decision = {.table_id = t->id};
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct demand d;
-        measure(c, t, (enum admit_kind)kind, &decision, &d);
+        adaptive_measure(c, t, (enum admit_kind)kind, &decision, &d);
         if (d.uses_mcu > d.limit_mcu + margin_of(c, &d) && d.boost_mcu > 0) {
-            cut(c, &d);
+            adaptive_cut(c, &d);
         } else {
-            decay(c, &d);
-            raise(c, &d);
+            adaptive_decay(c, &d);
+            adaptive_raise(c, &d);
         }
     }
     if (decision.rate_count > 0 && control_has_room(c))

@@ -47,8 +47,8 @@ struct candidate {
     int64_t cost_mcu;
 };
 
-static void consider(const struct controller *c, const struct table *t, uint32_t node,
-                     enum admit_kind kind, struct candidate *best)
+static void balance_consider(const struct controller *c, const struct table *t, uint32_t node,
+                             enum admit_kind kind, struct candidate *best)
 {
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
@@ -61,14 +61,14 @@ static void consider(const struct controller *c, const struct table *t, uint32_t
     }
 }
 
-static void relieve(struct controller *c, uint32_t node, enum admit_kind kind)
+static void balance_relieve(struct controller *c, uint32_t node, enum admit_kind kind)
 {
     struct candidate best = {0};
     struct slice name = {NULL, 0};
     for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
          name = t->name) {
         if (t->status == TABLE_ACTIVE)
-            consider(c, t, node, kind, &best);
+            balance_consider(c, t, node, kind, &best);
     }
     if (best.table == NULL)
         return;
@@ -97,7 +97,7 @@ void control_balance(struct controller *c)
                 control_moving(c) >= (uint32_t)c->config->moves_max)
                 return;
             if (is_above(c, node, (enum admit_kind)kind, 0))
-                relieve(c, node, (enum admit_kind)kind);
+                balance_relieve(c, node, (enum admit_kind)kind);
         }
     }
 }

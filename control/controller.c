@@ -1,3 +1,4 @@
+/* controller.c - a round of the controller: which decisions are due, and what became of them. */
 #include "control/controller.h"
 
 #include <stdarg.h>
@@ -111,7 +112,7 @@ void controller_reply(struct controller *c, const struct reply *reply)
 /* ---- a look ---- */
 
 /* Another term: what was known before is of another time. */
-static void begin(struct controller *c, const struct control_view *view)
+static void control_begin(struct controller *c, const struct control_view *view)
 {
     control_forget(c);
     c->term = view->term;
@@ -132,7 +133,7 @@ void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
     c->wall_ms = wall_ms;
     c->view = view;
     if (view->term != c->term)
-        begin(c, view);
+        control_begin(c, view);
     c->next_at = instant_add(now, duration_ms(c->config->control_ms));
     control_watch(c);
     if (c->config->control_merge)

@@ -6,9 +6,11 @@
  * leads next starts from the catalog and fresh reports.
  *
  * Invariants
- *   C1  while a decision is unanswered none is made; one that is lost is forgotten after a while.
- *   C2  every decision says what it rests on, and the catalog refuses it where that has changed.
- *   C3  same views at the same times, same decisions.
+ *   CONTROL-1  while a decision is unanswered none is made; one that is lost is forgotten after a
+ *              while.
+ *   CONTROL-2  every decision says what it rests on, and the catalog refuses it where that has
+ *              changed.
+ *   CONTROL-3  same views at the same times, same decisions.
  *
  * Policies, each with a switch of its own (base/limits.h, control_*): placement (placement.c),
  * adaptive capacity (adaptive.c), peaks of tables on demand (on_demand.c), splits (split.c), merges

@@ -32,7 +32,7 @@ struct shift {
     int64_t score; /* the lower the better */
 };
 
-static bool is_silent(const struct controller *c, uint32_t node, int64_t ms)
+static bool leaders_is_silent(const struct controller *c, uint32_t node, int64_t ms)
 {
     struct instant since = c->nodes[node].silent_since;
     return instant_before(since, INSTANT_NEVER) &&
@@ -51,7 +51,7 @@ static int64_t cost_ppm(const struct controller *c, const struct partition_info 
     return ppm;
 }
 
-static bool is_settled(const struct table *t, const struct partition_info *p)
+static bool leaders_is_settled(const struct table *t, const struct partition_info *p)
 {
     return t->status == TABLE_ACTIVE && !table_is_changing(t) && p->leaving == 0;
 }
@@ -71,8 +71,8 @@ enum rule {
 };
 
 /* How good it would be to have `to` lead what `from` leads; INT64_MAX: it would not be. */
-static int64_t score(const struct leading *from, const struct leading *to, int64_t cost,
-                     enum rule rule)
+static int64_t leaders_score(const struct leading *from, const struct leading *to, int64_t cost,
+                             enum rule rule)
 {
     int64_t after_from = from->load_ppm - cost, after_to = to->load_ppm + cost;
     int64_t larger = after_from > after_to ? after_from : after_to;
@@ -87,18 +87,18 @@ static int64_t score(const struct leading *from, const struct leading *to, int64
                : INT64_MAX;
 }
 
-static void consider(const struct controller *c, const struct table *t,
-                     const struct partition_info *p, const struct leading *all, enum rule rule,
-                     struct shift *best)
+static void leaders_consider(const struct controller *c, const struct table *t,
+                             const struct partition_info *p, const struct leading *all,
+                             enum rule rule, struct shift *best)
 {
     uint32_t from = partition_node(p, 0);
-    bool silent = is_silent(c, from, SILENT_MS);
-    if (!is_settled(t, p) || silent != (rule == FOR_SILENCE))
+    bool silent = leaders_is_silent(c, from, SILENT_MS);
+    if (!leaders_is_settled(t, p) || silent != (rule == FOR_SILENCE))
         return;
     for (uint32_t i = 1; i < p->member_count; i++) {
         uint32_t to = partition_node(p, i);
         int64_t cost = cost_ppm(c, p, to);
-        int64_t s = score(&all[from], &all[to], cost, rule);
+        int64_t s = leaders_score(&all[from], &all[to], cost, rule);
         if (s < best->score && could_lead(c, p, to))
             *best = (struct shift){t, p, to, cost, s};
     }
@@ -121,7 +121,7 @@ static struct shift find_shift(const struct controller *c, const struct leading 
          name = t->name) {
         for (uint32_t i = 0; i < t->partition_count; i++) {
             if (!was_chosen(chosen, count, t->partitions[i].id))
-                consider(c, t, &t->partitions[i], all, rule, &best);
+                leaders_consider(c, t, &t->partitions[i], all, rule, &best);
         }
     }
     return best;
@@ -141,8 +141,8 @@ static void count_leaders(const struct controller *c, struct leading *all)
 }
 
 /* People hear of it where a node was used up, and that is why. */
-static void tell(struct controller *c, struct decision *d, const struct shift *s, uint32_t from,
-                 const struct leading *all, enum rule rule)
+static void leaders_tell(struct controller *c, struct decision *d, const struct shift *s,
+                         uint32_t from, const struct leading *all, enum rule rule)
 {
     if (rule != FOR_LOAD || !control_is_above(c, from))
         return;
@@ -154,13 +154,14 @@ static void tell(struct controller *c, struct decision *d, const struct shift *s
     control_figures(d, "node", from, s->to);
 }
 
-static void shift(struct controller *c, const struct shift *s, struct leading *all, enum rule rule)
+static void leaders_shift(struct controller *c, const struct shift *s, struct leading *all,
+                          enum rule rule)
 {
     const struct partition_info *p = s->partition;
     uint32_t from = partition_node(p, 0);
     struct decision d = {
         .table_id = s->table->id, .partition = p->id, .epoch = p->epoch, .to_node = s->to};
-    tell(c, &d, s, from, all, rule);
+    leaders_tell(c, &d, s, from, all, rule);
     c->promises.loads_mcu[from][ADMIT_READ] -= p->rate_mcu[ADMIT_READ];
     c->promises.loads_mcu[s->to][ADMIT_READ] += p->rate_mcu[ADMIT_READ];
     all[from].count--;
@@ -184,7 +185,7 @@ void control_lead(struct controller *c)
             if (s.table == NULL)
                 break;
             chosen[count++] = s;
-            shift(c, &s, all, (enum rule)rule);
+            leaders_shift(c, &s, all, (enum rule)rule);
             if (rule != FOR_LOAD)
                 continue;
             c->spread_at = instant_add(c->now, duration_ms(AGAIN_MS));

@@ -37,7 +37,8 @@ static bool is_heard(const struct controller *c, const struct partition_info *p,
            partition_member_on(p, raft_member_node(w->load->member)) == w->load->member;
 }
 
-static struct asked asked_of(const struct controller *c, const struct partition_info *p)
+static struct asked control_merge_asked_of(const struct controller *c,
+                                           const struct partition_info *p)
 {
     const struct watched *w = control_watched(c, p->id);
     struct asked a = {.known = is_heard(c, p, w)};
@@ -52,7 +53,7 @@ static struct asked asked_of(const struct controller *c, const struct partition_
 
 static struct asked asked_together(const struct controller *c, const struct partition_info *lower)
 {
-    struct asked a = asked_of(c, lower), b = asked_of(c, lower + 1);
+    struct asked a = control_merge_asked_of(c, lower), b = control_merge_asked_of(c, lower + 1);
     a.known &= b.known;
     a.refused |= b.refused;
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
@@ -61,8 +62,8 @@ static struct asked asked_together(const struct controller *c, const struct part
 }
 
 /* What one partition may serve. */
-static int64_t maximum_mcu(const struct controller *c, const struct partition_info *p,
-                           enum admit_kind kind)
+static int64_t control_merge_maximum_mcu(const struct controller *c, const struct partition_info *p,
+                                         enum admit_kind kind)
 {
     int64_t most =
         (kind == ADMIT_READ ? c->config->partition_max_rcu : c->config->partition_max_wcu) *
@@ -78,7 +79,8 @@ static bool are_cold(const struct controller *c, const struct partition_info *lo
     struct asked a = asked_together(c, lower);
     bool cold = a.known && !a.refused;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
-        cold &= a.mcu[kind] <= maximum_mcu(c, lower, kind) / 100 * c->config->merge_fill_percent;
+        cold &= a.mcu[kind] <=
+                control_merge_maximum_mcu(c, lower, kind) / 100 * c->config->merge_fill_percent;
     return cold;
 }
 
@@ -184,15 +186,15 @@ static int64_t fill_percent(const struct controller *c, const struct partition_i
 {
     int64_t most = 0;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-        int64_t maximum = maximum_mcu(c, lower, kind);
+        int64_t maximum = control_merge_maximum_mcu(c, lower, kind);
         int64_t percent = (a->mcu[kind] * 100 + maximum - 1) / maximum;
         most = percent > most ? percent : most;
     }
     return most;
 }
 
-static void merge(struct controller *c, const struct table *t, const struct partition_info *lower,
-                  const struct asked *a)
+static void control_merge_pair(struct controller *c, const struct table *t,
+                               const struct partition_info *lower, const struct asked *a)
 {
     const struct partition_info *upper = lower + 1;
     struct duration cold = instant_since(c->now, control_watched(c, lower->id)->cold_since);
@@ -223,7 +225,7 @@ static bool merge_one(struct controller *c, const struct table *t)
         control_watched(c, lower->id)->merge_at =
             instant_add(c->now, duration_ms(c->config->merge_backoff_ms));
         if (suffices)
-            merge(c, t, lower, &a);
+            control_merge_pair(c, t, lower, &a);
         return suffices; /* the next pair at the next look */
     }
     return false;

@@ -15,13 +15,14 @@ enum {
     TELL_AGAIN_MS = 600000 /* that the nodes are not enough */
 };
 
-static bool exceeds(int64_t units, int64_t before, int64_t percent)
+static bool on_demand_exceeds(int64_t units, int64_t before, int64_t percent)
 {
     return units * 100 > before * (100 + percent);
 }
 
 /* Units a second, rounded up: what it is made ready for must not be less than twice. */
-static void measure(const struct controller *c, const struct table *t, int64_t units[ADMIT_KINDS])
+static void on_demand_measure(const struct controller *c, const struct table *t,
+                              int64_t units[ADMIT_KINDS])
 {
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t mcu = 0;
@@ -52,18 +53,18 @@ static void tell_full(struct controller *c, const struct table *t)
     control_decide(c, CATALOG_EVENT, &d);
 }
 
-static void follow(struct controller *c, const struct table *t)
+static void on_demand_follow(struct controller *c, const struct table *t)
 {
     struct decision d = {.table_id = t->id};
     int64_t promised[ADMIT_KINDS];
     bool higher = false;
-    measure(c, t, d.peak);
+    on_demand_measure(c, t, d.peak);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t ready = ready_for(c, d.peak[kind], kind);
-        higher |= exceeds(ready, t->warm[kind], STEP_PERCENT) ||
-                  exceeds(d.peak[kind], t->promised[kind], STEP_PERCENT);
+        higher |= on_demand_exceeds(ready, t->warm[kind], STEP_PERCENT) ||
+                  on_demand_exceeds(d.peak[kind], t->promised[kind], STEP_PERCENT);
         promised[kind] = d.peak[kind] > t->promised[kind] ? d.peak[kind] : t->promised[kind];
-        if (d.has_event || !exceeds(ready, t->warm[kind], TELL_PERCENT))
+        if (d.has_event || !on_demand_exceeds(ready, t->warm[kind], TELL_PERCENT))
             continue;
         control_tell(c, &d, EVENT_PEAK, t, 0,
                      "the table consumed %lld %s units a second, a new peak: it is made ready for "
@@ -91,6 +92,6 @@ void control_on_demand(struct controller *c)
         if (!control_has_room(c))
             return;
         if (t->status == TABLE_ACTIVE && t->billing == BILLING_ON_DEMAND && !table_is_changing(t))
-            follow(c, t);
+            on_demand_follow(c, t);
     }
 }

@@ -102,7 +102,8 @@ static bool fill_up(struct controller *c, const struct table *t, const struct pa
     return true;
 }
 
-static void place(struct controller *c, const struct table *t, uint32_t usable, uint32_t *moving)
+static void placement_place(struct controller *c, const struct table *t, uint32_t usable,
+                            uint32_t *moving)
 {
     for (uint32_t i = 0; t->status == TABLE_ACTIVE && i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
@@ -119,7 +120,7 @@ void control_place(struct controller *c)
     uint32_t usable = usable_nodes(c), moving = control_moving(c);
     struct slice name = {NULL, 0};
     if (catalog_itself(catalog) != NULL)
-        place(c, catalog_itself(catalog), usable, &moving);
+        placement_place(c, catalog_itself(catalog), usable, &moving);
     for (const struct table *t; (t = catalog_after(catalog, name)) != NULL; name = t->name)
-        place(c, t, usable, &moving);
+        placement_place(c, t, usable, &moving);
 }

@@ -27,7 +27,7 @@ static struct split_job *find_job(struct controller *c, uint32_t partition)
     return NULL;
 }
 
-static void rest(struct controller *c, const struct split_job *j, int64_t ms)
+static void control_split_rest(struct controller *c, const struct split_job *j, int64_t ms)
 {
     struct watched *w = control_watched(c, j->partition);
     if (w != NULL)
@@ -36,7 +36,7 @@ static void rest(struct controller *c, const struct split_job *j, int64_t ms)
 
 /* ---- when ---- */
 
-static int64_t maximum_mcu(const struct controller *c, enum admit_kind kind)
+static int64_t control_split_maximum_mcu(const struct controller *c, enum admit_kind kind)
 {
     return (kind == ADMIT_READ ? c->config->partition_max_rcu : c->config->partition_max_wcu) *
            MCU_PER_UNIT;
@@ -60,7 +60,7 @@ static bool is_above_maximum(const struct controller *c, const struct watched *w
         return false;
     struct rates r = control_rates(c, w, kind, hold_ms);
     return r.refused[ADMIT_REFUSED_KEY_RANGE] > 0 ||
-           r.consumed_mcu > maximum_mcu(c, kind) / 100 * c->config->split_percent;
+           r.consumed_mcu > control_split_maximum_mcu(c, kind) / 100 * c->config->split_percent;
 }
 
 static bool consumes_much(const struct controller *c, const struct watched *w, enum admit_kind kind)
@@ -68,7 +68,7 @@ static bool consumes_much(const struct controller *c, const struct watched *w, e
     int64_t window_ms = c->config->split_window_ms;
     return !instant_before(c->now, instant_add(w->born_at, duration_ms(window_ms))) &&
            control_rates(c, w, kind, window_ms).consumed_mcu >
-               maximum_mcu(c, kind) / 100 * c->config->split_percent;
+               control_split_maximum_mcu(c, kind) / 100 * c->config->split_percent;
 }
 
 /* Why it should be cut, into the job; false: it should not. */
@@ -108,8 +108,8 @@ static bool is_delayed(const struct controller *c, const struct split_job *j)
 }
 
 /* `wanted`: it is cut because its table should have so many; 0: if it needs it itself. */
-static void begin(struct controller *c, const struct table *t, const struct partition_info *p,
-                  uint32_t wanted)
+static void control_split_begin(struct controller *c, const struct table *t,
+                                const struct partition_info *p, uint32_t wanted)
 {
     struct split_job job = {
         .table_id = t->id, .partition = p->id, .epoch = p->epoch, .wanted = wanted};
@@ -131,8 +131,8 @@ static void begin(struct controller *c, const struct table *t, const struct part
 
 /* ---- steps ---- */
 
-static struct request *ask(struct controller *c, struct split_job *j, uint32_t node,
-                           enum request_op op, struct slice body)
+static struct request *control_split_ask(struct controller *c, struct split_job *j, uint32_t node,
+                                         enum request_op op, struct slice body)
 {
     struct request *r = control_ask(c, node, op, body);
     r->partition = j->partition;
@@ -146,11 +146,12 @@ static struct request *ask(struct controller *c, struct split_job *j, uint32_t n
 static void ask_advice(struct controller *c, struct split_job *j)
 {
     const struct partition_load *l = loads_of(c->view->loads, j->partition);
-    ask(c, j, raft_member_node(l->member),
-        j->for_size ? REQUEST_PARTITION_MIDDLE : REQUEST_PARTITION_HEAT, slice_make(NULL, 0));
+    control_split_ask(c, j, raft_member_node(l->member),
+                      j->for_size ? REQUEST_PARTITION_MIDDLE : REQUEST_PARTITION_HEAT,
+                      slice_make(NULL, 0));
 }
 
-static void ask_split(struct controller *c, struct split_job *j, struct table_split *split)
+static void split_send(struct controller *c, struct split_job *j, struct table_split *split)
 {
     struct buffer body = {0};
     split->table_id = j->table_id;
@@ -159,7 +160,8 @@ static void ask_split(struct controller *c, struct split_job *j, struct table_sp
     j->cut_count = split->cut_count;
     j->step = SPLIT_CUT;
     table_split_encode(&body, split);
-    ask(c, j, c->view->self, REQUEST_TABLE_SPLIT, arena_copy(&c->arena, buffer_slice(&body)));
+    control_split_ask(c, j, c->view->self, REQUEST_TABLE_SPLIT,
+                      arena_copy(&c->arena, buffer_slice(&body)));
     buffer_deinit(&body);
 }
 
@@ -176,7 +178,7 @@ static bool cut_evenly(struct controller *c, const struct partition_info *p, str
         split.cuts[i] = storage_key_write_bound(keys[i], p->table_id,
                                                 storage_key_even_cut(lo, hi, i + 1, pieces));
     table_split_share_equally(&split);
-    ask_split(c, j, &split);
+    split_send(c, j, &split);
     return true;
 }
 
@@ -212,13 +214,13 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
         return;
     }
     if (!valid || advice.verdict == SPLIT_REFUSED_FEW_SAMPLES) {
-        rest(c, j, c->config->split_retry_ms);
+        control_split_rest(c, j, c->config->split_retry_ms);
         j->step = SPLIT_FREE;
         return;
     }
     if (advice.verdict != SPLIT_ADVISED) {
         control_split_tell_refusal(c, t, j, &advice);
-        rest(c, j, c->config->split_backoff_ms);
+        control_split_rest(c, j, c->config->split_backoff_ms);
         j->step = SPLIT_FREE;
         return;
     }
@@ -226,7 +228,7 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
     memcpy(split.cuts, advice.cuts, sizeof split.cuts);
     memcpy(split.share_ppm, advice.share_ppm, sizeof split.share_ppm);
     control_split_describe(t, j, &advice, &j->what);
-    ask_split(c, j, &split);
+    split_send(c, j, &split);
 }
 
 static void take_split(struct controller *c, const struct table *t, struct split_job *j)
@@ -238,19 +240,19 @@ static void take_split(struct controller *c, const struct table *t, struct split
     if (j->code == REPLY_OK)
         control_split_tell(c, t, j, EVENT_SPLIT, (const char *)what.data);
     else
-        rest(c, j, c->config->split_retry_ms);
+        control_split_rest(c, j, c->config->split_retry_ms);
     buffer_deinit(&what);
     j->step = SPLIT_FREE;
 }
 
-static void advance(struct controller *c, struct split_job *j)
+static void control_split_advance(struct controller *c, struct split_job *j)
 {
     const struct table *t = catalog_find_id(c->view->catalog, j->table_id);
     const struct partition_info *p = NULL;
     for (uint32_t i = 0; t != NULL && i < t->partition_count; i++)
         p = t->partitions[i].id == j->partition ? &t->partitions[i] : p;
     if (p == NULL || (j->id != 0 && !j->answered && !instant_before(c->now, j->lost_at))) {
-        rest(c, j, c->config->split_retry_ms);
+        control_split_rest(c, j, c->config->split_retry_ms);
         j->step = SPLIT_FREE;
     } else if (j->id == 0 && j->step == SPLIT_ADVICE) {
         ask_advice(c, j);
@@ -258,7 +260,7 @@ static void advance(struct controller *c, struct split_job *j)
         if (!cut_evenly(c, p, j, pieces_of(t, j))) {
             control_split_tell(c, t, j, EVENT_SPLIT_REFUSED,
                                "not split: all of it lies under one hash");
-            rest(c, j, c->config->split_backoff_ms);
+            control_split_rest(c, j, c->config->split_backoff_ms);
             j->step = SPLIT_FREE;
         }
     } else if (j->answered && j->step == SPLIT_ADVICE) {
@@ -296,7 +298,8 @@ void control_split_forget(struct controller *c)
 /* ---- partitions for what a table is to serve at once ---- */
 
 /* The one with the most hashes among those that may be cut. NULL: none. */
-static const struct partition_info *widest(const struct controller *c, const struct table *t)
+static const struct partition_info *control_split_widest(const struct controller *c,
+                                                         const struct table *t)
 {
     const struct partition_info *best = NULL;
     uint64_t most = 0;
@@ -326,9 +329,9 @@ static void make_ready(struct controller *c, const struct table *t)
 {
     if (t->partition_count >= control_partitions_wanted(c, t) || control_split_has_job(c, t))
         return;
-    const struct partition_info *p = widest(c, t);
+    const struct partition_info *p = control_split_widest(c, t);
     if (p != NULL)
-        begin(c, t, p, control_partitions_wanted(c, t));
+        control_split_begin(c, t, p, control_partitions_wanted(c, t));
 }
 
 void control_split(struct controller *c)
@@ -339,13 +342,13 @@ void control_split(struct controller *c)
         for (uint32_t i = 0; t->status == TABLE_ACTIVE && i < t->partition_count; i++) {
             const struct partition_info *p = &t->partitions[i];
             if (p->leaving == 0 && !table_partition_is_changing(t, p))
-                begin(c, t, p, 0);
+                control_split_begin(c, t, p, 0);
         }
         if (t->status == TABLE_ACTIVE && is_limited(c))
             make_ready(c, t);
     }
     for (int i = 0; i < SPLIT_JOBS_MAX && control_has_room(c); i++) {
         if (c->splits[i].step != SPLIT_FREE)
-            advance(c, &c->splits[i]);
+            control_split_advance(c, &c->splits[i]);
     }
 }

@@ -9,7 +9,7 @@ enum {
     CUTS_TOLD = 3 /* of many; the text of an event is bounded */
 };
 
-static void describe(const struct split_job *j, char text[200])
+static void split_event_describe(const struct split_job *j, char text[200])
 {
     if (j->wanted > 0)
         snprintf(text, 200, "the table needs %u partitions for what it is to serve at once",
@@ -28,7 +28,7 @@ void control_split_tell(struct controller *c, const struct table *t, const struc
 {
     struct decision d = {0};
     char why[200];
-    describe(j, why);
+    split_event_describe(j, why);
     control_tell(c, &d, kind, t, j->partition, "%s; %s", why, what);
     control_figures(&d, "partitions", t->partition_count - (kind == EVENT_SPLIT ? j->cut_count : 0),
                     t->partition_count);
@@ -43,7 +43,7 @@ struct refusal {
     const char *advice; /* NULL: there is none */
 };
 
-static struct refusal explain(bool for_size, enum split_verdict v)
+static struct refusal split_event_explain(bool for_size, enum split_verdict v)
 {
     switch (v) {
     case SPLIT_REFUSED_POPULAR_KEY:
@@ -63,7 +63,7 @@ static struct refusal explain(bool for_size, enum split_verdict v)
 void control_split_tell_refusal(struct controller *c, const struct table *t,
                                 const struct split_job *j, const struct split_advice *a)
 {
-    struct refusal r = explain(j->for_size, a->verdict);
+    struct refusal r = split_event_explain(j->for_size, a->verdict);
     struct buffer what = {0};
     buffer_append_text(&what, "not split: ");
     if (a->key.size > 0)
@@ -106,7 +106,7 @@ static bool ends_key(const struct split_advice *a, struct slice cut)
 }
 
 /* Between the parts of "a, b and c": before part `i`, of which `last` is the last one. */
-static const char *joint(uint32_t i, uint32_t last)
+static const char *split_event_joint(uint32_t i, uint32_t last)
 {
     if (i == 0)
         return "";
@@ -119,7 +119,7 @@ static void append_cuts(struct buffer *out, const struct table *t, const struct 
     buffer_append_text(out, "; cut at ");
     for (uint32_t i = 0; i < told; i++) {
         bool ends = ends_key(a, a->cuts[i]), begins = i > 0 && slice_equal(a->cuts[i - 1], a->key);
-        buffer_append_text(out, joint(i, a->cut_count - 1));
+        buffer_append_text(out, split_event_joint(i, a->cut_count - 1));
         if (ends)
             buffer_append_text(out, begins ? "behind it" : "the end of ");
         if (!ends || !begins)
@@ -135,7 +135,7 @@ static void append_shares(struct buffer *out, const struct split_job *j,
     const uint32_t percent = SPLIT_WHOLE_PPM / 100;
     buffer_append_text(out, ", with ");
     for (uint32_t i = 0; i <= a->cut_count; i++)
-        buffer_append_format(out, "%s%u", joint(i, a->cut_count),
+        buffer_append_format(out, "%s%u", split_event_joint(i, a->cut_count),
                              (a->share_ppm[j->kind][i] + percent / 2) / percent);
     buffer_append_format(out, " %% of the %ss", control_kind_name(j->kind));
 }

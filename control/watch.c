@@ -36,7 +36,7 @@ struct watched *control_watched(const struct controller *c, uint32_t partition)
     return partition < c->watched_size ? c->watched[partition] : NULL;
 }
 
-static struct watched *find_or_add(struct controller *c, uint32_t partition)
+static struct watched *watch_find_or_add(struct controller *c, uint32_t partition)
 {
     if (partition >= c->watched_size) {
         uint32_t size = c->view->loads->partitions_size;
@@ -60,7 +60,7 @@ static struct sample *sample_at(const struct watched *w, uint64_t back)
     return &w->samples[(w->seen - 1 - back) % w->room];
 }
 
-static bool differ(const struct sample *s, const struct load_total totals[ADMIT_KINDS])
+static bool watch_differ(const struct sample *s, const struct load_total totals[ADMIT_KINDS])
 {
     return memcmp(s->totals, totals, sizeof s->totals) != 0;
 }
@@ -93,7 +93,7 @@ static void add_sample(const struct controller *c, struct watched *w)
 {
     static const struct sample unused;
     const struct load_total *totals = loads_totals(w->load);
-    if (w->room < SAMPLES && differ(w->room == 0 ? &unused : sample_at(w, 0), totals))
+    if (w->room < SAMPLES && watch_differ(w->room == 0 ? &unused : sample_at(w, 0), totals))
         set_room(c, w, SAMPLES);
     else if (w->seen > 0 &&
              instant_before(c->now, instant_add(w->sampled_at, duration_ms(SPACING_MS))))
@@ -105,13 +105,14 @@ static void add_sample(const struct controller *c, struct watched *w)
     struct sample *s = sample_at(w, 0);
     s->at = as_of(c, w->load);
     memcpy(s->totals, totals, sizeof s->totals);
-    if (w->room == SAMPLES && w->seen >= SAMPLES && !differ(sample_at(w, SAMPLES - 1), totals))
+    if (w->room == SAMPLES && w->seen >= SAMPLES &&
+        !watch_differ(sample_at(w, SAMPLES - 1), totals))
         set_room(c, w, 1);
 }
 
 /* What a total was at `at`, between two samples. */
-static int64_t between(struct instant at, const struct sample *old, int64_t from,
-                       const struct sample *next, int64_t to)
+static int64_t watch_between(struct instant at, const struct sample *old, int64_t from,
+                             const struct sample *next, int64_t to)
 {
     int64_t all_ns = next->at.ns - old->at.ns, part_ns = at.ns - old->at.ns;
     return all_ns <= 0 ? from : from + (int64_t)((__int128)(to - from) * part_ns / all_ns);
@@ -138,11 +139,11 @@ struct rates control_rates(const struct controller *c, const struct watched *w,
         return r;
     const struct load_total *from = &old->totals[kind], *then = &next.totals[kind];
     r.known = true;
-    r.consumed_mcu =
-        (to->consumed_mcu - between(start, old, from->consumed_mcu, &next, then->consumed_mcu)) *
-        1000 / took_ms;
+    r.consumed_mcu = (to->consumed_mcu -
+                      watch_between(start, old, from->consumed_mcu, &next, then->consumed_mcu)) *
+                     1000 / took_ms;
     r.refused_mcu =
-        (to->refused_mcu - between(start, old, from->refused_mcu, &next, then->refused_mcu)) *
+        (to->refused_mcu - watch_between(start, old, from->refused_mcu, &next, then->refused_mcu)) *
         1000 / took_ms;
     for (int reason = 0; reason < ADMIT_REASONS; reason++)
         r.refused[reason] = to->refused[reason] - from->refused[reason];
@@ -170,7 +171,7 @@ static void keep_since(struct instant *since, struct instant now, bool still)
 static void watch_partition(struct controller *c, uint32_t partition,
                             const struct partition_load *p)
 {
-    struct watched *w = find_or_add(c, partition);
+    struct watched *w = watch_find_or_add(c, partition);
     w->table_id = p->table_id;
     w->load = p;
     if (w->epoch != p->epoch)

@@ -1,3 +1,4 @@
+/* client.c - leases of a router: taking, asking, answers, and which servers are alive. */
 #include "gac/client.h"
 
 #include <stdlib.h>
@@ -50,7 +51,7 @@ struct gac_client {
     struct buffer frame;
 };
 
-static struct duration lifetime(const struct gac_client *c)
+static struct duration gac_client_lifetime(const struct gac_client *c)
 {
     return duration_ms(c->options.config->gac_lifetime_ms);
 }
@@ -107,7 +108,7 @@ static bool forget_lease(void *context, void *value)
 }
 
 /* Room for one more at least: where few are forgotten, for twice as many. */
-static void make_room(struct gac_client *c, struct instant now)
+static void gac_client_make_room(struct gac_client *c, struct instant now)
 {
     id_map_remove_if(&c->leases, forget_lease, &now);
     if (c->leases.count < c->lease_capacity / 2)
@@ -124,7 +125,7 @@ static void refill_reserve(const struct gac_client *c, struct instant now, struc
     token_bucket_set_rate(&l->reserve, rate, rate, INT64_MAX / 4);
 }
 
-static void activate(struct gac_client *c, struct lease *l)
+static void gac_client_activate(struct gac_client *c, struct lease *l)
 {
     if (l->active)
         return;
@@ -135,7 +136,8 @@ static void activate(struct gac_client *c, struct lease *l)
 /* Another server, or another life of it, is asked from here on: it starts from what is held. One
  * that remembers what was held long ago is told, though nothing may be wanted from it. Where there
  * is none, what comes in from now on is this router's part, not what came in before. */
-static void begin_epoch(struct gac_client *c, struct instant now, struct lease *l, uint32_t owner)
+static void gac_client_begin_epoch(struct gac_client *c, struct instant now, struct lease *l,
+                                   uint32_t owner)
 {
     if (owner == 0 && l->limit.policy != GAC_STATIC)
         token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
@@ -147,7 +149,7 @@ static void begin_epoch(struct gac_client *c, struct instant now, struct lease *
     l->spent = l->told = 0;
     if (owner != 0 && (l->told_at & UINT64_C(1) << (owner - 1)) != 0) {
         l->told = INT64_MAX;
-        activate(c, l);
+        gac_client_activate(c, l);
     }
     l->awaiting = false;
     l->unanswered = 0;
@@ -162,15 +164,15 @@ static struct lease *lease_of(struct gac_client *c, struct instant now,
     if (l != NULL)
         return l;
     if (c->leases.count == c->lease_capacity)
-        make_room(c, now);
+        gac_client_make_room(c, now);
     l = calloc(1, sizeof *l);
     must(l != NULL);
     l->limit = *limit;
     l->slot_at = l->taken_at = now;
-    l->lifetime = lifetime(c);
+    l->lifetime = gac_client_lifetime(c);
     l->round_trip = duration_ms(1);
     token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
-    begin_epoch(c, now, l, ring_owner(&c->ring, limit->key, c->alive));
+    gac_client_begin_epoch(c, now, l, ring_owner(&c->ring, limit->key, c->alive));
     id_map_add(&c->leases, gac_key_number(limit->key), l);
     return l;
 }
@@ -183,7 +185,7 @@ static void ask_soon(struct gac_client *c, struct instant now, struct lease *l)
         return;
     l->asking = true;
     c->asking++;
-    activate(c, l);
+    gac_client_activate(c, l);
 }
 
 /* Its even part of the rate, by itself. */
@@ -270,7 +272,7 @@ void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_
         l->limit = *limit;
     l->created = created;
     l->untold = true;
-    activate(c, l);
+    gac_client_activate(c, l);
     ask_soon(c, now, l);
 }
 
@@ -308,12 +310,13 @@ uint64_t gac_client_changes(const struct gac_client *c)
 
 /* Whether it is one to ask. One that is silent still is for as long as it may count this router in;
  * one that was never reached, for as long as it takes to reach it. */
-static bool counts(const struct gac_client *c, struct instant now, const struct server *v)
+static bool gac_client_counts(const struct gac_client *c, struct instant now,
+                              const struct server *v)
 {
     if (v->state == SERVER_UNKNOWN)
         return instant_before(now, instant_add(c->begun_at, duration_ms(REACH_MS)));
     if (v->state == SERVER_SILENT)
-        return instant_before(now, instant_add(v->silent_at, lifetime(c)));
+        return instant_before(now, instant_add(v->silent_at, gac_client_lifetime(c)));
     return v->state == SERVER_UP;
 }
 
@@ -326,7 +329,7 @@ static void look_around(struct gac_client *c, struct instant now)
         c->begun_at = now;
     for (uint32_t s = 1; s <= c->options.servers; s++) {
         const struct server *v = &c->servers[s];
-        if (counts(c, now, v))
+        if (gac_client_counts(c, now, v))
             alive |= UINT64_C(1) << (s - 1);
         if (v->state != SERVER_GONE && v->routers > routers)
             routers = v->routers;
@@ -342,7 +345,7 @@ static void look_around(struct gac_client *c, struct instant now)
         uint32_t owner = ring_owner(&c->ring, l->limit.key, alive);
         if (owner == l->owner)
             continue;
-        begin_epoch(c, now, l, owner);
+        gac_client_begin_epoch(c, now, l, owner);
         l->doubtful = true;
     }
 }
@@ -375,7 +378,8 @@ void gac_client_down(struct gac_client *c, struct instant now, uint32_t server, 
     look_around(c, now);
 }
 
-static void take_answer(struct gac_client *c, struct instant now, const struct gac_answer *a)
+static void gac_client_take_answer(struct gac_client *c, struct instant now,
+                                   const struct gac_answer *a)
 {
     struct lease *l = find_lease(c, a->key);
     if (l == NULL || !l->awaiting || a->epoch != l->epoch || a->number != l->number)
@@ -418,7 +422,7 @@ enum status gac_client_receive(struct gac_client *c, struct instant now, uint32_
     look_around(c, now);
     for (uint32_t i = 0; i < answers.count; i++) {
         must(gac_answer_read(&all, &answer) == STATUS_OK);
-        take_answer(c, now, &answer);
+        gac_client_take_answer(c, now, &answer);
     }
     return STATUS_OK;
 }
@@ -427,8 +431,8 @@ enum status gac_client_receive(struct gac_client *c, struct instant now, uint32_
 
 static void look_at_server(struct gac_client *c, struct instant now, struct server *v)
 {
-    const struct duration half = {lifetime(c).ns / 2};
-    const struct duration sign = {lifetime(c).ns / SIGNS_OF_LIFE};
+    const struct duration half = {gac_client_lifetime(c).ns / 2};
+    const struct duration sign = {gac_client_lifetime(c).ns / SIGNS_OF_LIFE};
     if (!instant_before(now, instant_add(v->heard_at, half)))
         fall_silent(v, now);
     if (v->linked && !instant_before(now, instant_add(v->sent_at, sign)))
@@ -436,9 +440,9 @@ static void look_at_server(struct gac_client *c, struct instant now, struct serv
 }
 
 /* Each in vain is waited for twice as long: a server that answers late is heard in the end. */
-static struct duration patience(const struct gac_client *c, const struct lease *l)
+static struct duration gac_client_patience(const struct gac_client *c, const struct lease *l)
 {
-    const struct duration half = {lifetime(c).ns / 2};
+    const struct duration half = {gac_client_lifetime(c).ns / 2};
     int64_t ns = c->options.config->gac_timeout_ms * NS_PER_MS;
     for (uint32_t i = 0; i < l->unanswered && ns < half.ns; i++)
         ns *= 2;
@@ -454,7 +458,7 @@ static bool is_idle(const struct lease *l, struct instant now)
 /* What is not wanted any more goes back; what is too old is nobody's. */
 static void look_at_lease(struct gac_client *c, struct instant now, struct lease *l)
 {
-    if (l->awaiting && !instant_before(now, instant_add(l->sent_at, patience(c, l)))) {
+    if (l->awaiting && !instant_before(now, instant_add(l->sent_at, gac_client_patience(c, l)))) {
         l->awaiting = false;
         l->unanswered++;
         ask_soon(c, now, l);
@@ -486,7 +490,7 @@ void gac_client_tick(struct gac_client *c, struct instant now)
         c->active[i - 1] = c->active[--c->active_count];
     }
     int64_t span = c->active_count > 0 ? c->options.config->gac_timeout_ms * NS_PER_MS / 2
-                                       : lifetime(c).ns / SIGNS_OF_LIFE;
+                                       : gac_client_lifetime(c).ns / SIGNS_OF_LIFE;
     c->look_at = instant_add(now, (struct duration){span});
 }
 

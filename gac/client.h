@@ -10,10 +10,10 @@
  * just begun tries to reach one for a second: it does not know how many others there are.
  *
  * Invariants
- *   G6  tokens spent <= tokens granted and in life, plus the reserve, plus what requests cost more
- *       than was known when they were let in (which is debt).
- *   G7  one ask of a key is on its way at a time, and none before the time a denial told but for
- *       something cheaper than what was denied.
+ *   LEDGER-6  tokens spent <= tokens granted and in life, plus the reserve, plus what requests cost
+ *             more than was known when they were let in (which is debt).
+ *   LEDGER-7  one ask of a key is on its way at a time, and none before the time a denial told but
+ *             for something cheaper than what was denied.
  * Promises: no I/O, no clock; taking allocates nothing once the key is known.
  * Not here: links (host), who waits for what (router). */
 #ifndef WEIR_GAC_CLIENT_H

@@ -1,3 +1,4 @@
+/* gac_message.c - asks, answers and signs of life as bytes. */
 #include "gac/gac_message.h"
 
 #include "base/must.h"
@@ -48,7 +49,7 @@ static void append_head(struct buffer *out, uint8_t kind, uint64_t sender, uint6
     buffer_append_u32(out, count);
 }
 
-static void append_key(struct buffer *out, struct gac_key key)
+static void gac_message_append_key(struct buffer *out, struct gac_key key)
 {
     buffer_append_u32(out, key.table);
     buffer_append_u32(out, key.index);
@@ -62,7 +63,7 @@ void gac_asks_begin(struct buffer *out, const struct gac_asks *asks)
 
 void gac_ask_append(struct buffer *out, const struct gac_ask *ask)
 {
-    append_key(out, ask->key);
+    gac_message_append_key(out, ask->key);
     buffer_append_u8(out, (uint8_t)ask->policy);
     buffer_append_u8(out, ask->created);
     buffer_append_u64(out, ask->epoch);
@@ -84,7 +85,7 @@ void gac_answers_begin(struct buffer *out, const struct gac_answers *answers)
 
 void gac_answer_append(struct buffer *out, const struct gac_answer *answer)
 {
-    append_key(out, answer->key);
+    gac_message_append_key(out, answer->key);
     buffer_append_u64(out, answer->epoch);
     buffer_append_u64(out, answer->number);
     buffer_append_u64(out, answer->version);
@@ -103,7 +104,7 @@ static int64_t read_between(struct reader *r, int64_t least, int64_t most)
     return value;
 }
 
-static struct gac_key read_key(struct reader *r)
+static struct gac_key gac_message_read_key(struct reader *r)
 {
     struct gac_key key = {.table = reader_u32(r), .index = reader_u32(r)};
     uint8_t kind = reader_u8(r);
@@ -138,7 +139,7 @@ enum status gac_asks_read(struct reader *r, struct gac_asks *out)
 
 enum status gac_ask_read(struct reader *r, struct gac_ask *out)
 {
-    out->key = read_key(r);
+    out->key = gac_message_read_key(r);
     uint8_t policy = reader_u8(r), created = reader_u8(r);
     if (policy >= GAC_POLICIES || created > 1)
         r->failed = true;
@@ -171,7 +172,7 @@ enum status gac_answers_read(struct reader *r, struct gac_answers *out)
 
 enum status gac_answer_read(struct reader *r, struct gac_answer *out)
 {
-    out->key = read_key(r);
+    out->key = gac_message_read_key(r);
     out->epoch = reader_u64(r);
     out->number = reader_u64(r);
     out->version = reader_u64(r);

@@ -1,3 +1,4 @@
+/* lease.c - the demand that clients show, and when tokens run low. */
 #include "gac/lease.h"
 
 #include "base/root.h"
@@ -20,7 +21,7 @@ static int64_t watermark_of(const struct lease *l)
 }
 
 /* What the slot has seen, mcu a second. */
-static int64_t rate_of(const struct lease *l, int64_t ns)
+static int64_t lease_rate_of(const struct lease *l, int64_t ns)
 {
     if (ns < SLOT_MS * NS_PER_MS)
         ns = SLOT_MS * NS_PER_MS;
@@ -31,7 +32,7 @@ static int64_t rate_of(const struct lease *l, int64_t ns)
 /* It counts for half; after a long silence nothing is wanted. */
 static void end_slot(struct lease *l, struct instant now, int64_t ns)
 {
-    int64_t rate = rate_of(l, ns);
+    int64_t rate = lease_rate_of(l, ns);
     if (ns >= 2 * SLOT_MOST_MS * NS_PER_MS)
         l->demand = 0;
     else
@@ -43,7 +44,7 @@ static void end_slot(struct lease *l, struct instant now, int64_t ns)
     l->watermark = watermark_of(l);
 }
 
-static void roll(struct lease *l, struct instant now)
+static void lease_roll(struct lease *l, struct instant now)
 {
     int64_t ns = instant_since(now, l->slot_at).ns;
     int64_t least = l->slot_count >= SLOT_ENOUGH ? SLOT_MS : SLOT_MOST_MS;
@@ -53,7 +54,7 @@ static void roll(struct lease *l, struct instant now)
 
 void lease_want(struct lease *l, struct instant now, int64_t cost)
 {
-    roll(l, now);
+    lease_roll(l, now);
     if (l->slot_count++ == 0)
         l->slot_at = now;
     l->slot_sum += cost;
@@ -61,8 +62,8 @@ void lease_want(struct lease *l, struct instant now, int64_t cost)
 
 int64_t lease_demand(struct lease *l, struct instant now)
 {
-    roll(l, now);
-    int64_t slot = rate_of(l, instant_since(now, l->slot_at).ns);
+    lease_roll(l, now);
+    int64_t slot = lease_rate_of(l, instant_since(now, l->slot_at).ns);
     bool tells = l->demand == 0 || l->slot_count >= SLOT_ENOUGH;
     return tells && slot > l->demand ? slot : l->demand;
 }

@@ -1,3 +1,4 @@
+/* ledger.c - what holders report, what they get, and what comes back to the bank. */
 #include "gac/ledger.h"
 
 #include <stdlib.h>
@@ -5,7 +6,7 @@
 
 #include "base/must.h"
 
-static int64_t scaled(int64_t amount, int64_t by, int64_t of)
+static int64_t ledger_scaled(int64_t amount, int64_t by, int64_t of)
 {
     __int128 product = (__int128)amount * by / of;
     const int64_t most = GAC_AMOUNT_MAX; /* what a bank holds may be granted at once */
@@ -19,7 +20,7 @@ void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms
         .key = ask->key, .version = ask->version, .rate = ask->rate, .used_at = now};
     token_bucket_init(&l->bank, 0, 0, INT64_MAX / 4, 0, now);
     ledger_refill(l, now, terms);
-    token_bucket_add(&l->bank, scaled(l->bank.rate, terms->start.ns, NS_PER_S));
+    token_bucket_add(&l->bank, ledger_scaled(l->bank.rate, terms->start.ns, NS_PER_S));
 }
 
 void ledger_start_table(struct ledger *l, const struct ledger_terms *terms)
@@ -27,9 +28,9 @@ void ledger_start_table(struct ledger *l, const struct ledger_terms *terms)
     if (l->started)
         return;
     l->started = true;
-    int64_t had = scaled(l->bank.rate, terms->start.ns, NS_PER_S);
-    int64_t second = scaled(l->bank.rate, terms->start_new.ns, NS_PER_S);
-    int64_t tokens = scaled(terms->start_tokens, terms->here, terms->routers);
+    int64_t had = ledger_scaled(l->bank.rate, terms->start.ns, NS_PER_S);
+    int64_t second = ledger_scaled(l->bank.rate, terms->start_new.ns, NS_PER_S);
+    int64_t tokens = ledger_scaled(terms->start_tokens, terms->here, terms->routers);
     tokens = tokens > second ? tokens : second;
     int64_t room = l->bank.capacity - l->bank.balance - l->spent;
     int64_t more = tokens - had < room ? tokens - had : room;
@@ -39,7 +40,7 @@ void ledger_start_table(struct ledger *l, const struct ledger_terms *terms)
 
 int64_t ledger_enough(const struct ledger *l, int64_t cost)
 {
-    int64_t second = scaled(l->rate, NS_PER_S, NS_PER_S);
+    int64_t second = ledger_scaled(l->rate, NS_PER_S, NS_PER_S);
     int64_t most = second < l->bank.capacity ? second : l->bank.capacity;
     return cost < most ? cost : most;
 }
@@ -65,7 +66,7 @@ static int64_t held_by_all(const struct ledger *l)
 static void note_elsewhere(struct ledger *l, struct instant now, int64_t most)
 {
     int64_t ns = instant_since(now, l->bank.updated_at).ns;
-    l->elsewhere += scaled(l->rate - 2 * l->bank.rate, ns, NS_PER_S);
+    l->elsewhere += ledger_scaled(l->rate - 2 * l->bank.rate, ns, NS_PER_S);
     if (l->elsewhere < 0)
         l->elsewhere = 0;
     if (l->elsewhere > most)
@@ -75,13 +76,13 @@ static void note_elsewhere(struct ledger *l, struct instant now, int64_t most)
 void ledger_refill(struct ledger *l, struct instant now, const struct ledger_terms *terms)
 {
     must(terms->here <= terms->routers && terms->routers > 0);
-    int64_t most = scaled(l->rate, terms->bank.ns, NS_PER_S);
+    int64_t most = ledger_scaled(l->rate, terms->bank.ns, NS_PER_S);
     note_elsewhere(l, now, most);
     token_bucket_refill(&l->bank, now);
-    int64_t rate = scaled(l->rate, terms->here, terms->routers);
+    int64_t rate = ledger_scaled(l->rate, terms->here, terms->routers);
     /* What comes in is to be vended, though nothing may be saved: a grant on its way and one ahead.
      */
-    int64_t least = scaled(rate, 2 * terms->grant.ns, NS_PER_S);
+    int64_t least = ledger_scaled(rate, 2 * terms->grant.ns, NS_PER_S);
     int64_t held = held_by_all(l), capacity = (most > least ? most : least) - l->elsewhere - held;
     bool others = l->elsewhere > 0 || terms->here < terms->routers;
     bool fell = held > most; /* it was granted at a higher rate, and may not be used for long */
@@ -90,7 +91,7 @@ void ledger_refill(struct ledger *l, struct instant now, const struct ledger_ter
     token_bucket_set_rate(&l->bank, capacity > 0 ? capacity : 0, rate, INT64_MAX / 4);
 }
 
-static struct holder *find(struct ledger *l, uint64_t router)
+static struct holder *ledger_find(struct ledger *l, uint64_t router)
 {
     for (uint32_t i = 0; i < l->count; i++) {
         if (l->holders[i].router == router)
@@ -99,7 +100,7 @@ static struct holder *find(struct ledger *l, uint64_t router)
     return NULL;
 }
 
-static struct holder *add(struct ledger *l, struct instant now, uint64_t router)
+static struct holder *ledger_add(struct ledger *l, struct instant now, uint64_t router)
 {
     if (l->count == l->capacity) {
         l->capacity = l->capacity == 0 ? 4 : l->capacity * 2;
@@ -121,7 +122,7 @@ static void drop_stale(struct ledger *l, struct instant now, const struct ledger
 }
 
 /* In a new epoch a router brings what it was granted elsewhere; what it had from here is spent. */
-static void begin_epoch(struct holder *h, const struct gac_ask *ask)
+static void ledger_begin_epoch(struct holder *h, const struct gac_ask *ask)
 {
     h->held = ask->held;
     h->pending = ask->pending;
@@ -133,7 +134,8 @@ static void begin_epoch(struct holder *h, const struct gac_ask *ask)
 static void change_rate(struct ledger *l, const struct gac_ask *ask)
 {
     if (ask->rate < l->rate && l->bank.balance > 0)
-        token_bucket_debit(&l->bank, l->bank.balance - scaled(l->bank.balance, ask->rate, l->rate));
+        token_bucket_debit(&l->bank,
+                           l->bank.balance - ledger_scaled(l->bank.balance, ask->rate, l->rate));
     l->version = ask->version;
     l->rate = ask->rate;
 }
@@ -154,22 +156,23 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
 {
     *again = NULL;
     drop_stale(l, now, terms);
-    struct holder *h = find(l, router);
+    struct holder *h = ledger_find(l, router);
     if (h == NULL)
-        h = add(l, now, router);
+        h = ledger_add(l, now, router);
     if (ask->epoch > h->ask.epoch)
-        begin_epoch(h, ask);
+        ledger_begin_epoch(h, ask);
     bool seen = ask->epoch == h->ask.epoch && ask->number == h->ask.number;
     if (ask->epoch < h->ask.epoch || ask->number <= h->ask.number) {
         *again = seen ? &h->answer : NULL;
-        return NULL; /* G2 */
+        return NULL; /* LEDGER-2 */
     }
     if (ask->version >= l->version)
         change_rate(l, ask);
     int64_t spent = ask->spent - h->ask.spent;
     if (!l->started)
         note_spent(l, spent);
-    int64_t unspent = h->held + h->pending - spent; /* a grant that never arrived among it: G3 */
+    int64_t unspent =
+        h->held + h->pending - spent; /* a grant that never arrived among it: LEDGER-3 */
     int64_t back = unspent - ask->held - ask->pending;
     h->held = ask->held;
     h->pending = ask->pending;
@@ -201,7 +204,7 @@ void ledger_grant(struct ledger *l, struct holder *h, int64_t tokens)
 
 void ledger_forget(struct ledger *l, uint64_t router)
 {
-    struct holder *h = find(l, router);
+    struct holder *h = ledger_find(l, router);
     if (h != NULL)
         *h = l->holders[--l->count];
 }

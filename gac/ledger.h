@@ -8,18 +8,19 @@
  * is known to be gone, or too old.
  *
  * Invariants
- *   G1  bank + held + pending <= capacity: no window W ever sees more than rate * W + capacity, and
- *       one request's debt. A request that costs more than a second of the rate is granted all of
- *       its cost once the bank has that second, as at a node (engine/admission): the bank owes the
- *       rest, and a bank that owes makes no further debt. After the rate was lowered routers may
- *       hold more than the bank may: then two grants' worth of what comes in is kept for others.
- *   G2  an ask with a number that was seen changes nothing; its answer is given again.
- *   G3  a grant whose answer did not come in time is back in the bank with the next ask, which says
- *       what is held without it: only the answer to the last ask is ever taken.
- *   G4  only the part of the rate that belongs to the routers that ask here comes in: where two
- *       servers take themselves for the owner, both together vend one rate, and what both have
- *       saved up is one bank, but for two grants, so that what comes in is always of use, whatever
- *       routers hold that do not ask here.
+ *   LEDGER-1  bank + held + pending <= capacity: no window W ever sees more than rate * W +
+ *             capacity, and one request's debt. A request that costs more than a second of the rate
+ *             is granted all of its cost once the bank has that second, as at a node
+ *             (engine/admission): the bank owes the rest, and a bank that owes makes no further
+ *             debt. After the rate was lowered routers may hold more than the bank may: then two
+ *             grants' worth of what comes in is kept for others.
+ *   LEDGER-2  an ask with a number that was seen changes nothing; its answer is given again.
+ *   LEDGER-3  a grant whose answer did not come in time is back in the bank with the next ask,
+ *             which says what is held without it: only the answer to the last ask is ever taken.
+ *   LEDGER-4  only the part of the rate that belongs to the routers that ask here comes in: where
+ *             two servers take themselves for the owner, both together vend one rate, and what both
+ *             have saved up is one bank, but for two grants, so that what comes in is always of
+ *             use, whatever routers hold that do not ask here.
  * Not here: how much is granted (vend.h), who is alive (server.h). */
 #ifndef WEIR_GAC_LEDGER_H
 #define WEIR_GAC_LEDGER_H

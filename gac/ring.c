@@ -1,3 +1,4 @@
+/* ring.c - the points of all servers, sorted; a key is found by bisection. */
 #include "gac/ring.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* server.c - routers and ledgers of a server of global admission control. */
 #include "gac/server.h"
 
 #include <stdlib.h>
@@ -122,8 +123,8 @@ static void forget_silent(struct gac_server *s, struct instant now)
 }
 
 /* NULL: there are too many. */
-static struct known_router *hear(struct gac_server *s, struct instant now, uint64_t link,
-                                 const struct gac_asks *asks)
+static struct known_router *gac_server_hear(struct gac_server *s, struct instant now, uint64_t link,
+                                            const struct gac_asks *asks)
 {
     uint32_t i = 0;
     while (i < s->router_count && s->routers[i].id != asks->router)
@@ -161,7 +162,7 @@ static int compare_keys(struct gac_key a, struct gac_key b)
 }
 
 /* The first that is not before `key`. */
-static uint32_t place_of(const struct gac_server *s, struct gac_key key)
+static uint32_t gac_server_place_of(const struct gac_server *s, struct gac_key key)
 {
     uint32_t low = 0, high = s->ledger_count;
     while (low < high) {
@@ -188,12 +189,12 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
                                 const struct ledger_terms *terms, const struct gac_ask *ask)
 {
     struct gac_key key = ask->key;
-    uint32_t at = place_of(s, key);
+    uint32_t at = gac_server_place_of(s, key);
     if (at < s->ledger_count && gac_key_equal(s->ledgers[at]->key, key))
         return s->ledgers[at];
     if (s->ledger_count == (uint32_t)s->options.config->gac_ledgers_max) {
         drop_least_used(s);
-        at = place_of(s, key);
+        at = gac_server_place_of(s, key);
     }
     struct ledger *l = malloc(sizeof *l);
     must(l != NULL);
@@ -220,8 +221,8 @@ static struct duration forget_of(const struct config *config)
     return duration_ms(ms > config->gac_period_ms ? ms : config->gac_period_ms);
 }
 
-static void answer(struct gac_server *s, struct instant now, uint64_t router,
-                   const struct gac_ask *ask, struct buffer *out, uint32_t *count)
+static void gac_server_answer(struct gac_server *s, struct instant now, uint64_t router,
+                              const struct gac_ask *ask, struct buffer *out, uint32_t *count)
 {
     const struct config *config = s->options.config;
     const struct vend_policy *policy = vend_policy_of(ask->policy);
@@ -260,7 +261,7 @@ static void answer(struct gac_server *s, struct instant now, uint64_t router,
 
 /* ---- frames ---- */
 
-static enum status refuse(struct buffer *error, const char *why)
+static enum status gac_server_refuse(struct buffer *error, const char *why)
 {
     buffer_append_text(error, why);
     return STATUS_MALFORMED;
@@ -273,21 +274,21 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
     struct gac_ask ask;
     struct reader all = {frame, false}, one;
     if (gac_asks_read(&all, &asks) != STATUS_OK)
-        return refuse(error, "not a frame of asks");
+        return gac_server_refuse(error, "not a frame of asks");
     one = all;
     for (uint32_t i = 0; i < asks.count; i++) {
         if (gac_ask_read(&one, &ask) != STATUS_OK)
-            return refuse(error, "an ask with a value out of range");
+            return gac_server_refuse(error, "an ask with a value out of range");
     }
     notice_silence(s, now);
     forget_silent(s, now);
-    if (hear(s, now, link, &asks) == NULL)
-        return refuse(error, "more routers than gac_routers_max");
+    if (gac_server_hear(s, now, link, &asks) == NULL)
+        return gac_server_refuse(error, "more routers than gac_routers_max");
     struct buffer answers = {0};
     uint32_t count = 0;
     for (uint32_t i = 0; i < asks.count; i++) {
         must(gac_ask_read(&all, &ask) == STATUS_OK);
-        answer(s, now, asks.router, &ask, &answers, &count);
+        gac_server_answer(s, now, asks.router, &ask, &answers, &count);
     }
     gac_answers_begin(out, &(struct gac_answers){.server = s->options.incarnation,
                                                  .routers = s->router_count,

@@ -6,8 +6,9 @@
  * itself, or have it from another server. Which of the two a router does follows from its view of
  * who is alive: every frame tells it.
  *
- * Invariants: G4 (ledger.h).  G5  a server knows about a table what routers tell it, and forgets
- * it. Bounds: ledgers, routers (options). Not here: sockets (host), when to ask (client.h). */
+ * Invariants: LEDGER-4 (ledger.h).  LEDGER-5  a server knows about a table what routers tell it,
+ * and forgets it. Bounds: ledgers, routers (options). Not here: sockets (host), when to ask
+ * (client.h). */
 #ifndef WEIR_GAC_SERVER_H
 #define WEIR_GAC_SERVER_H
 

@@ -1,3 +1,4 @@
+/* vend.c - the policies by name, and the max-min level that they share. */
 #include "gac/vend.h"
 
 const struct vend_policy *vend_policy_of(enum gac_policy policy)

@@ -1,3 +1,4 @@
+/* vend_lease.c - the policy lease: grants with the square root of demand. */
 #include "base/root.h"
 #include "gac/vend.h"
 
@@ -49,7 +50,8 @@ static int64_t scale_of(const struct ledger *l, struct instant now,
 }
 
 /* What this holder would be left with, were there enough for all. */
-static int64_t wanted(const struct ledger_terms *terms, const struct holder *h, int64_t scale)
+static int64_t vend_lease_wanted(const struct ledger_terms *terms, const struct holder *h,
+                                 int64_t scale)
 {
     if (h->ask.demand == 0)
         return 0;
@@ -66,15 +68,15 @@ static int64_t wanted_by_all(const struct ledger *l, struct instant now,
     int64_t sum = 0;
     for (uint32_t i = 0; i < l->count; i++) {
         if (holder_claims(&l->holders[i], now, terms))
-            sum = least_of(sum + wanted(terms, &l->holders[i], scale), INT64_MAX / 4);
+            sum = least_of(sum + vend_lease_wanted(terms, &l->holders[i], scale), INT64_MAX / 4);
     }
     return sum;
 }
 
 /* The part of the rate that is this holder's: where not all can be met the level, of which who
  * wants less leaves the rest; else what it wants, and of what nobody wants an even part. */
-static int64_t share_of(const struct ledger *l, struct instant now,
-                        const struct ledger_terms *terms, const struct holder *h)
+static int64_t vend_lease_share_of(const struct ledger *l, struct instant now,
+                                   const struct ledger_terms *terms, const struct holder *h)
 {
     int64_t level = vend_level(l, now, terms, l->bank.rate);
     if (level != INT64_MAX)
@@ -144,14 +146,15 @@ static struct duration lifetime_of(const struct ledger_terms *terms, const struc
     return ns < terms->longest.ns ? (struct duration){ns} : terms->longest;
 }
 
-static void vend(struct ledger *l, struct instant now, const struct ledger_terms *terms,
-                 struct holder *h)
+static void vend_lease_vend(struct ledger *l, struct instant now, const struct ledger_terms *terms,
+                            struct holder *h)
 {
     h->root = (int64_t)square_root((unsigned __int128)h->ask.demand);
     if (h->ask.demand == 0)
         return;
     int64_t scale = scale_of(l, now, terms, h->ask.cost > 0 ? h->ask.cost : ONE_UNIT);
-    int64_t want = wanted(terms, h, scale) - h->held, share = share_of(l, now, terms, h);
+    int64_t want = vend_lease_wanted(terms, h, scale) - h->held,
+            share = vend_lease_share_of(l, now, terms, h);
     add_credit(now, h, share, most_of(want, 0));
     int64_t all = wanted_by_all(l, now, terms, scale), bank = most_of(l->bank.balance, 0);
     bool enough = bank >= all;
@@ -170,4 +173,4 @@ static void vend(struct ledger *l, struct instant now, const struct ledger_terms
     h->answer.lifetime = lifetime_of(terms, h);
 }
 
-const struct vend_policy vend_lease = {vend};
+const struct vend_policy vend_lease = {vend_lease_vend};

@@ -1,8 +1,9 @@
+/* vend_periodic.c - the policy periodic: the bank is divided by max-min in every period. */
 #include "gac/vend.h"
 
 /* The bank is divided by max-min over what each would spend in a period. */
-static void vend(struct ledger *l, struct instant now, const struct ledger_terms *terms,
-                 struct holder *h)
+static void vend_periodic_vend(struct ledger *l, struct instant now,
+                               const struct ledger_terms *terms, struct holder *h)
 {
     h->answer.wait = terms->lifetime;
     if (h->ask.demand == 0)
@@ -18,4 +19,4 @@ static void vend(struct ledger *l, struct instant now, const struct ledger_terms
         ledger_grant(l, h, tokens);
 }
 
-const struct vend_policy vend_periodic = {vend};
+const struct vend_policy vend_periodic = {vend_periodic_vend};

@@ -1,3 +1,4 @@
+/* address.c - parses, resolves and explains addresses. */
 #include "host/address.h"
 
 #include <arpa/inet.h>

@@ -9,11 +9,11 @@
  * last bytes we sent; so we end our side, and read and drop until the peer has ended its own.
  *
  * Invariants:
- *   C1  at most one receive and one send are in flight.
- *   C2  a slot is reused only after every operation on it has completed: no late completion meets
- *       a stranger, and no buffer is freed while the kernel reads it.
- *   C3  `closed` is called exactly once, never from inside a function the user called.
- *   C4  bytes are delivered in order: nothing new before what was held during a pause. */
+ *   CONNECTION-1  at most one receive and one send are in flight.
+ *   CONNECTION-2  a slot is reused only after every operation on it has completed: no late
+ *                 completion meets a stranger, and no buffer is freed while the kernel reads it.
+ *   CONNECTION-3  `closed` is called exactly once, never from inside a function the user called.
+ *   CONNECTION-4  bytes are delivered in order: nothing new before what was held during a pause. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -118,7 +118,7 @@ static struct connection *new_slot(struct connection_table *table)
     return c;
 }
 
-static struct connection *take_slot(struct loop *l)
+static struct connection *connection_take_slot(struct loop *l)
 {
     struct connection_table *table = &l->connections;
     struct connection *c = TAILQ_FIRST(&table->unused);
@@ -130,7 +130,7 @@ static struct connection *take_slot(struct loop *l)
     return c;
 }
 
-static void queue(struct connection *c)
+static void connection_queue(struct connection *c)
 {
     if (c->queued)
         return;
@@ -225,7 +225,7 @@ static void give_back_buffer(struct loop *l, unsigned short number)
     io_uring_buf_ring_advance(l->receive_ring, 1);
 }
 
-static void deliver(struct connection *c, struct slice bytes)
+static void connection_deliver(struct connection *c, struct slice bytes)
 {
     if (c->state != CONNECTION_OPEN)
         return; /* closing: read only to see the peer's end */
@@ -269,7 +269,7 @@ void connection_pause(struct connection *c, bool paused)
         return;
     c->paused = paused; /* the receive is stopped only if bytes come: most pauses are short */
     if (!paused)
-        queue(c);
+        connection_queue(c);
 }
 
 /* ---- the end ---- */
@@ -283,7 +283,7 @@ static void become_gone(struct connection *c)
         loop_cancel(c->loop, OPERATION_CONNECT, c->id);
     if (c->receiving || c->sending)
         shutdown(c->fd, SHUT_RDWR); /* both complete with an end or an error */
-    queue(c);
+    connection_queue(c);
 }
 
 static void tell_closed(struct connection *c, int error)
@@ -292,7 +292,7 @@ static void tell_closed(struct connection *c, int error)
         c->handler.closed(c->context, c, error);
 }
 
-static void fail(struct connection *c, int error)
+static void connection_fail(struct connection *c, int error)
 {
     bool told = !is_live(c);
     become_gone(c);
@@ -326,7 +326,7 @@ void connection_close(struct connection *c)
     if (!is_live(c) || c->state == CONNECTION_CLOSING)
         return;
     c->state = CONNECTION_CLOSING;
-    queue(c);
+    connection_queue(c);
 }
 
 void connection_abort(struct connection *c)
@@ -335,7 +335,7 @@ void connection_abort(struct connection *c)
         return;
     c->state = CONNECTION_CLOSING;
     c->aborted = true;
-    queue(c);
+    connection_queue(c);
 }
 
 void connection_abandon(struct connection *c)
@@ -360,7 +360,7 @@ struct instant connections_deadline(const struct loop *l)
     return c ? c->linger_until : INSTANT_NEVER;
 }
 
-static void release(struct connection *c)
+static void connection_release(struct connection *c)
 {
     struct connection_table *table = &c->loop->connections;
     close(c->fd);
@@ -380,7 +380,7 @@ void connection_send(struct connection *c, struct slice bytes)
     if ((c->state != CONNECTION_OPEN && c->state != CONNECTION_CONNECTING) || bytes.size == 0)
         return;
     buffer_append_slice(&c->out, bytes);
-    queue(c);
+    connection_queue(c);
 }
 
 size_t connection_unsent(const struct connection *c)
@@ -415,7 +415,7 @@ static void complete_send(struct connection *c, int result)
 {
     c->sending = false;
     if (result < 0) {
-        fail(c, -result);
+        connection_fail(c, -result);
         return;
     }
     c->taken_sent += (size_t)result;
@@ -426,16 +426,16 @@ static void complete_send(struct connection *c, int result)
         c->taken_sent = 0;
     }
     if (c->state == CONNECTION_GONE || connection_unsent(c) > 0 || c->state == CONNECTION_CLOSING)
-        queue(c);
+        connection_queue(c);
     if (c->handler.sent != NULL && is_live(c))
         c->handler.sent(c->context, c);
 }
 
-static void service(struct connection *c)
+static void connection_service(struct connection *c)
 {
     if (c->state == CONNECTION_GONE) {
         if (!c->connecting && !c->receiving && !c->sending)
-            release(c);
+            connection_release(c);
         return;
     }
     if (c->aborted) {
@@ -468,7 +468,7 @@ void connections_service(struct loop *l)
         c = TAILQ_FIRST(queued);
         TAILQ_REMOVE(queued, c, queue_link);
         c->queued = false;
-        service(c);
+        connection_service(c);
     }
 }
 
@@ -478,19 +478,19 @@ static void complete_connect(struct connection *c, int result)
 {
     c->connecting = false;
     if (c->state == CONNECTION_GONE) {
-        queue(c);
+        connection_queue(c);
         return;
     }
     if (result < 0) {
-        fail(c, -result);
+        connection_fail(c, -result);
         return;
     }
     if (c->state == CONNECTION_CLOSING) {
-        queue(c);
+        connection_queue(c);
         return;
     }
     c->state = CONNECTION_OPEN;
-    queue(c);
+    connection_queue(c);
     if (c->handler.opened != NULL)
         c->handler.opened(c->context, c);
 }
@@ -518,18 +518,18 @@ static void complete_receive(struct connection *c, const struct io_uring_cqe *cq
         unsigned short number = (unsigned short)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
         must(cqe->flags & IORING_CQE_F_BUFFER);
         must(number < RECEIVE_BUFFERS);
-        deliver(c, slice_make(l->receive_memory + (size_t)number * RECEIVE_BUFFER_SIZE,
-                              (size_t)cqe->res));
+        connection_deliver(c, slice_make(l->receive_memory + (size_t)number * RECEIVE_BUFFER_SIZE,
+                                         (size_t)cqe->res));
         give_back_buffer(l, number);
     } else if (cqe->res == 0) {
         end_of_stream(c);
     } else if (cqe->res == -EINVAL && l->multishot_receive) {
         l->multishot_receive = false; /* before Linux 6.0 */
     } else if (!is_passing(-cqe->res)) {
-        fail(c, -cqe->res);
+        connection_fail(c, -cqe->res);
     }
     if (!c->receiving && c->state == CONNECTION_GONE)
-        queue(c);
+        connection_queue(c);
     else if (wants_bytes(c))
         arm_receive(c);
 }
@@ -553,7 +553,7 @@ void connection_complete(struct loop *l, enum operation operation, uint64_t id,
 struct connection *connection_adopt(struct loop *l, int fd, int64_t *clients,
                                     const struct connection_handler *handler, void *context)
 {
-    struct connection *c = take_slot(l);
+    struct connection *c = connection_take_slot(l);
     c->fd = fd;
     c->state = CONNECTION_OPEN;
     c->clients = clients;
@@ -563,7 +563,7 @@ struct connection *connection_adopt(struct loop *l, int fd, int64_t *clients,
         static const int most = WATCHED_CHUNK_SIZE_MAX;
         setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof most);
     }
-    queue(c); /* arms the receive, unless `opened` pauses or closes it */
+    connection_queue(c); /* arms the receive, unless `opened` pauses or closes it */
     return c;
 }
 
@@ -579,7 +579,7 @@ enum status loop_connect(struct loop *l, const char *address, uint16_t port,
     if (fd < 0)
         return STATUS_IO;
     socket_set_options(fd);
-    struct connection *c = take_slot(l);
+    struct connection *c = connection_take_slot(l);
     c->fd = fd;
     c->state = CONNECTION_CONNECTING;
     c->connecting = true;

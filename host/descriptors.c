@@ -1,3 +1,4 @@
+/* descriptors.c - raises the soft limit of open files to the hard limit. */
 #include "host/descriptors.h"
 
 #include <sys/resource.h>

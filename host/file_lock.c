@@ -1,3 +1,4 @@
+/* file_lock.c - flock, and its owner as /proc/locks tells it. */
 #include "host/file_lock.h"
 
 #include <errno.h>

@@ -30,7 +30,7 @@ enum {
 };
 
 /* Counts down to the failure; what follows it fails only with for_ever. */
-static int injected(int64_t *until_failure, int error, bool for_ever)
+static int file_write_injected(int64_t *until_failure, int error, bool for_ever)
 {
     if (*until_failure < 0)
         return 0;
@@ -53,7 +53,7 @@ static void submit_delay(struct file_write *w)
     loop_mark(w->loop, sqe, OPERATION_IGNORED, 0);
 }
 
-static void submit(struct file_write *w)
+static void file_write_submit(struct file_write *w)
 {
     struct loop *l = w->loop;
     unsigned size = w->left.size < WRITE_SIZE_MAX ? (unsigned)w->left.size : WRITE_SIZE_MAX;
@@ -90,16 +90,17 @@ void loop_write_sync(struct loop *l, int fd, int64_t offset, uint8_t *memory, si
         .offset = offset,
         .memory = memory,
         .left = slice_make(memory, size),
-        .write_injected = injected(&f->writes_until_failure, f->write_error, f->for_ever),
-        .sync_injected = injected(&f->syncs_until_failure, f->sync_error, f->for_ever),
+        .write_injected =
+            file_write_injected(&f->writes_until_failure, f->write_error, f->for_ever),
+        .sync_injected = file_write_injected(&f->syncs_until_failure, f->sync_error, f->for_ever),
         .delay = {f->write_delay_ns / NS_PER_S, f->write_delay_ns % NS_PER_S},
         .done = done,
         .context = context};
     LIST_INSERT_HEAD(&l->file_writes, w, link);
-    submit(w);
+    file_write_submit(w);
 }
 
-static void finish(struct file_write *w, int error)
+static void file_write_finish(struct file_write *w, int error)
 {
     void (*done)(void *context, int error) = w->done;
     void *context = w->context;
@@ -114,20 +115,20 @@ void file_write_complete(struct file_write *w, int result)
     if (w->write_injected || (w->sync_injected && result >= 0))
         result = -(w->write_injected ? w->write_injected : w->sync_injected);
     if (result == -EINTR || result == -EAGAIN) {
-        submit(w);
+        file_write_submit(w);
         return;
     }
     if (result <= 0) { /* a write of nothing would be tried for ever */
-        finish(w, result < 0 || w->left.size == 0 ? -result : EIO);
+        file_write_finish(w, result < 0 || w->left.size == 0 ? -result : EIO);
         return;
     }
     w->left.data += result;
     w->left.size -= (size_t)result;
     w->offset += result;
     if (w->left.size > 0)
-        submit(w);
+        file_write_submit(w);
     else
-        finish(w, 0);
+        file_write_finish(w, 0);
 }
 
 void file_writes_deinit(struct loop *l)

@@ -1,3 +1,4 @@
+/* frame.c - puts frames together from pieces, within bounds. */
 #include "host/frame.h"
 
 #define XXH_INLINE_ALL
@@ -39,8 +40,8 @@ static bool is_length(const struct frame_reader *r, uint32_t length)
 }
 
 /* Hands out a frame that is there whole. False: stop. */
-static bool deliver(struct frame_reader *r, const struct header *h, struct slice content,
-                    bool (*frame)(void *context, struct slice bytes), void *context)
+static bool frame_deliver(struct frame_reader *r, const struct header *h, struct slice content,
+                          bool (*frame)(void *context, struct slice bytes), void *context)
 {
     if (h->checksum != checksum_of(content)) {
         r->failed = STATUS_CORRUPT;
@@ -77,7 +78,7 @@ static bool feed_partial(struct frame_reader *r, struct slice *bytes,
     struct buffer whole = r->partial;
     r->partial = (struct buffer){0};
     bool go_on =
-        deliver(r, &h, slice_make(whole.data + FRAME_HEADER_SIZE, h.length), frame, context);
+        frame_deliver(r, &h, slice_make(whole.data + FRAME_HEADER_SIZE, h.length), frame, context);
     buffer_deinit(&whole);
     return go_on;
 }
@@ -96,7 +97,7 @@ enum status frame_reader_feed(struct frame_reader *r, struct slice bytes,
         }
         struct slice content = slice_make(bytes.data + FRAME_HEADER_SIZE, h.length);
         bytes = slice_make(content.data + h.length, bytes.size - FRAME_HEADER_SIZE - h.length);
-        go_on = deliver(r, &h, content, frame, context);
+        go_on = frame_deliver(r, &h, content, frame, context);
     }
     return r->failed;
 }

@@ -110,7 +110,8 @@ static bool is_valid_proof(const struct greeting *g, struct slice mac)
 
 /* ---- taking frames ---- */
 
-static enum greeting_state refuse(struct greeting *g, enum refusal reason, struct buffer *out)
+static enum greeting_state greeting_refuse(struct greeting *g, enum refusal reason,
+                                           struct buffer *out)
 {
     if (reason != 0) {
         buffer_append_u8(out, REFUSAL);
@@ -214,7 +215,7 @@ static enum greeting_state take_hello(struct greeting *g, struct slice frame, st
     enum refusal reason;
     if (h.magic != HELLO_MAGIC) {
         buffer_append_text(error, "does not speak weir's protocol");
-        return refuse(g, 0, out);
+        return greeting_refuse(g, 0, out);
     }
     if (h.version != TRANSPORT_VERSION) {
         buffer_append_format(error, "speaks protocol version %u, this process speaks version %d",
@@ -225,7 +226,7 @@ static enum greeting_state take_hello(struct greeting *g, struct slice frame, st
     }
     if (h.malformed) {
         buffer_append_text(error, "sent a malformed hello");
-        return refuse(g, 0, out);
+        return greeting_refuse(g, 0, out);
     }
     g->named = true;
     g->kind = (enum peer_kind)h.kind;
@@ -233,7 +234,7 @@ static enum greeting_state take_hello(struct greeting *g, struct slice frame, st
     memcpy(g->hello, frame.data, frame.size);
     g->hello_size = frame.size;
     if (!is_acceptable(g, &h, &reason, error))
-        return refuse(g, reason, out);
+        return greeting_refuse(g, reason, out);
     if (g->connects)
         append_proof(g, out);
     else
@@ -246,12 +247,12 @@ static enum greeting_state take_proof(struct greeting *g, struct slice frame, st
 {
     if (frame.size != PROOF_SIZE || frame.data[0] != PROOF) {
         buffer_append_text(error, "sent something else than its proof");
-        return refuse(g, 0, out);
+        return greeting_refuse(g, 0, out);
     }
     if (!is_valid_proof(g, slice_make(frame.data + 1, GREETING_MAC_SIZE))) {
         buffer_append_format(error, "says it is %s %u, but has another secret: check secret_file",
                              peer_kind_name(g->kind), g->id);
-        return refuse(g, REFUSED_PROOF, out);
+        return greeting_refuse(g, REFUSED_PROOF, out);
     }
     if (!g->connects)
         append_proof(g, out);
@@ -265,7 +266,7 @@ enum greeting_state greeting_take(struct greeting *g, struct slice frame, struct
     const char *why = g->connects ? greeting_refusal(frame) : NULL;
     if (why != NULL) {
         buffer_append_text(error, why);
-        return refuse(g, 0, out);
+        return greeting_refuse(g, 0, out);
     }
     return g->state == GREETING_AWAITS_HELLO ? take_hello(g, frame, out, error)
                                              : take_proof(g, frame, out, error);

@@ -1,3 +1,4 @@
+/* link_faults.c - rules by peer, and the frames that they hold back. */
 #include "host/link_faults.h"
 
 #include <stdlib.h>
@@ -31,7 +32,7 @@ struct link_faults *link_faults_create(void)
     return f;
 }
 
-static void release(struct link_faults *f, struct held *h)
+static void link_faults_release(struct link_faults *f, struct held *h)
 {
     TAILQ_REMOVE(&f->held, h, entry);
     f->held_bytes -= h->frame.size;
@@ -44,7 +45,7 @@ void link_faults_destroy(struct link_faults *f)
     if (f == NULL)
         return;
     while (!TAILQ_EMPTY(&f->held))
-        release(f, TAILQ_FIRST(&f->held));
+        link_faults_release(f, TAILQ_FIRST(&f->held));
     buffer_deinit(&f->lent);
     free(f);
 }
@@ -135,7 +136,7 @@ bool link_faults_next(struct link_faults *f, struct instant now, uint64_t *link,
         buffer_append_slice(&f->lent, buffer_slice(&h->frame));
         *link = h->link;
         *frame = buffer_slice(&f->lent);
-        release(f, h);
+        link_faults_release(f, h);
         return true;
     }
     return false;

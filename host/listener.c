@@ -1,12 +1,12 @@
 /* listener.c - accepts clients, as many as it may have.
  *
  * Invariants:
- *   L1  at most one accept is in flight per listener.
- *   L2  without one, the listener is closed or retry_at is set: running out of descriptors neither
- *       spins nor stops it for good.
- *   L3  the socket is closed only when no accept is in flight: one that has not even reached the
- *       kernel would meet whatever got the number next.
- *   L4  clients counts the connections that were handed out and are not gone. */
+ *   LISTENER-1  at most one accept is in flight per listener.
+ *   LISTENER-2  without one, the listener is closed or retry_at is set: running out of descriptors
+ *               neither spins nor stops it for good.
+ *   LISTENER-3  the socket is closed only when no accept is in flight: one that has not even
+ *               reached the kernel would meet whatever got the number next.
+ *   LISTENER-4  clients counts the connections that were handed out and are not gone. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -31,7 +31,7 @@ struct listener {
     void *context; /* borrows */
 };
 
-static void arm(struct listener *li)
+static void listener_arm(struct listener *li)
 {
     struct loop *l = li->loop;
     must(!li->accepting);
@@ -89,7 +89,7 @@ void listener_complete(struct listener *li, const struct io_uring_cqe *cqe)
     if (unknown)
         l->multishot_accept = false;
     if (cqe->res >= 0 || unknown || is_of_one_client(-cqe->res))
-        arm(li);
+        listener_arm(li);
     else
         li->retry_at = instant_add(l->now, duration_ms(ACCEPT_RETRY_MS));
 }
@@ -99,7 +99,7 @@ void listeners_retry(struct loop *l)
     struct listener *li;
     LIST_FOREACH (li, &l->listeners, link)
         if (li->fd >= 0 && !li->accepting && !instant_before(l->now, li->retry_at))
-            arm(li);
+            listener_arm(li);
 }
 
 struct instant listeners_deadline(const struct loop *l)
@@ -168,7 +168,7 @@ enum status loop_listen(struct loop *l, const char *address, uint16_t port, int6
         .handler = *handler,
         .context = context};
     LIST_INSERT_HEAD(&l->listeners, li, link);
-    arm(li);
+    listener_arm(li);
     *out = li;
     return STATUS_OK;
 }

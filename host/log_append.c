@@ -1,3 +1,4 @@
+/* log_append.c - reads the last block again, and writes whole blocks. */
 #include "host/log_append.h"
 
 #include <errno.h>

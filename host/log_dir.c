@@ -1,3 +1,4 @@
+/* log_dir.c - makes, recycles, scans and removes segment files. */
 #include "host/log_dir.h"
 
 #include <dirent.h>
@@ -74,7 +75,7 @@ static void add_segment(struct log_dir *d, uint64_t number, int fd)
     qsort(d->segments, d->count, sizeof d->segments[0], compare_segments);
 }
 
-static enum status scan(struct log_dir *d)
+static enum status log_dir_scan(struct log_dir *d)
 {
     int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *entries = fd < 0 ? NULL : fdopendir(fd);
@@ -108,7 +109,7 @@ enum status log_dir_open(const char *path, uint64_t segment_bytes, struct log_di
     must(d != NULL);
     d->segment_bytes = segment_bytes;
     d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (d->fd < 0 || scan(d) != STATUS_OK) {
+    if (d->fd < 0 || log_dir_scan(d) != STATUS_OK) {
         int error = errno;
         log_dir_close(d);
         errno = error;
@@ -196,7 +197,7 @@ static int fill_with_zeros(int fd, uint64_t size)
 }
 
 /* errno. The file gets its full size. */
-static int fill(int fd, uint64_t size, bool written)
+static int log_dir_fill(int fd, uint64_t size, bool written)
 {
     int error = posix_fallocate(fd, 0, (off_t)size);
     if (error == 0 && written)
@@ -230,7 +231,7 @@ void log_making_run(struct log_making *m)
     m->fd = open_for_appending(m->dir, name);
     m->error = m->fd < 0 ? errno : 0;
     if (m->error == 0 && !m->has_spare)
-        m->error = fill(m->fd, whole_blocks(m->dir->segment_bytes), m->written);
+        m->error = log_dir_fill(m->fd, whole_blocks(m->dir->segment_bytes), m->written);
     if (m->error == 0)
         m->error = name_segment(m, name);
     if (m->error == 0)

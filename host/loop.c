@@ -1,3 +1,4 @@
+/* loop.c - the ring: submissions, completions, the clock, stop signals. */
 #include "host/loop_internal.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ static int64_t clock_error_ns(const struct loop *l, int64_t true_ns)
     return f->clock_skew_ns + (int64_t)gained;
 }
 
-static int64_t clock_ns(const struct loop *l)
+static int64_t loop_clock_ns(const struct loop *l)
 {
     int64_t true_ns = true_clock_ns();
     return true_ns + clock_error_ns(l, true_ns);
@@ -38,7 +39,7 @@ static int64_t clock_ns(const struct loop *l)
 
 void loop_read_clock(struct loop *l)
 {
-    int64_t now_ns = clock_ns(l);
+    int64_t now_ns = loop_clock_ns(l);
     if (now_ns > l->now.ns)
         l->now.ns = now_ns;
 }
@@ -110,7 +111,7 @@ void loop_mark_pointer(struct loop *l, struct io_uring_sqe *sqe, enum operation 
     l->in_flight++;
 }
 
-static void cancel(struct loop *l, uint64_t user_data)
+static void loop_cancel_one(struct loop *l, uint64_t user_data)
 {
     struct io_uring_sqe *sqe = loop_submission(l);
     io_uring_prep_cancel64(sqe, user_data, 0);
@@ -119,12 +120,12 @@ static void cancel(struct loop *l, uint64_t user_data)
 
 void loop_cancel(struct loop *l, enum operation operation, uint64_t id)
 {
-    cancel(l, id << OPERATION_BITS | (uint64_t)operation);
+    loop_cancel_one(l, id << OPERATION_BITS | (uint64_t)operation);
 }
 
 void loop_cancel_pointer(struct loop *l, enum operation operation, void *pointer)
 {
-    cancel(l, (uint64_t)(uintptr_t)pointer | (uint64_t)operation);
+    loop_cancel_one(l, (uint64_t)(uintptr_t)pointer | (uint64_t)operation);
 }
 
 /* ---- creation ---- */
@@ -209,7 +210,7 @@ enum status loop_create(struct loop **out)
 }
 
 /* Takes back everything the kernel still holds: memory must not be freed under its hands. */
-static void drain(struct loop *l)
+static void loop_drain(struct loop *l)
 {
     connections_shut(&l->connections);
     while (l->in_flight > 0) {
@@ -235,7 +236,7 @@ void loop_destroy(struct loop *l)
     if (l == NULL)
         return;
     workers_deinit(l);
-    drain(l);
+    loop_drain(l);
     io_uring_queue_exit(&l->ring);
     listeners_deinit(l);
     file_writes_deinit(l);
@@ -249,7 +250,7 @@ void loop_destroy(struct loop *l)
 
 /* ---- a turn ---- */
 
-static void dispatch(struct loop *l, const struct io_uring_cqe *cqe)
+static void loop_dispatch(struct loop *l, const struct io_uring_cqe *cqe)
 {
     enum operation operation = (enum operation)(cqe->user_data & ((1u << OPERATION_BITS) - 1));
     uint64_t id = cqe->user_data >> OPERATION_BITS;
@@ -286,7 +287,7 @@ static int submit_and_wait(struct loop *l, struct instant deadline)
     struct io_uring_cqe *cqe;
     if (until.ns == INT64_MAX)
         return io_uring_submit_and_wait(&l->ring, 1);
-    int64_t now_ns = clock_ns(l);
+    int64_t now_ns = loop_clock_ns(l);
     int64_t wait_ns = until.ns - (now_ns > l->now.ns ? now_ns : l->now.ns);
     if (wait_ns <= 0)
         return io_uring_submit_and_get_events(&l->ring);
@@ -316,7 +317,7 @@ enum status loop_turn(struct loop *l, struct instant deadline)
         struct io_uring_cqe cqe = {
             .user_data = ready->user_data, .res = ready->res, .flags = ready->flags};
         io_uring_cqe_seen(&l->ring, ready);
-        dispatch(l, &cqe);
+        loop_dispatch(l, &cqe);
     }
     listeners_retry(l);
     connections_expire(l);

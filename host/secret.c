@@ -1,3 +1,4 @@
+/* secret.c - reads the secret of a cluster from a file that only its owner may read. */
 #include "host/secret.h"
 
 #include <errno.h>

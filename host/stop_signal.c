@@ -8,7 +8,7 @@
 #include "base/must.h"
 #include "host/loop_internal.h"
 
-static void arm(struct loop *l)
+static void stop_signal_arm(struct loop *l)
 {
     struct io_uring_sqe *sqe = loop_submission(l);
     io_uring_prep_read(sqe, l->signal_fd, l->signal_info, sizeof *l->signal_info, 0);
@@ -30,7 +30,7 @@ enum status loop_on_stop(struct loop *l, void (*stop)(void *context), void *cont
     must(pthread_sigmask(SIG_BLOCK, &signals, NULL) == 0);
     l->stop = stop;
     l->stop_context = context;
-    arm(l);
+    stop_signal_arm(l);
     return STATUS_OK;
 }
 
@@ -38,7 +38,7 @@ void stop_signal_complete(struct loop *l, int result)
 {
     if (result < 0 && result != -EINTR && result != -EAGAIN)
         return; /* cancelled */
-    arm(l);
+    stop_signal_arm(l);
     if (result > 0)
         l->stop(l->stop_context);
 }

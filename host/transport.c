@@ -4,9 +4,10 @@
  *   a link:  CONNECTING --opened--> GREETING --done--> UP --closed--> freed
  *
  * Invariants:
- *   T1  a peer has at most one link; a link to a peer is UP only if the greeting named that peer.
- *   T2  `up` and `down` alternate, and frames come between them.
- *   T3  a link that is not UP has a deadline. */
+ *   TRANSPORT-1  a peer has at most one link; a link to a peer is UP only if the greeting named
+ *                that peer.
+ *   TRANSPORT-2  `up` and `down` alternate, and frames come between them.
+ *   TRANSPORT-3  a link that is not UP has a deadline. */
 #include "host/transport.h"
 
 #include <errno.h>
@@ -81,7 +82,7 @@ static bool is_cut(const struct transport *t, enum peer_kind kind, uint32_t id, 
     return rule != NULL && (rule->cut & direction) != 0;
 }
 
-static void note(struct transport *t, struct buffer *text)
+static void transport_note(struct transport *t, struct buffer *text)
 {
     buffer_append_u8(text, 0);
     if (t->handler.note != NULL)
@@ -106,7 +107,7 @@ static void close_link(struct link *link)
     connection_close(link->connection);
 }
 
-static void refuse(struct link *link, const char *why)
+static void transport_refuse_link(struct link *link, const char *why)
 {
     bool again = link->peer != NULL && link->peer->failure_noted;
     if (link->peer != NULL)
@@ -117,7 +118,7 @@ static void refuse(struct link *link, const char *why)
     struct buffer text = {0};
     describe_link(link, &text);
     buffer_append_format(&text, ": %s", why);
-    note(link->transport, &text);
+    transport_note(link->transport, &text);
 }
 
 /* ---- greeting ---- */
@@ -137,7 +138,7 @@ static void send_buffer(struct link *link, struct buffer *frame)
     buffer_deinit(frame);
 }
 
-static void greet(struct link *link)
+static void transport_greet(struct link *link)
 {
     struct buffer hello = {0};
     greeting_hello(&link->greeting, &hello);
@@ -166,7 +167,7 @@ static bool is_duplicate(struct link *link)
     struct instant until = instant_add(other->heard_at, duration_ms(LINK_HEARD_MS));
     if (instant_before(loop_now(link->transport->options.loop), until))
         return true;
-    refuse(other, "was silent, and has connected anew");
+    transport_refuse_link(other, "was silent, and has connected anew");
     return false;
 }
 
@@ -206,7 +207,7 @@ static void take_greeting(struct link *link, struct slice bytes)
     send_buffer(link, &answer);
     if (state == GREETING_REFUSED && !link->deaf) {
         buffer_append_u8(&error, 0);
-        refuse(link, (const char *)error.data);
+        transport_refuse_link(link, (const char *)error.data);
     } else if (state == GREETING_DONE && !link->deaf) {
         come_up(link);
     }
@@ -249,7 +250,7 @@ static void begin_greeting(struct link *link)
     link->reader.size_max = GREETING_FRAME_MAX;
     /* Who accepts answers a hello: before it, it does not know whether a cut is in the way. */
     if (peer != NULL && !is_cut(link->transport, peer->kind, peer->id, LINK_CUT_BOTH))
-        greet(link);
+        transport_greet(link);
 }
 
 static void on_accepted(void *context, struct connection *c)
@@ -267,7 +268,7 @@ static void on_connected(void *context, struct connection *c)
     begin_greeting(connection_user(c));
 }
 
-static bool on_frame(void *context, struct slice bytes)
+static bool transport_on_frame(void *context, struct slice bytes)
 {
     struct link *link = context;
     struct transport *t = link->transport;
@@ -287,27 +288,28 @@ static void refuse_corrupt(struct link *link)
     struct transport *t = link->transport;
     struct buffer why = {0};
     if (!link->was_up) {
-        refuse(link, "does not speak weir's protocol");
+        transport_refuse_link(link, "does not speak weir's protocol");
         return;
     }
     t->corrupt_frames++;
     buffer_append_format(&why, "sent a frame whose checksum does not match (%llu such since start)",
                          (unsigned long long)t->corrupt_frames);
     buffer_append_u8(&why, 0);
-    refuse(link, (const char *)why.data);
+    transport_refuse_link(link, (const char *)why.data);
     buffer_deinit(&why);
 }
 
-static void on_received(void *context, struct connection *c, struct slice bytes)
+static void transport_on_received(void *context, struct connection *c, struct slice bytes)
 {
     (void)context;
     struct link *link = connection_user(c);
     link->heard_at = loop_now(link->transport->options.loop);
-    enum status status = frame_reader_feed(&link->reader, bytes, on_frame, link);
+    enum status status = frame_reader_feed(&link->reader, bytes, transport_on_frame, link);
     if (status == STATUS_CORRUPT)
         refuse_corrupt(link);
     else if (status != STATUS_OK)
-        refuse(link, link->was_up ? "sent a malformed frame" : "does not speak weir's protocol");
+        transport_refuse_link(link, link->was_up ? "sent a malformed frame"
+                                                 : "does not speak weir's protocol");
 }
 
 static void schedule_retry(struct transport *t, struct peer *peer)
@@ -340,7 +342,7 @@ static void note_loss(struct link *link, int error)
         buffer_append_format(&text, ": connection lost (%s)",
                              error ? strerror(error) : "closed by the other side");
     }
-    note(link->transport, &text);
+    transport_note(link->transport, &text);
 }
 
 /* FIN or RST: sent by the kernel of the other end once nobody has the connection open there. */
@@ -349,7 +351,7 @@ static bool ended_by_peer(const struct link *link, int error)
     return link->state != LINK_CLOSING && (error == 0 || error == ECONNRESET || error == EPIPE);
 }
 
-static void on_closed(void *context, struct connection *c, int error)
+static void transport_on_closed(void *context, struct connection *c, int error)
 {
     (void)context;
     struct link *link = connection_user(c);
@@ -367,9 +369,9 @@ static void on_closed(void *context, struct connection *c, int error)
 }
 
 static const struct connection_handler accepted_handler = {
-    .opened = on_accepted, .received = on_received, .closed = on_closed};
+    .opened = on_accepted, .received = transport_on_received, .closed = transport_on_closed};
 static const struct connection_handler connected_handler = {
-    .opened = on_connected, .received = on_received, .closed = on_closed};
+    .opened = on_connected, .received = transport_on_received, .closed = transport_on_closed};
 
 /* ---- peers ---- */
 
@@ -438,8 +440,8 @@ void transport_tick(struct transport *t)
             connect_peer(t, peer);
     TAILQ_FOREACH (link, &t->links, entry)
         if (link->state != LINK_CLOSING && !instant_before(now, link->deadline))
-            refuse(link,
-                   link->state == LINK_CONNECTING ? "does not answer" : "did not greet in time");
+            transport_refuse_link(link, link->state == LINK_CONNECTING ? "does not answer"
+                                                                       : "did not greet in time");
 }
 
 /* ---- links ---- */
@@ -454,7 +456,7 @@ static struct link *find_link(struct transport *t, uint64_t id)
 static bool send_now(struct link *link, struct slice frame)
 {
     if (connection_unsent(link->connection) + frame.size > LINK_UNSENT_MAX) {
-        refuse(link, "does not take what it is sent");
+        transport_refuse_link(link, "does not take what it is sent");
         connection_abort(link->connection);
         return false;
     }
@@ -497,7 +499,7 @@ void transport_refuse(struct transport *t, uint64_t id, const char *why)
 {
     struct link *link = find_link(t, id);
     if (link != NULL)
-        refuse(link, why);
+        transport_refuse_link(link, why);
 }
 
 uint64_t transport_corrupt_frames(const struct transport *t)

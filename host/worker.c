@@ -53,7 +53,7 @@ static struct job *next_job(struct worker *w)
     return j;
 }
 
-static void *run(void *argument)
+static void *worker_run(void *argument)
 {
     struct worker *w = argument;
     struct job *j;
@@ -93,7 +93,7 @@ static int start_thread(struct worker *w)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&w->thread, NULL, run, w);
+    int error = pthread_create(&w->thread, NULL, worker_run, w);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }

@@ -1,11 +1,12 @@
-/* liveness.c - promises between pairs of nodes; liveness.h tells the rules V1 to V3.
+/* liveness.c - promises between pairs of nodes; liveness.h tells the rules LIVENESS-1 to
+ * LIVENESS-3.
  *
- * How V2 is kept. The supporter's promise runs for `support` on its clock from the moment it heard
- * a heartbeat, which is not before it was sent. The supported node counts from the moment it sent
- * it, and only support * (1 - 2 * drift). `support` is what the supporter said it gives, or less;
- * `drift` is the larger of the two nodes' settings. Let both clocks be off real time by up to the
- * drift d, either way: (1 - 2d) / (1 - d) <= 1 / (1 + d), so what the slower clock of the supported
- * measures is over before what the faster clock of the supporter does.
+ * How LIVENESS-2 is kept. The supporter's promise runs for `support` on its clock from the moment
+ * it heard a heartbeat, which is not before it was sent. The supported node counts from the moment
+ * it sent it, and only support * (1 - 2 * drift). `support` is what the supporter said it gives, or
+ * less; `drift` is the larger of the two nodes' settings. Let both clocks be off real time by up to
+ * the drift d, either way: (1 - 2d) / (1 - d) <= 1 / (1 + d), so what the slower clock of the
+ * supported measures is over before what the faster clock of the supporter does.
  *
  * Who believes a new incarnation. A heartbeat of an earlier process may arrive after one of its
  * successor; taking it for a restart would end a promise that is still relied on. So while a
@@ -89,8 +90,8 @@ struct liveness_beat liveness_beat(struct liveness *l, struct instant now, uint3
 /* ---- hearing ---- */
 
 /* False: a beat of an incarnation that is not, or not yet, believed. */
-static bool believe(struct liveness *l, struct instant now, struct liveness_peer *p,
-                    const struct liveness_beat *beat, struct liveness_change *change)
+static bool liveness_believe(struct liveness *l, struct instant now, struct liveness_peer *p,
+                             const struct liveness_beat *beat, struct liveness_change *change)
 {
     if (p->incarnation == beat->incarnation)
         return true;
@@ -107,13 +108,13 @@ static bool believe(struct liveness *l, struct instant now, struct liveness_peer
     return true;
 }
 
-static void give(struct liveness *l, struct instant now, struct liveness_peer *p,
-                 const struct liveness_beat *beat, struct liveness_change *change)
+static void liveness_give(struct liveness *l, struct instant now, struct liveness_peer *p,
+                          const struct liveness_beat *beat, struct liveness_change *change)
 {
     if (beat->round <= p->heard_round)
-        return; /* V3; 0 is no heartbeat at all */
+        return; /* LIVENESS-3; 0 is no heartbeat at all */
     p->heard_round = beat->round;
-    if (p->given_epoch == 0 || !instant_before(now, p->given_until)) { /* V1 */
+    if (p->given_epoch == 0 || !instant_before(now, p->given_until)) { /* LIVENESS-1 */
         p->given_epoch = l->next_epoch == 0 ? 1 : l->next_epoch;
         l->next_epoch = p->given_epoch + 1;
         change->given = true;
@@ -135,13 +136,13 @@ static struct instant counted_until(const struct liveness *l, const struct liven
     return instant_add(sent_at, (struct duration){support - less});
 }
 
-static void get(struct liveness *l, struct instant now, struct liveness_peer *p,
-                const struct liveness_beat *beat, struct liveness_change *change)
+static void liveness_get(struct liveness *l, struct instant now, struct liveness_peer *p,
+                         const struct liveness_beat *beat, struct liveness_change *change)
 {
     if (beat->ack_incarnation != l->options.incarnation || beat->ack_epoch == 0 ||
         beat->ack_round <= p->acked_round || beat->ack_round > l->round ||
         l->round - beat->ack_round >= LIVENESS_ROUNDS)
-        return; /* V3 */
+        return; /* LIVENESS-3 */
     bool had = p->got_epoch != 0 && instant_before(now, p->got_until);
     uint64_t before = had ? p->got_epoch : 0;
     struct instant until = counted_until(l, beat, p->sent_at[beat->ack_round % LIVENESS_ROUNDS]);
@@ -158,11 +159,11 @@ struct liveness_change liveness_heard(struct liveness *l, struct instant now, ui
     if (!is_peer(l, node) || beat->incarnation == 0)
         return change;
     struct liveness_peer *p = &l->peers[node];
-    if (!believe(l, now, p, beat, &change))
+    if (!liveness_believe(l, now, p, beat, &change))
         return change;
     change.believed = true;
-    give(l, now, p, beat, &change);
-    get(l, now, p, beat, &change);
+    liveness_give(l, now, p, beat, &change);
+    liveness_get(l, now, p, beat, &change);
     return change;
 }
 

@@ -9,12 +9,12 @@
  * Idle groups thus need no message of their own, and leader leases cost nothing.
  *
  * Invariants
- *   V1  Support under one epoch is without a gap: once it lapses, or the peer has restarted, the
- *       next support has another epoch, never used before.
- *   V2  got_until, on the supported node's clock, is never later in real time than given_until on
- *       the supporter's, while drift stays within the bound.
- *   V3  A heartbeat or acknowledgement that is late, duplicated or of an earlier incarnation never
- *       extends anything.
+ *   LIVENESS-1  Support under one epoch is without a gap: once it lapses, or the peer has
+ *               restarted, the next support has another epoch, never used before.
+ *   LIVENESS-2  got_until, on the supported node's clock, is never later in real time than
+ *               given_until on the supporter's, while drift stays within the bound.
+ *   LIVENESS-3  A heartbeat or acknowledgement that is late, duplicated or of an earlier
+ *               incarnation never extends anything.
  * Promises: pure; no I/O, no clock. Not here: what groups do with it (raft.h), sending (the node).
  * Source: Ongaro, "Consensus: Bridging Theory and Practice", 2014, section 6.4.1 (leases);
  * the division per pair of nodes is ours. */

@@ -1,3 +1,4 @@
+/* log_record.c - records as bytes: writing, and reading with all checks. */
 #include "replication/log_record.h"
 
 #include <xxhash.h>

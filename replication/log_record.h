@@ -6,11 +6,11 @@
  * segment. A few may be on their way at once, all in one segment and none in a block of another:
  * then a batch skips to the next block, and its first record tells how much.
  *
- *   L1  A record says how far the log was on disk when it was written: what cannot be read before
- *       that point is damage, what cannot be read behind it may be torn.
- *   L2  A segment starts with a LOG_SEGMENT record; all but the last end with LOG_END.
- *   L3  A record knows its own lsn: what a recycled file held before is never taken for one. What
- *       torn batches left behind the end is zeroed before the log goes on.
+ *   RECORD-1  A record says how far the log was on disk when it was written: what cannot be read
+ *             before that point is damage, what cannot be read behind it may be torn.
+ *   RECORD-2  A segment starts with a LOG_SEGMENT record; all but the last end with LOG_END.
+ *   RECORD-3  A record knows its own lsn: what a recycled file held before is never taken for one.
+ *             What torn batches left behind the end is zeroed before the log goes on.
  *
  * Not here: files (host), what payloads mean (engine/node). */
 #ifndef WEIR_REPLICATION_LOG_RECORD_H
@@ -88,7 +88,7 @@ struct log_segment_reader {
 };
 
 /* STATUS_OK: a record; STATUS_NOT_FOUND: the end, clean or torn (`r->ended` tells);
- * STATUS_CORRUPT: what cannot be read here was once on disk (L1). */
+ * STATUS_CORRUPT: what cannot be read here was once on disk (RECORD-1). */
 enum status log_segment_next(struct log_segment_reader *r, struct log_record *out);
 
 #endif

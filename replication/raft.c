@@ -114,7 +114,7 @@ enum status raft_replay_commit(struct raft *r, uint64_t index)
     return STATUS_OK;
 }
 
-static void leave(struct raft *r, struct instant now)
+static void raft_leave(struct raft *r, struct instant now)
 {
     r->deadline = r->role == RAFT_LEADER ? raft_lead_deadline(r, now) : raft_election_deadline(r);
 }
@@ -142,7 +142,7 @@ void raft_start(struct raft *r, struct instant now, struct instant quiet_until, 
     }
     if (!may_write && raft_is_only_voter(r))
         r->election_at = now;
-    leave(r, now);
+    raft_leave(r, now);
 }
 
 void raft_start_child(struct raft *r, struct instant now, const struct raft *parent)
@@ -151,14 +151,14 @@ void raft_start_child(struct raft *r, struct instant now, const struct raft *par
     raft_start(r, now, parent->quiet_until, true);
     raft_inherit_promise(r, parent);
     raft_check_promise(r, now);
-    leave(r, now);
+    raft_leave(r, now);
 }
 
 void raft_follow_parent(struct raft *r, struct instant now, const struct raft *parent)
 {
     must(r->started);
     raft_follow_promise(r, now, parent);
-    leave(r, now);
+    raft_leave(r, now);
 }
 
 /* ---- shared by the other files ---- */
@@ -172,7 +172,7 @@ struct duration raft_random(struct raft *r, int64_t from_ns, int64_t to_ns)
 void raft_set_hard_state(struct raft *r, uint64_t term, uint64_t vote)
 {
     must(term >= r->term);
-    must(term > r->term || r->vote == 0); /* R4 */
+    must(term > r->term || r->vote == 0); /* RAFT-4 */
     r->term = term;
     r->vote = vote;
     r->hard_dirty = true;
@@ -188,7 +188,7 @@ void raft_append_own(struct raft *r, enum log_kind kind, struct slice head, stru
 
 void raft_truncate(struct raft *r, uint64_t index)
 {
-    must(r->role != RAFT_LEADER); /* R4 */
+    must(r->role != RAFT_LEADER); /* RAFT-4 */
     must(index > r->commit);
     raft_log_truncate(&r->log, index);
     raft_history_truncate(r, index);
@@ -233,7 +233,7 @@ void raft_receive(struct raft *r, struct instant now, const struct raft_message 
     case RAFT_MESSAGE_KINDS:
         break;
     }
-    leave(r, now);
+    raft_leave(r, now);
 }
 
 static bool is_durable(const struct raft *r, const struct raft_entry *e, uint64_t lsn)
@@ -259,7 +259,7 @@ void raft_persisted(struct raft *r, struct instant now, uint64_t lsn)
     raft_election_persisted(r, now);
     raft_follow_persisted(r, now);
     raft_advance_commit(r);
-    leave(r, now);
+    raft_leave(r, now);
 }
 
 void raft_tick(struct raft *r, struct instant now)
@@ -270,7 +270,7 @@ void raft_tick(struct raft *r, struct instant now)
         raft_lead_tick(r, now);
     else
         raft_election_tick(r, now);
-    leave(r, now);
+    raft_leave(r, now);
 }
 
 void raft_campaign(struct raft *r, struct instant now)
@@ -281,7 +281,7 @@ void raft_campaign(struct raft *r, struct instant now)
         raft_pre_run(r, now);
     else if (r->role == RAFT_PRE_CANDIDATE || (r->role == RAFT_CANDIDATE && r->asked))
         raft_ask_votes(r);
-    leave(r, now);
+    raft_leave(r, now);
 }
 
 /* ---- effects ---- */
@@ -364,7 +364,7 @@ void raft_install_begin(struct raft *r)
 }
 
 /* What follows the base in the log stays if it does follow it: it may have been acknowledged. */
-static void rebase(struct raft *r, const struct raft_base *base)
+static void raft_rebase(struct raft *r, const struct raft_base *base)
 {
     bool follows = base->index <= raft_last(r) && raft_log_term(&r->log, base->index) == base->term;
     if (follows) {
@@ -393,7 +393,7 @@ bool raft_install(struct raft *r, struct instant now, const struct raft_base *ba
         return false;
     if (r->role != RAFT_FOLLOWER || base->term > r->term)
         raft_follow_term(r, now, base->term > r->term ? base->term : r->term, 0);
-    rebase(r, base);
+    raft_rebase(r, base);
     r->no_state = false;
     r->applied = base->index;
     if (r->commit < base->index)
@@ -404,7 +404,7 @@ bool raft_install(struct raft *r, struct instant now, const struct raft_base *ba
         r->logged = base->index;
     raft_peers_sync(r);
     raft_check_promise(r, now);
-    leave(r, now);
+    raft_leave(r, now);
     return true;
 }
 

@@ -5,15 +5,15 @@
  * mean is for the owner, who applies them in order.
  *
  * Promises
- *   R1  Nothing leaves that depends on something not yet durable: votes, acknowledgements and
+ *   RAFT-1  Nothing leaves that depends on something not yet durable: votes, acknowledgements and
  *       requests for votes go out in raft_persisted, once their hard state and entries are on disk.
- *   R2  A leader commits by counting only entries of its own term, and only persisted ones; it
+ *   RAFT-2  A leader commits by counting only entries of its own term, and only persisted ones; it
  *       appends a no-op when elected.
- *   R3  A follower acknowledges only what it has checked against this leader's log.
- *   R4  At most one vote a term, transfers included. A leader never truncates its own log.
- *   R5  A lease holder is the only one in real time, while clocks drift within liveness' bound.
- *   R6  A settled group is silent: no message, no deadline, until a proposal or a lost peer.
- *   R7  Bytes in flight are bounded per follower, uncommitted bytes per group.
+ *   RAFT-3  A follower acknowledges only what it has checked against this leader's log.
+ *   RAFT-4  At most one vote a term, transfers included. A leader never truncates its own log.
+ *   RAFT-5  A lease holder is the only one in real time, while clocks drift within liveness' bound.
+ *   RAFT-6  A settled group is silent: no message, no deadline, until a proposal or a lost peer.
+ *   RAFT-7  Bytes in flight are bounded per follower, uncommitted bytes per group.
  * No clock, no I/O, no randomness but the seed, no global. Every call may put messages into the
  * outbox; appends, with entries that lend until the next event of the same group, only raft_flush
  * does: it has to follow every event before the turn ends.

@@ -74,7 +74,7 @@ static bool may_win(const struct raft *r, struct instant now)
     return votes > raft_voters(r) / 2;
 }
 
-static void fail(struct raft *r, struct instant now)
+static void raft_election_fail(struct raft *r, struct instant now)
 {
     bool ran = r->role == RAFT_CANDIDATE || (r->role == RAFT_PRE_CANDIDATE && may_win(r, now));
     if (ran && r->failures < FAILURES_MAX && patience_ns(r) < PATIENCE_NS_MAX)
@@ -108,7 +108,7 @@ void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_
     must(term >= r->term);
     bool was_follower = r->role == RAFT_FOLLOWER;
     if (leader == 0)
-        fail(r, now);
+        raft_election_fail(r, now);
     else if (leader != r->leader)
         raft_calm_down(r, now);
     if (term > r->term) {
@@ -328,8 +328,8 @@ bool raft_answer_for_absent(const struct raft_message *m, struct raft_message *o
 
 /* ---- voting ---- */
 
-static void reply(struct raft *r, enum raft_message_kind kind, uint64_t to, uint64_t term,
-                  bool rejected)
+static void raft_election_reply(struct raft *r, enum raft_message_kind kind, uint64_t to,
+                                uint64_t term, bool rejected)
 {
     struct raft_message *m = raft_push(r, kind, to);
     m->term = term;
@@ -347,7 +347,7 @@ static void tell_grant(struct raft *r)
 {
     if (r->grant_due == 0 || !r->hard_durable)
         return;
-    reply(r, RAFT_VOTE_REPLY, r->grant_due, r->term, false);
+    raft_election_reply(r, RAFT_VOTE_REPLY, r->grant_due, r->term, false);
     r->grant_due = 0;
 }
 
@@ -355,7 +355,7 @@ void raft_on_vote(struct raft *r, struct instant now, const struct raft_message 
 {
     if (m->term < r->term) {
         if (r->durable_term == r->term)
-            reply(r, RAFT_VOTE_REPLY, m->from, r->term, true);
+            raft_election_reply(r, RAFT_VOTE_REPLY, m->from, r->term, true);
         return;
     }
     if (is_evidence(r, m) || (m->transfer && m->term > r->term))
@@ -370,7 +370,7 @@ void raft_on_vote(struct raft *r, struct instant now, const struct raft_message 
                 (r->vote == 0 || r->vote == m->from) && (r->leader == 0 || r->leader == m->from);
     if (!open || !is_up_to_date(r, m)) {
         if (r->durable_term == r->term)
-            reply(r, RAFT_VOTE_REPLY, m->from, r->term, true);
+            raft_election_reply(r, RAFT_VOTE_REPLY, m->from, r->term, true);
         return;
     }
     raft_follow_term(r, now, r->term, r->leader);
@@ -422,9 +422,9 @@ void raft_on_pre_vote(struct raft *r, struct instant now, const struct raft_mess
     bool granted = m->term > r->term && r->role != RAFT_LEADER && !raft_is_bound(r, now) &&
                    is_up_to_date(r, m);
     if (granted)
-        reply(r, RAFT_PRE_VOTE_REPLY, m->from, m->term, false);
+        raft_election_reply(r, RAFT_PRE_VOTE_REPLY, m->from, m->term, false);
     else if (r->durable_term == r->term)
-        reply(r, RAFT_PRE_VOTE_REPLY, m->from, r->term, true);
+        raft_election_reply(r, RAFT_PRE_VOTE_REPLY, m->from, r->term, true);
 }
 
 void raft_on_pre_vote_reply(struct raft *r, struct instant now, const struct raft_message *m)
@@ -481,7 +481,7 @@ void raft_election_tick(struct raft *r, struct instant now)
         return;
     bool waits_for_disk = r->role == RAFT_CANDIDATE && !r->asked;
     if (!instant_before(now, r->election_at)) {
-        fail(r, now);
+        raft_election_fail(r, now);
         if (waits_for_disk)
             raft_wait_for_leader(r, now);
         else

@@ -1,7 +1,8 @@
 /* raft_follow.c - a follower: what it takes from its leader, and what it says about it.
  *
  * `verified` is the last index of this term up to which the log is known to equal the leader's; an
- * acknowledgement says min(verified, durable) and leaves only once the term is durable (R1, R3). */
+ * acknowledgement says min(verified, durable) and leaves only once the term is durable (RAFT-1,
+ * RAFT-3). */
 #include "replication/raft_internal.h"
 
 /* ---- answers ---- */
@@ -18,7 +19,7 @@ static uint64_t acknowledged_index(const struct raft *r)
     return r->verified < r->durable ? r->verified : r->durable;
 }
 
-static void answer(struct raft *r)
+static void raft_follow_answer(struct raft *r)
 {
     struct raft_message *m = raft_push(r, RAFT_APPEND_REPLY, r->leader);
     m->term = r->term;
@@ -53,7 +54,7 @@ static void answer_when_durable(struct raft *r, bool news)
     if (r->durable_term != r->term)
         return;
     if (r->ack_rejected || news || r->verified <= r->durable)
-        answer(r);
+        raft_follow_answer(r);
 }
 
 void raft_follow_persisted(struct raft *r, struct instant now)
@@ -62,13 +63,13 @@ void raft_follow_persisted(struct raft *r, struct instant now)
     if (!r->ack_due || r->role != RAFT_FOLLOWER || r->leader == 0 || r->durable_term != r->term)
         return;
     if (r->ack_rejected || acknowledged_index(r) > r->acked || r->verified <= r->durable)
-        answer(r);
+        raft_follow_answer(r);
 }
 
 /* ---- the log ---- */
 
 /* Where to go on looking: the last entry here whose term the leader's entry does not exceed. */
-static void reject(struct raft *r, const struct raft_message *m)
+static void raft_follow_reject(struct raft *r, const struct raft_message *m)
 {
     uint64_t at = m->index < r->log.base_index ? r->log.base_index : m->index;
     if (at > raft_last(r)) {
@@ -82,7 +83,7 @@ static void reject(struct raft *r, const struct raft_message *m)
     r->hint_term = raft_log_term(&r->log, at);
 }
 
-static bool matches(const struct raft *r, const struct raft_message *m)
+static bool raft_follow_matches(const struct raft *r, const struct raft_message *m)
 {
     if (m->index <= r->log.base_index)
         return true; /* what is applied is in every later leader's log */
@@ -129,7 +130,7 @@ static void take_append(struct raft *r, const struct raft_message *m)
 
 /* ---- the leader's message ---- */
 
-static void promise(struct raft *r, struct instant now)
+static void raft_follow_give(struct raft *r, struct instant now)
 {
     uint64_t epoch = liveness_given(r->shared->liveness, now, raft_member_node(r->leader));
     if (epoch == 0)
@@ -172,11 +173,11 @@ void raft_on_append(struct raft *r, struct instant now, const struct raft_messag
         r->ack_rejected = true;
         r->hint_index = r->log.base_index;
         r->hint_term = r->log.base_term;
-    } else if (matches(r, m)) {
+    } else if (raft_follow_matches(r, m)) {
         take_append(r, m);
     } else {
-        reject(r, m);
+        raft_follow_reject(r, m);
     }
-    promise(r, now);
+    raft_follow_give(r, now);
     answer_when_durable(r, news || support_for_leader(r) != r->acked_support);
 }

@@ -63,8 +63,8 @@ static enum raft_outcome add_learner(struct raft_members *m, uint64_t id)
     return RAFT_OK;
 }
 
-static enum raft_outcome promote(const struct raft *r, struct instant now, struct raft_members *m,
-                                 uint64_t id)
+static enum raft_outcome raft_lead_promote(const struct raft *r, struct instant now,
+                                           struct raft_members *m, uint64_t id)
 {
     const struct raft_member *found = raft_members_find(m, id);
     if (found == NULL || found->voter)
@@ -101,7 +101,7 @@ enum raft_outcome raft_change_members(struct raft *r, struct instant now, enum r
     if (change == RAFT_ADD_LEARNER)
         outcome = add_learner(&m, id);
     else if (change == RAFT_PROMOTE)
-        outcome = promote(r, now, &m, id);
+        outcome = raft_lead_promote(r, now, &m, id);
     else if (change == RAFT_REMOVE)
         outcome = remove_member(r, &m, id);
     if (outcome != RAFT_OK)

@@ -7,7 +7,7 @@
 
 _Static_assert(offsetof(struct raft_slot, entry) == 0, "an entry's pointer is its slot's");
 
-static struct raft_slot *slot_of(struct raft_entry *e)
+static struct raft_slot *raft_log_slot_of(struct raft_entry *e)
 {
     return (struct raft_slot *)(void *)e;
 }
@@ -34,7 +34,7 @@ uint64_t raft_log_term(const struct raft_log *l, uint64_t index)
 uint64_t raft_log_bytes_to(const struct raft_log *l, uint64_t index)
 {
     struct raft_entry *e = raft_log_at(l, index);
-    return e == NULL ? l->base_bytes_to : slot_of(e)->bytes_to;
+    return e == NULL ? l->base_bytes_to : raft_log_slot_of(e)->bytes_to;
 }
 
 /* ---- blocks ---- */
@@ -111,7 +111,7 @@ static void slot_drop_last(struct raft_log *l, const struct raft_entry *e)
 
 /* ---- */
 
-static void make_room(struct raft_log *l)
+static void raft_log_make_room(struct raft_log *l)
 {
     if (l->head + l->count < l->capacity)
         return;
@@ -131,7 +131,7 @@ void raft_log_append(struct raft_log *l, uint64_t term, enum log_kind kind, stru
 {
     uint64_t last = raft_log_last(l);
     must(term >= raft_log_term(l, last));
-    make_room(l);
+    raft_log_make_room(l);
     struct raft_slot *s = slot_take(l, head.size + tail.size);
     if (head.size > 0)
         memcpy(s->payload, head.data, head.size);
@@ -154,21 +154,21 @@ void raft_log_logged(struct raft_log *l, uint64_t index, uint64_t lsn)
     if (e->lsn == 0)
         e->lsn = lsn;
     else
-        slot_of(e)->anew = lsn;
+        raft_log_slot_of(e)->anew = lsn;
 }
 
 bool raft_log_rely_on_anew(struct raft_log *l, uint64_t first, uint64_t lsn)
 {
     uint64_t before = 0;
     for (uint64_t i = first; i <= raft_log_last(l); i++) {
-        struct raft_slot *s = slot_of(raft_log_at(l, i));
+        struct raft_slot *s = raft_log_slot_of(raft_log_at(l, i));
         uint64_t newest = s->anew != 0 ? s->anew : s->entry.lsn;
         if (newest <= before || s->anew > lsn)
             return false;
         before = newest;
     }
     for (uint64_t i = first; i <= raft_log_last(l); i++) {
-        struct raft_slot *s = slot_of(raft_log_at(l, i));
+        struct raft_slot *s = raft_log_slot_of(raft_log_at(l, i));
         s->entry.lsn = s->anew != 0 ? s->anew : s->entry.lsn;
         s->anew = 0;
     }

@@ -9,7 +9,7 @@
  *
  * A peer is settled once it has everything, knows the commit index and supports the leader; only an
  * unsettled one has a deadline, and only if its node can be reached: for one that cannot,
- * raft_node_heard is the wake-up call (R6). */
+ * raft_node_heard is the wake-up call (RAFT-6). */
 #include "replication/raft_internal.h"
 
 enum {
@@ -35,7 +35,8 @@ static bool wants_round(const struct raft *r, const struct raft_peer *p)
     return p->voter && r->round_open > r->round_confirmed && p->round < r->round_open;
 }
 
-static bool is_settled(const struct raft *r, struct instant now, const struct raft_peer *p)
+static bool raft_replicate_is_settled(const struct raft *r, struct instant now,
+                                      const struct raft_peer *p)
 {
     uint64_t support = support_of(r, now, p);
     if ((support != 0 && support != p->epoch) || wants_round(r, p))
@@ -82,7 +83,7 @@ static uint64_t match_of(const struct raft_peer *p)
     return p->match;
 }
 
-static uint64_t round_of(const struct raft_peer *p)
+static uint64_t raft_replicate_round_of(const struct raft_peer *p)
 {
     return p->round;
 }
@@ -91,7 +92,7 @@ void raft_confirm_rounds(struct raft *r)
 {
     if (r->role != RAFT_LEADER || r->commit < r->term_start)
         return;
-    uint64_t confirmed = raft_quorum(r, r->round_sent, round_of);
+    uint64_t confirmed = raft_quorum(r, r->round_sent, raft_replicate_round_of);
     if (confirmed > r->round_confirmed)
         r->round_confirmed = confirmed;
 }
@@ -106,7 +107,7 @@ void raft_advance_commit(struct raft *r)
     if (index <= r->commit)
         return;
     if (raft_log_term(&r->log, index) != r->term && !MUTATED(RAFT_MUTATION_COUNT_OLD_TERMS))
-        return; /* R2 */
+        return; /* RAFT-2 */
     r->commit = index;
     raft_confirm_rounds(r);
     r->resigning = raft_members_find(raft_members_as_of(r, index), r->self) == NULL;
@@ -139,8 +140,8 @@ static void wait_for_answer(struct raft_peer *p, struct instant now)
     p->sent_at = now;
 }
 
-static void send(struct raft *r, struct instant now, struct raft_peer *p, uint64_t previous,
-                 uint32_t count)
+static void raft_replicate_send(struct raft *r, struct instant now, struct raft_peer *p,
+                                uint64_t previous, uint32_t count)
 {
     uint64_t end = previous + count;
     struct raft_message *m = raft_push(r, RAFT_APPEND, p->id);
@@ -182,7 +183,7 @@ static void flush_without_entries(struct raft *r, struct instant now, struct raf
 {
     bool round = wants_round(r, p) && p->round_sent < r->round_open;
     if (p->ask || round)
-        send(r, now, p, r->log.base_index, 0);
+        raft_replicate_send(r, now, p, r->log.base_index, 0);
 }
 
 static void need_snapshot(struct raft_peer *p)
@@ -230,21 +231,22 @@ static void flush_peer(struct raft *r, struct instant now, struct raft_peer *p)
     }
     if (p->flow == RAFT_PROBE && p->awaiting) {
         if (round)
-            send(r, now, p, p->probe < raft_first(r) ? r->log.base_index : p->probe - 1, 0);
+            raft_replicate_send(r, now, p,
+                                p->probe < raft_first(r) ? r->log.base_index : p->probe - 1, 0);
         return;
     }
     uint32_t count;
     bool sent = false;
     while (!p->awaiting && (count = entries_that_fit(r, p)) > 0) {
         p->probe = p->next;
-        send(r, now, p, p->next - 1, count);
+        raft_replicate_send(r, now, p, p->next - 1, count);
         p->next += count;
         p->awaiting = p->flow == RAFT_PROBE;
         sent = true;
     }
     uint64_t tell = r->commit < p->next - 1 ? r->commit : p->next - 1;
     if (!sent && (p->ask || round || may_tell(r, now, p, tell))) {
-        send(r, now, p, p->next - 1, 0);
+        raft_replicate_send(r, now, p, p->next - 1, 0);
         p->awaiting = p->flow == RAFT_PROBE;
     }
 }
@@ -345,7 +347,7 @@ void raft_on_append_reply(struct raft *r, struct instant now, const struct raft_
         p->snapshot_wanted = true;
     raft_confirm_rounds(r);
     raft_advance_commit(r);
-    if (is_settled(r, now, p))
+    if (raft_replicate_is_settled(r, now, p))
         p->waiting = false;
     else
         wait_for_answer(p, now);
@@ -361,7 +363,7 @@ void raft_node_heard(struct raft *r, struct instant now, uint32_t node)
             continue;
         if (r->role == RAFT_LEADER && p->flow == RAFT_SNAPSHOT && !p->snapshot_running)
             p->snapshot_wanted = true;
-        if (r->role == RAFT_LEADER && !is_settled(r, now, p))
+        if (r->role == RAFT_LEADER && !raft_replicate_is_settled(r, now, p))
             raft_peer_resume(p);
         else if (r->role == RAFT_PRE_CANDIDATE || (r->role == RAFT_CANDIDATE && r->asked))
             raft_ask_votes(r);
@@ -372,7 +374,7 @@ void raft_node_heard(struct raft *r, struct instant now, uint32_t node)
 /* ---- time ---- */
 
 /* Members, as a majority counts them, that support this leader; `patient`: or did answer lately. */
-static uint32_t supporters(const struct raft *r, struct instant now, bool patient)
+static uint32_t raft_replicate_supporters(const struct raft *r, struct instant now, bool patient)
 {
     uint32_t count = r->voter;
     for (uint32_t i = 0; i < r->peer_count; i++) {
@@ -393,7 +395,7 @@ static bool has_majority(const struct raft *r, uint32_t count)
 bool raft_has_lease(const struct raft *r, struct instant now)
 {
     return r->role == RAFT_LEADER && r->voter && !r->lease_off && r->commit >= r->term_start &&
-           has_majority(r, supporters(r, now, false));
+           has_majority(r, raft_replicate_supporters(r, now, false));
 }
 
 static bool waits_for_snapshot(const struct raft_peer *p)
@@ -403,10 +405,10 @@ static bool waits_for_snapshot(const struct raft_peer *p)
 
 void raft_lead_tick(struct raft *r, struct instant now)
 {
-    if (has_majority(r, supporters(r, now, false))) {
+    if (has_majority(r, raft_replicate_supporters(r, now, false))) {
         r->quorum_at = INSTANT_NEVER;
     } else if (!instant_before(now, r->quorum_at)) {
-        if (!has_majority(r, supporters(r, now, true))) {
+        if (!has_majority(r, raft_replicate_supporters(r, now, true))) {
             raft_step_down(r, now);
             return;
         }
@@ -420,7 +422,7 @@ void raft_lead_tick(struct raft *r, struct instant now)
             continue;
         if (waits_for_snapshot(p) && !instant_before(now, p->snapshot_at))
             p->snapshot_wanted = true;
-        if (p->waiting && !is_settled(r, now, p) &&
+        if (p->waiting && !raft_replicate_is_settled(r, now, p) &&
             !instant_before(now, instant_add(p->sent_at, r->shared->retry)))
             raft_peer_resume(p);
     }
@@ -428,7 +430,7 @@ void raft_lead_tick(struct raft *r, struct instant now)
 
 struct instant raft_lead_deadline(struct raft *r, struct instant now)
 {
-    if (has_majority(r, supporters(r, now, false)))
+    if (has_majority(r, raft_replicate_supporters(r, now, false)))
         r->quorum_at = INSTANT_NEVER;
     else if (r->quorum_at.ns == INSTANT_NEVER.ns)
         r->quorum_at = instant_add(now, r->shared->election);
@@ -441,7 +443,7 @@ struct instant raft_lead_deadline(struct raft *r, struct instant now)
             continue;
         if (waits_for_snapshot(p))
             next = instant_earlier(next, p->snapshot_at);
-        if (p->waiting && !is_settled(r, now, p))
+        if (p->waiting && !raft_replicate_is_settled(r, now, p))
             next = instant_earlier(next, instant_add(p->sent_at, r->shared->retry));
         if (p->tell_at.ns != 0 && p->flow == RAFT_PIPELINE)
             next = instant_earlier(next, p->tell_at);

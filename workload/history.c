@@ -50,7 +50,8 @@ void history_deinit(struct history *h)
 /* ---- one line ---- */
 
 /* Returns what is wrong with the member, or NULL. */
-static const char *take_member(struct line *l, struct slice name, const struct json_value *v)
+static const char *history_take_member(struct line *l, struct slice name,
+                                       const struct json_value *v)
 {
     struct slice *texts[] = {&l->type, &l->f, &l->table, &l->key};
     static const char *const text_names[] = {"type", "f", "table", "key"};
@@ -96,7 +97,7 @@ static const char *parse_line(struct history *h, struct slice text, struct line 
         return "not a JSON object";
     struct json_cursor c = json_members(&root);
     while (json_next_member(&c, &name, &value)) {
-        const char *wrong = take_member(out, name, &value);
+        const char *wrong = history_take_member(out, name, &value);
         if (wrong != NULL)
             return wrong;
     }
@@ -250,7 +251,7 @@ enum status history_add_line(struct history *h, struct slice text, struct buffer
 
 /* ---- keys' operations ---- */
 
-static int compare_entries(const void *a, const void *b)
+static int history_compare_entries(const void *a, const void *b)
 {
     const struct history_entry *x = a, *y = b;
     if (x->key != y->key)
@@ -289,7 +290,7 @@ enum status history_group(struct history *h, struct buffer *error)
 {
     enum status status = STATUS_OK;
     if (h->count > 0)
-        qsort(h->entries, h->count, sizeof h->entries[0], compare_entries);
+        qsort(h->entries, h->count, sizeof h->entries[0], history_compare_entries);
     for (size_t i = 0; i < h->count; i++) {
         struct history_key *k = &h->keys[h->entries[i].key];
         if (k->count++ == 0)

@@ -6,17 +6,21 @@
  * now, with whatever pending operations are put before it; if it cannot, the configuration dies.
  *
  * Generic search is exponential in the number of pending operations. A register allows more:
- *   R1  A read takes effect as soon as the register has its value: it changes nothing.
- *   R2  A value is written once, so it must not be left while reads of it are still to be invoked.
- *   R3  A pending write whose reads have all been invoked may take effect, with them, just before
- *       any other write: that is never worse than not to have done so. It is a "blip".
- *   R4  Pending deletes are alike but for their returns: the one that returns first is used first.
+ *   LINEAR-1  A read takes effect as soon as the register has its value: it changes nothing.
+ *   LINEAR-2  A value is written once, so it must not be left while reads of it are still to be
+ *             invoked.
+ *   LINEAR-3  A pending write whose reads have all been invoked may take effect, with them, just
+ *             before any other write: that is never worse than not to have done so. It is a "blip".
+ *   LINEAR-4  Pending deletes are alike but for their returns: the one that returns first is used
+ *             first.
  * So without deletes there is one configuration at any time, and the check is exact and linear.
  * What is left to choose is how many of the pending deletes take effect just before a write.
  *
  * Invariants:
- *   L1  no two configurations agree in value and bits where one is at least as good in the rest.
- *   L2  a slot belongs to a write that was invoked and is not known to be in effect everywhere. */
+ *   LINEAR-5  no two configurations agree in value and bits where one is at least as good in the
+ *             rest.
+ *   LINEAR-6  a slot belongs to a write that was invoked and is not known to be in effect
+ *             everywhere. */
 #include "workload/linearizability.h"
 
 #include <stdlib.h>
@@ -88,7 +92,7 @@ struct check {
 
 /* ---- preparation ---- */
 
-static void *allocate(size_t count, size_t size)
+static void *linear_allocate(size_t count, size_t size)
 {
     void *p = calloc(count + 1, size);
     must(p != NULL);
@@ -125,7 +129,7 @@ static uint32_t find_cluster(const struct check *c, uint64_t value)
 }
 
 /* Failed operations never were; reads without an answer say nothing. */
-static bool counts(const struct history_op *op)
+static bool linear_counts(const struct history_op *op)
 {
     return op->outcome == HISTORY_OK || (op->outcome == HISTORY_INFO && op->kind == HISTORY_WRITE);
 }
@@ -134,7 +138,7 @@ static void collect_clusters(struct check *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         const struct history_op *op = &c->ops[i];
-        if (counts(op) && op->kind == HISTORY_WRITE && op->value != 0)
+        if (linear_counts(op) && op->kind == HISTORY_WRITE && op->value != 0)
             c->clusters[c->cluster_count++] =
                 (struct cluster){.value = op->value, .write = (uint32_t)i, .slot = NO_SLOT};
     }
@@ -145,7 +149,7 @@ static void collect_clusters(struct check *c)
         const struct history_op *op = &c->ops[i];
         uint32_t cluster = op->value == 0 ? ABSENT : find_cluster(c, op->value);
         c->cluster_of[i] = cluster;
-        if (op->kind == HISTORY_READ && counts(op) && cluster < c->cluster_count) {
+        if (op->kind == HISTORY_READ && linear_counts(op) && cluster < c->cluster_count) {
             c->clusters[cluster].reads_ahead++;
             c->clusters[cluster].read = true;
         }
@@ -156,7 +160,7 @@ static void collect_events(struct check *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         const struct history_op *op = &c->ops[i];
-        if (!counts(op))
+        if (!linear_counts(op))
             continue;
         bool known = op->outcome == HISTORY_OK;
         must(!known || op->returned_ns >= op->invoked_ns);
@@ -244,7 +248,7 @@ static void set_append(struct config_set *s, const struct config *k, size_t word
 }
 
 /* How far `absent_until` still tells pending reads apart: the last of those it covers. */
-static int64_t normalised(const struct check *c, int64_t absent_until)
+static int64_t linear_normalised(const struct check *c, int64_t absent_until)
 {
     size_t i = c->absent_count;
     while (i > 0 && c->absent_reads[i - 1] > absent_until)
@@ -257,7 +261,7 @@ static void add_config(struct check *c, const struct config *added)
     struct config k = *added;
     struct config_set *s = &c->next;
     size_t words = words_used(c);
-    k.absent_until = k.value == ABSENT ? INT64_MAX : normalised(c, k.absent_until);
+    k.absent_until = k.value == ABSENT ? INT64_MAX : linear_normalised(c, k.absent_until);
     size_t at = hash_config(&k, words);
     uint32_t found;
     while ((found = s->index[at++ & (s->index_size - 1)]) != 0) {
@@ -303,7 +307,7 @@ static void free_settled_slots(struct check *c)
     }
 }
 
-static uint32_t take_slot(struct check *c, uint32_t op)
+static uint32_t linear_take_slot(struct check *c, uint32_t op)
 {
     for (int attempt = 0; attempt < 2; attempt++) {
         for (uint32_t slot = 0; slot < c->slots_used; slot++) {
@@ -324,7 +328,7 @@ static uint32_t take_slot(struct check *c, uint32_t op)
 
 static void add_delete(struct check *c, uint32_t op)
 {
-    uint32_t slot = take_slot(c, op), at = c->delete_count;
+    uint32_t slot = linear_take_slot(c, op), at = c->delete_count;
     if (slot == NO_SLOT)
         return;
     c->slot_of[op] = slot;
@@ -356,12 +360,12 @@ static bool is_satisfied(const struct check *c, const struct config *k, uint32_t
         const struct cluster *of = &c->clusters[cluster];
         return of->invoked && (of->slot == NO_SLOT || has_bit(k, of->slot));
     }
-    /* A delete in an absent register still has to take effect, for R3. */
+    /* A delete in an absent register still has to take effect, for LINEAR-3. */
     return c->ops[op].kind == HISTORY_READ ? c->invoked_at[op] <= k->absent_until
                                            : has_bit(k, c->slot_of[op]);
 }
 
-/* R3: pending writes that may be done with. */
+/* LINEAR-3: pending writes that may be done with. */
 static void find_blips(const struct check *c, struct config *out)
 {
     memset(out->bits, 0, sizeof out->bits);
@@ -374,7 +378,7 @@ static void find_blips(const struct check *c, struct config *out)
     }
 }
 
-/* The register becomes absent: by `op` if it is a delete, otherwise by R4. */
+/* The register becomes absent: by `op` if it is a delete, otherwise by LINEAR-4. */
 static void become_absent(struct check *c, struct config k, uint32_t op)
 {
     uint32_t i = 0;
@@ -419,7 +423,7 @@ static void become_value(struct check *c, struct config k, uint32_t cluster, int
     }
 }
 
-static void force(struct check *c, uint32_t op, int64_t now)
+static void linear_force(struct check *c, uint32_t op, int64_t now)
 {
     struct config blips;
     size_t words = words_used(c);
@@ -433,7 +437,7 @@ static void force(struct check *c, uint32_t op, int64_t now)
             add_config(c, &k);
             continue;
         }
-        bool stuck = k.value != ABSENT && c->clusters[k.value].reads_ahead > 0; /* R2 */
+        bool stuck = k.value != ABSENT && c->clusters[k.value].reads_ahead > 0; /* LINEAR-2 */
         bool unwritten = cluster == UNKNOWN || (cluster != ABSENT && !c->clusters[cluster].invoked);
         if (stuck || unwritten)
             continue;
@@ -464,7 +468,7 @@ static void take_invocation(struct check *c, uint32_t op, int64_t now)
         c->clusters[cluster].reads_ahead--;
     } else if (cluster != ABSENT) {
         c->clusters[cluster].invoked = true;
-        c->clusters[cluster].slot = take_slot(c, op);
+        c->clusters[cluster].slot = linear_take_slot(c, op);
     } else if (o->outcome == HISTORY_INFO) {
         c->unknown_deletes++;
     } else {
@@ -491,7 +495,7 @@ static bool take_return(struct check *c, uint32_t op, int64_t now)
     while (i < c->now.count && is_satisfied(c, &c->now.items[i], op))
         i++;
     if (i < c->now.count)
-        force(c, op, now);
+        linear_force(c, op, now);
     if (c->exhausted || c->now.count == 0)
         return false;
     if (cluster == ABSENT && o->kind == HISTORY_READ) {
@@ -507,7 +511,7 @@ static bool take_return(struct check *c, uint32_t op, int64_t now)
 }
 
 /* The event at which no configuration is left or the search is exhausted; event_count if none. */
-static size_t run(struct check *c)
+static size_t linear_run(struct check *c)
 {
     struct config start = {.value = ABSENT, .absent_until = INT64_MAX};
     index_resize(&c->now, INDEX_SIZE_MIN, 0);
@@ -525,24 +529,24 @@ static size_t run(struct check *c)
     return c->event_count;
 }
 
-static struct check *prepare(const struct history_op *ops, size_t count)
+static struct check *linear_prepare(const struct history_op *ops, size_t count)
 {
-    struct check *c = allocate(1, sizeof *c);
+    struct check *c = linear_allocate(1, sizeof *c);
     c->ops = ops;
     c->count = count;
-    c->clusters = allocate(count, sizeof c->clusters[0]);
-    c->cluster_of = allocate(count, sizeof c->cluster_of[0]);
-    c->events = allocate(2 * count, sizeof c->events[0]);
-    c->slot_of = allocate(count, sizeof c->slot_of[0]);
-    c->absent_reads = allocate(count, sizeof c->absent_reads[0]);
-    c->invoked_at = allocate(count, sizeof c->invoked_at[0]);
+    c->clusters = linear_allocate(count, sizeof c->clusters[0]);
+    c->cluster_of = linear_allocate(count, sizeof c->cluster_of[0]);
+    c->events = linear_allocate(2 * count, sizeof c->events[0]);
+    c->slot_of = linear_allocate(count, sizeof c->slot_of[0]);
+    c->absent_reads = linear_allocate(count, sizeof c->absent_reads[0]);
+    c->invoked_at = linear_allocate(count, sizeof c->invoked_at[0]);
     memset(c->slot_op, 0xff, sizeof c->slot_op);
     collect_clusters(c);
     collect_events(c);
     return c;
 }
 
-static void destroy(struct check *c)
+static void linear_destroy(struct check *c)
 {
     free(c->clusters);
     free(c->cluster_of);
@@ -575,17 +579,17 @@ static bool prefix_fails(const struct check *whole, size_t last, struct history_
             scratch[whole->slot_of[e->op]] = whole->ops[e->op];
         }
     }
-    struct check *c = prepare(scratch, count);
-    bool fails = run(c) < c->event_count && !c->exhausted;
-    destroy(c);
+    struct check *c = linear_prepare(scratch, count);
+    bool fails = linear_run(c) < c->event_count && !c->exhausted;
+    linear_destroy(c);
     return fails;
 }
 
-/* R2 sees the end coming: a stale read is noticed when its value is overwritten. The culprit is the
- * operation with which it comes. */
+/* LINEAR-2 sees the end coming: a stale read is noticed when its value is overwritten. The culprit
+ * is the operation with which it comes. */
 static size_t find_culprit(const struct check *c, size_t noticed)
 {
-    struct history_op *scratch = allocate(c->count, sizeof scratch[0]);
+    struct history_op *scratch = linear_allocate(c->count, sizeof scratch[0]);
     size_t low = noticed, width = 64; /* `low` is no later than the culprit */
     while (low + width < c->event_count && !prefix_fails(c, low + width, scratch)) {
         low += width;
@@ -607,13 +611,13 @@ void history_check(const struct history_op *ops, size_t count, struct history_ve
 {
     must(count < (size_t)INT32_MAX);
     must(out != NULL);
-    struct check *c = prepare(ops, count);
-    size_t end = run(c);
+    struct check *c = linear_prepare(ops, count);
+    size_t end = linear_run(c);
     *out =
         (struct history_verdict){.linearizable = end == c->event_count, .exhausted = c->exhausted};
     if (!out->linearizable && !c->exhausted)
         end = find_culprit(c, end);
     if (!out->linearizable)
         out->culprit = ops[c->events[end].op].id;
-    destroy(c);
+    linear_destroy(c);
 }

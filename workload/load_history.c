@@ -48,7 +48,7 @@ void load_history_invoke(struct load_history *h, const struct load_workload_opti
 }
 
 /* The value of the load's own attribute in {"Item":{..,"v":{"S":"..."}}}. */
-static struct slice value_of(const struct json_value *answer)
+static struct slice load_history_value_of(const struct json_value *answer)
 {
     struct json_value item = json_find(answer, "Item");
     struct json_value attribute = json_find(&item, LOAD_NUMBER_NAME);
@@ -65,7 +65,7 @@ void load_history_return(struct load_history *h, const struct load_request *r, i
     if (!ok)
         json_member_text(&h->line, "error", v->error);
     if (ok && r->is_read) {
-        struct slice value = value_of(answer);
+        struct slice value = load_history_value_of(answer);
         json_write_key(&h->line, "value");
         if (value.size > 0)
             json_write_string(&h->line, value);

@@ -105,7 +105,7 @@ enum {
 
 /* ---- options of the whole run ---- */
 
-static const char *take_url(void *target, const char *value, struct buffer *error)
+static const char *load_options_take_url(void *target, const char *value, struct buffer *error)
 {
     struct load_options *o = target;
     (void)error;
@@ -128,7 +128,7 @@ static const char *take_json(void *target, const char *value, struct buffer *err
 #define MEMBER(member) OPTION_MEMBER(struct load_options, member)
 
 static const struct option run_options[] = {
-    {"url", "URL", OPTION_CUSTOM, .take = take_url, .initial = "http://127.0.0.1:8000",
+    {"url", "URL", OPTION_CUSTOM, .take = load_options_take_url, .initial = "http://127.0.0.1:8000",
      .help = "A router, http://HOST:PORT. Given more than once, connections are spread over the "
              "routers, and move to the next one when theirs dies."},
     {"create-table", NULL, OPTION_FLAG, MEMBER(create_table),

@@ -77,7 +77,7 @@ void load_number_text(uint64_t number, char out[LOAD_NUMBER_DIGITS])
         out[i] = "0123456789abcdef"[number & 15];
 }
 
-static void append_number(struct buffer *out, uint64_t number)
+static void load_request_append_number(struct buffer *out, uint64_t number)
 {
     char digits[LOAD_NUMBER_DIGITS];
     load_number_text(number, digits);
@@ -102,7 +102,7 @@ static void write_put(const struct load_template *t, const struct load_request *
     buffer_append_slice(out, buffer_slice(&t->put_open));
     buffer_append(out, key, key_size);
     buffer_append_slice(out, buffer_slice(&t->put_middle));
-    append_number(out, r->number);
+    load_request_append_number(out, r->number);
     buffer_append_text(out, close_number);
     if (filling > 0) {
         buffer_append_text(out, open_filling);

@@ -26,7 +26,7 @@ struct load_run {
     bool stopped;
 };
 
-static void on_stop(void *context)
+static void load_run_on_stop(void *context)
 {
     struct load_run *run = context;
     run->stopped = true;
@@ -37,7 +37,7 @@ static void on_stop(void *context)
 
 /* ---- connecting ---- */
 
-static enum status turn(struct load_run *run, int64_t deadline_ns, struct buffer *error)
+static enum status load_run_turn(struct load_run *run, int64_t deadline_ns, struct buffer *error)
 {
     if (loop_turn(run->shared.loop, (struct instant){deadline_ns}) == STATUS_OK)
         return STATUS_OK;
@@ -62,7 +62,7 @@ static enum status connect_all(struct load_run *run, struct buffer *error)
     for (int i = 0; i < run->count; i++)
         load_workload_connect(&run->workloads[i]);
     while (!all_connected(run) && loop_now(l).ns < until_ns && !run->stopped) {
-        if (turn(run, loop_now(l).ns + CHECK_NS, error) != STATUS_OK)
+        if (load_run_turn(run, loop_now(l).ns + CHECK_NS, error) != STATUS_OK)
             return STATUS_IO;
         for (int i = 0; i < run->count; i++)
             load_workload_check(&run->workloads[i], loop_now(l).ns);
@@ -76,7 +76,7 @@ static enum status connect_all(struct load_run *run, struct buffer *error)
 
 /* ---- running ---- */
 
-static bool is_over(const struct load_run *run, int64_t now_ns)
+static bool load_run_is_over(const struct load_run *run, int64_t now_ns)
 {
     bool all_over = true;
     int64_t last_end_ns = 0;
@@ -108,8 +108,8 @@ static enum status run_workloads(struct load_run *run, struct buffer *error)
         load_workload_start(&run->workloads[i]);
     int64_t check_ns = s->start_ns, now_ns = s->start_ns;
     if (run->stopped)
-        on_stop(run);
-    while (!is_over(run, now_ns)) {
+        load_run_on_stop(run);
+    while (!load_run_is_over(run, now_ns)) {
         int64_t deadline_ns = check_ns;
         bool check = now_ns >= check_ns;
         if (check)
@@ -122,7 +122,7 @@ static enum status run_workloads(struct load_run *run, struct buffer *error)
             if (load_workload_deadline(w) < deadline_ns)
                 deadline_ns = load_workload_deadline(w);
         }
-        if (turn(run, deadline_ns, error) != STATUS_OK)
+        if (load_run_turn(run, deadline_ns, error) != STATUS_OK)
             return STATUS_IO;
         now_ns = loop_now(s->loop).ns;
         end_seconds(run, now_ns);
@@ -167,7 +167,7 @@ enum status load_run(const struct load_run_options *options, struct load_run **o
     enum status status = loop_create(&loop);
     struct load_run *run = create_run(options, loop);
     if (status == STATUS_OK)
-        status = loop_on_stop(run->shared.loop, on_stop, run);
+        status = loop_on_stop(run->shared.loop, load_run_on_stop, run);
     if (status != STATUS_OK)
         buffer_append_format(error, "io_uring: %s", strerror(errno));
     prctl(PR_SET_TIMERSLACK, 1000UL); /* ns: arrivals are due to the microsecond */

@@ -5,8 +5,8 @@
  * connections are busy waits here, and that wait is part of its latency.
  *
  * Invariants, per workload:
- *   R1  outstanding = waiting + on a connection, <= outstanding_max (or concurrency).
- *   R2  every offered request is counted exactly once at its end (load_result.h). */
+ *   LOAD-1  outstanding = waiting + on a connection, <= outstanding_max (or concurrency).
+ *   LOAD-2  every offered request is counted exactly once at its end (load_result.h). */
 #ifndef WEIR_WORKLOAD_LOAD_RUN_H
 #define WEIR_WORKLOAD_LOAD_RUN_H
 
@@ -36,8 +36,8 @@ enum status load_run(const struct load_run_options *options, struct load_run **o
 void load_run_destroy(struct load_run *run);
 
 /* Writes every key of the one workload once, as fast as the server takes the writes; refused ones
- * are tried again. `*next_number` gets the number after the last request's. STATUS_IO also if it was
- * stopped. */
+ * are tried again. `*next_number` gets the number after the last request's. STATUS_IO also if it
+ * was stopped. */
 enum status load_preload(const struct load_run_options *options, uint64_t *next_number,
                          struct buffer *error);
 

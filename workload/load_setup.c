@@ -126,8 +126,9 @@ static enum status wait_until_active(const struct client_url *url, const char *t
     return status;
 }
 
-static enum status create_table(const struct client_url *url, const struct load_workload_options *w,
-                                struct buffer *error)
+static enum status load_setup_create_table(const struct client_url *url,
+                                           const struct load_workload_options *w,
+                                           struct buffer *error)
 {
     struct setup_call c;
     setup_begin(&c, url, w->table);
@@ -161,8 +162,8 @@ static enum status find_table(const struct client_url *url, const struct load_wo
     return STATUS_MALFORMED;
 }
 
-/* A history holds what its run wrote: a checker cannot tell who wrote an older value. A Scan that is
- * refused shows nothing; then the checker decides. */
+/* A history holds what its run wrote: a checker cannot tell who wrote an older value. A Scan that
+ * is refused shows nothing; then the checker decides. */
 static enum status check_empty(const struct client_url *url, const struct load_workload_options *w,
                                struct buffer *error)
 {
@@ -198,7 +199,8 @@ enum status load_setup_tables(const struct load_options *o, struct buffer *error
         for (int other = 0; other < i; other++)
             seen |= strcmp(w->table, o->workloads[other].table) == 0;
         if (!seen)
-            status = o->create_table ? create_table(url, w, error) : find_table(url, w, error);
+            status = o->create_table ? load_setup_create_table(url, w, error)
+                                     : find_table(url, w, error);
         if (!seen && status == STATUS_OK && o->history_path != NULL && !o->preload &&
             w->read_ratio > 0)
             status = check_empty(url, w, error);

@@ -2,7 +2,7 @@
  *
  * One router (-DROUTERS=2: two, that compete for one ledger), two servers, one key. Frames are lost
  * and doubled, and answers to old asks arrive late; servers crash and come back with nothing, and so
- * do routers; these let tokens expire, change the server, give back. A token comes in at one server at a time (ledger.h, G4). What is left out: how
+ * do routers; these let tokens expire, change the server, give back. A token comes in at one server at a time (ledger.h, LEDGER-4). What is left out: how
  * much is granted (any amount), time (anything may expire at any moment), demand.
  *
  * Checked in every state: what was spent, is in banks and is in the hands of living routers was

@@ -303,7 +303,7 @@ static void expect_answers(struct paper *w)
     paper_fail(w, "no answer within %d ms after the faults stopped", ANSWER_MS);
 }
 
-static void expect_silence(struct paper *w) /* R6 */
+static void expect_silence(struct paper *w) /* RAFT-6 */
 {
     w->calm = true;
     w->options.delay_ns_max = NS_PER_MS;

@@ -29,7 +29,7 @@ static int64_t any(struct prng *p, int bits_max)
     return (int64_t)(prng_next(p) >> (64 - prng_between(p, 1, bits_max)));
 }
 
-/* B1 to B4 hold whatever happens: must() checks them, the model what they are worth. */
+/* BUCKET-1 to BUCKET-4 hold whatever happens: must() checks them, the model what they are worth. */
 static void random_schedule(struct prng *p)
 {
     struct token_bucket b;
@@ -80,7 +80,7 @@ static void one_refill_or_many(struct prng *p)
 static void refilling_often_equals_refilling_once(void **state)
 {
     (void)state;
-    check_seeds(500, one_refill_or_many); /* B3 */
+    check_seeds(500, one_refill_or_many); /* BUCKET-3 */
 }
 
 static void wait_then_has(struct prng *p)

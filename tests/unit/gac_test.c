@@ -270,8 +270,8 @@ static void what_a_new_table_begins_with_counts_what_was_spent_before(void **sta
     ledger_deinit(&l);
 }
 
-/* G1: what routers hold counts as saved up, wherever they may have taken it, until they are known
- * to be gone. */
+/* LEDGER-1: what routers hold counts as saved up, wherever they may have taken it, until they are
+ * known to be gone. */
 static void what_is_held_leaves_less_room_in_the_bank(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Support between two nodes, by hand: V1, V2 and V3 of replication/liveness.h. */
+/* Support between two nodes, by hand: LIVENESS-1, LIVENESS-2 and LIVENESS-3 of
+ * replication/liveness.h. */
 #include "replication/liveness.h"
 #include "tests/check.h"
 
@@ -72,7 +73,7 @@ static void support_is_counted_from_sending_and_given_from_hearing(void **state)
     uint64_t epoch = liveness_given(&p.b, at(10), A);
     assert_int_not_equal(epoch, 0);
     assert_true(got(&p, 15, &until) == epoch);
-    assert_true(until.ns == 100 * NS_PER_MS - 200 * NS_PER_US); /* V2: two drifts less */
+    assert_true(until.ns == 100 * NS_PER_MS - 200 * NS_PER_US); /* LIVENESS-2: two drifts less */
     assert_true(got(&p, 100, &until) == 0);
     assert_true(liveness_given(&p.b, at(109), A) == epoch);
     assert_true(liveness_given(&p.b, at(110), A) == 0);
@@ -113,7 +114,7 @@ static void an_epoch_lasts_without_a_gap_and_never_comes_back(void **state)
     uint64_t first = liveness_given(&p.b, at(1), A);
     assert_false(beat(&p, 90, 91).given);
     assert_true(liveness_given(&p.b, at(150), A) == first);
-    assert_true(beat(&p, 191, 191).given); /* V1: 191 is the moment it lapsed */
+    assert_true(beat(&p, 191, 191).given); /* LIVENESS-1: 191 is the moment it lapsed */
     assert_true(liveness_given(&p.b, at(191), A) == first + 1);
     teardown(&p);
 }
@@ -130,7 +131,7 @@ static void late_and_doubled_beats_extend_nothing(void **state)
     struct liveness_beat first_answer = liveness_beat(&p.b, at(1), A, false);
     beat(&p, 20, 21);
     struct liveness_beat second_answer = liveness_beat(&p.b, at(21), A, false);
-    struct liveness_change c = liveness_heard(&p.b, at(90), A, &first); /* V3 */
+    struct liveness_change c = liveness_heard(&p.b, at(90), A, &first); /* LIVENESS-3 */
     assert_true(!c.answer && !c.given);
     assert_true(liveness_given(&p.b, at(121), A) == 0);
     liveness_heard(&p.a, at(22), B, &second_answer);
@@ -255,7 +256,7 @@ static void a_node_supports_itself_and_nobody_it_does_not_know(void **state)
     teardown(&p);
 }
 
-/* V2, whatever the clocks do within the bound and whatever the two nodes' settings are: who
+/* LIVENESS-2, whatever the clocks do within the bound and whatever the two nodes' settings are: who
  * believes in support has it. */
 static void drifting(struct prng *p)
 {

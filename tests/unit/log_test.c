@@ -166,7 +166,7 @@ static enum status recover(const struct disk *d, uint64_t first, uint64_t last_s
         enum status status;
         size_t seen = 0;
         while ((status = log_segment_next(&r, &record)) == STATUS_OK) {
-            assert_int_equal(record.kind == LOG_SEGMENT, seen++ == 0); /* L2 */
+            assert_int_equal(record.kind == LOG_SEGMENT, seen++ == 0); /* RECORD-2 */
             if (record.kind == LOG_WRITE)
                 assert_record(&record, (*next)++);
         }
@@ -248,8 +248,8 @@ static void torn_last_batches_give_their_first_records_or_none(struct prng *p)
     disk_destroy(d);
 }
 
-/* L1: a byte that turned in what was on disk when a later batch was written is damage, never the
- * end of the log. */
+/* RECORD-1: a byte that turned in what was on disk when a later batch was written is damage, never
+ * the end of the log. */
 static void damage_before_the_last_batches_is_found(struct prng *p)
 {
     struct disk *d = disk_create();
@@ -276,7 +276,7 @@ static void damage_before_the_last_batches_is_found(struct prng *p)
     disk_destroy(d);
 }
 
-/* L3: a segment file that was used before is full of valid records, of other places. */
+/* RECORD-3: a segment file that was used before is full of valid records, of other places. */
 static void what_a_recycled_file_held_is_never_read(struct prng *p)
 {
     struct disk *d = disk_create();

@@ -56,7 +56,7 @@ static void a_settled_group_is_silent(void **state)
     paper_pass(w, 300, true);
     uint64_t sent = w->raft_messages;
     paper_pass(w, 1000, true);
-    assert_int_equal(w->raft_messages, sent); /* R6 */
+    assert_int_equal(w->raft_messages, sent); /* RAFT-6 */
     for (uint32_t i = 1; i <= 3; i++)
         assert_true(raft_deadline(w->nodes[i].raft).ns == INSTANT_NEVER.ns);
     done(w);

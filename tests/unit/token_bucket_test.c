@@ -18,7 +18,7 @@ static struct token_bucket bucket(int64_t capacity, int64_t rate, int64_t balanc
 static void tokens_come_with_time_and_stop_at_the_capacity(void **state)
 {
     (void)state;
-    struct token_bucket b = bucket(100, 10, 0); /* B1 */
+    struct token_bucket b = bucket(100, 10, 0); /* BUCKET-1 */
     assert_int_equal(token_bucket_refill(&b, after(NS_PER_S)), 0);
     assert_int_equal(b.balance, 10);
     assert_int_equal(token_bucket_refill(&b, after(20 * NS_PER_S)), 100);
@@ -28,7 +28,7 @@ static void tokens_come_with_time_and_stop_at_the_capacity(void **state)
 static void the_fraction_survives_refills_that_bring_no_whole_token(void **state)
 {
     (void)state;
-    struct token_bucket b = bucket(100, 3, 0); /* B3 */
+    struct token_bucket b = bucket(100, 3, 0); /* BUCKET-3 */
     for (int i = 1; i <= 10; i++)
         token_bucket_refill(&b, after(i * NS_PER_S / 10));
     assert_int_equal(b.balance, 3);
@@ -59,7 +59,7 @@ static void a_cost_above_the_capacity_passes_a_full_bucket_and_leaves_a_debt(voi
 static void debt_stops_at_its_limit_and_refilling_pays_it_off_first(void **state)
 {
     (void)state;
-    struct token_bucket b = bucket(100, 10, 0); /* B2 */
+    struct token_bucket b = bucket(100, 10, 0); /* BUCKET-2 */
     token_bucket_debit(&b, 1000000);
     assert_int_equal(b.balance, -500);
     assert_int_equal(token_bucket_refill(&b, after(50 * NS_PER_S)), 0);
