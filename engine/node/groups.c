@@ -43,6 +43,7 @@ void groups_create_raft(struct groups *groups, struct partition *p, const struct
 
 void groups_deinit(struct groups *groups)
 {
+    deadlines_deinit(&groups->deadlines);
     raft_outbox_deinit(&groups->outbox);
 }
 
@@ -126,6 +127,7 @@ void groups_start(struct groups *groups, struct partition *p, struct instant qui
 void groups_forget(struct groups *groups, struct partition *p)
 {
     struct partition **dirty = &groups->dirty, **writing = &groups->writing;
+    deadlines_set(&groups->deadlines, p, INSTANT_NEVER);
     while (*dirty != NULL && *dirty != p)
         dirty = &(*dirty)->next_dirty;
     if (*dirty != NULL)
@@ -155,25 +157,27 @@ void groups_persisted(struct groups *groups)
     }
 }
 
+static void groups_tick_group(struct groups *groups, struct partition *p)
+{
+    struct node_env *env = groups->env;
+    if (!node_log_has_space(groups->log, 0)) { /* each may write a term and a vote */
+        struct instant again = instant_add(env->now, duration_ms(env->config->append_retry_ms));
+        deadlines_set(&groups->deadlines, p, again);
+        return;
+    }
+    raft_tick(p->raft, env->now);
+    groups_stepped(groups, p); /* its deadline is set at the end of the turn */
+}
+
 void groups_tick(struct groups *groups, bool all)
 {
-    if (groups->env->stop_error != 0 || (!all && instant_before(groups->env->now, groups->at)))
+    struct partition *p;
+    if (groups->env->stop_error != 0)
         return;
-    groups->at = INSTANT_NEVER;
-    for (uint32_t i = 0; i < groups->partitions->count; i++) {
-        struct partition *p = groups->partitions->all[i];
-        bool due = !instant_before(groups->env->now, raft_deadline(p->raft));
-        if ((all || due) &&
-            node_log_has_space(groups->log, 0)) { /* each may write a term and a vote */
-            raft_tick(p->raft, groups->env->now);
-            groups_stepped(groups, p);
-        } else if (due) {
-            groups->at =
-                instant_add(groups->env->now, duration_ms(groups->env->config->append_retry_ms));
-        } else {
-            groups->at = instant_earlier(groups->at, raft_deadline(p->raft));
-        }
-    }
+    for (uint32_t i = 0; all && i < groups->partitions->count; i++)
+        groups_tick_group(groups, groups->partitions->all[i]);
+    while ((p = deadlines_take_due(&groups->deadlines, groups->env->now)) != NULL)
+        groups_tick_group(groups, p);
 }
 
 void groups_heard(struct groups *groups, uint32_t node)
@@ -280,7 +284,7 @@ void groups_flush(struct groups *groups, struct partition *p)
 void groups_rest(struct groups *groups, struct partition *p)
 {
     groups_compact_group(groups, p, false);
-    groups->at = instant_earlier(groups->at, raft_deadline(p->raft));
+    deadlines_set(&groups->deadlines, p, raft_deadline(p->raft));
 }
 
 /* ---- the log ---- */

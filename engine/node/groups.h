@@ -14,6 +14,7 @@
 
 #include "engine/catalog/catalog.h"
 #include "engine/node/buckets.h"
+#include "engine/node/deadlines.h"
 
 struct groups {
     struct node_env *env;
@@ -25,9 +26,9 @@ struct groups {
     struct buckets *buckets;
     struct raft_outbox outbox;
     struct raft_shared shared;
-    struct partition *dirty;     /* replicas stepped in this turn */
-    struct partition *writing;   /* replicas with records that are not durable */
-    struct instant at;           /* the earliest deadline of all replicas */
+    struct partition *dirty;   /* replicas stepped in this turn */
+    struct partition *writing; /* replicas with records that are not durable */
+    struct deadlines deadlines;
     struct instant hand_back_at; /* leadership to those who should have it */
     bool catalog_lost;           /* group 0 was led here; to be taken back by whoever has seen it */
 };

@@ -45,7 +45,6 @@ static void node_compose_lower(struct node *n)
         .proposals = &n->proposals,
         .peers = &n->peers,
         .buckets = &n->buckets,
-        .at = INSTANT_NEVER,
     };
     n->heat = (struct node_heat){
         .env = env,
@@ -438,7 +437,7 @@ struct instant node_deadline(const struct node *n)
     struct instant t = instant_earlier(n->reports.at, checkpoints_deadline(&n->checkpoints));
     if (n->env.stop_error != 0)
         return t;
-    t = instant_earlier(t, n->groups.at);
+    t = instant_earlier(t, deadlines_first_at(&n->groups.deadlines));
     t = instant_earlier(t, n->counting.at);
     t = instant_earlier(t, n->middles.at);
     t = instant_earlier(t, n->heat.at);

@@ -60,6 +60,8 @@ struct partition {
     struct partition_info info;   /* slices borrow from `bytes` */
     struct buffer bytes;          /* partition_info_encode, as it is stored */
     struct raft *raft;            /* owns */
+    struct instant deadline;      /* when raft wants to be called (deadlines.h) */
+    uint32_t deadline_place;      /* among all; 0: it does not */
     uint64_t since_lsn;           /* the group's records before it are of an earlier life */
     bool no_state;                /* a snapshot is being installed: nothing can be read */
     struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
