@@ -3,42 +3,52 @@
 #include "base/must.h"
 #include "base/probe.h"
 #include "engine/item/item.h"
+#include "engine/item/storage_key.h"
 #include "engine/node/applier_internal.h"
-#include "engine/node/change.h"
 #include "engine/node/collection.h"
+#include "engine/store/change_set.h"
 
 /* ---- committed entries ---- */
 
-static void apply_put_collection(struct applier *applier, struct slice row_key, int64_t bytes)
+/* An entry that was proposed before a split or a merge changes nothing: its keys may be others'. */
+static bool apply_holds_all(const struct partition *p, struct change_set set)
 {
-    uint8_t row[COLLECTION_ROW_SIZE];
-    if (bytes > 0)
-        collection_encode(row_key, bytes, row);
-    store_put(applier->env->store, row_key,
-              slice_make(bytes > 0 ? row : NULL, bytes > 0 ? sizeof row : 0));
+    struct change c;
+    bool all = p->frozen.index == 0;
+    while (all && change_set_next(&set, &c))
+        all = partition_holds(p, c.key);
+    return all;
+}
+
+static void apply_item(struct applier *applier, struct partition *p, const struct change *c,
+                       struct applied *out)
+{
+    const bool was = c->old_size >= 0, is = c->value.data != NULL;
+    if (out->want_old && store_get(applier->env->store, c->key, true, &out->body) == STATUS_OK)
+        out->found = true;
+    if (is || was)
+        store_put(applier->env->store, c->key, c->value);
+    partition_count_item(p, c->key, is - was,
+                         (is ? (int64_t)item_size(c->value) : 0) - (was ? c->old_size : 0));
 }
 
 static void apply_write(struct applier *applier, struct partition *p, const struct raft_entry *e,
                         struct applied *out)
 {
-    struct write_head head;
-    struct slice key, item;
-    must(write_decode(e->payload, &head, &key, &item)); /* its checksum held */
-    if (!partition_holds(p, key) || p->frozen.index != 0) {
-        /* Proposed before a split or a merge that came first: nothing is done. */
+    struct change_set set;
+    struct change c;
+    must(change_set_open(e->payload, &set)); /* its checksum held */
+    if (!apply_holds_all(p, set)) {
         PROBE("a write behind a split of its key range");
         out->code = REPLY_STALE_MAP;
         return;
     }
-    if (out->want_old && store_get(applier->env->store, key, true, &out->body) == STATUS_OK)
-        out->found = true;
-    if (item.data != NULL || head.old_size >= 0)
-        store_put(applier->env->store, key, item);
-    if (head.collection_bytes >= 0)
-        apply_put_collection(applier, collection_key(key), head.collection_bytes);
-    partition_count_item(p, key, (item.data != NULL) - (head.old_size >= 0),
-                         (item.data != NULL ? (int64_t)item_size(item) : 0) -
-                             (head.old_size >= 0 ? head.old_size : 0));
+    while (change_set_next(&set, &c)) {
+        if (c.space == SPACE_ITEMS)
+            apply_item(applier, p, &c, out);
+        else
+            store_put(applier->env->store, c.key, c.value);
+    }
 }
 
 static void apply_catalog(struct applier *applier, struct partition *p, const struct raft_entry *e,
@@ -83,14 +93,43 @@ static void apply_nothing(struct applier *applier, struct partition *p, const st
 
 static bool write_is_whole(uint32_t group, struct slice payload)
 {
-    struct write_head head;
-    struct slice key, item;
-    return group != CATALOG_GROUP && write_decode(payload, &head, &key, &item);
+    struct change_set set;
+    return group != CATALOG_GROUP && change_set_open(payload, &set);
 }
 
-static bool entry_write_is_sound(uint32_t group, struct slice payload)
+/* Items are checked where they are read, too: what is checked here would be counted. */
+static bool item_change_is_sound(const struct change *c)
 {
-    return group != CATALOG_GROUP && write_is_sound(payload);
+    bool put = c->value.data != NULL;
+    return c->key.size > STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE &&
+           c->key.size <= STORAGE_KEY_SIZE_MAX && c->old_size <= ITEM_SIZE_MAX &&
+           (!put || (item_checksum_holds(c->value) && item_size(c->value) <= ITEM_SIZE_MAX));
+}
+
+static bool collection_change_is_sound(const struct change *c)
+{
+    int64_t bytes;
+    return c->key.size <= STORAGE_KEY_SIZE_MAX && collection_is_row(c->key) &&
+           (c->value.data == NULL || collection_decode(c->key, c->value, &bytes) == STATUS_OK);
+}
+
+static bool write_is_sound(uint32_t group, struct slice payload)
+{
+    static bool (*const is_sound[KEY_SPACES])(const struct change *c) = {
+        [SPACE_ITEMS] = item_change_is_sound,
+        [SPACE_COLLECTIONS] = collection_change_is_sound,
+    };
+    struct change_set set;
+    struct change c;
+    bool sound = write_is_whole(group, payload);
+    if (!sound)
+        return false;
+    must(change_set_open(payload, &set));
+    sound = set.burst <= 2 && set.cost_mcu >= 0 &&
+            set.cost_mcu <= set.count * write_cost_mcu(ITEM_SIZE_MAX);
+    while (sound && change_set_next(&set, &c))
+        sound = is_sound[c.space](&c);
+    return sound;
 }
 
 static bool catalog_is_sound(uint32_t group, struct slice payload)
@@ -128,7 +167,7 @@ static const struct entry_kind {
     void (*apply)(struct applier *applier, struct partition *p, const struct raft_entry *e,
                   struct applied *out);
 } entry_kinds[LOG_KINDS] = {
-    [LOG_WRITE] = {write_is_whole, entry_write_is_sound, apply_write},
+    [LOG_WRITE] = {write_is_whole, write_is_sound, apply_write},
     [LOG_CATALOG] = {catalog_is_sound, catalog_is_sound, apply_catalog},
     [LOG_SPLIT] = {split_is_sound, split_is_sound, split_apply},
     [LOG_MERGE] = {merge_is_sound, merge_is_sound, merge_apply},

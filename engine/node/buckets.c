@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "engine/node/change.h"
+#include "engine/store/change_set.h"
 
 enum {
     LEFT_PART = 64,  /* of what is left for all replicas: so much is told soon .. */
@@ -441,14 +441,14 @@ static bool buckets_is_told(const struct partition *p, uint64_t index)
  * others would be given the same tokens. */
 void buckets_follow(struct buckets *buckets, struct partition *p, const struct raft_entry *e)
 {
-    struct write_head head;
-    memcpy(&head, e->payload.data, sizeof head);
-    uint32_t follow = (head.burst != 0 ? FOLLOW_BURST : 0U) | (head.burst == 2 ? FOLLOW_PAID : 0U) |
+    struct change_set set;
+    must(change_set_open(e->payload, &set));
+    uint32_t follow = (set.burst != 0 ? FOLLOW_BURST : 0U) | (set.burst == 2 ? FOLLOW_PAID : 0U) |
                       (e->index <= p->late_until ? FOLLOW_LATE : 0U) |
                       (buckets_is_told(p, e->index) ? FOLLOW_TOLD : 0U);
-    buckets->throughput->consumed_mcu[ADMIT_WRITE] += head.cost_mcu;
+    buckets->throughput->consumed_mcu[ADMIT_WRITE] += set.cost_mcu;
     admission_follow(&p->admission, &buckets->throughput->admission, ADMIT_WRITE, buckets->env->now,
-                     head.cost_mcu, follow);
+                     set.cost_mcu, follow);
 }
 
 /* ---- over a restart ---- */

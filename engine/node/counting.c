@@ -2,6 +2,7 @@
 #include "engine/node/counting.h"
 
 #include "engine/item/item.h"
+#include "engine/node/ranges.h"
 
 static struct partition *counting_next(const struct counting *counting)
 {
@@ -17,17 +18,17 @@ static struct partition *counting_next(const struct counting *counting)
 
 static void counting_slice(struct counting *counting, struct partition *p)
 {
-    struct store_cursor c;
+    struct items_cursor c;
     struct slice key, item;
     enum status status = STATUS_NOT_FOUND;
     size_t bytes = 0;
-    store_seek(counting->env->store, buffer_slice(&p->counted_to), p->info.hi, false, &c);
+    items_seek(p, counting->env->store, buffer_slice(&p->counted_to), p->info.hi, false, &c);
     for (int i = 0;; i++) {
-        status = store_next(&c, &key, &item);
+        status = items_next(&c, &key, &item);
         if (status != STATUS_OK || i == SCAN_ITEMS || bytes >= SCAN_BYTES)
             break;
         bytes += item.size;
-        if (partition_is_row(p, key) || !item_checksum_holds(item))
+        if (!item_checksum_holds(item))
             continue; /* of an item that is damaged, whoever reads it is told */
         p->item_count++;
         p->item_bytes += (int64_t)item_size(item);

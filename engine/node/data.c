@@ -3,9 +3,10 @@
 #include "base/probe.h"
 #include "engine/item/item.h"
 #include "engine/item/storage_key.h"
-#include "engine/node/change.h"
 #include "engine/node/collection.h"
+#include "engine/node/ranges.h"
 #include "engine/node/requests_internal.h"
+#include "engine/store/change_set.h"
 
 /* ---- waiting for leadership to be confirmed ---- */
 
@@ -167,15 +168,13 @@ void requests_get(struct requests *requests, struct operation *o)
 static enum status data_collect(struct requests *requests, const struct partition *p,
                                 const struct request *q, struct reply *r)
 {
-    struct store_cursor c;
+    struct items_cursor c;
     struct slice key, item;
     buffer_clear(
         &requests->env->range_out); /* several reads that waited may be answered in one event */
-    store_seek(requests->env->store, q->key, q->end, q->reverse, &c);
+    items_seek(p, requests->env->store, q->key, q->end, q->reverse, &c);
     enum status status;
-    while ((status = store_next(&c, &key, &item)) == STATUS_OK) {
-        if (partition_is_row(p, key))
-            continue;
+    while ((status = items_next(&c, &key, &item)) == STATUS_OK) {
         if (r->read_bytes >= q->bytes_max || (q->items_max > 0 && r->count == q->items_max)) {
             r->more = true;
             break;
@@ -231,14 +230,13 @@ static enum status data_current_item(struct requests *requests, const struct ope
                                      uint64_t hash, struct slice *item)
 {
     *item = slice_make(NULL, 0);
-    const struct inflight *e =
-        proposals_shadow(requests->proposals, SHADOW_ITEM, o->request.key, hash);
-    if (e == NULL) {
+    const struct shadow *shadow = proposals_shadow(requests->proposals, o->request.key, hash);
+    if (shadow == NULL) {
         bool touched = (o->touched & TOUCHED_ITEMS) != 0;
         enum status status = store_get(requests->env->store, o->request.key, touched, item);
         return status == STATUS_OK && !item_checksum_holds(*item) ? STATUS_CORRUPT : status;
     }
-    *item = inflight_item(e);
+    *item = shadow->value;
     return item->data == NULL ? STATUS_NOT_FOUND : STATUS_OK;
 }
 
@@ -246,86 +244,98 @@ static enum status data_current_item(struct requests *requests, const struct ope
 static enum status data_current_collection(struct requests *requests, const struct operation *o,
                                            struct slice key, uint64_t hash, int64_t *bytes)
 {
-    struct slice row;
-    const struct inflight *e = proposals_shadow(requests->proposals, SHADOW_COLLECTION, key, hash);
-    *bytes = e == NULL ? 0 : e->collection_bytes;
-    if (e != NULL)
-        return STATUS_OK;
-    enum status status =
-        store_get(requests->env->store, key, (o->touched & TOUCHED_COLLECTION) != 0, &row);
+    const struct shadow *shadow = proposals_shadow(requests->proposals, key, hash);
+    struct slice row = shadow != NULL ? shadow->value : slice_make(NULL, 0);
+    enum status status = row.data != NULL ? STATUS_OK : STATUS_NOT_FOUND;
+    if (shadow == NULL)
+        status = store_get(requests->env->store, key, (o->touched & TOUCHED_COLLECTION) != 0, &row);
+    *bytes = 0;
     if (status == STATUS_NOT_FOUND)
         return STATUS_OK;
     return status == STATUS_OK ? collection_decode(key, row, bytes) : status;
 }
 
 /* What a write does, as it is to be proposed. */
-struct change {
+struct write {
     uint64_t hash;
-    int64_t old_size; /* as in write_head */
+    int64_t old_size; /* item_size of what was there; -1: nothing */
     int64_t cost_mcu;
     int64_t collection_bytes;
     uint64_t collection_hash;
 };
 
 /* Bytes the write adds to what is stored; negative: it takes some away. */
-static int64_t data_grows_by(const struct operation *o, const struct change *c)
+static int64_t data_grows_by(const struct operation *o, const struct write *w)
 {
     int64_t size = o->request.op == REQUEST_PUT ? (int64_t)item_size(o->request.body) : 0;
-    return size - (c->old_size > 0 ? c->old_size : 0);
+    return size - (w->old_size > 0 ? w->old_size : 0);
 }
 
-/* What the collection will hold, into the change. */
+/* What the collection will hold, into the write. */
 static enum status data_change_collection(struct requests *requests, const struct partition *p,
-                                          const struct operation *o, struct change *c)
+                                          const struct operation *o, struct write *w)
 {
-    c->collection_bytes = COLLECTION_NOT_COUNTED;
+    w->collection_bytes = COLLECTION_NOT_COUNTED;
     if (!p->info.whole_collections)
         return STATUS_OK;
     struct slice key = collection_key(o->request.key);
-    c->collection_hash = memtable_hash(key);
+    w->collection_hash = memtable_hash(key);
     enum status status =
-        data_current_collection(requests, o, key, c->collection_hash, &c->collection_bytes);
+        data_current_collection(requests, o, key, w->collection_hash, &w->collection_bytes);
     if (status == STATUS_OK)
-        c->collection_bytes += data_grows_by(o, c);
-    must(status != STATUS_OK || c->collection_bytes >= 0);
+        w->collection_bytes += data_grows_by(o, w);
+    must(status != STATUS_OK || w->collection_bytes >= 0);
     return status;
 }
 
+/* The row goes before the item, which is the entry's last bytes. */
+static void data_append_collection(struct buffer *out, const struct request *q,
+                                   const struct write *w)
+{
+    uint8_t row[COLLECTION_ROW_SIZE];
+    struct change c = {.space = SPACE_COLLECTIONS, .key = collection_key(q->key), .old_size = -1};
+    if (w->collection_bytes > 0) {
+        collection_encode(c.key, w->collection_bytes, row);
+        c.value = slice_make(row, sizeof row);
+    }
+    change_set_append(out, &c);
+}
+
 static void data_propose_write(struct requests *requests, struct partition *p,
-                               const struct operation *o, const struct change *c)
+                               const struct operation *o, const struct write *w)
 {
     const struct request *q = &o->request;
-    struct write_head head = {
-        .old_size = c->old_size,
-        .cost_mcu = c->cost_mcu,
-        .collection_bytes = c->collection_bytes,
-        .key_size = (uint32_t)q->key.size,
-        .burst =
-            o->verdict.burst ? requests->throughput->members.mode == WRITE_CHECK_LEASE ? 2 : 1 : 0};
-    buffer_clear(&requests->env->scratch);
-    buffer_append(&requests->env->scratch, &head, sizeof head);
-    buffer_append_slice(&requests->env->scratch, q->key);
-    struct slice item = q->op == REQUEST_PUT ? q->body : slice_make(NULL, 0);
-    struct inflight *e = groups_propose(requests->groups, p, o, LOG_WRITE,
-                                        buffer_slice(&requests->env->scratch), item);
+    const bool leases = requests->throughput->members.mode == WRITE_CHECK_LEASE;
+    struct buffer *head = &requests->env->scratch;
+    const struct slice item = q->op == REQUEST_PUT ? q->body : slice_make(NULL, 0);
+    const struct change change = {
+        .space = SPACE_ITEMS, .key = q->key, .value = item, .old_size = w->old_size};
+    buffer_clear(head);
+    change_set_begin(head, w->cost_mcu, !o->verdict.burst ? 0 : leases ? 2 : 1);
+    if (p->info.whole_collections)
+        data_append_collection(head, q, w);
+    change_set_append_last(head, &change);
+    struct inflight *e =
+        groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(head), item);
     if (e == NULL)
         return;
-    proposals_shadow_add(requests->proposals, e, SHADOW_ITEM, q->key, c->hash);
-    if (p->info.whole_collections)
-        proposals_shadow_add(requests->proposals, e, SHADOW_COLLECTION, collection_key(q->key),
-                             c->collection_hash);
+    struct change_set set;
+    must(change_set_open(e->payload, &set));
+    for (struct change c; change_set_next(&set, &c);)
+        proposals_shadow_add(requests->proposals, e,
+                             c.space == SPACE_ITEMS ? w->hash : w->collection_hash, c.key, c.value);
     e->verdict = o->verdict;
-    e->consumed_mcu = c->cost_mcu;
-    e->collection_bytes = c->collection_bytes;
+    e->consumed_mcu = w->cost_mcu;
+    e->collection_bytes = w->collection_bytes;
     e->want_old = q->want_old;
 }
 
 /* What is there, and what comes of it. False: the operation was refused, or is run again. */
 static bool data_evaluate(struct requests *requests, struct partition *p, struct operation *o,
-                          struct change *out)
+                          struct write *out)
 {
     struct slice old;
-    *out = (struct change){.hash = memtable_hash(o->request.key), .old_size = -1};
+    *out = (struct write){.hash = memtable_hash(o->request.key), .old_size = -1};
     enum status status = data_current_item(requests, o, out->hash, &old);
     enum touched pages = TOUCHED_ITEMS;
     if (status == STATUS_OK)
@@ -362,26 +372,27 @@ void requests_write(struct requests *requests, struct operation *o)
         groups_refuse(requests->groups, o, p);
         return;
     }
-    size_t payload = sizeof(struct write_head) + q->key.size + q->body.size;
+    size_t payload = CHANGE_SET_HEAD_SIZE + 2 * CHANGE_HEAD_SIZE + 2 * q->key.size +
+                     COLLECTION_ROW_SIZE + q->body.size;
     int64_t least = write_cost_mcu(put ? item_size(q->body) : 0);
     if (!proposals_may_write(requests->proposals, o, payload) ||
         !groups_may_propose(requests->groups, p, o, payload) ||
         !data_admit(requests, p, o, ADMIT_WRITE, least))
         return;
-    struct change change;
-    if (!data_evaluate(requests, p, o, &change))
+    struct write write;
+    if (!data_evaluate(requests, p, o, &write))
         return;
-    if (change.cost_mcu < least)
-        change.cost_mcu = least;
-    data_settle(requests, p, o, ADMIT_WRITE, change.cost_mcu - least);
-    if (data_grows_by(o, &change) > 0 &&
-        change.collection_bytes > requests->env->config->collection_max_bytes)
+    if (write.cost_mcu < least)
+        write.cost_mcu = least;
+    data_settle(requests, p, o, ADMIT_WRITE, write.cost_mcu - least);
+    if (data_grows_by(o, &write) > 0 &&
+        write.collection_bytes > requests->env->config->collection_max_bytes)
         env_refuse(requests->env, o->from, q->id, REPLY_COLLECTION_FULL,
                    "the item collection would hold %lld bytes, collection_max_bytes is %lld",
-                   (long long)change.collection_bytes,
+                   (long long)write.collection_bytes,
                    (long long)requests->env->config->collection_max_bytes);
     else
-        data_propose_write(requests, p, o, &change);
+        data_propose_write(requests, p, o, &write);
 }
 
 /* ---- every kind of request ---- */

@@ -11,6 +11,7 @@
 #include "base/must.h"
 #include "engine/item/item.h"
 #include "engine/node/collection.h"
+#include "engine/node/ranges.h"
 
 enum {
     KEPT_MS = 10000 /* what was found; then it is looked for anew */
@@ -61,20 +62,19 @@ static void middles_give_up(struct partition *p)
 static void middles_read_slice(struct middles *middles, struct partition *p)
 {
     struct middle *m = p->middle;
-    struct store_cursor c;
+    struct items_cursor c;
     struct slice key, item;
     enum status status = STATUS_OK;
     bool found = false;
     size_t bytes = 0;
-    store_seek(middles->env->store, m->at.size > 0 ? buffer_slice(&m->at) : p->info.lo, p->info.hi,
-               false, &c);
+    items_seek(p, middles->env->store, m->at.size > 0 ? buffer_slice(&m->at) : p->info.lo,
+               p->info.hi, false, &c);
     for (int i = 0; status == STATUS_OK && !found; i++) {
-        status = store_next(&c, &key, &item);
+        status = items_next(&c, &key, &item);
         if (status != STATUS_OK || i == SCAN_ITEMS || bytes >= SCAN_BYTES)
             break;
         bytes += item.size;
-        found =
-            !partition_is_row(p, key) && item_checksum_holds(item) && middles_pass(p, m, key, item);
+        found = item_checksum_holds(item) && middles_pass(p, m, key, item);
     }
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
         middles_give_up(p); /* of what cannot be read nothing is said */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "engine/node/change.h"
 
 enum {
     OWN_MIN = 8 /* slots at least, for the node's own records when the queue is full */
@@ -20,13 +19,11 @@ void proposals_init(struct proposals *proposals, struct node_env *env, struct no
         proposals->size *= 2;
     proposals->slots = calloc(proposals->size, sizeof proposals->slots[0]);
     must(proposals->slots != NULL);
-    for (int kind = 0; kind < SHADOWS; kind++) {
-        proposals->shadow[kind] = malloc(proposals->size * sizeof proposals->shadow[kind][0]);
-        must(proposals->shadow[kind] != NULL);
-    }
+    proposals->shadow_buckets = malloc(proposals->size * sizeof proposals->shadow_buckets[0]);
+    must(proposals->shadow_buckets != NULL);
+    proposals->shadow_free = NO_ENTRY;
     for (uint32_t i = proposals->size; i-- > 0;) {
-        for (int kind = 0; kind < SHADOWS; kind++)
-            proposals->shadow[kind][i] = NO_ENTRY;
+        proposals->shadow_buckets[i] = NO_ENTRY;
         proposals->slots[i].next = proposals->free;
         proposals->free = &proposals->slots[i];
     }
@@ -36,57 +33,73 @@ void proposals_deinit(struct proposals *proposals)
 {
     for (struct inflight *e = proposals->own_first; e != NULL; e = e->next)
         free((void *)(uintptr_t)e->payload.data);
-    for (int kind = 0; kind < SHADOWS; kind++)
-        free(proposals->shadow[kind]);
+    free(proposals->shadows);
+    free(proposals->shadow_buckets);
     free(proposals->slots);
 }
 
-struct slice inflight_key(const struct inflight *e)
+/* ---- shadows ---- */
+
+static int32_t *shadow_bucket(const struct proposals *proposals, uint64_t hash)
 {
-    return slice_make(e->payload.data + sizeof(struct write_head), e->shadows[SHADOW_ITEM].size);
+    return &proposals->shadow_buckets[hash & (proposals->size - 1)];
 }
 
-struct slice inflight_item(const struct inflight *e)
+const struct shadow *proposals_shadow(const struct proposals *proposals, struct slice key,
+                                      uint64_t hash)
 {
-    size_t at = sizeof(struct write_head) + e->shadows[SHADOW_ITEM].size;
-    if (e->payload.size == at)
-        return slice_make(NULL, 0);
-    return slice_make(e->payload.data + at, e->payload.size - at);
-}
-
-struct inflight *proposals_shadow(const struct proposals *proposals, enum shadow_kind kind,
-                                  struct slice key, uint64_t hash)
-{
-    int32_t i = proposals->shadow[kind][hash & (proposals->size - 1)];
-    while (i != NO_ENTRY) {
-        struct inflight *e = &proposals->slots[i];
-        const struct shadow *s = &e->shadows[kind];
-        if (s->hash == hash && slice_equal(slice_make(inflight_key(e).data, s->size), key))
-            return e;
+    for (int32_t i = *shadow_bucket(proposals, hash); i != NO_ENTRY;) {
+        const struct shadow *s = &proposals->shadows[i];
+        if (s->hash == hash && slice_equal(s->key, key))
+            return s;
         i = s->older;
     }
     return NULL;
 }
 
-void proposals_shadow_add(struct proposals *proposals, struct inflight *e, enum shadow_kind kind,
-                          struct slice key, uint64_t hash)
+static void shadows_grow(struct proposals *proposals)
 {
-    int32_t *bucket = &proposals->shadow[kind][hash & (proposals->size - 1)];
-    e->shadows[kind] = (struct shadow){hash, *bucket, (uint32_t)key.size};
-    *bucket = (int32_t)(e - proposals->slots);
+    uint32_t size = proposals->shadows_size == 0 ? 64 : 2 * proposals->shadows_size;
+    proposals->shadows = realloc(proposals->shadows, size * sizeof proposals->shadows[0]);
+    must(proposals->shadows != NULL);
+    for (uint32_t i = size; i-- > proposals->shadows_size;) {
+        proposals->shadows[i].older = proposals->shadow_free;
+        proposals->shadow_free = (int32_t)i;
+    }
+    proposals->shadows_size = size;
 }
 
-static void proposals_shadow_drop(struct proposals *proposals, struct inflight *e)
+void proposals_shadow_add(struct proposals *proposals, struct inflight *e, uint64_t hash,
+                          struct slice key, struct slice value)
 {
-    for (int kind = 0; kind < SHADOWS; kind++) {
-        const struct shadow *s = &e->shadows[kind];
-        int32_t *link = &proposals->shadow[kind][s->hash & (proposals->size - 1)];
-        while (s->size > 0 && *link != e - proposals->slots)
-            link = &proposals->slots[*link].shadows[kind].older;
-        if (s->size > 0)
-            *link = s->older;
+    int32_t *bucket = shadow_bucket(proposals, hash);
+    if (proposals->shadow_free == NO_ENTRY)
+        shadows_grow(proposals);
+    int32_t at = proposals->shadow_free;
+    struct shadow *s = &proposals->shadows[at];
+    proposals->shadow_free = s->older;
+    *s = (struct shadow){
+        .hash = hash, .older = *bucket, .next = e->shadows, .key = key, .value = value};
+    *bucket = at;
+    e->shadows = at;
+}
+
+static void shadows_drop(struct proposals *proposals, struct inflight *e)
+{
+    while (e->shadows != NO_ENTRY) {
+        int32_t at = e->shadows;
+        struct shadow *s = &proposals->shadows[at];
+        int32_t *link = shadow_bucket(proposals, s->hash);
+        while (*link != at)
+            link = &proposals->shadows[*link].older;
+        *link = s->older;
+        e->shadows = s->next;
+        s->older = proposals->shadow_free;
+        proposals->shadow_free = at;
     }
 }
+
+/* ---- proposals ---- */
 
 static struct inflight *proposals_take_free(struct proposals *proposals)
 {
@@ -94,7 +107,7 @@ static struct inflight *proposals_take_free(struct proposals *proposals)
     must(e != NULL);
     proposals->free = e->next;
     proposals->count++;
-    *e = (struct inflight){0};
+    *e = (struct inflight){.shadows = NO_ENTRY};
     return e;
 }
 
@@ -154,8 +167,7 @@ bool proposals_may_write(struct proposals *proposals, const struct operation *o,
 static struct inflight *proposals_take_first(struct proposals *proposals, struct partition *p)
 {
     struct inflight *e = p->first;
-    if (e->kind == LOG_WRITE)
-        proposals_shadow_drop(proposals, e);
+    shadows_drop(proposals, e);
     p->first = e->next;
     if (p->first == NULL)
         p->last = NULL;
@@ -169,12 +181,23 @@ struct inflight *proposals_take(struct proposals *proposals, struct partition *p
     return ours ? proposals_take_first(proposals, p) : NULL;
 }
 
+/* Whether the partition holds all keys that the proposal changes. */
+static bool shadows_are_held(const struct proposals *proposals, const struct inflight *e,
+                             const struct partition *p)
+{
+    for (int32_t at = e->shadows; at != NO_ENTRY; at = proposals->shadows[at].next) {
+        if (!partition_holds(p, proposals->shadows[at].key))
+            return false;
+    }
+    return true;
+}
+
 void proposals_void(struct proposals *proposals, struct partition *p)
 {
     for (struct inflight *e = p->first; e != NULL; e = e->next) {
-        if (e->kind != LOG_WRITE || partition_holds(p, inflight_key(e)))
+        if (shadows_are_held(proposals, e, p))
             continue;
-        proposals_shadow_drop(proposals, e);
+        shadows_drop(proposals, e);
         e->kind = LOG_NOOP; /* its place in the order stays */
         if (e->answer)
             env_refuse(proposals->env, e->from, e->request_id, REPLY_STALE_MAP,

@@ -13,17 +13,13 @@ enum {
     NO_ENTRY = -1
 };
 
-/* LOG_WRITE: the newest one of a key shadows memtable and backing for later writes, and the newest
- * one of an item collection its row. */
-enum shadow_kind {
-    SHADOW_ITEM,
-    SHADOW_COLLECTION,
-    SHADOWS
-};
+/* The newest change of a key that is proposed: it shadows memtable and backing for later writes. */
 struct shadow {
-    uint64_t hash;
-    int32_t older; /* in the same hash bucket */
-    uint32_t size; /* of the key, or what of it is the collection's; 0: it shadows none */
+    uint64_t hash;      /* memtable_hash of the key */
+    int32_t older;      /* in the same hash bucket; of a free one: the next free one */
+    int32_t next;       /* of the same proposal */
+    struct slice key;   /* both lend until the proposal is applied */
+    struct slice value; /* data NULL: the key is deleted */
 };
 
 /* A proposal of this node that is not applied yet, or a record of its own that is not durable yet.
@@ -42,8 +38,8 @@ struct inflight {
     bool want_old;
     struct admit_verdict verdict;
     int64_t consumed_mcu;
-    int64_t collection_bytes; /* as in write_head */
-    struct shadow shadows[SHADOWS];
+    int64_t collection_bytes; /* as in struct reply */
+    int32_t shadows;          /* the first one; NO_ENTRY: it shadows none */
 };
 
 struct proposals {
@@ -55,7 +51,10 @@ struct proposals {
     struct inflight *free;
     struct inflight *own_first; /* own records, in the order of the log */
     struct inflight *own_last;
-    int32_t *shadow[SHADOWS]; /* owns; hash bucket -> newest entry */
+    struct shadow *shadows; /* owns; grows */
+    uint32_t shadows_size;
+    int32_t shadow_free;
+    int32_t *shadow_buckets; /* owns; `size` of them: newest shadow by hash */
 };
 
 void proposals_init(struct proposals *proposals, struct node_env *env, struct node_log *log);
@@ -85,13 +84,12 @@ void proposals_free(struct proposals *proposals, struct inflight *e);
 void proposals_void(struct proposals *proposals, struct partition *p);
 /* Every proposal of the group is answered: its outcome is not known. */
 void proposals_drop(struct proposals *proposals, struct partition *p, const char *why);
-/* The newest write in flight of an item, or in a collection: `key` is the row's. */
-struct inflight *proposals_shadow(const struct proposals *proposals, enum shadow_kind kind,
-                                  struct slice key, uint64_t hash);
-void proposals_shadow_add(struct proposals *proposals, struct inflight *e, enum shadow_kind kind,
-                          struct slice key, uint64_t hash);
-struct slice inflight_key(const struct inflight *e);
-struct slice inflight_item(const struct inflight *e); /* NULL data: a deletion */
+/* The newest change in flight of a key; NULL: there is none. Lends until the next change. */
+const struct shadow *proposals_shadow(const struct proposals *proposals, struct slice key,
+                                      uint64_t hash);
+/* The proposal changes the key; key and value are parts of its payload. */
+void proposals_shadow_add(struct proposals *proposals, struct inflight *e, uint64_t hash,
+                          struct slice key, struct slice value);
 
 /* Whether a replica that is being opened, but for that of one partition, will hold a key of the
  * range. */

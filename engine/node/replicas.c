@@ -125,7 +125,7 @@ void requests_open(struct requests *requests, struct operation *o)
                    "node %u has not split off partition %u yet", requests->env->id, info.id);
         return;
     }
-    if (p == NULL && store_erase_overlaps(requests->env->store, info.lo, info.hi)) {
+    if (p == NULL && rows_are_erasing(requests->env, info.lo, info.hi)) {
         env_refuse(requests->env, o->from, o->request.id, REPLY_OVERLOADED,
                    "node %u is still erasing what it held there before", requests->env->id);
         return;

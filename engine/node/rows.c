@@ -5,6 +5,7 @@
 
 #include "base/big_endian.h"
 #include "base/must.h"
+#include "engine/node/ranges.h"
 
 enum {
     ROW_PARTITION = 'p',  /* | id, BE: a replica */
@@ -149,8 +150,22 @@ void rows_store_local_lsn(struct node_env *env, uint64_t lsn)
 
 void rows_erase(struct node_env *env, struct slice lo, struct slice hi)
 {
-    store_put(env->store, rows_key(env, ROW_ERASE, lo), hi.size > 0 ? hi : slice_of(""));
-    store_erase(env->store, lo, hi);
+    const struct key_ranges ranges = key_ranges_of(lo, hi);
+    for (uint32_t i = 0; i < ranges.count; i++) {
+        const struct key_range *r = &ranges.at[i];
+        store_put(env->store, rows_key(env, ROW_ERASE, r->lo),
+                  r->hi.size > 0 ? r->hi : slice_of(""));
+        store_erase(env->store, r->lo, r->hi);
+    }
+}
+
+bool rows_are_erasing(const struct node_env *env, struct slice lo, struct slice hi)
+{
+    const struct key_ranges ranges = key_ranges_of(lo, hi);
+    bool erasing = false;
+    for (uint32_t i = 0; i < ranges.count; i++)
+        erasing |= store_erase_overlaps(env->store, ranges.at[i].lo, ranges.at[i].hi);
+    return erasing;
 }
 
 void rows_erased(struct node_env *env, struct slice lo)

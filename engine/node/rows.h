@@ -34,8 +34,11 @@ void rows_store_generation(struct node_env *env, const struct identity *identity
 void rows_store_left_catalog(struct node_env *env, struct identity *identity);
 void rows_store_closed(struct node_env *env, const struct identity *identity);
 void rows_store_local_lsn(struct node_env *env, uint64_t lsn);
-/* Deletes the range in the background; a restart goes on with it. */
+/* Deletes in the background what a partition with this range of items owns; a restart goes on with
+ * it. */
 void rows_erase(struct node_env *env, struct slice lo, struct slice hi);
+/* Whether anything of that is still to be deleted. */
+bool rows_are_erasing(const struct node_env *env, struct slice lo, struct slice hi);
 void rows_erased(struct node_env *env, struct slice lo);
 
 /* ---- at the start ---- */

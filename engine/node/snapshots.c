@@ -18,6 +18,7 @@
 
 #include "base/must.h"
 #include "base/probe.h"
+#include "engine/node/ranges.h"
 
 enum {
     SNAPSHOT_BEGIN = 1,
@@ -226,6 +227,26 @@ void snapshots_offer(struct snapshots *snapshots, struct partition *p)
     env_note(snapshots->env, NODE_TRACE_SNAPSHOT_BEGUN, p->info.id, (int64_t)s->index);
 }
 
+/* What comes first of the ranges at or behind `from`; ranges that are read to their end go.
+ * STATUS_NOT_FOUND: there is none. */
+static enum status snapshot_next_item(struct snapshots *snapshots, const struct snapshot_out *s,
+                                      struct key_ranges *ranges, struct slice from, bool after,
+                                      struct backing_change *out)
+{
+    key_ranges_skip(ranges, from);
+    while (ranges->count > 0) {
+        const struct key_range *range = &ranges->at[0];
+        enum status status = store_snapshot_seek(snapshots->env->store, s->source, range->lo,
+                                                 after && slice_equal(range->lo, from), out);
+        bool inside =
+            status == STATUS_OK && (range->hi.size == 0 || slice_compare(out->key, range->hi) < 0);
+        if (inside || (status != STATUS_OK && status != STATUS_NOT_FOUND))
+            return status;
+        key_ranges_drop_first(ranges);
+    }
+    return STATUS_NOT_FOUND;
+}
+
 /* Items from behind the last key on, up to a chunk's size; an error ends the snapshot. */
 static bool snapshot_append_items(struct snapshots *snapshots, const struct partition *p,
                                   struct snapshot_out *s, struct buffer *out)
@@ -236,17 +257,16 @@ static bool snapshot_append_items(struct snapshots *snapshots, const struct part
     buffer_append_u32(out, 0);
     bool after = s->key.size > 0;
     struct slice from = after ? buffer_slice(&s->key) : p->info.lo;
+    struct key_ranges ranges = key_ranges_of(p->info.lo, buffer_slice(&s->hi));
     struct backing_change item;
     buffer_clear(&s->sent);
     buffer_append_slice(&s->sent, from);
     s->sent_last = false;
     while (out->size - start < CHUNK_BYTES) {
-        enum status status =
-            store_snapshot_seek(snapshots->env->store, s->source, from, after, &item);
+        enum status status = snapshot_next_item(snapshots, s, &ranges, from, after, &item);
         if (status != STATUS_OK && status != STATUS_NOT_FOUND)
             return false;
-        s->sent_last = status == STATUS_NOT_FOUND ||
-                       (s->hi.size > 0 && slice_compare(item.key, buffer_slice(&s->hi)) >= 0);
+        s->sent_last = status == STATUS_NOT_FOUND;
         if (s->sent_last)
             break;
         buffer_append_sized(out, item.key);
@@ -427,10 +447,12 @@ static bool snapshot_collect_gone(struct snapshots *snapshots, const struct part
     uint32_t count = s->chunk_count;
     struct slice key, value, lo = s->key.size > 0 ? buffer_slice(&s->key) : p->info.lo;
     struct slice next = count > 0 ? reader_sized(&chunk) : slice_make(NULL, 0);
-    struct store_cursor c;
+    struct key_ranges ranges = key_ranges_of(p->info.lo, p->info.hi);
+    struct owned_cursor c;
     size_t bytes = 0;
-    store_seek(snapshots->env->store, lo, p->info.hi, false, &c);
-    for (int i = 0; store_next(&c, &key, &value) == STATUS_OK; i++) {
+    key_ranges_skip(&ranges, lo);
+    owned_seek(snapshots->env->store, &ranges, &c);
+    for (int i = 0; owned_next(&c, &key, &value) == STATUS_OK; i++) {
         if (!s->chunk_last && slice_compare(key, buffer_slice(&s->to)) > 0)
             return true;
         while (next.data != NULL && slice_compare(next, key) < 0) {
@@ -480,11 +502,12 @@ static bool snapshot_chunk_is_valid(const struct partition *p, const struct snap
                                     struct reader chunk, uint32_t count, struct slice *to)
 {
     struct slice before = s->key.size > 0 ? buffer_slice(&s->key) : slice_make(NULL, 0);
+    const struct key_ranges ranges = key_ranges_of(p->info.lo, p->info.hi);
     for (uint32_t i = 0; i < count; i++) {
         struct slice key = reader_sized(&chunk);
         reader_sized(&chunk);
         if (chunk.failed || key.size == 0 || key.size > STORAGE_KEY_SIZE_MAX ||
-            !partition_holds(p, key) || (before.size > 0 && slice_compare(key, before) <= 0))
+            !key_ranges_hold(&ranges, key) || (before.size > 0 && slice_compare(key, before) <= 0))
             return false;
         before = key;
     }

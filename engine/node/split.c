@@ -315,7 +315,7 @@ static bool split_widen(struct applier *applier, struct partition *p,
     if (slice_compare(told->hi, p->info.hi) < 0)
         return false; /* from before a merge: what was taken over since is nowhere else */
     if (past || opening || partitions_hold_range(applier->partitions, p->info.hi, told->hi) ||
-        store_erase_overlaps(applier->env->store, p->info.hi, told->hi))
+        rows_are_erasing(applier->env, p->info.hi, told->hi))
         return false;
     PROBE("a replica that knows of a split begins before it");
     split_take_info(p, told);

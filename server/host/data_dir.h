@@ -9,7 +9,7 @@
 
 enum {
     /* Goes up with every change of what is on disk: items, rows, log records. */
-    DATA_FORMAT = 7,
+    DATA_FORMAT = 8,
     DATA_DIR_WAIT_MS = 5000
 };
 

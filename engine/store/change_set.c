@@ -1,0 +1,94 @@
+/* change_set.c - the payload of a write's log entry, written and read. */
+#include "engine/store/change_set.h"
+
+#include "base/must.h"
+
+enum {
+    CHANGE_DELETES = 1,
+    CHANGE_HAS_OLD = 2,
+    CHANGE_FLAGS = 3,
+    COUNT_AT = 8, /* in the set's head */
+};
+
+void change_set_begin(struct buffer *out, int64_t cost_mcu, uint32_t burst)
+{
+    must(out->size == 0);
+    buffer_append_u64(out, (uint64_t)cost_mcu);
+    buffer_append_u32(out, 0);
+    buffer_append_u32(out, burst);
+}
+
+void change_set_append_last(struct buffer *out, const struct change *c)
+{
+    uint32_t count;
+    memcpy(&count, out->data + COUNT_AT, sizeof count);
+    must(++count <= CHANGES_MAX);
+    memcpy(out->data + COUNT_AT, &count, sizeof count);
+    uint8_t flags = (uint8_t)((c->value.data == NULL ? CHANGE_DELETES : 0) |
+                              (c->old.data != NULL ? CHANGE_HAS_OLD : 0));
+    uint8_t *at = buffer_reserve(out, CHANGE_HEAD_SIZE + c->key.size);
+    at = put_u32(at, (uint32_t)c->old_size);
+    at = put_u32(at, (uint32_t)c->key.size);
+    at = put_u32(at, (uint32_t)c->value.size);
+    at = put_u8(put_u8(put_u8(put_u8(at, (uint8_t)c->space), flags), 0), 0);
+    buffer_end(out, put_bytes(at, c->key));
+}
+
+void change_set_append(struct buffer *out, const struct change *c)
+{
+    change_set_append_last(out, c);
+    buffer_append_slice(out, c->value);
+    if (c->old.data != NULL)
+        buffer_append_sized(out, c->old);
+}
+
+/* False: it is not whole, or makes no sense. */
+static bool change_read(struct reader *r, struct change *out)
+{
+    struct slice head = reader_take(r, CHANGE_HEAD_SIZE);
+    if (r->failed)
+        return false;
+    const uint8_t *at = head.data;
+    out->old_size = (int32_t)get_u32(&at);
+    const uint32_t key_size = get_u32(&at), value_size = get_u32(&at);
+    const uint8_t space = get_u8(&at), flags = get_u8(&at);
+    const bool deletes = flags & CHANGE_DELETES;
+    const uint8_t rest = get_u8(&at) | get_u8(&at);
+    out->space = (enum key_space)space;
+    out->key = reader_take(r, key_size);
+    out->value = reader_take(r, value_size);
+    out->old = flags & CHANGE_HAS_OLD ? reader_sized(r) : slice_make(NULL, 0);
+    if (deletes)
+        out->value.data = NULL;
+    return !r->failed && space >= SPACE_ITEMS && space < KEY_SPACES && key_size > 0 &&
+           out->old_size >= -1 && (flags & ~CHANGE_FLAGS) == 0 && rest == 0 &&
+           deletes == (value_size == 0);
+}
+
+bool change_set_open(struct slice payload, struct change_set *out)
+{
+    struct reader r = {payload, false};
+    struct change c;
+    out->cost_mcu = (int64_t)reader_u64(&r);
+    out->count = reader_u32(&r);
+    out->burst = reader_u32(&r);
+    out->left = r.left;
+    if (r.failed || out->count == 0 || out->count > CHANGES_MAX)
+        return false;
+    for (uint32_t i = 0; i < out->count; i++) {
+        if (!change_read(&r, &c))
+            return false;
+    }
+    return r.left.size == 0;
+}
+
+bool change_set_next(struct change_set *set, struct change *out)
+{
+    struct reader r = {set->left, false};
+    if (set->count == 0)
+        return false;
+    must(change_read(&r, out)); /* change_set_open has read it */
+    set->left = r.left;
+    set->count--;
+    return true;
+}

@@ -1,0 +1,53 @@
+/* change_set.h - the payload of a write's log entry: everything that changes together.
+ *
+ * Bytes: head of CHANGE_SET_HEAD_SIZE: i64 cost_mcu | u32 number of changes | u32 burst; then each
+ * change: head of CHANGE_HEAD_SIZE: i32 old_size | u32 key size | u32 value size | u8 space |
+ * u8 flags | u16 0; its key; its value; with CHANGE_HAS_OLD: u32 size, the value that was there. */
+#ifndef WEIR_ENGINE_STORE_CHANGE_SET_H
+#define WEIR_ENGINE_STORE_CHANGE_SET_H
+
+#include "base/buffer.h"
+
+/* What a key is the key of. Numbers are never reused. */
+enum key_space {
+    SPACE_ITEMS = 1,
+    SPACE_COLLECTIONS = 2, /* rows of item collections: engine/node/collection.h */
+    KEY_SPACES,
+};
+
+enum {
+    CHANGE_SET_HEAD_SIZE = 16,
+    CHANGE_HEAD_SIZE = 16,
+    CHANGES_MAX = 1024,
+};
+
+struct change {
+    enum key_space space;
+    struct slice key;
+    struct slice value; /* data NULL: the key is deleted */
+    int64_t old_size;   /* items: item_size of what was there; -1: nothing was */
+    struct slice old;   /* the value that was there; data NULL: nobody asked for it */
+};
+
+struct change_set {
+    int64_t cost_mcu; /* what the leader charged */
+    uint32_t burst;   /* 1: from the burst bucket; 2: with tokens the members had set aside */
+    uint32_t count;   /* of changes that were not read yet */
+    struct slice left;
+};
+
+/* ---- writing: `out` holds nothing else ---- */
+
+void change_set_begin(struct buffer *out, int64_t cost_mcu, uint32_t burst);
+void change_set_append(struct buffer *out, const struct change *c);
+/* All but the value, which is to follow as the set's last bytes. No old value. */
+void change_set_append_last(struct buffer *out, const struct change *c);
+
+/* ---- reading: slices point into the payload ---- */
+
+/* False: not a whole set. */
+bool change_set_open(struct slice payload, struct change_set *out);
+/* False: there are no more. */
+bool change_set_next(struct change_set *set, struct change *out);
+
+#endif

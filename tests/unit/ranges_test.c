@@ -1,0 +1,91 @@
+/* What a partition owns under several ranges of keys, read in order. */
+#include "engine/node/ranges.h"
+#include "sim/backing_memory.h"
+#include "tests/check.h"
+
+static const struct key_ranges RANGES = {
+    .count = 3,
+    .at = {{{(const uint8_t *)"b", 1}, {(const uint8_t *)"d", 1}},
+           {{(const uint8_t *)"g", 1}, {(const uint8_t *)"h", 1}},
+           {{(const uint8_t *)"m", 1}, {NULL, 0}}},
+};
+
+struct letters {
+    struct memory_medium medium;
+    struct store *store;
+};
+
+/* Every letter of the alphabet is a key. */
+static void letters_init(struct letters *l)
+{
+    memory_medium_init(&l->medium, 1 << 20, 1 << 20);
+    l->store = store_create(backing_open_memory(&l->medium), UINT64_MAX);
+    for (uint8_t key = 'a'; key <= 'z'; key++)
+        store_put(l->store, slice_make(&key, 1), slice_make(&key, 1));
+}
+
+static void letters_deinit(struct letters *l)
+{
+    store_destroy(l->store);
+    memory_medium_deinit(&l->medium);
+}
+
+static void expect_owned(struct letters *l, struct key_ranges ranges, const char *expected)
+{
+    char read[27] = "";
+    struct owned_cursor c;
+    struct slice key, value;
+    enum status status;
+    owned_seek(l->store, &ranges, &c);
+    while ((status = owned_next(&c, &key, &value)) == STATUS_OK)
+        strncat(read, (const char *)key.data, key.size);
+    assert_int_equal(status, STATUS_NOT_FOUND);
+    assert_string_equal(read, expected);
+}
+
+static void all_that_is_owned_is_read_range_by_range(void **state)
+{
+    struct letters l;
+    (void)state;
+    letters_init(&l);
+    expect_owned(&l, RANGES, "bcgmnopqrstuvwxyz");
+    expect_owned(&l, (struct key_ranges){0}, "");
+    letters_deinit(&l);
+}
+
+static void what_lies_before_a_key_is_skipped(void **state)
+{
+    static const struct {
+        const char *from;
+        const char *left;
+    } cases[] = {{"a", "bcgxyz"}, {"c", "cgxyz"}, {"d", "gxyz"}, {"gg", "xyz"}, {"y", "yz"}};
+    struct letters l;
+    (void)state;
+    letters_init(&l);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct key_ranges ranges = RANGES;
+        ranges.at[2].lo = slice_of("x");
+        key_ranges_skip(&ranges, slice_of(cases[i].from));
+        expect_owned(&l, ranges, cases[i].left);
+    }
+    letters_deinit(&l);
+}
+
+static void a_key_is_held_by_the_range_it_lies_in(void **state)
+{
+    (void)state;
+    for (char key = 'a'; key <= 'z'; key++) {
+        bool held = strchr("bcgmnopqrstuvwxyz", key) != NULL;
+        assert_int_equal(key_ranges_hold(&RANGES, slice_make(&key, 1)), held);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_that_is_owned_is_read_range_by_range),
+        cmocka_unit_test(what_lies_before_a_key_is_skipped),
+        cmocka_unit_test(a_key_is_held_by_the_range_it_lies_in),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
