@@ -227,22 +227,21 @@ void snapshots_offer(struct snapshots *snapshots, struct partition *p)
     env_note(snapshots->env, NODE_TRACE_SNAPSHOT_BEGUN, p->info.id, (int64_t)s->index);
 }
 
-/* What comes first of the ranges at or behind `from`; ranges that are read to their end go.
- * STATUS_NOT_FOUND: there is none. */
+/* What comes first of the ranges, at or behind `from`. STATUS_NOT_FOUND: nothing does. */
 static enum status snapshot_next_item(struct snapshots *snapshots, const struct snapshot_out *s,
-                                      struct key_ranges *ranges, struct slice from, bool after,
+                                      struct key_ranges ranges, struct slice from, bool after,
                                       struct backing_change *out)
 {
-    key_ranges_skip(ranges, from);
-    while (ranges->count > 0) {
-        const struct key_range *range = &ranges->at[0];
+    key_ranges_skip(&ranges, from);
+    while (ranges.count > 0) {
+        const struct key_range *range = &ranges.at[0];
         enum status status = store_snapshot_seek(snapshots->env->store, s->source, range->lo,
                                                  after && slice_equal(range->lo, from), out);
         bool inside =
             status == STATUS_OK && (range->hi.size == 0 || slice_compare(out->key, range->hi) < 0);
         if (inside || (status != STATUS_OK && status != STATUS_NOT_FOUND))
             return status;
-        key_ranges_drop_first(ranges);
+        key_ranges_drop_first(&ranges);
     }
     return STATUS_NOT_FOUND;
 }
@@ -257,13 +256,13 @@ static bool snapshot_append_items(struct snapshots *snapshots, const struct part
     buffer_append_u32(out, 0);
     bool after = s->key.size > 0;
     struct slice from = after ? buffer_slice(&s->key) : p->info.lo;
-    struct key_ranges ranges = key_ranges_of(p->info.lo, buffer_slice(&s->hi));
+    const struct key_ranges ranges = key_ranges_of(p->info.lo, buffer_slice(&s->hi));
     struct backing_change item;
     buffer_clear(&s->sent);
     buffer_append_slice(&s->sent, from);
     s->sent_last = false;
     while (out->size - start < CHUNK_BYTES) {
-        enum status status = snapshot_next_item(snapshots, s, &ranges, from, after, &item);
+        enum status status = snapshot_next_item(snapshots, s, ranges, from, after, &item);
         if (status != STATUS_OK && status != STATUS_NOT_FOUND)
             return false;
         s->sent_last = status == STATUS_NOT_FOUND;
