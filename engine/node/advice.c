@@ -1,4 +1,5 @@
 /* advice.c - what partitions did, and advice on where to cut them. */
+#include "engine/node/middles.h"
 #include "engine/node/requests_internal.h"
 
 void requests_advise(struct requests *requests, struct operation *o)
@@ -26,10 +27,13 @@ void requests_advise(struct requests *requests, struct operation *o)
         split_question_of(requests->env->config, p->info.lo, p->info.hi);
     question.children = q->items_max;
     question.whole_collections = p->info.whole_collections;
+    bool begins = false;
     if (q->op == REQUEST_PARTITION_MIDDLE)
-        middles_advise(requests->middles, p, &advice);
+        begins = middles_advise(requests->env, p, &advice);
     else
         split_advise(&p->heat, requests->env->now, &question, &requests->env->lent, &advice);
+    if (begins)
+        background_wake(requests->background, BACKGROUND_MIDDLE);
     buffer_clear(&requests->env->range_out);
     split_advice_encode(&requests->env->range_out, &advice);
     struct slice body = arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));

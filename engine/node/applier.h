@@ -6,7 +6,7 @@
 #ifndef WEIR_ENGINE_NODE_APPLIER_H
 #define WEIR_ENGINE_NODE_APPLIER_H
 
-#include "engine/node/counting.h"
+#include "engine/node/background.h"
 #include "engine/node/settling.h"
 #include "engine/node/snapshots.h"
 
@@ -20,7 +20,7 @@ struct applier {
     struct buckets *buckets;
     struct groups *groups;
     struct snapshots *snapshots;
-    struct counting *counting;
+    struct background *background;
     struct catalog_replica *catalog;
     struct settling *settling;
 };

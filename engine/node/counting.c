@@ -3,26 +3,25 @@
 
 #include "engine/item/item.h"
 #include "engine/node/ranges.h"
+#include "engine/node/waiters.h"
 
-static struct partition *counting_next(const struct counting *counting)
+bool counting_wants(const struct partition *p)
 {
-    uint32_t id = counting->last;
-    for (uint32_t i = 0; i < counting->partitions->count; i++) {
-        struct partition *p = partitions_after(counting->partitions, id);
-        if (p->counting && !p->no_state)
-            return p;
-        id = p->info.id;
-    }
-    return NULL;
+    return p->counting && !p->no_state;
 }
 
-static void counting_slice(struct counting *counting, struct partition *p)
+struct slice counting_from(const struct partition *p)
+{
+    return p->counted_to.size > 0 ? buffer_slice(&p->counted_to) : p->info.lo;
+}
+
+void counting_slice(struct node_env *env, struct partition *p)
 {
     struct items_cursor c;
     struct slice key, item;
     enum status status = STATUS_NOT_FOUND;
     size_t bytes = 0;
-    items_seek(p, counting->env->store, buffer_slice(&p->counted_to), p->info.hi, false, &c);
+    items_seek(p, env->store, buffer_slice(&p->counted_to), p->info.hi, false, &c);
     for (int i = 0;; i++) {
         status = items_next(&c, &key, &item);
         if (status != STATUS_OK || i == SCAN_ITEMS || bytes >= SCAN_BYTES)
@@ -44,26 +43,4 @@ static void counting_slice(struct counting *counting, struct partition *p)
         buffer_deinit(&p->counted_to);
         p->counted_to = to;
     }
-}
-
-void counting_tick(struct counting *counting)
-{
-    if (instant_before(counting->env->now, counting->at))
-        return;
-    struct partition *p = NULL;
-    if (counting->scan.state != SCAN_IDLE) /* pages of this one were asked for */
-        p = partitions_find(counting->partitions, counting->last);
-    if (p == NULL || !p->counting || p->no_state)
-        p = counting_next(counting);
-    counting->at = INSTANT_NEVER;
-    if (p == NULL)
-        return;
-    counting->last = p->info.id;
-    struct slice from = p->counted_to.size > 0 ? buffer_slice(&p->counted_to) : p->info.lo;
-    if (!waiters_may_scan(counting->waiters, &counting->scan, RESUME_COUNT, p->info.id, from)) {
-        counting->at = waiters_scan_again_at(counting->waiters, &counting->scan);
-        return;
-    }
-    counting_slice(counting, p);
-    counting->at = instant_add(counting->env->now, duration_ms(SCAN_MS));
 }

@@ -5,18 +5,12 @@
 #ifndef WEIR_ENGINE_NODE_COUNTING_H
 #define WEIR_ENGINE_NODE_COUNTING_H
 
-#include "engine/node/partitions.h"
-#include "engine/node/waiters.h"
+#include "engine/node/env.h"
+#include "engine/node/partition.h"
 
-struct counting {
-    struct node_env *env;
-    struct partitions *partitions;
-    struct waiters *waiters;
-    uint32_t last; /* the partition counted last */
-    struct scan scan;
-    struct instant at; /* when to count more; INSTANT_NEVER: all is counted */
-};
-
-void counting_tick(struct counting *counting);
+/* A job of background.h. */
+bool counting_wants(const struct partition *p);
+struct slice counting_from(const struct partition *p);
+void counting_slice(struct node_env *env, struct partition *p);
 
 #endif

@@ -217,7 +217,7 @@ static void merge_absorb(struct applier *applier, struct partition *p, const str
         merge_join_buckets(applier, p, upper);
     else
         merge_join_kept(p, upper, info.epoch);
-    applier->counting->at = applier->env->now;
+    background_wake(applier->background, BACKGROUND_COUNT);
     applier_remove_partition(applier, upper);
 }
 

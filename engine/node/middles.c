@@ -12,6 +12,7 @@
 #include "engine/item/item.h"
 #include "engine/node/collection.h"
 #include "engine/node/ranges.h"
+#include "engine/node/waiters.h"
 
 enum {
     KEPT_MS = 10000 /* what was found; then it is looked for anew */
@@ -59,7 +60,7 @@ static void middles_give_up(struct partition *p)
     p->middle = NULL;
 }
 
-static void middles_read_slice(struct middles *middles, struct partition *p)
+static void middles_read_slice(struct node_env *env, struct partition *p)
 {
     struct middle *m = p->middle;
     struct items_cursor c;
@@ -67,8 +68,7 @@ static void middles_read_slice(struct middles *middles, struct partition *p)
     enum status status = STATUS_OK;
     bool found = false;
     size_t bytes = 0;
-    items_seek(p, middles->env->store, m->at.size > 0 ? buffer_slice(&m->at) : p->info.lo,
-               p->info.hi, false, &c);
+    items_seek(p, env->store, middles_from(p), p->info.hi, false, &c);
     for (int i = 0; status == STATUS_OK && !found; i++) {
         status = items_next(&c, &key, &item);
         if (status != STATUS_OK || i == SCAN_ITEMS || bytes >= SCAN_BYTES)
@@ -80,59 +80,37 @@ static void middles_read_slice(struct middles *middles, struct partition *p)
         middles_give_up(p); /* of what cannot be read nothing is said */
     } else if (found || status == STATUS_NOT_FOUND) {
         m->step = MIDDLE_FOUND;
-        m->found_at = middles->env->now;
+        m->found_at = env->now;
     } else {
         middles_set(&m->at, key);
     }
 }
 
-static bool middles_is_sought(const struct partition *p)
+bool middles_wants(const struct partition *p)
 {
-    return p != NULL && p->middle != NULL && p->middle->step == MIDDLE_SOUGHT;
+    return p->middle != NULL && p->middle->step == MIDDLE_SOUGHT;
 }
 
-static struct partition *middles_next(const struct middles *middles)
+struct slice middles_from(const struct partition *p)
 {
-    struct partition *p = partitions_find(middles->partitions, middles->last);
-    if (middles->scan.state != SCAN_IDLE && middles_is_sought(p))
-        return p; /* its pages were asked for */
-    uint32_t id = middles->last;
-    for (uint32_t i = 0; i < middles->partitions->count; i++) {
-        p = partitions_after(middles->partitions, id);
-        if (middles_is_sought(p))
-            return p;
-        id = p->info.id;
-    }
-    return NULL;
+    return p->middle->at.size > 0 ? buffer_slice(&p->middle->at) : p->info.lo;
 }
 
-void middles_tick(struct middles *middles)
+void middles_slice(struct node_env *env, struct partition *p)
 {
-    if (instant_before(middles->env->now, middles->at))
-        return;
-    middles->at = INSTANT_NEVER;
-    struct partition *p = middles_next(middles);
-    if (p == NULL)
-        return;
-    middles->last = p->info.id;
-    middles->at = instant_add(middles->env->now, duration_ms(SCAN_MS));
-    struct slice from = p->middle->at.size > 0 ? buffer_slice(&p->middle->at) : p->info.lo;
     if (p->info.epoch != p->middle->epoch || p->no_state || p->led == 0)
         middles_give_up(p);
-    else if (waiters_may_scan(middles->waiters, &middles->scan, RESUME_MIDDLE, p->info.id, from))
-        middles_read_slice(middles, p);
     else
-        middles->at = waiters_scan_again_at(middles->waiters, &middles->scan);
+        middles_read_slice(env, p);
 }
 
-static void middles_begin(struct middles *middles, struct partition *p)
+static void middles_begin(struct partition *p)
 {
     middles_give_up(p);
     p->middle = calloc(1, sizeof *p->middle);
     must(p->middle != NULL);
     p->middle->step = MIDDLE_SOUGHT;
     p->middle->epoch = p->info.epoch;
-    middles->at = instant_earlier(middles->at, middles->env->now);
 }
 
 static void middles_conclude(const struct partition *p, const struct middle *m,
@@ -152,19 +130,20 @@ static void middles_conclude(const struct partition *p, const struct middle *m,
         out->share_ppm[kind][0] = out->share_ppm[kind][1] = SPLIT_WHOLE_PPM / 2;
 }
 
-void middles_advise(struct middles *middles, struct partition *p, struct split_advice *out)
+bool middles_advise(const struct node_env *env, struct partition *p, struct split_advice *out)
 {
     struct middle *m = p->middle;
     *out = (struct split_advice){.verdict = SPLIT_REFUSED_FEW_SAMPLES};
     bool known = m != NULL && m->epoch == p->info.epoch;
     if (p->counting || (known && m->step == MIDDLE_SOUGHT))
-        return; /* it is asked again */
+        return false; /* it is asked again */
     bool fresh = known && m->step == MIDDLE_FOUND &&
-                 instant_before(middles->env->now, instant_add(m->found_at, duration_ms(KEPT_MS)));
+                 instant_before(env->now, instant_add(m->found_at, duration_ms(KEPT_MS)));
     if (!fresh) {
-        middles_begin(middles, p);
-        return;
+        middles_begin(p);
+        return true;
     }
     middles_conclude(p, m, out);
     m->step = MIDDLE_TOLD; /* what it lends stays until the next one begins */
+    return false;
 }

@@ -3,20 +3,15 @@
 #define WEIR_ENGINE_NODE_MIDDLES_H
 
 #include "engine/heat/split_point.h"
-#include "engine/node/partitions.h"
-#include "engine/node/waiters.h"
+#include "engine/node/env.h"
+#include "engine/node/partition.h"
 
-struct middles {
-    struct node_env *env;
-    struct partitions *partitions;
-    struct waiters *waiters;
-    uint32_t last; /* the partition searched last */
-    struct scan scan;
-    struct instant at; /* when to look on; INSTANT_NEVER: nothing is sought */
-};
+/* SPLIT_REFUSED_FEW_SAMPLES: it is not found yet, ask again. True: the search begins now. */
+bool middles_advise(const struct node_env *env, struct partition *p, struct split_advice *out);
 
-/* SPLIT_REFUSED_FEW_SAMPLES: it is not found yet, ask again. */
-void middles_advise(struct middles *middles, struct partition *p, struct split_advice *out);
-void middles_tick(struct middles *middles);
+/* A job of background.h. */
+bool middles_wants(const struct partition *p);
+struct slice middles_from(const struct partition *p);
+void middles_slice(struct node_env *env, struct partition *p);
 
 #endif

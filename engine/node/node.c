@@ -62,17 +62,7 @@ static void node_compose_lower(struct node *n)
 static void node_compose_upper(struct node *n)
 {
     struct node_env *env = &n->env;
-    n->middles = (struct middles){
-        .env = env,
-        .partitions = &n->partitions,
-        .waiters = &n->waiters,
-        .at = INSTANT_NEVER,
-    };
-    n->counting = (struct counting){
-        .env = env,
-        .partitions = &n->partitions,
-        .waiters = &n->waiters,
-    };
+    background_init(&n->background, env, &n->partitions, &n->waiters);
     n->snapshots = (struct snapshots){
         .env = env,
         .log = &n->log,
@@ -107,7 +97,7 @@ static void node_compose_upper(struct node *n)
         .buckets = &n->buckets,
         .groups = &n->groups,
         .snapshots = &n->snapshots,
-        .counting = &n->counting,
+        .background = &n->background,
         .catalog = &n->catalog,
         .settling = &n->settling,
     };
@@ -123,7 +113,7 @@ static void node_compose_upper(struct node *n)
         .buckets = &n->buckets,
         .groups = &n->groups,
         .heat = &n->heat,
-        .middles = &n->middles,
+        .background = &n->background,
         .catalog = &n->catalog,
         .settling = &n->settling,
         .applier = &n->applier,
@@ -212,7 +202,8 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     members_init(&n->throughput.members, n->env.config, n->env.node_count);
     peers_start(&n->peers);
     snapshots_start(&n->snapshots);
-    n->reports.at = n->groups.hand_back_at = n->counting.at = now;
+    n->reports.at = n->groups.hand_back_at = now;
+    background_wake(&n->background, BACKGROUND_COUNT);
     struct duration support = duration_ms(n->env.config->support_ms);
     n->identity.quiet_until = instant_add(now, support);
     if (n->identity.support_kept.ns > support.ns)
@@ -321,13 +312,8 @@ void node_touched(struct node *n, struct instant now, uint32_t ticket)
     case RESUME_REQUEST:
         requests_run(&n->requests, &o);
         break;
-    case RESUME_COUNT:
-        n->counting.scan.state = SCAN_READY;
-        n->counting.at = now;
-        break;
-    case RESUME_MIDDLE:
-        n->middles.scan.state = SCAN_READY;
-        n->middles.at = now;
+    case RESUME_BACKGROUND:
+        background_touched(&n->background, d->subject);
         break;
     case RESUME_SNAPSHOT_OUT:
     case RESUME_SNAPSHOT_IN:
@@ -438,8 +424,7 @@ struct instant node_deadline(const struct node *n)
     if (n->env.stop_error != 0)
         return t;
     t = instant_earlier(t, deadlines_first_at(&n->groups.deadlines));
-    t = instant_earlier(t, n->counting.at);
-    t = instant_earlier(t, n->middles.at);
+    t = instant_earlier(t, background_deadline(&n->background));
     t = instant_earlier(t, n->heat.at);
     t = instant_earlier(t, instant_earlier(n->buckets.mirror_at, n->buckets.save_at));
     t = instant_earlier(t, settling_deadline(&n->settling));
@@ -458,8 +443,7 @@ void node_tick(struct node *n, struct instant now)
             groups_tick(&n->groups, true); /* support may have lapsed */
         groups_tick(&n->groups, false);
         settling_tick(&n->settling);
-        counting_tick(&n->counting);
-        middles_tick(&n->middles);
+        background_tick(&n->background);
         node_heat_tick(&n->heat);
         buckets_tick(&n->buckets);
     }

@@ -22,8 +22,7 @@ struct node {
     struct buckets buckets;
     struct groups groups;
     struct node_heat heat;
-    struct middles middles;
-    struct counting counting;
+    struct background background;
     struct snapshots snapshots;
     struct catalog_replica catalog;
     struct settling settling;

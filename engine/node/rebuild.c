@@ -70,7 +70,7 @@ static void rebuild_install(struct applier *applier, struct partition *p)
     p->installing = NULL;
     p->no_state = false;
     p->absorbed_lsn = 0;
-    applier->counting->at = applier->env->now;
+    background_wake(applier->background, BACKGROUND_COUNT);
     groups_stepped(applier->groups, p);
     if (p->info.id == CATALOG_GROUP)
         must(catalog_replica_load(applier->catalog) == STATUS_OK);

@@ -6,7 +6,6 @@
 
 #include "engine/node/applier.h"
 #include "engine/node/heat.h"
-#include "engine/node/middles.h"
 
 struct requests {
     struct node_env *env;
@@ -20,7 +19,7 @@ struct requests {
     struct buckets *buckets;
     struct groups *groups;
     struct node_heat *heat;
-    struct middles *middles;
+    struct background *background;
     struct catalog_replica *catalog;
     struct settling *settling;
     struct applier *applier;

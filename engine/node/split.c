@@ -229,7 +229,7 @@ void split_apply(struct applier *applier, struct partition *p, const struct raft
     env_note(applier->env, NODE_TRACE_SPLIT, p->info.id, (int64_t)e->index);
     if (!applier->env->started)
         return; /* everybody starts, and buckets begin, with the node */
-    applier->counting->at = applier->env->now;
+    background_wake(applier->background, BACKGROUND_COUNT);
     split_divide_load(applier, p, &s, children);
     proposals_void(applier->proposals, p);
     split_start_children(applier, p, children, s.child_count);

@@ -10,8 +10,7 @@
 /* What goes on once pages have been read. */
 enum resume {
     RESUME_REQUEST,
-    RESUME_COUNT,        /* counting.c */
-    RESUME_MIDDLE,       /* middles.c */
+    RESUME_BACKGROUND,   /* background.c has its `subject` */
     RESUME_SNAPSHOT_OUT, /* snapshots.c; `subject` is the snapshot's id */
     RESUME_SNAPSHOT_IN,
 };

@@ -1,0 +1,42 @@
+/* background.h - work on all of a partition's items that is done beside requests, a slice at a time.
+ *
+ * A kind of work is a job: a row in the table in background.c. Jobs take turns with requests: a
+ * slice of each job every SCAN_MS, of one partition after the other. A slice reads the store on the
+ * loop, SCAN_ITEMS or SCAN_BYTES at most; where data is not resident, a reader thread touches the
+ * slice's pages first, so the loop never waits for a page. */
+#ifndef WEIR_ENGINE_NODE_BACKGROUND_H
+#define WEIR_ENGINE_NODE_BACKGROUND_H
+
+#include "engine/node/partitions.h"
+#include "engine/node/waiters.h"
+
+enum background_job {
+    BACKGROUND_COUNT,  /* counting.h */
+    BACKGROUND_MIDDLE, /* middles.h */
+    BACKGROUND_JOBS
+};
+
+/* One partition at a time for each job. */
+struct background_state {
+    uint32_t last; /* the partition whose turn it was */
+    struct scan scan;
+    struct instant at; /* the next slice; INSTANT_NEVER: nothing is to be done */
+};
+
+struct background {
+    struct node_env *env;
+    struct partitions *partitions;
+    struct waiters *waiters;
+    struct background_state jobs[BACKGROUND_JOBS];
+};
+
+void background_init(struct background *background, struct node_env *env,
+                     struct partitions *partitions, struct waiters *waiters);
+/* There may be work for the job. */
+void background_wake(struct background *background, enum background_job job);
+/* RESUME_BACKGROUND: pages that a slice asked for have been read. */
+void background_touched(struct background *background, uint64_t subject);
+void background_tick(struct background *background);
+struct instant background_deadline(const struct background *background);
+
+#endif
