@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "cmd/admin.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
+#include "server/host/admin.h"
 #include "workload/client_exchange.h"
 
 static const char about[] =

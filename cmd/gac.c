@@ -3,10 +3,11 @@
 #include <stdio.h>
 
 #include "cmd/cmd.h"
-#include "cmd/daemon.h"
+#include "cmd/options.h"
 #include "cmd/usage.h"
 #include "host/descriptors.h"
 #include "server/gac_links.h"
+#include "server/host/daemon.h"
 #include "server/host/link_transport.h"
 #include "server/host/loop_clock.h"
 
@@ -75,7 +76,7 @@ static enum status open_all(struct gac_process *p, struct buffer *error)
         return status;
     descriptors_raise();
     struct greeting_self self;
-    status = daemon_introduce(o, PEER_GAC, o->address, &p->secret, error, &self);
+    status = daemon_introduce(&o->config, PEER_GAC, o->id, o->address, &p->secret, error, &self);
     if (status != STATUS_OK)
         return status;
     p->server = gac_server_create(&(struct gac_server_options){.config = &o->config,
@@ -93,7 +94,8 @@ static enum status open_all(struct gac_process *p, struct buffer *error)
                              strerror(errno));
         return STATUS_IO;
     }
-    return daemon_open_faults(p->loop, p->transport, o, error, &p->faults);
+    return o->faults ? daemon_open_faults(p->loop, p->transport, o->faults_port, error, &p->faults)
+                     : STATUS_OK;
 }
 
 static enum status serve(struct gac_process *p)

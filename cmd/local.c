@@ -6,17 +6,18 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "cmd/admin.h"
 #include "cmd/cmd.h"
-#include "cmd/daemon.h"
 #include "cmd/local_data.h"
-#include "cmd/request_log.h"
+#include "cmd/options.h"
 #include "cmd/usage.h"
-#include "cmd/verbose.h"
 #include "gac/server.h"
+#include "server/host/admin.h"
+#include "server/host/daemon.h"
 #include "server/host/http_server.h"
 #include "server/host/loop_clock.h"
 #include "server/host/node_host.h"
+#include "server/host/request_log.h"
+#include "server/host/verbose.h"
 #include "server/node_links.h"
 
 enum {
@@ -226,7 +227,7 @@ static enum status open_nodes(struct local *l, struct buffer *error)
 
 static enum status open_all(struct local *l, struct buffer *error)
 {
-    enum status status = admin_of(&l->options, &l->admin, error);
+    enum status status = options_admin(&l->options, &l->admin, error);
     if (status == STATUS_OK)
         status = daemon_open_loop(&l->loop, on_stop, l, error);
     if (status == STATUS_OK)

@@ -3,12 +3,13 @@
 #include <stdio.h>
 
 #include "cmd/cmd.h"
-#include "cmd/daemon.h"
+#include "cmd/options.h"
 #include "cmd/usage.h"
-#include "cmd/verbose.h"
 #include "host/address.h"
+#include "server/host/daemon.h"
 #include "server/host/link_transport.h"
 #include "server/host/node_host.h"
+#include "server/host/verbose.h"
 #include "server/node_links.h"
 
 enum {
@@ -66,7 +67,7 @@ static enum status open_all(struct node_process *p, struct buffer *error)
     if (status != STATUS_OK)
         return status;
     struct greeting_self self;
-    status = daemon_introduce(o, PEER_NODE, o->address, &p->secret, error, &self);
+    status = daemon_introduce(&o->config, PEER_NODE, o->id, o->address, &p->secret, error, &self);
     if (status != STATUS_OK)
         return status;
     const struct transport_handler handler = {.frame = on_frame, .note = daemon_note};
@@ -93,7 +94,8 @@ static enum status open_all(struct node_process *p, struct buffer *error)
         return STATUS_IO;
     }
     daemon_add_peers(p->transport, PEER_NODE, &o->peers, o->id);
-    return daemon_open_faults(p->loop, p->transport, o, error, &p->faults);
+    return o->faults ? daemon_open_faults(p->loop, p->transport, o->faults_port, error, &p->faults)
+                     : STATUS_OK;
 }
 
 static enum status turn(struct node_process *p, struct instant until)

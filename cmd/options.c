@@ -40,7 +40,7 @@ static bool parse_endpoint(const char *text, char address[64], uint16_t *port)
     return true;
 }
 
-static bool parse_entry(char *entry, struct options_list *list)
+static bool parse_entry(char *entry, struct peer_list *list)
 {
     char *equals = strchr(entry, '=');
     uint32_t i = list->count;
@@ -55,7 +55,7 @@ static bool parse_entry(char *entry, struct options_list *list)
     return true;
 }
 
-static const char *parse_list(struct options_list *list, const char *text)
+static const char *parse_list(struct peer_list *list, const char *text)
 {
     static const char *const expected = "a list 1=ADDRESS:PORT,2=ADDRESS:PORT,..";
     list->count = 0;
@@ -211,4 +211,13 @@ int options_parse(struct options *o, const struct command_line *l, int argc, cha
     config_init(&o->config, PROFILE_AWS);
     int code = usage_parse(&line, argc, argv);
     return code == USAGE_GO_ON ? check_config(o, l->command) : code;
+}
+
+enum status options_admin(const struct options *o, struct admin *out, struct buffer *error)
+{
+    const struct admin_wanted wanted = {.address = o->admin,
+                                        .port = o->admin_port,
+                                        .public_port = o->port,
+                                        .token_file = o->admin_token};
+    return admin_of(&wanted, out, error);
 }

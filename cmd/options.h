@@ -4,16 +4,8 @@
 
 #include "base/command_line.h"
 #include "base/config.h"
-
-/* NUMBER=ADDRESS:PORT,.. */
-struct options_list {
-    struct {
-        uint32_t id;
-        char address[64];
-        uint16_t port;
-    } at[NODES_LIMIT];
-    uint32_t count;
-};
+#include "server/host/admin.h"
+#include "server/host/daemon.h"
 
 struct options {
     struct config config;
@@ -31,9 +23,9 @@ struct options {
     char admin[64];  /* what --admin says: where admin requests are taken; empty: not given */
     uint16_t admin_port;
     const char *admin_token; /* file that holds the token; NULL: none */
-    struct options_list peers;
-    struct options_list gac; /* servers of global admission control */
-    bool faults;             /* open the admin port (cmd/faults.h) */
+    struct peer_list peers;  /* NUMBER=ADDRESS:PORT,.. */
+    struct peer_list gac;    /* servers of global admission control */
+    bool faults;             /* open the admin port (server/host/faults.h) */
     uint16_t faults_port;
     bool json;
 };
@@ -121,6 +113,9 @@ const char *options_take_replicas(void *target, const char *value, struct buffer
 /* Reads `l`, whose target is `o`, and the options of all daemons: --profile, --config and --set.
  * `o` holds the defaults. Returns as usage_parse does; 0 also after `--config help`. */
 int options_parse(struct options *o, const struct command_line *l, int argc, char **argv);
+
+/* Where the admin listener is. STATUS_MALFORMED: `error` says why. */
+enum status options_admin(const struct options *o, struct admin *out, struct buffer *error);
 
 /* One line that tells which profile is in force and what that means. */
 const char *options_profile_meaning(enum profile profile);

@@ -2,15 +2,16 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "cmd/admin.h"
 #include "cmd/cmd.h"
-#include "cmd/daemon.h"
-#include "cmd/request_log.h"
+#include "cmd/options.h"
 #include "cmd/usage.h"
 #include "gac/gac_message.h"
+#include "server/host/admin.h"
+#include "server/host/daemon.h"
 #include "server/host/http_server.h"
 #include "server/host/link_transport.h"
 #include "server/host/loop_clock.h"
+#include "server/host/request_log.h"
 #include "server/router_links.h"
 
 struct router_process {
@@ -84,13 +85,13 @@ static enum status open_all(struct router_process *p, struct buffer *error)
     const struct options *o = &p->options;
     if (!options_valid(o, error))
         return STATUS_MALFORMED;
-    enum status status = admin_of(o, &p->admin, error);
+    enum status status = options_admin(o, &p->admin, error);
     if (status == STATUS_OK)
         status = daemon_open_loop(&p->loop, on_stop, p, error);
     if (status != STATUS_OK)
         return status;
     struct greeting_self self;
-    status = daemon_introduce(o, PEER_ROUTER, NULL, &p->secret, error, &self);
+    status = daemon_introduce(&o->config, PEER_ROUTER, o->id, NULL, &p->secret, error, &self);
     if (status == STATUS_OK)
         status = daemon_fit_descriptors(&p->options.config, 0, o->peers.count + o->gac.count, true,
                                         error);
@@ -120,7 +121,8 @@ static enum status open_all(struct router_process *p, struct buffer *error)
     p->links.server = p->router;
     daemon_add_peers(p->transport, PEER_NODE, &o->peers, 0);
     daemon_add_peers(p->transport, PEER_GAC, &o->gac, 0);
-    status = daemon_open_faults(p->loop, p->transport, o, error, &p->faults);
+    if (o->faults)
+        status = daemon_open_faults(p->loop, p->transport, o->faults_port, error, &p->faults);
     if (status != STATUS_OK)
         return status;
     const struct http_address at = {o->address, o->port, "--port"};

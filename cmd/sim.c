@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "cmd/daemon.h"
 #include "cmd/sim_jobs.h"
 #include "cmd/usage.h"
 #include "router/json/json_writer.h"
+#include "server/host/daemon.h"
 
 struct sim_arguments {
     struct sim_jobs_options run;

@@ -1,6 +1,6 @@
 /* Any line to the admin port: taken within its limits, or refused in printable words. */
 #include "base/must.h"
-#include "cmd/faults.h"
+#include "server/host/faults.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

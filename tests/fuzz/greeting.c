@@ -3,7 +3,7 @@
  * size is 0 stands for what an honest process that has another secret would say. */
 #include "host/greeting.h"
 #include "base/must.h"
-#include "cmd/mac.h"
+#include "server/host/mac.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "cmd/faults.h"
+#include "server/host/faults.h"
 
 static void ignore_frame(void *context, const struct link_peer *from, struct slice bytes)
 {

@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd/mac.h"
 #include "engine/catalog/catalog.h"
 #include "host/address.h"
 #include "host/secret.h"
+#include "server/host/mac.h"
 #include "server/link_rights.h"
 
 static const uint8_t one[GREETING_NONCE_SIZE] = {1}, two[GREETING_NONCE_SIZE] = {2};

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/must.h"
-#include "cmd/admin.h"
+#include "server/host/admin.h"
 #include "server/host/http_server.h"
 #include "server/host/loop_clock.h"
 
@@ -246,12 +246,10 @@ static void the_admin_listener_is_another_one(void **state)
 
 static enum status admin_given(const char *admin, const char *token, struct admin *out)
 {
-    struct options o = {.port = 8000, .admin_port = 9};
+    const struct admin_wanted wanted = {
+        .address = admin == NULL ? "" : admin, .port = 9, .public_port = 8000, .token_file = token};
     struct buffer error = {0};
-    if (admin != NULL)
-        snprintf(o.admin, sizeof o.admin, "%s", admin);
-    o.admin_token = token;
-    enum status status = admin_of(&o, out, &error);
+    enum status status = admin_of(&wanted, out, &error);
     assert_true((status == STATUS_OK) == (error.size == 0));
     buffer_deinit(&error);
     return status;

@@ -16,10 +16,10 @@
 #include "base/buffer.h"
 #include "base/must.h"
 #include "base/prng.h"
-#include "cmd/mac.h"
 #include "host/frame.h"
 #include "host/transport.h"
 #include "server/host/link_transport.h"
+#include "server/host/mac.h"
 #include "server/link_messages.h"
 #include "server/link_rights.h"
 

@@ -1,4 +1,5 @@
-#include "cmd/faults.h"
+/* faults.c - commands that break a daemon's links, disk and clock. */
+#include "server/host/faults.h"
 
 #include <errno.h>
 #include <stdio.h>

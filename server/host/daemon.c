@@ -1,4 +1,5 @@
-#include "cmd/daemon.h"
+/* daemon.c - what daemons do at their start, and what they tell people. */
+#include "server/host/daemon.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -6,11 +7,11 @@
 #include <sys/random.h>
 
 #include "base/must.h"
-#include "cmd/mac.h"
 #include "host/address.h"
 #include "host/descriptors.h"
 #include "host/secret.h"
 #include "server/host/http_server.h"
+#include "server/host/mac.h"
 #include "server/link_rights.h"
 
 uint64_t daemon_seed(void)
@@ -20,10 +21,11 @@ uint64_t daemon_seed(void)
     return seed;
 }
 
-enum status daemon_introduce(const struct options *o, enum peer_kind kind, const char *listens,
-                             struct buffer *secret, struct buffer *error, struct greeting_self *out)
+enum status daemon_introduce(const struct config *config, enum peer_kind kind, uint32_t id,
+                             const char *listens, struct buffer *secret, struct buffer *error,
+                             struct greeting_self *out)
 {
-    const char *path = o->config.secret_file;
+    const char *path = config->secret_file;
     if (path[0] != '\0') {
         enum status status = secret_read(path, secret, error);
         if (status != STATUS_OK)
@@ -38,8 +40,8 @@ enum status daemon_introduce(const struct options *o, enum peer_kind kind, const
         return STATUS_MALFORMED;
     }
     *out = (struct greeting_self){.kind = kind,
-                                  .id = o->id,
-                                  .cluster = slice_of(o->config.cluster_id),
+                                  .id = id,
+                                  .cluster = slice_of(config->cluster_id),
                                   .secret = buffer_slice(secret),
                                   .accepts = link_rights_accepted(kind),
                                   .mac = mac_sha256};
@@ -123,7 +125,7 @@ enum status daemon_open_loop(struct loop **out, void (*stop)(void *context), voi
     return STATUS_IO;
 }
 
-bool daemon_list_valid(const struct options_list *list, const char *option, struct buffer *error)
+bool daemon_list_valid(const struct peer_list *list, const char *option, struct buffer *error)
 {
     uint64_t seen = 0;
     for (uint32_t i = 0; i < list->count; i++)
@@ -140,18 +142,16 @@ bool daemon_list_valid(const struct options_list *list, const char *option, stru
     return false;
 }
 
-enum status daemon_open_faults(struct loop *l, struct transport *t, const struct options *o,
+enum status daemon_open_faults(struct loop *l, struct transport *t, uint16_t port,
                                struct buffer *error, struct faults **out)
 {
-    if (!o->faults)
-        return STATUS_OK;
-    enum status status = faults_open(l, t, o->faults_port, error, out);
+    enum status status = faults_open(l, t, port, error, out);
     if (status == STATUS_OK)
         printf("faults 127.0.0.1:%u\n", faults_port(*out));
     return status;
 }
 
-void daemon_add_peers(struct transport *t, enum peer_kind kind, const struct options_list *list,
+void daemon_add_peers(struct transport *t, enum peer_kind kind, const struct peer_list *list,
                       uint32_t except)
 {
     for (uint32_t i = 0; i < list->count; i++) {

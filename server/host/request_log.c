@@ -1,4 +1,5 @@
-#include "cmd/request_log.h"
+/* request_log.c - one line a request. */
+#include "server/host/request_log.h"
 
 #include <stdio.h>
 #include <time.h>

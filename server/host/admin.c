@@ -1,5 +1,5 @@
 /* admin.c - where the admin listener is, and the token it asks for. */
-#include "cmd/admin.h"
+#include "server/host/admin.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -48,16 +48,16 @@ enum status admin_read_token(const char *path, char out[HTTP_BEARER_MAX], struct
     return STATUS_OK;
 }
 
-enum status admin_of(const struct options *o, struct admin *out, struct buffer *error)
+enum status admin_of(const struct admin_wanted *w, struct admin *out, struct buffer *error)
 {
     *out = (struct admin){
-        .at = {.address = "127.0.0.1", .port = admin_port_of(o->port), .option = "--admin"}};
-    if (o->admin[0] != '\0') {
-        out->at.address = o->admin;
-        out->at.port = o->admin_port;
+        .at = {.address = "127.0.0.1", .port = admin_port_of(w->public_port), .option = "--admin"}};
+    if (w->address[0] != '\0') {
+        out->at.address = w->address;
+        out->at.port = w->port;
     }
-    if (o->admin_token != NULL)
-        return admin_read_token(o->admin_token, out->token, error);
+    if (w->token_file != NULL)
+        return admin_read_token(w->token_file, out->token, error);
     if (address_is_loopback(out->at.address))
         return STATUS_OK;
     buffer_append_format(error,

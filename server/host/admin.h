@@ -1,8 +1,7 @@
 /* admin.h - the admin listener of a router: where it is and who may use it. */
-#ifndef WEIR_CMD_ADMIN_H
-#define WEIR_CMD_ADMIN_H
+#ifndef WEIR_SERVER_HOST_ADMIN_H
+#define WEIR_SERVER_HOST_ADMIN_H
 
-#include "cmd/options.h"
 #include "host/address.h"
 #include "router/http/http.h"
 #include "server/host/http_server.h"
@@ -28,8 +27,16 @@ uint16_t admin_port_of(uint16_t public_port);
 /* A token from a file: a line of 16 to 127 printable characters. */
 enum status admin_read_token(const char *path, char out[HTTP_BEARER_MAX], struct buffer *error);
 
-/* What the options say. STATUS_MALFORMED: the listener would be open to other machines without a
+/* What was asked for; borrows. */
+struct admin_wanted {
+    const char *address; /* empty: loopback, at the port that belongs to the public port */
+    uint16_t port;
+    uint16_t public_port;
+    const char *token_file; /* NULL: none */
+};
+
+/* Borrows the address. STATUS_MALFORMED: the listener would be open to other machines without a
  * token, or the token cannot be read; `error` says so. */
-enum status admin_of(const struct options *o, struct admin *out, struct buffer *error);
+enum status admin_of(const struct admin_wanted *w, struct admin *out, struct buffer *error);
 
 #endif

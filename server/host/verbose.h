@@ -1,6 +1,6 @@
 /* verbose.h - `--verbose`: what a node does besides serving requests, on standard error. */
-#ifndef WEIR_CMD_VERBOSE_H
-#define WEIR_CMD_VERBOSE_H
+#ifndef WEIR_SERVER_HOST_VERBOSE_H
+#define WEIR_SERVER_HOST_VERBOSE_H
 
 #include "engine/node/node.h"
 

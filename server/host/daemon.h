@@ -1,20 +1,30 @@
 /* daemon.h - what the processes of a cluster have in common: messages over a transport. */
-#ifndef WEIR_CMD_DAEMON_H
-#define WEIR_CMD_DAEMON_H
+#ifndef WEIR_SERVER_HOST_DAEMON_H
+#define WEIR_SERVER_HOST_DAEMON_H
 
-#include "cmd/faults.h"
-#include "cmd/options.h"
+#include "base/config.h"
 #include "engine/message/message.h"
 #include "engine/node/node.h"
 #include "host/transport.h"
+#include "server/host/faults.h"
+
+/* Processes of a cluster and where they are: what --peers and --gac say. */
+struct peer_list {
+    struct {
+        uint32_t id;
+        char address[64];
+        uint16_t port;
+    } at[NODES_LIMIT];
+    uint32_t count;
+};
 
 uint64_t daemon_seed(void);
 
-/* What this process says of itself on its links: cluster_id and secret_file of its configuration.
- * `secret` holds the secret and must outlive the transport. `listens`: the address it accepts links
+/* What process `kind` `id` says of itself on its links: cluster_id and secret_file of its
+ * configuration. `secret` holds the secret and must outlive the transport. `listens`: the address it accepts links
  * on, or NULL; without a secret that must be on this machine. STATUS_IO, STATUS_MALFORMED. */
-enum status daemon_introduce(const struct options *o, enum peer_kind kind, const char *listens,
-                             struct buffer *secret, struct buffer *error,
+enum status daemon_introduce(const struct config *config, enum peer_kind kind, uint32_t id,
+                             const char *listens, struct buffer *secret, struct buffer *error,
                              struct greeting_self *out);
 
 /* Raises the limit of open files and sockets. Where that is too little for `nodes` nodes in this
@@ -31,14 +41,14 @@ enum status daemon_open_loop(struct loop **out, void (*stop)(void *context), voi
                              struct buffer *error);
 
 /* Numbers 1 .. count, each once; `error` tells what is wrong with that option. */
-bool daemon_list_valid(const struct options_list *list, const char *option, struct buffer *error);
+bool daemon_list_valid(const struct peer_list *list, const char *option, struct buffer *error);
 
-/* The admin port for faults, if --faults asks for one; says where on standard output. */
-enum status daemon_open_faults(struct loop *l, struct transport *t, const struct options *o,
+/* The port that takes commands for faults (faults.h); says where on standard output. */
+enum status daemon_open_faults(struct loop *l, struct transport *t, uint16_t port,
                                struct buffer *error, struct faults **out);
 
 /* Keeps up a link to each of them but `except`. */
-void daemon_add_peers(struct transport *t, enum peer_kind kind, const struct options_list *list,
+void daemon_add_peers(struct transport *t, enum peer_kind kind, const struct peer_list *list,
                       uint32_t except);
 
 /* Once, when the node has stopped writing: what it was doing, on standard error. */

@@ -5,8 +5,8 @@
  * wrong, after which the connection is closed: what speaks another protocol gives no command. Who
  * can connect can break the process, so the port exists only if it was asked for.
  * Bounds: FAULTS_LINE_SIZE_MAX bytes a line, FAULTS_CLIENTS_MAX connections. */
-#ifndef WEIR_CMD_FAULTS_H
-#define WEIR_CMD_FAULTS_H
+#ifndef WEIR_SERVER_HOST_FAULTS_H
+#define WEIR_SERVER_HOST_FAULTS_H
 
 #include "base/buffer.h"
 #include "host/transport.h"

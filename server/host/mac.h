@@ -1,6 +1,6 @@
 /* mac.h - HMAC-SHA256, by OpenSSL: RFC 2104, RFC 4231. A greeting_mac (host/greeting.h). */
-#ifndef WEIR_CMD_MAC_H
-#define WEIR_CMD_MAC_H
+#ifndef WEIR_SERVER_HOST_MAC_H
+#define WEIR_SERVER_HOST_MAC_H
 
 #include "host/greeting.h"
 

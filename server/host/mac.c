@@ -1,4 +1,5 @@
-#include "cmd/mac.h"
+/* mac.c - HMAC-SHA256. */
+#include "server/host/mac.h"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

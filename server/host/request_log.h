@@ -4,8 +4,8 @@
  * key in parentheses, HTTP status, units consumed, milliseconds, and for an error its type, its
  * text and its reasons. Items are not logged. A request that is refused before its operation is
  * known has no line. */
-#ifndef WEIR_CMD_REQUEST_LOG_H
-#define WEIR_CMD_REQUEST_LOG_H
+#ifndef WEIR_SERVER_HOST_REQUEST_LOG_H
+#define WEIR_SERVER_HOST_REQUEST_LOG_H
 
 #include "router/router.h"
 

@@ -1,4 +1,5 @@
-#include "cmd/verbose.h"
+/* verbose.c - a node's trace, line by line. */
+#include "server/host/verbose.h"
 
 #include <stdio.h>
 
