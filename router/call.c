@@ -154,7 +154,7 @@ void call_fail(struct call *c)
     call_answer(c, fault_status(f->kind), f);
 }
 
-/* Something was asked that may have been done: its answer must not be thrown away. */
+/* A request that was sent may have changed something: the answer must not be thrown away. */
 static bool call_may_have_written(const struct call *c)
 {
     for (const struct subrequest *s = c->subrequests; s != NULL; s = s->next_of_call) {

@@ -43,14 +43,14 @@ struct call {
     struct instant begun;
     const char *content_type;
     char request_id[REQUEST_ID_SIZE];
-    struct http_throttle throttle; /* of what was throttled, even if the call goes well */
+    struct http_throttle throttle; /* of a throttled part, even if the call succeeds */
     struct subrequest *subrequests;
     struct route_use *routes;
     struct route_waiter *waiters;
     struct instant follow_until; /* operations/table_description.h */
     uint32_t outstanding;
     uint32_t routes_pending;
-    bool ready; /* the operation's tables were there once */
+    bool ready; /* `ready` of the operation was called */
     bool ended;
     size_t accounted;
     struct call *next; /* spare or finished */
@@ -59,7 +59,7 @@ struct call {
 struct call *call_create(struct router *r, struct client *c, const struct operation *o);
 /* Runs the operation on its parsed members. */
 void call_begin(struct call *c, const struct json_value members[]);
-/* Something the call waited for has come. */
+/* A reply or a table that the call waited for has come. */
 void call_advance(struct call *c);
 /* Answers with router->fault and ends. */
 void call_fail(struct call *c);
@@ -67,7 +67,7 @@ void call_fail(struct call *c);
 void call_end(struct call *c);
 /* Keeps the table until the call ends; returns it. */
 struct route *call_hold_route(struct call *c, struct route *route);
-/* A table it wanted is not to be had. */
+/* A table that the call wants does not exist or cannot be read. */
 void call_route_refused(struct call *c, const struct reply *refusal);
 /* Memory of ended calls; `all`: also of those whose requests may still be lent. */
 void call_reap(struct router *r, bool all);

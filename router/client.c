@@ -1,7 +1,7 @@
-/* client.c - client connections: what they send, what they get, when they close.
+/* client.c - the life of a client connection: requests, answers, close.
  *
- * The host tells how much it still holds of what a client was sent. A client with more than
- * UNSENT_MAX unsent bytes is blocked: none of its requests begins until it has taken them. Unsent
+ * The host tells how many bytes for a client it still holds. A client with more than
+ * UNSENT_MAX unsent bytes is blocked: none of its requests begins until the client has read them. Unsent
  * bytes count in held_bytes. A client that takes nothing for http_unread_ms is closed; where memory
  * is short, after UNREAD_GRACE_MS, the longest first.
  *
@@ -73,7 +73,7 @@ static void client_start_closing(struct client *c)
     client_output_add(c);
 }
 
-/* Closes it without waiting until it takes what is unsent. */
+/* Closes the connection at once; unsent bytes are dropped. */
 static void client_abort(struct client *c)
 {
     c->aborting = true;
@@ -110,7 +110,7 @@ bool client_next_effect(struct router *r, struct router_effect *out)
     if (c->call != NULL)
         call_end(c->call);
     c->close_told = true;
-    if (c->unsent == 0) /* else it stays until the host has sent everything, or gives up */
+    if (c->unsent == 0) /* else the client stays until the host has sent everything, or gives up */
         client_destroy(c);
     return true;
 }
@@ -138,7 +138,7 @@ static void client_list_remove(struct client **first, struct client *c, size_t n
         *first = *(struct client **)((char *)c + next);
 }
 
-/* Told at once, whatever it came to ask: it may ask nothing while it waits for others to go. */
+/* The refusal is sent at once, before the client asks for anything. */
 static void client_turn_away(struct client *c)
 {
     struct router *r = c->router;
@@ -202,8 +202,8 @@ void client_close(struct router *r, uint64_t id)
 
 /* ---- refusals ---- */
 
-/* The answer is on its way; what the client still sends of a body is read and dropped, because a
- * close with bytes unread would take the answer away from it. */
+/* The answer is on its way. The rest of the client's body is read and dropped: if the connection
+ * were closed with unread bytes, the client would lose the answer. */
 static void client_drain(struct client *c, uint64_t bytes)
 {
     c->draining = true;
@@ -218,9 +218,9 @@ static uint64_t client_body_left(const struct client *c, size_t received)
     const struct http *h = &c->http;
     uint64_t announced = http_body_announced(h);
     if (h->head.expects_continue)
-        return 0; /* it waits for leave to send */
+        return 0; /* the client waits for 100 Continue */
     if (announced == 0)
-        return h->body_max; /* chunked: as much again, then it is enough */
+        return h->body_max; /* chunked: the length is not known, so the largest body is read */
     return announced > received ? announced - received : 0;
 }
 
@@ -253,7 +253,7 @@ static void client_refuse(struct client *c, size_t rest)
     uint64_t left = c->http.refusal == HTTP_REFUSAL_BODY ? client_body_left(c, rest) : 0;
     http_drop_head(&c->http);
     c->http.head.keep_alive = false;
-    c->draining = true; /* so that the answer does not close it yet */
+    c->draining = true; /* the answer must not close the connection yet */
     endpoints_answer_fault(c->router, c, "application/x-amz-json-1.0");
     client_drain(c, left);
 }
@@ -287,7 +287,7 @@ static void client_request_came(struct client *c)
     endpoints_serve(r, c);
 }
 
-/* A body that grows past the budget is dropped as it comes, and refused at its end. */
+/* A body that grows past the budget is dropped while it arrives, and refused at its end. */
 static void client_check_budget(struct client *c)
 {
     client_account(c);
@@ -299,13 +299,13 @@ static void client_check_budget(struct client *c)
     client_account(c);
 }
 
-/* It has to take answers before another of its requests begins. */
+/* The client has to read answers before another of its requests begins. */
 static bool client_is_blocked(const struct client *c)
 {
     return c->out.size + c->unsent > UNSENT_MAX && !c->http.in_request;
 }
 
-/* Returns the bytes it had use for: all, unless a call has begun or the client is blocked. */
+/* Returns the bytes that were taken: all, unless a call has begun or the client is blocked. */
 static size_t client_feed(struct client *c, struct slice bytes)
 {
     size_t at = 0;
@@ -368,7 +368,7 @@ static void client_keep_backlog(struct client *c, struct slice bytes)
     size_t waiting = c->backlog.size - c->backlog_at;
     bool full = waiting > 0 && waiting + bytes.size > client_backlog_max(r);
     if (full || !client_make_room(r, bytes.size)) {
-        /* It sends on without reading answers: there is no other way to stop it. */
+        /* The client sends requests without reading answers: a close is the only way to stop this. */
         client_start_closing(c);
         return;
     }
@@ -407,7 +407,7 @@ static void client_resume(struct client *c)
     client_watch(c);
 }
 
-/* Everything it asked is answered, and what is left is not a request. */
+/* All requests are answered, and the bytes that are left are no request. */
 static void client_close_if_ended(struct client *c)
 {
     if (c->ended && c->call == NULL && c->backlog.size == 0 && !c->closing)

@@ -20,9 +20,9 @@ struct client {
     struct buffer backlog; /* owns; received while a call was running */
     size_t backlog_at;
     struct call *call;
-    size_t unsent; /* the host holds so many bytes of what it was sent */
+    size_t unsent; /* bytes for the client that the host still holds */
     struct timer timer;
-    struct timer unread; /* it has taken none of them since */
+    struct timer unread; /* runs while the client takes none of them */
     struct client *next_output;
     struct client *next_resume;
     bool in_output;
@@ -31,10 +31,10 @@ struct client {
     bool admin;       /* came by the admin listener */
     bool counted;     /* in client_count */
     bool closing;     /* closes once `out` is sent */
-    bool close_told;  /* the host closes it once it has sent what is unsent */
+    bool close_told;  /* the host closes the connection once no bytes are unsent */
     bool aborting;    /* closes at once */
-    bool ended;       /* it sends nothing more: closes once all it asked is answered */
-    bool draining;    /* refused: what still comes is dropped, then it closes */
+    bool ended;       /* the client sends nothing more: close once all its requests are answered */
+    bool draining;    /* refused: further bytes are dropped, then the client is closed */
     bool over_budget; /* the request being read will be refused for lack of memory */
     uint64_t drain_left;
     size_t accounted;
@@ -42,16 +42,16 @@ struct client {
 
 void client_open(struct router *r, uint64_t id, bool admin);
 void client_receive(struct router *r, uint64_t id, struct slice bytes);
-/* It will send nothing more. */
+/* The client will send nothing more. */
 void client_end(struct router *r, uint64_t id);
-/* The host says it is gone. */
+/* The host says that the connection is gone. */
 void client_close(struct router *r, uint64_t id);
 void client_expire(struct router *r, struct client *c);
-/* What the host still holds for it has changed. True: some of its requests began. */
+/* The number of unsent bytes has changed. True: some of the client's requests began. */
 bool client_unsent(struct router *r, uint64_t id, size_t bytes);
-/* It has taken nothing for too long. */
+/* The client has taken no bytes for too long. */
 void client_unread(struct router *r, struct client *c);
-/* Whether the budget bears `more` bytes; clients that do not read are closed for it. */
+/* Whether `more` bytes fit the budget. To make them fit, clients that do not read are closed. */
 bool client_make_room(struct router *r, uint64_t more);
 void client_destroy(struct client *c);
 /* Next bytes or close to hand to the host. */

@@ -67,7 +67,8 @@ struct router {
     struct id_map limit_waiters; /* by gac_key_number */
     struct limit_waiters *limit_first;
     struct subrequest_queue limit_refused; /* told at the end of the event */
-    uint64_t limit_changes;                /* of the GAC client's, that those who wait have seen */
+    uint64_t
+        limit_changes; /* the GAC client's count of changes when the waiting subrequests were last tried */
     struct timer_queue limit_waits;
     struct client *output_first;
     struct client *output_last;
@@ -85,7 +86,7 @@ struct router {
     struct metrics_router counters; /* without the gauges */
 };
 
-/* Sets what an owner accounts for. */
+/* Sets how many bytes an owner accounts for. */
 static inline void router_account(struct router *r, size_t *accounted, size_t bytes)
 {
     r->held_bytes = r->held_bytes - *accounted + bytes;

@@ -171,7 +171,7 @@ static void answer_nothing_there(struct router *r, struct client *c)
 
 /* ---- the dispatcher ---- */
 
-/* A browser asks what a page may send. */
+/* A browser asks which requests a page may send. */
 static void answer_preflight(struct router *r, struct client *c)
 {
     if (cors_allowed(r, c).size > 0)
@@ -204,7 +204,7 @@ static void endpoints_dispatch(struct router *r, struct client *c)
         e->serve(r, c, e);
 }
 
-/* What is read is done with: a large body's memory is not kept. */
+/* The body has been read; the memory of a large one is given back. */
 static void endpoints_drop_body(struct router *r)
 {
     if (r->scratch.capacity > (1 << 20))

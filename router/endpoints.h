@@ -1,7 +1,7 @@
-/* endpoints.h - what stands where: one table of methods, paths and targets, and who serves them.
+/* endpoints.h - one table of endpoints: method, path, target, and the function that serves them.
  *
- * The public listener serves DynamoDB at / and the pages below /weir/ that only tell. What changes
- * the cluster stands on the admin listener alone. */
+ * The public listener serves DynamoDB at /, and those pages below /weir/ that change nothing. Pages
+ * that change the cluster are served by the admin listener alone. */
 #ifndef WEIR_ROUTER_ENDPOINTS_H
 #define WEIR_ROUTER_ENDPOINTS_H
 
@@ -37,7 +37,7 @@ void endpoints_answer(struct router *r, struct client *c, int status, const char
 void endpoints_answer_fault(struct router *r, struct client *c, const char *type);
 /* Sets the fault and answers; false. */
 bool endpoints_refuse(struct router *r, struct client *c, enum fault_kind kind, const char *text);
-/* The Content-Type of answers to what the client has sent. */
+/* The Content-Type of the answer to the client's request. */
 const char *endpoints_answer_type(const struct client *c);
 
 #endif

@@ -1,3 +1,4 @@
+/* fault.c - faults as texts, statuses and answers. */
 #include "router/fault.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* request_id.c - random ids in the alphabet of the service. */
 #include "router/request_id.h"
 
 #include <string.h>

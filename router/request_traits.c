@@ -12,5 +12,5 @@ const struct request_traits request_traits[REQUEST_OPS] = {
     [REQUEST_TABLE_DELETE] = {.once = true, .changes = true, .names_table = true},
     [REQUEST_TABLE_LIST] = {.names_table = true},
     [REQUEST_TABLE_SPLIT] = {.once = true, .changes = true},
-    [REQUEST_DECIDE] = {.changes = true}, /* what was decided already is not decided again */
+    [REQUEST_DECIDE] = {.changes = true}, /* a decision that was made is not made again */
 };

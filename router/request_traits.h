@@ -1,4 +1,4 @@
-/* request_traits.h - what a router has to know of each kind of request: one table. */
+/* request_traits.h - the properties of each kind of request that a router needs: one table. */
 #ifndef WEIR_ROUTER_REQUEST_TRAITS_H
 #define WEIR_ROUTER_REQUEST_TRAITS_H
 

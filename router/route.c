@@ -1,4 +1,4 @@
-/* route.c - the route cache: a hash table of entries, each with those who wait for its fetch. */
+/* route.c - the route cache: a hash table of entries, each with the waiters for its fetch. */
 #include "router/route.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct route_entry {
     struct route_entry *next; /* in its bucket */
     uint32_t bucket;
     struct route *route; /* owns a use; NULL: not known */
-    bool stale; /* a node has refused by it: asked for anew, and used by others until then */
+    bool stale;          /* a node has refused it: it is fetched again, and used until then */
     bool fetching;
     struct subrequest fetch;
     TAILQ_HEAD(, route_waiter) waiters;
@@ -67,14 +67,14 @@ static void route_entry_remove(struct router *r, struct route_entry *e)
     free(e);
 }
 
-/* An entry nobody waits for and that knows nothing is not kept. */
+/* An entry without a route and without a fetch is not kept. */
 static void route_entry_tidy(struct router *r, struct route_entry *e)
 {
     if (e->route == NULL && !e->fetching)
         route_entry_remove(r, e);
 }
 
-/* Tables come and go: beyond the number a cluster may have, one is forgotten for each that comes.
+/* Beyond the number of tables that a cluster may have, a table is forgotten for each new one.
  */
 static void route_evict(struct router *r)
 {
@@ -185,7 +185,7 @@ static struct route *route_create(const struct reply *reply)
     return NULL;
 }
 
-/* Who led what a partition was part of leads it now, as far as anybody knows. */
+/* The leader of the range that a partition was part of is the first guess for its leader. */
 static void route_keep_leaders(struct route *route, const struct route *before)
 {
     if (before == NULL || before->table.id != route->table.id)
@@ -197,7 +197,7 @@ static void route_keep_leaders(struct route *route, const struct route *before)
     }
 }
 
-/* Hands the table, or the refusal, to the first who waits. */
+/* Hands the table, or the refusal, to a waiter. */
 static void route_tell(struct router *r, struct route_waiter *w, struct route *route,
                        const struct reply *refusal)
 {
@@ -216,7 +216,7 @@ static void route_tell(struct router *r, struct route_waiter *w, struct route *r
     call_advance(c);
 }
 
-/* Near the front: whoever is not due came later. */
+/* Near the front: waiters that are not due came later. */
 static struct route_waiter *route_first_due(const struct route_entry *e)
 {
     struct route_waiter *w;
@@ -232,8 +232,8 @@ void route_fetched(struct router *r, struct route_entry *e, const struct reply *
     struct route *route = reply->code == REPLY_OK ? route_create(reply) : NULL;
     const struct reply *refusal = reply->code == REPLY_OK ? &NO_TABLE : reply;
     bool usable = route != NULL && route->table.status != TABLE_CREATING;
-    /* Who came after the fetch began may know that the table is there by now: a fetch of its own
-     * follows. Those who are told may want the table anew: they join those who wait already. */
+    /* A waiter that came after the fetch began may know that the table exists by now: another fetch
+     * follows. Waiters that are told may want the table again: they are appended. */
     struct route_waiter *w;
     TAILQ_FOREACH (w, &e->waiters, same) {
         w->due = usable || !w->late;

@@ -1,3 +1,4 @@
+/* router.c - events handed to the parts of the router, effects taken from them. */
 #include "router/router.h"
 
 #include <stdlib.h>

@@ -17,7 +17,7 @@ struct router;
 struct gac_client;
 
 enum {
-    ROUTER_UNSENT_MIN = 4096 /* what is less is nobody's concern */
+    ROUTER_UNSENT_MIN = 4096 /* fewer unsent bytes need not be told */
 };
 
 /* A request that was answered, for a log of requests. Its texts lend until the call returns. */
@@ -60,7 +60,7 @@ void router_set_wall_clock(struct router *r, struct instant now, int64_t wall_ms
 
 /* A client connection, named by the host's number, never reused while open. */
 void router_open(struct router *r, struct instant now, uint64_t connection);
-/* The same for one of the admin listener: POST /weir/.. and GET /weir/.. alone. */
+/* The same for a connection to the admin listener: POST /weir/.. and GET /weir/.. alone. */
 void router_open_admin(struct router *r, struct instant now, uint64_t connection);
 void router_receive(struct router *r, struct instant now, uint64_t connection, struct slice bytes);
 /* The client will send nothing more, but still reads: it is closed once it has its answers. */
@@ -74,7 +74,7 @@ bool router_unsent(struct router *r, struct instant now, uint64_t connection, si
 
 /* The reply of a node; borrowed for the call. */
 void router_reply(struct router *r, struct instant now, uint32_t node, const struct reply *reply);
-/* The connection to a node went away: what it owes will not come. */
+/* The connection to a node went away: its replies will not come. */
 void router_node_lost(struct router *r, struct instant now, uint32_t node);
 
 /* A request could not be sent: its node does not have it, and will not get it. */

@@ -1,3 +1,4 @@
+/* silence.c - looks at nodes, and pings. */
 #include "router/silence.h"
 
 #include <stdlib.h>
@@ -5,7 +6,7 @@
 #include "base/probe.h"
 
 enum {
-    /* A node that is silent for long is pinged at every so many looks: what waits in its socket
+    /* A node that is silent for long is pinged at every so many looks: few bytes wait in its socket
      * stays little. TCP loses no ping, but a link that a test has cut does. */
     LOOKS_PER_PING = 8
 };

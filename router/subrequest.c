@@ -1,9 +1,10 @@
 /* subrequest.c - requests to nodes: sent, answered, sent again, given up.
  *
- * A subrequest's deadline runs from its first start; whatever is tried again is tried within it.
- * Sent again are only those that did nothing: refused as wrongly routed (a partition that was split
- * sends for the new map at once) or by who does not lead, never sent at all, or reads whose node
- * went away. A write whose node went away has an unknown outcome and is never repeated.
+ * A subrequest's deadline runs from its first start; all retries happen within it. A request is
+ * retried only if it did nothing: a node refused it as wrongly routed (after a split the new map is
+ * fetched at once), a node that does not lead refused it, or it was never sent. A read is retried
+ * also if its node went away. A write whose node went away has an unknown outcome and is never
+ * repeated.
  *
  * A node may be silent (silence.h): stopped, cut off, or busy for a moment. Then
  *   - a read on its way there is sent to another node, and the first answer is dropped;
@@ -11,11 +12,11 @@
  *     and the router tries again within the deadline: a false alarm costs a pause, and no error;
  *   - a write on its way there waits on. If the node answers, the client gets the answer. Once the
  *     node was silent for support_ms, others may lead, and the outcome is unknown.
- * What no other node can serve waits until the deadline.
+ * A request that no other node can serve waits until the deadline.
  *
  * Writes and strong reads go to the leader: the one a node named last, else the members in turn.
  * Eventual reads go to any member; with read_tokens = group one that is throttled is tried at the
- * others. */
+ * other members. */
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -31,7 +32,7 @@ enum {
     ATTEMPTS_PER_MAP = 4, /* then the catalog is asked again where partitions are */
 };
 
-/* ---- ids: a slot and how often it was used, so that a late reply finds nobody ---- */
+/* ---- ids: a slot and how often it was used, so that a late reply matches no subrequest ---- */
 
 struct reply_slot {
     struct subrequest *subrequest; /* NULL: free */
@@ -162,7 +163,7 @@ static uint32_t subrequest_catalog_after(const struct router *r, uint32_t node)
     return next;
 }
 
-/* False: the table says what a node has refused before. */
+/* False: the route is the one that a node has refused. */
 static bool subrequest_route(struct router *r, struct subrequest *s)
 {
     const struct partition_info *p = subrequest_partition(s);
@@ -221,7 +222,7 @@ void subrequest_cancel(struct router *r, struct subrequest *s)
 {
     if (s->state == SUBREQUEST_IDLE || s->state == SUBREQUEST_DONE)
         return;
-    /* One that is sent will be done, whoever listens. */
+    /* A request that was sent will be done, though nobody waits for the reply. */
     if (s->state == SUBREQUEST_SENT)
         limit_keep(r, s);
     else
@@ -239,7 +240,7 @@ static void subrequest_settle(struct router *r, struct subrequest *s, const stru
         limit_settle(r, s, reply->code == REPLY_OK ? reply->consumed_mcu : 0);
 }
 
-/* The last word on it. */
+/* The final reply. */
 static void subrequest_finish(struct router *r, struct subrequest *s, const struct reply *reply)
 {
     subrequest_settle(r, s, reply);
@@ -296,7 +297,7 @@ void subrequest_start_later(struct router *r, struct subrequest *s)
     s->attempts++;
 }
 
-/* By the map there is, or by what the catalog says now. */
+/* By the present map, or by a fresh one. */
 static void subrequest_reroute(struct router *r, struct subrequest *s, bool fresh)
 {
     struct slice name = s->route->table.name;
@@ -322,7 +323,7 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
         return;
     }
     if (found->table.id != s->route->table.id) {
-        /* Deleted, and created anew with other keys perhaps: the request was read by the old one.
+        /* The table was deleted and created again, perhaps with other keys.
          */
         subrequest_give_up(
             r, s, REPLY_OVERLOADED,
@@ -330,7 +331,7 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
         return;
     }
     s->route = call_hold_route(s->call, found);
-    /* What a node has just refused is not sent again before a pause. */
+    /* A request that a node has just refused is not sent to it again before a pause. */
     if (subrequest_route(r, s) || s->rested)
         subrequest_send(r, s);
     else
@@ -377,7 +378,7 @@ static void subrequest_try_again(struct router *r, struct subrequest *s)
         subrequest_back_off(r, s);
 }
 
-/* Nothing was done, and the catalog knows better: it is asked at once. */
+/* Nothing was done, and the catalog has a newer map: it is fetched at once. */
 static void subrequest_try_by_new_map(struct router *r, struct subrequest *s)
 {
     subrequest_withdraw(r, s);
@@ -391,7 +392,8 @@ static void subrequest_try_by_new_map(struct router *r, struct subrequest *s)
         subrequest_back_off(r, s);
 }
 
-/* The one that was asked does not lead, or cannot be reached: the named leader, or the next. */
+/* The node that was asked does not lead, or cannot be reached: next is the named leader, or the next
+ * member. */
 static void subrequest_try_elsewhere(struct router *r, struct subrequest *s, uint32_t leader)
 {
     uint32_t asked = s->node;
@@ -471,7 +473,7 @@ void subrequest_patience_over(struct router *r, struct subrequest *s)
         r->catalog_node = subrequest_catalog_after(r, s->node);
 }
 
-/* Another replica may have the tokens this one lacks. */
+/* Another replica may have the tokens that this replica lacks. */
 static bool subrequest_may_use_other_tokens(const struct router *r, const struct subrequest *s)
 {
     return r->config->read_tokens == READ_TOKENS_GROUP && subrequest_is_eventual(s) &&
@@ -532,7 +534,7 @@ void subrequest_not_sent(struct router *r, uint32_t node, uint64_t id)
 
 void subrequest_node_lost(struct router *r, uint32_t node)
 {
-    /* Only what was on its way when this was called: what is sent meanwhile goes elsewhere. */
+    /* Only requests that were sent before this call: newer ones go to other nodes. */
     for (uint32_t i = 0; i < r->slot_count; i++) {
         struct subrequest *s = r->slots[i].subrequest;
         if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node)

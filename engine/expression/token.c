@@ -1,3 +1,4 @@
+/* token.c - an expression into tokens. */
 #include "engine/expression/token.h"
 
 #include <strings.h>

@@ -1,5 +1,5 @@
-/* events.c - GET /weir/events[?after=N]: what the controller has decided lately and why, as JSON;
- * and POST /weir/drain?node=N[&undo=1], which has it empty a node. */
+/* events.c - GET /weir/events[?after=N]: the latest decisions of the controller and their
+ * reasons, as JSON; and POST /weir/drain?node=N[&undo=1]: the controller empties a node. */
 #include <stdio.h>
 
 #include "engine/catalog/catalog.h"

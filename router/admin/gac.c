@@ -1,5 +1,5 @@
-/* gac.c - GET /weir/gac: what this router holds of the limits of tables, as JSON: why a request was
- * throttled for its table's limit, or waited. Units are capacity units, as everywhere. */
+/* gac.c - GET /weir/gac: the tokens that this router holds of tables' limits, as JSON. They say why
+ * a request was throttled for its table's limit, or waited. Units are capacity units. */
 #include "router/admin/page_metrics.h"
 #include "router/admin/pages.h"
 #include "router/json/json_writer.h"
@@ -24,7 +24,7 @@ static void gac_write_limit(struct call *c, const struct table *t, enum admit_ki
     json_member_string(out, "table", t->name);
     json_member_text(out, "kind", kind == ADMIT_READ ? "read" : "write");
     json_member_text(out, "policy", gac_policy_name(limit.policy));
-    json_member_integer(out, "server", h.owner); /* 0: it goes on at its even part of the rate */
+    json_member_integer(out, "server", h.owner); /* 0: the router uses its even part of the rate */
     page_write_metrics(out, METRICS_OF_LIMIT, &m);
     json_write_close(out, '}');
 }

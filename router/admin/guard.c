@@ -3,7 +3,7 @@
 
 #include "router/core.h"
 
-/* In constant time: what differs where must not show. */
+/* In constant time: the time must not tell how many bytes are right. */
 static bool admin_same_token(const char *expected, struct slice given)
 {
     size_t size = strlen(expected);

@@ -5,8 +5,9 @@
 struct client;
 struct router;
 
-/* Why a request may not change anything; NULL: it may. A browser adds Origin to what a page sends,
- * and sends no application/json without leave, which is never given. */
+/* Why the admin listener refuses the request; NULL: it takes the request. A browser adds Origin to
+ * every request of a page. Before a page may send application/json, the browser asks the server,
+ * which never allows it. */
 const char *admin_refusal(const struct router *r, const struct client *c);
 
 #endif

@@ -128,7 +128,7 @@ static const struct partition_info *partitions_find_partition(const struct parti
 
 /* ---- writing ---- */
 
-/* What this router refused for the table's limit: no node heard of it. */
+/* Refusals of this router for the table's limit: they never reached a node. */
 static void partitions_write_refused(struct call *c, const struct table *t, enum admit_kind kind)
 {
     struct gac_limit limit;
@@ -197,7 +197,7 @@ static void partitions_write_kind(struct buffer *out, const struct partition_sta
     json_write_close(out, '}');
 }
 
-/* What the partition's replicas are to do for a merge. */
+/* The step of a merge that the partition's replicas are to take. */
 static const char *const merge_names[] = {
     [MERGE_FREEZE] = "freeze", [MERGE_THAW] = "thaw", [MERGE_ABSORB] = "absorb"};
 

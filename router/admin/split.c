@@ -54,7 +54,7 @@ static bool split_begin(struct call *c, const struct json_value m[])
     return true;
 }
 
-/* Halves the hashes; false: there is but one. */
+/* Halves the range of hashes; false: the range is a single hash. */
 static bool split_find_middle(struct call *c, const struct partition_info *info, struct slice *cut)
 {
     uint64_t lo = storage_key_bound_hash(info->lo, 0);

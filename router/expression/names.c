@@ -17,7 +17,7 @@ static bool names_key_is_valid(struct slice key, char sign)
     return true;
 }
 
-/* Keys of one of the maps; the values are left to the caller. */
+/* Reads the keys of one map; the caller reads the values. */
 static bool names_read_keys(struct arena *arena, const struct json_value *map, const char *what,
                             char sign, struct expression_name **out, size_t *count,
                             struct fault *fault)
@@ -50,7 +50,7 @@ static bool names_read_keys(struct arena *arena, const struct json_value *map, c
     return true;
 }
 
-/* One attribute value, encoded as an item of its own that holds only it. */
+/* One attribute value, encoded as an item that holds nothing else. */
 static bool names_read_value(struct arena *arena, struct slice key, const struct json_value *value,
                              struct attr *out, struct fault *fault)
 {

@@ -1,4 +1,4 @@
-/* wording.c - what the service says of an expression that it refuses. */
+/* wording.c - the service's texts for expressions that it refuses. */
 #include "engine/expression/condition.h"
 #include "router/expression/names.h"
 
@@ -83,7 +83,7 @@ static void wording_same(struct buffer *out, const struct expression_fault *why)
     buffer_append_u8(out, ']');
 }
 
-/* What holds more than one thing. */
+/* Texts with more than one argument. */
 static void wording_append(struct buffer *out, const struct expression_fault *why)
 {
     switch (why->error) {

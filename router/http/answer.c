@@ -32,7 +32,7 @@ static struct slice answer_reason_of(int status)
     }
 }
 
-/* For a browser: which page may read this, and what it may send. */
+/* For a browser: which page may read the answer, and which requests the page may send. */
 static void answer_write_cors(struct buffer *out, const struct http_answer *a)
 {
     buffer_append_format(out,
@@ -50,7 +50,7 @@ static void answer_write_cors(struct buffer *out, const struct http_answer *a)
                                 "\r\nAccess-Control-Max-Age: 600");
 }
 
-/* x-amz-retry-after is the SDKs', in milliseconds; they read it on errors only. */
+/* SDKs read x-amz-retry-after, in milliseconds, of errors only. */
 static void answer_write_throttle(struct buffer *out, const struct http_throttle *t, bool failed)
 {
     buffer_append_format(out, "\r\nx-weir-throttled-by: %s", t->by);

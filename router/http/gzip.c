@@ -1,7 +1,7 @@
 /* gzip.c - whole bodies in and out of gzip and deflate, by libdeflate.
  *
- * What bytes unpack to is not known before: gzip says so at its end, for its last member alone, and
- * may lie. So there is room for a guess, and twice as much each time it does not suffice, up to the
+ * The unpacked size is not known in advance: gzip tells the size at its end, of its last member
+ * alone, and may lie. So a size is guessed, and doubled each time it does not suffice, up to the
  * caller's limit. */
 #include "router/http/gzip.h"
 

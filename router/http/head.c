@@ -1,4 +1,4 @@
-/* head.c - what the router wants to know of header lines, and what it refuses in them.
+/* head.c - header lines: those that the router reads, and those that it refuses.
  *
  * Both parsers give every line to http_head_take, so a line means the same on both ways. */
 #include <strings.h>
@@ -42,11 +42,8 @@ void http_head_clear(struct http_head *head)
 {
     if (head->text.capacity > HTTP_TEXT_KEPT_MAX)
         buffer_deinit(&head->text);
-    if (head->lines.capacity > HTTP_TEXT_KEPT_MAX)
-        buffer_deinit(&head->lines);
     memset(head, 0, offsetof(struct http_head, text));
     buffer_clear(&head->text);
-    buffer_clear(&head->lines);
 }
 
 /* A value that is too long makes the head malformed: nothing is cut. */
@@ -132,7 +129,7 @@ static int head_weight(struct slice text)
     return weight <= 1000 ? weight : -1;
 }
 
-/* name;q=0.5; 1 without a weight. What is not understood is not wanted. */
+/* The weight in name;q=0.5; 1 if there is none, 0 if it is malformed. */
 static int head_weight_of(struct slice parameters)
 {
     int weight = 1000;
@@ -177,7 +174,7 @@ static void head_take_authorization(struct http_head *head, struct slice value)
     head_once(head, HTTP_ONCE_AUTHORIZATION);
 }
 
-/* Several lines are one list. Only `chunked` alone is spoken here. */
+/* Several lines are one list. `chunked` is the only coding that is known. */
 static void head_take_transfer(struct http_head *head, struct slice value)
 {
     do {
@@ -255,16 +252,15 @@ static head_taker *head_taker_of(const char *field, size_t size)
     return NULL;
 }
 
-bool http_head_take(struct http_head *head, const struct http_line *line, struct slice name,
-                    struct slice value)
+bool http_head_take(struct http_head *head, struct slice name, struct slice value, size_t at)
 {
     head_taker *take = head_taker_of((const char *)name.data, name.size);
-    buffer_append(&head->lines, line, sizeof *line);
+    if (take == NULL)
+        return false;
+    take(head, value);
     if (take == head_take_target)
-        head->amz_target = line->value;
-    if (take != NULL)
-        take(head, value);
-    return take != NULL;
+        head->amz_target = (struct http_span){(uint32_t)at, (uint32_t)value.size};
+    return true;
 }
 
 /* ---- the request line ---- */
@@ -317,14 +313,28 @@ enum http_refusal http_head_check(struct http_head *head)
 
 /* ---- looking things up ---- */
 
+struct slice http_lines(const struct http_head *head)
+{
+    return slice_make(head->text.data + head->lines_at, head->text.size - head->lines_at);
+}
+
+bool http_next_line(struct slice *rest, struct slice *name, struct slice *value)
+{
+    struct slice line = head_next(rest, '\n');
+    if (line.size > 0 && line.data[line.size - 1] == '\r')
+        line.size--;
+    *value = line;
+    *name = head_next(value, ':');
+    *value = http_trimmed(*value);
+    return line.size > 0;
+}
+
 struct slice http_find(const struct http_head *head, const char *name)
 {
-    const struct http_line *lines = (const struct http_line *)head->lines.data;
-    const size_t size = strlen(name), count = head->lines.size / sizeof *lines;
-    for (size_t i = 0; i < count; i++) {
-        const char *field = (const char *)head->text.data + lines[i].name.at;
-        if (lines[i].name.size == size && http_is_field(name, field, size))
-            return http_text(head, lines[i].value);
+    struct slice rest = http_lines(head), field, value;
+    while (http_next_line(&rest, &field, &value)) {
+        if (field.size == strlen(name) && http_is_field(name, (const char *)field.data, field.size))
+            return value;
     }
     return slice_make(NULL, 0);
 }
@@ -339,9 +349,9 @@ struct slice http_bearer(const struct http_head *head)
     return slice_make(value.data + size, value.size - size);
 }
 
-/* ---- what to pack an answer with ---- */
+/* ---- the coding of an answer ---- */
 
-/* Thousandths; what is not named has the weight of `*`, else `missing`. */
+/* Thousandths; a coding that is not named has the weight of `*`, else `missing`. */
 static int head_accepted_weight(const struct http_head *head, enum http_accepted coding,
                                 int missing)
 {

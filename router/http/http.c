@@ -1,8 +1,8 @@
-/* http.c - the general parser: llhttp, strict, and what RFC 9112 demands besides.
+/* http.c - the general parser: llhttp, strict, and rules of RFC 9112 that llhttp leaves out.
  *
  * llhttp finds the parts. Every byte that is no part of a body comes by check_lines as well, which
  * knows nothing of HTTP but lines: a lone CR or LF, or a line that begins with a blank, is refused
- * whatever llhttp makes of it. Which comes first in the bytes decides: an input is answered the
+ * whatever llhttp makes of it. The first fault in the bytes decides: an input is answered the
  * same in one piece and byte by byte. */
 #include "router/http/http.h"
 
@@ -18,7 +18,7 @@ void http_request_begin(struct http *h)
 {
     http_head_clear(&h->head);
     h->body_size = 0;
-    h->line = (struct http_line){0};
+    h->name = h->value = (struct http_span){0};
     h->fresh = false;
     h->in_request = true;
     h->head_told = false;
@@ -43,7 +43,7 @@ static bool http_refuse(struct http *h, enum http_refusal why)
     return false;
 }
 
-/* What is between chunks is bounded by what is in them. */
+/* The size of the lines between chunks is bounded by the size of the chunks. */
 static bool http_check_size(struct http *h)
 {
     if (!h->head_told)
@@ -74,8 +74,8 @@ static bool http_check_byte(struct http *h, uint8_t byte)
     return http_check_size(h);
 }
 
-/* The bytes before `end` that no callback has taken for a body. What is wrong with them is so
- * before whatever llhttp or a callback found behind them. */
+/* Checks the bytes before `end` that are no part of a body. A fault in them comes before any fault
+ * that llhttp or a callback found behind them. */
 static bool http_check_lines(struct http *h, const uint8_t *end)
 {
     const enum http_refusal behind = h->refusal;
@@ -103,7 +103,7 @@ static int http_on_message_begin(llhttp_t *p)
     return 0;
 }
 
-/* The head's text grows by what came; `span` is the part of it that grows with it. */
+/* Appends to the head's text, and to the part of it that is `span`. */
 static void http_text_add(struct http *h, struct http_span *span, const char *at, size_t size)
 {
     struct buffer *text = &h->head.text;
@@ -117,6 +117,7 @@ static int http_on_url(llhttp_t *p, const char *at, size_t size)
 {
     struct http *h = http_of(p);
     http_text_add(h, &h->head.target, at, size);
+    h->head.lines_at = (uint32_t)h->head.text.size;
     return 0;
 }
 
@@ -125,17 +126,28 @@ static int http_on_header_field(llhttp_t *p, const char *at, size_t size)
 {
     struct http *h = http_of(p);
     if (h->head_told)
-        h->line.name.size += (uint32_t)size;
+        h->name.size += (uint32_t)size;
     else
-        http_text_add(h, &h->line.name, at, size);
+        http_text_add(h, &h->name, at, size);
     return 0;
+}
+
+/* Behind the name and a colon; once for each line. */
+static void http_value_begin(struct http *h)
+{
+    if (h->value.at > 0)
+        return;
+    buffer_append_u8(&h->head.text, ':');
+    h->value.at = (uint32_t)h->head.text.size;
 }
 
 static int http_on_header_value(llhttp_t *p, const char *at, size_t size)
 {
     struct http *h = http_of(p);
-    if (!h->head_told)
-        http_text_add(h, &h->line.value, at, size);
+    if (h->head_told)
+        return 0;
+    http_value_begin(h);
+    http_text_add(h, &h->value, at, size);
     return 0;
 }
 
@@ -143,27 +155,23 @@ static int http_on_header_value(llhttp_t *p, const char *at, size_t size)
 static void http_line_take(struct http *h)
 {
     struct buffer *text = &h->head.text;
-    struct http_line *line = &h->line;
-    if (line->value.size == 0)
-        line->value.at = (uint32_t)text->size;
-    const struct slice value = http_trimmed(http_text(&h->head, line->value));
-    if (value.size > 0)
-        line->value.at = (uint32_t)(value.data - text->data);
-    line->value.size = (uint32_t)value.size;
-    http_head_take(&h->head, line, http_text(&h->head, line->name),
-                   http_text(&h->head, line->value));
+    http_value_begin(h);
+    const struct slice name = http_text(&h->head, h->name);
+    const struct slice value = http_trimmed(http_text(&h->head, h->value));
+    http_head_take(&h->head, name, value, (size_t)(value.data - text->data));
+    buffer_append_u8(text, '\n');
 }
 
 static int http_on_header_end(llhttp_t *p)
 {
     struct http *h = http_of(p);
-    if (h->line.name.size == 0) { /* llhttp takes a line without a name */
+    if (h->name.size == 0) { /* llhttp takes a line without a name */
         http_refuse(h, HTTP_REFUSAL_MALFORMED);
         return -1;
     }
     if (!h->head_told)
         http_line_take(h);
-    h->line = (struct http_line){0};
+    h->name = h->value = (struct http_span){0};
     return 0;
 }
 
@@ -259,7 +267,6 @@ void http_deinit(struct http *h)
 {
     buffer_deinit(&h->pieces);
     buffer_deinit(&h->head.text);
-    buffer_deinit(&h->head.lines);
 }
 
 static enum http_event http_refused_event(struct http *h)
@@ -285,7 +292,7 @@ static enum http_event http_event_of(struct http *h, llhttp_errno_t error)
     return HTTP_EVENT_REQUEST;
 }
 
-/* The bytes go away, the request is not whole: what came of its body must stay. */
+/* The request is not whole, and the caller drops the bytes: the body so far is copied. */
 static void http_keep_pieces(struct http *h)
 {
     if (h->body.size > 0 && h->pieces.size == 0) {

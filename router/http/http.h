@@ -68,7 +68,7 @@ enum http_once {
     HTTP_ONCE_ORIGIN = 32,
 };
 
-/* What Accept-Encoding says of each; RFC 9110 12.5.3. */
+/* The codings of Accept-Encoding; RFC 9110 12.5.3. */
 enum http_accepted {
     HTTP_ACCEPTED_IDENTITY,
     HTTP_ACCEPTED_GZIP,
@@ -81,11 +81,6 @@ enum http_accepted {
 struct http_span {
     uint32_t at;
     uint32_t size;
-};
-
-struct http_line {
-    struct http_span name;  /* as it was sent */
-    struct http_span value; /* without blanks at its ends */
 };
 
 /* A request's head. */
@@ -107,8 +102,8 @@ struct http_head {
     struct http_span path;       /* of the target, without scheme, host and query */
     struct http_span query;      /* behind the `?` */
     struct http_span amz_target; /* the value of X-Amz-Target */
-    struct buffer text;          /* owns; all of the above and below points into it */
-    struct buffer lines;         /* owns; struct http_line each, in the order they came */
+    uint32_t lines_at;           /* in the text: the first header line */
+    struct buffer text;          /* owns; all of the above points into it */
 };
 
 struct http {
@@ -136,7 +131,8 @@ struct http {
     enum http_refusal refusal;
     size_t header_max;
     size_t body_max;
-    struct http_line line; /* the header line being read */
+    struct http_span name; /* of the header line being read */
+    struct http_span value;
 };
 
 void http_init(struct http *h, const struct config *config);
@@ -174,12 +170,16 @@ static inline struct slice http_text(const struct http_head *head, struct http_s
 /* Bytes held beyond what is kept for every connection. */
 static inline size_t http_large_head(const struct http_head *head)
 {
-    size_t text = head->text.capacity, lines = head->lines.capacity;
-    return (text > HTTP_TEXT_KEPT_MAX ? text : 0) + (lines > HTTP_TEXT_KEPT_MAX ? lines : 0);
+    return head->text.capacity > HTTP_TEXT_KEPT_MAX ? head->text.capacity : 0;
 }
 
-/* The value of the first line of that name, which is in lower case; data NULL: there is none. Lends
- * until the next request begins. */
+/* Steps through the header lines, in the order they came: `rest` begins as http_lines says. Names
+ * are as they were sent, values without blanks at their ends. Both lend until the next request
+ * begins. */
+struct slice http_lines(const struct http_head *head);
+bool http_next_line(struct slice *rest, struct slice *name, struct slice *value);
+
+/* The value of the first line of that name, which is in lower case; data NULL: there is none. */
 struct slice http_find(const struct http_head *head, const char *name);
 
 /* The token of Authorization: Bearer; empty: there is none. */

@@ -21,10 +21,9 @@ bool http_is_field(const char *field, const char *name, size_t size);
 /* Without blanks at its ends. */
 struct slice http_trimmed(struct slice s);
 
-/* Keeps a line that stands in the text, and takes from it what the router wants to know of every
- * request. False: the line says nothing to it. `name` and `value` are the bytes of the line. */
-bool http_head_take(struct http_head *head, const struct http_line *line, struct slice name,
-                    struct slice value);
+/* Takes from a header line what the router wants to know of every request. False: the line says
+ * nothing to it. `at`: where the value stands in the head's text, or will stand. */
+bool http_head_take(struct http_head *head, struct slice name, struct slice value, size_t at);
 
 /* All lines are there: what is wrong with them. */
 enum http_refusal http_head_check(struct http_head *head);

@@ -1,8 +1,8 @@
 /* plain.c - plain requests that came whole, read directly (docs/decisions/0012).
  *
  * "POST / HTTP/1.1", header lines without anything unusual, a body of one length, and all of it in
- * the bytes at hand. Whatever is not recognised as such, and all that is wrong, goes to llhttp,
- * which sees every byte of it: this file refuses nothing. */
+ * the bytes at hand. llhttp reads all other requests, and all that are malformed, from their first
+ * byte on: this file refuses nothing. */
 #include <strings.h>
 
 #include "base/must.h"
@@ -68,9 +68,7 @@ static bool plain_line(struct http *h, const uint8_t *start, struct slice line, 
     struct slice value = slice_make(text, (size_t)(end - text));
     if (value.size == 0 || end[-1] == ' ' || !plain_printable(value))
         return false;
-    const struct http_line where = {{(uint32_t)(line.data - start), (uint32_t)name.size},
-                                    {(uint32_t)(text - start), (uint32_t)value.size}};
-    if (http_head_take(&h->head, &where, name, value))
+    if (http_head_take(&h->head, name, value, (size_t)(text - start)))
         return !h->head.malformed && !h->head.chunked && !h->head.other_coding &&
                (!plain_is(name, "content-length") || plain_length(value, length));
     if (plain_is(name, "connection"))
@@ -101,6 +99,7 @@ static bool plain_head(struct http *h, struct slice bytes, size_t *taken)
     h->head.method = HTTP_POST;
     h->head.keep_alive = true;
     h->head.target = h->head.path = (struct http_span){sizeof "POST " - 1, 1};
+    h->head.lines_at = sizeof START - 1;
     buffer_append(&h->head.text, bytes.data, *taken);
     h->head_told = true;
     h->plain_body = length;

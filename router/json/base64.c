@@ -1,3 +1,4 @@
+/* base64.c - strict base64. */
 #include "router/json/base64.h"
 
 static const char ALPHABET[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -1,3 +1,4 @@
+/* json_writer.c - values appended as JSON. */
 #include "router/json/json_writer.h"
 
 #include "router/json/base64.h"

@@ -1,3 +1,4 @@
+/* shape.c - an input checked against its shape: types first, then constraints. */
 #include "router/json/shape.h"
 
 #include <ctype.h>
@@ -108,7 +109,7 @@ static void shape_constraint_failed(struct check *c, const struct json_value *v,
         buffer_append_format(&c->list, "%s%lld", rule, (long long)bound);
 }
 
-/* Newer constraints of the service tell the member as it is sent, and no value. */
+/* Messages of the service's newer constraints have the member's name as it was sent, and no value. */
 static void shape_constraint_bare(struct check *c, const struct path *path, const char *rule,
                                   int64_t bound)
 {
@@ -557,7 +558,7 @@ static const char *shape_bind_members(const struct shape *shape, const struct js
     return NULL;
 }
 
-/* A member given twice leaves open which one is meant: refused. */
+/* A member that is given twice is refused: nobody can tell which value is meant. */
 static bool shape_bind_once(struct check *c, const struct shape *shape,
                             const struct json_value *structure,
                             struct json_value members[SHAPE_MEMBERS_MAX])

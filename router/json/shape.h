@@ -2,8 +2,9 @@
  *
  * A request is checked in the service's order: first that every value has the type its member asks
  * for (SerializationException at the first that has not), then the constraints of the model, all in
- * one list ("2 validation errors detected: ..."), at most SHAPE_ERRORS_MAX of them. What is not
- * part of a shape is ignored, as the service does; what weir does not have yet is refused by name.
+ * one list ("2 validation errors detected: ..."), at most SHAPE_ERRORS_MAX of them. Members
+ * that are not part of a shape are ignored, as the service does; members that weir does not support
+ * yet are refused by name.
  *
  * Not here: what values mean together (operations), attribute values' contents (value.h). */
 #ifndef WEIR_ROUTER_JSON_SHAPE_H
@@ -36,13 +37,13 @@ struct shape {
     int64_t min;
     int64_t max;
     bool min_set;
-    bool named;          /* a table's name: letters, digits and _.- */
-    bool bare;           /* a number, or too long: told without the value, by the name as sent */
-    bool parameterized;  /* the service answers a wrong type with a Java cast error */
-    const char *choices; /* "A, B": the strings allowed */
-    const char *java;    /* the service's class for a structure or a map's values */
-    const struct shape *element;        /* of a list or map */
-    const struct shape *key;            /* of a map */
+    bool named; /* a table's name: letters, digits and _.- */
+    bool bare;  /* the message of a bound has no value, and the member's name as it was sent */
+    bool parameterized;          /* the service answers a wrong type with a Java cast error */
+    const char *choices;         /* "A, B": the strings allowed */
+    const char *java;            /* the service's class for a structure or a map's values */
+    const struct shape *element; /* of a list or map */
+    const struct shape *key;     /* of a map */
     const struct shape_member *members; /* of a structure; ends in one without a name */
 };
 
@@ -59,8 +60,8 @@ struct shape_member {
 };
 
 /* Checks all of `input` and binds its members, in the order of the shape: absent members and JSON
- * nulls are JSON_ABSENT. `name_first`: the service looks at TableName, member 0, before all other
- * constraints, in other words. */
+ * nulls are JSON_ABSENT. `name_first`: the service checks TableName, member 0, before all
+ * other constraints, and its message differs from theirs. */
 bool shape_check(const struct shape *shape, const struct json_value *input, bool name_first,
                  struct json_value members[SHAPE_MEMBERS_MAX], struct fault *fault);
 
@@ -68,7 +69,7 @@ bool shape_check(const struct shape *shape, const struct json_value *input, bool
 void shape_bind(const struct shape *shape, const struct json_value *structure,
                 struct json_value members[SHAPE_MEMBERS_MAX]);
 
-/* Whether a member weir does not have is present: sets the fault and returns false. */
+/* False, with the fault set: a member is present that weir does not support yet. */
 bool shape_refuse_later(const struct shape *shape, const struct json_value members[],
                         struct fault *fault);
 

@@ -1,3 +1,4 @@
+/* value.c - attribute values read from JSON into items, and written back. */
 #include "router/json/value.h"
 
 #include <stdlib.h>
@@ -63,15 +64,15 @@ static bool value_read_number(struct value_reader *r, struct slice text)
 
 /* ---- bounds ---- */
 
-/* Every element of a container adds a byte to its item's size, so one that has more of them is too
- * large, whatever they are. Names, and elements of sets, are distinct: there are not
+/* Every element of a container adds a byte to its item's size, so a container that has more of them is
+ * too large, whatever they are. Names, and elements of sets, are distinct: there are not
  * DISTINCT_MAX distinct byte strings whose sizes sum up to an item, and a number has 2 bytes. */
 enum {
     ELEMENTS_MAX = ITEM_SIZE_MAX,
     DISTINCT_MAX = ITEM_SIZE_MAX / 2,
 };
 
-/* Reading stops here: what follows would only cost memory. */
+/* Reading stops here: the rest would only cost memory. */
 static bool value_too_large(struct value_reader *r)
 {
     return value_refuse(r, "Item size has exceeded the maximum allowed size");
@@ -313,7 +314,7 @@ static bool value_read_typed(struct value_reader *r, enum attr_type type,
     }
 }
 
-/* The service tells of a bad number before it tells of two datatypes. */
+/* The service reports a bad number before it reports two datatypes. */
 static bool value_more_than_one(struct value_reader *r, const struct json_value *v)
 {
     struct json_cursor cursor = json_members(v);

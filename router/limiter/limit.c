@@ -6,7 +6,7 @@
 #include "base/must.h"
 #include "router/request_traits.h"
 
-/* Those that wait for tokens of one key. They stay when it empties, until tokens come next. */
+/* Subrequests that wait for tokens of one key. An empty queue stays until tokens come next. */
 struct limit_waiters {
     struct subrequest_queue queue;
     uint64_t id;
@@ -32,7 +32,7 @@ bool limit_find(const struct router *r, const struct table *t, enum admit_kind k
     return policy != GAC_OFF && units > 0;
 }
 
-/* What admission at the node charges before the work. */
+/* The charge of admission at the node, before the work. */
 static int64_t limit_least_cost(const struct request *q)
 {
     if (!traits_of(q)->write)
@@ -141,7 +141,7 @@ static enum gac_verdict limit_try(struct router *r, struct subrequest *s)
 {
     struct limit_need needs[LIMITS_MAX];
     uint32_t count = limit_needs(r, s, needs);
-    if (limit_is_queued(r, s, needs, count))
+    if (r->limit_first != NULL && limit_is_queued(r, s, needs, count))
         return GAC_WAIT;
     enum gac_verdict verdict = limits_take(r->gac, r->now, needs, count, &s->limits);
     for (uint32_t i = 0; i < count; i++) {
@@ -191,7 +191,7 @@ void limit_tell(struct router *r, const struct table *t, bool created)
 
 /* ---- at the end of an event ---- */
 
-/* In their order, until one has to wait on. */
+/* In the order of the queue, until a subrequest has to wait on. */
 static void limit_retry(struct router *r, struct limit_waiters *w)
 {
     struct subrequest *s;
@@ -220,7 +220,7 @@ static void limit_retry_all(struct router *r)
             at = &w->next;
             continue;
         }
-        while (*at != w) /* others may have come in front of it */
+        while (*at != w) /* queues may have been added in front */
             at = &(*at)->next;
         *at = w->next;
         id_map_remove(&r->limit_waiters, w->id);

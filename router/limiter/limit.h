@@ -1,17 +1,18 @@
-/* limit.h - global admission control on a request's way: tokens of every limit that holds for it are
- * taken before it goes to a node, and settled once it has its last reply, or none will be heard.
+/* limit.h - global admission control on a request's way: a request takes tokens
+ * of every limit that holds for it before it is sent to a node. They are settled once its last reply
+ * is there, or none will come.
  *
- * A request takes the least it can cost; what a node then tries again, elsewhere or later, is done
- * with the same tokens. A request that is short of tokens which have been asked for waits for at
+ * A request takes the least it can cost; retries at other nodes or later use
+ * the same tokens. A request that is short of tokens which have been asked for waits for at
  * most gac_wait_ms, behind those that wait for the same limit. A refusal is told at the end of the
  * event: never to an operation that is still sending its requests.
  *
  * Invariants
- *   LIMIT-1  what was taken is given back unless a node has done the work, or may have.
- *   LIMIT-2  of those that wait for one limit nobody overtakes.
+ *   LIMIT-1  tokens are given back unless a node has done the work, or may have.
+ *   LIMIT-2  requests that wait for one limit get tokens in the order of their waiting.
  *   LIMIT-3  a request that waits or is refused holds no tokens of any limit.
  * Promises: where there are tokens nothing is allocated and no message is sent.
- * Not here: how tokens are had (gac/client.h), what a client is told (throttle.h). */
+ * Not here: where tokens come from (gac/client.h), the texts of refusals (throttle.h). */
 #ifndef WEIR_ROUTER_LIMITER_LIMIT_H
 #define WEIR_ROUTER_LIMITER_LIMIT_H
 

@@ -1,4 +1,4 @@
-/* taken.h - what a subrequest has taken of limits. */
+/* taken.h - the tokens that a subrequest holds, by limit. */
 #ifndef WEIR_ROUTER_LIMITER_TAKEN_H
 #define WEIR_ROUTER_LIMITER_TAKEN_H
 
@@ -18,7 +18,7 @@ struct limits_taken {
     struct limit_share list[LIMITS_MAX];
     uint32_t count;
     struct gac_key short_of; /* waits, or was refused, for tokens of this key */
-    struct duration wait;    /* while it waits to be refused: what it will be told */
+    struct duration wait;    /* of a refusal: after which it is worth trying again */
 };
 
 #endif

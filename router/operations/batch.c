@@ -1,4 +1,4 @@
-/* batch.c - many items in one call: what is done, what comes back as unprocessed. */
+/* batch.c - many items in one call: parts that are done, parts that come back as unprocessed. */
 #include "router/operations/batch.h"
 
 #include "router/json/json_writer.h"
@@ -54,8 +54,8 @@ bool batch_ready(struct call *c)
 
 /* ---- what came back ---- */
 
-/* One that may have been done goes before others: then the call must not say that nothing was. One
- * that is refused for good goes before all: whoever sends the batch again does so in vain. */
+/* A part that may have been done is graver than one that was not: the call must not say that nothing
+ * was done. A part that is refused for good is gravest: sending the batch again would be in vain. */
 static int batch_gravity(enum reply_code code)
 {
     return code == REPLY_COLLECTION_FULL ? 2 : code == REPLY_UNKNOWN;

@@ -1,9 +1,8 @@
 /* batch.h - BatchGetItem and BatchWriteItem: many keys at once, in parallel, each on its own.
  *
- * What was throttled or failed comes back as unprocessed; if nothing at all was done, the call
- * fails as its first part did. A write whose collection is full fails it too, whatever else was
- * done: that the exception is among the call's errors is documented, that it wins over what was
- * done is a guess. */
+ * Parts that were throttled or failed come back as unprocessed. If no part was done, the call fails
+ * with the fault of its gravest part. A write whose collection is full fails the call, even if other
+ * parts were done: the exception is documented for the call, its precedence is a guess. */
 #ifndef WEIR_ROUTER_OPERATIONS_BATCH_H
 #define WEIR_ROUTER_OPERATIONS_BATCH_H
 
@@ -50,10 +49,10 @@ bool batch_ready(struct call *c);
 
 /* The entry that the reply is for; NULL if the node did not do it. */
 struct batch_entry *batch_take_reply(struct call *c, struct subrequest *s, const struct reply *r);
-/* It will not come back as unprocessed. */
+/* The entry will not come back as unprocessed. */
 void batch_finish_entry(struct batch *b, struct batch_entry *e);
 
-/* False, with the fault of a part, if none was done, or one is refused for good. */
+/* False, with the fault of a part, if no part was done, or a part is refused for good. */
 bool batch_succeeded(struct call *c, const struct batch *b);
 
 /* "ConsumedCapacity":[...] if it was asked for. */

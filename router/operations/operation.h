@@ -1,4 +1,4 @@
-/* operation.h - what an API operation is to the router, and what operations are written with.
+/* operation.h - an API operation as the router runs it, and the functions that operations share.
  *
  * begin    the request alone: everything that can be refused without its table. May ask for tables.
  * ready    the tables are there: the key schema's checks, and the requests to nodes.
@@ -17,7 +17,7 @@
 struct operation {
     const char *name;
     const struct shape *input;
-    bool name_first; /* TableName is looked at before all other constraints */
+    bool name_first; /* TableName is checked before all other constraints */
     bool (*begin)(struct call *c, const struct json_value members[]);
     bool (*ready)(struct call *c);
     bool (*reply)(struct call *c, struct subrequest *s, const struct reply *reply);
@@ -35,10 +35,10 @@ extern const struct service service_dynamodb;
 
 /* NULL if weir has no such operation. */
 const struct operation *service_find(const struct service *s, struct slice name);
-/* Whether it is one of the service's that weir does not have yet. */
+/* Whether the service has the operation and weir does not support it yet. */
 bool service_has_later(const struct service *s, struct slice name);
 
-/* ---- what they are written with ---- */
+/* ---- what operations share ---- */
 
 static inline struct fault *call_fault(struct call *c)
 {

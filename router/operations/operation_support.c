@@ -1,4 +1,4 @@
-/* operation_support.c - what operations are written with: capacity, keys, refusals, answers. */
+/* operation_support.c - what operations share: capacity, keys, refusals, answers. */
 #include "router/json/json_writer.h"
 #include "router/operations/operation.h"
 #include "router/operations/throttle.h"

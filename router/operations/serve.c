@@ -8,7 +8,7 @@
 
 enum {
     UNPACKED_FREE = 1 << 20, /* any body may unpack to so much: the largest item, say */
-    UNPACKED_RATIO_MAX = 64, /* and a larger one to so many times its size: JSON has about 10 */
+    UNPACKED_RATIO_MAX = 64, /* and a larger body to so many times its size: JSON has about 10 */
 };
 
 static size_t body_unpacked_max(const struct router *r, size_t packed)
@@ -19,7 +19,7 @@ static size_t body_unpacked_max(const struct router *r, size_t packed)
     return most < body_max ? most : body_max;
 }
 
-/* A small body may unpack to a large one, which counts as held from here on. */
+/* A small body may unpack to a large one, which counts in held_bytes from here on. */
 static bool body_unpack(struct router *r, struct client *c)
 {
     const struct http_head *head = &c->http.head;

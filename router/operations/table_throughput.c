@@ -27,7 +27,7 @@ static const char *warm_name(enum admit_kind kind)
 
 #define INVALID "One or more parameter values were invalid: "
 
-/* ---- as it is asked for ---- */
+/* ---- the request ---- */
 
 static bool throughput_check_bounds(struct call *c, const char *name, int64_t units)
 {
@@ -82,9 +82,9 @@ bool table_read_throughput(struct call *c, const struct json_value *provisioned,
            throughput_read_pair(c, &shape_warm_throughput, WARM, warm, has, out->warm);
 }
 
-/* ---- whether it can be had ---- */
+/* ---- the request against the table ---- */
 
-/* -1 takes the maximum away, where there is a table that may have one. */
+/* -1 removes the maximum of a table that exists. */
 static bool throughput_take_maximum(struct call *c, const struct throughput_asked *asked,
                                     const struct table *t, enum admit_kind kind,
                                     struct table_spec *spec)
@@ -105,7 +105,7 @@ static bool throughput_take_maximum(struct call *c, const struct throughput_aske
                      name);
 }
 
-/* What the table is made ready for can only grow; a new one starts with something already. */
+/* Warm throughput can only grow; a new table starts with some. */
 static bool throughput_take_warm(struct call *c, const struct throughput_asked *asked,
                                  const struct table *t, enum admit_kind kind,
                                  struct table_spec *spec)
@@ -166,7 +166,8 @@ static void throughput_write_maximum(struct buffer *out, const struct table *t)
     json_write_close(out, '}');
 }
 
-/* What the partitions there are can serve of it; one that is yet to be split off is not there. */
+/* How much of it the present partitions can serve; a partition that is yet to be split off does not
+ * count. */
 static int64_t throughput_served(const struct config *config, const struct table *t,
                                  enum admit_kind kind)
 {

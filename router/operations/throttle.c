@@ -1,4 +1,4 @@
-/* throttle.c - a refusal in the service's words and in ours. */
+/* throttle.c - texts, reasons and header lines of a throttled request. */
 #include "router/operations/throttle.h"
 
 #include "router/json/json_writer.h"

@@ -1,4 +1,4 @@
-/* update_table.c - UpdateTable: reads the table first, because what is not mentioned stays. */
+/* update_table.c - UpdateTable: reads the table first, because members that are not given stay as they are. */
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
@@ -7,8 +7,8 @@
 
 /* The typed request: it is completed by the table as it is. */
 struct update_table {
-    struct table_spec spec; /* what is asked for, but for the throughput */
-    bool throughput;        /* it is asked for, or a billing mode */
+    struct table_spec spec; /* the request, without the throughput */
+    bool throughput;        /* throughput or a billing mode is given */
     struct throughput_asked asked;
     bool stream_off;
 };
@@ -16,7 +16,7 @@ struct update_table {
 static bool update_read_change(struct call *c, struct update_table *u, const struct json_value m[])
 {
     struct fault *f = call_fault(c);
-    bool any = false; /* what weir does not have yet was refused before */
+    bool any = false; /* members that weir does not support yet were refused before */
     for (int i = 0; i < SHAPE_MEMBERS_OF_update_table; i++)
         any |= i != UPDATE_TABLE_TABLE_NAME && m[i].type != JSON_ABSENT;
     if (!any)

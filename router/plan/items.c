@@ -3,9 +3,10 @@
 
 struct item_plan *item_plan_create(struct call *c, uint32_t tables, uint32_t items)
 {
-    struct item_plan *p = arena_zalloc(&c->arena, sizeof *p);
-    p->tables = arena_zalloc(&c->arena, tables * sizeof *p->tables);
-    p->items = arena_zalloc(&c->arena, items * sizeof *p->items);
+    struct item_plan *p =
+        arena_zalloc(&c->arena, sizeof *p + tables * sizeof *p->tables + items * sizeof *p->items);
+    p->tables = (struct item_table *)(p + 1);
+    p->items = (struct item_request *)(p->tables + tables);
     p->table_count = tables;
     p->count = items;
     return p;

@@ -2,8 +2,8 @@
  *
  * A range is read partition by partition, in the direction of the page. Several ranges are read at
  * the same time, and their items come in the order of their storage keys. A page ends after `limit`
- * items, after PAGE_SIZE_MAX bytes of items, or where its ranges end. What was read of other ranges
- * and is behind the page's end was paid for, and is dropped. */
+ * items, after PAGE_SIZE_MAX bytes of items, or where its ranges end. Items
+ * that were read and are behind the page's end are dropped; their capacity was consumed. */
 #ifndef WEIR_ROUTER_PLAN_RANGES_H
 #define WEIR_ROUTER_PLAN_RANGES_H
 
@@ -28,15 +28,14 @@ struct ranges_plan {
     /* Each item of the page, in order; the item lends until the function returns. */
     void (*take)(struct call *c, struct slice item);
 
-    /* what came of it */
+    /* results */
     struct route *route;  /* the table as it was routed by last */
     int64_t taken;        /* items */
     int64_t read_bytes;   /* of them, as the service counts */
     int64_t consumed_mcu; /* by all replies */
     struct key last;      /* of the last item taken; lends from the call's arena */
     bool ended;
-    bool
-        truncated; /* by a limit, or because what follows was throttled: `last` is where to go on */
+    bool truncated; /* by a limit, or because the rest was throttled: `last` is where to go on */
 };
 
 /* `begin`: wants the table. */
