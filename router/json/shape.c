@@ -143,7 +143,7 @@ static void shape_check_bounds(struct check *c, const struct shape *shape,
         shape_constraint_failed(c, v, path, under ? least : most, under ? shape->min : shape->max);
 }
 
-static bool shape_name_matches(struct slice text)
+bool shape_is_table_name(struct slice text)
 {
     for (size_t i = 0; i < text.size; i++) {
         uint8_t b = text.data[i];
@@ -185,7 +185,7 @@ static void shape_check_string(struct check *c, const struct shape *shape,
         shape_constraint_failed(c, v, path, "Member must have length greater than or equal to ", 1);
         return;
     }
-    if (shape->named && !shape_name_matches(text)) {
+    if (shape->named && !shape_is_table_name(text)) {
         if (shape_constraint_begin(c, v, path))
             buffer_append_format(&c->list, "Member must satisfy regular expression pattern: %s",
                                  PATTERN);
@@ -453,7 +453,7 @@ static void shape_check_map_keys(struct check *c, const struct shape *shape,
     struct slice name;
     while (json_next_member(&cursor, &name, &element)) {
         keys_fit = keys_fit && shape_within(shape->key, shape_string_length(name)) &&
-                   shape_name_matches(name);
+                   shape_is_table_name(name);
         if (shape->element->kind == SHAPE_LIST && element.type == JSON_LIST)
             values_fit = values_fit && shape_within(shape->element, (int64_t)json_count(&element));
     }

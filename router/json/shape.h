@@ -73,6 +73,9 @@ void shape_bind(const struct shape *shape, const struct json_value *structure,
 bool shape_refuse_later(const struct shape *shape, const struct json_value members[],
                         struct fault *fault);
 
+/* Whether the characters are those of a table's name; not its length. */
+bool shape_is_table_name(struct slice text);
+
 /* Of a value that passed shape_check as SHAPE_BOOLEAN, or is absent: then `otherwise`. */
 bool shape_boolean(const struct json_value *v, bool otherwise);
 /* Of a SHAPE_INTEGER or SHAPE_LONG, fractions cut off; absent: `otherwise`. */

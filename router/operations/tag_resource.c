@@ -22,8 +22,7 @@ static bool resource_table_of(struct call *c, const struct json_value *arn, stru
     good = good && slice_starts_with(left, slice_of("table/"));
     if (good)
         left = slice_make(left.data + 6, left.size - 6);
-    if (!good || left.size == 0 || left.size > TABLE_NAME_SIZE_MAX ||
-        memchr(left.data, '/', left.size) != NULL)
+    if (!good || left.size > TABLE_NAME_SIZE_MAX || !shape_is_table_name(left))
         return fault_set(call_fault(c), FAULT_VALIDATION,
                          "Invalid TableArn: Invalid ResourceArn provided as input %.*s",
                          SHOWN(json_string(arn)));

@@ -139,6 +139,7 @@ static void a_resource_that_is_no_table_is_refused(void **state)
         "users",
         "arn:aws:dynamodb:local:000000000000:table/",
         "arn:aws:dynamodb:local:000000000000:table/users/index/i",
+        "arn:aws:dynamodb:local:000000000000:table/u~ers",
         "arn:aws:s3:local:000000000000:table/users",
         "arn:aws:dynamodb:local:table/users",
         "arn",
