@@ -1,16 +1,15 @@
 /* client.c - the life of a client connection: requests, answers, close.
  *
- * The host tells how many bytes for a client it still holds. A client with more than
- * UNSENT_MAX unsent bytes is blocked: none of its requests begins until the client has read them. Unsent
- * bytes count in held_bytes. A client that takes nothing for http_unread_ms is closed; where memory
- * is short, after UNREAD_GRACE_MS, the longest first.
+ * The host tells how many bytes for a client it still holds. A client with more than UNSENT_MAX
+ * unsent bytes is blocked: none of its requests begins until the client has read them. Unsent
+ * bytes count in held_bytes. A client that takes nothing for http_unread_ms is closed; where
+ * memory is short, after UNREAD_GRACE_MS, the longest first.
  *
  *   reading --(whole request)--> busy --(answer)--> reading
  *      |  \--(refused)-> draining --\      \
  *      \--(idle or too slow)---------> closing --> gone
  *
- * client_receive and client_resume_all lead from reading to busy, client_answer back.
- */
+ * client_receive and client_resume_all lead from reading to busy, client_answer back. */
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -368,7 +367,8 @@ static void client_keep_backlog(struct client *c, struct slice bytes)
     size_t waiting = c->backlog.size - c->backlog_at;
     bool full = waiting > 0 && waiting + bytes.size > client_backlog_max(r);
     if (full || !client_make_room(r, bytes.size)) {
-        /* The client sends requests without reading answers: a close is the only way to stop this. */
+        /* The client sends requests without reading answers: a close is the only way to stop
+         * this. */
         client_start_closing(c);
         return;
     }

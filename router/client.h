@@ -1,7 +1,7 @@
 /* client.h - client connections: what they send, what they get, when they close.
  *
  * Invariants:
- *   CLIENT-1  a client has at most one call; what the client sends meanwhile waits in its backlog. */
+ *   CLIENT-1  a client has at most one call; bytes that come meanwhile wait in its backlog. */
 #ifndef WEIR_ROUTER_CLIENT_H
 #define WEIR_ROUTER_CLIENT_H
 

@@ -67,8 +67,7 @@ struct router {
     struct id_map limit_waiters; /* by gac_key_number */
     struct limit_waiters *limit_first;
     struct subrequest_queue limit_refused; /* told at the end of the event */
-    uint64_t
-        limit_changes; /* the GAC client's count of changes when the waiting subrequests were last tried */
+    uint64_t limit_changes; /* of the GAC client, when the waiting subrequests were last tried */
     struct timer_queue limit_waits;
     struct client *output_first;
     struct client *output_last;

@@ -392,8 +392,8 @@ static void subrequest_try_by_new_map(struct router *r, struct subrequest *s)
         subrequest_back_off(r, s);
 }
 
-/* The node that was asked does not lead, or cannot be reached: next is the named leader, or the next
- * member. */
+/* The node that was asked does not lead, or cannot be reached: next is the named leader, or the
+ * next member. */
 static void subrequest_try_elsewhere(struct router *r, struct subrequest *s, uint32_t leader)
 {
     uint32_t asked = s->node;

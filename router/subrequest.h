@@ -1,4 +1,5 @@
-/* subrequest.h - one request to a node or the catalog, with its deadline, its retries, its tokens. */
+/* subrequest.h - one request to a node or the catalog, with its deadline, its retries, its
+ * tokens. */
 #ifndef WEIR_ROUTER_SUBREQUEST_H
 #define WEIR_ROUTER_SUBREQUEST_H
 

@@ -5,7 +5,8 @@
  *
  * Promises: requests come out one by one, in order. The head is copied to a buffer, where every
  * header line and the target can be looked up until the next request begins. A body is read in
- * place; only one that arrives in pieces is copied. A request whose end two readers could see in two places is refused:
+ * place; only one that arrives in pieces is copied. A request whose end two readers could see in
+ * two places is refused:
  *   HTTP-1  a line ends in CR LF; neither byte stands alone outside a body
  *   HTTP-2  no line begins with a space or a tab
  *   HTTP-3  Host, Content-Length, X-Amz-Target, Authorization, Content-Type, Origin stand once

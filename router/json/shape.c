@@ -109,7 +109,8 @@ static void shape_constraint_failed(struct check *c, const struct json_value *v,
         buffer_append_format(&c->list, "%s%lld", rule, (long long)bound);
 }
 
-/* Messages of the service's newer constraints have the member's name as it was sent, and no value. */
+/* Messages of the service's newer constraints have the member's name as it was sent, and no
+ * value. */
 static void shape_constraint_bare(struct check *c, const struct path *path, const char *rule,
                                   int64_t bound)
 {

@@ -64,8 +64,8 @@ static bool value_read_number(struct value_reader *r, struct slice text)
 
 /* ---- bounds ---- */
 
-/* Every element of a container adds a byte to its item's size, so a container that has more of them is
- * too large, whatever they are. Names, and elements of sets, are distinct: there are not
+/* Every element of a container adds a byte to its item's size, so a container that has more of
+ * them is too large, whatever they are. Names, and elements of sets, are distinct: there are not
  * DISTINCT_MAX distinct byte strings whose sizes sum up to an item, and a number has 2 bytes. */
 enum {
     ELEMENTS_MAX = ITEM_SIZE_MAX,

@@ -1,6 +1,6 @@
-/* limit.h - global admission control on a request's way: a request takes tokens
- * of every limit that holds for it before it is sent to a node. They are settled once its last reply
- * is there, or none will come.
+/* limit.h - global admission control on a request's way: a request takes tokens of every limit that
+ * holds for it before it is sent to a node. They are settled once its last reply is there, or none
+ * will come.
  *
  * A request takes the least it can cost; retries at other nodes or later use
  * the same tokens. A request that is short of tokens which have been asked for waits for at

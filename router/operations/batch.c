@@ -54,8 +54,9 @@ bool batch_ready(struct call *c)
 
 /* ---- what came back ---- */
 
-/* A part that may have been done is graver than one that was not: the call must not say that nothing
- * was done. A part that is refused for good is gravest: sending the batch again would be in vain. */
+/* A part that may have been done is graver than one that was not: the call must not say that
+ * nothing was done. A part that is refused for good is gravest: sending the batch again would be
+ * in vain. */
 static int batch_gravity(enum reply_code code)
 {
     return code == REPLY_COLLECTION_FULL ? 2 : code == REPLY_UNKNOWN;

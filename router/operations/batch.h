@@ -1,8 +1,9 @@
 /* batch.h - BatchGetItem and BatchWriteItem: many keys at once, in parallel, each on its own.
  *
- * Parts that were throttled or failed come back as unprocessed. If no part was done, the call fails
- * with the fault of its gravest part. A write whose collection is full fails the call, even if other
- * parts were done: the exception is documented for the call, its precedence is a guess. */
+ * Parts that were throttled or failed come back as unprocessed. If no part was done, the call
+ * fails with the fault of its gravest part. A write whose collection is full fails the call,
+ * even if other parts were done: the exception is documented for the call, its precedence is a
+ * guess. */
 #ifndef WEIR_ROUTER_OPERATIONS_BATCH_H
 #define WEIR_ROUTER_OPERATIONS_BATCH_H
 

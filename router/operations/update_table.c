@@ -1,4 +1,5 @@
-/* update_table.c - UpdateTable: reads the table first, because members that are not given stay as they are. */
+/* update_table.c - UpdateTable: reads the table first, because members that are not given stay
+ * as they are. */
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"

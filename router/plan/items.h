@@ -1,7 +1,7 @@
 /* items.h - a plan: get, put or delete items by their keys, all at once, each on its own.
  *
- * Single operations and batches say here, without JSON, which items to read or write. The plan looks
- * the tables up, makes storage keys, and sends one request for each item; the operation
+ * Single operations and batches say here, without JSON, which items to read or write. The plan
+ * looks the tables up, makes storage keys, and sends one request for each item; the operation
  * takes the replies. */
 #ifndef WEIR_ROUTER_PLAN_ITEMS_H
 #define WEIR_ROUTER_PLAN_ITEMS_H

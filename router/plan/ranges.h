@@ -45,7 +45,8 @@ void ranges_start(struct call *c, struct ranges_plan *p);
 /* `reply`: false if the call fails. */
 bool ranges_reply(struct call *c, struct ranges_plan *p, struct subrequest *s,
                   const struct reply *r);
-/* `finish`: the page is whole (p->ended), or further requests were sent; false if the call fails. */
+/* `finish`: the page is whole (p->ended), or further requests were sent; false if the call
+ * fails. */
 bool ranges_finish(struct call *c, struct ranges_plan *p);
 
 /* Nothing up to this storage key is read. */
