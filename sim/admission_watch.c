@@ -1,3 +1,4 @@
+/* admission_watch.c - what admission must keep to whatever strikes, looked at while it does. */
 #include "sim/admission_watch.h"
 
 #include "engine/node/node.h"

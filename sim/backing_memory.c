@@ -1,3 +1,4 @@
+/* backing_memory.c - what stands in for LMDB: a sorted map of bytes in immutable versions. */
 #include "sim/backing_memory.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* check.c - is what the nodes hold at the end whole, and the same wherever it should be? */
 #include "sim/check.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* drains.c - somebody who empties nodes, and fills them again, while all else goes on. */
 #include "sim/drains.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* dynamo.c - what simulated clients say in DynamoDB's words, and what they make of the answers. */
 #include "sim/dynamo.h"
 
 #include "base/limits.h"

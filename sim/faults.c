@@ -1,3 +1,4 @@
+/* faults.c - what goes wrong, and when: strikes at random times, each of which ends by itself. */
 #include "sim/faults.h"
 
 #include <stdlib.h>

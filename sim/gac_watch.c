@@ -1,3 +1,5 @@
+/* gac_watch.c - what routers take of a table's limit, beside an ideal bucket at its rate: what that
+ * could not have let in is over-admission. */
 #include "sim/gac_watch.h"
 
 #include "base/must.h"

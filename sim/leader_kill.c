@@ -1,3 +1,5 @@
+/* leader_kill.c - the node that leads a partition dies in the middle of its split, at a stage of
+ * the test's choice. */
 #include "sim/leader_kill.h"
 
 void leader_kill_init(struct leader_kill *k, const struct leader_kill_options *options)

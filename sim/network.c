@@ -1,3 +1,4 @@
+/* network.c - links and datagrams between simulated processes, and everything that befalls them. */
 #include "sim/network.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* plan.c - everything a seed decides before a run: the cluster's shape, timings, settings, the
+ * work, and which faults may strike how often. */
 #include "sim/plan.h"
 
 #include "gac/gac_message.h"

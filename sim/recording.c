@@ -1,3 +1,4 @@
+/* recording.c - what clients did and saw, key by key, and whether that is possible. */
 #include "sim/recording.h"
 
 #include <stdlib.h>

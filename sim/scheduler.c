@@ -1,3 +1,4 @@
+/* scheduler.c - virtual time: what happens next, and when. */
 #include "sim/scheduler.h"
 
 #include <stdlib.h>

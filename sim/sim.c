@@ -1,3 +1,4 @@
+/* sim.c - one simulated run: a world, work and faults, and the check of everything at the end. */
 #include "sim/sim.h"
 
 #include <stdarg.h>

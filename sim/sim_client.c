@@ -1,3 +1,5 @@
+/* sim_client.c - what a client does all day: makes the first table, works on a few hot keys, or
+ * asks whether every key answers. */
 #include "sim/sim_client.h"
 
 #include <stdlib.h>

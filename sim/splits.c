@@ -1,3 +1,5 @@
+/* splits.c - partitions are cut at random moments, at random keys, and neighbours merged, while
+ * everything else goes on. */
 #include "sim/splits.h"
 
 #include <stdlib.h>

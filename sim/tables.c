@@ -1,3 +1,4 @@
+/* tables.c - tables that come and go while clients work on them, and what answers may say then. */
 #include "sim/tables.h"
 
 #include <stdio.h>

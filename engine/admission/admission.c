@@ -178,8 +178,8 @@ void admission_leave(struct admission *a, struct instant now)
 
 /* ---- decisions ---- */
 
-static struct admit_levels levels_of(const struct admission_meter *m,
-                                     const struct token_bucket *node)
+static struct admit_levels admission_levels_of(const struct admission_meter *m,
+                                               const struct token_bucket *node)
 {
     return (struct admit_levels){.cap_mcu = m->cap.balance,
                                  .allocation_mcu = m->allocation.balance,
@@ -233,7 +233,7 @@ struct admit_verdict admission_try(struct admission *a, struct node_admission *n
     must((unsigned)kind < ADMIT_KINDS);
     must(cost_mcu >= 0);
     struct admission_case c = case_of(a, node, kind, now, group);
-    struct admit_verdict verdict = {.levels = levels_of(c.meter, &node->buckets[kind])};
+    struct admit_verdict verdict = {.levels = admission_levels_of(c.meter, &node->buckets[kind])};
     a->policy->decide(&c, cost_mcu, &verdict);
     return verdict;
 }
@@ -304,7 +304,7 @@ struct admission_balances admission_balances(const struct admission *a, enum adm
     return balances_of(&m);
 }
 
-static void restore(struct token_bucket *b, int64_t mcu)
+static void admission_restore_bucket(struct token_bucket *b, int64_t mcu)
 {
     b->balance = mcu < b->capacity ? mcu : b->capacity;
     if (b->debt_max < -mcu)
@@ -316,9 +316,9 @@ void admission_restore(struct admission *a, enum admit_kind kind, struct instant
 {
     struct admission_meter *m = &a->meters[kind];
     meter_refill(m, now);
-    restore(&m->cap, b->cap_mcu);
-    restore(&m->allocation, b->allocation_mcu);
-    restore(&m->burst, b->burst_mcu);
+    admission_restore_bucket(&m->cap, b->cap_mcu);
+    admission_restore_bucket(&m->allocation, b->allocation_mcu);
+    admission_restore_bucket(&m->burst, b->burst_mcu);
 }
 
 static bool are_full(const struct admission *a, struct instant now, bool saved)
@@ -352,7 +352,7 @@ int64_t admission_left_mcu(const struct admission *a, enum admit_kind kind)
     return left > 0 ? left : 0;
 }
 
-static int64_t lesser(int64_t cost_mcu, int64_t balance_mcu)
+static int64_t admission_lesser(int64_t cost_mcu, int64_t balance_mcu)
 {
     int64_t had = balance_mcu > 0 ? balance_mcu : 0;
     return cost_mcu < had ? cost_mcu : had;
@@ -366,8 +366,8 @@ void admission_spend(struct admission *a, struct node_admission *node, enum admi
     const int64_t node_mcu = node->buckets[kind].balance;
     const struct admit_verdict allocated = {.reason = ADMIT_OK};
     const struct admit_verdict burst = {.reason = ADMIT_OK, .burst = true, .promised = true};
-    int64_t rest = cost_mcu - lesser(cost_mcu, c.meter->allocation.balance);
-    int64_t saved = a->policy->saves ? lesser(rest, c.meter->burst.balance) : rest;
+    int64_t rest = cost_mcu - admission_lesser(cost_mcu, c.meter->allocation.balance);
+    int64_t saved = a->policy->saves ? admission_lesser(rest, c.meter->burst.balance) : rest;
     c.promise = NULL;
     a->policy->settle(&c, &allocated, cost_mcu - saved);
     a->policy->settle(&c, &burst, saved);
@@ -386,5 +386,5 @@ struct admit_levels admission_levels(const struct admission *a, const struct nod
     struct token_bucket bucket = node->buckets[kind];
     meter_refill(&m, now);
     token_bucket_refill(&bucket, now);
-    return levels_of(&m, &bucket);
+    return admission_levels_of(&m, &bucket);
 }

@@ -7,7 +7,7 @@ enum {
     WRITE_STEP = 1024
 };
 
-static int64_t units_of(int64_t size_bytes, int64_t step)
+static int64_t cost_units_of(int64_t size_bytes, int64_t step)
 {
     must(size_bytes >= 0);
     int64_t units = size_bytes / step + (size_bytes % step != 0);
@@ -16,10 +16,10 @@ static int64_t units_of(int64_t size_bytes, int64_t step)
 
 int64_t read_cost_mcu(int64_t size_bytes, bool consistent)
 {
-    return units_of(size_bytes, READ_STEP) * (consistent ? MCU_PER_UNIT : MCU_PER_UNIT / 2);
+    return cost_units_of(size_bytes, READ_STEP) * (consistent ? MCU_PER_UNIT : MCU_PER_UNIT / 2);
 }
 
 int64_t write_cost_mcu(int64_t size_bytes)
 {
-    return units_of(size_bytes, WRITE_STEP) * MCU_PER_UNIT;
+    return cost_units_of(size_bytes, WRITE_STEP) * MCU_PER_UNIT;
 }

@@ -1,3 +1,5 @@
+/* member.c - what a node knows of the other nodes' headroom for writes, which a burst write needs
+ * at every member of its replication group. */
 #include "engine/admission/member.h"
 
 #include <stdlib.h>

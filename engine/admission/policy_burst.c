@@ -3,16 +3,16 @@
  * whatever is asked for, because the table's limit is kept elsewhere (section 4.3). */
 #include "engine/admission/admission_internal.h"
 
-static bool saves(const struct admission_case *c)
+static bool burst_saves(const struct admission_case *c)
 {
     return c->policy->saves;
 }
 
-static void debit(const struct admission_case *c, int64_t cost_mcu, bool burst, bool promised)
+static void burst_debit(const struct admission_case *c, int64_t cost_mcu, bool burst, bool promised)
 {
     if (!burst)
         token_bucket_debit(&c->meter->allocation, cost_mcu);
-    else if (saves(c))
+    else if (burst_saves(c))
         token_bucket_debit(&c->meter->burst, cost_mcu);
     token_bucket_debit(&c->meter->cap, cost_mcu);
     node_debit(c, cost_mcu, burst, promised);
@@ -21,7 +21,7 @@ static void debit(const struct admission_case *c, int64_t cost_mcu, bool burst, 
 /* When the cap has the cost, and either the allocation has it or burst and node both do. Burst has
  * no rate of its own: it grows only while the allocation is full, and a full allocation passes any
  * cost. So a burst bucket that is short now is never what lets the request pass first. */
-static struct duration earliest(const struct admission_case *c, int64_t cost_mcu, bool burst)
+static struct duration burst_earliest(const struct admission_case *c, int64_t cost_mcu, bool burst)
 {
     struct duration wait = token_bucket_wait(&c->meter->allocation, cost_mcu);
     if (burst)
@@ -29,16 +29,17 @@ static struct duration earliest(const struct admission_case *c, int64_t cost_mcu
     return duration_longer(wait, token_bucket_wait(&c->meter->cap, cost_mcu));
 }
 
-static void decide(const struct admission_case *c, int64_t cost_mcu, struct admit_verdict *verdict)
+static void burst_decide(const struct admission_case *c, int64_t cost_mcu,
+                         struct admit_verdict *verdict)
 {
     const struct admission_meter *m = c->meter;
     bool cap = token_bucket_has(&m->cap, cost_mcu);
     if (cap && token_bucket_has(&m->allocation, cost_mcu)) {
-        debit(c, cost_mcu, false, false);
+        burst_debit(c, cost_mcu, false, false);
         verdict->reason = ADMIT_OK;
         return;
     }
-    bool burst = !saves(c) || token_bucket_has(&m->burst, cost_mcu);
+    bool burst = !burst_saves(c) || token_bucket_has(&m->burst, cost_mcu);
     bool node = false;
     if (cap && burst) {
         verdict->promised = promise_has(c, cost_mcu);
@@ -46,7 +47,7 @@ static void decide(const struct admission_case *c, int64_t cost_mcu, struct admi
             node_burst_enter(c);
         node = node_burst_has(c, cost_mcu, verdict->promised);
         if (node && group_has(c, cost_mcu, verdict)) {
-            debit(c, cost_mcu, true, verdict->promised);
+            burst_debit(c, cost_mcu, true, verdict->promised);
             group_spend(c, cost_mcu);
             verdict->reason = ADMIT_OK;
             verdict->burst = true;
@@ -59,22 +60,22 @@ static void decide(const struct admission_case *c, int64_t cost_mcu, struct admi
         verdict->reason = ADMIT_REFUSED_MEMBER;
         return;
     }
-    verdict->wait = earliest(c, cost_mcu, burst);
+    verdict->wait = burst_earliest(c, cost_mcu, burst);
     if (!cap)
         verdict->reason = ADMIT_REFUSED_KEY_RANGE;
     else
         verdict->reason = burst ? ADMIT_REFUSED_NODE : ADMIT_REFUSED_ALLOCATION;
 }
 
-static void settle(const struct admission_case *c, const struct admit_verdict *verdict,
-                   int64_t extra_mcu)
+static void burst_settle(const struct admission_case *c, const struct admit_verdict *verdict,
+                         int64_t extra_mcu)
 {
-    debit(c, extra_mcu, verdict->burst, verdict->promised);
+    burst_debit(c, extra_mcu, verdict->burst, verdict->promised);
     if (verdict->burst)
         group_spend(c, extra_mcu);
 }
 
 const struct admission_policy admission_policy_burst = {
-    .name = "burst", .saves = true, .decide = decide, .settle = settle};
+    .name = "burst", .saves = true, .decide = burst_decide, .settle = burst_settle};
 const struct admission_policy admission_policy_always_burst = {
-    .name = "always-burst", .shares = true, .decide = decide, .settle = settle};
+    .name = "always-burst", .shares = true, .decide = burst_decide, .settle = burst_settle};

@@ -2,15 +2,16 @@
  * when another policy takes over. */
 #include "engine/admission/admission_internal.h"
 
-static void decide(const struct admission_case *c, int64_t cost_mcu, struct admit_verdict *verdict)
+static void none_decide(const struct admission_case *c, int64_t cost_mcu,
+                        struct admit_verdict *verdict)
 {
     (void)c;
     (void)cost_mcu;
     verdict->reason = ADMIT_OK;
 }
 
-static void settle(const struct admission_case *c, const struct admit_verdict *verdict,
-                   int64_t extra_mcu)
+static void none_settle(const struct admission_case *c, const struct admit_verdict *verdict,
+                        int64_t extra_mcu)
 {
     (void)c;
     (void)verdict;
@@ -18,4 +19,4 @@ static void settle(const struct admission_case *c, const struct admit_verdict *v
 }
 
 const struct admission_policy admission_policy_none = {
-    .name = "none", .saves = false, .decide = decide, .settle = settle};
+    .name = "none", .saves = false, .decide = none_decide, .settle = none_settle};

@@ -1,3 +1,4 @@
+/* share.c - a table's throughput divided over its partitions. */
 #include "engine/admission/share.h"
 
 #include "base/must.h"

@@ -80,9 +80,9 @@ static void choose_leader(struct partition_info *p, int64_t (*loads)[ADMIT_KINDS
 }
 
 /* Finds nodes for the replicas, the one that should lead first. */
-static bool place(struct catalog *c, const struct catalog_command *command,
-                  struct partition_info *p, int64_t (*loads)[ADMIT_KINDS],
-                  const uint32_t *partitions)
+static bool allocate_place(struct catalog *c, const struct catalog_command *command,
+                           struct partition_info *p, int64_t (*loads)[ADMIT_KINDS],
+                           const uint32_t *partitions)
 {
     p->member_count = p->joined = 0;
     while (p->member_count < command->replicas) {
@@ -99,8 +99,8 @@ static bool place(struct catalog *c, const struct catalog_command *command,
 }
 
 /* Takes on the table, where `placing` on nodes it finds. */
-static bool carry(struct catalog *c, const struct catalog_command *command, struct table *t,
-                  bool placing)
+static bool allocate_carry(struct catalog *c, const struct catalog_command *command,
+                           struct table *t, bool placing)
 {
     size_t size = NODES_MAX + 1;
     int64_t(*loads)[ADMIT_KINDS] = calloc(size, sizeof *loads);
@@ -110,7 +110,7 @@ static bool carry(struct catalog *c, const struct catalog_command *command, stru
     bool fits = true;
     for (uint32_t i = 0; i < t->partition_count; i++) {
         struct partition_info *p = &t->partitions[i];
-        if (placing && !place(c, command, p, loads, partitions))
+        if (placing && !allocate_place(c, command, p, loads, partitions))
             break;
         for (uint32_t m = 0; m < p->member_count; m++) {
             const int64_t *load = loads[partition_node(p, m)];
@@ -172,12 +172,12 @@ bool catalog_allocate(struct catalog *c, const struct catalog_command *command, 
                       bool placing)
 {
     catalog_share(command, t);
-    return carry(c, command, t, placing);
+    return allocate_carry(c, command, t, placing);
 }
 
 bool catalog_nodes_fit(struct catalog *c, const struct catalog_command *command,
                        const struct table *t)
 {
     struct table same = *t;
-    return carry(c, command, &same, false);
+    return allocate_carry(c, command, &same, false);
 }

@@ -1,3 +1,4 @@
+/* catalog.c - tables, partitions and placement: the state machine of replication group 0. */
 #include "engine/catalog/catalog.h"
 
 #include <stdlib.h>
@@ -73,7 +74,7 @@ static size_t lower_bound(const struct catalog *c, struct slice name)
     return low;
 }
 
-static struct entry *find(const struct catalog *c, struct slice name)
+static struct entry *catalog_find_named(const struct catalog *c, struct slice name)
 {
     size_t at = lower_bound(c, name);
     bool found = at < c->count && slice_equal(c->entries[at]->table.name, name);
@@ -93,7 +94,7 @@ static struct entry *find_id(const struct catalog *c, uint32_t id)
 
 const struct table *catalog_find(const struct catalog *c, struct slice name)
 {
-    struct entry *e = find(c, name);
+    struct entry *e = catalog_find_named(c, name);
     return e == NULL ? NULL : &e->table;
 }
 
@@ -230,7 +231,7 @@ static void entry_set(struct entry *e, const struct table *t)
     must(table_decode(buffer_slice(&e->bytes), &e->arena, &e->table) == STATUS_OK);
 }
 
-static struct entry *entry_create(const struct table *t)
+static struct entry *catalog_entry_create(const struct table *t)
 {
     struct entry *e = calloc(1, sizeof *e);
     must(e != NULL);
@@ -240,9 +241,9 @@ static struct entry *entry_create(const struct table *t)
     return e;
 }
 
-static struct entry *add(struct catalog *c, const struct table *t)
+static struct entry *catalog_add(struct catalog *c, const struct table *t)
 {
-    struct entry *e = entry_create(t);
+    struct entry *e = catalog_entry_create(t);
     if (t->id == CATALOG_TABLE_ID)
         return c->itself = e;
     if (c->count == c->capacity) {
@@ -347,14 +348,15 @@ enum status catalog_load_row(struct catalog *c, struct slice key, struct slice v
     enum status status =
         key.data[4] == ROW_TABLE ? table_decode(r.left, &arena, &t) : STATUS_CORRUPT;
     if (status == STATUS_OK)
-        add(c, &t);
+        catalog_add(c, &t);
     arena_deinit(&arena);
     return status == STATUS_OK ? STATUS_OK : STATUS_CORRUPT;
 }
 
 /* ---- commands ---- */
 
-static void refuse(struct catalog *c, struct catalog_result *out, enum reply_code code)
+static void catalog_refuse_change(struct catalog *c, struct catalog_result *out,
+                                  enum reply_code code)
 {
     out->code = code;
     out->text = buffer_slice(&c->text);
@@ -389,7 +391,7 @@ static bool catalog_has_ids(struct catalog *c, uint32_t wanted, struct catalog_r
         return true;
     buffer_append_format(&c->text, "The cluster has used up the %d partitions of its life",
                          PARTITION_ID_MAX);
-    refuse(c, out, REPLY_LIMIT_EXCEEDED);
+    catalog_refuse_change(c, out, REPLY_LIMIT_EXCEEDED);
     return false;
 }
 
@@ -425,25 +427,25 @@ static void create_partitions(struct catalog *c, const struct catalog_command *c
     cut_hash_space(c, t, arena);
     if (catalog_allocate(c, command, t, true)) {
         c->next_table_id++;
-        struct entry *e = add(c, t);
+        struct entry *e = catalog_add(c, t);
         out->table = &e->table;
         row_table(c, out, e);
         row_counters(c, out);
     } else {
         c->next_partition_id = first_partition_id;
-        refuse(c, out, REPLY_LIMIT_EXCEEDED);
+        catalog_refuse_change(c, out, REPLY_LIMIT_EXCEEDED);
     }
 }
 
-static void create(struct catalog *c, const struct catalog_command *command,
-                   struct catalog_result *out)
+static void catalog_create_table(struct catalog *c, const struct catalog_command *command,
+                                 struct catalog_result *out)
 {
     struct table t;
     struct arena arena = {0};
-    if (find(c, command->spec.name) != NULL)
-        refuse(c, out, REPLY_TABLE_EXISTS);
+    if (catalog_find_named(c, command->spec.name) != NULL)
+        catalog_refuse_change(c, out, REPLY_TABLE_EXISTS);
     else if (!create_table(c, command, &t, &arena))
-        refuse(c, out, REPLY_LIMIT_EXCEEDED);
+        catalog_refuse_change(c, out, REPLY_LIMIT_EXCEEDED);
     else
         create_partitions(c, command, &t, &arena, out);
     arena_deinit(&arena);
@@ -452,12 +454,12 @@ static void create(struct catalog *c, const struct catalog_command *command,
 static struct entry *find_active(struct catalog *c, const struct catalog_command *command,
                                  struct catalog_result *out)
 {
-    struct entry *e = find(c, command->spec.name);
+    struct entry *e = catalog_find_named(c, command->spec.name);
     if (e == NULL) {
-        refuse(c, out, REPLY_TABLE_NOT_FOUND);
+        catalog_refuse_change(c, out, REPLY_TABLE_NOT_FOUND);
     } else if (e->table.status != TABLE_ACTIVE) {
         out->table = &e->table;
-        refuse(c, out, REPLY_TABLE_BUSY);
+        catalog_refuse_change(c, out, REPLY_TABLE_BUSY);
         e = NULL;
     }
     return e;
@@ -486,8 +488,8 @@ static bool update_throughput(struct catalog *c, const struct catalog_command *c
            (again ? catalog_allocate(c, command, t, false) : catalog_nodes_fit(c, command, t));
 }
 
-static void update(struct catalog *c, const struct catalog_command *command,
-                   struct catalog_result *out)
+static void catalog_update(struct catalog *c, const struct catalog_command *command,
+                           struct catalog_result *out)
 {
     struct entry *e = find_active(c, command, out);
     if (e == NULL)
@@ -501,7 +503,7 @@ static void update(struct catalog *c, const struct catalog_command *command,
         out->table = &e->table;
         row_table(c, out, e);
     } else {
-        refuse(c, out, REPLY_LIMIT_EXCEEDED);
+        catalog_refuse_change(c, out, REPLY_LIMIT_EXCEEDED);
     }
     arena_deinit(&arena);
 }
@@ -541,8 +543,8 @@ void catalog_join(struct partition_info *p, uint32_t i, uint32_t node, uint32_t 
 }
 
 /* What a node held under a generation that is gone is lost: it starts again from a snapshot. */
-static void replace(struct catalog *c, const struct catalog_command *command,
-                    struct catalog_result *out)
+static void catalog_replace(struct catalog *c, const struct catalog_command *command,
+                            struct catalog_result *out)
 {
     struct entry *e = find_id(c, command->table_id);
     if (e == NULL || e->table.status == TABLE_CREATING)
@@ -561,8 +563,8 @@ static void replace(struct catalog *c, const struct catalog_command *command,
     row_table(c, out, e);
 }
 
-static void found(struct catalog *c, const struct catalog_command *command,
-                  struct catalog_result *out)
+static void catalog_found(struct catalog *c, const struct catalog_command *command,
+                          struct catalog_result *out)
 {
     struct reader r = {command->group, false};
     struct partition_info group;
@@ -576,7 +578,7 @@ static void found(struct catalog *c, const struct catalog_command *command,
                             .billing = BILLING_PROVISIONED,
                             .partition_count = 1,
                             .partitions = &group};
-    struct entry *e = add(c, &t);
+    struct entry *e = catalog_add(c, &t);
     out->table = &e->table;
     row_table(c, out, e);
 }
@@ -600,7 +602,7 @@ static void split_partition(struct catalog *c, const struct catalog_command *com
     must(table_split_decode(command->split, &split) == STATUS_OK);
     struct entry *e = find_id(c, split.table_id);
     if (e == NULL) {
-        refuse(c, out, REPLY_TABLE_NOT_FOUND);
+        catalog_refuse_change(c, out, REPLY_TABLE_NOT_FOUND);
         return;
     }
     const struct partition_info *p = catalog_find_split(c, command, &split, e, out);
@@ -631,7 +633,7 @@ static void split_partition(struct catalog *c, const struct catalog_command *com
         row_counters(c, out);
     } else {
         c->next_partition_id = first_id;
-        refuse(c, out, REPLY_LIMIT_EXCEEDED);
+        catalog_refuse_change(c, out, REPLY_LIMIT_EXCEEDED);
     }
     arena_deinit(&arena);
 }
@@ -645,8 +647,8 @@ static void end_split(struct entry *e)
     }
 }
 
-static void settle(struct catalog *c, const struct catalog_command *command,
-                   struct catalog_result *out)
+static void catalog_settle(struct catalog *c, const struct catalog_command *command,
+                           struct catalog_result *out)
 {
     struct entry *e = find_id(c, command->table_id);
     if (e == NULL || (e->table.status == TABLE_ACTIVE && !table_is_splitting(&e->table)))
@@ -684,7 +686,7 @@ void catalog_entry_change(struct catalog *c, struct entry *e, const struct table
 
 void catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_code code)
 {
-    refuse(c, out, code);
+    catalog_refuse_change(c, out, code);
 }
 
 struct buffer *catalog_row_open(struct catalog *c, struct catalog_result *out, uint8_t kind,
@@ -706,10 +708,10 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
     buffer_clear(&c->text);
     switch (command.op) {
     case CATALOG_CREATE:
-        create(c, &command, out);
+        catalog_create_table(c, &command, out);
         break;
     case CATALOG_UPDATE:
-        update(c, &command, out);
+        catalog_update(c, &command, out);
         break;
     case CATALOG_DELETE: {
         struct entry *e = find_active(c, &command, out);
@@ -718,13 +720,13 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
         break;
     }
     case CATALOG_SETTLE:
-        settle(c, &command, out);
+        catalog_settle(c, &command, out);
         break;
     case CATALOG_NODE:
         set_node(c, &command, out);
         break;
     case CATALOG_REPLACE:
-        replace(c, &command, out);
+        catalog_replace(c, &command, out);
         break;
     case CATALOG_EVENT:
     case CATALOG_MOVE:
@@ -743,7 +745,7 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
         split_partition(c, &command, out);
         break;
     case CATALOG_FOUND:
-        found(c, &command, out);
+        catalog_found(c, &command, out);
         break;
     case CATALOG_OPS:
         must(command.op != CATALOG_OPS);

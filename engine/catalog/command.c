@@ -53,7 +53,7 @@ void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
     table_spec_encode(out, &c->spec);
 }
 
-static bool within(int64_t value, int64_t least, int64_t most)
+static bool command_within(int64_t value, int64_t least, int64_t most)
 {
     return value >= least && value <= most;
 }
@@ -62,14 +62,16 @@ static bool within(int64_t value, int64_t least, int64_t most)
 static bool settings_are_sound(const struct catalog_command *c)
 {
     const int64_t rate_max = INT64_C(1) << 50, wall_max = INT64_C(1) << 52;
-    bool sound = within(c->wall_ms, 0, wall_max) && within(c->on_demand_promise_percent, 0, 100) &&
-                 within(c->on_demand_switches_max, 0, ON_DEMAND_SWITCHES_MAX) &&
-                 within(c->tables_max, 0, UINT32_MAX) &&
-                 within(c->table_partitions_max, 0, PARTITION_ID_MAX);
+    bool sound = command_within(c->wall_ms, 0, wall_max) &&
+                 command_within(c->on_demand_promise_percent, 0, 100) &&
+                 command_within(c->on_demand_switches_max, 0, ON_DEMAND_SWITCHES_MAX) &&
+                 command_within(c->tables_max, 0, UINT32_MAX) &&
+                 command_within(c->table_partitions_max, 0, PARTITION_ID_MAX);
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
-        sound = sound && within(c->node_mcu[kind], 0, rate_max) &&
-                within(c->partition_max_mcu[kind], 1, rate_max) &&
-                within(c->table_max[kind], 0, rate_max) && within(c->on_demand[kind], 0, rate_max);
+        sound = sound && command_within(c->node_mcu[kind], 0, rate_max) &&
+                command_within(c->partition_max_mcu[kind], 1, rate_max) &&
+                command_within(c->table_max[kind], 0, rate_max) &&
+                command_within(c->on_demand[kind], 0, rate_max);
     return sound;
 }
 

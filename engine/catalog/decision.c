@@ -1,3 +1,6 @@
+/* decision.c - what the controller has the catalog do, and tell: the payload of CATALOG_MOVE,
+ * CATALOG_RATES, CATALOG_PEAK, CATALOG_DRAIN, CATALOG_LEAD, CATALOG_MERGE, CATALOG_LET_GO,
+ * CATALOG_LEFT and CATALOG_EVENT. */
 #include "engine/catalog/decision.h"
 
 #include "engine/admission/admission.h"
@@ -38,7 +41,7 @@ void decision_encode(struct buffer *out, const struct decision *d)
         event_encode(out, &d->event);
 }
 
-static void merge_decode(struct reader *r, struct decision *out)
+static void decision_merge_decode(struct reader *r, struct decision *out)
 {
     uint8_t word = reader_u8(r);
     if (word > MERGE_DONE)
@@ -84,7 +87,7 @@ enum status decision_decode(struct slice bytes, struct decision *out)
         if (out->peak[kind] < 0 || out->peak[kind] > TABLE_UNITS_MAX)
             r.failed = true;
     }
-    merge_decode(&r, out);
+    decision_merge_decode(&r, out);
     if (out->has_event && event_decode(&r, &out->event) != STATUS_OK)
         return STATUS_MALFORMED;
     return r.failed || r.left.size > 0 ? STATUS_MALFORMED : STATUS_OK;

@@ -151,8 +151,8 @@ static const char *why_not_move(const struct catalog *c, const struct catalog_co
     return partition_member_on(p, d->from_node) != 0 ? NULL : "there is no replica to be moved";
 }
 
-static void move(struct catalog *c, const struct catalog_command *command, const struct decision *d,
-                 struct catalog_result *out)
+static void decisions_move(struct catalog *c, const struct catalog_command *command,
+                           const struct decision *d, struct catalog_result *out)
 {
     struct entry *e = catalog_find_entry(c, d->table_id, out);
     if (e == NULL)
@@ -182,8 +182,8 @@ static void move(struct catalog *c, const struct catalog_command *command, const
 
 /* First the group lets go of it, then it is erased. Between the two it must not be opened anew: it
  * would vote, and know nothing of what it has acknowledged. */
-static void left(struct catalog *c, const struct catalog_command *command, const struct decision *d,
-                 struct catalog_result *out)
+static void decisions_left(struct catalog *c, const struct catalog_command *command,
+                           const struct decision *d, struct catalog_result *out)
 {
     struct entry *e = catalog_entry(c, d->table_id);
     struct partition_info *p = e == NULL ? NULL : find_partition(e, d->partition, d->epoch);
@@ -200,8 +200,8 @@ static void left(struct catalog *c, const struct catalog_command *command, const
 }
 
 /* The first replica should lead. */
-static void lead(struct catalog *c, const struct catalog_command *command, const struct decision *d,
-                 struct catalog_result *out)
+static void decisions_lead(struct catalog *c, const struct catalog_command *command,
+                           const struct decision *d, struct catalog_result *out)
 {
     struct entry *e = catalog_find_entry(c, d->table_id, out);
     if (e == NULL)
@@ -334,8 +334,8 @@ static void take_peak(struct catalog *c, const struct catalog_command *command,
 /* ---- nodes ---- */
 
 /* A node that has not been heard of yet may be drained: it gets no replica when it comes. */
-static void drain(struct catalog *c, const struct catalog_command *command,
-                  const struct decision *d, struct catalog_result *out)
+static void decisions_drain(struct catalog *c, const struct catalog_command *command,
+                            const struct decision *d, struct catalog_result *out)
 {
     if (d->to_node == 0 || d->to_node > command->node_count) {
         buffer_append_format(&c->text, "There is no node %u", d->to_node);
@@ -356,11 +356,11 @@ void catalog_decide(struct catalog *c, const struct catalog_command *command,
     must(decision_decode(command->decision, &d) == STATUS_OK);
     switch (command->op) {
     case CATALOG_MOVE:
-        move(c, command, &d, out);
+        decisions_move(c, command, &d, out);
         break;
     case CATALOG_LET_GO:
     case CATALOG_LEFT:
-        left(c, command, &d, out);
+        decisions_left(c, command, &d, out);
         break;
     case CATALOG_RATES:
         set_rates(c, command, &d, out);
@@ -369,10 +369,10 @@ void catalog_decide(struct catalog *c, const struct catalog_command *command,
         take_peak(c, command, &d, out);
         break;
     case CATALOG_DRAIN:
-        drain(c, command, &d, out);
+        decisions_drain(c, command, &d, out);
         break;
     case CATALOG_LEAD:
-        lead(c, command, &d, out);
+        decisions_lead(c, command, &d, out);
         break;
     default:
         catalog_tell(c, command, &d, out);

@@ -1,3 +1,5 @@
+/* event.c - decisions about the cluster, told to people: what, about which partition, why, and the
+ * figures before and after. */
 #include "engine/catalog/event.h"
 
 #include "base/limits.h"

@@ -1,3 +1,4 @@
+/* key_text.c - a storage key as people read it. */
 #include "engine/catalog/key_text.h"
 
 #include <ctype.h>

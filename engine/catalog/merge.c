@@ -63,8 +63,8 @@ static const char *why_not_begin(const struct catalog *c, const struct table *t,
     return NULL;
 }
 
-static void begin(struct catalog *c, const struct catalog_command *command, struct entry *e,
-                  const struct decision *d, struct catalog_result *out)
+static void merge_begin(struct catalog *c, const struct catalog_command *command, struct entry *e,
+                        const struct decision *d, struct catalog_result *out)
 {
     struct table t = e->table;
     uint32_t upper = find_at(&t, d->partition, d->epoch);
@@ -88,8 +88,8 @@ static void join_sizes(struct entry *e, uint32_t upper, uint32_t before)
 }
 
 /* The table with the upper partition's keys in the lower one. */
-static void join(const struct table *before, uint32_t upper, const struct decision *d,
-                 struct table *t)
+static void merge_join(const struct table *before, uint32_t upper, const struct decision *d,
+                       struct table *t)
 {
     const struct partition_info *gone = &before->partitions[upper];
     uint32_t behind = before->partition_count - upper - 1;
@@ -128,8 +128,9 @@ static void keep_boosts(struct catalog *c, const struct catalog_command *command
     catalog_share(command, t);
 }
 
-static void absorb(struct catalog *c, const struct catalog_command *command, struct entry *e,
-                   const struct decision *d, struct catalog_result *out)
+static void merge_absorb_upper(struct catalog *c, const struct catalog_command *command,
+                               struct entry *e, const struct decision *d,
+                               struct catalog_result *out)
 {
     const struct table before = e->table;
     uint32_t upper = find_at(&before, d->partition, d->epoch);
@@ -145,7 +146,7 @@ static void absorb(struct catalog *c, const struct catalog_command *command, str
     struct arena arena = {0};
     struct table t = before;
     t.partitions = arena_alloc(&arena, before.partition_count * sizeof t.partitions[0]);
-    join(&before, upper, d, &t);
+    merge_join(&before, upper, d, &t);
     bool on_demand = t.billing == BILLING_ON_DEMAND;
     if (on_demand)
         catalog_share_what_fits(c, command, &t);
@@ -162,8 +163,8 @@ static void absorb(struct catalog *c, const struct catalog_command *command, str
 }
 
 /* From one step to another; said twice, the second time changes nothing. */
-static void step(struct catalog *c, const struct catalog_command *command, struct entry *e,
-                 const struct decision *d, struct catalog_result *out)
+static void merge_take_step(struct catalog *c, const struct catalog_command *command,
+                            struct entry *e, const struct decision *d, struct catalog_result *out)
 {
     struct table t = e->table;
     uint32_t at = find_at(&t, d->partition, d->epoch);
@@ -196,9 +197,9 @@ void catalog_merge(struct catalog *c, const struct catalog_command *command,
     if (e == NULL)
         return;
     if (d.merge == MERGE_BEGIN)
-        begin(c, command, e, &d, out);
+        merge_begin(c, command, e, &d, out);
     else if (d.merge == MERGE_ABSORB_IT)
-        absorb(c, command, e, &d, out);
+        merge_absorb_upper(c, command, e, &d, out);
     else
-        step(c, command, e, &d, out);
+        merge_take_step(c, command, e, &d, out);
 }

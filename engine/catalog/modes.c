@@ -29,8 +29,8 @@ static void raise_to(int64_t *value, int64_t least)
         *value = least;
 }
 
-static bool within(struct catalog *c, const char *kind, const char *what, int64_t asked,
-                   int64_t most)
+static bool modes_within(struct catalog *c, const char *kind, const char *what, int64_t asked,
+                         int64_t most)
 {
     if (asked > most)
         buffer_append_format(&c->text,
@@ -46,9 +46,9 @@ static bool check_limits(struct catalog *c, const struct catalog_command *comman
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         const char *name = kind_names[kind];
         int64_t units = kind == ADMIT_READ ? spec->rcu : spec->wcu, most = command->table_max[kind];
-        if (!within(c, name, "capacity", units, most) ||
-            !within(c, name, "warm throughput", spec->warm[kind], most) ||
-            !within(c, name, "maximum", spec->maximum[kind], most))
+        if (!modes_within(c, name, "capacity", units, most) ||
+            !modes_within(c, name, "warm throughput", spec->warm[kind], most) ||
+            !modes_within(c, name, "maximum", spec->maximum[kind], most))
             return false;
     }
     return true;

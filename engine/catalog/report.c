@@ -1,3 +1,4 @@
+/* report.c - what a node tells the catalog's leader about itself, as bytes. */
 #include "engine/catalog/report.h"
 
 #include "engine/catalog/table.h"
@@ -7,7 +8,7 @@ static const int64_t stored_max = INT64_C(1) << 50;
 static const int64_t total_max = INT64_C(1) << 60;
 
 /* Anything outside is damage. */
-static int64_t amount(struct reader *r, int64_t least, int64_t most)
+static int64_t report_amount(struct reader *r, int64_t least, int64_t most)
 {
     int64_t value = (int64_t)reader_u64(r);
     if (value < least || value > most)
@@ -28,8 +29,8 @@ enum status node_report_decode(struct reader *r, struct node_report *out)
 {
     out->node = reader_u32(r);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        out->capacity_mcu[kind] = amount(r, 0, total_max);
-        out->consumed_mcu[kind] = amount(r, 0, total_max);
+        out->capacity_mcu[kind] = report_amount(r, 0, total_max);
+        out->consumed_mcu[kind] = report_amount(r, 0, total_max);
     }
     if (out->node == 0 || out->node > NODES_MAX)
         r->failed = true;
@@ -61,15 +62,15 @@ enum status partition_report_decode(struct reader *r, struct partition_report *o
     out->partition = reader_u32(r);
     out->member = reader_u64(r);
     out->epoch = reader_u64(r);
-    out->items = amount(r, -1, stored_max);
-    out->bytes = amount(r, -1, stored_max);
+    out->items = report_amount(r, -1, stored_max);
+    out->bytes = report_amount(r, -1, stored_max);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct load_total *t = &out->totals[kind];
-        t->consumed_mcu = amount(r, 0, total_max);
-        t->refused_mcu = amount(r, 0, total_max);
+        t->consumed_mcu = report_amount(r, 0, total_max);
+        t->refused_mcu = report_amount(r, 0, total_max);
         for (int reason = ADMIT_OK + 1; reason < ADMIT_REASONS; reason++)
-            t->refused[reason] = amount(r, 0, total_max);
-        out->excess_ms[kind] = amount(r, 0, total_max);
+            t->refused[reason] = report_amount(r, 0, total_max);
+        out->excess_ms[kind] = report_amount(r, 0, total_max);
     }
     if ((out->items < 0) != (out->bytes < 0) || raft_member_node(out->member) == 0)
         r->failed = true;

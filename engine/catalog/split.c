@@ -1,3 +1,5 @@
+/* split.c - a partition cut into several: what is asked of the catalog, and what the catalog then
+ * asks of the partition's group; as bytes. */
 #include "engine/catalog/split.h"
 
 #include "base/must.h"
@@ -19,7 +21,7 @@ void table_split_encode(struct buffer *out, const struct table_split *s)
     }
 }
 
-static void decode_cuts(struct reader *r, struct table_split *out)
+static void split_decode_cuts(struct reader *r, struct table_split *out)
 {
     for (uint32_t i = 0; i < out->cut_count && !r->failed; i++) {
         out->cuts[i] = reader_sized(r);
@@ -39,7 +41,7 @@ enum status table_split_decode(struct slice bytes, struct table_split *out)
     out->cut_count = reader_u8(&r);
     if (r.failed || out->cut_count == 0 || out->cut_count > SPLIT_CUTS_MAX)
         return STATUS_MALFORMED;
-    decode_cuts(&r, out);
+    split_decode_cuts(&r, out);
     for (uint32_t kind = 0; kind < SPLIT_KINDS; kind++) {
         uint64_t sum = 0;
         for (uint32_t i = 0; i <= out->cut_count; i++)

@@ -1,3 +1,4 @@
+/* table.c - tables and their partitions as the catalog knows them, and as bytes. */
 #include "engine/catalog/table.h"
 
 #include "base/must.h"
@@ -176,7 +177,7 @@ static void merge_encode(struct buffer *out, const struct partition_info *p)
     buffer_append_u64(out, p->frozen_term);
 }
 
-static void merge_decode(struct reader *r, struct partition_info *out)
+static void table_merge_decode(struct reader *r, struct partition_info *out)
 {
     uint8_t step = reader_u8(r);
     out->absorbed = step & MERGE_ABSORBED_BIT;
@@ -257,7 +258,7 @@ enum status partition_info_decode(struct reader *r, struct partition_info *out)
     out->parent = reader_u32(r);
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
         out->share_ppm[kind] = reader_u32(r);
-    merge_decode(r, out);
+    table_merge_decode(r, out);
     return r->failed ? STATUS_MALFORMED : STATUS_OK;
 }
 

@@ -1,3 +1,4 @@
+/* tags.c - the tags of a table, and changes of them, as bytes. */
 #include "engine/catalog/tags.h"
 
 void tag_append(struct buffer *out, const struct tag *tag)

@@ -62,7 +62,7 @@ void heat_deinit(struct heat *h)
     h->state = NULL;
 }
 
-static void *allocate(size_t size)
+static void *heat_allocate(size_t size)
 {
     void *memory = malloc(size);
     must(memory != NULL);
@@ -85,7 +85,7 @@ static void meter_decay(struct heat_meter *m)
     *m = (struct heat_meter){0};
 }
 
-static void decay(struct heat_state *s, struct instant now, int64_t half_life_ns)
+static void heat_decay(struct heat_state *s, struct instant now, int64_t half_life_ns)
 {
     enum {
         STEPS_MAX = 64 /* nothing is left after so many */
@@ -110,7 +110,7 @@ static struct heat_state *state_at(struct heat *h, struct instant now)
         return NULL;
     must(!instant_before(now, s->started_at));
     if (instant_since(now, s->started_at).ns >= h->half_life_ms * NS_PER_MS)
-        decay(s, now, h->half_life_ms * NS_PER_MS);
+        heat_decay(s, now, h->half_life_ms * NS_PER_MS);
     return s;
 }
 
@@ -130,7 +130,7 @@ bool heat_cool(struct heat *h, struct instant now)
 
 static struct heat_state *state_new(struct instant now)
 {
-    struct heat_state *s = allocate(sizeof *s);
+    struct heat_state *s = heat_allocate(sizeof *s);
     *s = (struct heat_state){.started_at = now, .slot_at = now};
     return s;
 }
@@ -164,7 +164,7 @@ void heat_add(struct heat *h, struct instant now, enum admit_kind kind, struct s
         s = h->state = state_new(now);
     struct heat_meter *m = &s->meters[kind];
     if (m->sketch == NULL) {
-        m->sketch = allocate(sizeof *m->sketch);
+        m->sketch = heat_allocate(sizeof *m->sketch);
         sketch_init(m->sketch, unit_mcu[kind], meter_seed(h, kind));
     }
     turn_slot(s, now, h->recent_ms * NS_PER_MS);
@@ -253,7 +253,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* Equal neighbours become one. */
-static uint32_t unite(struct heat_point *points, uint32_t count)
+static uint32_t heat_unite(struct heat_point *points, uint32_t count)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -284,7 +284,7 @@ uint32_t heat_points(struct heat *h, struct instant now, struct arena *arena,
     }
     qsort(points, count, sizeof *points, by_key);
     *out = points;
-    return unite(points, count);
+    return heat_unite(points, count);
 }
 
 static int by_rate(const void *a, const void *b)

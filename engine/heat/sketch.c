@@ -51,18 +51,19 @@ static uint8_t *bytes_of(struct sketch *s, int h)
     return s->bytes + places[h].first_byte;
 }
 
-static struct slice key_of(const uint8_t *bytes, const struct sketch_entry *e)
+static struct slice sketch_key_of(const uint8_t *bytes, const struct sketch_entry *e)
 {
     return slice_make(bytes + e->at, e->size);
 }
 
 /* ---- order ---- */
 
-static bool before(const uint8_t *bytes, const struct sketch_entry *a, const struct sketch_entry *b)
+static bool sketch_before(const uint8_t *bytes, const struct sketch_entry *a,
+                          const struct sketch_entry *b)
 {
     if (a->head != b->head)
         return a->head < b->head;
-    return slice_compare(key_of(bytes, a), key_of(bytes, b)) < 0;
+    return slice_compare(sketch_key_of(bytes, a), sketch_key_of(bytes, b)) < 0;
 }
 
 static void sort_run(const uint8_t *bytes, struct sketch_entry *e, uint32_t count)
@@ -70,21 +71,21 @@ static void sort_run(const uint8_t *bytes, struct sketch_entry *e, uint32_t coun
     for (uint32_t i = 1; i < count; i++) {
         struct sketch_entry x = e[i];
         uint32_t j = i;
-        for (; j > 0 && before(bytes, &x, &e[j - 1]); j--)
+        for (; j > 0 && sketch_before(bytes, &x, &e[j - 1]); j--)
             e[j] = e[j - 1];
         e[j] = x;
     }
 }
 
 /* Without branches where heads differ: which of two keys is less cannot be predicted. */
-static void merge(const uint8_t *bytes, const struct sketch_entry *a, uint32_t a_count,
-                  const struct sketch_entry *b, uint32_t b_count, struct sketch_entry *out)
+static void sketch_merge(const uint8_t *bytes, const struct sketch_entry *a, uint32_t a_count,
+                         const struct sketch_entry *b, uint32_t b_count, struct sketch_entry *out)
 {
     const struct sketch_entry *a_end = a + a_count, *b_end = b + b_count;
     while (a < a_end && b < b_end) {
         bool second = b->head < a->head;
         if (__builtin_expect(a->head == b->head, 0))
-            second = before(bytes, b, a);
+            second = sketch_before(bytes, b, a);
         const struct sketch_entry *less = second ? b : a;
         *out++ = *less;
         b += second;
@@ -96,7 +97,7 @@ static void merge(const uint8_t *bytes, const struct sketch_entry *a, uint32_t a
 
 /* Places entries roughly by their heads' values: hashes, as most keys begin with, are then all but
  * in order. False, and nothing done, where too many would share a place. */
-static bool spread(const struct sketch_entry *from, uint32_t count, struct sketch_entry *to)
+static bool sketch_spread(const struct sketch_entry *from, uint32_t count, struct sketch_entry *to)
 {
     uint16_t ends[PLACES] = {0};
     uint8_t place[SKETCH_K];
@@ -123,10 +124,10 @@ static bool spread(const struct sketch_entry *from, uint32_t count, struct sketc
 /* Bytes that all keys begin with. */
 static uint32_t common_size(const uint8_t *bytes, const struct sketch_entry *e, uint32_t count)
 {
-    const struct slice first = key_of(bytes, &e[0]);
+    const struct slice first = sketch_key_of(bytes, &e[0]);
     uint32_t common = e[0].size;
     for (uint32_t i = 1; i < count; i++) {
-        const struct slice key = key_of(bytes, &e[i]);
+        const struct slice key = sketch_key_of(bytes, &e[i]);
         if (key.size >= common && memcmp(key.data, first.data, common) == 0)
             continue;
         common = key.size < common ? e[i].size : common;
@@ -144,10 +145,10 @@ static void set_heads(const uint8_t *bytes, struct sketch_entry *e, uint32_t cou
         e[i].head = slice_head(slice_make(bytes + e[i].at + from, e[i].size - from));
 }
 
-static void sort(const uint8_t *bytes, struct sketch_entry *from, uint32_t count)
+static void sketch_sort(const uint8_t *bytes, struct sketch_entry *from, uint32_t count)
 {
     struct sketch_entry scratch[SKETCH_K], *to = scratch;
-    if (spread(from, count, scratch)) {
+    if (sketch_spread(from, count, scratch)) {
         memcpy(from, scratch, count * sizeof *from);
         sort_run(bytes, from, count);
         return;
@@ -158,7 +159,7 @@ static void sort(const uint8_t *bytes, struct sketch_entry *from, uint32_t count
         for (uint32_t i = 0; i < count; i += 2 * width) {
             uint32_t left = count - i < width ? count - i : width;
             uint32_t right = count - i - left < width ? count - i - left : width;
-            merge(bytes, from + i, left, from + i + left, right, to + i);
+            sketch_merge(bytes, from + i, left, from + i + left, right, to + i);
         }
         struct sketch_entry *other = from;
         from = to;
@@ -178,14 +179,14 @@ static void sort_level(struct sketch *s, int h)
         same = same && e[i].head == e[0].head;
     if (same)
         set_heads(bytes, e, count, common_size(bytes, e, count));
-    sort(bytes, e, count);
+    sketch_sort(bytes, e, count);
     if (same)
         set_heads(bytes, e, count, 0);
 }
 
 /* ---- direction ---- */
 
-static void average(uint32_t *ppm, uint32_t part, uint32_t count, bool first)
+static void sketch_average(uint32_t *ppm, uint32_t part, uint32_t count, bool first)
 {
     int32_t now = (int32_t)((uint64_t)part * PPM / count);
     *ppm =
@@ -199,7 +200,7 @@ static uint32_t count_below(const uint8_t *bytes, const struct sketch_entry *e, 
     uint32_t low = 0, high = count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        int order = slice_compare(key_of(bytes, &e[middle]), key);
+        int order = slice_compare(sketch_key_of(bytes, &e[middle]), key);
         if (order < 0 || (equal && order == 0))
             low = middle + 1;
         else
@@ -209,7 +210,7 @@ static uint32_t count_below(const uint8_t *bytes, const struct sketch_entry *e, 
 }
 
 /* A sorted level is what was asked for since it was empty: a window in time. */
-static void watch(struct sketch *s, int h)
+static void sketch_watch(struct sketch *s, int h)
 {
     struct sketch_level *l = &s->levels[h];
     const struct sketch_entry *e = entries_of(s, h);
@@ -220,11 +221,11 @@ static void watch(struct sketch *s, int h)
         struct slice mark = slice_make(l->mark, l->mark_size);
         uint32_t below = count_below(bytes, e, l->count, mark, false);
         uint32_t above = l->count - count_below(bytes, e, l->count, mark, true);
-        average(&l->forward_ppm, above, l->count, l->windows == 0);
-        average(&l->backward_ppm, below, l->count, l->windows == 0);
+        sketch_average(&l->forward_ppm, above, l->count, l->windows == 0);
+        sketch_average(&l->backward_ppm, below, l->count, l->windows == 0);
         l->windows += l->windows < SKETCH_WINDOWS_MIN;
     }
-    struct slice middle = key_of(bytes, &e[l->count / 2]);
+    struct slice middle = sketch_key_of(bytes, &e[l->count / 2]);
     memcpy(l->mark, middle.data, middle.size);
     l->mark_size = (uint32_t)middle.size;
 }
@@ -247,7 +248,7 @@ enum sketch_direction sketch_direction(const struct sketch *s)
 
 /* ---- levels ---- */
 
-static bool coin(struct sketch *s)
+static bool sketch_coin(struct sketch *s)
 {
     return prng_next(&s->prng) >> 63;
 }
@@ -258,12 +259,12 @@ static bool has_room(const struct sketch *s, int h, uint32_t count, uint32_t byt
            s->levels[h].bytes + bytes <= places[h].bytes;
 }
 
-static bool full(const struct sketch *s, int h)
+static bool sketch_full(const struct sketch *s, int h)
 {
     return !has_room(s, h, 1, SKETCH_KEY_MAX);
 }
 
-static void push(struct sketch *s, int h, struct slice key, uint64_t head)
+static void sketch_push(struct sketch *s, int h, struct slice key, uint64_t head)
 {
     struct sketch_level *l = &s->levels[h];
     entries_of(s, h)[l->count++] = (struct sketch_entry){head, l->bytes, (uint32_t)key.size};
@@ -295,13 +296,13 @@ static void keep_half(struct sketch *s, int h, bool second, bool last)
     memcpy(bytes, bytes_of(s, h), l->bytes);
     l->count = l->bytes = 0;
     for (uint32_t i = second; i < (count & ~1U); i += 2)
-        push(s, h, key_of(bytes, &e[i]), e[i].head);
+        sketch_push(s, h, sketch_key_of(bytes, &e[i]), e[i].head);
     if (last && (count & 1))
-        push(s, h, key_of(bytes, &e[count - 1]), e[count - 1].head);
+        sketch_push(s, h, sketch_key_of(bytes, &e[count - 1]), e[count - 1].head);
 }
 
 /* Every level forgets every other key; what is left keeps its weight. */
-static void halve(struct sketch *s)
+static void sketch_halve(struct sketch *s)
 {
     s->variance4 /= 4;
     for (int h = 0; h < SKETCH_LEVELS; h++) {
@@ -309,7 +310,7 @@ static void halve(struct sketch *s)
         if (count == 0)
             continue;
         sort_level(s, h);
-        bool second = coin(s), last = coin(s);
+        bool second = sketch_coin(s), last = sketch_coin(s);
         keep_half(s, h, second, last);
         s->variance4 += INT64_C(1) << (2 * h + (int)(count & 1));
     }
@@ -329,16 +330,16 @@ static void unit_changed(struct sketch *s)
 }
 
 /* Where the top is full. */
-static void coarsen(struct sketch *s)
+static void sketch_coarsen(struct sketch *s)
 {
     do {
-        halve(s);
+        sketch_halve(s);
         s->unit *= 2;
-    } while (full(s, TOP));
+    } while (sketch_full(s, TOP));
     unit_changed(s);
 }
 
-static void promote(struct sketch *s, int h)
+static void sketch_promote(struct sketch *s, int h)
 {
     struct sketch_level *l = &s->levels[h];
     const struct sketch_entry *e = entries_of(s, h);
@@ -346,27 +347,27 @@ static void promote(struct sketch *s, int h)
     if (l->count < 2) /* the level above had to coarsen more than once */
         return;
     sort_level(s, h);
-    watch(s, h);
-    l->upper = l->again ? !l->upper : coin(s);
+    sketch_watch(s, h);
+    l->upper = l->again ? !l->upper : sketch_coin(s);
     l->again = !l->again;
     for (uint32_t i = l->upper; i < (l->count & ~1U); i += 2)
-        push(s, h + 1, key_of(bytes, &e[i]), e[i].head);
+        sketch_push(s, h + 1, sketch_key_of(bytes, &e[i]), e[i].head);
     keep_last(s, h);
     s->variance4 += INT64_C(4) << (2 * h);
 }
 
 /* Makes room in a level that is full (K1 for it and all above). */
-static void squeeze(struct sketch *s, int h)
+static void sketch_squeeze(struct sketch *s, int h)
 {
     if (h == TOP) {
-        coarsen(s);
+        sketch_coarsen(s);
         return;
     }
     while (!has_room(s, h + 1, s->levels[h].count / 2, s->levels[h].bytes))
-        squeeze(s, h + 1);
-    promote(s, h);
-    if (full(s, h + 1))
-        squeeze(s, h + 1);
+        sketch_squeeze(s, h + 1);
+    sketch_promote(s, h);
+    if (sketch_full(s, h + 1))
+        sketch_squeeze(s, h + 1);
 }
 
 /* ---- what it is for ---- */
@@ -389,7 +390,7 @@ void sketch_init(struct sketch *s, int64_t unit_mcu, uint64_t seed)
 }
 
 /* The units that `cost`, less than a unit, passes. */
-static int64_t sampled(struct sketch *s, int64_t cost)
+static int64_t sketch_sampled(struct sketch *s, int64_t cost)
 {
     int64_t units = 0;
     while (cost >= s->until) {
@@ -404,17 +405,17 @@ static int64_t sampled(struct sketch *s, int64_t cost)
     return units;
 }
 
-static int64_t units_of(struct sketch *s, int64_t cost)
+static int64_t sketch_units_of(struct sketch *s, int64_t cost)
 {
     if (cost == s->whole_cost)
         return s->whole_units;
     while (cost / s->unit > UNITS_MAX - SAMPLED_MAX)
-        coarsen(s);
+        sketch_coarsen(s);
     if (cost < s->unit)
-        return sampled(s, cost);
+        return sketch_sampled(s, cost);
     int64_t whole = cost / s->unit, rest = cost - whole * s->unit;
     if (rest > 0)
-        return whole + sampled(s, rest);
+        return whole + sketch_sampled(s, rest);
     s->whole_cost = cost;
     s->whole_units = whole;
     return whole;
@@ -423,24 +424,24 @@ static int64_t units_of(struct sketch *s, int64_t cost)
 bool sketch_add(struct sketch *s, struct slice key, int64_t cost_mcu)
 {
     must(cost_mcu > 0);
-    const int64_t units = units_of(s, cost_mcu * SKETCH_FRACTION);
+    const int64_t units = sketch_units_of(s, cost_mcu * SKETCH_FRACTION);
     if (units == 0)
         return false;
     if (key.size > SKETCH_KEY_MAX)
         key.size = SKETCH_KEY_MAX;
     const uint64_t head = slice_head(key);
     for (int64_t left = units; left > 0; left &= left - 1) /* its bits */
-        push(s, __builtin_ctzll((uint64_t)left), key, head);
+        sketch_push(s, __builtin_ctzll((uint64_t)left), key, head);
     for (int64_t left = units; left > 0; left &= left - 1)
-        if (full(s, __builtin_ctzll((uint64_t)left)))
-            squeeze(s, __builtin_ctzll((uint64_t)left));
+        if (sketch_full(s, __builtin_ctzll((uint64_t)left)))
+            sketch_squeeze(s, __builtin_ctzll((uint64_t)left));
     return true;
 }
 
 void sketch_decay(struct sketch *s)
 {
     if (s->unit / 2 < s->unit_min) {
-        halve(s);
+        sketch_halve(s);
         return;
     }
     s->unit /= 2;
@@ -453,15 +454,15 @@ uint32_t sketch_items(const struct sketch *s, struct sketch_item *out)
     for (int h = 0; h < SKETCH_LEVELS; h++)
         for (uint32_t i = 0; i < s->levels[h].count; i++)
             out[count++] = (struct sketch_item){
-                .key =
-                    key_of(s->bytes + places[h].first_byte, &s->entries[places[h].first_entry + i]),
+                .key = sketch_key_of(s->bytes + places[h].first_byte,
+                                     &s->entries[places[h].first_entry + i]),
                 .mcu = (s->unit << h) / SKETCH_FRACTION,
             };
     return count;
 }
 
 /* The least whole number whose square is no less. */
-static int64_t root(int64_t square)
+static int64_t sketch_root(int64_t square)
 {
     int64_t low = 0, high = INT64_C(1) << 31;
     while (low < high) {
@@ -476,5 +477,5 @@ static int64_t root(int64_t square)
 
 int64_t sketch_error(const struct sketch *s)
 {
-    return root(s->variance4) * s->unit / (2 * SKETCH_FRACTION);
+    return sketch_root(s->variance4) * s->unit / (2 * SKETCH_FRACTION);
 }

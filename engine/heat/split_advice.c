@@ -57,7 +57,7 @@ static bool is_key(struct slice key)
     return key.size > 0 && key.size <= STORAGE_KEY_SIZE_MAX;
 }
 
-static bool decode_cuts(struct reader *r, struct split_advice *out)
+static bool split_advice_decode_cuts(struct reader *r, struct split_advice *out)
 {
     out->cut_count = reader_u32(r);
     if (out->cut_count == 0 || out->cut_count > SPLIT_CUTS_MAX)
@@ -108,7 +108,8 @@ enum status split_advice_decode(struct slice bytes, struct split_advice *out)
         if (!is_key(out->key) || out->key_share_ppm > SPLIT_WHOLE_PPM)
             return STATUS_MALFORMED;
     }
-    if (out->verdict == SPLIT_ADVISED && (!decode_cuts(&r, out) || !decode_gain(&r, out)))
+    if (out->verdict == SPLIT_ADVISED &&
+        (!split_advice_decode_cuts(&r, out) || !decode_gain(&r, out)))
         return STATUS_MALFORMED;
     return r.failed || r.left.size > 0 ? STATUS_MALFORMED : STATUS_OK;
 }

@@ -57,7 +57,7 @@ static bool may_cut(const struct division *d, uint32_t i)
     return !same && is_inside(d, cut_before(d, i));
 }
 
-static int64_t distance(int64_t a, int64_t b)
+static int64_t split_place_distance(int64_t a, int64_t b)
 {
     return a < b ? b - a : a - b;
 }
@@ -78,7 +78,10 @@ static uint32_t nearest_cut(const struct division *d, uint32_t first, uint32_t e
         return right < end ? right : 0;
     if (right >= end)
         return left;
-    return distance(d->below[left], target) < distance(d->below[right], target) ? left : right;
+    return split_place_distance(d->below[left], target) <
+                   split_place_distance(d->below[right], target)
+               ? left
+               : right;
 }
 
 /* ---- equal parts ---- */

@@ -84,7 +84,7 @@ static bool lets_more_be_served(const struct division *d)
     return gain >= d->q->gain_ppm && gain > doubt;
 }
 
-static bool helps(const struct division *d)
+static bool split_point_helps(const struct division *d)
 {
     return d->cut_count > 0 &&
            (lets_more_be_served(d) || hottest_child_ppm(d) <= d->q->largest_ppm);
@@ -93,7 +93,7 @@ static bool helps(const struct division *d)
 /* ---- why not ---- */
 
 /* The heaviest run of points that no cut may divide, from the key `*first`; its weight. */
-static int64_t heaviest(const struct division *d, bool collections, uint32_t *first)
+static int64_t split_point_heaviest(const struct division *d, bool collections, uint32_t *first)
 {
     int64_t most = 0;
     uint32_t from = 0;
@@ -110,8 +110,8 @@ static int64_t heaviest(const struct division *d, bool collections, uint32_t *fi
     return most;
 }
 
-static void blame(const struct division *d, enum split_verdict verdict, uint32_t first,
-                  int64_t weight, struct split_advice *out)
+static void split_point_blame(const struct division *d, enum split_verdict verdict, uint32_t first,
+                              int64_t weight, struct split_advice *out)
 {
     struct slice key = split_whole_key(d, d->points[first].key);
     if (verdict == SPLIT_REFUSED_COLLECTION)
@@ -121,18 +121,18 @@ static void blame(const struct division *d, enum split_verdict verdict, uint32_t
     out->key_share_ppm = (uint32_t)split_ppm(weight, d->below[d->count]);
 }
 
-static void explain(const struct division *d, struct split_advice *out)
+static void split_point_explain(const struct division *d, struct split_advice *out)
 {
     uint32_t first = 0;
     int64_t half = d->below[d->count] / 2;
-    int64_t key = heaviest(d, false, &first);
+    int64_t key = split_point_heaviest(d, false, &first);
     if (key > half) {
-        blame(d, SPLIT_REFUSED_POPULAR_KEY, first, key, out);
+        split_point_blame(d, SPLIT_REFUSED_POPULAR_KEY, first, key, out);
         return;
     }
-    int64_t collection = d->collections != NULL ? heaviest(d, true, &first) : 0;
+    int64_t collection = d->collections != NULL ? split_point_heaviest(d, true, &first) : 0;
     if (collection > half)
-        blame(d, SPLIT_REFUSED_COLLECTION, first, collection, out);
+        split_point_blame(d, SPLIT_REFUSED_COLLECTION, first, collection, out);
     else
         out->verdict = SPLIT_REFUSED_NO_BENEFIT;
 }
@@ -194,7 +194,7 @@ static bool has_room_ahead(const struct division *d)
 
 /* ---- all together ---- */
 
-static void measure(struct heat *h, struct instant now, struct division *d)
+static void split_point_measure(struct heat *h, struct instant now, struct division *d)
 {
     for (int k = 0; k < SPLIT_KINDS; k++) {
         enum admit_kind kind = (enum admit_kind)k;
@@ -204,7 +204,7 @@ static void measure(struct heat *h, struct instant now, struct division *d)
     }
 }
 
-static void weigh(struct division *d)
+static void split_point_weigh(struct division *d)
 {
     d->below = arena_alloc(d->arena, (d->count + 1) * sizeof d->below[0]);
     d->sums = arena_alloc(d->arena, (d->count + 1) * sizeof d->sums[0]);
@@ -293,8 +293,8 @@ void split_advise(struct heat *h, struct instant now, const struct split_questio
     must(q->fill_ppm > 0);
     d.count = heat_points(h, now, arena, &points);
     d.points = points;
-    measure(h, now, &d);
-    weigh(&d);
+    split_point_measure(h, now, &d);
+    split_point_weigh(&d);
     if (q->whole_collections)
         tell_collections(&d);
     *out = (struct split_advice){.verdict = SPLIT_REFUSED_FEW_SAMPLES};
@@ -309,8 +309,8 @@ void split_advise(struct heat *h, struct instant now, const struct split_questio
         return;
     }
     split_place(&d);
-    if (helps(&d))
+    if (split_point_helps(&d))
         advise_cuts(&d, out);
     else
-        explain(&d, out);
+        split_point_explain(&d, out);
 }

@@ -42,7 +42,7 @@ enum {
 };
 
 /* Takes `size` bytes off the front; false if there are fewer. */
-static bool take(struct slice *left, size_t size, struct slice *out)
+static bool item_take(struct slice *left, size_t size, struct slice *out)
 {
     if (left->size < size)
         return false;
@@ -56,25 +56,25 @@ static bool take_sized(struct slice *left, size_t width, struct slice *out)
 {
     uint32_t size = 0;
     struct slice word;
-    if (!take(left, width, &word))
+    if (!item_take(left, width, &word))
         return false;
     memcpy(&size, word.data, width);
-    return take(left, size, out);
+    return item_take(left, size, out);
 }
 
 static bool take_value(struct slice *left, struct attr *out)
 {
     struct slice type;
-    if (!take(left, 1, &type))
+    if (!item_take(left, 1, &type))
         return false;
     out->type = type.data[0];
     switch (out->type) {
     case ATTR_NUMBER:
         return take_sized(left, 1, &out->body);
     case ATTR_BOOL:
-        return take(left, 1, &out->body);
+        return item_take(left, 1, &out->body);
     case ATTR_NULL:
-        return take(left, 0, &out->body);
+        return item_take(left, 0, &out->body);
     case ATTR_STRING:
     case ATTR_BINARY:
     case ATTR_STRING_SET:

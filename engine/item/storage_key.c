@@ -1,3 +1,4 @@
+/* storage_key.c - where an item lives: one byte string whose order is the key order. */
 #include "engine/item/storage_key.h"
 
 #include "base/big_endian.h"

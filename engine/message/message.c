@@ -1,3 +1,4 @@
+/* message.c - what routers, nodes and the catalog say to each other. */
 #include "engine/message/message.h"
 
 #include "base/must.h"

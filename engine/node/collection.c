@@ -1,3 +1,4 @@
+/* collection.c - what an item collection holds, in tables that keep collections whole. */
 #include "engine/node/collection.h"
 
 #include <xxhash.h>

@@ -1,3 +1,4 @@
+/* loads.c - what the catalog's leader has heard of the load on partitions and nodes. */
 #include "engine/node/loads.h"
 
 #include <stdlib.h>
@@ -25,7 +26,7 @@ void loads_destroy(struct loads *l)
 }
 
 /* What came since the last report; a counter that fell belongs to a node that was restarted. */
-static int64_t since(int64_t *last, int64_t now)
+static int64_t loads_since(int64_t *last, int64_t now)
 {
     int64_t more = now >= *last ? now - *last : now;
     *last = now;
@@ -33,7 +34,7 @@ static int64_t since(int64_t *last, int64_t now)
 }
 
 /* A node that lies can make a total useless, and no more. */
-static void add(int64_t *total, int64_t more)
+static void loads_add(int64_t *total, int64_t more)
 {
     if (__builtin_add_overflow(*total, more, total))
         *total = INT64_MAX;
@@ -43,8 +44,8 @@ void loads_take_node(struct loads *l, struct instant now, const struct node_repo
 {
     struct node_load *n = &l->nodes[r->node];
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        int64_t more = since(&n->reported_mcu[kind], r->consumed_mcu[kind]);
-        add(&n->totals_mcu[kind], n->heard ? more : 0);
+        int64_t more = loads_since(&n->reported_mcu[kind], r->consumed_mcu[kind]);
+        loads_add(&n->totals_mcu[kind], n->heard ? more : 0);
         n->capacity_mcu[kind] = r->capacity_mcu[kind];
     }
     n->heard = true;
@@ -72,7 +73,7 @@ static struct partition_load *find_or_add(struct loads *l, uint32_t partition)
 static const struct load_counts nothing;
 
 /* `known`: the last report was the same member's. */
-static void count(struct partition_load *p, const struct partition_report *r, bool known)
+static void loads_count(struct partition_load *p, const struct partition_report *r, bool known)
 {
     if (p->counts == NULL && memcmp(r->totals, nothing.totals, sizeof r->totals) == 0)
         return;
@@ -83,10 +84,11 @@ static void count(struct partition_load *p, const struct partition_report *r, bo
     for (int kind = 0; kind < ADMIT_KINDS && known; kind++) {
         struct load_total *total = &p->counts->totals[kind], *last = &p->counts->reported[kind];
         const struct load_total *t = &r->totals[kind];
-        add(&total->consumed_mcu, since(&last->consumed_mcu, t->consumed_mcu));
-        add(&total->refused_mcu, since(&last->refused_mcu, t->refused_mcu));
+        loads_add(&total->consumed_mcu, loads_since(&last->consumed_mcu, t->consumed_mcu));
+        loads_add(&total->refused_mcu, loads_since(&last->refused_mcu, t->refused_mcu));
         for (int reason = 0; reason < ADMIT_REASONS; reason++)
-            add(&total->refused[reason], since(&last->refused[reason], t->refused[reason]));
+            loads_add(&total->refused[reason],
+                      loads_since(&last->refused[reason], t->refused[reason]));
     }
     memcpy(p->counts->reported, r->totals, sizeof r->totals);
 }
@@ -94,7 +96,7 @@ static void count(struct partition_load *p, const struct partition_report *r, bo
 void loads_take_partition(struct loads *l, struct instant now, const struct partition_report *r)
 {
     struct partition_load *p = find_or_add(l, r->partition);
-    count(p, r, p->member == r->member);
+    loads_count(p, r, p->member == r->member);
     p->table_id = r->table_id;
     p->member = r->member;
     p->epoch = r->epoch;

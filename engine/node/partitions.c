@@ -9,14 +9,14 @@ enum {
     SLOTS_MIN = 16
 };
 
-static uint32_t slot_of(const struct partitions *partitions, uint32_t id)
+static uint32_t partitions_slot_of(const struct partitions *partitions, uint32_t id)
 {
     return id * UINT32_C(2654435769) >> 7 & partitions->slot_mask;
 }
 
 static void slots_put(struct partitions *partitions, struct partition *p)
 {
-    uint32_t at = slot_of(partitions, p->info.id);
+    uint32_t at = partitions_slot_of(partitions, p->info.id);
     while (partitions->slots[at] != NULL)
         at = (at + 1) & partitions->slot_mask;
     partitions->slots[at] = p;
@@ -48,7 +48,7 @@ struct partition *partitions_find(const struct partitions *partitions, uint32_t 
 {
     if (partitions->slots == NULL)
         return NULL;
-    uint32_t at = slot_of(partitions, id);
+    uint32_t at = partitions_slot_of(partitions, id);
     while (partitions->slots[at] != NULL && partitions->slots[at]->info.id != id)
         at = (at + 1) & partitions->slot_mask;
     return partitions->slots[at];
@@ -93,7 +93,7 @@ static void slots_close_gap(struct partitions *partitions, uint32_t gap)
 {
     for (uint32_t at = (gap + 1) & partitions->slot_mask; partitions->slots[at] != NULL;
          at = (at + 1) & partitions->slot_mask) {
-        uint32_t wanted = slot_of(partitions, partitions->slots[at]->info.id);
+        uint32_t wanted = partitions_slot_of(partitions, partitions->slots[at]->info.id);
         bool stays = ((at - wanted) & partitions->slot_mask) < ((at - gap) & partitions->slot_mask);
         if (stays)
             continue;
@@ -110,7 +110,7 @@ void partitions_remove(struct partitions *partitions, struct partition *p)
     partitions->count--;
     memmove(partitions->all + at, partitions->all + at + 1,
             (partitions->count - at) * sizeof partitions->all[0]);
-    uint32_t gap = slot_of(partitions, p->info.id);
+    uint32_t gap = partitions_slot_of(partitions, p->info.id);
     while (partitions->slots[gap] != p)
         gap = (gap + 1) & partitions->slot_mask;
     slots_close_gap(partitions, gap);

@@ -213,7 +213,7 @@ static enum status load_number(struct slice value, uint64_t *out)
     return STATUS_OK;
 }
 
-static enum status load_partition(const struct rows_loader *loader, struct slice value)
+static enum status rows_load_partition(const struct rows_loader *loader, struct slice value)
 {
     struct partition_row row;
     struct partition_info info;
@@ -234,7 +234,7 @@ static enum status load_row(void *context, struct slice key, struct slice value)
         return STATUS_CORRUPT;
     switch (key.data[4]) {
     case ROW_PARTITION:
-        return load_partition(loader, value);
+        return rows_load_partition(loader, value);
     case ROW_ERASE:
         store_erase(loader->env->store, slice_make(key.data + 5, key.size - 5), value);
         return key.size > 5 ? STATUS_OK : STATUS_CORRUPT;

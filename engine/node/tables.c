@@ -6,7 +6,8 @@ enum {
     EVENTS_PAGE_MAX = 1000
 };
 
-static void tables_change(struct requests *requests, const struct operation *o, enum catalog_op op)
+static void requests_change_table(struct requests *requests, const struct operation *o,
+                                  enum catalog_op op)
 {
     const struct request *q = &o->request;
     struct catalog_command command;
@@ -34,17 +35,17 @@ static void tables_change(struct requests *requests, const struct operation *o, 
 
 void requests_create_table(struct requests *requests, struct operation *o)
 {
-    tables_change(requests, o, CATALOG_CREATE);
+    requests_change_table(requests, o, CATALOG_CREATE);
 }
 
 void requests_update_table(struct requests *requests, struct operation *o)
 {
-    tables_change(requests, o, CATALOG_UPDATE);
+    requests_change_table(requests, o, CATALOG_UPDATE);
 }
 
 void requests_delete_table(struct requests *requests, struct operation *o)
 {
-    tables_change(requests, o, CATALOG_DELETE);
+    requests_change_table(requests, o, CATALOG_DELETE);
 }
 
 void requests_split_table(struct requests *requests, struct operation *o)

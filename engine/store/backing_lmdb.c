@@ -56,7 +56,7 @@ static struct slice slice_of_val(MDB_val v)
     return slice_make(v.mv_data, v.mv_size);
 }
 
-static enum status status_of(int error)
+static enum status lmdb_status_of(int error)
 {
     switch (error) {
     case 0:
@@ -85,10 +85,10 @@ static enum status status_of(int error)
 static enum status snapshot_begin(struct lmdb *l, struct backing_snapshot *s)
 {
     s->items = l->items;
-    enum status status = status_of(mdb_txn_begin(l->env, NULL, MDB_RDONLY, &s->txn));
+    enum status status = lmdb_status_of(mdb_txn_begin(l->env, NULL, MDB_RDONLY, &s->txn));
     if (status != STATUS_OK)
         return status;
-    status = status_of(mdb_cursor_open(s->txn, l->items, &s->cursor));
+    status = lmdb_status_of(mdb_cursor_open(s->txn, l->items, &s->cursor));
     if (status != STATUS_OK) {
         mdb_txn_abort(s->txn);
         s->txn = NULL;
@@ -96,7 +96,7 @@ static enum status snapshot_begin(struct lmdb *l, struct backing_snapshot *s)
     return status;
 }
 
-static enum status refresh(struct backing *b)
+static enum status lmdb_refresh(struct backing *b)
 {
     struct lmdb *l = lmdb_of(b);
     l->now.bucket = slice_make(NULL, 0);
@@ -106,17 +106,17 @@ static enum status refresh(struct backing *b)
     int error = mdb_txn_renew(l->now.txn);
     if (error == 0)
         error = mdb_cursor_renew(l->now.txn, l->now.cursor);
-    return status_of(error);
+    return lmdb_status_of(error);
 }
 
-static enum status snapshot_get(struct backing *b, struct backing_snapshot *s, struct slice key,
-                                struct slice *value)
+static enum status lmdb_snapshot_get(struct backing *b, struct backing_snapshot *s,
+                                     struct slice key, struct slice *value)
 {
     (void)b;
     MDB_val k = val_of(long_key_prefix(key)), v;
     int error = mdb_get(s->txn, s->items, &k, &v);
     if (error != 0)
-        return status_of(error);
+        return lmdb_status_of(error);
     *value = slice_of_val(v);
     if (key.size < LONG_KEY_PREFIX_SIZE)
         return STATUS_OK;
@@ -128,8 +128,8 @@ static enum status snapshot_get(struct backing *b, struct backing_snapshot *s, s
 }
 
 /* The record the cursor stands on, entered from the given side. */
-static enum status enter(struct backing_snapshot *s, MDB_val k, MDB_val v, bool reverse,
-                         struct backing_change *out)
+static enum status lmdb_enter(struct backing_snapshot *s, MDB_val k, MDB_val v, bool reverse,
+                              struct backing_change *out)
 {
     s->bucket = slice_make(NULL, 0);
     if (!long_key_is_bucket(slice_of_val(k))) {
@@ -145,11 +145,11 @@ static enum status enter(struct backing_snapshot *s, MDB_val k, MDB_val v, bool 
     return STATUS_OK;
 }
 
-static enum status move(struct backing_snapshot *s, bool reverse, struct backing_change *out)
+static enum status lmdb_move(struct backing_snapshot *s, bool reverse, struct backing_change *out)
 {
     MDB_val k, v;
     int error = mdb_cursor_get(s->cursor, &k, &v, reverse ? MDB_PREV : MDB_NEXT);
-    return error != 0 ? status_of(error) : enter(s, k, v, reverse, out);
+    return error != 0 ? lmdb_status_of(error) : lmdb_enter(s, k, v, reverse, out);
 }
 
 static enum status snapshot_step(struct backing_snapshot *s, bool reverse,
@@ -166,7 +166,7 @@ static enum status snapshot_step(struct backing_snapshot *s, bool reverse,
             return STATUS_OK;
         }
     }
-    return move(s, reverse, out);
+    return lmdb_move(s, reverse, out);
 }
 
 static enum status seek_forward(struct backing_snapshot *s, struct slice key,
@@ -175,13 +175,13 @@ static enum status seek_forward(struct backing_snapshot *s, struct slice key,
     MDB_val k = val_of(long_key_prefix(key)), v;
     int error = mdb_cursor_get(s->cursor, &k, &v, key.size == 0 ? MDB_FIRST : MDB_SET_RANGE);
     if (error != 0)
-        return status_of(error);
-    enum status status = enter(s, k, v, false, out);
+        return lmdb_status_of(error);
+    enum status status = lmdb_enter(s, k, v, false, out);
     if (status != STATUS_OK || slice_compare(out->key, key) >= 0)
         return status;
     /* Inside the key's own bucket, before the key. */
     if (!bucket_seek(s->bucket, key, &s->bucket_entry))
-        return move(s, false, out);
+        return lmdb_move(s, false, out);
     *out = (struct backing_change){s->bucket_entry.key, s->bucket_entry.value};
     return STATUS_OK;
 }
@@ -192,10 +192,10 @@ static enum status seek_backward(struct backing_snapshot *s, struct slice key,
     MDB_val k = val_of(long_key_prefix(key)), v;
     int error = key.size == 0 ? MDB_NOTFOUND : mdb_cursor_get(s->cursor, &k, &v, MDB_SET_RANGE);
     if (error != 0 && error != MDB_NOTFOUND)
-        return status_of(error);
+        return lmdb_status_of(error);
     if (error == MDB_NOTFOUND) {
         error = mdb_cursor_get(s->cursor, &k, &v, MDB_LAST);
-        return error != 0 ? status_of(error) : enter(s, k, v, true, out);
+        return error != 0 ? lmdb_status_of(error) : lmdb_enter(s, k, v, true, out);
     }
     if (long_key_is_bucket(slice_of_val(k)) &&
         bucket_seek_before(slice_of_val(v), key, &s->bucket_entry)) {
@@ -203,29 +203,29 @@ static enum status seek_backward(struct backing_snapshot *s, struct slice key,
         *out = (struct backing_change){s->bucket_entry.key, s->bucket_entry.value};
         return STATUS_OK;
     }
-    return move(s, true, out);
+    return lmdb_move(s, true, out);
 }
 
-static enum status get(struct backing *b, struct slice key, struct slice *value)
+static enum status lmdb_get(struct backing *b, struct slice key, struct slice *value)
 {
-    return snapshot_get(b, &lmdb_of(b)->now, key, value);
+    return lmdb_snapshot_get(b, &lmdb_of(b)->now, key, value);
 }
 
-static enum status step(struct backing *b, bool reverse, struct backing_change *out)
+static enum status lmdb_step(struct backing *b, bool reverse, struct backing_change *out)
 {
     return snapshot_step(&lmdb_of(b)->now, reverse, out);
 }
 
-static enum status seek(struct backing *b, struct slice key, bool reverse,
-                        struct backing_change *out)
+static enum status lmdb_seek(struct backing *b, struct slice key, bool reverse,
+                             struct backing_change *out)
 {
     struct backing_snapshot *s = &lmdb_of(b)->now;
     s->bucket = slice_make(NULL, 0);
     return reverse ? seek_backward(s, key, out) : seek_forward(s, key, out);
 }
 
-static enum status snapshot_seek(struct backing *b, struct backing_snapshot *s, struct slice key,
-                                 bool after, struct backing_change *out)
+static enum status lmdb_snapshot_seek(struct backing *b, struct backing_snapshot *s,
+                                      struct slice key, bool after, struct backing_change *out)
 {
     (void)b;
     s->bucket = slice_make(NULL, 0);
@@ -235,7 +235,7 @@ static enum status snapshot_seek(struct backing *b, struct backing_snapshot *s, 
     return snapshot_step(s, false, out);
 }
 
-static enum status snapshot_open(struct backing *b, struct backing_snapshot **out)
+static enum status lmdb_snapshot_open(struct backing *b, struct backing_snapshot **out)
 {
     struct backing_snapshot *s = calloc(1, sizeof *s);
     must(s != NULL);
@@ -247,7 +247,7 @@ static enum status snapshot_open(struct backing *b, struct backing_snapshot **ou
     return status;
 }
 
-static void snapshot_close(struct backing *b, struct backing_snapshot *s)
+static void lmdb_snapshot_close(struct backing *b, struct backing_snapshot *s)
 {
     (void)b;
     mdb_cursor_close(s->cursor);
@@ -288,8 +288,8 @@ static int write_change(struct lmdb *l, MDB_cursor *cursor, const struct backing
 
 /* Erases what the record under the cursor holds of the range. A bucket may reach beyond the range
  * at either end: the entries outside it stay. */
-static int erase_record(struct lmdb *l, MDB_cursor *cursor, MDB_val k, MDB_val v,
-                        const struct backing_range *range, uint64_t *erased_bytes)
+static int lmdb_erase_record(struct lmdb *l, MDB_cursor *cursor, MDB_val k, MDB_val v,
+                             const struct backing_range *range, uint64_t *erased_bytes)
 {
     if (!long_key_is_bucket(slice_of_val(k))) {
         *erased_bytes += erase_cost(k.mv_size, v.mv_size);
@@ -315,7 +315,7 @@ static int erase_range(struct lmdb *l, MDB_cursor *cursor, const struct backing_
     while (error == 0 && *erased_bytes < most) {
         if (range->hi.size > 0 && slice_compare(slice_of_val(k), range->hi) >= 0)
             return 0;
-        error = erase_record(l, cursor, k, v, range, erased_bytes);
+        error = lmdb_erase_record(l, cursor, k, v, range, erased_bytes);
         if (error != 0)
             return error;
         error = mdb_cursor_get(cursor, &k, &v, MDB_NEXT); /* after a deletion: the one behind it */
@@ -323,8 +323,8 @@ static int erase_range(struct lmdb *l, MDB_cursor *cursor, const struct backing_
     return error == MDB_NOTFOUND ? 0 : error;
 }
 
-static int erase(struct lmdb *l, MDB_cursor *cursor, const struct backing_batch *batch,
-                 uint64_t *erased_bytes)
+static int lmdb_erase(struct lmdb *l, MDB_cursor *cursor, const struct backing_batch *batch,
+                      uint64_t *erased_bytes)
 {
     int error = 0;
     *erased_bytes = 0;
@@ -344,7 +344,7 @@ static int write_all(struct lmdb *l, MDB_txn *txn, const struct backing_batch *b
     while (error == 0 && batch->next(batch->context, &change))
         error = write_change(l, cursor, &change);
     if (error == 0)
-        error = erase(l, cursor, batch, erased_bytes);
+        error = lmdb_erase(l, cursor, batch, erased_bytes);
     mdb_cursor_close(cursor);
     if (error != 0)
         return error;
@@ -365,24 +365,24 @@ static bool disk_is_full(const struct lmdb *l)
     int error = posix_fallocate(fd, info.st_size, MIB);
     if (error == 0)
         error = ftruncate(fd, info.st_size) == 0 ? 0 : errno;
-    return error != 0 && status_of(error) == STATUS_FULL;
+    return error != 0 && lmdb_status_of(error) == STATUS_FULL;
 }
 
-static enum status write_batch(struct backing *b, const struct backing_batch *batch,
-                               uint64_t *erased_bytes)
+static enum status lmdb_write_batch(struct backing *b, const struct backing_batch *batch,
+                                    uint64_t *erased_bytes)
 {
     struct lmdb *l = lmdb_of(b);
     MDB_txn *txn;
     int error = mdb_txn_begin(l->env, NULL, 0, &txn);
     if (error != 0)
-        return status_of(error);
+        return lmdb_status_of(error);
     error = write_all(l, txn, batch, erased_bytes);
     if (error != 0)
         mdb_txn_abort(txn);
     else
         error = mdb_txn_commit(txn);
     l->map_full = error == MDB_MAP_FULL;
-    return error == EIO && disk_is_full(l) ? STATUS_FULL : status_of(error);
+    return error == EIO && disk_is_full(l) ? STATUS_FULL : lmdb_status_of(error);
 }
 
 /* LMDB cannot live without its map, so whether there is address space is tried out first. */
@@ -392,7 +392,7 @@ static bool address_space_left(uint64_t size)
     return p != MAP_FAILED && munmap(p, size) == 0;
 }
 
-static enum status grow(struct backing *b)
+static enum status lmdb_grow(struct backing *b)
 {
     struct lmdb *l = lmdb_of(b);
     MDB_envinfo info;
@@ -410,7 +410,7 @@ static enum status grow(struct backing *b)
     if (again == 0)
         again = mdb_cursor_renew(l->now.txn, l->now.cursor);
     l->now.bucket = slice_make(NULL, 0);
-    return status_of(error != 0 ? error : again);
+    return lmdb_status_of(error != 0 ? error : again);
 }
 
 /* ---- any thread ---- */
@@ -424,7 +424,7 @@ static uint64_t touch_pages(MDB_val v)
     return sum;
 }
 
-static void touch(struct backing *b, struct slice key, bool reverse, uint64_t bytes)
+static void lmdb_touch(struct backing *b, struct slice key, bool reverse, uint64_t bytes)
 {
     struct lmdb *l = lmdb_of(b);
     MDB_txn *txn;
@@ -451,7 +451,7 @@ static void touch(struct backing *b, struct slice key, bool reverse, uint64_t by
 
 /* ---- open and close ---- */
 
-static struct backing_info info(struct backing *b)
+static struct backing_info lmdb_info(struct backing *b)
 {
     struct lmdb *l = lmdb_of(b);
     MDB_envinfo env;
@@ -509,18 +509,18 @@ enum status backing_open_lmdb(const struct backing_options *options, struct back
 {
     static const struct backing_methods methods = {
         .close = close_lmdb,
-        .info = info,
-        .get = get,
-        .seek = seek,
-        .step = step,
-        .refresh = refresh,
-        .write = write_batch,
-        .grow = grow,
-        .snapshot_open = snapshot_open,
-        .snapshot_close = snapshot_close,
-        .snapshot_get = snapshot_get,
-        .snapshot_seek = snapshot_seek,
-        .touch = touch,
+        .info = lmdb_info,
+        .get = lmdb_get,
+        .seek = lmdb_seek,
+        .step = lmdb_step,
+        .refresh = lmdb_refresh,
+        .write = lmdb_write_batch,
+        .grow = lmdb_grow,
+        .snapshot_open = lmdb_snapshot_open,
+        .snapshot_close = lmdb_snapshot_close,
+        .snapshot_get = lmdb_snapshot_get,
+        .snapshot_seek = lmdb_snapshot_seek,
+        .touch = lmdb_touch,
     };
     struct lmdb *l = calloc(1, sizeof *l);
     must(l != NULL);
@@ -537,7 +537,7 @@ enum status backing_open_lmdb(const struct backing_options *options, struct back
                                     : options->map_max_bytes);
     if (error == 0)
         error = open_databases(l);
-    enum status status = error == 0 ? refresh(&l->backing) : status_of(error);
+    enum status status = error == 0 ? lmdb_refresh(&l->backing) : lmdb_status_of(error);
     if (status != STATUS_OK) {
         int kept = errno;
         close_lmdb(&l->backing);

@@ -1,3 +1,4 @@
+/* log_writer.c - the writing end of a node's shared log: records in, batches out. */
 #include "engine/store/log_writer.h"
 
 #include <stdlib.h>

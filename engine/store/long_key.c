@@ -1,3 +1,4 @@
+/* long_key.c - keys that LMDB cannot hold as they are. */
 #include "engine/store/long_key.h"
 
 #include "engine/store/backing.h"

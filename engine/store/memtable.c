@@ -1,3 +1,4 @@
+/* memtable.c - committed writes that are not in LMDB yet, in key order. */
 #include "engine/store/memtable.h"
 
 #include <stdlib.h>
@@ -109,7 +110,7 @@ static bool has_key(const struct node *n, struct slice key)
 }
 
 /* The key's slot, or the free one it would have. */
-static struct slot *find(const struct memtable *m, struct slice key, uint64_t hash)
+static struct slot *memtable_find(const struct memtable *m, struct slice key, uint64_t hash)
 {
     size_t i = hash & (m->slot_count - 1);
     while (m->slots[i].node != NULL &&
@@ -120,13 +121,13 @@ static struct slot *find(const struct memtable *m, struct slice key, uint64_t ha
 
 const struct mem_entry *memtable_get(const struct memtable *m, struct slice key, uint64_t hash)
 {
-    const struct node *n = find(m, key, hash)->node;
+    const struct node *n = memtable_find(m, key, hash)->node;
     return n == NULL ? NULL : &n->entry;
 }
 
 /* The last node before `key` on every level in use. */
-static struct node *descend(const struct memtable *m, struct slice key,
-                            struct node *before[LEVELS_MAX])
+static struct node *memtable_descend(const struct memtable *m, struct slice key,
+                                     struct node *before[LEVELS_MAX])
 {
     struct node *n = m->head;
     for (size_t level = m->levels; level-- > 0;) {
@@ -159,16 +160,16 @@ static void grow_slots(struct memtable *m)
 
 /* One level more with probability 1/4 each, from the hash's high bits (the low ones choose the
  * slot). */
-static int levels_of(uint64_t hash)
+static int memtable_levels_of(uint64_t hash)
 {
     int levels = 1 + __builtin_clzll(hash | 1) / 2;
     return levels < LEVELS_MAX ? levels : LEVELS_MAX;
 }
 
-static void insert(struct memtable *m, struct slot *slot, struct slice key, uint64_t hash,
-                   struct slice value)
+static void memtable_insert(struct memtable *m, struct slot *slot, struct slice key, uint64_t hash,
+                            struct slice value)
 {
-    struct node *n = node_alloc(&m->arena, key, levels_of(hash));
+    struct node *n = node_alloc(&m->arena, key, memtable_levels_of(hash));
     n->entry.value = value;
     links_of(n)->older = m->newest;
     m->newest = n;
@@ -177,11 +178,11 @@ static void insert(struct memtable *m, struct slot *slot, struct slice key, uint
         grow_slots(m);
 }
 
-static void link(struct memtable *m, struct node *n)
+static void memtable_link(struct memtable *m, struct node *n)
 {
     struct node *before[LEVELS_MAX];
     struct links *l = links_of(n);
-    descend(m, n->entry.key, before);
+    memtable_descend(m, n->entry.key, before);
     while (m->levels < l->levels)
         before[m->levels++] = m->head;
     for (size_t level = 0; level < l->levels; level++) {
@@ -197,10 +198,10 @@ static void link(struct memtable *m, struct node *n)
 }
 
 /* Brings the skip list up to date. */
-static void order(struct memtable *m)
+static void memtable_order(struct memtable *m)
 {
     for (struct node *n = m->newest; n != m->ordered; n = links_of(n)->older)
-        link(m, n);
+        memtable_link(m, n);
     m->ordered = m->newest;
 }
 
@@ -240,11 +241,11 @@ void memtable_put(struct memtable *m, struct slice key, uint64_t hash, struct sl
     if (value.data != NULL)
         copy = slice_make(memcpy(arena_alloc(&m->values, value.size), value.data, value.size),
                           value.size);
-    struct slot *slot = find(m, key, hash);
+    struct slot *slot = memtable_find(m, key, hash);
     if (slot->node != NULL)
         slot->node->entry.value = copy;
     else
-        insert(m, slot, key, hash, copy);
+        memtable_insert(m, slot, key, hash, copy);
 }
 
 static const struct mem_entry *entry_of(const struct node *n)
@@ -254,16 +255,16 @@ static const struct mem_entry *entry_of(const struct node *n)
 
 const struct mem_entry *memtable_seek(struct memtable *m, struct slice key)
 {
-    order(m);
-    return entry_of(links_of(descend(m, key, NULL))->next[0]);
+    memtable_order(m);
+    return entry_of(links_of(memtable_descend(m, key, NULL))->next[0]);
 }
 
 const struct mem_entry *memtable_seek_before(struct memtable *m, struct slice key)
 {
-    order(m);
+    memtable_order(m);
     if (key.size == 0)
         return entry_of(m->last);
-    struct node *n = descend(m, key, NULL);
+    struct node *n = memtable_descend(m, key, NULL);
     return n == m->head ? NULL : entry_of(n);
 }
 

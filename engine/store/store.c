@@ -1,3 +1,4 @@
+/* store.c - a node's applied state: memtables over a durable backing. */
 #include "engine/store/store.h"
 
 #include <stdlib.h>
@@ -129,7 +130,7 @@ enum status store_get(struct store *s, struct slice key, bool touched, struct sl
 
 /* ---- ranges ---- */
 
-static bool inside(const struct store_cursor *c, struct slice key)
+static bool store_inside(const struct store_cursor *c, struct slice key)
 {
     if (c->reverse)
         return slice_compare(key, c->end) >= 0;
@@ -138,12 +139,12 @@ static bool inside(const struct store_cursor *c, struct slice key)
 
 static const struct mem_entry *mem_inside(const struct store_cursor *c, const struct mem_entry *e)
 {
-    return e != NULL && inside(c, e->key) ? e : NULL;
+    return e != NULL && store_inside(c, e->key) ? e : NULL;
 }
 
 static void backing_moved(struct store_cursor *c, enum status status)
 {
-    c->backing_valid = status == STATUS_OK && inside(c, c->backing.key);
+    c->backing_valid = status == STATUS_OK && store_inside(c, c->backing.key);
     if (status != STATUS_OK && status != STATUS_NOT_FOUND)
         c->failure = status;
 }
