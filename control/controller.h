@@ -1,9 +1,9 @@
 /* controller.h - who should hold what, and how much of it: decisions about the cluster as a whole.
  *
- * A state machine beside the node that leads the catalog: the time, and a view of the catalog and
- * of the last load reports in; requests out: decisions for that node, with the events that tell
- * them, and questions to leaders. What it remembers is how loads went lately, nothing else: whoever
- * leads next starts from the catalog and fresh reports.
+ * A state machine beside the node that leads the catalog. In: the time, a view of the catalog, and
+ * the last load reports. Out: requests, which are decisions for that node with their events, and
+ * questions to leaders. The controller remembers nothing but recent loads: the controller of the
+ * next leader starts from the catalog and fresh reports.
  *
  * Invariants
  *   CONTROL-1  while a decision is unanswered none is made; one that is lost is forgotten after a
@@ -26,11 +26,11 @@ struct controller;
 struct controller *controller_create(const struct config *config); /* borrows */
 void controller_destroy(struct controller *c);                     /* NULL: nothing */
 
-/* When to look next, given the term in which the catalog is led here (0: INSTANT_NEVER), and when
- * something was last heard that is not to wait for the next look (node_control_urgent). */
+/* When to look next. `term`: in which this node leads the catalog; 0: it does not (INSTANT_NEVER).
+ * `urgent_at`: when news came that cannot wait for the next look (node_control_urgent). */
 struct instant controller_deadline(const struct controller *c, uint64_t term,
                                    struct instant urgent_at);
-/* `wall_ms` is for events only. All requests of the last look were taken. */
+/* `wall_ms` is for events only. The caller has taken all requests of the last look. */
 void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
                      const struct control_view *view);
 /* Ids of the controller's requests have this bit; no other of a node's own does. */

@@ -1,13 +1,14 @@
 /* client.h - a router's side of global admission control: tokens in hand, and when to ask for more.
  *
- * A request takes tokens without a message while there are any. Below a watermark, what will be
- * spent while an answer is on its way, one ask goes out. Tokens live as long as the answer said,
- * counted from the sending of the ask: clocks need not agree on anything.
+ * A request takes tokens without a message while the router holds tokens. The watermark is what the
+ * router will spend while an answer is on its way: below the watermark the router sends one ask.
+ * Tokens live as long as the answer says, counted from the moment the ask was sent. No clocks have
+ * to agree.
  *
- * Where no server can be reached a router uses its even part of the rate by itself. One whose link
- * was closed by the other end is gone, and can vend nothing to others any more; one that is merely
- * silent may: then that begins only once it counts this router as silent too. A router that has
- * just begun tries to reach one for a second: it does not know how many others there are.
+ * A router that reaches no server uses its even part of the rate. A server that closed its link is
+ * gone and vends nothing to other routers. A silent server may still vend: the router begins to use
+ * its even part once that server must count the router as silent too. A router that has just started
+ * tries to reach a server for a second, because it does not know how many routers there are.
  *
  * Invariants
  *   LEDGER-6  tokens spent <= tokens granted and in life, plus the reserve, plus what requests cost
@@ -15,7 +16,7 @@
  *   LEDGER-7  one ask of a key is on its way at a time, and none before the time a denial told but
  *             for something cheaper than what was denied.
  * Promises: no I/O, no clock; taking allocates nothing once the key is known.
- * Not here: links (host), who waits for what (router). */
+ * Not here: links (host), requests that wait (router). */
 #ifndef WEIR_GAC_CLIENT_H
 #define WEIR_GAC_CLIENT_H
 
@@ -47,18 +48,18 @@ enum gac_verdict {
     GAC_REFUSED /* there are none */
 };
 
-/* `wait`, if refused: after which it is worth trying again. */
+/* `wait`, if refused: a second try may succeed after that time. */
 enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struct gac_limit *limit,
                                  int64_t cost, struct duration *wait);
-/* What the table may use has just been changed here, or it was created: its server, and by it all
- * routers, hear of it even if nobody asks for tokens here. */
+/* The limit of a table has just been changed, or the table was created, by this router. The router
+ * tells the table's server, even if no request wants tokens here; the server tells all routers. */
 void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit,
                      bool created);
-/* The request is done, and has cost `used`. Until then it may give back what it took; to be said
- * once for everything taken. */
+/* The request is done and has cost `used`. Must be called exactly once for each gac_client_take that
+ * has taken tokens: until then the tokens count as pending. */
 void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t taken, int64_t used);
 
-/* Goes up whenever somebody who waits may fare better. */
+/* A number that rises whenever a waiting request may succeed. */
 uint64_t gac_client_changes(const struct gac_client *c);
 
 /* ---- servers ---- */
@@ -80,7 +81,7 @@ bool gac_client_next_frame(struct gac_client *c, struct instant now, uint32_t *s
 
 /* ---- for people and tests ---- */
 
-/* Keys that are known: those of the last ten minutes, and no more than as many again. */
+/* How many keys are known: those of the last ten minutes, and at most as many older ones. */
 uint32_t gac_client_leases(const struct gac_client *c);
 
 struct gac_holding {
@@ -93,7 +94,7 @@ struct gac_holding {
     int64_t taken; /* since it is known, less what was given back; mcu */
 };
 
-/* False: nothing of it was ever taken, or not for ten minutes. */
+/* False: no tokens of the key were taken within ten minutes. */
 bool gac_client_holding(const struct gac_client *c, struct instant now, struct gac_key key,
                         struct gac_holding *out);
 

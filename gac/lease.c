@@ -12,7 +12,8 @@ enum {
 
 static const int64_t most_wanted = GAC_AMOUNT_MAX;
 
-/* What goes out while an ask and its answer are on their way, and twice what that varies by. */
+/* What the router spends while an ask and its answer are on their way, plus two standard
+ * deviations. */
 static int64_t watermark_of(const struct lease *l)
 {
     int64_t ns = l->round_trip.ns + NS_PER_MS;
@@ -20,7 +21,7 @@ static int64_t watermark_of(const struct lease *l)
     return meanwhile + 2 * (int64_t)square_root((uint64_t)(meanwhile * ONE_UNIT)) + ONE_UNIT;
 }
 
-/* What the slot has seen, mcu a second. */
+/* The demand that the slot has seen, in mcu per second. */
 static int64_t lease_rate_of(const struct lease *l, int64_t ns)
 {
     if (ns < SLOT_MS * NS_PER_MS)

@@ -1,11 +1,11 @@
 /* ledger.h - what one table, or index, may use of one kind of throughput, and who holds how much.
  *
- * The bank refills at the rate and keeps what goes unused, up to `bank` worth of seconds, less what
- * routers hold: a token in a router's hands is the bank's until it is spent, and so is one that a
- * request has which is not done. Tokens are taken from the bank when they are granted, come back
- * when their holder says that it has not spent them, and are taken afterwards where more was spent
- * than had. What a silent holder had may have gone with it to another server, and counts until it
- * is known to be gone, or too old.
+ * The bank refills at the rate. It keeps unused tokens, up to `bank` worth of seconds, less the
+ * tokens that routers hold: a token counts as the bank's until it is spent, also while a request
+ * that is not done has it. Granting takes tokens from the bank. Unspent tokens come back when their
+ * holder reports them; tokens that were spent without being held are taken when that is reported. A
+ * silent holder may use its tokens elsewhere: they count until the holder is known to be gone, or
+ * they are too old.
  *
  * Invariants
  *   LEDGER-1  bank + held + pending <= capacity: no window W ever sees more than rate * W +
@@ -74,8 +74,8 @@ void ledger_init(struct ledger *l, struct instant now, const struct ledger_terms
                  const struct gac_ask *ask);
 void ledger_deinit(struct ledger *l);
 
-/* After a refill. The table is new: once in the ledger's life its bank gets what that begins with.
- */
+/* After a refill. The table is new: its bank gets the tokens of a new table, once in the ledger's
+ * life. */
 void ledger_start_table(struct ledger *l, const struct ledger_terms *terms);
 
 /* Brings the bank up to `now` under these terms. */
@@ -93,17 +93,18 @@ int64_t ledger_enough(const struct ledger *l, int64_t cost);
  * dearest request needs, where the bank owes nothing. */
 void ledger_grant(struct ledger *l, struct holder *h, int64_t tokens);
 
-/* A router that is known to be gone: what it held went with it. */
+/* The router is known to be gone, and its tokens with it. */
 void ledger_forget(struct ledger *l, uint64_t router);
 
-/* Whether it lives on what comes in: who has not asked for so long lives on what it has. */
+/* Whether the holder has a claim on what comes in. A holder that has not asked for a lifetime lives
+ * on the tokens it has. */
 static inline bool holder_claims(const struct holder *h, struct instant now,
                                  const struct ledger_terms *terms)
 {
     return instant_before(now, instant_add(h->asked_at, terms->lifetime));
 }
 
-/* Whether its tokens can still be out there. */
+/* Whether the holder's tokens may still be alive. */
 static inline bool holder_is_live(const struct holder *h, struct instant now)
 {
     return instant_before(now, instant_add(h->asked_at, h->answer.lifetime));

@@ -1,10 +1,10 @@
-/* server.h - a server of global admission control: asks in, answers out. Nothing is kept on disk,
- * and nothing is lost with it but banks.
+/* server.h - a server of global admission control: asks in, answers out. Nothing is kept on disk: a
+ * server that ends loses its banks and nothing else.
  *
- * A router is known from its first sign of life until its link is closed, or it has been silent for
- * long: until then its even part of every rate is left to it, because it may be using that by
- * itself, or have it from another server. Which of the two a router does follows from its view of
- * who is alive: every frame tells it.
+ * A router is known from its first sign of life until its link is closed, or until it has been
+ * silent for long. Meanwhile the server leaves the router its even part of every rate, because the
+ * router may use that part by itself or get it from another server. Every frame tells which servers
+ * the router takes to be alive, and so which of the two it does.
  *
  * Invariants: LEDGER-4 (ledger.h).  LEDGER-5  a server knows about a table what routers tell it,
  * and forgets it. Bounds: ledgers, routers (options). Not here: sockets (host), when to ask
@@ -27,15 +27,15 @@ struct gac_server_options {
 struct gac_server *gac_server_create(const struct gac_server_options *options);
 void gac_server_destroy(struct gac_server *s);
 
-/* A frame of a router's, over its link; appends the frame that answers it to `out`.
- * STATUS_MALFORMED: nothing was taken over, and the link is to be closed; `error` tells why. */
+/* A frame of a router arrived over its link: appends the answer to `out`. STATUS_MALFORMED: the
+ * frame changed nothing, and the link must be closed; `error` tells why. */
 enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_t link,
                                struct slice frame, struct buffer *out, struct buffer *error);
 
-/* The other end closed the link: that router is gone, with what it held. */
+/* The other end closed the link: the router is gone, and its tokens with it. */
 void gac_server_link_closed(struct gac_server *s, uint64_t link);
 
-/* What it vends, for a person: one line of JSON a ledger. */
+/* What the server vends, for people: a line of JSON for each ledger. */
 void gac_server_report(struct gac_server *s, struct instant now, struct buffer *out);
 
 #endif

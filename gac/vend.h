@@ -23,11 +23,11 @@ struct vend_policy {
 extern const struct vend_policy vend_periodic;
 extern const struct vend_policy vend_lease;
 
-/* Where routers do not ask, what comes from one that does is answered as by `lease`. */
+/* Routers do not ask under the policies off and static; an ask is answered as under `lease`. */
 const struct vend_policy *vend_policy_of(enum gac_policy policy);
 
-/* The level up to which everyone's demand is met, and below which none is cut: the sum of
- * min(demand, level) is `rate`. INT64_MAX: all of it is met. */
+/* The max-min level: the sum of min(demand, level) over all holders is `rate`. INT64_MAX: all demand
+ * can be met. */
 int64_t vend_level(const struct ledger *l, struct instant now, const struct ledger_terms *terms,
                    int64_t rate);
 

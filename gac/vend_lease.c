@@ -26,9 +26,10 @@ static int64_t in_span(int64_t rate, struct duration span)
     return tokens < INT64_MAX / 16 ? (int64_t)tokens : INT64_MAX / 16;
 }
 
-/* What a holder is left with is this times the root of its demand, in millionths. Any scale makes
- * asks a second times tokens idle as few as can be: as large as makes asks rare, while there is so
- * much in the bank, and no less than what comes in for an even part in a while. */
+/* A holder gets the root of its demand times this scale, in millionths. Scaling every grant by the
+ * same factor does not change (requests per second) x (idle tokens), so the scale is chosen to make
+ * asks rare. Upper bound: a part of the bank. Lower bound: what comes in for an even part of the
+ * rate within `grant`. */
 static int64_t scale_of(const struct ledger *l, struct instant now,
                         const struct ledger_terms *terms, int64_t cost)
 {
@@ -49,7 +50,7 @@ static int64_t scale_of(const struct ledger *l, struct instant now,
     return scale < INT64_MAX / 16 ? (int64_t)scale : INT64_MAX / 16;
 }
 
-/* What this holder would be left with, were there enough for all. */
+/* What this holder would get if the bank had enough for all. */
 static int64_t vend_lease_wanted(const struct ledger_terms *terms, const struct holder *h,
                                  int64_t scale)
 {
@@ -73,8 +74,8 @@ static int64_t wanted_by_all(const struct ledger *l, struct instant now,
     return sum;
 }
 
-/* The part of the rate that is this holder's: where not all can be met the level, of which who
- * wants less leaves the rest; else what it wants, and of what nobody wants an even part. */
+/* This holder's part of the rate. If not all demand can be met: the max-min level, or its demand if
+ * that is less. Otherwise: its demand, and an even part of the rest. */
 static int64_t vend_lease_share_of(const struct ledger *l, struct instant now,
                                    const struct ledger_terms *terms, const struct holder *h)
 {
