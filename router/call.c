@@ -3,9 +3,9 @@
 
 #include "base/must.h"
 #include "engine/catalog/key_text.h"
+#include "engine/message/request_traits.h"
 #include "router/operations/operation.h"
 #include "router/operations/throttle.h"
-#include "router/request_traits.h"
 
 /* ---- memory ---- */
 

@@ -20,10 +20,10 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "engine/message/request_traits.h"
 #include "router/core.h"
 #include "router/limiter/limit.h"
 #include "router/operations/operation.h"
-#include "router/request_traits.h"
 #include "router/route.h"
 #include "router/silence.h"
 

@@ -1,37 +1,12 @@
 #include "server/link_rights.h"
 
 #include "engine/catalog/catalog.h"
+#include "engine/message/request_traits.h"
 
 enum {
     NODE = 1 << PEER_NODE,
     ROUTER = 1 << PEER_ROUTER,
     TOOL = 1 << PEER_TOOL
-};
-
-/* Who may send a node each request. */
-static const unsigned requests[REQUEST_OPS] = {
-    [REQUEST_GET] = ROUTER,
-    [REQUEST_PUT] = ROUTER,
-    [REQUEST_DELETE] = ROUTER,
-    [REQUEST_RANGE] = ROUTER,
-    [REQUEST_STATS] = ROUTER | TOOL,
-    [REQUEST_PARTITION_OPEN] = NODE,
-    [REQUEST_PARTITION_CLOSE] = NODE,
-    [REQUEST_PARTITION_MEMBERS] = NODE,
-    [REQUEST_TABLE_CREATE] = ROUTER,
-    [REQUEST_TABLE_GET] = ROUTER | TOOL,
-    [REQUEST_TABLE_LIST] = ROUTER | TOOL,
-    [REQUEST_TABLE_UPDATE] = ROUTER,
-    [REQUEST_TABLE_DELETE] = ROUTER,
-    [REQUEST_TABLE_REPORT] = NODE,
-    [REQUEST_TABLE_SPLIT] = ROUTER,
-    [REQUEST_PARTITION_SPLIT] = NODE,
-    [REQUEST_PARTITION_MERGE] = NODE,
-    [REQUEST_EVENTS] = ROUTER | TOOL,
-    [REQUEST_DECIDE] = ROUTER, /* a drain alone */
-    [REQUEST_PARTITION_HEAT] = NODE,
-    [REQUEST_PARTITION_MIDDLE] = NODE,
-    [REQUEST_PING] = ROUTER,
 };
 
 unsigned link_rights_accepted(enum peer_kind kind)
@@ -58,7 +33,7 @@ static bool names_itself(const struct link_peer *from, struct slice bytes, size_
 
 const char *link_rights_request(const struct link_peer *from, const struct request *q)
 {
-    if ((requests[q->op] & 1U << from->kind) == 0)
+    if ((request_traits[q->op].senders & 1U << from->kind) == 0)
         return "sent a request that its role may not send";
     if (q->op == REQUEST_TABLE_REPORT && !names_itself(from, q->body, 0))
         return "sent a report in another node's name";

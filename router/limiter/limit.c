@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "router/request_traits.h"
+#include "engine/message/request_traits.h"
 
 /* Subrequests that wait for tokens of one key. An empty queue stays until tokens come next. */
 struct limit_waiters {

@@ -1,8 +1,8 @@
 /* operation_support.c - what operations share: capacity, keys, refusals, answers. */
+#include "engine/message/request_traits.h"
 #include "router/json/json_writer.h"
 #include "router/operations/operation.h"
 #include "router/operations/throttle.h"
-#include "router/request_traits.h"
 
 #include <stdio.h>
 

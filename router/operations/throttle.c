@@ -1,9 +1,9 @@
 /* throttle.c - texts, reasons and header lines of a throttled request. */
 #include "router/operations/throttle.h"
 
+#include "engine/message/request_traits.h"
 #include "router/json/json_writer.h"
 #include "router/operations/operation.h"
-#include "router/request_traits.h"
 
 /* The one place that says which exception a refusal is. The documentation contradicts itself about
  * key ranges of provisioned tables, so that is a setting. */

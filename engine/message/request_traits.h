@@ -1,13 +1,16 @@
 /* request_traits.h - the properties of each kind of request that a router needs: one table. */
-#ifndef WEIR_ROUTER_REQUEST_TRAITS_H
-#define WEIR_ROUTER_REQUEST_TRAITS_H
+#ifndef WEIR_ENGINE_MESSAGE_REQUEST_TRAITS_H
+#define WEIR_ENGINE_MESSAGE_REQUEST_TRAITS_H
 
+#include "base/peer.h"
 #include "engine/message/message.h"
 
 struct request_traits {
-    bool data;  /* asks for a table's data: routed by its key, admitted, paid for; else it goes
+    unsigned
+        senders; /* processes that may send it to a node: bits 1 << enum peer_kind; 0: nobody */
+    bool data;   /* asks for a table's data: routed by its key, admitted, paid for; else it goes
                          to the catalog, or to a node about itself */
-    bool write; /* of data: paid for as a write */
+    bool write;  /* of data: paid for as a write */
     bool any_replica; /* of data: unless it is consistent, any replica may serve it; else the leader
                          alone */
     bool once;        /* sent to one node: it is not repeated where its outcome is not known */
