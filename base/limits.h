@@ -143,9 +143,6 @@
       "of the load.")                                                                              \
     X(split_samples_min, 256, 1, 1000000,                                                          \
       "A partition is split for its throughput after this many observed requests.")                \
-    X(split_sequential, 0, 0, 2,                                                                   \
-      "Partitions whose keys only move forward are: 0 not split, 1 split above the newest "        \
-      "key, 2 split like others.")                                                                 \
     X(split_backoff_ms, 60000, 0, 86400000,                                                        \
       "A partition that should not be split is examined again after this time.")                   \
     X(split_retry_ms, 1000, 10, 3600000,                                                           \

@@ -20,7 +20,6 @@ struct split_question split_question_of(const struct config *config, struct slic
         .hi = hi,
         .max_mcu = {[ADMIT_READ] = config->partition_max_rcu * MCU_PER_UNIT,
                     [ADMIT_WRITE] = config->partition_max_wcu * MCU_PER_UNIT},
-        .sequential = (enum split_sequential)config->split_sequential,
         .fill_ppm = config->split_fill_percent * percent,
         .largest_ppm = config->split_largest_percent * percent,
         .gain_ppm = config->split_gain_percent * percent,
@@ -157,41 +156,6 @@ static enum sketch_direction direction_of(const struct heat *h, const struct div
     return 2 * moving >= all ? way : SKETCH_STAYS;
 }
 
-/* Just above the newest key. */
-static struct slice cut_ahead(const struct division *d)
-{
-    struct slice newest = d->points[d->count - 1].key;
-    struct buffer key = {0};
-    buffer_append_slice(&key, split_whole_key(d, newest));
-    buffer_append_u8(&key, 0);
-    struct slice cut = arena_copy(d->arena, buffer_slice(&key));
-    buffer_deinit(&key);
-    return cut;
-}
-
-/* Kinds that move go on above the newest key; the others stay below it. */
-static void advise_ahead(struct heat *h, const struct division *d, struct split_advice *out)
-{
-    out->verdict = SPLIT_ADVISED;
-    out->cut_count = 1;
-    out->cuts[0] = cut_ahead(d);
-    for (int kind = 0; kind < SPLIT_KINDS; kind++) {
-        bool moves = heat_direction(h, (enum admit_kind)kind) == SKETCH_FORWARD;
-        uint32_t above = moves                             ? SPLIT_WHOLE_PPM
-                         : d->sums[d->count].mcu[kind] > 0 ? 0
-                                                           : SPLIT_WHOLE_PPM / 2;
-        out->share_ppm[kind][0] = SPLIT_WHOLE_PPM - above;
-        out->share_ppm[kind][1] = above;
-    }
-}
-
-static bool has_room_ahead(const struct division *d)
-{
-    struct slice cut = cut_ahead(d);
-    return cut.size <= STORAGE_KEY_SIZE_MAX &&
-           (d->q->hi.size == 0 || slice_compare(cut, d->q->hi) < 0);
-}
-
 /* ---- all together ---- */
 
 static void split_point_measure(struct heat *h, struct instant now, struct division *d)
@@ -302,10 +266,8 @@ void split_advise(struct heat *h, struct instant now, const struct split_questio
     enum sketch_direction way = direction_of(h, &d);
     if (out->samples < q->samples_min || way == SKETCH_UNKNOWN || d.below[d.count] == 0)
         return;
-    if (way != SKETCH_STAYS && q->sequential != SPLIT_SEQUENTIAL_IGNORED) {
+    if (way != SKETCH_STAYS) {
         out->verdict = SPLIT_REFUSED_SEQUENTIAL;
-        if (way == SKETCH_FORWARD && q->sequential == SPLIT_SEQUENTIAL_AHEAD && has_room_ahead(&d))
-            advise_ahead(h, &d, out);
         return;
     }
     split_place(&d);

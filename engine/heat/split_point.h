@@ -33,15 +33,6 @@ enum split_verdict {
 
 const char *split_verdict_name(enum split_verdict v); /* "advised", "popular-key", ... static */
 
-/* Where access only moves forward. */
-enum split_sequential {
-    SPLIT_SEQUENTIAL_REFUSED,
-    /* One cut just above the newest key. That does not make the inserts faster, all of them go to
-     * the upper child; it frees the lower one of them, and them of its size. */
-    SPLIT_SEQUENTIAL_AHEAD,
-    SPLIT_SEQUENTIAL_IGNORED, /* it is cut as if access stayed: to show what that leads to */
-};
-
 /* Slices lend as the function that fills it says. */
 struct split_advice {
     enum split_verdict verdict;
@@ -69,7 +60,6 @@ struct split_question {
     int64_t max_mcu[SPLIT_KINDS]; /* partition maxima, mcu per second, > 0 */
     uint32_t children;            /* wanted, up to SPLIT_CUTS_MAX + 1; 0: what the rate needs */
     bool whole_collections;       /* cuts may only fall between partition keys */
-    enum split_sequential sequential;
     /* settings split_fill_percent, split_largest_percent, split_gain_percent, split_samples_min */
     int64_t fill_ppm;
     int64_t largest_ppm;

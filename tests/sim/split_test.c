@@ -1,7 +1,6 @@
 /* Splits for consumption on a simulated cluster: several partitions of a table that are hot at
  * once, and how soon nothing of theirs is refused; access that only moves forward, at twice what a
- * partition serves: what is served, and how often a partition is cut for it, under each setting of
- * split_sequential. */
+ * partition serves: what is served, and how often a partition is cut for it. */
 #include <stdlib.h>
 
 #include "tests/check.h"
@@ -68,7 +67,7 @@ static void create_table(struct lab *l)
 
 /* `frontiers` writers side by side, each inserting in order: under partition keys of their own, or
  * all under one. An on-demand table, so that pieces keep the rate of the whole. */
-static struct outcome insert_in_order(enum split_sequential policy, int frontiers, bool one_key)
+static struct outcome insert_in_order(int frontiers, bool one_key)
 {
     struct lab l;
     struct flow flows[FRONTIERS_MAX];
@@ -79,8 +78,6 @@ static struct outcome insert_in_order(enum split_sequential policy, int frontier
     lab_set(&l, "partition_max_wcu", text);
     lab_set(&l, "on_demand_wcu", text);
     lab_set(&l, "on_demand_rcu", "3000");
-    snprintf(text, sizeof text, "%d", (int)policy);
-    lab_set(&l, "split_sequential", text);
     lab_set(&l, "split_backoff_ms", "10000");
     lab_start(&l);
     lab_pass(&l, NS_PER_S);
@@ -107,9 +104,8 @@ static struct outcome insert_in_order(enum split_sequential policy, int frontier
     out.served /= RUN_S;
     count_events(&l, &out);
     lab_deinit(&l);
-    printf("    split_sequential %d, %d frontiers%s: %lld of %d a second served, %lld splits\n",
-           (int)policy, frontiers, one_key ? " under one key" : "", (long long)out.served, OFFERED,
-           (long long)out.splits);
+    printf("    %d frontiers%s: %lld of %d a second served, %lld splits\n", frontiers,
+           one_key ? " under one key" : "", (long long)out.served, OFFERED, (long long)out.splits);
     assert_int_equal(out.failed, 0);
     return out;
 }
@@ -117,34 +113,15 @@ static struct outcome insert_in_order(enum split_sequential policy, int frontier
 static void one_frontier_gets_the_maximum_and_no_useless_split(void **state)
 {
     (void)state;
-    struct outcome o = insert_in_order(SPLIT_SEQUENTIAL_REFUSED, 1, true);
+    struct outcome o = insert_in_order(1, true);
     assert_int_equal(o.served, MAXIMUM);
     assert_int_equal(o.splits, 0);
     assert_true(o.refusals >= 2);
     assert_int_equal(o.sequential, o.refusals);
 }
 
-/* What the test for direction saves. */
-static void without_the_detector_one_frontier_is_cut_in_vain_without_end(void **state)
-{
-    (void)state;
-    struct outcome o = insert_in_order(SPLIT_SEQUENTIAL_IGNORED, 1, true);
-    assert_in_range(o.served, MAXIMUM * 98 / 100, MAXIMUM);
-    assert_true(o.splits >= 5);
-}
-
-/* Why it is not the default: nothing is gained. */
-static void a_cut_ahead_of_one_frontier_gains_nothing(void **state)
-{
-    (void)state;
-    struct outcome o = insert_in_order(SPLIT_SEQUENTIAL_AHEAD, 1, true);
-    assert_in_range(o.served, MAXIMUM * 98 / 100, MAXIMUM);
-    assert_true(o.splits >= 5);
-    assert_true(o.sequential >= o.splits);
-}
-
 /* Side by side they are heat that stays, each between its neighbours: a cut between them helps. */
-static void frontiers_side_by_side_are_cut_apart_with_or_without(void **state)
+static void frontiers_side_by_side_are_cut_apart(void **state)
 {
     (void)state;
     static const struct {
@@ -152,14 +129,9 @@ static void frontiers_side_by_side_are_cut_apart_with_or_without(void **state)
         bool one_key;
     } CASES[] = {{2, false}, {FRONTIERS_MAX, false}, {FRONTIERS_MAX, true}};
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
-        struct outcome refused =
-            insert_in_order(SPLIT_SEQUENTIAL_REFUSED, CASES[i].frontiers, CASES[i].one_key);
-        struct outcome ahead =
-            insert_in_order(SPLIT_SEQUENTIAL_AHEAD, CASES[i].frontiers, CASES[i].one_key);
-        assert_in_range(refused.served, OFFERED * 98 / 100, OFFERED);
-        assert_in_range(ahead.served, OFFERED * 98 / 100, OFFERED);
-        assert_true(ahead.splits >= refused.splits);
-        assert_true(refused.splits >= 1);
+        struct outcome o = insert_in_order(CASES[i].frontiers, CASES[i].one_key);
+        assert_in_range(o.served, OFFERED * 98 / 100, OFFERED);
+        assert_true(o.splits >= 1);
     }
 }
 
@@ -231,9 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(partitions_that_are_hot_at_once_are_relieved_at_once),
         cmocka_unit_test(one_frontier_gets_the_maximum_and_no_useless_split),
-        cmocka_unit_test(without_the_detector_one_frontier_is_cut_in_vain_without_end),
-        cmocka_unit_test(a_cut_ahead_of_one_frontier_gains_nothing),
-        cmocka_unit_test(frontiers_side_by_side_are_cut_apart_with_or_without),
+        cmocka_unit_test(frontiers_side_by_side_are_cut_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -393,7 +393,7 @@ static void one_decision_fits_reads_and_writes(void **state)
     }
 }
 
-static void inserts_in_order_are_refused_or_get_a_child_ahead(void **state)
+static void inserts_in_order_are_refused_upwards_and_downwards(void **state)
 {
     (void)state;
     struct scene s;
@@ -401,19 +401,11 @@ static void inserts_in_order_are_refused_or_get_a_child_ahead(void **state)
     scene_init(&s);
     LOAD(&s, 1200, ADMIT_WRITE, item(&s, "log", next++));
     assert_int_equal(ask(&s), SPLIT_REFUSED_SEQUENTIAL);
-    s.question.sequential = SPLIT_SEQUENTIAL_AHEAD;
-    assert_int_equal(ask(&s), SPLIT_ADVISED);
-    assert_int_equal(s.advice.cut_count, 1);
-    assert_cuts_are_sound(&s);
-    assert_true(slice_compare(s.advice.cuts[0], item(&s, "log", next - 400)) > 0);
-    assert_true(slice_compare(s.advice.cuts[0], item(&s, "log", next)) < 0);
-    assert_int_equal(s.advice.share_ppm[ADMIT_WRITE][1], SPLIT_WHOLE_PPM);
     scene_deinit(&s);
     scene_init(&s);
-    s.question.sequential = SPLIT_SEQUENTIAL_AHEAD;
     next = 900000;
     LOAD(&s, 1200, ADMIT_WRITE, item(&s, "log", next--));
-    assert_int_equal(ask(&s), SPLIT_REFUSED_SEQUENTIAL); /* there is no ahead below */
+    assert_int_equal(ask(&s), SPLIT_REFUSED_SEQUENTIAL);
     scene_deinit(&s);
 }
 
@@ -532,7 +524,7 @@ int main(void)
         cmocka_unit_test(a_collection_that_carries_the_heat_is_cut_inside_or_named),
         cmocka_unit_test(as_few_pieces_as_stay_below_the_trigger),
         cmocka_unit_test(one_decision_fits_reads_and_writes),
-        cmocka_unit_test(inserts_in_order_are_refused_or_get_a_child_ahead),
+        cmocka_unit_test(inserts_in_order_are_refused_upwards_and_downwards),
         cmocka_unit_test(advice_survives_its_bytes_and_no_part_of_them_decodes),
         cmocka_unit_test(advice_that_makes_no_sense_does_not_decode),
     };
