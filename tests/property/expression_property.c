@@ -463,7 +463,6 @@ struct run {
 static void run_values(struct run *r, const struct world *w)
 {
     struct item_writer writer;
-    size_t at = 0;
     item_begin(&writer, &r->values);
     for (int i = 0; i < VALUES + ATTR_MAP; i++) {
         if (i < VALUES)
@@ -478,8 +477,8 @@ static void run_values(struct run *r, const struct world *w)
     }
     item_end(&writer);
     struct attr_cursor c = item_attrs(buffer_slice(&r->values));
-    while (attr_next(&c, &r->names[at].key, &r->names[at].value))
-        at++;
+    for (int i = 0; i < VALUES + ATTR_MAP; i++)
+        assert_true(attr_next(&c, &r->names[i].key, &r->names[i].value));
 }
 
 static void run_item(struct run *r, const struct world *w)
