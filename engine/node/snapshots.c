@@ -758,6 +758,7 @@ void snapshots_deinit(struct snapshots *snapshots)
     snapshots_close(snapshots);
     while (snapshots->in != NULL)
         snapshot_drop_in(&snapshots->in);
+    buffer_deinit(&snapshots->outgoing);
 }
 
 void snapshots_forget(struct snapshots *snapshots, uint32_t group)
