@@ -124,6 +124,7 @@ static struct load_run *run_against(struct server *s, const char *workload, FILE
     s->stopping = true;
     pthread_join(s->thread, NULL);
     pthread_barrier_destroy(&s->started);
+    buffer_deinit(&error);
     return run;
 }
 
