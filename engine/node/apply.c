@@ -10,16 +10,6 @@
 
 /* ---- committed entries ---- */
 
-/* An entry that was proposed before a split or a merge changes nothing: its keys may be others'. */
-static bool apply_holds_all(const struct partition *p, struct change_set set)
-{
-    struct change c;
-    bool all = p->frozen.index == 0;
-    while (all && change_set_next(&set, &c))
-        all = partition_holds(p, c.key);
-    return all;
-}
-
 static void apply_item(struct applier *applier, struct partition *p, const struct change *c,
                        struct applied *out)
 {
@@ -32,22 +22,34 @@ static void apply_item(struct applier *applier, struct partition *p, const struc
                          (is ? (int64_t)item_size(c->value) : 0) - (was ? c->old_size : 0));
 }
 
+static void apply_change(struct applier *applier, struct partition *p, const struct change *c,
+                         struct applied *out)
+{
+    if (c->space == SPACE_ITEMS)
+        apply_item(applier, p, c, out);
+    else
+        store_put(applier->env->store, c->key, c->value);
+}
+
+/* An entry that was proposed before a split or a merge changes nothing: its keys may be others'. */
 static void apply_write(struct applier *applier, struct partition *p, const struct raft_entry *e,
                         struct applied *out)
 {
-    struct change_set set;
+    struct change_set set, seen;
     struct change c;
-    must(change_set_open(e->payload, &set)); /* its checksum held */
-    if (!apply_holds_all(p, set)) {
+    bool held = p->frozen.index == 0;
+    change_set_reopen(e->payload, &set); /* it was whole when it was logged, or read from the log */
+    seen = set;
+    while (held && change_set_next(&seen, &c))
+        held = partition_holds(p, c.key);
+    if (!held) {
         PROBE("a write behind a split of its key range");
         out->code = REPLY_STALE_MAP;
-        return;
-    }
-    while (change_set_next(&set, &c)) {
-        if (c.space == SPACE_ITEMS)
-            apply_item(applier, p, &c, out);
-        else
-            store_put(applier->env->store, c.key, c.value);
+    } else if (set.count == 1) {
+        apply_change(applier, p, &c, out);
+    } else {
+        while (change_set_next(&set, &c))
+            apply_change(applier, p, &c, out);
     }
 }
 
@@ -121,12 +123,10 @@ static bool write_is_sound(uint32_t group, struct slice payload)
     };
     struct change_set set;
     struct change c;
-    bool sound = write_is_whole(group, payload);
-    if (!sound)
+    if (group == CATALOG_GROUP || !change_set_open(payload, &set))
         return false;
-    must(change_set_open(payload, &set));
-    sound = set.burst <= 2 && set.cost_mcu >= 0 &&
-            set.cost_mcu <= set.count * write_cost_mcu(ITEM_SIZE_MAX);
+    bool sound = set.burst <= 2 && set.cost_mcu >= 0 &&
+                 set.cost_mcu <= set.count * write_cost_mcu(ITEM_SIZE_MAX);
     while (sound && change_set_next(&set, &c))
         sound = is_sound[c.space](&c);
     return sound;

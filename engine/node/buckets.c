@@ -442,7 +442,7 @@ static bool buckets_is_told(const struct partition *p, uint64_t index)
 void buckets_follow(struct buckets *buckets, struct partition *p, const struct raft_entry *e)
 {
     struct change_set set;
-    must(change_set_open(e->payload, &set));
+    change_set_reopen(e->payload, &set);
     uint32_t follow = (set.burst != 0 ? FOLLOW_BURST : 0U) | (set.burst == 2 ? FOLLOW_PAID : 0U) |
                       (e->index <= p->late_until ? FOLLOW_LATE : 0U) |
                       (buckets_is_told(p, e->index) ? FOLLOW_TOLD : 0U);

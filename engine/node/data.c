@@ -320,7 +320,7 @@ static void data_propose_write(struct requests *requests, struct partition *p,
     if (e == NULL)
         return;
     struct change_set set;
-    must(change_set_open(e->payload, &set));
+    change_set_reopen(e->payload, &set);
     for (struct change c; change_set_next(&set, &c);)
         proposals_shadow_add(requests->proposals, e,
                              c.space == SPACE_ITEMS ? w->hash : w->collection_hash, c.key, c.value);

@@ -65,15 +65,24 @@ static bool change_read(struct reader *r, struct change *out)
            deletes == (value_size == 0);
 }
 
+void change_set_reopen(struct slice payload, struct change_set *out)
+{
+    const uint8_t *at = payload.data;
+    must(payload.size > CHANGE_SET_HEAD_SIZE);
+    out->cost_mcu = (int64_t)get_u64(&at);
+    out->count = get_u32(&at);
+    out->burst = get_u32(&at);
+    out->left = slice_make(at, payload.size - CHANGE_SET_HEAD_SIZE);
+}
+
 bool change_set_open(struct slice payload, struct change_set *out)
 {
-    struct reader r = {payload, false};
     struct change c;
-    out->cost_mcu = (int64_t)reader_u64(&r);
-    out->count = reader_u32(&r);
-    out->burst = reader_u32(&r);
-    out->left = r.left;
-    if (r.failed || out->count == 0 || out->count > CHANGES_MAX)
+    if (payload.size <= CHANGE_SET_HEAD_SIZE)
+        return false;
+    change_set_reopen(payload, out);
+    struct reader r = {out->left, false};
+    if (out->count == 0 || out->count > CHANGES_MAX)
         return false;
     for (uint32_t i = 0; i < out->count; i++) {
         if (!change_read(&r, &c))

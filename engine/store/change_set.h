@@ -47,6 +47,8 @@ void change_set_append_last(struct buffer *out, const struct change *c);
 
 /* False: not a whole set. */
 bool change_set_open(struct slice payload, struct change_set *out);
+/* The same for a payload that was found to be whole before: only the head is read. */
+void change_set_reopen(struct slice payload, struct change_set *out);
 /* False: there are no more. */
 bool change_set_next(struct change_set *set, struct change *out);
 
