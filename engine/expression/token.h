@@ -1,4 +1,4 @@
-/* token.h - the words of DynamoDB expressions: conditions, key conditions, later all others. */
+/* token.h - the words of DynamoDB expressions. */
 #ifndef WEIR_ENGINE_EXPRESSION_TOKEN_H
 #define WEIR_ENGINE_EXPRESSION_TOKEN_H
 

@@ -9,7 +9,6 @@
 struct catalog_replica {
     struct node_env *env;
     struct partitions *partitions;
-    struct proposals *proposals;
     struct groups *groups;
     struct catalog *state;    /* owns; NULL: no replica here, or none that is loaded */
     struct loads *loads;      /* owns; while group 0 is led here: what was reported */

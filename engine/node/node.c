@@ -76,7 +76,6 @@ static void node_compose_upper(struct node *n)
     n->catalog = (struct catalog_replica){
         .env = env,
         .partitions = &n->partitions,
-        .proposals = &n->proposals,
         .groups = &n->groups,
     };
     n->settling = (struct settling){
