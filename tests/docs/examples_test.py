@@ -49,6 +49,7 @@ NOT_RUN = {  # how a command begins: why it is not run here
 MEASURES = re.compile(r"weir-bench (decision|heat)\b|weir-bench http .*--gac")
 NOT_COMMANDS = {  # how a block begins: what it is
     "client": "a diagram",
+    "your SDK": "a diagram",
     '{"number":': "an event",
     '{"table":': "a partition",
     '{"gac":': "a page",
