@@ -76,9 +76,7 @@ struct request *control_ask(struct controller *c, uint32_t node, enum request_op
     must(control_has_room(c));
     struct control_request *r = &c->requests[c->request_count++];
     *r = (struct control_request){
-        .node = node,
-        .request = {
-            .id = CONTROL_ID_BIT | ++c->next_id, .op = op, .body = body, .wall_ms = c->wall_ms}};
+        .node = node, .request = {.id = CONTROL_ID_BIT | ++c->next_id, .op = op, .body = body}};
     return &r->request;
 }
 
@@ -125,12 +123,10 @@ static void control_begin(struct controller *c, const struct control_view *view)
             .silent_since = INSTANT_NEVER, .quiet_until = c->now, .sampled_at = c->now};
 }
 
-void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
-                     const struct control_view *view)
+void controller_look(struct controller *c, struct instant now, const struct control_view *view)
 {
     must(c->request_next == c->request_count);
     c->now = now;
-    c->wall_ms = wall_ms;
     c->view = view;
     if (view->term != c->term)
         control_begin(c, view);

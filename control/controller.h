@@ -30,9 +30,8 @@ void controller_destroy(struct controller *c);                     /* NULL: noth
  * `urgent_at`: when news came that cannot wait for the next look (node_control_urgent). */
 struct instant controller_deadline(const struct controller *c, uint64_t term,
                                    struct instant urgent_at);
-/* `wall_ms` is for events only. The caller has taken all requests of the last look. */
-void controller_look(struct controller *c, struct instant now, int64_t wall_ms,
-                     const struct control_view *view);
+/* The caller has taken all requests of the last look. */
+void controller_look(struct controller *c, struct instant now, const struct control_view *view);
 /* Ids of the controller's requests have this bit; no other of a node's own does. */
 #define CONTROL_ID_BIT (UINT64_C(1) << 63)
 

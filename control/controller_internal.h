@@ -99,7 +99,6 @@ struct controller {
     uint64_t term;               /* of the last look */
     struct instant next_at;
     struct instant now;
-    int64_t wall_ms;
     const struct control_view *view; /* lends for the look */
     struct watched **watched;        /* owns; by partition, NULL: nothing heard */
     uint32_t watched_size;

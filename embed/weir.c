@@ -322,9 +322,7 @@ enum weir_status weir_table_create(struct weir *db, const char *name,
             (struct key_attr){slice_of(options->sort_key), (enum attr_type)options->sort_key_type};
     buffer_clear(&db->key);
     table_spec_encode(&db->key, &spec);
-    struct request r = {.op = REQUEST_TABLE_CREATE,
-                        .body = buffer_slice(&db->key),
-                        .wall_ms = loop_wall_ms(db->loop)};
+    struct request r = {.op = REQUEST_TABLE_CREATE, .body = buffer_slice(&db->key)};
     const struct reply *reply = weir_call(db, &r);
     if (reply->code != REPLY_OK)
         return status_of(reply->code);

@@ -269,7 +269,6 @@ struct subrequest *call_catalog_request(struct call *c, enum request_op op)
 {
     struct subrequest *s = call_new_request(c, op);
     s->node = c->router->catalog_node;
-    s->request.wall_ms = router_wall_ms(c->router);
     return s;
 }
 

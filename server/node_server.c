@@ -159,6 +159,12 @@ void node_server_log_written(struct node_server *s, uint64_t lsn, int error)
 
 /* ---- turns ---- */
 
+static void clock_set(struct node_server *s, struct instant now)
+{
+    const struct clock_port *clock = &s->options.clock;
+    node_set_wall_clock(s->node, now, clock->wall_ms(clock->context));
+}
+
 static struct instant control_deadline(const struct node_server *s)
 {
     return controller_deadline(s->controller, node_control_term(s->node),
@@ -168,14 +174,13 @@ static struct instant control_deadline(const struct node_server *s)
 /* The controller looks, and the node does what it decides. */
 static void control_look(struct node_server *s)
 {
-    const struct clock_port *clock = &s->options.clock;
     const struct message_port *m = &s->options.messages;
     struct instant now = server_now(s);
     if (instant_before(now, control_deadline(s)))
         return;
     struct control_view view;
     node_control_view(s->node, &view);
-    controller_look(s->controller, now, clock->wall_ms(clock->context), &view);
+    controller_look(s->controller, now, &view);
     const struct control_request *r;
     while ((r = controller_next_request(s->controller)) != NULL) {
         if (r->node != s->options.node.id) {
@@ -197,6 +202,7 @@ static void batches_write(struct node_server *s)
 void node_server_turn(struct node_server *s)
 {
     struct instant now = server_now(s);
+    clock_set(s, now);
     if (!instant_before(now, node_deadline(s->node))) {
         node_tick(s->node, now);
         effects_take(s);
@@ -266,6 +272,7 @@ enum status node_server_open(const struct node_server_options *options, struct s
 void node_server_start(struct node_server *s)
 {
     struct instant now = server_now(s);
+    clock_set(s, now);
     node_start(s->node, now, s->segment_bytes, s->next_lsn);
     node_space_prepare(&s->space, now);
     effects_take(s);

@@ -5,9 +5,25 @@
 #define WEIR_SIM_CLOCK_H
 
 #include "base/instant.h"
+#include "base/prng.h"
 
-/* What wall clocks say at the start of virtual time. */
+/* What a wall clock that is right says at the start of virtual time. */
 #define SIM_WALL_BASE_MS INT64_C(1700000000000)
+
+enum {
+    SIM_WALL_SKEW_MS = 500,             /* a wall clock is off by this much at most, */
+    SIM_WALL_SKEW_RARE_MS = 10 * 60000, /* and rarely by this much */
+    SIM_WALL_SKEW_RARE = 16             /* one in so many */
+};
+
+/* How far a process's wall clock is off, for as long as its world lasts. */
+static inline int64_t sim_wall_skew_ms(uint64_t seed)
+{
+    struct prng p = prng_seeded(seed);
+    int64_t most =
+        prng_below(&p, SIM_WALL_SKEW_RARE) == 0 ? SIM_WALL_SKEW_RARE_MS : SIM_WALL_SKEW_MS;
+    return prng_between(&p, -most, most);
+}
 
 struct sim_clock {
     struct instant base; /* true time .. */

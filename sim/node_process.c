@@ -32,6 +32,7 @@ struct node_work {
 struct node_process {
     struct node_process_options options;
     struct sim_clock clock;
+    int64_t wall_skew_ms;
     struct disk disk;
     struct memory_medium medium;
     struct node_server *server; /* owns; NULL: down */
@@ -163,7 +164,7 @@ static struct instant process_now(void *context)
 static int64_t process_wall_ms(void *context)
 {
     const struct node_process *p = context;
-    return SIM_WALL_BASE_MS + p->options.scheduler->now.ns / NS_PER_MS;
+    return SIM_WALL_BASE_MS + p->options.scheduler->now.ns / NS_PER_MS + p->wall_skew_ms;
 }
 
 static void look_at_trace(void *context)
@@ -687,6 +688,7 @@ struct node_process *node_process_create(const struct node_process_options *opti
                        (uint64_t)options->config->map_max_bytes);
     p->clock = (struct sim_clock){.base = options->scheduler->now,
                                   .read = {prng_between(&p->life_prng, 1, 1000 * NS_PER_S)}};
+    p->wall_skew_ms = sim_wall_skew_ms(options->seed + 3);
     p->peers = calloc(options->node_count + 1, sizeof p->peers[0]);
     must(p->peers != NULL);
     p->links.links = (struct link_port){.context = p,

@@ -15,6 +15,7 @@ enum {
 struct router_process {
     struct router_process_options options;
     struct sim_clock clock;
+    int64_t wall_skew_ms;
     struct router_server *server; /* owns; NULL: down */
     struct router_links links;
     struct prng prng;
@@ -52,7 +53,7 @@ static struct instant router_process_now(void *context)
 static int64_t router_process_wall_ms(void *context)
 {
     const struct router_process *p = context;
-    return SIM_WALL_BASE_MS + p->options.scheduler->now.ns / NS_PER_MS;
+    return SIM_WALL_BASE_MS + p->options.scheduler->now.ns / NS_PER_MS + p->wall_skew_ms;
 }
 
 static void wake(void *context, uint64_t life);
@@ -302,6 +303,7 @@ struct router_process *router_process_create(const struct router_process_options
     p->prng = prng_seeded(options->seed);
     p->clock = (struct sim_clock){.base = options->scheduler->now,
                                   .read = {prng_between(&p->prng, 1, 1000 * NS_PER_S)}};
+    p->wall_skew_ms = sim_wall_skew_ms(options->seed + 1);
     p->peers = calloc(peer_count(p) + 1, sizeof p->peers[0]);
     must(p->peers != NULL);
     network_attach(options->network, options->process, &handler, p);

@@ -5,7 +5,7 @@
 
 enum {
     /* Before the bytes of their own, and with the lengths of those. */
-    REQUEST_HEAD_SIZE = 39,
+    REQUEST_HEAD_SIZE = 31,
     REQUEST_SIZE_MIN = REQUEST_HEAD_SIZE + 3 * 4,
     REPLY_HEAD_SIZE = 88,
     REPLY_SIZE_MIN = REPLY_HEAD_SIZE + 2 * 4,
@@ -44,7 +44,6 @@ void request_encode(struct buffer *out, const struct request *r)
     at = put_u64(at, r->epoch);
     at = put_u32(at, r->items_max);
     at = put_u32(at, r->bytes_max);
-    at = put_u64(at, (uint64_t)r->wall_ms);
     at = put_sized(at, r->key);
     at = put_sized(at, r->end);
     at = put_sized(at, r->body);
@@ -65,7 +64,6 @@ enum status request_decode(struct slice frame, struct request *out)
     out->epoch = get_u64(&at);
     out->items_max = get_u32(&at);
     out->bytes_max = get_u32(&at);
-    out->wall_ms = (int64_t)get_u64(&at);
     out->key = reader_sized(&r);
     out->end = reader_sized(&r);
     out->body = reader_sized(&r);

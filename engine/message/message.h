@@ -38,7 +38,7 @@ enum request_op {
     REQUEST_EVENTS, /* body = u64 number to start after, items_max; reply.body = events, each with
                        its size before it (engine/catalog/event.h), oldest first */
     REQUEST_DECIDE, /* body = u8 CATALOG_EVENT, MOVE, RATES, DRAIN or LEAD, then a decision
-                       (engine/catalog/decision.h); wall_ms. OK: done, or done before */
+                       (engine/catalog/decision.h). OK: done, or done before */
     REQUEST_PARTITION_HEAT,   /* to the group's leader: where to cut it so that its heat divides;
                                  items_max = children wanted, 0: what its rate needs; reply.body =
                                  struct split_advice */
@@ -63,7 +63,6 @@ struct request {
     bool want_old;      /* PUT, DELETE: reply with the item that was there */
     uint32_t items_max; /* RANGE: 0 = no limit */
     uint32_t bytes_max; /* RANGE: stop after the item that reaches this many bytes */
-    int64_t wall_ms;    /* catalog: the sender's wall clock, for creation dates */
 };
 
 enum reply_code {

@@ -17,6 +17,15 @@ bool catalog_replica_knows_enough_nodes(const struct catalog_replica *catalog)
     return known == catalog->env->node_count || known >= catalog->env->config->replicas;
 }
 
+struct catalog_command catalog_replica_command(const struct catalog_replica *catalog,
+                                               enum catalog_op op)
+{
+    struct catalog_command command;
+    catalog_command_init(&command, op, catalog->env->config, catalog->env->node_count,
+                         env_wall_ms(catalog->env));
+    return command;
+}
+
 void catalog_replica_propose(struct catalog_replica *catalog, const struct operation *o,
                              struct catalog_command *command)
 {

@@ -21,6 +21,9 @@ bool catalog_replica_leads(const struct catalog_replica *catalog);
 uint64_t catalog_replica_as_of(const struct catalog_replica *catalog);
 /* Whether as many nodes have been heard of as a table has replicas. */
 bool catalog_replica_knows_enough_nodes(const struct catalog_replica *catalog);
+/* A command with the node's settings and its wall clock. */
+struct catalog_command catalog_replica_command(const struct catalog_replica *catalog,
+                                               enum catalog_op op);
 /* FROM_SELF or a request's: proposes to group 0. */
 void catalog_replica_propose(struct catalog_replica *catalog, const struct operation *o,
                              struct catalog_command *command);

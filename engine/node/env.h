@@ -24,6 +24,8 @@ struct node_env {
     bool started;
     int stop_error;     /* errno; 0: the node is not stopped */
     struct instant now; /* of the last event */
+    int64_t wall_ms;    /* at wall_at */
+    struct instant wall_at;
     struct trace trace;
 
     /* effects that were not taken yet, and what they lend */
@@ -41,6 +43,12 @@ void env_deinit(struct node_env *env);
 
 /* An event begins: what the last event lent is given back. */
 void env_begin_event(struct node_env *env, struct instant now);
+
+/* Milliseconds since 1970, for dates that people read. */
+static inline int64_t env_wall_ms(const struct node_env *env)
+{
+    return env->wall_ms + instant_since(env->now, env->wall_at).ns / NS_PER_MS;
+}
 
 static inline void env_note(struct node_env *env, enum node_trace kind, uint32_t subject,
                             int64_t value)

@@ -216,6 +216,12 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     }
 }
 
+void node_set_wall_clock(struct node *n, struct instant now, int64_t wall_ms)
+{
+    n->env.wall_ms = wall_ms;
+    n->env.wall_at = now;
+}
+
 /* ---- events ---- */
 
 static void event_begin(struct node *n, struct instant now)

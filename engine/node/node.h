@@ -37,6 +37,9 @@ enum status node_check(const struct node *n, struct buffer *error);
 /* The log goes on at `next_lsn`. Buckets start now. */
 void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint64_t next_lsn);
 
+/* `wall_ms`: milliseconds since 1970, at `now`. Called before the start, and now and then. */
+void node_set_wall_clock(struct node *n, struct instant now, int64_t wall_ms);
+
 /* ---- events ---- */
 
 /* `from` names whoever asks, for the reply; not 0. The request is borrowed for the call. */

@@ -273,9 +273,7 @@ static void settling_propose_command(struct settling *settling, struct catalog_c
 
 static void settling_propose_settled(struct settling *settling, const struct settling_table *s)
 {
-    struct catalog_command command;
-    catalog_command_init(&command, CATALOG_SETTLE, settling->env->config, settling->env->node_count,
-                         0);
+    struct catalog_command command = catalog_replica_command(settling->catalog, CATALOG_SETTLE);
     command.table_id = s->table_id;
     command.partition_count = s->count;
     command.status = s->status;
@@ -285,8 +283,7 @@ static void settling_propose_settled(struct settling *settling, const struct set
 static void settling_propose_decision(struct settling *settling, enum catalog_op op,
                                       const struct decision *d)
 {
-    struct catalog_command command;
-    catalog_command_init(&command, op, settling->env->config, settling->env->node_count, 0);
+    struct catalog_command command = catalog_replica_command(settling->catalog, op);
     buffer_clear(&settling->env->scratch);
     decision_encode(&settling->env->scratch, d);
     command.decision = arena_copy(&settling->env->lent, buffer_slice(&settling->env->scratch));
@@ -296,8 +293,7 @@ static void settling_propose_decision(struct settling *settling, enum catalog_op
 static void settling_propose(struct settling *settling, enum catalog_op op, uint32_t table_id,
                              uint32_t node, uint32_t generation)
 {
-    struct catalog_command command;
-    catalog_command_init(&command, op, settling->env->config, settling->env->node_count, 0);
+    struct catalog_command command = catalog_replica_command(settling->catalog, op);
     command.table_id = table_id;
     command.node = node;
     command.generation = generation;
@@ -642,9 +638,7 @@ void settling_reply(struct settling *settling, const struct reply *reply)
 /* The catalog is told where its own replicas are, so that they can be moved like all others. */
 static void settling_propose_found(struct settling *settling)
 {
-    struct catalog_command command;
-    catalog_command_init(&command, CATALOG_FOUND, settling->env->config, settling->env->node_count,
-                         0);
+    struct catalog_command command = catalog_replica_command(settling->catalog, CATALOG_FOUND);
     buffer_clear(&settling->env->scratch);
     partition_info_encode(&settling->env->scratch,
                           &partitions_find(settling->partitions, CATALOG_GROUP)->info);

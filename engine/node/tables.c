@@ -10,9 +10,7 @@ static void requests_change_table(struct requests *requests, const struct operat
                                   enum catalog_op op)
 {
     const struct request *q = &o->request;
-    struct catalog_command command;
-    catalog_command_init(&command, op, requests->env->config, requests->env->node_count,
-                         q->wall_ms);
+    struct catalog_command command = catalog_replica_command(requests->catalog, op);
     command.spec.name = q->key;
     bool valid = op == CATALOG_DELETE || table_spec_decode(q->body, &command.spec) == STATUS_OK;
     valid = valid && command.spec.name.size > 0 && command.spec.name.size <= TABLE_NAME_SIZE_MAX &&
@@ -58,9 +56,7 @@ void requests_split_table(struct requests *requests, struct operation *o)
                    SPLIT_CUTS_MAX);
         return;
     }
-    struct catalog_command command;
-    catalog_command_init(&command, CATALOG_SPLIT, requests->env->config, requests->env->node_count,
-                         q->wall_ms);
+    struct catalog_command command = catalog_replica_command(requests->catalog, CATALOG_SPLIT);
     command.spec.name = slice_of("-");
     command.split = q->body;
     if (proposals_may_write(requests->proposals, o, q->body.size + 1024))
@@ -243,9 +239,8 @@ void requests_decide(struct requests *requests, struct operation *o)
     if (op == CATALOG_DRAIN && decision.drain &&
         !tables_drain_has_room(requests, o, decision.to_node))
         return;
-    struct catalog_command command;
-    catalog_command_init(&command, (enum catalog_op)op, requests->env->config,
-                         requests->env->node_count, o->request.wall_ms);
+    struct catalog_command command =
+        catalog_replica_command(requests->catalog, (enum catalog_op)op);
     command.spec.name = slice_of("-");
     command.decision = r.left;
     if (proposals_may_write(requests->proposals, o, o->request.body.size + 1024))

@@ -296,7 +296,7 @@ static void delete_while_it_is_cut_or_merged(struct prng *p)
         world_pass(&w, (int64_t)prng_below(p, 3));
         take_answers(&w, &m);
     }
-    struct request r = {.op = REQUEST_TABLE_DELETE, .key = slice_of("t"), .wall_ms = 1};
+    struct request r = {.op = REQUEST_TABLE_DELETE, .key = slice_of("t")};
     world_ask(&w, &r);
     if (prng_below(p, 3) == 0)
         world_crash(&w);

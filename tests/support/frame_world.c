@@ -388,8 +388,7 @@ static void request_table(struct frame_world *w)
                               .wcu = 2500};
     struct buffer body = {0};
     table_spec_encode(&body, &spec);
-    struct request r = {
-        .op = REQUEST_TABLE_CREATE, .key = spec.name, .body = buffer_slice(&body), .wall_ms = 1};
+    struct request r = {.op = REQUEST_TABLE_CREATE, .key = spec.name, .body = buffer_slice(&body)};
     frame_world_ask(w, &r, NULL);
     buffer_deinit(&body);
 }

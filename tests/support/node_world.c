@@ -339,7 +339,7 @@ void world_table_op(struct world *w, enum request_op op, int64_t rcu, int64_t wc
     if (w->collections > 0)
         spec.sort_key = (struct key_attr){slice_of("n"), ATTR_STRING};
     table_spec_encode(&b, &spec);
-    struct request r = {.op = op, .key = slice_of("t"), .body = buffer_slice(&b), .wall_ms = 1};
+    struct request r = {.op = op, .key = slice_of("t"), .body = buffer_slice(&b)};
     world_ask(w, &r);
     world_write_all(w);
     world_assert_answer(w, REPLY_OK);

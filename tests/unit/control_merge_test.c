@@ -264,7 +264,7 @@ static void load_is_noted_at_looks_that_decide_nothing(void **state)
         scene_serve(&w, table_of(&w, "a"), &d, 500);
         scene_serve(&w, table_of(&w, "b"), &d, 500);
         w.now = instant_add(w.now, duration_ms(500));
-        controller_look(w.controller, w.now, 5000, &w.view);
+        controller_look(w.controller, w.now, &w.view);
         if (controller_next_request(w.controller) == NULL)
             continue;
         assert_null(controller_next_request(w.controller)); /* and not answered */

@@ -200,7 +200,7 @@ static void a_decision_is_not_made_twice_before_it_is_answered(void **state)
     scene_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     drain(&w, partition_node(&catalog_find(w.catalog, slice_of("orders"))->partitions[0], 0), true);
     w.now = instant_add(w.now, duration_ms(500));
-    controller_look(w.controller, w.now, 0, &w.view);
+    controller_look(w.controller, w.now, &w.view);
     assert_non_null(controller_next_request(w.controller));
     assert_null(controller_next_request(w.controller));
     for (int i = 0; i < 19; i++) {

@@ -317,7 +317,7 @@ static void ask_for_table(struct world *w)
                               .rcu = 1,
                               .wcu = 1};
     table_spec_encode(&b, &spec);
-    struct request r = {.op = REQUEST_TABLE_CREATE, .body = buffer_slice(&b), .wall_ms = 1};
+    struct request r = {.op = REQUEST_TABLE_CREATE, .body = buffer_slice(&b)};
     world_ask(w, &r);
     buffer_deinit(&b);
 }
@@ -342,6 +342,22 @@ static void a_table_is_active_once_its_replicas_are_on_disk(void **state)
     world_write_end(&w, 0);
     world_fetch_table(&w);
     assert_int_equal(w.table.status, TABLE_ACTIVE);
+    world_deinit(&w);
+}
+
+/* The request does not carry a date: the node that answers has a wall clock of its own. */
+static void a_table_is_dated_by_the_wall_clock_of_its_catalog_leader(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, PROFILE_OFF);
+    world_open(&w);
+    node_set_wall_clock(w.node, w.now, 1700000000000);
+    world_pass(&w, 250);
+    ask_for_table(&w);
+    world_write_all(&w);
+    world_fetch_table(&w);
+    assert_int_equal(w.table.created_ms, 1700000000250);
     world_deinit(&w);
 }
 
@@ -519,6 +535,7 @@ int main(void)
         cmocka_unit_test(a_failed_disk_stops_the_node),
         cmocka_unit_test(a_full_queue_sheds_load_and_recovers),
         cmocka_unit_test(a_table_is_active_once_its_replicas_are_on_disk),
+        cmocka_unit_test(a_table_is_dated_by_the_wall_clock_of_its_catalog_leader),
         cmocka_unit_test(a_table_waits_for_space_to_settle),
         cmocka_unit_test(a_cold_item_is_touched_first_and_then_answered),
         cmocka_unit_test(a_damaged_item_is_never_returned_nor_believed),
