@@ -1,10 +1,19 @@
 /* dynamo.c - what simulated clients say in DynamoDB's words, and what they make of the answers. */
 #include "sim/dynamo.h"
 
-#include "base/limits.h"
+#include "base/big_endian.h"
+#include "base/must.h"
 #include "base/prng.h"
+#include "engine/item/storage_key.h"
+#include "router/json/base64.h"
 
 #define APPEND(b, text) buffer_append(b, text, sizeof text - 1)
+
+enum {
+    NUMBER_OFFSET = 12, /* of sort keys that are numbers: some are negative */
+    BIG_LEAST = 100000,
+    BIG_MOST = ITEM_SIZE_MAX - PARTITION_KEY_SIZE_MAX - SORT_KEY_SIZE_MAX - 512
+};
 
 /* ---- keys ---- */
 
@@ -12,6 +21,12 @@
 struct fill {
     uint32_t size;
     bool zeros;
+};
+
+/* The bytes of a key attribute; a number's are its digits. */
+struct key_text {
+    size_t size;
+    uint8_t bytes[PARTITION_KEY_SIZE_MAX];
 };
 
 /* A third just above or below what LMDB takes for a key, a third as long as may be. */
@@ -29,55 +44,111 @@ static struct fill fill_of(const struct dynamo_keys *k, uint64_t what, uint32_t 
     return (struct fill){size < most ? size : most, prng_below(&p, 4) == 0};
 }
 
-/* Keys of one collection share all of it. */
-static struct fill partition_fill(const struct dynamo_keys *k, uint32_t key)
+static void key_text_fill(struct key_text *t, struct fill f, uint8_t with)
 {
-    return fill_of(k, 2 * dynamo_collection(k, key) + 1, PARTITION_KEY_SIZE_MAX - DECIMAL_SIZE_MAX);
+    memset(t->bytes + t->size, f.zeros ? 0 : with, f.size);
+    t->size += f.size;
 }
 
-/* Before the number: the sort keys of a collection share all but that. */
-static struct fill sort_fill(const struct dynamo_keys *k, uint32_t key)
+/* Keys of one collection share all of it. */
+static void make_partition(const struct dynamo_keys *k, uint32_t key, struct key_text *out)
 {
+    const uint32_t collection = dynamo_collection(k, key);
+    uint8_t *end = k->partition == ATTR_BINARY ? be32_put(out->bytes, collection)
+                                               : put_decimal(out->bytes, collection);
+    out->size = (size_t)(end - out->bytes);
+    if (k->partition != ATTR_NUMBER)
+        key_text_fill(
+            out, fill_of(k, 2 * collection + 1, PARTITION_KEY_SIZE_MAX - (uint32_t)out->size), 'x');
+}
+
+/* The sort keys of a collection share their fill. In strings the number stands behind it. */
+static void make_sort(const struct dynamo_keys *k, uint32_t key, struct key_text *out)
+{
+    uint8_t digits[DECIMAL_SIZE_MAX];
+    const size_t size = (size_t)(put_decimal(digits, key) - digits);
     struct fill f = fill_of(k, 2 * (uint64_t)dynamo_collection(k, key) + 2,
                             SORT_KEY_SIZE_MAX - DECIMAL_SIZE_MAX - 4);
-    return (struct fill){f.size, false};
+    f.zeros = false;
+    out->size = 0;
+    if (k->sort == ATTR_NUMBER) {
+        const bool negative = key < NUMBER_OFFSET;
+        out->bytes[0] = '-';
+        uint8_t *end = put_decimal(out->bytes + negative,
+                                   negative ? NUMBER_OFFSET - key : key - NUMBER_OFFSET);
+        out->size = (size_t)(end - out->bytes);
+    } else if (k->sort == ATTR_BINARY) {
+        out->size = (size_t)(be32_put(out->bytes, key) - out->bytes);
+        key_text_fill(out, f, '.');
+    } else {
+        out->size = (size_t)(put_text(out->bytes, "key-") - out->bytes);
+        key_text_fill(out, f, '.');
+        memcpy(out->bytes + out->size, digits, size);
+        out->size += size;
+    }
 }
 
-static size_t put_fill(char *out, struct fill f, char with)
+/* As the table stores it: a number's bytes become its encoding. */
+static struct attr stored(enum attr_type type, struct key_text *t)
 {
-    memset(out, f.zeros ? '\0' : with, f.size);
-    return f.size;
+    struct number n;
+    if (type == ATTR_NUMBER) {
+        must(number_parse(slice_make(t->bytes, t->size), &n) == NUMBER_OK);
+        t->size = number_encode(&n, t->bytes);
+    }
+    return (struct attr){type, slice_make(t->bytes, t->size)};
 }
 
-size_t dynamo_partition_text(const struct dynamo_keys *k, uint32_t key,
-                             char out[DYNAMO_KEY_TEXT_MAX])
+void dynamo_storage_key(struct buffer *out, uint32_t table_id, const struct dynamo_keys *k,
+                        uint32_t key)
 {
-    uint8_t *end = put_decimal((uint8_t *)out, dynamo_collection(k, key));
-    size_t size = (size_t)(end - (uint8_t *)out);
-    return size + put_fill(out + size, partition_fill(k, key), 'x');
+    struct key_text partition, sort;
+    make_partition(k, key, &partition);
+    make_sort(k, key, &sort);
+    const struct attr first = stored(k->partition, &partition);
+    const struct attr second = k->sort == 0 ? (struct attr){0} : stored(k->sort, &sort);
+    storage_key_append(out, table_id, &first, k->sort == 0 ? NULL : &second);
 }
 
-size_t dynamo_sort_text(const struct dynamo_keys *k, uint32_t key, char out[DYNAMO_KEY_TEXT_MAX])
+int dynamo_order(const struct dynamo_keys *k, uint32_t a, uint32_t b)
 {
-    size_t size = (size_t)(put_text((uint8_t *)out, "key-") - (uint8_t *)out);
-    size += put_fill(out + size, sort_fill(k, key), '.');
-    return (size_t)(put_decimal((uint8_t *)out + size, key) - (uint8_t *)out);
+    uint8_t texts[2][DECIMAL_SIZE_MAX];
+    if (k->sort != ATTR_STRING)
+        return (a > b) - (a < b);
+    const size_t first = (size_t)(put_decimal(texts[0], a) - texts[0]);
+    const size_t second = (size_t)(put_decimal(texts[1], b) - texts[1]);
+    return slice_compare(slice_make(texts[0], first), slice_make(texts[1], second));
+}
+
+bool dynamo_asks_for(const struct dynamo_query *q, const struct dynamo_keys *k, uint32_t key)
+{
+    const bool low = q->range == DYNAMO_BETWEEN || q->range == DYNAMO_AT_LEAST;
+    const int behind = q->goes_on ? dynamo_order(k, key, q->after) : 0;
+    return dynamo_collection(k, key) == q->collection &&
+           (!low || dynamo_order(k, key, q->low) >= 0) &&
+           (q->range != DYNAMO_BETWEEN || dynamo_order(k, key, q->high) <= 0) &&
+           (q->range != DYNAMO_BELOW || dynamo_order(k, key, q->high) < 0) &&
+           (!q->goes_on || (q->backward ? behind < 0 : behind > 0));
 }
 
 /* ---- requests ---- */
 
 void dynamo_create_table(struct buffer *out, const char *name, const struct dynamo_spec *spec)
 {
+    const enum attr_type sort = spec->keys->sort;
     buffer_append_format(
         out,
-        "{\"TableName\":\"%s\",\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"},"
-        "{\"AttributeName\":\"s\",\"KeyType\":\"RANGE\"}],"
-        "\"AttributeDefinitions\":[{\"AttributeName\":\"k\",\"AttributeType\":\"S\"},"
-        "{\"AttributeName\":\"s\",\"AttributeType\":\"S\"}],%s",
-        name,
-        spec->whole_collections
-            ? "\"Tags\":[{\"Key\":\"weir:item-collections\",\"Value\":\"whole\"}],"
-            : "");
+        "{\"TableName\":\"%s\",\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"}%s],"
+        "\"AttributeDefinitions\":[{\"AttributeName\":\"k\",\"AttributeType\":\"%s\"}",
+        name, sort == 0 ? "" : ",{\"AttributeName\":\"s\",\"KeyType\":\"RANGE\"}",
+        attr_type_name(spec->keys->partition));
+    if (sort != 0)
+        buffer_append_format(out, ",{\"AttributeName\":\"s\",\"AttributeType\":\"%s\"}",
+                             attr_type_name(sort));
+    buffer_append_format(out, "],%s",
+                         spec->whole_collections && sort != 0
+                             ? "\"Tags\":[{\"Key\":\"weir:item-collections\",\"Value\":\"whole\"}],"
+                             : "");
     if (spec->units == 0)
         APPEND(out, "\"BillingMode\":\"PAY_PER_REQUEST\"}");
     else
@@ -118,36 +189,116 @@ static void append_table(struct buffer *out, const struct dynamo_table *t)
     buffer_append_text(out, t->name);
 }
 
-static void append_fill(struct buffer *out, struct fill f, char with)
+static void append_run(struct buffer *out, uint8_t c, size_t size)
 {
-    if (!f.zeros) {
-        memset(buffer_reserve(out, f.size), with, f.size);
-        out->size += f.size;
-        return;
-    }
-    for (uint32_t i = 0; i < f.size; i++)
-        APPEND(out, "\\u0000");
+    memset(buffer_reserve(out, size), c, size);
+    out->size += size;
 }
 
-/* `{"k":{"S":"2"` */
-static void append_collection(struct buffer *out, const struct dynamo_table *t, uint32_t key)
+/* Zeros of a string are escaped. */
+static void append_string(struct buffer *out, struct slice text)
 {
-    uint8_t *at = buffer_reserve(out, 32 + DECIMAL_SIZE_MAX);
-    buffer_end(out, put_decimal(put_text(at, "{\"k\":{\"S\":\""), dynamo_collection(t->keys, key)));
-    if (t->keys->long_percent > 0)
-        append_fill(out, partition_fill(t->keys, key), 'x');
+    const uint8_t *zero = memchr(text.data, 0, text.size);
+    const size_t plain = zero == NULL ? text.size : (size_t)(zero - text.data);
+    buffer_append(out, text.data, plain);
+    for (size_t i = plain; i < text.size; i++) {
+        must(text.data[i] == 0);
+        APPEND(out, "\\u0000");
+    }
+}
+
+/* `{"S":"2"}` */
+static void append_value(struct buffer *out, enum attr_type type, const struct key_text *t)
+{
+    const struct slice bytes = slice_make(t->bytes, t->size);
+    uint8_t *at = buffer_reserve(out, 8);
+    buffer_end(out, put_text(put_text(put_text(at, "{\""), attr_type_name(type)), "\":\""));
+    if (type == ATTR_BINARY)
+        base64_append(out, bytes);
+    else
+        append_string(out, bytes);
     APPEND(out, "\"}");
+}
+
+static void append_partition_value(struct buffer *out, const struct dynamo_keys *k, uint32_t key)
+{
+    struct key_text text;
+    make_partition(k, key, &text);
+    append_value(out, k->partition, &text);
+}
+
+static void append_sort_value(struct buffer *out, const struct dynamo_keys *k, uint32_t key)
+{
+    struct key_text text;
+    make_sort(k, key, &text);
+    append_value(out, k->sort, &text);
 }
 
 /* `{"k":{"S":"2"},"s":{"S":"key-7"}`, still open */
 static void append_key(struct buffer *out, const struct dynamo_table *t, uint32_t key)
 {
-    append_collection(out, t, key);
-    APPEND(out, ",\"s\":{\"S\":\"key-");
-    if (t->keys->long_percent > 0)
-        append_fill(out, sort_fill(t->keys, key), '.');
-    uint8_t *at = buffer_reserve(out, 8 + DECIMAL_SIZE_MAX);
-    buffer_end(out, put_text(put_decimal(at, key), "\"}"));
+    APPEND(out, "{\"k\":");
+    append_partition_value(out, t->keys, key);
+    if (t->keys->sort == 0)
+        return;
+    APPEND(out, ",\"s\":");
+    append_sort_value(out, t->keys, key);
+}
+
+/* Maps and lists around a value; `},{` stands nowhere, which parts items. */
+static void append_nested(struct buffer *out, uint32_t depth, struct prng *p, uint8_t c,
+                          size_t size)
+{
+    static const char *const scalars[] = {"{\"BOOL\":true}", "{\"NULL\":true}", "{\"N\":\"-1.5\"}",
+                                          "{\"M\":{}}", "{\"L\":[]}"};
+    const uint64_t lists = prng_next(p);
+    for (uint32_t i = 0; i < depth; i++)
+        buffer_append_text(out, lists >> i & 1 ? "{\"L\":[" : "{\"M\":{\"a\":");
+    if (size == 0) {
+        buffer_append_text(out, scalars[prng_below(p, sizeof scalars / sizeof scalars[0])]);
+    } else {
+        APPEND(out, "{\"SS\":[\"");
+        append_run(out, c, size);
+        APPEND(out, "\"]}");
+    }
+    for (uint32_t i = depth; i > 0; i--)
+        buffer_append_text(out, lists >> (i - 1) & 1 ? "]}" : "}}");
+}
+
+/* `,"p":..`, or nothing. */
+static void append_filler(struct buffer *out, const struct dynamo_filler *f, uint64_t value)
+{
+    enum {
+        KINDS = 4,
+        SMALL = 64,
+        DEPTH_MAX = NESTING_MAX - 1
+    };
+    struct prng p = prng_seeded(f->seed ^ value * UINT64_C(0x9E3779B97F4A7C15));
+    const bool big = prng_below(&p, 100) < f->big_percent;
+    const uint64_t most = prng_below(&p, 2) == 0 && f->most > SMALL ? SMALL : f->most;
+    const size_t size =
+        (size_t)(big ? prng_between(&p, BIG_LEAST, BIG_MOST) : (int64_t)prng_below(&p, most + 1));
+    const uint8_t c = (uint8_t)('A' + value % 26);
+    struct buffer bytes = {0};
+    switch (prng_below(&p, KINDS) + big) {
+    case 0:
+        return;
+    case 1:
+        APPEND(out, ",\"p\":{\"S\":\"");
+        append_run(out, c, size);
+        APPEND(out, "\"}");
+        return;
+    case 2:
+        append_run(&bytes, c, size);
+        APPEND(out, ",\"p\":{\"B\":\"");
+        base64_append(out, buffer_slice(&bytes));
+        APPEND(out, "\"}");
+        buffer_deinit(&bytes);
+        return;
+    default:
+        APPEND(out, ",\"p\":");
+        append_nested(out, (uint32_t)prng_below(&p, DEPTH_MAX + 1), &p, c, size);
+    }
 }
 
 static void append_item(struct buffer *out, const struct dynamo_table *t,
@@ -157,10 +308,11 @@ static void append_item(struct buffer *out, const struct dynamo_table *t,
     uint8_t *at = buffer_reserve(out, 32 + DECIMAL_SIZE_MAX);
     at = put_decimal(put_text(at, ",\"v\":{\"N\":\""), w->value);
     buffer_end(out, put_text(at, "\"}"));
-    if (w->pad > 0) {
+    if (t->filler->most > 0) {
+        append_filler(out, t->filler, w->value);
+    } else if (w->pad > 0) {
         APPEND(out, ",\"p\":{\"S\":\"");
-        memset(buffer_reserve(out, w->pad), 'p', w->pad);
-        out->size += w->pad;
+        append_run(out, 'p', w->pad);
         APPEND(out, "\"}");
     }
     APPEND(out, "}");
@@ -241,13 +393,28 @@ void dynamo_scan(struct buffer *out, const struct dynamo_table *t, bool consiste
 
 void dynamo_query(struct buffer *out, const struct dynamo_table *t, const struct dynamo_query *q)
 {
+    static const char *const ranges[] = {"", " AND s BETWEEN :l AND :h", " AND s >= :l",
+                                         " AND s < :h"};
     append_table(out, t);
-    APPEND(out, "\",\"KeyConditionExpression\":\"k = :k\",\"ExpressionAttributeValues\":{\":k\":{"
-                "\"S\":\"");
-    uint8_t *at = buffer_reserve(out, DECIMAL_SIZE_MAX);
-    buffer_end(out, put_decimal(at, q->collection));
-    append_fill(out, partition_fill(t->keys, q->collection * t->keys->collection), 'x');
-    APPEND(out, "\"}}");
+    buffer_append_format(out,
+                         "\",\"KeyConditionExpression\":\"k = :k%s\","
+                         "\"ExpressionAttributeValues\":{\":k\":",
+                         ranges[q->range]);
+    append_partition_value(out, t->keys, q->collection * t->keys->collection);
+    if (q->range == DYNAMO_BETWEEN || q->range == DYNAMO_AT_LEAST) {
+        APPEND(out, ",\":l\":");
+        append_sort_value(out, t->keys, q->low);
+    }
+    if (q->range == DYNAMO_BETWEEN || q->range == DYNAMO_BELOW) {
+        APPEND(out, ",\":h\":");
+        append_sort_value(out, t->keys, q->high);
+    }
+    APPEND(out, "}");
+    if (q->goes_on) {
+        APPEND(out, ",\"ExclusiveStartKey\":");
+        append_key(out, t, q->after);
+        APPEND(out, "}");
+    }
     if (q->limit > 0)
         buffer_append_format(out, ",\"Limit\":%u", q->limit);
     if (q->backward)
@@ -287,29 +454,64 @@ uint64_t dynamo_value(struct slice body)
     return number_at(BEHIND(body, "\"v\":{\"N\":\""));
 }
 
-bool dynamo_next(struct slice *rest, uint32_t *key, uint64_t *value)
+bool dynamo_is_whole(const struct dynamo_table *t, struct slice item, uint64_t value)
+{
+    struct buffer filler = {0};
+    if (t->filler->most == 0 || value == 0)
+        return true;
+    append_filler(&filler, t->filler, value);
+    const bool none = filler.size == 0;
+    const bool whole = none
+                           ? BEHIND(item, "\"p\":").data == NULL
+                           : memmem(item.data, item.size, filler.data + 1, filler.size - 1) != NULL;
+    buffer_deinit(&filler);
+    return whole;
+}
+
+/* The number of the key whose attribute begins here. */
+static uint32_t key_number(const struct dynamo_keys *k, struct slice text)
+{
+    enum {
+        BASE64_SIZE = 8 /* which hold the four bytes of the number */
+    };
+    uint8_t bytes[BASE64_SIZE];
+    const enum attr_type type = k->sort != 0 ? k->sort : k->partition;
+    if (type == ATTR_BINARY) {
+        must(text.size >= BASE64_SIZE);
+        base64_decode(slice_make(text.data, BASE64_SIZE), bytes);
+        return be32_get(bytes);
+    }
+    if (type == ATTR_NUMBER && k->sort != 0)
+        return text.data[0] == '-'
+                   ? NUMBER_OFFSET - (uint32_t)number_at(slice_make(text.data + 1, text.size - 1))
+                   : NUMBER_OFFSET + (uint32_t)number_at(text);
+    const char *skip = k->sort != 0 ? "key-." : "";
+    while (text.size > 0 && *skip != '\0' && strchr(skip, text.data[0]) != NULL)
+        text = slice_make(text.data + 1, text.size - 1);
+    return (uint32_t)number_at(text);
+}
+
+bool dynamo_next(const struct dynamo_table *t, struct slice *rest, struct dynamo_found *out)
 {
     static const char between[] = "},{"; /* items: inside of one there is always a name */
-    if (rest->size == 0)
-        return false;
-    const uint8_t *end = memmem(rest->data, rest->size, between, sizeof between - 1);
-    struct slice item = *rest;
-    if (end != NULL)
-        item.size = (size_t)(end - rest->data);
-    rest->data += item.size;
-    rest->size -= item.size;
-    if (end != NULL) {
-        rest->data += sizeof between - 1;
-        rest->size -= sizeof between - 1;
+    const struct dynamo_keys *k = t->keys;
+    char name[] = "\"k\":{\"S\":\"";
+    name[1] = k->sort != 0 ? 's' : 'k';
+    name[6] = attr_type_name(k->sort != 0 ? k->sort : k->partition)[0];
+    while (rest->size > 0) {
+        const uint8_t *end = memmem(rest->data, rest->size, between, sizeof between - 1);
+        const size_t size = end == NULL ? rest->size : (size_t)(end - rest->data);
+        const size_t used = size + (end == NULL ? 0 : sizeof between - 1);
+        out->item = slice_make(rest->data, size);
+        *rest = slice_make(rest->data + used, rest->size - used);
+        const struct slice key = BEHIND(out->item, name);
+        if (key.data == NULL)
+            continue;
+        out->key = key_number(k, key);
+        out->value = dynamo_value(out->item);
+        return true;
     }
-    struct slice name = BEHIND(item, "\"s\":{\"S\":\"key-");
-    if (name.data == NULL)
-        return dynamo_next(rest, key, value);
-    while (name.size > 0 && name.data[0] == '.')
-        name = slice_make(name.data + 1, name.size - 1);
-    *key = (uint32_t)number_at(name);
-    *value = dynamo_value(item);
-    return true;
+    return false;
 }
 
 void dynamo_split(struct slice body, struct slice *done, struct slice *left)

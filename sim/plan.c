@@ -122,7 +122,6 @@ static void plan_workload(struct workload *w, struct prng *p)
     *w = (struct workload){
         .tables = 1,
         .keys = (uint32_t)spread(p, 1, 24),
-        .shape = {.collection = 3},
         .partitions = (uint32_t)prng_between(p, 1, 5),
         .units = 1000,
         .read_percent = (uint32_t)prng_between(p, 10, 80),
@@ -213,19 +212,16 @@ static void plan_tables(struct plan *plan, struct prng *p)
     }
     uint32_t collection = (uint32_t)spread(p, 1, 24);
     uint32_t long_percent = often(p, 50) ? 100 : (uint32_t)prng_between(p, 10, 90);
-    w->shape.seed = prng_next(p);
+    w->shapes[0].seed = prng_next(p);
     if (often(p, 50)) {
-        w->shape.collection = collection;
-        w->shape.long_percent = long_percent;
+        w->shapes[0].collection = collection;
+        w->shapes[0].long_percent = long_percent;
     }
     uint32_t big = (uint32_t)prng_between(p, 1, 5);
     /* An item as large owes for minutes where something is throttled. */
     if (often(p, 20) && plan->config.log_segment_bytes >= 8 * MIB &&
         plan->config.profile == PROFILE_OFF)
-        w->big_percent = big;
-    int64_t least = w->big_percent > 0 ? 2 * MIB : w->shape.long_percent > 0 ? 64 * KIB : 0;
-    if (plan->config.group_max_bytes < least) /* a write must fit */
-        plan->config.group_max_bytes = least;
+        w->filler.big_percent = big;
 }
 
 /* What is tight is shared by all. */
@@ -235,7 +231,8 @@ static void plan_budgets(struct plan *plan, struct prng *p)
     int64_t memory = spread(p, 256, 2048) * KIB, resident = spread(p, 1, 64) * KIB;
     int64_t silent_ms = spread(p, 1000, 8000);
     if (often(p, 30))
-        c->http_memory_max_bytes = plan->workload.big_percent > 0 ? memory + 8 * MIB : memory;
+        c->http_memory_max_bytes =
+            plan->workload.filler.big_percent > 0 ? memory + 8 * MIB : memory;
     if (often(p, 30))
         c->resident_max_bytes = resident; /* cold data, whoever reads it */
     if (often(p, 20))
@@ -265,7 +262,8 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     c->split_delay_ms = often(&p, 70) ? 0 : spread(&p, 100, 5000);
     c->report_ms = spread(&p, 10, 500);
     c->report_deadline_ms = c->report_ms * prng_between(&p, 2, 10);
-    if (!limits || plan->gac > 0 || c->profile != PROFILE_OFF || plan->workload.big_percent > 0)
+    if (!limits || plan->gac > 0 || c->profile != PROFILE_OFF ||
+        plan->workload.filler.big_percent > 0)
         return;
     plan->limits = true;
     static const char *const policies[] = {"burst", "always-burst"};
@@ -297,6 +295,45 @@ static void plan_merges(struct plan *plan, const struct sim_options *o)
     plan->config.merge_freeze_ms = freeze_ms;
 }
 
+static enum attr_type some_type(struct prng *p)
+{
+    const uint64_t draw = prng_below(p, 4);
+    return draw == 0 ? ATTR_NUMBER : draw == 1 ? ATTR_BINARY : ATTR_STRING;
+}
+
+/* Tables without a sort key are among them; long keys are in all plans but those of plain ones.
+ * From a stream of its own. */
+static void plan_shapes(struct plan *plan, const struct sim_options *o)
+{
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x7368617065730000));
+    struct workload *w = &plan->workload;
+    const struct dynamo_keys first = w->shapes[0];
+    const bool throttles = plan->config.profile != PROFILE_OFF;
+    const int64_t fits = throttles ? 1000 : plan->config.log_segment_bytes / 4;
+    const int64_t most = spread(&p, 64, 30000);
+    for (uint32_t i = 0; i < TABLES_MAX; i++) {
+        struct dynamo_keys *k = &w->shapes[i];
+        const uint32_t long_percent = (uint32_t)prng_between(&p, 5, 50);
+        *k = (struct dynamo_keys){.partition = some_type(&p),
+                                  .sort = some_type(&p),
+                                  .collection = first.collection,
+                                  .long_percent = first.long_percent,
+                                  .seed = first.seed + i};
+        if (k->long_percent == 0)
+            k->long_percent = long_percent;
+        if (often(&p, 20)) {
+            k->sort = 0;
+            k->collection = 1;
+        }
+    }
+    w->filler.most = (uint32_t)(most < fits ? most : fits);
+    w->filler.seed = prng_next(&p);
+    w->range_percent = (uint32_t)prng_between(&p, 0, 100);
+    const int64_t least = w->filler.big_percent > 0 ? 2 * MIB : 64 * KIB;
+    if (plan->config.group_max_bytes < least) /* a write must fit */
+        plan->config.group_max_bytes = least;
+}
+
 /* From a stream of its own: plans of earlier seeds stay what they were. */
 static void plan_more(struct plan *plan, const struct sim_options *o)
 {
@@ -307,10 +344,13 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
         if (chosen && (!o->plain || o->faults_forced) && (o->faults & SIM_FAULT_BIT(i)) != 0)
             plan->faults |= SIM_FAULT_BIT(i);
     }
+    for (uint32_t i = 0; i < TABLES_MAX; i++)
+        plan->workload.shapes[i] = (struct dynamo_keys){ATTR_STRING, ATTR_STRING, .collection = 3};
     if (!o->plain) {
         plan_tables(plan, &p);
         plan_limits(plan, o);
         plan_budgets(plan, &p);
+        plan_shapes(plan, o);
     }
     plan_merges(plan, o);
     plan->moves = !o->plain || (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0;
@@ -339,7 +379,6 @@ static void plan_bench(struct plan *plan)
     plan->split_per_million = 0;
     plan->workload = (struct workload){.tables = 1,
                                        .keys = 1000,
-                                       .shape = {.collection = 3},
                                        .partitions = 4,
                                        .units = 1000,
                                        .read_percent = 50,
@@ -401,6 +440,24 @@ static void describe_limits(const struct plan *p, struct buffer *out)
                          (long long)p->config.read_cap, (long long)p->config.split_delay_ms);
 }
 
+static void describe_tables(const struct plan *p, struct buffer *out)
+{
+    const struct workload *w = &p->workload;
+    buffer_append_format(out, "; tables %u, changed every %lld ms:", w->tables,
+                         (long long)(w->churn_ns / NS_PER_MS));
+    for (uint32_t i = 0; i < w->tables; i++) {
+        const struct dynamo_keys *k = &w->shapes[i];
+        buffer_append_format(
+            out, " %s+%s of %u keys a collection, %u%% long,", attr_type_name(k->partition),
+            k->sort == 0 ? "none" : attr_type_name(k->sort), k->collection, k->long_percent);
+    }
+    buffer_append_format(out,
+                         " filler %u; queries %u%%, %u%% in ranges, big items %u%%, budget of "
+                         "routers %lld",
+                         w->filler.most, w->query_percent, w->range_percent, w->filler.big_percent,
+                         (long long)p->config.http_memory_max_bytes);
+}
+
 void plan_describe(const struct plan *p, struct buffer *out)
 {
     const struct workload *w = &p->workload;
@@ -417,12 +474,7 @@ void plan_describe(const struct plan *p, struct buffer *out)
         if (p->faults & SIM_FAULT_BIT(i))
             buffer_append_format(out, " %s", FAULTS[i].name);
     }
-    buffer_append_format(out,
-                         "; tables %u, changed every %lld ms; %u keys a collection, %u%% long; "
-                         "queries %u%%, big items %u%%, budget of routers %lld",
-                         w->tables, (long long)(w->churn_ns / NS_PER_MS), w->shape.collection,
-                         w->shape.long_percent, w->query_percent, w->big_percent,
-                         (long long)p->config.http_memory_max_bytes);
+    describe_tables(p, out);
     if (p->gac > 0)
         buffer_append_format(
             out,

@@ -83,10 +83,10 @@ void recording_replaced(struct recording *h, const struct recording_ticket *t, u
     r->old = old;
 }
 
-void recording_doubled(struct recording *h, const struct recording_ticket *t)
+void recording_wrong(struct recording *h, const struct recording_ticket *t, const char *what)
 {
-    if (!h->off)
-        recorded_at(h, t)->doubled = true;
+    if (!h->off && recorded_at(h, t)->wrong == NULL)
+        recorded_at(h, t)->wrong = what;
 }
 
 /* ---- checks ---- */
@@ -193,17 +193,17 @@ static bool verify_values(const struct recording *h, uint32_t key, struct buffer
     const struct recording_key *k = &h->keys[key];
     for (size_t i = 0; i < k->count; i++) {
         const struct recorded *r = &k->ops[i];
+        if (r->wrong != NULL) {
+            buffer_append_format(why, "key %u: the answer to op %llu %s\n", key,
+                                 (unsigned long long)r->op.id, r->wrong);
+            describe_key(h, key, r->op.id, why);
+            return false;
+        }
         if (r->op.kind == HISTORY_READ && r->op.outcome == HISTORY_OK &&
             !possible(k, r->op.value, r->op.returned_ns)) {
             buffer_append_format(why, "key %u: op %llu read %llu, which nobody can have written\n",
                                  key, (unsigned long long)r->op.id,
                                  (unsigned long long)r->op.value);
-            describe_key(h, key, r->op.id, why);
-            return false;
-        }
-        if (r->doubled) {
-            buffer_append_format(why, "key %u: the answer to op %llu names it twice\n", key,
-                                 (unsigned long long)r->op.id);
             describe_key(h, key, r->op.id, why);
             return false;
         }

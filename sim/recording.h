@@ -3,8 +3,8 @@
  * Checked: strong reads and writes of a key are linearizable; an eventual read shows a value that
  * some write of that key, not known to have failed, had set out to write by then, and none of a
  * table that was deleted before the read began (eventual reads: from `calm_ns` on, while a way may
- * be cut a replica cannot hear of it); no two writes replaced the same value; no answer
- * names a key twice.
+ * be cut a replica cannot hear of it); no two writes replaced the same value; nothing
+ * was wrong with an answer as such (recording_wrong).
  * Values are the numbers of the operations that wrote them; 0 means absent. A table's deletion is a
  * write of 0 to each of its keys. */
 #ifndef WEIR_SIM_RECORDING_H
@@ -20,8 +20,8 @@ struct recorded {
     bool consistent;
     bool old_known; /* a write that was told what it replaced */
     uint64_t old;
-    bool doubled; /* one answer told of it twice */
-    bool clears;  /* the deletion of the table */
+    const char *wrong; /* with the answer that told of it; NULL: nothing */
+    bool clears;       /* the deletion of the table */
 };
 
 struct recording_key {
@@ -60,8 +60,8 @@ void recording_return(struct recording *h, struct instant now, const struct reco
 /* Before recording_return: what the write replaced. */
 void recording_replaced(struct recording *h, const struct recording_ticket *t, uint64_t old);
 
-/* An answer named the key twice. */
-void recording_doubled(struct recording *h, const struct recording_ticket *t);
+/* The answer that told of it is wrong: it "..". `what`: static. */
+void recording_wrong(struct recording *h, const struct recording_ticket *t, const char *what);
 
 /* False: `why` gets what is wrong and with it the key's history. */
 bool recording_verify(struct recording *h, struct buffer *why);

@@ -13,7 +13,6 @@ enum {
     RETRY_MS = 50,
     SETUP_TIMEOUT_MS = 5000,
     MANY_MAX = 25,
-    BIG_BYTES = 380000,
     FIRST_TABLE_PERCENT = 50 /* of the work */
 };
 
@@ -42,6 +41,9 @@ struct sim_client {
     uint32_t probe_key; /* of all tables' keys, the first table's first */
     uint32_t table;     /* of what is called */
     struct dynamo_table target;
+    struct dynamo_query query; /* the last one */
+    bool query_goes_on;        /* with another page */
+    bool querying;
     uint64_t mark;  /* tables_mark when it was called */
     bool scheduled; /* the next operation is */
     bool calling;
@@ -120,7 +122,8 @@ static void call(struct sim_client *c, const char *operation, http_client_done *
 static void aim(struct sim_client *c, uint32_t table, bool eventual)
 {
     c->table = table;
-    c->target = (struct dynamo_table){tables_name(table), &c->options.workload->shape};
+    const struct workload *w = c->options.workload;
+    c->target = (struct dynamo_table){tables_name(table), &w->shapes[table], &w->filler};
     c->mark = eventual ? 0 : tables_mark(c->options.tables, table);
 }
 
@@ -141,7 +144,7 @@ static void answer(struct sim_client *c, struct asked *a, enum history_outcome o
                    uint64_t value)
 {
     if (a->answered) {
-        recording_doubled(c->options.history, &a->ticket);
+        recording_wrong(c->options.history, &a->ticket, "names it twice");
         return;
     }
     a->answered = true;
@@ -171,11 +174,16 @@ static void probe_on(struct sim_client *c)
         c->step = STEP_DONE;
 }
 
+/* What is wrong with an answer (recording_wrong). */
+static const char not_whole[] = "has an item that nobody wrote like this";
+
 static void one_done(void *context, int status, struct slice body)
 {
     struct sim_client *c = context;
     enum history_outcome outcome = take_outcome(c, status, body);
     bool ok = outcome == HISTORY_OK;
+    if (ok && !dynamo_is_whole(&c->target, body, dynamo_value(body)))
+        recording_wrong(c->options.history, &c->asked[0].ticket, not_whole);
     if (ok && c->wants_old)
         recording_replaced(c->options.history, &c->asked[0].ticket, dynamo_value(body));
     answer(c, &c->asked[0], outcome, ok && !c->writes ? dynamo_value(body) : 0);
@@ -192,11 +200,9 @@ static void read_key(struct sim_client *c, uint32_t key, bool consistent)
     call(c, "GetItem", one_done);
 }
 
-static size_t some_pad(struct sim_client *c, bool one)
+static size_t some_pad(struct sim_client *c)
 {
     uint32_t most = c->options.workload->pad_bytes;
-    if (one && chance(c, c->options.workload->big_percent))
-        return BIG_BYTES;
     return most > 0 ? prng_below(&c->prng, most + 1) : 0;
 }
 
@@ -204,7 +210,7 @@ static void write_key(struct sim_client *c, uint32_t key, bool deletes, bool wan
 {
     c->writes = true;
     c->wants_old = wants_old;
-    struct dynamo_write w = {.key = key, .pad = some_pad(c, true)};
+    struct dynamo_write w = {.key = key, .pad = some_pad(c)};
     w.value = ask(c, key, HISTORY_WRITE, true, deletes);
     dynamo_write(&c->body, &c->target, &w, wants_old);
     call(c, deletes ? "DeleteItem" : "PutItem", one_done);
@@ -221,33 +227,93 @@ static struct asked *asked_of(struct sim_client *c, uint32_t key)
     return NULL;
 }
 
+/* What is wrong with an item of the answer; NULL: nothing. `last`: the key before; NULL: none. */
+static const char *fault_of(const struct sim_client *c, const struct dynamo_found *found,
+                            const uint32_t *last)
+{
+    const struct dynamo_query *q = &c->query;
+    if (!dynamo_is_whole(&c->target, found->item, found->value))
+        return not_whole;
+    if (!c->querying || last == NULL)
+        return NULL;
+    const int order = dynamo_order(c->target.keys, *last, found->key);
+    return (q->backward ? order >= 0 : order <= 0) ? NULL : "does not keep the order";
+}
+
+static void blame(struct sim_client *c, const char *what)
+{
+    recording_wrong(c->options.history, &c->asked[0].ticket, what);
+}
+
+static void many_read(struct sim_client *c, struct slice items)
+{
+    struct dynamo_found found;
+    uint32_t count = 0, last = 0;
+    while (dynamo_next(&c->target, &items, &found)) {
+        struct asked *a = asked_of(c, found.key);
+        if (a == NULL) {
+            blame(c, "names another key, which was not asked for");
+            continue;
+        }
+        const char *what = fault_of(c, &found, count > 0 ? &last : NULL);
+        if (what != NULL)
+            recording_wrong(c->options.history, &a->ticket, what);
+        answer(c, a, HISTORY_OK, found.value);
+        last = found.key;
+        count++;
+    }
+    if (c->querying && c->query.limit > 0 && count > c->query.limit)
+        blame(c, "has more items than the limit");
+}
+
+/* A page ends here: what it does not name up to its last key is not there. */
+static void page_ended(struct sim_client *c, struct slice key)
+{
+    struct dynamo_found last;
+    struct dynamo_query *q = &c->query;
+    if (!dynamo_next(&c->target, &key, &last) || asked_of(c, last.key) == NULL) {
+        blame(c, "ends in a key that was not asked for");
+        return;
+    }
+    q->goes_on = true;
+    q->after = last.key;
+    c->query_goes_on = chance(c, c->options.workload->range_percent);
+    for (uint32_t i = 0; i < c->asked_count; i++) {
+        struct asked *a = &c->asked[i];
+        const uint32_t number = a->ticket.key - c->table * c->options.workload->keys;
+        const bool later = dynamo_asks_for(q, c->target.keys, number);
+        if (a->answered && later)
+            recording_wrong(c->options.history, &a->ticket, "ends in a key before it");
+        if (!a->answered && !later)
+            answer(c, a, HISTORY_OK, 0);
+    }
+}
+
 /* What was left undone may be a write nobody knows the outcome of ("internal processing failure").
  * Of the rest a read saw what is there, and nothing where nothing is. */
 static void many_ok(struct sim_client *c, struct slice body)
 {
-    struct slice done, left;
-    uint32_t key;
-    uint64_t value;
     static const char more[] = "\"LastEvaluatedKey\"";
+    struct slice done, left, key = slice_make(NULL, 0);
+    struct dynamo_found found;
     const uint8_t *at = memmem(body.data, body.size, more, sizeof more - 1);
-    bool says_more = at != NULL;
-    if (says_more) /* its key is no item */
+    if (at != NULL) { /* its key is no item */
+        key = slice_make(at, (size_t)(body.data + body.size - at));
         body.size = (size_t)(at - body.data);
+    }
     dynamo_split(body, &done, &left);
-    while (dynamo_next(&left, &key, &value)) {
-        struct asked *a = asked_of(c, key);
+    while (dynamo_next(&c->target, &left, &found)) {
+        struct asked *a = asked_of(c, found.key);
         must(a != NULL);
         answer(c, a, c->writes ? HISTORY_INFO : HISTORY_FAIL, 0);
     }
-    while (!c->writes && dynamo_next(&done, &key, &value)) {
-        struct asked *a = asked_of(c, key);
-        must(a != NULL);
-        answer(c, a, HISTORY_OK, value);
-    }
-    bool whole = !says_more;
+    if (!c->writes)
+        many_read(c, done);
+    if (c->querying && at != NULL)
+        page_ended(c, key);
     for (uint32_t i = 0; i < c->asked_count; i++) {
         if (!c->asked[i].answered)
-            answer(c, &c->asked[i], whole ? HISTORY_OK : HISTORY_FAIL, 0);
+            answer(c, &c->asked[i], at == NULL ? HISTORY_OK : HISTORY_FAIL, 0);
     }
 }
 
@@ -276,19 +342,55 @@ static uint32_t some_keys(struct sim_client *c, uint32_t *out)
     return count;
 }
 
+/* The query's next page; false: it asks for no key. */
+static bool query_page(struct sim_client *c)
+{
+    const struct dynamo_query *q = &c->query;
+    const struct dynamo_keys *k = c->target.keys;
+    const uint32_t first = q->collection * k->collection;
+    c->writes = false;
+    for (uint32_t i = first; i < first + k->collection && i < c->options.workload->keys; i++) {
+        if (dynamo_asks_for(q, k, i))
+            ask(c, i, HISTORY_READ, q->consistent, false);
+    }
+    if (c->asked_count == 0)
+        return false;
+    c->querying = true;
+    dynamo_query(&c->body, &c->target, q);
+    call(c, "Query", many_done);
+    return true;
+}
+
+/* From one key of the collection to another one, or with all before or behind the key. */
+static void choose_range(struct sim_client *c, uint32_t key)
+{
+    struct dynamo_query *q = &c->query;
+    const struct dynamo_keys *k = c->target.keys;
+    const uint32_t other =
+        q->collection * k->collection + (uint32_t)prng_below(&c->prng, k->collection);
+    const bool ascending = dynamo_order(k, key, other) <= 0;
+    q->range = (enum dynamo_range)prng_between(&c->prng, DYNAMO_BETWEEN, DYNAMO_BELOW);
+    q->low = ascending ? key : other;
+    q->high = ascending ? other : key;
+    if (q->range == DYNAMO_BELOW && q->low == q->high)
+        q->range = DYNAMO_AT_LEAST;
+}
+
 /* Of the collection the key is in. */
 static void query(struct sim_client *c, uint32_t key, bool consistent)
 {
-    const struct workload *w = c->options.workload;
-    struct dynamo_query q = {.collection = dynamo_collection(&w->shape, key),
-                             .limit = chance(c, 20) ? (uint32_t)prng_between(&c->prng, 1, 4) : 0,
-                             .consistent = consistent,
-                             .backward = chance(c, 50)};
-    uint32_t first = q.collection * w->shape.collection;
-    for (uint32_t i = first; i < first + w->shape.collection && i < w->keys; i++)
-        ask(c, i, HISTORY_READ, consistent, false);
-    dynamo_query(&c->body, &c->target, &q);
-    call(c, "Query", many_done);
+    const struct dynamo_keys *k = c->target.keys;
+    c->query =
+        (struct dynamo_query){.collection = dynamo_collection(k, key),
+                              .limit = chance(c, 20) ? (uint32_t)prng_between(&c->prng, 1, 4) : 0,
+                              .consistent = consistent,
+                              .backward = chance(c, 50)};
+    if (k->sort != 0 && chance(c, c->options.workload->range_percent))
+        choose_range(c, key);
+    if (!query_page(c)) {
+        c->query.range = DYNAMO_ALL;
+        query_page(c);
+    }
 }
 
 static void read_many(struct sim_client *c, bool consistent)
@@ -318,7 +420,7 @@ static void write_many(struct sim_client *c)
     c->writes = true;
     for (uint32_t i = 0; i < count; i++) {
         bool deletes = chance(c, c->options.workload->delete_percent);
-        all[i] = (struct dynamo_write){.key = keys[i], .pad = some_pad(c, false)};
+        all[i] = (struct dynamo_write){.key = keys[i], .pad = some_pad(c)};
         all[i].value = ask(c, keys[i], HISTORY_WRITE, true, deletes);
     }
     dynamo_batch_write(&c->body, &c->target, all, count);
@@ -349,6 +451,12 @@ static void load(struct sim_client *c)
         write_key(c, key, chance(c, w->delete_percent), chance(c, w->old_percent));
 }
 
+static bool next_page(struct sim_client *c)
+{
+    aim(c, c->table, !c->query.consistent);
+    return query_page(c);
+}
+
 static void probe(struct sim_client *c)
 {
     uint32_t keys = c->options.workload->keys;
@@ -375,7 +483,7 @@ static void setup(struct sim_client *c)
 {
     bool create = c->step == STEP_CREATE;
     const struct workload *w = c->options.workload;
-    const struct dynamo_spec spec = {w->partitions * w->units, w->whole_collections};
+    const struct dynamo_spec spec = {&w->shapes[0], w->partitions * w->units, w->whole_collections};
     if (create)
         dynamo_create_table(&c->body, "sim", &spec);
     else
@@ -393,6 +501,11 @@ static void run(void *context, uint64_t argument)
     c->asked_count = 0;
     buffer_clear(&c->body);
     c->probing = c->plan == CLIENT_PROBE;
+    c->querying = false;
+    const bool goes_on = c->query_goes_on;
+    c->query_goes_on = false;
+    if (c->plan == CLIENT_LOAD && goes_on && next_page(c))
+        return;
     if (c->plan == CLIENT_LOAD)
         load(c);
     else if (c->plan == CLIENT_PROBE && c->step != STEP_DONE)

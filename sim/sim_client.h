@@ -9,20 +9,25 @@
 
 struct tables;
 
+enum {
+    TABLES_MAX = 4
+};
+
 struct workload {
     uint32_t tables; /* the first stays */
     uint32_t keys;   /* of each table */
-    struct dynamo_keys shape;
-    uint32_t partitions; /* of the table, at the start */
-    uint32_t units;      /* a partition's: the table has so many times that, of each kind */
+    struct dynamo_keys shapes[TABLES_MAX];
+    struct dynamo_filler filler; /* of all tables */
+    uint32_t partitions;         /* of the table, at the start */
+    uint32_t units;              /* a partition's: the table has so many times that, of each kind */
     uint32_t read_percent;
     uint32_t delete_percent;   /* of writes */
     uint32_t eventual_percent; /* of reads */
     uint32_t old_percent;      /* of writes: asked for what they replace */
     uint32_t many_percent;     /* of all: BatchGetItem, BatchWriteItem, Scan */
     uint32_t query_percent;    /* of the reads of many: Query of a collection */
-    uint32_t pad_bytes;        /* filler of an item, at most */
-    uint32_t big_percent;      /* of items: as large as may be */
+    uint32_t range_percent;    /* of queries: of a range of sort keys, page by page */
+    uint32_t pad_bytes;        /* of an item without filler, at most */
     int64_t churn_ns;          /* between two changes of tables: 0 .. twice this */
     int64_t think_ns;          /* between two operations: 0 .. this */
     int64_t timeout_ns;

@@ -8,7 +8,6 @@
 #include "base/must.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
-#include "engine/item/storage_key.h"
 #include "engine/node/collection.h"
 #include "sim/check.h"
 #include "sim/dynamo.h"
@@ -24,6 +23,7 @@ struct splits {
     struct splits_options options;
     struct prng prng;
     bool on;
+    uint32_t at; /* the table that was asked for last */
     uint32_t partitions;
     struct buffer table;  /* the catalog's last answer */
     struct buffer answer; /* to a split: of no use */
@@ -46,17 +46,12 @@ static void ask_all(struct splits *s, const struct request *r, struct buffer *an
 /* A client's key, or anything in its table. */
 static void make_cut(struct splits *s, uint32_t table_id, struct buffer *out)
 {
-    char partition[DYNAMO_KEY_TEXT_MAX], text[DYNAMO_KEY_TEXT_MAX];
     const struct workload *w = &s->options.plan->workload;
     uint32_t key = (uint32_t)prng_below(&s->prng, w->keys);
     uint64_t hash = prng_next(&s->prng);
     buffer_clear(out);
     if (prng_below(&s->prng, 3) > 0) {
-        size_t size = dynamo_partition_text(&w->shape, key, partition);
-        struct attr k = {ATTR_STRING, slice_make(partition, size)};
-        size = dynamo_sort_text(&w->shape, key, text);
-        struct attr sort = {ATTR_STRING, slice_make(text, size)};
-        storage_key_append(out, table_id, &k, &sort);
+        dynamo_storage_key(out, table_id, &w->shapes[s->at], key);
         if (s->options.plan->workload.whole_collections)
             out->size = collection_key(buffer_slice(out)).size;
     } else {
@@ -149,13 +144,13 @@ static void look(void *context, uint64_t argument)
 static void ask(void *context, uint64_t argument)
 {
     struct splits *s = context;
-    struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("sim")};
+    struct request r = {.op = REQUEST_TABLE_GET};
     uint32_t tables = s->options.plan->workload.tables;
     (void)argument;
     if (!s->on)
         return;
-    if (tables > 1)
-        r.key = slice_of(tables_name((uint32_t)prng_below(&s->prng, tables)));
+    s->at = tables > 1 ? (uint32_t)prng_below(&s->prng, tables) : 0;
+    r.key = slice_of(tables_name(s->at));
     ask_all(s, &r, &s->table);
     scheduler_in(s->options.scheduler, duration_ms(ANSWER_MS), look, s, 0);
 }

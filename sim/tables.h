@@ -19,10 +19,6 @@
 #include "sim/recording.h"
 #include "sim/sim_client.h"
 
-enum {
-    TABLES_MAX = 4 /* `sim` too */
-};
-
 struct tables_options {
     struct http_client_options http;
     struct recording *history;       /* borrows */
