@@ -1,6 +1,7 @@
 /* gac_message.c - asks, answers and signs of life as bytes. */
 #include "gac/gac_message.h"
 
+#include "base/codec.h"
 #include "base/must.h"
 
 enum {
@@ -34,150 +35,108 @@ bool gac_policy_find(struct slice name, enum gac_policy *out)
     return false;
 }
 
-static void append_i64(struct buffer *out, int64_t value)
+static void head_walk(struct codec *c, uint8_t kind, size_t size, uint64_t *sender, uint64_t *about,
+                      uint32_t *count)
 {
-    buffer_append_u64(out, (uint64_t)value);
+    codec_choice(c, kind, kind, kind);
+    codec_u64(c, sender);
+    codec_u64(c, about);
+    codec_u32(c, count);
+    codec_check(c, *sender != 0 && *count <= GAC_BATCH_MAX);
+    if (codec_reads(c))
+        codec_check(c, c->in->left.size == *count * size);
 }
 
-static void append_head(struct buffer *out, uint8_t kind, uint64_t sender, uint64_t about,
-                        uint32_t count)
+static void gac_key_walk(struct codec *c, struct gac_key *key)
 {
-    must(count <= GAC_BATCH_MAX);
-    buffer_append_u8(out, kind);
-    buffer_append_u64(out, sender);
-    buffer_append_u64(out, about);
-    buffer_append_u32(out, count);
+    codec_u32(c, &key->table);
+    codec_u32(c, &key->index);
+    key->kind = codec_choice(c, key->kind, GAC_READ, GAC_WRITE);
 }
 
-static void gac_message_append_key(struct buffer *out, struct gac_key key)
+static void gac_ask_walk(struct codec *c, struct gac_ask *ask)
 {
-    buffer_append_u32(out, key.table);
-    buffer_append_u32(out, key.index);
-    buffer_append_u8(out, (uint8_t)key.kind);
+    gac_key_walk(c, &ask->key);
+    ask->policy = (enum gac_policy)codec_choice(c, ask->policy, 0, GAC_POLICIES - 1);
+    codec_bool(c, &ask->created);
+    codec_u64(c, &ask->epoch);
+    codec_u64(c, &ask->number);
+    codec_check(c, ask->epoch != 0 && ask->number != 0);
+    codec_u64(c, &ask->version);
+    codec_i64(c, &ask->rate, 0, GAC_AMOUNT_MAX);
+    codec_i64(c, &ask->spent, -spent_max, spent_max);
+    codec_i64(c, &ask->pending, 0, GAC_AMOUNT_MAX);
+    codec_i64(c, &ask->held, -GAC_AMOUNT_MAX, GAC_AMOUNT_MAX);
+    codec_i64(c, &ask->demand, 0, GAC_AMOUNT_MAX);
+    codec_i64(c, &ask->need, 0, GAC_AMOUNT_MAX);
+    codec_i64(c, &ask->cost, 0, GAC_AMOUNT_MAX);
+}
+
+static void gac_answer_walk(struct codec *c, struct gac_answer *answer)
+{
+    gac_key_walk(c, &answer->key);
+    codec_u64(c, &answer->epoch);
+    codec_u64(c, &answer->number);
+    codec_u64(c, &answer->version);
+    codec_i64(c, &answer->granted, 0, GAC_AMOUNT_MAX);
+    codec_i64(c, &answer->lifetime.ns, 0, span_max_ns);
+    codec_i64(c, &answer->wait.ns, 0, span_max_ns);
 }
 
 void gac_asks_begin(struct buffer *out, const struct gac_asks *asks)
 {
-    append_head(out, ASKS, asks->router, asks->view, asks->count);
+    must(asks->count <= GAC_BATCH_MAX);
+    struct gac_asks a = *asks;
+    head_walk(&(struct codec){.out = out}, ASKS, ASK_SIZE, &a.router, &a.view, &a.count);
 }
 
 void gac_ask_append(struct buffer *out, const struct gac_ask *ask)
 {
-    gac_message_append_key(out, ask->key);
-    buffer_append_u8(out, (uint8_t)ask->policy);
-    buffer_append_u8(out, ask->created);
-    buffer_append_u64(out, ask->epoch);
-    buffer_append_u64(out, ask->number);
-    buffer_append_u64(out, ask->version);
-    append_i64(out, ask->rate);
-    append_i64(out, ask->spent);
-    append_i64(out, ask->pending);
-    append_i64(out, ask->held);
-    append_i64(out, ask->demand);
-    append_i64(out, ask->need);
-    append_i64(out, ask->cost);
+    struct gac_ask copy = *ask;
+    gac_ask_walk(&(struct codec){.out = out}, &copy);
 }
 
 void gac_answers_begin(struct buffer *out, const struct gac_answers *answers)
 {
-    append_head(out, ANSWERS, answers->server, answers->routers, answers->count);
+    must(answers->count <= GAC_BATCH_MAX);
+    uint64_t server = answers->server, routers = answers->routers;
+    uint32_t count = answers->count;
+    head_walk(&(struct codec){.out = out}, ANSWERS, ANSWER_SIZE, &server, &routers, &count);
 }
 
 void gac_answer_append(struct buffer *out, const struct gac_answer *answer)
 {
-    gac_message_append_key(out, answer->key);
-    buffer_append_u64(out, answer->epoch);
-    buffer_append_u64(out, answer->number);
-    buffer_append_u64(out, answer->version);
-    append_i64(out, answer->granted);
-    append_i64(out, answer->lifetime.ns);
-    append_i64(out, answer->wait.ns);
-}
-
-/* ---- reading ---- */
-
-static int64_t read_between(struct reader *r, int64_t least, int64_t most)
-{
-    int64_t value = (int64_t)reader_u64(r);
-    if (value < least || value > most)
-        r->failed = true;
-    return value;
-}
-
-static struct gac_key gac_message_read_key(struct reader *r)
-{
-    struct gac_key key = {.table = reader_u32(r), .index = reader_u32(r)};
-    uint8_t kind = reader_u8(r);
-    if (kind > GAC_WRITE)
-        r->failed = true;
-    key.kind = kind == GAC_WRITE ? GAC_WRITE : GAC_READ;
-    return key;
-}
-
-static enum status read_status(const struct reader *r)
-{
-    return r->failed ? STATUS_MALFORMED : STATUS_OK;
-}
-
-static void read_head(struct reader *r, uint8_t kind, size_t size, uint64_t *sender,
-                      uint64_t *about, uint32_t *count)
-{
-    if (reader_u8(r) != kind)
-        r->failed = true;
-    *sender = reader_u64(r);
-    *about = reader_u64(r);
-    *count = reader_u32(r);
-    if (*sender == 0 || *count > GAC_BATCH_MAX || r->left.size != *count * size)
-        r->failed = true;
+    struct gac_answer copy = *answer;
+    gac_answer_walk(&(struct codec){.out = out}, &copy);
 }
 
 enum status gac_asks_read(struct reader *r, struct gac_asks *out)
 {
-    read_head(r, ASKS, ASK_SIZE, &out->router, &out->view, &out->count);
-    return read_status(r);
+    struct codec c = {.in = r};
+    head_walk(&c, ASKS, ASK_SIZE, &out->router, &out->view, &out->count);
+    return codec_status(&c);
 }
 
 enum status gac_ask_read(struct reader *r, struct gac_ask *out)
 {
-    out->key = gac_message_read_key(r);
-    uint8_t policy = reader_u8(r), created = reader_u8(r);
-    if (policy >= GAC_POLICIES || created > 1)
-        r->failed = true;
-    out->created = created == 1;
-    out->policy = r->failed ? GAC_OFF : (enum gac_policy)policy;
-    out->epoch = reader_u64(r);
-    out->number = reader_u64(r);
-    out->version = reader_u64(r);
-    out->rate = read_between(r, 0, GAC_AMOUNT_MAX);
-    out->spent = read_between(r, -spent_max, spent_max);
-    out->pending = read_between(r, 0, GAC_AMOUNT_MAX);
-    out->held = read_between(r, -GAC_AMOUNT_MAX, GAC_AMOUNT_MAX);
-    out->demand = read_between(r, 0, GAC_AMOUNT_MAX);
-    out->need = read_between(r, 0, GAC_AMOUNT_MAX);
-    out->cost = read_between(r, 0, GAC_AMOUNT_MAX);
-    if (out->epoch == 0 || out->number == 0)
-        r->failed = true;
-    return read_status(r);
+    struct codec c = {.in = r};
+    gac_ask_walk(&c, out);
+    return codec_status(&c);
 }
 
 enum status gac_answers_read(struct reader *r, struct gac_answers *out)
 {
+    struct codec c = {.in = r};
     uint64_t routers = 0;
-    read_head(r, ANSWERS, ANSWER_SIZE, &out->server, &routers, &out->count);
-    if (routers == 0 || routers > UINT32_MAX)
-        r->failed = true;
+    head_walk(&c, ANSWERS, ANSWER_SIZE, &out->server, &routers, &out->count);
+    codec_check(&c, routers >= 1 && routers <= UINT32_MAX);
     out->routers = (uint32_t)routers;
-    return read_status(r);
+    return codec_status(&c);
 }
 
 enum status gac_answer_read(struct reader *r, struct gac_answer *out)
 {
-    out->key = gac_message_read_key(r);
-    out->epoch = reader_u64(r);
-    out->number = reader_u64(r);
-    out->version = reader_u64(r);
-    out->granted = read_between(r, 0, GAC_AMOUNT_MAX);
-    out->lifetime.ns = read_between(r, 0, span_max_ns);
-    out->wait.ns = read_between(r, 0, span_max_ns);
-    return read_status(r);
+    struct codec c = {.in = r};
+    gac_answer_walk(&c, out);
+    return codec_status(&c);
 }

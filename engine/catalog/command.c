@@ -24,112 +24,73 @@ void catalog_command_init(struct catalog_command *c, enum catalog_op op,
     };
 }
 
+/* Bounds of what calculations rely on: settings of the node that proposed it, and its clock. */
+static const int64_t command_rate_max = INT64_C(1) << 50;
+static const int64_t command_wall_max = INT64_C(1) << 52;
+
+/* The head: table_spec follows to the end. */
+static void command_walk(struct codec *c, struct catalog_command *m)
+{
+    m->op = (enum catalog_op)codec_choice(c, m->op, 1, CATALOG_OPS - 1);
+    codec_u32(c, &m->table_id);
+    codec_u32(c, &m->node);
+    codec_u32(c, &m->generation);
+    codec_u32(c, &m->partition_count);
+    m->status = (enum table_status)codec_choice(c, m->status, 0, TABLE_DELETING);
+    codec_check(c, m->op == CATALOG_SETTLE ? m->status >= TABLE_CREATING : m->status == 0);
+    codec_sized(c, &m->split, UINT32_MAX);
+    codec_sized(c, &m->group, UINT32_MAX);
+    codec_bytes(c, m->uuid, sizeof m->uuid);
+    codec_i64(c, &m->wall_ms, 0, command_wall_max);
+    codec_u32(c, &m->node_count);
+    codec_u32(c, &m->replicas);
+    codec_check(c, m->node_count >= 1 && m->node_count <= NODES_MAX && m->replicas >= 1 &&
+                       m->replicas <= REPLICAS_MAX && m->node <= NODES_MAX);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        codec_i64(c, &m->node_mcu[kind], 0, command_rate_max);
+        codec_i64(c, &m->partition_max_mcu[kind], 1, command_rate_max);
+        codec_i64(c, &m->table_max[kind], 0, command_rate_max);
+        codec_i64(c, &m->on_demand[kind], 0, command_rate_max);
+    }
+    codec_i64(c, &m->on_demand_promise_percent, 0, 100);
+    codec_i64(c, &m->on_demand_switches_max, 0, ON_DEMAND_SWITCHES_MAX);
+    m->gac = codec_choice(c, m->gac, 0, GAC_POLICIES - 1);
+    codec_i64(c, &m->tables_max, 0, UINT32_MAX);
+    codec_i64(c, &m->table_partitions_max, 0, PARTITION_ID_MAX);
+    codec_sized(c, &m->decision, UINT32_MAX);
+}
+
 void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
 {
-    buffer_append_u8(out, (uint8_t)c->op);
-    buffer_append_u32(out, c->table_id);
-    buffer_append_u32(out, c->node);
-    buffer_append_u32(out, c->generation);
-    buffer_append_u32(out, c->partition_count);
-    buffer_append_u8(out, (uint8_t)c->status);
-    buffer_append_sized(out, c->split);
-    buffer_append_sized(out, c->group);
-    buffer_append(out, c->uuid, sizeof c->uuid);
-    buffer_append_u64(out, (uint64_t)c->wall_ms);
-    buffer_append_u32(out, c->node_count);
-    buffer_append_u32(out, c->replicas);
-    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        buffer_append_u64(out, (uint64_t)c->node_mcu[kind]);
-        buffer_append_u64(out, (uint64_t)c->partition_max_mcu[kind]);
-        buffer_append_u64(out, (uint64_t)c->table_max[kind]);
-        buffer_append_u64(out, (uint64_t)c->on_demand[kind]);
-    }
-    buffer_append_u64(out, (uint64_t)c->on_demand_promise_percent);
-    buffer_append_u64(out, (uint64_t)c->on_demand_switches_max);
-    buffer_append_u8(out, c->gac);
-    buffer_append_u64(out, (uint64_t)c->tables_max);
-    buffer_append_u64(out, (uint64_t)c->table_partitions_max);
-    buffer_append_sized(out, c->decision);
+    struct catalog_command copy = *c;
+    command_walk(&(struct codec){.out = out}, &copy);
     table_spec_encode(out, &c->spec);
 }
 
-static bool command_within(int64_t value, int64_t least, int64_t most)
+/* The records within the command. */
+static bool parts_are_sound(const struct catalog_command *c)
 {
-    return value >= least && value <= most;
-}
-
-/* Settings of the one who proposed it, and its clock: what calculations rely on. */
-static bool settings_are_sound(const struct catalog_command *c)
-{
-    const int64_t rate_max = INT64_C(1) << 50, wall_max = INT64_C(1) << 52;
-    bool sound = command_within(c->wall_ms, 0, wall_max) &&
-                 command_within(c->on_demand_promise_percent, 0, 100) &&
-                 command_within(c->on_demand_switches_max, 0, ON_DEMAND_SWITCHES_MAX) &&
-                 command_within(c->tables_max, 0, UINT32_MAX) &&
-                 command_within(c->table_partitions_max, 0, PARTITION_ID_MAX);
-    for (int kind = 0; kind < ADMIT_KINDS; kind++)
-        sound = sound && command_within(c->node_mcu[kind], 0, rate_max) &&
-                command_within(c->partition_max_mcu[kind], 1, rate_max) &&
-                command_within(c->table_max[kind], 0, rate_max) &&
-                command_within(c->on_demand[kind], 0, rate_max);
-    return sound;
+    struct table_split split;
+    if (c->op == CATALOG_SPLIT && table_split_decode(c->split, &split) != STATUS_OK)
+        return false;
+    struct reader group = {c->group, false};
+    struct partition_info info;
+    if (c->op == CATALOG_FOUND && (partition_info_decode(&group, &info) != STATUS_OK ||
+                                   info.id != CATALOG_GROUP || group.left.size > 0))
+        return false;
+    if (c->op < CATALOG_EVENT || c->op > CATALOG_MERGE)
+        return c->decision.size == 0;
+    struct decision decision;
+    return decision_decode(c->decision, &decision) == STATUS_OK &&
+           (c->op == CATALOG_MERGE) == (decision.merge != 0);
 }
 
 enum status catalog_command_decode(struct slice bytes, struct catalog_command *out)
 {
-    struct reader r = {bytes, false};
-    uint8_t op = reader_u8(&r);
-    out->table_id = reader_u32(&r);
-    out->node = reader_u32(&r);
-    out->generation = reader_u32(&r);
-    out->partition_count = reader_u32(&r);
-    uint8_t status = reader_u8(&r);
-    out->split = reader_sized(&r);
-    out->group = reader_sized(&r);
-    struct slice uuid = reader_take(&r, sizeof out->uuid);
-    if (uuid.size > 0)
-        memcpy(out->uuid, uuid.data, uuid.size);
-    out->wall_ms = (int64_t)reader_u64(&r);
-    out->node_count = reader_u32(&r);
-    out->replicas = reader_u32(&r);
-    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        out->node_mcu[kind] = (int64_t)reader_u64(&r);
-        out->partition_max_mcu[kind] = (int64_t)reader_u64(&r);
-        out->table_max[kind] = (int64_t)reader_u64(&r);
-        out->on_demand[kind] = (int64_t)reader_u64(&r);
-    }
-    out->on_demand_promise_percent = (int64_t)reader_u64(&r);
-    out->on_demand_switches_max = (int64_t)reader_u64(&r);
-    out->gac = reader_u8(&r);
-    out->tables_max = (int64_t)reader_u64(&r);
-    out->table_partitions_max = (int64_t)reader_u64(&r);
-    out->decision = reader_sized(&r);
-    if (r.failed || out->gac >= GAC_POLICIES || op == 0 || op >= CATALOG_OPS ||
-        out->node_count == 0 || out->node_count > NODES_MAX || out->replicas == 0 ||
-        out->replicas > REPLICAS_MAX || out->node > NODES_MAX)
-        return STATUS_MALFORMED;
-    if (!settings_are_sound(out))
-        return STATUS_MALFORMED;
-    struct table_split split;
-    if (op == CATALOG_SPLIT && table_split_decode(out->split, &split) != STATUS_OK)
-        return STATUS_MALFORMED;
-    struct reader group = {out->group, false};
-    struct partition_info info;
-    if (op == CATALOG_FOUND && (partition_info_decode(&group, &info) != STATUS_OK ||
-                                info.id != CATALOG_GROUP || group.left.size > 0))
-        return STATUS_MALFORMED;
-    if (op == CATALOG_SETTLE ? status < TABLE_CREATING || status > TABLE_DELETING : status != 0)
-        return STATUS_MALFORMED;
-    out->status = (enum table_status)status;
-    out->op = (enum catalog_op)op;
-    struct decision decision;
-    bool decides = op >= CATALOG_EVENT && op <= CATALOG_MERGE;
-    if (decides ? decision_decode(out->decision, &decision) != STATUS_OK : out->decision.size > 0)
-        return STATUS_MALFORMED;
-    if (decides && (op == CATALOG_MERGE) != (decision.merge != 0))
-        return STATUS_MALFORMED;
-    if (table_spec_decode(r.left, &out->spec) != STATUS_OK ||
-        (op == CATALOG_CREATE && out->spec.billing == BILLING_AS_IT_IS))
-        return STATUS_MALFORMED;
-    return STATUS_OK;
+    struct codec c = {.in = &(struct reader){bytes, false}};
+    command_walk(&c, out);
+    bool sound = !codec_failed(&c) && parts_are_sound(out) &&
+                 table_spec_decode(c.in->left, &out->spec) == STATUS_OK &&
+                 (out->op != CATALOG_CREATE || out->spec.billing != BILLING_AS_IT_IS);
+    return sound ? STATUS_OK : STATUS_MALFORMED;
 }

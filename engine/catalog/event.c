@@ -14,35 +14,29 @@ const char *event_kind_name(enum event_kind kind)
     return kind < EVENT_KINDS && names[kind] != NULL ? names[kind] : "unknown";
 }
 
+void event_walk(struct codec *c, struct event *e)
+{
+    codec_u64(c, &e->number);
+    codec_i64(c, &e->wall_ms, INT64_MIN, INT64_MAX);
+    e->kind = (enum event_kind)codec_choice(c, e->kind, 1, EVENT_KINDS - 1);
+    codec_u32(c, &e->table_id);
+    codec_u32(c, &e->partition);
+    codec_sized(c, &e->table, TABLE_NAME_SIZE_MAX);
+    codec_sized(c, &e->reason, EVENT_TEXT_SIZE_MAX);
+    codec_sized(c, &e->figure, EVENT_TEXT_SIZE_MAX);
+    codec_i64(c, &e->before, INT64_MIN, INT64_MAX);
+    codec_i64(c, &e->after, INT64_MIN, INT64_MAX);
+}
+
 void event_encode(struct buffer *out, const struct event *e)
 {
-    buffer_append_u64(out, e->number);
-    buffer_append_u64(out, (uint64_t)e->wall_ms);
-    buffer_append_u8(out, (uint8_t)e->kind);
-    buffer_append_u32(out, e->table_id);
-    buffer_append_u32(out, e->partition);
-    buffer_append_sized(out, e->table);
-    buffer_append_sized(out, e->reason);
-    buffer_append_sized(out, e->figure);
-    buffer_append_u64(out, (uint64_t)e->before);
-    buffer_append_u64(out, (uint64_t)e->after);
+    struct event copy = *e;
+    event_walk(&(struct codec){.out = out}, &copy);
 }
 
 enum status event_decode(struct reader *r, struct event *out)
 {
-    out->number = reader_u64(r);
-    out->wall_ms = (int64_t)reader_u64(r);
-    uint8_t kind = reader_u8(r);
-    out->table_id = reader_u32(r);
-    out->partition = reader_u32(r);
-    out->table = reader_sized(r);
-    out->reason = reader_sized(r);
-    out->figure = reader_sized(r);
-    out->before = (int64_t)reader_u64(r);
-    out->after = (int64_t)reader_u64(r);
-    if (kind == 0 || kind >= EVENT_KINDS || out->table.size > TABLE_NAME_SIZE_MAX ||
-        out->reason.size > EVENT_TEXT_SIZE_MAX || out->figure.size > EVENT_TEXT_SIZE_MAX)
-        r->failed = true;
-    out->kind = (enum event_kind)kind;
-    return r->failed ? STATUS_MALFORMED : STATUS_OK;
+    struct codec c = {.in = r};
+    event_walk(&c, out);
+    return codec_status(&c);
 }

@@ -6,7 +6,7 @@
 #ifndef WEIR_ENGINE_CATALOG_EVENT_H
 #define WEIR_ENGINE_CATALOG_EVENT_H
 
-#include "base/buffer.h"
+#include "base/codec.h"
 
 enum {
     EVENTS_MAX = 1000, /* kept */
@@ -51,6 +51,8 @@ struct event {
     int64_t after;
 };
 
+/* The bytes of an event (base/codec.h). */
+void event_walk(struct codec *c, struct event *e);
 void event_encode(struct buffer *out, const struct event *e);
 /* Borrows from the bytes. STATUS_MALFORMED: texts that are too long, and unknown kinds, too. */
 enum status event_decode(struct reader *r, struct event *out);

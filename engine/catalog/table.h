@@ -3,7 +3,7 @@
 #define WEIR_ENGINE_CATALOG_TABLE_H
 
 #include "base/arena.h"
-#include "base/buffer.h"
+#include "base/codec.h"
 #include "engine/catalog/tags.h"
 #include "engine/item/item.h"
 #include "replication/raft.h"
@@ -157,6 +157,7 @@ uint64_t partition_member_on(const struct partition_info *p, uint32_t node);
 void table_spec_encode(struct buffer *out, const struct table_spec *spec);
 enum status table_spec_decode(struct slice bytes, struct table_spec *out); /* borrows from bytes */
 
+void partition_info_walk(struct codec *c, struct partition_info *p); /* its bytes: base/codec.h */
 void partition_info_encode(struct buffer *out, const struct partition_info *p);
 enum status partition_info_decode(struct reader *r, struct partition_info *out);
 
