@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "engine/message/redirect.h"
 #include "engine/message/request_traits.h"
 #include "router/core.h"
 #include "router/limiter/limit.h"
@@ -28,7 +29,6 @@
 #include "router/silence.h"
 
 enum {
-    REDIRECTS_MAX = 4,    /* before a pause */
     ATTEMPTS_PER_MAP = 4, /* then the catalog is asked again where partitions are */
 };
 
@@ -397,8 +397,8 @@ static void subrequest_try_by_new_map(struct router *r, struct subrequest *s)
 static void subrequest_try_elsewhere(struct router *r, struct subrequest *s, uint32_t leader)
 {
     uint32_t asked = s->node;
-    bool named = leader != 0 && leader <= r->options.node_count && leader != asked &&
-                 !silence_is_silent(r, leader);
+    leader = redirect_to(leader, asked, r->options.node_count);
+    bool named = leader != 0 && !silence_is_silent(r, leader);
     subrequest_withdraw(r, s);
     s->attempts++;
     s->turn++;

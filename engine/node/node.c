@@ -14,6 +14,7 @@
 static void node_compose_lower(struct node *n)
 {
     struct node_env *env = &n->env;
+    calls_init(&n->calls, env);
     n->log.env = env;
     n->checkpoints = (struct checkpoints){
         .env = env,
@@ -25,6 +26,7 @@ static void node_compose_lower(struct node *n)
         .env = env,
         .partitions = &n->partitions,
         .throughput = &n->throughput,
+        .calls = &n->calls,
         .at = INSTANT_NEVER,
     };
     n->buckets = (struct buckets){
@@ -84,6 +86,7 @@ static void node_compose_upper(struct node *n)
         .identity = &n->identity,
         .proposals = &n->proposals,
         .peers = &n->peers,
+        .calls = &n->calls,
         .catalog = &n->catalog,
     };
     n->applier = (struct applier){
@@ -150,6 +153,7 @@ void node_destroy(struct node *n)
     snapshots_deinit(&n->snapshots); /* they look at the partitions */
     settling_end(&n->settling);      /* and what was reported for it */
     catalog_replica_forget(&n->catalog);
+    calls_deinit(&n->calls);
     partitions_deinit(&n->partitions);
     buckets_deinit(&n->buckets);
     waiters_deinit(&n->waiters);
@@ -255,18 +259,31 @@ static void event_end(struct node *n)
     node_answer_all(n);
 }
 
-/* An answer to a request of this node's own. A proposal that was refused is made again when the
- * next look shows that it is still wanted. */
-static void node_take_reply(struct node *n, const struct reply *reply)
+static void node_answer_call(struct node *n, const struct call_answer *answer)
 {
     uint64_t as_of;
     struct reader named;
     struct partition *p;
-    if (reply->id != OWN_REPORT && reply->id != OWN_UNANSWERED)
-        settling_reply(&n->settling, reply);
-    else if (reply->id == OWN_REPORT && reports_answered(&n->reports, reply, &as_of, &named))
-        while ((p = reports_next_named(&n->reports, &named)) != NULL)
-            requests_close_orphan(&n->requests, p, as_of);
+    switch (answer->kind) {
+    case CALL_REPORT:
+        if (reports_answered(&n->reports, answer, &as_of, &named)) {
+            while ((p = reports_next_named(&n->reports, &named)) != NULL)
+                requests_close_orphan(&n->requests, p, as_of);
+        }
+        break;
+    case CALL_SETTLING:
+        settling_answered(&n->settling, answer);
+        break;
+    }
+}
+
+/* An answer to a request of this node's own. A proposal that was refused is made again when the
+ * next look shows that it is still wanted. */
+static void node_take_reply(struct node *n, const struct reply *reply)
+{
+    struct call_answer answer;
+    if (calls_take_reply(&n->calls, reply, &answer))
+        node_answer_call(n, &answer);
     event_end(n);
 }
 
@@ -428,6 +445,7 @@ struct instant node_deadline(const struct node *n)
     struct instant t = instant_earlier(n->reports.at, checkpoints_deadline(&n->checkpoints));
     if (n->env.stop_error != 0)
         return t;
+    t = instant_earlier(t, n->calls.at);
     t = instant_earlier(t, deadlines_first_at(&n->groups.deadlines));
     t = instant_earlier(t, background_deadline(&n->background));
     t = instant_earlier(t, n->heat.at);
@@ -439,7 +457,10 @@ struct instant node_deadline(const struct node *n)
 
 void node_tick(struct node *n, struct instant now)
 {
+    struct call_answer answer;
     event_begin(n, now);
+    while (n->env.stop_error == 0 && calls_tick(&n->calls, &answer))
+        node_answer_call(n, &answer);
     reports_tick(&n->reports);
     groups_hand_back(&n->groups);
     if (n->env.stop_error == 0) {

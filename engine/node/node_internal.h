@@ -12,6 +12,7 @@ struct node {
     struct node_env env;
     struct partitions partitions;
     struct identity identity;
+    struct calls calls;
     struct throughput throughput;
     struct node_log log;
     struct proposals proposals;

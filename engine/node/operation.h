@@ -5,11 +5,6 @@
 
 #include "engine/message/message.h"
 
-/* Ids of the node's own requests, but for those of settling (settling.c). Bit 63 is the
- * controller's. A request of OWN_UNANSWERED is made again for as long as it is wanted. */
-#define OWN_REPORT     UINT64_C(0)
-#define OWN_UNANSWERED (UINT64_MAX >> 1)
-
 /* What a page was read for already. */
 enum touched {
     TOUCHED_ITEMS = 1,

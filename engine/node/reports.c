@@ -6,7 +6,6 @@
 #include "engine/catalog/catalog.h"
 
 enum {
-    REPORT_SOON_MS = 100,
     REPORT_GAP_MS = 20, /* at least between two reports */
 };
 
@@ -70,14 +69,18 @@ void reports_tick(struct reports *reports)
     reports->at = instant_add(reports->env->now, duration_ms(reports->env->config->load_report_ms));
     if (b->size == head_size)
         return;
-    if (reports->waiting || reports->catalog_leader == 0)
-        reports->catalog_leader = reports->catalog_leader % reports->env->node_count + 1;
+    if (reports->waiting)
+        calls_end(reports->calls, CALL_REPORT, 0);
     reports->waiting = true;
     reports->all = false;
-    struct node_effect *e = env_push(reports->env, NODE_REQUEST);
-    e->to = reports->catalog_leader;
-    e->request = (struct request){.op = REQUEST_TABLE_REPORT,
-                                  .body = arena_copy(&reports->env->lent, buffer_slice(b))};
+    const struct call_options options = {
+        .kind = CALL_REPORT,
+        .first = reports->catalog_leader,
+        .patience = duration_ms(reports->env->config->load_report_ms),
+    };
+    const struct request request = {.op = REQUEST_TABLE_REPORT,
+                                    .body = arena_copy(&reports->env->lent, buffer_slice(b))};
+    calls_begin(reports->calls, &options, &request);
 }
 
 void reports_soon(struct reports *reports)
@@ -89,25 +92,19 @@ void reports_soon(struct reports *reports)
     reports->at = instant_earlier(reports->at, soon);
 }
 
-/* Not the leader: the one it names, or the next one, is asked soon. */
-static void reports_ask_elsewhere(struct reports *reports, uint32_t leader)
-{
-    bool named = leader != 0 && leader <= reports->env->node_count;
-    reports->catalog_leader =
-        named ? leader : reports->catalog_leader % reports->env->node_count + 1;
-    reports->all = true;
-    reports->at = instant_add(reports->env->now, duration_ms(REPORT_SOON_MS));
-}
-
-bool reports_answered(struct reports *reports, const struct reply *reply, uint64_t *as_of,
+/* Another leader has heard what was new since the last report, and lacks the rest. */
+bool reports_answered(struct reports *reports, const struct call_answer *answer, uint64_t *as_of,
                       struct reader *named)
 {
+    const struct reply *reply = answer->reply;
     reports->waiting = false;
+    reports->catalog_leader = answer->node;
+    reports->all = answer->moved || reply->code != REPLY_OK;
     *named = (struct reader){reply->body, false};
-    if (reply->code != REPLY_OK) {
-        reports_ask_elsewhere(reports, reply->leader);
+    if (reply->code != REPLY_OK)
         return false;
-    }
+    if (answer->moved)
+        reports_soon(reports);
     for (uint32_t i = 0; i < reports->partitions->count; i++)
         reports->partitions->all[i]->doubted = false; /* whoever doubts it still says so again */
     *as_of = named->left.size > 0 ? reader_u64(named) : 0;

@@ -32,18 +32,19 @@ enum {
     LEAVING_SLOT = 9, /* what was moved away is erased: once the group has let go of it */
     MERGE_SLOT = 10,  /* it has thawed, or taken over the partition above */
     MERGE_QUICK = 50, /* attempts of a merge that follow each other soon */
-    REDIRECTS_MAX = 8,
-    PLACE_BITS = 21, /* of a request's id: a partition and a slot */
-    ROUNDS = 1 << (32 - PLACE_BITS),
+    ANSWER_MS = 2500, /* after that the words may be old: a call for them begins anew */
 };
 
 _Static_assert((int)REPLICAS_MAX <= (int)MEMBERS_SLOT, "a slot for each");
+_Static_assert((int)REPLICAS_MAX < (int)CALL_CANDIDATES_MAX, "and the replica on its way out");
 
 /* What was said of a partition, and which of its slots have acknowledged it. */
 struct settled {
     uint32_t partition;
-    uint16_t done; /* a bit per slot; those that it does not have are done */
-    uint64_t hash; /* of what was said */
+    uint16_t done;   /* a bit per slot; those that it does not have are done */
+    uint16_t asked;  /* the same: a call waits for an answer */
+    uint32_t leader; /* the node that answered for the group last; 0: none yet */
+    uint64_t hash;   /* of what was said */
     /* while it is being frozen */
     struct instant freeze_until;
     struct frozen frozen; /* as its replicas say */
@@ -54,10 +55,8 @@ struct settling_table {
     uint32_t table_id;
     enum table_status status;
     uint32_t count;
-    uint32_t round;
     uint32_t attempt;
-    uint32_t missing;   /* slots not done */
-    uint32_t redirects; /* in this attempt: leaders that were named, and asked at once */
+    uint32_t missing; /* slots not done */
     bool splitting;
     bool proposed;             /* CATALOG_SETTLE is in the log */
     struct instant send_at;    /* INSTANT_NEVER: all is done */
@@ -70,13 +69,6 @@ static enum merge_step settling_merge_of(const struct settling_table *s,
                                          const struct partition_info *p)
 {
     return s->status == TABLE_DELETING ? MERGE_NONE : p->merge;
-}
-
-/* table | round | partition and slot: an answer to an earlier round is told from one to this. */
-static uint64_t settling_request_id(const struct settling_table *s, uint32_t index, uint32_t slot)
-{
-    return (uint64_t)s->table_id << 32 | (uint64_t)s->round << PLACE_BITS |
-           (index * SLOTS + slot + 1);
 }
 
 static struct settling_table **settling_find(struct settling *settling, uint32_t table_id)
@@ -167,6 +159,7 @@ static void settling_carry_over(struct settling_table *s, const struct settling_
         if (same == old->count)
             continue;
         k = same + 1;
+        s->at[i].leader = old->at[same].leader;
         if (old->at[same].hash != s->at[i].hash)
             continue;
         s->at[i].done |= old->at[same].done;
@@ -192,11 +185,10 @@ static void settling_settle_table(struct settling *settling, uint32_t table_id,
     const struct partition_info *partitions;
     uint32_t count = settling_partitions_of(settling, table_id, &partitions);
     struct settling_table *s = calloc(1, sizeof *s + count * sizeof s->at[0]);
-    must(s != NULL && count < (1U << PLACE_BITS) / SLOTS);
+    must(s != NULL && count < UINT32_MAX / SLOTS);
     s->table_id = table_id;
     s->status = status;
     s->count = count;
-    s->round = settling->round++ % ROUNDS;
     s->send_at = settling->env->now;
     s->show_until = old != NULL && old->status == status
                         ? old->show_until
@@ -255,6 +247,7 @@ void settling_changed(struct settling *settling, const struct table *t)
         return;
     }
     struct settling_table *old = settling_take(link);
+    calls_end(settling->calls, CALL_SETTLING, t->id);
     if (gone)
         free(old);
     else
@@ -265,7 +258,7 @@ void settling_changed(struct settling *settling, const struct table *t)
 
 static void settling_propose_command(struct settling *settling, struct catalog_command *command)
 {
-    const struct operation o = {.from = FROM_SELF, .request.id = OWN_UNANSWERED};
+    const struct operation o = {.from = FROM_SELF};
     command->spec.name = slice_of("-");
     if (proposals_may_write(settling->proposals, &o, 1024))
         catalog_replica_propose(settling->catalog, &o, command);
@@ -367,25 +360,43 @@ static enum request_op settling_op_of(const struct settling_table *s,
     return slot == MEMBERS_SLOT ? REQUEST_PARTITION_MEMBERS : REQUEST_PARTITION_OPEN;
 }
 
-/* Who to ask; what is for the leader goes to one after the other: the replica on its way out may
- * lead, too. */
-static uint32_t settling_node_for(const struct settling_table *s, const struct partition_info *p,
-                                  uint32_t slot)
+/* The nodes to ask: of what is for the leader the node that answered last, then the others. The
+ * replica on its way out may lead, too. */
+static void settling_choose_nodes(const struct settling *settling, const struct settled *at,
+                                  const struct partition_info *p, uint32_t slot,
+                                  struct call_options *out)
 {
-    if (slot == LEAVING_SLOT)
-        return raft_member_node(p->leaving);
-    if (slot < MEMBERS_SLOT)
-        return partition_node(p, slot);
-    uint32_t i = s->attempt % (p->member_count + (p->leaving != 0));
-    return i < p->member_count ? partition_node(p, i) : raft_member_node(p->leaving);
+    if (slot < MEMBERS_SLOT || slot == LEAVING_SLOT) {
+        out->candidate_count = 1;
+        out->candidates[0] =
+            slot == LEAVING_SLOT ? raft_member_node(p->leaving) : partition_node(p, slot);
+        return;
+    }
+    for (uint32_t i = 0; i < p->member_count; i++)
+        out->candidates[out->candidate_count++] = partition_node(p, i);
+    if (p->leaving != 0)
+        out->candidates[out->candidate_count++] = raft_member_node(p->leaving);
+    if (at->leader != 0 && peers_reach(settling->peers, at->leader))
+        out->first = at->leader;
+    for (uint32_t i = 0; i < out->candidate_count && out->first == 0; i++) {
+        if (peers_reach(settling->peers, out->candidates[i]))
+            out->first = out->candidates[i];
+    }
 }
 
 static void settling_send_slot(struct settling *settling, struct settling_table *s,
                                const struct partition_info *partitions, uint32_t index,
-                               uint32_t slot, uint32_t node)
+                               uint32_t slot)
 {
     const struct partition_info *p = &partitions[index];
-    if (!peers_reach(settling->peers, node))
+    struct call_options options = {.kind = CALL_SETTLING,
+                                   .subject = s->table_id,
+                                   .token = index * SLOTS + slot,
+                                   .patience = duration_ms(ANSWER_MS)};
+    settling_choose_nodes(settling, &s->at[index], p, slot, &options);
+    bool alone = options.candidate_count == 1;
+    if ((s->at[index].asked >> slot & 1) != 0 ||
+        (alone && !peers_reach(settling->peers, options.candidates[0])))
         return;
     const enum request_op op = settling_op_of(s, p, slot);
     buffer_clear(&settling->env->scratch);
@@ -398,16 +409,15 @@ static void settling_send_slot(struct settling *settling, struct settling_table 
         partition_info_encode(&settling->env->scratch, p);
     else
         settling_append_told(&settling->env->scratch, s->status, p);
-    struct node_effect *e = env_push(settling->env, NODE_REQUEST);
-    e->to = node;
-    e->request = (struct request){
-        .id = settling_request_id(s, index, slot),
+    const struct request request = {
         .op = op,
         .partition = p->id,
         .epoch = p->epoch,
         .consistent = s->status == TABLE_DELETING,
         .body = arena_copy(&settling->env->lent, buffer_slice(&settling->env->scratch)),
     };
+    s->at[index].asked |= (uint16_t)(1U << slot);
+    calls_begin(settling->calls, &options, &request);
 }
 
 /* Said until there is nothing to say it for, acknowledged or not. */
@@ -419,15 +429,13 @@ static void settling_open_unanswered(struct settling *settling, enum table_statu
     buffer_clear(&settling->env->scratch);
     buffer_append_u64(&settling->env->scratch, catalog_replica_as_of(settling->catalog));
     settling_append_told(&settling->env->scratch, status, told);
-    struct node_effect *e = env_push(settling->env, NODE_REQUEST);
-    e->to = node;
-    e->request = (struct request){
-        .id = OWN_UNANSWERED,
+    const struct request request = {
         .op = REQUEST_PARTITION_OPEN,
         .partition = told->id,
         .epoch = told->epoch,
         .body = arena_copy(&settling->env->lent, buffer_slice(&settling->env->scratch)),
     };
+    calls_tell(settling->calls, node, &request);
 }
 
 /* A replica on its way out may not have been opened yet, and the group counts on its vote until it
@@ -507,7 +515,7 @@ static void settling_send_slots(struct settling *settling, struct settling_table
             settling_must_wait(s, partitions, index, slot))
             continue;
         if (!replica || !unsplit)
-            settling_send_slot(settling, s, partitions, index, slot, settling_node_for(s, p, slot));
+            settling_send_slot(settling, s, partitions, index, slot);
         else if (s->attempt > 0)
             settling_open_unsplit(settling, s, partitions, index, partition_node(p, slot));
     }
@@ -521,8 +529,7 @@ static void settling_send_missing(struct settling *settling, struct settling_tab
         const struct partition_info *p = &partitions[i];
         settling_send_slots(settling, s, partitions, i);
         if (!settling_is_done(s, i, MERGE_SLOT))
-            settling_send_slot(settling, s, partitions, i, MERGE_SLOT,
-                               settling_node_for(s, p, MERGE_SLOT));
+            settling_send_slot(settling, s, partitions, i, MERGE_SLOT);
         if (settling_merge_of(s, p) != MERGE_NONE)
             settling_propose_merge(settling, s, p, &s->at[i]);
         if (p->leaving == 0)
@@ -530,13 +537,11 @@ static void settling_send_missing(struct settling *settling, struct settling_tab
         if (s->status != TABLE_DELETING && !p->let_go && !settling_is_done(s, i, MEMBERS_SLOT))
             settling_open_leaving(settling, s->status, p);
         if (!settling_is_done(s, i, LEAVING_SLOT) && settling_may_erase(settling, s, p, i))
-            settling_send_slot(settling, s, partitions, i, LEAVING_SLOT,
-                               settling_node_for(s, p, LEAVING_SLOT));
+            settling_send_slot(settling, s, partitions, i, LEAVING_SLOT);
         if (settling_is_done(s, i, LEAVING_SLOT))
             settling_propose_left(settling, CATALOG_LEFT, p);
     }
     s->attempt++;
-    s->redirects = 0;
     s->send_at = instant_add(settling->env->now, duration_ms(SEND_AGAIN_MS));
 }
 
@@ -594,22 +599,19 @@ static bool settling_take_frozen(struct settled *at, struct slice body)
     return told;
 }
 
-void settling_reply(struct settling *settling, const struct reply *reply)
+void settling_answered(struct settling *settling, const struct call_answer *answer)
 {
-    struct settling_table *s = *settling_find(settling, (uint32_t)(reply->id >> 32));
-    uint32_t place = (uint32_t)(reply->id & ((1U << PLACE_BITS) - 1)) - 1;
-    uint32_t index = place / SLOTS, slot = place % SLOTS;
-    if (s == NULL || index >= s->count || reply->id != settling_request_id(s, index, slot) ||
-        settling_is_done(s, index, slot))
+    const struct reply *reply = answer->reply;
+    struct settling_table *s = *settling_find(settling, answer->subject);
+    uint32_t index = answer->token / SLOTS, slot = answer->token % SLOTS;
+    must(s != NULL && index < s->count);
+    s->at[index].asked &= (uint16_t) ~(1U << slot);
+    if (slot >= MEMBERS_SLOT && slot != LEAVING_SLOT)
+        s->at[index].leader = answer->node;
+    if (settling_is_done(s, index, slot))
         return; /* an answer to what is settled already */
     const struct partition_info *partitions;
     must(settling_partitions_of(settling, s->table_id, &partitions) == s->count);
-    bool group = slot == MEMBERS_SLOT || slot == SPLIT_SLOT || slot == MERGE_SLOT;
-    if (reply->code == REPLY_NOT_LEADER && group && reply->leader != 0 &&
-        reply->leader <= settling->env->node_count && s->redirects++ < REDIRECTS_MAX) {
-        settling_send_slot(settling, s, partitions, index, slot, reply->leader);
-        return;
-    }
     if (slot == MEMBERS_SLOT && reply->more)
         s->send_at =
             instant_earlier(s->send_at, instant_add(settling->env->now, duration_ms(MEMBERS_MS)));
@@ -690,6 +692,7 @@ void settling_start(struct settling *settling)
 
 void settling_end(struct settling *settling)
 {
+    calls_end_all(settling->calls, CALL_SETTLING);
     while (settling->tables != NULL)
         free(settling_take(&settling->tables));
     loads_destroy(settling->catalog->loads);
@@ -721,5 +724,3 @@ struct instant settling_deadline(const struct settling *settling)
         t = instant_earlier(t, s->send_at);
     return t;
 }
-
-/* ---- the group's side ---- */

@@ -2,6 +2,7 @@
 #ifndef WEIR_ENGINE_NODE_SETTLING_H
 #define WEIR_ENGINE_NODE_SETTLING_H
 
+#include "engine/node/calls.h"
 #include "engine/node/catalog_replica.h"
 
 struct settling_table;
@@ -12,9 +13,9 @@ struct settling {
     struct identity *identity;
     struct proposals *proposals;
     struct peers *peers;
+    struct calls *calls;
     struct catalog_replica *catalog;
     struct settling_table *tables; /* owns; while group 0 is led here */
-    uint32_t round;
     struct instant nodes_at;
 };
 
@@ -25,7 +26,7 @@ void settling_end(struct settling *settling);
 void settling_changed(struct settling *settling, const struct table *t);
 /* Whether all of the table's replicas are known to be open, as the catalog wants them. */
 bool settling_rests(struct settling *settling, uint32_t table_id);
-void settling_reply(struct settling *settling, const struct reply *reply);
+void settling_answered(struct settling *settling, const struct call_answer *answer);
 void settling_tick(struct settling *settling);
 struct instant settling_deadline(const struct settling *settling);
 

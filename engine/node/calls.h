@@ -1,0 +1,83 @@
+/* calls.h - requests of a node's components to partitions, until there is an answer.
+ *
+ * A call asks the nodes that may lead a partition, one after the other, or one node that holds a
+ * replica. It follows a refusal to the leader that the refusal names. It asks the next node if a
+ * node does not answer, or cannot.
+ *
+ * Promises
+ *   CALLS-1  A call ends once: by its answer, at its deadline (REPLY_UNKNOWN), or by calls_end. What
+ *            comes later for it is for nobody.
+ *   CALLS-2  A request may be done twice: a call is for requests that may be repeated.
+ *
+ * The answer names what was asked: a kind, which tells the component, and the component's own
+ * subject and token. node.c hands it on.
+ *
+ * Not here: which partition has a key. Today's callers know the partition from the catalog's
+ * replica beside them, and answer REPLY_STALE_MAP themselves. A cache of the catalog's maps will
+ * turn a table and a key into the candidates of a call, and take that answer. */
+#ifndef WEIR_ENGINE_NODE_CALLS_H
+#define WEIR_ENGINE_NODE_CALLS_H
+
+#include <sys/queue.h>
+
+#include "base/id_map.h"
+#include "engine/node/env.h"
+
+enum {
+    CALL_CANDIDATES_MAX = 8
+};
+
+enum call_kind {
+    CALL_REPORT,  /* reports.c: to the catalog */
+    CALL_SETTLING /* settling.c: subject = table id, token = partition and slot */
+};
+
+struct call_options {
+    enum call_kind kind;
+    uint32_t subject;
+    uint32_t token;
+    uint32_t first; /* the node to ask first; 0: the first candidate */
+    /* The nodes that may lead the partition. 0 of them: each node of the cluster may. 1: the call is
+     * for that node, and each answer of that node ends the call. */
+    uint32_t candidate_count;
+    uint32_t candidates[CALL_CANDIDATES_MAX];
+    struct duration patience; /* from now to the deadline */
+};
+
+struct call;
+
+struct calls {
+    struct node_env *env;
+    TAILQ_HEAD(, call) all; /* owns; in the order of their beginning */
+    struct id_map by_id;
+    uint64_t last_id;
+    struct instant at; /* no call is due before */
+};
+
+struct call_answer {
+    enum call_kind kind;
+    uint32_t subject;
+    uint32_t token;
+    uint32_t node; /* that was asked last */
+    bool moved;    /* that is not the first one which was asked */
+    const struct reply *reply;
+};
+
+void calls_init(struct calls *calls, struct node_env *env);
+void calls_deinit(struct calls *calls);
+
+/* Asks. The request is copied, and gets an id. It may not lie in the scratch buffer. */
+void calls_begin(struct calls *calls, const struct call_options *options,
+                 const struct request *request);
+/* A request whose answer nobody waits for. */
+void calls_tell(struct calls *calls, uint32_t node, const struct request *request);
+/* Nobody waits for the answers to calls about the subject any more. */
+void calls_end(struct calls *calls, enum call_kind kind, uint32_t subject);
+void calls_end_all(struct calls *calls, enum call_kind kind);
+
+/* A reply came. True: it ends a call, and `out` is its answer. */
+bool calls_take_reply(struct calls *calls, const struct reply *reply, struct call_answer *out);
+/* Asks again where it is time. True: the deadline of a call has come; call again. */
+bool calls_tick(struct calls *calls, struct call_answer *out);
+
+#endif
