@@ -35,10 +35,7 @@ static void drains_ask(struct drains *d, uint32_t node, bool drain)
     buffer_append_u8(&d->body, CATALOG_DRAIN);
     decision_encode(&d->body, &decision);
     const struct request r = {.op = REQUEST_DECIDE, .body = buffer_slice(&d->body)};
-    for (uint32_t id = 1; id <= d->options.plan->nodes; id++) {
-        if (node_process_is_up(d->options.nodes[id]))
-            node_process_ask(d->options.nodes[id], &r, &d->answer);
-    }
+    world_ask(d->options.world, &r, &d->answer);
 }
 
 static void drains_turn(void *context, uint64_t argument)
@@ -59,7 +56,7 @@ static void drains_turn(void *context, uint64_t argument)
         d->count--;
         drains_ask(d, node, false);
     }
-    scheduler_in(d->options.scheduler,
+    scheduler_in(&d->options.world->scheduler,
                  (struct duration){prng_between(&d->prng, 0, 2 * NS_PER_S + p->strike_ns)},
                  drains_turn, d, 0);
 }
@@ -73,7 +70,7 @@ static void drains_undo(void *context, uint64_t argument)
     d->undo_tries--;
     for (uint32_t node = 1; node <= d->options.plan->nodes; node++)
         drains_ask(d, node, false);
-    scheduler_in(d->options.scheduler, duration_ms(UNDO_MS), drains_undo, d, 0);
+    scheduler_in(&d->options.world->scheduler, duration_ms(UNDO_MS), drains_undo, d, 0);
 }
 
 static bool drains_planned(const struct plan *p)

@@ -6,11 +6,11 @@
 #define WEIR_SIM_DRAINS_H
 
 #include "sim/plan.h"
+#include "sim/world.h"
 
 struct drains_options {
-    const struct plan *plan;     /* borrows */
-    struct scheduler *scheduler; /* borrows */
-    struct node_process **nodes; /* borrows; by id */
+    const struct plan *plan; /* borrows */
+    struct world *world;     /* borrows */
     uint64_t seed;
 };
 

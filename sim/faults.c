@@ -35,7 +35,7 @@ struct faults {
 
 static struct instant now(const struct faults *f)
 {
-    return f->options.scheduler->now;
+    return f->options.world->scheduler.now;
 }
 
 static int64_t between_ms(struct faults *f, int64_t low, int64_t high)
@@ -48,12 +48,13 @@ static int64_t between_ms(struct faults *f, int64_t low, int64_t high)
 static void note(struct faults *f, enum sim_fault fault, uint32_t process, int64_t ns)
 {
     f->strikes++;
-    trace_add(f->options.trace, now(f), FAULTS_TRACE_STRIKE, (uint32_t)fault << 16 | process, ns);
+    trace_add(&f->options.world->trace, now(f), FAULTS_TRACE_STRIKE,
+              (uint32_t)fault << 16 | process, ns);
 }
 
 static struct node_process *node_at(const struct faults *f, uint64_t id)
 {
-    return f->options.nodes[id];
+    return f->options.world->nodes[id];
 }
 
 static uint32_t some_node(struct faults *f)
@@ -72,7 +73,8 @@ static void start_node(void *context, uint64_t id)
     buffer_clear(&f->error);
     enum status status = node_process_start(p, &f->error);
     if ((status == STATUS_FULL || status == STATUS_IO) && f->on)
-        scheduler_in(f->options.scheduler, duration_ms(RESTART_RETRY_MS), start_node, f, id);
+        scheduler_in(&f->options.world->scheduler, duration_ms(RESTART_RETRY_MS), start_node, f,
+                     id);
     else if (status != STATUS_OK)
         f->options.failed(f->options.context, (uint32_t)id, buffer_slice(&f->error));
 }
@@ -84,7 +86,7 @@ static void crash(struct faults *f, uint32_t id, bool power)
         return;
     note(f, power ? SIM_POWER : SIM_CRASH, id, ns);
     node_process_crash(node_at(f, id), power);
-    scheduler_in(f->options.scheduler, (struct duration){ns}, start_node, f, id);
+    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, start_node, f, id);
 }
 
 static void ambush_crash(void *context, uint64_t id)
@@ -127,38 +129,29 @@ static void strike_wipe(struct faults *f)
     PROBE("a node loses its disk");
     node_process_crash(node_at(f, id), true);
     node_process_wipe(node_at(f, id));
-    scheduler_in(f->options.scheduler, (struct duration){ns}, start_node, f, id);
+    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, start_node, f, id);
 }
 
-/* Routers, then GAC servers. */
-static void start_router(void *context, uint64_t index)
+static void start_router(void *context, uint64_t process)
 {
     struct faults *f = context;
-    uint32_t routers = f->options.plan->routers;
-    if (network_is_alive(f->options.network, f->options.plan->nodes + 1 + (uint32_t)index))
-        return;
-    if (index < routers)
-        router_process_start(f->options.routers[index]);
-    else
-        gac_process_start(f->options.gac[index - routers]);
+    if (!network_is_alive(f->options.world->network, (uint32_t)process))
+        world_start_process(f->options.world, (uint32_t)process);
 }
 
 static void strike_router(struct faults *f)
 {
-    uint32_t routers = f->options.plan->routers;
-    uint64_t index = prng_below(&f->prng, routers + f->options.plan->gac);
-    uint32_t process = f->options.plan->nodes + 1 + (uint32_t)index;
+    struct world *w = f->options.world;
+    uint32_t routers_and_gac = f->options.plan->routers + f->options.plan->gac;
+    uint32_t process = world_router(w, (uint32_t)prng_below(&f->prng, routers_and_gac));
     int64_t ns = between_ms(f, 1, 1000);
-    if (!network_is_alive(f->options.network, process))
+    if (!network_is_alive(f->options.world->network, process))
         return;
     note(f, SIM_ROUTER, process, ns);
-    if (index < routers) {
-        router_process_crash(f->options.routers[index]);
-    } else {
+    if (process >= world_gac(w, 0))
         PROBE("a GAC server dies");
-        gac_process_crash(f->options.gac[index - routers]);
-    }
-    scheduler_in(f->options.scheduler, (struct duration){ns}, start_router, f, index);
+    world_crash_process(w, process);
+    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, start_router, f, process);
 }
 
 static uint32_t servers(const struct faults *f)
@@ -169,18 +162,11 @@ static uint32_t servers(const struct faults *f)
 static void strike_pause(struct faults *f)
 {
     int64_t ns = between_ms(f, 1, 3000);
-    uint32_t nodes = f->options.plan->nodes, routers = f->options.plan->routers;
     uint32_t process = 1 + (uint32_t)prng_below(&f->prng, servers(f));
-    if (!network_is_alive(f->options.network, process))
+    if (!network_is_alive(f->options.world->network, process))
         return;
     note(f, SIM_PAUSE, process, ns);
-    struct instant until = instant_add(now(f), (struct duration){ns});
-    if (process <= nodes)
-        node_process_pause(node_at(f, process), until);
-    else if (process <= nodes + routers)
-        router_process_pause(f->options.routers[process - nodes - 1], until);
-    else
-        gac_process_pause(f->options.gac[process - nodes - routers - 1], until);
+    world_pause(f->options.world, process, instant_add(now(f), (struct duration){ns}));
 }
 
 /* A node at least, for so long that its peers have given it up. */
@@ -208,7 +194,7 @@ static void strike_settings(struct faults *f)
     node_process_crash(node_at(f, id), false);
     plan_vary_settings(&f->options.plan->config, &f->configs[id], &f->more_prng);
     node_process_set_config(node_at(f, id), &f->configs[id]);
-    scheduler_in(f->options.scheduler, (struct duration){ns}, start_node, f, id);
+    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, start_node, f, id);
 }
 
 /* ---- ways ---- */
@@ -220,14 +206,15 @@ static void end_cut(void *context, uint64_t index)
     if (!c->used)
         return;
     c->used = false;
-    network_heal(f->options.network, c->from, c->to);
+    network_heal(f->options.world->network, c->from, c->to);
 }
 
 /* from << 16 | to */
 static void reset_later(void *context, uint64_t argument)
 {
     struct faults *f = context;
-    network_reset(f->options.network, (uint32_t)(argument >> 16), (uint32_t)(argument & 0xFFFF));
+    network_reset(f->options.world->network, (uint32_t)(argument >> 16),
+                  (uint32_t)(argument & 0xFFFF));
 }
 
 /* A slot is used again only after its end's event: `used` says whether that has come. */
@@ -239,11 +226,12 @@ static void cut_way(struct faults *f, uint32_t from, uint32_t to, int64_t ns)
     if (i == CUTS_MAX || from == to)
         return;
     f->cuts[i] = (struct cut){true, from, to};
-    network_cut(f->options.network, from, to);
-    scheduler_in(f->options.scheduler, (struct duration){ns}, end_cut, f, i);
+    network_cut(f->options.world->network, from, to);
+    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, end_cut, f, i);
     if (prng_below(&f->prng, 2) == 0)
-        scheduler_in(f->options.scheduler, (struct duration){between_ms(f, 1, 1 + ns / NS_PER_MS)},
-                     reset_later, f, (uint64_t)from << 16 | to);
+        scheduler_in(&f->options.world->scheduler,
+                     (struct duration){between_ms(f, 1, 1 + ns / NS_PER_MS)}, reset_later, f,
+                     (uint64_t)from << 16 | to);
 }
 
 /* One from all others, or two sides. */
@@ -276,7 +264,7 @@ static void strike_reset(struct faults *f)
     uint32_t from = 1 + (uint32_t)prng_below(&f->prng, servers(f) + f->options.plan->clients);
     uint32_t to = 1 + (uint32_t)prng_below(&f->prng, servers(f));
     note(f, SIM_RESET, from << 8 | to, 0);
-    network_reset(f->options.network, from, to);
+    network_reset(f->options.world->network, from, to);
 }
 
 /* ---- disks and clocks ---- */
@@ -292,7 +280,7 @@ static void strike_slow(struct faults *f)
     int64_t ns = between_ms(f, 10, 3000);
     note(f, SIM_SLOW_DISK, id, ns);
     node_process_slow_disk(node_at(f, id), prng_between(&f->prng, 2, 100));
-    scheduler_in(f->options.scheduler, (struct duration){ns}, end_slow, f, id);
+    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, end_slow, f, id);
 }
 
 static void set_full(struct faults *f, uint64_t id, bool full)
@@ -314,7 +302,7 @@ static void strike_full(struct faults *f)
     int64_t ns = between_ms(f, 10, 4000);
     note(f, SIM_FULL_DISK, id, ns);
     set_full(f, id, true);
-    scheduler_in(f->options.scheduler, (struct duration){ns}, end_full, f, id);
+    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, end_full, f, id);
 }
 
 /* A node whose disk has failed refuses writes until somebody starts it anew. */
@@ -328,7 +316,8 @@ static void restart_stopped(void *context, uint64_t id)
         start_node(f, id);
     } else if ((f->on || instant_before(now(f), f->watched_until)) && node_process_is_up(p)) {
         /* nothing was written yet, or the node has not heard of it */
-        scheduler_in(f->options.scheduler, duration_ms(RESTART_RETRY_MS), restart_stopped, f, id);
+        scheduler_in(&f->options.world->scheduler, duration_ms(RESTART_RETRY_MS), restart_stopped,
+                     f, id);
     }
 }
 
@@ -341,17 +330,7 @@ static void strike_failing(struct faults *f)
         node_process_medium(node_at(f, id))->fails = true;
     else
         node_process_fail_write(node_at(f, id));
-    scheduler_in(f->options.scheduler, (struct duration){ns}, restart_stopped, f, id);
-}
-
-static struct sim_clock *clock_of(const struct faults *f, uint32_t process)
-{
-    uint32_t nodes = f->options.plan->nodes, routers = f->options.plan->routers;
-    if (process <= nodes)
-        return node_process_clock(node_at(f, process));
-    if (process <= nodes + routers)
-        return router_process_clock(f->options.routers[process - nodes - 1]);
-    return gac_process_clock(f->options.gac[process - nodes - routers - 1]);
+    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, restart_stopped, f, id);
 }
 
 static void strike_clock(struct faults *f)
@@ -360,7 +339,7 @@ static void strike_clock(struct faults *f)
     int64_t most = f->options.plan->drift_ppm;
     int64_t ppm = prng_between(&f->prng, -most, most);
     note(f, SIM_CLOCK, process, ppm);
-    sim_clock_set_drift(clock_of(f, process), now(f), ppm);
+    sim_clock_set_drift(world_clock(f->options.world, process), now(f), ppm);
 }
 
 static void strike_lying(struct faults *f)
@@ -438,8 +417,8 @@ static void strike(void *context, uint64_t argument)
         strike_one(f, fault);
     /* Most draws hit a fault that is not chosen: they count for little. */
     int64_t mean = f->options.plan->strike_ns / 4;
-    scheduler_in(f->options.scheduler, (struct duration){prng_between(&f->prng, 0, 2 * mean)},
-                 strike, f, 0);
+    scheduler_in(&f->options.world->scheduler,
+                 (struct duration){prng_between(&f->prng, 0, 2 * mean)}, strike, f, 0);
 }
 
 static void strike_more(void *context, uint64_t argument)
@@ -453,14 +432,14 @@ static void strike_more(void *context, uint64_t argument)
     if (f->options.plan->faults & SIM_FAULT_BIT(fault))
         strike_one(f, fault);
     int64_t mean = f->options.plan->strike_ns;
-    scheduler_in(f->options.scheduler, (struct duration){prng_between(&f->more_prng, 0, 2 * mean)},
-                 strike_more, f, 0);
+    scheduler_in(&f->options.world->scheduler,
+                 (struct duration){prng_between(&f->more_prng, 0, 2 * mean)}, strike_more, f, 0);
 }
 
 void faults_begin(struct faults *f)
 {
     f->on = true;
-    network_set_faults(f->options.network, &f->options.plan->network_faults);
+    network_set_faults(f->options.world->network, &f->options.plan->network_faults);
     if (f->options.plan->faults != 0)
         strike(f, 0);
     if (f->options.plan->faults >> SIM_FAULTS_FIRST != 0)
@@ -476,15 +455,15 @@ static void calm_network(struct faults *f)
         if (f->configs[id].support_ms < support_ms)
             support_ms = f->configs[id].support_ms;
     }
-    network_set_faults(f->options.network, &none);
-    network_bound_tail(f->options.network, support_ms * NS_PER_MS / 4);
+    network_set_faults(f->options.world->network, &none);
+    network_bound_tail(f->options.world->network, support_ms * NS_PER_MS / 4);
 }
 
 void faults_end(struct faults *f)
 {
     f->on = false;
     f->watched_until = instant_add(now(f), duration_ms(WATCHED_MS));
-    trace_add(f->options.trace, now(f), FAULTS_TRACE_END, 0, (int64_t)f->strikes);
+    trace_add(&f->options.world->trace, now(f), FAULTS_TRACE_END, 0, (int64_t)f->strikes);
     calm_network(f);
     for (size_t i = 0; i < CUTS_MAX; i++)
         end_cut(f, i);
@@ -496,8 +475,9 @@ void faults_end(struct faults *f)
         start_node(f, id);
         restart_stopped(f, id); /* also if a write that is in flight turns out to have failed */
     }
-    for (uint32_t i = 0; i < f->options.plan->routers + f->options.plan->gac; i++)
-        start_router(f, i);
+    struct world *w = f->options.world;
+    for (uint32_t process = world_router(w, 0); process < world_client(w, 0); process++)
+        start_router(f, process);
 }
 
 bool faults_kill(struct faults *f, uint32_t node, bool power)

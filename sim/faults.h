@@ -5,9 +5,8 @@
 #ifndef WEIR_SIM_FAULTS_H
 #define WEIR_SIM_FAULTS_H
 
-#include "sim/gac_process.h"
 #include "sim/plan.h"
-#include "sim/router_process.h"
+#include "sim/world.h"
 
 enum faults_trace {
     FAULTS_TRACE_STRIKE = 48, /* enum sim_fault << 16 | process, how long in ns */
@@ -15,13 +14,8 @@ enum faults_trace {
 };
 
 struct faults_options {
-    const struct plan *plan;         /* borrows */
-    struct scheduler *scheduler;     /* borrows */
-    struct network *network;         /* borrows */
-    struct trace *trace;             /* borrows */
-    struct node_process **nodes;     /* borrows; by id */
-    struct router_process **routers; /* borrows; 0 .. plan->routers - 1 */
-    struct gac_process **gac;        /* borrows; 0 .. plan->gac - 1 */
+    const struct plan *plan; /* borrows */
+    struct world *world;     /* borrows */
     uint64_t seed;
     /* A node could not be started. `why` lends for the call. */
     void (*failed)(void *context, uint32_t node, struct slice why);

@@ -4,72 +4,49 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "base/prng.h"
 #include "server/gac_links.h"
 
 struct gac_process {
+    struct process process;
     struct gac_process_options options;
-    struct sim_clock clock;
     struct gac_server *server; /* owns; NULL: down */
     struct prng prng;
-    uint32_t life;
-    bool paused;
     struct gac_links links;
 };
 
-static struct instant local_now(const struct gac_process *p)
-{
-    return sim_clock_read(&p->clock, p->options.scheduler->now);
-}
-
 /* ---- links ---- */
 
-static void accepted(void *context, uint64_t link, uint32_t from)
-{
-    (void)context;
-    (void)link;
-    (void)from;
-}
-
-/* Nobody but routers dials it. */
-static void received(void *context, uint64_t link, struct slice bytes)
+/* Only routers dial a GAC server. */
+static void gac_link_received(void *context, uint64_t link, struct slice bytes)
 {
     struct gac_process *p = context;
-    const struct link_peer from = {link, PEER_ROUTER, network_peer(p->options.network, link)};
-    gac_links_frame(&p->links, &from, bytes);
+    const uint32_t router = network_peer(p->process.around->network, link);
+    gac_links_frame(&p->links, &(struct link_peer){link, PEER_ROUTER, router}, bytes);
 }
 
-static void closed(void *context, uint64_t link, bool gone)
+static void gac_link_closed(void *context, uint64_t link, bool gone)
 {
     struct gac_process *p = context;
     gac_links_down(&p->links, link, gone);
 }
 
-static bool link_send(void *context, uint64_t link, struct slice frame)
+static bool gac_link_send(void *context, uint64_t link, struct slice frame)
 {
     struct gac_process *p = context;
-    return network_send(p->options.network, link, frame);
+    return network_send(p->process.around->network, link, frame);
 }
 
-static void link_refuse(void *context, uint64_t link, const char *why)
+static void gac_link_refuse(void *context, uint64_t link, const char *why)
 {
     struct gac_process *p = context;
-    if (p->options.refused != NULL)
-        p->options.refused(p->options.context, p->options.process, why);
-    network_close(p->options.network, link);
-    closed(p, link, false);
+    process_refuse(&p->process, link, why);
+    gac_link_closed(p, link, false);
 }
 
-static struct instant gac_process_now(void *context)
+static struct instant gac_clock_now(void *context)
 {
-    return local_now(context);
-}
-
-static void datagram(void *context, uint32_t from, struct slice frame)
-{
-    (void)context;
-    (void)frame;
-    must(from == 0); /* nobody sends it datagrams */
+    const struct gac_process *p = context;
+    return process_now(&p->process);
 }
 
 /* ---- life ---- */
@@ -83,22 +60,15 @@ void gac_process_start(struct gac_process *p)
                                                        .servers = p->options.servers,
                                                        .incarnation = prng_next(&p->prng) | 1});
     p->links.server = p->server;
-    p->life++;
-    p->paused = false;
-    trace_add(p->options.trace, p->options.scheduler->now, GAC_PROCESS_TRACE_STARTED,
-              p->options.process, 0);
-    network_start(p->options.network, p->options.process);
+    process_begin(&p->process, GAC_PROCESS_TRACE_STARTED, 0);
 }
 
 void gac_process_crash(struct gac_process *p)
 {
     must(p->server != NULL);
-    trace_add(p->options.trace, p->options.scheduler->now, GAC_PROCESS_TRACE_CRASHED,
-              p->options.process, 0);
     gac_server_destroy(p->server);
     p->server = NULL;
-    p->paused = false;
-    network_kill(p->options.network, p->options.process);
+    process_end(&p->process, GAC_PROCESS_TRACE_CRASHED, 0);
 }
 
 bool gac_process_is_up(const struct gac_process *p)
@@ -106,48 +76,41 @@ bool gac_process_is_up(const struct gac_process *p)
     return p->server != NULL;
 }
 
-static void resume(void *context, uint64_t life)
+static void gac_process_resume(void *context, uint64_t life)
 {
     struct gac_process *p = context;
-    if (p->server == NULL || life != p->life || !p->paused)
-        return;
-    p->paused = false;
-    network_pause(p->options.network, p->options.process, false);
+    if (process_resume(&p->process, life))
+        network_pause(p->process.around->network, p->process.number, false);
 }
 
 void gac_process_pause(struct gac_process *p, struct instant until)
 {
-    must(p->server != NULL);
-    if (p->paused)
-        return;
-    p->paused = true;
-    network_pause(p->options.network, p->options.process, true);
-    scheduler_at(p->options.scheduler, until, resume, p, p->life);
+    process_pause(&p->process, until, gac_process_resume, p);
 }
 
-struct sim_clock *gac_process_clock(struct gac_process *p)
+struct process *gac_process_base(struct gac_process *p)
 {
-    return &p->clock;
+    return &p->process;
 }
 
 void gac_process_report(struct gac_process *p, struct buffer *out)
 {
     if (p->server != NULL)
-        gac_server_report(p->server, local_now(p), out);
+        gac_server_report(p->server, process_now(&p->process), out);
 }
 
 struct gac_process *gac_process_create(const struct gac_process_options *options)
 {
-    static const struct network_handler handler = {accepted, received, closed, datagram};
+    static const struct network_handler handler = {process_link_accept, gac_link_received,
+                                                   gac_link_closed, process_datagram_refuse};
     struct gac_process *p = calloc(1, sizeof *p);
     must(p != NULL);
     p->options = *options;
     p->prng = prng_seeded(options->seed);
-    p->clock = (struct sim_clock){.base = options->scheduler->now,
-                                  .read = {prng_between(&p->prng, 1, 1000 * NS_PER_S)}};
-    p->links.clock = (struct clock_port){.context = p, .now = gac_process_now};
-    p->links.links = (struct link_port){.context = p, .send = link_send, .refuse = link_refuse};
-    network_attach(options->network, options->process, &handler, p);
+    process_init(&p->process, options->around, options->process, &p->prng, &handler, p);
+    p->links.clock = (struct clock_port){.context = p, .now = gac_clock_now};
+    p->links.links =
+        (struct link_port){.context = p, .send = gac_link_send, .refuse = gac_link_refuse};
     return p;
 }
 

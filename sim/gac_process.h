@@ -6,8 +6,7 @@
 #define WEIR_SIM_GAC_PROCESS_H
 
 #include "base/config.h"
-#include "sim/clock.h"
-#include "sim/network.h"
+#include "sim/process.h"
 
 enum gac_process_trace {
     GAC_PROCESS_TRACE_STARTED = 40, /* process, - */
@@ -15,17 +14,12 @@ enum gac_process_trace {
 };
 
 struct gac_process_options {
-    struct scheduler *scheduler; /* borrows */
-    struct network *network;     /* borrows */
-    struct trace *trace;         /* borrows */
-    const struct config *config; /* borrows */
+    const struct surroundings *around; /* borrows */
+    const struct config *config;       /* borrows */
     uint32_t process;
     uint32_t number; /* of this server, 1 .. servers */
     uint32_t servers;
     uint64_t seed;
-    /* A link was closed for what came over it. NULL: nobody looks. */
-    void (*refused)(void *context, uint32_t process, const char *why);
-    void *context;
 };
 
 struct gac_process;
@@ -38,7 +32,7 @@ void gac_process_crash(struct gac_process *p);
 bool gac_process_is_up(const struct gac_process *p);
 /* It does nothing meanwhile, while its clock goes on. Ignored while it is paused already. */
 void gac_process_pause(struct gac_process *p, struct instant until);
-struct sim_clock *gac_process_clock(struct gac_process *p);
+struct process *gac_process_base(struct gac_process *p);
 /* What it vends (gac/server.h); nothing while it is down. */
 void gac_process_report(struct gac_process *p, struct buffer *out);
 

@@ -30,7 +30,7 @@ static void strike(void *context, uint64_t watch)
     k->due = false;
     enum split_stage stage = stage_of(k);
     if (watch != k->watch || k->killed_at != SPLIT_STAGE_NONE || stage != k->options.stage ||
-        !node_process_is_up(k->options.nodes[k->leader]))
+        !node_process_is_up(k->options.world->nodes[k->leader]))
         return; /* the moment has passed: at the next split */
     if (k->options.kill(k->options.context, k->leader, prng_below(&k->prng, 2) == 0))
         k->killed_at = stage;
@@ -46,12 +46,13 @@ static void consider(struct leader_kill *k)
         return;
     int64_t us = prng_below(&k->prng, 2) == 0 ? 0 : prng_between(&k->prng, 0, SPREAD_US);
     k->due = true;
-    scheduler_in(k->options.scheduler, (struct duration){us * NS_PER_US}, strike, k, k->watch);
+    scheduler_in(&k->options.world->scheduler, (struct duration){us * NS_PER_US}, strike, k,
+                 k->watch);
 }
 
 static int64_t log_end(const struct leader_kill *k, uint32_t node)
 {
-    return (int64_t)node_log_end(node_process_node(k->options.nodes[node]));
+    return (int64_t)node_log_end(node_process_node(k->options.world->nodes[node]));
 }
 
 static void begin(struct leader_kill *k, uint32_t node, uint32_t partition)

@@ -7,14 +7,13 @@
 #define WEIR_SIM_LEADER_KILL_H
 
 #include "base/prng.h"
-#include "sim/node_process.h"
 #include "sim/plan.h"
+#include "sim/world.h"
 
 struct leader_kill_options {
-    enum split_stage stage;      /* SPLIT_STAGE_NONE: nobody dies */
-    uint32_t replicas;           /* of a partition */
-    struct scheduler *scheduler; /* borrows */
-    struct node_process **nodes; /* borrows; by id */
+    enum split_stage stage; /* SPLIT_STAGE_NONE: nobody dies */
+    uint32_t replicas;      /* of a partition */
+    struct world *world;    /* borrows */
     uint64_t seed;
     /* Now. False: it cannot be, faults have ended. */
     bool (*kill)(void *context, uint32_t node, bool power);

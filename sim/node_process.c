@@ -14,7 +14,9 @@ enum {
     MILLION = 1000000,
     LSN_BITS = 48,
     ZEROS_NS_PER_BYTE = 10,
-    ASKER = 1, /* in the `from` of node_process_ask: no link has this handle */
+    /* no links have these handles */
+    ASKER = 1,   /* node_process_ask */
+    VISITOR = 2, /* node_process_receive */
 };
 
 /* However slow a disk is. */
@@ -30,22 +32,18 @@ struct node_work {
 };
 
 struct node_process {
+    struct process process;
     struct node_process_options options;
-    struct sim_clock clock;
-    int64_t wall_skew_ms;
     struct disk disk;
     struct memory_medium medium;
     struct node_server *server; /* owns; NULL: down */
     struct node_links links;
     struct prng timing_prng;
     struct prng life_prng;
-    uint32_t life; /* events of earlier lives find nobody */
     uint64_t hash;
     uint64_t traced; /* events of the node's trace that were looked at */
     bool turn_scheduled;
     int64_t wake_at_ns;
-    bool paused;
-    struct instant paused_until;
     bool suspended;   /* not just paused: nobody reads its clock */
     bool clock_stops; /* until it goes on: it then reads what it read */
     struct instant stopped_at;
@@ -61,27 +59,28 @@ struct node_process {
     scheduler_run *ambush;
     void *ambush_context;  /* borrows */
     struct buffer *answer; /* borrows; for node_process_ask */
+    bool refused;          /* the last frame closed its link */
 };
 
 /* ---- time ---- */
 
-static struct instant local_now(const struct node_process *p)
+static struct scheduler *node_scheduler(const struct node_process *p)
 {
-    return sim_clock_read(&p->clock, p->options.scheduler->now);
+    return p->process.around->scheduler;
 }
 
-static void note(struct node_process *p, enum node_process_trace kind, int64_t value)
+static struct network *node_network(const struct node_process *p)
 {
-    trace_add(p->options.trace, p->options.scheduler->now, kind, p->options.id, value);
+    return p->process.around->network;
 }
 
-static int64_t slowed(const struct node_process *p, int64_t ns)
+static int64_t disk_ns_slowed(const struct node_process *p, int64_t ns)
 {
     int64_t slow = ns * p->slow_times;
     return slow < disk_ns_max ? slow : ns < disk_ns_max ? disk_ns_max : ns;
 }
 
-static int64_t some(struct node_process *p, int64_t spread_ns)
+static int64_t disk_ns_some(struct node_process *p, int64_t spread_ns)
 {
     return spread_ns > 0 ? (int64_t)prng_below(&p->timing_prng, (uint64_t)spread_ns) : 0;
 }
@@ -95,98 +94,78 @@ void node_process_arm(struct node_process *p, enum node_point point, scheduler_r
 }
 
 /* The moment is here, and lasts so long. */
-static void moment(struct node_process *p, enum node_point point, int64_t ns)
+static void node_moment_begin(struct node_process *p, enum node_point point, int64_t ns)
 {
     if (p->armed != point)
         return;
     p->armed = NODE_POINT_NONE;
-    scheduler_in(p->options.scheduler, (struct duration){some(p, ns + 1)}, p->ambush,
-                 p->ambush_context, p->options.id);
+    scheduler_in(node_scheduler(p), (struct duration){disk_ns_some(p, ns + 1)}, p->ambush,
+                 p->ambush_context, p->process.number);
 }
 
-/* False: the event is for an earlier life, or is put off to the end of a pause. */
-static bool reached_with(struct node_process *p, scheduler_run *run, uint64_t life,
-                         uint64_t argument)
-{
-    if (p->server == NULL || life != p->life)
-        return false;
-    if (p->paused) {
-        scheduler_at(p->options.scheduler, p->paused_until, run, p, argument);
-        return false;
-    }
-    return true;
-}
+static void node_process_turn(void *context, uint64_t life);
 
-static bool reached(struct node_process *p, scheduler_run *run, uint64_t life)
-{
-    return reached_with(p, run, life, life);
-}
-
-static void turn(void *context, uint64_t life);
-
-static void want_turn(struct node_process *p)
+static void node_turn_want(struct node_process *p)
 {
     if (p->turn_scheduled)
         return;
     p->turn_scheduled = true;
-    scheduler_in(p->options.scheduler, (struct duration){p->options.timings.turn_ns}, turn, p,
-                 p->life);
+    scheduler_in(node_scheduler(p), (struct duration){p->options.timings.turn_ns},
+                 node_process_turn, p, p->process.life);
 }
 
-static void wake(void *context, uint64_t life)
+static void node_process_wake(void *context, uint64_t life)
 {
     struct node_process *p = context;
-    if (!reached(p, wake, life) || p->options.scheduler->now.ns < p->wake_at_ns)
+    if (!process_reached(&p->process, life, node_process_wake, p, life) ||
+        node_scheduler(p)->now.ns < p->wake_at_ns)
         return;
     p->wake_at_ns = INT64_MAX;
-    want_turn(p);
+    node_turn_want(p);
 }
 
-static void arm(struct node_process *p)
+static void node_alarm_set(struct node_process *p)
 {
-    enum {
-        LEAST_NS = 1000 /* a machine that wants to run at once is not run without end */
-    };
-    int64_t at = sim_clock_when(&p->clock, node_server_deadline(p->server)).ns;
-    if (at < p->options.scheduler->now.ns + LEAST_NS)
-        at = p->options.scheduler->now.ns + LEAST_NS;
-    if (at >= p->wake_at_ns)
+    struct instant at = process_alarm(&p->process, node_server_deadline(p->server));
+    if (at.ns >= p->wake_at_ns)
         return;
-    p->wake_at_ns = at;
-    scheduler_at(p->options.scheduler, (struct instant){at}, wake, p, p->life);
+    p->wake_at_ns = at.ns;
+    scheduler_at(node_scheduler(p), at, node_process_wake, p, p->process.life);
 }
 
-static struct instant process_now(void *context)
-{
-    return local_now(context);
-}
-
-static int64_t process_wall_ms(void *context)
+static struct instant node_clock_now(void *context)
 {
     const struct node_process *p = context;
-    return SIM_WALL_BASE_MS + p->options.scheduler->now.ns / NS_PER_MS + p->wall_skew_ms;
+    return process_now(&p->process);
 }
 
-static void look_at_trace(void *context)
+static int64_t node_clock_wall_ms(void *context)
+{
+    const struct node_process *p = context;
+    return process_wall_ms(&p->process);
+}
+
+static void node_trace_look(void *context)
 {
     struct node_process *p = context;
+    const struct process_watch *w = &p->process.around->watch;
     const struct trace *t = node_trace(node_server_node(p->server));
     for (; p->traced < t->count; p->traced++) {
         const struct trace_event *e = trace_last(t, t->count - 1 - p->traced);
-        if (e != NULL && p->options.saw != NULL)
-            p->options.saw(p->options.context, p->options.id, e);
+        if (e != NULL && w->saw != NULL)
+            w->saw(w->context, p->process.number, e);
     }
 }
 
 /* ---- background work ---- */
 
 /* Which work of which life. */
-static uint64_t work_argument(const struct node_process *p, size_t work)
+static uint64_t node_work_argument(const struct node_process *p, size_t work)
 {
-    return (uint64_t)p->life << 32 | work;
+    return (uint64_t)p->process.life << 32 | work;
 }
 
-static size_t work_take(struct node_process *p)
+static size_t node_work_take(struct node_process *p)
 {
     size_t i = 0;
     while (i < p->work_count && p->works[i].used)
@@ -198,51 +177,53 @@ static size_t work_take(struct node_process *p)
     return i;
 }
 
-static void work_done(void *context, uint64_t argument)
+static void node_work_done(void *context, uint64_t argument)
 {
     struct node_process *p = context;
-    if (!reached_with(p, work_done, argument >> 32, argument))
+    if (!process_reached(&p->process, argument >> 32, node_work_done, p, argument))
         return;
     struct node_work w = p->works[argument & UINT32_MAX];
     p->works[argument & UINT32_MAX].used = false;
     if (w.kind == WORK_CHECKPOINT) {
         p->checkpoint_running = false;
-        note(p, NODE_PROCESS_TRACE_CHECKPOINT, 0);
+        process_note(&p->process, NODE_PROCESS_TRACE_CHECKPOINT, 0);
     } else {
         w.job(w.argument);
     }
     w.done(w.argument);
-    want_turn(p);
+    node_turn_want(p);
 }
 
 /* A pause stops the flush thread too. From here on the checkpoint is durable. */
-static void checkpoint_commit(void *context, uint64_t argument)
+static void node_checkpoint_commit(void *context, uint64_t argument)
 {
     struct node_process *p = context;
-    if (!reached_with(p, checkpoint_commit, argument >> 32, argument))
+    if (!process_reached(&p->process, argument >> 32, node_checkpoint_commit, p, argument))
         return;
     const struct node_work *w = &p->works[argument & UINT32_MAX];
     w->job(w->argument);
-    int64_t ns = some(p, p->options.timings.checkpoint_spread_ns / 4);
-    moment(p, NODE_POINT_COMMITTED, ns);
-    scheduler_in(p->options.scheduler, (struct duration){ns}, work_done, p, argument);
+    int64_t ns = disk_ns_some(p, p->options.timings.checkpoint_spread_ns / 4);
+    node_moment_begin(p, NODE_POINT_COMMITTED, ns);
+    scheduler_in(node_scheduler(p), (struct duration){ns}, node_work_done, p, argument);
 }
 
-static void process_submit(void *context, enum work_kind kind, void (*job)(void *argument),
-                           void (*done)(void *argument), void *argument)
+static void node_work_submit(void *context, enum work_kind kind, void (*job)(void *argument),
+                             void (*done)(void *argument), void *argument)
 {
     struct node_process *p = context;
     const struct node_timings *t = &p->options.timings;
-    size_t work = work_take(p);
+    size_t work = node_work_take(p);
     p->works[work] = (struct node_work){true, kind, job, done, argument};
     bool checkpoint = kind == WORK_CHECKPOINT;
-    int64_t ns = slowed(p, some(p, checkpoint ? t->checkpoint_spread_ns : t->read_spread_ns));
+    int64_t ns = disk_ns_slowed(
+        p, disk_ns_some(p, checkpoint ? t->checkpoint_spread_ns : t->read_spread_ns));
     if (checkpoint) {
         p->checkpoint_running = true;
-        moment(p, NODE_POINT_CHECKPOINT, ns);
+        node_moment_begin(p, NODE_POINT_CHECKPOINT, ns);
     }
-    scheduler_in(p->options.scheduler, (struct duration){ns},
-                 checkpoint ? checkpoint_commit : work_done, p, work_argument(p, work));
+    scheduler_in(node_scheduler(p), (struct duration){ns},
+                 checkpoint ? node_checkpoint_commit : node_work_done, p,
+                 node_work_argument(p, work));
 }
 
 /* ---- the log ---- */
@@ -285,13 +266,13 @@ static bool process_log_has(void *context, uint64_t segment)
     return disk_has(&p->disk, segment);
 }
 
-static void segment_made(void *context, uint64_t life)
+static void node_segment_made(void *context, uint64_t life)
 {
     struct node_process *p = context;
-    if (!reached(p, segment_made, life))
+    if (!process_reached(&p->process, life, node_segment_made, p, life))
         return;
     node_server_segment_made(p->server, disk_make_end(&p->disk));
-    want_turn(p);
+    node_turn_want(p);
 }
 
 /* A write with an fsync at least; zeros come on top, as they are written to a slow disk. */
@@ -299,45 +280,47 @@ static void process_log_make(void *context, uint64_t segment, bool written)
 {
     struct node_process *p = context;
     const struct node_timings *t = &p->options.timings;
-    int64_t ns = t->write_least_ns + some(p, t->write_spread_ns);
+    int64_t ns = t->write_least_ns + disk_ns_some(p, t->write_spread_ns);
     disk_make_begin(&p->disk, segment);
     if (written && p->disk.making_from.segment.bytes == NULL)
-        ns += some(p, (int64_t)p->disk.segment_bytes * ZEROS_NS_PER_BYTE);
-    scheduler_in(p->options.scheduler, (struct duration){slowed(p, ns)}, segment_made, p, p->life);
+        ns += disk_ns_some(p, (int64_t)p->disk.segment_bytes * ZEROS_NS_PER_BYTE);
+    scheduler_in(node_scheduler(p), (struct duration){disk_ns_slowed(p, ns)}, node_segment_made, p,
+                 p->process.life);
 }
 
-static void batch_written(void *context, uint64_t argument)
+static void node_batch_written(void *context, uint64_t argument)
 {
     struct node_process *p = context;
     uint64_t lsn = argument & ((UINT64_C(1) << LSN_BITS) - 1);
-    if (!reached_with(p, batch_written, argument >> LSN_BITS, argument))
+    if (!process_reached(&p->process, argument >> LSN_BITS, node_batch_written, p, argument))
         return;
     bool failed = p->fail_write;
     p->fail_write = false;
     if (lsn != p->disk.flying[0].lsn)
         PROBE("a log write overtook another");
     uint64_t end = failed ? disk_write_fail(&p->disk, lsn) : disk_write_end(&p->disk, lsn);
-    note(p, failed ? NODE_PROCESS_TRACE_LOG_FAILED : NODE_PROCESS_TRACE_LOG, (int64_t)end);
+    process_note(&p->process, failed ? NODE_PROCESS_TRACE_LOG_FAILED : NODE_PROCESS_TRACE_LOG,
+                 (int64_t)end);
     node_server_log_written(p->server, lsn, failed ? EIO : 0);
-    want_turn(p);
+    node_turn_want(p);
 }
 
 static void process_log_append(void *context, uint64_t lsn, struct slice bytes)
 {
     struct node_process *p = context;
     const struct node_timings *t = &p->options.timings;
-    int64_t ns = t->write_least_ns + some(p, t->write_spread_ns);
+    int64_t ns = t->write_least_ns + disk_ns_some(p, t->write_spread_ns);
     if (t->write_tail_per_million > 0 &&
         prng_below(&p->timing_prng, MILLION) < t->write_tail_per_million)
-        ns += some(p, t->write_tail_ns);
-    ns = slowed(p, ns);
-    moment(p, NODE_POINT_LOG, ns);
+        ns += disk_ns_some(p, t->write_tail_ns);
+    ns = disk_ns_slowed(p, ns);
+    node_moment_begin(p, NODE_POINT_LOG, ns);
     disk_write_begin(&p->disk, lsn, bytes);
     if (p->disk.flying_count > 1)
         PROBE("several log writes at once");
     must(lsn >> LSN_BITS == 0);
-    scheduler_in(p->options.scheduler, (struct duration){ns}, batch_written, p,
-                 (uint64_t)p->life << LSN_BITS | lsn);
+    scheduler_in(node_scheduler(p), (struct duration){ns}, node_batch_written, p,
+                 (uint64_t)p->process.life << LSN_BITS | lsn);
 }
 
 static void process_log_trim(void *context, uint64_t segment)
@@ -347,47 +330,40 @@ static void process_log_trim(void *context, uint64_t segment)
 }
 
 /* After everything that came at once. */
-static void turn(void *context, uint64_t life)
+static void node_process_turn(void *context, uint64_t life)
 {
     struct node_process *p = context;
-    if (!reached(p, turn, life))
+    if (!process_reached(&p->process, life, node_process_turn, p, life))
         return;
     p->turn_scheduled = false;
     node_server_turn(p->server);
-    arm(p);
+    node_alarm_set(p);
 }
 
 /* ---- links ---- */
 
-static void redial(void *context, uint64_t life)
+static void node_links_redial(void *context, uint64_t life)
 {
     struct node_process *p = context;
-    if (!reached(p, redial, life))
+    if (!process_reached(&p->process, life, node_links_redial, p, life))
         return;
     p->redial_scheduled = false;
     bool missing = false;
     for (uint32_t node = 1; node <= p->options.node_count; node++) {
-        if (node == p->options.id || p->peers[node] != 0)
+        if (node == p->process.number || p->peers[node] != 0)
             continue;
-        p->peers[node] = network_connect(p->options.network, p->options.id, node);
+        p->peers[node] = network_connect(node_network(p), p->process.number, node);
         missing |= p->peers[node] == 0;
     }
     if (!missing)
         return;
     p->redial_scheduled = true;
-    scheduler_in(p->options.scheduler,
-                 duration_ms(prng_between(&p->timing_prng, REDIAL_MS_MIN, REDIAL_MS_MAX)), redial,
-                 p, p->life);
+    scheduler_in(node_scheduler(p),
+                 duration_ms(prng_between(&p->timing_prng, REDIAL_MS_MIN, REDIAL_MS_MAX)),
+                 node_links_redial, p, p->process.life);
 }
 
-static void accepted(void *context, uint64_t link, uint32_t from)
-{
-    (void)context;
-    (void)link;
-    (void)from;
-}
-
-static void closed(void *context, uint64_t link, bool gone)
+static void node_link_closed(void *context, uint64_t link, bool gone)
 {
     struct node_process *p = context;
     (void)gone;
@@ -397,45 +373,48 @@ static void closed(void *context, uint64_t link, bool gone)
         p->peers[node] = 0;
         if (!p->redial_scheduled) {
             p->redial_scheduled = true;
-            scheduler_in(p->options.scheduler, duration_ms(REDIAL_MS_MIN), redial, p, p->life);
+            scheduler_in(node_scheduler(p), duration_ms(REDIAL_MS_MIN), node_links_redial, p,
+                         p->process.life);
         }
     }
 }
 
-static bool process_send(void *context, uint64_t link, struct slice frame)
+static bool node_link_send(void *context, uint64_t link, struct slice frame)
 {
     struct node_process *p = context;
+    const struct process_watch *w = &p->process.around->watch;
     struct reply r;
-    if (link != ASKER)
-        return network_send(p->options.network, link, frame);
+    if (link != ASKER && link != VISITOR)
+        return network_send(node_network(p), link, frame);
     must(reply_decode(frame, &r) == STATUS_OK);
-    if (r.code == REPLY_OK) {
+    if (link == VISITOR && w->answered != NULL) {
+        w->answered(w->context, p->process.number, &r);
+    } else if (link == ASKER && r.code == REPLY_OK) {
         buffer_clear(p->answer);
         buffer_append_slice(p->answer, r.body);
     }
     return true;
 }
 
-static uint64_t process_find(void *context, enum peer_kind kind, uint32_t id)
+static uint64_t node_link_find(void *context, enum peer_kind kind, uint32_t id)
 {
     const struct node_process *p = context;
     must(kind == PEER_NODE);
     return p->peers[id];
 }
 
-static void process_envelope(void *context, uint32_t node, struct slice frame)
+static void node_link_envelope(void *context, uint32_t node, struct slice frame)
 {
     struct node_process *p = context;
-    network_datagram(p->options.network, p->options.id, node, frame);
+    network_datagram(node_network(p), p->process.number, node, frame);
 }
 
-static void process_refuse(void *context, uint64_t link, const char *why)
+static void node_link_refuse(void *context, uint64_t link, const char *why)
 {
     struct node_process *p = context;
-    if (p->options.refused != NULL)
-        p->options.refused(p->options.context, p->options.id, why);
-    network_close(p->options.network, link);
-    closed(p, link, false);
+    p->refused = true;
+    process_refuse(&p->process, link, why);
+    node_link_closed(p, link, false);
 }
 
 void node_process_ask(struct node_process *p, const struct request *r, struct buffer *answer)
@@ -445,45 +424,65 @@ void node_process_ask(struct node_process *p, const struct request *r, struct bu
         return;
     p->answer = answer;
     node_server_request(p->server, ASKER, r);
-    want_turn(p);
+    node_turn_want(p);
 }
 
-static struct link_peer peer_of(const struct node_process *p, uint32_t process)
+static struct link_peer node_peer_of(const struct node_process *p, uint32_t process)
 {
     const uint32_t nodes = p->options.node_count;
     return process <= nodes ? (struct link_peer){.kind = PEER_NODE, .id = process}
                             : (struct link_peer){.kind = PEER_ROUTER, .id = process - nodes};
 }
 
-static void received(void *context, uint64_t link, struct slice frame)
+static void node_frame_take(struct node_process *p, const struct link_peer *from,
+                            struct slice frame)
 {
-    struct node_process *p = context;
-    struct link_peer from = peer_of(p, network_peer(p->options.network, link));
-    from.link = link;
-    node_links_frame(&p->links, p->server, &from, frame);
-    want_turn(p);
+    const struct process_watch *w = &p->process.around->watch;
+    if (w->heard != NULL)
+        w->heard(w->context, p->process.number, frame);
+    node_links_frame(&p->links, p->server, from, frame);
+    node_turn_want(p);
 }
 
-static void datagram(void *context, uint32_t from, struct slice frame)
+static void node_link_received(void *context, uint64_t link, struct slice frame)
 {
     struct node_process *p = context;
-    struct link_peer peer = peer_of(p, from);
-    peer.link = p->peers[from];
-    node_links_frame(&p->links, p->server, &peer, frame);
-    want_turn(p);
+    struct link_peer from = node_peer_of(p, network_peer(node_network(p), link));
+    from.link = link;
+    node_frame_take(p, &from, frame);
+}
+
+static void node_datagram_received(void *context, uint32_t process, struct slice frame)
+{
+    struct node_process *p = context;
+    struct link_peer from = node_peer_of(p, process);
+    from.link = p->peers[process];
+    node_frame_take(p, &from, frame);
+}
+
+bool node_process_receive(struct node_process *p, enum peer_kind kind, uint32_t id,
+                          struct slice frame)
+{
+    struct link_peer from = {VISITOR, kind, id};
+    must(p->server != NULL);
+    if (kind == PEER_NODE && id <= p->options.node_count && p->peers[id] != 0)
+        from.link = p->peers[id];
+    p->refused = false;
+    node_frame_take(p, &from, frame);
+    return !p->refused;
 }
 
 /* ---- life ---- */
 
-static enum status process_open(struct node_process *p, struct buffer *error)
+static enum status node_process_open(struct node_process *p, struct buffer *error)
 {
     struct node_server_options options = {
         .node = {.config = p->options.config,
-                 .id = p->options.id,
+                 .id = p->process.number,
                  .node_count = p->options.node_count,
                  .seed = prng_next(&p->life_prng)},
         .place = "the simulated disk",
-        .clock = {.context = p, .now = process_now, .wall_ms = process_wall_ms},
+        .clock = {.context = p, .now = node_clock_now, .wall_ms = node_clock_wall_ms},
         .log = {.context = p,
                 .range = process_log_range,
                 .read = process_log_read,
@@ -493,9 +492,9 @@ static enum status process_open(struct node_process *p, struct buffer *error)
                 .make = process_log_make,
                 .append = process_log_append,
                 .trim = process_log_trim},
-        .work = {.context = p, .submit = process_submit},
+        .work = {.context = p, .submit = node_work_submit},
         .messages = node_links_messages(&p->links),
-        .stepped = look_at_trace,
+        .stepped = node_trace_look,
         .stepped_context = p};
     struct store *store = store_create(backing_open_memory(&p->medium),
                                        (uint64_t)p->options.config->resident_max_bytes);
@@ -506,27 +505,26 @@ static enum status process_open(struct node_process *p, struct buffer *error)
 enum status node_process_start(struct node_process *p, struct buffer *error)
 {
     must(p->server == NULL);
-    enum status status = process_open(p, error);
+    enum status status = node_process_open(p, error);
     if (status != STATUS_OK)
         return status;
-    p->life++;
-    p->since = p->options.scheduler->now;
-    p->turn_scheduled = p->paused = p->fail_write = p->checkpoint_running = false;
+    p->since = node_scheduler(p)->now;
+    p->turn_scheduled = p->fail_write = p->checkpoint_running = false;
     p->redial_scheduled = false;
     p->wake_at_ns = INT64_MAX;
     p->traced = 0;
     for (size_t i = 0; i < p->work_count; i++)
         p->works[i].used = false;
-    note(p, NODE_PROCESS_TRACE_STARTED, (int64_t)node_server_replayed(p->server));
-    network_start(p->options.network, p->options.id);
+    process_begin(&p->process, NODE_PROCESS_TRACE_STARTED,
+                  (int64_t)node_server_replayed(p->server));
     node_server_start(p->server);
-    redial(p, p->life);
-    want_turn(p);
-    moment(p, NODE_POINT_STARTED, 50 * NS_PER_MS);
+    node_links_redial(p, p->process.life);
+    node_turn_want(p);
+    node_moment_begin(p, NODE_POINT_STARTED, 50 * NS_PER_MS);
     return STATUS_OK;
 }
 
-static uint64_t hash_now(const struct node_process *p)
+static uint64_t node_hash_now(const struct node_process *p)
 {
     return p->server == NULL ? p->hash
                              : p->hash * 31 + node_trace(node_server_node(p->server))->hash;
@@ -541,65 +539,58 @@ void node_process_crash(struct node_process *p, bool power)
         PROBE("crash during a log write");
     if (p->disk.flying_count > 1)
         PROBE("crash during several log writes");
-    note(p, NODE_PROCESS_TRACE_CRASHED, power);
-    p->since = p->options.scheduler->now;
+    p->since = node_scheduler(p)->now;
     disk_crash(&p->disk, power);
-    p->hash = hash_now(p);
+    p->hash = node_hash_now(p);
     node_server_destroy(p->server);
     p->server = NULL;
-    p->paused = p->suspended = p->clock_stops = false;
+    p->suspended = p->clock_stops = false;
     memset(p->peers, 0, (p->options.node_count + 1) * sizeof p->peers[0]);
-    network_kill(p->options.network, p->options.id);
+    process_end(&p->process, NODE_PROCESS_TRACE_CRASHED, power);
     if (power) /* another boot, another start of the monotonic clock */
-        p->clock = (struct sim_clock){.base = p->options.scheduler->now,
-                                      .read = {prng_between(&p->life_prng, 1, 1000 * NS_PER_S)},
-                                      .drift_ppm = p->clock.drift_ppm};
+        p->process.clock =
+            (struct sim_clock){.base = node_scheduler(p)->now,
+                               .read = {prng_between(&p->life_prng, 1, 1000 * NS_PER_S)},
+                               .drift_ppm = p->process.clock.drift_ppm};
 }
 
 void node_process_wipe(struct node_process *p)
 {
     must(p->server == NULL);
-    note(p, NODE_PROCESS_TRACE_WIPED, 0);
+    process_note(&p->process, NODE_PROCESS_TRACE_WIPED, 0);
     disk_wipe(&p->disk);
     memory_medium_wipe(&p->medium);
 }
 
-static void resume(void *context, uint64_t life)
+static void node_process_resume(void *context, uint64_t life)
 {
     struct node_process *p = context;
-    if (p->server == NULL || life != p->life || !p->paused)
+    if (!process_resume(&p->process, life))
         return;
-    p->paused = false;
-    p->since = p->options.scheduler->now;
+    p->since = node_scheduler(p)->now;
     if (p->clock_stops)
-        p->clock = (struct sim_clock){p->options.scheduler->now, p->stopped_at, p->clock.drift_ppm};
+        p->process.clock =
+            (struct sim_clock){node_scheduler(p)->now, p->stopped_at, p->process.clock.drift_ppm};
     bool links_first = p->suspended && prng_below(&p->timing_prng, 2) == 0;
     p->clock_stops = p->suspended = false;
     if (links_first)
-        network_resume_links_first(p->options.network, p->options.id);
+        network_resume_links_first(node_network(p), p->process.number);
     else
-        network_pause(p->options.network, p->options.id, false);
+        network_pause(node_network(p), p->process.number, false);
 }
 
 void node_process_pause(struct node_process *p, struct instant until)
 {
-    must(p->server != NULL);
-    if (p->paused)
-        return;
-    p->paused = true;
-    p->paused_until = until;
-    network_pause(p->options.network, p->options.id, true);
-    scheduler_at(p->options.scheduler, until, resume, p, p->life);
+    process_pause(&p->process, until, node_process_resume, p);
 }
 
 void node_process_suspend(struct node_process *p, struct instant until, bool clock_stops)
 {
-    if (p->paused)
+    if (!process_pause(&p->process, until, node_process_resume, p))
         return;
-    node_process_pause(p, until);
     p->suspended = true;
     p->clock_stops = clock_stops;
-    p->stopped_at = local_now(p);
+    p->stopped_at = process_now(&p->process);
 }
 
 struct instant node_process_since(const struct node_process *p)
@@ -644,9 +635,9 @@ struct node *node_process_node(struct node_process *p)
     return p->server == NULL ? NULL : node_server_node(p->server);
 }
 
-struct instant node_process_now(const struct node_process *p)
+struct process *node_process_base(struct node_process *p)
 {
-    return local_now(p);
+    return &p->process;
 }
 
 struct disk *node_process_disk(struct node_process *p)
@@ -659,24 +650,15 @@ struct memory_medium *node_process_medium(struct node_process *p)
     return &p->medium;
 }
 
-struct sim_clock *node_process_clock(struct node_process *p)
-{
-    return &p->clock;
-}
-
 uint64_t node_process_hash(const struct node_process *p)
 {
-    return hash_now(p);
-}
-
-uint32_t node_process_lives(const struct node_process *p)
-{
-    return p->life;
+    return node_hash_now(p);
 }
 
 struct node_process *node_process_create(const struct node_process_options *options)
 {
-    static const struct network_handler handler = {accepted, received, closed, datagram};
+    static const struct network_handler handler = {process_link_accept, node_link_received,
+                                                   node_link_closed, node_datagram_received};
     struct node_process *p = calloc(1, sizeof *p);
     must(p != NULL);
     p->options = *options;
@@ -686,17 +668,15 @@ struct node_process *node_process_create(const struct node_process_options *opti
     disk_init(&p->disk, (uint64_t)options->config->log_segment_bytes, options->seed + 2);
     memory_medium_init(&p->medium, (uint64_t)options->config->map_initial_bytes,
                        (uint64_t)options->config->map_max_bytes);
-    p->clock = (struct sim_clock){.base = options->scheduler->now,
-                                  .read = {prng_between(&p->life_prng, 1, 1000 * NS_PER_S)}};
-    p->wall_skew_ms = sim_wall_skew_ms(options->seed + 3);
+    process_init(&p->process, options->around, options->id, &p->life_prng, &handler, p);
+    p->process.wall_skew_ms = sim_wall_skew_ms(options->seed + 3);
     p->peers = calloc(options->node_count + 1, sizeof p->peers[0]);
     must(p->peers != NULL);
     p->links.links = (struct link_port){.context = p,
-                                        .send = process_send,
-                                        .find = process_find,
-                                        .envelope = process_envelope,
-                                        .refuse = process_refuse};
-    network_attach(options->network, options->id, &handler, p);
+                                        .send = node_link_send,
+                                        .find = node_link_find,
+                                        .envelope = node_link_envelope,
+                                        .refuse = node_link_refuse};
     return p;
 }
 

@@ -7,11 +7,11 @@
 #ifndef WEIR_SIM_NODE_PROCESS_H
 #define WEIR_SIM_NODE_PROCESS_H
 
+#include "base/peer.h"
 #include "engine/node/node.h"
 #include "sim/backing_memory.h"
-#include "sim/clock.h"
 #include "sim/disk.h"
-#include "sim/network.h"
+#include "sim/process.h"
 
 enum node_process_trace {
     NODE_PROCESS_TRACE_STARTED = 16, /* node, records replayed */
@@ -34,19 +34,12 @@ struct node_timings {
 };
 
 struct node_process_options {
-    struct scheduler *scheduler; /* borrows */
-    struct network *network;     /* borrows */
-    struct trace *trace;         /* borrows */
-    const struct config *config; /* borrows */
-    uint32_t id;                 /* of the node and of the process */
-    uint32_t node_count;         /* nodes are processes 1 .. node_count */
+    const struct surroundings *around; /* borrows */
+    const struct config *config;       /* borrows */
+    uint32_t id;                       /* of the node and of the process */
+    uint32_t node_count;               /* nodes are processes 1 .. node_count */
     struct node_timings timings;
     uint64_t seed;
-    /* An event of the node's trace (enum node_trace). NULL: nobody looks. */
-    void (*saw)(void *context, uint32_t node, const struct trace_event *e);
-    /* A link was closed for what came over it. NULL: nobody looks. */
-    void (*refused)(void *context, uint32_t node, const char *why);
-    void *context;
 };
 
 /* Moments that are short, and at which a crash is worth having. */
@@ -96,14 +89,16 @@ struct node *node_process_node(struct node_process *p);
 /* A request of nobody's, which a suspended machine never hears; the body of an answer that is OK
  * goes into `answer`, which must live as long as the node. */
 void node_process_ask(struct node_process *p, const struct request *r, struct buffer *answer);
+/* A frame over a link that process has made, and that the network does not know; the node is up. An
+ * answer goes to the watch or, if it is for a node, over the link to that node. False: the node has
+ * closed the link. */
+bool node_process_receive(struct node_process *p, enum peer_kind kind, uint32_t id,
+                          struct slice frame);
 
-/* What its clock reads. */
-struct instant node_process_now(const struct node_process *p);
 struct disk *node_process_disk(struct node_process *p);
 struct memory_medium *node_process_medium(struct node_process *p);
-struct sim_clock *node_process_clock(struct node_process *p);
 /* Of the node's traces, in all its lives so far. */
 uint64_t node_process_hash(const struct node_process *p);
-uint32_t node_process_lives(const struct node_process *p);
+struct process *node_process_base(struct node_process *p);
 
 #endif

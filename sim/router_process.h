@@ -8,8 +8,7 @@
 
 #include "gac/client.h"
 #include "router/router.h"
-#include "sim/clock.h"
-#include "sim/network.h"
+#include "sim/process.h"
 
 enum router_process_trace {
     ROUTER_PROCESS_TRACE_STARTED = 32, /* process, - */
@@ -17,18 +16,13 @@ enum router_process_trace {
 };
 
 struct router_process_options {
-    struct scheduler *scheduler; /* borrows */
-    struct network *network;     /* borrows */
-    struct trace *trace;         /* borrows */
-    const struct config *config; /* borrows */
+    const struct surroundings *around; /* borrows */
+    const struct config *config;       /* borrows */
     uint32_t process;
     uint32_t node_count;
     uint32_t gac_first; /* servers are processes gac_first .. + gac_servers - 1 */
     uint32_t gac_servers;
     uint64_t seed;
-    /* A link was closed for what came over it. NULL: nobody looks. */
-    void (*refused)(void *context, uint32_t process, const char *why);
-    void *context;
 };
 
 struct router_process;
@@ -41,7 +35,7 @@ void router_process_crash(struct router_process *p);
 bool router_process_is_up(const struct router_process *p);
 /* It does nothing meanwhile, while its clock goes on. Ignored while it is paused already. */
 void router_process_pause(struct router_process *p, struct instant until);
-struct sim_clock *router_process_clock(struct router_process *p);
+struct process *router_process_base(struct router_process *p);
 /* What it holds and has taken; it is up. False: nothing of it was ever taken. */
 bool router_process_holding(const struct router_process *p, struct gac_key key,
                             struct gac_holding *out);

@@ -14,6 +14,7 @@
 #include "sim/leader_kill.h"
 #include "sim/splits.h"
 #include "sim/tables.h"
+#include "sim/world.h"
 
 enum {
     SETUP_S = 60, /* bounds, in virtual time */
@@ -28,35 +29,16 @@ enum {
     LIMITED_UNITS = 50 /* of a key: written once and read twice, ten times over */
 };
 
-/* One stream of random numbers per concern: more of one changes nothing in the others. */
-enum concern {
-    CONCERN_NETWORK = 1,
-    CONCERN_NODES,
-    CONCERN_ROUTERS,
-    CONCERN_CLIENTS,
-    CONCERN_FAULTS,
-    CONCERN_SPLITS,
-    CONCERN_LEADER_KILL,
-    CONCERN_GAC,
-    CONCERN_TABLES,
-    CONCERN_DRAINS,
-};
-
 struct sim {
     struct plan plan;
-    struct scheduler scheduler;
-    struct trace trace;
-    struct network *network; /* owns */
-    struct faults *faults;   /* owns */
-    struct splits *splits;   /* owns */
-    struct tables *tables;   /* owns */
-    struct drains *drains;   /* owns */
+    struct world world;
+    struct faults *faults; /* owns */
+    struct splits *splits; /* owns */
+    struct tables *tables; /* owns */
+    struct drains *drains; /* owns */
     struct leader_kill leader_kill;
     struct recording history;
     struct leaders leaders;
-    struct node_process *nodes[SIM_NODES_MAX + 1]; /* owns; by id */
-    struct router_process *routers[SIM_ROUTERS_MAX];
-    struct gac_process *gac[SIM_GAC_MAX];
     struct gac_watch watches[2]; /* of the table, by enum gac_kind */
     struct admission_watch admission;
     struct sim_client *clients[SIM_CLIENTS_MAX];
@@ -65,12 +47,6 @@ struct sim {
     struct buffer told[TABLES_MAX]; /* tables, as the catalog tells of them in the end */
     struct buffer violation;
 };
-
-static uint64_t seed_of(const struct sim *s, enum concern concern, uint32_t which)
-{
-    struct prng p = prng_seeded(s->plan.seed ^ (uint64_t)concern << 56 ^ (uint64_t)which << 40);
-    return prng_next(&p);
-}
 
 static void violate(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -130,103 +106,78 @@ static bool kill_leader(void *context, uint32_t node, bool power)
 
 /* ---- making the world ---- */
 
-static void create_servers(struct sim *s)
+static void create_world(struct sim *s)
 {
     const struct plan *p = &s->plan;
-    struct node_process_options node = {.scheduler = &s->scheduler,
-                                        .network = s->network,
-                                        .trace = &s->trace,
-                                        .config = &p->config,
-                                        .node_count = p->nodes,
-                                        .timings = p->timings,
-                                        .saw = node_saw,
-                                        .refused = link_refused,
-                                        .context = s};
-    for (uint32_t id = 1; id <= p->nodes; id++) {
-        node.id = id;
-        node.config = &p->configs[id];
-        node.seed = seed_of(s, CONCERN_NODES, id);
-        s->nodes[id] = node_process_create(&node);
-        node_process_medium(s->nodes[id])->erases_whole_records =
+    const struct world_plan world = {
+        .seed = p->seed,
+        .nodes = p->nodes,
+        .routers = p->routers,
+        .gac = p->gac,
+        .clients = p->clients + 1, /* the last one makes tables and deletes them */
+        .tick_ns = p->tick_ns,
+        .config = &p->config,
+        .configs = p->configs,
+        .split_per_million = p->split_per_million,
+        .delays = p->delays,
+        .timings = p->timings,
+        .watch = {.saw = node_saw, .refused = link_refused, .context = s}};
+    world_init(&s->world, &world);
+    for (uint32_t id = 1; id <= p->nodes; id++)
+        node_process_medium(s->world.nodes[id])->erases_whole_records =
             p->mistake == SIM_MISTAKE_WHOLE_RECORDS;
-    }
-    struct router_process_options router = {.scheduler = &s->scheduler,
-                                            .network = s->network,
-                                            .trace = &s->trace,
-                                            .config = &p->config,
-                                            .node_count = p->nodes,
-                                            .gac_first = p->nodes + p->routers + 1,
-                                            .gac_servers = p->gac,
-                                            .refused = link_refused,
-                                            .context = s};
-    for (uint32_t i = 0; i < p->routers; i++) {
-        router.process = p->nodes + 1 + i;
-        router.seed = seed_of(s, CONCERN_ROUTERS, i);
-        s->routers[i] = router_process_create(&router);
-    }
-}
-
-static void create_gac(struct sim *s)
-{
-    const struct plan *p = &s->plan;
-    struct gac_process_options gac = {.scheduler = &s->scheduler,
-                                      .network = s->network,
-                                      .trace = &s->trace,
-                                      .config = &p->config,
-                                      .servers = p->gac,
-                                      .refused = link_refused,
-                                      .context = s};
-    for (uint32_t i = 0; i < p->gac; i++) {
-        gac.process = p->nodes + p->routers + 1 + i;
-        gac.number = i + 1;
-        gac.seed = seed_of(s, CONCERN_GAC, i);
-        s->gac[i] = gac_process_create(&gac);
-    }
-}
-
-static void create_tables(struct sim *s)
-{
-    const struct plan *p = &s->plan;
-    struct tables_options tables = {
-        .http = {.scheduler = &s->scheduler,
-                 .network = s->network,
-                 .process = p->nodes + p->routers + p->gac + p->clients + 1,
-                 .router_first = p->nodes + 1,
-                 .router_count = p->routers,
-                 .split_per_million = p->split_per_million,
-                 .seed = seed_of(s, CONCERN_TABLES, 0)},
-        .history = &s->history,
-        .workload = &p->workload,
-        .seed = seed_of(s, CONCERN_TABLES, 1),
-        .failed = not_whole,
-        .context = s};
-    s->tables = tables_create(&tables);
-    struct drains_options drains = {.plan = p,
-                                    .scheduler = &s->scheduler,
-                                    .nodes = s->nodes,
-                                    .seed = seed_of(s, CONCERN_DRAINS, 0)};
-    s->drains = drains_create(&drains);
 }
 
 static void create_clients(struct sim *s)
 {
     const struct plan *p = &s->plan;
-    struct sim_client_options client = {.http = {.scheduler = &s->scheduler,
-                                                 .network = s->network,
-                                                 .router_first = p->nodes + 1,
-                                                 .router_count = p->routers,
-                                                 .split_per_million = p->split_per_million},
-                                        .history = &s->history,
-                                        .workload = &p->workload,
-                                        .tables = s->tables,
-                                        .clients = p->clients};
+    const struct tables_options tables = {
+        .http = world_http(&s->world, p->clients, world_seed(&s->world, WORLD_TABLES, 0)),
+        .history = &s->history,
+        .workload = &p->workload,
+        .seed = world_seed(&s->world, WORLD_TABLES, 1),
+        .failed = not_whole,
+        .context = s};
+    s->tables = tables_create(&tables);
     for (uint32_t i = 0; i < p->clients; i++) {
-        client.number = i;
-        client.http.process = p->nodes + p->routers + p->gac + 1 + i;
-        client.http.seed = seed_of(s, CONCERN_CLIENTS, 2 * i);
-        client.seed = seed_of(s, CONCERN_CLIENTS, 2 * i + 1);
+        const struct sim_client_options client = {
+            .http = world_http(&s->world, i, world_seed(&s->world, WORLD_CLIENTS, 2 * i)),
+            .history = &s->history,
+            .workload = &p->workload,
+            .tables = s->tables,
+            .clients = p->clients,
+            .number = i,
+            .seed = world_seed(&s->world, WORLD_CLIENTS, 2 * i + 1)};
         s->clients[i] = sim_client_create(&client);
     }
+}
+
+static void create_faults(struct sim *s)
+{
+    const struct plan *p = &s->plan;
+    struct world *w = &s->world;
+    const struct faults_options faults = {.plan = p,
+                                          .world = w,
+                                          .seed = world_seed(w, WORLD_FAULTS, 0),
+                                          .failed = node_failed,
+                                          .context = s};
+    s->faults = faults_create(&faults);
+    const struct splits_options splits = {.plan = p,
+                                          .world = w,
+                                          .seed = world_seed(w, WORLD_SPLITS, 0),
+                                          .failed = not_whole,
+                                          .context = s};
+    s->splits = splits_create(&splits);
+    const struct leader_kill_options leader_kill = {.stage = p->kill_leader_at,
+                                                    .replicas = p->replicas,
+                                                    .world = w,
+                                                    .seed = world_seed(w, WORLD_LEADER_KILL, 0),
+                                                    .kill = kill_leader,
+                                                    .context = s};
+    leader_kill_init(&s->leader_kill, &leader_kill);
+    const struct drains_options drains = {
+        .plan = p, .world = w, .seed = world_seed(w, WORLD_DRAINS, 0)};
+    s->drains = drains_create(&drains);
 }
 
 struct sim *sim_create(const struct sim_options *options)
@@ -235,61 +186,18 @@ struct sim *sim_create(const struct sim_options *options)
     must(s != NULL);
     plan_make(options, &s->plan);
     struct plan *p = &s->plan;
-    must(p->nodes <= SIM_NODES_MAX && p->routers <= SIM_ROUTERS_MAX);
     must(p->clients <= SIM_CLIENTS_MAX);
-    s->scheduler.now = (struct instant){NS_PER_S};
-    s->scheduler.tick_ns = p->tick_ns;
     recording_init(&s->history, p->workload.tables * p->workload.keys);
     s->history.off = !p->keep_history;
-    struct network_options network = {.scheduler = &s->scheduler,
-                                      .trace = &s->trace,
-                                      .processes = p->nodes + p->routers + p->gac + p->clients + 1,
-                                      .delays = p->delays,
-                                      .seed = seed_of(s, CONCERN_NETWORK, 0)};
-    s->network = network_create(&network);
-    s->admission = (struct admission_watch){p, &s->scheduler, s->nodes};
-    create_servers(s);
-    create_gac(s);
-    create_tables(s);
+    s->admission = (struct admission_watch){p, &s->world.scheduler, s->world.nodes};
+    create_world(s);
     create_clients(s);
-    struct faults_options faults = {.plan = p,
-                                    .scheduler = &s->scheduler,
-                                    .network = s->network,
-                                    .trace = &s->trace,
-                                    .nodes = s->nodes,
-                                    .routers = s->routers,
-                                    .gac = s->gac,
-                                    .seed = seed_of(s, CONCERN_FAULTS, 0),
-                                    .failed = node_failed,
-                                    .context = s};
-    s->faults = faults_create(&faults);
-    struct splits_options splits = {.plan = p,
-                                    .scheduler = &s->scheduler,
-                                    .nodes = s->nodes,
-                                    .seed = seed_of(s, CONCERN_SPLITS, 0),
-                                    .failed = not_whole,
-                                    .context = s};
-    s->splits = splits_create(&splits);
-    struct leader_kill_options leader_kill = {.stage = p->kill_leader_at,
-                                              .replicas = p->replicas,
-                                              .scheduler = &s->scheduler,
-                                              .nodes = s->nodes,
-                                              .seed = seed_of(s, CONCERN_LEADER_KILL, 0),
-                                              .kill = kill_leader,
-                                              .context = s};
-    leader_kill_init(&s->leader_kill, &leader_kill);
+    create_faults(s);
     return s;
 }
 
 void sim_destroy(struct sim *s)
 {
-    network_destroy(s->network);
-    for (uint32_t id = 1; id <= s->plan.nodes; id++)
-        node_process_destroy(s->nodes[id]);
-    for (uint32_t i = 0; i < s->plan.routers; i++)
-        router_process_destroy(s->routers[i]);
-    for (uint32_t i = 0; i < s->plan.gac; i++)
-        gac_process_destroy(s->gac[i]);
     for (uint32_t i = 0; i < s->plan.clients; i++)
         sim_client_destroy(s->clients[i]);
     faults_destroy(s->faults);
@@ -298,7 +206,7 @@ void sim_destroy(struct sim *s)
     drains_destroy(s->drains);
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
-    scheduler_deinit(&s->scheduler);
+    world_deinit(&s->world);
     for (uint32_t i = 0; i < TABLES_MAX; i++)
         buffer_deinit(&s->told[i]);
     buffer_deinit(&s->violation);
@@ -332,7 +240,7 @@ static void begin_watch(struct sim *s)
     const struct config *c = &s->plan.config;
     int64_t rate = (int64_t)s->plan.workload.partitions * s->plan.workload.units * MCU_PER_UNIT;
     for (int kind = GAC_READ; kind <= GAC_WRITE; kind++)
-        gac_watch_init(&s->watches[kind], s->scheduler.now,
+        gac_watch_init(&s->watches[kind], s->world.scheduler.now,
                        (struct gac_key){.table = 1, .kind = (enum gac_kind)kind}, rate,
                        duration_ms(c->gac_bank_ms));
 }
@@ -340,14 +248,15 @@ static void begin_watch(struct sim *s)
 static void watch(struct sim *s)
 {
     for (int kind = GAC_READ; vends(&s->plan) && kind <= GAC_WRITE; kind++)
-        gac_watch_look(&s->watches[kind], s->scheduler.now, s->routers, s->plan.routers);
+        gac_watch_look(&s->watches[kind], s->world.scheduler.now, s->world.routers,
+                       s->plan.routers);
 }
 
 /* Until `until`, a violation, or, if `done` is given, that. */
 static bool pass(struct sim *s, struct instant until, bool (*done)(const struct sim *s))
 {
     uint64_t steps = 0;
-    while (s->violation.size == 0 && scheduler_step(&s->scheduler, until)) {
+    while (s->violation.size == 0 && scheduler_step(&s->world.scheduler, until)) {
         s->events++;
         watch(s);
         if (s->events % EVENTS_BETWEEN_DEBTS == 0)
@@ -360,7 +269,7 @@ static bool pass(struct sim *s, struct instant until, bool (*done)(const struct 
 
 static struct instant after(const struct sim *s, int64_t ns)
 {
-    return instant_add(s->scheduler.now, (struct duration){ns});
+    return instant_add(s->world.scheduler.now, (struct duration){ns});
 }
 
 static void waited_in_vain(struct sim *s, const char *what)
@@ -378,18 +287,11 @@ static void waited_in_vain(struct sim *s, const char *what)
 
 static void set_up(struct sim *s)
 {
-    struct buffer error = {0};
-    for (uint32_t id = 1; id <= s->plan.nodes; id++)
-        must(node_process_start(s->nodes[id], &error) == STATUS_OK);
-    for (uint32_t i = 0; i < s->plan.routers; i++)
-        router_process_start(s->routers[i]);
-    for (uint32_t i = 0; i < s->plan.gac; i++)
-        gac_process_start(s->gac[i]);
+    world_start(&s->world);
     begin_watch(s);
     sim_client_set_plan(s->clients[0], CLIENT_SETUP);
     if (!pass(s, after(s, SETUP_S * NS_PER_S), clients_done))
         waited_in_vain(s, "the table does not become active");
-    buffer_deinit(&error);
 }
 
 /* Whoever leads the catalog answers, once it knows that it still does. */
@@ -399,10 +301,7 @@ static void ask_for_table(struct sim *s, uint32_t table)
     struct buffer *told = &s->told[table];
     buffer_clear(told);
     for (int tries = 0; tries < ASK_TRIES && told->size == 0 && s->violation.size == 0; tries++) {
-        for (uint32_t id = 1; id <= s->plan.nodes; id++) {
-            if (node_process_is_up(s->nodes[id]))
-                node_process_ask(s->nodes[id], &r, told);
-        }
+        world_ask(&s->world, &r, told);
         pass(s, after(s, NS_PER_S), NULL);
     }
 }
@@ -410,7 +309,7 @@ static void ask_for_table(struct sim *s, uint32_t table)
 static bool check_tables(struct sim *s, struct buffer *why)
 {
     for (uint32_t i = 0; i < s->plan.workload.tables; i++) {
-        if (!check_replicas(s->nodes, buffer_slice(&s->told[i]), s->plan.replicas, why))
+        if (!check_replicas(s->world.nodes, buffer_slice(&s->told[i]), s->plan.replicas, why))
             return false;
     }
     return true;
@@ -429,7 +328,7 @@ static void await_moves(struct sim *s)
         good = s->violation.size > 0 || check_tables(s, &why);
         if (!good && s->plan.moves)
             pass(s, after(s, MOVES_LOOK_S * NS_PER_S), NULL);
-    } while (!good && instant_before(s->scheduler.now, until));
+    } while (!good && instant_before(s->world.scheduler.now, until));
     buffer_deinit(&why);
 }
 
@@ -454,7 +353,7 @@ static struct duration calm_time(const struct sim *s)
 
 static void calm(struct sim *s)
 {
-    int64_t begun = s->scheduler.now.ns;
+    int64_t begun = s->world.scheduler.now.ns;
     faults_end(s->faults);
     splits_end(s->splits);
     drains_end(s->drains);
@@ -463,13 +362,13 @@ static void calm(struct sim *s)
         tables_end(s->tables);
         if (!pass(s, after(s, TABLES_S * NS_PER_S), is_settled))
             waited_in_vain(s, "not every table is there after the faults have ended");
-        begun = s->scheduler.now.ns;
+        begun = s->world.scheduler.now.ns;
     }
-    s->history.calm_ns = s->scheduler.now.ns;
+    s->history.calm_ns = s->world.scheduler.now.ns;
     set_plans(s, CLIENT_PROBE);
     if (!pass(s, after(s, calm_time(s).ns), clients_done))
         waited_in_vain(s, "not every key answers after the faults have ended");
-    s->calm_ns = s->scheduler.now.ns - begun;
+    s->calm_ns = s->world.scheduler.now.ns - begun;
     set_plans(s, CLIENT_IDLE);
     pass(s, after(s, SETTLE_S * NS_PER_S), NULL);
     await_moves(s);
@@ -504,21 +403,14 @@ static void judge(struct sim *s)
 {
     if (s->violation.size > 0)
         return;
-    if (!check_nodes(s->nodes, s->plan.nodes, &s->violation) || !check_tables(s, &s->violation))
+    if (!check_nodes(s->world.nodes, s->plan.nodes, &s->violation) ||
+        !check_tables(s, &s->violation))
         return;
     if (vends(&s->plan) &&
         (!check_watch(s, &s->watches[GAC_READ]) || !check_watch(s, &s->watches[GAC_WRITE])))
         return;
     if (s->plan.keep_history)
         recording_verify(&s->history, &s->violation);
-}
-
-static uint64_t hash_of(const struct sim *s)
-{
-    uint64_t hash = s->trace.hash;
-    for (uint32_t id = 1; id <= s->plan.nodes; id++)
-        hash = hash * 31 + node_process_hash(s->nodes[id]);
-    return hash * 31 + s->events;
 }
 
 void sim_run(struct sim *s, struct sim_result *out)
@@ -536,11 +428,11 @@ void sim_run(struct sim *s, struct sim_result *out)
     judge(s);
     *out = (struct sim_result){.violated = s->violation.size > 0,
                                .undecided = s->history.undecided,
-                               .hash = hash_of(s),
+                               .hash = world_hash(&s->world) * 31 + s->events,
                                .leader_killed_at = s->leader_kill.killed_at,
                                .strikes = faults_strikes(s->faults),
                                .events = s->events,
-                               .virtual_ns = s->scheduler.now.ns,
+                               .virtual_ns = s->world.scheduler.now.ns,
                                .calm_ns = s->calm_ns,
                                .gac_taken_mcu = s->watches[GAC_READ].taken_mcu +
                                                 s->watches[GAC_WRITE].taken_mcu};
@@ -603,7 +495,7 @@ static void describe_events(const struct sim *s, struct buffer *out)
 {
     buffer_append_text(out, "the last events (ns of true time):\n");
     for (uint64_t back = TRACE_EVENTS; back-- > 0;) {
-        const struct trace_event *e = trace_last(&s->trace, back);
+        const struct trace_event *e = trace_last(&s->world.trace, back);
         const char *text = e == NULL ? NULL : kind_text(e->kind);
         if (text != NULL)
             buffer_append_format(out, "  %12lld  %s %x, %lld\n", (long long)e->at.ns, text,
@@ -618,11 +510,12 @@ void sim_describe(struct sim *s, struct buffer *out)
     };
     plan_describe(&s->plan, out);
     buffer_append_format(out, "at %lld ns of virtual time, after %llu events\n",
-                         (long long)s->scheduler.now.ns, (unsigned long long)s->events);
+                         (long long)s->world.scheduler.now.ns, (unsigned long long)s->events);
     describe_events(s, out);
     for (uint32_t id = 1; id <= s->plan.nodes; id++) {
-        struct node *n = node_process_node(s->nodes[id]);
-        buffer_append_format(out, "node %u, life %u%s:\n", id, node_process_lives(s->nodes[id]),
+        struct node *n = node_process_node(s->world.nodes[id]);
+        buffer_append_format(out, "node %u, life %u%s:\n", id,
+                             node_process_base(s->world.nodes[id])->life,
                              n == NULL ? ", down" : "");
         if (n != NULL)
             node_trace_describe(n, NODE_EVENTS, out);

@@ -37,10 +37,7 @@ static void later(struct splits *s);
 static void ask_all(struct splits *s, const struct request *r, struct buffer *answer)
 {
     buffer_clear(answer);
-    for (uint32_t id = 1; id <= s->options.plan->nodes; id++) {
-        if (node_process_is_up(s->options.nodes[id]))
-            node_process_ask(s->options.nodes[id], r, answer);
-    }
+    world_ask(s->options.world, r, answer);
 }
 
 /* A client's key, or anything in its table. */
@@ -152,13 +149,13 @@ static void ask(void *context, uint64_t argument)
     s->at = tables > 1 ? (uint32_t)prng_below(&s->prng, tables) : 0;
     r.key = slice_of(tables_name(s->at));
     ask_all(s, &r, &s->table);
-    scheduler_in(s->options.scheduler, duration_ms(ANSWER_MS), look, s, 0);
+    scheduler_in(&s->options.world->scheduler, duration_ms(ANSWER_MS), look, s, 0);
 }
 
 static void later(struct splits *s)
 {
     int64_t ns = prng_between(&s->prng, 0, 2 * s->options.plan->cut_ns);
-    scheduler_in(s->options.scheduler, (struct duration){ns}, ask, s, 0);
+    scheduler_in(&s->options.world->scheduler, (struct duration){ns}, ask, s, 0);
 }
 
 void splits_begin(struct splits *s)

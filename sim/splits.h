@@ -8,11 +8,11 @@
 #define WEIR_SIM_SPLITS_H
 
 #include "sim/plan.h"
+#include "sim/world.h"
 
 struct splits_options {
-    const struct plan *plan;     /* borrows */
-    struct scheduler *scheduler; /* borrows */
-    struct node_process **nodes; /* borrows; by id */
+    const struct plan *plan; /* borrows */
+    struct world *world;     /* borrows */
     uint64_t seed;
     /* The table is not whole. `why` lends for the call. */
     void (*failed)(void *context, struct slice why);

@@ -2,7 +2,7 @@
  * model that knows what is applied and what is in flight. */
 #include "tests/check.h"
 
-#include "tests/support/node_world.h"
+#include "tests/support/lone_node.h"
 
 enum {
     NAMES = 30,
@@ -28,11 +28,11 @@ struct model {
 };
 
 /* A write ran: unless it was refused, it is in flight now. */
-static void model_proposed(struct world *w, struct model *m, struct write write)
+static void model_proposed(struct lone_node *w, struct model *m, struct write write)
 {
     if (w->answer_count > 0) {
-        assert_int_equal(world_answer(w)->id, write.id);
-        assert_int_equal(world_answer(w)->code, REPLY_OVERLOADED);
+        assert_int_equal(lone_answer(w)->id, write.id);
+        assert_int_equal(lone_answer(w)->code, REPLY_OVERLOADED);
         return;
     }
     write.old = m->proposed[write.name];
@@ -49,7 +49,7 @@ static void model_applied(struct model *m, size_t count)
     m->write_count -= count;
 }
 
-static void model_request(struct world *w, struct model *m, struct prng *p)
+static void model_request(struct lone_node *w, struct model *m, struct prng *p)
 {
     struct write write = {.name = (uint32_t)prng_below(p, NAMES)};
     size_t touches = w->touch_count;
@@ -57,24 +57,24 @@ static void model_request(struct world *w, struct model *m, struct prng *p)
     if (touches == TOUCHES_MAX)
         return;
     if (dice < 4) {
-        world_ask_for(w, REQUEST_GET, write.name);
+        lone_ask_for(w, REQUEST_GET, write.name);
     } else if (dice < 8) {
         write.version = ++m->version;
-        write.id = world_put(w, write.name, write.version);
+        write.id = lone_put(w, write.name, write.version);
     } else {
-        write.id = world_ask_for(w, REQUEST_DELETE, write.name);
+        write.id = lone_ask_for(w, REQUEST_DELETE, write.name);
     }
     if (w->touch_count > touches)
         m->waiting[touches] = write;
     else if (write.id > 0)
         model_proposed(w, m, write);
-    else if (touches == QUEUE && world_answer(w)->code == REPLY_OVERLOADED)
+    else if (touches == QUEUE && lone_answer(w)->code == REPLY_OVERLOADED)
         return; /* as many wait for the disk as may */
     else
-        assert_int_equal(answer_version(world_answer(w)), m->applied[write.name]);
+        assert_int_equal(answer_version(lone_answer(w)), m->applied[write.name]);
 }
 
-static void model_touched(struct world *w, struct model *m, struct prng *p)
+static void model_touched(struct lone_node *w, struct model *m, struct prng *p)
 {
     if (w->touch_count == 0)
         return;
@@ -87,11 +87,11 @@ static void model_touched(struct world *w, struct model *m, struct prng *p)
     w->answer_count = 0;
     size_t touches = w->touch_count;
     node_touched(w->node, w->now, ticket);
-    world_take_effects(w);
+    lone_take_effects(w);
     if (w->touch_count > touches) /* now for what its collection holds */
         m->waiting[touches] = write;
     else if (write.id == 0)
-        assert_int_equal(answer_version(world_answer(w)), m->applied[write.name]);
+        assert_int_equal(answer_version(lone_answer(w)), m->applied[write.name]);
     else
         model_proposed(w, m, write);
 }
@@ -108,15 +108,15 @@ static size_t writes_in(const struct log_batch *b)
     return count;
 }
 
-static void model_disk(struct world *w, struct model *m)
+static void model_disk(struct lone_node *w, struct model *m)
 {
     if (w->flying == NULL) {
-        if (world_write_begin(w))
+        if (lone_write_begin(w))
             m->flying = writes_in(w->flying);
         return;
     }
     w->answer_count = 0;
-    world_write_end(w, 0);
+    lone_write_end(w, 0);
     assert_int_equal(w->answer_count, m->flying);
     for (size_t i = 0; i < m->flying; i++) {
         size_t at = 0; /* partitions answer in any order */
@@ -129,15 +129,15 @@ static void model_disk(struct world *w, struct model *m)
 }
 
 /* The batch in flight reached the disk or did not; what was not in it is lost. */
-static void model_crash(struct world *w, struct model *m, struct prng *p)
+static void model_crash(struct lone_node *w, struct model *m, struct prng *p)
 {
     if (w->flying != NULL && prng_below(p, 2) == 0) {
-        world_write_reaches_disk(w);
+        lone_write_reaches_disk(w);
         model_applied(m, m->flying);
     }
     m->write_count = 0;
     memcpy(m->proposed, m->applied, sizeof m->applied);
-    world_crash(w);
+    lone_crash(w);
 }
 
 static int64_t model_count(const struct model *m)
@@ -152,15 +152,15 @@ static int64_t model_count(const struct model *m)
 static uint64_t run_schedule(struct prng *p)
 {
     uint64_t traces = 0;
-    struct world w;
+    struct lone_node w;
     struct model m = {.version = 0};
-    world_init(&w, PROFILE_OFF);
-    world_set(&w, "checkpoint_ms", "10");
-    world_set(&w, "memtable_max_bytes", "64KiB");
-    world_set(&w, "node_queue_max", "16");
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "checkpoint_ms", "10");
+    lone_set(&w, "memtable_max_bytes", "64KiB");
+    lone_set(&w, "node_queue_max", "16");
     w.resident_max = prng_below(p, 2) == 0 ? 0 : UINT64_MAX;
     w.collections = prng_below(p, 2) == 0 ? 0 : 7;
-    world_open_table(&w, 2500, 2500);
+    lone_open_table(&w, 2500, 2500);
     for (int step = 0; step < 3000; step++) {
         uint64_t dice = prng_below(p, 1000);
         if (dice < 500)
@@ -170,20 +170,20 @@ static uint64_t run_schedule(struct prng *p)
         else if (dice < 900)
             model_disk(&w, &m);
         else if (dice < 950)
-            world_pass(&w, (int64_t)prng_below(p, 20));
+            lone_pass(&w, (int64_t)prng_below(p, 20));
         else if (dice < 990 && w.checkpoint)
-            world_checkpoint_end(&w);
+            lone_checkpoint_end(&w);
         else if (dice >= 997) {
             traces = traces * 31 + node_trace(w.node)->hash;
             model_crash(&w, &m, p);
         }
         if (step % 100 == 0)
-            world_assert_verified(&w, model_count(&m));
+            lone_assert_verified(&w, model_count(&m));
     }
     traces = traces * 31 + node_trace(w.node)->hash;
-    world_crash(&w);
-    world_assert_verified(&w, model_count(&m));
-    world_deinit(&w);
+    lone_crash(&w);
+    lone_assert_verified(&w, model_count(&m));
+    lone_deinit(&w);
     return traces;
 }
 

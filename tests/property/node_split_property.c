@@ -6,7 +6,7 @@
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
 #include "engine/node/collection.h"
-#include "tests/support/node_world.h"
+#include "tests/support/lone_node.h"
 
 enum {
     NAMES = 40,
@@ -38,7 +38,7 @@ static uint32_t merges, merged; /* of all seeds */
 
 /* ---- writes, answered or not ---- */
 
-static void take_answers(struct world *w, struct model *m)
+static void take_answers(struct lone_node *w, struct model *m)
 {
     for (size_t i = 0; i < w->answer_count; i++) {
         size_t at = 0;
@@ -61,7 +61,7 @@ static void take_answers(struct world *w, struct model *m)
     w->answer_count = 0;
 }
 
-static void write_some(struct world *w, struct model *m, struct prng *p)
+static void write_some(struct lone_node *w, struct model *m, struct prng *p)
 {
     if (m->pending_count == PENDING_MAX)
         return;
@@ -72,17 +72,17 @@ static void write_some(struct world *w, struct model *m, struct prng *p)
     e.id = w->next_id;
     m->pending[m->pending_count++] = e;
     if (e.version > 0)
-        world_put(w, e.name, e.version);
+        lone_put(w, e.name, e.version);
     else
-        world_ask_for(w, REQUEST_DELETE, e.name);
+        lone_ask_for(w, REQUEST_DELETE, e.name);
     take_answers(w, m);
 }
 
 /* ---- the map ---- */
 
-static void fetch_whole_table(struct world *w)
+static void fetch_whole_table(struct lone_node *w)
 {
-    world_fetch_table(w);
+    lone_fetch_table(w);
     const struct table *t = &w->table;
     uint32_t first = __builtin_bswap32(t->id), behind = __builtin_bswap32(t->id + 1);
     assert_true(slice_equal(t->partitions[0].lo, slice_make(&first, 4)));
@@ -92,38 +92,38 @@ static void fetch_whole_table(struct world *w)
     w->answer_count = 0;
 }
 
-static void settle(struct world *w, struct model *m)
+static void settle(struct lone_node *w, struct model *m)
 {
     for (int tries = 0; tries < 400; tries++) {
-        world_write_all(w);
+        lone_write_all(w);
         take_answers(w, m);
         if (node_is_ready(w->node)) {
             fetch_whole_table(w);
             if (!table_is_changing(&w->table))
                 break;
         }
-        world_pass(w, 50);
+        lone_pass(w, 50);
     }
     assert_false(table_is_changing(&w->table));
     for (int tries = 0; tries < 20; tries++) { /* the children lead, everything is counted */
-        world_pass(w, 20);
-        world_write_all(w);
+        lone_pass(w, 20);
+        lone_write_all(w);
         take_answers(w, m);
     }
 }
 
 /* What was not answered may have been done, or not. */
-static void crash(struct world *w, struct model *m, struct prng *p)
+static void crash(struct lone_node *w, struct model *m, struct prng *p)
 {
     if (w->flying != NULL && prng_below(p, 2) == 0)
-        world_write_reaches_disk(w);
+        lone_write_reaches_disk(w);
     take_answers(w, m);
-    world_crash(w);
+    lone_crash(w);
     w->answer_count = 0;
     m->crashes++;
     settle(w, m);
     for (size_t i = 0; i < m->pending_count; i++) {
-        uint32_t name = m->pending[i].name, now = world_get(w, name);
+        uint32_t name = m->pending[i].name, now = lone_get(w, name);
         bool known = now == m->version[name];
         for (size_t j = 0; j < m->pending_count; j++)
             known |= m->pending[j].name == name && m->pending[j].version == now;
@@ -134,7 +134,7 @@ static void crash(struct world *w, struct model *m, struct prng *p)
     m->pending_count = 0;
 }
 
-static void some_event(struct world *w, struct model *m, struct prng *p)
+static void some_event(struct lone_node *w, struct model *m, struct prng *p)
 {
     switch (prng_below(p, 6)) {
     case 0:
@@ -143,26 +143,26 @@ static void some_event(struct world *w, struct model *m, struct prng *p)
         break;
     case 2:
     case 3:
-        if (w->flying != NULL || world_write_begin(w))
-            world_write_end(w, 0);
+        if (w->flying != NULL || lone_write_begin(w))
+            lone_write_end(w, 0);
         break;
     case 4:
-        world_pass(w, (int64_t)prng_below(p, 12));
+        lone_pass(w, (int64_t)prng_below(p, 12));
         break;
     default:
         if (w->checkpoint)
-            world_checkpoint_end(w);
+            lone_checkpoint_end(w);
     }
     take_answers(w, m);
 }
 
-static void cut(struct world *w, struct model *m, struct prng *p)
+static void cut(struct lone_node *w, struct model *m, struct prng *p)
 {
     struct buffer body = {0}, key = {0};
     fetch_whole_table(w);
     if (w->table.partition_count >= PARTITIONS_MAX)
         return;
-    world_key(w, (uint32_t)prng_below(p, NAMES));
+    lone_key(w, (uint32_t)prng_below(p, NAMES));
     buffer_append_slice(&key, w->collections > 0 ? collection_key(buffer_slice(&w->key))
                                                  : buffer_slice(&w->key));
     const struct partition_info *at = table_partition_of(&w->table, buffer_slice(&key));
@@ -175,14 +175,14 @@ static void cut(struct world *w, struct model *m, struct prng *p)
     table_split_encode(&body, &s);
     struct request r = {.op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&body)};
     if (!slice_equal(at->lo, s.cuts[0])) {
-        world_ask(w, &r);
+        lone_ask(w, &r);
         m->splits++;
     }
     buffer_deinit(&body);
     buffer_deinit(&key);
 }
 
-static void merge(struct world *w, struct model *m, struct prng *p)
+static void merge(struct lone_node *w, struct model *m, struct prng *p)
 {
     struct buffer body = {0};
     fetch_whole_table(w);
@@ -200,19 +200,19 @@ static void merge(struct world *w, struct model *m, struct prng *p)
     decision_encode(&body, &d);
     struct request r = {.op = REQUEST_DECIDE, .body = buffer_slice(&body)};
     m->last_count = w->table.partition_count;
-    world_ask(w, &r);
+    lone_ask(w, &r);
     m->merges++;
     buffer_deinit(&body);
 }
 
 /* ---- everything ---- */
 
-static void check_all(struct world *w, const struct model *m)
+static void check_all(struct lone_node *w, const struct model *m)
 {
     int64_t items = 0, scanned = 0;
     fetch_whole_table(w);
     for (uint32_t name = 0; name < NAMES; name++) {
-        assert_int_equal(world_get(w, name), m->version[name]);
+        assert_int_equal(lone_get(w, name), m->version[name]);
         items += m->version[name] != 0;
     }
     for (uint32_t i = 0; i < w->table.partition_count; i++) {
@@ -223,25 +223,25 @@ static void check_all(struct world *w, const struct model *m)
                             .key = p->lo,
                             .bytes_max = UINT32_MAX,
                             .consistent = true};
-        world_ask(w, &r);
-        world_assert_answer(w, REPLY_OK);
-        scanned += world_answer(w)->count;
+        lone_ask(w, &r);
+        lone_assert_answer(w, REPLY_OK);
+        scanned += lone_answer(w)->count;
     }
     assert_int_equal(scanned, items);
-    world_assert_verified(w, items);
+    lone_assert_verified(w, items);
     w->answer_count = 0;
 }
 
 static void cut_and_merge_under_writes(struct prng *p)
 {
-    struct world w;
+    struct lone_node w;
     struct model m = {.versions = 0};
-    world_init(&w, PROFILE_OFF);
-    world_set(&w, "checkpoint_ms", prng_below(p, 2) == 0 ? "10" : "5000");
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "checkpoint_ms", prng_below(p, 2) == 0 ? "10" : "5000");
     w.collections = prng_below(p, 2) == 0 ? 0 : NAMES / 2;
-    world_set(&w, "collection_max_bytes", prng_below(p, 2) == 0 ? "10GiB" : "4KiB");
-    world_set(&w, "merge_freeze_ms", prng_below(p, 3) == 0 ? "10" : "1000");
-    world_open_table(&w, 100, 100);
+    lone_set(&w, "collection_max_bytes", prng_below(p, 2) == 0 ? "10GiB" : "4KiB");
+    lone_set(&w, "merge_freeze_ms", prng_below(p, 3) == 0 ? "10" : "1000");
+    lone_open_table(&w, 100, 100);
     for (int round = 0; round < 25; round++) {
         for (uint64_t i = prng_below(p, 10); i > 0; i--)
             some_event(&w, &m, p);
@@ -264,7 +264,7 @@ static void cut_and_merge_under_writes(struct prng *p)
     assert_true(m.splits > 5);
     merged += m.merged;
     merges += m.merges;
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 static void a_node_that_is_cut_and_merged_at_any_moment_loses_and_doubles_nothing(void **state)
@@ -279,10 +279,10 @@ static void a_node_that_is_cut_and_merged_at_any_moment_loses_and_doubles_nothin
 
 static void delete_while_it_is_cut_or_merged(struct prng *p)
 {
-    struct world w;
+    struct lone_node w;
     struct model m = {.versions = 0};
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
     for (int i = 0; i < 20; i++)
         some_event(&w, &m, p);
     cut(&w, &m, p);
@@ -291,28 +291,28 @@ static void delete_while_it_is_cut_or_merged(struct prng *p)
         merge(&w, &m, p);
     }
     for (uint64_t i = prng_below(p, 12); i > 0; i--) {
-        if (w.flying != NULL || world_write_begin(&w))
-            world_write_end(&w, 0);
-        world_pass(&w, (int64_t)prng_below(p, 3));
+        if (w.flying != NULL || lone_write_begin(&w))
+            lone_write_end(&w, 0);
+        lone_pass(&w, (int64_t)prng_below(p, 3));
         take_answers(&w, &m);
     }
     struct request r = {.op = REQUEST_TABLE_DELETE, .key = slice_of("t")};
-    world_ask(&w, &r);
+    lone_ask(&w, &r);
     if (prng_below(p, 3) == 0)
-        world_crash(&w);
+        lone_crash(&w);
     for (int i = 0; i < 100; i++) {
-        world_write_all(&w);
-        world_pass(&w, 50);
+        lone_write_all(&w);
+        lone_pass(&w, 50);
         if (i == 40) { /* in case the request was lost */
-            world_ask(&w, &r);
+            lone_ask(&w, &r);
         }
         w.answer_count = 0;
     }
     struct request stats = {.op = REQUEST_STATS};
-    world_ask(&w, &stats);
-    world_assert_answer(&w, REPLY_OK);
-    assert_int_equal(world_answer(&w)->body.size, 0); /* no replica is left */
-    world_deinit(&w);
+    lone_ask(&w, &stats);
+    lone_assert_answer(&w, REPLY_OK);
+    assert_int_equal(lone_answer(&w)->body.size, 0); /* no replica is left */
+    lone_deinit(&w);
 }
 
 static void a_table_that_is_deleted_while_it_is_cut_or_merged_leaves_nothing(void **state)

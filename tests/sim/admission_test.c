@@ -133,7 +133,7 @@ static void kill_follower(struct dead *d, const char *check, const char *dead_me
     d->flow =
         (struct flow){.table = "victim", .operation = "PutItem", .more = PUT, .per_second = 300};
     lab_run_flows(&d->lab, &d->flow, 1, NS_PER_S);
-    node_process_crash(d->lab.nodes[DEAD], false);
+    node_process_crash(d->lab.world.nodes[DEAD], false);
     lab_run_flows(&d->lab, &d->flow, 1, NS_PER_S); /* its report deadline */
     assert_int_equal(lab_leader_of(&d->lab, 1), 1);
     d->flow.counts = (struct counts){0};
@@ -150,7 +150,7 @@ static void a_dead_member_throttles_nobody(void **state)
         lab_run_flows(&d.lab, &d.flow, 1, 5 * NS_PER_S);
         assert_in_range(d.flow.counts.ok, 1497, 1503);
         /* It comes back to 2,100 writes that it missed, at 600 a second. */
-        assert_int_equal(node_process_start(d.lab.nodes[DEAD], &error), STATUS_OK);
+        assert_int_equal(node_process_start(d.lab.world.nodes[DEAD], &error), STATUS_OK);
         for (int step = 0; step < 40; step++) {
             lab_run_flows(&d.lab, &d.flow, 1, NS_PER_S / 10);
             assert_true(lab_stats_of(&d.lab, DEAD, 1).kinds[ADMIT_WRITE].levels.cap_mcu >= 0);
@@ -179,7 +179,7 @@ static void a_member_that_is_back_is_asked(void **state)
         kill_follower(&d, checks[i], "exclude");
         d.lab.configs[DEAD].node_wcu = 250; /* less than the flow asks for */
         lab_run_flows(&d.lab, &d.flow, 1, NS_PER_S);
-        assert_int_equal(node_process_start(d.lab.nodes[DEAD], &error), STATUS_OK);
+        assert_int_equal(node_process_start(d.lab.world.nodes[DEAD], &error), STATUS_OK);
         lab_run_flows(&d.lab, &d.flow, 1, 3 * NS_PER_S);
         d.flow.counts = (struct counts){0};
         struct partition_stats before = lab_stats_of(&d.lab, 1, 1);
@@ -218,11 +218,11 @@ static void a_dead_member_may_count_as_it_was_or_as_full(void **state)
 static struct admit_levels fail_over(struct lab *l, int64_t *gap_ms)
 {
     uint32_t leader = lab_leader_of(l, 1);
-    int64_t before_ns = l->scheduler.now.ns;
-    node_process_crash(l->nodes[leader], false);
+    int64_t before_ns = l->world.scheduler.now.ns;
+    node_process_crash(l->world.nodes[leader], false);
     while (lab_leader_of(l, 1) == 0)
         lab_pass(l, NS_PER_S / 100);
-    *gap_ms = (l->scheduler.now.ns - before_ns) / NS_PER_MS;
+    *gap_ms = (l->world.scheduler.now.ns - before_ns) / NS_PER_MS;
     assert_true(lab_leader_of(l, 1) != leader);
     return lab_stats_of(l, lab_leader_of(l, 1), 1).kinds[ADMIT_WRITE].levels;
 }

@@ -28,9 +28,9 @@ static uint32_t wait_for_leader(struct lab *l)
 static void kill_and_restart(struct lab *l, uint32_t node)
 {
     struct buffer error = {0};
-    node_process_crash(l->nodes[node], false);
+    node_process_crash(l->world.nodes[node], false);
     lab_pass(l, 2 * NS_PER_S);
-    assert_int_equal(node_process_start(l->nodes[node], &error), STATUS_OK);
+    assert_int_equal(node_process_start(l->world.nodes[node], &error), STATUS_OK);
     lab_pass(l, 3 * NS_PER_S);
     buffer_deinit(&error);
 }
@@ -68,7 +68,7 @@ static int64_t reads_admitted(const struct readers *r)
     flows[0].counts = flows[1].counts = (struct counts){0};
     for (int i = 0; i < SECONDS; i++) {
         if (r->leaders_change && i == 4)
-            node_process_crash(l.nodes[wait_for_leader(&l)], false);
+            node_process_crash(l.world.nodes[wait_for_leader(&l)], false);
         lab_run_flows(&l, flows, 2, NS_PER_S);
     }
     if (!r->leaders_change)
@@ -175,7 +175,7 @@ static void what_is_saved_outlives_leaders_and_restarts(void **state)
         save_and_spend(&l, reads ? "GetItem" : "PutItem", reads ? STRONG : PUT);
         every_replica_knows_what_is_saved(&l, kind);
         int64_t before = saved_at(&l, lab_leader_of(&l, TABLE), kind);
-        int64_t begun_ns = l.scheduler.now.ns;
+        int64_t begun_ns = l.world.scheduler.now.ns;
         assert_in_range(before, 2000 * 1000, 3000 * 1000);
         for (uint32_t node = 1; node <= 3;
              node++) { /* one after the other, the leader among them */
@@ -183,7 +183,7 @@ static void what_is_saved_outlives_leaders_and_restarts(void **state)
             wait_for_leader(&l);
         }
         lab_pass(&l, NS_PER_S);
-        int64_t came = (l.scheduler.now.ns - begun_ns) / NS_PER_MS * 100;
+        int64_t came = (l.world.scheduler.now.ns - begun_ns) / NS_PER_MS * 100;
         int64_t after = saved_at(&l, wait_for_leader(&l), kind);
         assert_in_range(after, before + came - 5000, before + came + 5000);
         every_replica_knows_what_is_saved(&l, kind);
@@ -201,10 +201,10 @@ static void what_is_saved_and_owed_outlives_a_restart_of_all(void **state)
     lab_pass(&l, 2 * NS_PER_S); /* it is on the disks by then */
     int64_t saved = saved_at(&l, wait_for_leader(&l), ADMIT_READ);
     for (uint32_t node = 1; node <= 3; node++)
-        node_process_crash(l.nodes[node], false);
+        node_process_crash(l.world.nodes[node], false);
     lab_pass(&l, 20 * NS_PER_S);
     for (uint32_t node = 1; node <= 3; node++)
-        assert_int_equal(node_process_start(l.nodes[node], &error), STATUS_OK);
+        assert_int_equal(node_process_start(l.world.nodes[node], &error), STATUS_OK);
     uint32_t leader = wait_for_leader(&l);
     int64_t now = saved_at(&l, leader, ADMIT_READ);
     assert_in_range(now, saved - 250 * 1000, saved + 150 * 1000); /* what came since the record */
@@ -299,7 +299,7 @@ static void a_new_table_on_demand_takes_nothing_that_others_were_promised(void *
     lab_set(&l, "partition_max_wcu", "1000");
     lab_set(&l, "control_split", "0");
     lab_set(&l, "gac", "lease");
-    l.gac_count = 1;
+    l.world.plan.gac = 1;
     lab_start(&l);
     lab_pass(&l, NS_PER_S);
     lab_call(&l, &c, "CreateTable",

@@ -38,7 +38,7 @@ static bool holds(struct lab *l, uint32_t node, uint32_t table)
     struct partition_stats s;
     bool found = false;
     buffer_clear(&l->body);
-    node_process_ask(l->nodes[node], &r, &l->body);
+    node_process_ask(l->world.nodes[node], &r, &l->body);
     struct reader records = {buffer_slice(&l->body), false};
     while (records.left.size > 0 && partition_stats_decode(&records, &s) == STATUS_OK)
         found |= s.table_id == table;
@@ -47,7 +47,7 @@ static bool holds(struct lab *l, uint32_t node, uint32_t table)
 
 static bool holds_catalog(struct lab *l, uint32_t node)
 {
-    return node_catalog(node_process_node(l->nodes[node])) != NULL;
+    return node_catalog(node_process_node(l->world.nodes[node])) != NULL;
 }
 
 static void drain(struct lab *l, uint32_t node)
@@ -57,10 +57,7 @@ static void drain(struct lab *l, uint32_t node)
     buffer_append_u8(&body, CATALOG_DRAIN);
     decision_encode(&body, &d);
     struct request r = {.id = 1, .op = REQUEST_DECIDE, .body = buffer_slice(&body)};
-    for (uint32_t n = 1; n <= l->node_count; n++) {
-        if (node_process_is_up(l->nodes[n]))
-            node_process_ask(l->nodes[n], &r, &l->body);
-    }
+    world_ask(&l->world, &r, &l->body);
     buffer_deinit(&body);
 }
 
@@ -102,7 +99,7 @@ static void written(void *context, int status, struct slice body)
         w->failed++;
     }
     if (!w->stop)
-        scheduler_in(&w->lab->scheduler, duration_ms(PAUSE_MS), write_later, w, 0);
+        scheduler_in(&w->lab->world.scheduler, duration_ms(PAUSE_MS), write_later, w, 0);
 }
 
 static void write_next(struct writer *w)
@@ -153,18 +150,14 @@ static void read_back(struct writer *w)
 static void start_lab(struct lab *l, struct writer *w, uint32_t nodes)
 {
     lab_init(l);
-    l->node_count = nodes;
+    l->world.plan.nodes = nodes;
     lab_set(l, "node_silent_ms", "20000");
     lab_start(l);
     lab_pass(l, 2 * NS_PER_S);
     lab_create_table(l, "moved", 4000, 2500); /* three partitions */
     *w = (struct writer){.lab = l};
-    http_client_init(&w->client, &(struct http_client_options){.scheduler = &l->scheduler,
-                                                               .network = l->network,
-                                                               .process = LAB_WRITER,
-                                                               .router_first = LAB_ROUTER,
-                                                               .router_count = 1,
-                                                               .seed = 99});
+    const struct http_client_options http = lab_http(l, 99);
+    http_client_init(&w->client, &http);
     write_next(w);
 }
 
@@ -215,7 +208,7 @@ static void a_silent_nodes_replicas_are_replaced(void **state)
     struct table t = lab_table_of(&l, "moved", &arena);
     uint32_t node = 4;
     assert_true(has_replica(&t, node));
-    node_process_crash(l.nodes[node], false);
+    node_process_crash(l.world.nodes[node], false);
     lab_pass(&l, 15 * NS_PER_S);
     t = lab_table_of(&l, "moved", &arena);
     assert_true(has_replica(&t, node)); /* it may come back yet */
@@ -225,7 +218,7 @@ static void a_silent_nodes_replicas_are_replaced(void **state)
     assert_false(is_moving(&t));
     assert_true(lab_events_of(&l, EVENT_REPLICA_REPLACED) >= 1);
     struct buffer error = {0};
-    assert_int_equal(node_process_start(l.nodes[node], &error), STATUS_OK);
+    assert_int_equal(node_process_start(l.world.nodes[node], &error), STATUS_OK);
     lab_pass(&l, 20 * NS_PER_S);
     assert_false(holds(&l, node, TABLE)); /* what it held nobody counts on any more */
     end_lab(&l, &w);
@@ -245,15 +238,15 @@ static void the_catalog_outlives_the_nodes_that_founded_it(void **state)
         drain(&l, node);
         lab_pass(&l, 20 * NS_PER_S);
         assert_false(holds_catalog(&l, node));
-        node_process_crash(l.nodes[node], true);
+        node_process_crash(l.world.nodes[node], true);
     }
     lab_create_table(&l, "meanwhile", 10, 10);
-    node_process_crash(l.nodes[3], true);
+    node_process_crash(l.world.nodes[3], true);
     lab_pass(&l, 5 * NS_PER_S);
     assert_true(lab_catalog_leader(&l) >= 4);
     lab_create_table(&l, "without", 10, 10);
     for (uint32_t node = 1; node <= 3; node++)
-        assert_int_equal(node_process_start(l.nodes[node], &error), STATUS_OK);
+        assert_int_equal(node_process_start(l.world.nodes[node], &error), STATUS_OK);
     lab_pass(&l, 10 * NS_PER_S);
     for (uint32_t node = 1; node <= 5; node++)
         assert_int_equal(holds_catalog(&l, node), node >= 3);
@@ -268,7 +261,7 @@ static void nodes_that_left_the_catalog_found_no_other(void **state)
     struct lab l;
     struct buffer error = {0};
     lab_init(&l);
-    l.node_count = 5;
+    l.world.plan.nodes = 5;
     lab_set(&l, "replicas", "2");
     lab_start(&l);
     lab_pass(&l, 2 * NS_PER_S);
@@ -279,10 +272,10 @@ static void nodes_that_left_the_catalog_found_no_other(void **state)
     for (int life = 0; life < 2; life++) { /* by the log's word, then by a checkpoint's */
         for (uint32_t node = 1; node <= 2; node++) {
             assert_false(holds_catalog(&l, node));
-            node_process_crash(l.nodes[node], true);
+            node_process_crash(l.world.nodes[node], true);
         }
         for (uint32_t node = 1; node <= 2; node++)
-            assert_int_equal(node_process_start(l.nodes[node], &error), STATUS_OK);
+            assert_int_equal(node_process_start(l.world.nodes[node], &error), STATUS_OK);
         lab_pass(&l, 15 * NS_PER_S);
     }
     assert_false(holds_catalog(&l, 1) || holds_catalog(&l, 2));
@@ -309,9 +302,9 @@ static void no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail(voi
             uint32_t node = 1 + (uint32_t)prng_below(&prng, 5);
             struct buffer error = {0};
             lab_pass(&l, (int64_t)prng_below(&prng, 2 * NS_PER_S));
-            node_process_crash(l.nodes[node], prng_below(&prng, 2) == 0);
+            node_process_crash(l.world.nodes[node], prng_below(&prng, 2) == 0);
             lab_pass(&l, (int64_t)prng_below(&prng, 3 * NS_PER_S));
-            assert_int_equal(node_process_start(l.nodes[node], &error), STATUS_OK);
+            assert_int_equal(node_process_start(l.world.nodes[node], &error), STATUS_OK);
             lab_pass(&l, NS_PER_S);
         }
         lab_pass(&l, 40 * NS_PER_S);

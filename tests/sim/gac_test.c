@@ -41,9 +41,9 @@ static void begin_lab(struct scene *s, struct prng *p, const char *policy)
     bool off = strcmp(policy, "off") == 0; /* partitions limit, and without burst */
     for (int i = 0; off && i <= LAB_NODES_MAX; i++)
         config_init(&s->lab.configs[i], PROFILE_STRICT);
-    s->lab.router_count = ROUTERS;
-    s->lab.gac_count = SERVERS;
-    s->lab.seed = prng_next(p) >> 1;
+    s->lab.world.plan.routers = ROUTERS;
+    s->lab.world.plan.gac = SERVERS;
+    s->lab.world.plan.seed = prng_next(p) >> 1;
     lab_set(&s->lab, "gac", policy);
     lab_set(&s->lab, "control_split", "0");
     lab_set(&s->lab, "control_adaptive", "0");
@@ -62,7 +62,7 @@ static void begin_with(struct scene *s, struct prng *p, const char *policy, bool
     crowd_init(&s->crowd, &s->lab, partitions, UNITS, writes, prng_next(p));
     s->crowd.per_second = WITHIN;
     struct gac_key key = {.table = 1, .kind = writes ? GAC_WRITE : GAC_READ};
-    gac_watch_init(&s->watch, s->lab.scheduler.now, key, UNITS * 1000, duration_ms(10000));
+    gac_watch_init(&s->watch, s->lab.world.scheduler.now, key, UNITS * 1000, duration_ms(10000));
     s->lab.watch = &s->watch;
 }
 
@@ -204,7 +204,7 @@ static void halves_of_a_partition_share_what_the_table_may_use(struct prng *p)
 static uint32_t owner_of(struct scene *s)
 {
     struct gac_holding h;
-    assert_true(router_process_holding(s->lab.routers[0], s->watch.key, &h));
+    assert_true(router_process_holding(s->lab.world.routers[0], s->watch.key, &h));
     return h.owner;
 }
 
@@ -217,8 +217,8 @@ static double over_percent(const struct scene *s)
 static void cut_off(struct lab *l, uint32_t process, bool cut)
 {
     for (uint32_t i = 0; i < ROUTERS; i++) {
-        (cut ? network_cut : network_heal)(l->network, LAB_ROUTER + i, process);
-        (cut ? network_cut : network_heal)(l->network, process, LAB_ROUTER + i);
+        (cut ? network_cut : network_heal)(l->world.network, world_router(&l->world, i), process);
+        (cut ? network_cut : network_heal)(l->world.network, process, world_router(&l->world, i));
     }
 }
 
@@ -230,16 +230,16 @@ static void the_owner_goes(struct prng *p, bool cut, int64_t seconds)
     uint32_t owner = owner_of(&s);
     assert_in_range(owner, 1, SERVERS);
     if (cut)
-        cut_off(&s.lab, LAB_GAC + owner - 1, true);
+        cut_off(&s.lab, world_gac(&s.lab.world, owner - 1), true);
     else
-        gac_process_crash(s.lab.gac[owner - 1]);
+        gac_process_crash(s.lab.world.gac[owner - 1]);
     struct counts away = run(&s, seconds * NS_PER_S);
     if (!cut || seconds > 2) /* one that is merely silent is waited for */
         assert_int_not_equal(owner_of(&s), owner);
     if (cut)
-        cut_off(&s.lab, LAB_GAC + owner - 1, false);
+        cut_off(&s.lab, world_gac(&s.lab.world, owner - 1), false);
     else
-        gac_process_start(s.lab.gac[owner - 1]);
+        gac_process_start(s.lab.world.gac[owner - 1]);
     run(&s, 2 * NS_PER_S);
     struct counts back = run(&s, 3 * NS_PER_S);
     assert_int_equal(owner_of(&s), owner);
@@ -301,7 +301,7 @@ static void run_tables(struct tables *t, int64_t ns)
         const struct gac_key key = {.table = i + 1, .kind = GAC_READ};
         for (uint32_t r = 0; r < ROUTERS; r++) {
             struct gac_holding h;
-            assert_true(router_process_holding(l->routers[r], key, &h));
+            assert_true(router_process_holding(l->world.routers[r], key, &h));
             assert_true(r == 0 || h.owner == t->owners[i]);
             t->owners[i] = h.owner;
         }
@@ -317,7 +317,7 @@ static uint32_t ledgers_of(struct tables *t, uint32_t table)
     snprintf(text, sizeof text, "{\"table\":%u,\"index\":0,\"kind\":\"read\"", table + 1);
     for (uint32_t s = 0; s < SERVERS; s++) {
         buffer_clear(&report);
-        gac_process_report(t->scene.lab.gac[s], &report);
+        gac_process_report(t->scene.lab.world.gac[s], &report);
         buffer_append_u8(&report, 0);
         servers |= (uint32_t)(strstr((const char *)report.data, text) != NULL) << s;
     }
@@ -344,10 +344,10 @@ static void only_tables_of_a_server_that_goes_move(struct prng *p)
         assert_int_equal(ledgers[i], 1 << (before[i] - 1));
     }
     uint32_t gone = before[prng_below(p, TABLES)];
-    gac_process_crash(t.scene.lab.gac[gone - 1]);
+    gac_process_crash(t.scene.lab.world.gac[gone - 1]);
     for (int back = 0; back < 2; back++) {
         if (back)
-            gac_process_start(t.scene.lab.gac[gone - 1]);
+            gac_process_start(t.scene.lab.world.gac[gone - 1]);
         run_tables(&t, 5 * NS_PER_S);
         for (uint32_t i = 0; i < TABLES; i++) {
             bool affected = before[i] == gone;
@@ -397,7 +397,7 @@ static void a_maximum_on_demand_is_the_tables(struct prng *p)
     lab_pass(&s.lab, 2 * NS_PER_S);
     assert_int_equal(c.ok, 1);
     struct gac_key key = {.table = 1, .kind = GAC_READ};
-    gac_watch_init(&s.watch, s.lab.scheduler.now, key, UNITS * 1000, duration_ms(10000));
+    gac_watch_init(&s.watch, s.lab.world.scheduler.now, key, UNITS * 1000, duration_ms(10000));
     s.lab.watch = &s.watch;
     ask_for_twice(&s, 10); /* what was saved up goes */
     c = ask_for_twice(&s, 5);
@@ -422,10 +422,10 @@ static void all_servers_may_die(struct prng *p)
     s.crowd.per_second = UNITS * 80 / 100;
     run(&s, WARM_UP_S * NS_PER_S);
     for (uint32_t i = 0; i < SERVERS; i++)
-        gac_process_crash(s.lab.gac[i]);
+        gac_process_crash(s.lab.world.gac[i]);
     struct counts away = run(&s, 10 * NS_PER_S);
     for (uint32_t i = 0; i < SERVERS; i++)
-        gac_process_start(s.lab.gac[i]);
+        gac_process_start(s.lab.world.gac[i]);
     run(&s, 2 * NS_PER_S);
     struct counts back = run(&s, 3 * NS_PER_S);
     printf("    all servers away for 10 s: throttled of a million %lld, afterwards %lld; over "
@@ -445,7 +445,7 @@ static int64_t told(struct scene *s, const char *figure)
     struct buffer report = {0};
     int64_t sum = 0;
     for (uint32_t i = 0; i < SERVERS; i++)
-        gac_process_report(s->lab.gac[i], &report);
+        gac_process_report(s->lab.world.gac[i], &report);
     buffer_append_u8(&report, 0);
     for (const char *line = (const char *)report.data; *line != 0;) {
         const char *next = strchr(line, '\n') + 1, *read = strstr(line, "\"kind\":\"read\"");
@@ -467,7 +467,7 @@ static void bring_to_the_limit(struct scene *s, struct prng *p)
     run(s, 20 * NS_PER_S);
     int64_t saved = told(s, "\"bank_mcu\":") + told(s, "\"held_mcu\":");
     assert_in_range(saved, 0, UNITS * 1000);
-    token_bucket_refill(&s->watch.ideal, s->lab.scheduler.now);
+    token_bucket_refill(&s->watch.ideal, s->lab.world.scheduler.now);
     s->watch.ideal.balance = saved;
 }
 
@@ -498,10 +498,10 @@ static void the_owner_is_cut_off_at_the_limit(struct prng *p)
     static struct scene s;
     bring_to_the_limit(&s, p);
     uint32_t owner = owner_of(&s);
-    cut_off(&s.lab, LAB_GAC + owner - 1, true);
+    cut_off(&s.lab, world_gac(&s.lab.world, owner - 1), true);
     struct counts away = run(&s, 5 * NS_PER_S);
     assert_int_not_equal(owner_of(&s), owner);
-    cut_off(&s.lab, LAB_GAC + owner - 1, false);
+    cut_off(&s.lab, world_gac(&s.lab.world, owner - 1), false);
     struct counts back = run(&s, 5 * NS_PER_S);
     report_limit(&s, "the owner cut off", &away, &back);
     end(&s);
@@ -515,12 +515,12 @@ static void servers_die_at_the_limit(struct prng *p, bool all)
     uint32_t owner = owner_of(&s) - 1;
     for (uint32_t i = 0; i < SERVERS; i++) {
         if (all || i == owner)
-            gac_process_crash(s.lab.gac[i]);
+            gac_process_crash(s.lab.world.gac[i]);
     }
     struct counts away = run(&s, 5 * NS_PER_S);
     for (uint32_t i = 0; i < SERVERS; i++) {
         if (all || i == owner)
-            gac_process_start(s.lab.gac[i]);
+            gac_process_start(s.lab.world.gac[i]);
     }
     struct counts back = run(&s, 5 * NS_PER_S);
     report_limit(&s, all ? "all servers dead" : "the owner dead", &away, &back);
@@ -545,10 +545,10 @@ static void a_router_that_dies_takes_its_lease_with_it(struct prng *p)
     struct gac_holding h;
     begin(&s, p, "lease", false);
     run(&s, WARM_UP_S * NS_PER_S);
-    assert_true(router_process_holding(s.lab.routers[5], s.watch.key, &h));
+    assert_true(router_process_holding(s.lab.world.routers[5], s.watch.key, &h));
     int64_t saved = told(&s, "\"bank_mcu\":") + told(&s, "\"held_mcu\":");
     s.crowd.routers[5] = 0; /* its clients go elsewhere */
-    router_process_crash(s.lab.routers[5]);
+    router_process_crash(s.lab.world.routers[5]);
     struct counts c = run(&s, 5 * NS_PER_S);
     printf("    a router died with %lld units: throttled of a million %lld\n",
            (long long)(h.tokens / 1000), (long long)throttled_per_million(&c));
@@ -564,10 +564,11 @@ static void clocks_may_be_wrong(struct prng *p)
     static struct scene s;
     begin(&s, p, "lease", false);
     for (uint32_t i = 0; i < ROUTERS; i++)
-        sim_clock_set_drift(router_process_clock(s.lab.routers[i]), s.lab.scheduler.now,
-                            i % 2 == 0 ? 1000 : -1000);
+        sim_clock_set_drift(world_clock(&s.lab.world, world_router(&s.lab.world, i)),
+                            s.lab.world.scheduler.now, i % 2 == 0 ? 1000 : -1000);
     for (uint32_t i = 0; i < SERVERS; i++)
-        sim_clock_set_drift(gac_process_clock(s.lab.gac[i]), s.lab.scheduler.now, -1000);
+        sim_clock_set_drift(world_clock(&s.lab.world, world_gac(&s.lab.world, i)),
+                            s.lab.world.scheduler.now, -1000);
     crowd_zipf(&s.crowd, s.crowd.routers, ROUTERS, 1.2);
     run(&s, WARM_UP_S * NS_PER_S);
     struct counts c = run(&s, 6 * NS_PER_S);

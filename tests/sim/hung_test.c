@@ -25,7 +25,7 @@ static void start(struct scene *s, uint64_t seed)
     static const char strong_key[] =
         "\"Key\":{\"k\":{\"S\":\"w0000000001\"}},\"ConsistentRead\":true";
     lab_init(&s->lab);
-    s->lab.seed = seed;
+    s->lab.world.plan.seed = seed;
     lab_set(&s->lab, "gac", "off");
     lab_start(&s->lab);
     lab_pass(&s->lab, 2 * NS_PER_S);
@@ -47,21 +47,21 @@ static void start(struct scene *s, uint64_t seed)
 
 static void suspend(struct scene *s, uint32_t node, int64_t ns)
 {
-    struct instant until = instant_add(s->lab.scheduler.now, (struct duration){ns});
-    node_process_suspend(s->lab.nodes[node], until, false);
+    struct instant until = instant_add(s->lab.world.scheduler.now, (struct duration){ns});
+    node_process_suspend(s->lab.world.nodes[node], until, false);
 }
 
 /* Until a write is answered that was sent after the call, in ms. */
 static int64_t time_to_write(struct scene *s)
 {
-    int64_t begun_ns = s->lab.scheduler.now.ns;
+    int64_t begun_ns = s->lab.world.scheduler.now.ns;
     struct flow only = s->flows[0];
     only.counts = (struct counts){0};
     while (only.counts.ok == 0) {
         lab_run_flows(&s->lab, &only, 1, STEP_NS);
-        assert_true(s->lab.scheduler.now.ns - begun_ns < 20 * NS_PER_S);
+        assert_true(s->lab.world.scheduler.now.ns - begun_ns < 20 * NS_PER_S);
     }
-    int64_t ms = (s->lab.scheduler.now.ns - begun_ns) / NS_PER_MS;
+    int64_t ms = (s->lab.world.scheduler.now.ns - begun_ns) / NS_PER_MS;
     lab_pass(&s->lab, 11 * NS_PER_S); /* `only` is told of all of its requests */
     s->flows[0].number = only.number;
     s->flows[0].counts.ok += only.counts.ok;
@@ -78,7 +78,7 @@ static void check_items(struct scene *s)
     uint32_t leader = lab_leader_of(&s->lab, TABLE);
     assert_int_not_equal(leader, 0);
     struct node_verification found;
-    assert_int_equal(node_verify(node_process_node(s->lab.nodes[leader]), &found), STATUS_OK);
+    assert_int_equal(node_verify(node_process_node(s->lab.world.nodes[leader]), &found), STATUS_OK);
     assert_in_range(found.items, w->ok, w->ok + w->failed);
     for (int64_t i = 0; i < s->flows[0].number; i += 37) {
         char body[128];
@@ -105,9 +105,9 @@ static void writes_go_on_soon_after_a_leaders_machine_stands_still(void **state)
         lab_pass(&s.lab, 60 * NS_PER_S);
         uint32_t second = lab_leader_of(&s.lab, TABLE);
         struct buffer error = {0};
-        node_process_crash(s.lab.nodes[second], false);
+        node_process_crash(s.lab.world.nodes[second], false);
         int64_t killed_ms = time_to_write(&s);
-        assert_int_equal(node_process_start(s.lab.nodes[second], &error), STATUS_OK);
+        assert_int_equal(node_process_start(s.lab.world.nodes[second], &error), STATUS_OK);
         printf("    seed %llu: written again %lld ms after a stop, %lld ms after a kill\n",
                (unsigned long long)seed, (long long)stopped_ms, (long long)killed_ms);
         assert_true(stopped_ms <= WRITES_AGAIN_MS);

@@ -22,10 +22,10 @@ static struct spread spread_of(struct lab *l)
     struct partition_stats s;
     struct spread out = {.least = UINT32_MAX};
     for (uint32_t node = 1; node <= NODES; node++) {
-        if (!node_process_is_up(l->nodes[node]))
+        if (!node_process_is_up(l->world.nodes[node]))
             continue;
         buffer_clear(&l->body);
-        node_process_ask(l->nodes[node], &r, &l->body);
+        node_process_ask(l->world.nodes[node], &r, &l->body);
         struct reader records = {buffer_slice(&l->body), false};
         while (records.left.size > 0 && partition_stats_decode(&records, &s) == STATUS_OK)
             out.of[node] += s.leads;
@@ -53,7 +53,7 @@ static uint32_t spread_total(const struct spread *s)
 static void start(struct lab *l)
 {
     lab_init(l);
-    l->node_count = NODES;
+    l->world.plan.nodes = NODES;
     lab_set(l, "partition_max_wcu", "100");
     lab_set(l, "node_rcu", "1000");
     lab_start(l);
@@ -81,13 +81,13 @@ static void leaders_are_spread_over_the_nodes_that_are_there(void **state)
     assert_int_equal(spread_total(&s), PARTITIONS);
     assert_true(s.most - s.least <= 1);
     uint32_t victim = lab_catalog_leader(&l) % NODES + 1;
-    node_process_crash(l.nodes[victim], false);
+    node_process_crash(l.world.nodes[victim], false);
     lab_pass(&l, 30 * NS_PER_S);
     s = spread_of(&l);
     print_spread("a node is down", &s);
     assert_int_equal(spread_total(&s), PARTITIONS);
     assert_true(s.most - s.least <= 2); /* of the nodes that have a replica */
-    assert_int_equal(node_process_start(l.nodes[victim], &error), STATUS_OK);
+    assert_int_equal(node_process_start(l.world.nodes[victim], &error), STATUS_OK);
     lab_pass(&l, 40 * NS_PER_S);
     s = spread_of(&l);
     print_spread("it is back", &s);

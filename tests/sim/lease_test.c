@@ -9,14 +9,6 @@ enum {
     STEP_NS = 5 * NS_PER_MS
 };
 
-static void cut_off(struct lab *l, uint32_t node)
-{
-    for (uint32_t other = 1; other <= l->node_count; other++) {
-        network_cut(l->network, node, other);
-        network_cut(l->network, other, node);
-    }
-}
-
 /* The answers of nodes asked; a read that is confirmed later is answered then. */
 static struct buffer answers[LAB_NODES_MAX + 1];
 
@@ -24,14 +16,15 @@ static struct buffer answers[LAB_NODES_MAX + 1];
 static bool serves_by_lease(struct lab *l, uint32_t node)
 {
     struct request r = {.id = 5, .op = REQUEST_RANGE, .consistent = true, .bytes_max = 1000};
-    const struct partition_info *info = node_replica(node_process_node(l->nodes[node]), TABLE);
+    const struct partition_info *info =
+        node_replica(node_process_node(l->world.nodes[node]), TABLE);
     assert_non_null(info);
     r.partition = info->id;
     r.epoch = info->epoch;
     r.key = info->lo;
     buffer_clear(&answers[node]);
     buffer_append_text(&answers[node], "not answered");
-    node_process_ask(l->nodes[node], &r, &answers[node]);
+    node_process_ask(l->world.nodes[node], &r, &answers[node]);
     return answers[node].size == 0;
 }
 
@@ -42,8 +35,8 @@ static int both_served(struct lab *l, uint32_t old, int64_t ms)
     for (int64_t at = 0; at < ms; at += STEP_NS / NS_PER_MS) {
         lab_pass(l, STEP_NS);
         bool served = serves_by_lease(l, old);
-        for (uint32_t node = 1; node <= l->node_count; node++)
-            both += node != old && node_process_is_up(l->nodes[node]) && served &&
+        for (uint32_t node = 1; node <= l->world.plan.nodes; node++)
+            both += node != old && node_process_is_up(l->world.nodes[node]) && served &&
                     serves_by_lease(l, node);
     }
     return both;
@@ -77,8 +70,8 @@ static void set_support(struct lab *l, uint32_t node, const char *value)
 static void restart(struct lab *l, uint32_t node)
 {
     struct buffer error = {0};
-    node_process_crash(l->nodes[node], false);
-    assert_int_equal(node_process_start(l->nodes[node], &error), STATUS_OK);
+    node_process_crash(l->world.nodes[node], false);
+    assert_int_equal(node_process_start(l->world.nodes[node], &error), STATUS_OK);
 }
 
 /* In the middle of a rolling change: the leader has the new, longer support already. */
@@ -93,7 +86,7 @@ static void a_leader_counts_no_more_support_than_the_others_give(void **state)
     lab_pass(&l, 60 * NS_PER_S); /* it leads again: it should */
     assert_int_equal(lab_leader_of(&l, TABLE), first);
     assert_true(serves_by_lease(&l, first));
-    cut_off(&l, first);
+    world_cut_off(&l.world, first);
     assert_int_equal(both_served(&l, first, 8000), 0);
     uint32_t leader = 0;
     for (uint32_t node = 1; node <= 3; node++)
@@ -110,7 +103,7 @@ static void a_restart_with_a_shorter_support_keeps_the_longer_promise(void **sta
     start(&l, "support_ms", "5000");
     uint32_t first = lab_leader_of(&l, TABLE), other = first % 3 + 1, third = other % 3 + 1;
     assert_true(serves_by_lease(&l, first));
-    cut_off(&l, first);
+    world_cut_off(&l.world, first);
     set_support(&l, other, "200");
     set_support(&l, third, "200");
     restart(&l, other);

@@ -232,12 +232,12 @@ struct spike {
 static struct spike spike(struct scene *s, struct flow *f, int64_t seconds)
 {
     struct spike r = {.first_refusal_ms = -1};
-    int64_t began = s->lab.scheduler.now.ns;
+    int64_t began = s->lab.world.scheduler.now.ns;
     f->counts = (struct counts){0};
-    while (refused(f) == 0 && s->lab.scheduler.now.ns - began < 100 * NS_PER_S)
+    while (refused(f) == 0 && s->lab.world.scheduler.now.ns - began < 100 * NS_PER_S)
         lab_run_flows(&s->lab, f, 1, NS_PER_S / SPIKE);
     if (refused(f) > 0)
-        r.first_refusal_ms = (s->lab.scheduler.now.ns - began) / NS_PER_MS;
+        r.first_refusal_ms = (s->lab.world.scheduler.now.ns - began) / NS_PER_MS;
     for (int second = 1; second <= seconds; second++) {
         if (run(s, f, 1) > 0)
             r.relieved_s = second;

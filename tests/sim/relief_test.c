@@ -116,9 +116,9 @@ static void read_events(struct scene *s)
     struct lab *l = &s->lab;
     s->splits = s->refusals = 0;
     buffer_clear(&s->reasons);
-    for (uint32_t node = 1; node <= l->node_count; node++) {
+    for (uint32_t node = 1; node <= l->world.plan.nodes; node++) {
         buffer_clear(&l->body);
-        node_process_ask(l->nodes[node], &r, &l->body);
+        node_process_ask(l->world.nodes[node], &r, &l->body);
         struct reader records = {buffer_slice(&l->body), false};
         while (records.left.size > 0) {
             struct reader record = {reader_sized(&records), false};

@@ -20,22 +20,6 @@ static void set_at(struct lab *l, uint32_t node, const char *name, const char *v
                      STATUS_OK);
 }
 
-static void cut_off(struct lab *l, uint32_t node)
-{
-    for (uint32_t other = 1; other <= l->node_count; other++) {
-        network_cut(l->network, node, other);
-        network_cut(l->network, other, node);
-    }
-}
-
-static void heal(struct lab *l, uint32_t node)
-{
-    for (uint32_t other = 1; other <= l->node_count; other++) {
-        network_heal(l->network, node, other);
-        network_heal(l->network, other, node);
-    }
-}
-
 static void put_items(struct lab *l, const char *table, int count, int bytes)
 {
     char *body = malloc((size_t)bytes + 256);
@@ -57,7 +41,7 @@ static void put_items(struct lab *l, const char *table, int count, int bytes)
 
 static bool is_sending_a_snapshot(const struct lab *l, uint32_t node)
 {
-    const struct trace *t = node_trace(node_process_node(l->nodes[node]));
+    const struct trace *t = node_trace(node_process_node(l->world.nodes[node]));
     int open = 0;
     for (uint64_t back = 0; trace_last(t, back) != NULL; back++) {
         const struct trace_event *e = trace_last(t, back);
@@ -82,10 +66,10 @@ static void a_table_is_deleted_while_its_leader_sends_a_snapshot(void **state)
     lab_create_table(&l, "tab", 1000, 1000);
     put_items(&l, "tab", ITEMS, ITEM_BYTES);
     uint32_t leader = lab_leader_of(&l, TABLE), victim = leader % 3 + 1;
-    node_process_crash(l.nodes[victim], false);
+    node_process_crash(l.world.nodes[victim], false);
     lab_pass(&l, 20 * NS_PER_S); /* a checkpoint: what the log had is compacted */
-    node_process_wipe(l.nodes[victim]);
-    assert_int_equal(node_process_start(l.nodes[victim], &error), STATUS_OK);
+    node_process_wipe(l.world.nodes[victim]);
+    assert_int_equal(node_process_start(l.world.nodes[victim], &error), STATUS_OK);
     for (int tries = 0; !is_sending_a_snapshot(&l, leader); tries++) {
         assert_true(tries < 600);
         lab_pass(&l, 100 * NS_PER_MS);
@@ -122,16 +106,16 @@ a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed(voi
     set_at(&l, leader, "checkpoint_ms", "100");
     set_at(&l, leader, "entries_max_bytes", "64KiB");
     put_items(&l, "tab", 10, ITEM_BYTES);
-    cut_off(&l, behind);
+    world_cut_off(&l.world, behind);
     put_items(&l, "tab", 30, ITEM_BYTES);
     lab_pass(&l, 2 * NS_PER_S);
-    heal(&l, behind);
+    world_heal(&l.world, behind);
     for (int tries = 0; !is_sending_a_snapshot(&l, leader); tries++) {
         assert_true(tries < 1000);
         lab_pass(&l, 10 * NS_PER_MS);
     }
     lab_pass(&l, 2 * NS_PER_S); /* R has begun */
-    node_process_crash(l.nodes[leader], false);
+    node_process_crash(l.world.nodes[leader], false);
     lab_pass(&l, 120 * NS_PER_S);
     assert_int_equal(lab_leader_of(&l, TABLE), heir);
     assert_int_equal(lab_stats_of(&l, behind, TABLE).bytes, lab_stats_of(&l, heir, TABLE).bytes);
@@ -156,13 +140,13 @@ static void a_catalog_leader_without_lease_names_no_replica_to_be_closed(void **
     node_report_encode(&report, &head);
     partition_report_encode(&report, &p);
     struct request r = {.id = 1, .op = REQUEST_TABLE_REPORT, .body = buffer_slice(&report)};
-    node_process_ask(l.nodes[leader], &r, &names);
+    node_process_ask(l.world.nodes[leader], &r, &names);
     assert_true(names.size > 0); /* while it leads, it is sure */
-    cut_off(&l, leader);
+    world_cut_off(&l.world, leader);
     lab_pass(&l, 700 * NS_PER_MS);
-    assert_true(node_control_term(node_process_node(l.nodes[leader])) != 0);
+    assert_true(node_control_term(node_process_node(l.world.nodes[leader])) != 0);
     buffer_clear(&names);
-    node_process_ask(l.nodes[leader], &r, &names);
+    node_process_ask(l.world.nodes[leader], &r, &names);
     lab_pass(&l, 20 * NS_PER_S);
     assert_int_equal(names.size, 0);
     buffer_deinit(&names);
@@ -200,13 +184,14 @@ static void a_read_that_waits_twice_keeps_its_range(void **state)
     uint32_t leader = 0;
     struct request r = {.op = REQUEST_RANGE, .consistent = true, .bytes_max = 1 << 20};
     for (uint32_t node = 1; node <= 3; node++) {
-        const struct partition_info *p = node_replica(node_process_node(l.nodes[node]), SECOND);
+        const struct partition_info *p =
+            node_replica(node_process_node(l.world.nodes[node]), SECOND);
         leader = node;
         r.partition = SECOND;
         r.epoch = p->epoch;
         buffer_clear(&now);
         r.id = 1;
-        node_process_ask(l.nodes[node], &r, &now);
+        node_process_ask(l.world.nodes[node], &r, &now);
         lab_pass(&l, NS_PER_S);
         if (now.size > 0)
             break;
@@ -214,12 +199,12 @@ static void a_read_that_waits_twice_keeps_its_range(void **state)
     assert_true(now.size > 0);
     const uint8_t end[] = {0, 0, 0, TABLE, 255, 255, 255, 255, 255, 255, 255, 255, 255};
     r.end = slice_make(end, sizeof end);
-    cut_off(&l, leader);
+    world_cut_off(&l.world, leader);
     lab_pass(&l, 700 * NS_PER_MS); /* the lease is over */
     for (r.id = 2; r.id < 2 + SLOTS; r.id++)
-        node_process_ask(l.nodes[leader], &r, &late);
+        node_process_ask(l.world.nodes[leader], &r, &late);
     assert_int_equal(late.size, 0);
-    heal(&l, leader);
+    world_heal(&l.world, leader);
     lab_pass(&l, 2 * NS_PER_S);
     assert_true(slice_equal(buffer_slice(&now), buffer_slice(&late)));
     buffer_deinit(&now);
@@ -244,16 +229,16 @@ static void reads_that_wait_are_answered_when_the_disk_fails(void **state)
     lab_pass(&l, NS_PER_S);
     assert_int_equal(c.ok, 1);
     uint32_t leader = lab_leader_of(&l, TABLE);
-    const struct node *n = node_process_node(l.nodes[leader]);
+    const struct node *n = node_process_node(l.world.nodes[leader]);
     struct request r = {.op = REQUEST_RANGE, .consistent = true, .bytes_max = 1000};
     r.partition = PARTITION;
     r.epoch = node_replica(n, PARTITION)->epoch;
-    cut_off(&l, leader);
+    world_cut_off(&l.world, leader);
     lab_pass(&l, 700 * NS_PER_MS);
     for (r.id = 1; r.id < 4; r.id++)
-        node_process_ask(l.nodes[leader], &r, &late);
+        node_process_ask(l.world.nodes[leader], &r, &late);
     assert_false(node_is_idle(n));
-    node_process_fail_write(l.nodes[leader]);
+    node_process_fail_write(l.world.nodes[leader]);
     lab_call(&l, &c, "PutItem", put);
     for (int tries = 0; !node_is_stopped(n); tries++) {
         assert_true(tries < 1000);
@@ -292,7 +277,7 @@ static void a_late_frame_of_an_earlier_life_changes_no_generation(void **state)
     struct liveness_beat beat = {.incarnation = 4711, .round = 1};
     append_envelope_head(&frame, other, generation + 2, &beat, 0);
     for (int i = 0; i < 100; i++) {
-        network_datagram(l.network, other, leader, buffer_slice(&frame));
+        network_datagram(l.world.network, other, leader, buffer_slice(&frame));
         lab_pass(&l, 5 * NS_PER_MS);
         assert_int_equal(catalog_generation(lab_catalog(&l), other), generation);
     }
@@ -318,7 +303,7 @@ static void a_term_and_a_vote_outlive_two_restarts(void **state)
     lab_pass(&l, 20 * NS_PER_S);
     uint32_t leader = lab_leader_of(&l, TABLE), voter = leader % 3 + 1, other = voter % 3 + 1;
     const struct partition *p =
-        partitions_find(&node_process_node(l.nodes[voter])->partitions, PARTITION);
+        partitions_find(&node_process_node(l.world.nodes[voter])->partitions, PARTITION);
     struct raft_message vote = {.kind = RAFT_VOTE,
                                 .group = PARTITION,
                                 .from = partition_member_on(&p->info, other),
@@ -327,22 +312,22 @@ static void a_term_and_a_vote_outlive_two_restarts(void **state)
                                 .index = 1000,
                                 .log_term = TERM - 1};
     uint32_t generation = catalog_generation(lab_catalog(&l), other);
-    node_process_crash(l.nodes[leader], false);
-    node_process_crash(l.nodes[other], false);
+    node_process_crash(l.world.nodes[leader], false);
+    node_process_crash(l.world.nodes[other], false);
     lab_pass(&l, 5 * NS_PER_S); /* nothing is promised any more */
     struct liveness_beat beat = {.incarnation = 4711, .round = 1};
     append_envelope_head(&frame, other, generation, &beat, 1);
     buffer_append_u8(&frame, PEER_RAFT);
     raft_message_encode(&frame, &vote);
-    network_datagram(l.network, other, voter, buffer_slice(&frame));
+    network_datagram(l.world.network, other, voter, buffer_slice(&frame));
     lab_pass(&l, NS_PER_S);
     assert_int_equal(raft_term(p->raft), TERM);
     for (int restarts = 0; restarts < 2; restarts++) {
         set_at(&l, voter, "support_ms", restarts == 0 ? "700" : "800"); /* which is written down */
-        node_process_crash(l.nodes[voter], false);
-        assert_int_equal(node_process_start(l.nodes[voter], &error), STATUS_OK);
+        node_process_crash(l.world.nodes[voter], false);
+        assert_int_equal(node_process_start(l.world.nodes[voter], &error), STATUS_OK);
         lab_pass(&l, 20 * NS_PER_S); /* a checkpoint */
-        p = partitions_find(&node_process_node(l.nodes[voter])->partitions, PARTITION);
+        p = partitions_find(&node_process_node(l.world.nodes[voter])->partitions, PARTITION);
         assert_true(raft_term(p->raft) >= TERM);
     }
     buffer_deinit(&frame);
@@ -361,11 +346,11 @@ static void a_refused_proposal_of_its_own_is_no_answer_to_a_nodes_report(void **
     lab_create_table(&l, "tab", 100, 100);
     lab_pass(&l, 20 * NS_PER_S);
     uint32_t leader = lab_catalog_leader(&l), other = leader % 3 + 1;
-    struct node *n = node_process_node(l.nodes[leader]);
-    node_process_crash(l.nodes[other], false);
-    node_process_wipe(l.nodes[other]);
+    struct node *n = node_process_node(l.world.nodes[leader]);
+    node_process_crash(l.world.nodes[other], false);
+    node_process_wipe(l.world.nodes[other]);
     n->log.map_full = true;
-    assert_int_equal(node_process_start(l.nodes[other], &error),
+    assert_int_equal(node_process_start(l.world.nodes[other], &error),
                      STATUS_OK); /* another generation */
     for (int i = 0; i < 200; i++) {
         lab_pass(&l, 5 * NS_PER_MS);
@@ -395,13 +380,13 @@ static void a_deleted_table_is_served_by_nobody(void **state)
         leader = lab_leader_of(&l, table);
     } while (leader == lab_catalog_leader(&l));
     snprintf(name_body, sizeof name_body, "{\"TableName\":\"%s\"}", name);
-    struct node *n = node_process_node(l.nodes[leader]);
+    struct node *n = node_process_node(l.world.nodes[leader]);
     struct request r = {.op = REQUEST_RANGE,
                         .consistent = true,
                         .bytes_max = 1000,
                         .partition = table,
                         .epoch = node_replica(n, table)->epoch};
-    node_process_ask(l.nodes[leader], &r, &answer);
+    node_process_ask(l.world.nodes[leader], &r, &answer);
     assert_true(answer.size > 0);
     n->log.map_full = true;
     lab_call(&l, &gone, "DeleteTable", name_body);
@@ -413,7 +398,7 @@ static void a_deleted_table_is_served_by_nobody(void **state)
         lab_pass(&l, 100 * NS_PER_MS);
     }
     buffer_clear(&answer);
-    node_process_ask(l.nodes[leader], &r, &answer);
+    node_process_ask(l.world.nodes[leader], &r, &answer);
     lab_pass(&l, NS_PER_S);
     assert_int_equal(answer.size, 0);
     buffer_deinit(&answer);
@@ -433,10 +418,11 @@ static void followers_that_doubt_support_their_leader(void **state)
     lab_create_table(&l, "tab", 10, 10);
     lab_pass(&l, 20 * NS_PER_S);
     uint32_t leader = lab_leader_of(&l, TABLE);
-    const struct node *n = node_process_node(l.nodes[leader]);
+    const struct node *n = node_process_node(l.world.nodes[leader]);
     struct raft *raft = partitions_find(&n->partitions, PARTITION)->raft;
     for (uint32_t node = 1; node <= 3; node++) {
-        struct partition_info child = *node_replica(node_process_node(l.nodes[node]), PARTITION);
+        struct partition_info child =
+            *node_replica(node_process_node(l.world.nodes[node]), PARTITION);
         child.id = PARTITION + 1;
         buffer_clear(&body);
         buffer_append_u64(&body, 1000);
@@ -446,7 +432,7 @@ static void followers_that_doubt_support_their_leader(void **state)
                             .epoch = child.epoch,
                             .body = buffer_slice(&body)};
         if (node != leader)
-            node_process_ask(l.nodes[node], &r, &answer);
+            node_process_ask(l.world.nodes[node], &r, &answer);
     }
     for (int i = 0; i < 4000; i++) {
         uint64_t round;
@@ -476,10 +462,10 @@ static void a_snapshot_passes_items_larger_than_a_slice(void **state)
     lab_create_table(&l, "tab", 1000, 40000);
     put_items(&l, "tab", BIG_ITEMS, BIG_BYTES);
     uint32_t leader = lab_leader_of(&l, TABLE), behind = leader % 3 + 1;
-    cut_off(&l, behind);
+    world_cut_off(&l.world, behind);
     put_items(&l, "tab", BIG_ITEMS + 2, BIG_BYTES);
     lab_pass(&l, 2 * NS_PER_S);
-    heal(&l, behind);
+    world_heal(&l.world, behind);
     lab_pass(&l, 30 * NS_PER_S);
     assert_int_equal(lab_stats_of(&l, behind, TABLE).bytes, lab_stats_of(&l, leader, TABLE).bytes);
     lab_deinit(&l);
@@ -498,10 +484,10 @@ static void writers_leave_a_leader_whose_disk_has_failed(void **state)
     lab_call(&l, &c, "PutItem", put);
     lab_pass(&l, NS_PER_S);
     uint32_t leader = lab_leader_of(&l, TABLE);
-    node_process_fail_write(l.nodes[leader]);
+    node_process_fail_write(l.world.nodes[leader]);
     lab_call(&l, &c, "PutItem", put);
     lab_pass(&l, 10 * NS_PER_S); /* another one leads by now */
-    assert_true(node_is_stopped(node_process_node(l.nodes[leader])));
+    assert_true(node_is_stopped(node_process_node(l.world.nodes[leader])));
     for (int i = 0; i < 5; i++) {
         lab_call(&l, &after, "PutItem", put);
         lab_pass(&l, NS_PER_S);
@@ -512,23 +498,23 @@ static void writers_leave_a_leader_whose_disk_has_failed(void **state)
 
 static void cut_between(struct lab *l, uint32_t a, uint32_t b)
 {
-    network_cut(l->network, a, b);
-    network_cut(l->network, b, a);
-    network_reset(l->network, a, b); /* what was on its way is lost */
+    network_cut(l->world.network, a, b);
+    network_cut(l->world.network, b, a);
+    network_reset(l->world.network, a, b); /* what was on its way is lost */
 }
 
 static void heal_between(struct lab *l, uint32_t a, uint32_t b)
 {
-    network_heal(l->network, a, b);
-    network_heal(l->network, b, a);
+    network_heal(l->world.network, a, b);
+    network_heal(l->world.network, b, a);
 }
 
 static void lose_disk(struct lab *l, uint32_t node)
 {
     struct buffer error = {0};
-    node_process_crash(l->nodes[node], false);
-    node_process_wipe(l->nodes[node]);
-    assert_int_equal(node_process_start(l->nodes[node], &error), STATUS_OK);
+    node_process_crash(l->world.nodes[node], false);
+    node_process_wipe(l->world.nodes[node]);
+    assert_int_equal(node_process_start(l->world.nodes[node], &error), STATUS_OK);
 }
 
 static void put(struct lab *l, const char *key)
@@ -555,7 +541,7 @@ static void decide_split(struct lab *l, const char *table)
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
     struct request r = {.id = 1, .op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&body)};
-    node_process_ask(l->nodes[lab_catalog_leader(l)], &r, &answer);
+    node_process_ask(l->world.nodes[lab_catalog_leader(l)], &r, &answer);
     lab_pass(l, NS_PER_S);
     assert_true(table_is_splitting(catalog_find(lab_catalog(l), slice_of(table))));
     buffer_deinit(&answer);
@@ -578,7 +564,7 @@ static void a_group_splits_though_every_replica_left_was_opened_after_the_decisi
     struct lab l;
     struct counts read = {0};
     lab_init(&l);
-    l.node_count = 5;
+    l.world.plan.nodes = 5;
     lab_start(&l);
     lab_pass(&l, 20 * NS_PER_S);
     lab_create_table(&l, "other", 10, 10); /* on nodes 1 to 3: "tab" finds room on A, B and C */
@@ -587,15 +573,15 @@ static void a_group_splits_though_every_replica_left_was_opened_after_the_decisi
     put(&l, "1");
     assert_int_equal(lab_catalog_leader(&l), CATALOG);
     assert_true(lab_stats_of(&l, A, TAB).leads);
-    assert_non_null(node_replica(node_process_node(l.nodes[B]), TAB));
-    assert_null(node_replica(node_process_node(l.nodes[C]), TAB));
+    assert_non_null(node_replica(node_process_node(l.world.nodes[B]), TAB));
+    assert_null(node_replica(node_process_node(l.world.nodes[C]), TAB));
     cut_between(&l, CATALOG, A);
     cut_between(&l, CATALOG, B);
     lab_pass(&l, 2 * NS_PER_S);
     decide_split(&l, "tab");
     heal_between(&l, CATALOG, C);
     lab_pass(&l, 2 * NS_PER_S);
-    assert_non_null(node_replica(node_process_node(l.nodes[C]), TAB));
+    assert_non_null(node_replica(node_process_node(l.world.nodes[C]), TAB));
     cut_between(&l, A, B);
     put(&l, "2"); /* which C has, but not B: C is elected */
     lose_disk(&l, A);

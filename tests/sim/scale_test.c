@@ -91,7 +91,7 @@ static void check_promises(const struct catalog *c)
 
 static const struct partition_info *replica(struct scale *s, uint32_t node, uint32_t partition)
 {
-    const struct node *n = node_process_node(s->lab.nodes[node]);
+    const struct node *n = node_process_node(s->lab.world.nodes[node]);
     return n == NULL ? NULL : node_replica(n, partition);
 }
 
@@ -157,7 +157,7 @@ static void look(struct scale *s)
     uint32_t highest = 0, leader = lab_catalog_leader(&s->lab);
     s->looks++;
     for (uint32_t node = 1; node <= NODES; node++) {
-        const struct node *n = node_process_node(s->lab.nodes[node]);
+        const struct node *n = node_process_node(s->lab.world.nodes[node]);
         const struct catalog *c = n == NULL ? NULL : node_catalog(n);
         if (c == NULL)
             continue;
@@ -168,7 +168,8 @@ static void look(struct scale *s)
         uint64_t last = catalog_last_event(c);
         assert_true(last <= EVENTS_MAX || catalog_event(c, last - EVENTS_MAX).size == 0);
         uint64_t first_segment, last_segment;
-        if (disk_range(node_process_disk(s->lab.nodes[node]), &first_segment, &last_segment) &&
+        if (disk_range(node_process_disk(s->lab.world.nodes[node]), &first_segment,
+                       &last_segment) &&
             last_segment - first_segment > s->log_segments_max)
             s->log_segments_max = last_segment - first_segment;
     }
@@ -186,7 +187,7 @@ static void ask_leader(struct scale *s, struct request *r)
     uint32_t leader = lab_catalog_leader(&s->lab);
     r->id = 1;
     if (leader != 0)
-        node_process_ask(s->lab.nodes[leader], r, &s->answer);
+        node_process_ask(s->lab.world.nodes[leader], r, &s->answer);
 }
 
 static void cut_one(struct scale *s)
@@ -246,7 +247,7 @@ static bool leads_flow(struct scale *s, uint32_t node, uint32_t flow)
     uint32_t partition = table_partition_of(t, buffer_slice(&key))->id;
     buffer_deinit(&key);
     buffer_clear(&s->answer);
-    node_process_ask(s->lab.nodes[node], &(struct request){.id = 1, .op = REQUEST_STATS},
+    node_process_ask(s->lab.world.nodes[node], &(struct request){.id = 1, .op = REQUEST_STATS},
                      &s->answer);
     struct reader r = {buffer_slice(&s->answer), false};
     while (r.left.size > 0 && partition_stats_decode(&r, &stats) == STATUS_OK) {
@@ -276,8 +277,8 @@ static void kill_catalog_leader(struct scale *s)
         led[i] = leads_flow(s, s->victim, i);
         served[i] = answered(&s->flows[i]);
     }
-    node_process_crash(s->lab.nodes[s->victim], false);
-    s->killed_ns = s->lab.scheduler.now.ns;
+    node_process_crash(s->lab.world.nodes[s->victim], false);
+    s->killed_ns = s->lab.world.scheduler.now.ns;
     s->control_is_away = true;
     for (int tenth = 0; tenth < 3; tenth++)
         pass(s);
@@ -292,7 +293,7 @@ static void revive(struct scale *s)
 {
     struct buffer error = {0};
     if (s->victim != 0)
-        assert_int_equal(node_process_start(s->lab.nodes[s->victim], &error), STATUS_OK);
+        assert_int_equal(node_process_start(s->lab.world.nodes[s->victim], &error), STATUS_OK);
     s->victim = 0;
 }
 
@@ -302,7 +303,7 @@ static void start(struct scale *s)
 {
     *s = (struct scale){.prng = prng_seeded(check_first_seed(1))};
     lab_init(&s->lab);
-    s->lab.node_count = NODES;
+    s->lab.world.plan.nodes = NODES;
     lab_set(&s->lab, "partition_max_wcu", "10");
     lab_set(&s->lab, "node_wcu", "12000");
     lab_set(&s->lab, "log_segment_bytes", "8MiB");
@@ -330,7 +331,7 @@ static void pass(struct scale *s)
     lab_run_flows(&s->lab, s->flows, FLOWS, 100 * NS_PER_MS);
     for (int i = 0; i < FLOWS; i++)
         failed += s->flows[i].counts.failed;
-    int64_t since = s->lab.scheduler.now.ns - s->killed_ns;
+    int64_t since = s->lab.world.scheduler.now.ns - s->killed_ns;
     if (failed > s->failed && (s->killed_ns == 0 || since > RECOVERY_MS_MAX * NS_PER_MS))
         s->failed_late += failed - s->failed;
     s->failed = failed;

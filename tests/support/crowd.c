@@ -59,7 +59,7 @@ void crowd_init(struct crowd *c, struct lab *l, uint32_t partitions, int64_t uni
     lab_create_table(l, c->table, OTHER_KIND, (int)partitions * CROWD_PARTITION_UNITS);
     set_throughput(c, writes ? OTHER_KIND : units, writes ? units : OTHER_KIND);
     find_keys(c);
-    for (uint32_t i = 0; i < l->router_count; i++)
+    for (uint32_t i = 0; i < l->world.plan.routers; i++)
         c->routers[i] = 1;
     for (uint32_t i = 0; i < partitions; i++)
         c->partitions[i] = 1;
@@ -102,7 +102,7 @@ static uint32_t draw(struct crowd *c, const double *weights, uint32_t count)
 static void arrive(struct crowd *c)
 {
     char body[160];
-    uint32_t router = draw(c, c->routers, c->lab->router_count);
+    uint32_t router = draw(c, c->routers, c->lab->world.plan.routers);
     uint32_t partition = draw(c, c->partitions, c->partition_count);
     const char *key = c->keys[partition][prng_below(&c->prng, CROWD_KEYS)];
     if (c->writes)
@@ -117,22 +117,22 @@ static void arrive(struct crowd *c)
 
 void crowd_run(struct crowd *c, int64_t ns)
 {
-    int64_t end = c->lab->scheduler.now.ns + ns;
+    int64_t end = c->lab->world.scheduler.now.ns + ns;
     for (;;) {
-        int64_t next = c->lab->scheduler.now.ns +
+        int64_t next = c->lab->world.scheduler.now.ns +
                        (int64_t)(-log(1 - prng_unit(&c->prng)) * 1e9 / (double)c->per_second);
         if (next >= end)
             break;
-        lab_pass(c->lab, next - c->lab->scheduler.now.ns);
+        lab_pass(c->lab, next - c->lab->world.scheduler.now.ns);
         arrive(c);
     }
-    lab_pass(c->lab, end - c->lab->scheduler.now.ns);
+    lab_pass(c->lab, end - c->lab->world.scheduler.now.ns);
 }
 
 struct counts crowd_counts(const struct crowd *c)
 {
     struct counts sum = {0};
-    for (uint32_t i = 0; i < c->lab->router_count; i++) {
+    for (uint32_t i = 0; i < c->lab->world.plan.routers; i++) {
         sum.ok += c->counts[i].ok;
         sum.key_range += c->counts[i].key_range;
         sum.throttled += c->counts[i].throttled;

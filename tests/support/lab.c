@@ -3,9 +3,27 @@
 #include "engine/node/control_port.h"
 #include "tests/check.h"
 
+static void saw(void *context, uint32_t node, const struct trace_event *e)
+{
+    struct lab *l = context;
+    l->leads[node] += e->kind == NODE_TRACE_LEADS;
+}
+
 void lab_init(struct lab *l)
 {
-    *l = (struct lab){.node_count = 3, .router_count = 1, .seed = check_first_seed(0)};
+    *l = (struct lab){0};
+    l->world.plan =
+        (struct world_plan){.seed = check_first_seed(0),
+                            .nodes = 3,
+                            .routers = 1,
+                            .config = &l->configs[0],
+                            .configs = l->configs,
+                            .delays = {.least_ns = 50 * NS_PER_US, .spread_ns = 50 * NS_PER_US},
+                            .timings = {.turn_ns = 20 * NS_PER_US,
+                                        .write_least_ns = 200 * NS_PER_US,
+                                        .write_spread_ns = 50 * NS_PER_US,
+                                        .checkpoint_spread_ns = 50 * NS_PER_MS},
+                            .watch = {.saw = saw, .context = l}};
     for (int i = 0; i <= LAB_NODES_MAX; i++)
         config_init(&l->configs[i], PROFILE_AWS);
     lab_set(l, "gac", "off");
@@ -19,106 +37,40 @@ void lab_set(struct lab *l, const char *name, const char *value)
                          STATUS_OK);
 }
 
-static void saw(void *context, uint32_t node, const struct trace_event *e)
-{
-    struct lab *l = context;
-    l->leads[node] += e->kind == NODE_TRACE_LEADS;
-}
-
-static void start_gac(struct lab *l)
-{
-    struct gac_process_options gac = {.scheduler = &l->scheduler,
-                                      .network = l->network,
-                                      .trace = &l->trace,
-                                      .config = &l->configs[0],
-                                      .servers = l->gac_count};
-    for (uint32_t i = 0; i < l->gac_count; i++) {
-        gac.process = LAB_GAC + i;
-        gac.number = i + 1;
-        gac.seed = l->seed + 100 + i;
-        l->gac[i] = gac_process_create(&gac);
-        gac_process_start(l->gac[i]);
-    }
-}
-
-/* And its clients. */
-static void start_router(struct lab *l, uint32_t i)
-{
-    l->routers[i] =
-        router_process_create(&(struct router_process_options){.scheduler = &l->scheduler,
-                                                               .network = l->network,
-                                                               .trace = &l->trace,
-                                                               .config = &l->configs[0],
-                                                               .process = LAB_ROUTER + i,
-                                                               .node_count = l->node_count,
-                                                               .gac_first = LAB_GAC,
-                                                               .gac_servers = l->gac_count,
-                                                               .seed = l->seed + 7 + i});
-    router_process_start(l->routers[i]);
-    for (uint32_t c = 0; c < LAB_CLIENTS; c++) {
-        http_client_init(&l->clients[i][c],
-                         &(struct http_client_options){.scheduler = &l->scheduler,
-                                                       .network = l->network,
-                                                       .process = LAB_CLIENT + i * LAB_CLIENTS + c,
-                                                       .router_first = LAB_ROUTER + i,
-                                                       .router_count = 1,
-                                                       .seed = l->seed + i * LAB_CLIENTS + c});
-    }
-}
-
 void lab_start(struct lab *l)
 {
-    l->network = network_create(&(struct network_options){
-        .scheduler = &l->scheduler,
-        .trace = &l->trace,
-        .processes = LAB_CLIENT - 1 + l->router_count * LAB_CLIENTS,
-        .delays = {.least_ns = 50 * NS_PER_US, .spread_ns = 50 * NS_PER_US},
-        .seed = l->seed + 1});
-    struct node_process_options node = {.scheduler = &l->scheduler,
-                                        .network = l->network,
-                                        .trace = &l->trace,
-                                        .node_count = l->node_count,
-                                        .saw = saw,
-                                        .context = l,
-                                        .timings = {.turn_ns = 20 * NS_PER_US,
-                                                    .write_least_ns = 200 * NS_PER_US,
-                                                    .write_spread_ns = 50 * NS_PER_US,
-                                                    .checkpoint_spread_ns = 50 * NS_PER_MS}};
-    struct buffer error = {0};
-    for (uint32_t id = 1; id <= l->node_count; id++) {
-        node.id = id;
-        node.seed = l->seed + id;
-        node.config = &l->configs[id];
-        l->nodes[id] = node_process_create(&node);
-        assert_int_equal(node_process_start(l->nodes[id], &error), STATUS_OK);
+    struct world *w = &l->world;
+    w->plan.clients = w->plan.routers * LAB_CLIENTS + 1;
+    world_init(w, &w->plan);
+    world_start(w);
+    for (uint32_t i = 0; i < w->plan.routers * LAB_CLIENTS; i++) {
+        struct http_client_options http = world_http(w, i, w->plan.seed + i);
+        http.router_first += i / LAB_CLIENTS;
+        http.router_count = 1;
+        http_client_init(&l->clients[i / LAB_CLIENTS][i % LAB_CLIENTS], &http);
     }
-    start_gac(l);
-    for (uint32_t i = 0; i < l->router_count; i++)
-        start_router(l, i);
+}
+
+struct http_client_options lab_http(const struct lab *l, uint64_t seed)
+{
+    return world_http(&l->world, l->world.plan.routers * LAB_CLIENTS, seed);
 }
 
 void lab_deinit(struct lab *l)
 {
-    for (uint32_t i = 0; i < l->router_count; i++) {
-        for (uint32_t c = 0; c < LAB_CLIENTS; c++)
-            http_client_deinit(&l->clients[i][c]);
-        router_process_destroy(l->routers[i]);
-    }
-    for (uint32_t i = 0; i < l->gac_count; i++)
-        gac_process_destroy(l->gac[i]);
-    for (uint32_t id = 1; id <= l->node_count; id++)
-        node_process_destroy(l->nodes[id]);
-    network_destroy(l->network);
-    scheduler_deinit(&l->scheduler);
+    for (uint32_t i = 0; i < l->world.plan.routers * LAB_CLIENTS; i++)
+        http_client_deinit(&l->clients[i / LAB_CLIENTS][i % LAB_CLIENTS]);
+    world_deinit(&l->world);
     buffer_deinit(&l->body);
 }
 
 void lab_pass(struct lab *l, int64_t ns)
 {
-    struct instant until = instant_add(l->scheduler.now, (struct duration){ns});
-    while (scheduler_step(&l->scheduler, until)) {
+    struct instant until = instant_add(l->world.scheduler.now, (struct duration){ns});
+    while (scheduler_step(&l->world.scheduler, until)) {
         if (l->watch != NULL)
-            gac_watch_look(l->watch, l->scheduler.now, l->routers, l->router_count);
+            gac_watch_look(l->watch, l->world.scheduler.now, l->world.routers,
+                           l->world.plan.routers);
     }
 }
 
@@ -175,14 +127,14 @@ void lab_create_table(struct lab *l, const char *name, int rcu, int wcu)
 
 void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns)
 {
-    int64_t end = l->scheduler.now.ns + ns;
+    int64_t end = l->world.scheduler.now.ns + ns;
     for (int i = 0; i < count; i++)
-        flows[i].due_ns = l->scheduler.now.ns;
-    while (l->scheduler.now.ns < end) {
+        flows[i].due_ns = l->world.scheduler.now.ns;
+    while (l->world.scheduler.now.ns < end) {
         int64_t next = end;
         for (int i = 0; i < count; i++) {
             struct flow *f = &flows[i];
-            for (; f->due_ns <= l->scheduler.now.ns && f->per_second > 0;
+            for (; f->due_ns <= l->world.scheduler.now.ns && f->per_second > 0;
                  f->due_ns += NS_PER_S / f->per_second) {
                 char body[512], number[24] = "";
                 const char *more =
@@ -196,7 +148,7 @@ void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns)
             if (f->per_second > 0 && f->due_ns < next)
                 next = f->due_ns;
         }
-        lab_pass(l, next - l->scheduler.now.ns);
+        lab_pass(l, next - l->world.scheduler.now.ns);
     }
 }
 
@@ -206,16 +158,11 @@ struct table lab_table_of(struct lab *l, const char *name, struct arena *arena)
 {
     struct request r = {.id = 1, .op = REQUEST_TABLE_GET, .key = slice_of(name)};
     struct table t;
-    for (uint32_t node = 1; node <= l->node_count; node++) {
-        buffer_clear(&l->body);
-        if (!node_process_is_up(l->nodes[node]))
-            continue;
-        node_process_ask(l->nodes[node], &r, &l->body);
-        struct slice bytes = arena_copy(arena, buffer_slice(&l->body));
-        if (bytes.size > 0 && table_decode(bytes, arena, &t) == STATUS_OK)
-            return t;
-    }
-    fail_msg("nobody knows the table %s", name);
+    buffer_clear(&l->body);
+    world_ask(&l->world, &r, &l->body);
+    struct slice bytes = arena_copy(arena, buffer_slice(&l->body));
+    if (bytes.size == 0 || table_decode(bytes, arena, &t) != STATUS_OK)
+        fail_msg("nobody knows the table %s", name);
     return t;
 }
 
@@ -224,10 +171,10 @@ int64_t lab_events_of(struct lab *l, enum event_kind kind)
     uint8_t after[8] = {0};
     struct request r = {.id = 1, .op = REQUEST_EVENTS, .body = slice_make(after, sizeof after)};
     int64_t count = 0;
-    for (uint32_t node = 1; node <= l->node_count; node++) {
+    for (uint32_t node = 1; node <= l->world.plan.nodes; node++) {
         buffer_clear(&l->body);
-        if (node_process_is_up(l->nodes[node]))
-            node_process_ask(l->nodes[node], &r, &l->body);
+        if (node_process_is_up(l->world.nodes[node]))
+            node_process_ask(l->world.nodes[node], &r, &l->body);
         struct reader records = {buffer_slice(&l->body), false};
         while (records.left.size > 0) {
             struct reader record = {reader_sized(&records), false};
@@ -245,7 +192,7 @@ struct partition_stats lab_stats_of(struct lab *l, uint32_t node, uint32_t table
     struct request r = {.id = 1, .op = REQUEST_STATS};
     struct partition_stats s, found = {0};
     buffer_clear(&l->body);
-    node_process_ask(l->nodes[node], &r, &l->body);
+    node_process_ask(l->world.nodes[node], &r, &l->body);
     struct reader records = {buffer_slice(&l->body), false};
     while (records.left.size > 0 && partition_stats_decode(&records, &s) == STATUS_OK) {
         if (s.table_id == table)
@@ -257,8 +204,8 @@ struct partition_stats lab_stats_of(struct lab *l, uint32_t node, uint32_t table
 
 uint32_t lab_leader_of(struct lab *l, uint32_t table)
 {
-    for (uint32_t node = 1; node <= l->node_count; node++) {
-        if (node_process_is_up(l->nodes[node]) && lab_stats_of(l, node, table).leads)
+    for (uint32_t node = 1; node <= l->world.plan.nodes; node++) {
+        if (node_process_is_up(l->world.nodes[node]) && lab_stats_of(l, node, table).leads)
             return node;
     }
     return 0;
@@ -266,8 +213,8 @@ uint32_t lab_leader_of(struct lab *l, uint32_t table)
 
 uint32_t lab_catalog_leader(struct lab *l)
 {
-    for (uint32_t node = 1; node <= l->node_count; node++) {
-        const struct node *n = node_process_node(l->nodes[node]);
+    for (uint32_t node = 1; node <= l->world.plan.nodes; node++) {
+        const struct node *n = node_process_node(l->world.nodes[node]);
         if (n != NULL && node_control_term(n) != 0)
             return node;
     }
@@ -278,5 +225,5 @@ const struct catalog *lab_catalog(struct lab *l)
 {
     uint32_t leader = lab_catalog_leader(l);
     assert_int_not_equal(leader, 0);
-    return node_catalog(node_process_node(l->nodes[leader]));
+    return node_catalog(node_process_node(l->world.nodes[leader]));
 }

@@ -4,22 +4,14 @@
 #define WEIR_TESTS_SUPPORT_LAB_H
 
 #include "engine/catalog/catalog.h"
-#include "sim/gac_process.h"
 #include "sim/gac_watch.h"
-#include "sim/http_client.h"
-#include "sim/node_process.h"
-#include "sim/router_process.h"
+#include "sim/world.h"
 
 enum {
     LAB_NODES_MAX = 5,
     LAB_ROUTERS_MAX = 16,
     LAB_GAC_MAX = 3,
-    LAB_CLIENTS = 256, /* of a router */
-    /* processes */
-    LAB_ROUTER = LAB_NODES_MAX + 1, /* the first */
-    LAB_GAC = LAB_ROUTER + LAB_ROUTERS_MAX,
-    LAB_WRITER = LAB_GAC + LAB_GAC_MAX, /* free for a client of the test's own */
-    LAB_CLIENT,
+    LAB_CLIENTS = 256 /* of a router */
 };
 
 /* What became of requests. */
@@ -32,19 +24,12 @@ struct counts {
 };
 
 struct lab {
-    struct scheduler scheduler;
-    struct trace trace;
-    struct network *network;
-    uint32_t node_count;                      /* 3 unless said otherwise before lab_start */
-    struct config configs[LAB_NODES_MAX + 1]; /* by node; 0: the router's */
-    struct node_process *nodes[LAB_NODES_MAX + 1];
-    uint64_t leads[LAB_NODES_MAX + 1]; /* by node: how often it has begun to lead a group */
-    uint32_t router_count;             /* 1, and .. */
-    uint32_t gac_count;                /* .. 0 unless said otherwise before lab_start */
-    uint64_t seed;                     /* of network and routers */
-    struct router_process *routers[LAB_ROUTERS_MAX];
-    struct gac_process *gac[LAB_GAC_MAX];
-    struct gac_watch *watch; /* borrows; NULL: none */
+    /* Its plan, until lab_start: three nodes, a router and no GAC server, unless a test says
+     * otherwise. */
+    struct world world;
+    struct config configs[LAB_NODES_MAX + 1]; /* by node; 0: of routers and GAC servers */
+    uint64_t leads[LAB_NODES_MAX + 1];        /* by node: how often it has begun to lead a group */
+    struct gac_watch *watch;                  /* borrows; NULL: none */
     struct http_client clients[LAB_ROUTERS_MAX][LAB_CLIENTS];
     struct counts *counts[LAB_ROUTERS_MAX][LAB_CLIENTS]; /* of the call under way; NULL: free */
     uint32_t next_client[LAB_ROUTERS_MAX];
@@ -78,6 +63,8 @@ void lab_call(struct lab *l, struct counts *counts, const char *operation, const
 /* By a client of that router, 0 .. */
 void lab_call_at(struct lab *l, uint32_t router, struct counts *counts, const char *operation,
                  const char *body);
+/* For a client of the test's own. */
+struct http_client_options lab_http(const struct lab *l, uint64_t seed);
 void lab_create_table(struct lab *l, const char *name, int rcu, int wcu);
 /* Sends each flow's requests at its pace, evenly. */
 void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns);

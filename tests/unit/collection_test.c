@@ -4,92 +4,92 @@
 #include "engine/catalog/split.h"
 #include "engine/heat/split_point.h"
 #include "engine/node/collection.h"
-#include "tests/support/node_world.h"
+#include "tests/support/lone_node.h"
 
 enum {
     LIMIT = 1024,
-    BESIDES = 6 /* bytes of an item of world_put_sized, without its filler */
+    BESIDES = 6 /* bytes of an item of lone_put_sized, without its filler */
 };
 
-static void open_world(struct world *w)
+static void open_world(struct lone_node *w)
 {
-    world_init(w, PROFILE_OFF);
-    world_set(w, "collection_max_bytes", "1KiB");
+    lone_init(w, PROFILE_OFF);
+    lone_set(w, "collection_max_bytes", "1KiB");
     w->collections = 2; /* names with the same parity lie in one */
-    world_open_table(w, 100, 100);
+    lone_open_table(w, 100, 100);
 }
 
-static enum reply_code put(struct world *w, uint32_t name, size_t size)
+static enum reply_code put(struct lone_node *w, uint32_t name, size_t size)
 {
-    world_put_sized(w, name, 1, size - BESIDES);
+    lone_put_sized(w, name, 1, size - BESIDES);
     if (w->answer_count == 0)
-        world_write_all(w);
-    return world_answer(w)->code;
+        lone_write_all(w);
+    return lone_answer(w)->code;
 }
 
 static void a_collection_takes_exactly_its_limit_across_a_restart(void **state)
 {
     (void)state;
-    struct world w;
+    struct lone_node w;
     open_world(&w);
     assert_int_equal(put(&w, 0, 1000), REPLY_OK);
-    assert_int_equal(world_answer(&w)->collection_bytes, 1000);
-    world_crash(&w);
+    assert_int_equal(lone_answer(&w)->collection_bytes, 1000);
+    lone_crash(&w);
     assert_int_equal(put(&w, 2, 25), REPLY_COLLECTION_FULL);
     assert_int_equal(put(&w, 2, 24), REPLY_OK);
-    world_checkpoint_all(&w);
-    world_crash(&w);
+    lone_checkpoint_all(&w);
+    lone_crash(&w);
     assert_int_equal(put(&w, 4, 7), REPLY_COLLECTION_FULL);
     assert_int_equal(put(&w, 1, LIMIT), REPLY_OK); /* another one */
     assert_int_equal(put(&w, 0, 900), REPLY_OK);
     assert_int_equal(put(&w, 4, 100), REPLY_OK);
-    world_assert_verified(&w, 4);
-    world_deinit(&w);
+    lone_assert_verified(&w, 4);
+    lone_deinit(&w);
 }
 
 static void what_is_in_flight_counts(void **state)
 {
     (void)state;
-    struct world w;
+    struct lone_node w;
     open_world(&w);
     for (uint32_t name = 0; name < 8; name += 2) {
-        world_put_sized(&w, name, 1, 256 - BESIDES);
+        lone_put_sized(&w, name, 1, 256 - BESIDES);
         assert_int_equal(w.answer_count, 0); /* on its way */
     }
-    world_put_sized(&w, 8, 1, 1);
-    world_assert_answer(&w, REPLY_COLLECTION_FULL);
-    world_ask_for(&w, REQUEST_DELETE, 0);
-    world_put_sized(&w, 8, 1, 256 - BESIDES); /* the deletion is before it */
+    lone_put_sized(&w, 8, 1, 1);
+    lone_assert_answer(&w, REPLY_COLLECTION_FULL);
+    lone_ask_for(&w, REQUEST_DELETE, 0);
+    lone_put_sized(&w, 8, 1, 256 - BESIDES); /* the deletion is before it */
     assert_int_equal(w.answer_count, 0);
-    world_write_all(&w);
-    world_assert_verified(&w, 4);
-    world_deinit(&w);
+    lone_write_all(&w);
+    lone_assert_verified(&w, 4);
+    lone_deinit(&w);
 }
 
 static void what_it_counts_is_no_item(void **state)
 {
     (void)state;
-    struct world w;
+    struct lone_node w;
     open_world(&w);
     for (uint32_t name = 0; name < 6; name++)
         assert_int_equal(put(&w, name, 100), REPLY_OK);
-    struct request r = world_request(&w, REQUEST_RANGE, 0);
+    struct request r = lone_request(&w, REQUEST_RANGE, 0);
     for (int reverse = 0; reverse <= 1; reverse++) {
         r.key = w.table.partitions[0].lo;
         r.bytes_max = 1 << 20;
         r.reverse = reverse;
-        world_ask(&w, &r);
-        world_assert_answer(&w, REPLY_OK);
-        assert_int_equal(world_answer(&w)->count, 6);
+        lone_ask(&w, &r);
+        lone_assert_answer(&w, REPLY_OK);
+        assert_int_equal(lone_answer(&w)->count, 6);
     }
-    world_assert_verified(&w, 6);
-    world_deinit(&w);
+    lone_assert_verified(&w, 6);
+    lone_deinit(&w);
 }
 
 static void no_cut_divides_one(void **state)
 {
     (void)state;
-    struct world w;
+    struct lone_node w;
     struct buffer body = {0};
     open_world(&w);
     const struct partition_info *p = &w.table.partitions[0];
@@ -97,40 +97,39 @@ static void no_cut_divides_one(void **state)
         .table_id = w.table.id, .partition = p->id, .epoch = p->epoch, .cut_count = 1};
     table_split_share_equally(&s);
     struct request r = {.op = REQUEST_TABLE_SPLIT};
-    world_key(&w, 2);
+    lone_key(&w, 2);
     for (int whole = 0; whole <= 1; whole++) {
         s.cuts[0] = whole ? collection_key(buffer_slice(&w.key)) : buffer_slice(&w.key);
         buffer_clear(&body);
         table_split_encode(&body, &s);
         r.body = buffer_slice(&body);
-        world_ask(&w, &r);
-        world_write_all(&w);
-        world_assert_answer(&w, whole ? REPLY_OK : REPLY_MALFORMED);
+        lone_ask(&w, &r);
+        lone_write_all(&w);
+        lone_assert_answer(&w, whole ? REPLY_OK : REPLY_MALFORMED);
     }
     buffer_deinit(&body);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 static void heat_in_one_is_not_advised_to_be_cut(void **state)
 {
     (void)state;
-    struct world w;
+    struct lone_node w;
     struct split_advice advice;
     open_world(&w);
     for (uint32_t i = 0; i < 4000; i++)
-        world_ask_for(&w, REQUEST_GET, i * 7919 % 500 * 2);
+        lone_ask_for(&w, REQUEST_GET, i * 7919 % 500 * 2);
     struct request r = {.op = REQUEST_PARTITION_HEAT,
                         .partition = w.table.partitions[0].id,
                         .epoch = w.table.partitions[0].epoch};
-    world_ask(&w, &r);
-    world_assert_answer(&w, REPLY_OK);
-    assert_int_equal(split_advice_decode(buffer_slice(&world_answer(&w)->body), &advice),
-                     STATUS_OK);
+    lone_ask(&w, &r);
+    lone_assert_answer(&w, REPLY_OK);
+    assert_int_equal(split_advice_decode(buffer_slice(&lone_answer(&w)->body), &advice), STATUS_OK);
     assert_int_equal(advice.verdict, SPLIT_REFUSED_COLLECTION);
-    world_key(&w, 2);
+    lone_key(&w, 2);
     assert_true(slice_equal(advice.key, collection_key(buffer_slice(&w.key))));
     assert_int_equal(advice.key_share_ppm, SPLIT_WHOLE_PPM);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 static void a_damaged_row_is_not_believed(void **state)

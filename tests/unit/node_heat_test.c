@@ -3,22 +3,22 @@
 
 #include "engine/heat/split_point.h"
 #include "engine/node/node_internal.h"
-#include "tests/support/node_world.h"
+#include "tests/support/lone_node.h"
 
-static struct request question(struct world *w, uint32_t children)
+static struct request question(struct lone_node *w, uint32_t children)
 {
-    struct request r = world_request(w, REQUEST_PARTITION_HEAT, 0);
+    struct request r = lone_request(w, REQUEST_PARTITION_HEAT, 0);
     r.key = r.body = slice_make(NULL, 0);
     r.items_max = children;
     return r;
 }
 
-static struct split_advice ask(struct world *w, struct request r)
+static struct split_advice ask(struct lone_node *w, struct request r)
 {
     struct split_advice a;
-    world_ask(w, &r);
-    world_assert_answer(w, REPLY_OK);
-    assert_int_equal(split_advice_decode(buffer_slice(&world_answer(w)->body), &a), STATUS_OK);
+    lone_ask(w, &r);
+    lone_assert_answer(w, REPLY_OK);
+    assert_int_equal(split_advice_decode(buffer_slice(&lone_answer(w)->body), &a), STATUS_OK);
     return a;
 }
 
@@ -26,14 +26,14 @@ static struct split_advice ask(struct world *w, struct request r)
 static void refused_requests_count_as_heat(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_STRICT);
-    world_open_table(&w, 10, 10);
+    struct lone_node w;
+    lone_init(&w, PROFILE_STRICT);
+    lone_open_table(&w, 10, 10);
     assert_int_equal(ask(&w, question(&w, 0)).verdict, SPLIT_REFUSED_FEW_SAMPLES);
     int refused = 0;
     for (uint32_t i = 0; i < 2000; i++) {
-        world_ask_for(&w, REQUEST_GET, 1 + i * 7919 % 500);
-        refused += world_answer(&w)->code == REPLY_THROTTLED;
+        lone_ask_for(&w, REQUEST_GET, 1 + i * 7919 % 500);
+        refused += lone_answer(&w)->code == REPLY_THROTTLED;
         w.now.ns += NS_PER_MS;
     }
     assert_true(refused > 1900);
@@ -44,81 +44,81 @@ static void refused_requests_count_as_heat(void **state)
     assert_in_range(a.share_ppm[ADMIT_READ][0], 450000, 550000);
     a = ask(&w, question(&w, 4));
     assert_int_equal(a.cut_count, 3);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 static void one_key_that_is_asked_for_is_named(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_STRICT);
-    world_open_table(&w, 10, 10);
+    struct lone_node w;
+    lone_init(&w, PROFILE_STRICT);
+    lone_open_table(&w, 10, 10);
     for (uint32_t i = 0; i < 2000; i++) {
-        world_ask_for(&w, REQUEST_GET, i % 20 ? 7 : i);
+        lone_ask_for(&w, REQUEST_GET, i % 20 ? 7 : i);
         w.now.ns += NS_PER_MS;
     }
     struct split_advice a = ask(&w, question(&w, 0));
     assert_int_equal(a.verdict, SPLIT_REFUSED_POPULAR_KEY);
-    world_key(&w, 7);
+    lone_key(&w, 7);
     assert_true(slice_equal(a.key, buffer_slice(&w.key)));
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 /* Seen in a demonstration: a key that had just grown popular had its partition cut in vain. */
 static void a_key_that_has_only_just_grown_popular_is_named_too(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_STRICT);
-    world_open_table(&w, 3000, 10);
+    struct lone_node w;
+    lone_init(&w, PROFILE_STRICT);
+    lone_open_table(&w, 3000, 10);
     for (uint32_t i = 0; i < 6000; i++) { /* a while, evenly, and little */
-        world_ask_for(&w, REQUEST_GET, i * 7919 % 500);
+        lone_ask_for(&w, REQUEST_GET, i * 7919 % 500);
         w.now.ns += 12 * NS_PER_MS;
     }
     assert_int_equal(ask(&w, question(&w, 0)).verdict, SPLIT_ADVISED);
     for (uint32_t i = 0; i < 8000; i++) {
-        world_ask_for(&w, REQUEST_GET, 7);
+        lone_ask_for(&w, REQUEST_GET, 7);
         w.now.ns += NS_PER_MS / 8;
     }
     struct split_advice a = ask(&w, question(&w, 0));
     assert_int_equal(a.verdict, SPLIT_REFUSED_POPULAR_KEY);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 static void heat_is_forgotten_when_nobody_asks(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_STRICT);
-    world_open_table(&w, 10, 10);
+    struct lone_node w;
+    lone_init(&w, PROFILE_STRICT);
+    lone_open_table(&w, 10, 10);
     for (uint32_t i = 0; i < 2000; i++)
-        world_ask_for(&w, REQUEST_GET, i % 500);
+        lone_ask_for(&w, REQUEST_GET, i % 500);
     assert_int_equal(ask(&w, question(&w, 0)).samples, 2000);
-    world_pass(&w, 20000);
+    lone_pass(&w, 20000);
     assert_in_range(ask(&w, question(&w, 0)).samples, 400, 1000);
-    world_pass(&w, 200000);
+    lone_pass(&w, 200000);
     assert_int_equal(ask(&w, question(&w, 0)).samples, 0);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 static void cold_partitions_give_their_memory_back_and_need_no_timer(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_STRICT);
-    world_open_table(&w, 10, 10);
+    struct lone_node w;
+    lone_init(&w, PROFILE_STRICT);
+    lone_open_table(&w, 10, 10);
     const struct partition *p = partitions_find(&w.node->partitions, w.table.partitions[0].id);
     assert_int_equal(w.node->heat.at.ns, INSTANT_NEVER.ns);
     for (uint32_t i = 0; i < 2000; i++)
-        world_ask_for(&w, REQUEST_GET, i % 500);
+        lone_ask_for(&w, REQUEST_GET, i % 500);
     assert_true(heat_memory(&p->heat) > 0);
     assert_true(w.node->heat.at.ns <= w.now.ns + w.config.heat_half_life_ms * NS_PER_MS);
-    world_pass(&w, 20000);
+    lone_pass(&w, 20000);
     assert_true(heat_memory(&p->heat) > 0);
-    world_pass(&w, 200000);
+    lone_pass(&w, 200000);
     assert_int_equal(heat_memory(&p->heat), 0);
     assert_int_equal(w.node->heat.at.ns, INSTANT_NEVER.ns);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 static void a_partition_that_gets_smaller_begins_without_heat(void **state)
@@ -150,11 +150,11 @@ static void a_partition_that_gets_smaller_begins_without_heat(void **state)
 static void after_a_split_both_pieces_begin_without_heat(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_STRICT);
-    world_open_table(&w, 10, 10);
+    struct lone_node w;
+    lone_init(&w, PROFILE_STRICT);
+    lone_open_table(&w, 10, 10);
     for (uint32_t i = 0; i < 2000; i++)
-        world_ask_for(&w, REQUEST_GET, i % 500);
+        lone_ask_for(&w, REQUEST_GET, i % 500);
     struct split_advice a = ask(&w, question(&w, 2));
     assert_int_equal(a.verdict, SPLIT_ADVISED);
     const struct partition_info *p = &w.table.partitions[0];
@@ -167,12 +167,12 @@ static void after_a_split_both_pieces_begin_without_heat(void **state)
     struct buffer body = {0};
     table_split_encode(&body, &s);
     struct request r = {.op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&body)};
-    world_ask(&w, &r);
-    world_write_all(&w);
-    world_assert_answer(&w, REPLY_OK);
+    lone_ask(&w, &r);
+    lone_write_all(&w);
+    lone_assert_answer(&w, REPLY_OK);
     for (int i = 0; i < 100 && partitions_find(&w.node->partitions, p->id + 1) == NULL; i++) {
-        world_pass(&w, 10);
-        world_write_all(&w);
+        lone_pass(&w, 10);
+        lone_write_all(&w);
     }
     struct partition *parent = partitions_find(&w.node->partitions, p->id);
     struct partition *child = partitions_find(&w.node->partitions, p->id + 1);
@@ -180,32 +180,32 @@ static void after_a_split_both_pieces_begin_without_heat(void **state)
     assert_int_equal(heat_samples(&parent->heat, w.now, ADMIT_READ), 0);
     assert_int_equal(heat_samples(&child->heat, w.now, ADMIT_READ), 0);
     buffer_deinit(&body);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 static void a_question_that_makes_no_sense_is_refused(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_STRICT);
-    world_open_table(&w, 10, 10);
+    struct lone_node w;
+    lone_init(&w, PROFILE_STRICT);
+    lone_open_table(&w, 10, 10);
     struct request r = question(&w, 1);
-    world_ask(&w, &r);
-    world_assert_answer(&w, REPLY_MALFORMED);
+    lone_ask(&w, &r);
+    lone_assert_answer(&w, REPLY_MALFORMED);
     r = question(&w, SPLIT_CUTS_MAX + 2);
-    world_ask(&w, &r);
-    world_assert_answer(&w, REPLY_MALFORMED);
+    lone_ask(&w, &r);
+    lone_assert_answer(&w, REPLY_MALFORMED);
     r = question(&w, 2);
     r.epoch++;
-    world_ask(&w, &r);
-    world_assert_answer(&w, REPLY_WRONG_PARTITION);
+    lone_ask(&w, &r);
+    lone_assert_answer(&w, REPLY_WRONG_PARTITION);
     r = question(&w, 2);
     r.partition += 100;
-    world_ask(&w, &r);
-    world_assert_answer(&w, REPLY_WRONG_PARTITION);
+    lone_ask(&w, &r);
+    lone_assert_answer(&w, REPLY_WRONG_PARTITION);
     r = question(&w, 2);
     assert_int_equal(ask(&w, r).verdict, SPLIT_REFUSED_FEW_SAMPLES);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 int main(void)

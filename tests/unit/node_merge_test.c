@@ -5,7 +5,7 @@
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
 #include "engine/node/node_internal.h"
-#include "tests/support/node_world.h"
+#include "tests/support/lone_node.h"
 
 enum {
     NAMES = 40
@@ -13,36 +13,36 @@ enum {
 
 /* The table in two partitions, with items in both. */
 struct scene {
-    struct world w;
+    struct lone_node w;
     struct partition_info lower;
     struct partition_info upper;
     uint32_t in_lower; /* a name */
     uint32_t in_upper;
 };
 
-static void settle(struct world *w)
+static void settle(struct lone_node *w)
 {
     for (int i = 0; i < 20; i++) {
-        world_write_all(w);
-        world_pass(w, 50);
+        lone_write_all(w);
+        lone_pass(w, 50);
     }
-    world_write_all(w);
+    lone_write_all(w);
     w->answer_count = 0;
 }
 
-static bool is_in(struct world *w, uint32_t name, const struct partition_info *p)
+static bool is_in(struct lone_node *w, uint32_t name, const struct partition_info *p)
 {
-    world_key(w, name);
+    lone_key(w, name);
     return slice_compare(buffer_slice(&w->key), p->lo) >= 0 &&
            slice_compare(buffer_slice(&w->key), p->hi) < 0;
 }
 
 static void scene_init(struct scene *s)
 {
-    struct world *w = &s->w;
+    struct lone_node *w = &s->w;
     struct buffer body = {0};
-    world_init(w, PROFILE_OFF);
-    world_open_table(w, 100, 100);
+    lone_init(w, PROFILE_OFF);
+    lone_open_table(w, 100, 100);
     uint8_t cut[12] = {0};
     memcpy(cut, w->table.partitions[0].lo.data, 4);
     cut[4] = 0x80; /* the middle of the hashes */
@@ -54,9 +54,9 @@ static void scene_init(struct scene *s)
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
     struct request r = {.op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&body)};
-    world_ask(w, &r);
+    lone_ask(w, &r);
     settle(w);
-    world_fetch_table(w);
+    lone_fetch_table(w);
     assert_int_equal(w->table.partition_count, 2);
     s->lower = w->table.partitions[0];
     s->upper = w->table.partitions[1];
@@ -65,9 +65,9 @@ static void scene_init(struct scene *s)
             s->in_upper = name;
         else
             s->in_lower = name;
-        world_put(w, name, name + 1);
-        world_write_all(w);
-        world_assert_answer(w, REPLY_OK);
+        lone_put(w, name, name + 1);
+        lone_write_all(w);
+        lone_assert_answer(w, REPLY_OK);
     }
     buffer_deinit(&body);
 }
@@ -79,7 +79,7 @@ static void ask(struct scene *s, const struct partition_info *p)
     partition_info_encode(&body, p);
     struct request r = {
         .op = REQUEST_PARTITION_MERGE, .partition = p->id, .body = buffer_slice(&body)};
-    world_ask(&s->w, &r);
+    lone_ask(&s->w, &r);
     buffer_deinit(&body);
 }
 
@@ -96,10 +96,10 @@ static struct frozen freeze(struct scene *s)
     const struct partition_info p = freezing(s);
     struct frozen frozen;
     ask(s, &p);
-    world_write_all(&s->w);
-    world_assert_answer(&s->w, REPLY_OK);
-    assert_int_equal(world_answer(&s->w)->body.size, sizeof frozen);
-    memcpy(&frozen, world_answer(&s->w)->body.data, sizeof frozen);
+    lone_write_all(&s->w);
+    lone_assert_answer(&s->w, REPLY_OK);
+    assert_int_equal(lone_answer(&s->w)->body.size, sizeof frozen);
+    memcpy(&frozen, lone_answer(&s->w)->body.data, sizeof frozen);
     return frozen;
 }
 
@@ -123,7 +123,7 @@ static void ask_to_open(struct scene *s, struct partition_info p)
     partition_info_encode(&word, &p);
     struct request r = {
         .op = REQUEST_PARTITION_OPEN, .partition = p.id, .body = buffer_slice(&word)};
-    world_ask(&s->w, &r);
+    lone_ask(&s->w, &r);
     buffer_deinit(&word);
 }
 
@@ -131,15 +131,15 @@ static void ask_to_open(struct scene *s, struct partition_info p)
 
 static void assert_refused(struct scene *s, enum request_op op, bool consistent)
 {
-    struct request r = world_request(&s->w, op, s->in_upper);
+    struct request r = lone_request(&s->w, op, s->in_upper);
     r.consistent = consistent;
     if (op == REQUEST_RANGE) {
         r.key = s->upper.lo;
         r.bytes_max = UINT32_MAX;
     }
-    world_ask(&s->w, &r);
-    world_write_all(&s->w);
-    world_assert_answer(&s->w, REPLY_STALE_MAP);
+    lone_ask(&s->w, &r);
+    lone_write_all(&s->w);
+    lone_assert_answer(&s->w, REPLY_STALE_MAP);
 }
 
 static void assert_serves_nothing(struct scene *s)
@@ -148,7 +148,7 @@ static void assert_serves_nothing(struct scene *s)
     assert_refused(s, REQUEST_GET, false);
     assert_refused(s, REQUEST_RANGE, true);
     assert_refused(s, REQUEST_DELETE, false);
-    assert_int_equal(world_get(&s->w, s->in_lower), s->in_lower + 1);
+    assert_int_equal(lone_get(&s->w, s->in_lower), s->in_lower + 1);
 }
 
 static void a_frozen_partition_serves_nothing_until_it_is_thawed(void **state)
@@ -158,11 +158,11 @@ static void a_frozen_partition_serves_nothing_until_it_is_thawed(void **state)
     scene_init(&s);
     freeze(&s);
     assert_serves_nothing(&s);
-    world_crash(&s.w);
+    lone_crash(&s.w);
     settle(&s.w);
     assert_serves_nothing(&s);
-    world_checkpoint_all(&s.w);
-    world_crash(&s.w);
+    lone_checkpoint_all(&s.w);
+    lone_crash(&s.w);
     settle(&s.w);
     assert_serves_nothing(&s);
     struct partition_info p = s.upper;
@@ -170,17 +170,17 @@ static void a_frozen_partition_serves_nothing_until_it_is_thawed(void **state)
     p.merge_with = s.lower.id;
     p.epoch++;
     ask(&s, &p);
-    world_write_all(&s.w);
-    world_assert_answer(&s.w, REPLY_OK);
+    lone_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OK);
     const struct partition_info late = freezing(&s); /* of the epoch before */
     ask(&s, &late);
-    world_assert_answer(&s.w, REPLY_STALE_MAP);
+    lone_assert_answer(&s.w, REPLY_STALE_MAP);
     s.w.table.partitions[1].epoch++;
-    assert_int_equal(world_get(&s.w, s.in_upper), s.in_upper + 1);
-    world_put(&s.w, s.in_upper, 99);
-    world_write_all(&s.w);
-    world_assert_answer(&s.w, REPLY_OK);
-    world_deinit(&s.w);
+    assert_int_equal(lone_get(&s.w, s.in_upper), s.in_upper + 1);
+    lone_put(&s.w, s.in_upper, 99);
+    lone_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OK);
+    lone_deinit(&s.w);
 }
 
 static void a_write_behind_the_entry_that_freezes_does_nothing(void **state)
@@ -191,9 +191,9 @@ static void a_write_behind_the_entry_that_freezes_does_nothing(void **state)
     const struct partition_info p = freezing(&s);
     ask(&s, &p);
     s.w.answer_count = 0;
-    struct request r = world_request(&s.w, REQUEST_DELETE, s.in_upper);
-    world_ask(&s.w, &r); /* into the log behind it */
-    world_write_all(&s.w);
+    struct request r = lone_request(&s.w, REQUEST_DELETE, s.in_upper);
+    lone_ask(&s.w, &r); /* into the log behind it */
+    lone_write_all(&s.w);
     bool told = false;
     for (size_t i = 0; i < s.w.answer_count; i++)
         told |= s.w.answers[i].code == REPLY_STALE_MAP;
@@ -203,13 +203,13 @@ static void a_write_behind_the_entry_that_freezes_does_nothing(void **state)
     first = freeze(&s); /* said again, nothing changes */
     assert_memory_equal(&first, &again, sizeof first);
     ask(&s, &absorb);
-    world_write_all(&s.w);
-    world_assert_answer(&s.w, REPLY_OK);
+    lone_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OK);
     s.w.table.partitions[0].epoch++;
     s.w.table.partitions[0].hi = s.upper.hi;
     s.w.table.partition_count = 1;
-    assert_int_equal(world_get(&s.w, s.in_upper), s.in_upper + 1);
-    world_deinit(&s.w);
+    assert_int_equal(lone_get(&s.w, s.in_upper), s.in_upper + 1);
+    lone_deinit(&s.w);
 }
 
 /* ---- taking over ---- */
@@ -222,11 +222,11 @@ static void nothing_is_taken_over_that_is_not_frozen(void **state)
     struct frozen frozen = {raft_last(partitions_find(&s.w.node->partitions, s.upper.id)->raft), 1};
     const struct partition_info absorb = absorbing(&s, frozen);
     ask(&s, &absorb);
-    world_assert_answer(&s.w, REPLY_OVERLOADED);
-    world_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OVERLOADED);
+    lone_write_all(&s.w);
     assert_false(node_is_stopped(s.w.node));
-    assert_int_equal(world_get(&s.w, s.in_upper), s.in_upper + 1);
-    world_deinit(&s.w);
+    assert_int_equal(lone_get(&s.w, s.in_upper), s.in_upper + 1);
+    lone_deinit(&s.w);
 }
 
 /* What the leader of another node has let into the log. */
@@ -243,13 +243,13 @@ static void a_node_stops_rather_than_guess_what_it_takes_over(void **state)
     struct partition *lower = partitions_find(&s.w.node->partitions, s.lower.id);
     assert_non_null(groups_propose(&s.w.node->groups, lower, &o, LOG_MERGE, buffer_slice(&body),
                                    slice_make(NULL, 0)));
-    world_pass(&s.w, 1);
-    while (!node_is_stopped(s.w.node) && (s.w.flying != NULL || world_write_begin(&s.w)))
-        world_write_end(&s.w, 0);
+    lone_pass(&s.w, 1);
+    while (!node_is_stopped(s.w.node) && (s.w.flying != NULL || lone_write_begin(&s.w)))
+        lone_write_end(&s.w, 0);
     buffer_deinit(&body);
     assert_true(node_is_stopped(s.w.node));
     assert_non_null(partitions_find(&s.w.node->partitions, s.upper.id));
-    world_deinit(&s.w);
+    lone_deinit(&s.w);
 }
 
 static void absorb_without_its_record_on_disk(struct scene *s, struct partition_info *lower)
@@ -258,8 +258,8 @@ static void absorb_without_its_record_on_disk(struct scene *s, struct partition_
     *lower = absorbing(s, freeze(s));
     ask(s, lower);
     while (partitions_find(&s->w.node->partitions, s->upper.id) != NULL) {
-        assert_true(world_write_begin(&s->w));
-        world_write_end(&s->w, 0);
+        assert_true(lone_write_begin(&s->w));
+        lone_write_end(&s->w, 0);
     }
 }
 
@@ -272,17 +272,17 @@ static void a_merge_is_said_to_be_done_once_it_is_on_disk(void **state)
     struct partition_info lower;
     absorb_without_its_record_on_disk(&s, &lower);
     ask_to_open(&s, lower);
-    world_assert_answer(&s.w, REPLY_OVERLOADED);
-    world_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OVERLOADED);
+    lone_write_all(&s.w);
     ask_to_open(&s, lower);
-    world_write_all(&s.w);
-    world_assert_answer(&s.w, REPLY_OK);
-    world_crash(&s.w);
+    lone_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OK);
+    lone_crash(&s.w);
     assert_null(partitions_find(&s.w.node->partitions, s.upper.id));
     assert_int_equal(partitions_find(&s.w.node->partitions, lower.id)->info.epoch, lower.epoch);
     settle(&s.w);
-    world_assert_verified(&s.w, NAMES);
-    world_deinit(&s.w);
+    lone_assert_verified(&s.w, NAMES);
+    lone_deinit(&s.w);
 }
 
 static void a_merge_that_a_crash_forgot_is_done_again(void **state)
@@ -291,11 +291,11 @@ static void a_merge_that_a_crash_forgot_is_done_again(void **state)
     struct scene s;
     struct partition_info lower;
     absorb_without_its_record_on_disk(&s, &lower);
-    world_crash(&s.w);
+    lone_crash(&s.w);
     settle(&s.w);
     assert_null(partitions_find(&s.w.node->partitions, s.upper.id));
-    world_assert_verified(&s.w, NAMES);
-    world_deinit(&s.w);
+    lone_assert_verified(&s.w, NAMES);
+    lone_deinit(&s.w);
 }
 
 static void a_late_word_opens_nothing_that_was_taken_over(void **state)
@@ -304,12 +304,12 @@ static void a_late_word_opens_nothing_that_was_taken_over(void **state)
     struct scene s;
     struct partition_info lower;
     absorb_without_its_record_on_disk(&s, &lower);
-    world_write_all(&s.w);
+    lone_write_all(&s.w);
     ask_to_open(&s, s.upper);
-    world_assert_answer(&s.w, REPLY_OVERLOADED);
-    world_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OVERLOADED);
+    lone_write_all(&s.w);
     assert_null(partitions_find(&s.w.node->partitions, s.upper.id));
-    world_deinit(&s.w);
+    lone_deinit(&s.w);
 }
 
 static void words_that_make_no_sense_are_refused(void **state)
@@ -319,20 +319,20 @@ static void words_that_make_no_sense_are_refused(void **state)
     scene_init(&s);
     struct partition_info p = s.upper; /* no step */
     ask(&s, &p);
-    world_assert_answer(&s.w, REPLY_MALFORMED);
+    lone_assert_answer(&s.w, REPLY_MALFORMED);
     p = freezing(&s);
     p.id = 4711;
     ask(&s, &p);
-    world_assert_answer(&s.w, REPLY_WRONG_PARTITION);
+    lone_assert_answer(&s.w, REPLY_WRONG_PARTITION);
     p = freezing(&s);
     p.epoch++;
     ask(&s, &p);
-    world_assert_answer(&s.w, REPLY_STALE_MAP);
+    lone_assert_answer(&s.w, REPLY_STALE_MAP);
     p = absorbing(&s, (struct frozen){1, 1});
     p.hi = s.lower.hi; /* nothing is taken over */
     ask(&s, &p);
-    world_assert_answer(&s.w, REPLY_STALE_MAP);
-    world_deinit(&s.w);
+    lone_assert_answer(&s.w, REPLY_STALE_MAP);
+    lone_deinit(&s.w);
 }
 
 int main(void)

@@ -3,47 +3,48 @@
 
 #include "engine/heat/split_point.h"
 #include "engine/node/collection.h"
-#include "tests/support/node_world.h"
+#include "tests/support/lone_node.h"
 
-static struct split_advice ask(struct world *w, uint32_t partition)
+static struct split_advice ask(struct lone_node *w, uint32_t partition)
 {
     struct split_advice a;
     struct request r = {.op = REQUEST_PARTITION_MIDDLE,
                         .partition = w->table.partitions[partition].id,
                         .epoch = w->table.partitions[partition].epoch};
-    world_ask(w, &r);
-    world_assert_answer(w, REPLY_OK);
-    assert_int_equal(split_advice_decode(buffer_slice(&world_answer(w)->body), &a), STATUS_OK);
+    lone_ask(w, &r);
+    lone_assert_answer(w, REPLY_OK);
+    assert_int_equal(split_advice_decode(buffer_slice(&lone_answer(w)->body), &a), STATUS_OK);
     return a;
 }
 
 /* Asks until it is known: not at once. */
-static struct split_advice middle_of(struct world *w)
+static struct split_advice middle_of(struct lone_node *w)
 {
     struct split_advice a = ask(w, 0);
     assert_int_equal(a.verdict, SPLIT_REFUSED_FEW_SAMPLES);
     for (int asked = 1; a.verdict == SPLIT_REFUSED_FEW_SAMPLES; asked++) {
         assert_true(asked < 100);
-        world_pass(w, 10);
+        lone_pass(w, 10);
         a = ask(w, 0);
     }
     return a;
 }
 
-static void fill(struct world *w, uint32_t names, size_t size)
+static void fill(struct lone_node *w, uint32_t names, size_t size)
 {
     for (uint32_t name = 0; name < names; name++) {
-        world_put_sized(w, name, 1, size * (1 + name % 7));
-        world_write_all(w);
+        lone_put_sized(w, name, 1, size * (1 + name % 7));
+        lone_write_all(w);
     }
 }
 
 /* Bytes of items before and behind the cut. */
-static void weigh(struct world *w, uint32_t names, size_t size, struct slice cut, int64_t sides[2])
+static void weigh(struct lone_node *w, uint32_t names, size_t size, struct slice cut,
+                  int64_t sides[2])
 {
     sides[0] = sides[1] = 0;
     for (uint32_t name = 0; name < names; name++) {
-        world_key(w, name);
+        lone_key(w, name);
         sides[slice_compare(buffer_slice(&w->key), cut) >= 0] += (int64_t)(size * (1 + name % 7));
     }
 }
@@ -56,11 +57,11 @@ static void a_cut_halves_the_bytes_not_the_keys(void **state)
         SIZE = 100
     };
     for (uint32_t collections = 0; collections <= NAMES; collections += NAMES / 2) {
-        struct world w;
+        struct lone_node w;
         int64_t sides[2];
-        world_init(&w, PROFILE_OFF);
+        lone_init(&w, PROFILE_OFF);
         w.collections = collections;
-        world_open_table(&w, 100, 100);
+        lone_open_table(&w, 100, 100);
         fill(&w, NAMES, SIZE);
         struct split_advice a = middle_of(&w);
         assert_int_equal(a.verdict, SPLIT_ADVISED);
@@ -70,7 +71,7 @@ static void a_cut_halves_the_bytes_not_the_keys(void **state)
         if (collections > 0)
             assert_true(collection_is_row(a.cuts[0]));
         middle_of(&w); /* it is looked for anew */
-        world_deinit(&w);
+        lone_deinit(&w);
     }
 }
 
@@ -83,17 +84,17 @@ static void cold_bytes_are_touched_before_they_are_read(void **state)
         SIZE = 1000,
         LEAST = 2 /* touches: what is read until half of it lies behind, in slices */
     };
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
     fill(&w, NAMES, SIZE);
-    world_checkpoint_all(&w);
+    lone_checkpoint_all(&w);
     w.resident_max = 0;
-    world_crash(&w);
+    lone_crash(&w);
     struct split_advice a = ask(&w, 0);
     w.touch_count = 0;
     for (int i = 0; i < 20; i++) {
-        world_pass(&w, 50);
+        lone_pass(&w, 50);
         assert_int_equal(w.touch_count, 1); /* nothing goes on meanwhile */
     }
     int touched = 0;
@@ -101,52 +102,52 @@ static void cold_bytes_are_touched_before_they_are_read(void **state)
         assert_true(touched < 100);
         if (w.touch_count > 0) {
             node_touched(w.node, w.now, w.touches[--w.touch_count]);
-            world_take_effects(&w);
+            lone_take_effects(&w);
             touched++;
         }
-        world_pass(&w, 10);
+        lone_pass(&w, 10);
     }
     assert_int_equal(a.verdict, SPLIT_ADVISED);
     assert_true(touched >= LEAST);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 /* Asked for in turn, each time when the other one's has just been found. */
 static void of_two_partitions_each_keeps_what_was_found(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_AWS);
-    world_open_table(&w, 100, 2000);
+    struct lone_node w;
+    lone_init(&w, PROFILE_AWS);
+    lone_open_table(&w, 100, 2000);
     assert_int_equal(w.table.partition_count, 2);
     fill(&w, 100, 10);
     for (uint32_t i = 0; i < 2; i++) {
         assert_int_equal(ask(&w, i).verdict, SPLIT_REFUSED_FEW_SAMPLES);
-        world_pass(&w, 1000);
+        lone_pass(&w, 1000);
     }
     for (uint32_t i = 0; i < 2; i++)
         assert_int_equal(ask(&w, i).verdict, SPLIT_ADVISED);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 static void what_is_one_collection_or_one_item_is_not_cut(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
     w.collections = 1;
-    world_open_table(&w, 100, 100);
+    lone_open_table(&w, 100, 100);
     fill(&w, 600, 10);
     struct split_advice a = middle_of(&w);
     assert_int_equal(a.verdict, SPLIT_REFUSED_COLLECTION);
-    world_key(&w, 0);
+    lone_key(&w, 0);
     assert_true(slice_equal(a.key, collection_key(buffer_slice(&w.key))));
-    world_deinit(&w);
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
+    lone_deinit(&w);
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
     fill(&w, 1, 10);
     assert_int_equal(middle_of(&w).verdict, SPLIT_REFUSED_NO_BENEFIT);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 int main(void)

@@ -3,20 +3,21 @@
 
 #include "engine/catalog/catalog.h"
 #include "engine/node/node_internal.h"
-#include "tests/support/node_world.h"
+#include "tests/support/lone_node.h"
 
 /* The word of a catalog whose log was known up to `as_of`. */
-static void open_partition_as_of(struct world *w, const struct partition_info *p, uint64_t as_of)
+static void open_partition_as_of(struct lone_node *w, const struct partition_info *p,
+                                 uint64_t as_of)
 {
     struct buffer b = {0};
     buffer_append_u64(&b, as_of);
     partition_info_encode(&b, p);
     struct request r = {.op = REQUEST_PARTITION_OPEN, .body = buffer_slice(&b)};
-    world_ask(w, &r);
+    lone_ask(w, &r);
     buffer_deinit(&b);
 }
 
-static void open_partition(struct world *w, const struct partition_info *p)
+static void open_partition(struct lone_node *w, const struct partition_info *p)
 {
     open_partition_as_of(w, p, 1);
 }
@@ -24,109 +25,109 @@ static void open_partition(struct world *w, const struct partition_info *p)
 static void a_range_does_not_change_by_what_the_catalog_says(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
     struct partition_info info = w.table.partitions[0];
-    world_put(&w, 1, 1);
-    world_write_all(&w);
+    lone_put(&w, 1, 1);
+    lone_write_all(&w);
     info.epoch++; /* of a split that has not been applied here */
     open_partition(&w, &info);
-    world_assert_answer(&w, REPLY_OVERLOADED);
+    lone_assert_answer(&w, REPLY_OVERLOADED);
     info.epoch -= 2;
     open_partition(&w, &info);
-    world_assert_answer(&w, REPLY_STALE_MAP);
+    lone_assert_answer(&w, REPLY_STALE_MAP);
     info.epoch++;
     info.rate_mcu[ADMIT_READ]++; /* rates are the catalog's, ranges are not */
     info.hi = info.lo;
     open_partition(&w, &info);
-    world_write_all(&w);
-    world_assert_answer(&w, REPLY_OK);
-    assert_int_equal(world_get(&w, 1), 1);
+    lone_write_all(&w);
+    lone_assert_answer(&w, REPLY_OK);
+    assert_int_equal(lone_get(&w, 1), 1);
     info = w.table.partitions[0];
     info.id = 99; /* a child, before its parent has split */
     open_partition(&w, &info);
-    world_assert_answer(&w, REPLY_OVERLOADED);
-    world_deinit(&w);
+    lone_assert_answer(&w, REPLY_OVERLOADED);
+    lone_deinit(&w);
 }
 
 static void opening_and_closing_a_partition_may_be_repeated(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
     struct partition_info info = w.table.partitions[0];
     open_partition(&w, &info);
-    world_assert_answer(&w, REPLY_OK); /* it is open: no record needed */
+    lone_assert_answer(&w, REPLY_OK); /* it is open: no record needed */
     uint64_t self = info.members[0];
     info.members[0] = raft_member_id(2, 1, 0);
     open_partition(&w, &info);
-    world_assert_answer(&w, REPLY_MALFORMED);
+    lone_assert_answer(&w, REPLY_MALFORMED);
     info.members[0] = self;
     for (uint32_t i = 0; i < 10; i++)
-        world_put(&w, i, 1);
-    world_write_all(&w);
-    world_checkpoint_all(&w);
+        lone_put(&w, i, 1);
+    lone_write_all(&w);
+    lone_checkpoint_all(&w);
     struct buffer word = {0};
     buffer_append_u64(&word, 1);
     partition_info_encode(&word, &info);
     struct request close = {
         .op = REQUEST_PARTITION_CLOSE, .partition = info.id, .body = buffer_slice(&word)};
-    world_ask(&w, &close);
-    world_put(&w, 1, 2);
-    world_assert_answer(&w, REPLY_WRONG_PARTITION);
+    lone_ask(&w, &close);
+    lone_put(&w, 1, 2);
+    lone_assert_answer(&w, REPLY_WRONG_PARTITION);
     open_partition(&w, &info);
-    world_assert_answer(&w, REPLY_WRONG_PARTITION); /* not while it is being closed */
-    world_ask(&w, &close);
+    lone_assert_answer(&w, REPLY_WRONG_PARTITION); /* not while it is being closed */
+    lone_ask(&w, &close);
     w.answer_count = 0;
-    world_write_all(&w);
+    lone_write_all(&w);
     assert_int_equal(w.answer_count, 2);
     assert_int_equal(w.answers[0].code, REPLY_OK);
     assert_int_equal(w.answers[1].code, REPLY_OK);
-    world_ask(&w, &close);
-    world_assert_answer(&w, REPLY_OK);
-    world_crash(&w); /* before its keys are erased */
-    world_checkpoint_all(&w);
-    world_checkpoint_all(&w);
+    lone_ask(&w, &close);
+    lone_assert_answer(&w, REPLY_OK);
+    lone_crash(&w); /* before its keys are erased */
+    lone_checkpoint_all(&w);
+    lone_checkpoint_all(&w);
     assert_false(store_erase_pending(node_store(w.node)));
     struct slice lo = info.lo, hi = info.hi, key, value;
     struct store_cursor c;
     store_seek(node_store(w.node), lo, hi, false, &c);
     assert_int_equal(store_next(&c, &key, &value), STATUS_NOT_FOUND);
     buffer_deinit(&word);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
-static void ask_to_close(struct world *w, const struct partition_info *p, uint64_t as_of)
+static void ask_to_close(struct lone_node *w, const struct partition_info *p, uint64_t as_of)
 {
     struct buffer b = {0};
     buffer_append_u64(&b, as_of);
     partition_info_encode(&b, p);
     struct request r = {
         .op = REQUEST_PARTITION_CLOSE, .partition = p->id, .body = buffer_slice(&b)};
-    world_ask(w, &r);
+    lone_ask(w, &r);
     buffer_deinit(&b);
 }
 
-static enum reply_code close_partition_as_of(struct world *w, const struct partition_info *p,
+static enum reply_code close_partition_as_of(struct lone_node *w, const struct partition_info *p,
                                              uint64_t as_of)
 {
     ask_to_close(w, p, as_of);
-    world_write_all(w);
-    return world_answer(w)->code;
+    lone_write_all(w);
+    return lone_answer(w)->code;
 }
 
-static enum reply_code close_partition(struct world *w, const struct partition_info *p)
+static enum reply_code close_partition(struct lone_node *w, const struct partition_info *p)
 {
     return close_partition_as_of(w, p, 1);
 }
 
-static enum reply_code reopen_partition(struct world *w, const struct partition_info *p)
+static enum reply_code reopen_partition(struct lone_node *w, const struct partition_info *p)
 {
     open_partition(w, p);
-    world_write_all(w);
-    return world_answer(w)->code;
+    lone_write_all(w);
+    return lone_answer(w)->code;
 }
 
 /* The replica was moved away and has come back: what an earlier leader of the catalog said of the
@@ -134,9 +135,9 @@ static enum reply_code reopen_partition(struct world *w, const struct partition_
 static void a_late_close_or_open_is_not_for_the_replica_that_came_back(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
     struct partition_info first = w.table.partitions[0], second = first, left = first;
     const uint32_t generation = raft_member_generation(first.members[0]);
     left.leaving = first.members[0];
@@ -145,24 +146,24 @@ static void a_late_close_or_open_is_not_for_the_replica_that_came_back(void **st
     second.members[0] = raft_member_id(1, generation, 2);
     assert_int_equal(close_partition(&w, &left), REPLY_OK);
     assert_int_equal(reopen_partition(&w, &first), REPLY_OVERLOADED); /* not erased yet */
-    world_checkpoint_all(&w);
-    world_checkpoint_all(&w);
+    lone_checkpoint_all(&w);
+    lone_checkpoint_all(&w);
     assert_int_equal(reopen_partition(&w, &first), REPLY_OK); /* late: a replica nobody wants */
     assert_int_equal(reopen_partition(&w, &second), REPLY_STALE_MAP); /* it goes first */
-    world_checkpoint_all(&w);
-    world_checkpoint_all(&w);
+    lone_checkpoint_all(&w);
+    lone_checkpoint_all(&w);
     assert_int_equal(reopen_partition(&w, &second), REPLY_OK);
-    world_put(&w, 1, 1);
-    world_write_all(&w);
-    world_assert_answer(&w, REPLY_OK);
+    lone_put(&w, 1, 1);
+    lone_write_all(&w);
+    lone_assert_answer(&w, REPLY_OK);
     assert_int_equal(close_partition(&w, &left), REPLY_OK);
     assert_int_equal(reopen_partition(&w, &first), REPLY_STALE_MAP);
-    assert_int_equal(world_get(&w, 1), 1); /* it is all there */
+    assert_int_equal(lone_get(&w, 1), 1); /* it is all there */
     left.leaving = second.members[0];
     assert_int_equal(close_partition(&w, &left), REPLY_OK);
-    world_ask_for(&w, REQUEST_GET, 1);
-    world_assert_answer(&w, REPLY_WRONG_PARTITION);
-    world_deinit(&w);
+    lone_ask_for(&w, REQUEST_GET, 1);
+    lone_assert_answer(&w, REPLY_WRONG_PARTITION);
+    lone_deinit(&w);
 }
 
 /* What a leader of the catalog said before, and what is on its way for long, opens nothing that was
@@ -171,34 +172,34 @@ static void a_late_close_or_open_is_not_for_the_replica_that_came_back(void **st
 static void an_older_word_opens_nothing_that_was_closed(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
     struct partition_info info = w.table.partitions[0], never = info;
     never.id = 99;
     assert_int_equal(close_partition_as_of(&w, &info, 20), REPLY_OK);
-    world_checkpoint_all(&w);
-    world_checkpoint_all(&w);
+    lone_checkpoint_all(&w);
+    lone_checkpoint_all(&w);
     open_partition_as_of(&w, &info, 19);
-    world_assert_answer(&w, REPLY_STALE_MAP);
+    lone_assert_answer(&w, REPLY_STALE_MAP);
     assert_int_equal(close_partition_as_of(&w, &never, 30), REPLY_OK);
     open_partition_as_of(&w, &never, 29);
-    world_assert_answer(&w, REPLY_STALE_MAP);
-    world_crash(&w); /* by the log's word, then by a checkpoint's */
+    lone_assert_answer(&w, REPLY_STALE_MAP);
+    lone_crash(&w); /* by the log's word, then by a checkpoint's */
     open_partition_as_of(&w, &never, 29);
-    world_assert_answer(&w, REPLY_STALE_MAP);
-    world_checkpoint_all(&w);
-    world_crash(&w);
+    lone_assert_answer(&w, REPLY_STALE_MAP);
+    lone_checkpoint_all(&w);
+    lone_crash(&w);
     open_partition_as_of(&w, &never, 29);
-    world_assert_answer(&w, REPLY_STALE_MAP);
+    lone_assert_answer(&w, REPLY_STALE_MAP);
     open_partition_as_of(&w, &never, 31);
     ask_to_close(&w, &never, 32);
-    world_assert_answer(&w, REPLY_WRONG_PARTITION);
+    lone_assert_answer(&w, REPLY_WRONG_PARTITION);
     w.answer_count = 0;
-    world_write_all(&w);
-    assert_int_equal(world_answer(&w)->code, REPLY_OK); /* it is open */
+    lone_write_all(&w);
+    assert_int_equal(lone_answer(&w)->code, REPLY_OK); /* it is open */
     assert_int_equal(close_partition_as_of(&w, &never, 32), REPLY_OK);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 /* Requests go on meanwhile: no more a second than may be, and no checkpoint sooner for it. */
@@ -211,14 +212,14 @@ static void what_was_moved_away_is_erased_in_small_steps(void **state)
         BYTES_S = 64 * 1024,
         STEP_MS = 250,
     };
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_set(&w, "erase_bytes_s", "64KiB");
-    world_open_table(&w, 100, 100);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "erase_bytes_s", "64KiB");
+    lone_open_table(&w, 100, 100);
     for (uint32_t i = 0; i < ITEMS; i++)
-        world_put_sized(&w, i, 1, ITEM_BYTES);
-    world_write_all(&w);
-    world_checkpoint_all(&w);
+        lone_put_sized(&w, i, 1, ITEM_BYTES);
+    lone_write_all(&w);
+    lone_checkpoint_all(&w);
     struct partition_info left = w.table.partitions[0];
     left.leaving = left.members[0];
     left.members[0] = raft_member_id(2, 1, 1);
@@ -226,15 +227,15 @@ static void what_was_moved_away_is_erased_in_small_steps(void **state)
     int64_t ms = 0, checkpoints = 0;
     for (; store_erase_pending(node_store(w.node)); ms += 10) {
         assert_true(ms < 10000);
-        world_pass(&w, 10);
+        lone_pass(&w, 10);
         if (!w.checkpoint)
             continue;
-        world_checkpoint_end(&w);
+        lone_checkpoint_end(&w);
         checkpoints++;
     }
     assert_true(ms >= ITEMS * ITEM_BYTES * INT64_C(1000) / BYTES_S - STEP_MS);
     assert_true(checkpoints <= ms / STEP_MS + 1);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 /* As many as a deleted table had partitions: an empty one is no reason to wait a step. */
@@ -246,9 +247,9 @@ static void many_empty_ranges_are_erased_soon(void **state)
         CHECKPOINTS = 10, /* one may take a while */
         WITHIN_MS = 1000,
     };
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
     for (uint32_t i = 0; i < RANGES; i++) {
         uint8_t lo[8], hi[8];
         put_u32(put_u32(lo, 7), i);
@@ -258,44 +259,44 @@ static void many_empty_ranges_are_erased_soon(void **state)
     int checkpoints = 0;
     for (int64_t ms = 0; store_erase_pending(node_store(w.node)); ms++) {
         assert_true(ms < WITHIN_MS);
-        world_pass(&w, 1);
+        lone_pass(&w, 1);
         if (!w.checkpoint)
             continue;
-        world_checkpoint_end(&w);
+        lone_checkpoint_end(&w);
         assert_true(++checkpoints <= CHECKPOINTS);
     }
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 static void a_deleted_table_leaves_nothing_and_its_name_is_free(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
     uint32_t first = w.table.id;
-    world_put(&w, 1, 1);
-    world_write_all(&w);
-    world_table_op(&w, REQUEST_TABLE_DELETE, 0, 0);
+    lone_put(&w, 1, 1);
+    lone_write_all(&w);
+    lone_table_op(&w, REQUEST_TABLE_DELETE, 0, 0);
     struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("t")};
-    world_ask(&w, &r);
-    world_assert_answer(&w, REPLY_TABLE_NOT_FOUND);
-    world_table_op(&w, REQUEST_TABLE_CREATE, 100, 100);
-    world_fetch_table(&w);
+    lone_ask(&w, &r);
+    lone_assert_answer(&w, REPLY_TABLE_NOT_FOUND);
+    lone_table_op(&w, REQUEST_TABLE_CREATE, 100, 100);
+    lone_fetch_table(&w);
     assert_true(w.table.id > first);
-    assert_int_equal(world_get(&w, 1), 0);
-    world_checkpoint_all(&w);
-    world_assert_verified(&w, 0);
-    world_deinit(&w);
+    assert_int_equal(lone_get(&w, 1), 0);
+    lone_checkpoint_all(&w);
+    lone_assert_verified(&w, 0);
+    lone_deinit(&w);
 }
 
 static void a_replica_of_a_group_with_more_nodes_than_are_named_is_not_started(void **state)
 {
     (void)state;
-    struct world w;
+    struct lone_node w;
     struct buffer error = {0};
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
     assert_int_equal(node_check(w.node, &error), STATUS_OK);
     struct partition_info info = w.table.partitions[0];
     info.id += 1; /* of a table that the catalog here does not know */
@@ -305,30 +306,30 @@ static void a_replica_of_a_group_with_more_nodes_than_are_named_is_not_started(v
     info.member_count = 2;
     info.members[1] = raft_member_id(3, 1, 0);
     open_partition(&w, &info);
-    world_write_all(&w);
-    world_assert_answer(&w, REPLY_OK);
+    lone_write_all(&w);
+    lone_assert_answer(&w, REPLY_OK);
     struct request get = {.op = REQUEST_GET,
                           .partition = info.id,
                           .epoch = info.epoch,
                           .key = info.lo,
                           .consistent = true};
-    world_ask(&w, &get);
-    world_assert_answer(&w, REPLY_NOT_LEADER);
+    lone_ask(&w, &get);
+    lone_assert_answer(&w, REPLY_NOT_LEADER);
     assert_int_equal(node_check(w.node, &error), STATUS_MALFORMED);
     assert_true(slice_starts_with(
         buffer_slice(&error),
         slice_of("the data has partitions on node 3 too, but only 1 node is named")));
     buffer_deinit(&error);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 /* As where a late word of before a split comes beside a word for the child. */
 static void no_two_replicas_of_a_range_are_opened_at_once(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
     struct partition_info whole = w.table.partitions[0];
     whole.id += 1; /* of a table that the catalog here does not know */
     whole.table_id = 99;
@@ -343,14 +344,14 @@ static void no_two_replicas_of_a_range_are_opened_at_once(void **state)
     beside.hi = slice_make("\0\0\0\x65", 4);
     open_partition(&w, &whole);
     open_partition(&w, &upper);
-    world_assert_answer(&w, REPLY_OVERLOADED);
+    lone_assert_answer(&w, REPLY_OVERLOADED);
     open_partition(&w, &beside);
     w.answer_count = 0;
-    world_write_all(&w);
+    lone_write_all(&w);
     assert_non_null(partitions_find(&w.node->partitions, whole.id));
     assert_null(partitions_find(&w.node->partitions, upper.id));
     assert_non_null(partitions_find(&w.node->partitions, beside.id));
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 /* Each that runs for leader writes its term, its vote, and as the only voter its first entry. */
@@ -361,9 +362,9 @@ static void groups_that_run_at_once_stay_within_the_log(void **state)
         GROUPS = 1500,
         SPACE = 100 << 10
     };
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
     struct partition_info info = w.table.partitions[0];
     for (uint32_t i = 1; i <= GROUPS; i++) {
         const uint32_t lo = __builtin_bswap32(100 + i), hi = __builtin_bswap32(101 + i);
@@ -372,17 +373,17 @@ static void groups_that_run_at_once_stay_within_the_log(void **state)
         info.lo = slice_make(&lo, sizeof lo);
         info.hi = slice_make(&hi, sizeof hi);
         open_partition(&w, &info);
-        world_write_all(&w);
+        lone_write_all(&w);
     }
-    world_die(&w);
+    lone_die(&w);
     const uint64_t end = w.log.size + SPACE;
-    world_start(&w, end);
+    lone_start(&w, end);
     for (int i = 0; i < 20; i++) {
-        world_pass(&w, 1000);
-        world_write_all(&w);
+        lone_pass(&w, 1000);
+        lone_write_all(&w);
     }
     assert_in_range(node_log_end(w.node), end - SPACE + 1, end);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 int main(void)

@@ -3,20 +3,19 @@
 #include "tests/check.h"
 
 #include "server/link_messages.h"
-#include "sim/node_process.h"
+#include "sim/world.h"
 
 enum {
     NODE = 1,
-    CALLER = 2, /* the process of a router */
     SEGMENT = 64 << 10
 };
 
 struct scene {
-    struct config config;
-    struct scheduler scheduler;
-    struct trace trace;
+    struct config configs[NODE + 1];
+    struct world world; /* one node, and a caller, which speaks as a router */
     struct network *network;
     struct node_process *node;
+    uint32_t caller;
     struct buffer error;
     int refused;
     int closed; /* links of the caller */
@@ -61,24 +60,20 @@ static int scene_setup(void **state)
                                                    NULL};
     struct scene *s = calloc(1, sizeof *s);
     assert_non_null(s);
-    config_init(&s->config, PROFILE_OFF);
-    s->config.gac = GAC_OFF;
-    s->config.log_segment_bytes = SEGMENT;
-    s->network = network_create(
-        &(struct network_options){.scheduler = &s->scheduler, .trace = &s->trace, .processes = 2});
-    s->node = node_process_create(&(struct node_process_options){
-        .scheduler = &s->scheduler,
-        .network = s->network,
-        .trace = &s->trace,
-        .config = &s->config,
-        .id = NODE,
-        .node_count = 1,
-        .timings = {.write_least_ns = NS_PER_MS, .checkpoint_spread_ns = NS_PER_MS},
-        .seed = 1,
-        .refused = scene_refused,
-        .context = s});
-    network_attach(s->network, CALLER, &handler, s);
-    network_start(s->network, CALLER);
+    config_init(&s->configs[NODE], PROFILE_OFF);
+    s->configs[NODE].gac = GAC_OFF;
+    s->configs[NODE].log_segment_bytes = SEGMENT;
+    world_init(&s->world, &(struct world_plan){.nodes = 1,
+                                               .clients = 1,
+                                               .configs = s->configs,
+                                               .timings = {.write_least_ns = NS_PER_MS,
+                                                           .checkpoint_spread_ns = NS_PER_MS},
+                                               .watch = {.refused = scene_refused, .context = s}});
+    s->network = s->world.network;
+    s->node = s->world.nodes[NODE];
+    s->caller = world_client(&s->world, 0);
+    network_attach(s->network, s->caller, &handler, s);
+    network_start(s->network, s->caller);
     *state = s;
     return 0;
 }
@@ -86,9 +81,7 @@ static int scene_setup(void **state)
 static int scene_teardown(void **state)
 {
     struct scene *s = *state;
-    node_process_destroy(s->node);
-    network_destroy(s->network);
-    scheduler_deinit(&s->scheduler);
+    world_deinit(&s->world);
     buffer_deinit(&s->error);
     free(s);
     return 0;
@@ -102,9 +95,7 @@ static enum status scene_start(struct scene *s)
 
 static void scene_pass(struct scene *s, int64_t ms)
 {
-    struct instant until = instant_add(s->scheduler.now, duration_ms(ms));
-    while (scheduler_step(&s->scheduler, until))
-        continue;
+    world_pass(&s->world, ms * NS_PER_MS);
 }
 
 static bool error_says(const struct scene *s, const char *text)
@@ -180,7 +171,7 @@ static void a_log_disk_without_files_stops_the_start_with_its_reason(void **stat
 static void send_garbage(struct scene *s, struct slice frame)
 {
     int refused = s->refused, closed = s->closed;
-    uint64_t link = network_connect(s->network, CALLER, NODE);
+    uint64_t link = network_connect(s->network, s->caller, NODE);
     assert_true(network_send(s->network, link, frame));
     scene_pass(s, 10);
     assert_int_equal(s->refused, refused + 1);
@@ -202,7 +193,7 @@ static void what_may_not_come_over_a_link_closes_it(void **state)
     send_garbage(s, buffer_slice(&frame)); /* of a router */
     buffer_clear(&frame);
     request_encode(&frame, &(struct request){.id = 1, .op = REQUEST_PING});
-    uint64_t link = network_connect(s->network, CALLER, NODE);
+    uint64_t link = network_connect(s->network, s->caller, NODE);
     assert_true(network_send(s->network, link, slice_make(frame.data + 4, frame.size - 4)));
     scene_pass(s, 10);
     assert_int_equal(s->replies, 1);

@@ -6,7 +6,7 @@
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/decision.h"
 #include "engine/node/control_port.h"
-#include "tests/support/node_world.h"
+#include "tests/support/lone_node.h"
 #include "tests/temporary.h"
 
 enum {
@@ -18,33 +18,33 @@ enum {
 static void a_write_is_answered_and_read_only_once_it_is_on_disk(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
-    uint64_t id = world_put(&w, 1, 11);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
+    uint64_t id = lone_put(&w, 1, 11);
     assert_int_equal(w.answer_count, 0);
-    assert_true(world_write_begin(&w));
-    assert_int_equal(world_get(&w, 1), 0);
+    assert_true(lone_write_begin(&w));
+    assert_int_equal(lone_get(&w, 1), 0);
     w.answer_count = 0;
-    world_write_end(&w, 0);
-    assert_int_equal(world_answer(&w)->id, id);
-    assert_int_equal(answer_version(world_answer(&w)), 0); /* what was there: nothing */
-    assert_int_equal(world_get(&w, 1), 11);
-    world_deinit(&w);
+    lone_write_end(&w, 0);
+    assert_int_equal(lone_answer(&w)->id, id);
+    assert_int_equal(answer_version(lone_answer(&w)), 0); /* what was there: nothing */
+    assert_int_equal(lone_get(&w, 1), 11);
+    lone_deinit(&w);
 }
 
 static void a_write_sees_the_writes_in_flight_before_it(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
-    uint64_t first = world_put_sized(&w, 1, 5, 3000), other = world_put(&w, 2, 7);
-    assert_true(world_write_begin(&w)); /* the ones below go into the next batch */
-    uint64_t second = world_put(&w, 1, 6), third = world_ask_for(&w, REQUEST_DELETE, 1);
-    uint64_t fourth = world_ask_for(&w, REQUEST_DELETE, 1), fifth = world_put(&w, 1, 8);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
+    uint64_t first = lone_put_sized(&w, 1, 5, 3000), other = lone_put(&w, 2, 7);
+    assert_true(lone_write_begin(&w)); /* the ones below go into the next batch */
+    uint64_t second = lone_put(&w, 1, 6), third = lone_ask_for(&w, REQUEST_DELETE, 1);
+    uint64_t fourth = lone_ask_for(&w, REQUEST_DELETE, 1), fifth = lone_put(&w, 1, 8);
     assert_int_equal(w.answer_count, 0);
-    world_write_all(&w);
+    lone_write_all(&w);
     const uint64_t ids[] = {first, other, second, third, fourth, fifth};
     const uint32_t olds[] = {0, 0, 5, 6, 0, 0};
     assert_int_equal(w.answer_count, 6);
@@ -53,12 +53,12 @@ static void a_write_sees_the_writes_in_flight_before_it(void **state)
         assert_int_equal(answer_version(&w.answers[i]), olds[i]);
     }
     assert_int_equal(w.answers[2].consumed_mcu, 3000); /* the larger of old and new */
-    assert_int_equal(world_get(&w, 1), 8);
-    world_assert_verified(&w, 2);
-    world_crash(&w);
-    world_assert_verified(&w, 2);
-    assert_int_equal(world_get(&w, 1), 8);
-    world_deinit(&w);
+    assert_int_equal(lone_get(&w, 1), 8);
+    lone_assert_verified(&w, 2);
+    lone_crash(&w);
+    lone_assert_verified(&w, 2);
+    assert_int_equal(lone_get(&w, 1), 8);
+    lone_deinit(&w);
 }
 
 /* ---- admission ---- */
@@ -66,70 +66,70 @@ static void a_write_sees_the_writes_in_flight_before_it(void **state)
 static void refusals_carry_their_reason_and_the_wait_that_passes(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_AWS);
-    world_open_table(&w, 2, 2);
-    world_put(&w, 1, 1);
-    world_put(&w, 1, 2);
+    struct lone_node w;
+    lone_init(&w, PROFILE_AWS);
+    lone_open_table(&w, 2, 2);
+    lone_put(&w, 1, 1);
+    lone_put(&w, 1, 2);
     assert_int_equal(w.answer_count, 0);
-    world_put(&w, 1, 3);
-    world_assert_answer(&w, REPLY_THROTTLED);
-    assert_int_equal(world_answer(&w)->verdict.reason, ADMIT_REFUSED_ALLOCATION);
-    struct duration wait = world_answer(&w)->verdict.wait;
+    lone_put(&w, 1, 3);
+    lone_assert_answer(&w, REPLY_THROTTLED);
+    assert_int_equal(lone_answer(&w)->verdict.reason, ADMIT_REFUSED_ALLOCATION);
+    struct duration wait = lone_answer(&w)->verdict.wait;
     assert_true(wait.ns > 0 && wait.ns <= NS_PER_S / 2);
     w.now.ns += wait.ns - 1;
-    world_put(&w, 1, 4);
-    world_assert_answer(&w, REPLY_THROTTLED);
+    lone_put(&w, 1, 4);
+    lone_assert_answer(&w, REPLY_THROTTLED);
     w.now.ns += 1;
-    world_put(&w, 1, 5);
+    lone_put(&w, 1, 5);
     assert_int_equal(w.answer_count, 0);
-    world_write_all(&w);
+    lone_write_all(&w);
     assert_int_equal(w.answer_count, 3);
-    assert_int_equal(world_get(&w, 1), 5);
-    world_deinit(&w);
+    assert_int_equal(lone_get(&w, 1), 5);
+    lone_deinit(&w);
 }
 
 /* A read is charged least first; what the item turns out to cost puts the bucket into debt. */
 static void what_an_item_costs_is_settled_afterwards(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_AWS);
-    world_open_table(&w, 10, 100);
-    world_put_sized(&w, 1, 1, 40000);
-    world_write_all(&w);
+    struct lone_node w;
+    lone_init(&w, PROFILE_AWS);
+    lone_open_table(&w, 10, 100);
+    lone_put_sized(&w, 1, 1, 40000);
+    lone_write_all(&w);
     assert_int_equal(w.answers[0].consumed_mcu, 40000);
-    assert_int_equal(world_get(&w, 1), 1);
-    assert_int_equal(world_answer(&w)->consumed_mcu, 10000);
-    world_ask_for(&w, REQUEST_GET, 1);
-    world_assert_answer(&w, REPLY_THROTTLED);
-    world_pass(&w, 101);
-    assert_int_equal(world_get(&w, 1), 1); /* admitted for a unit, costs ten: nine owed */
-    world_pass(&w, 900);
-    world_ask_for(&w, REQUEST_GET, 2);
-    world_assert_answer(&w, REPLY_THROTTLED);
-    world_pass(&w, 200);
-    assert_int_equal(world_get(&w, 2), 0);
-    assert_int_equal(world_answer(&w)->consumed_mcu, 1000);
-    world_deinit(&w);
+    assert_int_equal(lone_get(&w, 1), 1);
+    assert_int_equal(lone_answer(&w)->consumed_mcu, 10000);
+    lone_ask_for(&w, REQUEST_GET, 1);
+    lone_assert_answer(&w, REPLY_THROTTLED);
+    lone_pass(&w, 101);
+    assert_int_equal(lone_get(&w, 1), 1); /* admitted for a unit, costs ten: nine owed */
+    lone_pass(&w, 900);
+    lone_ask_for(&w, REQUEST_GET, 2);
+    lone_assert_answer(&w, REPLY_THROTTLED);
+    lone_pass(&w, 200);
+    assert_int_equal(lone_get(&w, 2), 0);
+    assert_int_equal(lone_answer(&w)->consumed_mcu, 1000);
+    lone_deinit(&w);
 }
 
 /* 2 units a second, 10 writes at once. */
 static int64_t admitted_at_once(uint8_t said, int64_t configured)
 {
-    struct world w;
-    world_init(&w, PROFILE_AWS);
+    struct lone_node w;
+    lone_init(&w, PROFILE_AWS);
     w.config.gac = configured;
     w.gac = said;
-    world_open_table(&w, 2, 2);
-    world_crash(&w); /* what the partition knows of its table it knows after a restart too */
+    lone_open_table(&w, 2, 2);
+    lone_crash(&w); /* what the partition knows of its table it knows after a restart too */
     int64_t admitted = 0;
     for (uint32_t i = 0; i < 10; i++) {
-        world_put(&w, i, 1);
+        lone_put(&w, i, 1);
         admitted += w.answer_count == 0; /* a refusal comes at once */
     }
-    world_write_all(&w);
-    world_deinit(&w);
+    lone_write_all(&w);
+    lone_deinit(&w);
     return admitted;
 }
 
@@ -146,41 +146,41 @@ static void partitions_always_burst_where_routers_keep_the_tables_limit(void **s
 static void a_write_that_its_group_does_not_take_costs_nothing(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_AWS);
-    world_set(&w, "group_max_bytes", "64KiB");
-    world_open_table(&w, 1000, 1000);
-    world_put_sized(&w, 1, 1, 60000);
-    world_put_sized(&w, 2, 1, 60000);
-    world_assert_answer(&w, REPLY_OVERLOADED);
+    struct lone_node w;
+    lone_init(&w, PROFILE_AWS);
+    lone_set(&w, "group_max_bytes", "64KiB");
+    lone_open_table(&w, 1000, 1000);
+    lone_put_sized(&w, 1, 1, 60000);
+    lone_put_sized(&w, 2, 1, 60000);
+    lone_assert_answer(&w, REPLY_OVERLOADED);
     struct request r = {.op = REQUEST_STATS};
-    world_ask(&w, &r);
-    struct reader reader = {buffer_slice(&world_answer(&w)->body), false};
+    lone_ask(&w, &r);
+    struct reader reader = {buffer_slice(&lone_answer(&w)->body), false};
     struct partition_stats s;
     assert_int_equal(partition_stats_decode(&reader, &s), STATUS_OK);
     assert_int_equal(s.kinds[ADMIT_WRITE].counts.admitted, 1);
-    world_write_all(&w);
-    world_put_sized(&w, 2, 1, 60000);
-    world_write_all(&w);
-    assert_int_equal(world_get(&w, 2), 1);
-    world_deinit(&w);
+    lone_write_all(&w);
+    lone_put_sized(&w, 2, 1, 60000);
+    lone_write_all(&w);
+    assert_int_equal(lone_get(&w, 2), 1);
+    lone_deinit(&w);
 }
 
 static void stats_count_what_was_admitted_and_refused(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_AWS);
-    world_open_table(&w, 5, 2);
+    struct lone_node w;
+    lone_init(&w, PROFILE_AWS);
+    lone_open_table(&w, 5, 2);
     for (uint32_t i = 0; i < 5; i++)
-        world_put(&w, i, 1);
-    world_write_all(&w);
+        lone_put(&w, i, 1);
+    lone_write_all(&w);
     for (uint32_t i = 0; i < 3; i++)
-        world_get(&w, i);
+        lone_get(&w, i);
     struct request r = {.op = REQUEST_STATS};
-    world_ask(&w, &r);
-    world_assert_answer(&w, REPLY_OK);
-    struct reader reader = {buffer_slice(&world_answer(&w)->body), false};
+    lone_ask(&w, &r);
+    lone_assert_answer(&w, REPLY_OK);
+    struct reader reader = {buffer_slice(&lone_answer(&w)->body), false};
     struct partition_stats s;
     assert_int_equal(partition_stats_decode(&reader, &s), STATUS_OK);
     assert_int_equal(reader.left.size, 0);
@@ -192,7 +192,7 @@ static void stats_count_what_was_admitted_and_refused(void **state)
     assert_int_equal(s.kinds[ADMIT_WRITE].counts.load.refused[ADMIT_REFUSED_ALLOCATION], 3);
     assert_int_equal(s.kinds[ADMIT_READ].counts.admitted, 3);
     assert_int_equal(s.kinds[ADMIT_READ].levels.allocation_mcu, 2000);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 /* ---- no space, and worse ---- */
@@ -200,49 +200,49 @@ static void stats_count_what_was_admitted_and_refused(void **state)
 static void a_log_without_space_refuses_and_takes_writes_again(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
     node_log_space(w.node, node_log_end(w.node), true);
-    world_put(&w, 1, 1);
-    world_assert_answer(&w, REPLY_FULL);
+    lone_put(&w, 1, 1);
+    lone_assert_answer(&w, REPLY_FULL);
     node_log_space(w.node, node_log_end(w.node), false);
-    world_put(&w, 1, 2);
-    world_assert_answer(&w, REPLY_OVERLOADED);
-    assert_int_equal(world_get(&w, 1), 0);
+    lone_put(&w, 1, 2);
+    lone_assert_answer(&w, REPLY_OVERLOADED);
+    assert_int_equal(lone_get(&w, 1), 0);
     node_log_space(w.node, SEGMENT_BYTES, false);
-    world_put(&w, 1, 3);
-    world_write_all(&w);
-    assert_int_equal(world_get(&w, 1), 3);
-    world_deinit(&w);
+    lone_put(&w, 1, 3);
+    lone_write_all(&w);
+    assert_int_equal(lone_get(&w, 1), 3);
+    lone_deinit(&w);
 }
 
 static void a_full_map_refuses_writes_until_a_checkpoint_finds_room(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_set(&w, "map_max_bytes", "1MiB"); /* it may not grow */
-    world_open_table(&w, 100, 100);
-    world_put(&w, 1, 1);
-    world_write_all(&w);
-    world_pass(&w, w.config.checkpoint_ms);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "map_max_bytes", "1MiB"); /* it may not grow */
+    lone_open_table(&w, 100, 100);
+    lone_put(&w, 1, 1);
+    lone_write_all(&w);
+    lone_pass(&w, w.config.checkpoint_ms);
     assert_true(w.checkpoint);
     w.checkpoint = false;
     node_checkpoint_done(w.node, w.now, STATUS_FULL);
-    world_take_effects(&w);
+    lone_take_effects(&w);
     assert_true(node_is_full(w.node));
-    world_put(&w, 1, 2);
-    world_assert_answer(&w, REPLY_FULL);
-    assert_int_equal(world_get(&w, 1), 1);
+    lone_put(&w, 1, 2);
+    lone_assert_answer(&w, REPLY_FULL);
+    assert_int_equal(lone_get(&w, 1), 1);
     assert_true(instant_before(w.now, node_deadline(w.node)));
-    world_pass(&w, SOME_MS); /* it tries again by itself */
-    world_checkpoint_end(&w);
+    lone_pass(&w, SOME_MS); /* it tries again by itself */
+    lone_checkpoint_end(&w);
     assert_false(node_is_full(w.node));
-    world_put(&w, 1, 3);
-    world_write_all(&w);
-    assert_int_equal(world_get(&w, 1), 3);
-    world_deinit(&w);
+    lone_put(&w, 1, 3);
+    lone_write_all(&w);
+    assert_int_equal(lone_get(&w, 1), 3);
+    lone_deinit(&w);
 }
 
 /* N4, and that a stopped node rests: its deadline is never in the past. */
@@ -250,65 +250,65 @@ static void a_failed_disk_stops_the_node(void **state)
 {
     (void)state;
     for (int failing = 0; failing < 2; failing++) {
-        struct world w;
-        world_init(&w, PROFILE_OFF);
-        world_open_table(&w, 100, 100);
-        world_put(&w, 1, 1);
-        world_write_all(&w);
-        uint64_t unknown = world_put(&w, 1, 2);
+        struct lone_node w;
+        lone_init(&w, PROFILE_OFF);
+        lone_open_table(&w, 100, 100);
+        lone_put(&w, 1, 1);
+        lone_write_all(&w);
+        uint64_t unknown = lone_put(&w, 1, 2);
         if (failing == 0) {
-            assert_true(world_write_begin(&w));
+            assert_true(lone_write_begin(&w));
             w.answer_count = 0;
-            world_write_end(&w, EIO);
+            lone_write_end(&w, EIO);
         } else {
-            world_pass(&w, w.config.checkpoint_ms);
+            lone_pass(&w, w.config.checkpoint_ms);
             w.checkpoint = false;
             w.answer_count = 0;
             node_checkpoint_done(w.node, w.now, STATUS_IO);
-            world_take_effects(&w);
+            lone_take_effects(&w);
         }
-        assert_int_equal(world_answer(&w)->id, unknown);
-        assert_int_equal(world_answer(&w)->code, REPLY_UNKNOWN);
+        assert_int_equal(lone_answer(&w)->id, unknown);
+        assert_int_equal(lone_answer(&w)->code, REPLY_UNKNOWN);
         assert_true(node_is_stopped(w.node));
-        world_put(&w, 1, 3);
-        world_assert_answer(&w, REPLY_STOPPED);
-        assert_int_equal(world_get(&w, 1), 1);
+        lone_put(&w, 1, 3);
+        lone_assert_answer(&w, REPLY_STOPPED);
+        assert_int_equal(lone_get(&w, 1), 1);
         for (int i = 0; i < 5; i++) {
-            world_pass(&w, 2 * w.config.checkpoint_ms);
+            lone_pass(&w, 2 * w.config.checkpoint_ms);
             assert_true(instant_before(w.now, node_deadline(w.node)));
             assert_false(w.checkpoint);
             assert_null(node_next_batch(w.node));
         }
-        world_crash(&w);
-        assert_int_equal(world_get(&w, 1), 1);
-        world_deinit(&w);
+        lone_crash(&w);
+        assert_int_equal(lone_get(&w, 1), 1);
+        lone_deinit(&w);
     }
 }
 
 static void a_full_queue_sheds_load_and_recovers(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_set(&w, "node_queue_max", "16");
-    world_open_table(&w, 100, 100);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "node_queue_max", "16");
+    lone_open_table(&w, 100, 100);
     for (uint32_t i = 0; i < 16; i++) {
-        world_put(&w, i, i + 1);
+        lone_put(&w, i, i + 1);
         assert_int_equal(w.answer_count, 0);
     }
-    world_put(&w, 16, 17);
-    world_assert_answer(&w, REPLY_OVERLOADED);
+    lone_put(&w, 16, 17);
+    lone_assert_answer(&w, REPLY_OVERLOADED);
     w.answer_count = 0;
-    world_write_all(&w);
+    lone_write_all(&w);
     assert_int_equal(w.answer_count, 16);
-    world_put(&w, 16, 17);
-    world_write_all(&w);
-    assert_int_equal(world_get(&w, 16), 17);
-    world_assert_verified(&w, 17);
-    world_deinit(&w);
+    lone_put(&w, 16, 17);
+    lone_write_all(&w);
+    assert_int_equal(lone_get(&w, 16), 17);
+    lone_assert_verified(&w, 17);
+    lone_deinit(&w);
 }
 
-static void ask_for_table(struct world *w)
+static void ask_for_table(struct lone_node *w)
 {
     struct buffer b = {0};
     struct table_spec spec = {.name = slice_of("t"),
@@ -318,7 +318,7 @@ static void ask_for_table(struct world *w)
                               .wcu = 1};
     table_spec_encode(&b, &spec);
     struct request r = {.op = REQUEST_TABLE_CREATE, .body = buffer_slice(&b)};
-    world_ask(w, &r);
+    lone_ask(w, &r);
     buffer_deinit(&b);
 }
 
@@ -327,70 +327,70 @@ static void ask_for_table(struct world *w)
 static void a_table_is_active_once_its_replicas_are_on_disk(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open(&w);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open(&w);
     ask_for_table(&w);
     for (int writes = 0; writes < 2; writes++) { /* the table; its partition */
-        assert_true(world_write_begin(&w));
-        world_write_end(&w, 0);
-        world_fetch_table(&w);
+        assert_true(lone_write_begin(&w));
+        lone_write_end(&w, 0);
+        lone_fetch_table(&w);
         assert_int_equal(w.table.status, TABLE_CREATING);
-        world_pass(&w, 1);
+        lone_pass(&w, 1);
     }
-    assert_true(world_write_begin(&w));
-    world_write_end(&w, 0);
-    world_fetch_table(&w);
+    assert_true(lone_write_begin(&w));
+    lone_write_end(&w, 0);
+    lone_fetch_table(&w);
     assert_int_equal(w.table.status, TABLE_ACTIVE);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 /* The request does not carry a date: the node that answers has a wall clock of its own. */
 static void a_table_is_dated_by_the_wall_clock_of_its_catalog_leader(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open(&w);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open(&w);
     node_set_wall_clock(w.node, w.now, 1700000000000);
-    world_pass(&w, 250);
+    lone_pass(&w, 250);
     ask_for_table(&w);
-    world_write_all(&w);
-    world_fetch_table(&w);
+    lone_write_all(&w);
+    lone_fetch_table(&w);
     assert_int_equal(w.table.created_ms, 1700000000250);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 /* A table that cannot be settled for want of space is tried again later, not at once for ever. */
 static void a_table_waits_for_space_to_settle(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open(&w);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open(&w);
     ask_for_table(&w);
     node_log_space(w.node, node_log_end(w.node), true);
-    world_write_all(&w);
+    lone_write_all(&w);
     for (int i = 0; i < 5; i++) {
-        world_pass(&w, 300);
+        lone_pass(&w, 300);
         assert_null(node_next_batch(w.node));
         assert_true(instant_before(w.now, node_deadline(w.node)));
     }
     node_log_space(w.node, SEGMENT_BYTES, false);
-    world_pass(&w, 300);
-    world_write_begin(&w); /* the partition is open; now there is no room to settle */
+    lone_pass(&w, 300);
+    lone_write_begin(&w); /* the partition is open; now there is no room to settle */
     node_log_space(w.node, node_log_end(w.node), true);
-    world_write_end(&w, 0);
+    lone_write_end(&w, 0);
     for (int i = 0; i < 5; i++) {
-        world_pass(&w, 300);
+        lone_pass(&w, 300);
         assert_true(instant_before(w.now, node_deadline(w.node)));
     }
     node_log_space(w.node, SEGMENT_BYTES, false);
-    world_pass(&w, 300);
-    world_write_all(&w);
-    world_fetch_table(&w);
+    lone_pass(&w, 300);
+    lone_write_all(&w);
+    lone_fetch_table(&w);
     assert_int_equal(w.table.status, TABLE_ACTIVE);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 /* ---- cold pages ---- */
@@ -398,20 +398,20 @@ static void a_table_waits_for_space_to_settle(void **state)
 static void a_cold_item_is_touched_first_and_then_answered(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_AWS);
+    struct lone_node w;
+    lone_init(&w, PROFILE_AWS);
     w.resident_max = 0;
-    world_open_table(&w, 100, 100);
-    world_put(&w, 1, 1);
+    lone_open_table(&w, 100, 100);
+    lone_put(&w, 1, 1);
     assert_int_equal(w.touch_count, 1);
     node_touched(w.node, w.now, w.touches[--w.touch_count]);
-    world_take_effects(&w);
-    world_write_all(&w);
-    assert_int_equal(world_get(&w, 1), 1); /* from the memtable: nothing to wait for */
+    lone_take_effects(&w);
+    lone_write_all(&w);
+    assert_int_equal(lone_get(&w, 1), 1); /* from the memtable: nothing to wait for */
     assert_int_equal(w.touch_count, 0);
-    world_checkpoint_all(&w);
-    world_write_all(&w);
-    uint64_t id = world_ask_for(&w, REQUEST_GET, 1);
+    lone_checkpoint_all(&w);
+    lone_write_all(&w);
+    uint64_t id = lone_ask_for(&w, REQUEST_GET, 1);
     assert_int_equal(w.answer_count, 0);
     assert_int_equal(w.touch_count, 1);
     assert_false(node_is_idle(w.node));
@@ -419,21 +419,21 @@ static void a_cold_item_is_touched_first_and_then_answered(void **state)
     buffer_clear(&w.key); /* the request was borrowed for the call only */
     buffer_append_text(&w.key, "something else");
     node_touched(w.node, w.now, w.touches[0]);
-    world_take_effects(&w);
-    assert_int_equal(world_answer(&w)->id, id);
-    assert_int_equal(answer_version(world_answer(&w)), 1);
+    lone_take_effects(&w);
+    assert_int_equal(lone_answer(&w)->id, id);
+    assert_int_equal(answer_version(lone_answer(&w)), 1);
     assert_true(node_is_idle(w.node));
-    struct request r = world_request(&w, REQUEST_RANGE, 1);
+    struct request r = lone_request(&w, REQUEST_RANGE, 1);
     r.key = r.end = slice_make(NULL, 0);
     r.bytes_max = PAGE_SIZE_MAX;
-    world_ask(&w, &r);
+    lone_ask(&w, &r);
     assert_int_equal(w.touch_count, 1);
     w.touch_count = 0;
     node_touched(w.node, w.now, w.touches[0]);
-    world_take_effects(&w);
-    assert_int_equal(world_answer(&w)->code, REPLY_OK);
-    assert_int_equal(world_answer(&w)->count, 1);
-    world_deinit(&w);
+    lone_take_effects(&w);
+    assert_int_equal(lone_answer(&w)->code, REPLY_OK);
+    assert_int_equal(lone_answer(&w)->count, 1);
+    lone_deinit(&w);
 }
 
 /* ---- bytes that lie ---- */
@@ -441,15 +441,15 @@ static void a_cold_item_is_touched_first_and_then_answered(void **state)
 static void a_damaged_item_is_never_returned_nor_believed(void **state)
 {
     (void)state;
-    struct world w;
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
-    world_put(&w, 1, 1);
-    world_write_all(&w);
-    world_checkpoint_all(&w);
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
+    lone_put(&w, 1, 1);
+    lone_write_all(&w);
+    lone_checkpoint_all(&w);
     struct slice stored;
     struct buffer damaged = {0};
-    world_key(&w, 1);
+    lone_key(&w, 1);
     assert_int_equal(store_get(node_store(w.node), buffer_slice(&w.key), true, &stored), STATUS_OK);
     for (size_t size = 0; size <= stored.size; size += stored.size / 4) {
         buffer_clear(&damaged);
@@ -458,21 +458,21 @@ static void a_damaged_item_is_never_returned_nor_believed(void **state)
             damaged.data[10] ^= 1;
         store_put(node_store(w.node), buffer_slice(&w.key),
                   slice_make(buffer_reserve(&damaged, 1) - size, size));
-        world_ask_for(&w, REQUEST_GET, 1);
-        world_assert_answer(&w, REPLY_CORRUPT);
-        world_put(&w, 1, 2);
-        world_assert_answer(&w, REPLY_CORRUPT);
-        world_key(&w, 1);
+        lone_ask_for(&w, REQUEST_GET, 1);
+        lone_assert_answer(&w, REPLY_CORRUPT);
+        lone_put(&w, 1, 2);
+        lone_assert_answer(&w, REPLY_CORRUPT);
+        lone_key(&w, 1);
         struct node_verification v;
         assert_int_equal(node_verify(w.node, &v), STATUS_OK);
         assert_int_equal(v.damaged, 1);
     }
-    struct request r = world_request(&w, REQUEST_PUT, 2);
+    struct request r = lone_request(&w, REQUEST_PUT, 2);
     r.body = slice_of("this is no item");
-    world_ask(&w, &r);
-    world_assert_answer(&w, REPLY_MALFORMED);
+    lone_ask(&w, &r);
+    lone_assert_answer(&w, REPLY_MALFORMED);
     buffer_deinit(&damaged);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 static void a_policy_that_nobody_knows_is_refused_with_those_that_are_known(void **state)
@@ -503,20 +503,20 @@ static void a_node_is_not_emptied_where_no_other_can_take_its_replicas(void **st
 {
     (void)state;
     static const char WHY[] = "node 1 cannot be emptied: each other node that answers";
-    struct world w;
+    struct lone_node w;
     struct buffer body = {0};
-    world_init(&w, PROFILE_OFF);
-    world_open_table(&w, 100, 100);
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
     const struct decision d = {.to_node = 1, .drain = true};
     buffer_append_u8(&body, CATALOG_DRAIN);
     decision_encode(&body, &d);
     struct request r = {.op = REQUEST_DECIDE, .body = buffer_slice(&body)};
-    world_ask(&w, &r);
-    world_assert_answer(&w, REPLY_LIMIT_EXCEEDED);
-    assert_true(slice_starts_with(buffer_slice(&world_answer(&w)->text), slice_of(WHY)));
+    lone_ask(&w, &r);
+    lone_assert_answer(&w, REPLY_LIMIT_EXCEEDED);
+    assert_true(slice_starts_with(buffer_slice(&lone_answer(&w)->text), slice_of(WHY)));
     assert_false(catalog_is_drained(node_catalog(w.node), 1));
     buffer_deinit(&body);
-    world_deinit(&w);
+    lone_deinit(&w);
 }
 
 int main(void)

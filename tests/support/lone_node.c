@@ -1,4 +1,4 @@
-#include "tests/support/node_world.h"
+#include "tests/support/lone_node.h"
 
 #include "engine/item/storage_key.h"
 #include "tests/check.h"
@@ -6,7 +6,7 @@
 
 /* ---- effects ---- */
 
-static void take_answer(struct world *w, const struct reply *r)
+static void take_answer(struct lone_node *w, const struct reply *r)
 {
     assert_true(w->answer_count < ANSWERS_MAX);
     struct answer *a = &w->answers[w->answer_count++];
@@ -27,7 +27,7 @@ static void take_answer(struct world *w, const struct reply *r)
     buffer_append_slice(&a->text, r->text);
 }
 
-static void take_effects(struct world *w)
+static void take_effects(struct lone_node *w)
 {
     const struct node_effect *e;
     while ((e = node_next_effect(w->node)) != NULL) {
@@ -59,7 +59,7 @@ static void take_effects(struct world *w)
     }
 }
 
-void world_take_effects(struct world *w)
+void lone_take_effects(struct lone_node *w)
 {
     take_effects(w);
     node_end_turn(w->node, w->now);
@@ -68,7 +68,7 @@ void world_take_effects(struct world *w)
 
 /* ---- life ---- */
 
-static void replay(struct world *w)
+static void replay(struct lone_node *w)
 {
     struct log_segment_reader reader = {.bytes = buffer_slice(&w->log)};
     struct log_record record;
@@ -81,7 +81,7 @@ static void replay(struct world *w)
     assert_int_equal(reader.at, w->log.size);
 }
 
-void world_start(struct world *w, uint64_t log_space)
+void lone_start(struct lone_node *w, uint64_t log_space)
 {
     struct backing_options options = {w->directory, (uint64_t)w->config.map_initial_bytes,
                                       (uint64_t)w->config.map_max_bytes};
@@ -96,18 +96,18 @@ void world_start(struct world *w, uint64_t log_space)
     node_start(w->node, w->now, SEGMENT_BYTES, w->log.size);
     node_log_space(w->node, log_space, false);
     node_tick(w->node, w->now);
-    world_take_effects(w);
+    lone_take_effects(w);
 }
 
-void world_open(struct world *w)
+void lone_open(struct lone_node *w)
 {
-    world_start(w, SEGMENT_BYTES);
-    while (!node_is_ready(w->node) && world_write_begin(w))
-        world_write_end(w, 0);
+    lone_start(w, SEGMENT_BYTES);
+    while (!node_is_ready(w->node) && lone_write_begin(w))
+        lone_write_end(w, 0);
     assert_true(node_is_ready(w->node));
 }
 
-void world_die(struct world *w)
+void lone_die(struct lone_node *w)
 {
     node_destroy(w->node);
     w->flying = NULL;
@@ -115,28 +115,28 @@ void world_die(struct world *w)
     w->touch_count = 0;
 }
 
-void world_crash(struct world *w)
+void lone_crash(struct lone_node *w)
 {
-    world_die(w);
-    world_open(w);
+    lone_die(w);
+    lone_open(w);
 }
 
-void world_set(struct world *w, const char *name, const char *value)
+void lone_set(struct lone_node *w, const char *name, const char *value)
 {
     struct buffer error = {0};
     assert_int_equal(config_set(&w->config, slice_of(name), slice_of(value), &error), STATUS_OK);
 }
 
-void world_init(struct world *w, enum profile profile)
+void lone_init(struct lone_node *w, enum profile profile)
 {
-    *w = (struct world){.now = {1000000}, .resident_max = UINT64_MAX, .next_id = 1};
+    *w = (struct lone_node){.now = {1000000}, .resident_max = UINT64_MAX, .next_id = 1};
     assert_int_equal(temporary_setup(&w->directory), 0);
     config_init(&w->config, profile);
     w->config.gac = GAC_OFF; /* there are no routers */
-    world_set(w, "map_initial_bytes", "1MiB");
+    lone_set(w, "map_initial_bytes", "1MiB");
 }
 
-void world_deinit(struct world *w)
+void lone_deinit(struct lone_node *w)
 {
     node_destroy(w->node);
     arena_deinit(&w->arena);
@@ -153,14 +153,14 @@ void world_deinit(struct world *w)
 
 /* ---- the disk and the clock, a step at a time ---- */
 
-bool world_write_begin(struct world *w)
+bool lone_write_begin(struct lone_node *w)
 {
     if (w->flying == NULL)
         w->flying = node_next_batch(w->node);
     return w->flying != NULL;
 }
 
-void world_write_reaches_disk(struct world *w)
+void lone_write_reaches_disk(struct lone_node *w)
 {
     const struct log_batch *b = w->flying;
     assert_int_equal(b->lsn, w->log.size + b->gap);
@@ -169,69 +169,69 @@ void world_write_reaches_disk(struct world *w)
     buffer_append_slice(&w->log, buffer_slice(&b->bytes));
 }
 
-void world_write_end(struct world *w, int error)
+void lone_write_end(struct lone_node *w, int error)
 {
     if (error == 0)
-        world_write_reaches_disk(w);
+        lone_write_reaches_disk(w);
     uint64_t lsn = w->flying->lsn;
     w->flying = NULL;
     node_log_written(w->node, w->now, lsn, error);
-    world_take_effects(w);
+    lone_take_effects(w);
 }
 
-void world_write_all(struct world *w)
+void lone_write_all(struct lone_node *w)
 {
-    while (world_write_begin(w))
-        world_write_end(w, 0);
+    while (lone_write_begin(w))
+        lone_write_end(w, 0);
 }
 
-void world_checkpoint_end(struct world *w)
+void lone_checkpoint_end(struct lone_node *w)
 {
     assert_true(w->checkpoint);
     w->checkpoint = false;
     node_checkpoint_done(w->node, w->now, store_checkpoint_write(node_store(w->node)));
-    world_take_effects(w);
+    lone_take_effects(w);
 }
 
-void world_pass(struct world *w, int64_t ms)
+void lone_pass(struct lone_node *w, int64_t ms)
 {
     w->now = instant_add(w->now, duration_ms(ms));
     node_tick(w->node, w->now);
-    world_take_effects(w);
+    lone_take_effects(w);
 }
 
-void world_checkpoint_all(struct world *w)
+void lone_checkpoint_all(struct lone_node *w)
 {
-    world_pass(w, w->config.checkpoint_ms);
+    lone_pass(w, w->config.checkpoint_ms);
     while (w->checkpoint)
-        world_checkpoint_end(w);
+        lone_checkpoint_end(w);
 }
 
 /* ---- requests ---- */
 
-uint64_t world_ask(struct world *w, struct request *r)
+uint64_t lone_ask(struct lone_node *w, struct request *r)
 {
     r->id = w->next_id++;
     w->answer_count = 0;
     node_request(w->node, w->now, ROUTER, r);
-    world_take_effects(w);
+    lone_take_effects(w);
     return r->id;
 }
 
 /* The one answer there is. */
-const struct answer *world_answer(const struct world *w)
+const struct answer *lone_answer(const struct lone_node *w)
 {
     assert_int_equal(w->answer_count, 1);
     return &w->answers[0];
 }
 
-void world_assert_answer(const struct world *w, enum reply_code code)
+void lone_assert_answer(const struct lone_node *w, enum reply_code code)
 {
-    assert_int_equal(world_answer(w)->code, code);
-    assert_int_equal(world_answer(w)->id, w->next_id - 1);
+    assert_int_equal(lone_answer(w)->code, code);
+    assert_int_equal(lone_answer(w)->id, w->next_id - 1);
 }
 
-void world_key(struct world *w, uint32_t name)
+void lone_key(struct lone_node *w, uint32_t name)
 {
     char text[16], collection[16];
     int size = snprintf(text, sizeof text, "%u", name);
@@ -247,7 +247,7 @@ void world_key(struct world *w, uint32_t name)
 }
 
 /* {v: version, f: filler}; the filler's length is 100 * version % 5000, or `filler`. */
-static struct slice item_of(struct world *w, uint32_t version, size_t filler)
+static struct slice item_of(struct lone_node *w, uint32_t version, size_t filler)
 {
     static uint8_t bytes[400000];
     struct item_writer writer;
@@ -262,9 +262,9 @@ static struct slice item_of(struct world *w, uint32_t version, size_t filler)
     return buffer_slice(&w->item);
 }
 
-struct request world_request(struct world *w, enum request_op op, uint32_t name)
+struct request lone_request(struct lone_node *w, enum request_op op, uint32_t name)
 {
-    world_key(w, name);
+    lone_key(w, name);
     const struct partition_info *p = table_partition_of(&w->table, buffer_slice(&w->key));
     return (struct request){.op = op,
                             .partition = p->id,
@@ -274,22 +274,22 @@ struct request world_request(struct world *w, enum request_op op, uint32_t name)
                             .consistent = true};
 }
 
-uint64_t world_put_sized(struct world *w, uint32_t name, uint32_t version, size_t filler)
+uint64_t lone_put_sized(struct lone_node *w, uint32_t name, uint32_t version, size_t filler)
 {
-    struct request r = world_request(w, REQUEST_PUT, name);
+    struct request r = lone_request(w, REQUEST_PUT, name);
     r.body = item_of(w, version, filler);
-    return world_ask(w, &r);
+    return lone_ask(w, &r);
 }
 
-uint64_t world_put(struct world *w, uint32_t name, uint32_t version)
+uint64_t lone_put(struct lone_node *w, uint32_t name, uint32_t version)
 {
-    return world_put_sized(w, name, version, version * 100 % 5000);
+    return lone_put_sized(w, name, version, version * 100 % 5000);
 }
 
-uint64_t world_ask_for(struct world *w, enum request_op op, uint32_t name)
+uint64_t lone_ask_for(struct lone_node *w, enum request_op op, uint32_t name)
 {
-    struct request r = world_request(w, op, name);
-    return world_ask(w, &r);
+    struct request r = lone_request(w, op, name);
+    return lone_ask(w, &r);
 }
 
 static uint32_t version_in(struct slice item)
@@ -309,24 +309,24 @@ uint32_t answer_version(const struct answer *a)
     return a->found ? version_in(buffer_slice(&a->body)) : 0;
 }
 
-uint32_t world_get(struct world *w, uint32_t name)
+uint32_t lone_get(struct lone_node *w, uint32_t name)
 {
-    world_ask_for(w, REQUEST_GET, name);
-    return answer_version(world_answer(w));
+    lone_ask_for(w, REQUEST_GET, name);
+    return answer_version(lone_answer(w));
 }
 
-void world_fetch_table(struct world *w)
+void lone_fetch_table(struct lone_node *w)
 {
     struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("t")};
-    world_ask(w, &r);
-    world_assert_answer(w, REPLY_OK);
+    lone_ask(w, &r);
+    lone_assert_answer(w, REPLY_OK);
     arena_reset(&w->arena);
     buffer_clear(&w->table_bytes);
-    buffer_append_slice(&w->table_bytes, buffer_slice(&world_answer(w)->body));
+    buffer_append_slice(&w->table_bytes, buffer_slice(&lone_answer(w)->body));
     assert_int_equal(table_decode(buffer_slice(&w->table_bytes), &w->arena, &w->table), STATUS_OK);
 }
 
-void world_table_op(struct world *w, enum request_op op, int64_t rcu, int64_t wcu)
+void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t wcu)
 {
     struct buffer b = {0};
     struct table_spec spec = {.name = slice_of("t"),
@@ -340,25 +340,25 @@ void world_table_op(struct world *w, enum request_op op, int64_t rcu, int64_t wc
         spec.sort_key = (struct key_attr){slice_of("n"), ATTR_STRING};
     table_spec_encode(&b, &spec);
     struct request r = {.op = op, .key = slice_of("t"), .body = buffer_slice(&b)};
-    world_ask(w, &r);
-    world_write_all(w);
-    world_assert_answer(w, REPLY_OK);
+    lone_ask(w, &r);
+    lone_write_all(w);
+    lone_assert_answer(w, REPLY_OK);
     buffer_deinit(&b);
-    world_pass(w, 0);
-    world_write_all(w);
-    world_pass(w, 0);
-    world_write_all(w);
+    lone_pass(w, 0);
+    lone_write_all(w);
+    lone_pass(w, 0);
+    lone_write_all(w);
 }
 
-void world_open_table(struct world *w, int64_t rcu, int64_t wcu)
+void lone_open_table(struct lone_node *w, int64_t rcu, int64_t wcu)
 {
-    world_open(w);
-    world_table_op(w, REQUEST_TABLE_CREATE, rcu, wcu);
-    world_fetch_table(w);
+    lone_open(w);
+    lone_table_op(w, REQUEST_TABLE_CREATE, rcu, wcu);
+    lone_fetch_table(w);
     assert_int_equal(w->table.status, TABLE_ACTIVE);
 }
 
-void world_assert_verified(struct world *w, int64_t items)
+void lone_assert_verified(struct lone_node *w, int64_t items)
 {
     struct node_verification v;
     assert_int_equal(node_verify(w->node, &v), STATUS_OK);

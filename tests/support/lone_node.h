@@ -1,8 +1,8 @@
-/* node_world.h - a node driven by hand: events in, effects out, a log that is a buffer, LMDB in a
+/* lone_node.h - a node driven by hand: events in, effects out, a log that is a buffer, LMDB in a
  * directory. One table `t` with a partition key `id`; items are known by name and version. With
  * `collections`, a sort key `n` too, and names are spread over that many whole collections. */
-#ifndef WEIR_TESTS_SUPPORT_NODE_WORLD_H
-#define WEIR_TESTS_SUPPORT_NODE_WORLD_H
+#ifndef WEIR_TESTS_SUPPORT_LONE_NODE_H
+#define WEIR_TESTS_SUPPORT_LONE_NODE_H
 
 #include "base/arena.h"
 #include "engine/catalog/table.h"
@@ -28,7 +28,7 @@ struct answer {
     struct buffer text;
 };
 
-struct world {
+struct lone_node {
     void *directory;
     struct config config;
     uint64_t resident_max;
@@ -55,54 +55,54 @@ struct world {
 /* ---- life ---- */
 
 /* The configuration may be changed, and `resident_max`, before the node is opened. */
-void world_init(struct world *w, enum profile profile);
-void world_set(struct world *w, const char *name, const char *value);
+void lone_init(struct lone_node *w, enum profile profile);
+void lone_set(struct lone_node *w, const char *name, const char *value);
 /* Recovers what the log and the directory hold. */
-void world_open(struct world *w);
+void lone_open(struct lone_node *w);
 /* Opened, with an ACTIVE table. */
-void world_open_table(struct world *w, int64_t rcu, int64_t wcu);
+void lone_open_table(struct lone_node *w, int64_t rcu, int64_t wcu);
 /* The process dies; what is in `log` is on disk. */
-void world_die(struct world *w);
+void lone_die(struct lone_node *w);
 /* Recovers, with room in the log up to that lsn, and takes one turn. */
-void world_start(struct world *w, uint64_t log_space);
+void lone_start(struct lone_node *w, uint64_t log_space);
 /* Dies and is opened. */
-void world_crash(struct world *w);
-void world_deinit(struct world *w);
+void lone_crash(struct lone_node *w);
+void lone_deinit(struct lone_node *w);
 
 /* ---- the disk and the clock, a step at a time ---- */
 
 /* Every event leaves its replies in `answers`, its touches in `touches`. */
-void world_take_effects(struct world *w);
+void lone_take_effects(struct lone_node *w);
 /* False: nothing to write. */
-bool world_write_begin(struct world *w);
-void world_write_end(struct world *w, int error);
+bool lone_write_begin(struct lone_node *w);
+void lone_write_end(struct lone_node *w, int error);
 /* The bytes in flight are in `log`, and the node does not know. */
-void world_write_reaches_disk(struct world *w);
-void world_write_all(struct world *w);
-void world_checkpoint_end(struct world *w);
-void world_checkpoint_all(struct world *w);
-void world_pass(struct world *w, int64_t ms);
+void lone_write_reaches_disk(struct lone_node *w);
+void lone_write_all(struct lone_node *w);
+void lone_checkpoint_end(struct lone_node *w);
+void lone_checkpoint_all(struct lone_node *w);
+void lone_pass(struct lone_node *w, int64_t ms);
 
 /* ---- requests: the id; `answers` is emptied first ---- */
 
-uint64_t world_ask(struct world *w, struct request *r);
-uint64_t world_ask_for(struct world *w, enum request_op op, uint32_t name);
-uint64_t world_put(struct world *w, uint32_t name, uint32_t version);
-uint64_t world_put_sized(struct world *w, uint32_t name, uint32_t version, size_t filler);
-struct request world_request(struct world *w, enum request_op op, uint32_t name);
+uint64_t lone_ask(struct lone_node *w, struct request *r);
+uint64_t lone_ask_for(struct lone_node *w, enum request_op op, uint32_t name);
+uint64_t lone_put(struct lone_node *w, uint32_t name, uint32_t version);
+uint64_t lone_put_sized(struct lone_node *w, uint32_t name, uint32_t version, size_t filler);
+struct request lone_request(struct lone_node *w, enum request_op op, uint32_t name);
 /* Into w->key. */
-void world_key(struct world *w, uint32_t name);
+void lone_key(struct lone_node *w, uint32_t name);
 /* The one answer there is. */
-const struct answer *world_answer(const struct world *w);
-void world_assert_answer(const struct world *w, enum reply_code code);
+const struct answer *lone_answer(const struct lone_node *w);
+void lone_assert_answer(const struct lone_node *w, enum reply_code code);
 /* Of the item in it; 0: not found. */
 uint32_t answer_version(const struct answer *a);
-uint32_t world_get(struct world *w, uint32_t name);
+uint32_t lone_get(struct lone_node *w, uint32_t name);
 /* Into w->table. */
-void world_fetch_table(struct world *w);
+void lone_fetch_table(struct lone_node *w);
 /* CREATE, UPDATE or DELETE, settled. */
-void world_table_op(struct world *w, enum request_op op, int64_t rcu, int64_t wcu);
+void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t wcu);
 /* Every item is whole, every count true. */
-void world_assert_verified(struct world *w, int64_t items);
+void lone_assert_verified(struct lone_node *w, int64_t items);
 
 #endif

@@ -1,0 +1,106 @@
+/* process.c - lives, pauses and clocks of simulated processes. */
+#include "sim/process.h"
+
+#include "base/must.h"
+
+enum {
+    ALARM_LEAST_NS = 1000
+};
+
+void process_init(struct process *p, const struct surroundings *around, uint32_t number,
+                  struct prng *prng, const struct network_handler *handler, void *context)
+{
+    *p = (struct process){.around = around, .number = number};
+    p->clock = (struct sim_clock){.base = around->scheduler->now,
+                                  .read = {prng_between(prng, 1, 1000 * NS_PER_S)}};
+    network_attach(around->network, number, handler, context);
+}
+
+int64_t process_wall_ms(const struct process *p)
+{
+    return SIM_WALL_BASE_MS + p->around->scheduler->now.ns / NS_PER_MS + p->wall_skew_ms;
+}
+
+void process_note(const struct process *p, uint32_t kind, int64_t value)
+{
+    trace_add(p->around->trace, p->around->scheduler->now, kind, p->number, value);
+}
+
+void process_begin(struct process *p, uint32_t kind, int64_t value)
+{
+    must(!p->is_up);
+    p->is_up = true;
+    p->life++;
+    p->paused = false;
+    process_note(p, kind, value);
+    network_start(p->around->network, p->number);
+}
+
+void process_end(struct process *p, uint32_t kind, int64_t value)
+{
+    must(p->is_up);
+    p->is_up = p->paused = false;
+    process_note(p, kind, value);
+    network_kill(p->around->network, p->number);
+}
+
+bool process_reached(struct process *p, uint64_t life, scheduler_run *run, void *context,
+                     uint64_t argument)
+{
+    if (!p->is_up || life != p->life)
+        return false;
+    if (p->paused) {
+        scheduler_at(p->around->scheduler, p->paused_until, run, context, argument);
+        return false;
+    }
+    return true;
+}
+
+struct instant process_alarm(const struct process *p, struct instant at)
+{
+    int64_t least = p->around->scheduler->now.ns + ALARM_LEAST_NS;
+    struct instant t = sim_clock_when(&p->clock, at);
+    return t.ns < least ? (struct instant){least} : t;
+}
+
+bool process_pause(struct process *p, struct instant until, scheduler_run *resume, void *context)
+{
+    must(p->is_up);
+    if (p->paused)
+        return false;
+    p->paused = true;
+    p->paused_until = until;
+    network_pause(p->around->network, p->number, true);
+    scheduler_at(p->around->scheduler, until, resume, context, p->life);
+    return true;
+}
+
+bool process_resume(struct process *p, uint64_t life)
+{
+    if (!p->is_up || life != p->life || !p->paused)
+        return false;
+    p->paused = false;
+    return true;
+}
+
+void process_refuse(struct process *p, uint64_t link, const char *why)
+{
+    const struct process_watch *w = &p->around->watch;
+    if (w->refused != NULL)
+        w->refused(w->context, p->number, why);
+    network_close(p->around->network, link);
+}
+
+void process_link_accept(void *context, uint64_t link, uint32_t from)
+{
+    (void)context;
+    (void)link;
+    (void)from;
+}
+
+void process_datagram_refuse(void *context, uint32_t from, struct slice frame)
+{
+    (void)context;
+    (void)frame;
+    must(from == 0); /* only nodes get datagrams */
+}

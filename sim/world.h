@@ -1,0 +1,98 @@
+/* world.h - a cluster in the simulated world, built from one description.
+ *
+ * The one builder of clusters, for `weir sim` and for tests: virtual time, a network, and the
+ * processes of nodes, routers and GAC servers, each with its clock and, for nodes, its disk. The
+ * processes run the drivers of server/.
+ * Processes have numbers: nodes 1 .. nodes, then routers, GAC servers and clients. A client is
+ * whatever the caller attaches to its number (sim/network.h).
+ * The same plan and the same calls give the same world. */
+#ifndef WEIR_SIM_WORLD_H
+#define WEIR_SIM_WORLD_H
+
+#include "sim/gac_process.h"
+#include "sim/http_client.h"
+#include "sim/node_process.h"
+#include "sim/router_process.h"
+
+enum {
+    WORLD_NODES_MAX = 9,
+    WORLD_ROUTERS_MAX = 32,
+    WORLD_GAC_MAX = 5
+};
+
+/* One stream of random numbers per concern: more of one changes nothing in the others. */
+enum world_stream {
+    WORLD_NETWORK = 1,
+    WORLD_NODES,
+    WORLD_ROUTERS,
+    WORLD_CLIENTS,
+    WORLD_FAULTS,
+    WORLD_SPLITS,
+    WORLD_LEADER_KILL,
+    WORLD_GAC,
+    WORLD_TABLES,
+    WORLD_DRAINS,
+};
+
+struct world_plan {
+    uint64_t seed;
+    uint32_t nodes;
+    uint32_t routers;
+    uint32_t gac; /* servers */
+    uint32_t clients;
+    int64_t tick_ns;              /* events happen at multiples of it; 0: at any time */
+    const struct config *config;  /* borrows; of routers and GAC servers */
+    const struct config *configs; /* borrows; of the nodes, by id */
+    uint32_t split_per_million;   /* requests that clients send in pieces */
+    struct network_delays delays;
+    struct node_timings timings;
+    struct process_watch watch;
+};
+
+struct world {
+    struct world_plan plan;
+    struct scheduler scheduler;
+    struct trace trace;
+    struct network *network; /* owns */
+    struct surroundings around;
+    struct node_process *nodes[WORLD_NODES_MAX + 1];   /* owns; by id */
+    struct router_process *routers[WORLD_ROUTERS_MAX]; /* owns; 0 .. plan.routers - 1 */
+    struct gac_process *gac[WORLD_GAC_MAX];            /* owns; 0 .. plan.gac - 1 */
+};
+
+/* No process runs yet. Events refer to `w`, which stays where it is. */
+void world_init(struct world *w, const struct world_plan *plan);
+void world_deinit(struct world *w);
+/* Starts all processes. */
+void world_start(struct world *w);
+/* Runs what happens within this time. */
+void world_pass(struct world *w, int64_t ns);
+
+/* The seed of a stream; `which` tells those of one concern apart. */
+uint64_t world_seed(const struct world *w, enum world_stream stream, uint32_t which);
+
+/* ---- processes: their numbers, from 0 within each kind ---- */
+
+uint32_t world_router(const struct world *w, uint32_t router);
+uint32_t world_gac(const struct world *w, uint32_t server);
+uint32_t world_client(const struct world *w, uint32_t client);
+/* For an HTTP client that is that client, and that uses all routers. */
+struct http_client_options world_http(const struct world *w, uint32_t client, uint64_t seed);
+
+/* By the number of a process that is no client. A node is not started or ended by these. */
+void world_start_process(struct world *w, uint32_t process);
+void world_crash_process(struct world *w, uint32_t process);
+/* The process does nothing until then, while its clock goes on. Ignored while it is paused. */
+void world_pause(struct world *w, uint32_t process, struct instant until);
+struct sim_clock *world_clock(struct world *w, uint32_t process);
+
+/* Cuts all ways between this node and the other nodes, in both directions; or heals them. */
+void world_cut_off(struct world *w, uint32_t node);
+void world_heal(struct world *w, uint32_t node);
+
+/* Asks every node that is up (node_process_ask): the node that leads the catalog answers. */
+void world_ask(struct world *w, const struct request *r, struct buffer *answer);
+/* Of all that has happened so far. */
+uint64_t world_hash(const struct world *w);
+
+#endif
