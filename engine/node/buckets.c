@@ -207,13 +207,18 @@ static bool buckets_is_urgent(const struct buckets *buckets, const struct partit
            m->unsaid_mcu >= admission_left_mcu(&p->admission, ADMIT_READ) / LEFT_PART;
 }
 
+static void buckets_save_soon(struct buckets *buckets, struct partition *p)
+{
+    const struct duration interval = duration_ms(buckets->env->config->bucket_save_ms);
+    p->buckets = BUCKETS_SPENT;
+    buckets->save_at = instant_earlier(buckets->save_at, instant_add(buckets->env->now, interval));
+}
+
 static void buckets_note_change(struct buckets *buckets, struct partition *p, int64_t reads_mcu)
 {
     const struct config *c = buckets->env->config;
     struct mirror *m = buckets_mirror_of(p);
-    p->buckets = BUCKETS_SPENT;
-    buckets->save_at = instant_earlier(
-        buckets->save_at, instant_add(buckets->env->now, duration_ms(c->bucket_save_ms)));
+    buckets_save_soon(buckets, p);
     if (buckets->env->node_count == 1)
         return;
     m->unsaid_mcu += reads_mcu;
@@ -400,7 +405,7 @@ static void buckets_take_levels(struct buckets *buckets, struct partition *p,
     m->seen_count = l->seen_count;
     memcpy(m->seen, l->seen, sizeof m->seen);
     admission_restore(&p->admission, ADMIT_WRITE, buckets->env->now, &l->balances[ADMIT_WRITE]);
-    p->buckets = BUCKETS_SPENT;
+    buckets_save_soon(buckets, p);
     if (buckets->env->config->read_cap == READ_CAP_REPLICA)
         return;
     int64_t own = buckets_uncounted(buckets, p, l);
