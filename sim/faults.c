@@ -456,7 +456,7 @@ static void calm_network(struct faults *f)
             support_ms = f->configs[id].support_ms;
     }
     network_set_faults(f->options.world->network, &none);
-    network_bound_tail(f->options.world->network, support_ms * NS_PER_MS / 4);
+    network_calm(f->options.world->network, support_ms * NS_PER_MS / 4);
 }
 
 void faults_end(struct faults *f)

@@ -4,8 +4,15 @@
  * of a simulated request, for bytes that come from our own router. */
 #include "sim/http_client.h"
 
+#include "base/limits.h"
 #include "base/must.h"
+#include "base/probe.h"
+#include "router/http/gzip.h"
 #include "workload/client_request.h"
+
+enum {
+    ANSWER_SIZE_MAX = 64 * MIB
+};
 
 /* ---- answers ---- */
 
@@ -15,12 +22,19 @@ static void finish(struct http_client *c, int status, struct slice body)
     c->done(c->context, status, body);
 }
 
-static void hang_up(struct http_client *c)
+static void drop_link(struct http_client *c)
 {
     if (c->link != 0)
         network_close(c->options.network, c->link);
     c->link = 0;
+    c->ended = false;
+    c->to_ignore = 0;
     buffer_clear(&c->in);
+}
+
+static void hang_up(struct http_client *c)
+{
+    drop_link(c);
     c->router = (uint32_t)prng_below(&c->prng, c->options.router_count);
 }
 
@@ -32,15 +46,15 @@ static uint64_t number_at(const uint8_t *p, const uint8_t *end)
     return value;
 }
 
-/* False: the answer is not whole yet. The last line of our router's head is the length, and every
- * body is an object. */
-static bool parse(struct slice in, int *status, struct slice *body)
+/* False: the answer is not whole yet. The last line of our router's head is the length. */
+static bool parse(struct slice in, struct slice *head, struct slice *body)
 {
-    static const char before_status[] = "HTTP/1.1 ", before_length[] = "Content-Length: ";
+    static const char before_length[] = "Content-Length: ";
     const size_t name_size = sizeof before_length - 1;
-    const uint8_t *end = in.data + in.size, *text = memchr(in.data, '{', in.size);
+    const uint8_t *end = in.data + in.size, *text = memmem(in.data, in.size, "\r\n\r\n", 4);
     if (text == NULL)
         return false;
+    text += strlen("\r\n\r\n");
     const uint8_t *length = text - strlen("\r\n\r\n");
     while (length[-1] != ' ')
         length--;
@@ -48,29 +62,56 @@ static bool parse(struct slice in, int *status, struct slice *body)
     size_t size = number_at(length, end);
     if ((size_t)(end - text) < size)
         return false;
-    *status = (int)number_at(in.data + sizeof before_status - 1, end);
+    *head = slice_make(in.data, (size_t)(text - in.data));
     *body = slice_make(text, size);
     return true;
 }
 
+static void answered(struct http_client *c, struct slice head, struct slice body)
+{
+    static const char status[] = "HTTP/1.1 ", packed[] = "Content-Encoding: gzip";
+    const int code = (int)number_at(head.data + sizeof status - 1, head.data + head.size);
+    struct buffer unpacked = {0};
+    if (c->ended)
+        drop_link(c);
+    if (memmem(head.data, head.size, packed, sizeof packed - 1) == NULL) {
+        finish(c, code, body);
+        return;
+    }
+    PROBE("an answer comes packed");
+    must(coding_unpack(&unpacked, CODING_GZIP, body, ANSWER_SIZE_MAX) == STATUS_OK);
+    finish(c, code, buffer_slice(&unpacked));
+    buffer_deinit(&unpacked);
+}
+
+/* The answers that have come whole; bytes of the next one may follow. */
 static void received(void *context, uint64_t link, struct slice bytes)
 {
     struct http_client *c = context;
-    int status;
-    struct slice body;
+    struct buffer whole = {0};
+    struct slice head, body;
     if (link != c->link)
         return;
     must(c->calling); /* nothing was asked */
-    if (c->in.size == 0 && parse(bytes, &status, &body)) {
-        finish(c, status, body);
-        return;
+    if (c->in.size > 0) {
+        buffer_append_slice(&c->in, bytes);
+        whole = c->in;
+        c->in = (struct buffer){0};
+        bytes = buffer_slice(&whole);
     }
-    buffer_append_slice(&c->in, bytes);
-    if (!parse(buffer_slice(&c->in), &status, &body))
-        return;
-    struct buffer whole = c->in;
-    c->in = (struct buffer){0};
-    finish(c, status, body);
+    bool is_whole = parse(bytes, &head, &body);
+    while (is_whole && c->to_ignore > 0) {
+        const size_t used = head.size + body.size;
+        c->to_ignore--;
+        bytes = slice_make(bytes.data + used, bytes.size - used);
+        is_whole = parse(bytes, &head, &body);
+    }
+    if (is_whole) {
+        must(head.size + body.size == bytes.size);
+        answered(c, head, body);
+    } else {
+        buffer_append_slice(&c->in, bytes);
+    }
     buffer_deinit(&whole);
 }
 
@@ -117,25 +158,99 @@ static void start_timer(struct http_client *c, struct duration timeout)
 
 /* ---- calls ---- */
 
-static void write_request(struct http_client *c, const char *operation, struct slice body)
+static bool often(struct http_client *c, uint32_t percent)
 {
-    buffer_clear(&c->out);
-    client_write_head(&c->out, "sim", 0, operation, true);
-    client_write_length(&c->out, body.size);
-    buffer_append_slice(&c->out, body);
+    return percent > 0 && prng_below(&c->manners_prng, 100) < percent;
 }
 
-static bool send_out(struct http_client *c)
+static void write_chunks(struct http_client *c, struct slice body)
 {
-    struct slice rest = buffer_slice(&c->out);
+    while (body.size > 0) {
+        const size_t most = often(c, 50) ? 3 : body.size;
+        const size_t size = 1 + prng_below(&c->manners_prng, most < body.size ? most : body.size);
+        buffer_append_format(&c->out, often(c, 50) ? "%zx\r\n" : "%zX;name=value\r\n", size);
+        buffer_append(&c->out, body.data, size);
+        buffer_append_text(&c->out, "\r\n");
+        body = slice_make(body.data + size, body.size - size);
+    }
+    buffer_append_text(&c->out, often(c, 20) ? "0\r\nTrailer: yes\r\n\r\n" : "0\r\n\r\n");
+}
+
+/* Chunks of some bytes are for bodies that are not long. */
+static void write_request(struct http_client *c, const char *operation, struct slice body)
+{
+    enum {
+        CHUNKED_MAX = 20000
+    };
+    static const char length[] = "Content-Length: ";
+    const struct http_manners *m = &c->options.manners;
+    struct buffer packed = {0};
+    client_write_head(&c->out, "sim", 0, operation, true);
+    c->out.size -= sizeof length - 1;
+    if (often(c, m->unpacks))
+        buffer_append_text(&c->out, "Accept-Encoding: gzip\r\n");
+    if (often(c, m->packed)) {
+        buffer_append_text(&c->out, "Content-Encoding: gzip\r\n");
+        coding_pack(&packed, CODING_GZIP, body);
+        body = buffer_slice(&packed);
+    }
+    if (body.size < CHUNKED_MAX && often(c, m->chunked)) {
+        buffer_append_text(&c->out, "Transfer-Encoding: chunked\r\n\r\n");
+        write_chunks(c, body);
+    } else {
+        buffer_append_text(&c->out, length);
+        client_write_length(&c->out, body.size);
+        buffer_append_slice(&c->out, body);
+    }
+    buffer_deinit(&packed);
+}
+
+static bool send_some(struct http_client *c, struct slice bytes)
+{
+    return network_send(c->options.network, c->link, bytes);
+}
+
+static bool send_out(struct http_client *c, struct slice rest)
+{
+    enum {
+        PIECES = 5
+    };
     if (c->options.split_per_million > 0 &&
         prng_below(&c->prng, 1000000) < c->options.split_per_million) {
         size_t first = 1 + prng_below(&c->prng, rest.size - 1);
-        if (!network_send(c->options.network, c->link, slice_make(rest.data, first)))
+        if (!send_some(c, slice_make(rest.data, first)))
             return false;
         rest = slice_make(rest.data + first, rest.size - first);
     }
-    return network_send(c->options.network, c->link, rest);
+    for (int i = often(c, c->options.manners.pieces) ? PIECES : 0; i > 0 && rest.size > 1; i--) {
+        const uint64_t most = often(c, 50) ? 8 : rest.size;
+        const size_t size =
+            1 + prng_below(&c->manners_prng, most < rest.size ? most : rest.size - 1);
+        if (!send_some(c, slice_make(rest.data, size)))
+            return false;
+        rest = slice_make(rest.data + size, rest.size - size);
+    }
+    return send_some(c, rest);
+}
+
+/* Closed at an odd place: the last byte is not sent. */
+static void cut_off(struct http_client *c, size_t before)
+{
+    PROBE("a client gives a request up half-way");
+    const size_t size = before + 1 + prng_below(&c->manners_prng, c->out.size - before - 1);
+    send_out(c, slice_make(c->out.data, c->options.manners.cut_too_late ? c->out.size : size));
+    hang_up(c);
+    finish(c, HTTP_CLIENT_CUT, slice_make(NULL, 0));
+}
+
+/* Requests that change nothing; their answers are ignored. */
+static void write_others(struct http_client *c)
+{
+    const int64_t others =
+        often(c, c->options.manners.pipelined) ? prng_between(&c->manners_prng, 1, 4) : 0;
+    for (int64_t i = 0; i < others; i++)
+        write_request(c, "ListTables", slice_of("{}"));
+    c->to_ignore += (uint32_t)others;
 }
 
 void http_client_call(struct http_client *c, const char *operation, struct slice body,
@@ -147,13 +262,23 @@ void http_client_call(struct http_client *c, const char *operation, struct slice
     if (c->link == 0)
         c->link = network_connect(c->options.network, c->options.process,
                                   c->options.router_first + c->router);
+    buffer_clear(&c->out);
+    write_others(c);
+    const size_t before = c->out.size;
     write_request(c, operation, body);
     c->calling = true;
-    if (c->link == 0 || !send_out(c)) {
+    if (c->link != 0 && often(c, c->options.manners.cut)) {
+        cut_off(c, before);
+        return;
+    }
+    if (c->link == 0 || !send_out(c, buffer_slice(&c->out))) {
         hang_up(c);
         finish(c, HTTP_CLIENT_NOT_SENT, slice_make(NULL, 0));
         return;
     }
+    c->ended = often(c, c->options.manners.ends);
+    if (c->ended)
+        network_end(c->options.network, c->link);
     start_timer(c, timeout);
 }
 
@@ -181,6 +306,9 @@ void http_client_init(struct http_client *c, const struct http_client_options *o
     c->router = (uint32_t)prng_below(&c->prng, options->router_count);
     network_attach(options->network, options->process, &handler, c);
     network_start(options->network, options->process);
+    c->manners_prng = prng_seeded(options->seed ^ UINT64_C(0x6d616e6e65727300));
+    if (often(c, 50))
+        network_read_slowly(options->network, options->process, options->manners.read_bytes_ms);
 }
 
 void http_client_deinit(struct http_client *c)

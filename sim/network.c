@@ -9,6 +9,7 @@
 enum message_kind_sim {
     MESSAGE_OPEN,
     MESSAGE_DATA,
+    MESSAGE_END,
     MESSAGE_CLOSE,
     MESSAGE_TIMEOUT, /* a close that needs no way */
 };
@@ -16,6 +17,7 @@ enum message_kind_sim {
 struct message {
     struct message *next;
     int64_t at_ns;
+    int64_t cost_ns; /* of processor time, once the process has heard of it; before: -1 */
     enum message_kind_sim kind;
     uint32_t from; /* datagrams */
     uint32_t to;
@@ -29,6 +31,7 @@ struct direction {
     struct message *first; /* owns */
     struct message *last;
     int64_t last_at_ns; /* nothing overtakes it */
+    size_t bytes;
     bool scheduled;
 };
 
@@ -45,10 +48,14 @@ struct link {
 
 struct process {
     struct network_handler handler;
+    struct network_stream_handler streams;
     void *context;
     bool alive;
     bool paused;
-    struct message *held; /* owns; datagrams that came while it was paused, oldest first */
+    int64_t read_bytes_ms; /* 0: as fast as the way */
+    int64_t busy_until_ns; /* with all that has arrived */
+    int64_t busy_ns;       /* with what it has just been given */
+    struct message *held;  /* owns; datagrams that came while it was paused, oldest first */
     struct message *held_last;
 };
 
@@ -57,9 +64,11 @@ struct network {
     struct network_faults faults;
     struct prng delay_prng;
     struct prng fault_prng;
+    struct prng speed_prng;
     struct process *processes; /* owns; by number */
     uint8_t *cuts;             /* owns; by from * (processes + 1) + to */
     int64_t *datagram_at;      /* owns; the same; arrival of the last one */
+    int64_t *free_at;          /* owns; the same; the way has passed on all that was sent */
     struct link **links;       /* owns */
     uint32_t link_count;
     uint32_t link_capacity;
@@ -69,6 +78,7 @@ struct network {
 
 enum {
     SPARE_SIZE = 1024,
+    PIECE_SIZE = 16384, /* of a stream, on a slow way */
     MILLION = 1000000
 };
 
@@ -87,6 +97,7 @@ static struct message *message_create(struct network *n, enum message_kind_sim k
         m->capacity = capacity;
     }
     m->next = NULL;
+    m->cost_ns = -1;
     m->kind = kind;
     m->size = bytes.size;
     if (bytes.size > 0)
@@ -122,6 +133,42 @@ static int64_t delay(struct network *n)
     if (d->tail_per_million > 0 && prng_below(&n->delay_prng, MILLION) < d->tail_per_million)
         ns += (int64_t)prng_below(&n->delay_prng, (uint64_t)d->tail_ns + 1);
     return ns;
+}
+
+static int64_t *pair_at(const struct network *n, int64_t *pairs, uint32_t from, uint32_t to)
+{
+    return &pairs[from * (n->options.processes + 1) + to];
+}
+
+/* 0: no limit. */
+static int64_t speed_toward(const struct network *n, uint32_t to)
+{
+    const int64_t way = n->options.speed.way_bytes_ms, reader = n->processes[to].read_bytes_ms;
+    return reader > 0 && (way == 0 || reader < way) ? reader : way;
+}
+
+/* When a message that is sent now has left: what was sent before leaves before it. */
+static int64_t sent_at(struct network *n, uint32_t from, uint32_t to, size_t size)
+{
+    const int64_t now = n->options.scheduler->now.ns, speed = speed_toward(n, to);
+    int64_t *free_at = pair_at(n, n->free_at, from, to);
+    if (speed == 0)
+        return now;
+    *free_at = (*free_at > now ? *free_at : now) + (int64_t)size * NS_PER_MS / speed;
+    return *free_at;
+}
+
+/* A process works on one event after the other. False: it is busy, and gets to this one at
+ * `m->at_ns`. */
+static bool takes(struct network *n, struct process *p, struct message *m)
+{
+    const int64_t now = n->options.scheduler->now.ns;
+    if (n->options.speed.event_ns == 0 || m->kind != MESSAGE_DATA || m->cost_ns >= 0)
+        return true;
+    m->cost_ns = (int64_t)prng_below(&n->speed_prng, (uint64_t)n->options.speed.event_ns + 1);
+    m->at_ns = p->busy_until_ns > now ? p->busy_until_ns : now;
+    p->busy_until_ns = m->at_ns + m->cost_ns;
+    return m->at_ns == now;
 }
 
 static void note(struct network *n, enum network_trace kind, uint32_t from, uint32_t to,
@@ -185,6 +232,8 @@ static void drop_messages(struct link *l, int end)
         message_release(l->network, m);
     }
     d->last = NULL;
+    d->bytes = 0;
+    *pair_at(l->network, l->network->free_at, l->process[1 - end], l->process[end]) = 0;
 }
 
 /* Once neither end knows it any more and nothing is on its way. */
@@ -213,7 +262,10 @@ static void enqueue(struct link *l, int end, struct message *m)
 {
     struct network *n = l->network;
     struct direction *d = &l->toward[end];
-    m->at_ns = n->options.scheduler->now.ns + (m->kind == MESSAGE_TIMEOUT ? 0 : delay(n));
+    m->at_ns = m->kind == MESSAGE_TIMEOUT
+                   ? n->options.scheduler->now.ns
+                   : sent_at(n, l->process[1 - end], l->process[end], m->size) + delay(n);
+    d->bytes += m->size;
     if (m->at_ns < d->last_at_ns)
         m->at_ns = d->last_at_ns;
     d->last_at_ns = m->at_ns;
@@ -263,13 +315,28 @@ static void deliver(struct link *l, int end, const struct message *m)
             break;
         note(n, NETWORK_TRACE_LINK, l->process[1 - end], l->process[end],
              XXH3_64bits(m->bytes, m->size));
+        p->busy_ns = m->cost_ns > 0 ? m->cost_ns : 0;
         p->handler.received(p->context, handle_of(l, end), slice_make(m->bytes, m->size));
+        p->busy_ns = 0;
+        break;
+    case MESSAGE_END:
+        if (l->open[end] && p->streams.ended != NULL)
+            p->streams.ended(p->context, handle_of(l, end));
         break;
     case MESSAGE_CLOSE:
     case MESSAGE_TIMEOUT:
         end_closed(l, end, m->kind == MESSAGE_CLOSE);
         break;
     }
+}
+
+/* The sender of a stream on a slow way hears what still waits. */
+static void tell_waiting(struct link *l, int end)
+{
+    const struct process *p = &l->network->processes[l->process[1 - end]];
+    if (l->open[1 - end] && p->streams.waiting != NULL &&
+        speed_toward(l->network, l->process[end]) > 0)
+        p->streams.waiting(p->context, handle_of(l, 1 - end), l->toward[end].bytes);
 }
 
 static void pump(void *context, uint64_t argument)
@@ -289,11 +356,21 @@ static void pump(void *context, uint64_t argument)
             schedule_pump(l, end, m->at_ns);
             return;
         }
+        if (!takes(n, &n->processes[l->process[end]], m)) {
+            schedule_pump(l, end, m->at_ns);
+            return;
+        }
         d->first = m->next;
         if (d->first == NULL)
             d->last = NULL;
+        d->bytes -= m->size;
         deliver(l, end, m);
+        const bool data = m->kind == MESSAGE_DATA;
         message_release(n, m);
+        if (!l->used || handle_of(l, end) != argument)
+            return;
+        if (data)
+            tell_waiting(l, end);
         if (!l->used || handle_of(l, end) != argument)
             return;
     }
@@ -327,6 +404,29 @@ bool network_send(struct network *n, uint64_t link, struct slice bytes)
         return false;
     enqueue(l, 1 - end, message_create(n, MESSAGE_DATA, bytes));
     return true;
+}
+
+size_t network_write(struct network *n, uint64_t link, struct slice bytes)
+{
+    int end;
+    struct link *l = link_at(n, link, &end);
+    if (l == NULL)
+        return 0;
+    const bool slow = speed_toward(n, l->process[1 - end]) > 0;
+    while (slow && bytes.size > PIECE_SIZE) {
+        enqueue(l, 1 - end, message_create(n, MESSAGE_DATA, slice_make(bytes.data, PIECE_SIZE)));
+        bytes = slice_make(bytes.data + PIECE_SIZE, bytes.size - PIECE_SIZE);
+    }
+    enqueue(l, 1 - end, message_create(n, MESSAGE_DATA, bytes));
+    return slow ? l->toward[1 - end].bytes : 0;
+}
+
+void network_end(struct network *n, uint64_t link)
+{
+    int end;
+    struct link *l = link_at(n, link, &end);
+    if (l != NULL)
+        enqueue_kind(l, 1 - end, MESSAGE_END);
 }
 
 void network_close(struct network *n, uint64_t link)
@@ -391,8 +491,14 @@ static void arrive(void *context, uint64_t argument)
         return;
     }
     if (p->alive && !network_is_cut(n, m->from, m->to)) {
+        if (!takes(n, p, m)) {
+            scheduler_at(n->options.scheduler, (struct instant){m->at_ns}, arrive, n, (uintptr_t)m);
+            return;
+        }
         note(n, NETWORK_TRACE_DATAGRAM, m->from, m->to, XXH3_64bits(m->bytes, m->size));
+        p->busy_ns = m->cost_ns > 0 ? m->cost_ns : 0;
         p->handler.datagram(p->context, m->from, slice_make(m->bytes, m->size));
+        p->busy_ns = 0;
     } else {
         note(n, NETWORK_TRACE_LOST, m->from, m->to, m->size);
     }
@@ -402,10 +508,10 @@ static void arrive(void *context, uint64_t argument)
 static void launch(struct network *n, uint32_t from, uint32_t to, struct slice frame)
 {
     struct message *m = message_create(n, MESSAGE_DATA, frame);
-    int64_t *last = &n->datagram_at[from * (n->options.processes + 1) + to];
+    int64_t *last = pair_at(n, n->datagram_at, from, to);
     m->from = from;
     m->to = to;
-    m->at_ns = n->options.scheduler->now.ns + delay(n);
+    m->at_ns = sent_at(n, from, to, frame.size) + delay(n);
     if (!n->faults.reorder && m->at_ns < *last)
         m->at_ns = *last;
     *last = m->at_ns;
@@ -456,6 +562,7 @@ void network_kill(struct network *n, uint32_t process)
     struct process *p = &n->processes[process];
     must(p->alive);
     p->alive = false;
+    p->busy_until_ns = 0;
     network_pause(n, process, false);
     for (uint32_t i = 0; i < n->link_count; i++) {
         struct link *l = n->links[i];
@@ -471,10 +578,29 @@ void network_kill(struct network *n, uint32_t process)
     }
 }
 
-void network_bound_tail(struct network *n, int64_t tail_ns)
+void network_attach_streams(struct network *n, uint32_t process,
+                            const struct network_stream_handler *handler)
+{
+    n->processes[process].streams = *handler;
+}
+
+void network_calm(struct network *n, int64_t tail_ns)
 {
     if (n->options.delays.tail_ns > tail_ns)
         n->options.delays.tail_ns = tail_ns;
+    n->options.speed = (struct network_speed){0};
+    for (uint32_t i = 1; i <= n->options.processes; i++)
+        n->processes[i].read_bytes_ms = 0;
+}
+
+void network_read_slowly(struct network *n, uint32_t process, int64_t bytes_ms)
+{
+    n->processes[process].read_bytes_ms = bytes_ms;
+}
+
+struct duration network_busy(const struct network *n, uint32_t process)
+{
+    return (struct duration){n->processes[process].busy_ns};
 }
 
 bool network_is_alive(const struct network *n, uint32_t process)
@@ -540,11 +666,13 @@ struct network *network_create(const struct network_options *options)
     n->options = *options;
     n->delay_prng = prng_seeded(options->seed);
     n->fault_prng = prng_seeded(options->seed + 1);
+    n->speed_prng = prng_seeded(options->seed + 2);
     size_t side = options->processes + 1;
     n->processes = calloc(side, sizeof n->processes[0]);
     n->cuts = calloc(side * side, sizeof n->cuts[0]);
     n->datagram_at = calloc(side * side, sizeof n->datagram_at[0]);
-    must(n->processes != NULL && n->cuts != NULL && n->datagram_at != NULL);
+    n->free_at = calloc(side * side, sizeof n->free_at[0]);
+    must(n->processes != NULL && n->cuts != NULL && n->datagram_at != NULL && n->free_at != NULL);
     return n;
 }
 
@@ -573,5 +701,6 @@ void network_destroy(struct network *n)
     free(n->processes);
     free(n->cuts);
     free(n->datagram_at);
+    free(n->free_at);
     free(n);
 }

@@ -30,6 +30,12 @@ struct network_delays {
     uint32_t tail_per_million; /* .. this often */
 };
 
+/* What ways and processes cannot do at once. 0: no limit. */
+struct network_speed {
+    int64_t way_bytes_ms; /* from one process to another, links and datagrams together */
+    int64_t event_ns;     /* a process is busy with what arrives for 0 .. this */
+};
+
 struct network_faults {
     uint32_t drop_per_million; /* datagrams */
     uint32_t duplicate_per_million;
@@ -45,6 +51,14 @@ struct network_handler {
     void (*datagram)(void *context, uint32_t from, struct slice frame); /* lends for the call */
 };
 
+/* For processes that serve streams of bytes. */
+struct network_stream_handler {
+    /* The other end sends nothing more, and still reads. */
+    void (*ended)(void *context, uint64_t link);
+    /* Of what network_write could not pass on, so many bytes wait still. */
+    void (*waiting)(void *context, uint64_t link, size_t bytes);
+};
+
 struct network;
 
 struct network_options {
@@ -52,6 +66,7 @@ struct network_options {
     struct trace *trace;         /* borrows */
     uint32_t processes;          /* numbered 1 .. processes */
     struct network_delays delays;
+    struct network_speed speed;
     uint64_t seed;
 };
 
@@ -65,8 +80,14 @@ void network_set_faults(struct network *n, const struct network_faults *faults);
 
 void network_attach(struct network *n, uint32_t process, const struct network_handler *handler,
                     void *context);
-/* From now on no message takes longer than the others by more than this. */
-void network_bound_tail(struct network *n, int64_t tail_ns);
+void network_attach_streams(struct network *n, uint32_t process,
+                            const struct network_stream_handler *handler);
+/* From now on no message takes longer than the others by more than this, and nothing is slow. */
+void network_calm(struct network *n, int64_t tail_ns);
+/* It takes no more than so many bytes in a millisecond, as a client that reads slowly. */
+void network_read_slowly(struct network *n, uint32_t process, int64_t bytes_ms);
+/* Inside a handler: how long the process is busy with what has just arrived. */
+struct duration network_busy(const struct network *n, uint32_t process);
 
 /* A process is dead until it is started. When it dies its links go down. */
 void network_start(struct network *n, uint32_t process);
@@ -94,6 +115,11 @@ uint64_t network_connect(struct network *n, uint32_t from, uint32_t to);
 uint32_t network_peer(struct network *n, uint64_t link);
 /* False: the link is down. */
 bool network_send(struct network *n, uint64_t link, struct slice bytes);
+/* The same, of a stream: where the way is slow the bytes arrive in pieces. Returns how many bytes
+ * wait, 0 where nothing is slow. */
+size_t network_write(struct network *n, uint64_t link, struct slice bytes);
+/* Nothing more is sent; the other end's `ended` is told. */
+void network_end(struct network *n, uint64_t link);
 /* After what was sent. The other end is told. */
 void network_close(struct network *n, uint64_t link);
 

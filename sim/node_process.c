@@ -110,7 +110,8 @@ static void node_turn_want(struct node_process *p)
     if (p->turn_scheduled)
         return;
     p->turn_scheduled = true;
-    scheduler_in(node_scheduler(p), (struct duration){p->options.timings.turn_ns},
+    const struct duration busy = network_busy(node_network(p), p->process.number);
+    scheduler_in(node_scheduler(p), (struct duration){p->options.timings.turn_ns + busy.ns},
                  node_process_turn, p, p->process.life);
 }
 

@@ -295,6 +295,25 @@ static void plan_merges(struct plan *plan, const struct sim_options *o)
     plan->config.merge_freeze_ms = freeze_ms;
 }
 
+/* Ways, processors and clients' manners. From a stream of its own. */
+static void plan_world(struct plan *plan, const struct sim_options *o)
+{
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x776f726c64000000));
+    const int64_t way = spread(&p, 1, 1000) * KIB, event_ns = spread(&p, 500, 200000);
+    const int64_t read = spread(&p, 20, 2000);
+    struct http_manners *m = &plan->manners;
+    plan->speed.way_bytes_ms = often(&p, 50) ? way : 0;
+    plan->speed.event_ns = often(&p, 50) ? event_ns : 0;
+    m->read_bytes_ms = often(&p, 30) ? read : 0;
+    uint32_t *const percents[] = {&m->pieces,    &m->chunked, &m->packed, &m->unpacks,
+                                  &m->pipelined, &m->ends,    &m->cut};
+    for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++) {
+        const uint32_t percent = (uint32_t)spread(&p, 1, 40);
+        *percents[i] = often(&p, 40) ? percent : 0;
+    }
+    m->cut_too_late = o->mistake == SIM_MISTAKE_CUT_REQUESTS;
+}
+
 static enum attr_type some_type(struct prng *p)
 {
     const uint64_t draw = prng_below(p, 4);
@@ -351,6 +370,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
         plan_limits(plan, o);
         plan_budgets(plan, &p);
         plan_shapes(plan, o);
+        plan_world(plan, o);
     }
     plan_merges(plan, o);
     plan->moves = !o->plain || (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0;
@@ -440,6 +460,19 @@ static void describe_limits(const struct plan *p, struct buffer *out)
                          (long long)p->config.read_cap, (long long)p->config.split_delay_ms);
 }
 
+static void describe_world(const struct plan *p, struct buffer *out)
+{
+    const struct http_manners *m = &p->manners;
+    buffer_append_format(out,
+                         "; a way passes on %lld bytes a ms, an event takes up to %lld ns; "
+                         "requests: %u%% in pieces, %u%% in chunks, %u%% packed, %u%% with others "
+                         "before, %u%% the last, %u%% cut off; answers: %u%% may be packed, some "
+                         "are read at %lld bytes a ms",
+                         (long long)p->speed.way_bytes_ms, (long long)p->speed.event_ns, m->pieces,
+                         m->chunked, m->packed, m->pipelined, m->ends, m->cut, m->unpacks,
+                         (long long)m->read_bytes_ms);
+}
+
 static void describe_tables(const struct plan *p, struct buffer *out)
 {
     const struct workload *w = &p->workload;
@@ -475,6 +508,7 @@ void plan_describe(const struct plan *p, struct buffer *out)
             buffer_append_format(out, " %s", FAULTS[i].name);
     }
     describe_tables(p, out);
+    describe_world(p, out);
     if (p->gac > 0)
         buffer_append_format(
             out,

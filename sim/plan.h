@@ -78,6 +78,7 @@ enum sim_mistake {
     SIM_MISTAKE_CLOCK_STOPS,   /* clocks stand still while their machine is suspended */
     SIM_MISTAKE_WHOLE_RECORDS, /* whole buckets of long keys are erased with a range's end */
     SIM_MISTAKE_DEAD_MEMBERS,  /* nodes that are down are taken to have no headroom */
+    SIM_MISTAKE_CUT_REQUESTS,  /* requests that are given up half-way are done */
 };
 
 /* What the caller fixes; 0: the seed decides. */
@@ -123,6 +124,8 @@ struct plan {
     bool limits; /* nodes throttle what clients ask for */
     struct workload workload;
     struct network_delays delays;
+    struct network_speed speed;
+    struct http_manners manners;          /* of clients */
     struct network_faults network_faults; /* while faults strike */
     struct node_timings timings;
 };

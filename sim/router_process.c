@@ -70,12 +70,10 @@ static void router_process_wake(void *context, uint64_t life)
 
 /* ---- clients ---- */
 
-/* The network takes all at once. */
 static size_t router_client_send(void *context, uint64_t connection, struct slice bytes)
 {
     struct router_process *p = context;
-    network_send(router_network(p), connection, bytes);
-    return 0;
+    return network_write(router_network(p), connection, bytes);
 }
 
 static void router_client_close(void *context, uint64_t connection)
@@ -140,6 +138,23 @@ static bool router_peer_find(const struct router_process *p, uint64_t link, stru
             return true;
     }
     return false;
+}
+
+static void router_client_ended(void *context, uint64_t connection)
+{
+    struct router_process *p = context;
+    router_server_end(p->server, connection);
+    router_alarm_set(p);
+}
+
+static void router_client_waits(void *context, uint64_t connection, size_t bytes)
+{
+    struct router_process *p = context;
+    struct link_peer peer;
+    if (router_peer_find(p, connection, &peer))
+        return;
+    router_server_unsent(p->server, connection, bytes);
+    router_alarm_set(p);
 }
 
 static void router_link_accepted(void *context, uint64_t link, uint32_t from)
@@ -260,11 +275,13 @@ struct router_process *router_process_create(const struct router_process_options
 {
     static const struct network_handler handler = {router_link_accepted, router_link_received,
                                                    router_link_closed, process_datagram_refuse};
+    static const struct network_stream_handler streams = {router_client_ended, router_client_waits};
     struct router_process *p = calloc(1, sizeof *p);
     must(p != NULL);
     p->options = *options;
     p->prng = prng_seeded(options->seed);
     process_init(&p->process, options->around, options->process, &p->prng, &handler, p);
+    network_attach_streams(options->around->network, options->process, &streams);
     p->process.wall_skew_ms = sim_wall_skew_ms(options->seed + 1);
     return p;
 }

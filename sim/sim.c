@@ -119,7 +119,9 @@ static void create_world(struct sim *s)
         .config = &p->config,
         .configs = p->configs,
         .split_per_million = p->split_per_million,
+        .manners = p->manners,
         .delays = p->delays,
+        .speed = p->speed,
         .timings = p->timings,
         .watch = {.saw = node_saw, .refused = link_refused, .context = s}};
     world_init(&s->world, &world);

@@ -33,6 +33,7 @@ struct http_client_options world_http(const struct world *w, uint32_t client, ui
                                         .router_first = world_router(w, 0),
                                         .router_count = w->plan.routers,
                                         .split_per_million = w->plan.split_per_million,
+                                        .manners = w->plan.manners,
                                         .seed = seed};
 }
 
@@ -80,6 +81,7 @@ void world_init(struct world *w, const struct world_plan *plan)
                                   .trace = &w->trace,
                                   .processes = world_client(w, 0) - 1 + plan->clients,
                                   .delays = plan->delays,
+                                  .speed = plan->speed,
                                   .seed = world_seed(w, WORLD_NETWORK, 0)});
     w->around = (struct surroundings){&w->scheduler, w->network, &w->trace, plan->watch};
     world_create_processes(w);

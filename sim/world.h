@@ -43,8 +43,10 @@ struct world_plan {
     int64_t tick_ns;              /* events happen at multiples of it; 0: at any time */
     const struct config *config;  /* borrows; of routers and GAC servers */
     const struct config *configs; /* borrows; of the nodes, by id */
-    uint32_t split_per_million;   /* requests that clients send in pieces */
+    uint32_t split_per_million;   /* requests that clients send in two pieces */
+    struct http_manners manners;  /* of clients */
     struct network_delays delays;
+    struct network_speed speed;
     struct node_timings timings;
     struct process_watch watch;
 };
