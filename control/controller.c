@@ -70,22 +70,22 @@ const char *control_kind_name(enum admit_kind kind)
     return kind == ADMIT_READ ? "read" : "write";
 }
 
-struct request *control_ask(struct controller *c, uint32_t node, enum request_op op,
-                            struct slice body)
+struct request *control_ask(struct controller *c, uint32_t node, enum request_op op)
 {
     must(control_has_room(c));
     struct control_request *r = &c->requests[c->request_count++];
-    *r = (struct control_request){
-        .node = node, .request = {.id = CONTROL_ID_BIT | ++c->next_id, .op = op, .body = body}};
+    *r = (struct control_request){.node = node,
+                                  .request = {.id = CONTROL_ID_BIT | ++c->next_id, .op = op}};
     return &r->request;
 }
 
 void control_decide(struct controller *c, enum catalog_op op, struct decision *d)
 {
     struct buffer body = {0};
-    buffer_append_u8(&body, (uint8_t)op);
     decision_encode(&body, d);
-    control_ask(c, c->view->self, REQUEST_DECIDE, arena_copy(&c->arena, buffer_slice(&body)));
+    struct request *r = control_ask(c, c->view->self, REQUEST_DECIDE);
+    r->decide.op = (uint8_t)op;
+    r->decide.decision = arena_copy(&c->arena, buffer_slice(&body));
     buffer_deinit(&body);
     c->unanswered++;
 }

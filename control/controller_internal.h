@@ -128,8 +128,7 @@ static inline bool control_has_room(const struct controller *c)
     return c->request_count < DECISIONS_MAX;
 }
 /* A request that is no decision; lends its body until the next look. */
-struct request *control_ask(struct controller *c, uint32_t node, enum request_op op,
-                            struct slice body);
+struct request *control_ask(struct controller *c, uint32_t node, enum request_op op);
 void control_decide(struct controller *c, enum catalog_op op, struct decision *d);
 /* An event of the decision, with a reason that is formatted. */
 void control_tell(struct controller *c, struct decision *d, enum event_kind kind,

@@ -132,9 +132,9 @@ static void control_split_begin(struct controller *c, const struct table *t,
 /* ---- steps ---- */
 
 static struct request *control_split_ask(struct controller *c, struct split_job *j, uint32_t node,
-                                         enum request_op op, struct slice body)
+                                         enum request_op op)
 {
-    struct request *r = control_ask(c, node, op, body);
+    struct request *r = control_ask(c, node, op);
     r->partition = j->partition;
     r->epoch = j->epoch;
     j->id = r->id;
@@ -147,8 +147,7 @@ static void ask_advice(struct controller *c, struct split_job *j)
 {
     const struct partition_load *l = loads_of(c->view->loads, j->partition);
     control_split_ask(c, j, raft_member_node(l->member),
-                      j->for_size ? REQUEST_PARTITION_MIDDLE : REQUEST_PARTITION_HEAT,
-                      slice_make(NULL, 0));
+                      j->for_size ? REQUEST_PARTITION_MIDDLE : REQUEST_PARTITION_HEAT);
 }
 
 static void split_send(struct controller *c, struct split_job *j, struct table_split *split)
@@ -160,8 +159,8 @@ static void split_send(struct controller *c, struct split_job *j, struct table_s
     j->cut_count = split->cut_count;
     j->step = SPLIT_CUT;
     table_split_encode(&body, split);
-    control_split_ask(c, j, c->view->self, REQUEST_TABLE_SPLIT,
-                      arena_copy(&c->arena, buffer_slice(&body)));
+    control_split_ask(c, j, c->view->self, REQUEST_TABLE_SPLIT)->cut.split =
+        arena_copy(&c->arena, buffer_slice(&body));
     buffer_deinit(&body);
 }
 
@@ -279,7 +278,8 @@ bool control_split_reply(struct controller *c, const struct reply *reply)
         j->answered = true;
         j->code = reply->code;
         buffer_clear(&j->answer);
-        buffer_append_slice(&j->answer, reply->body);
+        if (reply->kind == ANSWER_ADVICE)
+            buffer_append_slice(&j->answer, reply->advice.bytes);
         c->next_at = c->now; /* it is not kept waiting */
         return true;
     }

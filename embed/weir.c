@@ -12,6 +12,7 @@
 
 #include "base/must.h"
 #include "embed/weir_internal.h"
+#include "engine/message/request_traits.h"
 
 enum {
     NODE = 1,
@@ -49,7 +50,7 @@ void weir_result_of(const struct reply *r, struct weir_result *out)
                                 .reason = (enum weir_reason)r->verdict.reason,
                                 .wait_ns = r->verdict.wait.ns,
                                 .consumed_mcu = r->consumed_mcu,
-                                .more = r->more};
+                                .more = r->kind == ANSWER_RANGE && r->range.more};
 }
 
 static void on_reply(void *context, uint64_t to, const struct reply *r)
@@ -63,11 +64,15 @@ static void on_reply(void *context, uint64_t to, const struct reply *r)
     db->reply = *r;
     if (!db->turning)
         return;
+    uint32_t at = 0;
+    struct slice *lent = message_next_slice(answer_fields[r->kind], &db->reply, &at);
     buffer_clear(&db->kept);
-    buffer_append_slice(&db->kept, r->body);
     buffer_append_slice(&db->kept, r->text);
-    db->reply.body = slice_make(db->kept.data, r->body.size);
-    db->reply.text = slice_make(db->kept.data + r->body.size, r->text.size);
+    if (lent != NULL) {
+        buffer_append_slice(&db->kept, *lent);
+        *lent = slice_make(db->kept.data + r->text.size, lent->size);
+    }
+    db->reply.text = slice_make(db->kept.data, r->text.size);
 }
 
 static void on_request(void *context, uint32_t node, const struct request *r)
@@ -294,13 +299,13 @@ enum weir_status weir_checkpoint(struct weir *db)
 
 enum weir_status weir_fetch_table(struct weir *db, struct slice name, struct weir_table *t)
 {
-    struct request r = {.op = REQUEST_TABLE_GET, .key = name};
+    struct request r = {.op = REQUEST_TABLE_GET, .table.name = name};
     const struct reply *reply = weir_call(db, &r);
     if (reply->code != REPLY_OK)
         return status_of(reply->code);
     buffer_clear(&t->bytes);
     arena_reset(&t->arena);
-    buffer_append_slice(&t->bytes, reply->body);
+    buffer_append_slice(&t->bytes, reply->table.bytes);
     must(table_decode(buffer_slice(&t->bytes), &t->arena, &t->table) == STATUS_OK);
     return WEIR_OK;
 }
@@ -322,7 +327,8 @@ enum weir_status weir_table_create(struct weir *db, const char *name,
             (struct key_attr){slice_of(options->sort_key), (enum attr_type)options->sort_key_type};
     buffer_clear(&db->key);
     table_spec_encode(&db->key, &spec);
-    struct request r = {.op = REQUEST_TABLE_CREATE, .body = buffer_slice(&db->key)};
+    struct request r = {.op = REQUEST_TABLE_CREATE,
+                        .table = {.name = spec.name, .spec = buffer_slice(&db->key)}};
     const struct reply *reply = weir_call(db, &r);
     if (reply->code != REPLY_OK)
         return status_of(reply->code);

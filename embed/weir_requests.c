@@ -25,7 +25,7 @@ static bool key_attr(const struct key_attr *key, struct slice item, struct attr 
 }
 
 /* Where the item lives, in db->key; NULL or what is wrong. */
-static const char *locate(struct weir_table *t, struct slice item, struct request *r)
+static const char *locate(struct weir_table *t, struct slice item)
 {
     struct attr partition, sort;
     bool sorted = t->table.sort_key.name.size > 0;
@@ -39,16 +39,15 @@ static const char *locate(struct weir_table *t, struct slice item, struct reques
         return "a sort key has at most 1024 bytes";
     buffer_clear(&t->db->key);
     storage_key_append(&t->db->key, t->table.id, &partition, sorted ? &sort : NULL);
-    r->key = buffer_slice(&t->db->key);
     return NULL;
 }
 
-/* The item's bytes and place; NULL or what is wrong with it. */
+/* The item's bytes, and its place in db->key; NULL or what is wrong with it. */
 static const char *prepare(struct weir_table *t, const struct weir_item *item, bool stored,
-                           struct request *r, struct slice *bytes)
+                           struct slice *bytes)
 {
     const char *wrong = weir_item_finish((struct weir_item *)(uintptr_t)item, stored, bytes);
-    return wrong != NULL ? wrong : locate(t, *bytes, r);
+    return wrong != NULL ? wrong : locate(t, *bytes);
 }
 
 /* ---- asking by a map that may be stale ---- */
@@ -66,8 +65,7 @@ static struct instant last_try(const struct weir *db)
 
 static void route(const struct weir_table *t, struct request *r)
 {
-    const struct partition_info *p = r->reverse ? table_partition_before(&t->table, r->end)
-                                                : table_partition_of(&t->table, r->key);
+    const struct partition_info *p = table_partition_for(&t->table, r);
     r->partition = p->id;
     r->epoch = p->epoch;
 }
@@ -91,32 +89,34 @@ static const struct reply *call_routed(struct weir_table *t, struct request *r)
 enum weir_status weir_get(struct weir_table *table, const struct weir_item *key, bool consistent,
                           struct weir_result *result)
 {
-    struct request r = {.op = REQUEST_GET, .consistent = consistent};
     struct slice bytes;
-    const char *wrong = prepare(table, key, false, &r, &bytes);
+    const char *wrong = prepare(table, key, false, &bytes);
     if (wrong != NULL)
         return weir_invalid(table->db, wrong, result);
+    struct request r = {.op = REQUEST_GET, .get = {buffer_slice(&table->db->key), consistent}};
     const struct reply *reply = call_routed(table, &r);
     weir_result_of(reply, result);
-    if (reply->code == REPLY_OK && !reply->found)
-        result->status = WEIR_NOT_FOUND;
-    result->count = reply->found;
-    result->items = reply->body.data;
-    result->items_size = reply->body.size;
     result->single = true;
+    if (reply->code != REPLY_OK)
+        return result->status;
+    if (!reply->item.found)
+        result->status = WEIR_NOT_FOUND;
+    result->count = reply->item.found;
+    result->items = reply->item.bytes.data;
+    result->items_size = reply->item.bytes.size;
     return result->status;
 }
 
 static enum weir_status write_one(struct weir_table *table, enum request_op op,
                                   const struct weir_item *item, struct weir_result *result)
 {
-    struct request r = {.op = op};
     struct slice bytes;
-    const char *wrong = prepare(table, item, op == REQUEST_PUT, &r, &bytes);
+    const char *wrong = prepare(table, item, op == REQUEST_PUT, &bytes);
     if (wrong != NULL)
         return weir_invalid(table->db, wrong, result);
+    struct request r = {.op = op, .write.key = buffer_slice(&table->db->key)};
     if (op == REQUEST_PUT)
-        r.body = bytes;
+        r.write.item = bytes;
     weir_result_of(call_routed(table, &r), result);
     return result->status;
 }
@@ -157,9 +157,9 @@ static void send_started(struct weir *db, int32_t at)
 {
     const struct started *s = &db->started[at];
     struct request r = {.op = s->op, .id = (uint64_t)at};
-    r.key = slice_make(s->bytes.data, s->key_size);
+    r.write.key = slice_make(s->bytes.data, s->key_size);
     if (s->op == REQUEST_PUT)
-        r.body = slice_make(s->bytes.data + s->key_size, s->bytes.size - s->key_size);
+        r.write.item = slice_make(s->bytes.data + s->key_size, s->bytes.size - s->key_size);
     route(s->table, &r);
     node_server_request(db->server, FROM_START, &r);
 }
@@ -233,9 +233,8 @@ static enum weir_status start_one(struct weir_table *table, enum request_op op,
                                   const struct weir_item *item, uint64_t tag)
 {
     struct weir *db = table->db;
-    struct request r = {.op = op};
     struct slice bytes;
-    const char *wrong = prepare(table, item, op == REQUEST_PUT, &r, &bytes);
+    const char *wrong = prepare(table, item, op == REQUEST_PUT, &bytes);
     if (wrong != NULL)
         return weir_invalid(db, wrong, NULL);
     weir_keep_up(db);
@@ -245,10 +244,10 @@ static enum weir_status start_one(struct weir_table *table, enum request_op op,
     s->op = op;
     s->tag = tag;
     s->used = true;
-    s->key_size = r.key.size;
+    s->key_size = db->key.size;
     s->until = last_try(db);
     buffer_clear(&s->bytes);
-    buffer_append_slice(&s->bytes, r.key);
+    buffer_append_slice(&s->bytes, buffer_slice(&db->key));
     if (op == REQUEST_PUT)
         buffer_append_slice(&s->bytes, bytes);
     db->in_flight++;
@@ -294,12 +293,12 @@ enum weir_status weir_complete(struct weir *db, struct weir_result *result)
 static void add_page(struct weir *db, const struct reply *reply, bool first, bool last,
                      struct weir_result *result)
 {
-    result->count += reply->count;
-    result->items = reply->body.data;
-    result->items_size = reply->body.size;
+    result->count += reply->range.count;
+    result->items = reply->range.items.data;
+    result->items_size = reply->range.items.size;
     if (first && last)
         return; /* they are lent as they are */
-    buffer_append_slice(&db->page, reply->body);
+    buffer_append_slice(&db->page, reply->range.items);
     result->items = db->page.data;
     result->items_size = db->page.size;
 }
@@ -322,13 +321,14 @@ static void query_range(struct weir_table *t, const struct weir_query_options *o
     buffer_clear(&db->page);
     for (bool first = true, last = false; !last; first = false) {
         struct slice lo = buffer_slice(&db->key), hi = buffer_slice(&db->end);
-        struct request r = {.op = REQUEST_RANGE,
-                            .key = lo,
-                            .end = hi,
-                            .reverse = options->reverse,
-                            .consistent = options->consistent,
-                            .items_max = options->limit == 0 ? 0 : options->limit - result->count,
-                            .bytes_max = (uint32_t)(PAGE_SIZE_MAX - read_bytes)};
+        struct request r = {
+            .op = REQUEST_RANGE,
+            .range = {.lo = lo,
+                      .hi = hi,
+                      .reverse = options->reverse,
+                      .consistent = options->consistent,
+                      .items_max = options->limit == 0 ? 0 : options->limit - result->count,
+                      .bytes_max = (uint32_t)(PAGE_SIZE_MAX - read_bytes)}};
         const struct reply *reply = call_routed(t, &r);
         if (reply->code == REPLY_THROTTLED && !first) {
             result->more = true;
@@ -338,14 +338,14 @@ static void query_range(struct weir_table *t, const struct weir_query_options *o
             weir_result_of(reply, result);
             return;
         }
-        read_bytes += reply->read_bytes;
-        bool goes_on =
-            !reply->more && table_range_past(&t->table, r.partition, options->reverse, &lo, &hi);
+        read_bytes += reply->range.read_bytes;
+        bool goes_on = !reply->range.more &&
+                       table_range_past(&t->table, r.partition, options->reverse, &lo, &hi);
         bool full = read_bytes >= PAGE_SIZE_MAX ||
-                    (options->limit > 0 && result->count + reply->count >= options->limit);
+                    (options->limit > 0 && result->count + reply->range.count >= options->limit);
         last = !goes_on || full;
         add_page(db, reply, first, last, result);
-        result->more = reply->more || (goes_on && full);
+        result->more = reply->range.more || (goes_on && full);
         result->consumed_mcu = read_cost_mcu(read_bytes, options->consistent);
         if (!last)
             set_bound(options->reverse ? &db->end : &db->key, options->reverse ? hi : lo);
@@ -357,7 +357,6 @@ enum weir_status weir_query(struct weir_table *table, const struct weir_item *ke
 {
     static const struct weir_query_options none = {0};
     struct weir *db = table->db;
-    struct request r = {0};
     struct slice bytes;
     struct attr partition;
     if (options == NULL)
@@ -369,8 +368,8 @@ enum weir_status weir_query(struct weir_table *table, const struct weir_item *ke
         return weir_invalid(db, wrong, result);
     struct buffer position = {0};
     if (options->after != NULL) {
-        wrong = prepare(table, options->after, false, &r, &bytes);
-        buffer_append_slice(&position, r.key);
+        wrong = prepare(table, options->after, false, &bytes);
+        buffer_append_slice(&position, buffer_slice(&db->key));
     }
     if (wrong == NULL) {
         buffer_clear(&db->key);

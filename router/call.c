@@ -123,7 +123,7 @@ static void call_tell(const struct call *c, int status, const struct fault *f)
     struct buffer key = {0};
     if (s != NULL) {
         a.partition = s->request.partition;
-        key_text_append(&key, &s->route->table, s->request.key);
+        key_text_append(&key, &s->route->table, request_key(&s->request));
     }
     a.key = buffer_slice(&key);
     a.consumed_mcu = c->consumed_mcu;

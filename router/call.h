@@ -48,6 +48,7 @@ struct call {
     struct route_use *routes;
     struct route_waiter *waiters;
     struct instant follow_until; /* operations/table_description.h */
+    uint32_t follow_table;       /* its id */
     uint32_t outstanding;
     uint32_t routes_pending;
     bool ready; /* `ready` of the operation was called */

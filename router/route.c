@@ -107,7 +107,7 @@ static void route_fetch(struct router *r, struct route_entry *e)
     e->fetching = true;
     e->fetch = (struct subrequest){.fetch = e, .node = r->catalog_node};
     e->fetch.request =
-        (struct request){.op = REQUEST_TABLE_GET, .key = slice_make(e->name, e->name_size)};
+        (struct request){.op = REQUEST_TABLE_GET, .table.name = slice_make(e->name, e->name_size)};
     subrequest_start(r, &e->fetch);
 }
 
@@ -174,7 +174,7 @@ static struct route *route_create(const struct reply *reply)
     struct route *route = calloc(1, sizeof *route);
     must(route != NULL);
     route->uses = 1;
-    buffer_append_slice(&route->bytes, reply->body);
+    buffer_append_slice(&route->bytes, reply->table.bytes);
     if (table_decode(buffer_slice(&route->bytes), &route->arena, &route->table) == STATUS_OK &&
         route->table.partition_count > 0) {
         route->leaders =

@@ -111,17 +111,14 @@ static bool subrequest_asks_catalog(const struct subrequest *s)
     return !traits_of(&s->request)->data && !traits_of(&s->request)->of_node;
 }
 
-/* The partition that holds the key; of a reverse range, the one its last key is in. */
 static const struct partition_info *subrequest_partition(const struct subrequest *s)
 {
-    const struct table *t = &s->route->table;
-    return s->request.reverse ? table_partition_before(t, s->request.end)
-                              : table_partition_of(t, s->request.key);
+    return table_partition_for(&s->route->table, &s->request);
 }
 
 static bool subrequest_is_eventual(const struct subrequest *s)
 {
-    return !s->request.consistent && traits_of(&s->request)->any_replica;
+    return traits_of(&s->request)->any_replica && !request_is_consistent(&s->request);
 }
 
 static uint32_t *subrequest_leader(const struct subrequest *s, const struct partition_info *p)
@@ -503,6 +500,10 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
     struct subrequest *s = subrequest_find_sent(r, node, reply->id);
     if (s == NULL)
         return;
+    if (!reply_fits(reply, s->request.op)) {
+        subrequest_give_up(r, s, REPLY_UNKNOWN, "the node's answer is to another kind of request");
+        return;
+    }
     if (s->guessed && reply->code == REPLY_OK) /* a leader that was silent is not asked next time */
         *subrequest_leader(s, subrequest_partition(s)) = node;
     bool others = reply->code == REPLY_WRONG_PARTITION && traits_of(&s->request)->data &&

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/limits.h"
+#include "engine/message/frames.h"
 
 enum {
     LENGTH_SIZE = 4

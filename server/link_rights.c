@@ -35,9 +35,9 @@ const char *link_rights_request(const struct link_peer *from, const struct reque
 {
     if ((request_traits[q->op].senders & 1U << from->kind) == 0)
         return "sent a request that its role may not send";
-    if (q->op == REQUEST_TABLE_REPORT && !names_itself(from, q->body, 0))
+    if (q->op == REQUEST_TABLE_REPORT && !names_itself(from, q->report.records, 0))
         return "sent a report in another node's name";
-    if (q->op == REQUEST_DECIDE && (q->body.size == 0 || q->body.data[0] != CATALOG_DRAIN))
+    if (q->op == REQUEST_DECIDE && q->decide.op != CATALOG_DRAIN)
         return "sent a decision that is the controller's";
     return NULL;
 }

@@ -1,6 +1,7 @@
 /* node_links.c - which frame is what, and who may send it. */
 #include "server/node_links.h"
 
+#include "engine/message/frames.h"
 #include "server/link_messages.h"
 #include "server/link_rights.h"
 

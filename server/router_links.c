@@ -2,6 +2,7 @@
 #include "server/router_links.h"
 
 #include "base/must.h"
+#include "engine/message/frames.h"
 #include "server/link_messages.h"
 
 static bool router_links_request(void *context, uint32_t node, const struct request *r)

@@ -32,9 +32,9 @@ static void drains_ask(struct drains *d, uint32_t node, bool drain)
         .has_event = true,
         .event = {.kind = EVENT_NODE_DRAINED, .reason = slice_of("the simulator asked for it")}};
     buffer_clear(&d->body);
-    buffer_append_u8(&d->body, CATALOG_DRAIN);
     decision_encode(&d->body, &decision);
-    const struct request r = {.op = REQUEST_DECIDE, .body = buffer_slice(&d->body)};
+    const struct request r = {.op = REQUEST_DECIDE,
+                              .decide = {buffer_slice(&d->body), CATALOG_DRAIN}};
     world_ask(d->options.world, &r, &d->answer);
 }
 

@@ -6,6 +6,8 @@
 
 #include "base/must.h"
 #include "base/probe.h"
+#include "engine/message/frames.h"
+#include "engine/message/request_traits.h"
 #include "server/node_links.h"
 
 enum {
@@ -392,7 +394,7 @@ static bool node_link_send(void *context, uint64_t link, struct slice frame)
         w->answered(w->context, p->process.number, &r);
     } else if (link == ASKER && r.code == REPLY_OK) {
         buffer_clear(p->answer);
-        buffer_append_slice(p->answer, r.body);
+        buffer_append_slice(p->answer, reply_bytes(&r));
     }
     return true;
 }

@@ -299,7 +299,7 @@ static void set_up(struct sim *s)
 /* Whoever leads the catalog answers, once it knows that it still does. */
 static void ask_for_table(struct sim *s, uint32_t table)
 {
-    const struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of(tables_name(table))};
+    const struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of(tables_name(table))};
     struct buffer *told = &s->told[table];
     buffer_clear(told);
     for (int tries = 0; tries < ASK_TRIES && told->size == 0 && s->violation.size == 0; tries++) {

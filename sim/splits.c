@@ -90,7 +90,7 @@ static void ask_split(struct splits *s, const struct table *t)
     table_split_share_equally(&split);
     buffer_clear(&s->body);
     table_split_encode(&s->body, &split);
-    const struct request r = {.op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&s->body)};
+    const struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&s->body)};
     ask_all(s, &r, &s->answer);
 }
 
@@ -108,9 +108,9 @@ static void ask_merge(struct splits *s, const struct table *t)
                                .merge_with = p[-1].id,
                                .merge_with_epoch = p[-1].epoch};
     buffer_clear(&s->body);
-    buffer_append_u8(&s->body, CATALOG_MERGE);
     decision_encode(&s->body, &d);
-    const struct request r = {.op = REQUEST_DECIDE, .body = buffer_slice(&s->body)};
+    const struct request r = {.op = REQUEST_DECIDE,
+                              .decide = {buffer_slice(&s->body), CATALOG_MERGE}};
     ask_all(s, &r, &s->answer);
 }
 
@@ -147,7 +147,7 @@ static void ask(void *context, uint64_t argument)
     if (!s->on)
         return;
     s->at = tables > 1 ? (uint32_t)prng_below(&s->prng, tables) : 0;
-    r.key = slice_of(tables_name(s->at));
+    r.table.name = slice_of(tables_name(s->at));
     ask_all(s, &r, &s->table);
     scheduler_in(&s->options.world->scheduler, duration_ms(ANSWER_MS), look, s, 0);
 }

@@ -3,6 +3,7 @@
 
 #include "base/must.h"
 #include "engine/admission/admission.h"
+#include "engine/message/request_traits.h"
 
 _Static_assert(ADMIT_KINDS == 2, "partition_info.rate_mcu has one rate for each kind");
 
@@ -262,6 +263,12 @@ const struct partition_info *table_partition_before(const struct table *t, struc
 {
     const struct partition_info *p = table_partition_of(t, key);
     return p > t->partitions && slice_equal(p->lo, key) ? p - 1 : p;
+}
+
+const struct partition_info *table_partition_for(const struct table *t, const struct request *q)
+{
+    return q->op == REQUEST_RANGE && q->range.reverse ? table_partition_before(t, q->range.hi)
+                                                      : table_partition_of(t, request_key(q));
 }
 
 bool table_range_past(const struct table *t, uint32_t partition, bool reverse, struct slice *lo,

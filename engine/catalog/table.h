@@ -8,6 +8,8 @@
 #include "engine/item/item.h"
 #include "replication/raft.h"
 
+struct request;
+
 enum table_status {
     TABLE_CREATING = 1,
     TABLE_ACTIVE,
@@ -188,6 +190,8 @@ static inline bool table_partition_is_changing(const struct table *t,
 const struct partition_info *table_partition_of(const struct table *t, struct slice key);
 /* The one that holds the keys just before it. */
 const struct partition_info *table_partition_before(const struct table *t, struct slice key);
+/* Of data: the one that has the key, or that a range begins in. */
+const struct partition_info *table_partition_for(const struct table *t, const struct request *q);
 /* What is left of the keys [lo, hi) once a partition of the table has been read to its end, in key
  * order or against it. False: nothing is left. The bounds then lend from the table. */
 bool table_range_past(const struct table *t, uint32_t partition, bool reverse, struct slice *lo,

@@ -1,7 +1,7 @@
 /* message.h - what routers, nodes and the catalog say to each other.
  *
- * Messages are structs whose slices are borrowed. In one process they are handed over as they are;
- * between processes message_encode and message_decode carry them in frames (u32 length first).
+ * Messages are structs. In one process they are handed over as they are; between processes
+ * frames.h carries them in frames.
  * Every request has exactly one reply with the same id; a lost connection answers none of them. */
 #ifndef WEIR_ENGINE_MESSAGE_MESSAGE_H
 #define WEIR_ENGINE_MESSAGE_MESSAGE_H
@@ -11,58 +11,96 @@
 
 enum request_op {
     /* to the node that holds the partition */
-    REQUEST_GET = 1, /* key */
-    REQUEST_PUT,     /* key, item */
-    REQUEST_DELETE,  /* key */
-    REQUEST_RANGE,   /* key .. end: Query and Scan */
+    REQUEST_GET = 1,
+    REQUEST_PUT,
+    REQUEST_DELETE,
+    REQUEST_RANGE, /* Query and Scan */
     /* to the node itself */
-    REQUEST_STATS,           /* reply.body: struct partition_stats records, see partition_stats_* */
-    REQUEST_PARTITION_OPEN,  /* catalog to node: body = struct partition_info */
-    REQUEST_PARTITION_CLOSE, /* catalog to node: forget the partition, delete its range; consistent:
-                                its table is deleted, and no lease may rest on a closed replica */
-    REQUEST_PARTITION_MEMBERS, /* catalog to the group's leader: body = partition_info; OK once the
-                                  group's members are these */
+    REQUEST_STATS,
+    REQUEST_PARTITION_OPEN,
+    REQUEST_PARTITION_CLOSE,   /* forget the partition, delete its range */
+    REQUEST_PARTITION_MEMBERS, /* to the group's leader; OK once the group's members are these */
     /* to the catalog's leader */
-    REQUEST_TABLE_CREATE, /* body = struct table_spec; reply.body = struct table */
-    REQUEST_TABLE_GET,    /* key = name; reply.body = struct table */
-    REQUEST_TABLE_LIST,   /* key = name to start after (may be empty), items_max; reply.body = names
-                           */
-    REQUEST_TABLE_UPDATE, /* body = struct table_spec: what is not AS_IT_IS; reply as GET */
-    REQUEST_TABLE_DELETE, /* key = name; reply.body = struct table */
-    REQUEST_TABLE_REPORT, /* node to catalog: body = engine/catalog/report.h; reply.body = those that
-                             the reporter is to close: u32 partition, u8 1: no table has it, .. */
-    REQUEST_TABLE_SPLIT,  /* to the catalog's leader: body = table_split; reply.body = struct table:
-                             the map as it is to be */
-    REQUEST_PARTITION_SPLIT, /* catalog to the group's leader: body = partition_split; OK once the
-                                group has applied it */
-    REQUEST_EVENTS, /* body = u64 number to start after, items_max; reply.body = events, each with
-                       its size before it (engine/catalog/event.h), oldest first */
-    REQUEST_DECIDE, /* body = u8 CATALOG_EVENT, MOVE, RATES, DRAIN or LEAD, then a decision
-                       (engine/catalog/decision.h). OK: done, or done before */
-    REQUEST_PARTITION_HEAT,   /* to the group's leader: where to cut it so that its heat divides;
-                                 items_max = children wanted, 0: what its rate needs; reply.body =
-                                 struct split_advice */
+    REQUEST_TABLE_CREATE,
+    REQUEST_TABLE_GET,
+    REQUEST_TABLE_LIST,
+    REQUEST_TABLE_UPDATE,
+    REQUEST_TABLE_DELETE,
+    REQUEST_TABLE_REPORT,     /* of a node about its replicas */
+    REQUEST_TABLE_SPLIT,      /* the reply's map is as it is to be */
+    REQUEST_PARTITION_SPLIT,  /* to the group's leader; OK once the group has applied it */
+    REQUEST_EVENTS,           /* oldest first */
+    REQUEST_DECIDE,           /* OK: done, or done before */
+    REQUEST_PARTITION_HEAT,   /* to the group's leader: where to cut it so that its heat divides */
     REQUEST_PARTITION_MIDDLE, /* the same for its bytes; few-samples: not found yet, ask again */
     REQUEST_PING,             /* to the node itself: OK at once, whatever else it does */
-    REQUEST_PARTITION_MERGE,  /* catalog to the group's leader: body = partition_info, whose `merge`
-                                 says what to do; OK once the group has. FREEZE: to each replica;
-                                 OK once it is frozen, reply.body = struct frozen */
+    REQUEST_PARTITION_MERGE,  /* to the group's leader; OK once the group has done what
+                                 `info.merge` says. FREEZE: to each replica; OK once it is frozen */
     REQUEST_OPS,
 };
 
+/* Slices are borrowed. */
 struct request {
-    uint64_t id; /* the sender's; comes back in the reply */
-    enum request_op op;
-    uint32_t partition; /* replication group */
+    uint64_t id;        /* the sender's; comes back in the reply */
+    enum request_op op; /* says which member of the union holds what is asked */
+    uint32_t partition; /* replication group; 0: the request is for none */
     uint64_t epoch;     /* of the partition as the sender knows it; older or newer is refused */
-    struct slice key;   /* storage key; RANGE: lower bound, inclusive */
-    struct slice end;   /* RANGE: upper bound, exclusive; empty = the partition's */
-    struct slice body;  /* item or catalog record */
-    bool consistent;    /* reads */
-    bool reverse;       /* RANGE: from the end downwards */
-    bool want_old;      /* PUT, DELETE: reply with the item that was there */
-    uint32_t items_max; /* RANGE: 0 = no limit */
-    uint32_t bytes_max; /* RANGE: stop after the item that reaches this many bytes */
+    union {
+        struct {
+            struct slice key; /* storage key */
+            bool consistent;
+        } get; /* GET */
+        struct {
+            struct slice key;
+            struct slice item; /* PUT */
+            bool want_old;     /* reply with the item that was there */
+        } write;               /* PUT, DELETE */
+        struct {
+            struct slice lo; /* inclusive */
+            struct slice hi; /* exclusive; empty: the partition's */
+            bool consistent;
+            bool reverse;       /* from the upper end downwards */
+            uint32_t items_max; /* 0: no limit */
+            uint32_t bytes_max; /* stop after the item that reaches this many bytes */
+        } range;                /* RANGE */
+        struct {
+            struct slice info;  /* struct partition_info */
+            uint64_t as_of;     /* up to where the sender knew the catalog's log */
+            bool table_deleted; /* CLOSE: no lease may rest on a replica that is closed */
+        } replica;              /* PARTITION_OPEN, PARTITION_CLOSE */
+        struct {
+            struct slice info; /* struct partition_info */
+        } group;               /* PARTITION_MEMBERS, PARTITION_MERGE */
+        struct {
+            struct slice bytes; /* struct partition_split */
+        } split;                /* PARTITION_SPLIT */
+        struct {
+            uint32_t children; /* wanted; 0: as many as the partition's rate needs */
+        } heat;                /* PARTITION_HEAT */
+        struct {
+            struct slice name;
+            struct slice spec; /* CREATE, UPDATE: struct table_spec */
+        } table;               /* TABLE_CREATE, TABLE_UPDATE, TABLE_DELETE, TABLE_GET */
+        struct {
+            struct slice name;  /* of the table, for texts */
+            struct slice split; /* struct table_split */
+        } cut;                  /* TABLE_SPLIT */
+        struct {
+            struct slice after; /* a name; empty: from the first */
+            uint32_t names_max; /* 0: as many as a page holds */
+        } list;                 /* TABLE_LIST */
+        struct {
+            struct slice records; /* engine/catalog/report.h */
+        } report;                 /* TABLE_REPORT */
+        struct {
+            uint64_t after;      /* the number of an event */
+            uint32_t events_max; /* 0: as many as a page holds */
+        } events;                /* EVENTS */
+        struct {
+            struct slice decision; /* engine/catalog/decision.h */
+            uint8_t op;            /* enum catalog_op */
+        } decide;                  /* DECIDE */
+    };
 };
 
 enum reply_code {
@@ -85,40 +123,79 @@ enum reply_code {
     REPLY_CODES,
 };
 
+/* What a reply tells beside its code: which member of its union. */
+enum answer_kind {
+    ANSWER_NONE,
+    ANSWER_ITEM,
+    ANSWER_RANGE,
+    ANSWER_TABLE,
+    ANSWER_PAGE,
+    ANSWER_STATS,
+    ANSWER_MEMBERS,
+    ANSWER_FROZEN,
+    ANSWER_ADVICE,
+    ANSWER_GONE,
+    ANSWER_KINDS,
+};
+
+/* Slices are borrowed. A refusal may have an answer too. */
 struct reply {
     uint64_t id;
     enum reply_code code;
+    uint32_t leader;              /* the node that leads the group; 0: not known */
+    struct slice text;            /* what went wrong, for people */
     struct admit_verdict verdict; /* data operations: what admission said */
     int64_t consumed_mcu;         /* what the request was charged in the end */
-    bool found;                   /* GET: item there; PUT, DELETE with want_old: old item there */
-    struct slice body;            /* item; RANGE: items, each u32 size + bytes; catalog records */
-    uint32_t count;               /* RANGE: items in body */
-    int64_t read_bytes;           /* RANGE: sum of their item_size */
-    int64_t collection_bytes;     /* PUT, DELETE: in the item collection now, or -1: not counted */
-    bool more;                    /* RANGE: a limit stopped it before the end of range or partition;
-                                     PARTITION_MEMBERS: too many vote now, ask again soon */
-    uint32_t leader;              /* the node that leads the group, as far as known; 0: not known */
-    struct slice text;            /* what went wrong, for people */
+    enum answer_kind kind;
+    union {
+        struct {
+            struct slice bytes;       /* the item, if found */
+            bool found;               /* GET: item there; want_old: the item that was there */
+            int64_t collection_bytes; /* PUT, DELETE: in the item collection now, or -1: not
+                                         counted */
+        } item;                       /* GET, PUT, DELETE */
+        struct {
+            struct slice items; /* each u32 size + bytes */
+            uint32_t count;
+            int64_t read_bytes; /* sum of their item_size */
+            bool more;          /* a limit stopped it before the end of range or partition */
+        } range;                /* RANGE */
+        struct {
+            struct slice bytes; /* struct table */
+        } table; /* TABLE_CREATE, TABLE_UPDATE, TABLE_DELETE, TABLE_GET, TABLE_SPLIT */
+        struct {
+            struct slice records; /* each u32 size + bytes: names, or events */
+            uint32_t count;
+            bool more;
+        } page; /* TABLE_LIST, EVENTS */
+        struct {
+            struct slice records; /* struct partition_stats, see partition_stats_* */
+        } stats;                  /* STATS */
+        struct {
+            bool too_many_voters; /* for now: ask again soon */
+        } members;                /* PARTITION_MEMBERS */
+        struct {
+            uint64_t index; /* of the entry that froze the replica */
+            uint64_t term;
+        } frozen; /* PARTITION_MERGE: FREEZE */
+        struct {
+            struct slice bytes; /* struct split_advice */
+        } advice;               /* PARTITION_HEAT, PARTITION_MIDDLE */
+        struct {
+            struct slice
+                replicas;   /* of the reporter's, those that are nobody's: each u32 partition,
+                                      u64 member, u8 1: the partition is gone */
+            uint64_t as_of; /* the index in the catalog's log that says so */
+        } gone;             /* TABLE_REPORT */
+    };
 };
 
-/* Bytes of the frame without its length: at most FRAME_SIZE_MAX may be encoded. */
-size_t request_size(const struct request *r);
-size_t reply_size(const struct reply *r);
-
-/* Appends a frame: u32 length, u8 kind, fields. */
-void request_encode(struct buffer *out, const struct request *r);
-void reply_encode(struct buffer *out, const struct reply *r);
-
+/* The first byte of a frame. */
 enum message_kind {
     MESSAGE_REQUEST = 1,
     MESSAGE_REPLY = 2,
     MESSAGE_PEER = 3, /* node to node: NODE_SEND's envelopes */
 };
-
-/* A frame without its length word. STATUS_MALFORMED for anything the encoders do not write. */
-enum status message_kind_of(struct slice frame, enum message_kind *out);
-enum status request_decode(struct slice frame, struct request *out);
-enum status reply_decode(struct slice frame, struct reply *out);
 
 /* What a partition did since the node started: one record of a REQUEST_STATS reply. */
 struct load_total {

@@ -17,15 +17,16 @@ void requests_advise(struct requests *requests, struct operation *o)
         groups_refuse(requests->groups, o, p);
         return;
     }
-    if (q->items_max == 1 || q->items_max > SPLIT_CUTS_MAX + 1) {
+    const uint32_t children = q->op == REQUEST_PARTITION_HEAT ? q->heat.children : 0;
+    if (children == 1 || children > SPLIT_CUTS_MAX + 1) {
         env_refuse(requests->env, o->from, q->id, REPLY_MALFORMED,
                    "a partition is cut into 2 to %d children, not %u", SPLIT_CUTS_MAX + 1,
-                   q->items_max);
+                   children);
         return;
     }
     struct split_question question =
         split_question_of(requests->env->config, p->info.lo, p->info.hi);
-    question.children = q->items_max;
+    question.children = children;
     question.whole_collections = p->info.whole_collections;
     bool begins = false;
     if (q->op == REQUEST_PARTITION_MIDDLE)
@@ -36,8 +37,9 @@ void requests_advise(struct requests *requests, struct operation *o)
         background_wake(requests->background, BACKGROUND_MIDDLE);
     buffer_clear(&requests->env->range_out);
     split_advice_encode(&requests->env->range_out, &advice);
-    struct slice body = arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
-    env_reply(requests->env, o->from, q->id, REPLY_OK)->body = body;
+    struct reply *r = env_reply(requests->env, o->from, q->id, REPLY_OK);
+    r->kind = ANSWER_ADVICE;
+    r->advice.bytes = arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
 }
 
 static void advice_count_replicas(const struct partition *p, struct partition_stats *s)
@@ -79,6 +81,7 @@ void requests_stats(struct requests *requests, struct operation *o)
         advice_stats_of(requests, p, &s);
         partition_stats_encode(&requests->env->range_out, &s);
     }
-    struct slice body = arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
-    env_reply(requests->env, o->from, o->request.id, REPLY_OK)->body = body;
+    struct reply *r = env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+    r->kind = ANSWER_STATS;
+    r->stats.records = arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
 }

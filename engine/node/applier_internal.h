@@ -6,11 +6,8 @@
 
 /* ---- apply.c ---- */
 struct applied {
-    bool want_old; /* asked for: the item a write replaces goes into `body` */
-    enum reply_code code;
-    bool found;
-    struct slice body;
-    struct slice text;
+    bool want_old;      /* asked for: the item that a write replaces goes into the reply */
+    struct reply reply; /* but for what the proposal knows of it */
 };
 /* Before the start: entries up to `index`, which were committed and durable in an earlier life, are
  * applied. STATUS_CORRUPT: they are not there. */

@@ -14,8 +14,9 @@ static void apply_item(struct applier *applier, struct partition *p, const struc
                        struct applied *out)
 {
     const bool was = c->old_size >= 0, is = c->value.data != NULL;
-    if (out->want_old && store_get(applier->env->store, c->key, true, &out->body) == STATUS_OK)
-        out->found = true;
+    out->reply.kind = ANSWER_ITEM;
+    out->reply.item.found = out->want_old && store_get(applier->env->store, c->key, true,
+                                                       &out->reply.item.bytes) == STATUS_OK;
     if (is || was)
         store_put(applier->env->store, c->key, c->value);
     partition_count_item(p, c->key, is - was,
@@ -44,7 +45,7 @@ static void apply_write(struct applier *applier, struct partition *p, const stru
         held = partition_holds(p, c.key);
     if (!held) {
         PROBE("a write behind a split of its key range");
-        out->code = REPLY_STALE_MAP;
+        out->reply.code = REPLY_STALE_MAP;
     } else if (set.count == 1) {
         apply_change(applier, p, &c, out);
     } else {
@@ -64,13 +65,14 @@ static void apply_catalog(struct applier *applier, struct partition *p, const st
     for (uint32_t i = 0; i < result.row_count; i++)
         store_put(applier->env->store, result.rows[i].key, result.rows[i].value);
     env_note(applier->env, NODE_TRACE_CATALOG, result.code, (int64_t)e->index);
-    out->code = result.code;
-    out->text = arena_copy(&applier->env->lent, result.text);
+    out->reply.code = result.code;
+    out->reply.text = arena_copy(&applier->env->lent, result.text);
     if (result.table == NULL || !catalog_replica_leads(applier->catalog))
         return; /* nobody here has asked for it */
     buffer_clear(&applier->env->scratch);
     table_encode(&applier->env->scratch, result.table);
-    out->body = arena_copy(&applier->env->lent, buffer_slice(&applier->env->scratch));
+    out->reply.kind = ANSWER_TABLE;
+    out->reply.table.bytes = arena_copy(&applier->env->lent, buffer_slice(&applier->env->scratch));
     if (result.code == REPLY_OK) /* a refusal must not take apart what is being settled */
         settling_changed(applier->settling, result.table);
 }
@@ -184,7 +186,7 @@ bool applier_entry_is_sound(uint32_t group, enum log_kind kind, struct slice pay
 static void apply_entry(struct applier *applier, struct partition *p, const struct raft_entry *e,
                         bool want_old, struct applied *out)
 {
-    *out = (struct applied){.code = REPLY_OK, .want_old = want_old};
+    *out = (struct applied){.want_old = want_old};
     must(entry_kinds[e->kind].apply != NULL);
     entry_kinds[e->kind].apply(applier, p, e, out);
 }
@@ -194,13 +196,13 @@ static void apply_answer(struct applier *applier, const struct inflight *e,
 {
     if (!e->answer)
         return;
-    struct reply *r = env_reply(applier->env, e->from, e->request_id, applied->code);
+    struct reply *r = env_reply(applier->env, e->from, e->request_id, REPLY_OK);
+    *r = applied->reply;
+    r->id = e->request_id;
     r->verdict = e->verdict;
     r->consumed_mcu = e->consumed_mcu;
-    r->collection_bytes = e->collection_bytes;
-    r->found = applied->found;
-    r->body = applied->body;
-    r->text = applied->text;
+    if (r->kind == ANSWER_ITEM)
+        r->item.collection_bytes = e->collection_bytes;
 }
 
 void applier_apply_committed(struct applier *applier, struct partition *p)

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "engine/message/frames.h"
 #include "engine/message/redirect.h"
+#include "engine/message/request_traits.h"
 
 enum {
     SILENCE_MS = 250,  /* without an answer: another node is asked, or the same node again */
@@ -16,6 +18,7 @@ enum {
 struct call {
     TAILQ_ENTRY(call) entry;
     uint64_t id;
+    enum request_op op;
     struct call_options options;
     struct instant deadline;
     struct instant at; /* when the next node is asked, unless there is an answer before */
@@ -95,6 +98,7 @@ void calls_begin(struct calls *calls, const struct call_options *options,
     struct call *c = calloc(1, sizeof *c + b->size - LENGTH_SIZE);
     must(c != NULL);
     c->id = named.id;
+    c->op = named.op;
     c->options = *options;
     c->deadline = instant_add(calls->env->now, options->patience);
     c->size = b->size - LENGTH_SIZE;
@@ -155,7 +159,7 @@ static bool call_goes_on(const struct call *c, enum reply_code code)
 bool calls_take_reply(struct calls *calls, const struct reply *reply, struct call_answer *out)
 {
     struct call *c = reply->id == 0 ? NULL : id_map_find(&calls->by_id, reply->id);
-    if (c == NULL)
+    if (c == NULL || !reply_fits(reply, c->op))
         return false;
     if (!call_goes_on(c, reply->code)) {
         call_answer(calls, c, reply, out);

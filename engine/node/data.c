@@ -3,6 +3,7 @@
 #include "base/probe.h"
 #include "engine/item/item.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/request_traits.h"
 #include "engine/node/collection.h"
 #include "engine/node/ranges.h"
 #include "engine/node/requests_internal.h"
@@ -52,7 +53,7 @@ static struct partition *data_route(struct requests *requests, const struct oper
 static bool data_holds_key(struct requests *requests, const struct partition *p,
                            const struct operation *o)
 {
-    if (partition_holds(p, o->request.key))
+    if (partition_holds(p, request_key(&o->request)))
         return true;
     env_refuse(requests->env, o->from, o->request.id, REPLY_WRONG_PARTITION,
                "the key is outside partition %u", p->info.id);
@@ -80,14 +81,14 @@ static bool data_admit(struct requests *requests, struct partition *p, struct op
 {
     if (o->admitted)
         return true;
-    node_heat_add(requests->heat, p, kind, o->request.key, cost_mcu);
+    node_heat_add(requests->heat, p, kind, request_key(&o->request), cost_mcu);
     o->verdict = admission_try(&p->admission, &requests->throughput->admission, kind,
                                requests->env->now, cost_mcu, data_group_of(requests, p, kind));
     partition_count(p, kind, &o->verdict, cost_mcu);
     o->admitted = o->verdict.reason == ADMIT_OK;
     if (o->admitted) {
         requests->throughput->consumed_mcu[kind] += cost_mcu;
-        buckets_spent(requests->buckets, p, kind, cost_mcu, !o->request.consistent);
+        buckets_spent(requests->buckets, p, kind, cost_mcu, !request_is_consistent(&o->request));
     } else {
         env_reply(requests->env, o->from, o->request.id, REPLY_THROTTLED)->verdict = o->verdict;
         env_note(requests->env, NODE_TRACE_THROTTLED, p->info.id, cost_mcu);
@@ -104,12 +105,12 @@ static void data_settle(struct requests *requests, struct partition *p, const st
 {
     if (extra_mcu <= 0)
         return;
-    node_heat_add(requests->heat, p, kind, o->request.key, extra_mcu);
+    node_heat_add(requests->heat, p, kind, request_key(&o->request), extra_mcu);
     admission_settle(&p->admission, &requests->throughput->admission, kind, requests->env->now,
                      &o->verdict, extra_mcu, data_group_of(requests, p, kind));
     p->counts[kind].load.consumed_mcu += extra_mcu;
     requests->throughput->consumed_mcu[kind] += extra_mcu;
-    buckets_spent(requests->buckets, p, kind, extra_mcu, !o->request.consistent);
+    buckets_spent(requests->buckets, p, kind, extra_mcu, !request_is_consistent(&o->request));
 }
 
 static void data_refuse_corrupt(struct requests *requests, const struct operation *o,
@@ -135,14 +136,14 @@ static void data_prefetch(struct slice item)
 void requests_get(struct requests *requests, struct operation *o)
 {
     struct partition *p = data_route(requests, o);
-    const int64_t least = read_cost_mcu(0, o->request.consistent);
+    const int64_t least = read_cost_mcu(0, o->request.get.consistent);
     if (p == NULL || !data_holds_key(requests, p, o) ||
-        (o->request.consistent && !requests_leads_read(requests, p, o)) ||
+        (o->request.get.consistent && !requests_leads_read(requests, p, o)) ||
         !data_admit(requests, p, o, ADMIT_READ, least))
         return;
     struct slice item = {NULL, 0};
-    enum status status =
-        store_get(requests->env->store, o->request.key, (o->touched & TOUCHED_ITEMS) != 0, &item);
+    enum status status = store_get(requests->env->store, o->request.get.key,
+                                   (o->touched & TOUCHED_ITEMS) != 0, &item);
     if (status == STATUS_PENDING) {
         waiters_touch(requests->waiters, o, TOUCHED_ITEMS, 0);
         return;
@@ -155,13 +156,14 @@ void requests_get(struct requests *requests, struct operation *o)
         return;
     }
     bool found = status == STATUS_OK;
-    int64_t cost = found ? read_cost_mcu(item_size(item), o->request.consistent) : least;
+    int64_t cost = found ? read_cost_mcu(item_size(item), o->request.get.consistent) : least;
     data_settle(requests, p, o, ADMIT_READ, cost - least);
     struct reply *r = env_reply(requests->env, o->from, o->request.id, REPLY_OK);
     r->verdict = o->verdict;
     r->consumed_mcu = cost;
-    r->found = found;
-    r->body = item;
+    r->kind = ANSWER_ITEM;
+    r->item.found = found;
+    r->item.bytes = item;
 }
 
 /* Collects items until a limit or the end; false if one is damaged. */
@@ -172,18 +174,19 @@ static enum status data_collect(struct requests *requests, const struct partitio
     struct slice key, item;
     buffer_clear(
         &requests->env->range_out); /* several reads that waited may be answered in one event */
-    items_seek(p, requests->env->store, q->key, q->end, q->reverse, &c);
+    items_seek(p, requests->env->store, q->range.lo, q->range.hi, q->range.reverse, &c);
     enum status status;
     while ((status = items_next(&c, &key, &item)) == STATUS_OK) {
-        if (r->read_bytes >= q->bytes_max || (q->items_max > 0 && r->count == q->items_max)) {
-            r->more = true;
+        if (r->range.read_bytes >= q->range.bytes_max ||
+            (q->range.items_max > 0 && r->range.count == q->range.items_max)) {
+            r->range.more = true;
             break;
         }
         if (!item_checksum_holds(item))
             return STATUS_CORRUPT;
         buffer_append_sized(&requests->env->range_out, item);
-        r->read_bytes += item_size(item);
-        r->count++;
+        r->range.read_bytes += item_size(item);
+        r->range.count++;
     }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
@@ -192,34 +195,36 @@ void requests_range(struct requests *requests, struct operation *o)
 {
     struct request *q = &o->request;
     struct partition *p = data_route(requests, o);
-    const int64_t least = read_cost_mcu(0, q->consistent);
-    if (p == NULL || (q->consistent && !requests_leads_read(requests, p, o)))
+    const int64_t least = read_cost_mcu(0, q->range.consistent);
+    if (p == NULL || (q->range.consistent && !requests_leads_read(requests, p, o)))
         return;
-    if (slice_compare(q->key, p->info.lo) < 0)
-        q->key = p->info.lo;
-    if (q->end.size == 0 || (p->info.hi.size > 0 && slice_compare(p->info.hi, q->end) < 0))
-        q->end = p->info.hi;
-    if (q->bytes_max > PAGE_SIZE_MAX)
-        q->bytes_max = PAGE_SIZE_MAX; /* what a reply has room for */
+    if (slice_compare(q->range.lo, p->info.lo) < 0)
+        q->range.lo = p->info.lo;
+    if (q->range.hi.size == 0 ||
+        (p->info.hi.size > 0 && slice_compare(p->info.hi, q->range.hi) < 0))
+        q->range.hi = p->info.hi;
+    if (q->range.bytes_max > PAGE_SIZE_MAX)
+        q->range.bytes_max = PAGE_SIZE_MAX; /* what a reply has room for */
     if (!data_admit(requests, p, o, ADMIT_READ, least))
         return;
     if (store_needs_touch(requests->env->store) && o->touched == 0) {
-        waiters_touch(requests->waiters, o, TOUCHED_ITEMS, q->bytes_max);
+        waiters_touch(requests->waiters, o, TOUCHED_ITEMS, q->range.bytes_max);
         return;
     }
-    struct reply answer = {.code = REPLY_OK};
-    bool empty = q->end.size > 0 && slice_compare(q->key, q->end) >= 0;
+    struct reply answer = {.code = REPLY_OK, .kind = ANSWER_RANGE};
+    bool empty = q->range.hi.size > 0 && slice_compare(q->range.lo, q->range.hi) >= 0;
     enum status status = empty ? STATUS_OK : data_collect(requests, p, q, &answer);
     if (status != STATUS_OK) {
         data_refuse_corrupt(requests, o, status);
         return;
     }
-    answer.consumed_mcu = read_cost_mcu(answer.read_bytes, q->consistent);
+    answer.consumed_mcu = read_cost_mcu(answer.range.read_bytes, q->range.consistent);
     data_settle(requests, p, o, ADMIT_READ, answer.consumed_mcu - least);
     answer.id = q->id;
     answer.verdict = o->verdict;
     if (!empty)
-        answer.body = arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
+        answer.range.items =
+            arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
     *env_reply(requests->env, o->from, q->id, REPLY_OK) = answer;
 }
 
@@ -230,10 +235,10 @@ static enum status data_current_item(struct requests *requests, const struct ope
                                      uint64_t hash, struct slice *item)
 {
     *item = slice_make(NULL, 0);
-    const struct shadow *shadow = proposals_shadow(requests->proposals, o->request.key, hash);
+    const struct shadow *shadow = proposals_shadow(requests->proposals, o->request.write.key, hash);
     if (shadow == NULL) {
         bool touched = (o->touched & TOUCHED_ITEMS) != 0;
-        enum status status = store_get(requests->env->store, o->request.key, touched, item);
+        enum status status = store_get(requests->env->store, o->request.write.key, touched, item);
         return status == STATUS_OK && !item_checksum_holds(*item) ? STATUS_CORRUPT : status;
     }
     *item = shadow->value;
@@ -267,7 +272,7 @@ struct write {
 /* Bytes the write adds to what is stored; negative: it takes some away. */
 static int64_t data_grows_by(const struct operation *o, const struct write *w)
 {
-    int64_t size = o->request.op == REQUEST_PUT ? (int64_t)item_size(o->request.body) : 0;
+    int64_t size = o->request.op == REQUEST_PUT ? (int64_t)item_size(o->request.write.item) : 0;
     return size - (w->old_size > 0 ? w->old_size : 0);
 }
 
@@ -278,7 +283,7 @@ static enum status data_change_collection(struct requests *requests, const struc
     w->collection_bytes = COLLECTION_NOT_COUNTED;
     if (!p->info.whole_collections)
         return STATUS_OK;
-    struct slice key = collection_key(o->request.key);
+    struct slice key = collection_key(o->request.write.key);
     w->collection_hash = memtable_hash(key);
     enum status status =
         data_current_collection(requests, o, key, w->collection_hash, &w->collection_bytes);
@@ -293,7 +298,8 @@ static void data_append_collection(struct buffer *out, const struct request *q,
                                    const struct write *w)
 {
     uint8_t row[COLLECTION_ROW_SIZE];
-    struct change c = {.space = SPACE_COLLECTIONS, .key = collection_key(q->key), .old_size = -1};
+    struct change c = {
+        .space = SPACE_COLLECTIONS, .key = collection_key(q->write.key), .old_size = -1};
     if (w->collection_bytes > 0) {
         collection_encode(c.key, w->collection_bytes, row);
         c.value = slice_make(row, sizeof row);
@@ -307,9 +313,9 @@ static void data_propose_write(struct requests *requests, struct partition *p,
     const struct request *q = &o->request;
     const bool leases = requests->throughput->members.mode == WRITE_CHECK_LEASE;
     struct buffer *head = &requests->env->scratch;
-    const struct slice item = q->op == REQUEST_PUT ? q->body : slice_make(NULL, 0);
+    const struct slice item = q->write.item;
     const struct change change = {
-        .space = SPACE_ITEMS, .key = q->key, .value = item, .old_size = w->old_size};
+        .space = SPACE_ITEMS, .key = q->write.key, .value = item, .old_size = w->old_size};
     buffer_clear(head);
     change_set_begin(head, w->cost_mcu, !o->verdict.burst ? 0 : leases ? 2 : 1);
     if (p->info.whole_collections)
@@ -327,7 +333,7 @@ static void data_propose_write(struct requests *requests, struct partition *p,
     e->verdict = o->verdict;
     e->consumed_mcu = w->cost_mcu;
     e->collection_bytes = w->collection_bytes;
-    e->want_old = q->want_old;
+    e->want_old = q->write.want_old;
 }
 
 /* What is there, and what comes of it. False: the operation was refused, or is run again. */
@@ -335,7 +341,7 @@ static bool data_evaluate(struct requests *requests, struct partition *p, struct
                           struct write *out)
 {
     struct slice old;
-    *out = (struct write){.hash = memtable_hash(o->request.key), .old_size = -1};
+    *out = (struct write){.hash = memtable_hash(o->request.write.key), .old_size = -1};
     enum status status = data_current_item(requests, o, out->hash, &old);
     enum touched pages = TOUCHED_ITEMS;
     if (status == STATUS_OK)
@@ -359,12 +365,13 @@ void requests_write(struct requests *requests, struct operation *o)
     if (p == NULL || !data_holds_key(requests, p, o))
         return;
     bool put = q->op == REQUEST_PUT;
-    if (!storage_key_is_whole(q->key)) {
+    if (!storage_key_is_whole(q->write.key)) {
         env_refuse(requests->env, o->from, q->id, REPLY_MALFORMED,
                    "the key is none that an item can have");
         return;
     }
-    if (put && (item_check(q->body) != STATUS_OK || item_size(q->body) > ITEM_SIZE_MAX)) {
+    if (put &&
+        (item_check(q->write.item) != STATUS_OK || item_size(q->write.item) > ITEM_SIZE_MAX)) {
         env_refuse(requests->env, o->from, q->id, REPLY_MALFORMED, "the item fails its checksum");
         return;
     }
@@ -372,9 +379,9 @@ void requests_write(struct requests *requests, struct operation *o)
         groups_refuse(requests->groups, o, p);
         return;
     }
-    size_t payload = CHANGE_SET_HEAD_SIZE + 2 * CHANGE_HEAD_SIZE + 2 * q->key.size +
-                     COLLECTION_ROW_SIZE + q->body.size;
-    int64_t least = write_cost_mcu(put ? item_size(q->body) : 0);
+    size_t payload = CHANGE_SET_HEAD_SIZE + 2 * CHANGE_HEAD_SIZE + 2 * q->write.key.size +
+                     COLLECTION_ROW_SIZE + q->write.item.size;
+    int64_t least = write_cost_mcu(put ? item_size(q->write.item) : 0);
     if (!proposals_may_write(requests->proposals, o, payload) ||
         !groups_may_propose(requests->groups, p, o, payload) ||
         !data_admit(requests, p, o, ADMIT_WRITE, least))
@@ -394,5 +401,3 @@ void requests_write(struct requests *requests, struct operation *o)
     else
         data_propose_write(requests, p, o, &write);
 }
-
-/* ---- every kind of request ---- */

@@ -34,10 +34,11 @@ static bool merge_is_proposed(const struct partition *p)
     return false;
 }
 
-/* u64 index, u64 term of the entry that froze it. */
-static struct slice merge_frozen_body(struct applier *applier, const struct partition *p)
+static void merge_tell_frozen(const struct partition *p, struct reply *out)
 {
-    return arena_copy(&applier->env->lent, slice_make(&p->frozen, sizeof p->frozen));
+    out->kind = ANSWER_FROZEN;
+    out->frozen.index = p->frozen.index;
+    out->frozen.term = p->frozen.term;
 }
 
 static bool merge_adjoins(const struct partition *p, const struct partition_info *info)
@@ -104,9 +105,10 @@ void applier_run_merge(struct applier *applier, const struct operation *o)
 {
     const struct request *q = &o->request;
     struct partition_info info;
-    struct reader r = {q->body, false};
+    struct reader r = {q->group.info, false};
     struct partition *p = partitions_find(applier->partitions, q->partition);
-    if (!merge_is_sound(q->partition, q->body) || partition_info_decode(&r, &info) != STATUS_OK) {
+    if (!merge_is_sound(q->partition, q->group.info) ||
+        partition_info_decode(&r, &info) != STATUS_OK) {
         env_refuse(applier->env, o->from, q->id, REPLY_MALFORMED, "not a merge of partition %u",
                    q->partition);
     } else if (p == NULL || p->closing) {
@@ -114,7 +116,7 @@ void applier_run_merge(struct applier *applier, const struct operation *o)
                    "node %u does not hold partition %u", applier->env->id, q->partition);
     } else if (info.merge == MERGE_FREEZE && partition_is_frozen(p) &&
                info.epoch == p->info.epoch) {
-        env_reply(applier->env, o->from, q->id, REPLY_OK)->body = merge_frozen_body(applier, p);
+        merge_tell_frozen(p, env_reply(applier->env, o->from, q->id, REPLY_OK));
     } else if (p->led == 0) {
         groups_refuse(applier->groups, o, p);
     } else if (info.merge != MERGE_FREEZE && p->info.epoch >= info.epoch) {
@@ -129,9 +131,9 @@ void applier_run_merge(struct applier *applier, const struct operation *o)
         /* The entry would stop every node of the group: a wrong word must not get that far. */
         env_refuse(applier->env, o->from, q->id, REPLY_OVERLOADED,
                    "node %u does not hold partition %u frozen", applier->env->id, info.merge_with);
-    } else if (proposals_may_write(applier->proposals, o, q->body.size) &&
-               groups_propose(applier->groups, p, o, LOG_MERGE, q->body, slice_make(NULL, 0)) !=
-                   NULL) {
+    } else if (proposals_may_write(applier->proposals, o, q->group.info.size) &&
+               groups_propose(applier->groups, p, o, LOG_MERGE, q->group.info,
+                              slice_make(NULL, 0)) != NULL) {
         env_note(applier->env, NODE_TRACE_MERGE_PROPOSED, p->info.id, (int64_t)info.merge);
     }
 }
@@ -146,7 +148,7 @@ static void merge_freeze(struct applier *applier, struct partition *p, const str
     else
         PROBE("a partition is frozen twice");
     env_note(applier->env, NODE_TRACE_FROZEN, p->info.id, (int64_t)e->index);
-    out->body = merge_frozen_body(applier, p);
+    merge_tell_frozen(p, &out->reply);
 }
 
 static void merge_thaw(struct applier *applier, struct partition *p, uint64_t epoch)
@@ -229,7 +231,7 @@ void merge_apply(struct applier *applier, struct partition *p, const struct raft
     must(partition_info_decode(&r, &info) == STATUS_OK);
     if (!merge_is_next(p, &info)) {
         PROBE("a step of a merge is in the log twice");
-        out->code = REPLY_STALE_MAP;
+        out->reply.code = REPLY_STALE_MAP;
         return;
     }
     if (info.merge == MERGE_FREEZE)

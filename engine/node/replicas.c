@@ -71,9 +71,10 @@ static void replicas_refuse_opening(struct requests *requests, const struct oper
 void requests_open(struct requests *requests, struct operation *o)
 {
     struct partition_info info;
-    struct reader r = {o->request.body, false};
-    uint64_t member = 0, as_of = reader_u64(&r);
-    const struct slice word = r.left;
+    const struct slice word = o->request.replica.info;
+    const uint64_t as_of = o->request.replica.as_of;
+    struct reader r = {word, false};
+    uint64_t member = 0;
     if (partition_info_decode(&r, &info) == STATUS_OK && r.left.size == 0)
         member = partition_member_on(&info, requests->env->id);
     if (member == 0 || raft_member_generation(member) != requests->identity->generation) {
@@ -170,8 +171,8 @@ static void replicas_end_partition(struct requests *requests, const struct opera
 void requests_close(struct requests *requests, struct operation *o)
 {
     struct partition_info info;
-    struct reader r = {o->request.body, false};
-    const uint64_t as_of = reader_u64(&r);
+    struct reader r = {o->request.replica.info, false};
+    const uint64_t as_of = o->request.replica.as_of;
     if (partition_info_decode(&r, &info) != STATUS_OK || info.id != o->request.partition) {
         env_refuse(requests->env, o->from, o->request.id, REPLY_MALFORMED,
                    "which replica of partition %u is to be closed?", o->request.partition);
@@ -187,7 +188,7 @@ void requests_close(struct requests *requests, struct operation *o)
         replicas_refuse_opening(requests, o, info.id, "opened");
     else if (absent && (p != NULL || as_of <= requests->identity->closed_as_of))
         env_reply(requests->env, o->from, o->request.id, REPLY_OK);
-    else if (!absent && o->request.consistent && !p->closing)
+    else if (!absent && o->request.replica.table_deleted && !p->closing)
         replicas_end_partition(requests, o, p, as_of);
     else if (proposals_may_write(requests->proposals, o, 0))
         replicas_answer_later(replicas_append_close(requests, absent ? NULL : p, info.id, as_of),
@@ -246,7 +247,7 @@ static bool replicas_has_too_many_voters(const struct partition *p,
 void requests_members(struct requests *requests, struct operation *o)
 {
     struct partition_info info;
-    struct reader r = {o->request.body, false};
+    struct reader r = {o->request.group.info, false};
     struct partition *p = partitions_find(requests->partitions, o->request.partition);
     if (partition_info_decode(&r, &info) != STATUS_OK || p == NULL || info.id != p->info.id) {
         env_refuse(requests->env, o->from, o->request.id, REPLY_WRONG_PARTITION,
@@ -265,8 +266,8 @@ void requests_members(struct requests *requests, struct operation *o)
         env_reply(requests->env, o->from, o->request.id, REPLY_OK);
         return;
     }
-    env_refuse(requests->env, o->from, o->request.id, REPLY_OVERLOADED,
-               "the members of partition %u are changing", p->info.id);
-    requests->env->effects[requests->env->effect_count - 1].reply.more =
-        replicas_has_too_many_voters(p, &info);
+    struct reply *reply = env_refuse(requests->env, o->from, o->request.id, REPLY_OVERLOADED,
+                                     "the members of partition %u are changing", p->info.id);
+    reply->kind = ANSWER_MEMBERS;
+    reply->members.too_many_voters = replicas_has_too_many_voters(p, &info);
 }

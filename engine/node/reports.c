@@ -79,7 +79,8 @@ void reports_tick(struct reports *reports)
         .patience = duration_ms(reports->env->config->load_report_ms),
     };
     const struct request request = {.op = REQUEST_TABLE_REPORT,
-                                    .body = arena_copy(&reports->env->lent, buffer_slice(b))};
+                                    .report.records =
+                                        arena_copy(&reports->env->lent, buffer_slice(b))};
     calls_begin(reports->calls, &options, &request);
 }
 
@@ -100,14 +101,14 @@ bool reports_answered(struct reports *reports, const struct call_answer *answer,
     reports->waiting = false;
     reports->catalog_leader = answer->node;
     reports->all = answer->moved || reply->code != REPLY_OK;
-    *named = (struct reader){reply->body, false};
+    *named = (struct reader){reply->gone.replicas, false};
     if (reply->code != REPLY_OK)
         return false;
     if (answer->moved)
         reports_soon(reports);
     for (uint32_t i = 0; i < reports->partitions->count; i++)
         reports->partitions->all[i]->doubted = false; /* whoever doubts it still says so again */
-    *as_of = named->left.size > 0 ? reader_u64(named) : 0;
+    *as_of = reply->gone.as_of;
     return true;
 }
 

@@ -256,6 +256,11 @@ void settling_changed(struct settling *settling, const struct table *t)
 
 /* ---- proposing ---- */
 
+static struct slice settling_lend_scratch(struct settling *settling)
+{
+    return arena_copy(&settling->env->lent, buffer_slice(&settling->env->scratch));
+}
+
 static void settling_propose_command(struct settling *settling, struct catalog_command *command)
 {
     const struct operation o = {.from = FROM_SELF};
@@ -279,7 +284,7 @@ static void settling_propose_decision(struct settling *settling, enum catalog_op
     struct catalog_command command = catalog_replica_command(settling->catalog, op);
     buffer_clear(&settling->env->scratch);
     decision_encode(&settling->env->scratch, d);
-    command.decision = arena_copy(&settling->env->lent, buffer_slice(&settling->env->scratch));
+    command.decision = settling_lend_scratch(settling);
     settling_propose_command(settling, &command);
 }
 
@@ -384,6 +389,36 @@ static void settling_choose_nodes(const struct settling *settling, const struct 
     }
 }
 
+/* The words of a request, by its kind. */
+static void settling_say(struct settling *settling, const struct settling_table *s,
+                         const struct partition_info *partitions, uint32_t index,
+                         struct request *out)
+{
+    const struct partition_info *p = &partitions[index];
+    struct buffer *b = &settling->env->scratch;
+    buffer_clear(b);
+    switch (out->op) {
+    case REQUEST_PARTITION_SPLIT:
+        settling_encode_split(b, p, settling_children_of(partitions, index, s->count));
+        out->split.bytes = settling_lend_scratch(settling);
+        break;
+    case REQUEST_PARTITION_MERGE:
+        partition_info_encode(b, p);
+        out->group.info = settling_lend_scratch(settling);
+        break;
+    case REQUEST_PARTITION_MEMBERS:
+        settling_append_told(b, s->status, p);
+        out->group.info = settling_lend_scratch(settling);
+        break;
+    default:
+        settling_append_told(b, s->status, p);
+        out->replica.info = settling_lend_scratch(settling);
+        out->replica.as_of = catalog_replica_as_of(settling->catalog);
+        out->replica.table_deleted = s->status == TABLE_DELETING;
+        break;
+    }
+}
+
 static void settling_send_slot(struct settling *settling, struct settling_table *s,
                                const struct partition_info *partitions, uint32_t index,
                                uint32_t slot)
@@ -399,23 +434,8 @@ static void settling_send_slot(struct settling *settling, struct settling_table 
         (alone && !peers_reach(settling->peers, options.candidates[0])))
         return;
     const enum request_op op = settling_op_of(s, p, slot);
-    buffer_clear(&settling->env->scratch);
-    if (op == REQUEST_PARTITION_OPEN || op == REQUEST_PARTITION_CLOSE)
-        buffer_append_u64(&settling->env->scratch, catalog_replica_as_of(settling->catalog));
-    if (op == REQUEST_PARTITION_SPLIT)
-        settling_encode_split(&settling->env->scratch, p,
-                              settling_children_of(partitions, index, s->count));
-    else if (op == REQUEST_PARTITION_MERGE)
-        partition_info_encode(&settling->env->scratch, p);
-    else
-        settling_append_told(&settling->env->scratch, s->status, p);
-    const struct request request = {
-        .op = op,
-        .partition = p->id,
-        .epoch = p->epoch,
-        .consistent = s->status == TABLE_DELETING,
-        .body = arena_copy(&settling->env->lent, buffer_slice(&settling->env->scratch)),
-    };
+    struct request request = {.op = op, .partition = p->id, .epoch = p->epoch};
+    settling_say(settling, s, partitions, index, &request);
     s->at[index].asked |= (uint16_t)(1U << slot);
     calls_begin(settling->calls, &options, &request);
 }
@@ -427,13 +447,13 @@ static void settling_open_unanswered(struct settling *settling, enum table_statu
     if (!peers_reach(settling->peers, node))
         return;
     buffer_clear(&settling->env->scratch);
-    buffer_append_u64(&settling->env->scratch, catalog_replica_as_of(settling->catalog));
     settling_append_told(&settling->env->scratch, status, told);
     const struct request request = {
         .op = REQUEST_PARTITION_OPEN,
         .partition = told->id,
         .epoch = told->epoch,
-        .body = arena_copy(&settling->env->lent, buffer_slice(&settling->env->scratch)),
+        .replica = {.info = settling_lend_scratch(settling),
+                    .as_of = catalog_replica_as_of(settling->catalog)},
     };
     calls_tell(settling->calls, node, &request);
 }
@@ -589,16 +609,6 @@ static void settling_advance(struct settling *settling, struct settling_table *s
         s->send_at = INSTANT_NEVER;
 }
 
-static bool settling_take_frozen(struct settled *at, struct slice body)
-{
-    struct reader r = {body, false};
-    const struct frozen frozen = {.index = reader_u64(&r), .term = reader_u64(&r)};
-    bool told = !r.failed && r.left.size == 0 && frozen.index != 0;
-    if (told)
-        at->frozen = frozen;
-    return told;
-}
-
 void settling_answered(struct settling *settling, const struct call_answer *answer)
 {
     const struct reply *reply = answer->reply;
@@ -612,7 +622,7 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
         return; /* an answer to what is settled already */
     const struct partition_info *partitions;
     must(settling_partitions_of(settling, s->table_id, &partitions) == s->count);
-    if (slot == MEMBERS_SLOT && reply->more)
+    if (slot == MEMBERS_SLOT && reply->members.too_many_voters)
         s->send_at =
             instant_earlier(s->send_at, instant_add(settling->env->now, duration_ms(MEMBERS_MS)));
     enum merge_step merge = settling_merge_of(s, &partitions[index]);
@@ -621,9 +631,11 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
             instant_earlier(s->send_at, instant_add(settling->env->now, duration_ms(MERGE_MS)));
     if (reply->code != REPLY_OK)
         return; /* it is sent again */
-    if (merge == MERGE_FREEZE && slot < MEMBERS_SLOT &&
-        !settling_take_frozen(&s->at[index], reply->body))
-        return;
+    if (merge == MERGE_FREEZE && slot < MEMBERS_SLOT) {
+        if (reply->frozen.index == 0)
+            return; /* the replica is not frozen yet */
+        s->at[index].frozen = (struct frozen){reply->frozen.index, reply->frozen.term};
+    }
     s->at[index].done |= (uint16_t)(1U << slot);
     s->missing -= slot != LEAVING_SLOT; /* CATALOG_LEFT ends that, and settles the table anew */
     if (merge != MERGE_NONE)
@@ -644,7 +656,7 @@ static void settling_propose_found(struct settling *settling)
     buffer_clear(&settling->env->scratch);
     partition_info_encode(&settling->env->scratch,
                           &partitions_find(settling->partitions, CATALOG_GROUP)->info);
-    command.group = arena_copy(&settling->env->lent, buffer_slice(&settling->env->scratch));
+    command.group = settling_lend_scratch(settling);
     settling_propose_command(settling, &command);
 }
 

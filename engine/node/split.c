@@ -73,7 +73,8 @@ void applier_run_split(struct applier *applier, const struct operation *o)
     const struct request *q = &o->request;
     struct partition_split split;
     struct partition *p = partitions_find(applier->partitions, q->partition);
-    if (partition_split_decode(q->body, &split) != STATUS_OK || split.parent.id != q->partition) {
+    if (partition_split_decode(q->split.bytes, &split) != STATUS_OK ||
+        split.parent.id != q->partition) {
         env_refuse(applier->env, o->from, q->id, REPLY_MALFORMED, "not a split of partition %u",
                    q->partition);
         return;
@@ -105,8 +106,9 @@ void applier_run_split(struct applier *applier, const struct operation *o)
                    p->info.id);
         return;
     }
-    if (proposals_may_write(applier->proposals, o, q->body.size) &&
-        groups_propose(applier->groups, p, o, LOG_SPLIT, q->body, slice_make(NULL, 0)) != NULL)
+    if (proposals_may_write(applier->proposals, o, q->split.bytes.size) &&
+        groups_propose(applier->groups, p, o, LOG_SPLIT, q->split.bytes, slice_make(NULL, 0)) !=
+            NULL)
         env_note(applier->env, NODE_TRACE_SPLIT_PROPOSED, p->info.id, (int64_t)split.parent.epoch);
 }
 

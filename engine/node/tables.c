@@ -11,8 +11,9 @@ static void requests_change_table(struct requests *requests, const struct operat
 {
     const struct request *q = &o->request;
     struct catalog_command command = catalog_replica_command(requests->catalog, op);
-    command.spec.name = q->key;
-    bool valid = op == CATALOG_DELETE || table_spec_decode(q->body, &command.spec) == STATUS_OK;
+    command.spec.name = q->table.name;
+    bool valid =
+        op == CATALOG_DELETE || table_spec_decode(q->table.spec, &command.spec) == STATUS_OK;
     valid = valid && command.spec.name.size > 0 && command.spec.name.size <= TABLE_NAME_SIZE_MAX &&
             (op != CATALOG_CREATE || (command.spec.partition_key.name.size > 0 &&
                                       command.spec.billing != BILLING_AS_IT_IS));
@@ -27,7 +28,7 @@ static void requests_change_table(struct requests *requests, const struct operat
                    command.replicas);
         return;
     }
-    if (proposals_may_write(requests->proposals, o, q->body.size + 2048))
+    if (proposals_may_write(requests->proposals, o, q->table.spec.size + 2048))
         catalog_replica_propose(requests->catalog, o, &command);
 }
 
@@ -50,7 +51,7 @@ void requests_split_table(struct requests *requests, struct operation *o)
 {
     const struct request *q = &o->request;
     struct table_split split;
-    if (table_split_decode(q->body, &split) != STATUS_OK) {
+    if (table_split_decode(q->cut.split, &split) != STATUS_OK) {
         env_refuse(requests->env, o->from, q->id, REPLY_MALFORMED,
                    "not a split: 1 to %d cuts, ascending, and shares within the whole",
                    SPLIT_CUTS_MAX);
@@ -58,39 +59,42 @@ void requests_split_table(struct requests *requests, struct operation *o)
     }
     struct catalog_command command = catalog_replica_command(requests->catalog, CATALOG_SPLIT);
     command.spec.name = slice_of("-");
-    command.split = q->body;
-    if (proposals_may_write(requests->proposals, o, q->body.size + 1024))
+    command.split = q->cut.split;
+    if (proposals_may_write(requests->proposals, o, q->cut.split.size + 1024))
         catalog_replica_propose(requests->catalog, o, &command);
 }
 
 void requests_get_table(struct requests *requests, struct operation *o)
 {
-    const struct table *t = catalog_find(requests->catalog->state, o->request.key);
+    const struct table *t = catalog_find(requests->catalog->state, o->request.table.name);
     if (t == NULL) {
         env_reply(requests->env, o->from, o->request.id, REPLY_TABLE_NOT_FOUND);
         return;
     }
     buffer_clear(&requests->env->scratch);
     table_encode(&requests->env->scratch, t);
-    struct slice body = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
-    env_reply(requests->env, o->from, o->request.id, REPLY_OK)->body = body;
+    struct reply *r = env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+    r->kind = ANSWER_TABLE;
+    r->table.bytes = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
 }
 
 void requests_list_tables(struct requests *requests, struct operation *o)
 {
     struct reply *r = env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+    r->kind = ANSWER_PAGE;
     buffer_clear(&requests->env->scratch);
-    struct slice name = o->request.key;
+    struct slice name = o->request.list.after;
     for (const struct table *t; (t = catalog_after(requests->catalog->state, name)) != NULL;
          name = t->name) {
-        r->more = (o->request.items_max > 0 && r->count == o->request.items_max) ||
-                  requests->env->scratch.size >= PAGE_SIZE_MAX;
-        if (r->more)
+        r->page.more =
+            (o->request.list.names_max > 0 && r->page.count == o->request.list.names_max) ||
+            requests->env->scratch.size >= PAGE_SIZE_MAX;
+        if (r->page.more)
             break;
         buffer_append_sized(&requests->env->scratch, t->name);
-        r->count++;
+        r->page.count++;
     }
-    r->body = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
+    r->page.records = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
 }
 
 /* A load that has just become a reason for a split is not to wait for the controller's next look.
@@ -106,12 +110,10 @@ static void tables_note_excess(struct requests *requests, const struct partition
     }
 }
 
-/* Replicas that say they have no leader may be of groups that are gone: those are named.
- * Reply: u64 the catalog's log index that says so | for each u32 partition, u64 member, u8 whether
- * the partition is gone. Or nothing. */
+/* Replicas that say they have no leader may be of groups that are gone: those are named. */
 void requests_take_report(struct requests *requests, struct operation *o)
 {
-    struct reader r = {o->request.body, false};
+    struct reader r = {o->request.report.records, false};
     struct node_report head;
     struct partition_report p;
     buffer_clear(&requests->env->scratch);
@@ -126,9 +128,6 @@ void requests_take_report(struct requests *requests, struct operation *o)
             loads_take_partition(requests->catalog->loads, requests->env->now, &p);
         } else if (gone || (p.items < 0 &&
                             !catalog_may_have(requests->catalog->state, p.partition, p.member))) {
-            if (requests->env->scratch.size == 0)
-                buffer_append_u64(&requests->env->scratch,
-                                  catalog_replica_as_of(requests->catalog));
             buffer_append_u32(&requests->env->scratch, p.partition);
             buffer_append_u64(&requests->env->scratch, p.member);
             buffer_append_u8(&requests->env->scratch, gone);
@@ -136,31 +135,28 @@ void requests_take_report(struct requests *requests, struct operation *o)
     }
     struct reply *reply =
         env_reply(requests->env, o->from, o->request.id, r.failed ? REPLY_MALFORMED : REPLY_OK);
-    reply->body = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
+    reply->kind = ANSWER_GONE;
+    reply->gone.as_of = catalog_replica_as_of(requests->catalog);
+    reply->gone.replicas = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
 }
 
 void requests_list_events(struct requests *requests, struct operation *o)
 {
-    struct reader r = {o->request.body, false};
-    uint64_t after = reader_u64(&r), last = catalog_last_event(requests->catalog->state);
-    if (r.failed || r.left.size > 0) {
-        env_refuse(requests->env, o->from, o->request.id, REPLY_MALFORMED,
-                   "which event to start after?");
-        return;
-    }
+    uint64_t after = o->request.events.after, last = catalog_last_event(requests->catalog->state);
     if (last >= EVENTS_MAX && after < last - EVENTS_MAX)
         after = last - EVENTS_MAX;
-    uint32_t most = o->request.items_max;
+    uint32_t most = o->request.events.events_max;
     if (most == 0 || most > EVENTS_PAGE_MAX)
         most = EVENTS_PAGE_MAX;
     struct reply *reply = env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+    reply->kind = ANSWER_PAGE;
     buffer_clear(&requests->env->scratch);
-    for (; after < last && reply->count < most && requests->env->scratch.size < PAGE_SIZE_MAX;
-         reply->count++)
+    for (; after < last && reply->page.count < most && requests->env->scratch.size < PAGE_SIZE_MAX;
+         reply->page.count++)
         buffer_append_sized(&requests->env->scratch,
                             catalog_event(requests->catalog->state, ++after));
-    reply->more = after < last;
-    reply->body = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
+    reply->page.more = after < last;
+    reply->page.records = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
 }
 
 /* Whether a node that is well has had the time to say so to this leader of the catalog. */
@@ -222,11 +218,11 @@ static bool tables_drain_has_room(struct requests *requests, const struct operat
 
 void requests_decide(struct requests *requests, struct operation *o)
 {
-    struct reader r = {o->request.body, false};
-    uint8_t op = reader_u8(&r);
+    const uint8_t op = o->request.decide.op;
+    const struct slice bytes = o->request.decide.decision;
     struct decision decision;
-    if (r.failed || op < CATALOG_EVENT || op > CATALOG_MERGE || op == CATALOG_LET_GO ||
-        op == CATALOG_LEFT || decision_decode(r.left, &decision) != STATUS_OK ||
+    if (op < CATALOG_EVENT || op > CATALOG_MERGE || op == CATALOG_LET_GO || op == CATALOG_LEFT ||
+        decision_decode(bytes, &decision) != STATUS_OK ||
         (op == CATALOG_MERGE && decision.merge != MERGE_BEGIN)) {
         env_refuse(requests->env, o->from, o->request.id, REPLY_MALFORMED, "not a decision");
         return;
@@ -242,7 +238,7 @@ void requests_decide(struct requests *requests, struct operation *o)
     struct catalog_command command =
         catalog_replica_command(requests->catalog, (enum catalog_op)op);
     command.spec.name = slice_of("-");
-    command.decision = r.left;
-    if (proposals_may_write(requests->proposals, o, o->request.body.size + 1024))
+    command.decision = bytes;
+    if (proposals_may_write(requests->proposals, o, bytes.size + 1024))
         catalog_replica_propose(requests->catalog, o, &command);
 }

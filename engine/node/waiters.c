@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "engine/message/request_traits.h"
 #include "engine/node/collection.h"
 
 enum {
@@ -31,18 +32,17 @@ void waiters_deinit(struct waiters *waiters)
 static void waiters_copy_request(struct waiters *waiters, struct deferred *d)
 {
     struct request *r = &d->operation.request;
-    struct slice *parts[] = {&r->key, &r->end, &r->body};
-    size_t at = 0;
+    const struct message_field *fields = traits_of(r)->fields;
+    struct slice *s;
     buffer_clear(&waiters->spare);
-    for (int i = 0; i < 3; i++)
-        buffer_append_slice(&waiters->spare, *parts[i]);
+    for (uint32_t at = 0; (s = message_next_slice(fields, r, &at)) != NULL;)
+        buffer_append_slice(&waiters->spare, *s);
     struct buffer copy = waiters->spare;
     waiters->spare = d->bytes;
     d->bytes = copy;
-    for (int i = 0; i < 3; i++) {
-        *parts[i] = slice_make(d->bytes.data + at, parts[i]->size);
-        at += parts[i]->size;
-    }
+    const uint8_t *from = d->bytes.data;
+    for (uint32_t at = 0; (s = message_next_slice(fields, r, &at)) != NULL; from += s->size)
+        *s = slice_make(from, s->size);
 }
 
 /* -1: all are taken. */
@@ -121,10 +121,10 @@ void waiters_touch(struct waiters *waiters, const struct operation *o, enum touc
     const struct request *r = &waiters->slots[ticket].operation.request;
     struct node_effect *e = env_push(waiters->env, NODE_TOUCH);
     e->touch.ticket = (uint32_t)ticket;
-    e->touch.key = pages == TOUCHED_COLLECTION ? collection_key(r->key)
-                   : r->reverse                ? r->end
-                                               : r->key;
-    e->touch.reverse = r->reverse;
+    e->touch.reverse = r->op == REQUEST_RANGE && r->range.reverse;
+    e->touch.key = e->touch.reverse ? r->range.hi : request_key(r);
+    if (pages == TOUCHED_COLLECTION)
+        e->touch.key = collection_key(e->touch.key);
     e->touch.bytes = bytes;
 }
 

@@ -20,11 +20,8 @@ static bool begin_events(struct call *c, const struct json_value m[])
     if (text.data != NULL && after < 0)
         return fault_set(call_fault(c), FAULT_VALIDATION,
                          "after: the number of an event is expected, not '%.*s'", SHOWN(text));
-    struct buffer body = {0};
-    buffer_append_u64(&body, after > 0 ? (uint64_t)after : 0);
     struct subrequest *s = call_catalog_request(c, REQUEST_EVENTS);
-    s->request.body = arena_copy(&c->arena, buffer_slice(&body));
-    buffer_deinit(&body);
+    s->request.events.after = after > 0 ? (uint64_t)after : 0;
     call_send(c, s);
     return true;
 }
@@ -51,7 +48,7 @@ static void write_event(struct buffer *out, const struct event *e)
 static bool reply_events(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct buffer *out = &c->body;
-    struct reader records = {r->body, false};
+    struct reader records = {r->page.records, false};
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
     json_write_open(out, '{');
@@ -65,7 +62,7 @@ static bool reply_events(struct call *c, struct subrequest *s, const struct repl
     }
     json_write_close(out, ']');
     json_write_key(out, "more");
-    json_write_bool(out, r->more);
+    json_write_bool(out, r->page.more);
     json_write_close(out, '}');
     return true;
 }
@@ -97,10 +94,10 @@ static bool begin_drain(struct call *c, const struct json_value m[])
              undo ? "may hold replicas again" : "is to be emptied, as somebody asked");
     d.event.reason = slice_of(reason);
     struct buffer body = {0};
-    buffer_append_u8(&body, CATALOG_DRAIN);
     decision_encode(&body, &d);
     struct subrequest *s = call_catalog_request(c, REQUEST_DECIDE);
-    s->request.body = arena_copy(&c->arena, buffer_slice(&body));
+    s->request.decide.op = CATALOG_DRAIN;
+    s->request.decide.decision = arena_copy(&c->arena, buffer_slice(&body));
     buffer_deinit(&body);
     call_send(c, s);
     return true;

@@ -45,8 +45,8 @@ static void partitions_add_name(struct call *c, struct partitions *p, struct sli
 static void partitions_ask_names(struct call *c, struct slice after)
 {
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_LIST);
-    s->request.key = after;
-    s->request.items_max = LIST_PAGE;
+    s->request.list.after = after;
+    s->request.list.names_max = LIST_PAGE;
     call_send(c, s);
 }
 
@@ -85,15 +85,15 @@ static bool partitions_begin(struct call *c, const struct json_value m[])
 
 static bool partitions_take_names(struct call *c, struct partitions *p, const struct reply *r)
 {
-    struct reader names = {r->body, false};
-    for (uint32_t i = 0; i < r->count && !names.failed; i++) {
+    struct reader names = {r->page.records, false};
+    for (uint32_t i = 0; i < r->page.count && !names.failed; i++) {
         struct slice name = reader_sized(&names);
         if (names.failed)
             break;
         partitions_add_name(c, p, name);
         partitions_ask_table(c, p->last);
     }
-    if (r->more && p->last != NULL)
+    if (r->page.more && p->last != NULL)
         partitions_ask_names(c, p->last->name);
     return true;
 }
@@ -102,12 +102,12 @@ static void partitions_take_table(struct call *c, struct partitions *p, const st
                                   const struct reply *r)
 {
     struct table_name *n = p->first;
-    while (n != NULL && !slice_equal(n->name, s->request.key))
+    while (n != NULL && !slice_equal(n->name, s->request.table.name))
         n = n->next;
     if (n == NULL || r->code != REPLY_OK)
         return;
     struct table *t = arena_alloc(&c->arena, sizeof *t);
-    if (table_decode(arena_copy(&c->arena, r->body), &c->arena, t) == STATUS_OK)
+    if (table_decode(arena_copy(&c->arena, r->table.bytes), &c->arena, t) == STATUS_OK)
         n->table = t;
 }
 
@@ -228,7 +228,7 @@ static void partitions_write_partition(struct buffer *out, const struct partitio
 static void partitions_take_stats(struct call *c, struct partitions *p, const struct subrequest *s,
                                   const struct reply *r)
 {
-    struct reader records = {r->body, false};
+    struct reader records = {r->stats.records, false};
     struct partition_stats stats;
     if (r->code != REPLY_OK) {
         buffer_append_format(&c->bytes, "%s%u", c->bytes.size == 0 ? "" : ",", s->node);

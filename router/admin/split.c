@@ -89,8 +89,8 @@ static bool send_split(struct call *c, const struct subrequest *asked, const str
     table_split_share_equally(&split);
     table_split_encode(&c->bytes, &split);
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_SPLIT);
-    s->request.key = p->name;
-    s->request.body = buffer_slice(&c->bytes);
+    s->request.cut.name = p->name;
+    s->request.cut.split = buffer_slice(&c->bytes);
     call_send(c, s);
     return true;
 }

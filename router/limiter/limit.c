@@ -36,8 +36,8 @@ bool limit_find(const struct router *r, const struct table *t, enum admit_kind k
 static int64_t limit_least_cost(const struct request *q)
 {
     if (!traits_of(q)->write)
-        return read_cost_mcu(0, q->consistent);
-    return write_cost_mcu(q->body.size > 0 ? item_size(q->body) : 0);
+        return read_cost_mcu(0, request_is_consistent(q));
+    return write_cost_mcu(q->write.item.size > 0 ? item_size(q->write.item) : 0);
 }
 
 /* The limits that hold for the request; how many. */

@@ -70,7 +70,7 @@ static void batch_keep_failure(struct call *c, struct batch *b, struct subreques
         return;
     b->failed = s;
     b->failure = *r;
-    b->failure.body = slice_make(NULL, 0);
+    b->failure.kind = ANSWER_NONE;
     b->failure.text = arena_copy(&c->arena, r->text);
 }
 

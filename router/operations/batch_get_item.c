@@ -87,12 +87,12 @@ static bool batch_get_reply(struct call *c, struct subrequest *s, const struct r
     struct batch_entry *e = batch_take_reply(c, s, r);
     if (e == NULL)
         return true;
-    if (r->found) {
-        b->item_bytes += item_size(r->body);
+    if (r->item.found) {
+        b->item_bytes += item_size(r->item.bytes);
         if (b->item_bytes > BATCH_ANSWER_MAX)
             return true; /* unprocessed, though it was read */
         buffer_clear(&c->router->scratch);
-        value_write_item(&c->router->scratch, r->body);
+        value_write_item(&c->router->scratch, r->item.bytes);
         e->json = (struct span){c->body.size, c->router->scratch.size};
         buffer_append_slice(&c->body, buffer_slice(&c->router->scratch));
     }

@@ -61,7 +61,7 @@ static bool batch_write_reply(struct call *c, struct subrequest *s, const struct
     struct batch_entry *e = batch_take_reply(c, s, r);
     if (e == NULL)
         return true;
-    e->collection_bytes = r->collection_bytes;
+    e->collection_bytes = r->item.collection_bytes;
     batch_finish_entry(c->state, e);
     return true;
 }

@@ -11,9 +11,9 @@ static bool list_tables_begin(struct call *c, const struct json_value m[])
 {
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_LIST);
     if (m[LIST_TABLES_EXCLUSIVE_START_TABLE_NAME].type == JSON_STRING)
-        s->request.key =
+        s->request.list.after =
             arena_copy(&c->arena, json_string(&m[LIST_TABLES_EXCLUSIVE_START_TABLE_NAME]));
-    s->request.items_max = (uint32_t)shape_integer(&m[LIST_TABLES_LIMIT], NAMES_MAX);
+    s->request.list.names_max = (uint32_t)shape_integer(&m[LIST_TABLES_LIMIT], NAMES_MAX);
     call_send(c, s);
     return true;
 }
@@ -22,16 +22,16 @@ static bool list_tables_reply(struct call *c, struct subrequest *s, const struct
 {
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
-    struct reader names = {r->body, false};
+    struct reader names = {r->page.records, false};
     struct slice name = {NULL, 0};
     json_write_open(&c->body, '{');
     json_member_open(&c->body, "TableNames", '[');
-    for (uint32_t i = 0; i < r->count && !names.failed; i++) {
+    for (uint32_t i = 0; i < r->page.count && !names.failed; i++) {
         name = reader_sized(&names);
         json_write_string(&c->body, name);
     }
     json_write_close(&c->body, ']');
-    if (r->more && r->count > 0) {
+    if (r->page.more && r->page.count > 0) {
         json_member_string(&c->body, "LastEvaluatedTableName", name);
     }
     json_write_close(&c->body, '}');

@@ -77,7 +77,7 @@ bool call_find_key(struct call *c, const struct table *t, enum request_op op, st
 void call_get_table(struct call *c, struct slice name)
 {
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
-    s->request.key = name;
+    s->request.table.name = name;
     call_send(c, s);
 }
 
@@ -85,8 +85,8 @@ void call_send_spec(struct call *c, enum request_op op, const struct table_spec 
 {
     table_spec_encode(&c->bytes, spec);
     struct subrequest *s = call_catalog_request(c, op);
-    s->request.key = spec->name;
-    s->request.body = buffer_slice(&c->bytes);
+    s->request.table.name = spec->name;
+    s->request.table.spec = buffer_slice(&c->bytes);
     call_send(c, s);
 }
 
@@ -97,7 +97,7 @@ static bool refuse_busy(struct call *c, const struct reply *reply, struct slice 
     struct table t;
     struct arena arena = {0};
     const char *doing = "used";
-    if (table_decode(reply->body, &arena, &t) == STATUS_OK)
+    if (table_decode(reply->table.bytes, &arena, &t) == STATUS_OK)
         doing = t.status == TABLE_CREATING   ? "created"
                 : t.status == TABLE_DELETING ? "deleted"
                                              : "updated";
@@ -175,7 +175,7 @@ static bool refuse_unknown(struct call *c, const struct subrequest *s, bool writ
 bool call_refuse(struct call *c, const struct subrequest *s, const struct reply *reply)
 {
     bool write = traits_of(&s->request)->write;
-    struct slice name = s->request.key;
+    struct slice name = request_table_name(&s->request);
     switch (reply->code) {
     case REPLY_THROTTLED:
         if (s->route == NULL)
@@ -222,9 +222,9 @@ bool call_begin_answer(struct call *c, struct subrequest *s, const struct reply 
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
     json_write_open(&c->body, '{');
-    if (member != NULL && r->found) {
+    if (member != NULL && r->item.found) {
         json_write_key(&c->body, member);
-        value_write_item(&c->body, r->body);
+        value_write_item(&c->body, r->item.bytes);
     }
     capacity_write_member(&c->body, c, &s->route->table, r->consumed_mcu);
     return true;

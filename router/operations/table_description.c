@@ -1,6 +1,7 @@
 /* table_description.c - a table described, its changes followed, its settings read. */
 #include "router/operations/table_description.h"
 
+#include "engine/message/request_traits.h"
 #include "router/json/json_writer.h"
 #include "router/limiter/limit.h"
 #include "router/operations/shapes.h"
@@ -149,10 +150,10 @@ bool table_take_reply(struct call *c, const struct subrequest *s, const struct r
     if (r->code == REPLY_TABLE_NOT_FOUND)
         return fault_set(call_fault(c), FAULT_NOT_FOUND,
                          "Requested resource not found: Table: %.*s not found",
-                         SHOWN(s->request.key));
+                         SHOWN(request_table_name(&s->request)));
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
-    return table_decode(r->body, &c->arena, out) == STATUS_OK ||
+    return table_decode(r->table.bytes, &c->arena, out) == STATUS_OK ||
            fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");
 }
 
@@ -162,12 +163,10 @@ enum {
     FOLLOWS = 1 /* subrequest->index: asks whether a change has happened */
 };
 
-static void table_change_ask(struct call *c, struct slice name, uint32_t table_id,
-                             uint32_t attempts)
+static void table_change_ask(struct call *c, struct slice name, uint32_t attempts)
 {
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
-    s->request.key = name;
-    s->request.partition = table_id; /* ours: the catalog goes by the name */
+    s->request.table.name = name;
     s->index = FOLLOWS;
     s->attempts = attempts;
     subrequest_start_later(c->router, s);
@@ -178,18 +177,19 @@ static void table_change_follow(struct call *c, const struct table *t)
     if (t->status == TABLE_ACTIVE || c->router->config->table_change_delay_ms > 0)
         return;
     c->follow_until = instant_add(c->router->now, duration_ms(TABLE_CHANGE_WAIT_MS));
-    table_change_ask(c, arena_copy(&c->arena, t->name), t->id, 0);
+    c->follow_table = t->id;
+    table_change_ask(c, arena_copy(&c->arena, t->name), 0);
 }
 
 /* Of a reply that says nothing about the table: not known, hence not over. */
-static bool table_change_is_over(const struct subrequest *s, const struct reply *r)
+static bool table_change_is_over(const struct call *c, const struct reply *r)
 {
     struct table t;
     struct arena arena = {0};
     if (r->code != REPLY_OK)
         return r->code == REPLY_TABLE_NOT_FOUND;
-    bool over = table_decode(r->body, &arena, &t) == STATUS_OK &&
-                (t.id != s->request.partition || t.status == TABLE_ACTIVE);
+    bool over = table_decode(r->table.bytes, &arena, &t) == STATUS_OK &&
+                (t.id != c->follow_table || t.status == TABLE_ACTIVE);
     arena_deinit(&arena);
     return over;
 }
@@ -199,10 +199,10 @@ bool table_change_took(struct call *c, struct subrequest *s, const struct reply 
     if (s->index != FOLLOWS)
         return false;
     bool late = !instant_before(c->router->now, c->follow_until);
-    if (table_change_is_over(s, r) || late)
-        route_forget(c->router, s->request.key);
+    if (table_change_is_over(c, r) || late)
+        route_forget(c->router, s->request.table.name);
     else
-        table_change_ask(c, s->request.key, s->request.partition, s->attempts + 1);
+        table_change_ask(c, s->request.table.name, s->attempts + 1);
     return true;
 }
 

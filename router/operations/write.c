@@ -116,12 +116,12 @@ static bool write_reply(struct call *c, struct subrequest *s, const struct reply
 {
     const struct write *w = c->state;
     const struct table *t = &s->route->table;
-    if (!call_begin_answer(c, s, r, s->request.want_old ? "Attributes" : NULL))
+    if (!call_begin_answer(c, s, r, s->request.write.want_old ? "Attributes" : NULL))
         return false;
     if (w->want_collection && t->whole_collections) {
         json_write_key(&c->body, "ItemCollectionMetrics");
         write_collection(&c->body, t, span_in(&c->bytes, w->plan->items->item),
-                         r->collection_bytes);
+                         r->item.collection_bytes);
     }
     json_write_close(&c->body, '}');
     return true;

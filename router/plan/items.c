@@ -36,11 +36,15 @@ static void items_send(struct call *c, const struct item_plan *p, uint32_t index
     const struct item_request *q = &p->items[index];
     struct subrequest *s = call_data_request(c, p->tables[q->table].route, q->op);
     s->index = index;
-    s->request.key = q->key;
-    s->request.consistent = q->consistent;
-    s->request.want_old = q->want_old;
+    if (q->op == REQUEST_GET) {
+        s->request.get.key = q->key;
+        s->request.get.consistent = q->consistent;
+    } else {
+        s->request.write.key = q->key;
+        s->request.write.want_old = q->want_old;
+    }
     if (q->op == REQUEST_PUT)
-        s->request.body = span_in(&c->bytes, q->item);
+        s->request.write.item = span_in(&c->bytes, q->item);
     call_send(c, s);
 }
 

@@ -29,15 +29,15 @@ static void ranges_send(struct call *c, struct ranges_plan *p, uint32_t index)
 {
     struct subrequest *s = call_data_request(c, p->route, REQUEST_RANGE);
     s->index = index;
-    s->request.key = p->ranges[index].lo;
-    s->request.end = p->ranges[index].hi;
-    s->request.reverse = p->reverse;
-    s->request.consistent = p->consistent;
+    s->request.range.lo = p->ranges[index].lo;
+    s->request.range.hi = p->ranges[index].hi;
+    s->request.range.reverse = p->reverse;
+    s->request.range.consistent = p->consistent;
     if (p->limit > 0) {
         int64_t left = p->limit - p->taken;
-        s->request.items_max = left < INT32_MAX ? (uint32_t)left : INT32_MAX;
+        s->request.range.items_max = left < INT32_MAX ? (uint32_t)left : INT32_MAX;
     }
-    s->request.bytes_max = (uint32_t)(PAGE_SIZE_MAX - p->read_bytes);
+    s->request.range.bytes_max = (uint32_t)(PAGE_SIZE_MAX - p->read_bytes);
     call_send(c, s);
 }
 
@@ -83,19 +83,19 @@ static bool ranges_is_full(const struct ranges_plan *p)
 /* All items of a reply at once: there is no other range. */
 static bool ranges_take_all(struct call *c, struct ranges_plan *p, const struct reply *r)
 {
-    struct reader items = {r->body, false};
+    struct reader items = {r->range.items, false};
     struct slice last = {NULL, 0};
-    for (uint32_t i = 0; i < r->count; i++) {
+    for (uint32_t i = 0; i < r->range.count; i++) {
         struct slice item = reader_sized(&items);
         if (items.failed)
             return ranges_cut_short(c);
         p->take(c, item);
         last = item;
     }
-    if (r->count > 0)
+    if (r->range.count > 0)
         ranges_keep_last(c, p, last);
-    p->taken += r->count;
-    p->read_bytes += r->read_bytes;
+    p->taken += r->range.count;
+    p->read_bytes += r->range.read_bytes;
     return true;
 }
 
@@ -126,14 +126,14 @@ static bool ranges_peek(struct call *c, const struct ranges_plan *p, struct plan
 static bool ranges_keep_all(struct call *c, struct ranges_plan *p, struct plan_range *range,
                             const struct reply *r)
 {
-    struct reader items = {arena_copy(&c->arena, r->body), false};
+    struct reader items = {arena_copy(&c->arena, r->range.items), false};
     range->unread = items;
     struct slice last = {NULL, 0}, key;
-    for (uint32_t i = 0; i < r->count; i++)
+    for (uint32_t i = 0; i < r->range.count; i++)
         last = reader_sized(&items);
     if (items.failed)
         return ranges_cut_short(c);
-    if (r->more && r->count > 0) {
+    if (r->range.more && r->range.count > 0) {
         if (!ranges_storage_key(c, p, last, &key))
             return false;
         plan_range_skip_past(c, range, p->reverse, key);
@@ -202,12 +202,12 @@ bool ranges_reply(struct call *c, struct ranges_plan *p, struct subrequest *s,
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
     p->route = s->route; /* perhaps a newer one */
-    p->consumed_mcu += read_cost_mcu(r->read_bytes, p->consistent);
+    p->consumed_mcu += read_cost_mcu(r->range.read_bytes, p->consistent);
     if (p->count == 1 ? !ranges_take_all(c, p, r) : !ranges_keep_all(c, p, range, r))
         return false;
-    if (p->count == 1 && (r->more || ranges_is_full(p)))
+    if (p->count == 1 && (r->range.more || ranges_is_full(p)))
         p->ended = p->truncated = true;
-    else if (!r->more)
+    else if (!r->range.more)
         range->ended = !table_range_past(&p->route->table, s->request.partition, p->reverse,
                                          &range->lo, &range->hi);
     return true;

@@ -2,9 +2,9 @@
  * statistics.
  *
  * What decodes must encode to the same bytes. Seeds: tests/fuzz/seeds/message. */
-#include "engine/message/message.h"
 #include "base/must.h"
 #include "engine/catalog/split.h"
+#include "engine/message/frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -173,7 +173,7 @@ static void cut(struct lone_node *w, struct model *m, struct prng *p)
                             .cuts = {buffer_slice(&key)}};
     table_split_share_equally(&s);
     table_split_encode(&body, &s);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
     if (!slice_equal(at->lo, s.cuts[0])) {
         lone_ask(w, &r);
         m->splits++;
@@ -196,9 +196,8 @@ static void merge(struct lone_node *w, struct model *m, struct prng *p)
                          .merge = MERGE_BEGIN,
                          .merge_with = low->id,
                          .merge_with_epoch = low->epoch};
-    buffer_append_u8(&body, CATALOG_MERGE);
     decision_encode(&body, &d);
-    struct request r = {.op = REQUEST_DECIDE, .body = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), CATALOG_MERGE}};
     m->last_count = w->table.partition_count;
     lone_ask(w, &r);
     m->merges++;
@@ -220,9 +219,7 @@ static void check_all(struct lone_node *w, const struct model *m)
         struct request r = {.op = REQUEST_RANGE,
                             .partition = p->id,
                             .epoch = p->epoch,
-                            .key = p->lo,
-                            .bytes_max = UINT32_MAX,
-                            .consistent = true};
+                            .range = {.lo = p->lo, .bytes_max = UINT32_MAX, .consistent = true}};
         lone_ask(w, &r);
         lone_assert_answer(w, REPLY_OK);
         scanned += lone_answer(w)->count;
@@ -296,7 +293,7 @@ static void delete_while_it_is_cut_or_merged(struct prng *p)
         lone_pass(&w, (int64_t)prng_below(p, 3));
         take_answers(&w, &m);
     }
-    struct request r = {.op = REQUEST_TABLE_DELETE, .key = slice_of("t")};
+    struct request r = {.op = REQUEST_TABLE_DELETE, .table.name = slice_of("t")};
     lone_ask(&w, &r);
     if (prng_below(p, 3) == 0)
         lone_crash(&w);

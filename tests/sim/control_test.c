@@ -54,9 +54,9 @@ static void drain(struct lab *l, uint32_t node)
 {
     struct buffer body = {0};
     struct decision d = {.to_node = node, .drain = true};
-    buffer_append_u8(&body, CATALOG_DRAIN);
     decision_encode(&body, &d);
-    struct request r = {.id = 1, .op = REQUEST_DECIDE, .body = buffer_slice(&body)};
+    struct request r = {
+        .id = 1, .op = REQUEST_DECIDE, .decide = {buffer_slice(&body), CATALOG_DRAIN}};
     world_ask(&l->world, &r, &l->body);
     buffer_deinit(&body);
 }

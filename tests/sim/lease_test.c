@@ -15,13 +15,14 @@ static struct buffer answers[LAB_NODES_MAX + 1];
 /* Whether the node answers a strong read of the table at once. */
 static bool serves_by_lease(struct lab *l, uint32_t node)
 {
-    struct request r = {.id = 5, .op = REQUEST_RANGE, .consistent = true, .bytes_max = 1000};
+    struct request r = {
+        .id = 5, .op = REQUEST_RANGE, .range = {.consistent = true, .bytes_max = 1000}};
     const struct partition_info *info =
         node_replica(node_process_node(l->world.nodes[node]), TABLE);
     assert_non_null(info);
     r.partition = info->id;
     r.epoch = info->epoch;
-    r.key = info->lo;
+    r.range.lo = info->lo;
     buffer_clear(&answers[node]);
     buffer_append_text(&answers[node], "not answered");
     node_process_ask(l->world.nodes[node], &r, &answers[node]);

@@ -111,8 +111,7 @@ static struct flow *add_reads(struct scene *s, int collection, int first, int co
 
 static void read_events(struct scene *s)
 {
-    uint8_t after[8] = {0};
-    struct request r = {.id = 1, .op = REQUEST_EVENTS, .body = slice_make(after, sizeof after)};
+    struct request r = {.id = 1, .op = REQUEST_EVENTS};
     struct lab *l = &s->lab;
     s->splits = s->refusals = 0;
     buffer_clear(&s->reasons);

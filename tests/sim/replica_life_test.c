@@ -139,7 +139,8 @@ static void a_catalog_leader_without_lease_names_no_replica_to_be_closed(void **
     struct node_report head = {.node = leader};
     node_report_encode(&report, &head);
     partition_report_encode(&report, &p);
-    struct request r = {.id = 1, .op = REQUEST_TABLE_REPORT, .body = buffer_slice(&report)};
+    struct request r = {
+        .id = 1, .op = REQUEST_TABLE_REPORT, .report.records = buffer_slice(&report)};
     node_process_ask(l.world.nodes[leader], &r, &names);
     assert_true(names.size > 0); /* while it leads, it is sure */
     world_cut_off(&l.world, leader);
@@ -182,7 +183,7 @@ static void a_read_that_waits_twice_keeps_its_range(void **state)
     lab_pass(&l, 20 * NS_PER_S);
     assert_int_equal(c.ok, ITEMS);
     uint32_t leader = 0;
-    struct request r = {.op = REQUEST_RANGE, .consistent = true, .bytes_max = 1 << 20};
+    struct request r = {.op = REQUEST_RANGE, .range = {.consistent = true, .bytes_max = 1 << 20}};
     for (uint32_t node = 1; node <= 3; node++) {
         const struct partition_info *p =
             node_replica(node_process_node(l.world.nodes[node]), SECOND);
@@ -198,7 +199,7 @@ static void a_read_that_waits_twice_keeps_its_range(void **state)
     }
     assert_true(now.size > 0);
     const uint8_t end[] = {0, 0, 0, TABLE, 255, 255, 255, 255, 255, 255, 255, 255, 255};
-    r.end = slice_make(end, sizeof end);
+    r.range.hi = slice_make(end, sizeof end);
     world_cut_off(&l.world, leader);
     lab_pass(&l, 700 * NS_PER_MS); /* the lease is over */
     for (r.id = 2; r.id < 2 + SLOTS; r.id++)
@@ -230,7 +231,7 @@ static void reads_that_wait_are_answered_when_the_disk_fails(void **state)
     assert_int_equal(c.ok, 1);
     uint32_t leader = lab_leader_of(&l, TABLE);
     const struct node *n = node_process_node(l.world.nodes[leader]);
-    struct request r = {.op = REQUEST_RANGE, .consistent = true, .bytes_max = 1000};
+    struct request r = {.op = REQUEST_RANGE, .range = {.consistent = true, .bytes_max = 1000}};
     r.partition = PARTITION;
     r.epoch = node_replica(n, PARTITION)->epoch;
     world_cut_off(&l.world, leader);
@@ -382,10 +383,9 @@ static void a_deleted_table_is_served_by_nobody(void **state)
     snprintf(name_body, sizeof name_body, "{\"TableName\":\"%s\"}", name);
     struct node *n = node_process_node(l.world.nodes[leader]);
     struct request r = {.op = REQUEST_RANGE,
-                        .consistent = true,
-                        .bytes_max = 1000,
                         .partition = table,
-                        .epoch = node_replica(n, table)->epoch};
+                        .epoch = node_replica(n, table)->epoch,
+                        .range = {.consistent = true, .bytes_max = 1000}};
     node_process_ask(l.world.nodes[leader], &r, &answer);
     assert_true(answer.size > 0);
     n->log.map_full = true;
@@ -425,12 +425,11 @@ static void followers_that_doubt_support_their_leader(void **state)
             *node_replica(node_process_node(l.world.nodes[node]), PARTITION);
         child.id = PARTITION + 1;
         buffer_clear(&body);
-        buffer_append_u64(&body, 1000);
         partition_info_encode(&body, &child);
         struct request r = {.op = REQUEST_PARTITION_OPEN,
                             .partition = child.id,
                             .epoch = child.epoch,
-                            .body = buffer_slice(&body)};
+                            .replica = {.info = buffer_slice(&body), .as_of = 1000}};
         if (node != leader)
             node_process_ask(l.world.nodes[node], &r, &answer);
     }
@@ -540,7 +539,7 @@ static void decide_split(struct lab *l, const char *table)
                                 .cuts = {slice_make(middle, sizeof middle)}};
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
-    struct request r = {.id = 1, .op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&body)};
+    struct request r = {.id = 1, .op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
     node_process_ask(l->world.nodes[lab_catalog_leader(l)], &r, &answer);
     lab_pass(l, NS_PER_S);
     assert_true(table_is_splitting(catalog_find(lab_catalog(l), slice_of(table))));

@@ -217,7 +217,7 @@ static void cut_one(struct scale *s)
                                 .cuts = {buffer_slice(&key)}};
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
     ask_leader(s, &r);
     s->splits++;
     buffer_deinit(&key);
@@ -228,9 +228,8 @@ static void drain(struct scale *s, uint32_t node, bool on)
 {
     struct buffer body = {0};
     struct decision d = {.to_node = node, .drain = on};
-    buffer_append_u8(&body, CATALOG_DRAIN);
     decision_encode(&body, &d);
-    struct request r = {.op = REQUEST_DECIDE, .body = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), CATALOG_DRAIN}};
     ask_leader(s, &r);
     buffer_deinit(&body);
 }

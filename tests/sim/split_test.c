@@ -34,8 +34,7 @@ struct outcome {
 
 static void count_events(struct lab *l, struct outcome *out)
 {
-    uint8_t after[8] = {0};
-    struct request r = {.id = 1, .op = REQUEST_EVENTS, .body = slice_make(after, sizeof after)};
+    struct request r = {.id = 1, .op = REQUEST_EVENTS};
     for (uint32_t node = 1; node <= l->world.plan.nodes; node++) {
         buffer_clear(&l->body);
         node_process_ask(l->world.nodes[node], &r, &l->body);

@@ -86,10 +86,9 @@ void scene_look(struct scene *w, int64_t ms, bool apply_all)
         assert_true(i < SCENE_DECISIONS_MAX);
         assert_int_equal(asked->node, 1);
         buffer_clear(&w->bodies[i]);
-        buffer_append_slice(&w->bodies[i], r->body);
-        struct slice body = buffer_slice(&w->bodies[i]);
-        w->ops[i] = (enum catalog_op)body.data[0];
-        struct slice decision = slice_make(body.data + 1, body.size - 1);
+        buffer_append_slice(&w->bodies[i], r->decide.decision);
+        struct slice decision = buffer_slice(&w->bodies[i]);
+        w->ops[i] = (enum catalog_op)r->decide.op;
         assert_int_equal(decision_decode(decision, &w->decisions[i]), STATUS_OK);
         struct reply reply = {.id = r->id, .code = REPLY_OK};
         if (apply_all) {

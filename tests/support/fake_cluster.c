@@ -1,4 +1,6 @@
 #include "tests/support/fake_cluster.h"
+#include "engine/message/frames.h"
+#include "engine/message/request_traits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,49 +206,54 @@ static int64_t size_at(const struct fake_item *i)
 static void answer_point(struct fake_cluster *f, const struct request *q, struct reply *r,
                          struct buffer *body)
 {
-    struct fake_item *there = item_at(f, q->key);
+    struct fake_item *there = item_at(f, request_key(q));
     int64_t old = size_at(there);
-    r->found = there != NULL && (q->op == REQUEST_GET || q->want_old);
-    if (r->found)
+    r->kind = ANSWER_ITEM;
+    r->item.found = there != NULL && (q->op == REQUEST_GET || q->write.want_old);
+    if (r->item.found)
         buffer_append_slice(body, buffer_slice(&there->item));
+    r->item.bytes = buffer_slice(body);
     if (q->op == REQUEST_GET) {
-        r->consumed_mcu = read_cost_mcu(old, q->consistent);
+        r->consumed_mcu = read_cost_mcu(old, q->get.consistent);
     } else if (q->op == REQUEST_PUT) {
-        must(item_check(q->body) == STATUS_OK);
-        int64_t new = item_size(q->body);
+        must(item_check(q->write.item) == STATUS_OK);
+        int64_t new = item_size(q->write.item);
         r->consumed_mcu = write_cost_mcu(new > old ? new : old);
-        put_item(f, q->key, q->body);
+        put_item(f, q->write.key, q->write.item);
     } else {
         r->consumed_mcu = write_cost_mcu(old);
-        delete_item(f, q->key);
+        delete_item(f, q->write.key);
     }
 }
 
 static void answer_range(struct fake_cluster *f, const struct request *q,
                          const struct partition_info *p, struct reply *r, struct buffer *body)
 {
-    struct slice lo = slice_compare(q->key, p->lo) < 0 ? p->lo : q->key;
-    struct slice hi = p->hi.size > 0 && slice_compare(p->hi, q->end) < 0 ? p->hi : q->end;
-    must(q->end.size > 0);
+    struct slice lo = slice_compare(q->range.lo, p->lo) < 0 ? p->lo : q->range.lo;
+    struct slice hi = p->hi.size > 0 && slice_compare(p->hi, q->range.hi) < 0 ? p->hi : q->range.hi;
+    must(q->range.hi.size > 0);
     size_t low = find_item(f, lo), high = find_item(f, hi);
     for (size_t i = 0; low + i < high; i++) {
-        if ((q->items_max > 0 && r->count == q->items_max) || r->read_bytes >= q->bytes_max) {
-            r->more = true;
+        if ((q->range.items_max > 0 && r->range.count == q->range.items_max) ||
+            r->range.read_bytes >= q->range.bytes_max) {
+            r->range.more = true;
             break;
         }
-        struct slice item = buffer_slice(&f->items[q->reverse ? high - 1 - i : low + i].item);
+        struct slice item = buffer_slice(&f->items[q->range.reverse ? high - 1 - i : low + i].item);
         buffer_append_sized(body, item);
-        r->read_bytes += item_size(item);
-        r->count++;
+        r->range.read_bytes += item_size(item);
+        r->range.count++;
     }
-    r->consumed_mcu = read_cost_mcu(r->read_bytes, q->consistent);
+    r->kind = ANSWER_RANGE;
+    r->range.items = buffer_slice(body);
+    r->consumed_mcu = read_cost_mcu(r->range.read_bytes, q->range.consistent);
 }
 
 static void answer_data(struct fake_cluster *f, const struct request *q, uint32_t node,
                         struct reply *r, struct buffer *body)
 {
     const struct partition_info *p = partition_of(f, q, node);
-    bool eventual = (q->op == REQUEST_GET || q->op == REQUEST_RANGE) && !q->consistent;
+    bool eventual = traits_of(q)->any_replica && !request_is_consistent(q);
     if (f->leader != 0 && !eventual && (f->no_leader || node != f->leader)) {
         *r = (struct reply){.id = q->id, .code = REPLY_NOT_LEADER, .leader = f->leader};
     } else if (f->fail_count > 0 && f->fail_after-- <= 0) {
@@ -258,8 +265,8 @@ static void answer_data(struct fake_cluster *f, const struct request *q, uint32_
         r->code = REPLY_WRONG_PARTITION;
     } else if (q->op == REQUEST_RANGE) {
         answer_range(f, q, p, r, body);
-    } else if (slice_compare(q->key, p->lo) < 0 ||
-               (p->hi.size > 0 && slice_compare(q->key, p->hi) >= 0)) {
+    } else if (slice_compare(request_key(q), p->lo) < 0 ||
+               (p->hi.size > 0 && slice_compare(request_key(q), p->hi) >= 0)) {
         r->code = REPLY_WRONG_PARTITION;
     } else {
         answer_point(f, q, r, body);
@@ -280,7 +287,8 @@ static struct table *find_table(struct fake_cluster *f, struct slice name)
 static void answer_list(struct fake_cluster *f, const struct request *q, struct reply *r,
                         struct buffer *body)
 {
-    struct slice after = q->key;
+    struct slice after = q->list.after;
+    r->kind = ANSWER_PAGE;
     for (;;) {
         const struct table *next = NULL;
         for (uint32_t i = 0; i < f->table_count; i++) {
@@ -291,11 +299,12 @@ static void answer_list(struct fake_cluster *f, const struct request *q, struct 
         }
         if (next == NULL)
             return;
-        r->more = r->count == q->items_max;
-        if (r->more)
+        r->page.more = r->page.count == q->list.names_max;
+        if (r->page.more)
             return;
         buffer_append_sized(body, next->name);
-        r->count++;
+        r->page.count++;
+        r->page.records = buffer_slice(body);
         after = next->name;
     }
 }
@@ -381,13 +390,15 @@ static void answer_update(struct table *t, const struct table_spec *spec, struct
 static void answer_catalog(struct fake_cluster *f, const struct request *q, struct reply *r,
                            struct buffer *body)
 {
-    struct table_spec spec = {.name = q->key};
+    struct table_spec spec = {.name = request_table_name(q)};
     if (q->op == REQUEST_TABLE_CREATE || q->op == REQUEST_TABLE_UPDATE)
-        must(table_spec_decode(q->body, &spec) == STATUS_OK);
+        must(table_spec_decode(q->table.spec, &spec) == STATUS_OK);
     struct table *t = find_table(f, spec.name);
     if (q->op == REQUEST_TABLE_LIST) {
         answer_list(f, q, r, body);
-    } else if (q->op == REQUEST_TABLE_CREATE) {
+        return;
+    }
+    if (q->op == REQUEST_TABLE_CREATE) {
         answer_create(f, &spec, r, body);
     } else if (t == NULL) {
         r->code = REPLY_TABLE_NOT_FOUND;
@@ -403,9 +414,12 @@ static void answer_catalog(struct fake_cluster *f, const struct request *q, stru
         if (q->op == REQUEST_TABLE_DELETE && !f->hold_changes)
             drop(t);
     }
+    r->kind = ANSWER_TABLE;
+    r->table.bytes = buffer_slice(body);
 }
 
-static void answer_stats(struct fake_cluster *f, uint32_t node, struct buffer *body)
+static void answer_stats(struct fake_cluster *f, uint32_t node, struct reply *r,
+                         struct buffer *body)
 {
     for (uint32_t t = 0; t < f->table_count; t++) {
         for (uint32_t i = 0; i < f->tables[t].partition_count; i++) {
@@ -419,6 +433,8 @@ static void answer_stats(struct fake_cluster *f, uint32_t node, struct buffer *b
                 partition_stats_encode(body, &s);
         }
     }
+    r->kind = ANSWER_STATS;
+    r->stats.records = buffer_slice(body);
 }
 
 /* ---- requests ---- */
@@ -428,18 +444,16 @@ static void answer(struct fake_cluster *f, uint32_t node, const struct request *
     struct reply r = {.id = q->id, .code = REPLY_OK};
     struct buffer body = {0};
     uint32_t catalog = f->leader != 0 ? f->leader : 1;
-    if (q->op == REQUEST_GET || q->op == REQUEST_PUT || q->op == REQUEST_DELETE ||
-        q->op == REQUEST_RANGE)
+    if (traits_of(q)->data)
         answer_data(f, q, node, &r, &body);
     else if (q->op == REQUEST_STATS)
-        answer_stats(f, node, &body);
+        answer_stats(f, node, &r, &body);
     else if (q->op == REQUEST_PING)
         ; /* OK says it all */
     else if (node != catalog)
         r = (struct reply){.id = q->id, .code = REPLY_NOT_LEADER, .leader = catalog};
     else
         answer_catalog(f, q, &r, &body);
-    r.body = buffer_slice(&body);
     router_reply(f->router, f->now, node, &r);
     buffer_deinit(&body);
 }

@@ -1,4 +1,6 @@
 #include "tests/support/frame_world.h"
+#include "engine/message/frames.h"
+#include "engine/message/request_traits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -315,7 +317,7 @@ enum reply_code frame_world_ask(struct frame_world *w, struct request *r, struct
         if (!ask(w, node, r) || w->answer.code == REPLY_NOT_LEADER)
             continue;
         if (body != NULL)
-            *body = w->answer.body;
+            *body = reply_bytes(&w->answer);
         return w->answer.code;
     }
     return REPLY_NOT_LEADER;
@@ -323,11 +325,11 @@ enum reply_code frame_world_ask(struct frame_world *w, struct request *r, struct
 
 static bool fetch_table(struct frame_world *w)
 {
-    struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("orchard")};
+    struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("orchard")};
     if (!ask_any(w, &r))
         return false;
     buffer_clear(&w->table_bytes);
-    buffer_append_slice(&w->table_bytes, w->answer.body);
+    buffer_append_slice(&w->table_bytes, w->answer.table.bytes);
     arena_reset(&w->arena);
     return table_decode(buffer_slice(&w->table_bytes), &w->arena, &w->table) == STATUS_OK;
 }
@@ -358,20 +360,24 @@ static bool data_request(struct frame_world *w, enum request_op op, uint32_t nam
     const bool eventual = op == REQUEST_GET && name % 2 == 1; /* any replica may answer */
     for (int tries = 0; tries < 3 && !done; tries++) {
         const struct partition_info *p = table_partition_of(&w->table, buffer_slice(&key));
-        struct request r = {.op = op,
-                            .partition = p->id,
-                            .epoch = p->epoch,
-                            .key = buffer_slice(&key),
-                            .consistent = !eventual,
-                            .bytes_max = 1 << 20};
-        if (op == REQUEST_PUT)
-            r.body = buffer_slice(&item);
+        struct request r = {.op = op, .partition = p->id, .epoch = p->epoch};
+        if (op == REQUEST_GET) {
+            r.get.key = buffer_slice(&key);
+            r.get.consistent = !eventual;
+        } else if (op == REQUEST_RANGE) {
+            r.range.lo = buffer_slice(&key);
+            r.range.consistent = true;
+            r.range.bytes_max = 1 << 20;
+        } else {
+            r.write.key = buffer_slice(&key);
+            r.write.item = op == REQUEST_PUT ? buffer_slice(&item) : slice_make(NULL, 0);
+        }
         done = ask_any(w, &r);
         if (!done && !fetch_table(w))
             break;
     }
-    done = done &&
-           (op != REQUEST_GET || eventual || w->answer.found || w->answer.code == REPLY_THROTTLED);
+    done = done && (op != REQUEST_GET || eventual || w->answer.item.found ||
+                    w->answer.code == REPLY_THROTTLED);
     buffer_deinit(&key);
     buffer_deinit(&item);
     return done;
@@ -388,7 +394,7 @@ static void request_table(struct frame_world *w)
                               .wcu = 2500};
     struct buffer body = {0};
     table_spec_encode(&body, &spec);
-    struct request r = {.op = REQUEST_TABLE_CREATE, .key = spec.name, .body = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_TABLE_CREATE, .table = {spec.name, buffer_slice(&body)}};
     frame_world_ask(w, &r, NULL);
     buffer_deinit(&body);
 }
@@ -396,7 +402,7 @@ static void request_table(struct frame_world *w)
 /* A router may have deleted it: then another of its name. */
 static bool has_table(struct frame_world *w)
 {
-    struct request get = {.op = REQUEST_TABLE_GET, .key = slice_of("orchard")};
+    struct request get = {.op = REQUEST_TABLE_GET, .table.name = slice_of("orchard")};
     for (int tries = 0; tries < 100; tries++) {
         enum reply_code code = frame_world_ask(w, &get, NULL);
         if (code == REPLY_TABLE_NOT_FOUND)
@@ -501,7 +507,7 @@ static void split_table(struct frame_world *w)
     split.cuts[0] = buffer_slice(&cut);
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
     must(ask_any(w, &r));
     frame_world_pass(w, 2000);
     must(fetch_table(w));
@@ -521,9 +527,8 @@ static void merge_table(struct frame_world *w)
                                .merge_with_epoch = lower->epoch};
     struct buffer body = {0};
     uint32_t before = w->table.partition_count;
-    buffer_append_u8(&body, CATALOG_MERGE);
     decision_encode(&body, &d);
-    struct request r = {.op = REQUEST_DECIDE, .body = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), CATALOG_MERGE}};
     for (int tries = 0; tries < 20 && w->table.partition_count == before; tries++) {
         for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++) { /* as its controller */
             node_request(w->processes[id].node, w->now, CONTROL_FROM, &r);
@@ -538,9 +543,8 @@ static void merge_table(struct frame_world *w)
 
 static void ask_the_rest(struct frame_world *w)
 {
-    static const uint8_t after[8] = {0};
-    struct request events = {.op = REQUEST_EVENTS, .body = slice_make(after, sizeof after)};
-    struct request list = {.op = REQUEST_TABLE_LIST, .items_max = 100};
+    struct request events = {.op = REQUEST_EVENTS};
+    struct request list = {.op = REQUEST_TABLE_LIST, .list.names_max = 100};
     struct request stats = {.op = REQUEST_STATS};
     must(ask_any(w, &events) && ask_any(w, &list) && ask_any(w, &stats));
     for (uint32_t name = 0; name < 12; name++) {
@@ -569,7 +573,7 @@ struct frame_world *frame_world_begin(const struct config *config)
 bool frame_world_answers(struct frame_world *w, int64_t ms)
 {
     struct instant end = instant_add(w->now, duration_ms(ms));
-    struct request r = {.op = REQUEST_TABLE_LIST, .items_max = 1};
+    struct request r = {.op = REQUEST_TABLE_LIST, .list.names_max = 1};
     for (uint32_t node = 1; instant_before(w->now, end); node = node % FRAME_WORLD_NODES + 1) {
         if (ask(w, node, &r) && w->answer.code == REPLY_OK)
             return true;

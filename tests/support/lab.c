@@ -156,7 +156,7 @@ void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns)
 
 struct table lab_table_of(struct lab *l, const char *name, struct arena *arena)
 {
-    struct request r = {.id = 1, .op = REQUEST_TABLE_GET, .key = slice_of(name)};
+    struct request r = {.id = 1, .op = REQUEST_TABLE_GET, .table.name = slice_of(name)};
     struct table t;
     buffer_clear(&l->body);
     world_ask(&l->world, &r, &l->body);
@@ -168,8 +168,7 @@ struct table lab_table_of(struct lab *l, const char *name, struct arena *arena)
 
 int64_t lab_events_of(struct lab *l, enum event_kind kind)
 {
-    uint8_t after[8] = {0};
-    struct request r = {.id = 1, .op = REQUEST_EVENTS, .body = slice_make(after, sizeof after)};
+    struct request r = {.id = 1, .op = REQUEST_EVENTS};
     int64_t count = 0;
     for (uint32_t node = 1; node <= l->world.plan.nodes; node++) {
         buffer_clear(&l->body);

@@ -1,6 +1,7 @@
 #include "tests/support/lone_node.h"
 
 #include "engine/item/storage_key.h"
+#include "engine/message/request_traits.h"
 #include "tests/check.h"
 #include "tests/temporary.h"
 
@@ -13,17 +14,22 @@ static void take_answer(struct lone_node *w, const struct reply *r)
     struct buffer body = a->body, text = a->text;
     *a = (struct answer){.id = r->id,
                          .code = r->code,
-                         .found = r->found,
-                         .more = r->more,
-                         .count = r->count,
                          .consumed_mcu = r->consumed_mcu,
-                         .collection_bytes = r->collection_bytes,
                          .verdict = r->verdict,
                          .body = body,
                          .text = text};
+    if (r->kind == ANSWER_ITEM) {
+        a->found = r->item.found;
+        a->collection_bytes = r->item.collection_bytes;
+    } else if (r->kind == ANSWER_RANGE) {
+        a->count = r->range.count;
+        a->more = r->range.more;
+    } else if (r->kind == ANSWER_FROZEN) {
+        a->frozen = (struct frozen){r->frozen.index, r->frozen.term};
+    }
     buffer_clear(&a->body);
     buffer_clear(&a->text);
-    buffer_append_slice(&a->body, r->body);
+    buffer_append_slice(&a->body, reply_bytes(r));
     buffer_append_slice(&a->text, r->text);
 }
 
@@ -266,18 +272,24 @@ struct request lone_request(struct lone_node *w, enum request_op op, uint32_t na
 {
     lone_key(w, name);
     const struct partition_info *p = table_partition_of(&w->table, buffer_slice(&w->key));
-    return (struct request){.op = op,
-                            .partition = p->id,
-                            .epoch = p->epoch,
-                            .key = buffer_slice(&w->key),
-                            .want_old = op == REQUEST_PUT || op == REQUEST_DELETE,
-                            .consistent = true};
+    struct request r = {.op = op, .partition = p->id, .epoch = p->epoch};
+    if (op == REQUEST_GET) {
+        r.get.key = buffer_slice(&w->key);
+        r.get.consistent = true;
+    } else if (op == REQUEST_RANGE) {
+        r.range.lo = buffer_slice(&w->key);
+        r.range.consistent = true;
+    } else if (op == REQUEST_PUT || op == REQUEST_DELETE) {
+        r.write.key = buffer_slice(&w->key);
+        r.write.want_old = true;
+    }
+    return r;
 }
 
 uint64_t lone_put_sized(struct lone_node *w, uint32_t name, uint32_t version, size_t filler)
 {
     struct request r = lone_request(w, REQUEST_PUT, name);
-    r.body = item_of(w, version, filler);
+    r.write.item = item_of(w, version, filler);
     return lone_ask(w, &r);
 }
 
@@ -317,7 +329,7 @@ uint32_t lone_get(struct lone_node *w, uint32_t name)
 
 void lone_fetch_table(struct lone_node *w)
 {
-    struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("t")};
+    struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("t")};
     lone_ask(w, &r);
     lone_assert_answer(w, REPLY_OK);
     arena_reset(&w->arena);
@@ -339,7 +351,7 @@ void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t
     if (w->collections > 0)
         spec.sort_key = (struct key_attr){slice_of("n"), ATTR_STRING};
     table_spec_encode(&b, &spec);
-    struct request r = {.op = op, .key = slice_of("t"), .body = buffer_slice(&b)};
+    struct request r = {.op = op, .table = {slice_of("t"), buffer_slice(&b)}};
     lone_ask(w, &r);
     lone_write_all(w);
     lone_assert_answer(w, REPLY_OK);

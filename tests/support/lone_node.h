@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "engine/catalog/table.h"
 #include "engine/node/node.h"
+#include "engine/node/partition.h"
 
 enum {
     SEGMENT_BYTES = 8 << 20,
@@ -23,6 +24,7 @@ struct answer {
     uint32_t count;
     int64_t consumed_mcu;
     int64_t collection_bytes;
+    struct frozen frozen;
     struct admit_verdict verdict;
     struct buffer body;
     struct buffer text;

@@ -75,9 +75,9 @@ static void what_it_counts_is_no_item(void **state)
         assert_int_equal(put(&w, name, 100), REPLY_OK);
     struct request r = lone_request(&w, REQUEST_RANGE, 0);
     for (int reverse = 0; reverse <= 1; reverse++) {
-        r.key = w.table.partitions[0].lo;
-        r.bytes_max = 1 << 20;
-        r.reverse = reverse;
+        r.range.lo = w.table.partitions[0].lo;
+        r.range.bytes_max = 1 << 20;
+        r.range.reverse = reverse;
         lone_ask(&w, &r);
         lone_assert_answer(&w, REPLY_OK);
         assert_int_equal(lone_answer(&w)->count, 6);
@@ -102,7 +102,7 @@ static void no_cut_divides_one(void **state)
         s.cuts[0] = whole ? collection_key(buffer_slice(&w.key)) : buffer_slice(&w.key);
         buffer_clear(&body);
         table_split_encode(&body, &s);
-        r.body = buffer_slice(&body);
+        r.cut.split = buffer_slice(&body);
         lone_ask(&w, &r);
         lone_write_all(&w);
         lone_assert_answer(&w, whole ? REPLY_OK : REPLY_MALFORMED);

@@ -11,7 +11,11 @@ static void answer(struct scene *w, enum request_op op, uint32_t node, enum repl
 {
     assert_int_equal(w->other.request.op, op);
     assert_int_equal(w->other.node, node);
-    struct reply reply = {.id = w->other.request.id, .code = code, .body = body};
+    struct reply reply = {.id = w->other.request.id, .code = code};
+    if (body.size > 0) {
+        reply.kind = ANSWER_ADVICE;
+        reply.advice.bytes = body;
+    }
     w->other = (struct control_request){0};
     controller_reply(w->controller, &reply);
 }
@@ -65,7 +69,7 @@ static void a_partition_near_its_maximum_is_cut_as_its_leader_advises(void **sta
                                instant_add(w.now, duration_ms(1)))); /* it is not kept waiting */
     scene_look(&w, 1, true);
     assert_int_equal(w.other.request.op, REQUEST_TABLE_SPLIT);
-    assert_int_equal(table_split_decode(w.other.request.body, &split), STATUS_OK);
+    assert_int_equal(table_split_decode(w.other.request.cut.split, &split), STATUS_OK);
     assert_int_equal(split.table_id, t->id);
     assert_int_equal(split.partition, t->partitions[0].id);
     assert_int_equal(split.epoch, t->partitions[0].epoch);
@@ -198,7 +202,7 @@ static void a_piece_is_not_judged_by_what_the_whole_consumed(void **state)
     struct catalog_command c = scene_command(&w, CATALOG_SPLIT);
     c.spec.name = slice_of("orders");
     c.table_id = t->id;
-    c.split = w.other.request.body;
+    c.split = w.other.request.cut.split;
     assert_int_equal(scene_apply(&w, &c), REPLY_OK);
     c = scene_command(&w, CATALOG_SETTLE);
     c.table_id = catalog_find(w.catalog, slice_of("orders"))->id;

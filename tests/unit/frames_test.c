@@ -1,5 +1,6 @@
 /* frames_test.c - frames that were found to end a node, or to leave a cluster that does not start.
  */
+#include "engine/message/frames.h"
 #include "tests/check.h"
 
 #include "engine/catalog/report.h"
@@ -46,7 +47,7 @@ static void a_report_of_a_partition_that_cannot_be_sizes_nothing(void **state)
         partition_report_encode(
             &body,
             &(struct partition_report){.table_id = 1, .partition = UINT32_MAX - 1, .member = node});
-        struct request r = {.op = REQUEST_TABLE_REPORT, .body = buffer_slice(&body)};
+        struct request r = {.op = REQUEST_TABLE_REPORT, .report.records = buffer_slice(&body)};
         inject(PEER_NODE, &r);
         buffer_deinit(&body);
     }
@@ -81,7 +82,7 @@ static enum reply_code create(struct slice name, struct slice key_name)
     named.name = name;
     named.partition_key.name = key_name;
     table_spec_encode(&body, &named);
-    struct request r = {.op = REQUEST_TABLE_CREATE, .key = name, .body = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_TABLE_CREATE, .table = {name, buffer_slice(&body)}};
     enum reply_code code = frame_world_ask(w, &r, NULL);
     buffer_deinit(&body);
     return code;
@@ -94,7 +95,7 @@ static void names_that_are_none_never_reach_the_catalog(void **state)
     struct slice id = slice_of("id"), list;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         assert_int_equal(create(slice_of(names[i]), id), REPLY_MALFORMED);
-        struct request delete = {.op = REQUEST_TABLE_DELETE, .key = slice_of(names[i])};
+        struct request delete = {.op = REQUEST_TABLE_DELETE, .table.name = slice_of(names[i])};
         assert_int_equal(frame_world_ask(w, &delete, NULL), REPLY_MALFORMED);
     }
     assert_int_equal(create(spec.name, slice_of("\xff")), REPLY_MALFORMED);
@@ -117,12 +118,12 @@ static void a_partition_beyond_every_id_is_not_opened(void **state)
                                   .member_count = 1,
                                   .members = {raft_member_id(1, 1, 0)}};
     struct buffer body = {0};
-    buffer_append_u64(&body, 1);
     partition_info_encode(&body, &info);
-    struct reader r = {slice_make(body.data + 8, body.size - 8), false};
+    struct reader r = {buffer_slice(&body), false};
     assert_int_equal(partition_info_decode(&r, &info), STATUS_MALFORMED);
-    struct request open = {
-        .op = REQUEST_PARTITION_OPEN, .partition = UINT32_MAX, .body = buffer_slice(&body)};
+    struct request open = {.op = REQUEST_PARTITION_OPEN,
+                           .partition = UINT32_MAX,
+                           .replica = {.info = buffer_slice(&body), .as_of = 1}};
     inject(PEER_NODE, &open);
     buffer_deinit(&body);
 }

@@ -187,13 +187,13 @@ static void only_loopback_stays_on_this_machine(void **state)
 
 static bool may(enum peer_kind kind, enum request_op op)
 {
-    static const uint8_t node_5[] = {5, 0, 0, 0}, drain[] = {CATALOG_DRAIN};
+    static const uint8_t node_5[] = {5, 0, 0, 0};
     const struct link_peer from = {1, kind, 5};
     struct request q = {.op = op};
     if (op == REQUEST_TABLE_REPORT)
-        q.body = slice_make(node_5, sizeof node_5);
+        q.report.records = slice_make(node_5, sizeof node_5);
     if (op == REQUEST_DECIDE)
-        q.body = slice_make(drain, sizeof drain);
+        q.decide.op = CATALOG_DRAIN;
     return link_rights_request(&from, &q) == NULL;
 }
 
@@ -223,11 +223,12 @@ static void a_link_carries_its_own_roles_messages_only(void **state)
         from.id = 6;
         assert_non_null(link_rights_frame(&from, MESSAGE_PEER, frame));
     }
-    static const uint8_t node_6[] = {6, 0, 0, 0}, move[] = {CATALOG_MOVE};
+    static const uint8_t node_6[] = {6, 0, 0, 0};
     const struct link_peer node = {1, PEER_NODE, 5}, router = {1, PEER_ROUTER, 5};
-    struct request q = {.op = REQUEST_TABLE_REPORT, .body = slice_make(node_6, sizeof node_6)};
+    struct request q = {.op = REQUEST_TABLE_REPORT,
+                        .report.records = slice_make(node_6, sizeof node_6)};
     assert_non_null(link_rights_request(&node, &q));
-    q = (struct request){.op = REQUEST_DECIDE, .body = slice_make(move, sizeof move)};
+    q = (struct request){.op = REQUEST_DECIDE, .decide.op = CATALOG_MOVE};
     assert_non_null(link_rights_request(&router, &q));
 }
 

@@ -8,8 +8,7 @@
 static struct request question(struct lone_node *w, uint32_t children)
 {
     struct request r = lone_request(w, REQUEST_PARTITION_HEAT, 0);
-    r.key = r.body = slice_make(NULL, 0);
-    r.items_max = children;
+    r.heat.children = children;
     return r;
 }
 
@@ -166,7 +165,7 @@ static void after_a_split_both_pieces_begin_without_heat(void **state)
     table_split_share_equally(&s);
     struct buffer body = {0};
     table_split_encode(&body, &s);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
     lone_ask(&w, &r);
     lone_write_all(&w);
     lone_assert_answer(&w, REPLY_OK);

@@ -53,7 +53,7 @@ static void scene_init(struct scene *s)
                                 .cuts = {slice_make(cut, sizeof cut)}};
     table_split_share_equally(&split);
     table_split_encode(&body, &split);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .body = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
     lone_ask(w, &r);
     settle(w);
     lone_fetch_table(w);
@@ -78,7 +78,7 @@ static void ask(struct scene *s, const struct partition_info *p)
     struct buffer body = {0};
     partition_info_encode(&body, p);
     struct request r = {
-        .op = REQUEST_PARTITION_MERGE, .partition = p->id, .body = buffer_slice(&body)};
+        .op = REQUEST_PARTITION_MERGE, .partition = p->id, .group.info = buffer_slice(&body)};
     lone_ask(&s->w, &r);
     buffer_deinit(&body);
 }
@@ -94,13 +94,11 @@ static struct partition_info freezing(const struct scene *s)
 static struct frozen freeze(struct scene *s)
 {
     const struct partition_info p = freezing(s);
-    struct frozen frozen;
     ask(s, &p);
     lone_write_all(&s->w);
     lone_assert_answer(&s->w, REPLY_OK);
-    assert_int_equal(lone_answer(&s->w)->body.size, sizeof frozen);
-    memcpy(&frozen, lone_answer(&s->w)->body.data, sizeof frozen);
-    return frozen;
+    assert_int_not_equal(lone_answer(&s->w)->frozen.index, 0);
+    return lone_answer(&s->w)->frozen;
 }
 
 static struct partition_info absorbing(const struct scene *s, struct frozen frozen)
@@ -119,10 +117,10 @@ static void ask_to_open(struct scene *s, struct partition_info p)
 {
     struct buffer word = {0};
     p.merge = MERGE_NONE;
-    buffer_append_u64(&word, 1000);
     partition_info_encode(&word, &p);
-    struct request r = {
-        .op = REQUEST_PARTITION_OPEN, .partition = p.id, .body = buffer_slice(&word)};
+    struct request r = {.op = REQUEST_PARTITION_OPEN,
+                        .partition = p.id,
+                        .replica = {.info = buffer_slice(&word), .as_of = 1000}};
     lone_ask(&s->w, &r);
     buffer_deinit(&word);
 }
@@ -132,10 +130,12 @@ static void ask_to_open(struct scene *s, struct partition_info p)
 static void assert_refused(struct scene *s, enum request_op op, bool consistent)
 {
     struct request r = lone_request(&s->w, op, s->in_upper);
-    r.consistent = consistent;
+    if (op == REQUEST_GET)
+        r.get.consistent = consistent;
     if (op == REQUEST_RANGE) {
-        r.key = s->upper.lo;
-        r.bytes_max = UINT32_MAX;
+        r.range.consistent = consistent;
+        r.range.lo = s->upper.lo;
+        r.range.bytes_max = UINT32_MAX;
     }
     lone_ask(&s->w, &r);
     lone_write_all(&s->w);

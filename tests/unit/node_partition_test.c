@@ -10,9 +10,9 @@ static void open_partition_as_of(struct lone_node *w, const struct partition_inf
                                  uint64_t as_of)
 {
     struct buffer b = {0};
-    buffer_append_u64(&b, as_of);
     partition_info_encode(&b, p);
-    struct request r = {.op = REQUEST_PARTITION_OPEN, .body = buffer_slice(&b)};
+    struct request r = {.op = REQUEST_PARTITION_OPEN,
+                        .replica = {.info = buffer_slice(&b), .as_of = as_of}};
     lone_ask(w, &r);
     buffer_deinit(&b);
 }
@@ -70,10 +70,10 @@ static void opening_and_closing_a_partition_may_be_repeated(void **state)
     lone_write_all(&w);
     lone_checkpoint_all(&w);
     struct buffer word = {0};
-    buffer_append_u64(&word, 1);
     partition_info_encode(&word, &info);
-    struct request close = {
-        .op = REQUEST_PARTITION_CLOSE, .partition = info.id, .body = buffer_slice(&word)};
+    struct request close = {.op = REQUEST_PARTITION_CLOSE,
+                            .partition = info.id,
+                            .replica = {.info = buffer_slice(&word), .as_of = 1}};
     lone_ask(&w, &close);
     lone_put(&w, 1, 2);
     lone_assert_answer(&w, REPLY_WRONG_PARTITION);
@@ -102,10 +102,10 @@ static void opening_and_closing_a_partition_may_be_repeated(void **state)
 static void ask_to_close(struct lone_node *w, const struct partition_info *p, uint64_t as_of)
 {
     struct buffer b = {0};
-    buffer_append_u64(&b, as_of);
     partition_info_encode(&b, p);
-    struct request r = {
-        .op = REQUEST_PARTITION_CLOSE, .partition = p->id, .body = buffer_slice(&b)};
+    struct request r = {.op = REQUEST_PARTITION_CLOSE,
+                        .partition = p->id,
+                        .replica = {.info = buffer_slice(&b), .as_of = as_of}};
     lone_ask(w, &r);
     buffer_deinit(&b);
 }
@@ -278,7 +278,7 @@ static void a_deleted_table_leaves_nothing_and_its_name_is_free(void **state)
     lone_put(&w, 1, 1);
     lone_write_all(&w);
     lone_table_op(&w, REQUEST_TABLE_DELETE, 0, 0);
-    struct request r = {.op = REQUEST_TABLE_GET, .key = slice_of("t")};
+    struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("t")};
     lone_ask(&w, &r);
     lone_assert_answer(&w, REPLY_TABLE_NOT_FOUND);
     lone_table_op(&w, REQUEST_TABLE_CREATE, 100, 100);
@@ -308,11 +308,8 @@ static void a_replica_of_a_group_with_more_nodes_than_are_named_is_not_started(v
     open_partition(&w, &info);
     lone_write_all(&w);
     lone_assert_answer(&w, REPLY_OK);
-    struct request get = {.op = REQUEST_GET,
-                          .partition = info.id,
-                          .epoch = info.epoch,
-                          .key = info.lo,
-                          .consistent = true};
+    struct request get = {
+        .op = REQUEST_GET, .partition = info.id, .epoch = info.epoch, .get = {info.lo, true}};
     lone_ask(&w, &get);
     lone_assert_answer(&w, REPLY_NOT_LEADER);
     assert_int_equal(node_check(w.node, &error), STATUS_MALFORMED);

@@ -1,5 +1,6 @@
 /* node_server_test.c - the driver of a node over a simulated disk: its recovery, its log's segments,
  * what comes over its links. */
+#include "engine/message/frames.h"
 #include "tests/check.h"
 
 #include "server/link_messages.h"

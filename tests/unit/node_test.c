@@ -317,7 +317,7 @@ static void ask_for_table(struct lone_node *w)
                               .rcu = 1,
                               .wcu = 1};
     table_spec_encode(&b, &spec);
-    struct request r = {.op = REQUEST_TABLE_CREATE, .body = buffer_slice(&b)};
+    struct request r = {.op = REQUEST_TABLE_CREATE, .table = {slice_of("t"), buffer_slice(&b)}};
     lone_ask(w, &r);
     buffer_deinit(&b);
 }
@@ -424,8 +424,8 @@ static void a_cold_item_is_touched_first_and_then_answered(void **state)
     assert_int_equal(answer_version(lone_answer(&w)), 1);
     assert_true(node_is_idle(w.node));
     struct request r = lone_request(&w, REQUEST_RANGE, 1);
-    r.key = r.end = slice_make(NULL, 0);
-    r.bytes_max = PAGE_SIZE_MAX;
+    r.range.lo = slice_make(NULL, 0);
+    r.range.bytes_max = PAGE_SIZE_MAX;
     lone_ask(&w, &r);
     assert_int_equal(w.touch_count, 1);
     w.touch_count = 0;
@@ -468,7 +468,7 @@ static void a_damaged_item_is_never_returned_nor_believed(void **state)
         assert_int_equal(v.damaged, 1);
     }
     struct request r = lone_request(&w, REQUEST_PUT, 2);
-    r.body = slice_of("this is no item");
+    r.write.item = slice_of("this is no item");
     lone_ask(&w, &r);
     lone_assert_answer(&w, REPLY_MALFORMED);
     buffer_deinit(&damaged);
@@ -508,9 +508,8 @@ static void a_node_is_not_emptied_where_no_other_can_take_its_replicas(void **st
     lone_init(&w, PROFILE_OFF);
     lone_open_table(&w, 100, 100);
     const struct decision d = {.to_node = 1, .drain = true};
-    buffer_append_u8(&body, CATALOG_DRAIN);
     decision_encode(&body, &d);
-    struct request r = {.op = REQUEST_DECIDE, .body = buffer_slice(&body)};
+    struct request r = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), CATALOG_DRAIN}};
     lone_ask(&w, &r);
     lone_assert_answer(&w, REPLY_LIMIT_EXCEEDED);
     assert_true(slice_starts_with(buffer_slice(&lone_answer(&w)->text), slice_of(WHY)));

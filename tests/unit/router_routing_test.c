@@ -1,3 +1,4 @@
+#include "engine/message/frames.h"
 #include "tests/check.h"
 
 #include "tests/support/expect.h"
@@ -448,6 +449,23 @@ static void replies_nobody_waits_for_are_ignored(void **state)
     expect_answer(fake_take_answer(&f, 1), 200, "{\"TableNames\":[\"users\"]}");
 }
 
+/* Nobody may read a map where a node has put a page of names. */
+static void an_answer_to_another_kind_of_request_is_an_error(void **state)
+{
+    (void)state;
+    f.hold = true;
+    send_call(1, "ListTables", "{}");
+    struct request q;
+    const struct buffer *frame = &f.held[0].frame;
+    assert_int_equal(request_decode(slice_make(frame->data + 4, frame->size - 4), &q), STATUS_OK);
+    const struct reply r = {.id = q.id, .kind = ANSWER_TABLE, .table.bytes = slice_of("a map")};
+    router_reply(f.router, f.now, f.held[0].node, &r);
+    fake_pump(&f);
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 500);
+    assert_true(says(a, "the node's answer is to another kind of request"));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, start, stop)
@@ -473,6 +491,7 @@ int main(void)
         T(refusals_of_nodes_have_their_status),
         T(a_page_that_was_throttled_midway_ends_there),
         T(replies_nobody_waits_for_are_ignored),
+        T(an_answer_to_another_kind_of_request_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

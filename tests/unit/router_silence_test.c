@@ -1,5 +1,6 @@
 /* Nodes that do not answer: what a router asks of whom meanwhile, and what it tells clients. Nodes
  * 1 to 3 have a replica of every partition. */
+#include "engine/message/frames.h"
 #include "tests/check.h"
 
 #include "tests/support/expect.h"

@@ -16,6 +16,7 @@
 #include "base/buffer.h"
 #include "base/must.h"
 #include "base/prng.h"
+#include "engine/message/frames.h"
 #include "host/frame.h"
 #include "host/transport.h"
 #include "server/host/link_transport.h"
@@ -251,20 +252,20 @@ static void an_answer_that_no_message_has_room_for_is_refused_with_its_size(void
     struct fixture *f = *state;
     static uint8_t body[FRAME_SIZE_MAX];
     struct buffer scratch = {0};
-    struct reply reply = {.id = 9, .body = slice_make(body, sizeof body)}, got;
+    struct reply reply = {.id = 9, .kind = ANSWER_STATS, .stats.records = {body, sizeof body}}, got;
     join(f);
     const struct link_port links = transport_links(f->node.transport);
     assert_true(link_send_reply(&links, f->node.link, &scratch, &reply));
     TURN_UNTIL(f, f->router.frames == 1);
     assert_int_equal(reply_decode(buffer_slice(&f->router.received), &got), STATUS_OK);
     assert_true(got.id == 9 && got.code == REPLY_LIMIT_EXCEEDED && got.text.size > 0);
-    reply.body.size -= reply_size(&reply) - FRAME_SIZE_MAX;
+    reply.stats.records.size -= reply_size(&reply) - FRAME_SIZE_MAX;
     buffer_clear(&f->router.received);
     assert_true(link_send_reply(&links, f->node.link, &scratch, &reply));
     TURN_UNTIL(f, f->router.frames == 2);
     assert_int_equal(reply_decode(buffer_slice(&f->router.received), &got), STATUS_OK);
     assert_int_equal(got.code, REPLY_OK);
-    struct request request = {.op = REQUEST_PUT, .body = slice_make(body, sizeof body)};
+    struct request request = {.op = REQUEST_PUT, .write.item = slice_make(body, sizeof body)};
     assert_false(link_send_request(&links, f->node.link, &scratch, &request));
     buffer_deinit(&scratch);
 }

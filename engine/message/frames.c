@@ -1,0 +1,211 @@
+/* frames.c - what all requests and all replies have, then the fields of each kind by its row. */
+#include "engine/message/frames.h"
+
+#include "base/must.h"
+#include "engine/message/request_traits.h"
+
+enum {
+    REQUEST_HEAD_SIZE = 22,
+    REPLY_HEAD_SIZE = 69
+};
+
+/* ---- the fields of a kind ---- */
+
+static const size_t field_sizes[] = {
+    [FIELD_SLICE] = 4, [FIELD_BOOL] = 1, [FIELD_U8] = 1, [FIELD_U32] = 4, [FIELD_U64] = 8};
+
+static size_t fields_size(const struct message_field *f, const void *message)
+{
+    size_t size = 0;
+    for (; f->type != FIELD_END; f++) {
+        const uint8_t *at = (const uint8_t *)message + f->offset;
+        size += field_sizes[f->type];
+        if (f->type == FIELD_SLICE)
+            size += ((const struct slice *)at)->size;
+    }
+    return size;
+}
+
+/* The switches are there because a copy of a known size costs a fraction of one of any size. */
+static uint8_t *fields_put(uint8_t *at, const struct message_field *f, const void *message)
+{
+    for (;; f++) {
+        const uint8_t *from = (const uint8_t *)message + f->offset;
+        switch ((enum field_type)f->type) {
+        case FIELD_END:
+            return at;
+        case FIELD_SLICE:
+            at = put_sized(at, *(const struct slice *)from);
+            break;
+        case FIELD_BOOL:
+        case FIELD_U8:
+            at = put_u8(at, *from);
+            break;
+        case FIELD_U32:
+            at = put_u32(at, *(const uint32_t *)from);
+            break;
+        case FIELD_U64:
+            at = put_u64(at, *(const uint64_t *)from);
+            break;
+        }
+    }
+}
+
+/* False: bytes are missing or left over, or a boolean is none. */
+static bool fields_take(struct reader *r, const struct message_field *f, void *message)
+{
+    bool sound = true;
+    for (;; f++) {
+        uint8_t *to = (uint8_t *)message + f->offset;
+        switch ((enum field_type)f->type) {
+        case FIELD_END:
+            return sound && !r->failed && r->left.size == 0;
+        case FIELD_SLICE:
+            *(struct slice *)to = reader_sized(r);
+            break;
+        case FIELD_BOOL:
+            *to = reader_u8(r);
+            sound &= *to <= 1;
+            break;
+        case FIELD_U8:
+            *to = reader_u8(r);
+            break;
+        case FIELD_U32:
+            *(uint32_t *)to = reader_u32(r);
+            break;
+        case FIELD_U64:
+            *(uint64_t *)to = reader_u64(r);
+            break;
+        }
+    }
+}
+
+/* ---- frames ---- */
+
+/* The union, which begins at `from`: zeroing all of a message costs more than reading its head. */
+static inline void message_clear(void *message, size_t from, size_t size)
+{
+    memset((uint8_t *)message + from, 0, size - from);
+}
+
+/* Opens a frame of `size` bytes: its length, then its kind. Returns where the rest goes. */
+static uint8_t *frame_open(struct buffer *out, enum message_kind kind, size_t size)
+{
+    must(size <= FRAME_SIZE_MAX);
+    uint8_t *at = buffer_reserve(out, sizeof(uint32_t) + size);
+    return put_u8(put_u32(at, (uint32_t)size), (uint8_t)kind);
+}
+
+size_t request_size(const struct request *r)
+{
+    return REQUEST_HEAD_SIZE + fields_size(traits_of(r)->fields, r);
+}
+
+void request_encode(struct buffer *out, const struct request *r)
+{
+    const size_t size = request_size(r);
+    uint8_t *start = frame_open(out, MESSAGE_REQUEST, size);
+    uint8_t *at = put_u64(start, r->id);
+    at = put_u8(at, (uint8_t)r->op);
+    at = put_u32(at, r->partition);
+    at = put_u64(at, r->epoch);
+    at = fields_put(at, traits_of(r)->fields, r);
+    must((size_t)(at - start) + 1 == size);
+    buffer_end(out, at);
+}
+
+enum status request_decode(struct slice frame, struct request *out)
+{
+    struct reader r = {frame, false};
+    const uint8_t *at = reader_take(&r, REQUEST_HEAD_SIZE).data;
+    if (at == NULL || get_u8(&at) != MESSAGE_REQUEST)
+        return STATUS_MALFORMED;
+    out->id = get_u64(&at);
+    uint8_t op = get_u8(&at);
+    out->partition = get_u32(&at);
+    out->epoch = get_u64(&at);
+    if (op == 0 || op >= REQUEST_OPS)
+        return STATUS_MALFORMED;
+    out->op = (enum request_op)op;
+    message_clear(out, offsetof(struct request, get), sizeof *out);
+    return fields_take(&r, traits_of(out)->fields, out) ? STATUS_OK : STATUS_MALFORMED;
+}
+
+static uint8_t *levels_put(uint8_t *at, const struct admit_levels *l)
+{
+    at = put_u64(at, (uint64_t)l->cap_mcu);
+    at = put_u64(at, (uint64_t)l->allocation_mcu);
+    at = put_u64(at, (uint64_t)l->burst_mcu);
+    return put_u64(at, (uint64_t)l->node_mcu);
+}
+
+static struct admit_levels levels_get(const uint8_t **at)
+{
+    struct admit_levels l;
+    l.cap_mcu = (int64_t)get_u64(at);
+    l.allocation_mcu = (int64_t)get_u64(at);
+    l.burst_mcu = (int64_t)get_u64(at);
+    l.node_mcu = (int64_t)get_u64(at);
+    return l;
+}
+
+size_t reply_size(const struct reply *r)
+{
+    return REPLY_HEAD_SIZE + sizeof(uint32_t) + r->text.size +
+           fields_size(answer_fields[r->kind], r);
+}
+
+void reply_encode(struct buffer *out, const struct reply *r)
+{
+    const size_t size = reply_size(r);
+    uint8_t *start = frame_open(out, MESSAGE_REPLY, size);
+    uint8_t *at = put_u64(start, r->id);
+    at = put_u8(at, (uint8_t)r->code);
+    at = put_u8(at, (uint8_t)r->kind);
+    at = put_u32(at, r->leader);
+    at = put_u8(at, r->verdict.burst);
+    at = put_u8(at, (uint8_t)r->verdict.reason);
+    at = put_u32(at, r->verdict.member);
+    at = put_u64(at, (uint64_t)r->verdict.wait.ns);
+    at = levels_put(at, &r->verdict.levels);
+    at = put_u64(at, (uint64_t)r->consumed_mcu);
+    at = put_sized(at, r->text);
+    at = fields_put(at, answer_fields[r->kind], r);
+    must((size_t)(at - start) + 1 == size);
+    buffer_end(out, at);
+}
+
+enum status reply_decode(struct slice frame, struct reply *out)
+{
+    struct reader r = {frame, false};
+    const uint8_t *at = reader_take(&r, REPLY_HEAD_SIZE).data;
+    if (at == NULL || get_u8(&at) != MESSAGE_REPLY)
+        return STATUS_MALFORMED;
+    out->id = get_u64(&at);
+    uint8_t code = get_u8(&at);
+    uint8_t kind = get_u8(&at);
+    out->leader = get_u32(&at);
+    uint8_t burst = get_u8(&at);
+    uint8_t reason = get_u8(&at);
+    out->verdict.member = get_u32(&at);
+    out->verdict.wait.ns = (int64_t)get_u64(&at);
+    out->verdict.levels = levels_get(&at);
+    out->consumed_mcu = (int64_t)get_u64(&at);
+    out->text = reader_sized(&r);
+    if (code >= REPLY_CODES || kind >= ANSWER_KINDS || burst > 1 || reason >= ADMIT_REASONS)
+        return STATUS_MALFORMED;
+    out->code = (enum reply_code)code;
+    out->kind = (enum answer_kind)kind;
+    out->verdict.burst = burst;
+    out->verdict.reason = (enum admit_reason)reason;
+    message_clear(out, offsetof(struct reply, item), sizeof *out);
+    return fields_take(&r, answer_fields[kind], out) ? STATUS_OK : STATUS_MALFORMED;
+}
+
+enum status message_kind_of(struct slice frame, enum message_kind *out)
+{
+    if (frame.size == 0 || frame.data[0] < MESSAGE_REQUEST || frame.data[0] > MESSAGE_PEER)
+        return STATUS_MALFORMED;
+    *out = (enum message_kind)frame.data[0];
+    return STATUS_OK;
+}
