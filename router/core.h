@@ -64,9 +64,9 @@ struct router {
     uint32_t slot_count;
     uint32_t slot_free; /* index + 1; 0: none */
     struct subrequest_queue sending;
-    struct id_map limit_waiters; /* by gac_key_number */
-    struct limit_waiters *limit_first;
-    struct subrequest_queue limit_refused; /* told at the end of the event */
+    struct id_map limit_waiters;             /* by gac_key_number */
+    LIST_HEAD(, limit_waiters) limit_queues; /* owns; one for each key that requests wait for */
+    struct subrequest_queue limit_refused;   /* told at the end of the event */
     uint64_t limit_changes; /* of the GAC client, when the waiting subrequests were last tried */
     struct timer_queue limit_waits;
     struct client *output_first;

@@ -41,8 +41,9 @@ struct seen {
 };
 
 struct mirror {
-    struct partition *next; /* to be told */
-    bool listed;
+    struct partition *partition; /* borrows */
+    LIST_ENTRY(mirror) place;
+    bool listed; /* its buckets are to be told */
     struct instant say_at;
     struct instant said_at;
     int64_t unsaid_mcu;      /* reads since then */
@@ -125,19 +126,10 @@ void buckets_divided(struct buckets *buckets, struct partition *p)
     p->buckets = BUCKETS_SPENT;
 }
 
-static void buckets_unlist(struct buckets *buckets, const struct partition *p)
-{
-    struct partition **link = &buckets->mirrors;
-    while (*link != NULL && *link != p)
-        link = &(*link)->mirror->next;
-    if (*link != NULL)
-        *link = p->mirror->next;
-}
-
 void buckets_end(struct buckets *buckets, struct partition *p)
 {
     if (p->mirror != NULL && p->mirror->listed)
-        buckets_unlist(buckets, p);
+        LIST_REMOVE(p->mirror, place);
     struct table_share *share = p->admission.table;
     admission_leave(&p->admission, buckets->env->now);
     buckets_drop_unused(buckets, share);
@@ -159,6 +151,7 @@ static struct mirror *buckets_mirror_of(struct partition *p)
     if (p->mirror == NULL) {
         p->mirror = calloc(1, sizeof *p->mirror);
         must(p->mirror != NULL);
+        p->mirror->partition = p;
         p->mirror->heard_at.ns = -HEARD_MS * NS_PER_MS;
     }
     return p->mirror;
@@ -185,8 +178,7 @@ static void buckets_say_at(struct buckets *buckets, struct partition *p, struct 
     if (!m->listed) {
         m->listed = true;
         m->say_at = at;
-        m->next = buckets->mirrors;
-        buckets->mirrors = p;
+        LIST_INSERT_HEAD(&buckets->untold, m, place);
     }
     m->say_at = instant_earlier(m->say_at, at);
     buckets->mirror_at = instant_earlier(buckets->mirror_at, m->say_at);
@@ -460,7 +452,7 @@ void buckets_follow(struct buckets *buckets, struct partition *p, const struct r
 
 static bool buckets_append_kept(struct buckets *buckets)
 {
-    bool fits = buckets->proposals->free != NULL &&
+    bool fits = !proposals_are_full(buckets->proposals) &&
                 node_log_has_space(buckets->log, buckets->env->scratch.size);
     if (fits && buckets->env->scratch.size > 0)
         proposals_append_own(buckets->proposals, LOG_BUCKETS, 0, 0,
@@ -506,18 +498,16 @@ void buckets_tick(struct buckets *buckets)
         buckets_save(buckets);
     if (instant_before(buckets->env->now, buckets->mirror_at) || !peers_may_speak(buckets->peers))
         return;
-    struct partition *left = buckets->mirrors;
-    buckets->mirrors = NULL;
     buckets->mirror_at = INSTANT_NEVER;
-    while (left != NULL) {
-        struct partition *p = left;
-        struct mirror *m = p->mirror;
-        left = m->next;
+    for (struct mirror *m = LIST_FIRST(&buckets->untold), *next; m != NULL; m = next) {
+        next = LIST_NEXT(m, place);
+        if (instant_before(buckets->env->now, m->say_at)) {
+            buckets->mirror_at = instant_earlier(buckets->mirror_at, m->say_at);
+            continue;
+        }
+        LIST_REMOVE(m, place);
         m->listed = false;
-        if (instant_before(buckets->env->now, m->say_at))
-            buckets_say_at(buckets, p, m->say_at);
-        else
-            buckets_say(buckets, p);
+        buckets_say(buckets, m->partition);
     }
 }
 

@@ -17,9 +17,9 @@ struct buckets {
     struct peers *peers;
     struct table_share **shares; /* owns; of tables whose replicas here share */
     uint32_t shares_count;
-    struct partition *mirrors; /* whose buckets are to be told */
-    struct instant mirror_at;  /* the first of them; or INSTANT_NEVER */
-    struct instant save_at;    /* buckets that have changed; or INSTANT_NEVER */
+    LIST_HEAD(, mirror) untold; /* mirrors of buckets that are to be told */
+    struct instant mirror_at;   /* the first of them; or INSTANT_NEVER */
+    struct instant save_at;     /* buckets that have changed; or INSTANT_NEVER */
 };
 
 void buckets_deinit(struct buckets *buckets);

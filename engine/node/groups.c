@@ -55,8 +55,7 @@ static void groups_logged(struct groups *groups, struct partition *p)
     if (p->writing)
         return;
     p->writing = true;
-    p->next_writing = groups->writing;
-    groups->writing = p;
+    LIST_INSERT_HEAD(&groups->writing, p, writing_place);
 }
 
 static void groups_log_writes(struct groups *groups, struct partition *p)
@@ -114,8 +113,7 @@ void groups_stepped(struct groups *groups, struct partition *p)
     if (p->dirty)
         return;
     p->dirty = true;
-    p->next_dirty = groups->dirty;
-    groups->dirty = p;
+    LIST_INSERT_HEAD(&groups->dirty, p, dirty_place);
 }
 
 void groups_start(struct groups *groups, struct partition *p, struct instant quiet_until)
@@ -126,33 +124,24 @@ void groups_start(struct groups *groups, struct partition *p, struct instant qui
 
 void groups_forget(struct groups *groups, struct partition *p)
 {
-    struct partition **dirty = &groups->dirty, **writing = &groups->writing;
     deadlines_set(&groups->deadlines, p, INSTANT_NEVER);
-    while (*dirty != NULL && *dirty != p)
-        dirty = &(*dirty)->next_dirty;
-    if (*dirty != NULL)
-        *dirty = p->next_dirty;
-    while (*writing != NULL && *writing != p)
-        writing = &(*writing)->next_writing;
-    if (*writing != NULL)
-        *writing = p->next_writing;
+    if (p->dirty)
+        LIST_REMOVE(p, dirty_place);
+    if (p->writing)
+        LIST_REMOVE(p, writing_place);
 }
 
 /* ---- events ---- */
 
 void groups_persisted(struct groups *groups)
 {
-    struct partition *p = groups->writing;
-    groups->writing = NULL;
-    for (struct partition *next; p != NULL; p = next) {
-        next = p->next_writing;
-        p->writing = false;
+    for (struct partition *p = LIST_FIRST(&groups->writing), *next; p != NULL; p = next) {
+        next = LIST_NEXT(p, writing_place);
         raft_persisted(p->raft, groups->env->now, groups->log->writer.written_lsn);
         groups_stepped(groups, p);
-        if (p->logged_lsn > groups->log->writer.written_lsn && !p->writing) {
-            p->writing = true;
-            p->next_writing = groups->writing;
-            groups->writing = p;
+        if (p->logged_lsn <= groups->log->writer.written_lsn) {
+            LIST_REMOVE(p, writing_place);
+            p->writing = false;
         }
     }
 }
@@ -265,10 +254,10 @@ void groups_compact(struct groups *groups)
 
 struct partition *groups_next_dirty(struct groups *groups)
 {
-    struct partition *p = groups->dirty;
+    struct partition *p = LIST_FIRST(&groups->dirty);
     if (p == NULL)
         return NULL;
-    groups->dirty = p->next_dirty;
+    LIST_REMOVE(p, dirty_place);
     p->dirty = false;
     return p;
 }

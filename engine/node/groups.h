@@ -6,7 +6,7 @@
  *
  * Invariants
  *   GROUPS-1  Outside a call of raft the outbox is empty, and nothing raft wants written is unlogged.
- *   GROUPS-2  p->led is the term in which this node may propose; proposals in p->first .. p->last are
+ *   GROUPS-2  p->led is the term in which this node may propose; p->proposals are
  *             all of that term and in the order of their indexes.
  *   GROUPS-3  The log before groups_pinned_lsn holds nothing that is not in the store. */
 #ifndef WEIR_ENGINE_NODE_GROUPS_H
@@ -26,8 +26,8 @@ struct groups {
     struct buckets *buckets;
     struct raft_outbox outbox;
     struct raft_shared shared;
-    struct partition *dirty;   /* replicas stepped in this turn */
-    struct partition *writing; /* replicas with records that are not durable */
+    LIST_HEAD(, partition) dirty;   /* replicas stepped in this turn */
+    LIST_HEAD(, partition) writing; /* replicas with records that are not durable */
     struct deadlines deadlines;
     struct instant hand_back_at; /* leadership to those who should have it */
     bool catalog_lost;           /* group 0 was led here; to be taken back by whoever has seen it */

@@ -27,7 +27,8 @@
 
 static bool merge_is_proposed(const struct partition *p)
 {
-    for (const struct inflight *e = p->first; e != NULL; e = e->next) {
+    const struct inflight *e;
+    STAILQ_FOREACH (e, &p->proposals, place) {
         if (e->kind == LOG_MERGE || e->kind == LOG_SPLIT)
             return true;
     }

@@ -183,8 +183,8 @@ static void node_shorten_support(struct node *n)
 {
     bool shorter = n->identity.support_kept.ns > duration_ms(n->env.config->support_ms).ns;
     if (shorter && !n->identity.support_changing &&
-        !instant_before(n->env.now, n->identity.quiet_until) && n->proposals.free != NULL &&
-        node_log_has_space(&n->log, sizeof(uint64_t)))
+        !instant_before(n->env.now, n->identity.quiet_until) &&
+        !proposals_are_full(&n->proposals) && node_log_has_space(&n->log, sizeof(uint64_t)))
         node_keep_support(n);
 }
 

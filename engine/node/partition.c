@@ -11,6 +11,7 @@ struct partition *partition_create(const struct partition_info *info)
     struct partition *p = calloc(1, sizeof *p);
     must(p != NULL);
     partition_set(p, info);
+    STAILQ_INIT(&p->proposals);
     p->reads_first = p->reads_last = -1;
     return p;
 }

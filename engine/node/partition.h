@@ -4,6 +4,8 @@
 #ifndef WEIR_ENGINE_NODE_PARTITION_H
 #define WEIR_ENGINE_NODE_PARTITION_H
 
+#include <sys/queue.h>
+
 #include "engine/catalog/table.h"
 #include "engine/heat/excess.h"
 #include "engine/heat/heat.h"
@@ -78,13 +80,12 @@ struct partition {
     bool stored;          /* its row says what is true now */
     bool dirty;           /* in the node's list of replicas that were stepped */
     bool writing;         /* in its list of those with records that are not durable */
-    struct partition *next_dirty;
-    struct partition *next_writing;
-    uint64_t logged_lsn;    /* end of its last record */
-    uint64_t led;           /* raft_leading as it was seen last */
-    struct inflight *first; /* proposals of that term that are not applied, oldest first */
-    struct inflight *last;
-    int32_t reads_first; /* deferred until leadership is confirmed; -1: none */
+    LIST_ENTRY(partition) dirty_place;
+    LIST_ENTRY(partition) writing_place;
+    uint64_t logged_lsn;               /* end of its last record */
+    uint64_t led;                      /* raft_leading as it was seen last */
+    STAILQ_HEAD(, inflight) proposals; /* of that term, not applied, oldest first */
+    int32_t reads_first;               /* deferred until leadership is confirmed; -1: none */
     int32_t reads_last;
     uint64_t late_until; /* entries up to it came here when they were committed already */
     struct admission admission;

@@ -22,16 +22,18 @@ void proposals_init(struct proposals *proposals, struct node_env *env, struct no
     proposals->shadow_buckets = malloc(proposals->size * sizeof proposals->shadow_buckets[0]);
     must(proposals->shadow_buckets != NULL);
     proposals->shadow_free = NO_ENTRY;
+    STAILQ_INIT(&proposals->free);
+    STAILQ_INIT(&proposals->own);
     for (uint32_t i = proposals->size; i-- > 0;) {
         proposals->shadow_buckets[i] = NO_ENTRY;
-        proposals->slots[i].next = proposals->free;
-        proposals->free = &proposals->slots[i];
+        STAILQ_INSERT_HEAD(&proposals->free, &proposals->slots[i], place);
     }
 }
 
 void proposals_deinit(struct proposals *proposals)
 {
-    for (struct inflight *e = proposals->own_first; e != NULL; e = e->next)
+    const struct inflight *e;
+    STAILQ_FOREACH (e, &proposals->own, place)
         free((void *)(uintptr_t)e->payload.data);
     free(proposals->shadows);
     free(proposals->shadow_buckets);
@@ -103,9 +105,9 @@ static void shadows_drop(struct proposals *proposals, struct inflight *e)
 
 static struct inflight *proposals_take_free(struct proposals *proposals)
 {
-    struct inflight *e = proposals->free;
+    struct inflight *e = STAILQ_FIRST(&proposals->free);
     must(e != NULL);
-    proposals->free = e->next;
+    STAILQ_REMOVE_HEAD(&proposals->free, place);
     proposals->count++;
     *e = (struct inflight){.shadows = NO_ENTRY};
     return e;
@@ -113,8 +115,7 @@ static struct inflight *proposals_take_free(struct proposals *proposals)
 
 void proposals_free(struct proposals *proposals, struct inflight *e)
 {
-    e->next = proposals->free;
-    proposals->free = e;
+    STAILQ_INSERT_HEAD(&proposals->free, e, place);
     proposals->count--;
 }
 
@@ -146,9 +147,9 @@ bool proposals_may_write(struct proposals *proposals, const struct operation *o,
         return false;
     }
     /* What ends a partition ends what waits in it, and may be the only thing that does. */
-    bool closes = o->request.op == REQUEST_PARTITION_CLOSE && proposals->free != NULL;
+    bool closes = o->request.op == REQUEST_PARTITION_CLOSE && !proposals_are_full(proposals);
     bool full =
-        proposals->free == NULL || proposals->count >= proposals->env->config->node_queue_max;
+        proposals_are_full(proposals) || proposals->count >= proposals->env->config->node_queue_max;
     bool busy = log_short || full ||
                 proposals->log->writer.unwritten_bytes >
                     (size_t)proposals->env->config->inflight_max_bytes ||
@@ -164,21 +165,15 @@ bool proposals_may_write(struct proposals *proposals, const struct operation *o,
     return !busy;
 }
 
-static struct inflight *proposals_take_first(struct proposals *proposals, struct partition *p)
-{
-    struct inflight *e = p->first;
-    shadows_drop(proposals, e);
-    p->first = e->next;
-    if (p->first == NULL)
-        p->last = NULL;
-    return e;
-}
-
 struct inflight *proposals_take(struct proposals *proposals, struct partition *p,
                                 const struct raft_entry *e)
 {
-    bool ours = p->first != NULL && p->first->index == e->index && p->first->term == e->term;
-    return ours ? proposals_take_first(proposals, p) : NULL;
+    struct inflight *first = STAILQ_FIRST(&p->proposals);
+    if (first == NULL || first->index != e->index || first->term != e->term)
+        return NULL;
+    STAILQ_REMOVE_HEAD(&p->proposals, place);
+    shadows_drop(proposals, first);
+    return first;
 }
 
 /* Whether the partition holds all keys that the proposal changes. */
@@ -194,7 +189,8 @@ static bool shadows_are_held(const struct proposals *proposals, const struct inf
 
 void proposals_void(struct proposals *proposals, struct partition *p)
 {
-    for (struct inflight *e = p->first; e != NULL; e = e->next) {
+    struct inflight *e;
+    STAILQ_FOREACH (e, &p->proposals, place) {
         if (shadows_are_held(proposals, e, p))
             continue;
         shadows_drop(proposals, e);
@@ -208,8 +204,9 @@ void proposals_void(struct proposals *proposals, struct partition *p)
 
 void proposals_drop(struct proposals *proposals, struct partition *p, const char *why)
 {
-    while (p->first != NULL) {
-        struct inflight *e = proposals_take_first(proposals, p);
+    for (struct inflight *e; (e = STAILQ_FIRST(&p->proposals)) != NULL;) {
+        STAILQ_REMOVE_HEAD(&p->proposals, place);
+        shadows_drop(proposals, e);
         if (e->answer)
             env_refuse(proposals->env, e->from, e->request_id, REPLY_UNKNOWN,
                        "%s; the write may or may not take place", why);
@@ -230,28 +227,17 @@ struct inflight *proposals_add(struct proposals *proposals, struct partition *p,
     e->answer = o->from != FROM_SELF;
     e->from = o->from;
     e->request_id = o->request.id;
-    if (p->last == NULL)
-        p->first = e;
-    else
-        p->last->next = e;
-    p->last = e;
-    return e;
-}
-
-static struct inflight *proposals_unlink_own(struct proposals *proposals)
-{
-    struct inflight *e = proposals->own_first;
-    proposals->own_first = e->next;
-    if (proposals->own_first == NULL)
-        proposals->own_last = NULL;
+    STAILQ_INSERT_TAIL(&p->proposals, e, place);
     return e;
 }
 
 struct inflight *proposals_take_own(struct proposals *proposals)
 {
-    const struct inflight *e = proposals->own_first;
-    bool durable = e != NULL && e->lsn <= proposals->log->writer.written_lsn;
-    return durable ? proposals_unlink_own(proposals) : NULL;
+    struct inflight *e = STAILQ_FIRST(&proposals->own);
+    if (e == NULL || e->lsn > proposals->log->writer.written_lsn)
+        return NULL;
+    STAILQ_REMOVE_HEAD(&proposals->own, place);
+    return e;
 }
 
 void proposals_free_own(struct proposals *proposals, struct inflight *e)
@@ -262,8 +248,8 @@ void proposals_free_own(struct proposals *proposals, struct inflight *e)
 
 void proposals_drop_own(struct proposals *proposals, const char *why)
 {
-    while (proposals->own_first != NULL) {
-        struct inflight *e = proposals_unlink_own(proposals);
+    for (struct inflight *e; (e = STAILQ_FIRST(&proposals->own)) != NULL;) {
+        STAILQ_REMOVE_HEAD(&proposals->own, place);
         if (e->answer)
             env_refuse(proposals->env, e->from, e->request_id, REPLY_UNKNOWN, "%s", why);
         proposals_free_own(proposals, e);
@@ -283,18 +269,15 @@ struct inflight *proposals_append_own(struct proposals *proposals, enum log_kind
     if (payload.size > 0)
         memcpy(copy, payload.data, payload.size);
     e->payload = slice_make(copy, payload.size);
-    if (proposals->own_last == NULL)
-        proposals->own_first = e;
-    else
-        proposals->own_last->next = e;
-    proposals->own_last = e;
+    STAILQ_INSERT_TAIL(&proposals->own, e, place);
     return e;
 }
 
 bool proposals_open_range(const struct proposals *proposals, uint32_t but, struct slice lo,
                           struct slice hi)
 {
-    for (const struct inflight *e = proposals->own_first; e != NULL; e = e->next) {
+    const struct inflight *e;
+    STAILQ_FOREACH (e, &proposals->own, place) {
         struct partition_info other;
         struct reader r = {e->payload, false};
         if (e->kind != LOG_PARTITION || e->group == but)

@@ -25,7 +25,7 @@ struct shadow {
 /* A proposal of this node that is not applied yet, or a record of its own that is not durable yet.
  */
 struct inflight {
-    struct inflight *next; /* of its group, or of the node's own records; or free */
+    STAILQ_ENTRY(inflight) place; /* of its group, or of the node's own records; or free */
     enum log_kind kind;
     uint32_t group;
     uint64_t index;       /* proposals */
@@ -48,10 +48,9 @@ struct proposals {
     struct inflight *slots; /* owns; `size` (a power of two) of them */
     uint32_t size;
     uint32_t count;
-    struct inflight *free;
-    struct inflight *own_first; /* own records, in the order of the log */
-    struct inflight *own_last;
-    struct shadow *shadows; /* owns; grows */
+    STAILQ_HEAD(, inflight) free;
+    STAILQ_HEAD(, inflight) own; /* own records, in the order of the log */
+    struct shadow *shadows;      /* owns; grows */
     uint32_t shadows_size;
     int32_t shadow_free;
     int32_t *shadow_buckets; /* owns; `size` of them: newest shadow by hash */
@@ -59,6 +58,11 @@ struct proposals {
 
 void proposals_init(struct proposals *proposals, struct node_env *env, struct node_log *log);
 void proposals_deinit(struct proposals *proposals);
+
+static inline bool proposals_are_full(const struct proposals *proposals)
+{
+    return STAILQ_EMPTY(&proposals->free);
+}
 
 /* Whether a record of this payload size can be taken now; if not, the request was refused. */
 bool proposals_may_write(struct proposals *proposals, const struct operation *o, size_t payload);

@@ -41,7 +41,7 @@ static void receive_found_cluster(struct node *n)
 void node_begin_cluster(struct node *n)
 {
     if (n->identity.generation != 0 && peers_is_fresh(&n->peers) && !n->identity.founded &&
-        node_log_has_space(&n->log, 1024) && n->proposals.free != NULL)
+        node_log_has_space(&n->log, 1024) && !proposals_are_full(&n->proposals))
         receive_found_cluster(n);
 }
 
@@ -55,7 +55,8 @@ static bool receive_founders(struct node *n, struct reader *r)
     uint64_t self = raft_member_id(n->env.id, n->identity.generation, 0);
     for (uint32_t i = 0; i < info.member_count; i++) {
         if (info.members[i] == self && (info.joined >> i & 1) == 0 && peers_is_fresh(&n->peers) &&
-            !n->identity.founded && n->identity.generation != 0 && n->proposals.free != NULL)
+            !n->identity.founded && n->identity.generation != 0 &&
+            !proposals_are_full(&n->proposals))
             receive_open_catalog(n, &info);
     }
     return true;

@@ -30,7 +30,8 @@ static struct inflight *replicas_append_close(struct requests *requests, struct 
 
 void requests_close_orphan(struct requests *requests, struct partition *p, uint64_t as_of)
 {
-    if (!p->closing && requests->proposals->free != NULL && node_log_has_space(requests->log, 0))
+    if (!p->closing && !proposals_are_full(requests->proposals) &&
+        node_log_has_space(requests->log, 0))
         replicas_append_close(requests, p, p->info.id, as_of);
 }
 
@@ -55,7 +56,8 @@ static bool replicas_is_opening(const struct requests *requests, uint32_t partit
                                 struct slice word)
 {
     bool opening = false;
-    for (const struct inflight *e = requests->proposals->own_first; e != NULL; e = e->next)
+    const struct inflight *e;
+    STAILQ_FOREACH (e, &requests->proposals->own, place)
         opening |=
             e->kind == LOG_PARTITION && e->group == partition && !slice_equal(e->payload, word);
     return opening;

@@ -30,7 +30,7 @@ enum {
 };
 
 struct snapshot_out {
-    struct snapshot_out *next;
+    LIST_ENTRY(snapshot_out) place;
     uint32_t group;
     uint64_t to;
     uint64_t id;
@@ -50,7 +50,7 @@ struct snapshot_out {
 };
 
 struct snapshot_in {
-    struct snapshot_in *next;
+    LIST_ENTRY(snapshot_in) place;
     uint32_t group;
     uint64_t from;
     uint64_t id;
@@ -103,12 +103,11 @@ static void snapshot_pay(struct snapshots *snapshots, int64_t bytes)
 
 /* ---- sending ---- */
 
-static void snapshot_drop_out(struct snapshots *snapshots, struct snapshot_out **link,
+static void snapshot_drop_out(struct snapshots *snapshots, struct snapshot_out *s,
                               uint64_t installed)
 {
-    struct snapshot_out *s = *link;
     struct partition *p = partitions_find(snapshots->partitions, s->group);
-    *link = s->next;
+    LIST_REMOVE(s, place);
     if (s->source != NULL)
         store_snapshot_close(snapshots->env->store, s->source);
     if (p != NULL)
@@ -202,11 +201,12 @@ void snapshots_offer(struct snapshots *snapshots, struct partition *p)
     uint64_t to = p->hold != 0 ? 0 : snapshot_next_receiver(snapshots, p);
     if (to == 0)
         return;
-    for (struct snapshot_out *s = snapshots->out; s != NULL; s = s->next)
+    struct snapshot_out *s;
+    LIST_FOREACH (s, &snapshots->out, place)
         running++;
     if (running >= SNAPSHOTS_OUT_MAX)
         return;
-    struct snapshot_out *s = calloc(1, sizeof *s);
+    s = calloc(1, sizeof *s);
     must(s != NULL);
     if (!snapshot_open_source(snapshots, p, s)) {
         free(s);
@@ -220,8 +220,7 @@ void snapshots_offer(struct snapshots *snapshots, struct partition *p)
     s->term = partition_led_term(p);
     s->id = prng_next(&snapshots->env->prng);
     s->again_at = snapshots->env->now;
-    s->next = snapshots->out;
-    snapshots->out = s;
+    LIST_INSERT_HEAD(&snapshots->out, s, place);
     p->hold = s->index;
     raft_snapshot_started(p->raft, to);
     env_note(snapshots->env, NODE_TRACE_SNAPSHOT_BEGUN, p->info.id, (int64_t)s->index);
@@ -313,20 +312,19 @@ static bool snapshot_send_next(struct snapshots *snapshots, struct partition *p,
 static void snapshot_receive_ack(struct snapshots *snapshots, uint64_t id, uint64_t sequence,
                                  uint64_t installed)
 {
-    struct snapshot_out **link = &snapshots->out;
-    while (*link != NULL && (*link)->id != id)
-        link = &(*link)->next;
-    struct snapshot_out *s = *link;
+    struct snapshot_out *s = LIST_FIRST(&snapshots->out);
+    while (s != NULL && s->id != id)
+        s = LIST_NEXT(s, place);
     if (s == NULL)
         return;
     if (installed != 0) {
         env_note(snapshots->env, NODE_TRACE_SNAPSHOT_ENDED, s->group, (int64_t)installed);
-        snapshot_drop_out(snapshots, link, installed);
+        snapshot_drop_out(snapshots, s, installed);
         return;
     }
     if (sequence == 0) { /* it is to begin again, from a later checkpoint */
         struct partition *p = partitions_find(snapshots->partitions, s->group);
-        snapshot_drop_out(snapshots, link, 0);
+        snapshot_drop_out(snapshots, s, 0);
         if (p != NULL)
             rows_store_partition(snapshots->env, p);
         checkpoints_soon(snapshots->checkpoints);
@@ -350,10 +348,9 @@ static void snapshot_receive_ack(struct snapshots *snapshots, uint64_t id, uint6
 
 /* ---- receiving ---- */
 
-static void snapshot_drop_in(struct snapshot_in **link)
+static void snapshot_drop_in(struct snapshot_in *s)
 {
-    struct snapshot_in *s = *link;
-    *link = s->next;
+    LIST_REMOVE(s, place);
     buffer_deinit(&s->counted_to);
     buffer_deinit(&s->key);
     buffer_deinit(&s->chunk);
@@ -361,12 +358,12 @@ static void snapshot_drop_in(struct snapshot_in **link)
     free(s);
 }
 
-static struct snapshot_in **snapshot_find_in(struct snapshots *snapshots, uint32_t group)
+static struct snapshot_in *snapshot_find_in(struct snapshots *snapshots, uint32_t group)
 {
-    struct snapshot_in **link = &snapshots->in;
-    while (*link != NULL && (*link)->group != group)
-        link = &(*link)->next;
-    return link;
+    struct snapshot_in *s = LIST_FIRST(&snapshots->in);
+    while (s != NULL && s->group != group)
+        s = LIST_NEXT(s, place);
+    return s;
 }
 
 static void snapshot_send_ack(struct snapshots *snapshots, const struct partition *p, uint64_t to,
@@ -387,10 +384,10 @@ static void snapshot_acknowledge(struct snapshots *snapshots, const struct parti
 void snapshots_accept(struct snapshots *snapshots, const struct snapshot_offer *offer)
 {
     struct partition *p = offer->to;
-    struct snapshot_in **link = snapshot_find_in(snapshots, p->info.id);
-    if (*link != NULL)
-        snapshot_drop_in(link);
-    struct snapshot_in *s = calloc(1, sizeof *s);
+    struct snapshot_in *s = snapshot_find_in(snapshots, p->info.id);
+    if (s != NULL)
+        snapshot_drop_in(s);
+    s = calloc(1, sizeof *s);
     must(s != NULL);
     s->group = p->info.id;
     s->from = offer->from;
@@ -403,8 +400,7 @@ void snapshots_accept(struct snapshots *snapshots, const struct snapshot_offer *
     buffer_append_slice(&s->counted_to, offer->row.counted_to);
     s->splits = offer->row.splits;
     s->as_frozen = offer->row.frozen;
-    s->next = snapshots->in;
-    snapshots->in = s;
+    LIST_INSERT_HEAD(&snapshots->in, s, place);
     snapshot_acknowledge(snapshots, p, s);
 }
 
@@ -422,7 +418,7 @@ void snapshots_decline(struct snapshots *snapshots, const struct snapshot_offer 
 static bool snapshot_receive_begin(struct snapshots *snapshots, struct snapshot_offer *offer,
                                    struct partition *p, struct slice row)
 {
-    struct snapshot_in *s = *snapshot_find_in(snapshots, p->info.id);
+    struct snapshot_in *s = snapshot_find_in(snapshots, p->info.id);
     if (partition_row_decode(row, &offer->row) != STATUS_OK || offer->row.base.no_state)
         return false;
     struct reader r = {offer->row.info, false};
@@ -565,7 +561,7 @@ static bool snapshot_chunk(struct snapshots *snapshots, struct partition *p, uin
     uint64_t sequence = reader_u64(r);
     bool last = reader_u8(r);
     uint32_t count = reader_u32(r);
-    struct snapshot_in *s = *snapshot_find_in(snapshots, p->info.id);
+    struct snapshot_in *s = snapshot_find_in(snapshots, p->info.id);
     if (r->failed)
         return false;
     if (s == NULL || s->id != id || sequence > s->sequence) {
@@ -600,16 +596,18 @@ static bool snapshot_chunk(struct snapshots *snapshots, struct partition *p, uin
 
 void snapshots_touched(struct snapshots *snapshots, enum resume resume, uint64_t id)
 {
-    for (struct snapshot_out *s = snapshots->out; s != NULL; s = s->next) {
+    struct snapshot_out *s;
+    LIST_FOREACH (s, &snapshots->out, place) {
         if (resume == RESUME_SNAPSHOT_OUT && s->id == id) {
             s->scan.state = SCAN_READY;
             s->again_at = snapshots->env->now;
         }
     }
-    for (struct snapshot_in *s = snapshots->in; s != NULL; s = s->next) {
-        if (resume == RESUME_SNAPSHOT_IN && s->id == id) {
-            s->scan.state = SCAN_READY;
-            s->again_at = snapshots->env->now;
+    struct snapshot_in *in;
+    LIST_FOREACH (in, &snapshots->in, place) {
+        if (resume == RESUME_SNAPSHOT_IN && in->id == id) {
+            in->scan.state = SCAN_READY;
+            in->again_at = snapshots->env->now;
         }
     }
 }
@@ -648,7 +646,8 @@ bool snapshots_receive(struct snapshots *snapshots, uint32_t from_node, struct r
 
 static bool snapshot_is_sending(const struct snapshots *snapshots, uint32_t group)
 {
-    for (const struct snapshot_out *s = snapshots->out; s != NULL; s = s->next) {
+    const struct snapshot_out *s;
+    LIST_FOREACH (s, &snapshots->out, place) {
         if (s->group == group)
             return true;
     }
@@ -657,13 +656,15 @@ static bool snapshot_is_sending(const struct snapshots *snapshots, uint32_t grou
 
 void snapshots_frozen(struct snapshots *snapshots)
 {
-    for (struct snapshot_in *s = snapshots->in; s != NULL; s = s->next)
+    struct snapshot_in *s;
+    LIST_FOREACH (s, &snapshots->in, place)
         s->frozen = s->whole && !s->installed;
 }
 
 struct partition *snapshots_next_stored(struct snapshots *snapshots)
 {
-    for (struct snapshot_in *s = snapshots->in; s != NULL; s = s->next) {
+    struct snapshot_in *s;
+    LIST_FOREACH (s, &snapshots->in, place) {
         if (!s->frozen)
             continue;
         s->frozen = false;
@@ -675,7 +676,7 @@ struct partition *snapshots_next_stored(struct snapshots *snapshots)
 
 void snapshots_installed(struct snapshots *snapshots, struct partition *p)
 {
-    const struct snapshot_in *s = *snapshot_find_in(snapshots, p->info.id);
+    const struct snapshot_in *s = snapshot_find_in(snapshots, p->info.id);
     env_note(snapshots->env, NODE_TRACE_SNAPSHOT_INSTALLED, p->info.id, (int64_t)s->base.index);
     snapshot_acknowledge(snapshots, p, s);
 }
@@ -698,7 +699,8 @@ void snapshots_offer_held(struct snapshots *snapshots)
 
 static void snapshot_go_on_receiving(struct snapshots *snapshots)
 {
-    for (struct snapshot_in *s = snapshots->in; s != NULL; s = s->next) {
+    struct snapshot_in *s;
+    LIST_FOREACH (s, &snapshots->in, place) {
         if (s->has_chunk && !instant_before(snapshots->env->now, s->again_at))
             snapshot_put_slice(snapshots, partitions_find(snapshots->partitions, s->group), s);
     }
@@ -707,40 +709,35 @@ static void snapshot_go_on_receiving(struct snapshots *snapshots)
 void snapshots_end_turn(struct snapshots *snapshots)
 {
     snapshot_go_on_receiving(snapshots);
-    if (snapshots->out == NULL)
+    if (LIST_EMPTY(&snapshots->out))
         return;
     token_bucket_refill(&snapshots->rate, snapshots->env->now);
-    for (struct snapshot_out **link = &snapshots->out; *link != NULL;) {
-        struct snapshot_out *s = *link;
+    for (struct snapshot_out *s = LIST_FIRST(&snapshots->out), *next; s != NULL; s = next) {
+        next = LIST_NEXT(s, place);
         struct partition *p = partitions_find(snapshots->partitions, s->group);
         bool valid = p != NULL && partition_led_term(p) == s->term && s->tries < TRIES_MAX &&
                      !snapshot_is_gone(snapshots, s->to) &&
                      raft_members_find(raft_members(p->raft), s->to) != NULL;
-        if (!valid) {
-            snapshot_drop_out(snapshots, link, 0);
-            continue;
-        }
         bool due = !instant_before(snapshots->env->now, s->again_at) &&
                    token_bucket_has(&snapshots->rate, CHUNK_BYTES);
-        if (due && !snapshot_send_next(snapshots, p, s)) {
-            snapshot_drop_out(snapshots, link, 0);
-            continue;
-        }
-        link = &s->next;
+        if (!valid || (due && !snapshot_send_next(snapshots, p, s)))
+            snapshot_drop_out(snapshots, s, 0);
     }
 }
 
 struct instant snapshots_deadline(const struct snapshots *snapshots)
 {
     struct instant t = INSTANT_NEVER;
-    for (const struct snapshot_out *s = snapshots->out; s != NULL; s = s->next) {
+    const struct snapshot_out *s;
+    LIST_FOREACH (s, &snapshots->out, place) {
         struct instant rate = instant_add(snapshots->rate.updated_at,
                                           token_bucket_wait(&snapshots->rate, CHUNK_BYTES));
         t = instant_earlier(t, instant_before(s->again_at, rate) ? rate : s->again_at);
     }
-    for (const struct snapshot_in *s = snapshots->in; s != NULL; s = s->next) {
-        if (s->has_chunk)
-            t = instant_earlier(t, s->again_at);
+    const struct snapshot_in *in;
+    LIST_FOREACH (in, &snapshots->in, place) {
+        if (in->has_chunk)
+            t = instant_earlier(t, in->again_at);
     }
     return t;
 }
@@ -749,27 +746,26 @@ struct instant snapshots_deadline(const struct snapshots *snapshots)
 
 void snapshots_close(struct snapshots *snapshots)
 {
-    while (snapshots->out != NULL)
-        snapshot_drop_out(snapshots, &snapshots->out, 0);
+    while (!LIST_EMPTY(&snapshots->out))
+        snapshot_drop_out(snapshots, LIST_FIRST(&snapshots->out), 0);
 }
 
 void snapshots_deinit(struct snapshots *snapshots)
 {
     snapshots_close(snapshots);
-    while (snapshots->in != NULL)
-        snapshot_drop_in(&snapshots->in);
+    while (!LIST_EMPTY(&snapshots->in))
+        snapshot_drop_in(LIST_FIRST(&snapshots->in));
     buffer_deinit(&snapshots->outgoing);
 }
 
 void snapshots_forget(struct snapshots *snapshots, uint32_t group)
 {
-    for (struct snapshot_out **link = &snapshots->out; *link != NULL;) {
-        if ((*link)->group == group)
-            snapshot_drop_out(snapshots, link, 0);
-        else
-            link = &(*link)->next;
+    for (struct snapshot_out *s = LIST_FIRST(&snapshots->out), *next; s != NULL; s = next) {
+        next = LIST_NEXT(s, place);
+        if (s->group == group)
+            snapshot_drop_out(snapshots, s, 0);
     }
-    struct snapshot_in **link = snapshot_find_in(snapshots, group);
-    if (*link != NULL)
-        snapshot_drop_in(link);
+    struct snapshot_in *in = snapshot_find_in(snapshots, group);
+    if (in != NULL)
+        snapshot_drop_in(in);
 }

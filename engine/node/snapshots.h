@@ -5,6 +5,8 @@
 #ifndef WEIR_ENGINE_NODE_SNAPSHOTS_H
 #define WEIR_ENGINE_NODE_SNAPSHOTS_H
 
+#include <sys/queue.h>
+
 #include "engine/node/checkpoints.h"
 #include "engine/node/groups.h"
 #include "engine/node/rows.h"
@@ -22,8 +24,8 @@ struct snapshots {
     struct checkpoints *checkpoints;
     struct peers *peers;
     struct groups *groups;
-    struct snapshot_out *out; /* owns */
-    struct snapshot_in *in;   /* owns */
+    LIST_HEAD(, snapshot_out) out; /* owns */
+    LIST_HEAD(, snapshot_in) in;   /* owns */
     struct token_bucket rate;
     int64_t served_mcu;     /* consumed in all, at the last chunk */
     struct buffer outgoing; /* a message while it is put together */

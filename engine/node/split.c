@@ -53,7 +53,8 @@ static void split_hand_split_on(struct applier *applier, struct partition *p,
 
 static bool split_is_proposed(const struct partition *p)
 {
-    for (const struct inflight *e = p->first; e != NULL; e = e->next) {
+    const struct inflight *e;
+    STAILQ_FOREACH (e, &p->proposals, place) {
         if (e->kind == LOG_SPLIT)
             return true;
     }
@@ -312,7 +313,8 @@ static bool split_widen(struct applier *applier, struct partition *p,
 {
     bool state = !p->no_state && raft_applied(p->raft) > 0;
     bool past = state || raft_last(p->raft) > 0, opening = false;
-    for (const struct inflight *e = applier->proposals->own_first; e != NULL; e = e->next)
+    const struct inflight *e;
+    STAILQ_FOREACH (e, &applier->proposals->own, place)
         opening |= e->kind == LOG_PARTITION; /* perhaps of a child */
     if (slice_compare(told->hi, p->info.hi) < 0)
         return false; /* from before a merge: what was taken over since is nowhere else */

@@ -18,6 +18,7 @@ void log_writer_init(struct log_writer *w, uint32_t node, uint32_t in_flight_max
                              .segment_bytes = segment_bytes,
                              .next_lsn = next_lsn,
                              .written_lsn = next_lsn};
+    TAILQ_INIT(&w->batches);
 }
 
 static void batch_destroy(struct log_batch *b)
@@ -30,10 +31,9 @@ static void batch_destroy(struct log_batch *b)
 
 void log_writer_deinit(struct log_writer *w)
 {
-    while (w->first != NULL) {
-        struct log_batch *next = w->first->next;
-        batch_destroy(w->first);
-        w->first = next;
+    for (struct log_batch *b; (b = TAILQ_FIRST(&w->batches)) != NULL;) {
+        TAILQ_REMOVE(&w->batches, b, place);
+        batch_destroy(b);
     }
     batch_destroy(w->spare);
     *w = (struct log_writer){0};
@@ -54,21 +54,18 @@ static struct log_batch *batch_open(struct log_writer *w)
         must(b != NULL);
     }
     buffer_clear(&b->bytes);
-    uint32_t gap = w->first == NULL ? 0 : (uint32_t)log_block_gap(w->next_lsn % w->segment_bytes);
+    uint32_t gap =
+        TAILQ_EMPTY(&w->batches) ? 0 : (uint32_t)log_block_gap(w->next_lsn % w->segment_bytes);
     w->next_lsn += gap;
     *b = (struct log_batch){.lsn = w->next_lsn, .gap = gap, .bytes = b->bytes};
-    if (w->last == NULL)
-        w->first = b;
-    else
-        w->last->next = b;
-    w->last = b;
+    TAILQ_INSERT_TAIL(&w->batches, b, place);
     return b;
 }
 
 /* The batch that records may be added to now. */
 static struct log_batch *batch_filling(struct log_writer *w, size_t size)
 {
-    struct log_batch *b = w->last;
+    struct log_batch *b = TAILQ_LAST(&w->batches, log_batches);
     bool closed = b == NULL || b->in_flight ||
                   segment_of(w, b->lsn) != segment_of(w, w->next_lsn) ||
                   b->bytes.size + size > LOG_BATCH_SIZE_MAX;
@@ -117,15 +114,16 @@ uint64_t log_writer_append(struct log_writer *w, enum log_kind kind, uint32_t gr
  * does not keep the rest waiting, and as long as all take the same time none is made for less. */
 static bool may_join(const struct log_writer *w, const struct log_batch *b)
 {
-    return w->in_flight < w->in_flight_max && b->bytes.size >= w->first->bytes.size &&
-           segment_of(w, b->lsn) == segment_of(w, w->first->lsn);
+    const struct log_batch *first = TAILQ_FIRST(&w->batches);
+    return w->in_flight < w->in_flight_max && b->bytes.size >= first->bytes.size &&
+           segment_of(w, b->lsn) == segment_of(w, first->lsn);
 }
 
 const struct log_batch *log_writer_next(struct log_writer *w)
 {
-    struct log_batch *b = w->first;
+    struct log_batch *b = TAILQ_FIRST(&w->batches);
     while (b != NULL && b->in_flight)
-        b = b->next;
+        b = TAILQ_NEXT(b, place);
     if (b == NULL || (w->in_flight > 0 && !may_join(w, b)))
         return NULL;
     b->in_flight = true;
@@ -134,15 +132,12 @@ const struct log_batch *log_writer_next(struct log_writer *w)
     return b;
 }
 
-static void release_first(struct log_writer *w)
+static void release_first(struct log_writer *w, struct log_batch *b)
 {
-    struct log_batch *b = w->first;
     w->written_lsn = b->lsn + b->bytes.size;
     w->unwritten_bytes -= b->bytes.size;
     w->in_flight--;
-    w->first = b->next;
-    if (w->first == NULL)
-        w->last = NULL;
+    TAILQ_REMOVE(&w->batches, b, place);
     if (w->spare == NULL)
         w->spare = b;
     else
@@ -151,11 +146,11 @@ static void release_first(struct log_writer *w)
 
 void log_writer_written(struct log_writer *w, uint64_t lsn)
 {
-    struct log_batch *b = w->first;
+    struct log_batch *b = TAILQ_FIRST(&w->batches);
     while (b != NULL && b->lsn != lsn)
-        b = b->next;
+        b = TAILQ_NEXT(b, place);
     must(b != NULL && b->in_flight && !b->written);
     b->written = true;
-    while (w->first != NULL && w->first->written)
-        release_first(w);
+    while ((b = TAILQ_FIRST(&w->batches)) != NULL && b->written)
+        release_first(w, b);
 }

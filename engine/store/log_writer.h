@@ -9,6 +9,8 @@
 #ifndef WEIR_ENGINE_STORE_LOG_WRITER_H
 #define WEIR_ENGINE_STORE_LOG_WRITER_H
 
+#include <sys/queue.h>
+
 #include "replication/log_record.h"
 
 enum {
@@ -17,7 +19,7 @@ enum {
 
 /* Bytes that go to the disk in one write. */
 struct log_batch {
-    struct log_batch *next;
+    TAILQ_ENTRY(log_batch) place;
     uint64_t lsn; /* of the first byte */
     uint32_t gap; /* bytes skipped before it */
     bool in_flight;
@@ -30,11 +32,10 @@ struct log_writer {
     uint32_t in_flight_max;
     uint64_t segment_bytes;
     uint64_t next_lsn;
-    uint64_t written_lsn;    /* everything before it is durable */
-    size_t unwritten_bytes;  /* appended, not yet durable */
-    struct log_batch *first; /* owns the chain; the first `in_flight` are on their way */
-    struct log_batch *last;
-    struct log_batch *spare; /* owns; a batch whose memory is used again */
+    uint64_t written_lsn;                       /* everything before it is durable */
+    size_t unwritten_bytes;                     /* appended, not yet durable */
+    TAILQ_HEAD(log_batches, log_batch) batches; /* owns; the first `in_flight` are on their way */
+    struct log_batch *spare;                    /* owns; a batch whose memory is used again */
     uint32_t in_flight;
 };
 

@@ -2,12 +2,15 @@
 #include "engine/store/store.h"
 
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "base/buffer.h"
 #include "base/must.h"
 
+STAILQ_HEAD(erasures, erasure);
+
 struct erasure {
-    struct erasure *next;
+    STAILQ_ENTRY(erasure) place;
     struct buffer lo;
     struct buffer hi;
 };
@@ -24,8 +27,8 @@ struct store {
     uint64_t log_lsn;
     uint64_t used_bytes;
     uint64_t resident_max_bytes;
-    struct erasure *erasures; /* owns; the first ones are at work */
-    struct erasure *erased;   /* owns; done, and to be told */
+    struct erasures erasures; /* owns; the first ones are at work */
+    struct erasures erased;   /* owns; done, and to be told */
     struct buffer told;
     /* the flush thread's, between freeze and done */
     const struct mem_entry **flushing; /* owns */
@@ -42,6 +45,8 @@ struct store *store_create(struct backing *backing, uint64_t resident_max_bytes)
     must(s != NULL);
     struct backing_info info = backing->methods->info(backing);
     s->backing = backing;
+    STAILQ_INIT(&s->erasures);
+    STAILQ_INIT(&s->erased);
     s->active = memtable_create();
     s->log_lsn = info.log_lsn;
     s->used_bytes = info.used_bytes;
@@ -56,19 +61,18 @@ static void erasure_destroy(struct erasure *e)
     free(e);
 }
 
-static void erasures_destroy(struct erasure *first)
+static void erasures_destroy(struct erasures *all)
 {
-    while (first != NULL) {
-        struct erasure *next = first->next;
-        erasure_destroy(first);
-        first = next;
+    for (struct erasure *e; (e = STAILQ_FIRST(all)) != NULL;) {
+        STAILQ_REMOVE_HEAD(all, place);
+        erasure_destroy(e);
     }
 }
 
 void store_destroy(struct store *s)
 {
-    erasures_destroy(s->erasures);
-    erasures_destroy(s->erased);
+    erasures_destroy(&s->erasures);
+    erasures_destroy(&s->erased);
     buffer_deinit(&s->told);
     memtable_destroy(s->active);
     memtable_destroy(s->frozen);
@@ -236,20 +240,18 @@ void store_erase(struct store *s, struct slice lo, struct slice hi)
     must(e != NULL);
     buffer_append_slice(&e->lo, lo);
     buffer_append_slice(&e->hi, hi);
-    struct erasure **end = &s->erasures;
-    while (*end != NULL)
-        end = &(*end)->next;
-    *end = e;
+    STAILQ_INSERT_TAIL(&s->erasures, e, place);
 }
 
 bool store_erase_pending(const struct store *s)
 {
-    return s->erasures != NULL;
+    return !STAILQ_EMPTY(&s->erasures);
 }
 
 bool store_erase_overlaps(const struct store *s, struct slice lo, struct slice hi)
 {
-    for (const struct erasure *e = s->erasures; e != NULL; e = e->next) {
+    const struct erasure *e;
+    STAILQ_FOREACH (e, &s->erasures, place) {
         bool before = e->hi.size > 0 && slice_compare(buffer_slice(&e->hi), lo) <= 0;
         bool behind = hi.size > 0 && slice_compare(hi, buffer_slice(&e->lo)) <= 0;
         if (!before && !behind)
@@ -267,10 +269,13 @@ void store_freeze(struct store *s, uint64_t lsn, uint64_t erase_max_bytes)
     s->active = memtable_create();
     s->erasing_count = 0;
     s->erase_max_bytes = erase_max_bytes;
-    for (const struct erasure *e = erase_max_bytes > 0 ? s->erasures : NULL;
-         e != NULL && s->erasing_count < ERASE_AT_ONCE; e = e->next)
+    const struct erasure *e;
+    STAILQ_FOREACH (e, &s->erasures, place) {
+        if (erase_max_bytes == 0 || s->erasing_count == ERASE_AT_ONCE)
+            break;
         s->erasing[s->erasing_count++] =
             (struct backing_range){buffer_slice(&e->lo), buffer_slice(&e->hi)};
+    }
 }
 
 static bool next_change(void *context, struct backing_change *out)
@@ -312,20 +317,19 @@ void store_checkpoint_done(struct store *s, enum status status)
     s->log_lsn = info.log_lsn;
     s->used_bytes = info.used_bytes;
     while (s->erased_bytes < s->erase_max_bytes && s->erasing_count > 0) {
-        struct erasure *e = s->erasures;
+        struct erasure *e = STAILQ_FIRST(&s->erasures);
         s->erasing_count--;
-        s->erasures = e->next;
-        e->next = s->erased;
-        s->erased = e;
+        STAILQ_REMOVE_HEAD(&s->erasures, place);
+        STAILQ_INSERT_HEAD(&s->erased, e, place);
     }
 }
 
 bool store_next_erased(struct store *s, struct slice *lo)
 {
-    struct erasure *e = s->erased;
+    struct erasure *e = STAILQ_FIRST(&s->erased);
     if (e == NULL)
         return false;
-    s->erased = e->next;
+    STAILQ_REMOVE_HEAD(&s->erased, place);
     buffer_deinit(&s->told);
     s->told = e->lo;
     e->lo = (struct buffer){0};

@@ -10,7 +10,7 @@
 struct limit_waiters {
     struct subrequest_queue queue;
     uint64_t id;
-    struct limit_waiters *next;
+    LIST_ENTRY(limit_waiters) place;
 };
 
 static struct gac_key limit_key(const struct table *t, enum admit_kind kind)
@@ -80,22 +80,22 @@ enum gac_verdict limits_take(struct gac_client *gac, struct instant now, struct 
 
 static struct limit_waiters *limit_waiters_of(const struct router *r, struct gac_key key)
 {
-    return r->limit_first == NULL ? NULL : id_map_find(&r->limit_waiters, gac_key_number(key));
+    return LIST_EMPTY(&r->limit_queues) ? NULL
+                                        : id_map_find(&r->limit_waiters, gac_key_number(key));
 }
 
 /* At the end of the queue of the key that it is short of. */
 static void limit_park(struct router *r, struct subrequest *s)
 {
     struct limit_waiters *w = limit_waiters_of(r, s->limits.short_of);
-    if (r->limit_first == NULL)
+    if (LIST_EMPTY(&r->limit_queues))
         r->limit_changes = gac_client_changes(r->gac);
     if (w == NULL) {
         w = calloc(1, sizeof *w);
         must(w != NULL);
         TAILQ_INIT(&w->queue);
         w->id = gac_key_number(s->limits.short_of);
-        w->next = r->limit_first;
-        r->limit_first = w;
+        LIST_INSERT_HEAD(&r->limit_queues, w, place);
         id_map_add(&r->limit_waiters, w->id, w);
     }
     r->counters.limit_waits++;
@@ -141,7 +141,7 @@ static enum gac_verdict limit_try(struct router *r, struct subrequest *s)
 {
     struct limit_need needs[LIMITS_MAX];
     uint32_t count = limit_needs(r, s, needs);
-    if (r->limit_first != NULL && limit_is_queued(r, s, needs, count))
+    if (!LIST_EMPTY(&r->limit_queues) && limit_is_queued(r, s, needs, count))
         return GAC_WAIT;
     enum gac_verdict verdict = limits_take(r->gac, r->now, needs, count, &s->limits);
     for (uint32_t i = 0; i < count; i++) {
@@ -212,17 +212,13 @@ static void limit_retry(struct router *r, struct limit_waiters *w)
 
 static void limit_retry_all(struct router *r)
 {
-    struct limit_waiters **at = &r->limit_first, *w;
     r->limit_changes = gac_client_changes(r->gac);
-    while ((w = *at) != NULL) {
-        limit_retry(r, w);
-        if (!TAILQ_EMPTY(&w->queue)) {
-            at = &w->next;
+    for (struct limit_waiters *w = LIST_FIRST(&r->limit_queues), *next; w != NULL; w = next) {
+        limit_retry(r, w); /* queues may be added in front */
+        next = LIST_NEXT(w, place);
+        if (!TAILQ_EMPTY(&w->queue))
             continue;
-        }
-        while (*at != w) /* queues may have been added in front */
-            at = &(*at)->next;
-        *at = w->next;
+        LIST_REMOVE(w, place);
         id_map_remove(&r->limit_waiters, w->id);
         free(w);
     }
@@ -231,7 +227,7 @@ static void limit_retry_all(struct router *r)
 bool limit_run(struct router *r)
 {
     struct subrequest *s;
-    if (r->limit_first != NULL && r->limit_changes != gac_client_changes(r->gac))
+    if (!LIST_EMPTY(&r->limit_queues) && r->limit_changes != gac_client_changes(r->gac))
         limit_retry_all(r);
     bool any = !TAILQ_EMPTY(&r->limit_refused);
     while ((s = TAILQ_FIRST(&r->limit_refused)) != NULL) {
@@ -258,10 +254,9 @@ int64_t limit_waiting(const struct router *r, struct gac_key key)
 
 void limit_deinit(struct router *r)
 {
-    while (r->limit_first != NULL) {
-        struct limit_waiters *w = r->limit_first;
+    for (struct limit_waiters *w; (w = LIST_FIRST(&r->limit_queues)) != NULL;) {
         must(TAILQ_EMPTY(&w->queue));
-        r->limit_first = w->next;
+        LIST_REMOVE(w, place);
         free(w);
     }
     id_map_deinit(&r->limit_waiters);

@@ -117,7 +117,7 @@ static uint64_t fill(struct disk *d, struct log_writer *w, struct prng *p, uint6
     const uint64_t enough = (segments - 1) * SEGMENT_BYTES + SEGMENT_BYTES / 2;
     const struct log_batch *flying[LOG_WRITES_MAX + 1];
     size_t count = 0;
-    while (w->next_lsn < enough || w->first != NULL) {
+    while (w->next_lsn < enough || !TAILQ_EMPTY(&w->batches)) {
         if (w->next_lsn < enough && prng_below(p, 3) > 0) {
             append(w, index++);
         } else if (prng_below(p, 2) == 0 && (flying[count] = log_writer_next(w)) != NULL) {
