@@ -1,6 +1,6 @@
 /* config_property.c - settings drawn at random: either they are refused by name, or a cluster
  * starts with them and answers. Settings that size an array are kept small, and spans of time
- * short: there are three nodes in this process, and their time passes in steps. */
+ * short: there are three nodes in this process. */
 #include "tests/check.h"
 
 #include <string.h>
@@ -12,9 +12,7 @@
 enum {
     RUNS = 150,
     ARRAY_MAX = 2000,
-    SPAN_MS_MAX = 5000,
-    ELECTION_MS_MIN =
-        60 /* the world's time passes in steps of 10 ms: all nodes would run at once */
+    SPAN_MS_MAX = 5000
 };
 
 static const struct drawn {
@@ -88,8 +86,6 @@ static void settings_are_refused_or_serve(struct prng *p)
         memcpy((char *)&c + d->at, &value, sizeof value);
     }
     c.replicas = prng_between(p, 1, FRAME_WORLD_NODES);
-    if (c.election_ms < ELECTION_MS_MIN)
-        c.election_ms = ELECTION_MS_MIN;
     if (config_check(&c, &error) != STATUS_OK) {
         assert_true(error.size > 0);
         refused++;

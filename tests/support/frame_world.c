@@ -1,8 +1,6 @@
+/* frame_world.c - a cluster that records what its nodes hear, and takes it back tampered with. */
 #include "tests/support/frame_world.h"
-#include "engine/message/frames.h"
-#include "engine/message/request_traits.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -10,35 +8,17 @@
 #include "engine/catalog/split.h"
 #include "engine/catalog/table.h"
 #include "engine/item/storage_key.h"
-#include "engine/node/control_port.h"
+#include "engine/message/frames.h"
+#include "engine/message/request_traits.h"
 #include "server/link_rights.h"
-#include "sim/backing_memory.h"
+#include "sim/world.h"
 
 enum {
-    SEGMENT = 8 << 20,
     LENGTH_SIZE = 4,
-    LINK_OF_NODE = 100, /* + node: where its requests are answered */
-    LINK_OF_ROUTER = 200,
-    LINK_OF_STRANGER = 300,
+    ROUTER = 1, /* the number of the router that asks */
     CLASSES_MAX = 64,
     PER_CLASS = 4,
-    STEP_MS = 10,
     AVAILABLE_MS = 60000
-};
-
-struct process {
-    struct memory_medium medium;
-    struct node *node;
-    struct buffer log;
-    bool checkpoint;
-    bool cut; /* nothing reaches it, nothing leaves it */
-};
-
-struct envelope {
-    struct envelope *next;
-    uint32_t to;
-    uint32_t from; /* node; 0: the router */
-    struct buffer frame;
 };
 
 struct frame_class {
@@ -48,13 +28,10 @@ struct frame_class {
 };
 
 struct frame_world {
-    struct config config;
-    struct instant now;
-    struct process processes[FRAME_WORLD_NODES + 1];
-    struct envelope *first, **last;
+    struct world world;
+    struct config configs[FRAME_WORLD_NODES + 1];
     struct frame_class classes[CLASSES_MAX];
     size_t class_count;
-    struct buffer scratch;
     uint64_t next_id;
     struct reply answer; /* the router's last; its slices are in `answered` */
     bool has_answer;
@@ -63,8 +40,13 @@ struct frame_world {
     struct buffer table_bytes;
     struct table table;
     bool recording;
-    int64_t step_ms;
+    bool lied; /* a frame of a node was tampered with */
 };
+
+static struct slice encoded(const struct buffer *b)
+{
+    return slice_make(b->data + LENGTH_SIZE, b->size - LENGTH_SIZE);
+}
 
 /* ---- recording ---- */
 
@@ -82,10 +64,12 @@ static uint32_t class_of(struct slice frame)
     return key << 16;
 }
 
-static void record(struct frame_world *w, struct slice frame)
+static void frame_heard(void *context, uint32_t node, struct slice frame)
 {
+    struct frame_world *w = context;
     uint32_t key = class_of(frame);
     size_t i = 0;
+    (void)node;
     if (!w->recording || frame.size > 1 << 16)
         return;
     while (i < w->class_count && w->classes[i].key != key)
@@ -118,202 +102,73 @@ struct slice frame_world_frame(const struct frame_world *w, size_t which)
     return (struct slice){NULL, 0};
 }
 
-/* ---- effects ---- */
-
-static void post(struct frame_world *w, uint32_t from, uint32_t to, struct slice frame)
-{
-    must(to >= 1 && to <= FRAME_WORLD_NODES);
-    record(w, frame);
-    if (w->processes[to].cut || w->processes[from].cut)
-        return;
-    struct envelope *e = calloc(1, sizeof *e);
-    must(e != NULL);
-    *e = (struct envelope){.to = to, .from = from};
-    buffer_append_slice(&e->frame, frame);
-    *w->last = e;
-    w->last = &e->next;
-}
-
-static struct slice encoded(const struct buffer *b)
-{
-    return slice_make(b->data + LENGTH_SIZE, b->size - LENGTH_SIZE);
-}
-
-static void take_reply(struct frame_world *w, uint32_t from, uint64_t to, const struct reply *r)
-{
-    buffer_clear(&w->scratch);
-    reply_encode(&w->scratch, r);
-    if (to > LINK_OF_NODE && to <= LINK_OF_NODE + FRAME_WORLD_NODES) {
-        post(w, from, (uint32_t)(to - LINK_OF_NODE), encoded(&w->scratch));
-    } else if (to == LINK_OF_ROUTER && r->id == w->next_id) {
-        buffer_clear(&w->answered);
-        buffer_append_slice(&w->answered, encoded(&w->scratch));
-        w->has_answer = reply_decode(buffer_slice(&w->answered), &w->answer) == STATUS_OK;
-        must(w->has_answer);
-    }
-}
-
-static void take_effects(struct frame_world *w, uint32_t id)
-{
-    struct process *p = &w->processes[id];
-    const struct node_effect *e;
-    while ((e = node_next_effect(p->node)) != NULL) {
-        switch (e->kind) {
-        case NODE_REPLY:
-            take_reply(w, id, e->to, &e->reply);
-            break;
-        case NODE_REQUEST:
-            buffer_clear(&w->scratch);
-            request_encode(&w->scratch, &e->request);
-            post(w, id, (uint32_t)e->to, encoded(&w->scratch));
-            break;
-        case NODE_SEND:
-            post(w, id, (uint32_t)e->to, e->frame);
-            break;
-        case NODE_CHECKPOINT:
-            p->checkpoint = true;
-            break;
-        case NODE_TOUCH:
-            store_touch(node_store(p->node), e->touch.key, e->touch.reverse, e->touch.bytes);
-            node_touched(p->node, w->now, e->touch.ticket);
-            break;
-        case NODE_TRIM_LOG:
-            break;
-        }
-    }
-}
-
-/* As the driver of a node does it, with a disk that takes no time. */
-static void turn(struct frame_world *w, uint32_t id)
-{
-    struct process *p = &w->processes[id];
-    const struct log_batch *b;
-    if (!instant_before(w->now, node_deadline(p->node))) {
-        node_tick(p->node, w->now);
-        take_effects(w, id);
-    }
-    node_end_turn(p->node, w->now);
-    take_effects(w, id);
-    while ((b = node_next_batch(p->node)) != NULL) {
-        uint64_t lsn = b->lsn;
-        must(lsn == p->log.size + b->gap);
-        for (uint32_t i = 0; i < b->gap; i++)
-            buffer_append_u8(&p->log, 0);
-        buffer_append_slice(&p->log, buffer_slice(&b->bytes));
-        node_log_written(p->node, w->now, lsn, 0);
-        take_effects(w, id);
-    }
-    if (p->checkpoint) {
-        p->checkpoint = false;
-        node_checkpoint_done(p->node, w->now, store_checkpoint_write(node_store(p->node)));
-        take_effects(w, id);
-    }
-}
-
-/* ---- frames that arrive ---- */
-
-/* As server/node_links.c has it. */
-static bool take_frame(struct frame_world *w, uint32_t node, const struct link_peer *from,
-                       struct slice frame)
-{
-    struct process *p = &w->processes[node];
-    enum message_kind kind;
-    struct request request;
-    struct reply reply;
-    bool taken = false;
-    if (message_kind_of(frame, &kind) != STATUS_OK)
-        return false;
-    if (kind == MESSAGE_REQUEST) {
-        taken = request_decode(frame, &request) == STATUS_OK &&
-                link_rights_request(from, &request) == NULL;
-        if (taken)
-            node_request(p->node, w->now, from->link, &request);
-    } else if (link_rights_frame(from, kind, frame) != NULL) {
-        return false;
-    } else if (kind == MESSAGE_PEER) {
-        taken = node_receive(p->node, w->now, frame) == STATUS_OK;
-    } else {
-        taken = reply_decode(frame, &reply) == STATUS_OK;
-        if (taken)
-            node_reply(p->node, w->now, &reply);
-    }
-    take_effects(w, node);
-    return taken;
-}
-
 bool frame_world_inject(struct frame_world *w, enum peer_kind kind, uint32_t id, uint32_t node,
                         struct slice frame)
 {
     must(node >= 1 && node <= FRAME_WORLD_NODES);
-    struct link_peer from = {LINK_OF_STRANGER, kind, id};
-    if (kind == PEER_NODE && id != node && id >= 1 && id <= FRAME_WORLD_NODES)
-        from.link = LINK_OF_NODE + id;
-    if ((link_rights_accepted(PEER_NODE) & 1U << kind) == 0)
-        return false;
-    return take_frame(w, node, &from, frame);
-}
-
-static void deliver_all(struct frame_world *w)
-{
-    struct envelope *e = w->first;
-    w->first = NULL;
-    w->last = &w->first;
-    while (e != NULL) {
-        struct envelope *next = e->next;
-        struct link_peer from = {LINK_OF_NODE + e->from, PEER_NODE, e->from};
-        if (e->from == 0)
-            from = (struct link_peer){LINK_OF_ROUTER, PEER_ROUTER, 1};
-        if (w->processes[e->to].node != NULL)
-            take_frame(w, e->to, &from, buffer_slice(&e->frame));
-        buffer_deinit(&e->frame);
-        free(e);
-        e = next;
-    }
+    w->lied |= kind == PEER_NODE;
+    return (link_rights_accepted(PEER_NODE) & 1U << kind) != 0 &&
+           node_process_is_up(w->world.nodes[node]) &&
+           node_process_receive(w->world.nodes[node], kind, id, frame);
 }
 
 void frame_world_pass(struct frame_world *w, int64_t ms)
 {
-    const int64_t step_ms = ms < w->step_ms ? ms : w->step_ms;
-    for (int64_t passed = 0; passed <= ms; passed += w->step_ms) {
-        deliver_all(w);
-        for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++)
-            turn(w, id);
-        w->now = instant_add(w->now, duration_ms(step_ms));
-    }
+    world_pass(&w->world, ms * NS_PER_MS);
 }
 
 /* ---- a router ---- */
 
+static void request_answered(void *context, uint32_t node, const struct reply *r)
+{
+    struct frame_world *w = context;
+    struct buffer frame = {0};
+    (void)node;
+    if (r->id != w->next_id)
+        return;
+    reply_encode(&frame, r);
+    buffer_clear(&w->answered);
+    buffer_append_slice(&w->answered, encoded(&frame));
+    must(reply_decode(buffer_slice(&w->answered), &w->answer) == STATUS_OK);
+    w->has_answer = true;
+    buffer_deinit(&frame);
+}
+
 /* Asks this node, within a second. */
 static bool ask(struct frame_world *w, uint32_t node, struct request *r)
 {
+    struct buffer frame = {0};
     r->id = ++w->next_id;
     w->has_answer = false;
-    struct buffer frame = {0};
     request_encode(&frame, r);
-    post(w, 0, node, encoded(&frame));
+    must(!node_process_is_up(w->world.nodes[node]) ||
+         node_process_receive(w->world.nodes[node], PEER_ROUTER, ROUTER, encoded(&frame)));
     buffer_deinit(&frame);
-    for (int64_t ms = 0; ms < 1000 && !w->has_answer; ms += STEP_MS)
-        frame_world_pass(w, STEP_MS);
+    int64_t ms = 0;
+    do
+        frame_world_pass(w, 1);
+    while (++ms < 1000 && !w->has_answer);
     return w->has_answer;
 }
 
 /* Asks one node after the other until one takes it, or says that its table's limit is used up. */
 static bool ask_any(struct frame_world *w, struct request *r)
 {
-    struct instant end = instant_add(w->now, duration_ms(AVAILABLE_MS));
-    for (uint32_t node = 1; instant_before(w->now, end); node = node % FRAME_WORLD_NODES + 1) {
+    struct instant end = instant_add(w->world.scheduler.now, duration_ms(AVAILABLE_MS));
+    for (uint32_t node = 1; instant_before(w->world.scheduler.now, end);
+         node = node % FRAME_WORLD_NODES + 1) {
         if (ask(w, node, r) && (w->answer.code == REPLY_OK || w->answer.code == REPLY_THROTTLED))
             return true;
-        frame_world_pass(w, STEP_MS);
+        frame_world_pass(w, 1);
     }
     return false;
 }
 
 enum reply_code frame_world_ask(struct frame_world *w, struct request *r, struct slice *body)
 {
-    struct instant end = instant_add(w->now, duration_ms(AVAILABLE_MS));
-    for (uint32_t node = 1; instant_before(w->now, end); node = node % FRAME_WORLD_NODES + 1) {
+    struct instant end = instant_add(w->world.scheduler.now, duration_ms(AVAILABLE_MS));
+    for (uint32_t node = 1; instant_before(w->world.scheduler.now, end);
+         node = node % FRAME_WORLD_NODES + 1) {
         if (!ask(w, node, r) || w->answer.code == REPLY_NOT_LEADER)
             continue;
         if (body != NULL)
@@ -429,52 +284,18 @@ bool frame_world_is_available(struct frame_world *w)
 
 /* ---- life ---- */
 
-static void replayed(uint32_t id, enum status status, const struct log_record *r)
-{
-    if (status == STATUS_OK)
-        return;
-    fprintf(stderr, "node %u, record at %llu: kind %d, group %u, term %llu, index %llu: %s\n", id,
-            (unsigned long long)r->lsn, (int)r->kind, r->group, (unsigned long long)r->term,
-            (unsigned long long)r->index, status_text(status));
-    must(status == STATUS_OK);
-}
-
-static void start_node(struct frame_world *w, uint32_t id)
-{
-    struct process *p = &w->processes[id];
-    struct buffer error = {0};
-    const struct node_options options = {
-        .config = &w->config, .id = id, .node_count = FRAME_WORLD_NODES, .seed = id};
-    struct store *store = store_create(backing_open_memory(&p->medium), UINT64_MAX);
-    must(node_create(&options, store, &error, &p->node) == STATUS_OK);
-    struct log_segment_reader reader = {.bytes = buffer_slice(&p->log)};
-    struct log_record r;
-    enum status status;
-    while ((status = p->log.size == 0 ? STATUS_NOT_FOUND : log_segment_next(&reader, &r)) ==
-           STATUS_OK) {
-        if (r.lsn >= store_log_lsn(node_store(p->node)))
-            replayed(id, node_replay(p->node, &r), &r);
-    }
-    must(status == STATUS_NOT_FOUND && reader.at == p->log.size);
-    /* A tampered entry may name members on nodes that are not there. A host would say so and end.
-     */
-    must((node_check(p->node, &error) == STATUS_OK) == (error.size == 0));
-    buffer_deinit(&error);
-    node_start(p->node, w->now, SEGMENT, p->log.size);
-    node_log_space(p->node, SEGMENT, false);
-    take_effects(w, id);
-}
-
 void frame_world_restart(struct frame_world *w)
 {
+    struct buffer error = {0};
     for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++) {
-        node_destroy(w->processes[id].node);
-        w->processes[id].node = NULL;
-        w->processes[id].checkpoint = false;
+        if (node_process_is_up(w->world.nodes[id]))
+            node_process_crash(w->world.nodes[id], true);
     }
-    deliver_all(w);
+    /* A tampered entry may name members on nodes that are not there: the node says so, and ends. */
     for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++)
-        start_node(w, id);
+        must(node_process_start(w->world.nodes[id], &error) == STATUS_OK ||
+             (w->lied && error.size > 0));
+    buffer_deinit(&error);
 }
 
 static void create_table(struct frame_world *w)
@@ -486,14 +307,14 @@ static void create_table(struct frame_world *w)
 /* A replica that has missed what the others have compacted. */
 static void bring_one_back(struct frame_world *w, uint32_t id)
 {
-    w->processes[id].cut = true;
+    world_cut_off(&w->world, id);
     frame_world_pass(w, 1500);
     for (uint32_t name = 100; name < 160; name++)
         must(data_request(w, REQUEST_PUT, name, 4000));
     for (uint32_t other = 1; other <= FRAME_WORLD_NODES; other++)
-        node_checkpoint_soon(w->processes[other].node);
+        node_checkpoint_soon(node_process_node(w->world.nodes[other]));
     frame_world_pass(w, 500);
-    w->processes[id].cut = false;
+    world_heal(&w->world, id);
     frame_world_pass(w, 4000);
 }
 
@@ -525,20 +346,18 @@ static void merge_table(struct frame_world *w)
                                .merge = MERGE_BEGIN,
                                .merge_with = lower->id,
                                .merge_with_epoch = lower->epoch};
-    struct buffer body = {0};
+    struct buffer body = {0}, answer = {0};
     uint32_t before = w->table.partition_count;
     decision_encode(&body, &d);
     struct request r = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), CATALOG_MERGE}};
     for (int tries = 0; tries < 20 && w->table.partition_count == before; tries++) {
-        for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++) { /* as its controller */
-            node_request(w->processes[id].node, w->now, CONTROL_FROM, &r);
-            take_effects(w, id);
-        }
+        world_ask(&w->world, &r, &answer); /* as its controller */
         frame_world_pass(w, 1000);
         must(fetch_table(w));
     }
     must(w->table.partition_count == before - 1);
     buffer_deinit(&body);
+    buffer_deinit(&answer);
 }
 
 static void ask_the_rest(struct frame_world *w)
@@ -559,22 +378,26 @@ struct frame_world *frame_world_begin(const struct config *config)
 {
     struct frame_world *w = calloc(1, sizeof *w);
     must(w != NULL);
-    w->now = (struct instant){NS_PER_S};
-    w->last = &w->first;
-    w->config = *config;
-    w->step_ms = config->heartbeat_ms < STEP_MS ? config->heartbeat_ms : STEP_MS;
-    for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++) {
-        memory_medium_init(&w->processes[id].medium, 1 << 20, 1 << 30);
-        start_node(w, id);
-    }
+    for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++)
+        w->configs[id] = *config;
+    world_init(&w->world,
+               &(struct world_plan){
+                   .seed = 1,
+                   .nodes = FRAME_WORLD_NODES,
+                   .configs = w->configs,
+                   .delays = {.least_ns = 50 * NS_PER_US, .spread_ns = 50 * NS_PER_US},
+                   .timings = {.turn_ns = 20 * NS_PER_US, .write_least_ns = 200 * NS_PER_US},
+                   .watch = {.heard = frame_heard, .answered = request_answered, .context = w}});
+    world_start(&w->world);
     return w;
 }
 
 bool frame_world_answers(struct frame_world *w, int64_t ms)
 {
-    struct instant end = instant_add(w->now, duration_ms(ms));
+    struct instant end = instant_add(w->world.scheduler.now, duration_ms(ms));
     struct request r = {.op = REQUEST_TABLE_LIST, .list.names_max = 1};
-    for (uint32_t node = 1; instant_before(w->now, end); node = node % FRAME_WORLD_NODES + 1) {
+    for (uint32_t node = 1; instant_before(w->world.scheduler.now, end);
+         node = node % FRAME_WORLD_NODES + 1) {
         if (ask(w, node, &r) && w->answer.code == REPLY_OK)
             return true;
     }
@@ -603,19 +426,11 @@ struct frame_world *frame_world_create(void)
 
 void frame_world_destroy(struct frame_world *w)
 {
-    deliver_all(w);
-    for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++) {
-        node_destroy(w->processes[id].node);
-        w->processes[id].node = NULL;
-        memory_medium_deinit(&w->processes[id].medium);
-        buffer_deinit(&w->processes[id].log);
-    }
-    deliver_all(w);
+    world_deinit(&w->world);
     for (size_t i = 0; i < w->class_count; i++) {
         for (int k = 0; k < PER_CLASS; k++)
             buffer_deinit(&w->classes[i].frames[k]);
     }
-    buffer_deinit(&w->scratch);
     buffer_deinit(&w->answered);
     buffer_deinit(&w->table_bytes);
     arena_deinit(&w->arena);

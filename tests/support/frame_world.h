@@ -1,17 +1,16 @@
 /* frame_world.h - three nodes with replicas, and frames that somebody has tampered with.
  *
- * Real nodes (engine/node/node.h) over memory, each with a log that is a buffer: a founded catalog, a
- * table of three partitions with items, a replica that was brought back by a snapshot, and a split.
- * Everything they say to each other, and what a router says to them, goes as frames and is
- * recorded. A tampered frame is handed to a node as a daemon would: what the role of its link may
- * not say (server/link_rights.h) and what does not decode closes the link, and nothing else happens.
+ * A world (sim/world.h) with a founded catalog, a table of three partitions with items, a replica
+ * that was brought back by a snapshot, splits and a merge. What nodes hear from each other and from a
+ * router is recorded. A tampered frame reaches a node as if a link had carried it: a frame that does
+ * not decode, or that the role of its link may not send, closes the link, and nothing else happens.
  * One world at a time; the same calls give the same world. */
 #ifndef WEIR_TESTS_SUPPORT_FRAME_WORLD_H
 #define WEIR_TESTS_SUPPORT_FRAME_WORLD_H
 
+#include "base/peer.h"
 #include "base/prng.h"
-#include "engine/node/node.h"
-#include "host/greeting.h"
+#include "engine/message/message.h"
 
 enum {
     FRAME_WORLD_NODES = 3
@@ -40,7 +39,8 @@ enum reply_code frame_world_ask(struct frame_world *w, struct request *r, struct
 /* Time passes, and everything that is due happens. */
 void frame_world_pass(struct frame_world *w, int64_t ms);
 
-/* All nodes end at once and start anew on what is on their disks. */
+/* The power of all nodes goes at once, and they start anew on what is on their disks. After tampered
+ * frames of nodes a node may stay down, for a reason that it has given. */
 void frame_world_restart(struct frame_world *w);
 /* Whether each partition of the table takes a write and gives it back within a minute. */
 bool frame_world_is_available(struct frame_world *w);
