@@ -100,8 +100,7 @@ struct controller {
     struct instant next_at;
     struct instant now;
     const struct control_view *view; /* lends for the look */
-    struct watched **watched;        /* owns; by partition, NULL: nothing heard */
-    uint32_t watched_size;
+    struct id_map watched;           /* owns struct watched, by partition + 1: the catalog is 0 */
     struct watched_node nodes[NODES_MAX + 1];
     struct promises promises;
     struct instant adapted_at;  /* no allocation changes before */

@@ -21,38 +21,30 @@ _Static_assert((SAMPLES - 1) * SPACING_MS >= WINDOW_MAX_MS, "a window ends among
 
 void control_forget(struct controller *c)
 {
-    for (uint32_t i = 0; i < c->watched_size; i++) {
-        if (c->watched[i] != NULL)
-            free(c->watched[i]->samples);
-        free(c->watched[i]);
+    size_t at = 0;
+    for (struct watched *w; (w = id_map_next(&c->watched, &at)) != NULL;) {
+        free(w->samples);
+        free(w);
     }
-    free(c->watched);
-    c->watched = NULL;
-    c->watched_size = 0;
+    id_map_deinit(&c->watched);
 }
 
 struct watched *control_watched(const struct controller *c, uint32_t partition)
 {
-    return partition < c->watched_size ? c->watched[partition] : NULL;
+    return id_map_find(&c->watched, partition + UINT64_C(1));
 }
 
 static struct watched *watch_find_or_add(struct controller *c, uint32_t partition)
 {
-    if (partition >= c->watched_size) {
-        uint32_t size = c->view->loads->partitions_size;
-        c->watched = realloc(c->watched, size * sizeof c->watched[0]);
-        must(c->watched != NULL && partition < size);
-        memset(c->watched + c->watched_size, 0, (size - c->watched_size) * sizeof c->watched[0]);
-        c->watched_size = size;
-    }
-    if (c->watched[partition] == NULL) {
-        struct watched *w = calloc(1, sizeof *w);
+    struct watched *w = control_watched(c, partition);
+    if (w == NULL) {
+        w = calloc(1, sizeof *w);
         must(w != NULL);
         w->throttled_since[ADMIT_READ] = w->throttled_since[ADMIT_WRITE] = INSTANT_NEVER;
         w->born_at = c->now;
-        c->watched[partition] = w;
+        id_map_add(&c->watched, partition + UINT64_C(1), w);
     }
-    return c->watched[partition];
+    return w;
 }
 
 static struct sample *sample_at(const struct watched *w, uint64_t back)
@@ -203,9 +195,10 @@ static void watch_node(struct controller *c, uint32_t node)
 
 void control_watch(struct controller *c)
 {
-    for (uint32_t i = 0; i < c->view->loads->partitions_size; i++) {
-        if (c->view->loads->partitions[i] != NULL)
-            watch_partition(c, i, c->view->loads->partitions[i]);
+    size_t at = 0;
+    for (const struct partition_load *l;
+         (l = id_map_next(&c->view->loads->partitions, &at)) != NULL;) {
+        watch_partition(c, l->partition, l);
     }
     for (uint32_t node = 1; node <= c->view->node_count; node++)
         watch_node(c, node);

@@ -16,12 +16,12 @@ void loads_destroy(struct loads *l)
 {
     if (l == NULL)
         return;
-    for (uint32_t i = 0; i < l->partitions_size; i++) {
-        if (l->partitions[i] != NULL)
-            free(l->partitions[i]->counts);
-        free(l->partitions[i]);
+    size_t at = 0;
+    for (struct partition_load *p; (p = id_map_next(&l->partitions, &at)) != NULL;) {
+        free(p->counts);
+        free(p);
     }
-    free(l->partitions);
+    id_map_deinit(&l->partitions);
     free(l);
 }
 
@@ -54,20 +54,14 @@ void loads_take_node(struct loads *l, struct instant now, const struct node_repo
 
 static struct partition_load *find_or_add(struct loads *l, uint32_t partition)
 {
-    if (partition >= l->partitions_size) {
-        uint32_t size =
-            l->partitions_size * 2 > partition ? l->partitions_size * 2 : partition + 64;
-        l->partitions = realloc(l->partitions, size * sizeof l->partitions[0]);
-        must(l->partitions != NULL);
-        memset(l->partitions + l->partitions_size, 0,
-               (size - l->partitions_size) * sizeof l->partitions[0]);
-        l->partitions_size = size;
+    struct partition_load *p = id_map_find(&l->partitions, partition + UINT64_C(1));
+    if (p == NULL) {
+        p = calloc(1, sizeof *p);
+        must(p != NULL);
+        p->partition = partition;
+        id_map_add(&l->partitions, partition + UINT64_C(1), p);
     }
-    if (l->partitions[partition] == NULL) {
-        l->partitions[partition] = calloc(1, sizeof *l->partitions[0]);
-        must(l->partitions[partition] != NULL);
-    }
-    return l->partitions[partition];
+    return p;
 }
 
 static const struct load_counts nothing;
@@ -108,7 +102,7 @@ void loads_take_partition(struct loads *l, struct instant now, const struct part
 
 const struct partition_load *loads_of(const struct loads *l, uint32_t partition)
 {
-    return partition < l->partitions_size ? l->partitions[partition] : NULL;
+    return id_map_find(&l->partitions, partition + UINT64_C(1));
 }
 
 const struct load_total *loads_totals(const struct partition_load *p)

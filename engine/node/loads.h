@@ -6,6 +6,7 @@
 #ifndef WEIR_ENGINE_NODE_LOADS_H
 #define WEIR_ENGINE_NODE_LOADS_H
 
+#include "base/id_map.h"
 #include "base/instant.h"
 #include "engine/catalog/report.h"
 #include "engine/catalog/table.h"
@@ -17,6 +18,7 @@ struct load_counts {
 };
 
 struct partition_load {
+    uint32_t partition;
     uint32_t table_id;
     uint64_t member; /* that led it and said so */
     uint64_t epoch;  /* of the last report: it was a wider range before */
@@ -37,8 +39,7 @@ struct node_load {
 
 struct loads {
     struct node_load nodes[NODES_MAX + 1];
-    struct partition_load **partitions; /* owns; by id, NULL: nothing heard */
-    uint32_t partitions_size;
+    struct id_map partitions; /* owns struct partition_load, by partition + 1: the catalog is 0 */
 };
 
 struct loads *loads_create(void);
