@@ -51,7 +51,7 @@ struct settled {
 };
 
 struct settling_table {
-    struct settling_table *next;
+    LIST_ENTRY(settling_table) place;
     uint32_t table_id;
     enum table_status status;
     uint32_t count;
@@ -71,20 +71,11 @@ static enum merge_step settling_merge_of(const struct settling_table *s,
     return s->status == TABLE_DELETING ? MERGE_NONE : p->merge;
 }
 
-static struct settling_table **settling_find(struct settling *settling, uint32_t table_id)
+static struct settling_table *settling_find(struct settling *settling, uint32_t table_id)
 {
-    struct settling_table **link = &settling->tables;
-    while (*link != NULL && (*link)->table_id != table_id)
-        link = &(*link)->next;
-    return link;
-}
-
-/* NULL: there is none. */
-static struct settling_table *settling_take(struct settling_table **link)
-{
-    struct settling_table *s = *link;
-    if (s != NULL)
-        *link = s->next;
+    struct settling_table *s = LIST_FIRST(&settling->tables);
+    while (s != NULL && s->table_id != table_id)
+        s = LIST_NEXT(s, place);
     return s;
 }
 
@@ -213,8 +204,7 @@ static void settling_settle_table(struct settling *settling, uint32_t table_id,
         if (settling_merge_of(s, &partitions[i]) != MERGE_NONE)
             s->missing++; /* until the next step */
     }
-    s->next = settling->tables;
-    settling->tables = s;
+    LIST_INSERT_HEAD(&settling->tables, s, place);
 }
 
 /* The children are there, whether or not the group has answered for the split. */
@@ -231,27 +221,28 @@ static void settling_end_split(struct settling_table *s)
 
 bool settling_rests(struct settling *settling, uint32_t table_id)
 {
-    const struct settling_table *s = *settling_find(settling, table_id);
+    const struct settling_table *s = settling_find(settling, table_id);
     return s != NULL && s->missing == 0 && s->status == TABLE_ACTIVE && !s->splitting;
 }
 
 void settling_changed(struct settling *settling, const struct table *t)
 {
-    struct settling_table **link = settling_find(settling, t->id);
+    struct settling_table *s = settling_find(settling, t->id);
     bool gone = catalog_find_id(settling->catalog->state, t->id) == NULL;
-    bool settled = *link != NULL && !gone && t->status == TABLE_ACTIVE && !table_is_splitting(t) &&
-                   (*link)->proposed && ((*link)->status != TABLE_ACTIVE || (*link)->splitting);
+    bool settled = s != NULL && !gone && t->status == TABLE_ACTIVE && !table_is_splitting(t) &&
+                   s->proposed && (s->status != TABLE_ACTIVE || s->splitting);
     if (settled) {
-        settling_end_split(*link);
-        (*link)->status = TABLE_ACTIVE; /* what is missing goes on */
+        settling_end_split(s);
+        s->status = TABLE_ACTIVE; /* what is missing goes on */
         return;
     }
-    struct settling_table *old = settling_take(link);
+    if (s != NULL)
+        LIST_REMOVE(s, place);
     calls_end(settling->calls, CALL_SETTLING, t->id);
     if (gone)
-        free(old);
+        free(s);
     else
-        settling_settle_table(settling, t->id, t->status, old);
+        settling_settle_table(settling, t->id, t->status, s);
 }
 
 /* ---- proposing ---- */
@@ -612,7 +603,7 @@ static void settling_advance(struct settling *settling, struct settling_table *s
 void settling_answered(struct settling *settling, const struct call_answer *answer)
 {
     const struct reply *reply = answer->reply;
-    struct settling_table *s = *settling_find(settling, answer->subject);
+    struct settling_table *s = settling_find(settling, answer->subject);
     uint32_t index = answer->token / SLOTS, slot = answer->token % SLOTS;
     must(s != NULL && index < s->count);
     s->at[index].asked &= (uint16_t) ~(1U << slot);
@@ -705,8 +696,10 @@ void settling_start(struct settling *settling)
 void settling_end(struct settling *settling)
 {
     calls_end_all(settling->calls, CALL_SETTLING);
-    while (settling->tables != NULL)
-        free(settling_take(&settling->tables));
+    for (struct settling_table *s; (s = LIST_FIRST(&settling->tables)) != NULL;) {
+        LIST_REMOVE(s, place);
+        free(s);
+    }
     loads_destroy(settling->catalog->loads);
     settling->catalog->loads = NULL;
 }
@@ -717,7 +710,8 @@ void settling_tick(struct settling *settling)
         return;
     if (!instant_before(settling->env->now, settling->nodes_at))
         settling_watch_nodes(settling);
-    for (struct settling_table *s = settling->tables; s != NULL; s = s->next) {
+    struct settling_table *s;
+    LIST_FOREACH (s, &settling->tables, place) {
         if (instant_before(settling->env->now, s->send_at))
             continue;
         settling_send_missing(settling, s);
@@ -732,7 +726,8 @@ struct instant settling_deadline(const struct settling *settling)
     if (!catalog_replica_leads(settling->catalog))
         return INSTANT_NEVER;
     struct instant t = settling->nodes_at;
-    for (const struct settling_table *s = settling->tables; s != NULL; s = s->next)
+    const struct settling_table *s;
+    LIST_FOREACH (s, &settling->tables, place)
         t = instant_earlier(t, s->send_at);
     return t;
 }

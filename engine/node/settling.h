@@ -15,7 +15,7 @@ struct settling {
     struct peers *peers;
     struct calls *calls;
     struct catalog_replica *catalog;
-    struct settling_table *tables; /* owns; while group 0 is led here */
+    LIST_HEAD(, settling_table) tables; /* owns; while group 0 is led here */
     struct instant nodes_at;
 };
 
