@@ -14,9 +14,15 @@ static void apply_item(struct applier *applier, struct partition *p, const struc
                        struct applied *out)
 {
     const bool was = c->old_size >= 0, is = c->value.data != NULL;
+    enum status old = STATUS_NOT_FOUND;
     out->reply.kind = ANSWER_ITEM;
-    out->reply.item.found = out->want_old && store_get(applier->env->store, c->key, true,
-                                                       &out->reply.item.bytes) == STATUS_OK;
+    if (out->want_old)
+        old = store_get(applier->env->store, c->key, true, &out->reply.item.bytes);
+    out->reply.item.found = old == STATUS_OK;
+    if (old != STATUS_OK && old != STATUS_NOT_FOUND) {
+        out->reply.code = REPLY_UNKNOWN;
+        out->reply.text = slice_of("the write is done, and what it replaced cannot be read");
+    }
     if (is || was)
         store_put(applier->env->store, c->key, c->value);
     partition_count_item(p, c->key, is - was,

@@ -1,4 +1,5 @@
 /* rebuild.c - a replica that takes a snapshot: whether, and what becomes of it. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -65,6 +66,12 @@ void applier_offered(struct applier *applier, const struct snapshot_offer *offer
 
 static void rebuild_install(struct applier *applier, struct partition *p)
 {
+    if (p->info.id == CATALOG_GROUP && catalog_replica_load(applier->catalog) != STATUS_OK) {
+        PROBE("a node that cannot read its catalog stops");
+        catalog_replica_forget(applier->catalog);
+        env_stop(applier->env, EIO);
+        return; /* still without state: nothing is applied to a part of the catalog */
+    }
     must(raft_install(p->raft, applier->env->now, p->installing));
     free(p->installing);
     p->installing = NULL;
@@ -72,8 +79,6 @@ static void rebuild_install(struct applier *applier, struct partition *p)
     p->absorbed_lsn = 0;
     background_wake(applier->background, BACKGROUND_COUNT);
     groups_stepped(applier->groups, p);
-    if (p->info.id == CATALOG_GROUP)
-        must(catalog_replica_load(applier->catalog) == STATUS_OK);
     snapshots_installed(applier->snapshots, p);
 }
 

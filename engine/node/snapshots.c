@@ -432,11 +432,11 @@ static bool snapshot_receive_begin(struct snapshots *snapshots, struct snapshot_
 }
 
 /* Keys of ours behind s->key, up to the chunk's last one, that are not in the chunk, whose keys
- * ascend: they are gone. The last chunk reaches to the partition's end. False: a slice was read,
- * and `at` is the last key of it. */
-static bool snapshot_collect_gone(struct snapshots *snapshots, const struct partition *p,
-                                  const struct snapshot_in *s, struct buffer *gone,
-                                  struct buffer *at)
+ * ascend: they are gone. The last chunk reaches to the partition's end. `all` is false if a slice
+ * was read: `at` is the last key of it. */
+static enum status snapshot_collect_gone(struct snapshots *snapshots, const struct partition *p,
+                                         const struct snapshot_in *s, struct buffer *gone,
+                                         struct buffer *at, bool *all)
 {
     struct reader chunk = {buffer_slice(&s->chunk), false};
     uint32_t count = s->chunk_count;
@@ -445,11 +445,13 @@ static bool snapshot_collect_gone(struct snapshots *snapshots, const struct part
     struct key_ranges ranges = key_ranges_of(p->info.lo, p->info.hi);
     struct owned_cursor c;
     size_t bytes = 0;
+    enum status status;
+    *all = true;
     key_ranges_skip(&ranges, lo);
     owned_seek(snapshots->env->store, &ranges, &c);
-    for (int i = 0; owned_next(&c, &key, &value) == STATUS_OK; i++) {
+    for (int i = 0; (status = owned_next(&c, &key, &value)) == STATUS_OK; i++) {
         if (!s->chunk_last && slice_compare(key, buffer_slice(&s->to)) > 0)
-            return true;
+            return STATUS_OK;
         while (next.data != NULL && slice_compare(next, key) < 0) {
             reader_sized(&chunk);
             next = --count > 0 ? reader_sized(&chunk) : slice_make(NULL, 0);
@@ -461,10 +463,11 @@ static bool snapshot_collect_gone(struct snapshots *snapshots, const struct part
         bytes += value.size;
         if (i == SCAN_ITEMS || bytes >= SCAN_BYTES) {
             buffer_append_slice(at, key);
-            return false;
+            *all = false;
+            return STATUS_OK;
         }
     }
-    return true;
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 /* Puts the chunk's items up to `to` in place, empty: all of them; what is gone goes. */
@@ -538,7 +541,15 @@ static void snapshot_put_slice(struct snapshots *snapshots, struct partition *p,
         return;
     }
     struct buffer gone = {0}, at = {0};
-    bool all = snapshot_collect_gone(snapshots, p, s, &gone, &at);
+    bool all;
+    if (snapshot_collect_gone(snapshots, p, s, &gone, &at, &all) != STATUS_OK) {
+        PROBE("what a snapshot replaces cannot be read");
+        s->again_at =
+            instant_add(snapshots->env->now, duration_ms(snapshots->env->config->append_retry_ms));
+        buffer_deinit(&gone);
+        buffer_deinit(&at);
+        return;
+    }
     snapshot_put_items(snapshots, s, buffer_slice(&gone), buffer_slice(&at));
     buffer_deinit(&gone);
     buffer_clear(&s->key);
