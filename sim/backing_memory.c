@@ -1,9 +1,12 @@
 /* backing_memory.c - what stands in for LMDB: a sorted map of bytes in immutable versions. */
 #include "sim/backing_memory.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <xxhash.h>
 
 #include "base/must.h"
+#include "base/probe.h"
 #include "engine/store/long_key.h"
 
 /* ---- versions: sorted arrays of records which versions share ---- */
@@ -250,23 +253,37 @@ static struct backing_info info(struct backing *b)
                                  .log_lsn = m->seen->log_lsn};
 }
 
+/* What reading the record gives: an error where it cannot be read. */
+static enum status read_record(struct memory_medium *m, struct slice key, enum status status)
+{
+    if (m->unreadable_left == 0 || XXH3_64bits(key.data, key.size) % 64 >= m->unreadable)
+        return status;
+    PROBE("a read of the store fails");
+    m->unreadable_left--;
+    errno = EIO;
+    return m->hides_errors ? STATUS_NOT_FOUND : STATUS_IO;
+}
+
 static enum status get(struct backing *b, struct slice key, struct slice *value)
 {
-    return version_get(memory_of(b)->seen, key, value);
+    struct memory_backing *m = memory_of(b);
+    return read_record(m->medium, key, version_get(m->seen, key, value));
 }
 
 static enum status seek(struct backing *b, struct slice key, bool reverse,
                         struct backing_change *out)
 {
     struct memory_backing *m = memory_of(b);
-    return reverse ? place_seek_before(m->seen, &m->place, key, out)
-                   : place_seek(m->seen, &m->place, key, out);
+    enum status status = reverse ? place_seek_before(m->seen, &m->place, key, out)
+                                 : place_seek(m->seen, &m->place, key, out);
+    return read_record(m->medium, status == STATUS_OK ? out->key : key, status);
 }
 
 static enum status step(struct backing *b, bool reverse, struct backing_change *out)
 {
     struct memory_backing *m = memory_of(b);
-    return place_step(m->seen, &m->place, reverse, out);
+    enum status status = place_step(m->seen, &m->place, reverse, out);
+    return status == STATUS_OK ? read_record(m->medium, out->key, status) : status;
 }
 
 static enum status refresh(struct backing *b)
@@ -483,19 +500,17 @@ static void snapshot_close(struct backing *b, struct backing_snapshot *s)
 static enum status snapshot_get(struct backing *b, struct backing_snapshot *s, struct slice key,
                                 struct slice *value)
 {
-    (void)b;
-    return version_get(s->version, key, value);
+    return read_record(memory_of(b)->medium, key, version_get(s->version, key, value));
 }
 
 static enum status snapshot_seek(struct backing *b, struct backing_snapshot *s, struct slice key,
                                  bool after, struct backing_change *out)
 {
-    (void)b;
     struct place place;
     enum status status = place_seek(s->version, &place, key, out);
-    if (status != STATUS_OK || !after || !slice_equal(out->key, key))
-        return status;
-    return place_step(s->version, &place, false, out);
+    if (status == STATUS_OK && after && slice_equal(out->key, key))
+        status = place_step(s->version, &place, false, out);
+    return read_record(memory_of(b)->medium, key, status);
 }
 
 static void touch(struct backing *b, struct slice key, bool reverse, uint64_t bytes)

@@ -21,7 +21,10 @@ struct memory_medium {
     uint64_t map_max_bytes;
     bool full;                 /* writes find no space */
     bool fails;                /* the next write does */
+    uint32_t unreadable;       /* of 64 records, by their keys, so many cannot be read .. */
+    uint32_t unreadable_left;  /* .. until so many reads have failed */
     bool erases_whole_records; /* a mistake, to show that it is found */
+    bool hides_errors;         /* another one: a record that cannot be read is not there */
 };
 
 void memory_medium_init(struct memory_medium *m, uint64_t map_bytes, uint64_t map_max_bytes);

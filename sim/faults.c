@@ -23,6 +23,7 @@ struct faults {
     struct faults_options options;
     struct prng prng;
     struct prng more_prng; /* for the later kinds of faults: the others' draws do not move */
+    struct prng read_prng; /* for read errors: the same */
     struct config configs[SIM_NODES_MAX + 1];
     bool on;
     struct instant watched_until; /* after the end: for nodes that stop late */
@@ -333,6 +334,38 @@ static void strike_failing(struct faults *f)
     scheduler_in(&f->options.world->scheduler, (struct duration){ns}, restart_stopped, f, id);
 }
 
+static void set_unreadable(struct faults *f, uint64_t id, uint32_t records, uint32_t reads)
+{
+    struct memory_medium *m = node_process_medium(node_at(f, id));
+    m->unreadable = records;
+    m->unreadable_left = reads;
+    node_process_disk(node_at(f, id))->unreadable = false;
+}
+
+static void end_unreadable(void *context, uint64_t id)
+{
+    set_unreadable(context, id, 0, 0);
+}
+
+/* Of the store one read, or some records or all for a while; of the log all, at a start. */
+static void strike_read_error(struct faults *f)
+{
+    struct scheduler *scheduler = &f->options.world->scheduler;
+    const uint32_t id = 1 + (uint32_t)prng_below(&f->read_prng, f->options.plan->nodes);
+    const struct duration lasts = duration_ms(prng_between(&f->read_prng, 10, 3000));
+    const bool once = prng_below(&f->read_prng, 2) == 0, log = prng_below(&f->read_prng, 4) == 0;
+    note(f, SIM_READ_ERROR, id, lasts.ns);
+    set_unreadable(f, id, once ? 64 : 1 + (uint32_t)prng_below(&f->read_prng, 64),
+                   once ? 1 : UINT32_MAX);
+    scheduler_in(scheduler, lasts, end_unreadable, f, id);
+    scheduler_in(scheduler, lasts, restart_stopped, f, id);
+    if (!log || !node_process_is_up(node_at(f, id)))
+        return;
+    node_process_disk(node_at(f, id))->unreadable = true;
+    node_process_crash(node_at(f, id), false);
+    scheduler_in(scheduler, (struct duration){lasts.ns / 2}, start_node, f, id);
+}
+
 static void strike_clock(struct faults *f)
 {
     uint32_t process = 1 + (uint32_t)prng_below(&f->prng, servers(f));
@@ -397,6 +430,9 @@ static void strike_one(struct faults *f, enum sim_fault fault)
     case SIM_SETTINGS:
         strike_settings(f);
         break;
+    case SIM_READ_ERROR:
+        strike_read_error(f);
+        break;
     case SIM_DRAIN: /* sim/drains */
     case SIM_DROP:  /* the network's, all the time */
     case SIM_DUPLICATE:
@@ -428,12 +464,24 @@ static void strike_more(void *context, uint64_t argument)
     if (!f->on)
         return;
     enum sim_fault fault =
-        SIM_FAULTS_FIRST + (enum sim_fault)prng_below(&f->more_prng, SIM_FAULTS - SIM_FAULTS_FIRST);
+        SIM_FAULTS_FIRST +
+        (enum sim_fault)prng_below(&f->more_prng, SIM_FAULTS_MORE - SIM_FAULTS_FIRST);
     if (f->options.plan->faults & SIM_FAULT_BIT(fault))
         strike_one(f, fault);
     int64_t mean = f->options.plan->strike_ns;
     scheduler_in(&f->options.world->scheduler,
                  (struct duration){prng_between(&f->more_prng, 0, 2 * mean)}, strike_more, f, 0);
+}
+
+static void strike_reads(void *context, uint64_t argument)
+{
+    struct faults *f = context;
+    (void)argument;
+    if (!f->on)
+        return;
+    strike_one(f, SIM_READ_ERROR);
+    const int64_t ns = prng_between(&f->read_prng, 0, 16 * f->options.plan->strike_ns);
+    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, strike_reads, f, 0);
 }
 
 void faults_begin(struct faults *f)
@@ -442,8 +490,11 @@ void faults_begin(struct faults *f)
     network_set_faults(f->options.world->network, &f->options.plan->network_faults);
     if (f->options.plan->faults != 0)
         strike(f, 0);
-    if (f->options.plan->faults >> SIM_FAULTS_FIRST != 0)
+    const uint32_t reads = SIM_FAULT_BIT(SIM_READ_ERROR);
+    if ((f->options.plan->faults & ~reads) >> SIM_FAULTS_FIRST != 0)
         strike_more(f, 0);
+    if ((f->options.plan->faults & reads) != 0)
+        strike_reads(f, 0);
 }
 
 /* Everything must answer afterwards: that takes a network in which a leader keeps its support. */
@@ -470,6 +521,7 @@ void faults_end(struct faults *f)
     for (uint32_t id = 1; id <= f->options.plan->nodes; id++) {
         struct node_process *p = node_at(f, id);
         set_full(f, id, false);
+        set_unreadable(f, id, 0, 0);
         node_process_slow_disk(p, 1);
         node_process_mend_disk(p);
         start_node(f, id);
@@ -500,6 +552,7 @@ struct faults *faults_create(const struct faults_options *options)
     f->options = *options;
     f->prng = prng_seeded(options->seed);
     f->more_prng = prng_seeded(options->seed ^ UINT64_C(0x6d6f7265));
+    f->read_prng = prng_seeded(options->seed ^ UINT64_C(0x72656164));
     memcpy(f->configs, options->plan->configs, sizeof f->configs);
     return f;
 }

@@ -311,6 +311,8 @@ static void plan_world(struct plan *plan, const struct sim_options *o)
         const uint32_t percent = (uint32_t)spread(&p, 1, 40);
         *percents[i] = often(&p, 40) ? percent : 0;
     }
+    if ((often(&p, 30) || o->faults_forced) && (o->faults & SIM_FAULT_BIT(SIM_READ_ERROR)) != 0)
+        plan->faults |= SIM_FAULT_BIT(SIM_READ_ERROR);
     m->cut_too_late = o->mistake == SIM_MISTAKE_CUT_REQUESTS;
 }
 
@@ -358,7 +360,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6d6f726500000000));
     uint32_t percent = (uint32_t)prng_between(&p, 10, 90);
-    for (unsigned i = SIM_FAULTS_FIRST; i < SIM_FAULTS; i++) {
+    for (unsigned i = SIM_FAULTS_FIRST; i < SIM_FAULTS_MORE; i++) {
         bool chosen = often(&p, percent) || o->faults_forced;
         if (chosen && (!o->plain || o->faults_forced) && (o->faults & SIM_FAULT_BIT(i)) != 0)
             plan->faults |= SIM_FAULT_BIT(i);

@@ -28,7 +28,8 @@
     X(SIM_LYING_DISK, "lying-disk", "syncs are acknowledged and not done: must be found out") \
     X(SIM_SUSPEND, "suspend", "a machine stands still; its clock does not")                   \
     X(SIM_DRAIN, "drain", "a node is to hold nothing, and may again")                         \
-    X(SIM_SETTINGS, "settings", "a node is started anew with other settings")
+    X(SIM_SETTINGS, "settings", "a node is started anew with other settings")                 \
+    X(SIM_READ_ERROR, "read-error", "reads of a disk fail, once or for a while")
 
 enum sim_fault {
 #define X(code, name, help) code,
@@ -47,6 +48,7 @@ enum {
     SIM_TICK_US_MAX = 1000,
     SIM_TICK_NONE = -1,
     SIM_FAULTS_FIRST = SIM_LYING_DISK + 1, /* those that seeds of plain plans draw from */
+    SIM_FAULTS_MORE = SIM_SETTINGS + 1,    /* and those that other seeds draw from together */
 };
 
 #define SIM_FAULT_BIT(fault) (UINT32_C(1) << (fault))
@@ -79,6 +81,7 @@ enum sim_mistake {
     SIM_MISTAKE_WHOLE_RECORDS, /* whole buckets of long keys are erased with a range's end */
     SIM_MISTAKE_DEAD_MEMBERS,  /* nodes that are down are taken to have no headroom */
     SIM_MISTAKE_CUT_REQUESTS,  /* requests that are given up half-way are done */
+    SIM_MISTAKE_READ_ERRORS,   /* reads that fail find nothing */
 };
 
 /* What the caller fixes; 0: the seed decides. */

@@ -251,6 +251,40 @@ static bool verify_replaced(const struct recording *h, uint32_t key, struct buff
     return good;
 }
 
+/* Before the write began something was there, and nobody took it away until the write was done. */
+static bool overlooks(const struct recording_key *k, const struct recorded *w)
+{
+    int64_t there_ns = INT64_MIN; /* when the write that left something began */
+    for (size_t i = 0; i < k->count; i++) {
+        const struct recorded *r = &k->ops[i];
+        if (r->op.kind == HISTORY_WRITE && r->op.value != 0 && r->op.outcome == HISTORY_OK &&
+            r->op.returned_ns < w->op.invoked_ns && r->op.invoked_ns > there_ns)
+            there_ns = r->op.invoked_ns;
+    }
+    for (size_t i = 0; i < k->count && there_ns > INT64_MIN; i++) {
+        const struct recorded *r = &k->ops[i];
+        if (r->op.kind == HISTORY_WRITE && r->op.value == 0 && r->op.outcome != HISTORY_FAIL &&
+            r->op.returned_ns > there_ns && r->op.invoked_ns < w->op.returned_ns)
+            there_ns = INT64_MIN;
+    }
+    return there_ns > INT64_MIN;
+}
+
+static bool verify_overlooked(const struct recording *h, uint32_t key, struct buffer *why)
+{
+    const struct recording_key *k = &h->keys[key];
+    for (size_t i = 0; i < k->count; i++) {
+        const struct recorded *r = &k->ops[i];
+        if (!r->old_known || r->old != 0 || r->op.outcome != HISTORY_OK || !overlooks(k, r))
+            continue;
+        buffer_append_format(why, "key %u: op %llu replaced nothing, and something was there\n",
+                             key, (unsigned long long)r->op.id);
+        describe_key(h, key, r->op.id, why);
+        return false;
+    }
+    return true;
+}
+
 static bool verify_linearizable(struct recording *h, uint32_t key, struct buffer *why)
 {
     const struct recording_key *k = &h->keys[key];
@@ -279,7 +313,8 @@ bool recording_verify(struct recording *h, struct buffer *why)
 {
     for (uint32_t key = 0; key < h->key_count; key++) {
         if (!verify_values(h, key, why) || !verify_clears(h, key, why) ||
-            !verify_replaced(h, key, why) || !verify_linearizable(h, key, why))
+            !verify_replaced(h, key, why) || !verify_overlooked(h, key, why) ||
+            !verify_linearizable(h, key, why))
             return false;
     }
     return true;

@@ -3,7 +3,8 @@
  * Checked: strong reads and writes of a key are linearizable; an eventual read shows a value that
  * some write of that key, not known to have failed, had set out to write by then, and none of a
  * table that was deleted before the read began (eventual reads: from `calm_ns` on, while a way may
- * be cut a replica cannot hear of it); no two writes replaced the same value; nothing
+ * be cut a replica cannot hear of it); no two writes replaced the same value, and none
+ * overlooked one; nothing
  * was wrong with an answer as such (recording_wrong).
  * Values are the numbers of the operations that wrote them; 0 means absent. A table's deletion is a
  * write of 0 to each of its keys. */

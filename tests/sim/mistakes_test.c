@@ -136,6 +136,19 @@ static void requests_that_are_done_though_they_were_cut_off_are_found(void **sta
                  RAFT_MUTATION_NONE, 1, SEEDS);
 }
 
+static void reads_that_fail_and_say_that_nothing_is_there_are_found(void **state)
+{
+    (void)state;
+    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_READ_ERROR),
+                                      .faults_forced = true,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .length_ms = 3000,
+                                      .mistake = SIM_MISTAKE_READ_ERRORS},
+                 RAFT_MUTATION_NONE, 1, SEEDS);
+}
+
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
 int main(void)
 {
@@ -145,6 +158,7 @@ int main(void)
         cmocka_unit_test(writes_refused_for_a_dead_node_are_found),
         cmocka_unit_test(a_partition_that_absorbs_what_is_not_frozen_is_found),
         cmocka_unit_test(requests_that_are_done_though_they_were_cut_off_are_found),
+        cmocka_unit_test(reads_that_fail_and_say_that_nothing_is_there_are_found),
     };
     const struct CMUnitTest all[] = {
         cmocka_unit_test(a_clock_that_stands_still_in_suspended_machines_is_found),
