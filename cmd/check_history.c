@@ -119,7 +119,7 @@ static void show_violation(const struct check_run *r, const struct history_viola
         show_entry(&r->check.history.entries[i], i == at ? ">" : " ");
 }
 
-static const char *verdict_of(const struct check_run *r)
+static const char *history_verdict_of(const struct check_run *r)
 {
     return r->check.violation_count   ? "NOT linearizable"
            : r->check.undecided_count ? "undecided"
@@ -135,7 +135,7 @@ static void check_show_text(const struct check_run *r)
            (long long)r->check.fail, (long long)r->check.info);
     if (r->check.eventual > 0)
         printf(", %lld eventual reads", (long long)r->check.eventual);
-    printf(": %s", verdict_of(r));
+    printf(": %s", history_verdict_of(r));
     if (r->check.violation_count > 0)
         printf(" (%lld violations)", (long long)r->check.violation_count);
     if (r->check.undecided_count > 0)

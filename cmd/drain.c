@@ -62,7 +62,7 @@ static bool drain_ask(const struct drain *d, const char *method_and_path)
     return status == STATUS_OK && http_status == 200;
 }
 
-static int drain(const struct drain *d)
+static int drain_run(const struct drain *d)
 {
     char path[64];
     snprintf(path, sizeof path, "POST /weir/drain?node=%lld%s", (long long)d->node,
@@ -133,5 +133,5 @@ int cmd_drain(int argc, char **argv)
     int code = usage_parse(&line, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
-    return d.node == 0 ? usage_wrong(line.command, "the NODE is missing") : drain(&d);
+    return d.node == 0 ? usage_wrong(line.command, "the NODE is missing") : drain_run(&d);
 }

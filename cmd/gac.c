@@ -29,13 +29,14 @@ static const struct option gac_options[] = {
     OPTIONS_FAULTS,
 };
 
-static void on_frame(void *context, const struct link_peer *from, struct slice frame)
+static void gac_daemon_frame(void *context, const struct link_peer *from, struct slice frame)
 {
     struct gac_process *p = context;
     gac_links_frame(&p->links, from, frame);
 }
 
-static void on_down(void *context, uint64_t link, enum peer_kind kind, uint32_t id, bool by_peer)
+static void gac_daemon_down(void *context, uint64_t link, enum peer_kind kind, uint32_t id,
+                            bool by_peer)
 {
     struct gac_process *p = context;
     (void)kind;
@@ -43,7 +44,7 @@ static void on_down(void *context, uint64_t link, enum peer_kind kind, uint32_t 
     gac_links_down(&p->links, link, by_peer);
 }
 
-static void on_stop(void *context)
+static void gac_daemon_stop(void *context)
 {
     ((struct gac_process *)context)->stopping = true;
 }
@@ -66,12 +67,12 @@ static enum status place_self(struct options *o, struct buffer *error)
     return STATUS_MALFORMED;
 }
 
-static enum status open_all(struct gac_process *p, struct buffer *error)
+static enum status gac_daemon_open(struct gac_process *p, struct buffer *error)
 {
     struct options *o = &p->options;
     enum status status = place_self(o, error);
     if (status == STATUS_OK)
-        status = daemon_open_loop(&p->loop, on_stop, p, error);
+        status = daemon_open_loop(&p->loop, gac_daemon_stop, p, error);
     if (status != STATUS_OK)
         return status;
     descriptors_raise();
@@ -84,7 +85,7 @@ static enum status open_all(struct gac_process *p, struct buffer *error)
                                                                .servers = o->gac.count,
                                                                .incarnation = daemon_seed() | 1});
     const struct transport_handler handler = {
-        .frame = on_frame, .down = on_down, .note = daemon_note};
+        .frame = gac_daemon_frame, .down = gac_daemon_down, .note = daemon_note};
     p->transport = transport_create(&(struct transport_options){
         .loop = p->loop, .self = self, .seed = daemon_seed(), .handler = &handler, .context = p});
     p->links = (struct gac_links){
@@ -98,7 +99,7 @@ static enum status open_all(struct gac_process *p, struct buffer *error)
                      : STATUS_OK;
 }
 
-static enum status serve(struct gac_process *p)
+static enum status gac_daemon_serve(struct gac_process *p)
 {
     enum status status = STATUS_OK;
     while (status == STATUS_OK && !p->stopping) {
@@ -127,14 +128,14 @@ int cmd_gac(int argc, char **argv)
     if (code != USAGE_GO_ON)
         return code;
     struct buffer error = {0};
-    enum status status = open_all(&p, &error);
+    enum status status = gac_daemon_open(&p, &error);
     if (status != STATUS_OK) {
         daemon_fail("gac", &error);
     } else {
         printf("weir gac %u of %u\n", p.options.id, p.options.gac.count);
         printf("ready %s:%u\n", p.options.address, transport_port(p.transport));
         fflush(stdout);
-        status = serve(&p);
+        status = gac_daemon_serve(&p);
     }
     faults_close(p.faults);
     if (p.transport != NULL)

@@ -156,7 +156,7 @@ static enum status close_history(const struct load_options *o, struct progress *
     return status;
 }
 
-static int load(const struct load_options *o)
+static int load_from_options(const struct load_options *o)
 {
     struct buffer error = {0};
     struct progress p = {.options = o, .tty = isatty(STDERR_FILENO)};
@@ -181,7 +181,7 @@ int cmd_load(int argc, char **argv)
     must(o != NULL);
     int code = usage_tell("weir load", load_options_parse(o, argc, argv, &text), &text);
     if (code == USAGE_GO_ON)
-        code = load(o);
+        code = load_from_options(o);
     buffer_deinit(&text);
     free(o);
     return code;

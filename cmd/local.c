@@ -85,7 +85,7 @@ static uint64_t link_of(uint32_t process)
     return (uint64_t)process + 1;
 }
 
-static void post(struct local *l, uint32_t from, uint32_t to, struct slice frame)
+static void local_post(struct local *l, uint32_t from, uint32_t to, struct slice frame)
 {
     if (l->mail_count == l->mail_capacity) {
         l->mail_capacity = l->mail_capacity == 0 ? 16 : l->mail_capacity * 2;
@@ -100,7 +100,7 @@ static void post(struct local *l, uint32_t from, uint32_t to, struct slice frame
 static bool mail_send(void *context, uint64_t link, struct slice frame)
 {
     const struct local_node *n = context;
-    post(n->local, n->id, (uint32_t)(link - 1), frame);
+    local_post(n->local, n->id, (uint32_t)(link - 1), frame);
     return true;
 }
 
@@ -114,7 +114,7 @@ static uint64_t mail_find(void *context, enum peer_kind kind, uint32_t id)
 static void mail_envelope(void *context, uint32_t node, struct slice frame)
 {
     const struct local_node *n = context;
-    post(n->local, n->id, node, frame);
+    local_post(n->local, n->id, node, frame);
 }
 
 static void mail_refuse(void *context, uint64_t link, const char *why)
@@ -124,7 +124,7 @@ static void mail_refuse(void *context, uint64_t link, const char *why)
     must(why == NULL); /* nodes of one process send each other nothing wrong */
 }
 
-static void on_reply(void *context, uint64_t to, const struct reply *r)
+static void local_reply(void *context, uint64_t to, const struct reply *r)
 {
     struct local_node *n = context;
     struct local *l = n->local;
@@ -134,7 +134,7 @@ static void on_reply(void *context, uint64_t to, const struct reply *r)
         n->mail.reply(n->mail.context, to, r);
 }
 
-static void on_request(void *context, uint32_t node, const struct request *r)
+static void local_request(void *context, uint32_t node, const struct request *r)
 {
     struct local_node *n = context;
     n->mail.request(n->mail.context, node, r);
@@ -147,7 +147,7 @@ static bool ask_node(void *context, uint32_t node, const struct request *r)
     return true;
 }
 
-static void ask_gac(void *context, uint32_t server, struct slice frame)
+static void local_gac_ask(void *context, uint32_t server, struct slice frame)
 {
     struct local *l = context;
     struct buffer error = {0};
@@ -171,7 +171,7 @@ static bool deliver_mail(struct local *l)
 }
 
 /* Carries messages until everybody is at rest. */
-static void pump(struct local *l)
+static void local_pump(struct local *l)
 {
     do
         router_server_pump(l->router);
@@ -180,13 +180,13 @@ static void pump(struct local *l)
 
 /* ---- life ---- */
 
-static void on_stop(void *context)
+static void local_stop(void *context)
 {
     struct local *l = context;
     l->stopping = true;
 }
 
-static enum status open_node(struct local *l, uint32_t id, struct buffer *error)
+static enum status local_node_open(struct local *l, uint32_t id, struct buffer *error)
 {
     struct local_node *n = &l->nodes[id];
     char directory[4096];
@@ -206,8 +206,8 @@ static enum status open_node(struct local *l, uint32_t id, struct buffer *error)
                  .node_count = l->options.nodes,
                  .seed = daemon_seed()},
         .messages = {.context = n,
-                     .reply = on_reply,
-                     .request = on_request,
+                     .reply = local_reply,
+                     .request = local_request,
                      .envelope = mail_envelope},
         .note = daemon_note,
     };
@@ -221,15 +221,15 @@ static enum status open_nodes(struct local *l, struct buffer *error)
 {
     enum status status = local_data_open(&l->options, &l->data, error);
     for (uint32_t id = 1; id <= l->options.nodes && status == STATUS_OK; id++)
-        status = open_node(l, id, error);
+        status = local_node_open(l, id, error);
     return status;
 }
 
-static enum status open_all(struct local *l, struct buffer *error)
+static enum status local_open(struct local *l, struct buffer *error)
 {
     enum status status = options_admin(&l->options, &l->admin, error);
     if (status == STATUS_OK)
-        status = daemon_open_loop(&l->loop, on_stop, l, error);
+        status = daemon_open_loop(&l->loop, local_stop, l, error);
     if (status == STATUS_OK)
         status = daemon_fit_descriptors(&l->options.config, l->options.nodes, 0, true, error);
     if (status != STATUS_OK)
@@ -248,7 +248,7 @@ static enum status open_all(struct local *l, struct buffer *error)
     l->router = router_server_create(&(struct router_server_options){
         .router = options,
         .clock = loop_clock(l->loop),
-        .peers = {.context = l, .request = ask_node, .gac = ask_gac},
+        .peers = {.context = l, .request = ask_node, .gac = local_gac_ask},
         .clients = http_server_clients(l->server)});
     l->gac = gac_server_create(&(struct gac_server_options){.config = &l->options.config,
                                                             .number = GAC_SERVER,
@@ -298,17 +298,17 @@ static struct instant deadline(const struct local *l)
     return t;
 }
 
-static enum status turn(struct local *l, struct instant until)
+static enum status local_turn(struct local *l, struct instant until)
 {
     enum status status = loop_turn(l->loop, instant_earlier(until, deadline(l)));
     router_server_turn(l->router);
-    pump(l);
+    local_pump(l);
     bool mail;
     do {
         for (uint32_t id = 1; id <= l->options.nodes; id++)
             node_server_turn(l->nodes[id].server);
         mail = l->mail_count > 0;
-        pump(l);
+        local_pump(l);
     } while (mail);
     for (uint32_t id = 1; id <= l->options.nodes; id++) {
         const struct node *n = node_server_node(l->nodes[id].server);
@@ -321,18 +321,18 @@ static enum status turn(struct local *l, struct instant until)
 
 /* Serves until told to stop; then finishes the writes that are in flight, and what is applied goes
  * to LMDB. */
-static enum status serve(struct local *l)
+static enum status local_serve(struct local *l)
 {
     enum status status = STATUS_OK;
     while (status == STATUS_OK && !l->stopping)
-        status = turn(l, INSTANT_NEVER);
+        status = local_turn(l, INSTANT_NEVER);
     struct instant end = instant_add(loop_now(l->loop), duration_ms(STOP_MS));
     for (uint32_t id = 1; id <= l->options.nodes; id++)
         node_finish(node_server_node(l->nodes[id].server));
     if (status == STATUS_OK)
-        status = turn(l, loop_now(l->loop));
+        status = local_turn(l, loop_now(l->loop));
     while (status == STATUS_OK && !nodes_idle(l) && instant_before(loop_now(l->loop), end))
-        status = turn(l, end);
+        status = local_turn(l, end);
     return status;
 }
 
@@ -353,7 +353,7 @@ int cmd_local(int argc, char **argv)
     if (code != USAGE_GO_ON)
         return code;
     struct buffer error = {0};
-    enum status status = open_all(&l, &error);
+    enum status status = local_open(&l, &error);
     if (status != STATUS_OK) {
         daemon_fail("local", &error);
     } else {
@@ -363,7 +363,7 @@ int cmd_local(int argc, char **argv)
         printf("admin http://%s:%u\n", l.admin.at.address, http_server_admin_port(l.server));
         printf("ready http://%s:%u\n", l.options.address, http_server_port(l.server));
         fflush(stdout);
-        status = serve(&l);
+        status = local_serve(&l);
         if (status != STATUS_OK)
             fprintf(stderr, "weir local: the event loop failed: %s\n", strerror(errno));
     }

@@ -40,18 +40,18 @@ static const struct option node_options[] = {
     OPTIONS_VERBOSE,
 };
 
-static void on_frame(void *context, const struct link_peer *from, struct slice frame)
+static void node_daemon_frame(void *context, const struct link_peer *from, struct slice frame)
 {
     struct node_process *p = context;
     node_links_frame(&p->links, p->server, from, frame);
 }
 
-static void on_stop(void *context)
+static void node_daemon_stop(void *context)
 {
     ((struct node_process *)context)->stopping = true;
 }
 
-static enum status open_all(struct node_process *p, struct buffer *error)
+static enum status node_daemon_open(struct node_process *p, struct buffer *error)
 {
     const struct options *o = &p->options;
     if (!daemon_list_valid(&o->peers, "--peers", error))
@@ -60,7 +60,7 @@ static enum status open_all(struct node_process *p, struct buffer *error)
         buffer_append_text(error, "--id and --data are needed, and --id must be one of --peers");
         return STATUS_MALFORMED;
     }
-    enum status status = daemon_open_loop(&p->loop, on_stop, p, error);
+    enum status status = daemon_open_loop(&p->loop, node_daemon_stop, p, error);
     if (status == STATUS_OK) /* links to the others, from them and from callers */
         status = daemon_fit_descriptors(&p->options.config, 1, 2 * o->peers.count + CALLERS, false,
                                         error);
@@ -70,7 +70,7 @@ static enum status open_all(struct node_process *p, struct buffer *error)
     status = daemon_introduce(&o->config, PEER_NODE, o->id, o->address, &p->secret, error, &self);
     if (status != STATUS_OK)
         return status;
-    const struct transport_handler handler = {.frame = on_frame, .note = daemon_note};
+    const struct transport_handler handler = {.frame = node_daemon_frame, .note = daemon_note};
     struct transport_options transport = {
         .loop = p->loop, .self = self, .seed = daemon_seed(), .handler = &handler, .context = p};
     p->transport = transport_create(&transport);
@@ -98,7 +98,7 @@ static enum status open_all(struct node_process *p, struct buffer *error)
                      : STATUS_OK;
 }
 
-static enum status turn(struct node_process *p, struct instant until)
+static enum status node_daemon_turn(struct node_process *p, struct instant until)
 {
     struct instant t = instant_earlier(until, node_server_deadline(p->server));
     enum status status = loop_turn(p->loop, instant_earlier(t, transport_deadline(p->transport)));
@@ -110,19 +110,19 @@ static enum status turn(struct node_process *p, struct instant until)
     return status;
 }
 
-static enum status serve(struct node_process *p)
+static enum status node_daemon_serve(struct node_process *p)
 {
     enum status status = STATUS_OK;
     while (status == STATUS_OK && !p->stopping)
-        status = turn(p, INSTANT_NEVER);
+        status = node_daemon_turn(p, INSTANT_NEVER);
     /* What is applied goes to LMDB, so that the next start has little to replay. */
     struct instant end = instant_add(loop_now(p->loop), duration_ms(STOP_MS));
     node_finish(node_server_node(p->server));
     if (status == STATUS_OK)
-        status = turn(p, loop_now(p->loop));
+        status = node_daemon_turn(p, loop_now(p->loop));
     while (status == STATUS_OK && !node_is_idle(node_server_node(p->server)) &&
            instant_before(loop_now(p->loop), end))
-        status = turn(p, end);
+        status = node_daemon_turn(p, end);
     return status;
 }
 
@@ -143,7 +143,7 @@ int cmd_node(int argc, char **argv)
     if (code != USAGE_GO_ON)
         return code;
     struct buffer error = {0};
-    enum status status = open_all(&p, &error);
+    enum status status = node_daemon_open(&p, &error);
     if (status != STATUS_OK) {
         daemon_fail("node", &error);
     } else {
@@ -153,7 +153,7 @@ int cmd_node(int argc, char **argv)
                options_profile_meaning(p.options.config.profile));
         printf("ready %s:%u\n", p.options.address, transport_port(p.transport));
         fflush(stdout);
-        status = serve(&p);
+        status = node_daemon_serve(&p);
     }
     if (p.host != NULL)
         node_host_close(p.host);

@@ -40,25 +40,26 @@ static const struct option router_options[] = {
     OPTIONS_FAULTS,
 };
 
-static void on_up(void *context, uint64_t link, enum peer_kind kind, uint32_t id)
+static void router_daemon_up(void *context, uint64_t link, enum peer_kind kind, uint32_t id)
 {
     struct router_process *p = context;
     router_links_up(&p->links, &(struct link_peer){link, kind, id});
 }
 
-static void on_down(void *context, uint64_t link, enum peer_kind kind, uint32_t id, bool by_peer)
+static void router_daemon_down(void *context, uint64_t link, enum peer_kind kind, uint32_t id,
+                               bool by_peer)
 {
     struct router_process *p = context;
     router_links_down(&p->links, &(struct link_peer){link, kind, id}, by_peer);
 }
 
-static void on_frame(void *context, const struct link_peer *from, struct slice frame)
+static void router_daemon_frame(void *context, const struct link_peer *from, struct slice frame)
 {
     struct router_process *p = context;
     router_links_frame(&p->links, from, frame);
 }
 
-static void on_stop(void *context)
+static void router_daemon_stop(void *context)
 {
     ((struct router_process *)context)->stopping = true;
 }
@@ -80,14 +81,14 @@ static bool options_valid(const struct options *o, struct buffer *error)
     return false;
 }
 
-static enum status open_all(struct router_process *p, struct buffer *error)
+static enum status router_daemon_open(struct router_process *p, struct buffer *error)
 {
     const struct options *o = &p->options;
     if (!options_valid(o, error))
         return STATUS_MALFORMED;
     enum status status = options_admin(o, &p->admin, error);
     if (status == STATUS_OK)
-        status = daemon_open_loop(&p->loop, on_stop, p, error);
+        status = daemon_open_loop(&p->loop, router_daemon_stop, p, error);
     if (status != STATUS_OK)
         return status;
     struct greeting_self self;
@@ -113,7 +114,8 @@ static enum status open_all(struct router_process *p, struct buffer *error)
                                         .clock = loop_clock(p->loop),
                                         .peers = router_links_peers(&p->links),
                                         .clients = http_server_clients(p->server)});
-    const struct transport_handler handler = {on_up, on_frame, on_down, daemon_note};
+    const struct transport_handler handler = {router_daemon_up, router_daemon_frame,
+                                              router_daemon_down, daemon_note};
     struct transport_options transport = {
         .loop = p->loop, .self = self, .seed = daemon_seed(), .handler = &handler, .context = p};
     p->transport = transport_create(&transport);
@@ -129,7 +131,7 @@ static enum status open_all(struct router_process *p, struct buffer *error)
     return http_server_listen(p->server, p->router, &o->config, &at, &p->admin.at, error);
 }
 
-static enum status serve(struct router_process *p)
+static enum status router_daemon_serve(struct router_process *p)
 {
     enum status status = STATUS_OK;
     while (status == STATUS_OK && !p->stopping) {
@@ -160,7 +162,7 @@ int cmd_router(int argc, char **argv)
     if (code != USAGE_GO_ON)
         return code;
     struct buffer error = {0};
-    enum status status = open_all(&p, &error);
+    enum status status = router_daemon_open(&p, &error);
     if (status != STATUS_OK) {
         daemon_fail("router", &error);
     } else {
@@ -171,7 +173,7 @@ int cmd_router(int argc, char **argv)
         printf("admin http://%s:%u\n", p.admin.at.address, http_server_admin_port(p.server));
         printf("ready http://%s:%u\n", p.options.address, http_server_port(p.server));
         fflush(stdout);
-        status = serve(&p);
+        status = router_daemon_serve(&p);
     }
     http_server_destroy(p.server);
     faults_close(p.faults);

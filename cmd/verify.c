@@ -167,7 +167,7 @@ static void tell_difference(struct verify_run *run, const struct replica *a,
             (long long)a->is.items, (long long)b->is.items);
 }
 
-static void compare(struct verify_run *run)
+static void verify_compare(struct verify_run *run)
 {
     int64_t partitions = 0, behind = 0, different = 0;
     if (run->count > 0)
@@ -196,7 +196,7 @@ static void compare(struct verify_run *run)
     }
 }
 
-static void on_stop(void *context)
+static void verify_stop(void *context)
 {
     (void)context;
     _exit(1);
@@ -225,7 +225,7 @@ static void verify_all(struct verify_run *run, struct loop *l)
         run->well = false;
         return;
     }
-    compare(run);
+    verify_compare(run);
     json_write_key(&run->json, "well");
     json_write_bool(&run->json, run->well);
     json_write_close(&run->json, '}');
@@ -252,7 +252,7 @@ int cmd_verify(int argc, char **argv)
         return code;
     struct buffer error = {0};
     struct loop *l = NULL;
-    if (daemon_open_loop(&l, on_stop, NULL, &error) != STATUS_OK)
+    if (daemon_open_loop(&l, verify_stop, NULL, &error) != STATUS_OK)
         return daemon_fail("verify", &error);
     verify_all(&run, l);
     loop_destroy(l);

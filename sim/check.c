@@ -62,7 +62,7 @@ struct contents {
     uint64_t items;
 };
 
-static bool read_range(struct node *n, const struct partition_info *p, struct contents *out)
+static bool check_range_read(struct node *n, const struct partition_info *p, struct contents *out)
 {
     struct store_cursor c;
     struct slice key, value;
@@ -116,7 +116,7 @@ static bool check_partition(struct node_process *const *nodes, const struct part
     for (uint32_t i = 0; i < p->member_count; i++) {
         uint32_t node = partition_node(p, i);
         struct contents *c = i == 0 ? &first : &other;
-        if (!read_range(node_process_node(nodes[node]), p, c)) {
+        if (!check_range_read(node_process_node(nodes[node]), p, c)) {
             buffer_append_format(why, "node %u cannot read partition %u\n", node, p->id);
             return false;
         }

@@ -207,7 +207,7 @@ static void settle_names(struct disk *d, bool power)
 
 /* ---- writes ---- */
 
-static void put(struct disk *d, uint64_t segment, size_t offset, struct slice bytes)
+static void disk_put(struct disk *d, uint64_t segment, size_t offset, struct slice bytes)
 {
     struct disk_segment *s = find(d, segment);
     must(s != NULL);
@@ -254,7 +254,7 @@ static struct disk_write take_flying(struct disk *d, uint64_t lsn)
     return w;
 }
 
-static void remember(struct disk *d, const struct disk_write *w)
+static void disk_remember(struct disk *d, const struct disk_write *w)
 {
     if (d->undo_count == d->undo_capacity) {
         d->undo_capacity = d->undo_capacity == 0 ? 64 : d->undo_capacity * 2;
@@ -272,13 +272,13 @@ uint64_t disk_write_end(struct disk *d, uint64_t lsn)
 {
     struct disk_write w = take_flying(d, lsn);
     if (d->lies)
-        remember(d, &w);
-    put(d, lsn / d->segment_bytes, lsn % d->segment_bytes, w.bytes);
+        disk_remember(d, &w);
+    disk_put(d, lsn / d->segment_bytes, lsn % d->segment_bytes, w.bytes);
     return lsn + w.bytes.size;
 }
 
 /* Sectors reach the disk in any order, or not at all: some times all, some times none. */
-static void tear(struct disk *d, const struct disk_write *w)
+static void disk_tear(struct disk *d, const struct disk_write *w)
 {
     uint64_t odds = prng_below(&d->prng, 4); /* of 3 */
     uint64_t segment = w->lsn / d->segment_bytes;
@@ -288,7 +288,7 @@ static void tear(struct disk *d, const struct disk_write *w)
         if (next > end)
             next = end;
         if (prng_below(&d->prng, 3) < odds)
-            put(d, segment, at, slice_make(w->bytes.data + (at - offset), next - at));
+            disk_put(d, segment, at, slice_make(w->bytes.data + (at - offset), next - at));
         at = next;
     }
 }
@@ -296,7 +296,7 @@ static void tear(struct disk *d, const struct disk_write *w)
 uint64_t disk_write_fail(struct disk *d, uint64_t lsn)
 {
     struct disk_write w = take_flying(d, lsn);
-    tear(d, &w);
+    disk_tear(d, &w);
     return lsn + w.bytes.size;
 }
 
@@ -306,14 +306,15 @@ static void cut_short(struct disk *d, const struct disk_write *w)
     size_t size = w->bytes.size;
     if (prng_below(&d->prng, 2) == 0)
         size = prng_below(&d->prng, size + 1);
-    put(d, w->lsn / d->segment_bytes, w->lsn % d->segment_bytes, slice_make(w->bytes.data, size));
+    disk_put(d, w->lsn / d->segment_bytes, w->lsn % d->segment_bytes,
+             slice_make(w->bytes.data, size));
 }
 
 void disk_crash(struct disk *d, bool power)
 {
     for (uint32_t i = 0; i < d->flying_count; i++) {
         if (power)
-            tear(d, &d->flying[i]);
+            disk_tear(d, &d->flying[i]);
         else
             cut_short(d, &d->flying[i]);
     }
@@ -324,7 +325,7 @@ void disk_crash(struct disk *d, bool power)
     for (size_t i = d->undo_count; i > 0; i--) {
         const struct disk_undo *u = &d->undo[i - 1];
         if (find(d, u->segment) != NULL)
-            put(d, u->segment, u->offset, buffer_slice(&u->before));
+            disk_put(d, u->segment, u->offset, buffer_slice(&u->before));
     }
     drop_undo(d);
 }

@@ -196,7 +196,7 @@ static void append_run(struct buffer *out, uint8_t c, size_t size)
 }
 
 /* Zeros of a string are escaped. */
-static void append_string(struct buffer *out, struct slice text)
+static void dynamo_append_string(struct buffer *out, struct slice text)
 {
     const uint8_t *zero = memchr(text.data, 0, text.size);
     const size_t plain = zero == NULL ? text.size : (size_t)(zero - text.data);
@@ -216,7 +216,7 @@ static void append_value(struct buffer *out, enum attr_type type, const struct k
     if (type == ATTR_BINARY)
         base64_append(out, bytes);
     else
-        append_string(out, bytes);
+        dynamo_append_string(out, bytes);
     APPEND(out, "\"}");
 }
 
@@ -301,8 +301,8 @@ static void append_filler(struct buffer *out, const struct dynamo_filler *f, uin
     }
 }
 
-static void append_item(struct buffer *out, const struct dynamo_table *t,
-                        const struct dynamo_write *w)
+static void dynamo_append_item(struct buffer *out, const struct dynamo_table *t,
+                               const struct dynamo_write *w)
 {
     append_key(out, t, w->key);
     uint8_t *at = buffer_reserve(out, 32 + DECIMAL_SIZE_MAX);
@@ -335,7 +335,7 @@ void dynamo_write(struct buffer *out, const struct dynamo_table *t, const struct
     append_table(out, t);
     if (w->value != 0) {
         APPEND(out, "\",\"Item\":");
-        append_item(out, t, w);
+        dynamo_append_item(out, t, w);
     } else {
         APPEND(out, "\",\"Key\":");
         append_key(out, t, w->key);
@@ -371,7 +371,7 @@ void dynamo_batch_write(struct buffer *out, const struct dynamo_table *t,
             APPEND(out, ",");
         if (all[i].value != 0) {
             APPEND(out, "{\"PutRequest\":{\"Item\":");
-            append_item(out, t, &all[i]);
+            dynamo_append_item(out, t, &all[i]);
             APPEND(out, "}}");
         } else {
             APPEND(out, "{\"DeleteRequest\":{\"Key\":");
@@ -428,7 +428,7 @@ void dynamo_query(struct buffer *out, const struct dynamo_table *t, const struct
 
 /* What follows the text; NULL data: it is not there. A text's second character is rare: the first
  * one is mostly a quote. */
-static struct slice behind(struct slice in, const char *text, size_t size)
+static struct slice dynamo_behind(struct slice in, const char *text, size_t size)
 {
     const uint8_t *at = in.data, *end = in.data + in.size;
     while (at < end && (at = memchr(at + 1, text[1], (size_t)(end - at - 1))) != NULL) {
@@ -439,9 +439,9 @@ static struct slice behind(struct slice in, const char *text, size_t size)
     return slice_make(NULL, 0);
 }
 
-#define BEHIND(in, text) behind(in, text, sizeof text - 1)
+#define BEHIND(in, text) dynamo_behind(in, text, sizeof text - 1)
 
-static uint64_t number_at(struct slice s)
+static uint64_t dynamo_number_at(struct slice s)
 {
     uint64_t value = 0;
     for (size_t i = 0; i < s.size && s.data[i] >= '0' && s.data[i] <= '9'; i++)
@@ -451,7 +451,7 @@ static uint64_t number_at(struct slice s)
 
 uint64_t dynamo_value(struct slice body)
 {
-    return number_at(BEHIND(body, "\"v\":{\"N\":\""));
+    return dynamo_number_at(BEHIND(body, "\"v\":{\"N\":\""));
 }
 
 bool dynamo_is_whole(const struct dynamo_table *t, struct slice item, uint64_t value)
@@ -483,12 +483,13 @@ static uint32_t key_number(const struct dynamo_keys *k, struct slice text)
     }
     if (type == ATTR_NUMBER && k->sort != 0)
         return text.data[0] == '-'
-                   ? NUMBER_OFFSET - (uint32_t)number_at(slice_make(text.data + 1, text.size - 1))
-                   : NUMBER_OFFSET + (uint32_t)number_at(text);
+                   ? NUMBER_OFFSET -
+                         (uint32_t)dynamo_number_at(slice_make(text.data + 1, text.size - 1))
+                   : NUMBER_OFFSET + (uint32_t)dynamo_number_at(text);
     const char *skip = k->sort != 0 ? "key-." : "";
     while (text.size > 0 && *skip != '\0' && strchr(skip, text.data[0]) != NULL)
         text = slice_make(text.data + 1, text.size - 1);
-    return (uint32_t)number_at(text);
+    return (uint32_t)dynamo_number_at(text);
 }
 
 bool dynamo_next(const struct dynamo_table *t, struct slice *rest, struct dynamo_found *out)
@@ -528,5 +529,5 @@ void dynamo_split(struct slice body, struct slice *done, struct slice *left)
 
 bool dynamo_says(struct slice body, const char *text)
 {
-    return behind(body, text, strlen(text)).data != NULL;
+    return dynamo_behind(body, text, strlen(text)).data != NULL;
 }

@@ -1,7 +1,7 @@
 /* gac_process.h - a server of global admission control in the simulated world.
  *
- * Routers dial it; it answers each frame over the link it came by. It keeps nothing: a start after
- * a crash is another life. */
+ * Routers make the links. The server answers each frame over the link of the frame. A crash loses
+ * everything that the server knew. */
 #ifndef WEIR_SIM_GAC_PROCESS_H
 #define WEIR_SIM_GAC_PROCESS_H
 
@@ -30,10 +30,10 @@ void gac_process_destroy(struct gac_process *p);
 void gac_process_start(struct gac_process *p);
 void gac_process_crash(struct gac_process *p);
 bool gac_process_is_up(const struct gac_process *p);
-/* It does nothing meanwhile, while its clock goes on. Ignored while it is paused already. */
+/* The process does nothing until then, while its clock goes on. Ignored while it is paused. */
 void gac_process_pause(struct gac_process *p, struct instant until);
 struct process *gac_process_base(struct gac_process *p);
-/* What it vends (gac/server.h); nothing while it is down. */
+/* Appends what the server vends (gac/server.h). Appends nothing while the server is down. */
 void gac_process_report(struct gac_process *p, struct buffer *out);
 
 #endif

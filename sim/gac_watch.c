@@ -13,7 +13,7 @@ void gac_watch_init(struct gac_watch *w, struct instant now, struct gac_key key,
     token_bucket_init(&w->ideal, capacity, rate, INT64_MAX / 4, capacity, now);
 }
 
-static void take(struct gac_watch *w, struct instant now, int64_t mcu)
+static void gac_watch_take(struct gac_watch *w, struct instant now, int64_t mcu)
 {
     w->taken_mcu += mcu;
     token_bucket_refill(&w->ideal, now);
@@ -36,7 +36,7 @@ void gac_watch_look(struct gac_watch *w, struct instant now, struct router_proce
         else
             w->seen[i] = 0;
         if (h.taken != w->seen[i])
-            take(w, now, h.taken - w->seen[i]);
+            gac_watch_take(w, now, h.taken - w->seen[i]);
         w->seen[i] = h.taken;
     }
 }

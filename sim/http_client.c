@@ -16,7 +16,7 @@ enum {
 
 /* ---- answers ---- */
 
-static void finish(struct http_client *c, int status, struct slice body)
+static void http_client_finish(struct http_client *c, int status, struct slice body)
 {
     c->calling = false;
     c->done(c->context, status, body);
@@ -38,7 +38,7 @@ static void hang_up(struct http_client *c)
     c->router = (uint32_t)prng_below(&c->prng, c->options.router_count);
 }
 
-static uint64_t number_at(const uint8_t *p, const uint8_t *end)
+static uint64_t http_client_number_at(const uint8_t *p, const uint8_t *end)
 {
     uint64_t value = 0;
     for (; p < end && *p >= '0' && *p <= '9'; p++)
@@ -47,7 +47,7 @@ static uint64_t number_at(const uint8_t *p, const uint8_t *end)
 }
 
 /* False: the answer is not whole yet. The last line of our router's head is the length. */
-static bool parse(struct slice in, struct slice *head, struct slice *body)
+static bool http_client_parse(struct slice in, struct slice *head, struct slice *body)
 {
     static const char before_length[] = "Content-Length: ";
     const size_t name_size = sizeof before_length - 1;
@@ -59,7 +59,7 @@ static bool parse(struct slice in, struct slice *head, struct slice *body)
     while (length[-1] != ' ')
         length--;
     must(memcmp(length - name_size, before_length, name_size) == 0);
-    size_t size = number_at(length, end);
+    size_t size = http_client_number_at(length, end);
     if ((size_t)(end - text) < size)
         return false;
     *head = slice_make(in.data, (size_t)(text - in.data));
@@ -67,25 +67,26 @@ static bool parse(struct slice in, struct slice *head, struct slice *body)
     return true;
 }
 
-static void answered(struct http_client *c, struct slice head, struct slice body)
+static void http_client_answered(struct http_client *c, struct slice head, struct slice body)
 {
     static const char status[] = "HTTP/1.1 ", packed[] = "Content-Encoding: gzip";
-    const int code = (int)number_at(head.data + sizeof status - 1, head.data + head.size);
+    const int code =
+        (int)http_client_number_at(head.data + sizeof status - 1, head.data + head.size);
     struct buffer unpacked = {0};
     if (c->ended)
         drop_link(c);
     if (memmem(head.data, head.size, packed, sizeof packed - 1) == NULL) {
-        finish(c, code, body);
+        http_client_finish(c, code, body);
         return;
     }
     PROBE("an answer comes packed");
     must(coding_unpack(&unpacked, CODING_GZIP, body, ANSWER_SIZE_MAX) == STATUS_OK);
-    finish(c, code, buffer_slice(&unpacked));
+    http_client_finish(c, code, buffer_slice(&unpacked));
     buffer_deinit(&unpacked);
 }
 
 /* The answers that have come whole; bytes of the next one may follow. */
-static void received(void *context, uint64_t link, struct slice bytes)
+static void http_client_received(void *context, uint64_t link, struct slice bytes)
 {
     struct http_client *c = context;
     struct buffer whole = {0};
@@ -99,23 +100,23 @@ static void received(void *context, uint64_t link, struct slice bytes)
         c->in = (struct buffer){0};
         bytes = buffer_slice(&whole);
     }
-    bool is_whole = parse(bytes, &head, &body);
+    bool is_whole = http_client_parse(bytes, &head, &body);
     while (is_whole && c->to_ignore > 0) {
         const size_t used = head.size + body.size;
         c->to_ignore--;
         bytes = slice_make(bytes.data + used, bytes.size - used);
-        is_whole = parse(bytes, &head, &body);
+        is_whole = http_client_parse(bytes, &head, &body);
     }
     if (is_whole) {
         must(head.size + body.size == bytes.size);
-        answered(c, head, body);
+        http_client_answered(c, head, body);
     } else {
         buffer_append_slice(&c->in, bytes);
     }
     buffer_deinit(&whole);
 }
 
-static void closed(void *context, uint64_t link, bool gone)
+static void http_client_closed(void *context, uint64_t link, bool gone)
 {
     struct http_client *c = context;
     (void)gone;
@@ -124,7 +125,7 @@ static void closed(void *context, uint64_t link, bool gone)
     c->link = 0;
     hang_up(c);
     if (c->calling)
-        finish(c, HTTP_CLIENT_LOST, slice_make(NULL, 0));
+        http_client_finish(c, HTTP_CLIENT_LOST, slice_make(NULL, 0));
 }
 
 /* One timer for all calls: it runs on while they come and go. */
@@ -143,7 +144,7 @@ static void timer(void *context, uint64_t timer_at)
         return;
     }
     hang_up(c);
-    finish(c, HTTP_CLIENT_TIMEOUT, slice_make(NULL, 0));
+    http_client_finish(c, HTTP_CLIENT_TIMEOUT, slice_make(NULL, 0));
 }
 
 static void start_timer(struct http_client *c, struct duration timeout)
@@ -158,7 +159,7 @@ static void start_timer(struct http_client *c, struct duration timeout)
 
 /* ---- calls ---- */
 
-static bool often(struct http_client *c, uint32_t percent)
+static bool http_client_often(struct http_client *c, uint32_t percent)
 {
     return percent > 0 && prng_below(&c->manners_prng, 100) < percent;
 }
@@ -166,14 +167,16 @@ static bool often(struct http_client *c, uint32_t percent)
 static void write_chunks(struct http_client *c, struct slice body)
 {
     while (body.size > 0) {
-        const size_t most = often(c, 50) ? 3 : body.size;
+        const size_t most = http_client_often(c, 50) ? 3 : body.size;
         const size_t size = 1 + prng_below(&c->manners_prng, most < body.size ? most : body.size);
-        buffer_append_format(&c->out, often(c, 50) ? "%zx\r\n" : "%zX;name=value\r\n", size);
+        buffer_append_format(&c->out, http_client_often(c, 50) ? "%zx\r\n" : "%zX;name=value\r\n",
+                             size);
         buffer_append(&c->out, body.data, size);
         buffer_append_text(&c->out, "\r\n");
         body = slice_make(body.data + size, body.size - size);
     }
-    buffer_append_text(&c->out, often(c, 20) ? "0\r\nTrailer: yes\r\n\r\n" : "0\r\n\r\n");
+    buffer_append_text(&c->out,
+                       http_client_often(c, 20) ? "0\r\nTrailer: yes\r\n\r\n" : "0\r\n\r\n");
 }
 
 /* Chunks of some bytes are for bodies that are not long. */
@@ -187,14 +190,14 @@ static void write_request(struct http_client *c, const char *operation, struct s
     struct buffer packed = {0};
     client_write_head(&c->out, "sim", 0, operation, true);
     c->out.size -= sizeof length - 1;
-    if (often(c, m->unpacks))
+    if (http_client_often(c, m->unpacks))
         buffer_append_text(&c->out, "Accept-Encoding: gzip\r\n");
-    if (often(c, m->packed)) {
+    if (http_client_often(c, m->packed)) {
         buffer_append_text(&c->out, "Content-Encoding: gzip\r\n");
         coding_pack(&packed, CODING_GZIP, body);
         body = buffer_slice(&packed);
     }
-    if (body.size < CHUNKED_MAX && often(c, m->chunked)) {
+    if (body.size < CHUNKED_MAX && http_client_often(c, m->chunked)) {
         buffer_append_text(&c->out, "Transfer-Encoding: chunked\r\n\r\n");
         write_chunks(c, body);
     } else {
@@ -222,8 +225,9 @@ static bool send_out(struct http_client *c, struct slice rest)
             return false;
         rest = slice_make(rest.data + first, rest.size - first);
     }
-    for (int i = often(c, c->options.manners.pieces) ? PIECES : 0; i > 0 && rest.size > 1; i--) {
-        const uint64_t most = often(c, 50) ? 8 : rest.size;
+    for (int i = http_client_often(c, c->options.manners.pieces) ? PIECES : 0;
+         i > 0 && rest.size > 1; i--) {
+        const uint64_t most = http_client_often(c, 50) ? 8 : rest.size;
         const size_t size =
             1 + prng_below(&c->manners_prng, most < rest.size ? most : rest.size - 1);
         if (!send_some(c, slice_make(rest.data, size)))
@@ -234,20 +238,21 @@ static bool send_out(struct http_client *c, struct slice rest)
 }
 
 /* Closed at an odd place: the last byte is not sent. */
-static void cut_off(struct http_client *c, size_t before)
+static void http_client_cut_off(struct http_client *c, size_t before)
 {
     PROBE("a client gives a request up half-way");
     const size_t size = before + 1 + prng_below(&c->manners_prng, c->out.size - before - 1);
     send_out(c, slice_make(c->out.data, c->options.manners.cut_too_late ? c->out.size : size));
     hang_up(c);
-    finish(c, HTTP_CLIENT_CUT, slice_make(NULL, 0));
+    http_client_finish(c, HTTP_CLIENT_CUT, slice_make(NULL, 0));
 }
 
 /* Requests that change nothing; their answers are ignored. */
 static void write_others(struct http_client *c)
 {
-    const int64_t others =
-        often(c, c->options.manners.pipelined) ? prng_between(&c->manners_prng, 1, 4) : 0;
+    const int64_t others = http_client_often(c, c->options.manners.pipelined)
+                               ? prng_between(&c->manners_prng, 1, 4)
+                               : 0;
     for (int64_t i = 0; i < others; i++)
         write_request(c, "ListTables", slice_of("{}"));
     c->to_ignore += (uint32_t)others;
@@ -267,16 +272,16 @@ void http_client_call(struct http_client *c, const char *operation, struct slice
     const size_t before = c->out.size;
     write_request(c, operation, body);
     c->calling = true;
-    if (c->link != 0 && often(c, c->options.manners.cut)) {
-        cut_off(c, before);
+    if (c->link != 0 && http_client_often(c, c->options.manners.cut)) {
+        http_client_cut_off(c, before);
         return;
     }
     if (c->link == 0 || !send_out(c, buffer_slice(&c->out))) {
         hang_up(c);
-        finish(c, HTTP_CLIENT_NOT_SENT, slice_make(NULL, 0));
+        http_client_finish(c, HTTP_CLIENT_NOT_SENT, slice_make(NULL, 0));
         return;
     }
-    c->ended = often(c, c->options.manners.ends);
+    c->ended = http_client_often(c, c->options.manners.ends);
     if (c->ended)
         network_end(c->options.network, c->link);
     start_timer(c, timeout);
@@ -284,14 +289,14 @@ void http_client_call(struct http_client *c, const char *operation, struct slice
 
 /* ---- life ---- */
 
-static void accepted(void *context, uint64_t link, uint32_t from)
+static void http_client_accepted(void *context, uint64_t link, uint32_t from)
 {
     (void)context;
     (void)link;
     must(from == 0); /* nobody dials a client */
 }
 
-static void datagram(void *context, uint32_t from, struct slice frame)
+static void http_client_datagram(void *context, uint32_t from, struct slice frame)
 {
     (void)context;
     (void)frame;
@@ -300,14 +305,15 @@ static void datagram(void *context, uint32_t from, struct slice frame)
 
 void http_client_init(struct http_client *c, const struct http_client_options *options)
 {
-    static const struct network_handler handler = {accepted, received, closed, datagram};
+    static const struct network_handler handler = {http_client_accepted, http_client_received,
+                                                   http_client_closed, http_client_datagram};
     *c = (struct http_client){
         .options = *options, .prng = prng_seeded(options->seed), .timer_at_ns = INT64_MAX};
     c->router = (uint32_t)prng_below(&c->prng, options->router_count);
     network_attach(options->network, options->process, &handler, c);
     network_start(options->network, options->process);
     c->manners_prng = prng_seeded(options->seed ^ UINT64_C(0x6d616e6e65727300));
-    if (often(c, 50))
+    if (http_client_often(c, 50))
         network_read_slowly(options->network, options->process, options->manners.read_bytes_ms);
 }
 

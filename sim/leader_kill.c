@@ -24,7 +24,7 @@ static enum split_stage stage_of(const struct leader_kill *k)
     return applied > 1 ? SPLIT_STAGE_FOLLOWED : SPLIT_STAGE_DONE;
 }
 
-static void strike(void *context, uint64_t watch)
+static void leader_kill_strike(void *context, uint64_t watch)
 {
     struct leader_kill *k = context;
     k->due = false;
@@ -46,8 +46,8 @@ static void consider(struct leader_kill *k)
         return;
     int64_t us = prng_below(&k->prng, 2) == 0 ? 0 : prng_between(&k->prng, 0, SPREAD_US);
     k->due = true;
-    scheduler_in(&k->options.world->scheduler, (struct duration){us * NS_PER_US}, strike, k,
-                 k->watch);
+    scheduler_in(&k->options.world->scheduler, (struct duration){us * NS_PER_US},
+                 leader_kill_strike, k, k->watch);
 }
 
 static int64_t log_end(const struct leader_kill *k, uint32_t node)
@@ -55,7 +55,7 @@ static int64_t log_end(const struct leader_kill *k, uint32_t node)
     return (int64_t)node_log_end(node_process_node(k->options.world->nodes[node]));
 }
 
-static void begin(struct leader_kill *k, uint32_t node, uint32_t partition)
+static void leader_kill_begin(struct leader_kill *k, uint32_t node, uint32_t partition)
 {
     memset(k->replicas, 0, sizeof k->replicas);
     k->partition = partition;
@@ -71,7 +71,7 @@ void leader_kill_saw(struct leader_kill *k, uint32_t node, const struct trace_ev
     if (k->options.stage == SPLIT_STAGE_NONE || k->killed_at != SPLIT_STAGE_NONE)
         return;
     if (e->kind == NODE_TRACE_SPLIT_PROPOSED)
-        begin(k, node, e->subject);
+        leader_kill_begin(k, node, e->subject);
     else if (e->kind == NODE_TRACE_STARTED)
         *r = (struct leader_kill_replica){0};
     else if (e->kind == NODE_TRACE_SPLIT && e->subject == k->partition)

@@ -171,8 +171,8 @@ static bool takes(struct network *n, struct process *p, struct message *m)
     return m->at_ns == now;
 }
 
-static void note(struct network *n, enum network_trace kind, uint32_t from, uint32_t to,
-                 uint64_t value)
+static void network_note(struct network *n, enum network_trace kind, uint32_t from, uint32_t to,
+                         uint64_t value)
 {
     trace_add(n->options.trace, n->options.scheduler->now, kind, from << 16 | to, (int64_t)value);
 }
@@ -249,12 +249,12 @@ static void link_tidy(struct link *l)
     l->network->link_free = l->slot + 1;
 }
 
-static void pump(void *context, uint64_t argument);
+static void network_pump(void *context, uint64_t argument);
 
 static void schedule_pump(struct link *l, int end, int64_t at_ns)
 {
     l->toward[end].scheduled = true;
-    scheduler_at(l->network->options.scheduler, (struct instant){at_ns}, pump, l,
+    scheduler_at(l->network->options.scheduler, (struct instant){at_ns}, network_pump, l,
                  handle_of(l, end));
 }
 
@@ -293,11 +293,11 @@ static void end_closed(struct link *l, int end, bool gone)
     drop_messages(l, 1 - end); /* what it sent and was not delivered */
     if (l->open[1 - end])
         enqueue_kind(l, 1 - end, MESSAGE_TIMEOUT);
-    note(n, NETWORK_TRACE_LINK_DOWN, l->process[end], l->process[1 - end], 0);
+    network_note(n, NETWORK_TRACE_LINK_DOWN, l->process[end], l->process[1 - end], 0);
     p->handler.closed(p->context, handle_of(l, end), gone);
 }
 
-static void deliver(struct link *l, int end, const struct message *m)
+static void network_deliver(struct link *l, int end, const struct message *m)
 {
     struct network *n = l->network;
     struct process *p = &n->processes[l->process[end]];
@@ -313,8 +313,8 @@ static void deliver(struct link *l, int end, const struct message *m)
     case MESSAGE_DATA:
         if (!l->open[end])
             break;
-        note(n, NETWORK_TRACE_LINK, l->process[1 - end], l->process[end],
-             XXH3_64bits(m->bytes, m->size));
+        network_note(n, NETWORK_TRACE_LINK, l->process[1 - end], l->process[end],
+                     XXH3_64bits(m->bytes, m->size));
         p->busy_ns = m->cost_ns > 0 ? m->cost_ns : 0;
         p->handler.received(p->context, handle_of(l, end), slice_make(m->bytes, m->size));
         p->busy_ns = 0;
@@ -339,7 +339,7 @@ static void tell_waiting(struct link *l, int end)
         p->streams.waiting(p->context, handle_of(l, 1 - end), l->toward[end].bytes);
 }
 
-static void pump(void *context, uint64_t argument)
+static void network_pump(void *context, uint64_t argument)
 {
     struct link *l = context;
     struct network *n = l->network;
@@ -364,7 +364,7 @@ static void pump(void *context, uint64_t argument)
         if (d->first == NULL)
             d->last = NULL;
         d->bytes -= m->size;
-        deliver(l, end, m);
+        network_deliver(l, end, m);
         const bool data = m->kind == MESSAGE_DATA;
         message_release(n, m);
         if (!l->used || handle_of(l, end) != argument)
@@ -471,7 +471,7 @@ static void resume_links(struct network *n)
 
 /* ---- datagrams ---- */
 
-static void hold(struct process *p, struct message *m)
+static void network_hold(struct process *p, struct message *m)
 {
     m->next = NULL;
     if (p->held == NULL)
@@ -481,26 +481,27 @@ static void hold(struct process *p, struct message *m)
     p->held_last = m;
 }
 
-static void arrive(void *context, uint64_t argument)
+static void network_arrive(void *context, uint64_t argument)
 {
     struct network *n = context;
     struct message *m = (struct message *)(uintptr_t)argument;
     struct process *p = &n->processes[m->to];
     if (p->alive && p->paused) {
-        hold(p, m);
+        network_hold(p, m);
         return;
     }
     if (p->alive && !network_is_cut(n, m->from, m->to)) {
         if (!takes(n, p, m)) {
-            scheduler_at(n->options.scheduler, (struct instant){m->at_ns}, arrive, n, (uintptr_t)m);
+            scheduler_at(n->options.scheduler, (struct instant){m->at_ns}, network_arrive, n,
+                         (uintptr_t)m);
             return;
         }
-        note(n, NETWORK_TRACE_DATAGRAM, m->from, m->to, XXH3_64bits(m->bytes, m->size));
+        network_note(n, NETWORK_TRACE_DATAGRAM, m->from, m->to, XXH3_64bits(m->bytes, m->size));
         p->busy_ns = m->cost_ns > 0 ? m->cost_ns : 0;
         p->handler.datagram(p->context, m->from, slice_make(m->bytes, m->size));
         p->busy_ns = 0;
     } else {
-        note(n, NETWORK_TRACE_LOST, m->from, m->to, m->size);
+        network_note(n, NETWORK_TRACE_LOST, m->from, m->to, m->size);
     }
     message_release(n, m);
 }
@@ -515,7 +516,7 @@ static void launch(struct network *n, uint32_t from, uint32_t to, struct slice f
     if (!n->faults.reorder && m->at_ns < *last)
         m->at_ns = *last;
     *last = m->at_ns;
-    scheduler_at(n->options.scheduler, (struct instant){m->at_ns}, arrive, n, (uintptr_t)m);
+    scheduler_at(n->options.scheduler, (struct instant){m->at_ns}, network_arrive, n, (uintptr_t)m);
 }
 
 void network_datagram(struct network *n, uint32_t from, uint32_t to, struct slice frame)
@@ -523,7 +524,7 @@ void network_datagram(struct network *n, uint32_t from, uint32_t to, struct slic
     const struct network_faults *f = &n->faults;
     if (network_is_cut(n, from, to) ||
         (f->drop_per_million > 0 && prng_below(&n->fault_prng, MILLION) < f->drop_per_million)) {
-        note(n, NETWORK_TRACE_LOST, from, to, frame.size);
+        network_note(n, NETWORK_TRACE_LOST, from, to, frame.size);
         return;
     }
     launch(n, from, to, frame);
@@ -537,7 +538,8 @@ static void release_held(struct network *n, struct process *p)
     while (p->held != NULL) {
         struct message *m = p->held;
         p->held = m->next;
-        scheduler_at(n->options.scheduler, n->options.scheduler->now, arrive, n, (uintptr_t)m);
+        scheduler_at(n->options.scheduler, n->options.scheduler->now, network_arrive, n,
+                     (uintptr_t)m);
     }
 }
 
@@ -681,7 +683,7 @@ static void free_datagrams(const struct network *n)
 {
     const struct scheduler *s = n->options.scheduler;
     for (size_t i = 0; i < s->capacity; i++) {
-        if (s->events[i].run == arrive && s->events[i].context == n)
+        if (s->events[i].run == network_arrive && s->events[i].context == n)
             free((void *)(uintptr_t)s->events[i].argument);
     }
 }

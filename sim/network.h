@@ -1,13 +1,13 @@
-/* network.h - links and datagrams between simulated processes, and everything that befalls them.
+/* network.h - links and datagrams between simulated processes, and their faults.
  *
- * A link is like a TCP connection: in order, each piece at most once; what is on its way waits
- * while the way is cut, and is lost when the link goes down, which both ends are told. A datagram
- * is lost, doubled, late or overtaken, as the faults in force have it.
+ * A link is like a TCP connection: bytes arrive in order, each piece at most once. While the way is
+ * cut, bytes wait. When the link goes down, they are lost, and both ends are told. A datagram may be
+ * lost, doubled, late or overtaken, as the faults in force say.
  *
  * Invariants
- *   W1  Nothing arrives at a process that is dead or paused, or over a way that is cut.
- *   W2  An end that was told `closed`, or closed itself, hears nothing more of that link.
- *   W3  A handle is never used twice. */
+ *   NET-1  Nothing arrives at a process that is dead or paused, or over a way that is cut.
+ *   NET-2  An end that was told `closed`, or closed itself, hears nothing more of that link.
+ *   NET-3  A handle is never used twice. */
 #ifndef WEIR_SIM_NETWORK_H
 #define WEIR_SIM_NETWORK_H
 

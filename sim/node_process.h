@@ -1,8 +1,8 @@
 /* node_process.h - a storage node in the simulated world: the machine, its disk and its clock.
  *
- * The ports of a node's driver (server/node_server.h): one turn for all that came at once; log
- * writes, new segments, checkpoints and page reads that take their time. A crash keeps what the
- * disk and the backing keep, and nothing else.
+ * It gives the driver of a node (server/node_server.h) its ports. Events that come at about the same
+ * time share one turn of the driver. Log writes, new segments, checkpoints and page reads take time.
+ * After a crash the node has what its disk and its backing have, and nothing else.
  * Not here: which faults happen when (sim/faults). */
 #ifndef WEIR_SIM_NODE_PROCESS_H
 #define WEIR_SIM_NODE_PROCESS_H
@@ -22,9 +22,9 @@ enum node_process_trace {
     NODE_PROCESS_TRACE_WIPED,        /* node, - */
 };
 
-/* How long the disk takes. */
+/* How long turns and the disk take. */
 struct node_timings {
-    int64_t turn_ns; /* what comes within this is one turn */
+    int64_t turn_ns; /* events within this time share a turn */
     int64_t write_least_ns;
     int64_t write_spread_ns;
     int64_t write_tail_ns;
@@ -42,13 +42,13 @@ struct node_process_options {
     uint64_t seed;
 };
 
-/* Moments that are short, and at which a crash is worth having. */
+/* Short moments at which a crash finds more than at others. */
 enum node_point {
     NODE_POINT_NONE,
     NODE_POINT_LOG,        /* a log write is in flight */
     NODE_POINT_CHECKPOINT, /* a checkpoint is being written */
-    NODE_POINT_COMMITTED,  /* it is durable, and the node does not know yet */
-    NODE_POINT_STARTED,    /* it has just been started */
+    NODE_POINT_COMMITTED,  /* a checkpoint is durable, and the node does not know yet */
+    NODE_POINT_STARTED,    /* the process has just been started */
     NODE_POINTS
 };
 
@@ -57,23 +57,23 @@ struct node_process;
 struct node_process *node_process_create(const struct node_process_options *options);
 void node_process_destroy(struct node_process *p);
 
-/* Recovers. STATUS_FULL: try again once there is space; otherwise its data is damaged. */
+/* Recovers. STATUS_FULL, STATUS_IO: a later start may succeed. Otherwise the data is damaged. */
 enum status node_process_start(struct node_process *p, struct buffer *error);
 void node_process_crash(struct node_process *p, bool power);
-void node_process_wipe(struct node_process *p); /* while it is down */
+void node_process_wipe(struct node_process *p); /* the process is down */
 bool node_process_is_up(const struct node_process *p);
-/* It does nothing meanwhile, while its clock goes on. Ignored while it is paused already. */
+/* The process does nothing until then, while its clock goes on. Ignored while it is paused. */
 void node_process_pause(struct node_process *p, struct instant until);
-/* As a pause, of the whole machine. `clock_stops`: what reads its clock never learns of it. */
+/* A pause of the whole machine. `clock_stops`: afterwards the clock reads what it read before. */
 void node_process_suspend(struct node_process *p, struct instant until, bool clock_stops);
-/* While it is down: from the next start on. Borrows. */
+/* The process is down; the configuration counts from the next start on. Borrows. */
 void node_process_set_config(struct node_process *p, const struct config *config);
 
-/* Since when it is down; while it is up, since when it has not stood still. In true time. */
+/* Since when, in true time, the process is down, or has run without a pause. */
 struct instant node_process_since(const struct node_process *p);
 const struct config *node_process_config(const struct node_process *p);
 
-/* Runs `ambush` with the node's id some time inside the next such moment, once. */
+/* Runs `ambush` once, with the node's id, at some time inside the next such moment. */
 void node_process_arm(struct node_process *p, enum node_point point, scheduler_run *ambush,
                       void *context);
 
@@ -81,17 +81,17 @@ void node_process_arm(struct node_process *p, enum node_point point, scheduler_r
 void node_process_fail_write(struct node_process *p);
 /* No write is about to fail any more. */
 void node_process_mend_disk(struct node_process *p);
-/* Everything the disk does takes this many times as long. */
+/* From now on the disk takes this many times as long for everything. */
 void node_process_slow_disk(struct node_process *p, int64_t times);
 
 /* NULL while it is down. */
 struct node *node_process_node(struct node_process *p);
-/* A request of nobody's, which a suspended machine never hears; the body of an answer that is OK
- * goes into `answer`, which must live as long as the node. */
+/* A request beside the network. A suspended machine does not get it. The body of an answer that is
+ * OK goes into `answer`, which must live as long as the node. */
 void node_process_ask(struct node_process *p, const struct request *r, struct buffer *answer);
-/* A frame over a link that process has made, and that the network does not know; the node is up. An
- * answer goes to the watch or, if it is for a node, over the link to that node. False: the node has
- * closed the link. */
+/* A frame of that process, over a link that the network does not know. The node is up. Its answer
+ * goes to the watch; an answer to a node goes over the link to that node. False: the node has closed
+ * the link. */
 bool node_process_receive(struct node_process *p, enum peer_kind kind, uint32_t id,
                           struct slice frame);
 

@@ -1,8 +1,8 @@
 /* process.h - what every process of the simulated world has: a number, lives, a clock, pauses.
  *
- * The part that nodes, routers and GAC servers share (sim/node_process.h, router_process.h,
- * gac_process.h). An event that was scheduled in one life of a process finds nobody in the next;
- * an event that falls into a pause happens when the pause ends. */
+ * Nodes, routers and GAC servers share this part (sim/node_process.h, router_process.h,
+ * gac_process.h). Each start of a process begins a life. An event that was scheduled in one life
+ * does nothing in the next. An event that falls into a pause happens at the end of the pause. */
 #ifndef WEIR_SIM_PROCESS_H
 #define WEIR_SIM_PROCESS_H
 
@@ -12,7 +12,7 @@
 
 struct reply;
 
-/* Whoever looks at the processes from outside. A function that is NULL is not called. */
+/* What the world tells of its processes. A function that is NULL is not called. */
 struct process_watch {
     /* An event of a node's trace (enum node_trace). */
     void (*saw)(void *context, uint32_t node, const struct trace_event *e);
@@ -41,7 +41,7 @@ struct process {
     bool paused;
     struct instant paused_until;
     struct sim_clock clock;
-    int64_t wall_skew_ms; /* of its wall clock, which nothing is measured with */
+    int64_t wall_skew_ms; /* of its wall clock */
 };
 
 /* The clock reads any time. `handler` gets `context`. */
@@ -55,23 +55,23 @@ static inline struct instant process_now(const struct process *p)
 }
 int64_t process_wall_ms(const struct process *p);
 
-/* A life begins; then the process is reached by the network. `kind` and `value` go to the trace. */
+/* A life begins, and the network reaches the process. `kind` and `value` go to the trace. */
 void process_begin(struct process *p, uint32_t kind, int64_t value);
-/* It ends: links go down. */
+/* The life ends: links go down. */
 void process_end(struct process *p, uint32_t kind, int64_t value);
 
 void process_note(const struct process *p, uint32_t kind, int64_t value);
 
-/* Whether the event `run`, of that life, happens now. If not, it was for an earlier life, or has
- * been put off to the end of a pause. */
+/* Whether the event `run`, of that life, happens now. False: the event is for an earlier life, or
+ * has been put off to the end of a pause. */
 bool process_reached(struct process *p, uint64_t life, scheduler_run *run, void *context,
                      uint64_t argument);
-/* When a timer for `at`, on the clock of the process, goes off: in true time, and not at once, so
- * that a machine that always wants to run is not run without end. */
+/* The true time at which a timer for `at` on the process's clock goes off. At least a microsecond
+ * passes, so that a timer that is always due does not stop time. */
 struct instant process_alarm(const struct process *p, struct instant at);
 
-/* The process does nothing until then, while its clock goes on; `resume` ends that, and has to call
- * process_resume. False: it is paused already, and nothing changes. */
+/* The process does nothing until then, while its clock goes on. Then `resume` runs, which calls
+ * process_resume. False: the process is paused already, and nothing changes. */
 bool process_pause(struct process *p, struct instant until, scheduler_run *resume, void *context);
 /* False: the event is for an earlier life. */
 bool process_resume(struct process *p, uint64_t life);
@@ -79,7 +79,7 @@ bool process_resume(struct process *p, uint64_t life);
 /* For a network_handler of a process that takes every link, or no datagram. */
 void process_link_accept(void *context, uint64_t link, uint32_t from);
 void process_datagram_refuse(void *context, uint32_t from, struct slice frame);
-/* The link is closed, for what came over it. */
+/* Closes a link because of what came over it. */
 void process_refuse(struct process *p, uint64_t link, const char *why);
 
 #endif

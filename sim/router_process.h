@@ -1,7 +1,7 @@
 /* router_process.h - a request router in the simulated world.
  *
- * Clients' links carry HTTP bytes, its links to the nodes, and to the servers of global admission
- * control, frames. It keeps up a link to every one of them; a request for a node whose link is down
+ * Links of clients carry HTTP bytes. Links to nodes and to GAC servers carry frames. The router
+ * keeps up a link to each node and to each GAC server. A request for a node whose link is down
  * counts as lost at once. */
 #ifndef WEIR_SIM_ROUTER_PROCESS_H
 #define WEIR_SIM_ROUTER_PROCESS_H
@@ -33,10 +33,10 @@ void router_process_destroy(struct router_process *p);
 void router_process_start(struct router_process *p);
 void router_process_crash(struct router_process *p);
 bool router_process_is_up(const struct router_process *p);
-/* It does nothing meanwhile, while its clock goes on. Ignored while it is paused already. */
+/* The process does nothing until then, while its clock goes on. Ignored while it is paused. */
 void router_process_pause(struct router_process *p, struct instant until);
 struct process *router_process_base(struct router_process *p);
-/* What it holds and has taken; it is up. False: nothing of it was ever taken. */
+/* The tokens that the router holds and has taken; the router is up. False: it never took any. */
 bool router_process_holding(const struct router_process *p, struct gac_key key,
                             struct gac_holding *out);
 

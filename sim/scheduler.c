@@ -17,7 +17,7 @@ void scheduler_deinit(struct scheduler *s)
     *s = (struct scheduler){0};
 }
 
-static void grow(struct scheduler *s)
+static void scheduler_grow(struct scheduler *s)
 {
     size_t capacity = s->capacity == 0 ? 256 : s->capacity * 2;
     must(capacity <= (size_t)1 << PLACE_BITS);
@@ -32,7 +32,7 @@ static void grow(struct scheduler *s)
     s->capacity = capacity;
 }
 
-static scheduler_key key_of(int64_t at_ns, uint64_t sequence, uint32_t place)
+static scheduler_key scheduler_key_of(int64_t at_ns, uint64_t sequence, uint32_t place)
 {
     must(at_ns >= 0 && sequence >> (64 - PLACE_BITS) == 0);
     return (scheduler_key)(uint64_t)at_ns << 64 | sequence << PLACE_BITS | place;
@@ -145,14 +145,15 @@ void scheduler_at(struct scheduler *s, struct instant at, scheduler_run *run, vo
                   uint64_t argument)
 {
     if (s->free == 0)
-        grow(s);
+        scheduler_grow(s);
     uint32_t place = s->free - 1;
     struct scheduler_event *e = &s->events[place];
     s->free = e->next;
     int64_t at_ns = instant_before(at, s->now) ? s->now.ns : at.ns;
     if (s->tick_ns > 0)
         at_ns = (at_ns + s->tick_ns - 1) / s->tick_ns * s->tick_ns;
-    *e = (struct scheduler_event){key_of(at_ns, s->sequence++, place), run, context, argument, 0};
+    *e = (struct scheduler_event){scheduler_key_of(at_ns, s->sequence++, place), run, context,
+                                  argument, 0};
     if (slot_of(at_ns) - slot_of(s->now.ns) < SCHEDULER_SLOTS)
         slot_add(s, place);
     else

@@ -257,7 +257,7 @@ static void watch(struct sim *s)
 }
 
 /* Until `until`, a violation, or, if `done` is given, that. */
-static bool pass(struct sim *s, struct instant until, bool (*done)(const struct sim *s))
+static bool sim_pass(struct sim *s, struct instant until, bool (*done)(const struct sim *s))
 {
     uint64_t steps = 0;
     while (s->violation.size == 0 && scheduler_step(&s->world.scheduler, until)) {
@@ -271,7 +271,7 @@ static bool pass(struct sim *s, struct instant until, bool (*done)(const struct 
     return done != NULL && done(s);
 }
 
-static struct instant after(const struct sim *s, int64_t ns)
+static struct instant sim_after(const struct sim *s, int64_t ns)
 {
     return instant_add(s->world.scheduler.now, (struct duration){ns});
 }
@@ -289,24 +289,24 @@ static void waited_in_vain(struct sim *s, const char *what)
         tables_describe(s->tables, &s->violation);
 }
 
-static void set_up(struct sim *s)
+static void sim_set_up(struct sim *s)
 {
     world_start(&s->world);
     begin_watch(s);
     sim_client_set_plan(s->clients[0], CLIENT_SETUP);
-    if (!pass(s, after(s, SETUP_S * NS_PER_S), clients_done))
+    if (!sim_pass(s, sim_after(s, SETUP_S * NS_PER_S), clients_done))
         waited_in_vain(s, "the table does not become active");
 }
 
 /* Whoever leads the catalog answers, once it knows that it still does. */
-static void ask_for_table(struct sim *s, uint32_t table)
+static void sim_table_ask(struct sim *s, uint32_t table)
 {
     const struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of(tables_name(table))};
     struct buffer *told = &s->told[table];
     buffer_clear(told);
     for (int tries = 0; tries < ASK_TRIES && told->size == 0 && s->violation.size == 0; tries++) {
         world_ask(&s->world, &r, told);
-        pass(s, after(s, NS_PER_S), NULL);
+        sim_pass(s, sim_after(s, NS_PER_S), NULL);
     }
 }
 
@@ -323,15 +323,15 @@ static bool check_tables(struct sim *s, struct buffer *why)
 static void await_moves(struct sim *s)
 {
     struct buffer why = {0};
-    struct instant until = after(s, s->plan.moves ? MOVES_S * NS_PER_S : 0);
+    struct instant until = sim_after(s, s->plan.moves ? MOVES_S * NS_PER_S : 0);
     bool good = false;
     do {
         for (uint32_t i = 0; i < s->plan.workload.tables; i++)
-            ask_for_table(s, i);
+            sim_table_ask(s, i);
         buffer_clear(&why);
         good = s->violation.size > 0 || check_tables(s, &why);
         if (!good && s->plan.moves)
-            pass(s, after(s, MOVES_LOOK_S * NS_PER_S), NULL);
+            sim_pass(s, sim_after(s, MOVES_LOOK_S * NS_PER_S), NULL);
     } while (!good && instant_before(s->world.scheduler.now, until));
     buffer_deinit(&why);
 }
@@ -364,17 +364,17 @@ static void calm(struct sim *s)
     if (s->plan.workload.tables > 1 || !drains_are_over(s->drains)) {
         set_plans(s, CLIENT_IDLE);
         tables_end(s->tables);
-        if (!pass(s, after(s, TABLES_S * NS_PER_S), is_settled))
+        if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S), is_settled))
             waited_in_vain(s, "not every table is there after the faults have ended");
         begun = s->world.scheduler.now.ns;
     }
     s->history.calm_ns = s->world.scheduler.now.ns;
     set_plans(s, CLIENT_PROBE);
-    if (!pass(s, after(s, calm_time(s).ns), clients_done))
+    if (!sim_pass(s, sim_after(s, calm_time(s).ns), clients_done))
         waited_in_vain(s, "not every key answers after the faults have ended");
     s->calm_ns = s->world.scheduler.now.ns - begun;
     set_plans(s, CLIENT_IDLE);
-    pass(s, after(s, SETTLE_S * NS_PER_S), NULL);
+    sim_pass(s, sim_after(s, SETTLE_S * NS_PER_S), NULL);
     await_moves(s);
 }
 
@@ -419,14 +419,14 @@ static void judge(struct sim *s)
 
 void sim_run(struct sim *s, struct sim_result *out)
 {
-    set_up(s);
+    sim_set_up(s);
     if (s->violation.size == 0) {
         set_plans(s, CLIENT_LOAD);
         faults_begin(s->faults);
         splits_begin(s->splits);
         tables_begin(s->tables);
         drains_begin(s->drains);
-        pass(s, after(s, s->plan.length_ns), NULL);
+        sim_pass(s, sim_after(s, s->plan.length_ns), NULL);
         calm(s);
     }
     judge(s);

@@ -60,7 +60,7 @@ struct sim_client {
 
 static void next(struct sim_client *c, struct duration pause);
 
-static struct instant now(const struct sim_client *c)
+static struct instant sim_client_now(const struct sim_client *c)
 {
     return c->options.http.scheduler->now;
 }
@@ -111,7 +111,7 @@ static void go_on(struct sim_client *c, bool ok)
         next(c, (struct duration){think > 0 ? prng_between(&c->prng, 0, think) : 0});
 }
 
-static void call(struct sim_client *c, const char *operation, http_client_done *done)
+static void sim_client_call(struct sim_client *c, const char *operation, http_client_done *done)
 {
     c->calling = true;
     c->counters.calls++;
@@ -128,27 +128,27 @@ static void aim(struct sim_client *c, uint32_t table, bool eventual)
 }
 
 /* The number that a write of it writes. */
-static uint64_t ask(struct sim_client *c, uint32_t key, enum history_kind kind, bool consistent,
-                    bool deletes)
+static uint64_t sim_client_ask(struct sim_client *c, uint32_t key, enum history_kind kind,
+                               bool consistent, bool deletes)
 {
     must(c->asked_count < MANY_MAX);
     struct asked *a = &c->asked[c->asked_count++];
     a->answered = false;
     a->ticket =
-        recording_invoke(c->options.history, now(c), c->options.number,
+        recording_invoke(c->options.history, sim_client_now(c), c->options.number,
                          c->table * c->options.workload->keys + key, kind, consistent, deletes);
     return deletes ? 0 : a->ticket.id;
 }
 
-static void answer(struct sim_client *c, struct asked *a, enum history_outcome outcome,
-                   uint64_t value)
+static void sim_client_answer(struct sim_client *c, struct asked *a, enum history_outcome outcome,
+                              uint64_t value)
 {
     if (a->answered) {
         recording_wrong(c->options.history, &a->ticket, "names it twice");
         return;
     }
     a->answered = true;
-    recording_return(c->options.history, now(c), &a->ticket, outcome, value);
+    recording_return(c->options.history, sim_client_now(c), &a->ticket, outcome, value);
 }
 
 /* ---- one key ---- */
@@ -186,7 +186,7 @@ static void one_done(void *context, int status, struct slice body)
         recording_wrong(c->options.history, &c->asked[0].ticket, not_whole);
     if (ok && c->wants_old)
         recording_replaced(c->options.history, &c->asked[0].ticket, dynamo_value(body));
-    answer(c, &c->asked[0], outcome, ok && !c->writes ? dynamo_value(body) : 0);
+    sim_client_answer(c, &c->asked[0], outcome, ok && !c->writes ? dynamo_value(body) : 0);
     if (ok && c->plan == CLIENT_PROBE && c->probing)
         probe_on(c);
     go_on(c, ok);
@@ -195,9 +195,9 @@ static void one_done(void *context, int status, struct slice body)
 static void read_key(struct sim_client *c, uint32_t key, bool consistent)
 {
     c->writes = c->wants_old = false;
-    ask(c, key, HISTORY_READ, consistent, false);
+    sim_client_ask(c, key, HISTORY_READ, consistent, false);
     dynamo_get(&c->body, &c->target, key, consistent);
-    call(c, "GetItem", one_done);
+    sim_client_call(c, "GetItem", one_done);
 }
 
 static size_t some_pad(struct sim_client *c)
@@ -211,9 +211,9 @@ static void write_key(struct sim_client *c, uint32_t key, bool deletes, bool wan
     c->writes = true;
     c->wants_old = wants_old;
     struct dynamo_write w = {.key = key, .pad = some_pad(c)};
-    w.value = ask(c, key, HISTORY_WRITE, true, deletes);
+    w.value = sim_client_ask(c, key, HISTORY_WRITE, true, deletes);
     dynamo_write(&c->body, &c->target, &w, wants_old);
-    call(c, deletes ? "DeleteItem" : "PutItem", one_done);
+    sim_client_call(c, deletes ? "DeleteItem" : "PutItem", one_done);
 }
 
 /* ---- many keys ---- */
@@ -258,7 +258,7 @@ static void many_read(struct sim_client *c, struct slice items)
         const char *what = fault_of(c, &found, count > 0 ? &last : NULL);
         if (what != NULL)
             recording_wrong(c->options.history, &a->ticket, what);
-        answer(c, a, HISTORY_OK, found.value);
+        sim_client_answer(c, a, HISTORY_OK, found.value);
         last = found.key;
         count++;
     }
@@ -285,7 +285,7 @@ static void page_ended(struct sim_client *c, struct slice key)
         if (a->answered && later)
             recording_wrong(c->options.history, &a->ticket, "ends in a key before it");
         if (!a->answered && !later)
-            answer(c, a, HISTORY_OK, 0);
+            sim_client_answer(c, a, HISTORY_OK, 0);
     }
 }
 
@@ -305,7 +305,7 @@ static void many_ok(struct sim_client *c, struct slice body)
     while (dynamo_next(&c->target, &left, &found)) {
         struct asked *a = asked_of(c, found.key);
         must(a != NULL);
-        answer(c, a, c->writes ? HISTORY_INFO : HISTORY_FAIL, 0);
+        sim_client_answer(c, a, c->writes ? HISTORY_INFO : HISTORY_FAIL, 0);
     }
     if (!c->writes)
         many_read(c, done);
@@ -313,7 +313,7 @@ static void many_ok(struct sim_client *c, struct slice body)
         page_ended(c, key);
     for (uint32_t i = 0; i < c->asked_count; i++) {
         if (!c->asked[i].answered)
-            answer(c, &c->asked[i], at == NULL ? HISTORY_OK : HISTORY_FAIL, 0);
+            sim_client_answer(c, &c->asked[i], at == NULL ? HISTORY_OK : HISTORY_FAIL, 0);
     }
 }
 
@@ -324,7 +324,7 @@ static void many_done(void *context, int status, struct slice body)
     if (outcome == HISTORY_OK)
         many_ok(c, body);
     for (uint32_t i = 0; outcome != HISTORY_OK && i < c->asked_count; i++)
-        answer(c, &c->asked[i], outcome, 0);
+        sim_client_answer(c, &c->asked[i], outcome, 0);
     go_on(c, outcome == HISTORY_OK);
 }
 
@@ -351,13 +351,13 @@ static bool query_page(struct sim_client *c)
     c->writes = false;
     for (uint32_t i = first; i < first + k->collection && i < c->options.workload->keys; i++) {
         if (dynamo_asks_for(q, k, i))
-            ask(c, i, HISTORY_READ, q->consistent, false);
+            sim_client_ask(c, i, HISTORY_READ, q->consistent, false);
     }
     if (c->asked_count == 0)
         return false;
     c->querying = true;
     dynamo_query(&c->body, &c->target, q);
-    call(c, "Query", many_done);
+    sim_client_call(c, "Query", many_done);
     return true;
 }
 
@@ -377,7 +377,7 @@ static void choose_range(struct sim_client *c, uint32_t key)
 }
 
 /* Of the collection the key is in. */
-static void query(struct sim_client *c, uint32_t key, bool consistent)
+static void sim_client_query(struct sim_client *c, uint32_t key, bool consistent)
 {
     const struct dynamo_keys *k = c->target.keys;
     c->query =
@@ -399,18 +399,18 @@ static void read_many(struct sim_client *c, bool consistent)
     bool scan = chance(c, 40) && c->options.workload->keys <= MANY_MAX;
     c->writes = false;
     if (chance(c, c->options.workload->query_percent)) {
-        query(c, keys[0], consistent);
+        sim_client_query(c, keys[0], consistent);
         return;
     }
     if (scan)
         count = c->options.workload->keys;
     for (uint32_t i = 0; i < count; i++)
-        ask(c, scan ? i : keys[i], HISTORY_READ, consistent, false);
+        sim_client_ask(c, scan ? i : keys[i], HISTORY_READ, consistent, false);
     if (scan)
         dynamo_scan(&c->body, &c->target, consistent);
     else
         dynamo_batch_get(&c->body, &c->target, keys, count, consistent);
-    call(c, scan ? "Scan" : "BatchGetItem", many_done);
+    sim_client_call(c, scan ? "Scan" : "BatchGetItem", many_done);
 }
 
 static void write_many(struct sim_client *c)
@@ -421,15 +421,15 @@ static void write_many(struct sim_client *c)
     for (uint32_t i = 0; i < count; i++) {
         bool deletes = chance(c, c->options.workload->delete_percent);
         all[i] = (struct dynamo_write){.key = keys[i], .pad = some_pad(c)};
-        all[i].value = ask(c, keys[i], HISTORY_WRITE, true, deletes);
+        all[i].value = sim_client_ask(c, keys[i], HISTORY_WRITE, true, deletes);
     }
     dynamo_batch_write(&c->body, &c->target, all, count);
-    call(c, "BatchWriteItem", many_done);
+    sim_client_call(c, "BatchWriteItem", many_done);
 }
 
 /* ---- plans ---- */
 
-static void load(struct sim_client *c)
+static void sim_client_load(struct sim_client *c)
 {
     const struct workload *w = c->options.workload;
     bool many = chance(c, w->many_percent), reads = chance(c, w->read_percent);
@@ -479,7 +479,7 @@ static void setup_done(void *context, int status, struct slice body)
     next(c, duration_ms(prng_between(&c->prng, 1, RETRY_MS)));
 }
 
-static void setup(struct sim_client *c)
+static void sim_client_setup(struct sim_client *c)
 {
     bool create = c->step == STEP_CREATE;
     const struct workload *w = c->options.workload;
@@ -493,7 +493,7 @@ static void setup(struct sim_client *c)
                      duration_ms(SETUP_TIMEOUT_MS), setup_done, c);
 }
 
-static void run(void *context, uint64_t argument)
+static void sim_client_run(void *context, uint64_t argument)
 {
     struct sim_client *c = context;
     (void)argument;
@@ -507,11 +507,11 @@ static void run(void *context, uint64_t argument)
     if (c->plan == CLIENT_LOAD && goes_on && next_page(c))
         return;
     if (c->plan == CLIENT_LOAD)
-        load(c);
+        sim_client_load(c);
     else if (c->plan == CLIENT_PROBE && c->step != STEP_DONE)
         probe(c);
     else if (c->plan == CLIENT_SETUP && c->step != STEP_DONE)
-        setup(c);
+        sim_client_setup(c);
 }
 
 static void next(struct sim_client *c, struct duration pause)
@@ -519,7 +519,7 @@ static void next(struct sim_client *c, struct duration pause)
     if (c->scheduled || c->calling)
         return;
     c->scheduled = true;
-    scheduler_in(c->options.http.scheduler, pause, run, c, 0);
+    scheduler_in(c->options.http.scheduler, pause, sim_client_run, c, 0);
 }
 
 void sim_client_set_plan(struct sim_client *c, enum client_plan plan)

@@ -114,7 +114,7 @@ static void ask_merge(struct splits *s, const struct table *t)
     ask_all(s, &r, &s->answer);
 }
 
-static void look(void *context, uint64_t argument)
+static void splits_look(void *context, uint64_t argument)
 {
     struct splits *s = context;
     struct buffer why = {0};
@@ -138,7 +138,7 @@ static void look(void *context, uint64_t argument)
         later(s);
 }
 
-static void ask(void *context, uint64_t argument)
+static void splits_ask(void *context, uint64_t argument)
 {
     struct splits *s = context;
     struct request r = {.op = REQUEST_TABLE_GET};
@@ -149,13 +149,13 @@ static void ask(void *context, uint64_t argument)
     s->at = tables > 1 ? (uint32_t)prng_below(&s->prng, tables) : 0;
     r.table.name = slice_of(tables_name(s->at));
     ask_all(s, &r, &s->table);
-    scheduler_in(&s->options.world->scheduler, duration_ms(ANSWER_MS), look, s, 0);
+    scheduler_in(&s->options.world->scheduler, duration_ms(ANSWER_MS), splits_look, s, 0);
 }
 
 static void later(struct splits *s)
 {
     int64_t ns = prng_between(&s->prng, 0, 2 * s->options.plan->cut_ns);
-    scheduler_in(&s->options.world->scheduler, (struct duration){ns}, ask, s, 0);
+    scheduler_in(&s->options.world->scheduler, (struct duration){ns}, splits_ask, s, 0);
 }
 
 void splits_begin(struct splits *s)

@@ -78,23 +78,25 @@ uint64_t world_seed(const struct world *w, enum world_stream stream, uint32_t wh
 uint32_t world_router(const struct world *w, uint32_t router);
 uint32_t world_gac(const struct world *w, uint32_t server);
 uint32_t world_client(const struct world *w, uint32_t client);
-/* For an HTTP client that is that client, and that uses all routers. */
+/* Options of an HTTP client with that number. The client uses all routers. */
 struct http_client_options world_http(const struct world *w, uint32_t client, uint64_t seed);
 
-/* By the number of a process that is no client. A node is not started or ended by these. */
+/* The process is a router or a GAC server. */
 void world_start_process(struct world *w, uint32_t process);
 void world_crash_process(struct world *w, uint32_t process);
-/* The process does nothing until then, while its clock goes on. Ignored while it is paused. */
+/* A node, a router or a GAC server does nothing until then, while its clock goes on. Ignored while
+ * the process is paused. */
 void world_pause(struct world *w, uint32_t process, struct instant until);
 struct sim_clock *world_clock(struct world *w, uint32_t process);
 
-/* Cuts all ways between this node and the other nodes, in both directions; or heals them. */
+/* Cuts all ways between this node and the other nodes, in both directions. */
 void world_cut_off(struct world *w, uint32_t node);
+/* Ends world_cut_off. */
 void world_heal(struct world *w, uint32_t node);
 
 /* Asks every node that is up (node_process_ask): the node that leads the catalog answers. */
 void world_ask(struct world *w, const struct request *r, struct buffer *answer);
-/* Of all that has happened so far. */
+/* A hash of everything that has happened so far. */
 uint64_t world_hash(const struct world *w);
 
 #endif

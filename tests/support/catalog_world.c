@@ -1,3 +1,4 @@
+/* catalog_world.c - a catalog that applies what it decides. */
 #include "tests/support/catalog_world.h"
 
 #include "tests/check.h"

@@ -1,3 +1,4 @@
+/* control_scene.c - a view that a test fills in, and what the controller asks for. */
 #include "tests/support/control_scene.h"
 
 #include "tests/check.h"

@@ -1,3 +1,4 @@
+/* crowd.c - a table, and requests for it at all routers of a lab. */
 #include "tests/support/crowd.h"
 
 #include <math.h>

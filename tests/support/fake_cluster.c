@@ -1,3 +1,4 @@
+/* fake_cluster.c - the answers of nodes and catalog, from memory. */
 #include "tests/support/fake_cluster.h"
 #include "engine/message/frames.h"
 #include "engine/message/request_traits.h"
@@ -9,6 +10,7 @@
 
 #include "base/must.h"
 #include "engine/item/storage_key.h"
+#include "server/link_rights.h"
 
 /* ---- the world ---- */
 
@@ -444,6 +446,7 @@ static void answer(struct fake_cluster *f, uint32_t node, const struct request *
     struct reply r = {.id = q->id, .code = REPLY_OK};
     struct buffer body = {0};
     uint32_t catalog = f->leader != 0 ? f->leader : 1;
+    must(link_rights_request(&(struct link_peer){.kind = PEER_ROUTER, .id = 1}, q) == NULL);
     if (traits_of(q)->data)
         answer_data(f, q, node, &r, &body);
     else if (q->op == REQUEST_STATS)

@@ -1,8 +1,13 @@
-/* fake_cluster.h - a router with a cluster of paper: nodes and catalog answer from memory, clients
- * are buffers. For tests and fuzz targets.
+/* fake_cluster.h - a router and a double of the cluster behind it, for tests of the router alone.
  *
- * Answers come at once, unless they are held back: then the test delivers them one by one, in any
- * order, or never. */
+ * Nodes and catalog answer from memory, and clients are buffers. Answers come at once, or a test
+ * delivers held answers one by one, in any order, or never.
+ * Why a double: a test gives single requests the answers that it wants (any refusal, any leader, any
+ * order), and fuzz targets need thousands of runs a second. What a router and nodes do together is
+ * tested in a simulated world (tests/support/lab.h).
+ * The double is no kinder than the cluster: a request needs a partition of the right epoch with a
+ * replica on that node and a key inside its range; an item is checked; a request that the router may
+ * not send breaks an invariant. */
 #ifndef WEIR_TESTS_SUPPORT_FAKE_CLUSTER_H
 #define WEIR_TESTS_SUPPORT_FAKE_CLUSTER_H
 

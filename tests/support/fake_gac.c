@@ -1,3 +1,4 @@
+/* fake_gac.c - GAC servers that a test starts and kills. */
 #include "tests/support/fake_gac.h"
 
 #include "base/must.h"

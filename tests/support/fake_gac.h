@@ -1,5 +1,5 @@
-/* fake_gac.h - servers of global admission control for routers in fake clusters: the real machines,
- * asked and answered in memory and at once. Several clusters may share them. */
+/* fake_gac.h - GAC servers for routers in fake clusters. The servers are real (gac/server.h); they
+ * answer in memory and at once. Several clusters may share them. */
 #ifndef WEIR_TESTS_SUPPORT_FAKE_GAC_H
 #define WEIR_TESTS_SUPPORT_FAKE_GAC_H
 

@@ -1,3 +1,4 @@
+/* gac_world.c - frames between leases and ledgers, arrivals of requests, and faults. */
 #include "tests/support/gac_world.h"
 
 #include <stdlib.h>

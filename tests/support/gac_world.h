@@ -1,8 +1,10 @@
-/* gac_world.h - routers and servers of global admission control in virtual time, one table.
+/* gac_world.h - the token leases of routers and GAC servers in virtual time, for one table.
  *
- * Clients arrive by a Poisson process at each router; a router lets in what it has tokens for,
- * keeps what it has asked for waiting, and refuses the rest. An ideal bucket at the same rate and
- * of the same capacity watches: what it could not have let in is over-admission. */
+ * It has the two state machines of the protocol (gac/client.h, gac/server.h), without routers and
+ * nodes, so that millions of requests are cheap. Requests arrive at each router by a Poisson process.
+ * A router admits a request if it has tokens, lets the request wait if tokens are on their way, and
+ * refuses it otherwise. An ideal bucket has the rate and the capacity of the table. What the ideal
+ * bucket could not have admitted is over-admission. */
 #ifndef WEIR_TESTS_SUPPORT_GAC_WORLD_H
 #define WEIR_TESTS_SUPPORT_GAC_WORLD_H
 

@@ -1,3 +1,4 @@
+/* lab.c - clients of a simulated cluster, and what its nodes know. */
 #include "tests/support/lab.h"
 
 #include "engine/node/control_port.h"

@@ -1,5 +1,4 @@
-/* lab.h - a cluster in the simulated world for tests: real routers, nodes and servers of global
- * admission control, virtual time, and flows of requests at a pace. */
+/* lab.h - a simulated cluster for tests (sim/world.h), with clients that send requests at a pace. */
 #ifndef WEIR_TESTS_SUPPORT_LAB_H
 #define WEIR_TESTS_SUPPORT_LAB_H
 
@@ -58,9 +57,9 @@ void lab_start(struct lab *l);
 void lab_deinit(struct lab *l);
 void lab_pass(struct lab *l, int64_t ns);
 
-/* What becomes of it is counted when the answer is there. */
+/* Sends a request. Its outcome is counted in `counts` when the answer comes. */
 void lab_call(struct lab *l, struct counts *counts, const char *operation, const char *body);
-/* By a client of that router, 0 .. */
+/* The same, through that router, counted from 0. */
 void lab_call_at(struct lab *l, uint32_t router, struct counts *counts, const char *operation,
                  const char *body);
 /* For a client of the test's own. */
@@ -69,9 +68,9 @@ void lab_create_table(struct lab *l, const char *name, int rcu, int wcu);
 /* Sends each flow's requests at its pace, evenly. */
 void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns);
 
-/* The table, as whoever leads the catalog tells it; it lives in the arena. */
+/* The table as the catalog's leader has it. It lives in the arena. */
 struct table lab_table_of(struct lab *l, const char *name, struct arena *arena);
-/* Events of a kind so far. */
+/* How many events of this kind all nodes know. */
 int64_t lab_events_of(struct lab *l, enum event_kind kind);
 
 /* The one partition of the table that was created as the `table`th, on this node. */
@@ -79,7 +78,7 @@ struct partition_stats lab_stats_of(struct lab *l, uint32_t node, uint32_t table
 uint32_t lab_leader_of(struct lab *l, uint32_t table);
 /* The node that leads the catalog; 0: none does. */
 uint32_t lab_catalog_leader(struct lab *l);
-/* Of that node; it leads. Lends until time passes. */
+/* The catalog of the node that leads the catalog. Lends until time passes. */
 const struct catalog *lab_catalog(struct lab *l);
 
 #endif

@@ -1,7 +1,9 @@
+/* lone_node.c - effects are kept for the test, which says when the disk has done its work. */
 #include "tests/support/lone_node.h"
 
 #include "engine/item/storage_key.h"
 #include "engine/message/request_traits.h"
+#include "server/node_recovery.h"
 #include "tests/check.h"
 #include "tests/temporary.h"
 
@@ -74,17 +76,38 @@ void lone_take_effects(struct lone_node *w)
 
 /* ---- life ---- */
 
-static void replay(struct lone_node *w)
+static bool lone_log_range(void *context, uint64_t *first, uint64_t *last)
 {
-    struct log_segment_reader reader = {.bytes = buffer_slice(&w->log)};
-    struct log_record record;
-    enum status status;
-    while ((status = log_segment_next(&reader, &record)) == STATUS_OK) {
-        if (record.lsn >= store_log_lsn(node_store(w->node)))
-            assert_int_equal(node_replay(w->node, &record), STATUS_OK);
-    }
-    assert_int_equal(status, STATUS_NOT_FOUND);
-    assert_int_equal(reader.at, w->log.size);
+    const struct lone_node *w = context;
+    *first = *last = 0;
+    return w->log.size > 0;
+}
+
+static enum status lone_log_read(void *context, uint64_t segment, struct buffer *memory,
+                                 struct slice *out)
+{
+    const struct lone_node *w = context;
+    (void)segment;
+    (void)memory;
+    *out = buffer_slice(&w->log);
+    return STATUS_OK;
+}
+
+static enum status lone_log_prepare(void *context, uint64_t segment)
+{
+    (void)context;
+    assert_int_equal(segment, 0);
+    return STATUS_OK;
+}
+
+/* Nothing is behind the end of `log`. */
+static enum status lone_log_zero(void *context, uint64_t segment, uint64_t offset, uint64_t size)
+{
+    const struct lone_node *w = context;
+    (void)segment;
+    (void)size;
+    assert_int_equal(offset, w->log.size);
+    return STATUS_OK;
 }
 
 void lone_start(struct lone_node *w, uint64_t log_space)
@@ -94,11 +117,18 @@ void lone_start(struct lone_node *w, uint64_t log_space)
     struct backing *backing;
     struct buffer error = {0};
     struct node_options node = {.config = &w->config, .id = 1, .node_count = 1, .seed = 1};
+    const struct log_port log = {.context = w,
+                                 .range = lone_log_range,
+                                 .read = lone_log_read,
+                                 .prepare = lone_log_prepare,
+                                 .zero = lone_log_zero};
     assert_int_equal(backing_open_lmdb(&options, &backing), STATUS_OK);
     struct store *store = store_create(backing, w->resident_max);
     assert_int_equal(node_create(&node, store, &error, &w->node), STATUS_OK);
-    replay(w);
-    assert_int_equal(node_check(w->node, &error), STATUS_OK);
+    struct node_recovery recovery = {
+        .node = w->node, .log = &log, .place = w->directory, .segment_bytes = SEGMENT_BYTES};
+    assert_int_equal(node_recover(&recovery, &error), STATUS_OK);
+    assert_int_equal(recovery.next_lsn, w->log.size);
     node_start(w->node, w->now, SEGMENT_BYTES, w->log.size);
     node_log_space(w->node, log_space, false);
     node_tick(w->node, w->now);

@@ -1,6 +1,11 @@
-/* lone_node.h - a node driven by hand: events in, effects out, a log that is a buffer, LMDB in a
- * directory. One table `t` with a partition key `id`; items are known by name and version. With
- * `collections`, a sort key `n` too, and names are spread over that many whole collections. */
+/* lone_node.h - the state machine of a node (engine/node/node.h) with hand-made inputs.
+ *
+ * A test says when each log write, checkpoint and read of a page ends, and how: events between those
+ * steps are what unit tests of a node are about. The log is a buffer, LMDB is in a directory, and a
+ * start recovers as a daemon does (server/node_recovery.h). No controller and no links. Clusters and
+ * drivers are tested in a simulated world (tests/support/lab.h, frame_world.h).
+ * One table `t` with a partition key `id`; items have numbers as names, and versions. With
+ * `collections` the table has a sort key `n`, and names are spread over that many collections. */
 #ifndef WEIR_TESTS_SUPPORT_LONE_NODE_H
 #define WEIR_TESTS_SUPPORT_LONE_NODE_H
 

@@ -1,3 +1,4 @@
+/* raft_world.c - messages, clocks and disks of a group on paper. */
 #include "tests/support/raft_world.h"
 
 #include <stdlib.h>
