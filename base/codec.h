@@ -81,7 +81,7 @@ static inline void codec_amount(struct codec *c, int64_t *value)
 
 static inline void codec_bool(struct codec *c, bool *value)
 {
-    uint8_t byte = *value;
+    uint8_t byte = codec_reads(c) ? 0 : *value; /* of what is not read yet, any byte */
     codec_u8(c, &byte);
     codec_check(c, byte <= 1);
     *value = byte != 0;

@@ -14,24 +14,23 @@ enum {
 static const size_t field_sizes[] = {
     [FIELD_SLICE] = 4, [FIELD_BOOL] = 1, [FIELD_U8] = 1, [FIELD_U32] = 4, [FIELD_U64] = 8};
 
-static size_t fields_size(const struct message_field *f, const void *message)
+static size_t fields_size(const uint16_t *f, const void *message)
 {
     size_t size = 0;
-    for (; f->type != FIELD_END; f++) {
-        const uint8_t *at = (const uint8_t *)message + f->offset;
-        size += field_sizes[f->type];
-        if (f->type == FIELD_SLICE)
-            size += ((const struct slice *)at)->size;
+    for (; *f != 0; f++) {
+        size += field_sizes[field_type(*f)];
+        if (field_type(*f) == FIELD_SLICE)
+            size += ((const struct slice *)field_of(message, *f))->size;
     }
     return size;
 }
 
 /* The switches are there because a copy of a known size costs a fraction of one of any size. */
-static uint8_t *fields_put(uint8_t *at, const struct message_field *f, const void *message)
+static uint8_t *fields_put(uint8_t *at, const uint16_t *f, const void *message)
 {
     for (;; f++) {
-        const uint8_t *from = (const uint8_t *)message + f->offset;
-        switch ((enum field_type)f->type) {
+        const void *from = field_of(message, *f);
+        switch (field_type(*f)) {
         case FIELD_END:
             return at;
         case FIELD_SLICE:
@@ -39,7 +38,7 @@ static uint8_t *fields_put(uint8_t *at, const struct message_field *f, const voi
             break;
         case FIELD_BOOL:
         case FIELD_U8:
-            at = put_u8(at, *from);
+            at = put_u8(at, *(const uint8_t *)from);
             break;
         case FIELD_U32:
             at = put_u32(at, *(const uint32_t *)from);
@@ -52,23 +51,21 @@ static uint8_t *fields_put(uint8_t *at, const struct message_field *f, const voi
 }
 
 /* False: bytes are missing or left over, or a boolean is none. */
-static bool fields_take(struct reader *r, const struct message_field *f, void *message)
+static bool fields_take(struct reader *r, const uint16_t *f, void *message)
 {
     bool sound = true;
     for (;; f++) {
-        uint8_t *to = (uint8_t *)message + f->offset;
-        switch ((enum field_type)f->type) {
+        void *to = field_of(message, *f);
+        switch (field_type(*f)) {
         case FIELD_END:
             return sound && !r->failed && r->left.size == 0;
         case FIELD_SLICE:
             *(struct slice *)to = reader_sized(r);
             break;
         case FIELD_BOOL:
-            *to = reader_u8(r);
-            sound &= *to <= 1;
-            break;
         case FIELD_U8:
-            *to = reader_u8(r);
+            *(uint8_t *)to = reader_u8(r);
+            sound &= field_type(*f) == FIELD_U8 || *(const uint8_t *)to <= 1;
             break;
         case FIELD_U32:
             *(uint32_t *)to = reader_u32(r);

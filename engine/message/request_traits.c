@@ -7,124 +7,71 @@ enum {
     TOOL = 1 << PEER_TOOL
 };
 
-/* Fields of a request: they go into its frame in this order. */
-#define SLICE(member)                                 \
-    {                                                 \
-        FIELD_SLICE, offsetof(struct request, member) \
-    }
-#define BOOL(member)                                 \
-    {                                                \
-        FIELD_BOOL, offsetof(struct request, member) \
-    }
-#define U8(member)                                 \
-    {                                              \
-        FIELD_U8, offsetof(struct request, member) \
-    }
-#define U32(member)                                 \
-    {                                               \
-        FIELD_U32, offsetof(struct request, member) \
-    }
-#define U64(member)                                 \
-    {                                               \
-        FIELD_U64, offsetof(struct request, member) \
-    }
+_Static_assert(sizeof(struct request) <= 256 && sizeof(struct reply) <= 256,
+               "an offset is one byte");
+
+#define FIELD(type, member) (uint16_t)((type) << 8 | offsetof(MESSAGE, member))
+#define SLICE(member)       FIELD(FIELD_SLICE, member)
+#define BOOL(member)        FIELD(FIELD_BOOL, member)
+#define U8(member)          FIELD(FIELD_U8, member)
+#define U32(member)         FIELD(FIELD_U32, member)
+#define U64(member)         FIELD(FIELD_U64, member)
+
+/* What a router has to know of requests for items to be written, and for tables to be changed. */
+#define WRITES        .data = true, .write = true, .once = true, .changes = true
+#define CHANGES_TABLE .once = true, .changes = true, .names_table = true
+
+#define MESSAGE struct request
 
 const struct request_traits request_traits[REQUEST_OPS] = {
     /* items */
-    [REQUEST_GET] = {ROUTER,
-                     ANSWER_ITEM,
-                     {SLICE(get.key), BOOL(get.consistent)},
-                     .data = true,
-                     .any_replica = true},
-    [REQUEST_RANGE] = {ROUTER,
-                       ANSWER_RANGE,
-                       {SLICE(range.lo), SLICE(range.hi), BOOL(range.consistent),
-                        BOOL(range.reverse), U32(range.items_max), U32(range.bytes_max)},
-                       .data = true,
-                       .any_replica = true},
-    [REQUEST_PUT] = {ROUTER,
-                     ANSWER_ITEM,
-                     {SLICE(write.key), BOOL(write.want_old), SLICE(write.item)},
-                     .data = true,
-                     .write = true,
-                     .once = true,
-                     .changes = true},
-    [REQUEST_DELETE] = {ROUTER,
-                        ANSWER_ITEM,
-                        {SLICE(write.key), BOOL(write.want_old)},
-                        .data = true,
-                        .write = true,
-                        .once = true,
-                        .changes = true},
+    [REQUEST_GET] = {ROUTER, ANSWER_ITEM, .fields = {SLICE(get.key), BOOL(get.consistent)},
+                     .data = true, .any_replica = true},
+    [REQUEST_RANGE] = {ROUTER, ANSWER_RANGE,
+                       .fields = {SLICE(range.lo), SLICE(range.hi), BOOL(range.consistent),
+                                  BOOL(range.reverse), U32(range.items_max), U32(range.bytes_max)},
+                       .data = true, .any_replica = true},
+    [REQUEST_PUT] = {ROUTER, ANSWER_ITEM,
+                     .fields = {SLICE(write.key), BOOL(write.want_old), SLICE(write.item)}, WRITES},
+    [REQUEST_DELETE] = {ROUTER, ANSWER_ITEM, .fields = {SLICE(write.key), BOOL(write.want_old)},
+                        WRITES},
     /* a node itself */
     [REQUEST_STATS] = {ROUTER | TOOL, ANSWER_STATS, .of_node = true, .once = true},
-    [REQUEST_PING] = {ROUTER},
+    [REQUEST_PING] = {.senders = ROUTER},
     /* a partition's replicas */
-    [REQUEST_PARTITION_OPEN] = {NODE, ANSWER_NONE, {U64(replica.as_of), SLICE(replica.info)}},
-    [REQUEST_PARTITION_CLOSE] =
-        {NODE, ANSWER_NONE, {U64(replica.as_of), SLICE(replica.info), BOOL(replica.table_deleted)}},
-    [REQUEST_PARTITION_MEMBERS] = {NODE, ANSWER_MEMBERS, {SLICE(group.info)}},
-    [REQUEST_PARTITION_SPLIT] = {NODE, ANSWER_NONE, {SLICE(split.bytes)}},
-    [REQUEST_PARTITION_MERGE] = {NODE, ANSWER_FROZEN, {SLICE(group.info)}},
-    [REQUEST_PARTITION_HEAT] = {NODE, ANSWER_ADVICE, {U32(heat.children)}},
-    [REQUEST_PARTITION_MIDDLE] = {NODE, ANSWER_ADVICE},
+    [REQUEST_PARTITION_OPEN] = {NODE, ANSWER_NONE,
+                                .fields = {U64(replica.as_of), SLICE(replica.info)}},
+    [REQUEST_PARTITION_CLOSE] = {NODE, ANSWER_NONE,
+                                 .fields = {U64(replica.as_of), SLICE(replica.info),
+                                            BOOL(replica.table_deleted)}},
+    [REQUEST_PARTITION_MEMBERS] = {NODE, ANSWER_MEMBERS, .fields = {SLICE(group.info)}},
+    [REQUEST_PARTITION_SPLIT] = {NODE, ANSWER_NONE, .fields = {SLICE(split.bytes)}},
+    [REQUEST_PARTITION_MERGE] = {NODE, ANSWER_FROZEN, .fields = {SLICE(group.info)}},
+    [REQUEST_PARTITION_HEAT] = {NODE, ANSWER_ADVICE, .fields = {U32(heat.children)}},
+    [REQUEST_PARTITION_MIDDLE] = {NODE, .answer = ANSWER_ADVICE},
     /* the catalog */
-    [REQUEST_TABLE_CREATE] = {ROUTER,
-                              ANSWER_TABLE,
-                              {SLICE(table.name), SLICE(table.spec)},
-                              .once = true,
-                              .changes = true,
-                              .names_table = true},
-    [REQUEST_TABLE_UPDATE] =
-        {ROUTER,
-         ANSWER_TABLE,
-         {SLICE(table.name), SLICE(table.spec)},
-         .once = true,
-         .changes = true,
-         .names_table = true},
-    [REQUEST_TABLE_DELETE] =
-        {ROUTER,
-         ANSWER_TABLE,
-         {SLICE(table.name)},
-         .once = true,
-         .changes = true,
-         .names_table = true},
-    [REQUEST_TABLE_GET] = {ROUTER | TOOL, ANSWER_TABLE, {SLICE(table.name)}},
-    [REQUEST_TABLE_LIST] = {ROUTER | TOOL, ANSWER_PAGE, {SLICE(list.after), U32(list.names_max)}},
-    [REQUEST_TABLE_SPLIT] =
-        {ROUTER, ANSWER_TABLE, {SLICE(cut.name), SLICE(cut.split)}, .once = true, .changes = true},
-    [REQUEST_TABLE_REPORT] = {NODE, ANSWER_GONE, {SLICE(report.records)}},
-    [REQUEST_EVENTS] = {ROUTER | TOOL, ANSWER_PAGE, {U64(events.after), U32(events.events_max)}},
+    [REQUEST_TABLE_CREATE] = {ROUTER, ANSWER_TABLE,
+                              .fields = {SLICE(table.name), SLICE(table.spec)}, CHANGES_TABLE},
+    [REQUEST_TABLE_UPDATE] = {ROUTER, ANSWER_TABLE,
+                              .fields = {SLICE(table.name), SLICE(table.spec)}, CHANGES_TABLE},
+    [REQUEST_TABLE_DELETE] = {ROUTER, ANSWER_TABLE, .fields = {SLICE(table.name)}, CHANGES_TABLE},
+    [REQUEST_TABLE_GET] = {ROUTER | TOOL, ANSWER_TABLE, .fields = {SLICE(table.name)}},
+    [REQUEST_TABLE_LIST] = {ROUTER | TOOL, ANSWER_PAGE,
+                            .fields = {SLICE(list.after), U32(list.names_max)}},
+    [REQUEST_TABLE_SPLIT] = {ROUTER, ANSWER_TABLE, .fields = {SLICE(cut.name), SLICE(cut.split)},
+                             .once = true, .changes = true},
+    [REQUEST_TABLE_REPORT] = {NODE, ANSWER_GONE, .fields = {SLICE(report.records)}},
+    [REQUEST_EVENTS] = {ROUTER | TOOL, ANSWER_PAGE,
+                        .fields = {U64(events.after), U32(events.events_max)}},
     /* a drain alone; it may be repeated */
-    [REQUEST_DECIDE] = {ROUTER,
-                        ANSWER_TABLE,
-                        {U8(decide.op), SLICE(decide.decision)},
+    [REQUEST_DECIDE] = {ROUTER, ANSWER_TABLE, .fields = {U8(decide.op), SLICE(decide.decision)},
                         .changes = true},
 };
 
-/* The same for the answer of a reply. */
-#undef SLICE
-#undef BOOL
-#undef U32
-#undef U64
-#define SLICE(member)                               \
-    {                                               \
-        FIELD_SLICE, offsetof(struct reply, member) \
-    }
-#define BOOL(member)                               \
-    {                                              \
-        FIELD_BOOL, offsetof(struct reply, member) \
-    }
-#define U32(member)                               \
-    {                                             \
-        FIELD_U32, offsetof(struct reply, member) \
-    }
-#define U64(member)                               \
-    {                                             \
-        FIELD_U64, offsetof(struct reply, member) \
-    }
+#undef MESSAGE
+#define MESSAGE struct reply
 
-const struct message_field answer_fields[ANSWER_KINDS][MESSAGE_FIELDS_MAX + 1] = {
+const uint16_t answer_fields[ANSWER_KINDS][MESSAGE_FIELDS_MAX + 1] = {
     [ANSWER_ITEM] = {SLICE(item.bytes), BOOL(item.found), U64(item.collection_bytes)},
     [ANSWER_RANGE] = {SLICE(range.items), U32(range.count), U64(range.read_bytes),
                       BOOL(range.more)},

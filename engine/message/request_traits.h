@@ -19,17 +19,23 @@ enum field_type {
     FIELD_U64
 };
 
-/* A member of the union of struct request or struct reply. */
-struct message_field {
-    uint8_t type;   /* enum field_type */
-    uint8_t offset; /* in the struct */
-};
+/* A field is a member of the union of struct request or struct reply: its enum field_type << 8, and
+ * its offset in the struct. */
+static inline enum field_type field_type(uint16_t field)
+{
+    return (enum field_type)(field >> 8);
+}
+
+static inline void *field_of(const void *message, uint16_t field)
+{
+    return (uint8_t *)(uintptr_t)message + (field & 255);
+}
 
 struct request_traits {
     unsigned
         senders; /* processes that may send it to a node: bits 1 << enum peer_kind; 0: nobody */
-    enum answer_kind answer; /* of its replies, where they have one */
-    struct message_field fields[MESSAGE_FIELDS_MAX + 1];
+    enum answer_kind answer;                 /* of its replies, where they have one */
+    uint16_t fields[MESSAGE_FIELDS_MAX + 1]; /* in the order of the frame */
     bool data;  /* asks for a table's data: routed by its key, admitted, paid for; else it goes
                          to the catalog, or to a node about itself */
     bool write; /* of data: paid for as a write */
@@ -43,7 +49,7 @@ struct request_traits {
 
 /* By op. */
 extern const struct request_traits request_traits[REQUEST_OPS];
-extern const struct message_field answer_fields[ANSWER_KINDS][MESSAGE_FIELDS_MAX + 1];
+extern const uint16_t answer_fields[ANSWER_KINDS][MESSAGE_FIELDS_MAX + 1];
 
 static inline const struct request_traits *traits_of(const struct request *q)
 {
@@ -89,25 +95,21 @@ static inline bool request_is_consistent(const struct request *q)
     return q->op == REQUEST_GET ? q->get.consistent : q->op == REQUEST_RANGE && q->range.consistent;
 }
 
+/* The next slice of the message, from field `*at` on; NULL: there are no more. */
+static inline struct slice *message_next_slice(const uint16_t *fields, const void *message,
+                                               uint32_t *at)
+{
+    while (fields[*at] != 0 && field_type(fields[*at]) != FIELD_SLICE)
+        ++*at;
+    return fields[*at] == 0 ? NULL : field_of(message, fields[(*at)++]);
+}
+
 /* The bytes of the reply's answer, whatever its kind: none has more than one slice. */
 static inline struct slice reply_bytes(const struct reply *r)
 {
-    const struct message_field *f = answer_fields[r->kind];
-    while (f->type != FIELD_END && f->type != FIELD_SLICE)
-        f++;
-    return f->type == FIELD_END ? (struct slice){NULL, 0}
-                                : *(const struct slice *)((const uint8_t *)r + f->offset);
-}
-
-/* The next slice of the message, from field `*at` on; NULL: there are no more. */
-static inline struct slice *message_next_slice(const struct message_field *fields, void *message,
-                                               uint32_t *at)
-{
-    while (fields[*at].type != FIELD_END && fields[*at].type != FIELD_SLICE)
-        ++*at;
-    return fields[*at].type == FIELD_END
-               ? NULL
-               : (struct slice *)((uint8_t *)message + fields[(*at)++].offset);
+    uint32_t at = 0;
+    const struct slice *s = message_next_slice(answer_fields[r->kind], r, &at);
+    return s != NULL ? *s : (struct slice){NULL, 0};
 }
 
 #endif

@@ -8,7 +8,7 @@ void requests_advise(struct requests *requests, struct operation *o)
     struct partition *p = partitions_find(requests->partitions, q->partition);
     struct split_advice advice;
     if (p == NULL || p->closing || p->info.epoch != q->epoch || p->info.id == CATALOG_GROUP) {
-        env_refuse(requests->env, o->from, q->id, REPLY_WRONG_PARTITION,
+        env_refuse(requests->env, o, REPLY_WRONG_PARTITION,
                    "node %u does not hold partition %u at epoch %llu", requests->env->id,
                    q->partition, (unsigned long long)q->epoch);
         return;
@@ -19,7 +19,7 @@ void requests_advise(struct requests *requests, struct operation *o)
     }
     const uint32_t children = q->op == REQUEST_PARTITION_HEAT ? q->heat.children : 0;
     if (children == 1 || children > SPLIT_CUTS_MAX + 1) {
-        env_refuse(requests->env, o->from, q->id, REPLY_MALFORMED,
+        env_refuse(requests->env, o, REPLY_MALFORMED,
                    "a partition is cut into 2 to %d children, not %u", SPLIT_CUTS_MAX + 1,
                    children);
         return;
@@ -37,7 +37,7 @@ void requests_advise(struct requests *requests, struct operation *o)
         background_wake(requests->background, BACKGROUND_MIDDLE);
     buffer_clear(&requests->env->range_out);
     split_advice_encode(&requests->env->range_out, &advice);
-    struct reply *r = env_reply(requests->env, o->from, q->id, REPLY_OK);
+    struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->kind = ANSWER_ADVICE;
     r->advice.bytes = arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
 }
@@ -81,7 +81,7 @@ void requests_stats(struct requests *requests, struct operation *o)
         advice_stats_of(requests, p, &s);
         partition_stats_encode(&requests->env->range_out, &s);
     }
-    struct reply *r = env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+    struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->kind = ANSWER_STATS;
     r->stats.records = arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
 }

@@ -202,7 +202,7 @@ static void apply_answer(struct applier *applier, const struct inflight *e,
 {
     if (!e->answer)
         return;
-    struct reply *r = env_reply(applier->env, e->from, e->request_id, REPLY_OK);
+    struct reply *r = env_reply_to(applier->env, e->from, e->request_id, REPLY_OK);
     *r = applied->reply;
     r->id = e->request_id;
     r->verdict = e->verdict;

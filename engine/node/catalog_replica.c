@@ -35,7 +35,7 @@ void catalog_replica_propose(struct catalog_replica *catalog, const struct opera
     buffer_clear(&catalog->env->scratch);
     catalog_command_encode(&catalog->env->scratch, command);
     if (catalog_command_decode(buffer_slice(&catalog->env->scratch), &read) != STATUS_OK) {
-        env_refuse(catalog->env, o->from, o->request.id, REPLY_MALFORMED,
+        env_refuse(catalog->env, o, REPLY_MALFORMED,
                    "not what the catalog can do: a name, an amount or a date makes no sense");
         return;
     }

@@ -43,8 +43,7 @@ static struct partition *data_route(struct requests *requests, const struct oper
     }
     bool stale =
         p != NULL && !p->closing && (p->info.epoch > o->request.epoch || p->frozen.index != 0);
-    env_refuse(requests->env, o->from, o->request.id,
-               stale ? REPLY_STALE_MAP : REPLY_WRONG_PARTITION,
+    env_refuse(requests->env, o, stale ? REPLY_STALE_MAP : REPLY_WRONG_PARTITION,
                "node %u does not hold partition %u at epoch %llu", requests->env->id,
                o->request.partition, (unsigned long long)o->request.epoch);
     return NULL;
@@ -55,8 +54,8 @@ static bool data_holds_key(struct requests *requests, const struct partition *p,
 {
     if (partition_holds(p, request_key(&o->request)))
         return true;
-    env_refuse(requests->env, o->from, o->request.id, REPLY_WRONG_PARTITION,
-               "the key is outside partition %u", p->info.id);
+    env_refuse(requests->env, o, REPLY_WRONG_PARTITION, "the key is outside partition %u",
+               p->info.id);
     return false;
 }
 
@@ -90,7 +89,7 @@ static bool data_admit(struct requests *requests, struct partition *p, struct op
         requests->throughput->consumed_mcu[kind] += cost_mcu;
         buckets_spent(requests->buckets, p, kind, cost_mcu, !request_is_consistent(&o->request));
     } else {
-        env_reply(requests->env, o->from, o->request.id, REPLY_THROTTLED)->verdict = o->verdict;
+        env_reply(requests->env, o, REPLY_THROTTLED)->verdict = o->verdict;
         env_note(requests->env, NODE_TRACE_THROTTLED, p->info.id, cost_mcu);
         if (o->verdict.reason == ADMIT_REFUSED_MEMBER) {
             PROBE("a write is refused for want of headroom elsewhere");
@@ -116,8 +115,8 @@ static void data_settle(struct requests *requests, struct partition *p, const st
 static void data_refuse_corrupt(struct requests *requests, const struct operation *o,
                                 enum status status)
 {
-    env_refuse(requests->env, o->from, o->request.id, REPLY_CORRUPT,
-               "node %u cannot read the item: %s", requests->env->id, status_text(status));
+    env_refuse(requests->env, o, REPLY_CORRUPT, "node %u cannot read the item: %s",
+               requests->env->id, status_text(status));
 }
 
 /* ---- reads ---- */
@@ -158,7 +157,7 @@ void requests_get(struct requests *requests, struct operation *o)
     bool found = status == STATUS_OK;
     int64_t cost = found ? read_cost_mcu(item_size(item), o->request.get.consistent) : least;
     data_settle(requests, p, o, ADMIT_READ, cost - least);
-    struct reply *r = env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+    struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->verdict = o->verdict;
     r->consumed_mcu = cost;
     r->kind = ANSWER_ITEM;
@@ -225,7 +224,7 @@ void requests_range(struct requests *requests, struct operation *o)
     if (!empty)
         answer.range.items =
             arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
-    *env_reply(requests->env, o->from, q->id, REPLY_OK) = answer;
+    *env_reply(requests->env, o, REPLY_OK) = answer;
 }
 
 /* ---- writes ---- */
@@ -366,13 +365,12 @@ void requests_write(struct requests *requests, struct operation *o)
         return;
     bool put = q->op == REQUEST_PUT;
     if (!storage_key_is_whole(q->write.key)) {
-        env_refuse(requests->env, o->from, q->id, REPLY_MALFORMED,
-                   "the key is none that an item can have");
+        env_refuse(requests->env, o, REPLY_MALFORMED, "the key is none that an item can have");
         return;
     }
     if (put &&
         (item_check(q->write.item) != STATUS_OK || item_size(q->write.item) > ITEM_SIZE_MAX)) {
-        env_refuse(requests->env, o->from, q->id, REPLY_MALFORMED, "the item fails its checksum");
+        env_refuse(requests->env, o, REPLY_MALFORMED, "the item fails its checksum");
         return;
     }
     if (p->led == 0) {
@@ -394,7 +392,7 @@ void requests_write(struct requests *requests, struct operation *o)
     data_settle(requests, p, o, ADMIT_WRITE, write.cost_mcu - least);
     if (data_grows_by(o, &write) > 0 &&
         write.collection_bytes > requests->env->config->collection_max_bytes)
-        env_refuse(requests->env, o->from, q->id, REPLY_COLLECTION_FULL,
+        env_refuse(requests->env, o, REPLY_COLLECTION_FULL,
                    "the item collection would hold %lld bytes, collection_max_bytes is %lld",
                    (long long)write.collection_bytes,
                    (long long)requests->env->config->collection_max_bytes);

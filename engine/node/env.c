@@ -58,8 +58,8 @@ struct node_effect *env_push(struct node_env *env, enum node_effect_kind kind)
     return e;
 }
 
-struct reply *env_reply(struct node_env *env, uint64_t from, uint64_t request_id,
-                        enum reply_code code)
+struct reply *env_reply_to(struct node_env *env, uint64_t from, uint64_t request_id,
+                           enum reply_code code)
 {
     struct node_effect *e = env_push(env, NODE_REPLY);
     e->to = from;
@@ -68,8 +68,13 @@ struct reply *env_reply(struct node_env *env, uint64_t from, uint64_t request_id
     return &e->reply;
 }
 
-struct reply *env_refuse(struct node_env *env, uint64_t from, uint64_t request_id,
-                         enum reply_code code, const char *format, ...)
+struct reply *env_reply(struct node_env *env, const struct operation *o, enum reply_code code)
+{
+    return env_reply_to(env, o->from, o->request.id, code);
+}
+
+struct reply *env_refuse(struct node_env *env, const struct operation *o, enum reply_code code,
+                         const char *format, ...)
 {
     char text[256];
     va_list arguments;
@@ -77,9 +82,9 @@ struct reply *env_refuse(struct node_env *env, uint64_t from, uint64_t request_i
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     struct slice copy = arena_copy(&env->lent, slice_of(text));
-    struct reply *reply = env_reply(env, from, request_id, code);
+    struct reply *reply = env_reply(env, o, code);
     reply->text = copy;
-    env_note(env, NODE_TRACE_REFUSED, code, (int64_t)request_id);
+    env_note(env, NODE_TRACE_REFUSED, code, (int64_t)o->request.id);
     return reply;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/prng.h"
 #include "engine/node/node_effect.h"
+#include "engine/node/operation.h"
 #include "engine/store/log_writer.h"
 #include "engine/store/store.h"
 
@@ -58,12 +59,12 @@ static inline void env_note(struct node_env *env, enum node_trace kind, uint32_t
 
 struct node_effect *env_push(struct node_env *env, enum node_effect_kind kind);
 /* Replies to `from`; FROM_SELF comes back as an event of this node's own. */
-struct reply *env_reply(struct node_env *env, uint64_t from, uint64_t request_id,
-                        enum reply_code code);
+struct reply *env_reply_to(struct node_env *env, uint64_t from, uint64_t request_id,
+                           enum reply_code code);
+struct reply *env_reply(struct node_env *env, const struct operation *o, enum reply_code code);
 /* The same with a text, formatted into memory that lends until the next event. */
-struct reply *env_refuse(struct node_env *env, uint64_t from, uint64_t request_id,
-                         enum reply_code code, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+struct reply *env_refuse(struct node_env *env, const struct operation *o, enum reply_code code,
+                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* The node writes nothing any more, and promises nothing. node.c answers what is in flight. */
 void env_stop(struct node_env *env, int error);

@@ -345,8 +345,8 @@ void groups_refuse(struct groups *groups, const struct operation *o, const struc
     if (p->info.id != CATALOG_GROUP)
         snprintf(what, sizeof what, "partition %u", p->info.id);
     if (leader != 0 && leader != groups->env->id) {
-        env_refuse(groups->env, o->from, o->request.id, REPLY_NOT_LEADER,
-                   "node %u does not lead %s, node %u does", groups->env->id, what, leader)
+        env_refuse(groups->env, o, REPLY_NOT_LEADER, "node %u does not lead %s, node %u does",
+                   groups->env->id, what, leader)
             ->leader = leader;
         return;
     }
@@ -355,7 +355,7 @@ void groups_refuse(struct groups *groups, const struct operation *o, const struc
         voters += m->all[i].voter;
         reachable += m->all[i].voter && groups_is_there(groups, m->all[i].id);
     }
-    env_refuse(groups->env, o->from, o->request.id, REPLY_NOT_LEADER,
+    env_refuse(groups->env, o, REPLY_NOT_LEADER,
                "%s has no leader now: node %u reaches %u of its %u replicas, and it takes %u "
                "to elect one",
                what, groups->env->id, reachable, voters, voters / 2 + 1);
@@ -365,7 +365,7 @@ static void groups_refuse_proposal(struct groups *groups, const struct partition
                                    const struct operation *o, enum raft_outcome outcome)
 {
     if (outcome == RAFT_BUSY)
-        env_refuse(groups->env, o->from, o->request.id, REPLY_OVERLOADED,
+        env_refuse(groups->env, o, REPLY_OVERLOADED,
                    "partition %u has more writes on their way to its replicas than "
                    "group_max_bytes = %lld allows",
                    p->info.id, (long long)groups->env->config->group_max_bytes);

@@ -110,28 +110,27 @@ void applier_run_merge(struct applier *applier, const struct operation *o)
     struct partition *p = partitions_find(applier->partitions, q->partition);
     if (!merge_is_sound(q->partition, q->group.info) ||
         partition_info_decode(&r, &info) != STATUS_OK) {
-        env_refuse(applier->env, o->from, q->id, REPLY_MALFORMED, "not a merge of partition %u",
-                   q->partition);
+        env_refuse(applier->env, o, REPLY_MALFORMED, "not a merge of partition %u", q->partition);
     } else if (p == NULL || p->closing) {
-        env_refuse(applier->env, o->from, q->id, REPLY_WRONG_PARTITION,
-                   "node %u does not hold partition %u", applier->env->id, q->partition);
+        env_refuse(applier->env, o, REPLY_WRONG_PARTITION, "node %u does not hold partition %u",
+                   applier->env->id, q->partition);
     } else if (info.merge == MERGE_FREEZE && partition_is_frozen(p) &&
                info.epoch == p->info.epoch) {
-        merge_tell_frozen(p, env_reply(applier->env, o->from, q->id, REPLY_OK));
+        merge_tell_frozen(p, env_reply(applier->env, o, REPLY_OK));
     } else if (p->led == 0) {
         groups_refuse(applier->groups, o, p);
     } else if (info.merge != MERGE_FREEZE && p->info.epoch >= info.epoch) {
-        env_reply(applier->env, o->from, q->id, REPLY_OK);
+        env_reply(applier->env, o, REPLY_OK);
     } else if (!merge_is_next(p, &info)) {
-        env_refuse(applier->env, o->from, q->id, REPLY_STALE_MAP,
-                   "partition %u is not what is to be merged", p->info.id);
+        env_refuse(applier->env, o, REPLY_STALE_MAP, "partition %u is not what is to be merged",
+                   p->info.id);
     } else if (merge_is_proposed(p)) {
-        env_refuse(applier->env, o->from, q->id, REPLY_OVERLOADED,
-                   "partition %u is being merged or split", p->info.id);
+        env_refuse(applier->env, o, REPLY_OVERLOADED, "partition %u is being merged or split",
+                   p->info.id);
     } else if (info.merge == MERGE_ABSORB && !merge_may_take_over(applier, &info)) {
         /* The entry would stop every node of the group: a wrong word must not get that far. */
-        env_refuse(applier->env, o->from, q->id, REPLY_OVERLOADED,
-                   "node %u does not hold partition %u frozen", applier->env->id, info.merge_with);
+        env_refuse(applier->env, o, REPLY_OVERLOADED, "node %u does not hold partition %u frozen",
+                   applier->env->id, info.merge_with);
     } else if (proposals_may_write(applier->proposals, o, q->group.info.size) &&
                groups_propose(applier->groups, p, o, LOG_MERGE, q->group.info,
                               slice_make(NULL, 0)) != NULL) {

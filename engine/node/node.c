@@ -382,7 +382,7 @@ static void node_apply_own(struct node *n)
                                           .payload = e->payload};
         must(applier_apply_own(&n->applier, e->kind, &record) == STATUS_OK);
         if (e->answer)
-            env_reply(&n->env, e->from, e->request_id, REPLY_OK);
+            env_reply_to(&n->env, e->from, e->request_id, REPLY_OK);
         proposals_free_own(&n->proposals, e);
     }
 }

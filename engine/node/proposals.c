@@ -121,9 +121,8 @@ void proposals_free(struct proposals *proposals, struct inflight *e)
 
 bool proposals_may_write(struct proposals *proposals, const struct operation *o, size_t payload)
 {
-    uint64_t id = o->request.id;
     if (proposals->env->stop_error != 0) {
-        env_refuse(proposals->env, o->from, id, REPLY_STOPPED,
+        env_refuse(proposals->env, o, REPLY_STOPPED,
                    "node %u refuses writes since its disk failed (%s): mend the disk, then "
                    "restart the node",
                    proposals->env->id, strerror(proposals->env->stop_error));
@@ -133,13 +132,13 @@ bool proposals_may_write(struct proposals *proposals, const struct operation *o,
     bool no_space = proposals->log->error == 0 || proposals->log->error == ENOSPC ||
                     proposals->log->error == EDQUOT || proposals->log->error == EFBIG;
     if (!proposals->log->map_full && log_short && proposals->log->disk_full && !no_space) {
-        env_refuse(proposals->env, o->from, id, REPLY_OVERLOADED,
+        env_refuse(proposals->env, o, REPLY_OVERLOADED,
                    "node %u cannot make a segment of its log (%s); reads are served",
                    proposals->env->id, strerror(proposals->log->error));
         return false;
     }
     if (proposals->log->map_full || (log_short && proposals->log->disk_full)) {
-        env_refuse(proposals->env, o->from, id, REPLY_FULL,
+        env_refuse(proposals->env, o, REPLY_FULL,
                    "node %u has no space left for writes (%s); reads are served",
                    proposals->env->id,
                    proposals->log->map_full ? "the LMDB map or its disk is full"
@@ -160,7 +159,7 @@ bool proposals_may_write(struct proposals *proposals, const struct operation *o,
     if (closes && !log_short)
         return true;
     if (busy)
-        env_refuse(proposals->env, o->from, id, REPLY_OVERLOADED,
+        env_refuse(proposals->env, o, REPLY_OVERLOADED,
                    "node %u has more writes in flight than it may hold", proposals->env->id);
     return !busy;
 }
@@ -187,6 +186,12 @@ static bool shadows_are_held(const struct proposals *proposals, const struct inf
     return true;
 }
 
+/* Whose answer it is. */
+static struct operation inflight_asker(const struct inflight *e)
+{
+    return (struct operation){.from = e->from, .request.id = e->request_id};
+}
+
 void proposals_void(struct proposals *proposals, struct partition *p)
 {
     struct inflight *e;
@@ -195,8 +200,9 @@ void proposals_void(struct proposals *proposals, struct partition *p)
             continue;
         shadows_drop(proposals, e);
         e->kind = LOG_NOOP; /* its place in the order stays */
+        const struct operation o = inflight_asker(e);
         if (e->answer)
-            env_refuse(proposals->env, e->from, e->request_id, REPLY_STALE_MAP,
+            env_refuse(proposals->env, &o, REPLY_STALE_MAP,
                        "partition %u was split before the write", p->info.id);
         e->answer = false;
     }
@@ -207,9 +213,10 @@ void proposals_drop(struct proposals *proposals, struct partition *p, const char
     for (struct inflight *e; (e = STAILQ_FIRST(&p->proposals)) != NULL;) {
         STAILQ_REMOVE_HEAD(&p->proposals, place);
         shadows_drop(proposals, e);
+        const struct operation o = inflight_asker(e);
         if (e->answer)
-            env_refuse(proposals->env, e->from, e->request_id, REPLY_UNKNOWN,
-                       "%s; the write may or may not take place", why);
+            env_refuse(proposals->env, &o, REPLY_UNKNOWN, "%s; the write may or may not take place",
+                       why);
         proposals_free(proposals, e);
     }
 }
@@ -250,8 +257,9 @@ void proposals_drop_own(struct proposals *proposals, const char *why)
 {
     for (struct inflight *e; (e = STAILQ_FIRST(&proposals->own)) != NULL;) {
         STAILQ_REMOVE_HEAD(&proposals->own, place);
+        const struct operation o = inflight_asker(e);
         if (e->answer)
-            env_refuse(proposals->env, e->from, e->request_id, REPLY_UNKNOWN, "%s", why);
+            env_refuse(proposals->env, &o, REPLY_UNKNOWN, "%s", why);
         proposals_free_own(proposals, e);
     }
 }

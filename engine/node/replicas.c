@@ -46,8 +46,8 @@ static bool replicas_is_member(struct requests *requests, const struct operation
         PROBE("a replica comes back before it is gone");
         requests_close_orphan(requests, p, as_of);
     }
-    env_refuse(requests->env, o->from, o->request.id, REPLY_STALE_MAP,
-               "node %u has another replica of partition %u", requests->env->id, p->info.id);
+    env_refuse(requests->env, o, REPLY_STALE_MAP, "node %u has another replica of partition %u",
+               requests->env->id, p->info.id);
     return false;
 }
 
@@ -66,8 +66,8 @@ static bool replicas_is_opening(const struct requests *requests, uint32_t partit
 static void replicas_refuse_opening(struct requests *requests, const struct operation *o,
                                     uint32_t partition, const char *what)
 {
-    env_refuse(requests->env, o->from, o->request.id, REPLY_WRONG_PARTITION,
-               "partition %u is being %s", partition, what);
+    env_refuse(requests->env, o, REPLY_WRONG_PARTITION, "partition %u is being %s", partition,
+               what);
 }
 
 void requests_open(struct requests *requests, struct operation *o)
@@ -80,9 +80,8 @@ void requests_open(struct requests *requests, struct operation *o)
     if (partition_info_decode(&r, &info) == STATUS_OK && r.left.size == 0)
         member = partition_member_on(&info, requests->env->id);
     if (member == 0 || raft_member_generation(member) != requests->identity->generation) {
-        env_refuse(requests->env, o->from, o->request.id, REPLY_MALFORMED,
-                   "not a replica of node %u, generation %u", requests->env->id,
-                   requests->identity->generation);
+        env_refuse(requests->env, o, REPLY_MALFORMED, "not a replica of node %u, generation %u",
+                   requests->env->id, requests->identity->generation);
         return;
     }
     struct partition *p = partitions_find(requests->partitions, info.id);
@@ -94,42 +93,41 @@ void requests_open(struct requests *requests, struct operation *o)
         return;
     if (p == NULL && as_of < requests->identity->closed_as_of) {
         PROBE("what was closed is to be opened by an older word");
-        env_refuse(requests->env, o->from, o->request.id, REPLY_STALE_MAP,
+        env_refuse(requests->env, o, REPLY_STALE_MAP,
                    "node %u has closed replicas since the catalog said so", requests->env->id);
         return;
     }
     if (p != NULL && p->absorbed_lsn > requests->log->writer.written_lsn) {
-        env_refuse(requests->env, o->from, o->request.id, REPLY_OVERLOADED,
+        env_refuse(requests->env, o, REPLY_OVERLOADED,
                    "that partition %u was merged is not on disk yet", info.id);
         return;
     }
     if (p != NULL && slice_equal(buffer_slice(&p->bytes), word)) {
-        env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+        env_reply(requests->env, o, REPLY_OK);
         return;
     }
     if (p != NULL && info.epoch != p->info.epoch) {
         bool older = info.epoch < p->info.epoch;
         p->thaws = p->frozen.index != 0 && !older; /* only that gives it another epoch */
-        env_refuse(requests->env, o->from, o->request.id,
-                   older ? REPLY_STALE_MAP : REPLY_OVERLOADED, "partition %u is at epoch %llu here",
-                   info.id, (unsigned long long)p->info.epoch);
+        env_refuse(requests->env, o, older ? REPLY_STALE_MAP : REPLY_OVERLOADED,
+                   "partition %u is at epoch %llu here", info.id,
+                   (unsigned long long)p->info.epoch);
         return;
     }
     if (p != NULL && p->frozen.index != 0) {
-        env_refuse(requests->env, o->from, o->request.id, REPLY_OVERLOADED,
-                   "partition %u is being merged", info.id);
+        env_refuse(requests->env, o, REPLY_OVERLOADED, "partition %u is being merged", info.id);
         return;
     }
     if (p == NULL && (partitions_hold_range(requests->partitions, info.lo, info.hi) ||
                       proposals_open_range(requests->proposals, info.id, info.lo, info.hi))) {
         PROBE("a child is to be opened where its parent has not split yet");
         partitions_doubt_range(requests->partitions, info.lo, info.hi);
-        env_refuse(requests->env, o->from, o->request.id, REPLY_OVERLOADED,
-                   "node %u has not split off partition %u yet", requests->env->id, info.id);
+        env_refuse(requests->env, o, REPLY_OVERLOADED, "node %u has not split off partition %u yet",
+                   requests->env->id, info.id);
         return;
     }
     if (p == NULL && rows_are_erasing(requests->env, info.lo, info.hi)) {
-        env_refuse(requests->env, o->from, o->request.id, REPLY_OVERLOADED,
+        env_refuse(requests->env, o, REPLY_OVERLOADED,
                    "node %u is still erasing what it held there before", requests->env->id);
         return;
     }
@@ -176,7 +174,7 @@ void requests_close(struct requests *requests, struct operation *o)
     struct reader r = {o->request.replica.info, false};
     const uint64_t as_of = o->request.replica.as_of;
     if (partition_info_decode(&r, &info) != STATUS_OK || info.id != o->request.partition) {
-        env_refuse(requests->env, o->from, o->request.id, REPLY_MALFORMED,
+        env_refuse(requests->env, o, REPLY_MALFORMED,
                    "which replica of partition %u is to be closed?", o->request.partition);
         return;
     }
@@ -189,7 +187,7 @@ void requests_close(struct requests *requests, struct operation *o)
     if (p == NULL && replicas_is_opening(requests, info.id, slice_make(NULL, 0)))
         replicas_refuse_opening(requests, o, info.id, "opened");
     else if (absent && (p != NULL || as_of <= requests->identity->closed_as_of))
-        env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+        env_reply(requests->env, o, REPLY_OK);
     else if (!absent && o->request.replica.table_deleted && !p->closing)
         replicas_end_partition(requests, o, p, as_of);
     else if (proposals_may_write(requests->proposals, o, 0))
@@ -252,8 +250,8 @@ void requests_members(struct requests *requests, struct operation *o)
     struct reader r = {o->request.group.info, false};
     struct partition *p = partitions_find(requests->partitions, o->request.partition);
     if (partition_info_decode(&r, &info) != STATUS_OK || p == NULL || info.id != p->info.id) {
-        env_refuse(requests->env, o->from, o->request.id, REPLY_WRONG_PARTITION,
-                   "node %u does not hold partition %u", requests->env->id, o->request.partition);
+        env_refuse(requests->env, o, REPLY_WRONG_PARTITION, "node %u does not hold partition %u",
+                   requests->env->id, o->request.partition);
         return;
     }
     if (p->led == 0) {
@@ -265,10 +263,10 @@ void requests_members(struct requests *requests, struct operation *o)
     enum raft_outcome outcome = replicas_step_members(requests, p, &info);
     groups_stepped(requests->groups, p);
     if (outcome == RAFT_INVALID) {
-        env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+        env_reply(requests->env, o, REPLY_OK);
         return;
     }
-    struct reply *reply = env_refuse(requests->env, o->from, o->request.id, REPLY_OVERLOADED,
+    struct reply *reply = env_refuse(requests->env, o, REPLY_OVERLOADED,
                                      "the members of partition %u are changing", p->info.id);
     reply->kind = ANSWER_MEMBERS;
     reply->members.too_many_voters = replicas_has_too_many_voters(p, &info);

@@ -11,7 +11,7 @@ enum answered_at {
 
 static void requests_ping(struct requests *requests, struct operation *o)
 {
-    env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+    env_reply(requests->env, o, REPLY_OK);
 }
 
 static void requests_split(struct requests *requests, struct operation *o)
@@ -59,8 +59,8 @@ static bool catalog_may_answer(struct requests *requests, struct operation *o, e
 {
     struct partition *p = partitions_find(requests->partitions, CATALOG_GROUP);
     if (p == NULL)
-        env_refuse(requests->env, o->from, o->request.id, REPLY_NOT_LEADER,
-                   "node %u has no replica of the catalog", requests->env->id);
+        env_refuse(requests->env, o, REPLY_NOT_LEADER, "node %u has no replica of the catalog",
+                   requests->env->id);
     else if (p->led == 0)
         groups_refuse(requests->groups, o, p);
     else

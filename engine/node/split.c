@@ -76,13 +76,12 @@ void applier_run_split(struct applier *applier, const struct operation *o)
     struct partition *p = partitions_find(applier->partitions, q->partition);
     if (partition_split_decode(q->split.bytes, &split) != STATUS_OK ||
         split.parent.id != q->partition) {
-        env_refuse(applier->env, o->from, q->id, REPLY_MALFORMED, "not a split of partition %u",
-                   q->partition);
+        env_refuse(applier->env, o, REPLY_MALFORMED, "not a split of partition %u", q->partition);
         return;
     }
     if (p == NULL || p->info.id == CATALOG_GROUP) {
-        env_refuse(applier->env, o->from, q->id, REPLY_WRONG_PARTITION,
-                   "node %u does not hold partition %u", applier->env->id, q->partition);
+        env_refuse(applier->env, o, REPLY_WRONG_PARTITION, "node %u does not hold partition %u",
+                   applier->env->id, q->partition);
         return;
     }
     if (p->led == 0) {
@@ -90,7 +89,7 @@ void applier_run_split(struct applier *applier, const struct operation *o)
         return;
     }
     if (p->info.epoch >= split.parent.epoch && partition_splits(p)->count > 0) {
-        env_reply(applier->env, o->from, q->id, REPLY_OK);
+        env_reply(applier->env, o, REPLY_OK);
         return;
     }
     if (p->info.epoch >= split.parent.epoch) {
@@ -98,13 +97,12 @@ void applier_run_split(struct applier *applier, const struct operation *o)
         return;
     }
     if (!split_is_of(p, &split)) {
-        env_refuse(applier->env, o->from, q->id, REPLY_MALFORMED,
-                   "partition %u is not what is to be split", p->info.id);
+        env_refuse(applier->env, o, REPLY_MALFORMED, "partition %u is not what is to be split",
+                   p->info.id);
         return;
     }
     if (split_is_proposed(p)) {
-        env_refuse(applier->env, o->from, q->id, REPLY_OVERLOADED, "partition %u is being split",
-                   p->info.id);
+        env_refuse(applier->env, o, REPLY_OVERLOADED, "partition %u is being split", p->info.id);
         return;
     }
     if (proposals_may_write(applier->proposals, o, q->split.bytes.size) &&

@@ -18,12 +18,11 @@ static void requests_change_table(struct requests *requests, const struct operat
             (op != CATALOG_CREATE || (command.spec.partition_key.name.size > 0 &&
                                       command.spec.billing != BILLING_AS_IT_IS));
     if (!valid) {
-        env_refuse(requests->env, o->from, q->id, REPLY_MALFORMED,
-                   "the table's description makes no sense");
+        env_refuse(requests->env, o, REPLY_MALFORMED, "the table's description makes no sense");
         return;
     }
     if (op == CATALOG_CREATE && !catalog_replica_knows_enough_nodes(requests->catalog)) {
-        env_refuse(requests->env, o->from, q->id, REPLY_NOT_LEADER,
+        env_refuse(requests->env, o, REPLY_NOT_LEADER,
                    "fewer nodes have been heard of than the %u that a table's replicas need",
                    command.replicas);
         return;
@@ -52,7 +51,7 @@ void requests_split_table(struct requests *requests, struct operation *o)
     const struct request *q = &o->request;
     struct table_split split;
     if (table_split_decode(q->cut.split, &split) != STATUS_OK) {
-        env_refuse(requests->env, o->from, q->id, REPLY_MALFORMED,
+        env_refuse(requests->env, o, REPLY_MALFORMED,
                    "not a split: 1 to %d cuts, ascending, and shares within the whole",
                    SPLIT_CUTS_MAX);
         return;
@@ -68,19 +67,19 @@ void requests_get_table(struct requests *requests, struct operation *o)
 {
     const struct table *t = catalog_find(requests->catalog->state, o->request.table.name);
     if (t == NULL) {
-        env_reply(requests->env, o->from, o->request.id, REPLY_TABLE_NOT_FOUND);
+        env_reply(requests->env, o, REPLY_TABLE_NOT_FOUND);
         return;
     }
     buffer_clear(&requests->env->scratch);
     table_encode(&requests->env->scratch, t);
-    struct reply *r = env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+    struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->kind = ANSWER_TABLE;
     r->table.bytes = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
 }
 
 void requests_list_tables(struct requests *requests, struct operation *o)
 {
-    struct reply *r = env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+    struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->kind = ANSWER_PAGE;
     buffer_clear(&requests->env->scratch);
     struct slice name = o->request.list.after;
@@ -133,8 +132,7 @@ void requests_take_report(struct requests *requests, struct operation *o)
             buffer_append_u8(&requests->env->scratch, gone);
         }
     }
-    struct reply *reply =
-        env_reply(requests->env, o->from, o->request.id, r.failed ? REPLY_MALFORMED : REPLY_OK);
+    struct reply *reply = env_reply(requests->env, o, r.failed ? REPLY_MALFORMED : REPLY_OK);
     reply->kind = ANSWER_GONE;
     reply->gone.as_of = catalog_replica_as_of(requests->catalog);
     reply->gone.replicas = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
@@ -148,7 +146,7 @@ void requests_list_events(struct requests *requests, struct operation *o)
     uint32_t most = o->request.events.events_max;
     if (most == 0 || most > EVENTS_PAGE_MAX)
         most = EVENTS_PAGE_MAX;
-    struct reply *reply = env_reply(requests->env, o->from, o->request.id, REPLY_OK);
+    struct reply *reply = env_reply(requests->env, o, REPLY_OK);
     reply->kind = ANSWER_PAGE;
     buffer_clear(&requests->env->scratch);
     for (; after < last && reply->page.count < most && requests->env->scratch.size < PAGE_SIZE_MAX;
@@ -204,12 +202,12 @@ static bool tables_drain_has_room(struct requests *requests, const struct operat
     if (p == NULL)
         return true;
     if (p->id == CATALOG_GROUP)
-        env_refuse(requests->env, o->from, o->request.id, REPLY_LIMIT_EXCEEDED,
+        env_refuse(requests->env, o, REPLY_LIMIT_EXCEEDED,
                    "node %u cannot be emptied: each other node that answers has a copy of the "
                    "catalog, or is being emptied. Add a node first",
                    node);
     else
-        env_refuse(requests->env, o->from, o->request.id, REPLY_LIMIT_EXCEEDED,
+        env_refuse(requests->env, o, REPLY_LIMIT_EXCEEDED,
                    "node %u cannot be emptied: each other node that answers has a copy of "
                    "partition %u of table %.*s, or is being emptied. Add a node first",
                    node, p->id, (int)t->name.size, (const char *)t->name.data);
@@ -224,11 +222,11 @@ void requests_decide(struct requests *requests, struct operation *o)
     if (op < CATALOG_EVENT || op > CATALOG_MERGE || op == CATALOG_LET_GO || op == CATALOG_LEFT ||
         decision_decode(bytes, &decision) != STATUS_OK ||
         (op == CATALOG_MERGE && decision.merge != MERGE_BEGIN)) {
-        env_refuse(requests->env, o->from, o->request.id, REPLY_MALFORMED, "not a decision");
+        env_refuse(requests->env, o, REPLY_MALFORMED, "not a decision");
         return;
     }
     if (op == CATALOG_MERGE && !settling_rests(requests->settling, decision.table_id)) {
-        env_refuse(requests->env, o->from, o->request.id, REPLY_OVERLOADED,
+        env_refuse(requests->env, o, REPLY_OVERLOADED,
                    "not all replicas of the table are known to be where they belong");
         return;
     }

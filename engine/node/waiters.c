@@ -32,7 +32,7 @@ void waiters_deinit(struct waiters *waiters)
 static void waiters_copy_request(struct waiters *waiters, struct deferred *d)
 {
     struct request *r = &d->operation.request;
-    const struct message_field *fields = traits_of(r)->fields;
+    const uint16_t *fields = traits_of(r)->fields;
     struct slice *s;
     buffer_clear(&waiters->spare);
     for (uint32_t at = 0; (s = message_next_slice(fields, r, &at)) != NULL;)
@@ -63,8 +63,8 @@ static int32_t waiters_keep(struct waiters *waiters, const struct operation *o)
 {
     int32_t ticket = waiters_take_slot(waiters);
     if (ticket == NO_TICKET) {
-        env_refuse(waiters->env, o->from, o->request.id, REPLY_OVERLOADED,
-                   "node %u has %u requests waiting", waiters->env->id, waiters->count);
+        env_refuse(waiters->env, o, REPLY_OVERLOADED, "node %u has %u requests waiting",
+                   waiters->env->id, waiters->count);
         return NO_TICKET;
     }
     struct deferred *d = &waiters->slots[ticket];
@@ -173,6 +173,6 @@ void waiters_drop_reads(struct waiters *waiters, struct partition *p, enum reply
 {
     while (p->reads_first != NO_TICKET) {
         struct operation o = waiters_take_read(waiters, p)->operation;
-        env_refuse(waiters->env, o.from, o.request.id, code, "partition %u: %s", p->info.id, why);
+        env_refuse(waiters->env, &o, code, "partition %u: %s", p->info.id, why);
     }
 }

@@ -158,7 +158,7 @@ void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns)
 struct table lab_table_of(struct lab *l, const char *name, struct arena *arena)
 {
     struct request r = {.id = 1, .op = REQUEST_TABLE_GET, .table.name = slice_of(name)};
-    struct table t;
+    struct table t = {0};
     buffer_clear(&l->body);
     world_ask(&l->world, &r, &l->body);
     struct slice bytes = arena_copy(arena, buffer_slice(&l->body));
