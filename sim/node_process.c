@@ -9,6 +9,7 @@
 #include "engine/message/frames.h"
 #include "engine/message/request_traits.h"
 #include "server/node_links.h"
+#include "sim/lmdb_medium.h"
 
 enum {
     REDIAL_MS_MIN = 20,
@@ -38,6 +39,7 @@ struct node_process {
     struct node_process_options options;
     struct disk disk;
     struct memory_medium medium;
+    struct lmdb_medium lmdb;
     struct node_server *server; /* owns; NULL: down */
     struct node_links links;
     struct prng timing_prng;
@@ -499,8 +501,9 @@ static enum status node_process_open(struct node_process *p, struct buffer *erro
         .messages = node_links_messages(&p->links),
         .stepped = node_trace_look,
         .stepped_context = p};
-    struct store *store = store_create(backing_open_memory(&p->medium),
-                                       (uint64_t)p->options.config->resident_max_bytes);
+    struct backing *backing = p->options.lmdb ? lmdb_medium_open(&p->lmdb, p->options.config)
+                                              : backing_open_memory(&p->medium);
+    struct store *store = store_create(backing, (uint64_t)p->options.config->resident_max_bytes);
     disk_open(&p->disk);
     return node_server_open(&options, store, error, &p->server);
 }
@@ -563,6 +566,7 @@ void node_process_wipe(struct node_process *p)
     process_note(&p->process, NODE_PROCESS_TRACE_WIPED, 0);
     disk_wipe(&p->disk);
     memory_medium_wipe(&p->medium);
+    lmdb_medium_wipe(&p->lmdb);
 }
 
 static void node_process_resume(void *context, uint64_t life)
@@ -690,6 +694,7 @@ void node_process_destroy(struct node_process *p)
     free(p->works);
     disk_deinit(&p->disk);
     memory_medium_deinit(&p->medium);
+    lmdb_medium_wipe(&p->lmdb);
     free(p->peers);
     free(p);
 }

@@ -39,6 +39,7 @@ struct node_process_options {
     uint32_t id;                       /* of the node and of the process */
     uint32_t node_count;               /* nodes are processes 1 .. node_count */
     struct node_timings timings;
+    bool lmdb; /* under the store; otherwise its double (sim/backing_memory.h) */
     uint64_t seed;
 };
 

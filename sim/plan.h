@@ -123,6 +123,7 @@ struct plan {
     struct config config;
     struct config configs[SIM_NODES_MAX + 1]; /* of the nodes, by id */
     enum sim_mistake mistake;
+    bool lmdb;   /* in place of its double */
     bool moves;  /* replicas may move */
     bool limits; /* nodes throttle what clients ask for */
     struct workload workload;

@@ -123,6 +123,7 @@ static void create_world(struct sim *s)
         .delays = p->delays,
         .speed = p->speed,
         .timings = p->timings,
+        .lmdb = p->lmdb,
         .watch = {.saw = node_saw, .refused = link_refused, .context = s}};
     world_init(&s->world, &world);
     for (uint32_t id = 1; id <= p->nodes; id++) {

@@ -48,6 +48,7 @@ struct world_plan {
     struct network_delays delays;
     struct network_speed speed;
     struct node_timings timings;
+    bool lmdb; /* under the nodes' stores (sim/lmdb_medium.h) */
     struct process_watch watch;
 };
 
