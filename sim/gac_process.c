@@ -71,23 +71,6 @@ void gac_process_crash(struct gac_process *p)
     process_end(&p->process, GAC_PROCESS_TRACE_CRASHED, 0);
 }
 
-bool gac_process_is_up(const struct gac_process *p)
-{
-    return p->server != NULL;
-}
-
-static void gac_process_resume(void *context, uint64_t life)
-{
-    struct gac_process *p = context;
-    if (process_resume(&p->process, life))
-        network_pause(p->process.around->network, p->process.number, false);
-}
-
-void gac_process_pause(struct gac_process *p, struct instant until)
-{
-    process_pause(&p->process, until, gac_process_resume, p);
-}
-
 struct process *gac_process_base(struct gac_process *p)
 {
     return &p->process;

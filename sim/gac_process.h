@@ -29,9 +29,6 @@ void gac_process_destroy(struct gac_process *p);
 
 void gac_process_start(struct gac_process *p);
 void gac_process_crash(struct gac_process *p);
-bool gac_process_is_up(const struct gac_process *p);
-/* The process does nothing until then, while its clock goes on. Ignored while it is paused. */
-void gac_process_pause(struct gac_process *p, struct instant until);
 struct process *gac_process_base(struct gac_process *p);
 /* Appends what the server vends (gac/server.h). Appends nothing while the server is down. */
 void gac_process_report(struct gac_process *p, struct buffer *out);

@@ -569,11 +569,9 @@ void node_process_wipe(struct node_process *p)
     lmdb_medium_wipe(&p->lmdb);
 }
 
-static void node_process_resume(void *context, uint64_t life)
+static void node_resumed(struct process *process)
 {
-    struct node_process *p = context;
-    if (!process_resume(&p->process, life))
-        return;
+    struct node_process *p = (struct node_process *)process; /* its first member */
     p->since = node_scheduler(p)->now;
     if (p->clock_stops)
         p->process.clock =
@@ -586,14 +584,9 @@ static void node_process_resume(void *context, uint64_t life)
         network_pause(node_network(p), p->process.number, false);
 }
 
-void node_process_pause(struct node_process *p, struct instant until)
-{
-    process_pause(&p->process, until, node_process_resume, p);
-}
-
 void node_process_suspend(struct node_process *p, struct instant until, bool clock_stops)
 {
-    if (!process_pause(&p->process, until, node_process_resume, p))
+    if (!process_pause(&p->process, until))
         return;
     p->suspended = true;
     p->clock_stops = clock_stops;
@@ -676,6 +669,7 @@ struct node_process *node_process_create(const struct node_process_options *opti
     memory_medium_init(&p->medium, (uint64_t)options->config->map_initial_bytes,
                        (uint64_t)options->config->map_max_bytes);
     process_init(&p->process, options->around, options->id, &p->life_prng, &handler, p);
+    p->process.resumed = node_resumed;
     p->process.wall_skew_ms = sim_wall_skew_ms(options->seed + 3);
     p->peers = calloc(options->node_count + 1, sizeof p->peers[0]);
     must(p->peers != NULL);

@@ -63,9 +63,8 @@ enum status node_process_start(struct node_process *p, struct buffer *error);
 void node_process_crash(struct node_process *p, bool power);
 void node_process_wipe(struct node_process *p); /* the process is down */
 bool node_process_is_up(const struct node_process *p);
-/* The process does nothing until then, while its clock goes on. Ignored while it is paused. */
-void node_process_pause(struct node_process *p, struct instant until);
-/* A pause of the whole machine. `clock_stops`: afterwards the clock reads what it read before. */
+/* A pause (process_pause) of the whole machine. Ignored while the process is paused.
+ * `clock_stops`: afterwards the clock reads what it read before. */
 void node_process_suspend(struct node_process *p, struct instant until, bool clock_stops);
 /* The process is down; the configuration counts from the next start on. Borrows. */
 void node_process_set_config(struct node_process *p, const struct config *config);

@@ -63,7 +63,19 @@ struct instant process_alarm(const struct process *p, struct instant at)
     return t.ns < least ? (struct instant){least} : t;
 }
 
-bool process_pause(struct process *p, struct instant until, scheduler_run *resume, void *context)
+static void process_resume(void *context, uint64_t life)
+{
+    struct process *p = context;
+    if (!p->is_up || life != p->life || !p->paused)
+        return;
+    p->paused = false;
+    if (p->resumed != NULL)
+        p->resumed(p);
+    else
+        network_pause(p->around->network, p->number, false);
+}
+
+bool process_pause(struct process *p, struct instant until)
 {
     must(p->is_up);
     if (p->paused)
@@ -71,15 +83,7 @@ bool process_pause(struct process *p, struct instant until, scheduler_run *resum
     p->paused = true;
     p->paused_until = until;
     network_pause(p->around->network, p->number, true);
-    scheduler_at(p->around->scheduler, until, resume, context, p->life);
-    return true;
-}
-
-bool process_resume(struct process *p, uint64_t life)
-{
-    if (!p->is_up || life != p->life || !p->paused)
-        return false;
-    p->paused = false;
+    scheduler_at(p->around->scheduler, until, process_resume, p, p->life);
     return true;
 }
 

@@ -40,6 +40,8 @@ struct process {
     uint32_t life;
     bool paused;
     struct instant paused_until;
+    /* The end of a pause, instead of letting the network go on. NULL: the network goes on. */
+    void (*resumed)(struct process *p);
     struct sim_clock clock;
     int64_t wall_skew_ms; /* of its wall clock */
 };
@@ -70,11 +72,9 @@ bool process_reached(struct process *p, uint64_t life, scheduler_run *run, void 
  * passes, so that a timer that is always due does not stop time. */
 struct instant process_alarm(const struct process *p, struct instant at);
 
-/* The process does nothing until then, while its clock goes on. Then `resume` runs, which calls
- * process_resume. False: the process is paused already, and nothing changes. */
-bool process_pause(struct process *p, struct instant until, scheduler_run *resume, void *context);
-/* False: the event is for an earlier life. */
-bool process_resume(struct process *p, uint64_t life);
+/* The process does nothing until then, while its clock goes on. False: the process is paused
+ * already, and nothing changes. */
+bool process_pause(struct process *p, struct instant until);
 
 /* For a network_handler of a process that takes every link, or no datagram. */
 void process_link_accept(void *context, uint64_t link, uint32_t from);

@@ -247,18 +247,6 @@ bool router_process_is_up(const struct router_process *p)
     return p->server != NULL;
 }
 
-static void router_process_resume(void *context, uint64_t life)
-{
-    struct router_process *p = context;
-    if (process_resume(&p->process, life))
-        network_pause(router_network(p), p->process.number, false);
-}
-
-void router_process_pause(struct router_process *p, struct instant until)
-{
-    process_pause(&p->process, until, router_process_resume, p);
-}
-
 bool router_process_holding(const struct router_process *p, struct gac_key key,
                             struct gac_holding *out)
 {

@@ -33,8 +33,6 @@ void router_process_destroy(struct router_process *p);
 void router_process_start(struct router_process *p);
 void router_process_crash(struct router_process *p);
 bool router_process_is_up(const struct router_process *p);
-/* The process does nothing until then, while its clock goes on. Ignored while it is paused. */
-void router_process_pause(struct router_process *p, struct instant until);
 struct process *router_process_base(struct router_process *p);
 /* The tokens that the router holds and has taken; the router is up. False: it never took any. */
 bool router_process_holding(const struct router_process *p, struct gac_key key,

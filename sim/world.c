@@ -148,23 +148,21 @@ void world_crash_process(struct world *w, uint32_t process)
         gac_process_crash(world_gac_process(w, process));
 }
 
+static struct process *world_process(const struct world *w, uint32_t process)
+{
+    return process <= w->plan.nodes    ? node_process_base(w->nodes[process])
+           : process < world_gac(w, 0) ? router_process_base(world_router_process(w, process))
+                                       : gac_process_base(world_gac_process(w, process));
+}
+
 void world_pause(struct world *w, uint32_t process, struct instant until)
 {
-    if (process <= w->plan.nodes)
-        node_process_pause(w->nodes[process], until);
-    else if (process < world_gac(w, 0))
-        router_process_pause(world_router_process(w, process), until);
-    else
-        gac_process_pause(world_gac_process(w, process), until);
+    process_pause(world_process(w, process), until);
 }
 
 struct sim_clock *world_clock(struct world *w, uint32_t process)
 {
-    struct process *p = process <= w->plan.nodes ? node_process_base(w->nodes[process])
-                        : process < world_gac(w, 0)
-                            ? router_process_base(world_router_process(w, process))
-                            : gac_process_base(world_gac_process(w, process));
-    return &p->clock;
+    return &world_process(w, process)->clock;
 }
 
 void world_cut_off(struct world *w, uint32_t node)
