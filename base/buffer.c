@@ -31,12 +31,19 @@ void buffer_grow(struct buffer *b, size_t extra)
 
 uint8_t *put_decimal(uint8_t *at, uint64_t value)
 {
-    size_t size = 1;
-    for (uint64_t rest = value; rest >= 10; rest /= 10)
-        size++;
-    for (size_t i = size; i-- > 0; value /= 10)
-        at[i] = (uint8_t)('0' + value % 10);
-    return at + size;
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930"
+                                "31323334353637383940414243444546474849505152535455565758596061"
+                                "62636465666768697071727374757677787980818283848586878889909192"
+                                "93949596979899";
+    uint8_t digits[DECIMAL_SIZE_MAX], *first = digits + sizeof digits;
+    for (; value >= 10; value /= 100) {
+        first -= 2;
+        memcpy(first, pairs + value % 100 * 2, 2);
+    }
+    /* The top digit of an odd number of them; 0 alone. */
+    if (value > 0 || first == digits + sizeof digits)
+        *--first = (uint8_t)('0' + value);
+    return put_bytes(at, slice_make(first, (size_t)(digits + sizeof digits - first)));
 }
 
 void buffer_append_format(struct buffer *b, const char *format, ...)

@@ -75,7 +75,8 @@ static void http_client_answered(struct http_client *c, struct slice head, struc
     struct buffer unpacked = {0};
     if (c->ended)
         drop_link(c);
-    if (memmem(head.data, head.size, packed, sizeof packed - 1) == NULL) {
+    if (c->options.manners.unpacks == 0 ||
+        memmem(head.data, head.size, packed, sizeof packed - 1) == NULL) {
         http_client_finish(c, code, body);
         return;
     }
