@@ -46,15 +46,26 @@ static uint64_t http_client_number_at(const uint8_t *p, const uint8_t *end)
     return value;
 }
 
+/* Where the head ends, behind its blank line; NULL: not yet. */
+static const uint8_t *head_end(struct slice in)
+{
+    const uint8_t *at = in.data, *end = in.data + in.size;
+    while (end - at >= 4 && (at = memchr(at, '\r', (size_t)(end - at - 3))) != NULL) {
+        if (memcmp(at, "\r\n\r\n", 4) == 0)
+            return at + 4;
+        at += 2;
+    }
+    return NULL;
+}
+
 /* False: the answer is not whole yet. The last line of our router's head is the length. */
 static bool http_client_parse(struct slice in, struct slice *head, struct slice *body)
 {
     static const char before_length[] = "Content-Length: ";
     const size_t name_size = sizeof before_length - 1;
-    const uint8_t *end = in.data + in.size, *text = memmem(in.data, in.size, "\r\n\r\n", 4);
+    const uint8_t *end = in.data + in.size, *text = head_end(in);
     if (text == NULL)
         return false;
-    text += strlen("\r\n\r\n");
     const uint8_t *length = text - strlen("\r\n\r\n");
     while (length[-1] != ' ')
         length--;
