@@ -120,10 +120,17 @@ void buckets_changed(struct buckets *buckets, struct partition *p)
     buckets_join(buckets, p);
 }
 
+static void buckets_save_soon(struct buckets *buckets, struct partition *p)
+{
+    const struct duration interval = duration_ms(buckets->env->config->bucket_save_ms);
+    p->buckets = BUCKETS_SPENT;
+    buckets->save_at = instant_earlier(buckets->save_at, instant_add(buckets->env->now, interval));
+}
+
 void buckets_divided(struct buckets *buckets, struct partition *p)
 {
     buckets_join(buckets, p);
-    p->buckets = BUCKETS_SPENT;
+    buckets_save_soon(buckets, p);
 }
 
 void buckets_end(struct buckets *buckets, struct partition *p)
@@ -197,13 +204,6 @@ static bool buckets_is_urgent(const struct buckets *buckets, const struct partit
         return true;
     return (p->led == 0 || heard) &&
            m->unsaid_mcu >= admission_left_mcu(&p->admission, ADMIT_READ) / LEFT_PART;
-}
-
-static void buckets_save_soon(struct buckets *buckets, struct partition *p)
-{
-    const struct duration interval = duration_ms(buckets->env->config->bucket_save_ms);
-    p->buckets = BUCKETS_SPENT;
-    buckets->save_at = instant_earlier(buckets->save_at, instant_add(buckets->env->now, interval));
 }
 
 static void buckets_note_change(struct buckets *buckets, struct partition *p, int64_t reads_mcu)
