@@ -13,21 +13,21 @@ union address {
     struct sockaddr_in6 v6;
 };
 
-/* A numeric address, IPv4 or IPv6, or a name, for which the resolver may block.
- * STATUS_NOT_FOUND with errno EADDRNOTAVAIL. */
+/* A numeric address, IPv4 or IPv6, or a name. For a name the resolver may block. STATUS_NOT_FOUND
+ * with errno EADDRNOTAVAIL. */
 enum status address_resolve(const char *host, uint16_t port, union address *out);
 socklen_t address_size(const union address *a);
 
-/* Whether only this machine reaches the address; a name is what it resolves to, and one that does
- * not resolve is none. */
+/* Whether only this machine reaches the address. A name is resolved first; a name that does not
+ * resolve is not loopback. */
 bool address_is_loopback(const char *host);
 
 /* "HOST:PORT" or "[HOST]:PORT" from a command line; `host` gets a terminated text.
  * STATUS_MALFORMED. */
 enum status address_parse(struct slice text, struct buffer *host, uint16_t *port);
 
-/* No delay for small messages; a peer that vanished without a word is found out within two minutes,
- * whether idle or owed data. */
+/* Small messages leave without delay. The kernel finds a vanished peer within two minutes, whether
+ * the connection is idle or has unacknowledged data. */
 void socket_set_options(int fd);
 
 /* One line for people: why listening on or connecting to `host` failed with `error`, an errno. */

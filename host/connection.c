@@ -5,15 +5,17 @@
  *     |                           |                                             ^
  *     +--- error, or connection_abort: `closed` is told on leaving these two ---+
  *
- * Why LINGERING: closing a socket whose peer still sends resets it, and the reset may overtake the
- * last bytes we sent; so we end our side, and read and drop until the peer has ended its own.
+ * Why LINGERING: closing a socket whose peer still sends resets the connection. The reset may
+ * overtake our last bytes. So we end our side, then read and drop bytes until the peer has ended
+ * its side.
  *
  * Invariants:
  *   CONNECTION-1  at most one receive and one send are in flight.
  *   CONNECTION-2  a slot is reused only after every operation on it has completed: no late
- *                 completion meets a stranger, and no buffer is freed while the kernel reads it.
+ *                 completion meets a new connection, and no buffer is freed while the kernel reads
+ *                 it.
  *   CONNECTION-3  `closed` is called exactly once, never from inside a function the user called.
- *   CONNECTION-4  bytes are delivered in order: nothing new before what was held during a pause. */
+ *   CONNECTION-4  bytes are delivered in order: bytes held during a pause come first. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -30,8 +32,8 @@ enum {
     SLOT_BITS = 20, /* the rest of an id counts the slot's generations, from 1 */
     SLOTS_MAX = 1 << SLOT_BITS,
     BUFFER_KEPT_MAX = 64 * 1024, /* an output buffer larger than this is freed when empty */
-    /* The same, and a part of a send, where somebody watches what is unsent: there may be thousands
-     * of such connections, and each has to show progress. */
+    /* The two limits for a connection with a `sent` callback. There may be thousands of such
+     * connections, and each must show progress. */
     WATCHED_KEPT_MAX = 16 * 1024,
     WATCHED_CHUNK_SIZE_MAX = 64 * 1024,
 };
@@ -53,7 +55,7 @@ struct connection {
     int fd; /* owns */
     enum connection_state state;
     bool queued;
-    bool connecting; /* these three: an operation is in flight */
+    bool connecting; /* an operation is in flight, as the next two */
     bool receiving;
     bool sending;
     bool receive_cancelled; /* the receive in flight was told to stop */
@@ -65,10 +67,10 @@ struct connection {
     void *context;       /* borrows */
     void *user;          /* borrows */
     int64_t *clients;    /* borrows; NULL for connections of our own */
-    struct buffer out;   /* what the user sent since the send in flight began */
-    struct buffer taken; /* what the send in flight covers */
+    struct buffer out;   /* sent by the user since the send in flight began */
+    struct buffer taken; /* covered by the send in flight */
     size_t taken_sent;
-    struct buffer held; /* came in during a pause */
+    struct buffer held; /* received during a pause */
     struct instant linger_until;
     union address peer; /* while connecting */
 };
@@ -228,7 +230,7 @@ static void give_back_buffer(struct loop *l, unsigned short number)
 static void connection_deliver(struct connection *c, struct slice bytes)
 {
     if (c->state != CONNECTION_OPEN)
-        return; /* closing: read only to see the peer's end */
+        return; /* closing: read only to notice the peer's end */
     if (c->paused || c->held.size > 0) {
         buffer_append_slice(&c->held, bytes);
         cancel_receive(c);
@@ -267,7 +269,7 @@ void connection_pause(struct connection *c, bool paused)
 {
     if (c->paused == paused)
         return;
-    c->paused = paused; /* the receive is stopped only if bytes come: most pauses are short */
+    c->paused = paused; /* the receive is cancelled only if bytes come: most pauses are short */
     if (!paused)
         connection_queue(c);
 }
@@ -282,7 +284,7 @@ static void become_gone(struct connection *c)
     if (c->connecting)
         loop_cancel(c->loop, OPERATION_CONNECT, c->id);
     if (c->receiving || c->sending)
-        shutdown(c->fd, SHUT_RDWR); /* both complete with an end or an error */
+        shutdown(c->fd, SHUT_RDWR); /* receive and send complete with an end or an error */
     connection_queue(c);
 }
 
@@ -463,7 +465,7 @@ void connections_service(struct loop *l)
 {
     struct connection_list *queued = &l->connections.queued;
     struct connection *last = TAILQ_LAST(queued, connection_list), *c = NULL;
-    /* What callbacks queue behind `last` waits for the next call: no turn is endless. */
+    /* Connections that callbacks queue behind `last` wait for the next call: no turn is endless. */
     while (last != NULL && c != last) {
         c = TAILQ_FIRST(queued);
         TAILQ_REMOVE(queued, c, queue_link);
@@ -559,7 +561,7 @@ struct connection *connection_adopt(struct loop *l, int fd, int64_t *clients,
     c->clients = clients;
     c->handler = *handler;
     c->context = context;
-    if (handler->sent != NULL) { /* what the kernel holds of it would be bounded by megabytes */
+    if (handler->sent != NULL) { /* the kernel's own bound on unsent bytes is megabytes */
         static const int most = WATCHED_CHUNK_SIZE_MAX;
         setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof most);
     }

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Raises the limit as far as it may be, and returns it. */
+/* Raises the soft limit to the hard limit, and returns the limit. */
 int64_t descriptors_raise(void);
 
 #endif

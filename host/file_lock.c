@@ -1,4 +1,4 @@
-/* file_lock.c - flock, and its owner as /proc/locks tells it. */
+/* file_lock.c - flock; the owner of a lock is read from /proc/locks. */
 #include "host/file_lock.h"
 
 #include <errno.h>

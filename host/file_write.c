@@ -1,10 +1,10 @@
-/* file_write.c - bytes to a file and down to the disk, as one operation.
+/* file_write.c - a durable file write as one operation.
  *
- * RWF_DSYNC: the write completes once its bytes, and what is needed to find them, are durable: one
- * operation where a write linked to an fsync is two, and without a thread of the kernel's if the
- * file is open for direct I/O. The memory is this file's until the kernel is done with it, even
- * where the user is gone by then. A short write is gone on with. An error is reported once and
- * never retried: what a failed write left behind is unknown. */
+ * RWF_DSYNC: the write completes once its bytes, and the metadata to find them, are durable. That
+ * is one operation where a write and an fsync are two. If the file is open for direct I/O, no
+ * kernel thread is needed. This file owns the memory until the kernel is done, even if the user is
+ * gone. A short write is continued. An error is reported once and never retried: the state after a
+ * failed write is unknown. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -18,9 +18,9 @@ struct file_write {
     int64_t offset;
     uint8_t *memory; /* owns */
     struct slice left;
-    int write_injected; /* errno, 0 for none */
+    int write_injected; /* errno; 0: no fault */
     int sync_injected;
-    struct __kernel_timespec delay; /* a slow disk's; 0 for none */
+    struct __kernel_timespec delay; /* of a slow disk; 0: no delay */
     void (*done)(void *context, int error);
     void *context;
 };
@@ -29,7 +29,7 @@ enum {
     WRITE_SIZE_MAX = 1 << 30
 };
 
-/* Counts down to the failure; what follows it fails only with for_ever. */
+/* Counts down to the failure. Later operations fail only with for_ever. */
 static int file_write_injected(int64_t *until_failure, int error, bool for_ever)
 {
     if (*until_failure < 0)
@@ -118,7 +118,7 @@ void file_write_complete(struct file_write *w, int result)
         file_write_submit(w);
         return;
     }
-    if (result <= 0) { /* a write of nothing would be tried for ever */
+    if (result <= 0) { /* a write of 0 bytes would be retried for ever */
         file_write_finish(w, result < 0 || w->left.size == 0 ? -result : EIO);
         return;
     }

@@ -1,4 +1,4 @@
-/* frame.c - puts frames together from pieces, within bounds. */
+/* frame.c - collects frames from pieces, within bounds. */
 #include "host/frame.h"
 
 #define XXH_INLINE_ALL
@@ -39,7 +39,7 @@ static bool is_length(const struct frame_reader *r, uint32_t length)
     return length > 0 && length <= most;
 }
 
-/* Hands out a frame that is there whole. False: stop. */
+/* Hands out a complete frame. False: stop. */
 static bool frame_deliver(struct frame_reader *r, const struct header *h, struct slice content,
                           bool (*frame)(void *context, struct slice bytes), void *context)
 {
@@ -50,7 +50,7 @@ static bool frame_deliver(struct frame_reader *r, const struct header *h, struct
     return frame(context, content);
 }
 
-/* Up to `size_wanted` bytes in all. */
+/* Moves bytes until `partial` holds `size_wanted` bytes. */
 static void move_into(struct buffer *partial, struct slice *from, size_t size_wanted)
 {
     size_t missing = partial->size < size_wanted ? size_wanted - partial->size : 0;
@@ -59,7 +59,7 @@ static void move_into(struct buffer *partial, struct slice *from, size_t size_wa
     *from = slice_make(from->data + taken, from->size - taken);
 }
 
-/* Completes the frame begun earlier as far as `bytes` reach. False: stop. */
+/* Continues the frame begun earlier with `bytes`. False: stop. */
 static bool feed_partial(struct frame_reader *r, struct slice *bytes,
                          bool (*frame)(void *context, struct slice bytes), void *context)
 {
@@ -74,7 +74,7 @@ static bool feed_partial(struct frame_reader *r, struct slice *bytes,
     move_into(&r->partial, bytes, FRAME_HEADER_SIZE + (size_t)h.length);
     if (r->partial.size < FRAME_HEADER_SIZE + (size_t)h.length)
         return true;
-    /* Taken out first: the callback may feed, or end, this very reader's connection. */
+    /* Taken out first: the callback may feed this reader, or close its connection. */
     struct buffer whole = r->partial;
     r->partial = (struct buffer){0};
     bool go_on =

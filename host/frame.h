@@ -2,9 +2,9 @@
  *
  * Frame: u32 length | u64 checksum, XXH3 of the content | the content.
  *
- * A frame that arrives whole in one piece is lent out of that piece, uncopied; one that arrives in
- * several is put together in a buffer which grows with what has arrived, never with what a length
- * promises.
+ * A frame that arrives in one piece is lent out of that piece, uncopied. A frame that arrives in
+ * several pieces is collected in a buffer. The buffer grows with the bytes that have arrived, never
+ * with the length that a header promises. is lent out of that piece, uncopied;
  * Not here: what a frame means. */
 #ifndef WEIR_HOST_FRAME_H
 #define WEIR_HOST_FRAME_H
@@ -18,19 +18,20 @@ enum {
 };
 
 struct frame_reader {
-    struct buffer partial; /* owns: the header and what is there of one frame */
+    struct buffer partial; /* owns: the header and the bytes that have come of one frame */
     size_t size_max;       /* of a frame's content; 0: FRAME_SIZE_MAX */
-    enum status failed; /* sticky: the stream has lost its frame boundaries; STATUS_OK: not yet */
+    enum status failed;    /* sticky: the stream has lost its frame boundaries */
 };
 
-/* What goes before `content`: 1 .. FRAME_SIZE_MAX bytes. */
+/* Makes the header of `content`, which has 1 .. FRAME_SIZE_MAX bytes. */
 void frame_header(struct slice content, uint8_t out[FRAME_HEADER_SIZE]);
 
 void frame_reader_deinit(struct frame_reader *r);
 
 /* Calls `frame` (lends for the call) for each frame completed by `bytes`, until it returns false.
  * The callback may change `size_max`. STATUS_MALFORMED: a length of 0 or above `size_max`.
- * STATUS_CORRUPT: a checksum that does not match. After both the connection is to be closed. */
+ * STATUS_CORRUPT: a checksum that does not match. The caller must close the connection after
+ * both. */
 enum status frame_reader_feed(struct frame_reader *r, struct slice bytes,
                               bool (*frame)(void *context, struct slice bytes), void *context);
 

@@ -1,9 +1,10 @@
 /* greeting.c - see greeting.h.
  *
  * Frames
- *   hello    u32 magic | u32 version | u8 kind | u32 id | u8 has a secret | nonce | u8 size,
- * cluster proof    u8 PROOF | MAC refusal  u8 REFUSAL | u8 reason Later versions may change
- * everything behind the version. */
+ *   hello    u32 magic | u32 version | u8 kind | u32 id | u8 has a secret | nonce | u8 size, cluster
+ *   proof    u8 PROOF | MAC
+ *   refusal  u8 REFUSAL | u8 reason
+ * Later versions may change everything behind the version. */
 #include "host/greeting.h"
 
 #include <string.h>
@@ -22,8 +23,8 @@ _Static_assert(HELLO_SIZE_MIN + CLUSTER_ID_SIZE_MAX <= GREETING_FRAME_MAX, "a he
 /* On the wire: never renumber. */
 enum refusal {
     REFUSED_CLUSTER = 1,
-    REFUSED_NO_SECRET = 2, /* the other side has none */
-    REFUSED_SECRET = 3,    /* the other side has one */
+    REFUSED_NO_SECRET = 2, /* the other side has no secret */
+    REFUSED_SECRET = 3,    /* the other side has a secret, this side has none */
     REFUSED_PROOF = 4,
     REFUSED_ROLE = 5,
     REFUSED_DUPLICATE = 6,
@@ -65,8 +66,8 @@ void greeting_hello(const struct greeting *g, struct buffer *out)
 
 /* ---- proofs ---- */
 
-/* Over the direction and both hellos, that of the side that connected first. Where there is no
- * secret nothing is proved, and a proof is zeros. */
+/* The MAC covers the direction, the connecting side's hello, and the accepting side's hello.
+ * Without a secret, a proof is zeros and proves nothing. */
 static void make_proof(const struct greeting *g, bool by_connecting_side,
                        uint8_t out[GREETING_MAC_SIZE])
 {
@@ -97,7 +98,7 @@ static void append_proof(const struct greeting *g, struct buffer *out)
     buffer_append(out, mac, sizeof mac);
 }
 
-/* In a time that does not depend on where they differ. */
+/* The time taken does not depend on where the proofs differ. */
 static bool is_valid_proof(const struct greeting *g, struct slice mac)
 {
     uint8_t expected[GREETING_MAC_SIZE];
@@ -176,7 +177,7 @@ static struct hello read_hello(struct slice bytes)
     return h;
 }
 
-/* What is wrong with the process that says this; `reason` is for the process itself. */
+/* False: `error` says what is wrong with the sender, `reason` is what the sender is told. */
 static bool is_acceptable(const struct greeting *g, const struct hello *h, enum refusal *reason,
                           struct buffer *error)
 {
@@ -221,7 +222,7 @@ static enum greeting_state take_hello(struct greeting *g, struct slice frame, st
         buffer_append_format(error, "speaks protocol version %u, this process speaks version %d",
                              h.version, TRANSPORT_VERSION);
         if (!g->connects)
-            greeting_hello(g, out); /* the other side says the same in its log */
+            greeting_hello(g, out); /* the other side logs the same fault */
         return g->state = GREETING_REFUSED;
     }
     if (h.malformed) {

@@ -1,4 +1,4 @@
-/* greeting.h - how two daemons learn who the other one is, before anything else is said.
+/* greeting.h - how two daemons identify each other before any other message.
  *
  *   the side that connected   HELLO ------------------------> the side that accepted
  *                                   <------------------------ HELLO
@@ -6,18 +6,18 @@
  *                                   <------------------------ PROOF
  *
  * A hello names protocol version, role, number and cluster, and carries 32 random bytes. A proof is
- * a MAC under the cluster's secret over the direction and both hellos: it shows that its sender
- * knows the secret, now, and that nobody changed either hello. A side that does not go on says why
- * in a last frame.
+ * a MAC under the cluster's secret over the direction and both hellos. The proof shows that its
+ * sender knows the secret now, and that nobody changed either hello. A side that refuses the other
+ * sends the reason in a last frame.
  *
  * Invariants
  *   GREETING-1  GREETING_DONE is reached only after a valid proof of the other side.
- *   GREETING-2  a proof is never sent to a side that accepts links before that side's hello fits,
- *               and never to a side that connected before its own proof is valid.
- * Promises: no I/O, no clock, no allocation but in the caller's buffers; random bytes and the MAC
- * are arguments. Every input up to GREETING_FRAME_MAX bytes has an answer.
+ *   GREETING-2  the connecting side sends its proof only after an acceptable hello. The accepting
+ *               side sends its proof only after a valid proof.
+ * Promises: no I/O, no clock, no allocation except in the caller's buffers. Random bytes and the
+ * MAC are arguments. Every input up to GREETING_FRAME_MAX bytes has an answer.
  * Not here: sockets and deadlines (transport.c), what a role may say afterwards
- * (server/link_rights.h). What is said after the greeting is neither encrypted nor signed. */
+ * (server/link_rights.h). Frames after the greeting are neither encrypted nor signed. */
 #ifndef WEIR_HOST_GREETING_H
 #define WEIR_HOST_GREETING_H
 
@@ -40,14 +40,14 @@ typedef void greeting_mac(struct slice secret, struct slice bytes, uint8_t out[G
 /* This process. */
 struct greeting_self {
     enum peer_kind kind;
-    uint32_t id;          /* among its kind */
-    struct slice cluster; /* borrows; at most CLUSTER_ID_SIZE_MAX bytes; empty: has no name */
-    struct slice secret;  /* borrows; empty: there is none, and no other process may have one */
+    uint32_t id;          /* unique among processes of its kind */
+    struct slice cluster; /* borrows; at most CLUSTER_ID_SIZE_MAX bytes; empty: no name */
+    struct slice secret;  /* borrows; empty: no secret, and peers must have none */
     unsigned accepts;     /* roles that may connect: bit `1 << kind` */
-    greeting_mac *mac;    /* NULL: only where there is no secret */
+    greeting_mac *mac;    /* NULL only if `secret` is empty */
 };
 
-/* The process that is meant to be at the other end, where this one connects. */
+/* The process that a connecting side expects at the other end. */
 struct greeting_wanted {
     enum peer_kind kind;
     uint32_t id;
@@ -66,11 +66,11 @@ struct greeting {
     struct greeting_wanted wanted; /* if it connects */
     enum greeting_state state;
     uint8_t nonce[GREETING_NONCE_SIZE];
-    /* Of the other side, once its hello is there and well-formed. */
+    /* The other side, once its well-formed hello has come. */
     bool named;
     enum peer_kind kind;
     uint32_t id;
-    uint8_t hello[GREETING_FRAME_MAX]; /* the other side's, as it came */
+    uint8_t hello[GREETING_FRAME_MAX]; /* of the other side, as received */
     size_t hello_size;
 };
 
@@ -81,14 +81,15 @@ void greeting_init(struct greeting *g, const struct greeting_self *self,
 /* Appends this side's hello: the side that connects sends it first. */
 void greeting_hello(const struct greeting *g, struct buffer *out);
 
-/* Takes a frame of the other side. `out` gets the frame to answer with, or nothing. REFUSED: close
- * the link once `out` is sent; `error` says in a line what is wrong with the other side. */
+/* Takes a frame of the other side. `out` gets the frame to answer with, or nothing.
+ * GREETING_REFUSED: close the link once `out` is sent. `error` gets one line: what is wrong with
+ * the other side. */
 enum greeting_state greeting_take(struct greeting *g, struct slice frame, struct buffer *out,
                                   struct buffer *error);
 
 /* After GREETING_DONE: the frame that tells the other side that a second link is refused. */
 void greeting_refuse_duplicate(struct buffer *out);
-/* NULL: the frame is none that refuses. */
+/* The reason in a refusal frame; NULL for any other frame. */
 const char *greeting_refusal(struct slice frame);
 
 #endif

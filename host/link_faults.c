@@ -1,4 +1,4 @@
-/* link_faults.c - rules by peer, and the frames that they hold back. */
+/* link_faults.c - rules by peer, and the frames held back by them. */
 #include "host/link_faults.h"
 
 #include <stdlib.h>
@@ -19,9 +19,9 @@ TAILQ_HEAD(held_list, held);
 struct link_faults {
     struct link_rule rules[LINK_RULES_MAX];
     size_t count;
-    struct held_list held; /* owns; in the order they were given */
+    struct held_list held; /* owns; in the order of link_faults_hold */
     size_t held_bytes;
-    struct buffer lent; /* the frame link_faults_next gave last */
+    struct buffer lent; /* the last frame of link_faults_next */
 };
 
 struct link_faults *link_faults_create(void)

@@ -1,11 +1,11 @@
-/* listener.c - accepts clients, as many as it may have.
+/* listener.c - accepts clients up to the listener's maximum.
  *
  * Invariants:
  *   LISTENER-1  at most one accept is in flight per listener.
- *   LISTENER-2  without one, the listener is closed or retry_at is set: running out of descriptors
- *               neither spins nor stops it for good.
- *   LISTENER-3  the socket is closed only when no accept is in flight: one that has not even
- *               reached the kernel would meet whatever got the number next.
+ *   LISTENER-2  without an accept in flight, the listener is closed or retry_at is set: running out
+ *               of descriptors neither spins nor stops the listener for good.
+ *   LISTENER-3  the socket is closed only when no accept is in flight: an accept not yet in the
+ *               kernel would use the next file with that number.
  *   LISTENER-4  clients counts the connections that were handed out and are not gone. */
 #include <errno.h>
 #include <stdlib.h>
@@ -57,15 +57,15 @@ static void take_client(struct listener *li, int fd)
         li->handler.opened(li->context, c);
 }
 
-/* Errors of one client that never came to be; all others are of the machine or the socket, and
- * trying at once would most likely meet them again. */
+/* Errors of one client's connect. All other errors concern the machine or the socket: an immediate
+ * retry would most likely fail again. */
 static bool is_of_one_client(int error)
 {
     return error == ECONNABORTED || error == EINTR || error == EAGAIN || error == EPROTO ||
            error == EPERM || error == ENETDOWN || error == EHOSTUNREACH || error == ENETUNREACH;
 }
 
-/* The struct stays until loop_destroy: its clients are counted in it. */
+/* The struct stays until loop_destroy: its connections update `clients`. */
 static void close_socket(struct listener *li)
 {
     close(li->fd);
@@ -131,8 +131,8 @@ static int try_bind(const union address *address, union address *actual)
     return fd;
 }
 
-/* A process that was killed holds its port until the kernel has taken its io_uring apart, which is
- * a moment after the process is gone: whoever starts it again at once is not to fail for that. */
+/* A killed process holds its port until the kernel has freed its io_uring, a moment after the
+ * process is gone. A process that is started again at once must not fail for that. */
 static int bound_socket(const union address *address, union address *actual)
 {
     enum {

@@ -1,4 +1,4 @@
-/* log_append.c - reads the last block again, and writes whole blocks. */
+/* log_append.c - completes an append to whole blocks, and writes them. */
 #include "host/log_append.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ void log_append_init(struct log_append *a)
     *a = (struct log_append){.fd = -1};
 }
 
-/* errno. What lies behind the end of the file is zero. */
+/* Returns errno. Bytes beyond the end of the file are zero. */
 static int read_block(int fd, int64_t offset, uint8_t *block)
 {
     memset(block, 0, WRITE_ALIGNMENT);

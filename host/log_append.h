@@ -1,10 +1,10 @@
 /* log_append.h - the end of a log, written in whole blocks.
  *
- * Segment files are open for direct I/O where the file system has it: such a write needs no thread
- * of the kernel's. It comes in whole blocks, so an append that begins within a block writes that
- * block again: the same bytes, then the new ones, then zeros. Nothing that was written is ever
- * written with other bytes, so a torn block loses nothing of it.
- * Not here: which segment, and what is in it (host/log_dir.h, replication/log_record.h). */
+ * Segment files are open for direct I/O where the file system supports it. Such a write needs no
+ * kernel thread, but its size must be whole blocks. An append that begins within a block writes
+ * that block again: the same bytes, the new bytes, then zeros. Written bytes are never overwritten
+ * with different bytes, so a torn block loses none of them.
+ * Not here: which segment, and its content (host/log_dir.h, replication/log_record.h). */
 #ifndef WEIR_HOST_LOG_APPEND_H
 #define WEIR_HOST_LOG_APPEND_H
 
@@ -13,15 +13,15 @@
 struct log_append {
     int fd; /* of the last append; -1 before the first */
     int64_t end;
-    uint8_t tail[WRITE_ALIGNMENT]; /* of the last append, from the block it ends in */
+    uint8_t tail[WRITE_ALIGNMENT]; /* the last block of the last append */
 };
 
 void log_append_init(struct log_append *a);
 
-/* Writes `bytes` at `offset`, durably, behind all appends before it. It may begin before those are
- * done if it begins a block. The error of `done` is that of loop_write_sync. Where this goes on
- * within a block, but not from the last append, it first reads that block, while the caller waits.
- */
+/* Writes `bytes` at `offset`, durably, after all earlier appends. An append that begins a block may
+ * begin before earlier appends are done. The error of `done` is the error of loop_write_sync. An
+ * append within a block that does not continue the last append reads that block first, and the
+ * caller waits. */
 void log_append(struct log_append *a, struct loop *l, int fd, int64_t offset, struct slice bytes,
                 void (*done)(void *context, int error), void *context);
 

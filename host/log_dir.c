@@ -44,7 +44,7 @@ static void spare_name(char name[NAME_SIZE], uint64_t number)
     snprintf(name, NAME_SIZE, "spare-%016" PRIx64, number);
 }
 
-/* errno set on -1. */
+/* -1 with errno set. */
 static int open_for_appending(const struct log_dir *d, const char *name)
 {
     int fd = openat(d->fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_DIRECT, 0644);
@@ -177,7 +177,7 @@ static uint64_t whole_blocks(uint64_t size)
     return (size + WRITE_ALIGNMENT - 1) / WRITE_ALIGNMENT * WRITE_ALIGNMENT;
 }
 
-/* errno */
+/* Returns errno. */
 static int fill_with_zeros(int fd, uint64_t size)
 {
     void *zeros;
@@ -196,7 +196,7 @@ static int fill_with_zeros(int fd, uint64_t size)
     return error;
 }
 
-/* errno. The file gets its full size. */
+/* Returns errno. Gives the file its full size. */
 static int log_dir_fill(int fd, uint64_t size, bool written)
 {
     int error = posix_fallocate(fd, 0, (off_t)size);
@@ -205,7 +205,7 @@ static int log_dir_fill(int fd, uint64_t size, bool written)
     return error == 0 && fsync(fd) != 0 ? errno : error;
 }
 
-/* errno. The file `from` is complete and becomes the segment's. */
+/* Returns errno. The complete file `from` becomes the segment's file. */
 static int name_segment(struct log_making *m, const char *from)
 {
     char name[NAME_SIZE];

@@ -1,10 +1,10 @@
 /* log_dir.h - the segment files of a node's log in one directory.
  *
- * A segment is a file `log-<number in hex>`. It gets that name when it has its full size, so that
- * an append never finds the disk full: making it is where that shows. An append is cheapest where
- * the blocks have been written before: where they are merely allocated it changes the inode too,
- * which is another write. So segments no longer needed are kept for use again, up to
- * LOG_DIR_SPARES. Not here: what is in them (replication/log_record.h). */
+ * A segment is a file `log-<number in hex>`. The file gets that name once it has its full size. So
+ * a full disk shows when a segment is made, never at an append.
+ * An append to blocks that were written before is cheapest: merely allocated blocks change the
+ * inode too, a second write. So up to LOG_DIR_SPARES unneeded segments are kept for reuse.
+ * Not here: the content of segments (replication/log_record.h). */
 #ifndef WEIR_HOST_LOG_DIR_H
 #define WEIR_HOST_LOG_DIR_H
 
@@ -27,15 +27,15 @@ enum status log_dir_range(const struct log_dir *d, uint64_t *first, uint64_t *la
 /* A segment's whole contents; STATUS_NOT_FOUND, STATUS_IO. */
 enum status log_dir_read(struct log_dir *d, uint64_t segment, struct buffer *out);
 
-/* The segment's file; -1: there is none. Lends until it is trimmed. */
+/* The segment's file; -1: no such segment. Lends until the segment is trimmed. */
 int log_dir_file(const struct log_dir *d, uint64_t segment);
 
 /* Makes the segment's file, unless it is there. STATUS_FULL: no space; nothing changed. STATUS_IO,
  * errno set. */
 enum status log_dir_prepare(struct log_dir *d, uint64_t segment);
 
-/* The same in three steps, the slow one on any thread; the directory must outlive it. `written`: a
- * new file's blocks are written with zeros. */
+/* log_dir_prepare in three steps. log_making_run is slow and may run on any thread; the directory
+ * must outlive it. `written`: the blocks of a new file are written with zeros. */
 struct log_making {
     const struct log_dir *dir; /* borrows */
     uint64_t segment;
@@ -49,7 +49,7 @@ void log_dir_begin(struct log_dir *d, uint64_t segment, bool written, struct log
 void log_making_run(struct log_making *m);
 enum status log_dir_add(struct log_dir *d, const struct log_making *m);
 
-/* Overwrites with zeros, durably, what the segment holds from `offset` to `offset + size`. */
+/* Overwrites the segment with zeros from `offset` to `offset + size`, durably. */
 enum status log_dir_zero(struct log_dir *d, uint64_t segment, uint64_t offset, uint64_t size);
 
 /* Segments below `segment` are not needed any more. */

@@ -13,7 +13,7 @@ enum {
     MILLION = 1000000
 };
 
-/* The clock of leases goes on while the machine is suspended: others' clocks do. */
+/* Leases use a clock that runs while the machine is suspended: other machines' clocks run too. */
 static int64_t true_clock_ns(void)
 {
     struct timespec t;
@@ -21,7 +21,7 @@ static int64_t true_clock_ns(void)
     return t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-/* How far the clock is ahead of the true one: 0 unless a fault was set. */
+/* How far the clock is ahead of the true clock: 0 unless a fault was set. */
 static int64_t clock_error_ns(const struct loop *l, int64_t true_ns)
 {
     const struct loop_faults *f = &l->faults;
@@ -84,7 +84,7 @@ void loop_reserve(struct loop *l, unsigned count)
     while (io_uring_sq_space_left(&l->ring) < count) {
         int result = io_uring_submit(&l->ring);
         must(result >= 0 || result == -EINTR || result == -EAGAIN || result == -EBUSY);
-        if (result < 0) /* the kernel wants its completions taken over into the ring first */
+        if (result < 0) /* the kernel has completions that do not fit the ring */
             io_uring_get_events(&l->ring);
     }
 }
@@ -130,7 +130,7 @@ void loop_cancel_pointer(struct loop *l, enum operation operation, void *pointer
 
 /* ---- creation ---- */
 
-/* The best mode the kernel knows: 6.1 has all of it. */
+/* The first mode that the kernel knows; 6.1 knows the best. */
 static int open_ring(struct io_uring *ring)
 {
     static const unsigned modes[] = {
@@ -194,7 +194,7 @@ enum status loop_create(struct loop **out)
         errno = -result;
         return STATUS_IO;
     }
-    io_uring_register_ring_fd(&l->ring); /* saves a look-up per call; no harm if refused */
+    io_uring_register_ring_fd(&l->ring); /* saves a look-up per call; failure is harmless */
     l->multishot_accept = true;
     l->multishot_receive = true;
     l->wake_fd = -1;
@@ -209,7 +209,7 @@ enum status loop_create(struct loop **out)
     return STATUS_OK;
 }
 
-/* Takes back everything the kernel still holds: memory must not be freed under its hands. */
+/* Cancels and awaits all operations in flight: the kernel may still use their memory. */
 static void loop_drain(struct loop *l)
 {
     connections_shut(&l->connections);
@@ -291,7 +291,7 @@ static int submit_and_wait(struct loop *l, struct instant deadline)
     int64_t wait_ns = until.ns - (now_ns > l->now.ns ? now_ns : l->now.ns);
     if (wait_ns <= 0)
         return io_uring_submit_and_get_events(&l->ring);
-    if (l->faults.clock_drift_ppm != 0) /* the kernel's clock is true */
+    if (l->faults.clock_drift_ppm != 0) /* the kernel waits by the true clock */
         wait_ns = (int64_t)((__int128)wait_ns * MILLION / (MILLION + l->faults.clock_drift_ppm));
     struct __kernel_timespec wait = {.tv_sec = wait_ns / NS_PER_S, .tv_nsec = wait_ns % NS_PER_S};
     return io_uring_submit_and_wait_timeout(&l->ring, &cqe, 1, &wait, NULL);
@@ -306,8 +306,8 @@ enum status loop_turn(struct loop *l, struct instant deadline)
         errno = -result;
         return STATUS_IO;
     }
-    /* Only those that are there now: one turn never becomes endless. They came before the clock is
-     * read: nothing is handled at a time before it happened. */
+    /* Only completions that have come by now: no turn is endless. The clock is read after they
+     * came, so no event is handled at a time before it happened. */
     unsigned left = io_uring_cq_ready(&l->ring);
     read_clocks(l);
     for (; left > 0; left--) {

@@ -1,8 +1,8 @@
 /* loop.h - one thread's io_uring: sockets, file writes with fsync, timers, finished jobs, signals.
  *
  * Everything is called from the thread that created the loop, callbacks included. Callbacks run
- * inside loop_turn and never inside another function called here; all that was sent since the last
- * turn goes to the kernel in one call, just before the next one waits.
+ * inside loop_turn, never inside another function of this file. All operations since the last turn
+ * go to the kernel in one call, just before the next turn waits.
  * Needs Linux 5.19; Debian 12 has 6.1.
  * Not here: what the bytes mean. */
 #ifndef WEIR_HOST_LOOP_H
@@ -18,7 +18,8 @@ struct connection;
 
 /* STATUS_IO with errno set: no io_uring on this kernel, or no memory to lock. */
 enum status loop_create(struct loop **out);
-/* Closes what is open, without further callbacks; file writes in flight are waited for. */
+/* Closes connections, listeners and workers without further callbacks. Waits for file writes in
+ * flight. */
 void loop_destroy(struct loop *l);
 
 struct instant loop_now(const struct loop *l); /* as of the start of this turn's dispatch */
@@ -32,23 +33,23 @@ enum status loop_turn(struct loop *l, struct instant deadline);
 /* ---- sockets (TCP, loopback by default) ---- */
 
 struct connection_handler {
-    /* A client came, or an own connect succeeded. May set the user pointer. */
+    /* A client connected, or loop_connect succeeded. The callback may set the user pointer. */
     void (*opened)(void *context, struct connection *c);
     void (*received)(void *context, struct connection *c,
                      struct slice bytes); /* lends for the call */
-    /* The peer has sent its last byte but still reads: connection_close is now up to the user.
-     * NULL: the connection is closed as soon as what was sent has left. */
+    /* The peer has sent its last byte but still reads: the user must call connection_close. NULL:
+     * the connection closes once all output has left. */
     void (*ended)(void *context, struct connection *c);
-    /* Gone, or connect failed (error = errno, 0 = orderly). The connection is invalid afterwards.
-     */
+    /* The connection is gone, or the connect failed (error = errno, 0 = orderly). The connection is
+     * invalid afterwards. */
     void (*closed)(void *context, struct connection *c, int error);
-    /* The kernel has taken some of what was sent: connection_unsent tells what is left. NULL:
-     * nobody wants to know. */
+    /* The kernel has taken some of the output; connection_unsent tells how much is left. May be
+     * NULL. */
     void (*sent)(void *context, struct connection *c);
 };
 
-/* port 0 = any; listener_port tells which. At most `connections_max` clients, more are closed at
- * once. Waits up to two seconds for a port in use: a process that was killed holds its port a
+/* Port 0: the kernel chooses a free port, see listener_port. More than `connections_max` clients
+ * are closed at once. Waits up to two seconds for a port in use: a killed process holds its port a
  * moment longer. STATUS_IO with errno. */
 enum status loop_listen(struct loop *l, const char *address, uint16_t port, int64_t connections_max,
                         const struct connection_handler *handler, void *context,
@@ -56,8 +57,8 @@ enum status loop_listen(struct loop *l, const char *address, uint16_t port, int6
 uint16_t listener_port(const struct listener *li);
 void listener_close(struct listener *li); /* clients already connected stay */
 
-/* Answers through opened or closed; what is sent before `opened` leaves with it. `address` may be a
- * name, for which the resolver may block. STATUS_IO with errno, and then no callback follows. */
+/* The result comes through `opened` or `closed`. Bytes sent before `opened` leave once connected.
+ * For a name as `address` the resolver may block. STATUS_IO with errno: no callback follows. */
 enum status loop_connect(struct loop *l, const char *address, uint16_t port,
                          const struct connection_handler *handler, void *context,
                          struct connection **out);
@@ -66,23 +67,23 @@ uint64_t connection_id(const struct connection *c); /* never reused in a process
 enum {
     PEER_TEXT_MAX = 64
 };
-/* "ADDRESS:PORT" of the other end, "-" once there is none. */
+/* "ADDRESS:PORT" of the other end; "-" once the other end is gone. */
 void connection_peer(const struct connection *c, char out[PEER_TEXT_MAX]);
 struct connection *loop_connection(struct loop *l, uint64_t id); /* NULL if gone */
 void connection_set_user(struct connection *c, void *user);
 void *connection_user(const struct connection *c);
 
-/* Copies into the connection's output. Nothing happens if it is closing. */
+/* Copies into the connection's output. Does nothing while the connection is closing. */
 void connection_send(struct connection *c, struct slice bytes);
-/* Not yet taken by the kernel: the caller's measure for back-pressure. */
+/* Bytes that the kernel has not taken yet: the caller's measure for back-pressure. */
 size_t connection_unsent(const struct connection *c);
-/* Stop and go on reading from it (TCP then holds the peer back). */
+/* Stops or resumes reading; while paused, TCP holds the peer back. */
 void connection_pause(struct connection *c, bool paused);
-/* Closes once everything sent so far has left; `closed` is called. Stops delivery at once. */
+/* Stops delivery at once. Closes once all output has left, then calls `closed`. */
 void connection_close(struct connection *c);
-/* The same without waiting for what has not left yet. */
+/* connection_close without waiting for the output to leave. */
 void connection_abort(struct connection *c);
-/* connection_close, after which no callback follows: for users that go away themselves. */
+/* connection_close without any further callback: for a user that is destroyed first. */
 void connection_abandon(struct connection *c);
 
 /* ---- files ---- */
@@ -91,11 +92,11 @@ enum {
     WRITE_ALIGNMENT = 4096 /* of offset, memory and size, for a file open for direct I/O */
 };
 
-/* Memory for one loop_write_sync, at WRITE_ALIGNMENT. */
+/* Memory for one loop_write_sync, aligned to WRITE_ALIGNMENT. */
 uint8_t *loop_write_memory(size_t size);
 
-/* Writes all of it at `offset`, durably, and frees the memory. error: 0 or errno (a short write is
- * completed or reported as its errno). */
+/* Writes `memory` at `offset`, durably, and frees it. error: 0 or errno. A short write is completed
+ * or reported as its errno. */
 void loop_write_sync(struct loop *l, int fd, int64_t offset, uint8_t *memory, size_t size,
                      void (*done)(void *context, int error), void *context);
 
@@ -105,7 +106,7 @@ void loop_write_sync(struct loop *l, int fd, int64_t offset, uint8_t *memory, si
 struct worker;
 /* STATUS_IO with errno. */
 enum status worker_create(struct loop *l, const char *name, struct worker **out);
-void worker_destroy(struct worker *w); /* waits for the job that runs; no `done` follows */
+void worker_destroy(struct worker *w); /* waits for the running job; no `done` follows */
 void worker_submit(struct worker *w, void (*job)(void *context), void (*done)(void *context),
                    void *context);
 
@@ -121,18 +122,19 @@ struct loop_faults {
     int write_error;              /* errno to report, ENOSPC for a full disk */
     int64_t syncs_until_failure;
     int sync_error;
-    bool for_ever;             /* all that follow fail too; otherwise one */
-    bool without_multishot;    /* as on a kernel that has neither multishot accept nor receive */
-    int64_t write_delay_ns;    /* every loop_write_sync takes that much longer */
-    bool disk_full;            /* for who allocates files: there is no more space */
-    int64_t clock_skew_ns;     /* since its setting, ahead of the true clock; < 0: behind */
-    int64_t clock_drift_ppm;   /* > -1,000,000: so much faster than the true clock */
+    bool for_ever;             /* all later operations fail too; otherwise one fails */
+    bool without_multishot;    /* as on a kernel without multishot accept and receive */
+    int64_t write_delay_ns;    /* added to every loop_write_sync */
+    bool disk_full;            /* code that allocates files must report a full disk */
+    int64_t clock_skew_ns;     /* ahead of the true clock; < 0: behind */
+    int64_t clock_drift_ppm;   /* gained on the true clock; > -1,000,000 */
     int64_t clock_drift_since; /* true time from which the drift counts */
 };
 struct loop_faults *loop_faults(struct loop *l);
 
-/* From now on this process's clocks are `skew` ahead (behind, if negative) and gain `drift_ppm`
- * microseconds a second on top. A clock that is to go back stands still until it is due. */
+/* From now on this process's clocks are `skew` ahead (negative: behind) and gain `drift_ppm`
+ * microseconds a second. A clock that would go back stands still until the faulty time catches
+ * up. */
 void loop_set_clock_fault(struct loop *l, struct duration skew, int64_t drift_ppm);
 
 #endif

@@ -1,8 +1,9 @@
-/* loop_internal.h - what the files of the loop share. Nothing outside host/ includes it.
+/* loop_internal.h - declarations shared by the files of the loop. Nothing outside host/ includes
+ * it.
  *
- * Every submission carries an enum operation in the low four bits of its user data; above them
- * stands a connection's id (OPERATION_ACCEPT to OPERATION_SEND for connections) or a pointer, which
- * malloc aligns to 16. */
+ * Every submission carries an enum operation in the low four bits of its user data. The bits above
+ * hold a connection's id (for OPERATION_CONNECT to OPERATION_SEND) or a pointer, which malloc
+ * aligns to 16. */
 #ifndef WEIR_HOST_LOOP_INTERNAL_H
 #define WEIR_HOST_LOOP_INTERNAL_H
 
@@ -14,11 +15,11 @@
 #include "host/loop.h"
 
 enum operation {
-    OPERATION_IGNORED, /* a cancellation's own answer */
+    OPERATION_IGNORED, /* the completion of a cancellation or a delay */
     OPERATION_ACCEPT,  /* a listener */
-    OPERATION_CONNECT, /* a connection, from here */
+    OPERATION_CONNECT, /* a connection: this and the next two */
     OPERATION_RECEIVE,
-    OPERATION_SEND,  /* to here */
+    OPERATION_SEND,
     OPERATION_WRITE, /* a file write */
     OPERATION_WAKE,
     OPERATION_SIGNAL,
@@ -31,8 +32,8 @@ enum {
     RECEIVE_BUFFERS = 512, /* a power of two */
     RECEIVE_BUFFER_SIZE = 8192,
     SEND_CHUNK_SIZE_MAX = 1 << 20, /* so that connection_unsent follows a long transfer */
-    ACCEPT_RETRY_MS = 50,          /* out of descriptors: look again after this */
-    LINGER_MS = 2000,              /* how long a closed connection waits for its peer's end */
+    ACCEPT_RETRY_MS = 50,          /* time to the next accept when out of descriptors */
+    LINGER_MS = 2000,              /* the longest wait of a closed connection for its peer's end */
 };
 
 TAILQ_HEAD(connection_list, connection);
@@ -45,18 +46,18 @@ struct connection_table {
     uint32_t count;
     uint32_t capacity;
     struct connection_list unused;
-    struct connection_list queued;    /* something to do before the loop waits */
+    struct connection_list queued;    /* to be serviced before the loop waits */
     struct connection_list lingering; /* in the order of linger_until */
 };
 
 struct loop {
     struct io_uring ring;
-    int64_t in_flight; /* submissions whose last completion has not come */
+    int64_t in_flight; /* submissions without their last completion */
     struct instant now;
     int64_t wall_ms;
     struct io_uring_buf_ring *receive_ring; /* owns, with receive_memory */
     uint8_t *receive_memory;
-    bool multishot_accept; /* cleared at the first refusal by the kernel */
+    bool multishot_accept; /* cleared when the kernel refuses it */
     bool multishot_receive;
     struct connection_table connections;
     struct listener_list listeners;
@@ -71,9 +72,9 @@ struct loop {
     struct loop_faults faults;
 };
 
-/* `count` submissions that reach the kernel together. */
+/* Makes room for `count` submissions that reach the kernel together. */
 void loop_reserve(struct loop *l, unsigned count);
-/* The next submission, with its user data set after the caller prepared it. */
+/* The next submission. The caller prepares it, then sets its user data by loop_mark. */
 struct io_uring_sqe *loop_submission(struct loop *l);
 void loop_mark(struct loop *l, struct io_uring_sqe *sqe, enum operation operation, uint64_t id);
 void loop_mark_pointer(struct loop *l, struct io_uring_sqe *sqe, enum operation operation,
@@ -85,13 +86,13 @@ void loop_cancel_pointer(struct loop *l, enum operation operation, void *pointer
 void connections_init(struct connection_table *table);
 void connections_deinit(struct connection_table *table);
 void connections_shut(struct connection_table *table);
-/* Does what callbacks have asked for: deliveries after a pause, sends, closing. */
+/* Does what callbacks have requested: deliveries after a pause, sends, closing. */
 void connections_service(struct loop *l);
-void connections_expire(struct loop *l); /* lingering ones whose time is over */
+void connections_expire(struct loop *l); /* ends overdue lingering connections */
 struct instant connections_deadline(const struct loop *l);
 void connection_complete(struct loop *l, enum operation operation, uint64_t id,
                          const struct io_uring_cqe *cqe);
-/* Takes over a socket that is connected; `clients` is counted down when it is gone. */
+/* Takes over a connected socket. `clients` is decremented when the connection is gone. */
 struct connection *connection_adopt(struct loop *l, int fd, int64_t *clients,
                                     const struct connection_handler *handler, void *context);
 

@@ -35,7 +35,7 @@ struct peer {
     uint16_t port;
     struct link *link;       /* borrows; NULL while waiting */
     struct instant retry_at; /* while waiting */
-    int64_t pause_ms;        /* the next one, before jitter; 0 after a link was up */
+    int64_t pause_ms;        /* the next pause, before jitter; 0 after a link was up */
     bool failure_noted;
 };
 
@@ -46,13 +46,13 @@ struct link {
     uint64_t id; /* the connection's */
     enum link_state state;
     bool was_up;
-    bool deaf;         /* its greeting was lost: nothing it says means anything */
+    bool deaf;         /* its greeting was lost: its later frames are ignored */
     struct peer *peer; /* borrows; NULL for an accepted link */
     enum peer_kind kind;
     uint32_t peer_id;
     struct greeting greeting;
     struct instant heard_at; /* the last bytes */
-    struct instant deadline; /* of connecting, or of the greeting */
+    struct instant deadline; /* of the connect or the greeting */
     struct frame_reader reader;
 };
 
@@ -66,11 +66,11 @@ struct transport {
     struct link_list links; /* owns */
     struct peer_list peers; /* owns */
     struct prng random;
-    struct link_faults *faults; /* owns; NULL: none were ever asked for */
+    struct link_faults *faults; /* owns; NULL until transport_faults */
     uint64_t corrupt_frames;
 };
 
-/* The rule for what goes to and comes from that process, or NULL. */
+/* The rule for frames to and from that process, or NULL. */
 static const struct link_rule *rule_for(const struct transport *t, enum peer_kind kind, uint32_t id)
 {
     return t->faults != NULL ? link_faults_find(t->faults, kind, id) : NULL;
@@ -145,7 +145,7 @@ static void transport_greet(struct link *link)
     send_buffer(link, &hello);
 }
 
-/* An accepted link of the same process, or NULL. Tools share their numbers. */
+/* Another accepted link of the same process, or NULL. Tools share their numbers. */
 static struct link *find_twin(const struct link *link)
 {
     struct link *other;
@@ -158,7 +158,7 @@ static struct link *find_twin(const struct link *link)
     return NULL;
 }
 
-/* True: the link that is there was heard of just now, so this one is another process. */
+/* True: the older link has carried bytes lately, so the new link is of another process. */
 static bool is_duplicate(struct link *link)
 {
     struct link *other = find_twin(link);
@@ -248,7 +248,7 @@ static void begin_greeting(struct link *link)
     greeting_init(&link->greeting, &link->transport->options.self, peer != NULL ? &wanted : NULL,
                   nonce);
     link->reader.size_max = GREETING_FRAME_MAX;
-    /* Who accepts answers a hello: before it, it does not know whether a cut is in the way. */
+    /* The accepting side answers a hello: before the hello it does not know which rule applies. */
     if (peer != NULL && !is_cut(link->transport, peer->kind, peer->id, LINK_CUT_BOTH))
         transport_greet(link);
 }
@@ -282,7 +282,7 @@ static bool transport_on_frame(void *context, struct slice bytes)
     return link->state == LINK_UP || link->deaf;
 }
 
-/* A process that does not speak the protocol is far more likely than damage before the greeting. */
+/* Before the greeting is done, a process of another protocol is far more likely than damage. */
 static void refuse_corrupt(struct link *link)
 {
     struct transport *t = link->transport;
@@ -328,7 +328,7 @@ static void note_loss(struct link *link, int error)
 {
     struct peer *peer = link->peer;
     if (link->state == LINK_CLOSING || (peer != NULL && peer->failure_noted))
-        return; /* said so when it was closed, or before */
+        return; /* already noted */
     if (peer == NULL && !link->was_up)
         return;
     struct buffer text = {0};
@@ -345,7 +345,7 @@ static void note_loss(struct link *link, int error)
     transport_note(link->transport, &text);
 }
 
-/* FIN or RST: sent by the kernel of the other end once nobody has the connection open there. */
+/* FIN or RST: the other end's kernel sends them once no process has the connection open. */
 static bool ended_by_peer(const struct link *link, int error)
 {
     return link->state != LINK_CLOSING && (error == 0 || error == ECONNRESET || error == EPIPE);

@@ -1,7 +1,8 @@
-/* worker.c - a thread for what would block the loop.
+/* worker.c - a thread for jobs that would block the loop.
  *
- * The lock covers the two queues only, never a job. The loop hears of finished jobs by an eventfd,
- * written once per run of them: a ring may be entered by its own thread alone. */
+ * The lock covers the two queues only, never a job. The worker reports finished jobs through an
+ * eventfd: only the loop's own thread may use the ring. The eventfd is written once per batch of
+ * finished jobs. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -115,7 +116,7 @@ enum status worker_create(struct loop *l, const char *name, struct worker **out)
         errno = error;
         return STATUS_IO;
     }
-    char shortened[16]; /* what the kernel keeps of a thread's name */
+    char shortened[16]; /* the kernel's limit for a thread's name */
     size_t size = strlen(name) < sizeof shortened ? strlen(name) : sizeof shortened - 1;
     memcpy(shortened, name, size);
     shortened[size] = 0;
@@ -154,7 +155,7 @@ void worker_submit(struct worker *w, void (*job)(void *context), void (*done)(vo
     pthread_mutex_unlock(&w->lock);
 }
 
-/* A `done` may destroy any worker, its own included: look from the start after each. */
+/* A `done` may destroy any worker, its own included: start from the first worker after each job. */
 static struct job *next_finished(struct loop *l)
 {
     struct worker *w;
