@@ -1,18 +1,17 @@
-/* liveness.c - promises between pairs of nodes; liveness.h tells the rules LIVENESS-1 to
- * LIVENESS-3.
+/* liveness.c - promises between pairs of nodes; liveness.h has the rules LIVENESS-1 to LIVENESS-3.
  *
- * How LIVENESS-2 is kept. The supporter's promise runs for `support` on its clock from the moment
- * it heard a heartbeat, which is not before it was sent. The supported node counts from the moment
- * it sent it, and only support * (1 - 2 * drift). `support` is what the supporter said it gives, or
- * less; `drift` is the larger of the two nodes' settings. Let both clocks be off real time by up to
- * the drift d, either way: (1 - 2d) / (1 - d) <= 1 / (1 + d), so what the slower clock of the
- * supported measures is over before what the faster clock of the supporter does.
+ * How LIVENESS-2 is kept. The supporter's promise runs for `support` on its clock from the receipt
+ * of a heartbeat. The supported node counts from the moment it sent the heartbeat, which is
+ * earlier. It counts only support * (1 - 2 * drift). `support` is at most the time that the
+ * supporter gives. `drift` is the larger of the two nodes' settings. Let both clocks differ from
+ * real time by up to the drift d, either way. Then (1 - 2d) / (1 - d) <= 1 / (1 + d). So the
+ * supported node's slower clock ends before the supporter's faster clock.
  *
- * Who believes a new incarnation. A heartbeat of an earlier process may arrive after one of its
- * successor; taking it for a restart would end a promise that is still relied on. So while a
- * promise is open, another incarnation is believed only if it acknowledges a round sent after the
- * present one was first heard: nobody who was dead by then can. A promise that has lapsed binds
- * nobody. */
+ * When a new incarnation is believed. A heartbeat of an earlier process may arrive after a
+ * heartbeat of its successor. Taking it for a restart would end a promise that is still relied on.
+ * So while a promise is open, another incarnation must acknowledge a round sent after the present
+ * incarnation was first heard. A process that was dead by then cannot do that. A promise that has
+ * lapsed binds no node. */
 #include "replication/liveness.h"
 
 #include <stdlib.h>
@@ -89,7 +88,7 @@ struct liveness_beat liveness_beat(struct liveness *l, struct instant now, uint3
 
 /* ---- hearing ---- */
 
-/* False: a beat of an incarnation that is not, or not yet, believed. */
+/* False: the beat is of an incarnation that is not believed, or not yet. */
 static bool liveness_believe(struct liveness *l, struct instant now, struct liveness_peer *p,
                              const struct liveness_beat *beat, struct liveness_change *change)
 {
@@ -112,7 +111,7 @@ static void liveness_give(struct liveness *l, struct instant now, struct livenes
                           const struct liveness_beat *beat, struct liveness_change *change)
 {
     if (beat->round <= p->heard_round)
-        return; /* LIVENESS-3; 0 is no heartbeat at all */
+        return; /* LIVENESS-3; round 0 is no heartbeat */
     p->heard_round = beat->round;
     if (p->given_epoch == 0 || !instant_before(now, p->given_until)) { /* LIVENESS-1 */
         p->given_epoch = l->next_epoch == 0 ? 1 : l->next_epoch;
@@ -131,7 +130,7 @@ static struct instant counted_until(const struct liveness *l, const struct liven
     if (beat->ack_support.ns < support && !MUTATED(RAFT_MUTATION_OWN_SUPPORT))
         support = beat->ack_support.ns;
     drift = 2 * (beat->ack_drift_ppm > drift ? beat->ack_drift_ppm : drift);
-    /* Rounded up, in two steps so that it cannot overflow. */
+    /* Rounded up; in two steps, so that no product overflows. */
     int64_t less = support / million * drift + (support % million * drift + million - 1) / million;
     return instant_add(sent_at, (struct duration){support - less});
 }

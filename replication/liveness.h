@@ -35,19 +35,19 @@ enum {
 struct liveness_options {
     uint32_t node; /* this one, 1 .. node_count */
     uint32_t node_count;
-    uint64_t incarnation;     /* random per process life, not 0 */
+    uint64_t incarnation;     /* random for each process, not 0 */
     struct duration interval; /* between heartbeats */
-    struct duration support;  /* how long one heartbeat is worth; > interval */
+    struct duration support;  /* length of a promise after one heartbeat; > interval */
     int64_t drift_ppm;        /* two clocks' rates differ by at most this, < LIVENESS_DRIFT_END */
 };
 
 struct liveness_peer {
     uint64_t incarnation; /* of the peer; 0: never heard */
-    uint64_t since_round; /* ours, when this incarnation was first heard */
+    uint64_t since_round; /* own round when this incarnation was first heard */
     /* support given to the peer */
     uint64_t given_epoch; /* 0: none */
     struct instant given_until;
-    uint64_t heard_round; /* highest; to acknowledge */
+    uint64_t heard_round; /* highest round heard, to be acknowledged */
     /* support got from the peer */
     uint64_t got_epoch; /* 0: none yet */
     struct instant got_until;
@@ -67,22 +67,23 @@ struct liveness {
 struct liveness_beat {
     uint64_t incarnation;
     uint64_t round;           /* 0: no new heartbeat, only an acknowledgement */
-    uint64_t ack_incarnation; /* the receiver's, as last heard; 0: never */
+    uint64_t ack_incarnation; /* last incarnation heard of the receiver; 0: never */
     uint64_t ack_round;
     uint64_t ack_epoch;          /* support the sender gives; 0: none */
-    struct duration ack_support; /* for how long, from when it heard the round */
+    struct duration ack_support; /* length of the support, from the receipt of the round */
     uint32_t ack_drift_ppm;      /* the drift that the sender allows for */
 };
 
 void liveness_init(struct liveness *l, const struct liveness_options *options, struct instant now);
 void liveness_deinit(struct liveness *l);
 
-/* True once an interval: then a beat is to be sent to every peer. */
+/* True once an interval: the caller must then send a beat to every peer. */
 bool liveness_tick(struct liveness *l, struct instant now);
 /* The next heartbeat, or the next moment at which support given or got lapses. */
 struct instant liveness_deadline(const struct liveness *l, struct instant now);
 
-/* What to tell `node` now. In the tick's turn it carries a new round, otherwise acknowledges. */
+/* The beat to send to `node` now. A heartbeat carries a new round; otherwise the beat only
+ * acknowledges. */
 struct liveness_beat liveness_beat(struct liveness *l, struct instant now, uint32_t node,
                                    bool heartbeat);
 
@@ -98,8 +99,8 @@ struct liveness_change liveness_heard(struct liveness *l, struct instant now, ui
 
 /* Epoch of the support given to `node` now; 0: none. */
 uint64_t liveness_given(const struct liveness *l, struct instant now, uint32_t node);
-/* Epoch of the support got from `node` now, and until when; 0: none. A node supports itself, under
- * epoch 1, for ever. */
+/* Epoch of the support got from `node` now, and its end; 0: none. A node supports itself for ever,
+ * under epoch 1. */
 uint64_t liveness_got(const struct liveness *l, struct instant now, uint32_t node,
                       struct instant *until);
 

@@ -76,7 +76,7 @@ enum status log_record_read(struct slice bytes, uint64_t lsn, struct log_record 
     return STATUS_OK;
 }
 
-/* Whether a record behind `r->at` can be read that was written when what is there was on disk. */
+/* Whether a later record was written when the bytes at `r->at` were on disk. */
 static bool was_durable(const struct log_segment_reader *r)
 {
     struct log_record record;
@@ -91,7 +91,7 @@ static bool was_durable(const struct log_segment_reader *r)
     return false;
 }
 
-/* Whether the log goes on with the record that is `gap` bytes further on. */
+/* Whether the log continues with a record `gap` bytes further on. */
 static bool read_behind(struct log_segment_reader *r, size_t gap, struct log_record *out)
 {
     size_t size, at = r->at + gap;

@@ -1,4 +1,4 @@
-/* raft.c - a replica's life: created, replayed, started, stepped; and what it hands out. */
+/* raft.c - a replica's life: creation, replay, start, events, effects. */
 #include <stdlib.h>
 
 #include "replication/raft_internal.h"
@@ -58,10 +58,10 @@ void raft_replay_hard_state(struct raft *r, uint64_t term, uint64_t vote)
     }
 }
 
-/* The log is replayed from anywhere; what it says about indexes up to the base tells whether a tail
- * behind the base is the one that follows it. Whoever writes an index writes all later ones anew
- * after it, so an entry before the base ends what was known of the tail, until the base's own
- * entry, or the mark that raft_install leaves in its place, begins it again. */
+/* The replay starts anywhere in the log. Entries up to the base show whether a tail behind the base
+ * follows the base. After an index is written, all later indexes are written anew. So an entry
+ * before the base makes the known tail invalid. The tail begins again at the base's own entry, or
+ * at the mark that raft_install writes in its place. */
 static void pass_over(struct raft *r, const struct raft_entry *e)
 {
     r->replay_apart = e->index < r->log.base_index || e->term != r->log.base_term;
@@ -79,18 +79,18 @@ enum status raft_replay_entry(struct raft *r, const struct raft_entry *e)
     if (r->replay_apart && !MUTATED(RAFT_MUTATION_KEEP_TAIL))
         return STATUS_OK;
     if (e->index > raft_last(r) + 1)
-        return STATUS_OK; /* written anew further on, with all that comes before it */
+        return STATUS_OK; /* the log has it again later, with all entries before it */
     struct raft_members members;
     struct reader payload = {e->payload, false};
     if (e->kind == LOG_MEMBERS && raft_members_decode(&payload, &members) != STATUS_OK)
         return STATUS_CORRUPT;
     if (e->index <= raft_last(r)) {
         if (raft_log_term(&r->log, e->index) == e->term)
-            return STATUS_OK; /* the same entry, written anew; perhaps not all that follow */
+            return STATUS_OK; /* the same entry, written anew; later entries stay */
         raft_truncate(r, e->index);
     }
     if (e->term < r->log.base_term && r->log.count == 0 && !MUTATED(RAFT_MUTATION_KEEP_TAIL)) {
-        /* The tail of another history, whose beginning is gone from the log. */
+        /* A tail of another history; the beginning of that history is gone from the log. */
         r->replay_apart = true;
         return STATUS_OK;
     }
@@ -125,11 +125,11 @@ void raft_start(struct raft *r, struct instant now, struct instant quiet_until, 
     r->started = true;
     r->logged = r->durable = raft_last(r);
     r->durable_term = r->term;
-    if (r->replay_apart) /* the base was installed, and its mark has not reached the log */
+    if (r->replay_apart) /* the base was installed, but its mark did not reach the log */
         r->mark = (struct raft_entry){
             .index = r->log.base_index, .term = r->log.base_term, .kind = LOG_NOOP};
     uint64_t term = raft_log_term(&r->log, r->durable);
-    if (term > r->term) /* whom it voted for then is not known: nobody else gets a vote */
+    if (term > r->term) /* the vote in that term is unknown: no other member gets it */
         raft_set_hard_state(r, term, r->self);
     r->quiet_until = quiet_until;
     raft_wait_for_leader(r, now);
@@ -363,7 +363,7 @@ void raft_install_begin(struct raft *r)
     r->role = RAFT_FOLLOWER;
 }
 
-/* What follows the base in the log stays if it does follow it: it may have been acknowledged. */
+/* Entries after the base stay if the log contains the base: they may have been acknowledged. */
 static void raft_rebase(struct raft *r, const struct raft_base *base)
 {
     bool follows = base->index <= raft_last(r) && raft_log_term(&r->log, base->index) == base->term;
@@ -378,7 +378,7 @@ static void raft_rebase(struct raft *r, const struct raft_base *base)
         r->history_count = 0;
         r->logged = r->durable = base->index;
         r->verified = 0;
-        /* In the log it tells the tail that follows the base from one that was there before. */
+        /* In the log, the mark separates the tail that follows the base from an older tail. */
         r->mark = (struct raft_entry){.index = base->index, .term = base->term, .kind = LOG_NOOP};
         raft_history_push(r, base->index, &base->members);
     }

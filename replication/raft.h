@@ -1,8 +1,8 @@
 /* raft.h - one replica's part in one replication group: a pure step function.
  *
- * Events go in (a message, a proposal, a finished disk write, the time); what must be written and
- * sent comes out as data. The replica keeps in memory the entries that are not compacted; what they
- * mean is for the owner, who applies them in order.
+ * Events go in: a message, a proposal, a finished disk write, the time. Writes and messages come
+ * out as data. The replica keeps the uncompacted entries in memory. The owner applies them in order
+ * and knows what they mean.
  *
  * Promises
  *   RAFT-1  Nothing leaves that depends on something not yet durable: votes, acknowledgements and
@@ -15,8 +15,8 @@
  *   RAFT-6  A settled group is silent: no message, no deadline, until a proposal or a lost peer.
  *   RAFT-7  Bytes in flight are bounded per follower, uncommitted bytes per group.
  * No clock, no I/O, no randomness but the seed, no global. Every call may put messages into the
- * outbox; appends, with entries that lend until the next event of the same group, only raft_flush
- * does: it has to follow every event before the turn ends.
+ * outbox. Only raft_flush puts appends there; their entries lend until the next event of the same
+ * group. raft_flush must follow every event before the turn ends.
  *
  * A turn of the owner:
  *   events ..                       raft_receive, raft_propose, raft_tick, ..
@@ -43,17 +43,18 @@ enum {
     RAFT_MEMBERS_MAX = 15
 };
 
-/* A group reaches neither in its life. A message with more is malformed: sums never overflow. */
+/* No group ever reaches these limits. A message beyond them is malformed, so sums never
+ * overflow. */
 #define RAFT_TERM_MAX  (UINT64_C(1) << 60)
 #define RAFT_INDEX_MAX (UINT64_C(1) << 60)
 
 /* ---- members ---- */
 
-/* A member is a replica, not a node. A node whose disk was wiped comes back under another
- * generation; a replica that was moved away and comes back is another arrival. Neither shares
- * anything with what was there before, so nothing said to or by the old one, however late, is taken
- * for the new one's. Arrivals are counted by whoever places the group's replicas, and the replicas
- * it began with are arrival 0. Never 0: generation | arrival | node. */
+/* A member is a replica, not a node. A node with a wiped disk comes back with another generation. A
+ * replica that was moved away and comes back has another arrival. The new replica has nothing of
+ * the old one. So late messages to or from the old replica are never taken for the new one's.
+ * The catalog counts arrivals; the first replicas of a group have arrival 0. Never 0: generation |
+ * arrival | node. */
 enum {
     RAFT_NODE_BITS = 12,
     RAFT_ARRIVAL_MAX = (1 << (32 - RAFT_NODE_BITS)) - 1
@@ -81,7 +82,7 @@ static inline uint32_t raft_member_arrival(uint64_t id)
 
 struct raft_member {
     uint64_t id;
-    bool voter; /* otherwise a learner: gets entries, counts for nothing */
+    bool voter; /* otherwise a learner */
 };
 
 struct raft_members {
@@ -89,8 +90,8 @@ struct raft_members {
     struct raft_member all[RAFT_MEMBERS_MAX];
 };
 
-/* The payload of a LOG_MEMBERS entry. STATUS_MALFORMED also for a member named twice and for none
- * that votes. */
+/* The payload of a LOG_MEMBERS entry. STATUS_MALFORMED also for a member listed twice and for a
+ * list without voters. */
 void raft_members_encode(struct buffer *out, const struct raft_members *m);
 enum status raft_members_decode(struct reader *r, struct raft_members *out);
 /* NULL: not a member. */
@@ -101,19 +102,19 @@ const struct raft_member *raft_members_find(const struct raft_members *m, uint64
 struct raft_entry {
     uint64_t index; /* from 1 */
     uint64_t term;
-    enum log_kind kind; /* LOG_NOOP, LOG_MEMBERS, or what the owner proposed */
-    uint64_t lsn;       /* end of the record a replay needs; 0: not logged yet */
+    enum log_kind kind; /* LOG_NOOP, LOG_MEMBERS, or the kind of the proposal */
+    uint64_t lsn;       /* end of the record that a replay needs; 0: not logged */
     struct slice payload;
 };
 
 enum raft_message_kind {
-    RAFT_APPEND = 1, /* index, log_term: what precedes the entries; commit; round */
+    RAFT_APPEND = 1, /* index, log_term: of the entry before these; commit; round */
     RAFT_APPEND_REPLY,
-    RAFT_PRE_VOTE, /* term: the one it would run for; index, log_term: of its last entry */
+    RAFT_PRE_VOTE, /* term: of the candidacy; index, log_term: of the last entry */
     RAFT_PRE_VOTE_REPLY,
     RAFT_VOTE,
     RAFT_VOTE_REPLY,
-    RAFT_CAMPAIGN_NOW, /* transfer: the leader asks this member to run at once */
+    RAFT_CAMPAIGN_NOW, /* transfer: the leader asks this member to run now */
     RAFT_MESSAGE_KINDS,
 };
 
@@ -123,13 +124,13 @@ struct raft_message {
     uint64_t from;
     uint64_t to;
     uint64_t term;
-    uint64_t index;    /* APPEND_REPLY: last index that matches; rejected: where to go on looking */
+    uint64_t index;    /* APPEND_REPLY: last matching index; rejected: where to search next */
     uint64_t log_term; /* APPEND_REPLY, rejected: term of the follower's entry at `index` */
-    uint64_t commit;   /* APPEND: the leader's; APPEND_REPLY: what the follower knows of it */
-    uint64_t round;    /* APPEND: of reads to confirm; comes back in the reply */
+    uint64_t commit;   /* APPEND: the leader's; APPEND_REPLY: the follower's */
+    uint64_t round;    /* APPEND: round of reads to confirm; the reply echoes it */
     uint64_t support;  /* APPEND_REPLY: epoch of support given to the leader's node; 0: none */
-    bool rejected;     /* replies; PRE_VOTE: it is none, the sender only leads no more */
-    bool transfer;     /* VOTE: the leader wants it so, whatever support it has */
+    bool rejected;     /* replies; PRE_VOTE: not a request, the sender leads no more */
+    bool transfer;     /* VOTE: the leader transfers; promises to it do not count */
     bool no_state;     /* APPEND_REPLY, rejected: only a snapshot helps */
     uint32_t entry_count;
     const struct raft_entry *const *entries; /* APPEND */
@@ -139,12 +140,12 @@ void raft_message_encode(struct buffer *out, const struct raft_message *m);
 /* Payloads borrow from the bytes, arrays come from the arena. */
 enum status raft_message_decode(struct reader *r, struct arena *arena, struct raft_message *out);
 
-/* For the owner of a node that gets a message for a replica it had and never will have again, or
- * never had: what to answer, lest the sender waits for that replica's lead for ever. False:
- * nothing. */
+/* For the owner of a node that gets a message for a replica that is gone for good or never existed.
+ * The answer tells the sender that this replica does not lead. Without it the sender could wait for
+ * ever. False: no answer. */
 bool raft_answer_for_absent(const struct raft_message *m, struct raft_message *out);
 
-/* Messages on their way out, of all groups of a node. */
+/* Outgoing messages of all groups of a node. */
 struct raft_outbox {
     struct raft_message *messages; /* owns */
     size_t count;
@@ -157,14 +158,14 @@ void raft_outbox_deinit(struct raft_outbox *o);
 
 struct raft;
 
-/* What all replicas of a node have in common. */
+/* Settings and objects shared by all replicas of a node. */
 struct raft_shared {
-    struct duration election; /* a follower without leader waits one to two of these */
-    struct duration tell;     /* a follower hears of a commit with the next append, or after this */
-    struct duration retry;    /* an append unanswered for this long is sent again */
-    uint64_t inflight_max_bytes;     /* per follower; one entry always goes */
-    uint64_t uncommitted_max_bytes;  /* of the group; one entry always goes */
-    uint64_t message_max_bytes;      /* entries in one message; one entry always goes */
+    struct duration election;        /* a follower without a leader waits one to two of these */
+    struct duration tell;            /* the longest delay of a commit index without an append */
+    struct duration retry;           /* an unanswered append is repeated after this */
+    uint64_t inflight_max_bytes;     /* per follower; one entry is always allowed */
+    uint64_t uncommitted_max_bytes;  /* per group; one entry is always allowed */
+    uint64_t message_max_bytes;      /* entries per message; one entry is always allowed */
     const struct liveness *liveness; /* borrows; the owner keeps it up to date */
     struct raft_outbox *outbox;      /* borrows */
 };
@@ -176,69 +177,70 @@ struct raft_options {
     const struct raft_shared *shared; /* borrows */
 };
 
-/* What stands at the start of the log: everything up to `index` is applied and compacted. A new
- * group starts with index 0, term 0 and its first members, the same on all of them. */
+/* The start of the log: everything up to `index` is applied and compacted. A new group starts with
+ * index 0, term 0, and the same first members on all replicas. */
 struct raft_base {
     uint64_t index;
     uint64_t term;
     struct raft_members members;
-    bool no_state; /* a snapshot was being installed: votes, but neither runs nor takes entries */
+    bool no_state; /* a snapshot was being installed: the replica votes, but never runs */
 };
 
 struct raft *raft_create(const struct raft_options *options, const struct raft_base *base);
 void raft_destroy(struct raft *r);
 
-/* Before the start, in the order of the log. Older hard states and entries up to the base are
- * passed over; an entry of another term cuts off what followed its index, the same entry again
- * does not. One behind a gap is passed over: it was written anew further on, together with all that
- * comes before it. STATUS_CORRUPT: terms fall, or a LOG_MEMBERS entry does not decode. */
+/* Replay, before the start, in the order of the log. Ignored are:
+ *   - older hard states, and entries up to the base
+ *   - an entry behind a gap: the log has it again later, with all entries before it
+ * An entry with another term cuts off the entries from its index on; the same entry again does not.
+ * STATUS_CORRUPT: terms fall, or a LOG_MEMBERS entry does not decode. */
 void raft_replay_hard_state(struct raft *r, uint64_t term, uint64_t vote);
 enum status raft_replay_entry(struct raft *r, const struct raft_entry *e);
-/* Entries up to `index` were committed and durable here: raft_next_committed gives them before the
- * start. Once they are applied they have to be compacted. STATUS_CORRUPT: they are not there. */
+/* Entries up to `index` were committed and durable here: raft_next_committed returns them before
+ * the start. The owner must apply and then compact them. STATUS_CORRUPT: entries are missing. */
 enum status raft_replay_commit(struct raft *r, uint64_t index);
-/* Everything replayed is durable. Until `quiet_until` it neither runs nor votes: what it may have
- * promised before it was restarted holds until then. An only voter has promised nothing: it runs at
- * once if it `may_write` a term and a vote, and otherwise at the next tick. */
+/* Starts the replica; everything replayed is durable. Until `quiet_until` the replica neither runs
+ * nor votes: promises from before a restart may hold until then. An only voter has promised
+ * nothing. It runs at once if it `may_write` a term and a vote, otherwise at the next tick. */
 void raft_start(struct raft *r, struct instant now, struct instant quiet_until, bool may_write);
-/* The start of a group that has come out of another one at an entry of the latter's log, which has
- * just been applied here. The leader of `parent` may still serve what is the new group's now, until
- * it has applied that entry itself: so what was promised to it there holds here too, and nobody but
- * its own node's replica is elected before the promise ends. */
+/* Starts a group that was split off by an entry of the log of `parent`, just applied here. The
+ * leader of `parent` may serve the new group's keys until it applies that entry too. So this
+ * replica's promise to that leader holds in the new group too. Until the promise ends, only the
+ * replica on that leader's node can be elected. */
 void raft_start_child(struct raft *r, struct instant now, const struct raft *parent);
-/* After events of `parent`: its promise may have ended, and with it the one that was taken over.
- * NULL: the parent's replica is closed, and nobody counts on its promise. */
+/* Call after events of `parent`: the end of its promise may end the inherited promise. NULL: the
+ * parent's replica is closed, and no leader relies on its promise. */
 void raft_follow_parent(struct raft *r, struct instant now, const struct raft *parent);
 
 /* ---- events ---- */
 
-/* Ignored unless it is for this group and member. */
+/* Ignored unless `m` is for this group and member. */
 void raft_receive(struct raft *r, struct instant now, const struct raft_message *m);
 /* Everything appended to the log before `lsn` is durable. */
 void raft_persisted(struct raft *r, struct instant now, uint64_t lsn);
-/* At raft_deadline; also whenever support given to or got from any member's node has lapsed, or
- * the support given has another epoch. */
+/* Call at raft_deadline. Call also when support given to or got from a member's node has lapsed, or
+ * when the support given has another epoch. */
 void raft_tick(struct raft *r, struct instant now);
 /* The support got from a node has a new epoch. */
 void raft_node_heard(struct raft *r, struct instant now, uint32_t node);
-/* Run for leader now, with a pre-vote: for the one who should lead a new group. Again: those that
- * have not answered are asked once more. */
+/* Runs for leader now, with a pre-vote: for the intended leader of a new group. A repeated call
+ * asks the members again that have not answered. */
 void raft_campaign(struct raft *r, struct instant now);
 
 enum raft_outcome {
     RAFT_OK = 0,
     RAFT_NOT_LEADER,
-    RAFT_BUSY,    /* uncommitted bytes at their limit: nothing was done, try again */
-    RAFT_PENDING, /* a change of members or a transfer is on its way, or the term has nothing
-                     committed yet */
-    RAFT_BEHIND,  /* the learner (or target) has not caught up, or cannot be reached */
-    RAFT_INVALID, /* no such member, already so, too many, or the last voter */
+    RAFT_BUSY, /* uncommitted bytes at their limit: nothing done, try again */
+    RAFT_PENDING, /* a change of members or a transfer is under way, or the term has nothing committed yet */
+    RAFT_BEHIND,  /* the learner (or target) has not caught up or is unreachable */
+    RAFT_INVALID, /* no such member, no change, too many, or the last voter */
 };
 
-/* What raft_propose would say of a payload of this size: RAFT_OK, RAFT_NOT_LEADER, RAFT_BUSY,
- * RAFT_PENDING. For callers that charge for a proposal before they make it. */
+/* The result that raft_propose would have for a payload of this size: RAFT_OK, RAFT_NOT_LEADER,
+ * RAFT_BUSY, RAFT_PENDING. For callers that charge for a proposal before they make it. */
 enum raft_outcome raft_may_propose(const struct raft *r, uint64_t payload_bytes);
-/* The payload, in two parts to spare a copy, is taken over as a copy; raft_entry_at finds it. */
+/* Copies the payload, which comes in two parts to spare another copy. raft_entry_at finds the
+ * copy. */
 enum raft_outcome raft_propose(struct raft *r, struct instant now, enum log_kind kind,
                                struct slice head, struct slice tail, uint64_t *index);
 
@@ -247,28 +249,28 @@ enum raft_change {
     RAFT_PROMOTE,
     RAFT_REMOVE,
 };
-/* One change at a time; in force from the moment it is in the log. A leader that removes itself
- * leads until that is committed. */
+/* One change at a time. A change is in force once it is in the log. A leader that removes itself
+ * leads until that change is committed. */
 enum raft_outcome raft_change_members(struct raft *r, struct instant now, enum raft_change change,
                                       uint64_t id);
 
-/* A leader gives up its place without an heir, and tells the others that it leads no more. */
+/* The leader steps down without a successor, and tells the other members. */
 void raft_resign(struct raft *r, struct instant now);
-/* Whether it has promised a leader not to elect another one, and that leader may rely on it. */
+/* Whether this replica has promised a leader to elect no other, and that leader may rely on it. */
 bool raft_is_promised(const struct raft *r);
-/* Tells the leader it is promised to that this replica supports it no more, and asks for an answer.
- * One that does not lead any more says so, or its node does, and the promise ends. */
+/* Tells the promised leader that this replica does not support it any more, and asks for an answer.
+ * If that replica leads no more, it or its node says so, and the promise ends. */
 void raft_ask_leader(struct raft *r);
 /* Hands leadership to a voter that has caught up. No lease is used any more in this term. */
 enum raft_outcome raft_transfer(struct raft *r, struct instant now, uint64_t to);
 
-/* May a read be served from what is applied? RAFT_OK: now, a lease holds. RAFT_PENDING: once
+/* May a read be served from the applied state? RAFT_OK: now, a lease holds. RAFT_PENDING: once
  * raft_reads_confirmed >= *round, if this replica still leads the same term. RAFT_NOT_LEADER. */
 enum raft_outcome raft_read(struct raft *r, struct instant now, uint64_t *round);
 
 /* ---- effects ---- */
 
-/* A leader's appends for whatever was proposed, committed or asked since. */
+/* Sends a leader's appends for everything proposed, committed or asked since the last flush. */
 void raft_flush(struct raft *r, struct instant now);
 
 struct raft_writes {
@@ -278,21 +280,22 @@ struct raft_writes {
     uint64_t first; /* entries first .. last, none if first > last */
     uint64_t last;
 };
-/* False: nothing. Otherwise the caller appends all of it now, in this order, and reports. After
- * raft_install the first may be at the base itself: a mark that the log begins anew. */
+/* False: nothing to write. True: the caller appends all of it now, in this order, and reports each
+ * lsn. After raft_install the first entry may be at the base itself: a mark that the log begins
+ * anew. */
 bool raft_take_writes(struct raft *r, struct raft_writes *out);
 void raft_hard_state_logged(struct raft *r, uint64_t lsn);
-/* Also for an entry that was written anew further on, to free the log before it: all that are not
- * applied have to be, in order. Their lsns change once the last of them is durable; until then a
- * replay needs the old records. */
+/* Reports the lsn of a logged entry. The owner may also log unapplied entries again to free the log
+ * before them: all of them, in order. Their lsns change once the last of them is durable. Until
+ * then a replay needs the old records. */
 void raft_entry_logged(struct raft *r, uint64_t index, uint64_t lsn);
 
-/* The next entry to apply, committed and durable here: each exactly once. NULL: none. Lends until
- * it is compacted. */
+/* The next entry to apply, committed and durable here: each exactly once. NULL: no entry. Lends
+ * until the entry is compacted. */
 const struct raft_entry *raft_next_committed(struct raft *r);
 
-/* An entry that is known to be committed from elsewhere: if it is in the log, so is all before it.
- * False: it is not, or not durable. */
+/* Tells of an entry that is committed elsewhere. If this log has that entry, all entries before it
+ * are committed too. False: the entry is not here, or not durable. */
 bool raft_learn_commit(struct raft *r, uint64_t index, uint64_t term);
 
 struct instant raft_deadline(const struct raft *r);
@@ -302,17 +305,17 @@ struct instant raft_deadline(const struct raft *r);
 /* Forgets entries up to `index` <= raft_applied. */
 void raft_compact(struct raft *r, uint64_t index);
 
-/* A member that needs entries which are compacted, and for which no snapshot is under way; 0: none.
- * A snapshot stands for everything up to some index <= raft_applied that is not before the base. */
+/* A member that needs compacted entries and has no snapshot under way; 0: no such member. A
+ * snapshot covers everything up to an index <= raft_applied that is not before the base. */
 uint64_t raft_next_snapshot(const struct raft *r);
 void raft_snapshot_started(struct raft *r, uint64_t to);
-/* index: what the member has installed; 0: it failed, and is wanted again after `retry`. */
+/* `index`: the index of the installed snapshot; 0: it failed, and is wanted again after `retry`. */
 void raft_snapshot_ended(struct raft *r, struct instant now, uint64_t to, uint64_t index);
 
-/* On the receiving side. From here on the state is not whole (the owner makes that durable). */
+/* On the receiving side: the state is incomplete from now on. The owner makes that fact durable. */
 void raft_install_begin(struct raft *r);
-/* The state is whole and durable at the base: whatever the log held goes, but for entries that
- * follow the base (they may have been acknowledged). False: it was overtaken, nothing changed. */
+/* The state is complete and durable at the base. The log is dropped, except entries that follow the
+ * base: they may have been acknowledged. False: the snapshot is outdated, nothing changed. */
 bool raft_install(struct raft *r, struct instant now, const struct raft_base *base);
 
 /* ---- looking ---- */
@@ -328,32 +331,31 @@ enum raft_role raft_role(const struct raft *r);
 uint64_t raft_term(const struct raft *r);
 uint64_t raft_vote(const struct raft *r);
 uint64_t raft_self(const struct raft *r);
-/* Member id; 0: not known. */
+/* Member id; 0: unknown. */
 uint64_t raft_leader(const struct raft *r);
-/* The term in which this replica leads and has applied everything of earlier terms: from then on it
- * may evaluate conditions and serve reads. 0: it does not. */
+/* The term in which this replica leads and has applied everything of earlier terms. From then on it
+ * may evaluate conditions and serve reads. 0: not leading so. */
 uint64_t raft_leading(const struct raft *r);
 bool raft_has_lease(const struct raft *r, struct instant now);
 uint64_t raft_reads_confirmed(const struct raft *r);
 uint64_t raft_first(const struct raft *r); /* first entry not compacted */
 uint64_t raft_last(const struct raft *r);
 uint64_t raft_commit(const struct raft *r);
-uint64_t raft_applied(const struct raft *r); /* the last one raft_next_committed has given */
+uint64_t raft_applied(const struct raft *r); /* the last index from raft_next_committed */
 /* NULL: compacted, or not there. */
 const struct raft_entry *raft_entry_at(const struct raft *r, uint64_t index);
-/* Of any index from the base to the last. */
+/* For any index from the base to the last. */
 uint64_t raft_term_at(const struct raft *r, uint64_t index);
-/* In force now, and as of what is applied: what belongs to a snapshot at raft_applied. */
+/* The members in force now, and the members as of raft_applied, which belong to a snapshot. */
 const struct raft_members *raft_members(const struct raft *r);
 const struct raft_members *raft_members_applied(const struct raft *r);
 /* Leader: the last index known to be durable at a member; 0: none, or not a member. */
 uint64_t raft_match(const struct raft *r, uint64_t id);
-/* Whether a leader knows that a member has all that is committed, and is in no need of a snapshot.
- */
+/* Whether the leader knows that a member has all committed entries and needs no snapshot. */
 bool raft_is_whole(const struct raft *r, uint64_t id);
-/* Entries, and bytes they take. */
+/* Bytes of memory for the entries. */
 uint64_t raft_memory_bytes(const struct raft *r);
-/* Unapplied entry with the lowest lsn: the log before it must stay. UINT64_MAX: none. */
+/* The lowest lsn of an unapplied entry: the log before it must stay. UINT64_MAX: no such entry. */
 uint64_t raft_pinned_lsn(const struct raft *r);
 
 #endif

@@ -1,39 +1,39 @@
-/* raft_election.c - who may run, who votes for whom, and what a promise forbids.
+/* raft_election.c - elections: who may run, who gets a vote, and what a promise forbids.
  *
- * follower --patience over--> pre-candidate --majority would--> candidate --majority did--> leader
- *   raft_election_tick        raft_pre_run      raft_run                raft_lead
+ *   follower --timeout--> pre-candidate --majority would vote--> candidate --majority voted--> leader
+ *   raft_election_tick    raft_pre_run                           raft_run                   raft_lead
  *
- * A promise (raft_on_append makes it) forbids to run and to vote while the epoch of support it was
- * made under is still given to the leader's node. It does not end with the term: the leader may
- * still rely on it while this replica has moved on. It ends when
+ * A promise (made in raft_on_append) forbids to run and to vote while its epoch of support is given
+ * to the leader's node. The promise does not end with the term: the leader may still rely on it
+ * when this replica is in a later term. A promise ends when
  *   - the support lapses, or has another epoch;
- *   - its leader evidently leads no more in that term: it asks for a vote in a later one, or says
- * so when asked, or a later leader was accepted;
+ *   - its leader evidently leads no more in that term: it asks for a vote in a later term, it says
+ *     so when asked, or a later leader was accepted;
  *   - a leader of that term or a later one transfers its leadership (it uses no lease any more);
- *   - its leader has been removed, in a change that is committed or that it sent itself (it uses no
- *     lease from the moment the change is in its log).
+ *   - its leader has been removed, in a change that is committed or that the leader sent itself
+ *     (the leader uses no lease once the change is in its log).
  *
  * Requests from replicas that are not members here are judged like any other: they may be members
- * in a newer list. One that was removed cannot disturb: it lacks the entry that removed it, so it
- * gets no pre-vote from a majority, and without one it never raises the term.
+ * in a newer list. A removed replica cannot disturb the group. It lacks the entry that removed it,
+ * so no majority grants its pre-vote. Without a majority it never raises the term.
  *
- * A leader's node may live while its replica leads no more, and nobody hears of it: so whoever is
- * asked for a vote that a promise forbids asks that leader, by acknowledging to it once more. One
- * that leads no more, or the owner of a replica that is gone, says so with a pre-vote that is
- * marked as none (`rejected`).
+ * A leader's node may live while its replica leads no more and no member knows. So a replica that
+ * must refuse a vote because of a promise asks the promised leader, by another acknowledgement. If
+ * that replica leads no more or is gone, it or its owner answers with a pre-vote marked `rejected`,
+ * which is not a request.
  *
- * A group that came out of another one by a split begins with the promise its replica made there
- * (raft_start_child), if that leader is a voter of it. It ends as above, or with the parent's
- * promise (raft_follow_parent). The promised leader's replica is created when its node applies the
- * split: before, that node would answer for an absent replica though the parent's leader still
- * serves, so it is not asked. */
+ * A group that is split off begins with this replica's promise in the parent (raft_start_child), if
+ * the promised leader is a voter of the new group. The inherited promise ends as above, or with the
+ * parent's promise (raft_follow_parent). The promised leader's replica is created when its node
+ * applies the split. Before that its node would answer for an absent replica while the parent's
+ * leader still serves. So the leader of an inherited promise is not asked. */
 #include "replication/raft_internal.h"
 
 enum {
-    FAILURES_MAX = 8 /* doublings of patience */
+    FAILURES_MAX = 8 /* the most doublings of the wait */
 };
-static const int64_t PATIENCE_NS_MAX = 2 * NS_PER_S; /* it is not doubled beyond */
-static const int64_t CALM_NS = 5 * NS_PER_S;         /* who led for longer leaves nobody patient */
+static const int64_t PATIENCE_NS_MAX = 2 * NS_PER_S; /* the wait is not doubled beyond */
+static const int64_t CALM_NS = 5 * NS_PER_S;         /* a longer lead resets all waits */
 
 /* ---- terms ---- */
 
@@ -55,14 +55,14 @@ static void forget_term(struct raft *r)
     r->resigning = false;
 }
 
-/* Where votes take longer to come than others take to run, patience has to spread until they do,
- * and requests have to be fewer: what asks for votes is what keeps them waiting. */
+/* If votes take longer than the time between candidacies, the waits must spread and requests must
+ * become fewer: the requests themselves delay the votes. */
 static int64_t patience_ns(const struct raft *r)
 {
     return r->shared->election.ns << r->failures;
 }
 
-/* A majority could have voted for it, or can still, as far as is known. */
+/* Whether a majority may have voted for this replica, or still can, as far as is known. */
 static bool may_win(const struct raft *r, struct instant now)
 {
     uint32_t votes = r->voter;
@@ -81,7 +81,7 @@ static void raft_election_fail(struct raft *r, struct instant now)
         r->failures++;
 }
 
-/* There is a leader; whether for long is not known. */
+/* A leader was found; it may not last. */
 void raft_calm_down(struct raft *r, struct instant now)
 {
     if (r->failures > 0)
@@ -89,7 +89,7 @@ void raft_calm_down(struct raft *r, struct instant now)
     r->calm_at = instant_add(now, (struct duration){CALM_NS});
 }
 
-/* There is none any more. */
+/* The leader is lost. */
 void raft_lose_leader(struct raft *r, struct instant now)
 {
     if (!instant_before(now, r->calm_at))
@@ -102,7 +102,7 @@ void raft_wait_for_leader(struct raft *r, struct instant now)
     r->election_at = instant_add(now, raft_random(r, election, election + patience_ns(r)));
 }
 
-/* A follower in `term`, which is not before the present one. */
+/* Becomes a follower in `term`, which is not before the present term. */
 void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_t leader)
 {
     must(term >= r->term);
@@ -165,8 +165,8 @@ static bool is_evidence(const struct raft *r, const struct raft_message *m)
            !(r->promise.inherited && m->rejected);
 }
 
-/* Who is no voter here became one in the parent after the split, so it has led there with the split
- * applied before it served anything; here it could not run, which would end the promise. */
+/* A leader that is no voter here became a voter in the parent after the split. So it had applied
+ * the split before it served. It could not run here, so its promise would never end. */
 void raft_inherit_promise(struct raft *r, const struct raft *parent)
 {
     const struct raft_members *members = &r->history[r->history_count - 1].members;
@@ -194,9 +194,9 @@ bool raft_is_bound(const struct raft *r, struct instant now)
 
 /* ---- running ---- */
 
-/* One whose removal is not known to be committed still runs, in the group without itself: it may be
- * the only one to have what a majority needs. The list before was committed when the last one was
- * made, whatever is known of that here. */
+/* A member whose removal is not known to be committed still runs, in the group without itself. It
+ * may be the only member with entries that a majority needs. The earlier list was committed before
+ * the last change was made, even if this replica does not know. */
 bool raft_may_run(const struct raft *r)
 {
     if (r->no_state && !MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE))
@@ -250,7 +250,7 @@ static void ask_vote(struct raft *r, const struct raft_peer *p)
     m->transfer = !pre && r->by_transfer;
 }
 
-/* Whoever has not granted it yet. */
+/* Asks the voters that have not granted their vote. */
 void raft_ask_votes(struct raft *r)
 {
     for (uint32_t i = 0; i < r->peer_count; i++) {
@@ -336,7 +336,7 @@ static void raft_election_reply(struct raft *r, enum raft_message_kind kind, uin
     m->rejected = rejected;
 }
 
-/* Judged by what is on disk: what is not was never acknowledged. */
+/* Compares with the durable log: entries not on disk were never acknowledged. */
 static bool is_up_to_date(const struct raft *r, const struct raft_message *m)
 {
     uint64_t term = raft_log_term(&r->log, r->durable);
@@ -398,7 +398,8 @@ void raft_on_vote_reply(struct raft *r, struct instant now, const struct raft_me
     p->refused = m->rejected;
     if (has_won(r)) {
         raft_lead(r, now);
-    } else if (m->rejected && !may_win(r, now)) { /* as when another ran at the same time */
+    } else if (m->rejected &&
+               !may_win(r, now)) { /* for example, another member ran at the same time */
         struct instant soon = instant_add(now, raft_random(r, 0, patience_ns(r)));
         r->election_at = instant_earlier(r->election_at, soon);
     }
@@ -411,10 +412,10 @@ void raft_on_pre_vote(struct raft *r, struct instant now, const struct raft_mess
     if (m->term > r->term && is_evidence(r, m))
         end_promise(r, now);
     if (m->rejected)
-        return; /* it only says that it leads no more */
+        return; /* not a request: the sender leads no more */
     if (m->term > r->term && m->from != r->promise.leader)
         ask_leader(r);
-    if (r->role == RAFT_LEADER) { /* it has lost touch */
+    if (r->role == RAFT_LEADER) { /* the sender has lost contact */
         struct raft_peer *p = raft_peer_find(r, m->from);
         if (p != NULL)
             raft_peer_resume(p);
@@ -473,7 +474,7 @@ void raft_election_persisted(struct raft *r, struct instant now)
 void raft_election_tick(struct raft *r, struct instant now)
 {
     if (!raft_may_run(r)) {
-        if (r->role != RAFT_FOLLOWER) /* it was removed while it ran */
+        if (r->role != RAFT_FOLLOWER) /* this replica was removed while it ran */
             raft_follow_term(r, now, r->term, 0);
         return;
     }

@@ -1,8 +1,8 @@
-/* raft_follow.c - a follower: what it takes from its leader, and what it says about it.
+/* raft_follow.c - a follower: entries from its leader, and acknowledgements to it.
  *
- * `verified` is the last index of this term up to which the log is known to equal the leader's; an
- * acknowledgement says min(verified, durable) and leaves only once the term is durable (RAFT-1,
- * RAFT-3). */
+ * `verified` is the last index of this term up to which the log is known to equal the leader's; An
+ * acknowledgement carries min(verified, durable), and is sent only once the term is durable
+ * (RAFT-1, RAFT-3). */
 #include "replication/raft_internal.h"
 
 /* ---- answers ---- */
@@ -47,7 +47,7 @@ void raft_ask_leader(struct raft *r)
     m->no_state = r->no_state;
 }
 
-/* At once, unless the disk has to come first. `news`: something else than the index. */
+/* Answers at once, or when the term is durable. `news`: the answer has more news than the index. */
 static void answer_when_durable(struct raft *r, bool news)
 {
     r->ack_due = true;
@@ -68,7 +68,7 @@ void raft_follow_persisted(struct raft *r, struct instant now)
 
 /* ---- the log ---- */
 
-/* Where to go on looking: the last entry here whose term the leader's entry does not exceed. */
+/* Rejects with a hint: the last entry here whose term does not exceed the leader's entry. */
 static void raft_follow_reject(struct raft *r, const struct raft_message *m)
 {
     uint64_t at = m->index < r->log.base_index ? r->log.base_index : m->index;
@@ -86,11 +86,11 @@ static void raft_follow_reject(struct raft *r, const struct raft_message *m)
 static bool raft_follow_matches(const struct raft *r, const struct raft_message *m)
 {
     if (m->index <= r->log.base_index)
-        return true; /* what is applied is in every later leader's log */
+        return true; /* applied entries are in every later leader's log */
     return m->index <= raft_last(r) && raft_log_term(&r->log, m->index) == m->log_term;
 }
 
-/* False: a list of members in it is not one. */
+/* False: a LOG_MEMBERS entry does not decode. */
 static bool take_entries(struct raft *r, const struct raft_message *m)
 {
     for (uint32_t i = 0; i < m->entry_count; i++) {
@@ -158,16 +158,15 @@ void raft_on_append(struct raft *r, struct instant now, const struct raft_messag
         return;
     }
     if (m->term == r->term && (r->role == RAFT_LEADER || (r->leader != 0 && r->leader != m->from)))
-        return; /* two leaders of one term: not from a replica that keeps the rules */
+        return; /* two leaders of one term: the sender breaks the rules */
     if (m->term > r->term || r->role != RAFT_FOLLOWER || r->leader == 0)
         raft_follow_term(r, now, m->term, m->from);
     bool news = m->round > r->echo_round;
     if (news)
         r->echo_round = m->round;
     r->ack_rejected = false;
-    /* Without state, but not without a past: the log goes on, a majority may need it. So it does
-     * from its beginning: nothing can be committed, and no snapshot made, before a majority has it.
-     */
+    /* Without state, the replica still takes entries from the log's beginning: a majority may need
+     * them. Until a majority has them nothing can be committed, and no snapshot made. */
     if (r->no_state && raft_last(r) == 0 && m->index > 0 &&
         !MUTATED(RAFT_MUTATION_RUN_WITHOUT_STATE)) {
         r->ack_rejected = true;

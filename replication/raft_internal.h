@@ -1,6 +1,13 @@
-/* raft_internal.h - what the files of raft share: raft.c (life and effects), raft_log.c,
- * raft_members.c, raft_election.c, raft_follow.c, raft_replicate.c (a leader and its peers),
- * raft_lead.c (what a leader is asked for), raft_message.c. */
+/* raft_internal.h - declarations shared by the files of raft:
+ *
+ *   raft.c            life and effects
+ *   raft_log.c        the entries in memory
+ *   raft_members.c    lists of members
+ *   raft_election.c   elections and promises
+ *   raft_follow.c     a follower
+ *   raft_replicate.c  a leader and its peers
+ *   raft_lead.c       requests to a leader
+ *   raft_message.c    messages as bytes */
 #ifndef WEIR_REPLICATION_RAFT_INTERNAL_H
 #define WEIR_REPLICATION_RAFT_INTERNAL_H
 
@@ -13,12 +20,12 @@ enum {
     RAFT_CATCH_UP_ENTRIES = 64 /* a member that lacks more has not caught up */
 };
 
-/* An entry and its payload stand together; the entry comes first, so that a pointer to it is
- * one to the slot. */
+/* An entry and its payload are stored together. The entry comes first: a pointer to the entry is a
+ * pointer to the slot. */
 struct raft_slot {
     struct raft_entry entry;
-    uint64_t bytes_to; /* of all entries up to this one since the replica was created */
-    uint64_t anew;     /* end of a newer record, of which not all is known to be durable */
+    uint64_t bytes_to; /* bytes of all entries up to this one since the start */
+    uint64_t anew;     /* end of a newer record that may not be durable yet; 0: none */
     uint8_t payload[];
 };
 
@@ -36,16 +43,15 @@ struct raft_log {
 };
 
 struct raft_members_at {
-    uint64_t index; /* of the entry; the first one: of the base, or before */
+    uint64_t index; /* of the entry; first element: of the base, or before */
     struct raft_members members;
 };
 
-/* What a leader knows of a member in this term; candidates use `granted` and
- * `refused` only. */
+/* What a leader knows of a member in this term. Candidates use `granted` and `refused` only. */
 enum raft_flow {
     RAFT_PROBE,    /* one message at a time, to find where the logs agree */
-    RAFT_PIPELINE, /* next runs ahead of match */
-    RAFT_SNAPSHOT, /* it needs what is compacted */
+    RAFT_PIPELINE, /* entries are sent before earlier ones are acknowledged */
+    RAFT_SNAPSHOT, /* the member needs compacted entries */
 };
 
 struct raft_peer {
@@ -54,36 +60,36 @@ struct raft_peer {
     bool voter;
     bool granted;
     bool refused;  /* its vote */
-    bool awaiting; /* PROBE: an answer */
-    bool waiting;  /* something is unanswered since sent_at */
-    bool ask;      /* an append is wanted though there may be nothing new */
-    bool heard;    /* in this term */
-    bool no_state; /* it takes entries, but has lost what they apply to */
+    bool awaiting; /* PROBE: an answer is awaited */
+    bool waiting;  /* a message is unanswered since sent_at */
+    bool ask;      /* an append is wanted even without new entries */
+    bool heard;    /* has answered in this term */
+    bool no_state; /* takes entries, but has lost the applied state */
     bool snapshot_wanted;
     bool snapshot_running;
     uint64_t match;
     uint64_t next;
-    uint64_t probe;    /* PROBE: next as of the message that awaits an answer */
+    uint64_t probe;    /* PROBE: `next` in the unanswered message */
     uint64_t bytes_to; /* of the log up to match */
-    uint64_t commit;   /* what it is known to know */
+    uint64_t commit;   /* the commit index that the member has confirmed */
     uint64_t commit_sent;
-    struct instant tell_at; /* then the commit index goes out by itself; 0: no need */
-    uint64_t round;         /* echoed */
+    struct instant tell_at; /* the time to send the commit index alone; 0: no need */
+    uint64_t round;         /* the last round that the member echoed */
     uint64_t round_sent;
-    uint64_t epoch; /* of support, as it reported */
+    uint64_t epoch; /* epoch of support that the member reported */
     struct instant heard_at;
     struct instant sent_at;
-    struct instant snapshot_at; /* when it is wanted again */
+    struct instant snapshot_at; /* earliest time of the next snapshot */
 };
 
-/* A promise not to elect another than `leader`, while `epoch` is given to its node. It outlives the
- * term: what ends it is told in raft_election.c. */
+/* A promise to elect no member except `leader` while `epoch` is given to its node. The promise
+ * outlives the term; raft_election.c tells what ends it. */
 struct raft_promise {
     uint64_t leader; /* 0: none */
     uint64_t epoch;
-    uint64_t term;  /* in which it led */
-    bool inherited; /* made by the group this one came out of: that leader's replica may not be here
-                       yet, so what its node says about it means nothing */
+    uint64_t term; /* the term that `leader` led */
+    bool
+        inherited; /* made in the parent group. The leader's replica may not exist here yet: its node's answers do not count. */
 };
 
 struct raft {
@@ -98,33 +104,34 @@ struct raft {
     /* hard state */
     uint64_t term;
     uint64_t vote;
-    bool hard_dirty;       /* to be logged */
-    bool hard_durable;     /* term and vote are */
+    bool hard_dirty;       /* to be logged by the owner */
+    bool hard_durable;     /* term and vote are durable */
     uint64_t hard_lsn;     /* 0: not logged yet */
     uint64_t durable_term; /* the term alone */
 
     struct raft_log log;
-    struct raft_members_at *history; /* owns; the base's, then one per LOG_MEMBERS entry */
+    struct raft_members_at
+        *history; /* owns; members at the base, then one list per LOG_MEMBERS entry */
     uint32_t history_count;
     uint32_t history_capacity;
-    struct raft_peer *peers; /* owns; members in force but this one, in their order */
+    struct raft_peer *peers; /* owns; the other members in force, in their order */
     uint32_t peer_count;
-    bool voter; /* this one, as of the members in force */
-    bool anew;  /* entries were written anew and are not relied on yet */
+    bool voter; /* this replica, by the members in force */
+    bool anew;  /* entries were written anew and the new records are not used yet */
     uint64_t logged;
     uint64_t durable;
     uint64_t commit;
     uint64_t applied;
-    bool replay_apart;      /* what is replayed does not follow the base */
-    struct raft_entry mark; /* of an installed base, to be logged; index 0: none */
+    bool replay_apart;      /* replayed entries do not follow the base */
+    struct raft_entry mark; /* the mark of an installed base, to be logged; index 0: none */
 
     /* followers */
     uint64_t leader;
     struct raft_promise promise;
-    uint64_t verified; /* in this term, against its leader */
+    uint64_t verified; /* last index known to equal the leader's log in this term */
     uint64_t echo_round;
-    uint64_t acked;         /* index, last told to this leader */
-    uint64_t acked_support; /* epoch, last told to this leader */
+    uint64_t acked;         /* last index acknowledged to this leader */
+    uint64_t acked_support; /* last epoch reported to this leader */
     bool ack_due;
     bool ack_rejected; /* with the hint that follows */
     uint64_t hint_index;
@@ -132,26 +139,26 @@ struct raft {
 
     /* elections */
     struct instant quiet_until;
-    struct instant election_at; /* a follower's patience, a candidate's attempt */
+    struct instant election_at; /* the end of a follower's wait or a candidate's attempt */
     struct instant repeat_at;
-    uint64_t grant_due; /* a vote, not told yet */
-    bool asked;         /* candidate: the requests went out */
+    uint64_t grant_due; /* a vote that is not sent yet */
+    bool asked;         /* candidate: the requests have been sent */
     bool by_transfer;
-    uint32_t failures;      /* candidacies in vain, less leaders since: each doubles patience */
-    struct instant calm_at; /* then a leader that is lost has led for long */
+    uint32_t failures;      /* lost candidacies less leaders since; each doubles the wait */
+    struct instant calm_at; /* a leader lost after this time has led for long */
 
     /* leaders */
     uint64_t term_start; /* index of the no-op */
     uint64_t leading;
-    struct instant quorum_at; /* NEVER: a majority supports it */
+    struct instant quorum_at; /* INSTANT_NEVER while a majority supports this leader */
     uint64_t round_open;
     uint64_t round_sent;
     uint64_t round_confirmed;
     uint64_t transfer_to;
     struct instant transfer_until;
-    struct instant transfer_at; /* when to ask (again) */
+    struct instant transfer_at; /* time of the next request to the target */
     bool lease_off;
-    bool resigning; /* removed itself; one more flush tells the others */
+    bool resigning; /* removed itself; one more flush tells the other members */
 
     struct instant deadline;
 };
@@ -163,13 +170,13 @@ static inline uint64_t raft_log_last(const struct raft_log *l)
     return l->base_index + l->count;
 }
 
-/* Records written anew count once a whole tail of them is durable up to `lsn`: before that a replay
- * needs the old ones. False: not yet. */
+/* Records written anew are used once all entries from `first` on have a new record durable up to
+ * `lsn`. Until then a replay needs the old records. False: not yet. */
 bool raft_log_rely_on_anew(struct raft_log *l, uint64_t first, uint64_t lsn);
 void raft_log_logged(struct raft_log *l, uint64_t index, uint64_t lsn);
 struct raft_entry *raft_log_at(const struct raft_log *l, uint64_t index);
 uint64_t raft_log_term(const struct raft_log *l, uint64_t index);
-/* Bytes of everything up to `index`; of what is compacted: of the base. */
+/* Bytes of all entries up to `index`; for a compacted index: of the base. */
 uint64_t raft_log_bytes_to(const struct raft_log *l, uint64_t index);
 uint64_t raft_entry_bytes(const struct raft_entry *e);
 /* Copies the payload; the entry is not logged yet. */
@@ -201,18 +208,18 @@ void raft_follow_term(struct raft *r, struct instant now, uint64_t term, uint64_
 void raft_wait_for_leader(struct raft *r, struct instant now);
 void raft_calm_down(struct raft *r, struct instant now);
 void raft_lose_leader(struct raft *r, struct instant now);
-/* By a promise, or by one it may have forgotten: it neither runs nor votes. */
+/* Whether a promise, or one made before a restart, forbids to run and to vote. */
 bool raft_is_bound(const struct raft *r, struct instant now);
 void raft_inherit_promise(struct raft *r, const struct raft *parent);
 void raft_follow_promise(struct raft *r, struct instant now, const struct raft *parent);
-/* Ends what is over; on entry of every event. */
+/* Ends a promise that is over. Called on entry of every event. */
 void raft_check_promise(struct raft *r, struct instant now);
 bool raft_may_run(const struct raft *r);
 bool raft_is_only_voter(const struct raft *r);
 void raft_run(struct raft *r, struct instant now, bool transfer);
 void raft_pre_run(struct raft *r, struct instant now);
 void raft_ask_votes(struct raft *r);
-/* Tells a follower that still counts on this one. */
+/* Tells member `to`, which still supports this replica, that this replica leads no more. */
 void raft_lead_no_more(struct raft *r, uint64_t to);
 void raft_on_vote(struct raft *r, struct instant now, const struct raft_message *m);
 void raft_on_vote_reply(struct raft *r, struct instant now, const struct raft_message *m);
@@ -244,7 +251,7 @@ void raft_confirm_rounds(struct raft *r);
 void raft_append_own(struct raft *r, enum log_kind kind, struct slice head, struct slice tail);
 void raft_truncate(struct raft *r, uint64_t index);
 void raft_set_hard_state(struct raft *r, uint64_t term, uint64_t vote);
-/* The caller fills in what is not zero. */
+/* The caller fills in the fields that are not zero. */
 struct raft_message *raft_push(struct raft *r, enum raft_message_kind kind, uint64_t to);
 struct duration raft_random(struct raft *r, int64_t from_ns, int64_t to_ns);
 

@@ -1,5 +1,5 @@
-/* raft_lead.c - what a leader is asked for: entries, changes of members, its place, reads,
- * snapshots for those who are behind. */
+/* raft_lead.c - requests to a leader: entries, changes of members, transfer, reads, snapshots for
+ * members that are behind. */
 #include "replication/raft_internal.h"
 
 static uint64_t uncommitted_bytes(const struct raft *r)
@@ -191,7 +191,7 @@ void raft_snapshot_ended(struct raft *r, struct instant now, uint64_t to, uint64
         return;
     if (index == 0 || index > r->commit) {
         p->snapshot_at = instant_add(now, r->shared->retry);
-        p->ask = true; /* it may have refused what it does not need any more */
+        p->ask = true; /* the member may have refused an outdated snapshot */
     } else {
         if (index > p->match) {
             p->match = index;

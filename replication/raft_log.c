@@ -1,6 +1,8 @@
-/* raft_log.c - the entries in memory: one array of pointers, whose middle a message may borrow, to
- * entries that stand in blocks, in the order of the log. Blocks grow with what is in it: a group
- * that has been idle for long takes no more than its entries do. */
+/* raft_log.c - the entries in memory.
+ *
+ * One array holds pointers to the entries; a message may borrow a part of the array. The entries
+ * are stored in blocks, in the order of the log. The size of a block depends on the entries: an
+ * idle group needs little more memory than its entries. */
 #include <stdlib.h>
 
 #include "replication/raft_internal.h"
@@ -40,7 +42,7 @@ uint64_t raft_log_bytes_to(const struct raft_log *l, uint64_t index)
 /* ---- blocks ---- */
 
 enum {
-    BLOCK_SIZE_MAX = 16 * 1024 /* a larger entry has one of its own */
+    BLOCK_SIZE_MAX = 16 * 1024 /* a larger entry gets a block of its own */
 };
 
 struct raft_block {
@@ -48,7 +50,7 @@ struct raft_block {
     struct raft_block *next;
     size_t size;
     size_t used;
-    uint32_t entries; /* 0 only while it is taken away */
+    uint32_t entries; /* 0 only while the block is removed */
     _Alignas(16) uint8_t bytes[];
 };
 
@@ -93,7 +95,7 @@ static void block_free(struct raft_log *l, struct raft_block *b)
     free(b);
 }
 
-/* The oldest entry goes. */
+/* Removes the oldest entry. */
 static void slot_drop_first(struct raft_log *l)
 {
     struct raft_block *oldest = l->newest->next;
@@ -101,7 +103,7 @@ static void slot_drop_first(struct raft_log *l)
         block_free(l, oldest);
 }
 
-/* The newest entry goes. */
+/* Removes the newest entry. */
 static void slot_drop_last(struct raft_log *l, const struct raft_entry *e)
 {
     l->newest->used -= slot_size(e->payload.size);

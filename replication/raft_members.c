@@ -1,4 +1,4 @@
-/* raft_members.c - who is in the group: as bytes, as a history along the log, as peers. */
+/* raft_members.c - the members of the group: as bytes, as a history along the log, as peers. */
 #include <stdlib.h>
 
 #include "replication/raft_internal.h"

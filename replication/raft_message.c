@@ -2,8 +2,8 @@
  *
  * Layout: u8 kind | u8 flags | u32 group | u64 from, to, term, index, log_term, commit, round,
  * support | u32 entries | each: u64 term | u8 kind | u32 size | payload. An entry's index follows
- * from the message's. What a decoder lets pass keeps the rules that hold for every append: terms
- * never fall along the log and never exceed the message's. */
+ * from the message's. The decoder checks the rules of every append: terms never fall along the log
+ * and never exceed the message's term. */
 #include <stdlib.h>
 
 #include "replication/raft_internal.h"
@@ -45,7 +45,7 @@ void raft_message_encode(struct buffer *out, const struct raft_message *m)
     }
 }
 
-/* Kinds that stand in a group's log. */
+/* Whether the kind can be an entry of a group's log, and its payload is valid. */
 static bool is_entry(uint8_t kind, struct slice payload)
 {
     struct raft_members members;

@@ -1,7 +1,6 @@
-/* raft_mutation.h - mistakes on purpose, one at a time, to show that a test would see them.
+/* raft_mutation.h - deliberate mistakes, one at a time, to show that a test detects them.
  *
- * Only a build with WEIR_MUTATIONS, which only tests have, can make any; elsewhere MUTATED is
- * false. */
+ * Only test builds with WEIR_MUTATIONS can activate a mistake; elsewhere MUTATED is false. */
 #ifndef WEIR_REPLICATION_RAFT_MUTATION_H
 #define WEIR_REPLICATION_RAFT_MUTATION_H
 

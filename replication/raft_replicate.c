@@ -1,19 +1,19 @@
-/* raft_replicate.c - a leader and its peers: what is sent to whom, what their answers mean.
+/* raft_replicate.c - a leader and its peers: appends, and the effect of their answers.
  *
- *            answer: it matches               needs what is compacted
+ *            answer: it matches               needs compacted entries
  *   PROBE ---------------------> PIPELINE    ------------------------> SNAPSHOT
  *     ^  <--------------------------+                                     |
  *     |   rejected, unanswered, gone                                      |
  *     +-------------------------------------------------------------------+
- *                        installed, or it turns out to have it
+ *                 installed, or the member turns out to have the entries
  *
- * A peer is settled once it has everything, knows the commit index and supports the leader; only an
- * unsettled one has a deadline, and only if its node can be reached: for one that cannot,
- * raft_node_heard is the wake-up call (RAFT-6). */
+ * A peer is settled once it has all entries, knows the commit index and supports the leader. Only
+ * an unsettled peer with a reachable node has a deadline. If the node is unreachable,
+ * raft_node_heard wakes the leader (RAFT-6). */
 #include "replication/raft_internal.h"
 
 enum {
-    PATIENCE = 3 /* election timeouts for which a silent peer counts as reachable */
+    PATIENCE = 3 /* a peer silent for this many election timeouts is unreachable */
 };
 
 static uint64_t support_of(const struct raft *r, struct instant now, const struct raft_peer *p)
@@ -131,7 +131,7 @@ void raft_peer_resume(struct raft_peer *p)
     p->round_sent = p->round;
 }
 
-/* The time of retrying counts from the oldest thing unanswered. */
+/* The retry time counts from the oldest unanswered message. */
 static void wait_for_answer(struct raft_peer *p, struct instant now)
 {
     if (p->waiting)
@@ -161,7 +161,7 @@ static void raft_replicate_send(struct raft *r, struct instant now, struct raft_
     p->tell_at = (struct instant){0};
 }
 
-/* Entries from p->next on that may go now, in one message. */
+/* The count of entries from p->next on that may go now in one message. */
 static uint32_t entries_that_fit(const struct raft *r, const struct raft_peer *p)
 {
     uint64_t sent = raft_log_bytes_to(&r->log, p->next - 1);
@@ -178,7 +178,8 @@ static uint32_t entries_that_fit(const struct raft *r, const struct raft_peer *p
     return (uint32_t)(end - first);
 }
 
-/* It gets no entries; what it is told always matches: that this leads, the round, nothing else. */
+/* The peer gets no entries. Its messages always match: they carry the leader, the round, and
+ * nothing else. */
 static void flush_without_entries(struct raft *r, struct instant now, struct raft_peer *p)
 {
     bool round = wants_round(r, p) && p->round_sent < r->round_open;
@@ -193,8 +194,8 @@ static void need_snapshot(struct raft_peer *p)
     p->awaiting = false;
 }
 
-/* While more entries are on their way, a commit is heard of with those that follow, or after a
- * while. The commit of the last entry is told at once: a reader of this peer may want it now. */
+/* While more entries are in flight, a commit index travels with later entries or after a delay. The
+ * commit of the last entry is sent at once: a reader at the peer may wait for it. */
 static bool may_tell(const struct raft *r, struct instant now, struct raft_peer *p, uint64_t commit)
 {
     if (p->commit_sent >= commit)
@@ -217,7 +218,7 @@ static void flush_peer(struct raft *r, struct instant now, struct raft_peer *p)
     }
     if (p->flow != RAFT_SNAPSHOT && p->next < raft_first(r)) {
         if (!p->heard) {
-            p->next = p->probe = raft_first(r); /* what it needs is not known yet */
+            p->next = p->probe = raft_first(r); /* the peer's log is unknown yet */
         } else if (!reachable) {
             return; /* the snapshot waits for its node */
         } else {
@@ -281,13 +282,13 @@ void raft_flush(struct raft *r, struct instant now)
 static void on_match(struct raft *r, struct instant now, struct raft_peer *p, uint64_t index)
 {
     if (index > raft_last(r))
-        return; /* of a log that is not ours */
+        return; /* an index beyond this log */
     if (MUTATED(RAFT_MUTATION_ACK_ONLY_WHOLE) && index != raft_last(r))
         return;
     if (index > p->match) {
         p->match = index;
         p->bytes_to = raft_log_bytes_to(&r->log, index);
-        p->sent_at = now; /* it goes on: no reason to repeat */
+        p->sent_at = now; /* the peer makes progress: no reason to repeat */
     }
     if (p->next <= p->match)
         p->next = p->match + 1;
@@ -309,7 +310,7 @@ static void on_mismatch(struct raft *r, struct raft_peer *p, const struct raft_m
     if (at == r->log.base_index && r->log.base_term > m->log_term && at > 0)
         at--;
     if (at < p->match)
-        return; /* late; were it true, trying again at once would not help either */
+        return; /* late; if it were true, an immediate retry would not help */
     p->flow = RAFT_PROBE;
     p->awaiting = false;
     p->ask = true;
@@ -373,7 +374,8 @@ void raft_node_heard(struct raft *r, struct instant now, uint32_t node)
 
 /* ---- time ---- */
 
-/* Members, as a majority counts them, that support this leader; `patient`: or did answer lately. */
+/* The count of voters that support this leader. `patient`: voters that answered lately count
+ * too. */
 static uint32_t raft_replicate_supporters(const struct raft *r, struct instant now, bool patient)
 {
     uint32_t count = r->voter;
