@@ -1,7 +1,7 @@
 /* lease.c - the demand that clients show, and when tokens run low. */
 #include "gac/lease.h"
 
-#include "base/root.h"
+#include "base/square_root.h"
 
 enum {
     SLOT_MS = 100,       /* and until .. */

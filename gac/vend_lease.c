@@ -1,5 +1,5 @@
 /* vend_lease.c - the policy lease: grants with the square root of demand. */
-#include "base/root.h"
+#include "base/square_root.h"
 #include "gac/vend.h"
 
 enum {

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "router/core.h"
 #include "router/cors.h"
 #include "router/endpoints.h"
+#include "router/router_internal.h"
 
 enum {
     UNSENT_MAX = 64 * 1024,

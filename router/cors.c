@@ -1,7 +1,7 @@
 /* cors.c - origins compared with the setting. */
 #include "router/cors.h"
 
-#include "router/core.h"
+#include "router/router_internal.h"
 
 /* After scheme and host: an optional port. */
 static bool cors_ends(const char *rest)

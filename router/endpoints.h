@@ -5,7 +5,7 @@
 #ifndef WEIR_ROUTER_ENDPOINTS_H
 #define WEIR_ROUTER_ENDPOINTS_H
 
-#include "router/fault.h"
+#include "router/api_error.h"
 #include "router/http/http.h"
 
 struct client;

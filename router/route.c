@@ -7,7 +7,7 @@
 #include <xxhash.h>
 
 #include "base/must.h"
-#include "router/core.h"
+#include "router/router_internal.h"
 
 struct route_entry {
     struct route_entry *next; /* in its bucket */

@@ -21,7 +21,7 @@
 #define WEIR_ROUTER_SILENCE_H
 
 #include "base/must.h"
-#include "router/core.h"
+#include "router/router_internal.h"
 
 /* What is known of a node's answering. */
 struct node_watch {

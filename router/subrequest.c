@@ -22,10 +22,10 @@
 #include "base/must.h"
 #include "engine/message/redirect.h"
 #include "engine/message/request_traits.h"
-#include "router/core.h"
 #include "router/limiter/limit.h"
 #include "router/operations/operation.h"
 #include "router/route.h"
+#include "router/router_internal.h"
 #include "router/silence.h"
 
 enum {

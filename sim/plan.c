@@ -3,7 +3,7 @@
 #include "sim/plan.h"
 
 #include "gac/gac_message.h"
-#include "sim/tables.h"
+#include "sim/table_churn.h"
 
 static const struct {
     const char *name;
@@ -248,7 +248,7 @@ static void plan_budgets(struct plan *plan, struct prng *p)
 static void plan_limits(struct plan *plan, const struct sim_options *o)
 {
     enum {
-        TABLE_PARTITIONS = 4, /* as sim/tables.c creates them, at most */
+        TABLE_PARTITIONS = 4, /* as sim/table_churn.c creates them, at most */
         DEMAND_PARTITIONS = 4
     };
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6c696d6974730000));

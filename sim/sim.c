@@ -13,7 +13,7 @@
 #include "sim/gac_watch.h"
 #include "sim/leader_kill.h"
 #include "sim/splits.h"
-#include "sim/tables.h"
+#include "sim/table_churn.h"
 #include "sim/world.h"
 
 enum {

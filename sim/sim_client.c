@@ -7,7 +7,7 @@
 #include "base/must.h"
 #include "base/probe.h"
 #include "sim/dynamo.h"
-#include "sim/tables.h"
+#include "sim/table_churn.h"
 
 enum {
     RETRY_MS = 50,

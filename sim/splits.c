@@ -11,7 +11,7 @@
 #include "engine/node/collection.h"
 #include "sim/check.h"
 #include "sim/dynamo.h"
-#include "sim/tables.h"
+#include "sim/table_churn.h"
 
 enum {
     ANSWER_MS = 20,      /* until the map that was asked for is looked at */

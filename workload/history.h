@@ -2,7 +2,7 @@
  *
  * Bounds: HISTORY_LINE_SIZE_MAX bytes a line. Members it does not know are passed over; anything
  * else it does not expect is an error that names the line.
- * Not here: whether a history is linearizable (sim/linearizability.h). */
+ * Not here: whether a history is linearizable (workload/linearizability.h). */
 #ifndef WEIR_WORKLOAD_HISTORY_H
 #define WEIR_WORKLOAD_HISTORY_H
 

@@ -7,7 +7,7 @@
  *
  * Source: Lowe, "Testing for linearizability", 2017 (just-in-time linearization), after Wing and
  * Gong, 1993. What a register of unique values adds stands in linearizability.c.
- * Not here: where histories come from (cmd/history.h, the simulator). */
+ * Not here: where histories come from (workload/history.h, sim/recording.c). */
 #ifndef WEIR_WORKLOAD_LINEARIZABILITY_H
 #define WEIR_WORKLOAD_LINEARIZABILITY_H
 

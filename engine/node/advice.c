@@ -1,6 +1,6 @@
 /* advice.c - what partitions did, and advice on where to cut them. */
-#include "engine/node/middles.h"
 #include "engine/node/requests_internal.h"
+#include "engine/node/size_cut.h"
 
 void requests_advise(struct requests *requests, struct operation *o)
 {
@@ -30,7 +30,7 @@ void requests_advise(struct requests *requests, struct operation *o)
     question.whole_collections = p->info.whole_collections;
     bool begins = false;
     if (q->op == REQUEST_PARTITION_MIDDLE)
-        begins = middles_advise(requests->env, p, &advice);
+        begins = size_cut_advise(requests->env, p, &advice);
     else
         split_advise(&p->heat, requests->env->now, &question, &requests->env->lent, &advice);
     if (begins)

@@ -2,7 +2,7 @@
 #include "engine/node/background.h"
 
 #include "engine/node/counting.h"
-#include "engine/node/middles.h"
+#include "engine/node/size_cut.h"
 
 /* A new job is a row here. */
 static const struct background_kind {
@@ -13,7 +13,7 @@ static const struct background_kind {
     void (*slice)(struct node_env *env, struct partition *p);
 } kinds[BACKGROUND_JOBS] = {
     [BACKGROUND_COUNT] = {counting_wants, counting_from, counting_slice},
-    [BACKGROUND_MIDDLE] = {middles_wants, middles_from, middles_slice},
+    [BACKGROUND_MIDDLE] = {size_cut_wants, size_cut_from, size_cut_slice},
 };
 
 void background_init(struct background *background, struct node_env *env,

@@ -12,7 +12,7 @@
 
 enum background_job {
     BACKGROUND_COUNT,  /* counting.h */
-    BACKGROUND_MIDDLE, /* middles.h */
+    BACKGROUND_MIDDLE, /* size_cut.h */
     BACKGROUND_JOBS
 };
 

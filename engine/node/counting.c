@@ -2,7 +2,7 @@
 #include "engine/node/counting.h"
 
 #include "engine/item/item.h"
-#include "engine/node/ranges.h"
+#include "engine/node/owned_keys.h"
 #include "engine/node/waiters.h"
 
 bool counting_wants(const struct partition *p)

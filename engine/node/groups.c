@@ -43,7 +43,7 @@ void groups_create_raft(struct groups *groups, struct partition *p, const struct
 
 void groups_deinit(struct groups *groups)
 {
-    deadlines_deinit(&groups->deadlines);
+    raft_timers_deinit(&groups->timers);
     raft_outbox_deinit(&groups->outbox);
 }
 
@@ -124,7 +124,7 @@ void groups_start(struct groups *groups, struct partition *p, struct instant qui
 
 void groups_forget(struct groups *groups, struct partition *p)
 {
-    deadlines_set(&groups->deadlines, p, INSTANT_NEVER);
+    raft_timers_set(&groups->timers, p, INSTANT_NEVER);
     if (p->dirty)
         LIST_REMOVE(p, dirty_place);
     if (p->writing)
@@ -151,7 +151,7 @@ static void groups_tick_group(struct groups *groups, struct partition *p)
     struct node_env *env = groups->env;
     if (!node_log_has_space(groups->log, 0)) { /* each may write a term and a vote */
         struct instant again = instant_add(env->now, duration_ms(env->config->append_retry_ms));
-        deadlines_set(&groups->deadlines, p, again);
+        raft_timers_set(&groups->timers, p, again);
         return;
     }
     raft_tick(p->raft, env->now);
@@ -165,7 +165,7 @@ void groups_tick(struct groups *groups, bool all)
         return;
     for (uint32_t i = 0; all && i < groups->partitions->count; i++)
         groups_tick_group(groups, groups->partitions->all[i]);
-    while ((p = deadlines_take_due(&groups->deadlines, groups->env->now)) != NULL)
+    while ((p = raft_timers_take_due(&groups->timers, groups->env->now)) != NULL)
         groups_tick_group(groups, p);
 }
 
@@ -273,7 +273,7 @@ void groups_flush(struct groups *groups, struct partition *p)
 void groups_rest(struct groups *groups, struct partition *p)
 {
     groups_compact_group(groups, p, false);
-    deadlines_set(&groups->deadlines, p, raft_deadline(p->raft));
+    raft_timers_set(&groups->timers, p, raft_deadline(p->raft));
 }
 
 /* ---- the log ---- */

@@ -14,7 +14,7 @@
 
 #include "engine/catalog/catalog.h"
 #include "engine/node/buckets.h"
-#include "engine/node/deadlines.h"
+#include "engine/node/raft_timers.h"
 
 struct groups {
     struct node_env *env;
@@ -28,7 +28,7 @@ struct groups {
     struct raft_shared shared;
     LIST_HEAD(, partition) dirty;   /* replicas stepped in this turn */
     LIST_HEAD(, partition) writing; /* replicas with records that are not durable */
-    struct deadlines deadlines;
+    struct raft_timers timers;
     struct instant hand_back_at; /* leadership to those who should have it */
     bool catalog_lost;           /* group 0 was led here; to be taken back by whoever has seen it */
 };

@@ -446,7 +446,7 @@ struct instant node_deadline(const struct node *n)
     if (n->env.stop_error != 0)
         return t;
     t = instant_earlier(t, n->calls.at);
-    t = instant_earlier(t, deadlines_first_at(&n->groups.deadlines));
+    t = instant_earlier(t, raft_timers_first_at(&n->groups.timers));
     t = instant_earlier(t, background_deadline(&n->background));
     t = instant_earlier(t, n->heat.at);
     t = instant_earlier(t, instant_earlier(n->buckets.mirror_at, n->buckets.save_at));

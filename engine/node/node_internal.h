@@ -1,7 +1,7 @@
 /* node_internal.h - the node as a whole: its components, from the lowest to the highest.
  *
  * Seen by the files that compose them: node.c (life, events, turns), receive.c (envelopes),
- * load.c (what the store holds of an earlier life), verify.c and control_view.c (looking). */
+ * restore.c (what the store holds of an earlier life), verify.c and control_view.c (looking). */
 #ifndef WEIR_ENGINE_NODE_NODE_INTERNAL_H
 #define WEIR_ENGINE_NODE_NODE_INTERNAL_H
 
@@ -33,7 +33,7 @@ struct node {
     bool stopped;          /* env.stop_error was acted on */
 };
 
-/* ---- load.c ---- */
+/* ---- restore.c ---- */
 /* STATUS_CORRUPT, STATUS_IO: `error` tells. */
 enum status node_load(struct node *n, struct buffer *error);
 

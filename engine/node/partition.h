@@ -46,7 +46,7 @@ enum middle_step {
     MIDDLE_TOLD
 };
 
-/* The search for the middle of a partition's bytes (middles.c). */
+/* The search for the middle of a partition's bytes (size_cut.c). */
 struct middle {
     enum middle_step step;
     uint64_t epoch;
@@ -62,7 +62,7 @@ struct partition {
     struct partition_info info;   /* slices borrow from `bytes` */
     struct buffer bytes;          /* partition_info_encode, as it is stored */
     struct raft *raft;            /* owns */
-    struct instant deadline;      /* when raft wants to be called (deadlines.h) */
+    struct instant deadline;      /* when raft wants to be called (raft_timers.h) */
     uint32_t deadline_place;      /* among all; 0: it does not */
     uint64_t since_lsn;           /* the group's records before it are of an earlier life */
     bool no_state;                /* a snapshot is being installed: nothing can be read */

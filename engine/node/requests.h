@@ -1,4 +1,4 @@
-/* requests.h - what a node does when it is asked: for items (data.c), for advice on where to cut a
+/* requests.h - what a node does when it is asked: for items (item_requests.c), for advice on where to cut a
  * partition (advice.c), for replicas to come, go and change (replicas.c), for tables (tables.c).
  * requests.c has the table of all kinds. */
 #ifndef WEIR_ENGINE_NODE_REQUESTS_H

@@ -4,7 +4,7 @@
 
 #include "engine/node/requests.h"
 
-/* ---- data.c: items ---- */
+/* ---- item_requests.c: items ---- */
 void requests_get(struct requests *requests, struct operation *o);
 void requests_range(struct requests *requests, struct operation *o);
 void requests_write(struct requests *requests, struct operation *o);

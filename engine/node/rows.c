@@ -5,7 +5,7 @@
 
 #include "base/big_endian.h"
 #include "base/must.h"
-#include "engine/node/ranges.h"
+#include "engine/node/owned_keys.h"
 
 enum {
     ROW_PARTITION = 'p',  /* | id, BE: a replica */

@@ -18,7 +18,7 @@
 
 #include "base/must.h"
 #include "base/probe.h"
-#include "engine/node/ranges.h"
+#include "engine/node/owned_keys.h"
 
 enum {
     SNAPSHOT_BEGIN = 1,

@@ -3,7 +3,7 @@
 
 #include "engine/node/collection.h"
 #include "engine/node/node_internal.h"
-#include "engine/node/ranges.h"
+#include "engine/node/owned_keys.h"
 
 /* What one replica holds. */
 struct tally {

@@ -1,7 +1,7 @@
 /* guard.c - refusals of the admin listener. */
 #include "router/admin/guard.h"
 
-#include "router/core.h"
+#include "router/router_internal.h"
 
 /* In constant time: the time must not tell how many bytes are right. */
 static bool admin_same_token(const char *expected, struct slice given)

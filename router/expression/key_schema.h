@@ -5,7 +5,7 @@
 
 #include "engine/catalog/table.h"
 #include "engine/expression/key_condition.h"
-#include "router/fault.h"
+#include "router/api_error.h"
 
 /* All that can be said without the table. The result lends from the arena and from `text`. */
 bool key_conditions_read(struct slice text, struct expression_names *names, struct arena *arena,

@@ -4,7 +4,7 @@
 #define WEIR_ROUTER_EXPRESSION_NAMES_H
 
 #include "engine/expression/expression.h"
-#include "router/fault.h"
+#include "router/api_error.h"
 #include "router/json/json.h"
 
 /* Takes both maps, either may be absent, and checks keys and values. All is copied to the arena. */

@@ -6,7 +6,7 @@
 #define WEIR_ROUTER_HTTP_QUERY_STRING_H
 
 #include "base/arena.h"
-#include "router/fault.h"
+#include "router/api_error.h"
 
 /* values[i] gets the value of names[i], with data NULL if it is absent; names end in NULL. Refuses
  * a parameter that is not among them, and one given twice, by name. */

@@ -10,7 +10,7 @@
 #ifndef WEIR_ROUTER_JSON_SHAPE_H
 #define WEIR_ROUTER_JSON_SHAPE_H
 
-#include "router/fault.h"
+#include "router/api_error.h"
 #include "router/json/json.h"
 
 enum {

@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "engine/item/item.h"
-#include "router/fault.h"
+#include "router/api_error.h"
 #include "router/json/json.h"
 
 /* Bytes inside a buffer that still grows. */

@@ -16,7 +16,7 @@
 #ifndef WEIR_ROUTER_LIMITER_LIMIT_H
 #define WEIR_ROUTER_LIMITER_LIMIT_H
 
-#include "router/core.h"
+#include "router/router_internal.h"
 
 struct table;
 

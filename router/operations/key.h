@@ -4,7 +4,7 @@
 
 #include "engine/catalog/table.h"
 #include "engine/item/storage_key.h"
-#include "router/fault.h"
+#include "router/api_error.h"
 
 /* The key attributes of an item; `sort.type` is 0 where the table has no sort key. */
 struct key {

@@ -8,11 +8,11 @@
 #ifndef WEIR_ROUTER_OPERATIONS_OPERATION_H
 #define WEIR_ROUTER_OPERATIONS_OPERATION_H
 
-#include "router/core.h"
 #include "router/json/shape.h"
 #include "router/json/value.h"
 #include "router/operations/key.h"
 #include "router/route.h"
+#include "router/router_internal.h"
 
 struct operation {
     const char *name;

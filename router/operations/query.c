@@ -3,7 +3,7 @@
 #include "router/expression/names.h"
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
-#include "router/operations/page.h"
+#include "router/operations/query_scan.h"
 #include "router/operations/shapes.h"
 
 /* The typed request, and its plan. */

@@ -1,10 +1,10 @@
 /* serve.c - a body: unpacked, parsed, checked against the operation's input. */
 #include "router/operations/serve.h"
 
-#include "router/core.h"
 #include "router/http/gzip.h"
 #include "router/json/shape.h"
 #include "router/operations/operation.h"
+#include "router/router_internal.h"
 
 enum {
     UNPACKED_FREE = 1 << 20, /* any body may unpack to so much: the largest item, say */

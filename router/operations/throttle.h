@@ -13,7 +13,7 @@
 
 #include "engine/catalog/table.h"
 #include "engine/message/message.h"
-#include "router/core.h"
+#include "router/router_internal.h"
 
 /* "TableReadKeyRangeThroughputExceeded", ...: static. */
 const char *throttle_reason_name(enum admit_kind kind, enum admit_reason reason);

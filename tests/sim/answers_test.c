@@ -3,7 +3,7 @@
 #include "tests/check.h"
 
 #include "sim/sim_client.h"
-#include "sim/tables.h"
+#include "sim/table_churn.h"
 
 enum {
     CLIENT = 1,

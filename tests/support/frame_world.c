@@ -205,7 +205,7 @@ static void append_item(struct buffer *out, uint32_t name, size_t filler)
 }
 
 /* Whoever leads, and whatever the map is at the moment. */
-static bool data_request(struct frame_world *w, enum request_op op, uint32_t name, size_t filler)
+static bool items_request(struct frame_world *w, enum request_op op, uint32_t name, size_t filler)
 {
     struct buffer key = {0}, item = {0};
     struct attr a = {ATTR_BINARY, slice_make(&name, sizeof name)};
@@ -274,9 +274,9 @@ bool frame_world_is_available(struct frame_world *w)
     if (!has_table(w))
         return false;
     for (uint32_t name = 1000; name < 1012; name++) {
-        if (!data_request(w, REQUEST_PUT, name, 100))
+        if (!items_request(w, REQUEST_PUT, name, 100))
             return false;
-        if (w->answer.code == REPLY_OK && !data_request(w, REQUEST_GET, name, 0))
+        if (w->answer.code == REPLY_OK && !items_request(w, REQUEST_GET, name, 0))
             return false;
     }
     return true;
@@ -310,7 +310,7 @@ static void bring_one_back(struct frame_world *w, uint32_t id)
     world_cut_off(&w->world, id);
     frame_world_pass(w, 1500);
     for (uint32_t name = 100; name < 160; name++)
-        must(data_request(w, REQUEST_PUT, name, 4000));
+        must(items_request(w, REQUEST_PUT, name, 4000));
     for (uint32_t other = 1; other <= FRAME_WORLD_NODES; other++)
         node_checkpoint_soon(node_process_node(w->world.nodes[other]));
     frame_world_pass(w, 500);
@@ -367,11 +367,11 @@ static void ask_the_rest(struct frame_world *w)
     struct request stats = {.op = REQUEST_STATS};
     must(ask_any(w, &events) && ask_any(w, &list) && ask_any(w, &stats));
     for (uint32_t name = 0; name < 12; name++) {
-        must(data_request(w, REQUEST_PUT, name, 200));
-        must(data_request(w, REQUEST_GET, name, 0));
-        must(data_request(w, REQUEST_RANGE, name, 0));
+        must(items_request(w, REQUEST_PUT, name, 200));
+        must(items_request(w, REQUEST_GET, name, 0));
+        must(items_request(w, REQUEST_RANGE, name, 0));
     }
-    must(data_request(w, REQUEST_DELETE, 3, 0));
+    must(items_request(w, REQUEST_DELETE, 3, 0));
 }
 
 struct frame_world *frame_world_begin(const struct config *config)

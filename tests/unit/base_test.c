@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 #include "base/id_map.h"
 #include "base/prng.h"
-#include "base/root.h"
+#include "base/square_root.h"
 
 static void slices_order_as_bytes_and_shorter_first(void **state)
 {

@@ -1,8 +1,8 @@
 /* The replicas of a node by id, and their deadlines, against plain arrays. */
 #include "base/must.h"
 #include "base/prng.h"
-#include "engine/node/deadlines.h"
 #include "engine/node/partitions.h"
+#include "engine/node/raft_timers.h"
 #include "tests/check.h"
 
 enum {
@@ -85,7 +85,7 @@ static uint32_t first_of(const struct instant model[IDS])
 
 static void the_earliest_deadline_comes_first_and_equal_ones_by_id(void **state)
 {
-    struct deadlines deadlines = {0};
+    struct raft_timers deadlines = {0};
     struct partition *parts[IDS];
     struct instant model[IDS];
     struct prng prng = prng_seeded(2);
@@ -98,19 +98,19 @@ static void the_earliest_deadline_comes_first_and_equal_ones_by_id(void **state)
         uint32_t i = (uint32_t)prng_below(&prng, IDS);
         model[i] = prng_below(&prng, 4) == 0 ? INSTANT_NEVER
                                              : (struct instant){(int64_t)prng_below(&prng, 1000)};
-        deadlines_set(&deadlines, parts[i], model[i]);
+        raft_timers_set(&deadlines, parts[i], model[i]);
         uint32_t first = first_of(model);
         struct instant at = first == IDS ? INSTANT_NEVER : model[first];
-        assert_int_equal(deadlines_first_at(&deadlines).ns, at.ns);
+        assert_int_equal(raft_timers_first_at(&deadlines).ns, at.ns);
         struct instant now = {(int64_t)prng_below(&prng, 1000)};
-        struct partition *due = deadlines_take_due(&deadlines, now);
+        struct partition *due = raft_timers_take_due(&deadlines, now);
         assert_ptr_equal(due, first < IDS && model[first].ns <= now.ns ? parts[first] : NULL);
         if (due != NULL)
             model[first] = INSTANT_NEVER;
     }
     for (uint32_t i = 0; i < IDS; i++)
         partition_destroy(parts[i]);
-    deadlines_deinit(&deadlines);
+    raft_timers_deinit(&deadlines);
 }
 
 int main(void)

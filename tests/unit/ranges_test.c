@@ -1,5 +1,5 @@
 /* What a partition owns under several ranges of keys, read in order. */
-#include "engine/node/ranges.h"
+#include "engine/node/owned_keys.h"
 #include "sim/backing_memory.h"
 #include "tests/check.h"
 

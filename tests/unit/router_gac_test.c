@@ -2,8 +2,8 @@
  * are the real ones, nodes and catalog are of paper. */
 #include "tests/check.h"
 
-#include "router/core.h"
 #include "router/limiter/limit.h"
+#include "router/router_internal.h"
 #include "tests/support/expect.h"
 
 static struct fake_gac servers;

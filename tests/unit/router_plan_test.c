@@ -3,9 +3,9 @@
 #include "tests/check.h"
 
 #include "engine/item/storage_key.h"
-#include "router/core.h"
 #include "router/plan/items.h"
 #include "router/plan/ranges.h"
+#include "router/router_internal.h"
 #include "tests/support/expect.h"
 
 enum {

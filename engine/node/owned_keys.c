@@ -1,5 +1,5 @@
-/* ranges.c - the keys a partition owns, and the cursors that read them. */
-#include "engine/node/ranges.h"
+/* owned_keys.c - the keys a partition owns, and the cursors that read them. */
+#include "engine/node/owned_keys.h"
 
 struct key_ranges key_ranges_of(struct slice lo, struct slice hi)
 {

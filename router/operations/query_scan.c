@@ -1,5 +1,5 @@
-/* page.c - the members and the answer that Query and Scan share. */
-#include "router/operations/page.h"
+/* query_scan.c - the members and the answer that Query and Scan share. */
+#include "router/operations/query_scan.h"
 
 #include "router/json/json_writer.h"
 

@@ -1,4 +1,4 @@
-/* page.h - what Query and Scan share: members of their inputs, and the answer. */
+/* query_scan.h - what Query and Scan share: members of their inputs, and the answer. */
 #ifndef WEIR_ROUTER_OPERATIONS_PAGE_H
 #define WEIR_ROUTER_OPERATIONS_PAGE_H
 

@@ -1,4 +1,4 @@
-/* fault.h - the errors a client sees: kind, HTTP status, the service's type name, and a text.
+/* api_error.h - the errors a client sees: kind, HTTP status, the service's type name, and a text.
  *
  * A function that can refuse takes a fault and returns false after it has set it. */
 #ifndef WEIR_ROUTER_FAULT_H

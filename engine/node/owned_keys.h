@@ -1,4 +1,4 @@
-/* ranges.h - the keys a partition owns, and the cursors that read them.
+/* owned_keys.h - the keys a partition owns, and the cursors that read them.
  *
  * A partition is a range of items' storage keys, [lo, hi). What belongs to it under other keys
  * (enum key_space) stands in further ranges, which follow from lo and hi. Whatever concerns all that

@@ -1,5 +1,5 @@
-/* tables.c - tables that come and go while clients work on them, and what answers may say then. */
-#include "sim/tables.h"
+/* table_churn.c - tables that come and go while clients work on them, and what answers may say then. */
+#include "sim/table_churn.h"
 
 #include <stdio.h>
 #include <stdlib.h>

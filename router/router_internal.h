@@ -1,4 +1,4 @@
-/* core.h - the router's state, for its own files only.
+/* router_internal.h - the router's state, for its own files only.
  *
  *   client --(a whole request)--> call --(subrequests)--> nodes
  *        ^                             |  \--(tables)------> route cache --> catalog
@@ -13,9 +13,9 @@
 #include "base/metrics.h"
 #include "base/prng.h"
 #include "gac/client.h"
+#include "router/api_error.h"
 #include "router/call.h"
 #include "router/client.h"
-#include "router/fault.h"
 #include "router/router.h"
 #include "router/subrequest.h"
 

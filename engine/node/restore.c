@@ -1,4 +1,4 @@
-/* load.c - what the store holds of a node's earlier life. */
+/* restore.c - what the store holds of a node's earlier life. */
 #include "engine/node/node_internal.h"
 #include "engine/node/rows.h"
 

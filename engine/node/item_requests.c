@@ -1,11 +1,11 @@
-/* data.c - reads and writes: route, admit, evaluate, propose or answer, settle. */
+/* item_requests.c - reads and writes: route, admit, evaluate, propose or answer, settle. */
 #include "base/must.h"
 #include "base/probe.h"
 #include "engine/item/item.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/request_traits.h"
 #include "engine/node/collection.h"
-#include "engine/node/ranges.h"
+#include "engine/node/owned_keys.h"
 #include "engine/node/requests_internal.h"
 #include "engine/store/change_set.h"
 
@@ -31,7 +31,7 @@ bool requests_leads_read(struct requests *requests, struct partition *p, struct 
 
 /* ---- routing and admission ---- */
 
-static struct partition *data_route(struct requests *requests, const struct operation *o)
+static struct partition *items_route(struct requests *requests, const struct operation *o)
 {
     struct partition *p = partitions_find(requests->partitions, o->request.partition);
     if (p != NULL && !p->closing && !p->ended && p->info.epoch == o->request.epoch &&
@@ -49,8 +49,8 @@ static struct partition *data_route(struct requests *requests, const struct oper
     return NULL;
 }
 
-static bool data_holds_key(struct requests *requests, const struct partition *p,
-                           const struct operation *o)
+static bool items_holds_key(struct requests *requests, const struct partition *p,
+                            const struct operation *o)
 {
     if (partition_holds(p, request_key(&o->request)))
         return true;
@@ -60,8 +60,8 @@ static bool data_holds_key(struct requests *requests, const struct partition *p,
 }
 
 /* The other nodes that will do a write of this partition. */
-static const struct admit_group *data_group_of(struct requests *requests, const struct partition *p,
-                                               enum admit_kind kind)
+static const struct admit_group *items_group_of(struct requests *requests,
+                                                const struct partition *p, enum admit_kind kind)
 {
     requests->throughput->group.members = &requests->throughput->members;
     requests->throughput->group.count = 0;
@@ -75,14 +75,14 @@ static const struct admit_group *data_group_of(struct requests *requests, const 
 }
 
 /* Charges the least the request can cost. A request that waited for a page was charged before. */
-static bool data_admit(struct requests *requests, struct partition *p, struct operation *o,
-                       enum admit_kind kind, int64_t cost_mcu)
+static bool items_admit(struct requests *requests, struct partition *p, struct operation *o,
+                        enum admit_kind kind, int64_t cost_mcu)
 {
     if (o->admitted)
         return true;
     node_heat_add(requests->heat, p, kind, request_key(&o->request), cost_mcu);
     o->verdict = admission_try(&p->admission, &requests->throughput->admission, kind,
-                               requests->env->now, cost_mcu, data_group_of(requests, p, kind));
+                               requests->env->now, cost_mcu, items_group_of(requests, p, kind));
     partition_count(p, kind, &o->verdict, cost_mcu);
     o->admitted = o->verdict.reason == ADMIT_OK;
     if (o->admitted) {
@@ -99,21 +99,21 @@ static bool data_admit(struct requests *requests, struct partition *p, struct op
     return o->admitted;
 }
 
-static void data_settle(struct requests *requests, struct partition *p, const struct operation *o,
-                        enum admit_kind kind, int64_t extra_mcu)
+static void items_settle(struct requests *requests, struct partition *p, const struct operation *o,
+                         enum admit_kind kind, int64_t extra_mcu)
 {
     if (extra_mcu <= 0)
         return;
     node_heat_add(requests->heat, p, kind, request_key(&o->request), extra_mcu);
     admission_settle(&p->admission, &requests->throughput->admission, kind, requests->env->now,
-                     &o->verdict, extra_mcu, data_group_of(requests, p, kind));
+                     &o->verdict, extra_mcu, items_group_of(requests, p, kind));
     p->counts[kind].load.consumed_mcu += extra_mcu;
     requests->throughput->consumed_mcu[kind] += extra_mcu;
     buckets_spent(requests->buckets, p, kind, extra_mcu, !request_is_consistent(&o->request));
 }
 
-static void data_refuse_corrupt(struct requests *requests, const struct operation *o,
-                                enum status status)
+static void items_refuse_corrupt(struct requests *requests, const struct operation *o,
+                                 enum status status)
 {
     env_refuse(requests->env, o, REPLY_CORRUPT, "node %u cannot read the item: %s",
                requests->env->id, status_text(status));
@@ -122,7 +122,7 @@ static void data_refuse_corrupt(struct requests *requests, const struct operatio
 /* ---- reads ---- */
 
 /* The checksum is about to read all of the item: its lines come in together, not one by one. */
-static void data_prefetch(struct slice item)
+static void items_prefetch(struct slice item)
 {
     enum {
         LINE = 64,
@@ -134,11 +134,11 @@ static void data_prefetch(struct slice item)
 
 void requests_get(struct requests *requests, struct operation *o)
 {
-    struct partition *p = data_route(requests, o);
+    struct partition *p = items_route(requests, o);
     const int64_t least = read_cost_mcu(0, o->request.get.consistent);
-    if (p == NULL || !data_holds_key(requests, p, o) ||
+    if (p == NULL || !items_holds_key(requests, p, o) ||
         (o->request.get.consistent && !requests_leads_read(requests, p, o)) ||
-        !data_admit(requests, p, o, ADMIT_READ, least))
+        !items_admit(requests, p, o, ADMIT_READ, least))
         return;
     struct slice item = {NULL, 0};
     enum status status = store_get(requests->env->store, o->request.get.key,
@@ -147,16 +147,16 @@ void requests_get(struct requests *requests, struct operation *o)
         waiters_touch(requests->waiters, o, TOUCHED_ITEMS, 0);
         return;
     }
-    data_prefetch(item);
+    items_prefetch(item);
     if (status == STATUS_OK && !item_checksum_holds(item))
         status = STATUS_CORRUPT;
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
-        data_refuse_corrupt(requests, o, status);
+        items_refuse_corrupt(requests, o, status);
         return;
     }
     bool found = status == STATUS_OK;
     int64_t cost = found ? read_cost_mcu(item_size(item), o->request.get.consistent) : least;
-    data_settle(requests, p, o, ADMIT_READ, cost - least);
+    items_settle(requests, p, o, ADMIT_READ, cost - least);
     struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->verdict = o->verdict;
     r->consumed_mcu = cost;
@@ -166,8 +166,8 @@ void requests_get(struct requests *requests, struct operation *o)
 }
 
 /* Collects items until a limit or the end; false if one is damaged. */
-static enum status data_collect(struct requests *requests, const struct partition *p,
-                                const struct request *q, struct reply *r)
+static enum status items_collect(struct requests *requests, const struct partition *p,
+                                 const struct request *q, struct reply *r)
 {
     struct items_cursor c;
     struct slice key, item;
@@ -193,7 +193,7 @@ static enum status data_collect(struct requests *requests, const struct partitio
 void requests_range(struct requests *requests, struct operation *o)
 {
     struct request *q = &o->request;
-    struct partition *p = data_route(requests, o);
+    struct partition *p = items_route(requests, o);
     const int64_t least = read_cost_mcu(0, q->range.consistent);
     if (p == NULL || (q->range.consistent && !requests_leads_read(requests, p, o)))
         return;
@@ -204,7 +204,7 @@ void requests_range(struct requests *requests, struct operation *o)
         q->range.hi = p->info.hi;
     if (q->range.bytes_max > PAGE_SIZE_MAX)
         q->range.bytes_max = PAGE_SIZE_MAX; /* what a reply has room for */
-    if (!data_admit(requests, p, o, ADMIT_READ, least))
+    if (!items_admit(requests, p, o, ADMIT_READ, least))
         return;
     if (store_needs_touch(requests->env->store) && o->touched == 0) {
         waiters_touch(requests->waiters, o, TOUCHED_ITEMS, q->range.bytes_max);
@@ -212,13 +212,13 @@ void requests_range(struct requests *requests, struct operation *o)
     }
     struct reply answer = {.code = REPLY_OK, .kind = ANSWER_RANGE};
     bool empty = q->range.hi.size > 0 && slice_compare(q->range.lo, q->range.hi) >= 0;
-    enum status status = empty ? STATUS_OK : data_collect(requests, p, q, &answer);
+    enum status status = empty ? STATUS_OK : items_collect(requests, p, q, &answer);
     if (status != STATUS_OK) {
-        data_refuse_corrupt(requests, o, status);
+        items_refuse_corrupt(requests, o, status);
         return;
     }
     answer.consumed_mcu = read_cost_mcu(answer.range.read_bytes, q->range.consistent);
-    data_settle(requests, p, o, ADMIT_READ, answer.consumed_mcu - least);
+    items_settle(requests, p, o, ADMIT_READ, answer.consumed_mcu - least);
     answer.id = q->id;
     answer.verdict = o->verdict;
     if (!empty)
@@ -230,8 +230,8 @@ void requests_range(struct requests *requests, struct operation *o)
 /* ---- writes ---- */
 
 /* The item a write replaces, as of everything proposed so far. */
-static enum status data_current_item(struct requests *requests, const struct operation *o,
-                                     uint64_t hash, struct slice *item)
+static enum status items_current_item(struct requests *requests, const struct operation *o,
+                                      uint64_t hash, struct slice *item)
 {
     *item = slice_make(NULL, 0);
     const struct shadow *shadow = proposals_shadow(requests->proposals, o->request.write.key, hash);
@@ -245,8 +245,8 @@ static enum status data_current_item(struct requests *requests, const struct ope
 }
 
 /* The item collection a write falls in, as of everything proposed so far. */
-static enum status data_current_collection(struct requests *requests, const struct operation *o,
-                                           struct slice key, uint64_t hash, int64_t *bytes)
+static enum status items_current_collection(struct requests *requests, const struct operation *o,
+                                            struct slice key, uint64_t hash, int64_t *bytes)
 {
     const struct shadow *shadow = proposals_shadow(requests->proposals, key, hash);
     struct slice row = shadow != NULL ? shadow->value : slice_make(NULL, 0);
@@ -269,15 +269,15 @@ struct write {
 };
 
 /* Bytes the write adds to what is stored; negative: it takes some away. */
-static int64_t data_grows_by(const struct operation *o, const struct write *w)
+static int64_t items_grows_by(const struct operation *o, const struct write *w)
 {
     int64_t size = o->request.op == REQUEST_PUT ? (int64_t)item_size(o->request.write.item) : 0;
     return size - (w->old_size > 0 ? w->old_size : 0);
 }
 
 /* What the collection will hold, into the write. */
-static enum status data_change_collection(struct requests *requests, const struct partition *p,
-                                          const struct operation *o, struct write *w)
+static enum status items_change_collection(struct requests *requests, const struct partition *p,
+                                           const struct operation *o, struct write *w)
 {
     w->collection_bytes = COLLECTION_NOT_COUNTED;
     if (!p->info.whole_collections)
@@ -285,16 +285,16 @@ static enum status data_change_collection(struct requests *requests, const struc
     struct slice key = collection_key(o->request.write.key);
     w->collection_hash = memtable_hash(key);
     enum status status =
-        data_current_collection(requests, o, key, w->collection_hash, &w->collection_bytes);
+        items_current_collection(requests, o, key, w->collection_hash, &w->collection_bytes);
     if (status == STATUS_OK)
-        w->collection_bytes += data_grows_by(o, w);
+        w->collection_bytes += items_grows_by(o, w);
     must(status != STATUS_OK || w->collection_bytes >= 0);
     return status;
 }
 
 /* The row goes before the item, which is the entry's last bytes. */
-static void data_append_collection(struct buffer *out, const struct request *q,
-                                   const struct write *w)
+static void items_append_collection(struct buffer *out, const struct request *q,
+                                    const struct write *w)
 {
     uint8_t row[COLLECTION_ROW_SIZE];
     struct change c = {
@@ -306,8 +306,8 @@ static void data_append_collection(struct buffer *out, const struct request *q,
     change_set_append(out, &c);
 }
 
-static void data_propose_write(struct requests *requests, struct partition *p,
-                               const struct operation *o, const struct write *w)
+static void items_propose_write(struct requests *requests, struct partition *p,
+                                const struct operation *o, const struct write *w)
 {
     const struct request *q = &o->request;
     const bool leases = requests->throughput->members.mode == WRITE_CHECK_LEASE;
@@ -318,7 +318,7 @@ static void data_propose_write(struct requests *requests, struct partition *p,
     buffer_clear(head);
     change_set_begin(head, w->cost_mcu, !o->verdict.burst ? 0 : leases ? 2 : 1);
     if (p->info.whole_collections)
-        data_append_collection(head, q, w);
+        items_append_collection(head, q, w);
     change_set_append_last(head, &change);
     struct inflight *e =
         groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(head), item);
@@ -336,23 +336,23 @@ static void data_propose_write(struct requests *requests, struct partition *p,
 }
 
 /* What is there, and what comes of it. False: the operation was refused, or is run again. */
-static bool data_evaluate(struct requests *requests, struct partition *p, struct operation *o,
-                          struct write *out)
+static bool items_evaluate(struct requests *requests, struct partition *p, struct operation *o,
+                           struct write *out)
 {
     struct slice old;
     *out = (struct write){.hash = memtable_hash(o->request.write.key), .old_size = -1};
-    enum status status = data_current_item(requests, o, out->hash, &old);
+    enum status status = items_current_item(requests, o, out->hash, &old);
     enum touched pages = TOUCHED_ITEMS;
     if (status == STATUS_OK)
         out->old_size = (int64_t)item_size(old);
     if (status == STATUS_OK || status == STATUS_NOT_FOUND) {
-        status = data_change_collection(requests, p, o, out);
+        status = items_change_collection(requests, p, o, out);
         pages = TOUCHED_COLLECTION;
     }
     if (status == STATUS_PENDING)
         waiters_touch(requests->waiters, o, pages, 0);
     else if (status != STATUS_OK)
-        data_refuse_corrupt(requests, o, status);
+        items_refuse_corrupt(requests, o, status);
     out->cost_mcu = out->old_size > 0 ? write_cost_mcu(out->old_size) : 0;
     return status == STATUS_OK;
 }
@@ -360,8 +360,8 @@ static bool data_evaluate(struct requests *requests, struct partition *p, struct
 void requests_write(struct requests *requests, struct operation *o)
 {
     const struct request *q = &o->request;
-    struct partition *p = data_route(requests, o);
-    if (p == NULL || !data_holds_key(requests, p, o))
+    struct partition *p = items_route(requests, o);
+    if (p == NULL || !items_holds_key(requests, p, o))
         return;
     bool put = q->op == REQUEST_PUT;
     if (!storage_key_is_whole(q->write.key)) {
@@ -382,20 +382,20 @@ void requests_write(struct requests *requests, struct operation *o)
     int64_t least = write_cost_mcu(put ? item_size(q->write.item) : 0);
     if (!proposals_may_write(requests->proposals, o, payload) ||
         !groups_may_propose(requests->groups, p, o, payload) ||
-        !data_admit(requests, p, o, ADMIT_WRITE, least))
+        !items_admit(requests, p, o, ADMIT_WRITE, least))
         return;
     struct write write;
-    if (!data_evaluate(requests, p, o, &write))
+    if (!items_evaluate(requests, p, o, &write))
         return;
     if (write.cost_mcu < least)
         write.cost_mcu = least;
-    data_settle(requests, p, o, ADMIT_WRITE, write.cost_mcu - least);
-    if (data_grows_by(o, &write) > 0 &&
+    items_settle(requests, p, o, ADMIT_WRITE, write.cost_mcu - least);
+    if (items_grows_by(o, &write) > 0 &&
         write.collection_bytes > requests->env->config->collection_max_bytes)
         env_refuse(requests->env, o, REPLY_COLLECTION_FULL,
                    "the item collection would hold %lld bytes, collection_max_bytes is %lld",
                    (long long)write.collection_bytes,
                    (long long)requests->env->config->collection_max_bytes);
     else
-        data_propose_write(requests, p, o, &write);
+        items_propose_write(requests, p, o, &write);
 }

@@ -1,24 +1,24 @@
-/* middles.c - where a partition that has grown too big is cut: in the middle of its bytes.
+/* size_cut.c - where a partition that has grown too big is cut: in the middle of its bytes.
  *
  * Asked for it, the leader reads its items from the first one on, a slice at a time, until half of
  * what it holds lies behind; whoever asks meanwhile is told to ask again. What is written meanwhile
  * shifts the middle a little, and that is all. Partitions that are searched side by side take
  * turns, and each keeps what was found. */
-#include "engine/node/middles.h"
+#include "engine/node/size_cut.h"
 
 #include <stdlib.h>
 
 #include "base/must.h"
 #include "engine/item/item.h"
 #include "engine/node/collection.h"
-#include "engine/node/ranges.h"
+#include "engine/node/owned_keys.h"
 #include "engine/node/waiters.h"
 
 enum {
     KEPT_MS = 10000 /* what was found; then it is looked for anew */
 };
 
-static void middles_set(struct buffer *to, struct slice bytes)
+static void size_cut_set(struct buffer *to, struct slice bytes)
 {
     struct buffer copy = {0}; /* it may be part of what is there */
     buffer_append_slice(&copy, bytes);
@@ -27,8 +27,8 @@ static void middles_set(struct buffer *to, struct slice bytes)
 }
 
 /* The key a cut between two neighbours begins with; empty: there may be none. */
-static struct slice middles_cut_between(const struct partition *p, struct slice last,
-                                        struct slice key)
+static struct slice size_cut_cut_between(const struct partition *p, struct slice last,
+                                         struct slice key)
 {
     struct slice cut = p->info.whole_collections ? collection_key(key) : key;
     bool inside = last.size >= cut.size && slice_equal(slice_make(last.data, cut.size), cut);
@@ -36,31 +36,32 @@ static struct slice middles_cut_between(const struct partition *p, struct slice 
 }
 
 /* Whether what lies before the key is half of it: then the nearer cut is kept. */
-static bool middles_pass(struct partition *p, struct middle *m, struct slice key, struct slice item)
+static bool size_cut_pass(struct partition *p, struct middle *m, struct slice key,
+                          struct slice item)
 {
-    struct slice cut = middles_cut_between(p, buffer_slice(&m->last), key);
+    struct slice cut = size_cut_cut_between(p, buffer_slice(&m->last), key);
     if (cut.size > 0) {
         bool half = 2 * m->bytes >= p->item_bytes;
         if (!half || m->cut.size == 0 ||
             2 * m->bytes - p->item_bytes <= p->item_bytes - 2 * m->cut_bytes) {
-            middles_set(&m->cut, cut);
+            size_cut_set(&m->cut, cut);
             m->cut_bytes = m->bytes;
         }
         if (half)
             return true;
     }
     m->bytes += (int64_t)item_size(item);
-    middles_set(&m->last, key);
+    size_cut_set(&m->last, key);
     return false;
 }
 
-static void middles_give_up(struct partition *p)
+static void size_cut_give_up(struct partition *p)
 {
     middle_destroy(p->middle);
     p->middle = NULL;
 }
 
-static void middles_read_slice(struct node_env *env, struct partition *p)
+static void size_cut_read_slice(struct node_env *env, struct partition *p)
 {
     struct middle *m = p->middle;
     struct items_cursor c;
@@ -68,53 +69,53 @@ static void middles_read_slice(struct node_env *env, struct partition *p)
     enum status status = STATUS_OK;
     bool found = false;
     size_t bytes = 0;
-    items_seek(p, env->store, middles_from(p), p->info.hi, false, &c);
+    items_seek(p, env->store, size_cut_from(p), p->info.hi, false, &c);
     for (int i = 0; status == STATUS_OK && !found; i++) {
         status = items_next(&c, &key, &item);
         if (status != STATUS_OK || i == SCAN_ITEMS || bytes >= SCAN_BYTES)
             break;
         bytes += item.size;
-        found = item_checksum_holds(item) && middles_pass(p, m, key, item);
+        found = item_checksum_holds(item) && size_cut_pass(p, m, key, item);
     }
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
-        middles_give_up(p); /* of what cannot be read nothing is said */
+        size_cut_give_up(p); /* of what cannot be read nothing is said */
     } else if (found || status == STATUS_NOT_FOUND) {
         m->step = MIDDLE_FOUND;
         m->found_at = env->now;
     } else {
-        middles_set(&m->at, key);
+        size_cut_set(&m->at, key);
     }
 }
 
-bool middles_wants(const struct partition *p)
+bool size_cut_wants(const struct partition *p)
 {
     return p->middle != NULL && p->middle->step == MIDDLE_SOUGHT;
 }
 
-struct slice middles_from(const struct partition *p)
+struct slice size_cut_from(const struct partition *p)
 {
     return p->middle->at.size > 0 ? buffer_slice(&p->middle->at) : p->info.lo;
 }
 
-void middles_slice(struct node_env *env, struct partition *p)
+void size_cut_slice(struct node_env *env, struct partition *p)
 {
     if (p->info.epoch != p->middle->epoch || p->no_state || p->led == 0)
-        middles_give_up(p);
+        size_cut_give_up(p);
     else
-        middles_read_slice(env, p);
+        size_cut_read_slice(env, p);
 }
 
-static void middles_begin(struct partition *p)
+static void size_cut_begin(struct partition *p)
 {
-    middles_give_up(p);
+    size_cut_give_up(p);
     p->middle = calloc(1, sizeof *p->middle);
     must(p->middle != NULL);
     p->middle->step = MIDDLE_SOUGHT;
     p->middle->epoch = p->info.epoch;
 }
 
-static void middles_conclude(const struct partition *p, const struct middle *m,
-                             struct split_advice *out)
+static void size_cut_conclude(const struct partition *p, const struct middle *m,
+                              struct split_advice *out)
 {
     if (m->cut.size == 0) {
         bool whole = p->info.whole_collections && m->last.size > 0;
@@ -130,7 +131,7 @@ static void middles_conclude(const struct partition *p, const struct middle *m,
         out->share_ppm[kind][0] = out->share_ppm[kind][1] = SPLIT_WHOLE_PPM / 2;
 }
 
-bool middles_advise(const struct node_env *env, struct partition *p, struct split_advice *out)
+bool size_cut_advise(const struct node_env *env, struct partition *p, struct split_advice *out)
 {
     struct middle *m = p->middle;
     *out = (struct split_advice){.verdict = SPLIT_REFUSED_FEW_SAMPLES};
@@ -140,10 +141,10 @@ bool middles_advise(const struct node_env *env, struct partition *p, struct spli
     bool fresh = known && m->step == MIDDLE_FOUND &&
                  instant_before(env->now, instant_add(m->found_at, duration_ms(KEPT_MS)));
     if (!fresh) {
-        middles_begin(p);
+        size_cut_begin(p);
         return true;
     }
-    middles_conclude(p, m, out);
+    size_cut_conclude(p, m, out);
     m->step = MIDDLE_TOLD; /* what it lends stays until the next one begins */
     return false;
 }

@@ -1,4 +1,4 @@
-/* tables.h - tables that come and go while clients work on them, and what that means for answers.
+/* table_churn.h - tables that come and go while clients work on them, and what that means for answers.
  *
  * Table 0 is `sim`: the first client makes it, and it stays. The others are made, changed and
  * deleted by one client of their own, for as long as faults strike. Afterwards all of them are made

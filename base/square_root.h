@@ -1,4 +1,4 @@
-/* root.h - square roots of whole numbers, the same on every machine. */
+/* square_root.h - square roots of whole numbers, the same on every machine. */
 #ifndef WEIR_BASE_ROOT_H
 #define WEIR_BASE_ROOT_H
 

@@ -1,5 +1,5 @@
-/* fault.c - faults as texts, statuses and answers. */
-#include "router/fault.h"
+/* api_error.c - faults as texts, statuses and answers. */
+#include "router/api_error.h"
 
 #include <stdarg.h>
 

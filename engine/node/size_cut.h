@@ -1,0 +1,17 @@
+/* size_cut.h - the search for the middle of a partition's bytes, where it is cut when it is too big. */
+#ifndef WEIR_ENGINE_NODE_MIDDLES_H
+#define WEIR_ENGINE_NODE_MIDDLES_H
+
+#include "engine/heat/split_point.h"
+#include "engine/node/env.h"
+#include "engine/node/partition.h"
+
+/* SPLIT_REFUSED_FEW_SAMPLES: it is not found yet, ask again. True: the search begins now. */
+bool size_cut_advise(const struct node_env *env, struct partition *p, struct split_advice *out);
+
+/* A job of background.h. */
+bool size_cut_wants(const struct partition *p);
+struct slice size_cut_from(const struct partition *p);
+void size_cut_slice(struct node_env *env, struct partition *p);
+
+#endif
