@@ -1,38 +1,37 @@
 /* adaptive.c - adaptive capacity: allocations follow demand within a table.
  *
- * Source: DynamoDB, USENIX ATC 2022, section 4.2 (boost a throttled partition while its table is
- * below its limit, best effort, with a proportional control; take boosts back when the table goes
- * above). How much and how fast are ours, and settings:
- *   raise  a partition refused by its allocation for adaptive_after_ms gets adaptive_step_percent
- *          of what it lacks, out of what the table leaves; partitions share that by what they lack.
- *   cut    a table above its limit takes what is too much from the boosts that are used, in
- *          proportion.
- *   decay  a boost that is not used loses adaptive_decay_percent every adaptive_decay_ms.
- * A node that lacks the throughput gives the replica to one that has it, if there is one; meanwhile
- * the raise is what the nodes can carry.
+ * Source: DynamoDB, USENIX ATC 2022, section 4.2. Boost a throttled partition while its table is
+ * below its limit, best effort, with a proportional control. Take boosts back when the table goes
+ * above. The amounts and times below are ours, and settings:
+ *   raise  A partition refused by its allocation for adaptive_after_ms gets
+ *          adaptive_step_percent of its lack, from the rest of the table's limit. Partitions
+ *          share that rest in proportion to their lacks.
+ *   cut    A table above its limit takes the surplus from the boosts in use, in proportion.
+ *   decay  An unused boost loses adaptive_decay_percent every adaptive_decay_ms.
+ * If a node lacks throughput, the replica moves to a node that has it, if such a node exists. Until
+ * then the raise is limited to the capacity of the nodes.
  *
- * Why it does not swing: what a table is about to consume is not measured, which would tell of
- * allocations that have changed since. It is the sum, over the partitions, of the lesser of
- * allocation and demand. Demand does not depend on what is decided here; so a change counts in full
- * at the next look, and one step ends where the limit is. Between the limit and
- * adaptive_margin_percent above or below it nothing is changed. What a partition has saved up as
- * burst is no matter of this: a table may consume more than its limit by it. */
+ * Why allocations do not oscillate: the table's use is computed, not measured. Measured use would
+ * reflect older allocations. The use is the sum, over the partitions, of the lesser of allocation
+ * and demand. Demand does not depend on these decisions. So a change counts in full at the next
+ * look, and one step ends at the limit. Within adaptive_margin_percent of the limit nothing
+ * changes. Saved burst is not counted: a table may exceed its limit by burst. */
 #include "base/must.h"
 #include "control/controller_internal.h"
 #include "engine/admission/share.h"
 
 enum {
     QUIET_MS = 5000,       /* between events of a partition */
-    LEAST_RAISE_MCU = 1000 /* and what is left of a boost below it is taken at once */
+    LEAST_RAISE_MCU = 1000 /* a smaller rest of a boost is removed at once */
 };
 
-/* A table's kind at this look. */
+/* One kind of throughput of a table at this look. */
 struct demand {
     const struct table *table;
     enum admit_kind kind;
     int64_t limit_mcu;
-    int64_t uses_mcu;  /* all partitions together: each the lesser of allocation and demand */
-    int64_t boost_mcu; /* of it, by boosts */
+    int64_t uses_mcu;  /* sum over the partitions of the lesser of allocation and demand */
+    int64_t boost_mcu; /* the part of uses_mcu by boosts */
     struct decision *decision;
 };
 
@@ -47,14 +46,14 @@ static int64_t boost_of(const struct demand *d, uint32_t i)
     return boost > 0 ? boost : 0;
 }
 
-/* What the partition uses of its allocation; all of it while demand is not known. */
+/* The part of its allocation that the partition uses; all of it while demand is unknown. */
 static int64_t use_of(const struct controller *c, const struct demand *d, uint32_t i)
 {
     const struct partition_info *p = &d->table->partitions[i];
     const struct watched *w = control_watched(c, p->id);
     struct rates r = control_rates(c, w, d->kind, c->config->adaptive_window_ms);
     int64_t rate = p->rate_mcu[d->kind], demand = r.consumed_mcu + r.refused_mcu;
-    bool unknown = w != NULL && w->room == SAMPLES && !r.known; /* it was split just now */
+    bool unknown = w != NULL && w->room == SAMPLES && !r.known; /* split recently */
     return demand < rate && !unknown ? demand : rate;
 }
 
@@ -82,7 +81,7 @@ static void adaptive_measure(const struct controller *c, const struct table *t,
     }
 }
 
-/* The rate in the decision, or as it is; NULL: no room for one more. */
+/* The partition's rate in the decision, added if missing; NULL: no room. */
 static struct decision_rate *rate_in(struct decision *d, const struct partition_info *p)
 {
     for (uint32_t i = 0; i < d->rate_count; i++) {
@@ -102,7 +101,7 @@ static void adaptive_change(struct controller *c, struct demand *d, const struct
 {
     struct watched *w = control_watched(c, p->id);
     if (table_partition_is_changing(d->table, p))
-        return; /* its load is known once it is split */
+        return; /* the load is known after the split */
     struct decision_rate *r = rate_in(d->decision, p);
     if (r == NULL)
         return;
@@ -122,7 +121,7 @@ static void adaptive_change(struct controller *c, struct demand *d, const struct
 
 /* ---- cut and decay ---- */
 
-/* What is not used of a boost goes first. */
+/* Takes unused parts of boosts first. */
 static void adaptive_cut(struct controller *c, struct demand *d)
 {
     int64_t excess = d->uses_mcu - d->limit_mcu;
@@ -159,7 +158,7 @@ static void adaptive_decay(struct controller *c, struct demand *d)
 
 /* ---- raise ---- */
 
-/* What the nodes can carry more of it; `*lacks` gets the node with the least. */
+/* The further throughput that the nodes can carry. `*lacks` gets the node with the least. */
 static int64_t spare_of(const struct controller *c, const struct partition_info *p,
                         enum admit_kind kind, uint32_t *lacks)
 {
@@ -195,7 +194,8 @@ static void adaptive_relocate(struct controller *c, const struct demand *d,
     control_move(c, d->table, p, from, to, &move);
 }
 
-/* What the partition should have beyond its allocation. 0: it is not throttled, or not for long. */
+/* The throughput that the partition lacks beyond its allocation. 0: it is not throttled, or not for
+ * long enough. */
 static int64_t lack_of(const struct controller *c, const struct demand *d, uint32_t i)
 {
     const struct partition_info *p = &d->table->partitions[i];

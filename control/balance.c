@@ -1,9 +1,10 @@
-/* balance.c - replicas leave nodes that are used up.
+/* balance.c - replicas leave overloaded nodes.
  *
- * A node that consumes more than balance_percent of its capacity gives away the replica that costs
- * it most, among those another node can take without passing that share itself; one at a time, and
- * not again before the move is seen in what both consume. Writes cost every member, reads the one
- * that should lead: a leader's replica takes its leadership along. */
+ * A node that consumes more than balance_percent of its capacity gives one replica away. It gives
+ * its most expensive replica among those that another node can take without exceeding
+ * balance_percent itself. The next move waits until the consumption of both nodes shows the last
+ * move. Every member carries the writes, the first member the reads: a leader's replica takes its
+ * leadership along. */
 #include "control/controller_internal.h"
 
 enum {
@@ -18,7 +19,7 @@ static bool is_above(const struct controller *c, uint32_t node, enum admit_kind 
     return c->nodes[node].rate_mcu[kind] + more_mcu > capacity / 100 * c->config->balance_percent;
 }
 
-/* What the partition costs the node a second; 0: nothing, or it is not there. */
+/* The partition's cost on the node per second; 0: none, or no replica there. */
 static int64_t cost_of(const struct controller *c, const struct partition_info *p, uint32_t node,
                        enum admit_kind kind)
 {
@@ -27,7 +28,7 @@ static int64_t cost_of(const struct controller *c, const struct partition_info *
     return carries ? control_rates(c, control_watched(c, p->id), kind, WINDOW_MS).consumed_mcu : 0;
 }
 
-/* A node that takes it and stays below the share; 0: none. */
+/* A node that can take the partition and stays below balance_percent; 0: none. */
 static uint32_t find_target(const struct controller *c, const struct partition_info *p,
                             uint32_t from)
 {

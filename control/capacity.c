@@ -1,7 +1,7 @@
-/* capacity.c - what nodes are promised to, and which of them could take a replica.
+/* capacity.c - promises of nodes, and nodes that could take a replica.
  *
- * A node is promised to the writes of every partition it has a replica of, and to the reads of
- * those it should lead (engine/catalog/allocate.c). */
+ * A node promises the writes of every partition that has a replica there, and the reads of the
+ * partitions that it should lead (engine/catalog/allocate.c). */
 #include "control/controller_internal.h"
 #include "engine/admission/share.h"
 
@@ -18,7 +18,7 @@ int64_t control_capacity_mcu(const struct controller *c, uint32_t node, enum adm
     return l->heard ? l->capacity_mcu[kind] : units * MCU_PER_UNIT;
 }
 
-/* So much more of one partition's allocation. False: that is beyond the capacity of a node. */
+/* Promises `more_mcu` more for one partition. False: a node's capacity is too small. */
 static bool promise_more(struct controller *c, const struct partition_info *p, enum admit_kind kind,
                          int64_t more_mcu)
 {

@@ -1,4 +1,4 @@
-/* controller.c - a round of the controller: which decisions are due, and what became of them. */
+/* controller.c - a look of the controller: its decisions and their answers. */
 #include "control/controller.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include "control/controller_internal.h"
 
 enum {
-    SPREAD_AFTER_MS = 10000 /* a new leader's: by then it knows what nodes consume */
+    SPREAD_AFTER_MS = 10000 /* after a new term: by then the loads of nodes are known */
 };
 
 struct controller *controller_create(const struct config *config)
@@ -109,7 +109,7 @@ void controller_reply(struct controller *c, const struct reply *reply)
 
 /* ---- a look ---- */
 
-/* Another term: what was known before is of another time. */
+/* A new term: earlier knowledge is outdated. */
 static void control_begin(struct controller *c, const struct control_view *view)
 {
     control_forget(c);

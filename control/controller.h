@@ -1,16 +1,17 @@
-/* controller.h - who should hold what, and how much of it: decisions about the cluster as a whole.
+/* controller.h - decisions about the whole cluster: where replicas are, and how much throughput
+ * they get.
  *
  * A state machine beside the node that leads the catalog. In: the time, a view of the catalog, and
  * the last load reports. Out: requests, which are decisions for that node with their events, and
- * questions to leaders. The controller remembers nothing but recent loads: the controller of the
- * next leader starts from the catalog and fresh reports.
+ * questions to leaders. The controller remembers only recent loads: the controller of the next
+ * leader starts from the catalog and fresh reports.
  *
  * Invariants
- *   CONTROL-1  while a decision is unanswered none is made; one that is lost is forgotten after a
- *              while.
- *   CONTROL-2  every decision says what it rests on, and the catalog refuses it where that has
- *              changed.
- *   CONTROL-3  same views at the same times, same decisions.
+ *   CONTROL-1  while a decision is unanswered, no other is made; a lost decision is forgotten after
+ *              a timeout.
+ *   CONTROL-2  every decision names the state that it assumes; the catalog refuses the decision if
+ *              that state has changed.
+ *   CONTROL-3  the same views at the same times give the same decisions.
  *
  * Policies, each with a switch of its own (base/limits.h, control_*): placement (placement.c),
  * adaptive capacity (adaptive.c), peaks of tables on demand (on_demand.c), splits (split.c), merges
@@ -26,13 +27,13 @@ struct controller;
 struct controller *controller_create(const struct config *config); /* borrows */
 void controller_destroy(struct controller *c);                     /* NULL: nothing */
 
-/* When to look next. `term`: in which this node leads the catalog; 0: it does not (INSTANT_NEVER).
- * `urgent_at`: when news came that cannot wait for the next look (node_control_urgent). */
+/* The time of the next look. `term`: the term in which this node leads the catalog; 0: it does not
+ * lead (INSTANT_NEVER). `urgent_at`: the time of urgent news (node_control_urgent). */
 struct instant controller_deadline(const struct controller *c, uint64_t term,
                                    struct instant urgent_at);
-/* The caller has taken all requests of the last look. */
+/* The caller must have taken all requests of the last look. */
 void controller_look(struct controller *c, struct instant now, const struct control_view *view);
-/* Ids of the controller's requests have this bit; no other of a node's own does. */
+/* Ids of the controller's requests have this bit; no other id of a node's own requests does. */
 #define CONTROL_ID_BIT (UINT64_C(1) << 63)
 
 struct control_request {
@@ -40,9 +41,9 @@ struct control_request {
     struct request request;
 };
 
-/* The next request of this look. NULL: that was all. Lends until the next look. */
+/* The next request of this look. NULL: no more. Lends until the next look. */
 const struct control_request *controller_next_request(struct controller *c);
-/* The answer to one of them. */
+/* The answer to one of the requests. */
 void controller_reply(struct controller *c, const struct reply *reply);
 
 #endif

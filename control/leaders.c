@@ -1,26 +1,27 @@
-/* leaders.c - leading is work: it is spread over the nodes that are there.
+/* leaders.c - spreads leadership over the nodes that are alive.
  *
- * The first of a partition's replicas should lead it, and is handed leadership as soon as it can
- * take it (engine/node/groups.c); here it is decided which one is first. Nothing is copied.
- * In this order: who leads on paper but has been silent for a while gives way; a node that leads
- * much more load than another gives some to it; and a node that leads more partitions than another
- * gives it one.
+ * The first of a partition's replicas should lead. It is handed leadership as soon as it can take
+ * it (engine/node/groups.c). This file decides which replica is first. Nothing is copied.
+ * The rules, in this order:
+ *   - a first replica on a node that has been silent for SILENT_MS is replaced;
+ *   - a node that leads much more load than another gives that node some load;
+ *   - a node that leads more partitions than another gives that node one.
  *
- * Why it does not swing: load moves only across a gap of GAP_PPM, and then so that the larger side
- * shrinks by GAIN_PPM at least; counts are evened only where that opens no gap above GAIN_PPM. */
+ * Why leadership does not oscillate: load moves only across a gap of GAP_PPM, and the larger side
+ * must shrink by at least GAIN_PPM. Counts are evened only if no gap above GAIN_PPM results. */
 #include "control/controller_internal.h"
 
 enum {
-    SILENT_MS = 3000, /* leadership went elsewhere after a second or less */
+    SILENT_MS = 3000, /* by then another replica leads */
     WINDOW_MS = 5000,
-    AGAIN_MS = 10000, /* after a move for load: until it is seen in the rates */
-    MOVES_MAX = 4,    /* of a look */
+    AGAIN_MS = 10000, /* after a move for load: until the rates show it */
+    MOVES_MAX = 4,    /* in one look */
     GAP_PPM = 100000, /* of a node's capacity */
     GAIN_PPM = 40000
 };
 
 struct leading {
-    int64_t load_ppm; /* of the node's capacity: what the partitions it leads consume */
+    int64_t load_ppm; /* consumption of the partitions it leads, of the node's capacity */
     uint32_t count;
 };
 
@@ -56,7 +57,7 @@ static bool leaders_is_settled(const struct table *t, const struct partition_inf
     return t->status == TABLE_ACTIVE && !table_is_changing(t) && p->leaving == 0;
 }
 
-/* The reads go where leadership goes, as far as they are promised. */
+/* Whether the node has capacity for the promised reads, which follow leadership. */
 static bool could_lead(const struct controller *c, const struct partition_info *p, uint32_t node)
 {
     return c->view->reachable[node] && !catalog_is_drained(c->view->catalog, node) &&
@@ -70,7 +71,7 @@ enum rule {
     FOR_COUNT
 };
 
-/* How good it would be to have `to` lead what `from` leads; INT64_MAX: it would not be. */
+/* The score of a move of leadership from `from` to `to`; INT64_MAX: no gain. */
 static int64_t leaders_score(const struct leading *from, const struct leading *to, int64_t cost,
                              enum rule rule)
 {
@@ -111,7 +112,7 @@ static bool was_chosen(const struct shift *chosen, uint32_t count, uint32_t part
     return count > 0;
 }
 
-/* The best one beside those chosen in this look; no table: there is none. */
+/* The best move besides those chosen in this look; no table: no such move. */
 static struct shift find_shift(const struct controller *c, const struct leading *all,
                                enum rule rule, const struct shift *chosen, uint32_t count)
 {
@@ -140,7 +141,7 @@ static void count_leaders(const struct controller *c, struct leading *all)
     }
 }
 
-/* People hear of it where a node was used up, and that is why. */
+/* Adds an event only if the reason is an overloaded node. */
 static void leaders_tell(struct controller *c, struct decision *d, const struct shift *s,
                          uint32_t from, const struct leading *all, enum rule rule)
 {

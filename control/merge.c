@@ -1,34 +1,34 @@
-/* merge.c - two neighbours that have been cold for long become one partition.
+/* merge.c - merges two neighbours that have long been cold.
  *
- * Two partitions that adjoin are cold while both together are asked for at most merge_fill_percent
- * of a partition's maximum, of reads and of writes, refused requests included, and nothing is
- * refused by the maximum. Once they have been cold for merge_cold_ms the catalog is asked to merge
- * them, one pair at a look. What could not be merged, or was given up, rests for merge_backoff_ms.
+ * Two adjoining partitions are cold while two conditions hold. Both together are asked for at most
+ * merge_fill_percent of a partition's maximum, of reads and of writes, refused requests included.
+ * The maximum refuses no request. After merge_cold_ms of cold the catalog is asked to merge them,
+ * one pair at a look. A pair that could not be merged, or whose merge was given up, rests for
+ * merge_backoff_ms.
  *
  * Why no split undoes a merge:
- *   - a table keeps the partitions that it needs for what it is to serve at once, and as many as
- *     divide its allocation into shares that a partition may serve;
+ *   - a table keeps enough partitions to serve its warm throughput, and enough that each share of
+ *     its allocation is within a partition's maximum;
  *   - merge_fill_percent is below split_fill_percent;
  *   - both together hold at most half of partition_max_bytes.
- * And a merge makes way for a split: a table with a partition that is about to be cut merges none.
+ * A merge gives way to a split: a table with a partition that is about to be cut merges none.
  *
- * COLD-1  Nothing that was measured before the birth of either partition counts, nor what another
- * leader's controller saw: the time begins when both are seen side by side, each at its epoch.
- * A partition that merges has another epoch, so it does not merge again for merge_cold_ms.
+ * COLD-1  Measurements from before the birth of either partition do not count, nor those of another
+ * leader's controller. The time begins when both partitions are seen side by side, each at its
+ * epoch. A merged partition has another epoch, so it does not merge again for merge_cold_ms.
  *
- * Not here: how a merge is done (engine/catalog/merge.c). */
+ * Not here: the steps of a merge (engine/catalog/merge.c). */
 #include "control/controller_internal.h"
 #include "engine/admission/share.h"
 
-/* What a partition is asked for. */
+/* The demand on a partition. */
 struct asked {
     bool known;
-    bool refused; /* something, by the maximum */
+    bool refused; /* the maximum refused a request */
     int64_t mcu[ADMIT_KINDS];
 };
 
-/* A leader does not report what has not changed: silence means that nothing is asked for while the
- * leader could say otherwise. */
+/* Whether silence means no demand: a leader reports only changes, so it must be able to report. */
 static bool is_heard(const struct controller *c, const struct partition_info *p,
                      const struct watched *w)
 {
@@ -44,7 +44,7 @@ static struct asked control_merge_asked_of(const struct controller *c,
     struct asked a = {.known = is_heard(c, p, w)};
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && a.known; kind++) {
         struct rates r = control_rates(c, w, kind, c->config->split_window_ms);
-        a.known = r.known || w->room < SAMPLES; /* or it is used only since just now */
+        a.known = r.known || w->room < SAMPLES; /* or the partition was idle until now */
         a.mcu[kind] = r.consumed_mcu + r.refused_mcu;
         a.refused |= r.refused[ADMIT_REFUSED_KEY_RANGE] > 0;
     }
@@ -61,7 +61,7 @@ static struct asked asked_together(const struct controller *c, const struct part
     return a;
 }
 
-/* What one partition may serve. */
+/* The maximum of one partition. */
 static int64_t control_merge_maximum_mcu(const struct controller *c, const struct partition_info *p,
                                          enum admit_kind kind)
 {
@@ -93,7 +93,7 @@ static void note_pair(struct controller *c, const struct partition_info *lower)
     if (w->above_epoch != upper->epoch || !are_cold(c, lower))
         w->cold_since = c->now;
     w->above_epoch = upper->epoch;
-    if (upper->merge == MERGE_FREEZE || upper->merge == MERGE_THAW) /* it may be given up */
+    if (upper->merge == MERGE_FREEZE || upper->merge == MERGE_THAW) /* the merge may be given up */
         w->merge_at = instant_add(c->now, duration_ms(c->config->merge_backoff_ms));
 }
 
@@ -109,7 +109,7 @@ void control_note_cold(struct controller *c)
 
 /* ---- which ---- */
 
-/* What the table's partitions share, in units a second. */
+/* The units per second that the table's partitions share. */
 static void shared_units(const struct table *t, int64_t units[ADMIT_KINDS])
 {
     bool on_demand = t->billing == BILLING_ON_DEMAND;
@@ -117,7 +117,7 @@ static void shared_units(const struct table *t, int64_t units[ADMIT_KINDS])
     units[ADMIT_WRITE] = on_demand ? t->promised[ADMIT_WRITE] : t->wcu;
 }
 
-/* Whether the table can do with one partition fewer. */
+/* Whether the table needs one partition fewer than it has. */
 static bool has_one_to_spare(const struct controller *c, const struct table *t)
 {
     int64_t units[ADMIT_KINDS];
@@ -132,7 +132,7 @@ static bool has_one_to_spare(const struct controller *c, const struct table *t)
                c->config->partition_max_wcu * MCU_PER_UNIT;
 }
 
-/* All of them have to stop before they merge. */
+/* All replicas must stop before the merge, so all must be alive. */
 static bool replicas_are_there(const struct controller *c, const struct partition_info *p)
 {
     bool there = true;
@@ -148,7 +148,8 @@ static int64_t bytes_together(const struct controller *c, const struct partition
            control_watched(c, lower[1].id)->load->bytes;
 }
 
-/* What has been cold for a while is cold at this look too, so that both are heard. */
+/* Whether the pair has been cold for merge_cold_ms. Such a pair is cold at this look too, so both
+ * are heard. */
 static bool are_due(const struct controller *c, const struct partition_info *lower)
 {
     const struct watched *w = control_watched(c, lower->id);
@@ -161,8 +162,8 @@ static bool are_due(const struct controller *c, const struct partition_info *low
            replicas_are_there(c, lower);
 }
 
-/* Whether the shares of one partition fewer are enough: for what the two are asked for, unless they
- * may burst all the time, and within what the nodes have. */
+/* Whether the shares of one partition fewer suffice for the demand on the two (unless bursts are
+ * always allowed), and fit the nodes. */
 static bool shares_suffice(struct controller *c, const struct table *t,
                            const struct partition_info *lower, const struct asked *a)
 {
@@ -174,13 +175,13 @@ static bool shares_suffice(struct controller *c, const struct table *t,
         enough &= a->mcu[kind] <= share_equal_mcu(units[kind], t->partition_count - 1,
                                                   (uint32_t)(lower - t->partitions));
     enough = enough && control_promise(c, t, units, lower + 1);
-    c->promises = before; /* nothing changes before the upper one is frozen */
+    c->promises = before; /* nothing changes before the upper partition is frozen */
     return enough;
 }
 
 /* ---- the decision ---- */
 
-/* Of the kind of which it is more, rounded up. */
+/* The higher fill of both kinds, rounded up. */
 static int64_t fill_percent(const struct controller *c, const struct partition_info *lower,
                             const struct asked *a)
 {
@@ -213,7 +214,7 @@ static void control_merge_pair(struct controller *c, const struct table *t,
     control_decide(c, CATALOG_MERGE, &d);
 }
 
-/* Whether a pair is merged. */
+/* Whether the merge of a pair was decided. */
 static bool merge_one(struct controller *c, const struct table *t)
 {
     for (uint32_t i = 0; i + 1 < t->partition_count; i++) {

@@ -1,18 +1,19 @@
-/* on_demand.c - what tables on demand are made ready for follows their peaks.
+/* on_demand.c - prepares tables on demand for their peaks.
  *
- * What a table consumes on average over on_demand_peak_ms is a peak if it is more than ever before.
- * The catalog is told (CATALOG_PEAK): from then on its partitions are allocated that much together,
- * and the table is to serve twice that at once; control/split.c cuts its partitions until it can. A
- * peak that the nodes cannot be promised to is told, and changes nothing: the table bursts on.
+ * A table's average consumption over on_demand_peak_ms is a peak if it is higher than ever before.
+ * The catalog is told (CATALOG_PEAK). Then the table's partitions are allocated the peak together,
+ * and the table's warm throughput is twice the peak. control/split.c cuts partitions until the
+ * table can serve that. If the nodes lack the capacity, an event says so and nothing changes: the
+ * table may burst.
  *
- * Documented of DynamoDB: twice the previous peak is served at once, peaks are kept. How long a
- * peak lasts is ours. */
+ * Documented of DynamoDB: twice the previous peak is served at once, and peaks are kept. The
+ * duration of a peak is ours. */
 #include "control/controller_internal.h"
 
 enum {
-    STEP_PERCENT = 1,      /* a peak is higher than the last by more than that */
-    TELL_PERCENT = 10,     /* and is told if the table is made ready for more by that */
-    TELL_AGAIN_MS = 600000 /* that the nodes are not enough */
+    STEP_PERCENT = 1,      /* a new peak is higher than the last by more than this */
+    TELL_PERCENT = 10,     /* an event needs a warm throughput higher by this */
+    TELL_AGAIN_MS = 600000 /* between events about too few nodes */
 };
 
 static bool on_demand_exceeds(int64_t units, int64_t before, int64_t percent)
@@ -20,7 +21,8 @@ static bool on_demand_exceeds(int64_t units, int64_t before, int64_t percent)
     return units * 100 > before * (100 + percent);
 }
 
-/* Units a second, rounded up: what it is made ready for must not be less than twice. */
+/* The table's consumption in units per second, rounded up: the warm throughput must be at least
+ * twice that. */
 static void on_demand_measure(const struct controller *c, const struct table *t,
                               int64_t units[ADMIT_KINDS])
 {
@@ -34,7 +36,7 @@ static void on_demand_measure(const struct controller *c, const struct table *t,
     }
 }
 
-/* What it is made ready for at such a peak. */
+/* The warm throughput after such a peak. */
 static int64_t ready_for(const struct controller *c, int64_t peak, enum admit_kind kind)
 {
     int64_t most = kind == ADMIT_READ ? c->config->table_max_rcu : c->config->table_max_wcu;

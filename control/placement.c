@@ -1,12 +1,14 @@
-/* placement.c - every partition has as many replicas as it should, on nodes that are there to stay.
+/* placement.c - gives every partition its replicas, on nodes that stay.
  *
- * In this order: a replica on a node that has been silent for node_silent_ms gets another node; one
- * on a node that is being drained does; a partition with fewer replicas than wished gets one more.
+ * In this order:
+ *   - a replica on a node that has been silent for node_silent_ms gets another node;
+ *   - a replica on a node that is being drained gets another node;
+ *   - a partition with too few replicas gets one more.
  * The catalog's own group comes first. */
 #include "control/controller_internal.h"
 
 enum {
-    TELL_AGAIN_MS = 600000 /* that there is no node to go to */
+    TELL_AGAIN_MS = 600000 /* between events about a missing target node */
 };
 
 static bool is_gone(const struct controller *c, uint32_t node)
@@ -42,7 +44,7 @@ static void tell_no_place(struct controller *c, const struct table *t,
     control_decide(c, CATALOG_EVENT, &d);
 }
 
-/* The replica that has to go, if any; which is as good as one that is missing. */
+/* The node of a replica that must move; 0: none. */
 static uint32_t find_member(const struct controller *c, const struct partition_info *p,
                             bool (*wanted)(const struct controller *c, uint32_t node))
 {

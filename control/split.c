@@ -1,17 +1,20 @@
-/* split.c - partitions that are at their limits are cut.
+/* split.c - cuts partitions that are at their limits.
  *
- *   watching -> ADVICE: its leader is asked where it divides -> CUT: the catalog is asked for
- *   the split -> TELL: the event -> watching
+ *   watching -> ADVICE: its leader is asked where to cut -> CUT: the catalog is asked for the
+ *   split -> TELL: the event -> watching
  *
- * For consumption: above split_percent of a partition maximum over split_window_ms; or asked for
- * more than the maximum for split_hold_ms without a break, as its leader says, and served about
- * that much. What the leader advises against is not cut; the event says why, and what would help.
- * For size: at partition_max_bytes, in the middle of its bytes, which its leader looks for. For
- * what its table is to serve at once (table.warm): where there are too few partitions for that, the
- * one with the most hashes, evenly.
+ * Reasons for a split:
+ *   - Consumption: the load is above split_percent of a partition maximum over split_window_ms. Or
+ *     the leader reports demand above the maximum for split_hold_ms without a break, and about the
+ *     maximum is served. If the leader advises against a cut, an event gives the reason and a
+ *     remedy.
+ *   - Size: a partition at partition_max_bytes is cut in the middle of its bytes, which its leader
+ *     finds.
+ *   - Warm throughput (table.warm): if a table has too few partitions, the partition with the most
+ *     hashes is cut evenly.
  *
- * SPLIT-1  Nothing that was measured before a piece's birth is a reason to cut it: its windows
- * begin with its first report (watch.c), its leader's heat and excess with the split.
+ * SPLIT-1  Measurements from before a piece's birth are no reason to cut it. Its windows begin with
+ * its first report (watch.c), its leader's heat and excess with the split.
  *
  * Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
 #include "control/controller_internal.h"
@@ -42,13 +45,13 @@ static int64_t control_split_maximum_mcu(const struct controller *c, enum admit_
            MCU_PER_UNIT;
 }
 
-/* Or a cut adds nothing. */
+/* Whether partitions have limits: otherwise a cut adds nothing. */
 static bool is_limited(const struct controller *c)
 {
     return strcmp(c->config->partition_policy, "none") != 0;
 }
 
-/* Whether its leader says so. A partition that is kept from the maximum by its allocation gains
+/* Whether the leader reports demand above the maximum. A partition limited by its allocation gains
  * nothing by a cut. */
 static bool is_above_maximum(const struct controller *c, const struct watched *w,
                              enum admit_kind kind)
@@ -71,7 +74,7 @@ static bool consumes_much(const struct controller *c, const struct watched *w, e
                control_split_maximum_mcu(c, kind) / 100 * c->config->split_percent;
 }
 
-/* Why it should be cut, into the job; false: it should not. */
+/* Writes the reason for a cut into the job. False: no reason. */
 static bool needs_split(const struct controller *c, const struct partition_info *p,
                         struct split_job *j)
 {
@@ -93,7 +96,7 @@ static bool needs_split(const struct controller *c, const struct partition_info 
     return j->for_size;
 }
 
-/* Whether the load has to go on for longer; one that pauses for longer than split_window_ms begins
+/* Whether the load must last longer. A load that pauses for longer than split_window_ms begins
  * anew. */
 static bool is_delayed(const struct controller *c, const struct split_job *j)
 {
@@ -107,7 +110,8 @@ static bool is_delayed(const struct controller *c, const struct split_job *j)
                           instant_add(w->wanted_since, duration_ms(c->config->split_delay_ms)));
 }
 
-/* `wanted`: it is cut because its table should have so many; 0: if it needs it itself. */
+/* `wanted`: the count of partitions that the table should have; 0: the partition itself needs the
+ * cut. */
 static void control_split_begin(struct controller *c, const struct table *t,
                                 const struct partition_info *p, uint32_t wanted)
 {
@@ -120,7 +124,7 @@ static void control_split_begin(struct controller *c, const struct table *t,
         struct split_job *j = &c->splits[i];
         if (j->step != SPLIT_FREE)
             continue;
-        job.answer = j->answer; /* their memory */
+        job.answer = j->answer; /* keeps the buffers' memory */
         job.what = j->what;
         buffer_clear(&job.what);
         *j = job;
@@ -164,7 +168,7 @@ static void split_send(struct controller *c, struct split_job *j, struct table_s
     buffer_deinit(&body);
 }
 
-/* Evenly over its hashes. False: it has too few. */
+/* Cuts evenly over the hashes. False: the partition has too few hashes. */
 static bool cut_evenly(struct controller *c, const struct partition_info *p, struct split_job *j,
                        uint32_t pieces)
 {
@@ -181,7 +185,7 @@ static bool cut_evenly(struct controller *c, const struct partition_info *p, str
     return true;
 }
 
-/* As many as each partition must become, were all cut alike. */
+/* The pieces per partition if all partitions were cut alike. */
 static uint32_t pieces_of(const struct table *t, const struct split_job *j)
 {
     uint32_t have = t->partition_count, pieces = (j->wanted + have - 1) / have;
@@ -197,8 +201,8 @@ uint32_t control_partitions_wanted(const struct controller *c, const struct tabl
     return share_partitions_initial(c->config, t->warm[ADMIT_READ], t->warm[ADMIT_WRITE]);
 }
 
-/* Cuts as advised, or tells why not. Where nothing is known of the heat yet, evenly, if the table
- * should have more partitions anyway. */
+/* Cuts as advised, or tells the reason against a cut. If the heat is unknown and the table needs
+ * more partitions anyway, cuts evenly. */
 static void take_advice(struct controller *c, const struct table *t, struct split_job *j)
 {
     struct split_advice advice;
@@ -280,7 +284,7 @@ bool control_split_reply(struct controller *c, const struct reply *reply)
         buffer_clear(&j->answer);
         if (reply->kind == ANSWER_ADVICE)
             buffer_append_slice(&j->answer, reply->advice.bytes);
-        c->next_at = c->now; /* it is not kept waiting */
+        c->next_at = c->now; /* the answer is handled at once */
         return true;
     }
     return false;
@@ -297,7 +301,7 @@ void control_split_forget(struct controller *c)
 
 /* ---- partitions for what a table is to serve at once ---- */
 
-/* The one with the most hashes among those that may be cut. NULL: none. */
+/* The partition with the most hashes among those that may be cut. NULL: none. */
 static const struct partition_info *control_split_widest(const struct controller *c,
                                                          const struct table *t)
 {

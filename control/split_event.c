@@ -1,4 +1,4 @@
-/* split_event.c - what people are told of splits: why, where, and what is gained. */
+/* split_event.c - the events of splits: reason, place and gain. */
 #include <stdio.h>
 
 #include "control/controller_internal.h"
@@ -6,7 +6,7 @@
 #include "engine/item/storage_key.h"
 
 enum {
-    CUTS_TOLD = 3 /* of many; the text of an event is bounded */
+    CUTS_TOLD = 3 /* more are not listed: the text of an event is bounded */
 };
 
 static void split_event_describe(const struct split_job *j, char text[200])
@@ -40,7 +40,7 @@ void control_split_tell(struct controller *c, const struct table *t, const struc
 /* Why a partition stays whole, in parts of a sentence. */
 struct refusal {
     const char *reason;
-    const char *advice; /* NULL: there is none */
+    const char *advice; /* NULL: no advice */
 };
 
 static struct refusal split_event_explain(bool for_size, enum split_verdict v)
@@ -82,7 +82,7 @@ void control_split_tell_refusal(struct controller *c, const struct table *t,
 
 /* ---- where, and what for ---- */
 
-/* A key as far as it goes; one that ends within its hash as that much of the hash. */
+/* Appends the key of a cut. A cut within the hash is printed as that part of the hash. */
 static void append_cut(struct buffer *out, const struct table *t, struct slice cut)
 {
     size_t before = out->size;
@@ -105,7 +105,7 @@ static bool ends_key(const struct split_advice *a, struct slice cut)
     return ends;
 }
 
-/* Between the parts of "a, b and c": before part `i`, of which `last` is the last one. */
+/* The text before part `i` of "a, b and c"; `last` is the last part. */
 static const char *split_event_joint(uint32_t i, uint32_t last)
 {
     if (i == 0)

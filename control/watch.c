@@ -1,13 +1,13 @@
-/* watch.c - how loads went lately.
+/* watch.c - the recent load of each partition.
  *
- * A sample is of the time at which its report was heard, so that a rate is of the time that really
- * passed between two reports: reports and looks have about the same period, and a look may see two
- * reports or none. Samples are SPACING_MS apart at least, however often looks are; together they
- * cover the longest window that a setting may ask for.
+ * The time of a sample is the time at which its report was heard. So a rate uses the true time
+ * between two reports. Reports and looks have about the same period: a look may see two reports or
+ * none. Samples are at least SPACING_MS apart. Together they cover the longest window that a
+ * setting allows.
  *
- * With another range (epoch) a partition is another one: nothing of before is remembered. Of a
- * partition that nobody uses one sample tells them all, of one that was never used none: they would
- * differ in their time alone, so they are made up once something is asked of it. */
+ * A partition with another range (epoch) is a new partition: all samples are dropped. An idle
+ * partition keeps one sample, and a partition that was never used keeps none: the samples would
+ * differ only in time. The missing samples are made up once a request comes. */
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -57,14 +57,14 @@ static bool watch_differ(const struct sample *s, const struct load_total totals[
     return memcmp(s->totals, totals, sizeof s->totals) != 0;
 }
 
-/* Figures that did not change are not reported: then they hold as of now. */
+/* Unchanged figures are not reported: they hold as of now. */
 static struct instant as_of(const struct controller *c, const struct partition_load *l)
 {
     struct instant due = instant_add(l->heard_at, duration_ms(2 * c->config->load_report_ms));
     return instant_before(c->now, due) ? l->heard_at : c->now;
 }
 
-/* Keeps the last sample, and makes up those before it. */
+/* Keeps the last sample, and makes up the samples before it. */
 static void set_room(const struct controller *c, struct watched *w, uint32_t room)
 {
     struct sample last = {.at.ns = c->now.ns - SPACING_MS * NS_PER_MS};
@@ -102,7 +102,7 @@ static void add_sample(const struct controller *c, struct watched *w)
         set_room(c, w, 1);
 }
 
-/* What a total was at `at`, between two samples. */
+/* The interpolated total at `at`, between two samples. */
 static int64_t watch_between(struct instant at, const struct sample *old, int64_t from,
                              const struct sample *next, int64_t to)
 {
@@ -125,7 +125,7 @@ struct rates control_rates(const struct controller *c, const struct watched *w,
         next = *sample_at(w, back);
     const struct sample *old = sample_at(w, back);
     if (instant_before(start, old->at))
-        start = old->at; /* that is all there is */
+        start = old->at; /* the oldest sample is later */
     int64_t took_ms = (now.ns - start.ns) / NS_PER_MS;
     if (took_ms <= 0 || took_ms < ms / 2)
         return r;
@@ -142,7 +142,7 @@ struct rates control_rates(const struct controller *c, const struct watched *w,
     return r;
 }
 
-/* It has another range. */
+/* The partition has another range. */
 static void begin_anew(const struct controller *c, struct watched *w)
 {
     free(w->samples);
@@ -171,7 +171,8 @@ static void watch_partition(struct controller *c, uint32_t partition,
     add_sample(c, w);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct rates r = control_rates(c, w, (enum admit_kind)kind, c->config->adaptive_calm_ms);
-        /* A larger allocation passes where a member has no headroom for bursts, too. */
+        /* Refusals by a member count too: a larger allocation passes without headroom for
+         * bursts. */
         keep_since(&w->throttled_since[kind], c->now,
                    r.refused[ADMIT_REFUSED_ALLOCATION] + r.refused[ADMIT_REFUSED_MEMBER] > 0);
     }

@@ -12,12 +12,12 @@
 enum {
     LEASES_MIN = 64,
     SIGNS_OF_LIFE = 4, /* in the lifetime of tokens */
-    REACH_MS = 1000,   /* that it takes at most to reach a server that is up */
-    FORGET_S = 600     /* leases that nothing was taken from may go: of deleted tables, say */
+    REACH_MS = 1000,   /* longest time to reach a running server */
+    FORGET_S = 600     /* unused leases may be forgotten, as of deleted tables */
 };
 
 enum server_state {
-    SERVER_UNKNOWN, /* it was not reached yet, and may be vending to others */
+    SERVER_UNKNOWN, /* not reached yet: may vend to others */
     SERVER_GONE,    /* vends nothing to anyone */
     SERVER_SILENT,  /* may vend to others */
     SERVER_UP
@@ -27,7 +27,7 @@ struct server {
     enum server_state state;
     bool linked;
     bool owed_frame;  /* a sign of life */
-    uint32_t routers; /* as it last said */
+    uint32_t routers; /* as the server last reported */
     struct instant heard_at;
     struct instant sent_at;
     struct instant silent_at;
@@ -38,14 +38,14 @@ struct gac_client {
     struct ring ring;
     struct server *servers;  /* owns; 1 .. servers */
     uint64_t alive;          /* bit server - 1 */
-    struct instant begun_at; /* 0: no time was told yet */
+    struct instant begun_at; /* 0: no time is known yet */
     uint64_t changes;
-    uint64_t epochs; /* of all leases: one that was forgotten begins none that its server knows */
+    uint64_t epochs; /* of all leases: a forgotten lease never repeats an epoch */
     uint32_t routers;
-    uint32_t asking;      /* leases that are to ask */
+    uint32_t asking;      /* leases with an ask to send */
     struct id_map leases; /* owns them; by gac_key_number */
     size_t lease_capacity;
-    struct lease **active; /* owns; those that hold, wait or are to ask; room for lease_capacity */
+    struct lease **active; /* owns; leases that hold, wait or will ask; room for lease_capacity */
     uint32_t active_count;
     struct instant look_at;
     struct buffer frame;
@@ -107,7 +107,7 @@ static bool forget_lease(void *context, void *value)
     return true;
 }
 
-/* Room for one more at least: where few are forgotten, for twice as many. */
+/* Makes room for one more lease at least; if few can be forgotten, for twice as many. */
 static void gac_client_make_room(struct gac_client *c, struct instant now)
 {
     id_map_remove_if(&c->leases, forget_lease, &now);
@@ -133,9 +133,9 @@ static void gac_client_activate(struct gac_client *c, struct lease *l)
     c->active[c->active_count++] = l;
 }
 
-/* Another server, or another life of it, is asked from here on: it starts from what is held. One
- * that remembers what was held long ago is told, though nothing may be wanted from it. Where there
- * is none, what comes in from now on is this router's part, not what came in before. */
+/* From now on another server, or a restarted one, is asked. It starts from the tokens held. A
+ * server that remembers an old holding is told, even if nothing is wanted from it. Without a
+ * server, the router gets its part of the refill from now on, not of the past. */
 static void gac_client_begin_epoch(struct gac_client *c, struct instant now, struct lease *l,
                                    uint32_t owner)
 {
@@ -188,7 +188,7 @@ static void ask_soon(struct gac_client *c, struct instant now, struct lease *l)
     gac_client_activate(c, l);
 }
 
-/* Its even part of the rate, by itself. */
+/* Takes from the router's own even part of the rate. */
 static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, struct lease *l,
                                      int64_t cost, struct duration *wait)
 {
@@ -204,7 +204,7 @@ static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, s
     return GAC_TAKEN;
 }
 
-/* No more can ever be saved up than this. */
+/* The most tokens that can ever be held. */
 static int64_t most_held(const struct gac_client *c, const struct lease *l)
 {
     __int128 most = (__int128)l->limit.rate * c->options.config->gac_bank_ms / 1000;
@@ -247,7 +247,8 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
     if (l->limit.policy == GAC_STATIC)
         return take_reserve(c, now, l, cost, wait);
     bool lives = instant_before(now, l->expires_at);
-    /* A server of the policy lease grants what the dearest request needs, and owes it. */
+    /* Under the policy lease, the server grants what the dearest request needs, and owes the
+     * rest. */
     int64_t enough = cost;
     if (l->limit.policy != GAC_LEASE && cost > l->tokens && cost > most_held(c, l))
         enough = most_held(c, l);
@@ -308,8 +309,8 @@ uint64_t gac_client_changes(const struct gac_client *c)
 
 /* ---- servers ---- */
 
-/* Whether it is one to ask. One that is silent still is for as long as it may count this router in;
- * one that was never reached, for as long as it takes to reach it. */
+/* Whether the server can be asked. A silent server counts while it may count this router. A server
+ * never reached counts for as long as reaching it may take. */
 static bool gac_client_counts(const struct gac_client *c, struct instant now,
                               const struct server *v)
 {
@@ -320,7 +321,7 @@ static bool gac_client_counts(const struct gac_client *c, struct instant now,
     return v->state == SERVER_UP;
 }
 
-/* Whom to ask now. */
+/* Updates which servers count as alive, and the owners of all leases. */
 static void look_around(struct gac_client *c, struct instant now)
 {
     uint64_t alive = 0;
@@ -355,7 +356,7 @@ void gac_client_up(struct gac_client *c, struct instant now, uint32_t server)
     must(server >= 1 && server <= c->options.servers);
     (void)now;
     c->servers[server].linked = true;
-    c->servers[server].owed_frame = true; /* it is up once it has answered */
+    c->servers[server].owed_frame = true; /* the server is up once it has answered */
 }
 
 static void fall_silent(struct server *v, struct instant now)
@@ -439,7 +440,7 @@ static void look_at_server(struct gac_client *c, struct instant now, struct serv
         v->owed_frame = true;
 }
 
-/* Each in vain is waited for twice as long: a server that answers late is heard in the end. */
+/* Each unanswered ask doubles the wait: a slow server is heard in the end. */
 static struct duration gac_client_patience(const struct gac_client *c, const struct lease *l)
 {
     const struct duration half = {gac_client_lifetime(c).ns / 2};
@@ -449,13 +450,13 @@ static struct duration gac_client_patience(const struct gac_client *c, const str
     return ns < half.ns ? (struct duration){ns} : half;
 }
 
-/* Nothing was taken for half of what its tokens live. */
+/* No tokens were taken for half of their lifetime. */
 static bool is_idle(const struct lease *l, struct instant now)
 {
     return !instant_before(now, instant_add(l->taken_at, (struct duration){l->lifetime.ns / 2}));
 }
 
-/* What is not wanted any more goes back; what is too old is nobody's. */
+/* Returns unwanted tokens, and drops expired ones. */
 static void look_at_lease(struct gac_client *c, struct instant now, struct lease *l)
 {
     if (l->awaiting && !instant_before(now, instant_add(l->sent_at, gac_client_patience(c, l)))) {

@@ -12,7 +12,7 @@ enum {
     ANSWER_SIZE = KEY_SIZE + 6 * 8
 };
 
-/* What requests have spent in an epoch grows for as long as the epoch lasts. */
+/* Tokens spent in an epoch grow as long as the epoch lasts. */
 static const int64_t spent_max = INT64_MAX / 16;
 static const int64_t span_max_ns = 3600 * NS_PER_S;
 

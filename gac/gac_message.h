@@ -1,10 +1,10 @@
-/* gac_message.h - what routers and servers of global admission control say to each other.
+/* gac_message.h - the messages between routers and servers of global admission control.
  *
- * A router asks, a server answers; there is nothing else. An ask is about one key: how much of it
- * was spent, how much is held, how much will be wanted. Amounts are totals, not differences, and
- * asks are numbered: one that is lost, doubled or overtaken changes nothing.
- * Frame: u8 kind | u64 sender | u64 view or routers | u32 count | asks or answers. One without any
- * is a sign of life. Units: mcu, mcu a second, ns; spans of time, never points. */
+ * A router asks, a server answers. An ask is about one key: tokens spent, tokens held, and demand.
+ * Amounts are totals, not differences, and asks are numbered. So a lost, duplicated or late ask
+ * does no harm. Frame: u8 kind | u64 sender | u64 view or routers | u32 count | asks or answers. A
+ * frame without asks or answers is a sign of life. Units: mcu, mcu a second, ns; spans of time,
+ * never points. */
 #ifndef WEIR_GAC_GAC_MESSAGE_H
 #define WEIR_GAC_GAC_MESSAGE_H
 
@@ -27,7 +27,7 @@ enum gac_kind {
 };
 
 const char *gac_policy_name(enum gac_policy policy);
-/* False: there is none of that name. */
+/* False: no policy has that name. */
 bool gac_policy_find(struct slice name, enum gac_policy *out);
 
 /* What a ledger is kept for. */
@@ -52,11 +52,11 @@ static inline bool gac_key_equal(struct gac_key a, struct gac_key b)
 struct gac_ask {
     struct gac_key key;
     enum gac_policy policy;
-    bool created;     /* the table is new, and this router knows first */
-    uint64_t epoch;   /* one more each time the router asks another server, or another life of it */
+    bool created;     /* this router has just created the table */
+    uint64_t epoch;   /* counts the servers asked; a restarted server counts anew */
     uint64_t number;  /* in this epoch: 1, 2, ... */
     uint64_t version; /* of `rate`: the higher is the newer */
-    int64_t rate;     /* what the table may use */
+    int64_t rate;     /* the table's limit, mcu a second */
     int64_t spent;    /* in this epoch, by requests that are done */
     int64_t pending;  /* taken by requests that are not: they may give it back */
     int64_t held;     /* tokens; below zero: spent, but not had */

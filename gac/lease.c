@@ -1,12 +1,12 @@
-/* lease.c - the demand that clients show, and when tokens run low. */
+/* lease.c - the demand of the clients, and the watermark. */
 #include "gac/lease.h"
 
 #include "base/square_root.h"
 
 enum {
-    SLOT_MS = 100,       /* and until .. */
-    SLOT_ENOUGH = 16,    /* .. requests have come, which tell a rate to a quarter, .. */
-    SLOT_MOST_MS = 2000, /* .. but no longer */
+    SLOT_MS = 100,       /* least length of a slot */
+    SLOT_ENOUGH = 16,    /* requests in a slot, for a rate within a quarter */
+    SLOT_MOST_MS = 2000, /* greatest length of a slot */
     ONE_UNIT = 1000      /* mcu */
 };
 
@@ -30,7 +30,7 @@ static int64_t lease_rate_of(const struct lease *l, int64_t ns)
     return rate < 0 ? 0 : rate < most_wanted ? (int64_t)rate : most_wanted;
 }
 
-/* It counts for half; after a long silence nothing is wanted. */
+/* The slot counts for half; after a long silence demand is 0. */
 static void end_slot(struct lease *l, struct instant now, int64_t ns)
 {
     int64_t rate = lease_rate_of(l, ns);

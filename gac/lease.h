@@ -1,5 +1,5 @@
-/* lease.h - what a router holds of one key, and how much of it its clients want.
- * Internal to client.c. */
+/* lease.h - the tokens of one key that a router holds, and the demand of its clients. Internal to
+ * client.c. */
 #ifndef WEIR_GAC_LEASE_H
 #define WEIR_GAC_LEASE_H
 
@@ -11,23 +11,23 @@ struct lease {
     int64_t tokens;
     struct instant expires_at;
     struct duration lifetime; /* as last answered */
-    int64_t watermark;        /* below it, ask; and not before half of .. */
-    int64_t left;             /* .. what the last answer left it with is spent */
-    int64_t need;             /* of the dearest request that was not let in since the last ask */
+    int64_t watermark;        /* below it, the router asks */
+    int64_t left;             /* tokens after the last answer: no ask before half is spent */
+    int64_t need;             /* cost of the dearest request refused since the last ask */
     uint32_t owner;           /* server; 0: none */
     uint64_t epoch;
     uint64_t number;  /* of the last ask in this epoch */
     int64_t spent;    /* in this epoch, by requests that are done */
-    int64_t pending;  /* by those that are not */
-    int64_t told;     /* what its server takes it to have, pending included; or more */
-    uint64_t told_at; /* bit server - 1: it was asked ever, and may remember something else */
-    bool asking;      /* to go out at the end of the turn */
+    int64_t pending;  /* taken by requests that are not done */
+    int64_t told;     /* upper bound of what the server counts as held and pending */
+    uint64_t told_at; /* bit server - 1: asked before, so the server may remember a holding */
+    bool asking;      /* an ask leaves at the end of the turn */
     bool awaiting;
     struct instant sent_at;
-    uint32_t unanswered;   /* asks before it, one after the other */
-    struct instant ask_at; /* not before, unless for less than was denied */
+    uint32_t unanswered;   /* consecutive unanswered asks */
+    struct instant ask_at; /* no ask before, except for less than was denied */
     int64_t asked_need;    /* in the last ask */
-    int64_t denied;        /* by its answer; 0: nothing */
+    int64_t denied;        /* need that the answer denied; 0: nothing denied */
     struct instant taken_at;
     struct token_bucket reserve;
     /* demand */
@@ -38,16 +38,16 @@ struct lease {
     int64_t cost; /* of a request, on average */
     struct duration round_trip;
     uint64_t asks;
-    int64_t taken; /* ever, less what was given back */
+    int64_t taken; /* in all, less tokens given back */
     uint64_t refused;
     bool active;     /* in the client's list */
-    bool created;    /* the table, by this router: its first server is told */
-    bool untold;     /* no server has heard of this limit yet, and one should */
-    bool doubtful;   /* the limit: another server is asked, which may know an older one */
-    uint64_t newest; /* version that a server knew */
+    bool created;    /* this router created the table and tells its server */
+    bool untold;     /* the limit must be told to a server, and none has it yet */
+    bool doubtful;   /* the limit may be outdated: another server is asked */
+    uint64_t newest; /* newest version known to a server */
 };
 
-/* What is wanted now, mcu a second. */
+/* Counts a request's cost as demand. lease_demand returns the demand, mcu a second. */
 void lease_want(struct lease *l, struct instant now, int64_t cost);
 int64_t lease_demand(struct lease *l, struct instant now);
 

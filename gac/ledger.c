@@ -1,4 +1,4 @@
-/* ledger.c - what holders report, what they get, and what comes back to the bank. */
+/* ledger.c - reports of holders, grants, and returns to the bank. */
 #include "gac/ledger.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 static int64_t ledger_scaled(int64_t amount, int64_t by, int64_t of)
 {
     __int128 product = (__int128)amount * by / of;
-    const int64_t most = GAC_AMOUNT_MAX; /* what a bank holds may be granted at once */
+    const int64_t most = GAC_AMOUNT_MAX; /* a bank's content may be granted at once */
     return product > most ? most : product < -most ? -most : (int64_t)product;
 }
 
@@ -51,7 +51,7 @@ void ledger_deinit(struct ledger *l)
     *l = (struct ledger){0};
 }
 
-/* No more than a bank can ever hold, however much holders claim. */
+/* Bounded by the most a bank can ever hold, whatever holders claim. */
 static int64_t held_by_all(const struct ledger *l)
 {
     const int64_t most = INT64_MAX / 4;
@@ -61,8 +61,8 @@ static int64_t held_by_all(const struct ledger *l)
     return held < most ? held : most;
 }
 
-/* While routers ask elsewhere, what is saved up there is not to be saved here; while they ask here,
- * it is the other way round: there it shrinks. */
+/* While routers ask elsewhere, tokens saved there are not saved here. While they ask here, the
+ * savings elsewhere shrink. */
 static void note_elsewhere(struct ledger *l, struct instant now, int64_t most)
 {
     int64_t ns = instant_since(now, l->bank.updated_at).ns;
@@ -80,12 +80,12 @@ void ledger_refill(struct ledger *l, struct instant now, const struct ledger_ter
     note_elsewhere(l, now, most);
     token_bucket_refill(&l->bank, now);
     int64_t rate = ledger_scaled(l->rate, terms->here, terms->routers);
-    /* What comes in is to be vended, though nothing may be saved: a grant on its way and one ahead.
-     */
+    /* The refill can be vended even if nothing may be saved: room for a grant in flight and one
+     * ahead. */
     int64_t least = ledger_scaled(rate, 2 * terms->grant.ns, NS_PER_S);
     int64_t held = held_by_all(l), capacity = (most > least ? most : least) - l->elsewhere - held;
     bool others = l->elsewhere > 0 || terms->here < terms->routers;
-    bool fell = held > most; /* it was granted at a higher rate, and may not be used for long */
+    bool fell = held > most; /* granted at a higher rate, and may stay unused for long */
     if ((others || fell) && capacity < least)
         capacity = least;
     token_bucket_set_rate(&l->bank, capacity > 0 ? capacity : 0, rate, INT64_MAX / 4);
@@ -112,7 +112,7 @@ static struct holder *ledger_add(struct ledger *l, struct instant now, uint64_t 
     return h;
 }
 
-/* Their tokens are too old by now, wherever they took them. */
+/* Drops holders whose tokens are too old, wherever they got them. */
 static void drop_stale(struct ledger *l, struct instant now, const struct ledger_terms *terms)
 {
     for (uint32_t i = l->count; i > 0; i--) {
@@ -121,7 +121,7 @@ static void drop_stale(struct ledger *l, struct instant now, const struct ledger
     }
 }
 
-/* In a new epoch a router brings what it was granted elsewhere; what it had from here is spent. */
+/* In a new epoch a router brings tokens granted elsewhere; its tokens from here count as spent. */
 static void ledger_begin_epoch(struct holder *h, const struct gac_ask *ask)
 {
     h->held = ask->held;
@@ -130,7 +130,7 @@ static void ledger_begin_epoch(struct holder *h, const struct gac_ask *ask)
     h->ask = (struct gac_ask){.epoch = ask->epoch, .spent = ask->spent};
 }
 
-/* What was saved up at a higher rate is worth as many seconds of the lower one. */
+/* Tokens saved at a higher rate are worth as many seconds of the lower rate. */
 static void change_rate(struct ledger *l, const struct gac_ask *ask)
 {
     if (ask->rate < l->rate && l->bank.balance > 0)
@@ -140,7 +140,7 @@ static void change_rate(struct ledger *l, const struct gac_ask *ask)
     l->rate = ask->rate;
 }
 
-/* Less than nothing was not spent, whatever routers say. */
+/* A negative amount is ignored, whatever routers report. */
 static void note_spent(struct ledger *l, int64_t spent)
 {
     l->spent += spent;
@@ -172,11 +172,11 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
     if (!l->started)
         note_spent(l, spent);
     int64_t unspent =
-        h->held + h->pending - spent; /* a grant that never arrived among it: LEDGER-3 */
+        h->held + h->pending - spent; /* includes a grant that never arrived: LEDGER-3 */
     int64_t back = unspent - ask->held - ask->pending;
     h->held = ask->held;
     h->pending = ask->pending;
-    ledger_refill(l, now, terms); /* there is room for what comes back */
+    ledger_refill(l, now, terms); /* makes room for returned tokens */
     if (back >= 0)
         token_bucket_add(&l->bank, back);
     else

@@ -1,9 +1,9 @@
-/* ring.h - which server keeps which ledger: a consistent hash ring.
+/* ring.h - the owner of each ledger: a consistent hash ring.
  *
- * Each server has many points on a circle of 64-bit hashes; a key belongs to the first point at or
- * behind its own hash whose server is taken for alive. So a server that goes takes nothing with it
- * but its own keys, and they spread over all others. Everyone who knows the same number of servers
- * has the same ring. Source: Karger et al., "Consistent Hashing and Random Trees", STOC 1997. */
+ * Each server has many points on a circle of 64-bit hashes. A key belongs to the first point at or
+ * behind its own hash whose server is alive. So if a server fails, only its own keys move, and they
+ * spread over all other servers. All processes that know the same number of servers have the same
+ * ring. Source: Karger et al., "Consistent Hashing and Random Trees", STOC 1997. */
 #ifndef WEIR_GAC_RING_H
 #define WEIR_GAC_RING_H
 
@@ -26,7 +26,7 @@ struct ring {
 /* Servers are numbered 1 .. `servers` <= GAC_SERVERS_MAX. */
 void ring_init(struct ring *r, uint32_t servers);
 
-/* 0: none is alive. `alive`: bit number - 1. */
+/* 0: no server is alive. `alive`: bit number - 1. */
 uint32_t ring_owner(const struct ring *r, struct gac_key key, uint64_t alive);
 
 #endif

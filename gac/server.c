@@ -1,4 +1,4 @@
-/* server.c - routers and ledgers of a server of global admission control. */
+/* server.c - the routers and ledgers of a server of global admission control. */
 #include "gac/server.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct known_router {
     uint64_t link;
     uint64_t view;
     struct instant heard_at;
-    bool silent; /* for longer than tokens live */
+    bool silent; /* silent for longer than tokens live */
 };
 
 struct gac_server {
@@ -69,8 +69,7 @@ static void forget_router(struct gac_server *s, uint32_t at)
     s->routers[at] = s->routers[--s->router_count];
 }
 
-/* Routers that would ask here about this key: not silent, and of the view that this server owns it.
- */
+/* Routers that ask here about this key: not silent, and their view has this server as the owner. */
 static uint32_t routers_here(const struct gac_server *s, struct gac_key key)
 {
     uint32_t here = 0, owner = 0;
@@ -84,7 +83,7 @@ static uint32_t routers_here(const struct gac_server *s, struct gac_key key)
     return here;
 }
 
-/* Who asks here has changed: what has come in so far was by the old shares. */
+/* The routers that ask here have changed: the refill so far is by the old shares. */
 static void divide_anew(struct gac_server *s, struct instant at)
 {
     struct ledger_terms terms = {.bank = duration_ms(s->options.config->gac_bank_ms),
@@ -95,7 +94,7 @@ static void divide_anew(struct gac_server *s, struct instant at)
     }
 }
 
-/* Those who fell silent did so one after the other: each part of the rate ends in its time. */
+/* Routers fell silent one after the other: each one's part of the rate ends at its time. */
 static void notice_silence(struct gac_server *s, struct instant now)
 {
     const struct duration lifetime = duration_ms(s->options.config->gac_lifetime_ms);
@@ -122,7 +121,7 @@ static void forget_silent(struct gac_server *s, struct instant now)
     }
 }
 
-/* NULL: there are too many. */
+/* NULL: too many routers. */
 static struct known_router *gac_server_hear(struct gac_server *s, struct instant now, uint64_t link,
                                             const struct gac_asks *asks)
 {
@@ -161,7 +160,7 @@ static int compare_keys(struct gac_key a, struct gac_key b)
     return (int)a.kind - (int)b.kind;
 }
 
-/* The first that is not before `key`. */
+/* The index of the first ledger not before `key`. */
 static uint32_t gac_server_place_of(const struct gac_server *s, struct gac_key key)
 {
     uint32_t low = 0, high = s->ledger_count;
@@ -205,7 +204,7 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
     return l;
 }
 
-/* No longer than a silent router is remembered, with what it holds. */
+/* At most the time for which a silent router and its tokens are remembered. */
 static struct duration longest_of(const struct config *config)
 {
     int64_t ms = config->gac_lifetime_max_ms;
@@ -213,7 +212,7 @@ static struct duration longest_of(const struct config *config)
     return duration_ms(ms > config->gac_lifetime_ms ? ms : config->gac_lifetime_ms);
 }
 
-/* Nor while tokens can still be spent, whatever is set. */
+/* At least as long as tokens can be spent, whatever is set. */
 static struct duration forget_of(const struct config *config)
 {
     int64_t ms = config->gac_forget_ms;

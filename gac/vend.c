@@ -6,8 +6,8 @@ const struct vend_policy *vend_policy_of(enum gac_policy policy)
     return policy == GAC_PERIODIC ? &vend_periodic : &vend_lease;
 }
 
-/* Rises from level to level of demand until the rate is used up: as many steps as there are levels,
- * and routers are few. */
+/* Rises from one level of demand to the next until the rate is used up. There are as many steps as
+ * levels, and routers are few. */
 int64_t vend_level(const struct ledger *l, struct instant now, const struct ledger_terms *terms,
                    int64_t rate)
 {

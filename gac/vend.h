@@ -1,11 +1,11 @@
-/* vend.h - how much of a ledger a router is granted: policies, by name.
+/* vend.h - the policies that decide the size of grants, by name.
  *
- *   static    nothing: each router uses its even part of the rate by itself (client.h)
- *   periodic  each period, what is in the bank, by max-min over what routers want; it expires
- *             (DynamoDB, USENIX ATC 2022, section 4.3, as far as it is told there)
- *   lease     as little as keeps messages rare, when it is wanted: with n asks a second and s
- *             tokens idle, n * s is least where grants go with the square root of demand; they are
- *             larger the more is saved up (docs/decisions/0010)
+ *   static    Nothing is granted: each router uses its even part of the rate (client.h).
+ *   periodic  In each period the bank is divided by max-min over the demands; tokens expire
+ *             (DynamoDB, USENIX ATC 2022, section 4.3, as far as it is described there).
+ *   lease     Grants on demand, so large that messages are rare. With n asks a second and s idle
+ *             tokens, n * s is least if grants are proportional to the square root of demand.
+ *             A richer bank gives larger grants (docs/decisions/0010).
  *
  * Promises: a policy decides, ledger.c moves the tokens; deciding allocates nothing. */
 #ifndef WEIR_GAC_VEND_H

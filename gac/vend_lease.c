@@ -4,7 +4,7 @@
 
 enum {
     ONE_UNIT = 1000, /* mcu */
-    BANK_PARTS = 2,  /* all together are left with at most this part of what is in the bank */
+    BANK_PARTS = 2,  /* all holders get at most this part of the bank */
     MILLION = 1000000
 };
 
@@ -100,7 +100,7 @@ static struct duration time_for(int64_t tokens, int64_t rate, struct duration mo
     return ns < most.ns ? (struct duration){(int64_t)ns} : most;
 }
 
-/* What came in for it since the last time, as far as it wants that. */
+/* Adds the holder's part of the refill since the last time, up to its demand. */
 static void add_credit(struct instant now, struct holder *h, int64_t share, int64_t most)
 {
     int64_t came = in_span(share, instant_since(now, h->credited_at));
@@ -108,8 +108,8 @@ static void add_credit(struct instant now, struct holder *h, int64_t share, int6
     h->credited_at = now;
 }
 
-/* Below this a grant is not worth its messages, if there can be more. Whoever needs more than what
- * lets its dearest request in waits for no more than that. */
+/* The least grant worth a message if more can come. If the dearest request needs more, that need is
+ * enough. */
 static int64_t worth_granting(const struct ledger *l, const struct holder *h, int64_t want)
 {
     int64_t enough = ledger_enough(l, h->ask.need);
@@ -119,8 +119,8 @@ static int64_t worth_granting(const struct ledger *l, const struct holder *h, in
     return most_of(least, enough - h->held);
 }
 
-/* What it is granted of `tokens` that are there for it: all that its dearest request needs, once
- * they let that one in. */
+/* The grant from `tokens` available: the whole need of the dearest request once `tokens` admit
+ * it. */
 static int64_t with_debt(const struct ledger *l, const struct holder *h, int64_t tokens,
                          int64_t least)
 {
@@ -129,7 +129,7 @@ static int64_t with_debt(const struct ledger *l, const struct holder *h, int64_t
     return lets_in && need > tokens ? least_of(need, GAC_AMOUNT_MAX) : tokens;
 }
 
-/* Until it can be granted as much. */
+/* The time until the holder can be granted `tokens`. */
 static struct duration time_until(const struct ledger *l, const struct ledger_terms *terms,
                                   const struct holder *h, int64_t tokens, int64_t ahead,
                                   int64_t share)
@@ -139,7 +139,7 @@ static struct duration time_until(const struct ledger *l, const struct ledger_te
     return credit.ns > bank.ns ? credit : bank;
 }
 
-/* Twice as long as it would take, and a while more. */
+/* Twice the time to spend the tokens, and a while more. */
 static struct duration lifetime_of(const struct ledger_terms *terms, const struct holder *h)
 {
     struct duration span = time_for(h->held, h->ask.demand, terms->longest);
