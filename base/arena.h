@@ -23,13 +23,13 @@ struct arena {
 
 void arena_deinit(struct arena *a);
 
-/* Forget everything allocated; the first chunk stays. */
+/* Forgets everything allocated; the first chunk stays. */
 void arena_reset(struct arena *a);
 
 /* 16-byte aligned, not zeroed; never NULL. Lends until arena_reset or arena_deinit. */
 void *arena_alloc(struct arena *a, size_t size);
 
-/* The same, zeroed. */
+/* arena_alloc, zeroed. */
 void *arena_zalloc(struct arena *a, size_t size);
 
 struct slice arena_copy(struct arena *a, struct slice s);

@@ -18,7 +18,7 @@ static inline uint64_t be64_get(const uint8_t *from)
     return __builtin_bswap64(value);
 }
 
-/* Return where the next byte goes. */
+/* Each returns the place of the next byte. */
 static inline uint8_t *be32_put(uint8_t *to, uint32_t value)
 {
     return put_u32(to, __builtin_bswap32(value));

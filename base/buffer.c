@@ -11,7 +11,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "formats on disk are l
 
 void buffer_deinit(struct buffer *b)
 {
-    if (b->data != NULL) /* most are empty, and jemalloc takes its time to free nothing */
+    if (b->data != NULL) /* most buffers are empty, and jemalloc is slow to free NULL */
         free(b->data);
     *b = (struct buffer){0};
 }
@@ -40,7 +40,7 @@ uint8_t *put_decimal(uint8_t *at, uint64_t value)
         first -= 2;
         memcpy(first, pairs + value % 100 * 2, 2);
     }
-    /* The top digit of an odd number of them; 0 alone. */
+    /* The first digit if their count is odd; or the 0 of the value 0. */
     if (value > 0 || first == digits + sizeof digits)
         *--first = (uint8_t)('0' + value);
     return put_bytes(at, slice_make(first, (size_t)(digits + sizeof digits - first)));

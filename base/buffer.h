@@ -17,10 +17,10 @@ struct buffer {
 
 void buffer_deinit(struct buffer *b);
 
-/* Room for `extra` more bytes, of which there is not enough. */
+/* Makes room for `extra` more bytes. Called only if there is too little room. */
 void buffer_grow(struct buffer *b, size_t extra);
 
-/* Room for `extra` more bytes; returns where they go. Does not change size. */
+/* Makes room for `extra` more bytes and returns their place. Does not change size. */
 static inline uint8_t *buffer_reserve(struct buffer *b, size_t extra)
 {
     if (extra > b->capacity - b->size)
@@ -82,8 +82,9 @@ static inline void buffer_append_sized(struct buffer *b, struct slice s)
 void buffer_append_format(struct buffer *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Many fields in a row cost less so: room for all of them is made once, then each goes to `at` and
- * yields where the next one goes, and buffer_end takes them in. Nothing but buffer_end checks. */
+/* The cheap way to append many fields: buffer_reserve makes room for all of them. Each put_
+ * function writes at `at` and returns the next place. buffer_end sets the new size. Only buffer_end
+ * checks the bounds. */
 static inline uint8_t *put_u8(uint8_t *at, uint8_t value)
 {
     *at = value;
@@ -133,14 +134,14 @@ static inline void buffer_end(struct buffer *b, const uint8_t *at)
     b->size = size;
 }
 
-/* For answers, where the format costs too much. */
+/* For answers, where buffer_append_format is too slow. */
 static inline void buffer_append_decimal(struct buffer *b, uint64_t value)
 {
     buffer_end(b, put_decimal(buffer_reserve(b, DECIMAL_SIZE_MAX), value));
 }
 
-/* A reader over bytes from outside: once it ran short it stays failed and yields zeros, so that a
- * decoder checks `failed` once, at its end. */
+/* A reader of bytes from outside. A reader that has run short stays failed and returns zeros, so
+ * that a decoder checks `failed` once, at its end. */
 struct reader {
     struct slice left;
     bool failed;
@@ -158,8 +159,8 @@ static inline struct slice reader_take(struct reader *r, size_t size)
     return taken;
 }
 
-/* The same for fields in a row: reader_take has made sure that they are there, and `*at` moves on
- * over each. */
+/* The cheap way to read many fields: reader_take has checked that they are there. Each get_
+ * function moves `*at` behind its field. */
 static inline uint8_t get_u8(const uint8_t **at)
 {
     return *(*at)++;

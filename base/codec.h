@@ -20,8 +20,8 @@
 #include "base/buffer.h"
 
 struct codec {
-    struct buffer *out; /* writes to it; or NULL */
-    struct reader *in;  /* reads from it */
+    struct buffer *out; /* the writer's buffer; or NULL */
+    struct reader *in;  /* the reader; NULL for a writer */
 };
 
 static inline bool codec_reads(const struct codec *c)
@@ -29,7 +29,7 @@ static inline bool codec_reads(const struct codec *c)
     return c->in != NULL;
 }
 
-/* What a reader must not let pass. */
+/* A reader fails unless `sound`. */
 static inline void codec_check(struct codec *c, bool sound)
 {
     if (codec_reads(c) && !sound)
@@ -73,7 +73,7 @@ static inline void codec_i64(struct codec *c, int64_t *value, int64_t least, int
     codec_check(c, *value >= least && *value <= most);
 }
 
-/* A rate or a count: one byte more than a negative number is damage. */
+/* A rate or a count, never negative. */
 static inline void codec_amount(struct codec *c, int64_t *value)
 {
     codec_i64(c, value, 0, INT64_MAX);
@@ -81,7 +81,7 @@ static inline void codec_amount(struct codec *c, int64_t *value)
 
 static inline void codec_bool(struct codec *c, bool *value)
 {
-    uint8_t byte = codec_reads(c) ? 0 : *value; /* of what is not read yet, any byte */
+    uint8_t byte = codec_reads(c) ? 0 : *value; /* a reader's value is not set yet */
     codec_u8(c, &byte);
     codec_check(c, byte <= 1);
     *value = byte != 0;
@@ -96,7 +96,7 @@ static inline uint8_t codec_choice(struct codec *c, unsigned value, unsigned lea
     return codec_failed(c) ? (uint8_t)least : byte;
 }
 
-/* A count of what follows, as one byte. */
+/* A count of the following elements, as one byte. */
 static inline void codec_count(struct codec *c, uint32_t *count, uint8_t least, uint8_t most)
 {
     *count = codec_choice(c, *count, least, most);
@@ -112,7 +112,7 @@ static inline void codec_sized(struct codec *c, struct slice *s, size_t size_max
     codec_check(c, s->size <= size_max);
 }
 
-/* Bytes of a size that is known. */
+/* Bytes of a known size. */
 static inline void codec_bytes(struct codec *c, void *bytes, size_t size)
 {
     if (!codec_reads(c)) {
@@ -129,7 +129,7 @@ static inline enum status codec_status(const struct codec *c)
     return codec_failed(c) ? STATUS_MALFORMED : STATUS_OK;
 }
 
-/* For records that have the bytes to themselves. */
+/* For a record that must take all of the bytes. */
 static inline enum status codec_end(const struct codec *c)
 {
     return codec_failed(c) || c->in->left.size > 0 ? STATUS_MALFORMED : STATUS_OK;

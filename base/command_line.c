@@ -9,7 +9,7 @@
 #include "base/must.h"
 
 enum {
-    NAME_SIZE_MAX = 31, /* longer words have no near name */
+    NAME_SIZE_MAX = 31, /* a longer word gets no suggestion */
     EDITS_MAX = 2,
     WIDTH = 96,
     LEFT_MAX = 26 /* a longer name and value get a line of their own */
@@ -184,7 +184,7 @@ static int64_t load_integer(const struct option *o, const void *member)
     return value;
 }
 
-/* Whether the member has taken the value. */
+/* Writes the value to the member. False: not a valid value. */
 static bool command_line_convert(const struct option *o, void *member, const char *value)
 {
     int64_t integer;
@@ -299,7 +299,7 @@ const struct option *option_find(const struct option *options, size_t count, str
 }
 
 struct word {
-    struct slice name; /* of an option: NULL data if the word is none */
+    struct slice name; /* of an option; NULL data: the word is not an option */
     const struct option *option;
     const struct option_group *group;
     const char *value; /* NULL: none */
@@ -437,7 +437,7 @@ static void append_span(struct buffer *out, int64_t ns)
         buffer_append_format(out, "%gms", (double)ns / (double)NS_PER_MS);
 }
 
-/* What the member holds before anything is taken. */
+/* The member's value before any option is taken. */
 static void append_member(const struct option *o, const void *member, struct buffer *out)
 {
     switch (o->kind) {

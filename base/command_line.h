@@ -27,12 +27,12 @@ enum option_kind {
     OPTION_TEXT,    /* const char *: borrows the argument */
     OPTION_NAME,    /* char []: a copy; no blanks, quotes, backslashes or control characters */
     OPTION_CHOICE,  /* an enum: the value's place among `choices` */
-    OPTION_CUSTOM,  /* whatever `take` makes of the value */
+    OPTION_CUSTOM,  /* `take` converts the value */
 };
 
 struct option {
     const char *name;  /* without the dashes */
-    const char *value; /* its shape in the help; NULL for a flag */
+    const char *value; /* the value's form in the help; NULL for a flag */
     enum option_kind kind;
     size_t at, size;            /* of the member: OPTION_MEMBER */
     int64_t least, most;        /* of a number; OPTION_NAME: least characters; OPTION_SPAN: least */
@@ -41,8 +41,8 @@ struct option {
      * NULL if there is none. */
     const char *(*take)(void *target, const char *value, struct buffer *error);
     bool optional; /* the value may be missing: the next word is the value unless it is an option */
-    bool early;    /* read before all others, which build on it */
-    const char *initial; /* the default, where the member does not tell it; "" hides the default */
+    bool early;    /* read before all others, which depend on it */
+    const char *initial; /* the default in the help instead of the member's; "" hides it */
     const char *help;    /* whole sentences; the default is appended */
 };
 
@@ -67,21 +67,21 @@ struct command_line {
     const char *about;    /* paragraphs; lines that begin with two blanks stay as they are */
     const char *examples; /* whole lines */
     struct option_group groups[OPTION_GROUPS_MAX];
-    /* A word that is no option; NULL: there are none. Returns as `take` does. */
+    /* Takes a word that is not an option; NULL: no such words. Returns as `take` does. */
     const char *(*word)(void *target, const char *word, struct buffer *error);
     void *word_target;
 };
 
 enum command_line_result {
     COMMAND_LINE_TAKEN,
-    COMMAND_LINE_HELP,  /* --help was there: `text` is the help, and nothing was taken */
+    COMMAND_LINE_HELP,  /* --help was given: `text` is the help, and no option was taken */
     COMMAND_LINE_WRONG, /* `text` is one line without a line end */
 };
 
 enum command_line_result command_line_read(const struct command_line *l, int argc, char **argv,
                                            struct buffer *text);
 
-/* NULL if there is none of this name. */
+/* NULL: no option has this name. */
 const struct option *option_find(const struct option *options, size_t count, struct slice name);
 
 /* Sets the member of `target`. False: `error` gets one line, with `prefix` before the name. */

@@ -1,7 +1,7 @@
 /* config.c - settings by name, from limits.h's table.
  *
- * Every error is one line that names the setting, the value and what it may be; a setting that is
- * refused keeps its old value. */
+ * Every error is one line that names the setting, the value and the allowed values. A refused
+ * setting keeps its old value. */
 #include "base/config.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static const struct setting settings[] = {
 #undef X
 };
 
-/* Settings that are one of a few names; the value is its place among them. */
+/* Settings with a choice of names; the value is the name's place. */
 static const struct choice {
     const char *name;
     size_t at;
@@ -149,8 +149,8 @@ void config_init(struct config *c, enum profile profile)
 struct suffix {
     const char *text;
     int64_t unit;
-    bool for_bytes;  /* sizes take it */
-    bool for_counts; /* everything else takes it */
+    bool for_bytes;  /* allowed for sizes */
+    bool for_counts; /* allowed for all other settings */
 };
 
 static const struct suffix suffixes[] = {
@@ -181,7 +181,7 @@ static bool is_bytes(const char *name)
     return ends_in(name, "_bytes") || ends_in(name, "_bytes_s");
 }
 
-/* Digits and an optional suffix. False if that is not what it is, or it does not fit int64_t. */
+/* Digits and an optional suffix. False: malformed, or too large for int64_t. */
 static bool whole_number_parse(struct slice text, bool bytes, int64_t *out)
 {
     size_t digits = 0;
@@ -201,7 +201,7 @@ static bool whole_number_parse(struct slice text, bool bytes, int64_t *out)
     return digits > 0 && unit > 0 && !__builtin_mul_overflow(*out, unit, out);
 }
 
-/* A value as it may stand in an error line: printable, and not longer than a line bears. */
+/* The value for an error line: printable and shortened. */
 static void append_shown(struct buffer *out, struct slice value)
 {
     enum {
@@ -365,7 +365,7 @@ static struct slice config_trimmed(struct slice text)
     return text;
 }
 
-/* Up to the first `byte`, which is dropped from `rest`. False if there is none. */
+/* Takes the part before the first `byte`. `rest` gets the part behind it. False: no such byte. */
 static bool split_at(struct slice text, uint8_t byte, struct slice *before, struct slice *rest)
 {
     const uint8_t *at = text.size == 0 ? NULL : memchr(text.data, byte, text.size);
@@ -401,8 +401,8 @@ enum status config_parse(struct config *c, struct slice text, struct buffer *err
 
 /* ---- relations ---- */
 
-/* `greater` must be at least, or if `strictly` more than, `times` what `lesser` is. `times` may be
- * a setting, too. */
+/* `greater` must be at least `times` x `lesser`; more than that if `strictly`. `times` may be a
+ * setting, too. */
 static const struct relation {
     const char *greater;
     const char *lesser;
@@ -483,7 +483,7 @@ enum status config_check(const struct config *c, struct buffer *error)
     return STATUS_OK;
 }
 
-/* A heading before the setting that is the first of its group in limits.h. */
+/* A heading before the first setting of each group in limits.h. */
 static const struct {
     const char *first;
     const char *title;
@@ -514,7 +514,7 @@ static const char *unit_of(const char *name)
     return "";
 }
 
-/* As config_set reads it: 16MiB rather than 16777216. */
+/* In the form that config_set reads: 16MiB rather than 16777216. */
 static void value_text(const char *name, int64_t value, char out[32])
 {
     const char *suffix = "";

@@ -2,9 +2,9 @@
  *
  * A file holds `name = value` lines; `#` starts a comment. Values of the table are whole numbers,
  * with an optional suffix: k, M, G or T (powers of 1000), or KiB, MiB, GiB or TiB (powers of 1024).
- * Sizes in bytes take kB, MB, GB and TB too, but not k: that is 1000 to some and 1024 to others.
- * `profile` comes before the settings it chooses: `partition_policy`, `gac`, `read_cap` and
- * `split_delay_ms`. Only the profile research lets the first be set to something else. */
+ * Sizes in bytes take kB, MB, GB and TB too, but not k, which is ambiguous. `profile` comes before
+ * the settings it chooses: `partition_policy`, `gac`, `read_cap` and `split_delay_ms`. Only the
+ * profile research allows another `partition_policy`. */
 #ifndef WEIR_BASE_CONFIG_H
 #define WEIR_BASE_CONFIG_H
 
@@ -14,12 +14,12 @@
 enum profile {
     PROFILE_OFF,          /* nothing is ever throttled */
     PROFILE_AWS,          /* the documented behaviour; the default */
-    PROFILE_AWS_MEASURED, /* the same with what others have measured of the service */
+    PROFILE_AWS_MEASURED, /* PROFILE_AWS with published measurements of the service */
     PROFILE_STRICT,       /* allocation only: no burst */
-    PROFILE_RESEARCH,     /* the aws start, every parameter free */
+    PROFILE_RESEARCH,     /* starts as PROFILE_AWS; every setting may change */
 };
 
-/* What a burst write asks of the group's other nodes. */
+/* What a burst write needs from the nodes of the other members. */
 enum write_check {
     WRITE_CHECK_OFF,   /* nothing */
     WRITE_CHECK_GAUGE, /* headroom in their last report */
@@ -28,34 +28,34 @@ enum write_check {
 
 /* What counts as the headroom of a member that is silent for longer than report_deadline_ms. */
 enum dead_member {
-    DEAD_MEMBER_EXCLUDE,    /* it is not asked: it does no work */
-    DEAD_MEMBER_LAST_KNOWN, /* what it told last */
-    DEAD_MEMBER_ZERO,       /* none */
+    DEAD_MEMBER_EXCLUDE,    /* the member is left out: it does no work */
+    DEAD_MEMBER_LAST_KNOWN, /* the headroom that it reported last */
+    DEAD_MEMBER_ZERO,       /* no headroom */
 };
 
 /* Whose tokens an eventual read may use. */
 enum read_tokens {
-    READ_TOKENS_LOCAL, /* those of the replica that serves it */
-    READ_TOKENS_GROUP, /* those of any replica */
+    READ_TOKENS_LOCAL, /* tokens of the replica that serves the read */
+    READ_TOKENS_GROUP, /* tokens of any replica */
 };
 
-/* What eventual reads that different replicas serve have in common. */
+/* The buckets of eventual reads that different replicas serve. */
 enum read_cap {
-    READ_CAP_GROUP,    /* the leader's buckets, for all of them */
-    READ_CAP_MEASURED, /* the same; towards the partition maximum two thirds of them count */
-    READ_CAP_REPLICA,  /* nothing: each replica has its own */
+    READ_CAP_GROUP,    /* the leader's buckets for all replicas */
+    READ_CAP_MEASURED, /* READ_CAP_GROUP; two thirds of the reads count for the maximum */
+    READ_CAP_REPLICA,  /* each replica has its own buckets */
 };
 
-/* How a router gets its part of what a table may use. */
+/* How a router gets its part of a table's limit. */
 enum gac_policy {
-    GAC_OFF,      /* there is no limit but those of the partitions */
-    GAC_STATIC,   /* its even part of the rate, without asking */
-    GAC_PERIODIC, /* each period, by what all want (DynamoDB, USENIX ATC 2022, section 4.3) */
-    GAC_LEASE,    /* when it runs low, as little as keeps messages rare */
+    GAC_OFF,    /* no limit except those of the partitions */
+    GAC_STATIC, /* its even part of the rate, without asking */
+    GAC_PERIODIC, /* in each period, by all routers' demand (DynamoDB, USENIX ATC 2022, section 4.3) */
+    GAC_LEASE,    /* on demand, so large that messages are rare */
     GAC_POLICIES
 };
 
-/* What a table says about it: nothing, or 1 + the policy. */
+/* A table's own choice: GAC_AS_CONFIGURED, or 1 + the policy. */
 enum {
     GAC_AS_CONFIGURED = 0
 };
@@ -68,33 +68,34 @@ struct config {
     int64_t dead_member; /* enum dead_member */
     int64_t read_cap;    /* enum read_cap */
     int64_t read_tokens; /* enum read_tokens */
-    int64_t gac;         /* enum gac_policy, of tables that name none */
+    int64_t gac;         /* of tables without a choice */
     enum profile profile;
     char partition_policy[32]; /* engine/admission's policy by name; the profile chooses it */
-    char cluster_id[64];       /* of the cluster a daemon belongs to; empty: it has no name */
-    char secret_file[256];     /* what a cluster's daemons prove to each other that they know */
+    char cluster_id[64];       /* the cluster of a daemon; empty: no name */
+    char secret_file[256];     /* file with the secret of the cluster's daemons */
     char cors_origins[512];    /* none, loopback, * or a list: router/cors.c */
 };
 
 /* Defaults under the profile. */
 void config_init(struct config *c, enum profile profile);
 
-/* STATUS_MALFORMED: `error` gets one line that names the setting, the value and what it may be. */
+/* STATUS_MALFORMED: `error` gets one line that names the setting, the value and the allowed
+ * values. */
 enum status config_set(struct config *c, struct slice name, struct slice value,
                        struct buffer *error);
 
-/* The same for a file's text; the error starts with the line number. */
+/* config_set for each line of a file; the error starts with the line number. */
 enum status config_parse(struct config *c, struct slice text, struct buffer *error);
 
-/* Whether the settings fit each other: what the code relies on beyond the bounds of each. To be
- * asked once all are set. STATUS_MALFORMED: `error` gets one line that names both settings, their
- * values and what must hold. */
+/* Checks the relations between settings that the code relies on. Call it once all are set.
+ * STATUS_MALFORMED: `error` gets one line that names both settings, their values and the
+ * relation. */
 enum status config_check(const struct config *c, struct buffer *error);
 
 /* Every setting, in groups: a line with value, unit and bounds, and a line with the meaning. */
 void config_describe(const struct config *c, struct buffer *out);
 
-/* What holds for a table that says `said`: nothing is limited under the profile off. */
+/* The policy of a table with the choice `said`. The profile off has no limits. */
 static inline enum gac_policy gac_policy_of(const struct config *config, uint8_t said)
 {
     if (config->profile == PROFILE_OFF)

@@ -1,4 +1,4 @@
-/* histogram.c - which bucket a value belongs to, and percentiles. */
+/* histogram.c - the bucket of a value, and percentiles. */
 #include "base/histogram.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static uint32_t bucket_of(int64_t value)
     return (shift + 1) * HISTOGRAM_SUB_COUNT + (uint32_t)((v >> shift) - HISTOGRAM_SUB_COUNT);
 }
 
-/* The greatest value that falls into the bucket. */
+/* The greatest value of the bucket. */
 static int64_t bucket_most(uint32_t bucket)
 {
     if (bucket < HISTOGRAM_SUB_COUNT)

@@ -1,8 +1,8 @@
-/* histogram.h - how often which value was seen, in constant memory.
+/* histogram.h - counts of values, in constant memory.
  *
  * Log-linear: values below 2^7 have a bucket each, every power of two above has 2^7 buckets. So a
- * percentile is never reported too low, and at most by 1/128 (0.79 %) too high. Integers only:
- * merging is exact, in any order, and equal records give equal reports on every machine.
+ * percentile is never reported too low, and at most 1/128 (0.79 %) too high. Integers only: merging
+ * is exact, in any order, and equal records give equal reports on every machine.
  * Source: HdrHistogram's bucketing, Gil Tene. */
 #ifndef WEIR_BASE_HISTOGRAM_H
 #define WEIR_BASE_HISTOGRAM_H

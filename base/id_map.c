@@ -1,4 +1,4 @@
-/* id_map.c - linear probing; removing closes the gap, so that no marks are left behind. */
+/* id_map.c - linear probing. Removing closes the gap, so there are no tombstones. */
 #include "base/id_map.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ void id_map_add(struct id_map *m, uint64_t id, void *value)
     m->count++;
 }
 
-/* Closes the gap: entries that were pushed past it move back. */
+/* Closes the gap: later entries that belong before it move back. */
 static void id_map_remove_slot(struct id_map *m, size_t gap)
 {
     m->count--;
@@ -80,8 +80,8 @@ void id_map_remove(struct id_map *m, uint64_t id)
         id_map_remove_slot(m, (size_t)(s - m->slots));
 }
 
-/* An entry that moves into the slot just emptied is looked at there; one that moves there from the
- * first slots is looked at twice. */
+/* The same slot is checked again after a removal. An entry that moves there from the first slots is
+ * checked twice. */
 void id_map_remove_if(struct id_map *m, bool (*gone)(void *context, void *value), void *context)
 {
     for (size_t at = 0; at < m->size;) {

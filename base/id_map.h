@@ -1,5 +1,6 @@
 /* id_map.h - the hash map: from a number that is never 0 to a pointer, by open addressing, at most
- * 3/4 full. Keys that are no numbers enter by their hash; the caller tells equal hashes apart. */
+ * 3/4 full. A key that is not a number is entered by its hash; the caller distinguishes equal
+ * hashes. */
 #ifndef WEIR_BASE_ID_MAP_H
 #define WEIR_BASE_ID_MAP_H
 
@@ -21,15 +22,14 @@ struct id_map {
 
 void id_map_deinit(struct id_map *m);
 void *id_map_find(const struct id_map *m, uint64_t id);
-/* `id` must not be in it. */
+/* `id` must not be in the map. */
 void id_map_add(struct id_map *m, uint64_t id, void *value);
 void id_map_remove(struct id_map *m, uint64_t id);
-/* Any value, or NULL if empty: to empty it. */
+/* Any value; NULL if the map is empty. For emptying the map. */
 void *id_map_any(const struct id_map *m);
-/* The values in no order: `*at` starts at 0. NULL: there are no more. Nothing may be added or removed
- * meanwhile. */
+/* The values in no order: `*at` starts at 0. NULL: the end. The map must not change meanwhile. */
 void *id_map_next(const struct id_map *m, size_t *at);
-/* Removes each value of which `gone` says so. */
+/* Removes each value for which `gone` is true. */
 void id_map_remove_if(struct id_map *m, bool (*gone)(void *context, void *value), void *context);
 
 #endif

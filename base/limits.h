@@ -1,7 +1,8 @@
 /* limits.h - every bound of the program in one table, and the relations between them.
  *
- * LIMITS_LIST holds what a configuration may change: name, default, least, most, and a help text of
- * full sentences. The unit is the end of the name. Below it stand the bounds fixed at compile time.
+ * LIMITS_LIST has the settings of a configuration: name, default, least, most, and a help text of
+ * full sentences. The unit is the end of the name. Below the list are the bounds fixed at compile
+ * time.
  * Source of the defaults: the DynamoDB developer guide ("Quotas") where a service limit exists. */
 #ifndef WEIR_BASE_LIMITS_H
 #define WEIR_BASE_LIMITS_H

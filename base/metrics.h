@@ -1,8 +1,8 @@
-/* metrics.h - the registry of metrics: each figure that pages show, listed once.
+/* metrics.h - the registry of metrics: each figure of the pages, listed once.
  *
- * A list X(name, kind, unit, help) is one group: figures with the same labels. From the list follow
- * the members of the group's struct, and the table that pages are written from
- * (router/admin/page_metrics.h). To add a figure: a row here, and the line that counts.
+ * A list X(name, kind, unit, help) is one group: figures with the same labels. The list makes the
+ * members of the group's struct, and the table from which pages are written
+ * (router/admin/page_metrics.h). To add a figure: add a row here, and the line that counts.
  * Invariants, which unit_metrics_test checks:
  *   METRIC-1  A name occurs once in its group; it consists of small letters, digits and _.
  *   METRIC-2  A help text is one or more whole sentences. */
@@ -26,7 +26,7 @@ enum metric_unit {
 
 /* clang-format off */
 
-/* What a router did since it started. No labels. */
+/* The work of a router since its start. No labels. */
 #define METRICS_ROUTER(X)                                                                          \
     X(requests, COUNTER, NUMBER, "HTTP requests that named an operation.")                         \
     X(client_retries, COUNTER, NUMBER,                                                             \
@@ -47,7 +47,7 @@ enum metric_unit {
     X(connections, GAUGE, NUMBER, "Client connections that are open.")                             \
     X(held_bytes, GAUGE, BYTES, "Bytes of requests and answers that the router holds.")
 
-/* What a replica served since its node started. Labels: table, partition, node, kind. */
+/* The work of a replica since its node's start. Labels: table, partition, node, kind. */
 #define METRICS_PARTITION(X)                                                                       \
     X(allocated, GAUGE, MCU_PER_S, "The allocation of the partition.")                             \
     X(consumed, COUNTER, MCU, "Capacity units that were consumed.")                                \
@@ -59,7 +59,7 @@ enum metric_unit {
     X(throttled, COUNTER, NUMBER, "Requests that were refused, by reason.")                        \
     X(levels, GAUGE, MCU, "What the buckets hold, by bucket. Below zero is debt.")
 
-/* What a router holds of a table's limit. Labels: table, kind. */
+/* A router's share of a table's limit. Labels: table, kind. */
 #define METRICS_LIMIT(X)                                                                           \
     X(rate, GAUGE, MCU_PER_S, "The limit of the whole table.")                                     \
     X(tokens, GAUGE, MCU, "What the router may spend without asking. Below zero is debt.")         \

@@ -1,4 +1,4 @@
-/* must.c - the end of a process whose invariant is broken. */
+/* must.c - prints a broken invariant and aborts the process. */
 #include "base/must.h"
 
 #include <stdio.h>

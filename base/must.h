@@ -1,7 +1,7 @@
 /* must.h - assertions that stay on in production.
  *
  * must() guards against our own bugs only: one condition each, arguments first, then invariants.
- * Bytes from outside never reach it; they get a status and an error text. */
+ * Bytes from outside never reach a must(): bad bytes get a status and an error text. */
 #ifndef WEIR_BASE_MUST_H
 #define WEIR_BASE_MUST_H
 

@@ -12,15 +12,15 @@ enum peer_kind {
     PEER_TOOL = 4,
 };
 
-/* "node", "router", .. and back; false if there is no such kind. */
+/* "node", "router", "gac", "tool", and back. False: no such kind. */
 const char *peer_kind_name(enum peer_kind kind);
 bool peer_kind_parse(struct slice name, enum peer_kind *out);
 
-/* The other end of a link, as its greeting has shown. */
+/* The other end of a link, as its greeting has proved. */
 struct link_peer {
     uint64_t link; /* not 0; never used twice */
     enum peer_kind kind;
-    uint32_t id; /* among its kind */
+    uint32_t id; /* unique among processes of its kind */
 };
 
 #endif

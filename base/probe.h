@@ -1,8 +1,8 @@
-/* probe.h - marks on rare paths, so that a simulation can say which ones it never took.
+/* probe.h - marks on rare paths: a simulation lists the marks that it never reached.
  *
- * PROBE("a torn tail was cut off") is a statement. Without WEIR_PROBES it is nothing at all; with
- * it every mark has a counter in a section of its own, and `weir sim --probes` lists them. Only
- * builds for tests define it. */
+ * PROBE("a torn tail was cut off") is a statement. Without WEIR_PROBES the statement is empty. With
+ * WEIR_PROBES every mark has a counter in a section of its own, and `weir sim --probes` lists them.
+ * Only builds for tests define WEIR_PROBES. */
 #ifndef WEIR_BASE_PROBE_H
 #define WEIR_BASE_PROBE_H
 

@@ -1,4 +1,4 @@
-/* slice.h - bytes owned by somebody else. */
+/* slice.h - borrowed bytes. */
 #ifndef WEIR_BASE_SLICE_H
 #define WEIR_BASE_SLICE_H
 
@@ -30,7 +30,7 @@ static inline bool slice_equal(struct slice a, struct slice b)
 static inline bool slice_is(struct slice a, const char *text)
 {
     if (a.size > 0 && a.data[0] != (uint8_t)text[0])
-        return false; /* most are told apart so */
+        return false; /* most pairs differ here */
     return slice_equal(a, slice_of(text));
 }
 
@@ -39,7 +39,7 @@ static inline bool slice_starts_with(struct slice a, struct slice prefix)
     return a.size >= prefix.size && (prefix.size == 0 || !memcmp(a.data, prefix.data, prefix.size));
 }
 
-/* Byte order, the shorter first where one is the other's prefix: < 0, 0 or > 0. */
+/* Byte order; a prefix comes first. < 0, 0 or > 0. */
 static inline int slice_compare(struct slice a, struct slice b)
 {
     size_t common = a.size < b.size ? a.size : b.size;
@@ -49,8 +49,8 @@ static inline int slice_compare(struct slice a, struct slice b)
     return a.size < b.size ? -1 : a.size > b.size;
 }
 
-/* The first eight bytes as a number, zeros after shorter ones: where two differ, the slices compare
- * as the numbers do. */
+/* The first eight bytes as a number, padded with zeros. Slices with different heads compare as
+ * their heads do. */
 static inline uint64_t slice_head(struct slice s)
 {
     uint64_t head = 0;

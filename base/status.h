@@ -1,5 +1,4 @@
-/* status.h - what can go wrong that is not our own bug. A code exists only if a caller acts on it.
- */
+/* status.h - failures that are not bugs of weir. A code exists only if a caller acts on it. */
 #ifndef WEIR_BASE_STATUS_H
 #define WEIR_BASE_STATUS_H
 

@@ -61,8 +61,8 @@ int64_t token_bucket_add(struct token_bucket *b, int64_t tokens)
     return tokens - taken;
 }
 
-/* What the balance must reach before `cost` may be taken. A bucket that can hold nothing has
- * nothing to give: without this, an empty one of capacity 0 would pass every cost. */
+/* The balance needed before `cost` may be taken. A bucket of capacity 0 never has enough: otherwise
+ * an empty one would admit every cost. */
 static int64_t balance_needed(const struct token_bucket *b, int64_t cost)
 {
     if (b->capacity == 0 && cost > 0)

@@ -1,7 +1,7 @@
 /* token_bucket.h - integer token bucket that may go into debt.
  *
- * Units: tokens are whole numbers of whatever the owner counts (admission: mcu); the rate is tokens
- * per second. Why integers: a simulated run must replay bit for bit on every compiler. Why debt: a
+ * Units: tokens are whole numbers of the owner's unit (admission: mcu); the rate is tokens per
+ * second. Why integers: a simulated run must replay bit for bit on every compiler. Why debt: a
  * request is charged an estimate; the truth may cost more.
  *
  * Invariants, checked on entry to and exit from every function:
@@ -11,7 +11,7 @@
  *             t2.
  *   BUCKET-4  updated_at never moves back.
  *
- * Not here: who pays, and what a refused request does (engine/admission). */
+ * Not here: the payer, and the fate of a refused request (engine/admission). */
 #ifndef WEIR_BASE_TOKEN_BUCKET_H
 #define WEIR_BASE_TOKEN_BUCKET_H
 
@@ -30,27 +30,27 @@ void token_bucket_init(struct token_bucket *b, int64_t capacity, int64_t rate, i
                        int64_t balance, struct instant now);
 
 /* Brings the balance up to `now`; returns the tokens that did not fit. Whole tokens fall at fixed
- * instants whether or not there is room: a full bucket keeps its fraction too, so nothing that
- * overflows into another bucket is lost, and no window sees more than ceil(rate * window) of them.
- */
+ * instants, also into a full bucket: a full bucket keeps its fraction too. So an overflow into
+ * another bucket loses nothing, and no window gets more than ceil(rate * window) tokens. */
 int64_t token_bucket_refill(struct token_bucket *b, struct instant now);
 
-/* Tokens from elsewhere (unused allocation into burst); returns what did not fit. */
+/* Adds tokens from elsewhere (unused allocation into burst). Returns the tokens that did not
+ * fit. */
 int64_t token_bucket_add(struct token_bucket *b, int64_t tokens);
 
-/* balance >= min(cost, capacity), after a refill by the caller; never for cost > 0 if the capacity
- * is 0. */
+/* Whether balance >= min(cost, capacity). The caller refills first. Always false for cost > 0 and
+ * capacity 0. */
 bool token_bucket_has(const struct token_bucket *b, int64_t cost);
 
 /* Takes the whole cost; the balance stops at -debt_max. */
 void token_bucket_debit(struct token_bucket *b, int64_t cost);
 
-/* From updated_at on, how long until token_bucket_has(cost) if nothing else is taken;
- * INT64_MAX ns if never. */
+/* The time from updated_at until token_bucket_has(cost), if no tokens are taken meanwhile.
+ * INT64_MAX ns: never. */
 struct duration token_bucket_wait(const struct token_bucket *b, int64_t cost);
 
-/* New rate and capacity: refill first; the balance is cut to the new capacity. Debt is kept, and
- * the new debt limit is no less than it. */
+/* Sets a new rate and capacity; the caller refills first. The balance is cut to the new capacity.
+ * Debt is kept; the new debt limit is at least the debt. */
 void token_bucket_set_rate(struct token_bucket *b, int64_t capacity, int64_t rate,
                            int64_t debt_max);
 

@@ -1,8 +1,7 @@
-/* trace.h - the last things that happened to a machine, and a hash of everything that ever did.
+/* trace.h - the latest events of a machine, and a hash of all its events.
  *
- * Two runs from the same seed must end with the same hash: that is how a replay proves itself. The
- * last events are for people, when something has gone wrong. What kinds there are, and what subject
- * and value mean, is the machine's to say. */
+ * Two runs from the same seed must end with the same hash, which proves the replay. The latest
+ * events are for people, after a failure. The machine defines the kinds, subjects and values. */
 #ifndef WEIR_BASE_TRACE_H
 #define WEIR_BASE_TRACE_H
 
@@ -21,13 +20,13 @@ struct trace_event {
 
 struct trace {
     struct trace_event events[TRACE_EVENTS]; /* a ring */
-    uint64_t count;                          /* ever */
-    uint64_t hash;                           /* of all, in order */
+    uint64_t count;                          /* in all */
+    uint64_t hash;                           /* of all events, in order */
 };
 
 void trace_add(struct trace *t, struct instant at, uint32_t kind, uint32_t subject, int64_t value);
 
-/* The event `back` before the last one; NULL if it is not kept any more, or never was. */
+/* The event `back` places before the last. NULL: not kept any more, or no such event. */
 const struct trace_event *trace_last(const struct trace *t, uint64_t back);
 
 #endif

@@ -1,8 +1,8 @@
 /* client_connection.h - a connection to one of several routers, driven by a loop.
  *
- * A connection that is lost comes back by itself: to the next URL, because a router that died is not
- * waited for, after a pause that doubles from 10 to 500 ms while nothing answers.
- * Not here: which requests are on their way; a loss ends all of them. */
+ * A lost connection is opened again, to the next URL: a dead router is not waited for. The pause
+ * doubles from 10 to 500 ms while no router answers.
+ * Not here: the requests in flight. A loss ends all of them. */
 #ifndef WEIR_WORKLOAD_CLIENT_CONNECTION_H
 #define WEIR_WORKLOAD_CLIENT_CONNECTION_H
 
@@ -13,7 +13,7 @@
 struct client_events {
     void (*opened)(void *context);
     client_answer *answer;
-    /* What was sent and not answered never will be. `why` is a label: malformed-answer,
+    /* Unanswered requests will get no answer. `why` is a label: malformed-answer,
      * connection-closed, connection-lost, or the caller's own. `error`: an errno, or 0. */
     void (*lost)(void *context, const char *why, int error);
 };
@@ -22,12 +22,12 @@ struct client_connection {
     struct loop *loop;             /* borrows */
     const struct client_url *urls; /* borrows */
     int url_count;
-    int url;                            /* the one in use, or to be tried next */
+    int url;                            /* the URL in use, or the next to try */
     const struct client_events *events; /* borrows */
     void *context;                      /* borrows */
     struct connection *connection;      /* NULL while down */
     bool up;                            /* requests may be sent */
-    bool closing;                       /* lost, but the loop has not said so yet */
+    bool closing;                       /* lost, but the loop has not reported it yet */
     bool keep_body;
     int64_t retry_ns; /* while down */
     int64_t pause_ns;
@@ -39,9 +39,9 @@ void client_connection_open(struct client_connection *c);
 void client_connection_deinit(struct client_connection *c);
 
 void client_connection_send(struct client_connection *c, struct slice request);
-/* An answer came that nobody asked for, or none came in time. */
+/* Closes the connection: an unrequested answer came, or an answer was overdue. */
 void client_connection_give_up(struct client_connection *c, const char *why);
-/* Every few milliseconds: a connection that is down and has paused is opened again. */
+/* Call every few milliseconds: opens a connection again after its pause. */
 void client_connection_check(struct client_connection *c, int64_t now_ns);
 
 #endif

@@ -48,7 +48,7 @@ static int exchange_connect(const struct client_url *url)
     return fd;
 }
 
-/* An io_uring that was closed before may interrupt a call. */
+/* An io_uring closed earlier may interrupt a call. */
 static bool exchange_run(int fd, struct slice request, struct exchange *c)
 {
     while (request.size > 0) {

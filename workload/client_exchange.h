@@ -1,6 +1,6 @@
 /* client_exchange.h - one request and its answer over a blocking socket.
  *
- * For what is asked seldom: subcommands, and the tables before a load. At most 30 s a step. */
+ * For rare requests: subcommands, and the tables before a load. At most 30 s a step. */
 #ifndef WEIR_WORKLOAD_CLIENT_EXCHANGE_H
 #define WEIR_WORKLOAD_CLIENT_EXCHANGE_H
 
@@ -8,12 +8,12 @@
 #include "router/json/json.h"
 #include "workload/client_request.h"
 
-/* `request` is whole, with its head. `answer` gets the body, whatever the HTTP status, followed by
- * JSON_PADDING readable bytes. STATUS_IO: no answer came; `error` gets one line. */
+/* `request` is a complete request with its head. `answer` gets the body, whatever the HTTP status,
+ * followed by JSON_PADDING readable bytes. STATUS_IO: no answer came; `error` gets one line. */
 enum status client_exchange(const struct client_url *url, struct slice request, int *http_status,
                             struct buffer *answer, struct buffer *error);
 
-/* The same for a DynamoDB operation. */
+/* client_exchange for a DynamoDB operation. */
 enum status client_call(const struct client_url *url, const char *operation, struct slice body,
                         int *http_status, struct buffer *answer, struct buffer *error);
 

@@ -1,6 +1,6 @@
-/* client_request.h - requests as a client writes them: bytes in a buffer, no I/O.
+/* client_request.h - client requests as bytes in a buffer; no I/O.
  *
- * Used by the load generator, the subcommands that ask a router, and the simulator's clients. */
+ * Used by the load generator, by subcommands that ask a router, and by the simulator's clients. */
 #ifndef WEIR_WORKLOAD_CLIENT_REQUEST_H
 #define WEIR_WORKLOAD_CLIENT_REQUEST_H
 
@@ -15,14 +15,14 @@ struct client_url {
     uint16_t port;
 };
 
-/* http://HOST:PORT, perhaps with a / behind it. */
+/* http://HOST:PORT, with or without a final /. */
 bool client_url_parse(const char *text, struct client_url *out);
 
-/* For command lines: what an option takes that client_url_parse reads. */
+/* For command lines: describes the form that client_url_parse reads. */
 extern const char client_url_expected[];
 
 /* The head of a DynamoDB operation, up to the digits of Content-Length. `host` and `port` form the
- * Host header; port 0 is left out. The signature is well-formed and wrong: some servers want to see
+ * Host header; port 0 is left out. The signature is well-formed but wrong: some servers require
  * one. */
 void client_write_head(struct buffer *out, const char *host, uint16_t port, const char *operation,
                        bool is_unsigned);

@@ -1,6 +1,6 @@
-/* client_response.h - HTTP answers from a stream of bytes: no I/O.
+/* client_response.h - HTTP answers from a stream of bytes; no I/O.
  *
- * Used with client_request.h. What an answer means to a load: load_verdict.h. */
+ * Used with client_request.h. The meaning of an answer for a load: load_verdict.h. */
 #ifndef WEIR_WORKLOAD_CLIENT_RESPONSE_H
 #define WEIR_WORKLOAD_CLIENT_RESPONSE_H
 
@@ -11,7 +11,7 @@
 
 enum {
     CLIENT_BODY_SIZE_MAX = 16 * 1024 * 1024,
-    CLIENT_BODY_PADDING = 64, /* readable bytes behind every body, as json_parse wants them */
+    CLIENT_BODY_PADDING = 64, /* readable bytes behind every body, needed by json_parse */
 };
 
 /* Lends `body` until it returns. */
@@ -27,12 +27,12 @@ struct client_response {
     void *context;
 };
 
-/* `r` is zeroed, or was in use: then it keeps its memory. */
+/* `r` is zeroed, or was used before and keeps its memory. */
 void client_response_init(struct client_response *r, bool keep_body, client_answer *answer,
                           void *context);
 void client_response_deinit(struct client_response *r);
 
-/* STATUS_MALFORMED: not HTTP; the connection is of no more use. */
+/* STATUS_MALFORMED: not HTTP; the connection must be closed. */
 enum status client_response_feed(struct client_response *r, struct slice bytes);
 
 #endif

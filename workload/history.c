@@ -16,7 +16,7 @@ struct history_index {
     struct id_map used; /* every operation's number */
 };
 
-/* What a line holds. */
+/* The members of a line. */
 struct line {
     int64_t op, t;
     struct slice type, f, table, key;
@@ -49,7 +49,7 @@ void history_deinit(struct history *h)
 
 /* ---- one line ---- */
 
-/* Returns what is wrong with the member, or NULL. */
+/* Returns the fault of the member, or NULL. */
 static const char *history_take_member(struct line *l, struct slice name,
                                        const struct json_value *v)
 {
@@ -141,7 +141,7 @@ static char *copy_text(struct slice s)
     return text;
 }
 
-/* Names are shown to people, and end at a NUL. */
+/* Names are printed, and must not contain NUL. */
 static bool is_name(struct slice s)
 {
     for (size_t i = 0; i < s.size; i++)

@@ -1,7 +1,7 @@
-/* history.h - reads back what load_history.h writes, line by line, and gives each key's operations.
+/* history.h - reads the lines that load_history.h writes, and returns the operations of each key.
  *
- * Bounds: HISTORY_LINE_SIZE_MAX bytes a line. Members it does not know are passed over; anything
- * else it does not expect is an error that names the line.
+ * Bounds: HISTORY_LINE_SIZE_MAX bytes a line. Unknown members are ignored. Any other unexpected
+ * text is an error that names the line.
  * Not here: whether a history is linearizable (workload/linearizability.h). */
 #ifndef WEIR_WORKLOAD_HISTORY_H
 #define WEIR_WORKLOAD_HISTORY_H
@@ -24,7 +24,7 @@ struct history_entry {
 struct history_key {
     char *table;         /* owns */
     char *name;          /* owns */
-    uint32_t next;       /* of the same hash: its number + 1, or 0 */
+    uint32_t next;       /* next key with the same hash: its number + 1, or 0 */
     size_t first, count; /* its entries, after history_group */
 };
 
@@ -51,7 +51,7 @@ enum status history_group(struct history *h, struct buffer *error);
 /* The operations of one key that must be linearizable; `out` has room for all of its entries. */
 size_t history_strong_ops(const struct history *h, uint32_t key, struct history_op *out);
 
-/* The first eventual read of a value that no write begun by then wrote; NULL if there is none. */
+/* The first eventual read of a value that no write had begun to write; NULL: none. */
 const struct history_entry *history_false_read(const struct history *h, uint32_t key);
 
 /* An entry as a line for people. */

@@ -23,7 +23,7 @@ void history_check_deinit(struct history_check *c)
 
 /* ---- reading ---- */
 
-/* A last line without an end was cut off: it is left out if it is no whole line. */
+/* A last line without an end is ignored if it is incomplete. */
 static void add_last_line(struct history_check *c, struct slice line)
 {
     struct buffer ignored = {0};
@@ -32,7 +32,7 @@ static void add_last_line(struct history_check *c, struct slice line)
     buffer_deinit(&ignored);
 }
 
-/* The lines that are whole; what is left moves to the front. */
+/* Adds the complete lines; the rest moves to the front. */
 static enum status add_lines(struct history_check *c, struct buffer *text, struct buffer *error)
 {
     size_t at = 0;

@@ -1,26 +1,27 @@
 /* linearizability.c - just-in-time linearization of a register whose written values are unique.
  *
- * Events (invocations, returns) are gone through in order of time with the set of all
- * configurations the register may be in: its value, and which of the pending writes have taken
- * effect. When an operation returns that has not taken effect in a configuration, it must do so
- * now, with whatever pending operations are put before it; if it cannot, the configuration dies.
+ * The check processes the events (invocations, returns) in order of time. It keeps the set of all
+ * possible configurations: the register's value, and the pending writes that have taken effect. An
+ * operation that returns must have taken effect. In a configuration where it has not, it takes
+ * effect now, after some of the pending operations. If that is impossible, the configuration is
+ * dropped.
  *
- * Generic search is exponential in the number of pending operations. A register allows more:
+ * Generic search is exponential in the number of pending operations. A register allows shortcuts:
  *   LINEAR-1  A read takes effect as soon as the register has its value: it changes nothing.
- *   LINEAR-2  A value is written once, so it must not be left while reads of it are still to be
+ *   LINEAR-2  A value is written once, so the register must keep it until all reads of it are
  *             invoked.
  *   LINEAR-3  A pending write whose reads have all been invoked may take effect, with them, just
- *             before any other write: that is never worse than not to have done so. It is a "blip".
- *   LINEAR-4  Pending deletes are alike but for their returns: the one that returns first is used
+ *             before any other write. That is never worse than to wait. Such a write is called a
+ *             blip.
+ *   LINEAR-4  Pending deletes differ only in their returns: the delete that returns first is used
  *             first.
- * So without deletes there is one configuration at any time, and the check is exact and linear.
- * What is left to choose is how many of the pending deletes take effect just before a write.
+ * So without deletes there is one configuration at any time, and the check is exact and linear. The
+ * only choice left is how many pending deletes take effect just before a write.
  *
  * Invariants:
- *   LINEAR-5  no two configurations agree in value and bits where one is at least as good in the
- *             rest.
- *   LINEAR-6  a slot belongs to a write that was invoked and is not known to be in effect
- *             everywhere. */
+ *   LINEAR-5  of configurations with the same value and bits, none is at least as good as another
+ *             in the rest.
+ *   LINEAR-6  a slot belongs to an invoked write that may not be in effect in every configuration. */
 #include "workload/linearizability.h"
 
 #include <stdlib.h>
@@ -36,7 +37,7 @@ enum {
 };
 
 #define ABSENT  UINT32_MAX       /* the register holds nothing */
-#define UNKNOWN (UINT32_MAX - 1) /* a value nobody wrote */
+#define UNKNOWN (UINT32_MAX - 1) /* a value that no operation wrote */
 #define NO_SLOT UINT32_MAX
 
 /* A value other than 0, its write and its reads. */
@@ -46,7 +47,7 @@ struct cluster {
     uint32_t slot;       /* NO_SLOT: not invoked, or in effect everywhere */
     int64_t reads_ahead; /* reads of it not invoked yet */
     bool invoked;
-    bool read; /* by anybody */
+    bool read; /* some operation read it */
 };
 
 struct event {
@@ -78,7 +79,7 @@ struct check {
     struct event *events; /* owns */
     size_t event_count;
     struct config_set now, next;
-    uint32_t slot_op[SLOTS_MAX]; /* whose slot it is; UINT32_MAX: free */
+    uint32_t slot_op[SLOTS_MAX]; /* the slot's operation; UINT32_MAX: free */
     uint32_t slots_used;         /* slots from here on were never used */
     uint32_t deletes[SLOTS_MAX]; /* slots of pending deletes, by return */
     uint32_t delete_count;
@@ -128,7 +129,7 @@ static uint32_t find_cluster(const struct check *c, uint64_t value)
     return low < c->cluster_count && c->clusters[low].value == value ? low : UNKNOWN;
 }
 
-/* Failed operations never were; reads without an answer say nothing. */
+/* Whether the operation matters: failed operations do not, nor reads without an answer. */
 static bool linear_counts(const struct history_op *op)
 {
     return op->outcome == HISTORY_OK || (op->outcome == HISTORY_INFO && op->kind == HISTORY_WRITE);
@@ -166,7 +167,7 @@ static void collect_events(struct check *c)
         must(!known || op->returned_ns >= op->invoked_ns);
         uint32_t cluster = c->cluster_of[i];
         if (!known && cluster != ABSENT && !c->clusters[cluster].read)
-            continue; /* nobody saw it: that it never happened is as good */
+            continue; /* no read saw the write: it may as well never have happened */
         c->events[c->event_count++] = (struct event){op->invoked_ns, (uint32_t)i, false};
         if (known)
             c->events[c->event_count++] = (struct event){op->returned_ns, (uint32_t)i, true};
@@ -206,7 +207,7 @@ static bool same_place(const struct config *a, const struct config *b, size_t wo
     return a->value == b->value && memcmp(a->bits, b->bits, words * sizeof a->bits[0]) == 0;
 }
 
-/* Whatever can still become of b can become of a. */
+/* Every future of b is possible for a, too. */
 static bool at_least_as_good(const struct config *a, const struct config *b)
 {
     return a->absent_until >= b->absent_until && a->unknown_deletes <= b->unknown_deletes;
@@ -247,7 +248,7 @@ static void set_append(struct config_set *s, const struct config *k, size_t word
         index_item(s, s->count - 1, words);
 }
 
-/* How far `absent_until` still tells pending reads apart: the last of those it covers. */
+/* Reduces `absent_until` to the last pending read that it covers. */
 static int64_t linear_normalised(const struct check *c, int64_t absent_until)
 {
     size_t i = c->absent_count;
@@ -290,7 +291,7 @@ static void free_slot(struct check *c, uint32_t slot)
         c->now.items[i].bits[slot / 64] &= ~(UINT64_C(1) << (slot % 64));
 }
 
-/* Writes without a return keep their slot until they are in effect everywhere: see to that. */
+/* Frees the slots of writes without a return once they are in effect in every configuration. */
 static void free_settled_slots(struct check *c)
 {
     for (uint32_t slot = 0; slot < c->slots_used; slot++) {
@@ -365,7 +366,7 @@ static bool is_satisfied(const struct check *c, const struct config *k, uint32_t
                                            : has_bit(k, c->slot_of[op]);
 }
 
-/* LINEAR-3: pending writes that may be done with. */
+/* LINEAR-3: the pending writes that may take effect as blips. */
 static void find_blips(const struct check *c, struct config *out)
 {
     memset(out->bits, 0, sizeof out->bits);
@@ -398,7 +399,7 @@ static void become_absent(struct check *c, struct config k, uint32_t op)
     add_config(c, &k);
 }
 
-/* The register takes a cluster's value, after none, one, two.. of the pending deletes. */
+/* The register takes a cluster's value, after any number of the pending deletes. */
 static void become_value(struct check *c, struct config k, uint32_t cluster, int64_t now)
 {
     bool was_absent = k.value == ABSENT, used_any = false;
@@ -563,8 +564,8 @@ static void linear_destroy(struct check *c)
 
 /* ---- the culprit ---- */
 
-/* Whether the history as far as the given event has an order: what has not returned by then may
- * still take effect, or not. Once it has none, no longer one has. */
+/* Whether the history up to the given event has no order. Operations without a return by then may
+ * take effect or not. If a prefix has no order, no longer prefix has one. */
 static bool prefix_fails(const struct check *whole, size_t last, struct history_op *scratch)
 {
     size_t count = 0;
@@ -585,8 +586,8 @@ static bool prefix_fails(const struct check *whole, size_t last, struct history_
     return fails;
 }
 
-/* LINEAR-2 sees the end coming: a stale read is noticed when its value is overwritten. The culprit
- * is the operation with which it comes. */
+/* LINEAR-2 may notice a stale read too early, when its value is overwritten. The culprit is the
+ * operation at whose return no order is left. */
 static size_t find_culprit(const struct check *c, size_t noticed)
 {
     struct history_op *scratch = linear_allocate(c->count, sizeof scratch[0]);

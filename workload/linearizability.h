@@ -1,4 +1,4 @@
-/* linearizability.h - could these operations on one key have happened one after another?
+/* linearizability.h - could these operations on one key have happened one after the other?
  *
  * A history is linearizable if every operation can be given an instant between its invocation and
  * its return such that each read yields what the last write before it wrote. An operation that
@@ -6,7 +6,7 @@
  * The key is absent at the start.
  *
  * Source: Lowe, "Testing for linearizability", 2017 (just-in-time linearization), after Wing and
- * Gong, 1993. What a register of unique values adds stands in linearizability.c.
+ * Gong, 1993. linearizability.c describes the additions for a register of unique values.
  * Not here: where histories come from (workload/history.h, sim/recording.c). */
 #ifndef WEIR_WORKLOAD_LINEARIZABILITY_H
 #define WEIR_WORKLOAD_LINEARIZABILITY_H
@@ -22,7 +22,7 @@ enum history_kind {
 
 enum history_outcome {
     HISTORY_OK,
-    HISTORY_FAIL, /* certainly not applied: as if it had never been */
+    HISTORY_FAIL, /* certainly not applied: ignored */
     HISTORY_INFO, /* takes effect at some time after its invocation, or never; a read: no answer */
 };
 
@@ -38,11 +38,12 @@ struct history_op {
 struct history_verdict {
     bool linearizable; /* false while undecided too */
     bool exhausted;    /* undecided: the search met its limit at `culprit` */
-    uint64_t culprit;  /* if not linearizable: the operation before whose return no order is left */
+    uint64_t culprit;  /* if not linearizable: no order is left at this operation's return */
 };
 
-/* ops of ONE key, any order; fewer than 2^31 of them. Time: O(n log n) without deletes; with them,
- * times a factor of how many overlap. Memory: O(n), and a fixed limit for the search. */
+/* `ops` are operations of one key, in any order, fewer than 2^31. Time: O(n log n) without deletes;
+ * with deletes, more by a factor that depends on their overlap. Memory: O(n), and a fixed limit for
+ * the search. */
 void history_check(const struct history_op *ops, size_t count, struct history_verdict *out);
 
 #endif

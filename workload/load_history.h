@@ -1,4 +1,4 @@
-/* load_history.h - the history of a load, as JSON lines: what history.h reads back. */
+/* load_history.h - writes the history of a load, as JSON lines for history.h. */
 #ifndef WEIR_WORKLOAD_LOAD_HISTORY_H
 #define WEIR_WORKLOAD_LOAD_HISTORY_H
 
@@ -7,7 +7,7 @@
 #include "workload/load_request.h"
 #include "workload/load_verdict.h"
 
-/* Zeroed but for `file`: empty. */
+/* Empty: zeroed except `file`. */
 struct load_history {
     FILE *file; /* borrows */
     struct buffer line;
@@ -15,10 +15,10 @@ struct load_history {
 
 void load_history_deinit(struct load_history *h);
 
-/* A request goes out. */
+/* Writes the line of a request that is sent. */
 void load_history_invoke(struct load_history *h, const struct load_workload_options *w,
                          const struct load_request *r);
-/* It has ended; `answer` is the body, JSON_ABSENT if none came. */
+/* Writes the line of the request's end. `answer` is the body, JSON_ABSENT if no answer came. */
 void load_history_return(struct load_history *h, const struct load_request *r, int64_t now_ns,
                          const struct load_verdict *v, const struct json_value *answer);
 

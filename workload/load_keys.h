@@ -1,4 +1,4 @@
-/* load_keys.h - which key the next request is for. */
+/* load_keys.h - chooses the key of the next request. */
 #ifndef WEIR_WORKLOAD_LOAD_KEYS_H
 #define WEIR_WORKLOAD_LOAD_KEYS_H
 
@@ -12,10 +12,10 @@ enum {
 enum load_keys_kind {
     LOAD_KEYS_UNIFORM,
     LOAD_KEYS_ZIPF,       /* key number n with a probability of (n + 1)^-theta, normalised */
-    LOAD_KEYS_HOTSPOT,    /* a fraction of the requests for the first few keys, evenly */
-    LOAD_KEYS_SEQUENTIAL, /* 0, 1, 2 .. and again from 0 */
+    LOAD_KEYS_HOTSPOT,    /* a fraction of the requests is spread evenly over the first keys */
+    LOAD_KEYS_SEQUENTIAL, /* 0, 1, 2 and so on, then again from 0 */
     LOAD_KEYS_SINGLE,
-    LOAD_KEYS_COLLECTION, /* evenly over the sort keys of one partition key */
+    LOAD_KEYS_COLLECTION, /* spread evenly over the sort keys of one partition key */
     LOAD_KEYS_APPEND,     /* one sort key after the other, under one partition key */
 };
 
@@ -26,13 +26,13 @@ struct load_keys {
     double hot_fraction;
     uint64_t hot_count;
     char single[LOAD_KEY_SIZE_MAX]; /* SINGLE, COLLECTION, APPEND: the partition key */
-    uint64_t next;                  /* of a sequence */
+    uint64_t next;                  /* the next key of a sequence */
     /* of zipf: see load_keys.c */
     double zipf_low, zipf_high, zipf_shortcut;
 };
 
-/* "uniform", "zipf:THETA", "hotspot:FRACTION:KEYS", "sequential", "single:KEY",
- * "collection:KEY", "append:KEY". NULL, or what is wrong with it: a static text. */
+/* "uniform", "zipf:THETA", "hotspot:FRACTION:KEYS", "sequential", "single:KEY", "collection:KEY",
+ * "append:KEY". Returns NULL, or the fault as a static text. */
 const char *load_keys_parse(struct load_keys *k, const char *text);
 
 /* Whether keys are sort keys under one partition key. */
@@ -41,13 +41,12 @@ static inline bool load_keys_share_one(const struct load_keys *k)
     return k->kind == LOAD_KEYS_COLLECTION || k->kind == LOAD_KEYS_APPEND;
 }
 
-/* After kind and count are final. NULL, or what does not fit: a static text. */
+/* Call once kind and count are final. Returns NULL, or the fault as a static text. */
 const char *load_keys_start(struct load_keys *k);
 
 uint64_t load_keys_next(struct load_keys *k, struct prng *random);
 
-/* The text by which items are told apart: `key-` and ten digits, or the single key. Returns its
- * size. */
+/* The text of a key: `key-` and ten digits, or the single key. Returns its size. */
 size_t load_keys_text(const struct load_keys *k, uint64_t number, char out[LOAD_KEY_SIZE_MAX]);
 
 #endif

@@ -243,7 +243,7 @@ static enum status check_workload(struct load_workload_options *w, struct buffer
     return STATUS_MALFORMED;
 }
 
-/* Groups come last: what stands on the command line itself holds for all of them. */
+/* Workload groups come last: options on the command line itself hold for all groups. */
 static enum status add_workloads(struct load_parse *p, struct buffer *error)
 {
     struct load_options *o = p->options;

@@ -1,4 +1,4 @@
-/* load_options.h - what `weir load` was asked to do. */
+/* load_options.h - the options of `weir load`. */
 #ifndef WEIR_WORKLOAD_LOAD_OPTIONS_H
 #define WEIR_WORKLOAD_LOAD_OPTIONS_H
 
@@ -21,13 +21,13 @@ enum load_arrival {
 struct load_workload_options {
     char name[LOAD_NAME_SIZE_MAX];
     char table[TABLE_NAME_SIZE_MAX + 1];
-    char key_name[LOAD_KEY_SIZE_MAX];  /* the attribute */
-    char sort_name[LOAD_KEY_SIZE_MAX]; /* the same for the sort key; empty: the table has none */
+    char key_name[LOAD_KEY_SIZE_MAX];  /* name of the partition key attribute */
+    char sort_name[LOAD_KEY_SIZE_MAX]; /* name of the sort key attribute; empty: no sort key */
     double rate;                       /* requests per second; 0 = as fast as answers come back */
     enum load_arrival arrival;
-    int64_t concurrency; /* with rate 0; 0 = connections * pipeline */
+    int64_t concurrency; /* used if rate is 0; 0 = connections * pipeline */
     int64_t connections;
-    int64_t pipeline; /* requests on their way on one connection */
+    int64_t pipeline; /* requests in flight on one connection */
     int64_t outstanding_max;
     int64_t start_ns; /* after the run's start */
     int64_t duration_ns;
@@ -35,11 +35,11 @@ struct load_workload_options {
     int64_t item_bytes_min; /* DynamoDB's size of an item: names and values */
     int64_t item_bytes_max;
     double read_ratio;
-    double delete_ratio; /* of what does not read */
+    double delete_ratio; /* share of deletes among the writes */
     bool consistent;
     bool on_demand;   /* a created table's mode */
     int64_t rcu, wcu; /* a created table's capacity, if it is provisioned */
-    char path[1024];  /* not empty: plain HTTP GET of that instead of DynamoDB operations */
+    char path[1024];  /* not empty: plain GETs of this path, no DynamoDB operations */
 };
 
 struct load_options {
@@ -58,7 +58,7 @@ struct load_options {
     uint64_t seed;
 };
 
-/* As command_line_read: `text` gets the help, or one line that says what is wrong. */
+/* As command_line_read: `text` gets the help, or one line that tells the fault. */
 enum command_line_result load_options_parse(struct load_options *o, int argc, char **argv,
                                             struct buffer *text);
 

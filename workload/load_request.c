@@ -12,8 +12,7 @@ enum {
     KEYS_SIZE_MAX = 3 * LOAD_KEY_SIZE_MAX + 16
 };
 
-/* The partition key's value and, where there is one, the sort key: what stands between the quotes.
- */
+/* The values of the partition key and of the sort key, if any: the text between the quotes. */
 static size_t keys_text(const struct load_workload_options *w, uint64_t number,
                         char out[KEYS_SIZE_MAX])
 {
@@ -112,7 +111,7 @@ static void write_put(const struct load_template *t, const struct load_request *
     buffer_append_text(out, close_all);
 }
 
-/* GetItem or DeleteItem: alike but for their ends. */
+/* Writes a GetItem or a DeleteItem: they differ only at their ends. */
 static void write_with_key(const struct load_template *t, const struct load_request *r,
                            const struct buffer *head, const struct buffer *close,
                            struct buffer *out)

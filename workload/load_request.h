@@ -1,8 +1,8 @@
 /* load_request.h - the bytes of a request: DynamoDB PutItem, GetItem or DeleteItem, or a plain GET.
  *
  * An item is {key, "v": the write's own number in 16 hexadecimal digits, "data": filling}, and its
- * size counts names and values as DynamoDB does. All but key, number and filling is written once,
- * at the start. */
+ * size counts names and values as DynamoDB does. Everything except key, number and filling is
+ * written once, at the start. */
 #ifndef WEIR_WORKLOAD_LOAD_REQUEST_H
 #define WEIR_WORKLOAD_LOAD_REQUEST_H
 
@@ -26,13 +26,13 @@ struct load_template {
     struct buffer get_close;
     struct buffer delete_close;
     struct buffer filling;
-    struct buffer plain; /* the whole of a plain GET */
+    struct buffer plain; /* a complete plain GET */
 };
 
 struct load_request {
-    int64_t intended_ns; /* since the run's start: when it was due */
+    int64_t intended_ns; /* when the request was due, since the run's start */
     int64_t sent_ns;
-    uint64_t number; /* of the request, in the whole run, from 1 */
+    uint64_t number; /* of the request in the run, from 1 */
     uint64_t key;
     int32_t item_bytes;
     bool is_read;
@@ -46,7 +46,7 @@ void load_template_init(struct load_template *t, const struct load_workload_opti
                         const struct client_url *url, bool is_unsigned);
 void load_template_deinit(struct load_template *t);
 
-/* The number as it stands in items and in histories. */
+/* The number's text in items and in histories. */
 void load_number_text(uint64_t number, char out[LOAD_NUMBER_DIGITS]);
 
 void load_request_write(const struct load_template *t, const struct load_request *r,

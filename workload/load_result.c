@@ -1,4 +1,4 @@
-/* load_result.c - counts and latencies, and how they are told. */
+/* load_result.c - counts and latencies, and their reports. */
 #include "workload/load_result.h"
 
 #include <stdlib.h>
@@ -195,7 +195,7 @@ static void json_labels(const char *name, const struct load_labels *l, struct bu
     json_write_close(out, '}');
 }
 
-/* Microseconds: thousandths of them are nanoseconds. */
+/* Latencies in microseconds, with three decimals. */
 static void json_latency(const char *name, const struct histogram *h, struct buffer *out)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* load_result.h - what a workload met: counts, latencies, seconds; and how it is told.
+/* load_result.h - the results of a workload: counts, latencies, seconds, and the reports.
  *
  * Every request that was due counts once: offered = admitted + refused + failed + client_overrun +
  * unfinished. Latencies are nanoseconds from the moment a request was due to its answer. */
@@ -10,7 +10,7 @@
 #include "workload/load_verdict.h"
 
 enum {
-    LOAD_LABELS_MAX = 24 /* the last one collects the rest */
+    LOAD_LABELS_MAX = 24 /* the last label collects the rest */
 };
 
 /* Counts by name. */
@@ -34,7 +34,7 @@ struct load_result {
     struct load_labels reasons;
     struct load_labels errors;
     struct histogram latency_admitted, latency_refused, latency_all;
-    struct histogram latency_second; /* of the second that runs */
+    struct histogram latency_second; /* of the current second */
     struct load_second current;
     struct load_second *seconds; /* owns */
     int64_t second_count, second_capacity;
@@ -46,9 +46,9 @@ void load_result_deinit(struct load_result *r);
 
 void load_result_count(struct load_result *r, const struct load_verdict *v, bool is_read,
                        int64_t item_bytes, int64_t latency_ns);
-/* A second of the run is over. */
+/* Ends a second of the run. */
 void load_result_end_second(struct load_result *r);
-/* The run is over; so is its last second, if anything was in it. */
+/* Ends the run, and its last second if anything was in it. */
 void load_result_end(struct load_result *r);
 
 struct load_workload_result {

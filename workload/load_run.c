@@ -1,4 +1,4 @@
-/* load_run.c - connects, turns the loop until all workloads are over, keeps the seconds. */
+/* load_run.c - connects, turns the loop until all workloads are over, ends each second. */
 #include "workload/load_run.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ static bool all_connected(const struct load_run *run)
     return run->shared.connections_up == wanted;
 }
 
-/* All connections if they come in time, and otherwise at least one. */
+/* Waits for all connections; when the time is up, one is enough. */
 static enum status connect_all(struct load_run *run, struct buffer *error)
 {
     const struct client_url *url = &run->shared.load->urls[0];

@@ -19,10 +19,10 @@ struct load_run_options {
     const struct load_options *load;               /* borrows: URLs, timeout, seed */
     const struct load_workload_options *workloads; /* borrows */
     int workload_count;
-    int64_t requests_max;  /* of each workload; 0: until its duration is over */
-    bool try_again;        /* refused and failed requests: a preload wants all of them through */
+    int64_t requests_max;  /* for each workload; 0: until its duration is over */
+    bool try_again;        /* repeat refused and failed requests, as a preload needs */
     FILE *history;         /* borrows; NULL: none */
-    uint64_t first_number; /* requests are numbered from here on; 0: from 1 */
+    uint64_t first_number; /* number of the first request; 0: from 1 */
     /* After every second; may be NULL. */
     void (*second_over)(void *context, const struct load_workload_result *all, int64_t second);
     void *context;
@@ -30,18 +30,18 @@ struct load_run_options {
 
 struct load_run;
 
-/* STATUS_IO: could not connect, `error` says why. */
+/* STATUS_IO: could not connect; `error` gets the reason. */
 enum status load_run(const struct load_run_options *options, struct load_run **out,
                      struct buffer *error);
 void load_run_destroy(struct load_run *run);
 
-/* Writes every key of the one workload once, as fast as the server takes the writes; refused ones
- * are tried again. `*next_number` gets the number after the last request's. STATUS_IO also if it
- * was stopped. */
+/* Writes every key of the only workload once, as fast as the server takes the writes. Refused
+ * writes are repeated. `*next_number` gets the number after the last request's. STATUS_IO also if
+ * the preload was stopped. */
 enum status load_preload(const struct load_run_options *options, uint64_t *next_number,
                          struct buffer *error);
 
-/* One per workload, in their order. Lends until load_run_destroy. */
+/* One result per workload, in their order. Lends until load_run_destroy. */
 const struct load_workload_result *load_run_results(const struct load_run *run);
 /* The number after the last request's. */
 uint64_t load_run_next_number(const struct load_run *run);

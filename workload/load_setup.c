@@ -141,7 +141,7 @@ static enum status load_setup_create_table(const struct client_url *url,
     return status == STATUS_OK ? wait_until_active(url, w->table, error) : status;
 }
 
-/* A server that does not answer is found out by the run itself. */
+/* A server that does not answer is no error here: the run itself reports it. */
 static enum status find_table(const struct client_url *url, const struct load_workload_options *w,
                               struct buffer *error)
 {
@@ -162,8 +162,8 @@ static enum status find_table(const struct client_url *url, const struct load_wo
     return STATUS_MALFORMED;
 }
 
-/* A history holds what its run wrote: a checker cannot tell who wrote an older value. A Scan that
- * is refused shows nothing; then the checker decides. */
+/* A history contains only the writes of its run: a checker cannot explain older values. If the Scan
+ * is refused, the checker decides. */
 static enum status check_empty(const struct client_url *url, const struct load_workload_options *w,
                                struct buffer *error)
 {

@@ -4,10 +4,10 @@
 
 #include "workload/load_options.h"
 
-/* With --create-table: creates the workloads' tables that are missing and waits until they are
- * active; an existing table is used as it is. Without it a missing table is an error; so is, with
- * --history and without --preload, a table to be read that has items. STATUS_IO or
- * STATUS_MALFORMED: `error` gets one line. */
+/* With --create-table: creates the missing tables and waits until they are active; an existing
+ * table is used unchanged. Without it, a missing table is an error. With --history and without
+ * --preload, a table to be read must be empty. STATUS_IO or STATUS_MALFORMED: `error` gets one
+ * line. */
 enum status load_setup_tables(const struct load_options *o, struct buffer *error);
 
 #endif

@@ -1,4 +1,4 @@
-/* load_verdict.h - what an answer says about the request of a load. */
+/* load_verdict.h - the outcome of a request, from its answer. */
 #ifndef WEIR_WORKLOAD_LOAD_VERDICT_H
 #define WEIR_WORKLOAD_LOAD_VERDICT_H
 
@@ -11,20 +11,20 @@ enum {
 
 enum load_outcome {
     LOAD_ADMITTED,
-    LOAD_REFUSED, /* throttled: the service's capacity or a limit of it */
-    LOAD_FAILED,  /* any other error of the service, or none came */
+    LOAD_REFUSED, /* throttled by the service's capacity or by a limit */
+    LOAD_FAILED,  /* any other error of the service, or no answer */
 };
 
-/* Labels come from outside: letters, digits and .-_# only. */
+/* Labels come from outside; only letters, digits and .-_# are kept. */
 struct load_verdict {
     enum load_outcome outcome;
-    bool applied_unknown;            /* a write that failed may have happened */
+    bool applied_unknown;            /* a failed write may have taken effect */
     char error[LOAD_LABEL_SIZE_MAX]; /* the type's name without its prefix; empty if admitted */
     char reasons[LOAD_REASONS_MAX][LOAD_LABEL_SIZE_MAX]; /* of a refusal */
     int reason_count;
 };
 
-/* `answer` is the body; JSON_ABSENT: it is no JSON. */
+/* `answer` is the body; JSON_ABSENT: not JSON. */
 void load_verdict_of(int http_status, const struct json_value *answer, struct load_verdict *out);
 
 #endif

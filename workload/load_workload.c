@@ -77,7 +77,7 @@ static void load_answered(void *context, int http_status, struct slice body)
     struct load_shared *s = lc->workload->shared;
     struct json_value answer = no_answer;
     if (lc->count == 0) {
-        lc->client.response.closes = true; /* nobody asked: this connection is given up */
+        lc->client.response.closes = true; /* an unrequested answer: the connection is given up */
         return;
     }
     struct load_verdict v;
@@ -235,7 +235,7 @@ int64_t load_workload_deadline(const struct load_workload *w)
 
 bool load_workload_is_over(const struct load_workload *w, int64_t now_ns)
 {
-    /* What was due before the end is still to come if this turn was long. */
+    /* After a long turn, arrivals due before the end may not have begun yet. */
     bool all_begun = w->options.rate > 0 ? w->next_ns >= w->end_ns : now_ns >= w->end_ns;
     return w->outstanding == 0 && (all_begun || w->requests_left == 0);
 }

@@ -1,5 +1,5 @@
-/* load_workload.h - one workload of a run: what is due, what waits, its connections.
- * Not here: the loop's turns, and when it is over (load_run.c). */
+/* load_workload.h - one workload of a run: arrivals, waiting requests, connections.
+ * Not here: the loop's turns, and the end of the run (load_run.c). */
 #ifndef WEIR_WORKLOAD_LOAD_WORKLOAD_H
 #define WEIR_WORKLOAD_LOAD_WORKLOAD_H
 
@@ -42,7 +42,7 @@ struct load_workload {
     struct load_template request;
     struct prng random;
     struct load_connection *connections; /* owns */
-    struct load_ready_list ready;        /* up, and with room for a request */
+    struct load_ready_list ready;        /* connections that are up and have room for a request */
     struct load_request *waiting;        /* owns: a ring */
     int64_t waiting_first, waiting_count;
     int64_t outstanding;
@@ -51,7 +51,7 @@ struct load_workload {
     int64_t next_ns;          /* the next arrival */
     int64_t arrivals;
     int64_t requests_left; /* INT64_MAX: no limit */
-    int64_t hold_ns;       /* nothing is sent before that, after a refusal in a preload */
+    int64_t hold_ns;       /* no sends before this time, after a refusal in a preload */
     struct buffer scratch;
     struct load_result result;
 };
@@ -62,16 +62,17 @@ void load_workload_init(struct load_workload *w, struct load_shared *shared,
 void load_workload_deinit(struct load_workload *w);
 
 void load_workload_connect(struct load_workload *w);
-/* The arrivals begin. */
+/* Begins the arrivals. */
 void load_workload_start(struct load_workload *w);
-/* What is due by now becomes requests, which go to connections that have room. */
+/* Makes requests of the arrivals due by now. They go to connections that have room. */
 void load_workload_advance(struct load_workload *w, int64_t now_ns);
-/* Timeouts, and connections that are to be tried again: every few milliseconds. */
+/* Handles timeouts and lost connections. Call every few milliseconds. */
 void load_workload_check(struct load_workload *w, int64_t now_ns);
-/* Earliest time load_workload_advance has work. */
+/* The earliest time at which load_workload_advance has work. */
 int64_t load_workload_deadline(const struct load_workload *w);
 bool load_workload_is_over(const struct load_workload *w, int64_t now_ns);
 void load_workload_stop(struct load_workload *w, int64_t now_ns); /* no more arrivals */
-void load_workload_abandon(struct load_workload *w);              /* what is left is unfinished */
+void load_workload_abandon(
+    struct load_workload *w); /* the remaining requests count as unfinished */
 
 #endif
