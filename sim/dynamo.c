@@ -191,7 +191,8 @@ static void append_table(struct buffer *out, const struct dynamo_table *t)
 
 static void append_run(struct buffer *out, uint8_t c, size_t size)
 {
-    memset(buffer_reserve(out, size), c, size);
+    if (size > 0)
+        memset(buffer_reserve(out, size), c, size);
     out->size += size;
 }
 
