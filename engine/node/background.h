@@ -1,9 +1,9 @@
-/* background.h - work on all of a partition's items that is done beside requests, a slice at a time.
+/* background.h - work on all items of a partition, done in slices between requests.
  *
- * A kind of work is a job: a row in the table in background.c. Jobs take turns with requests: a
- * slice of each job every SCAN_MS, of one partition after the other. A slice reads the store on the
- * loop, SCAN_ITEMS or SCAN_BYTES at most; where data is not resident, a reader thread touches the
- * slice's pages first, so the loop never waits for a page. */
+ * Each kind of work is a job: a row in the table in background.c. Every SCAN_MS each job does one
+ * slice. A job works on one partition after the other. A slice reads the store on the loop, at most
+ * SCAN_ITEMS or SCAN_BYTES. If data is not resident, a reader thread first touches the slice's
+ * pages. So the loop never waits for a page. */
 #ifndef WEIR_ENGINE_NODE_BACKGROUND_H
 #define WEIR_ENGINE_NODE_BACKGROUND_H
 
@@ -16,11 +16,11 @@ enum background_job {
     BACKGROUND_JOBS
 };
 
-/* One partition at a time for each job. */
+/* Each job works on one partition at a time. */
 struct background_state {
     uint32_t last; /* the partition whose turn it was */
     struct scan scan;
-    struct instant at; /* the next slice; INSTANT_NEVER: nothing is to be done */
+    struct instant at; /* the next slice; INSTANT_NEVER: no work */
 };
 
 struct background {

@@ -1,16 +1,16 @@
-/* calls.h - requests of a node's components to partitions, until there is an answer.
+/* calls.h - requests of a node's components to partitions, repeated until there is an answer.
  *
- * A call asks the nodes that may lead a partition, one after the other, or one node that holds a
- * replica. It follows a refusal to the leader that the refusal names. It asks the next node if a
- * node does not answer, or cannot.
+ * A call asks the nodes that may lead a partition, one after the other, or it asks one node that
+ * holds a replica. If a refusal names the leader, the call asks that leader. If a node does not
+ * answer, or cannot, the call asks the next node.
  *
  * Promises
- *   CALLS-1  A call ends once: by its answer, at its deadline (REPLY_UNKNOWN), or by calls_end. What
- *            comes later for it is for nobody.
- *   CALLS-2  A request may be done twice: a call is for requests that may be repeated.
+ *   CALLS-1  A call ends once: by its answer, at its deadline (REPLY_UNKNOWN), or by calls_end. An
+ *            answer that comes later is dropped.
+ *   CALLS-2  A request may be done twice. Use calls only for requests that may be repeated.
  *
- * The answer names what was asked: a kind, which tells the component, and the component's own
- * subject and token. node.c hands it on.
+ * The answer has the call's kind, subject and token. The kind tells the component. node.c hands the
+ * answer to the component.
  *
  * Not here: which partition has a key. Today's callers know the partition from the catalog's
  * replica beside them, and answer REPLY_STALE_MAP themselves. A cache of the catalog's maps will
@@ -51,15 +51,15 @@ struct calls {
     TAILQ_HEAD(, call) all; /* owns; in the order of their beginning */
     struct id_map by_id;
     uint64_t last_id;
-    struct instant at; /* no call is due before */
+    struct instant at; /* no call is due before this time */
 };
 
 struct call_answer {
     enum call_kind kind;
     uint32_t subject;
     uint32_t token;
-    uint32_t node; /* that was asked last */
-    bool moved;    /* that is not the first one which was asked */
+    uint32_t node; /* the node that was asked last */
+    bool moved;    /* `node` is not the node that was asked first */
     const struct reply *reply;
 };
 
@@ -69,15 +69,15 @@ void calls_deinit(struct calls *calls);
 /* Asks. The request is copied, and gets an id. It may not lie in the scratch buffer. */
 void calls_begin(struct calls *calls, const struct call_options *options,
                  const struct request *request);
-/* A request whose answer nobody waits for. */
+/* Sends a request without waiting for an answer. */
 void calls_tell(struct calls *calls, uint32_t node, const struct request *request);
-/* Nobody waits for the answers to calls about the subject any more. */
+/* Ends the calls about the subject without an answer. */
 void calls_end(struct calls *calls, enum call_kind kind, uint32_t subject);
 void calls_end_all(struct calls *calls, enum call_kind kind);
 
 /* A reply came. True: it ends a call, and `out` is its answer. */
 bool calls_take_reply(struct calls *calls, const struct reply *reply, struct call_answer *out);
-/* Asks again where it is time. True: the deadline of a call has come; call again. */
+/* Asks again for each call that is due. True: a call has reached its deadline. Call calls_tick again. */
 bool calls_tick(struct calls *calls, struct call_answer *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* checkpoints.h - when the memtable goes to the backing, and how much is erased with it. */
+/* checkpoints.h - when the memtable is written to the backing, and how much is erased then. */
 #ifndef WEIR_ENGINE_NODE_CHECKPOINTS_H
 #define WEIR_ENGINE_NODE_CHECKPOINTS_H
 
@@ -8,21 +8,21 @@ struct checkpoints {
     struct node_env *env;
     struct node_log *log;
     bool running;
-    struct instant at;       /* the next one by time; INSTANT_NEVER if nothing to write */
-    struct instant retry_at; /* after one that found no space */
-    struct instant erase_at; /* the next one that may erase */
-    int64_t installed_bytes; /* of snapshots, since the last one began */
+    struct instant at;       /* the next checkpoint by time; INSTANT_NEVER: nothing to write */
+    struct instant retry_at; /* the next attempt after a checkpoint found no space */
+    struct instant erase_at; /* from when a checkpoint may erase */
+    int64_t installed_bytes; /* of snapshots, since the last checkpoint began */
 };
 
-/* The next one comes with the next tick. */
+/* Makes a checkpoint due at the next tick. */
 void checkpoints_soon(struct checkpoints *checkpoints);
-/* The end of a turn; one that found no space is tried again here. True: one is due. Whatever must
- * be in it is stored, then checkpoints_begin is called. */
+/* At the end of a turn. A checkpoint that found no space is tried again here. True: a checkpoint is
+ * due. The caller stores what the checkpoint must contain, then calls checkpoints_begin. */
 bool checkpoints_tick(struct checkpoints *checkpoints);
 /* The log must stay from `pinned_lsn` on. */
 void checkpoints_begin(struct checkpoints *checkpoints, uint64_t pinned_lsn);
-/* Where it found no space no snapshot of the store may be open. True: it is in the backing. False:
- * it is tried again, or the node has stopped. */
+/* If the checkpoint found no space, no snapshot of the store may be open. True: the checkpoint is in
+ * the backing. False: it will be tried again, or the node has stopped. */
 bool checkpoints_ended(struct checkpoints *checkpoints, enum status status);
 
 struct instant checkpoints_deadline(const struct checkpoints *checkpoints);

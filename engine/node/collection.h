@@ -1,16 +1,14 @@
-/* collection.h - what an item collection holds, in tables that keep collections whole.
+/* collection.h - the size of an item collection, in tables that keep collections whole.
  *
- * Its bytes stand in a row beside its items, under what all their keys begin with: where an item
- * without a sort key would be, and such a table has none. So the row comes right before the items,
- * in the same partition, and goes wherever they go: snapshots, splits and erasure know nothing of
- * it.
+ * A row beside the items holds the size in bytes. The row's key is the prefix that all the items'
+ * keys share. Such a table has no item without a sort key, so this key is free. The row comes right
+ * before the items, in the same partition. Snapshots, splits and erasure treat it like an item.
  *
  * Invariants
- *   C1  The row says the sum of the items' item_size; a collection without items has none.
- *   C2  An entry of the log says what its collection holds after it. The leader knows, from the row
- *       and what is in flight; whoever applies the entry writes it down without reading.
- *   C3  No cut divides a collection, so all that comes before an entry and concerns its collection
- *       is in the same log.
+ *   C1  The row holds the sum of the items' item_size. A collection without items has no row.
+ *   C2  A log entry holds the size of its collection after the entry. The leader computes the size
+ *       from the row and the writes in flight. A replica writes the size without reading.
+ *   C3  No cut divides a collection. So all entries of a collection are in the same log.
  *
  * Value: XXH3 of key and bytes, u64 | bytes, u64. */
 #ifndef WEIR_ENGINE_NODE_COLLECTION_H
@@ -24,12 +22,12 @@ enum {
     COLLECTION_NOT_COUNTED = -1, /* bytes, in tables whose collections may be divided */
 };
 
-/* The key of the row of the collection that a storage key lies in; lends as that does. */
+/* The key of the row of a storage key's collection. It borrows the bytes of `key`. */
 struct slice collection_key(struct slice key);
 bool collection_is_row(struct slice key);
 
 void collection_encode(struct slice row_key, int64_t bytes, uint8_t out[COLLECTION_ROW_SIZE]);
-/* STATUS_CORRUPT: it is not what was written. */
+/* STATUS_CORRUPT: the value is not what was written. */
 enum status collection_decode(struct slice row_key, struct slice value, int64_t *bytes);
 
 #endif

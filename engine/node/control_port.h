@@ -1,7 +1,7 @@
-/* control_port.h - what the node that leads the catalog shows the controller beside it.
+/* control_port.h - what the catalog leader's node shows to the controller beside it.
  *
- * The controller (control/controller.h) looks at this, and acts by requests like anybody else's:
- * REQUEST_DECIDE to this node, with CONTROL_FROM as their sender. */
+ * The controller (control/controller.h) reads this view. It acts by ordinary requests:
+ * REQUEST_DECIDE to this node, with CONTROL_FROM as sender. */
 #ifndef WEIR_ENGINE_NODE_CONTROL_PORT_H
 #define WEIR_ENGINE_NODE_CONTROL_PORT_H
 
@@ -15,7 +15,7 @@ struct node;
 
 /* Lends until the node's next event. */
 struct control_view {
-    uint64_t term; /* in which the catalog is led */
+    uint64_t term; /* the term in which this node leads the catalog */
     uint32_t self;
     uint32_t node_count;
     const struct catalog *catalog;
@@ -25,13 +25,13 @@ struct control_view {
 
 /* The term in which this node leads the catalog; 0: it does not. */
 uint64_t node_control_term(const struct node *n);
-/* When something was last heard that is not to wait for the next look. */
+/* When news last came that the controller must see before its next look. */
 struct instant node_control_urgent(const struct node *n);
-/* While node_control_term is not 0. */
+/* Only while node_control_term is not 0. */
 void node_control_view(const struct node *n, struct control_view *out);
 
-/* As far as it is applied here, leading or not; NULL: no replica of it. Lends until the node's next
- * event. */
+/* The catalog as applied here, on a leader or a follower. NULL: no replica here. Lends until the
+ * node's next event. */
 const struct catalog *node_catalog(const struct node *n);
 
 #endif

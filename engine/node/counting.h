@@ -1,7 +1,8 @@
-/* counting.h - what partitions hold is counted anew after a cut, a merge or a snapshot, a slice at a
- * time: each replica counts the keys it holds from the first one on, and meanwhile writes count only
- * before the place it has reached. So the count is exact in the end, the same on every replica, and
- * no turn waits for a big partition. */
+/* counting.h - counts a partition's items again after a cut, a merge or a snapshot, in slices.
+ *
+ * Each replica counts its keys from the first key on. Meanwhile a write changes the count only if
+ * its key comes before the position reached. So the final count is exact and the same on every
+ * replica. No turn waits for a big partition. */
 #ifndef WEIR_ENGINE_NODE_COUNTING_H
 #define WEIR_ENGINE_NODE_COUNTING_H
 

@@ -1,8 +1,9 @@
-/* env.h - what every component of a node has at hand: who the node is, the time of the event, the
- * store, and the effects that leave the node.
+/* env.h - what all components of a node share: the node's id, the time of the event, the store,
+ * and the effects that leave the node.
  *
  * A component is a struct with a header of its own. It holds pointers to the components below it,
- * never to one above: what happened is returned, and node.c, which composes them all, acts on it. */
+ * never to a component above. It returns what happened. node.c composes all components and acts on
+ * the results. */
 #ifndef WEIR_ENGINE_NODE_ENV_H
 #define WEIR_ENGINE_NODE_ENV_H
 
@@ -29,20 +30,20 @@ struct node_env {
     struct instant wall_at;
     struct trace trace;
 
-    /* effects that were not taken yet, and what they lend */
+    /* effects that were not taken yet, and the memory that they lend */
     struct node_effect *effects; /* owns */
     size_t effect_count;
     size_t effect_next;
     size_t effect_capacity;
     struct arena lent; /* until the next event */
     struct buffer range_out;
-    struct buffer scratch; /* for one function's use: no other function is called meanwhile */
+    struct buffer scratch; /* a function that uses it calls no other function meanwhile */
 };
 
 void env_init(struct node_env *env, const struct node_options *options, struct store *store);
 void env_deinit(struct node_env *env);
 
-/* An event begins: what the last event lent is given back. */
+/* An event begins: memory that the last event lent is reused. */
 void env_begin_event(struct node_env *env, struct instant now);
 
 /* Milliseconds since 1970, for dates that people read. */
@@ -58,7 +59,7 @@ static inline void env_note(struct node_env *env, enum node_trace kind, uint32_t
 }
 
 struct node_effect *env_push(struct node_env *env, enum node_effect_kind kind);
-/* Replies to `from`; FROM_SELF comes back as an event of this node's own. */
+/* Replies to `from`. A reply to FROM_SELF comes back as an event of this node. */
 struct reply *env_reply_to(struct node_env *env, uint64_t from, uint64_t request_id,
                            enum reply_code code);
 struct reply *env_reply(struct node_env *env, const struct operation *o, enum reply_code code);
@@ -66,7 +67,7 @@ struct reply *env_reply(struct node_env *env, const struct operation *o, enum re
 struct reply *env_refuse(struct node_env *env, const struct operation *o, enum reply_code code,
                          const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* The node writes nothing any more, and promises nothing. node.c answers what is in flight. */
+/* Stops the node: it writes and promises nothing more. node.c answers the requests in flight. */
 void env_stop(struct node_env *env, int error);
 
 #endif
