@@ -1,14 +1,14 @@
-/* groups.h - driving the replicas' raft: records to the log, messages to the peers, deadlines.
+/* groups.h - drives the replicas' raft: records to the log, messages to the peers, deadlines.
  *
  * After every call of raft on a partition, groups_stepped is called: raft's records are appended to
  * the log, its messages to the envelopes, and the replica is listed as dirty. At the end of a turn
- * node.c goes over the dirty ones.
+ * node.c handles the dirty replicas.
  *
  * Invariants
- *   GROUPS-1  Outside a call of raft the outbox is empty, and nothing raft wants written is unlogged.
- *   GROUPS-2  p->led is the term in which this node may propose; p->proposals are
- *             all of that term and in the order of their indexes.
- *   GROUPS-3  The log before groups_pinned_lsn holds nothing that is not in the store. */
+ *   GROUPS-1  Between calls of raft the outbox is empty, and all records that raft gave are in the log.
+ *   GROUPS-2  p->led is the term in which this node may propose. All p->proposals are of that
+ *             term, in index order.
+ *   GROUPS-3  Everything that the log holds before groups_pinned_lsn is in the store too. */
 #ifndef WEIR_ENGINE_NODE_GROUPS_H
 #define WEIR_ENGINE_NODE_GROUPS_H
 
@@ -29,7 +29,7 @@ struct groups {
     LIST_HEAD(, partition) dirty;   /* replicas stepped in this turn */
     LIST_HEAD(, partition) writing; /* replicas with records that are not durable */
     struct raft_timers timers;
-    struct instant hand_back_at; /* leadership to those who should have it */
+    struct instant hand_back_at; /* when groups_hand_back acts next */
     bool catalog_lost;           /* group 0 was led here; to be taken back by whoever has seen it */
 };
 
@@ -40,15 +40,15 @@ void groups_create_raft(struct groups *groups, struct partition *p, const struct
 void groups_start(struct groups *groups, struct partition *p, struct instant quiet_until);
 /* After every call of raft: its records go to the log, its messages to the peers. */
 void groups_stepped(struct groups *groups, struct partition *p);
-/* Nothing lists the partition any more. */
+/* Takes the partition off all lists. */
 void groups_forget(struct groups *groups, struct partition *p);
 
-/* The log is durable up to where it says. */
+/* The durable end of the log has moved. */
 void groups_persisted(struct groups *groups);
-/* Deadlines; `all`: support may have lapsed or come. */
+/* Handles the deadlines. `all`: support may have ended or begun. */
 void groups_tick(struct groups *groups, bool all);
 void groups_heard(struct groups *groups, uint32_t node);
-/* A message of another node's replica, whose entries can be applied. */
+/* A message of another node's replica. The caller has checked that its entries can be applied. */
 void groups_receive(struct groups *groups, uint32_t from, const struct raft_message *m);
 
 /* ---- proposing ---- */
@@ -60,26 +60,26 @@ bool groups_may_propose(struct groups *groups, const struct partition *p, const 
 struct inflight *groups_propose(struct groups *groups, struct partition *p,
                                 const struct operation *o, enum log_kind kind, struct slice head,
                                 struct slice tail);
-/* Why a group takes no writes, or no reads: into a refusal with a hint of the leader. */
+/* Refuses a write or a read, with the reason and a hint of the leader. */
 void groups_refuse(struct groups *groups, const struct operation *o, const struct partition *p);
 
 /* ---- the end of a turn ---- */
 
-/* The next replica that was stepped, off the list; NULL: there is none. */
+/* Takes the next stepped replica off the list. NULL: none is left. */
 struct partition *groups_next_dirty(struct groups *groups);
 void groups_flush(struct groups *groups, struct partition *p);
-/* Whether leadership has come, or is in another term. */
+/* Whether the replica has become leader, or leads in another term. */
 bool groups_see_leader(struct groups *groups, struct partition *p);
-/* What followers may still need stays, while it is little; of a settled group nothing stays. */
+/* Keeps the few entries that followers may still need. A settled group keeps none. */
 void groups_rest(struct groups *groups, struct partition *p);
 /* Leadership goes back to the members that should have it, a few at a time. */
 void groups_hand_back(struct groups *groups);
 
 /* ---- the log ---- */
 
-/* Where the log must be kept from for entries that are not applied. */
+/* The log must be kept from this lsn on, for entries that are not applied. */
 uint64_t groups_pinned_lsn(const struct groups *groups);
-/* Writes entries again that have held up the log since before `lsn`. */
+/* Writes entries again that lie before `lsn` and keep the log from being trimmed. */
 void groups_relog(struct groups *groups, uint64_t lsn);
 void groups_compact(struct groups *groups);
 

@@ -1,4 +1,4 @@
-/* heat.h - what partitions led here are asked for. */
+/* heat.h - counts the heat of the partitions that this node leads. */
 #ifndef WEIR_ENGINE_NODE_HEAT_H
 #define WEIR_ENGINE_NODE_HEAT_H
 
@@ -8,7 +8,8 @@ struct node_heat {
     struct node_env *env;
     struct partitions *partitions;
     struct reports *reports;
-    struct instant at; /* partitions without heat give its memory back; INSTANT_NEVER: none has */
+    struct instant
+        at; /* when the memory of cold heat is freed next; INSTANT_NEVER: no partition has heat */
 };
 
 void node_heat_add(struct node_heat *heat, struct partition *p, enum admit_kind kind,

@@ -1,8 +1,8 @@
-/* loads.h - what the catalog's leader has heard of the load on partitions and nodes.
+/* loads.h - the load on partitions and nodes, as reported to the catalog's leader.
  *
- * Totals since it began to listen: a partition's go on over a change of its leader, whose own
- * totals are taken as a new start. Not part of the replicated state: whoever leads next begins
- * anew. */
+ * Totals count from the time this node became the catalog's leader. A partition's totals continue
+ * when its leader changes, although the new leader counts from its own start. Loads are not part of
+ * the replicated state: the next leader of the catalog starts without them. */
 #ifndef WEIR_ENGINE_NODE_LOADS_H
 #define WEIR_ENGINE_NODE_LOADS_H
 
@@ -11,22 +11,22 @@
 #include "engine/catalog/report.h"
 #include "engine/catalog/table.h"
 
-/* What a partition counted, of each kind. */
+/* The totals of a partition, by kind. */
 struct load_counts {
-    struct load_total totals[ADMIT_KINDS];   /* since it is listened to */
-    struct load_total reported[ADMIT_KINDS]; /* the member's own, as of its last report */
+    struct load_total totals[ADMIT_KINDS];   /* since the first report */
+    struct load_total reported[ADMIT_KINDS]; /* the member's own totals in its last report */
 };
 
 struct partition_load {
     uint32_t partition;
     uint32_t table_id;
-    uint64_t member; /* that led it and said so */
-    uint64_t epoch;  /* of the last report: it was a wider range before */
+    uint64_t member; /* the leader that sent the last report */
+    uint64_t epoch;  /* of the last report; an older epoch may be a wider range */
     struct instant heard_at;
     int64_t items;
     int64_t bytes;
-    int64_t excess_ms[ADMIT_KINDS]; /* when it was heard */
-    struct load_counts *counts;     /* owns; NULL: nothing yet, see loads_totals */
+    int64_t excess_ms[ADMIT_KINDS]; /* at heard_at */
+    struct load_counts *counts;     /* owns; NULL: no totals yet, see loads_totals */
 };
 
 struct node_load {
@@ -39,18 +39,19 @@ struct node_load {
 
 struct loads {
     struct node_load nodes[NODES_MAX + 1];
-    struct id_map partitions; /* owns struct partition_load, by partition + 1: the catalog is 0 */
+    struct id_map
+        partitions; /* owns struct partition_load; key: partition + 1, because the catalog's id is 0 */
 };
 
 struct loads *loads_create(void);
 void loads_destroy(struct loads *l); /* NULL: nothing */
 
 void loads_take_node(struct loads *l, struct instant now, const struct node_report *r);
-/* `r` has items >= 0: its sender leads the partition. */
+/* `r` must have items >= 0, which says that its sender leads the partition. */
 void loads_take_partition(struct loads *l, struct instant now, const struct partition_report *r);
-/* NULL: nothing was heard of it. */
+/* NULL: no report on the partition has come. */
 const struct partition_load *loads_of(const struct loads *l, uint32_t partition);
-/* By kind, since it is listened to. */
+/* The totals by kind, since the first report. */
 const struct load_total *loads_totals(const struct partition_load *p);
 
 #endif

@@ -1,4 +1,4 @@
-/* node_effect.h - what a node is created with, what leaves it, and what its trace tells. */
+/* node_effect.h - the options of a node, its effects, and the events of its trace. */
 #ifndef WEIR_ENGINE_NODE_NODE_EFFECT_H
 #define WEIR_ENGINE_NODE_NODE_EFFECT_H
 
@@ -14,7 +14,7 @@ struct node_options {
 };
 
 enum node_effect_kind {
-    NODE_REPLY,      /* to whoever asked */
+    NODE_REPLY,      /* to the sender of a request */
     NODE_REQUEST,    /* to another node */
     NODE_SEND,       /* an envelope to another node; may be lost, doubled or late */
     NODE_CHECKPOINT, /* run store_checkpoint_write on the flush thread, then node_checkpoint_done */
@@ -29,7 +29,7 @@ struct node_effect {
     union {
         struct reply reply;     /* REPLY */
         struct request request; /* REQUEST */
-        struct slice frame;     /* SEND: MESSAGE_PEER and what follows, without its length */
+        struct slice frame;     /* SEND: the frame from MESSAGE_PEER on, without its length */
         uint64_t lsn;           /* TRIM_LOG */
         struct {
             uint32_t ticket;
@@ -40,8 +40,8 @@ struct node_effect {
     };
 };
 
-/* What a node's trace tells: what happened, whether a number belongs to it (the partition, or as
- * the words say), and what the value is. */
+/* The events of a node's trace: code, text, whether a number follows the text (the partition, unless
+ * the text names something else), and the meaning of the value. */
 #define NODE_TRACE_LIST(X)                                                                   \
     X(NODE_TRACE_STARTED, "started", false, "log lsn")                                       \
     X(NODE_TRACE_THROTTLED, "throttled a request of partition", true, "cost in mcu")         \

@@ -1,7 +1,7 @@
-/* node_internal.h - the node as a whole: its components, from the lowest to the highest.
+/* node_internal.h - struct node: all components, from the lowest to the highest.
  *
- * Seen by the files that compose them: node.c (life, events, turns), receive.c (envelopes),
- * restore.c (what the store holds of an earlier life), verify.c and control_view.c (looking). */
+ * Only these files include it: node.c (life, events, turns), receive.c (envelopes), restore.c (loads
+ * the state of an earlier life from the store), verify.c and control_view.c (only read). */
 #ifndef WEIR_ENGINE_NODE_NODE_INTERNAL_H
 #define WEIR_ENGINE_NODE_NODE_INTERNAL_H
 

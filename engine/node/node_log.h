@@ -1,4 +1,4 @@
-/* node_log.h - the one log of a node, and the room there is in it. */
+/* node_log.h - the single log of a node, and the free space in it. */
 #ifndef WEIR_ENGINE_NODE_NODE_LOG_H
 #define WEIR_ENGINE_NODE_NODE_LOG_H
 
@@ -9,7 +9,7 @@ struct node_log {
     struct log_writer writer;
     uint64_t space_end; /* segments exist up to here */
     bool disk_full;
-    int error;             /* why no segment can be made, where it is not for lack of space */
+    int error;             /* errno: why no segment can be made; not for lack of space */
     bool map_full;         /* the last checkpoint found no room in the store */
     uint64_t local_lsn;    /* own records before it are in the store: where the log was durable to
                               at the last checkpoint */
@@ -17,7 +17,7 @@ struct node_log {
     uint64_t replay_lsn;   /* before the start: of the record being replayed */
 };
 
-/* Room in the log for what replication must write: `bytes` of payload. */
+/* Whether the log has space for an entry of replication with `bytes` of payload. */
 bool node_log_has_space(const struct node_log *log, size_t bytes);
 
 #endif

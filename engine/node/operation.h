@@ -1,11 +1,11 @@
-/* operation.h - a request on its way through the node: in hand, or waiting for a page, for a round
- * of heartbeats, or for the disks. */
+/* operation.h - a request inside the node. It is being run, or waits for a page, for a round of
+ * heartbeats, or for the disks. */
 #ifndef WEIR_ENGINE_NODE_OPERATION_H
 #define WEIR_ENGINE_NODE_OPERATION_H
 
 #include "engine/message/message.h"
 
-/* What a page was read for already. */
+/* The rows whose pages a reader thread has touched already. */
 enum touched {
     TOUCHED_ITEMS = 1,
     TOUCHED_COLLECTION = 2 /* the row of the item's collection */
@@ -16,8 +16,8 @@ struct operation {
     struct request request;
     struct admit_verdict verdict;
     bool admitted;
-    unsigned touched;   /* enum touched, of them */
-    uint64_t confirmed; /* the term in which this node was found to lead after the read came */
+    unsigned touched;   /* set of enum touched */
+    uint64_t confirmed; /* the term in which leadership was confirmed after the read came */
 };
 
 #endif

@@ -1,9 +1,9 @@
 /* owned_keys.h - the keys a partition owns, and the cursors that read them.
  *
- * A partition is a range of items' storage keys, [lo, hi). What belongs to it under other keys
- * (enum key_space) stands in further ranges, which follow from lo and hi. Whatever concerns all that
- * a partition owns goes over key_ranges_of: snapshots, erasing, verifying. Whatever concerns items
- * reads them by an items_cursor, which passes over what is no item. */
+ * A partition is a range of items' storage keys, [lo, hi). It may own rows under other keys (enum
+ * key_space), in further ranges that follow from lo and hi. Snapshots, erasing and verifying go over
+ * all owned ranges (key_ranges_of). Code that reads items uses an items_cursor, which skips other
+ * rows. */
 #ifndef WEIR_ENGINE_NODE_RANGES_H
 #define WEIR_ENGINE_NODE_RANGES_H
 
@@ -28,7 +28,7 @@ struct key_ranges {
 /* Of items and their collections' rows: the partition's own range. Lends from lo and hi. */
 struct key_ranges key_ranges_of(struct slice lo, struct slice hi);
 bool key_ranges_hold(const struct key_ranges *ranges, struct slice key);
-/* What lies before `from` is dropped. */
+/* Drops the keys before `from`. */
 void key_ranges_skip(struct key_ranges *ranges, struct slice from);
 void key_ranges_drop_first(struct key_ranges *ranges);
 
@@ -36,7 +36,7 @@ void key_ranges_drop_first(struct key_ranges *ranges);
 
 struct owned_cursor {
     struct store *store;
-    struct key_ranges ranges; /* those that are not read to the end */
+    struct key_ranges ranges; /* the ranges that are not read to the end */
     struct store_cursor cursor;
 };
 
@@ -51,10 +51,10 @@ struct items_cursor {
     struct store_cursor cursor;
 };
 
-/* Those with keys in [lo, hi), which lies within the partition. */
+/* The items with keys in [lo, hi). The range must lie within the partition. */
 void items_seek(const struct partition *p, struct store *store, struct slice lo, struct slice hi,
                 bool reverse, struct items_cursor *out);
-/* As store_next; the item's checksum is not looked at. */
+/* As store_next. Does not check the item's checksum. */
 enum status items_next(struct items_cursor *c, struct slice *key, struct slice *item);
 
 #endif

@@ -1,6 +1,6 @@
 /* partition.h - a replica of a partition on this node: its range, its part in the replication
- * group, its buckets, its counters. The catalog, group 0, is one too; nobody reads or writes it by
- * key. */
+ * group, its buckets, its counters. The catalog (group 0) is a partition
+ * too, but is not read or written by key. */
 #ifndef WEIR_ENGINE_NODE_PARTITION_H
 #define WEIR_ENGINE_NODE_PARTITION_H
 
@@ -15,20 +15,20 @@
 struct inflight;
 struct mirror;
 
-/* What a partition's buckets held. */
+/* The saved balances of a partition's buckets. */
 struct kept_buckets {
     uint64_t epoch;
     struct admission_balances balances[ADMIT_KINDS];
 };
 
-/* The entry of a partition's log behind which nothing changes it: it is about to be merged into the
- * one below. */
+/* The log entry that froze the partition. No later entry changes its items, because the lower
+ * partition is about to absorb it. */
 struct frozen {
-    uint64_t index; /* 0: none, it serves */
+    uint64_t index; /* 0: not frozen */
     uint64_t term;
 };
 
-/* The last cuts and merges a replica has applied, oldest first: entries of its log. */
+/* The log entries of the last splits and merges that a replica applied, oldest first. */
 enum {
     SPLITS_KEPT = 8
 };
@@ -50,22 +50,22 @@ enum middle_step {
 struct middle {
     enum middle_step step;
     uint64_t epoch;
-    struct buffer at;   /* to be read next; empty: from the start */
-    struct buffer last; /* read last; empty: nothing yet */
+    struct buffer at;   /* the key to read next; empty: the first */
+    struct buffer last; /* the key read last; empty: none yet */
     int64_t bytes;      /* read */
-    struct buffer cut;  /* the best so far; empty: none */
-    int64_t cut_bytes;  /* that lie before it */
+    struct buffer cut;  /* the best cut so far; empty: none */
+    int64_t cut_bytes;  /* bytes before the cut */
     struct instant found_at;
 };
 
 struct partition {
-    struct partition_info info;   /* slices borrow from `bytes` */
-    struct buffer bytes;          /* partition_info_encode, as it is stored */
-    struct raft *raft;            /* owns */
-    struct instant deadline;      /* when raft wants to be called (raft_timers.h) */
-    uint32_t deadline_place;      /* among all; 0: it does not */
-    uint64_t since_lsn;           /* the group's records before it are of an earlier life */
-    bool no_state;                /* a snapshot is being installed: nothing can be read */
+    struct partition_info info; /* slices borrow from `bytes` */
+    struct buffer bytes;        /* partition_info_encode, as it is stored */
+    struct raft *raft;          /* owns */
+    struct instant deadline;    /* when raft wants to be called (raft_timers.h) */
+    uint32_t deadline_place;    /* among all; 0: it does not */
+    uint64_t since_lsn; /* the group's records before this lsn belong to an earlier replica */
+    bool no_state;      /* a snapshot is being installed: nothing can be read */
     struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
     struct frozen frozen;
     bool thaws; /* frozen, and the catalog has given the merge up: nobody takes it over */
@@ -77,7 +77,7 @@ struct partition {
     uint64_t close_id;
     uint64_t close_as_of; /* identity.h: closed_as_of */
     bool closing;         /* a LOG_PARTITION_CLOSE is on its way */
-    bool stored;          /* its row says what is true now */
+    bool stored;          /* its row in the store is up to date */
     bool dirty;           /* in the node's list of replicas that were stepped */
     bool writing;         /* in its list of those with records that are not durable */
     LIST_ENTRY(partition) dirty_place;
@@ -106,7 +106,7 @@ struct partition {
     bool counting;
     bool doubted; /* whether it is still a member: the next report asks, as if it had no leader */
     struct buffer counted_to;
-    struct middle *middle;        /* owns; NULL: it was not asked for */
+    struct middle *middle;        /* owns; NULL: no search */
     struct split_history *splits; /* owns; NULL: there were none */
     /* The partition it was split off from, while this replica knows no leader: it may have taken
      * over a promise of the parent's replica here. 0: none. */
@@ -127,44 +127,44 @@ static inline uint64_t partition_led_term(const struct partition *p)
 struct partition *partition_create(const struct partition_info *info);
 void partition_destroy(struct partition *p);
 
-/* Takes over range, epoch, rates and intended members. With another range it begins without heat.
- * Slices may point into what it has. */
+/* Takes over range, epoch, rates and intended members. A changed range clears the heat. The slices
+ * of `info` may point into p->bytes. */
 void partition_set(struct partition *p, const struct partition_info *info);
 
-/* Gives up the search, or what it found. NULL: nothing. */
+/* Frees the search and its result. NULL: does nothing. */
 void middle_destroy(struct middle *m);
 
 /* Whether a storage key lies in the range. */
 bool partition_holds(const struct partition *p, struct slice key);
 
-/* Whether this replica must hold what it holds now: it may be taken over at any moment. */
+/* Whether the replica must not change, because another partition may absorb it at any moment. */
 static inline bool partition_is_frozen(const struct partition *p)
 {
     return p->frozen.index != 0 && !p->no_state && !p->thaws;
 }
 
-/* Whether it has keys of [lo, hi); hi empty: no end. */
+/* Whether its range overlaps [lo, hi); hi empty: no end. */
 bool partition_overlaps(const struct partition *p, struct slice lo, struct slice hi);
 
-/* Whether what the store has under the key is no item but what an item collection holds. */
+/* Whether the store's value under the key is the row of an item collection, not an item. */
 bool partition_is_row(const struct partition *p, struct slice key);
 
-/* An item comes (`items` = 1) or goes (-1), or stays with another size (0). */
+/* Counts an item that was added (`items` = 1), removed (-1), or changed in size (0). */
 void partition_count_item(struct partition *p, struct slice key, int64_t items, int64_t bytes);
-/* All counts are void: they are taken anew, from the first key on. */
+/* Drops all counts and starts counting again at the first key. */
 void partition_count_anew(struct partition *p);
 
 void split_history_push(struct split_history *h, uint64_t index, uint64_t term);
-/* Of a replica; without any, one that has none. */
+/* The replica's history; an empty history if it has none. */
 const struct split_history *partition_splits(const struct partition *p);
 void partition_set_splits(struct partition *p, const struct split_history *splits);
 void partition_push_split(struct partition *p, uint64_t index, uint64_t term);
 
 struct admission_rates partition_rates(const struct partition_info *info);
-/* What the buckets hold; reads, then writes: i64 cap, allocation, burst. */
+/* The balances; reads, then writes: i64 cap, allocation, burst. */
 void partition_balances_encode(const struct partition *p, struct instant now, struct buffer *out);
 void balances_decode(struct reader *r, struct admission_balances out[ADMIT_KINDS]);
-/* Of an earlier life, for when buckets begin. */
+/* Keeps balances of an earlier life until the buckets begin. */
 void partition_keep_buckets(struct partition *p, const struct kept_buckets *kept);
 
 /* Counts a decision. */

@@ -1,7 +1,7 @@
 /* partitions.h - the replicas of a node, by partition id.
  *
- * Ids are never used again, so a node may have a few replicas with ids of millions: finding one
- * takes a hash map, and a loop over all of them is over the replicas there are, by ascending id. */
+ * Ids are never used again, so a few replicas may have ids in the millions. A hash map finds a
+ * replica by id. A loop goes over the existing replicas, by ascending id. */
 #ifndef WEIR_ENGINE_NODE_PARTITIONS_H
 #define WEIR_ENGINE_NODE_PARTITIONS_H
 
@@ -16,19 +16,19 @@ struct partitions {
 };
 
 void partitions_deinit(struct partitions *partitions);
-/* NULL: it is not here. */
+/* NULL: no replica of it here. */
 struct partition *partitions_find(const struct partitions *partitions, uint32_t id);
-/* Owns it from now on; there is none with its id. */
+/* Takes ownership of `p`. No replica with its id may exist. */
 void partitions_add(struct partitions *partitions, struct partition *p);
-/* The caller owns it again. */
+/* Gives ownership back to the caller. */
 void partitions_remove(struct partitions *partitions, struct partition *p);
-/* The first one with an id above `id`, or the first of all; NULL: there is none. */
+/* The replica with the lowest id above `id`; after the last, the first. NULL: no replicas. */
 struct partition *partitions_after(const struct partitions *partitions, uint32_t id);
 
 /* Whether a replica holds a key of the range; hi empty: no end. */
 bool partitions_hold_range(const struct partitions *partitions, struct slice lo, struct slice hi);
-/* The catalog is asked about each of those that do: its group may have let go of it while it was
- * away, and go on without a word to it. */
+/* Makes the replicas that hold keys of the range ask the catalog whether they are still members.
+ * Their groups may have removed them while this node was away. */
 void partitions_doubt_range(struct partitions *partitions, struct slice lo, struct slice hi);
 
 #endif
