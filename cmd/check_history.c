@@ -1,4 +1,4 @@
-/* check_history.c - `weir check-history`: is what clients saw possible? */
+/* check_history.c - `weir check-history`: could clients have seen this history? */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static const char about[] =
 struct check_run {
     const char *path;
     bool json, quiet;
-    int64_t told_ns; /* when progress was last told */
+    int64_t told_ns; /* time of the last progress line */
     struct history_check check;
 };
 
@@ -199,7 +199,7 @@ static int check_file(const char *path, bool json, bool quiet)
     return code;
 }
 
-/* The worst of the files decides; a violation is worse than an unreadable file. */
+/* The worst file decides the exit code; a violation is worse than an unreadable file. */
 static int check_worse(int a, int b)
 {
     static const int rank[] = {0, 3, 2, 1};

@@ -2,8 +2,8 @@
 #ifndef WEIR_CMD_CMD_H
 #define WEIR_CMD_CMD_H
 
-/* argv[0] is the subcommand's name, with - for _. Returns the exit code: 0 done, 1 failed, 2 wrong
- * usage. */
+/* argv[0] is the subcommand's name, with - for _. Each returns the exit code: 0 done, 1 failed, 2
+ * wrong usage. */
 #define COMMAND_LIST(X)                                                                    \
     X(local, "the whole cluster in one process: DynamoDB on http://127.0.0.1:8000")        \
     X(node, "a storage node")                                                              \

@@ -1,4 +1,4 @@
-/* drain.c - `weir drain`: empties a node before it is taken away. */
+/* drain.c - `weir drain`: empties a node before it is removed. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ struct drain {
     bool undo;
 };
 
-/* The server's own words, if the answer is an error with a message. */
+/* Prints the server's own message, if the answer is an error with a message. */
 static void tell_refusal(int http_status, const struct buffer *answer)
 {
     struct json_parser *parser = json_parser_create();
@@ -44,7 +44,7 @@ static void tell_refusal(int http_status, const struct buffer *answer)
     json_parser_destroy(parser);
 }
 
-/* False after it has told what went wrong. */
+/* False: the fault has been printed. */
 static bool drain_ask(const struct drain *d, const char *method_and_path)
 {
     struct buffer request = {0}, answer = {0}, error = {0};

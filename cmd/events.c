@@ -1,4 +1,4 @@
-/* events.c - `weir events`: what the controller has decided, and why. */
+/* events.c - `weir events`: the decisions of the controller, with reasons. */
 #include <stdio.h>
 #include <time.h>
 
@@ -20,12 +20,12 @@ static const char about[] =
 struct events_run {
     struct client_url url;
     bool follow, json;
-    int64_t last; /* number of the last one shown */
+    int64_t last; /* number of the last event shown */
     bool more;
     struct json_parser *parser;
 };
 
-/* One event, as far as it is shown. */
+/* The parts of an event that are shown. */
 struct shown {
     int64_t number, partition, before, after;
     double time_s;
@@ -114,7 +114,7 @@ static void events_show(struct events_run *r, const struct json_value *event)
         events_show_text(&e);
 }
 
-/* Shows what the answer holds; false: it is not what a router answers. */
+/* Shows the events of the answer. False: not a router's answer. */
 static bool events_take_answer(struct events_run *r, const struct buffer *answer)
 {
     struct json_value root, value, event;

@@ -49,7 +49,7 @@ static void gac_daemon_stop(void *context)
     ((struct gac_process *)context)->stopping = true;
 }
 
-/* What --listen did not say, --gac does. */
+/* Without --listen, the address is this server's entry in --gac. */
 static enum status place_self(struct options *o, struct buffer *error)
 {
     if (!daemon_list_valid(&o->gac, "--gac", error))

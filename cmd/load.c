@@ -115,7 +115,7 @@ static enum status load_report(const struct load_options *o, const struct load_r
     return status;
 }
 
-/* A run in which no request came to an end that the load is about. */
+/* Fails a run in which no request was admitted or refused. */
 static enum status check_answers(const struct load_options *o, const struct load_run *run,
                                  struct buffer *error)
 {

@@ -22,11 +22,11 @@
 
 enum {
     ROUTER = 0,
-    GAC_SERVER = 1, /* the only one, and the link to it */
+    GAC_SERVER = 1, /* number of the only GAC server, and of the link to it */
     STOP_MS = 2000
 };
 
-/* A message from one node to another: kept until no node is in the middle of its effects. */
+/* A message between nodes, kept until no node is in the middle of its effects. */
 struct mail {
     uint32_t from;
     uint32_t to;
@@ -79,7 +79,8 @@ static const struct option local_options[] = {
 
 /* ---- messages ---- */
 
-/* The link to a process of this one, and the `from` of its requests. The router is process 0. */
+/* The link to another role of this process, also the `from` of its requests. The router is number
+ * 0. */
 static uint64_t link_of(uint32_t process)
 {
     return (uint64_t)process + 1;
@@ -121,7 +122,7 @@ static void mail_refuse(void *context, uint64_t link, const char *why)
 {
     (void)context;
     (void)link;
-    must(why == NULL); /* nodes of one process send each other nothing wrong */
+    must(why == NULL); /* nodes of one process never break the rules of links */
 }
 
 static void local_reply(void *context, uint64_t to, const struct reply *r)
@@ -170,7 +171,7 @@ static bool deliver_mail(struct local *l)
     return true;
 }
 
-/* Carries messages until everybody is at rest. */
+/* Delivers messages until none is left. */
 static void local_pump(struct local *l)
 {
     do
@@ -319,8 +320,8 @@ static enum status local_turn(struct local *l, struct instant until)
     return status;
 }
 
-/* Serves until told to stop; then finishes the writes that are in flight, and what is applied goes
- * to LMDB. */
+/* Serves until stopped. Then finishes the writes in flight, and writes the applied entries to
+ * LMDB. */
 static enum status local_serve(struct local *l)
 {
     enum status status = STATUS_OK;

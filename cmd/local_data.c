@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 enum {
-    DEPTH_MAX = 16 /* open directories while a tree is removed */
+    DEPTH_MAX = 16 /* directories open at once while a tree is removed */
 };
 
 static const char memory_template[] = "/dev/shm/weir-XXXXXX";
 
-/* The highest N of the directory's entries node-N; 0: there is none. */
+/* The highest N of the directory's entries node-N; 0: no such entry. */
 static uint32_t highest_node(const char *path)
 {
     uint32_t highest = 0;
@@ -45,7 +45,7 @@ static enum status open_memory(struct options *o, struct local_data *out, struct
         return STATUS_IO;
     }
     out->in_memory = true;
-    /* Every node has several segments from the start, and memory is dearer than disk. */
+    /* Every node has several segments from the start, and memory is scarcer than disk. */
     if (o->config.follower_max_bytes <= 8 * MIB)
         o->config.log_segment_bytes = 8 * MIB;
     return STATUS_OK;

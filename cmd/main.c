@@ -21,7 +21,7 @@ enum {
     COMMANDS = sizeof commands / sizeof commands[0]
 };
 
-/* As it is typed: with - for _. Lends until the next call. */
+/* The subcommand as typed, with - for _. Lends until the next call. */
 static const char *main_typed(const char *name)
 {
     static char text[32];

@@ -61,7 +61,7 @@ static enum status node_daemon_open(struct node_process *p, struct buffer *error
         return STATUS_MALFORMED;
     }
     enum status status = daemon_open_loop(&p->loop, node_daemon_stop, p, error);
-    if (status == STATUS_OK) /* links to the others, from them and from callers */
+    if (status == STATUS_OK) /* links to and from other nodes, and links of callers */
         status = daemon_fit_descriptors(&p->options.config, 1, 2 * o->peers.count + CALLERS, false,
                                         error);
     if (status != STATUS_OK)
@@ -115,7 +115,7 @@ static enum status node_daemon_serve(struct node_process *p)
     enum status status = STATUS_OK;
     while (status == STATUS_OK && !p->stopping)
         status = node_daemon_turn(p, INSTANT_NEVER);
-    /* What is applied goes to LMDB, so that the next start has little to replay. */
+    /* Applied entries are written to LMDB: the next start has little to replay. */
     struct instant end = instant_add(loop_now(p->loop), duration_ms(STOP_MS));
     node_finish(node_server_node(p->server));
     if (status == STATUS_OK)

@@ -1,4 +1,4 @@
-/* options.h - what the daemons' command lines have in common. */
+/* options.h - options shared by the daemons' command lines. */
 #ifndef WEIR_CMD_OPTIONS_H
 #define WEIR_CMD_OPTIONS_H
 
@@ -18,11 +18,11 @@ struct options {
     uint16_t port;
     uint32_t nodes;
     uint32_t id;
-    char listen[64]; /* what --listen gave `address` to point to */
+    char listen[64]; /* value of --listen, to which `address` points */
     bool describe;   /* --config help */
-    char admin[64];  /* what --admin says: where admin requests are taken; empty: not given */
+    char admin[64];  /* address of the admin listener, from --admin; empty: not given */
     uint16_t admin_port;
-    const char *admin_token; /* file that holds the token; NULL: none */
+    const char *admin_token; /* file with the token; NULL: none */
     struct peer_list peers;  /* NUMBER=ADDRESS:PORT,.. */
     struct peer_list gac;    /* servers of global admission control */
     bool faults;             /* open the admin port (server/host/faults.h) */
@@ -114,10 +114,10 @@ const char *options_take_replicas(void *target, const char *value, struct buffer
  * `o` holds the defaults. Returns as usage_parse does; 0 also after `--config help`. */
 int options_parse(struct options *o, const struct command_line *l, int argc, char **argv);
 
-/* Where the admin listener is. STATUS_MALFORMED: `error` says why. */
+/* The address and token of the admin listener. STATUS_MALFORMED: `error` gets the reason. */
 enum status options_admin(const struct options *o, struct admin *out, struct buffer *error);
 
-/* One line that tells which profile is in force and what that means. */
+/* One line with the profile in force and its meaning. */
 const char *options_profile_meaning(enum profile profile);
 
 #endif

@@ -73,7 +73,7 @@ static const char *take_faults(void *target, const char *value, struct buffer *e
     return NULL;
 }
 
-/* Numbers of which 0 means none, and nothing given that the seed chooses. */
+/* A number where 0 means none; if not given, the seed chooses. */
 static bool take_or_none(const char *value, int64_t most, int none, int *out)
 {
     int64_t number;
@@ -177,7 +177,7 @@ static int sim_parse(struct sim_arguments *a, int argc, char **argv)
     return code;
 }
 
-/* What an option means for others that were not given. */
+/* Completes the options that follow from others. */
 static void sim_complete(struct sim_arguments *a)
 {
     struct sim_options *o = &a->run.sim;

@@ -13,7 +13,7 @@
 #include "base/probe.h"
 
 enum {
-    SEED_S_MAX = 300 /* a run that takes longer will not end */
+    SEED_S_MAX = 300 /* a longer run counts as endless */
 };
 
 /* ---- probes ---- */
@@ -66,7 +66,7 @@ static int64_t wall_ns(void)
 
 /* ---- one seed ---- */
 
-/* For the signal handler only: what is running. */
+/* For the signal handler only: the current run. */
 static struct sim *running;
 static uint64_t running_seed;
 
@@ -89,7 +89,7 @@ static void watch_signals(void)
 {
     struct sigaction action = {.sa_handler = tell_and_die};
     sigaction(SIGABRT, &action, NULL);
-#ifndef __SANITIZE_ADDRESS__ /* tells more */
+#ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer reports more */
     sigaction(SIGSEGV, &action, NULL);
 #endif
     sigaction(SIGALRM, &action, NULL);
@@ -179,7 +179,7 @@ static void sim_jobs_write_all(int fd, const void *data, size_t size)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            _exit(4); /* nobody listens */
+            _exit(4); /* the reader is gone */
         p += n;
         size -= (size_t)n;
     }
@@ -209,7 +209,7 @@ static bool sim_jobs_late(const struct sim_jobs_options *o)
 struct job {
     pid_t pid; /* 0: has ended */
     int fd;
-    uint64_t seed; /* begun last */
+    uint64_t seed; /* the last seed begun */
     bool begun;
 };
 
@@ -266,7 +266,7 @@ static void tell_report(const struct sim_jobs_options *o, const void *text, size
     fflush(stdout);
 }
 
-/* The process is gone: with the seed it was at, if it was at one. */
+/* The process has ended, during a seed or between seeds. */
 static void sim_jobs_ended(struct job *j, const struct sim_jobs_options *o, struct sim_summary *s)
 {
     close(j->fd);

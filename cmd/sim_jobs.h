@@ -1,7 +1,7 @@
 /* sim_jobs.h - many seeds over several processes.
  *
- * Each seed runs twice, and the traces must agree. A run that aborts or does not end takes its
- * process with it: it counts as a violation, and another process goes on with the next seed. */
+ * Each seed runs twice, and the traces must agree. A run that aborts or does not end also ends its
+ * process. Such a run counts as a violation, and another process continues with the next seed. */
 #ifndef WEIR_CMD_SIM_JOBS_H
 #define WEIR_CMD_SIM_JOBS_H
 
@@ -14,11 +14,11 @@ enum {
 };
 
 struct sim_jobs_options {
-    struct sim_options sim; /* its seed is the first */
+    struct sim_options sim; /* the seed here is the first */
     uint64_t seeds;
     uint32_t jobs;      /* 0: in this process; one seed at a time */
-    int64_t begun_ns;   /* sim_jobs_run's own */
-    int64_t wall_s_max; /* no seed is begun after that; 0: no limit */
+    int64_t begun_ns;   /* set by sim_jobs_run */
+    int64_t wall_s_max; /* no seed is begun after this time; 0: no limit */
     bool once;          /* do not run each seed twice */
     bool progress;      /* on standard error */
     bool quiet;         /* no report of violations */
@@ -42,7 +42,7 @@ struct sim_summary {
 /* Reports violations on standard output as they are found. */
 void sim_jobs_run(const struct sim_jobs_options *options, struct sim_summary *out);
 
-/* Marks in this build; NULL after the last. */
+/* The name of a mark in this build; NULL after the last. */
 const char *sim_probe_name(size_t i);
 size_t sim_probe_count(void);
 

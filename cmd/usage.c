@@ -1,4 +1,4 @@
-/* usage.c - prints what the parser of command lines says. */
+/* usage.c - prints the parser's help and errors. */
 #include "cmd/usage.h"
 
 #include <stdarg.h>

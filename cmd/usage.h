@@ -8,14 +8,14 @@ enum {
     USAGE_GO_ON = -1
 };
 
-/* USAGE_GO_ON: the options are taken. Otherwise the exit code: 0 after --help, 2 after an error that
- * has been told. */
+/* USAGE_GO_ON: the options are taken. Otherwise the exit code: 0 after --help, 2 after an error,
+ * which is printed. */
 int usage_parse(const struct command_line *l, int argc, char **argv);
 
-/* The same for what command_line_read, or a function like it, has returned. */
+/* usage_parse for the result of command_line_read, or of a function like it. */
 int usage_tell(const char *command, enum command_line_result result, const struct buffer *text);
 
-/* What a command line without errors got wrong all the same. Returns 2, the exit code. */
+/* Prints a fault that the parser cannot find. Returns 2, the exit code. */
 int usage_wrong(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

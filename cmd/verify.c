@@ -1,4 +1,4 @@
-/* verify.c - `weir verify`: reads back everything the nodes in a data directory hold. */
+/* verify.c - `weir verify`: reads back all data of the nodes in a data directory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ struct replica {
 
 struct verify_run {
     struct options options;
-    uint32_t node;            /* the one that is being read */
+    uint32_t node;            /* the node being read */
     struct replica *replicas; /* owns */
     size_t count, capacity;
     struct buffer json;
@@ -139,7 +139,7 @@ static bool verify(struct verify_run *run, struct loop *l, const char *directory
 
 /* ---- replicas beside each other ---- */
 
-/* By partition, then by what they have applied. */
+/* By partition, then by applied index. */
 static int compare_replicas(const void *a, const void *b)
 {
     const struct replica *x = a, *y = b;

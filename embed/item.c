@@ -1,4 +1,4 @@
-/* item.c - weir.h's items: a checked face over engine/item. */
+/* item.c - weir.h's items: engine/item behind checks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void mistake(struct weir_item *item, const char *text)
         item->mistake = text;
 }
 
-/* Whether a value may stand here, under this name. */
+/* Whether a value may come next, under this name. */
 static bool place(struct weir_item *item, const char *name, enum weir_type type)
 {
     if (item->mistake != NULL)
@@ -82,7 +82,7 @@ void weir_item_add(struct weir_item *item, const char *name, enum weir_type type
     struct slice value = slice_make(data, size);
     if (item->bytes.size + size > 2 * ITEM_SIZE_MAX)
         mistake(item, "an item has at most 409600 bytes");
-    if (type == WEIR_NUMBER && item->mistake == NULL) { /* checked before its name is written */
+    if (type == WEIR_NUMBER && item->mistake == NULL) { /* checked before the name is written */
         struct number n;
         if (number_parse(value, &n) != NUMBER_OK) {
             add_number(item, value);

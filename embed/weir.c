@@ -1,7 +1,7 @@
 /* weir.c - include/weir.h over one node on one loop.
  *
- * The node holds all partitions and leads group 0. A call steps the node, and if the answer needs
- * the disk, turns the loop until it is there. */
+ * The node holds all partitions and leads group 0. A call steps the node. If the answer needs the
+ * disk, the call turns the loop until the answer comes. */
 #include "include/weir.h"
 
 #include <errno.h>
@@ -79,14 +79,14 @@ static void on_request(void *context, uint32_t node, const struct request *r)
 {
     (void)context;
     (void)r;
-    must(node == NODE); /* the only one: the node answers itself */
+    must(node == NODE); /* the only node: it answers itself */
 }
 
 static void on_envelope(void *context, uint32_t node, struct slice frame)
 {
     (void)context;
     (void)frame;
-    must(node == NODE); /* it has no peers */
+    must(node == NODE); /* the node has no peers */
 }
 
 void weir_turn(struct weir *db, struct instant deadline)
@@ -96,7 +96,7 @@ void weir_turn(struct weir *db, struct instant deadline)
     db->turning = true;
     node_server_turn(db->server);
     if (db->answered != answered || db->in_flight != in_flight)
-        deadline = loop_now(db->loop); /* somebody waits for that */
+        deadline = loop_now(db->loop); /* a caller waits for that */
     if (loop_turn(db->loop, instant_earlier(deadline, node_server_deadline(db->server))) !=
         STATUS_OK)
         db->broken = errno != 0 ? errno : EIO;
@@ -112,7 +112,7 @@ void weir_keep_up(struct weir *db)
         weir_turn(db, loop_now(db->loop));
 }
 
-/* The loop has failed: what the node would answer never comes. */
+/* The loop has failed: the node's answers never come. */
 static void answer_broken(struct weir *db)
 {
     buffer_clear(&db->kept);
@@ -170,7 +170,7 @@ static enum status configure(struct weir *db, const char *settings, struct buffe
     struct slice text = slice_of(settings == NULL ? "" : settings);
     enum profile profile = PROFILE_AWS;
     config_init(&db->config, profile);
-    /* The profile first, wherever it stands: the other settings start from it. */
+    /* The profile first, wherever the text names it: the other settings start from it. */
     static const char name[] = "profile";
     for (size_t at = 0; at < text.size;) {
         const uint8_t *newline = memchr(text.data + at, '\n', text.size - at);
@@ -191,7 +191,7 @@ static enum status configure(struct weir *db, const char *settings, struct buffe
         at = end + 1;
     }
     enum status status = config_parse(&db->config, text, error);
-    db->config.gac = GAC_OFF; /* there are no routers: the node keeps to what a table may use */
+    db->config.gac = GAC_OFF; /* no routers: the node keeps the limit of a table */
     return status == STATUS_OK ? config_check(&db->config, error) : status;
 }
 

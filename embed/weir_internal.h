@@ -1,4 +1,4 @@
-/* weir_internal.h - what the files behind include/weir.h share. */
+/* weir_internal.h - declarations shared by the files behind include/weir.h. */
 #ifndef WEIR_EMBED_WEIR_INTERNAL_H
 #define WEIR_EMBED_WEIR_INTERNAL_H
 
@@ -10,13 +10,13 @@
 
 struct weir_item {
     struct buffer bytes; /* owns */
-    const char *mistake; /* the first one; a static text */
+    const char *mistake; /* the first mistake; a static text */
     bool finished;
     bool checked;
-    struct item_writer writer; /* large, and idle once finished: last */
+    struct item_writer writer; /* last: large, and unused once finished */
 };
 
-/* Who asks the node. */
+/* The senders of requests to the node. */
 enum {
     FROM_CALLER = 1, /* a call that waits for its answer */
     FROM_START = 2   /* a started write: the request's id is its place in `started` */
@@ -27,10 +27,10 @@ struct weir_table {
     struct weir *db;
     struct buffer bytes; /* table_encode */
     struct arena arena;
-    struct table table; /* as it was fetched last: splits make it stale */
+    struct table table; /* as last fetched; splits make it stale */
 };
 
-/* A write without an answer: what it takes to send it again by a newer map. */
+/* A write without an answer: the data to send it again by a newer map. */
 struct started {
     struct weir_table *table;
     enum request_op op;
@@ -38,8 +38,8 @@ struct started {
     bool used;
     struct buffer bytes; /* the key, then the item */
     size_t key_size;
-    struct instant until; /* it may be sent again until then */
-    int32_t next;         /* free, or refused by a stale map; -1: the last one */
+    struct instant until; /* end of the time in which it may be sent again */
+    int32_t next;         /* next free or stale element; -1: the last one */
 };
 
 struct weir {
@@ -50,20 +50,20 @@ struct weir {
     struct weir_table *tables;  /* owns */
     struct buffer key;
     struct buffer end;
-    struct buffer page; /* of a query that took several partitions */
+    struct buffer page; /* of a query over several partitions */
     struct buffer error;
-    struct instant keep_up_at; /* the next turn, even if nobody waits */
-    int broken;                /* errno of the loop: nothing is answered any more */
+    struct instant keep_up_at; /* the next turn, even if no caller waits */
+    int broken;                /* errno of the loop: no answers come any more */
     /* the answer to the call being made */
     bool answered;
     struct reply reply;
     bool turning;       /* other events may follow the reply before the caller sees it: */
-    struct buffer kept; /* what it lent is copied here then */
+    struct buffer kept; /* then the bytes lent by the reply are copied here */
     /* started writes; completions of them: a ring */
     struct started *started; /* owns */
     size_t started_size;
     int32_t started_free;
-    int32_t stale; /* those to be sent again */
+    int32_t stale; /* first of the writes to send again */
     struct weir_result *done;
     size_t done_size;
     size_t done_head;
@@ -73,9 +73,9 @@ struct weir {
 
 /* ---- weir.c ---- */
 
-/* What was asked since the last turn leaves with it; what it brings is answered in it. */
+/* Sends the requests made since the last turn, and takes the answers that come. */
 void weir_turn(struct weir *db, struct instant deadline);
-/* Time goes on for a caller whose requests are all answered at once, too. */
+/* Makes a turn when one is due, for a caller whose requests are all answered at once. */
 void weir_keep_up(struct weir *db);
 /* The reply to `r`: at once, or after as many turns as it takes. Lends until the next call. */
 const struct reply *weir_call(struct weir *db, const struct request *r);
@@ -90,12 +90,12 @@ void weir_result_of(const struct reply *r, struct weir_result *out);
 void weir_started_reply(struct weir *db, const struct reply *r);
 void weir_started_deinit(struct weir *db);
 
-/* For tests: faults are injected at the loop, and a node is verified. */
+/* For tests, which inject faults at the loop and verify the node. */
 struct loop *weir_loop(struct weir *db);
 struct node *weir_node(struct weir *db);
 
-/* Completes the item; NULL and its bytes, or what is wrong with it. A key of a read is only looked
- * into: it need not be checked as something to be stored is. */
+/* Completes the item. Returns NULL and its bytes, or the fault. The key of a read is checked less
+ * strictly than an item to be stored. */
 const char *weir_item_finish(struct weir_item *item, bool stored, struct slice *out);
 
 #endif

@@ -1,9 +1,8 @@
-/* weir_requests.c - reads and writes of items: to the partition that holds them now.
+/* weir_requests.c - reads and writes of items, sent to the partition that holds them now.
  *
- * A table's partitions are split while it is open, and the node then refuses requests by the old
- * map. Such a refusal means that nothing was done: the map is fetched anew and the request made
- * again, for at most request_deadline_ms. A query reads as many partitions as its collection lies
- * in. */
+ * Partitions may be split while a table is open. Then the node refuses requests by the old map, and
+ * changes nothing. The map is fetched again and the request repeated, for at most
+ * request_deadline_ms. A query reads all partitions of its collection. */
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -24,7 +23,7 @@ static bool key_attr(const struct key_attr *key, struct slice item, struct attr 
            (out->type == ATTR_NUMBER || out->body.size > 0);
 }
 
-/* Where the item lives, in db->key; NULL or what is wrong. */
+/* Writes the item's storage key to db->key. Returns NULL, or the fault. */
 static const char *locate(struct weir_table *t, struct slice item)
 {
     struct attr partition, sort;
@@ -42,7 +41,7 @@ static const char *locate(struct weir_table *t, struct slice item)
     return NULL;
 }
 
-/* The item's bytes, and its place in db->key; NULL or what is wrong with it. */
+/* Makes the item's bytes, and its storage key in db->key. Returns NULL, or the fault. */
 static const char *prepare(struct weir_table *t, const struct weir_item *item, bool stored,
                            struct slice *bytes)
 {
@@ -198,7 +197,7 @@ void weir_started_reply(struct weir *db, const struct reply *r)
     }
 }
 
-/* By the newest map. Those that it refuses again are tried in the next turn. */
+/* Sends stale writes by the newest map. Writes refused again are repeated in the next turn. */
 static void send_stale(struct weir *db)
 {
     int32_t at = db->stale;
@@ -211,7 +210,7 @@ static void send_stale(struct weir *db)
     }
 }
 
-/* Nothing is answered any more, and what was started may have been done. */
+/* No answers come any more: each started write may have been done. */
 static void give_up_started(struct weir *db)
 {
     const struct reply unknown = {.code = REPLY_UNKNOWN};
@@ -289,7 +288,7 @@ enum weir_status weir_complete(struct weir *db, struct weir_result *result)
 
 /* ---- queries ---- */
 
-/* The items of one partition, behind those of the partitions before it. */
+/* Appends the items of one partition to those of the partitions before it. */
 static void add_page(struct weir *db, const struct reply *reply, bool first, bool last,
                      struct weir_result *result)
 {
@@ -297,7 +296,7 @@ static void add_page(struct weir *db, const struct reply *reply, bool first, boo
     result->items = reply->range.items.data;
     result->items_size = reply->range.items.size;
     if (first && last)
-        return; /* they are lent as they are */
+        return; /* the items are lent without a copy */
     buffer_append_slice(&db->page, reply->range.items);
     result->items = db->page.data;
     result->items_size = db->page.size;
@@ -382,7 +381,7 @@ enum weir_status weir_query(struct weir_table *table, const struct weir_item *ke
             buffer_clear(bound);
             buffer_append_slice(bound, buffer_slice(&position));
             if (!options->reverse)
-                buffer_append_u8(bound, 0); /* the least key behind it */
+                buffer_append_u8(bound, 0); /* the least key above the last one */
         }
         query_range(table, options, result);
     } else {

@@ -1,5 +1,5 @@
-/* gac_links.h - a server of global admission control (gac/server.h) behind links: it answers each
- * frame of a router over the link that the frame came by. */
+/* gac_links.h - a server of global admission control (gac/server.h) behind links. It answers each
+ * frame over the link of that frame. */
 #ifndef WEIR_SERVER_GAC_LINKS_H
 #define WEIR_SERVER_GAC_LINKS_H
 
@@ -15,10 +15,10 @@ struct gac_links {
 
 void gac_links_deinit(struct gac_links *l);
 
-/* A frame that the other end may not send closes its link. */
+/* A frame came over a link. A forbidden frame closes its link. */
 void gac_links_frame(struct gac_links *l, const struct link_peer *from, struct slice frame);
-/* `gone`: the other end closed the link. Otherwise the router may be at work, and may spend what it
- * has: its part is left to it for a while. */
+/* `gone`: the other end closed the link. Otherwise the router may be active and spend its tokens:
+ * its part is left to it for a while. */
 void gac_links_down(struct gac_links *l, uint64_t link, bool gone);
 
 #endif

@@ -1,4 +1,4 @@
-/* link_messages.c - a frame goes without its length word: the link writes its own. */
+/* link_messages.c - encodes frames without their length: the link writes its own. */
 #include "server/link_messages.h"
 
 #include <stdio.h>

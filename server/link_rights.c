@@ -23,7 +23,7 @@ unsigned link_rights_accepted(enum peer_kind kind)
     return 0;
 }
 
-/* A report and an envelope begin with their node, after what `skip` says. */
+/* Whether a report or an envelope names its sender. The node's number is behind `skip` bytes. */
 static bool names_itself(const struct link_peer *from, struct slice bytes, size_t skip)
 {
     struct reader r = {bytes, false};

@@ -1,4 +1,4 @@
-/* node_links.c - which frame is what, and who may send it. */
+/* node_links.c - decodes frames, and checks the sender's rights. */
 #include "server/node_links.h"
 
 #include "engine/message/frames.h"
@@ -35,7 +35,7 @@ void node_links_deinit(struct node_links *l)
     buffer_deinit(&l->scratch);
 }
 
-/* NULL: the frame was taken. Otherwise what is wrong with it. */
+/* NULL: the frame was taken. Otherwise its fault. */
 static const char *frame_take(struct node_server *s, const struct link_peer *from,
                               struct slice frame)
 {

@@ -1,4 +1,4 @@
-/* node_links.h - a node behind links: its messages as frames, and what may come over which link. */
+/* node_links.h - a node behind links: its messages as frames, and the rights of each link. */
 #ifndef WEIR_SERVER_NODE_LINKS_H
 #define WEIR_SERVER_NODE_LINKS_H
 
@@ -11,11 +11,11 @@ struct node_links {
 
 void node_links_deinit(struct node_links *l);
 
-/* The node's messages go over the links; for node_server_options. Borrows `l`. A message for a link
- * that is down is lost: whoever waits for it asks again. */
+/* The port that sends the node's messages over links, for node_server_options. Borrows `l`. A
+ * message for a link that is down is lost; its sender asks again. */
 struct message_port node_links_messages(struct node_links *l);
 
-/* A frame came over a link. A frame that the other end may not send closes its link. */
+/* A frame came over a link. A forbidden frame closes its link. */
 void node_links_frame(struct node_links *l, struct node_server *s, const struct link_peer *from,
                       struct slice frame);
 

@@ -1,11 +1,11 @@
-/* node_recovery.c - segments are read from where the store ends, record by record. */
+/* node_recovery.c - reads segments record by record, from where the store ends. */
 #include "server/node_recovery.h"
 
 #include <errno.h>
 
 #include "base/must.h"
 
-/* `status` as `what` gave it, with errno. */
+/* Reports `status` of the operation `what`, with errno. */
 static enum status recovery_fail(const struct node_recovery *r, struct buffer *error,
                                  enum status status, const char *what)
 {
@@ -16,8 +16,7 @@ static enum status recovery_fail(const struct node_recovery *r, struct buffer *e
     return status;
 }
 
-/* The segment size with which the log was written, if this record says so; otherwise the present
- * one. */
+/* The segment size stated by the record; the present size if the record states none. */
 static uint64_t segment_bytes_stated(const struct node_recovery *r, const struct log_record *record)
 {
     uint64_t stated = 0;
@@ -28,7 +27,7 @@ static uint64_t segment_bytes_stated(const struct node_recovery *r, const struct
     return stated;
 }
 
-/* Replays one segment from the lsn `from` on, and moves `next_lsn` behind its last record. */
+/* Replays one segment from the lsn `from`. Sets `next_lsn` to the end of its last record. */
 static enum status segment_replay(struct node_recovery *r, uint64_t segment, struct slice bytes,
                                   uint64_t from, bool last, struct buffer *error)
 {
@@ -80,9 +79,9 @@ static enum status segment_read(struct node_recovery *r, uint64_t segment, struc
     return status == STATUS_OK ? status : recovery_fail(r, error, status, "read");
 }
 
-/* Lowers `*last` to the last segment of which a record may have been acknowledged, `first` at
- * least. The others were made ahead of their use, or their first write was torn. Damage at the
- * start of a segment is for segment_replay to report. */
+/* Lowers `*last` to the last segment that may have an acknowledged record, but not below `first`.
+ * Later segments were made ahead of use, or their first write was torn. segment_replay reports
+ * damage at the start of a segment. */
 static enum status last_find(struct node_recovery *r, uint64_t first, uint64_t *last,
                              struct buffer *memory, struct buffer *error)
 {

@@ -9,7 +9,7 @@
 #include "server/node_recovery.h"
 #include "server/node_space.h"
 
-/* A read that pages in what the node asked for. */
+/* A read that pages in data for the node. */
 struct node_touch {
     LIST_ENTRY(node_touch) entry;
     struct node_server *server; /* borrows */
@@ -22,8 +22,8 @@ struct node_touch {
 struct node_server {
     struct node_server_options options;
     struct node *node;               /* owns */
-    struct controller *controller;   /* owns; at work while the node leads the catalog */
-    LIST_HEAD(, node_touch) touches; /* owns; those without an answer */
+    struct controller *controller;   /* owns; active while the node leads the catalog */
+    LIST_HEAD(, node_touch) touches; /* owns; reads without an answer */
     enum status checkpoint_status;   /* the job's, until its answer */
     uint64_t segment_bytes;
     uint64_t next_lsn; /* until the start */
@@ -171,7 +171,7 @@ static struct instant control_deadline(const struct node_server *s)
                                node_control_urgent(s->node));
 }
 
-/* The controller looks, and the node does what it decides. */
+/* The controller looks, and the node executes its decisions. */
 static void control_look(struct node_server *s)
 {
     const struct message_port *m = &s->options.messages;

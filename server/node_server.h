@@ -1,12 +1,12 @@
-/* node_server.h - a node at work: its recovery, its turns, its effects, its controller.
+/* node_server.h - drives a node: its recovery, its turns, its effects, its controller.
  *
- * The one driver of struct node (engine/node/node.h). It sees the world through ports
- * (server/ports.h): a host runs it over files, threads and sockets (server/host/node_host.h), the
- * simulator over virtual time (sim/node_process.h).
+ * The only driver of struct node (engine/node/node.h). The driver uses ports (server/ports.h). A
+ * host implements them over files, threads and sockets (server/host/node_host.h), the simulator
+ * over virtual time (sim/node_process.h).
  *
- * Use: open, start, then events. After the events of a turn, and when node_server_deadline has
- * come, node_server_turn: what is due by time happens, and what the turn adds up to goes to the
- * log. Whoever destroys a server with work in flight lets no answer come afterwards. */
+ * Use: open, start, then events. Call node_server_turn after the events of a turn, and at
+ * node_server_deadline. It does the work due by time, and writes the turn's records to the log.
+ * After a server is destroyed, its owner must not deliver answers to it. */
 #ifndef WEIR_SERVER_NODE_SERVER_H
 #define WEIR_SERVER_NODE_SERVER_H
 
@@ -17,36 +17,36 @@ struct node_server;
 
 struct node_server_options {
     struct node_options node;
-    const char *place; /* borrows, during node_server_open; where the data is, for texts */
+    const char *place; /* borrows, during node_server_open; place of the data, for error texts */
     struct clock_port clock;
     struct log_port log;
     struct work_port work;
     struct message_port messages;
-    /* The node has done something, and its trace may tell of it. NULL: nobody looks. */
+    /* Called after the node has done something that its trace may show. May be NULL. */
     void (*stepped)(void *context);
     void *stepped_context;
 };
 
-/* Recovers: the node holds what store and log hold. Owns the store, also on failure.
- * STATUS_MALFORMED, STATUS_CORRUPT, STATUS_IO, STATUS_FULL: `error` tells what and what to do. */
+/* Recovers the node from store and log. Owns the store, also on failure. STATUS_MALFORMED,
+ * STATUS_CORRUPT, STATUS_IO, STATUS_FULL: `error` gets the fault and the remedy. */
 enum status node_server_open(const struct node_server_options *options, struct store *store,
                              struct buffer *error, struct node_server **out);
 void node_server_start(struct node_server *s);
-/* What is in flight is not waited for: it was never acknowledged. NULL: nothing. */
+/* Work in flight is not waited for: it was never acknowledged. NULL: does nothing. */
 void node_server_destroy(struct node_server *s);
 
 /* ---- messages ---- */
 
-/* `from` names whoever asks, for message_port.reply; not 0. */
+/* `from` names the sender, for message_port.reply; not 0. */
 void node_server_request(struct node_server *s, uint64_t from, const struct request *r);
 /* The reply of another node. */
 void node_server_reply(struct node_server *s, const struct reply *r);
-/* An envelope of another node. STATUS_MALFORMED: its link is to be closed. */
+/* An envelope of another node. STATUS_MALFORMED: the caller must close the link. */
 enum status node_server_envelope(struct node_server *s, struct slice frame);
 
 /* ---- answers of ports ---- */
 
-/* 0 or errno. */
+/* `error`: 0 or errno. */
 void node_server_segment_made(struct node_server *s, int error);
 void node_server_log_written(struct node_server *s, uint64_t lsn, int error);
 

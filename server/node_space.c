@@ -1,4 +1,4 @@
-/* node_space.c - one segment is made at a time. */
+/* node_space.c - makes one segment at a time. */
 #include "server/node_space.h"
 
 #include "base/must.h"
@@ -17,7 +17,7 @@ void node_space_init(struct node_space *s, const struct log_port *log, struct no
 
 static void space_make(struct node_space *s, uint64_t segment)
 {
-    /* A log that is hardly written to, or needs space at once, is not worth the zeros. */
+    /* Zeros are not worth their cost for a log with few writes, or in urgent need of space. */
     bool written = segment > s->first + 1 && segment > node_log_end(s->node) / s->segment_bytes + 1;
     s->making = true;
     s->log->make(s->log->context, segment, written);

@@ -1,8 +1,8 @@
-/* ports.h - what the drivers need of the world: a clock, a log, background work, links.
+/* ports.h - the interfaces that the drivers need: a clock, a log, background work, links.
  *
  * Each port is a struct of functions. The host implements the ports over io_uring, files and
  * threads (server/host/), the simulator over virtual time (sim/). A driver starts work through a
- * port; the world answers with a call of the driver's, named at the function.
+ * port. The answer is a call of a driver's function, named at the port's function.
  *
  * PORT-1  an answer comes once, or never if the driver is destroyed first.
  * PORT-2  an answer comes on the driver's thread, outside of other calls to the driver; but
@@ -29,14 +29,15 @@ struct clock_port {
 struct log_port {
     void *context;
 
-    /* At the start, before the first record is appended. They return when the work is done. */
+    /* At the start, before the first record is appended. These functions return when the work is
+     * done. */
 
-    /* Lowest and highest segment there. False: there is none. */
+    /* The lowest and the highest existing segment. False: no segment. */
     bool (*range)(void *context, uint64_t *first, uint64_t *last);
-    /* What the segment holds; zeros at its end may be missing. `*out` lends until the next read;
-     * `memory` is room for it. STATUS_IO. */
+    /* The content of the segment; zeros at its end may be missing. `*out` lends until the next
+     * read; `memory` is room for it. STATUS_IO. */
     enum status (*read)(void *context, uint64_t segment, struct buffer *memory, struct slice *out);
-    /* Makes the segment, unless it is there. STATUS_FULL, STATUS_IO: nothing changed. */
+    /* Makes the segment, unless it exists. STATUS_FULL, STATUS_IO: nothing changed. */
     enum status (*prepare)(void *context, uint64_t segment);
     /* Writes zeros from `offset` to `offset + size` of the segment, durably. STATUS_IO. */
     enum status (*zero)(void *context, uint64_t segment, uint64_t offset, uint64_t size);
@@ -44,11 +45,11 @@ struct log_port {
     /* While the node runs. */
 
     bool (*has)(void *context, uint64_t segment);
-    /* Makes the segment; one at a time, in order. A segment that was trimmed may be used again with
-     * what it held. `written`: a new segment is worth writing zeros to, so that appends do not
-     * allocate. Answer: node_server_segment_made. */
+    /* Makes the segment; one at a time, in order. A trimmed segment may be reused with its old
+     * content. `written`: zeros are written to a new segment, so that appends do not allocate
+     * blocks. Answer: node_server_segment_made. */
     void (*make)(void *context, uint64_t segment, bool written);
-    /* Writes the bytes, durably, inside one segment that is there. They last until the answer:
+    /* Writes the bytes durably, inside one existing segment. The bytes last until the answer:
      * node_server_log_written. */
     void (*append)(void *context, uint64_t lsn, struct slice bytes);
     /* Segments below this one are not needed any more. */
@@ -57,43 +58,42 @@ struct log_port {
 
 enum work_kind {
     WORK_CHECKPOINT, /* writes much: one at a time */
-    WORK_READ,       /* pages in what is on disk */
+    WORK_READ,       /* pages in data from disk */
 };
 
-/* Runs `job` where it may block, at the same time as anything else, and answers with `done`. */
+/* Runs `job` where it may block, in parallel to everything else, and answers with `done`. */
 struct work_port {
     void *context;
     void (*submit)(void *context, enum work_kind kind, void (*job)(void *argument),
                    void (*done)(void *argument), void *argument);
 };
 
-/* Where the messages of a node go. They lend for the call, in which the node is in the middle of
- * its effects: nothing may call the same node. */
+/* Sends the messages of a node. They lend for the call. The node is in the middle of its effects
+ * then: the port must not call the same node. */
 struct message_port {
     void *context;
     void (*reply)(void *context, uint64_t to, const struct reply *r);
     void (*request)(void *context, uint32_t node, const struct request *r);
-    /* An envelope for another node; it may be lost, doubled or late. */
+    /* An envelope for another node; it may be lost, duplicated or late. */
     void (*envelope)(void *context, uint32_t node, struct slice frame);
 };
 
-/* Where a router's messages to nodes and GAC servers go. They lend for the call. */
+/* Sends a router's messages to nodes and GAC servers. They lend for the call. */
 struct router_port {
     void *context;
-    /* False: the request was not sent, and will not be. A node of the same process may answer
-     * inside the call. */
+    /* False: the request is not sent. A node of the same process may answer inside the call. */
     bool (*request)(void *context, uint32_t node, const struct request *r);
-    /* A frame of the router; what cannot be sent is dropped. */
+    /* A frame of the router; dropped if it cannot be sent. */
     void (*gac)(void *context, uint32_t server, struct slice frame);
 };
 
-/* Connections of a router's clients. What is said of a connection that is gone does nothing. */
+/* Connections of a router's clients. Calls about a closed connection do nothing. */
 struct client_port {
     void *context;
-    /* Copies. Returns how many bytes wait that the client has not taken; while any wait, every
-     * change is told by router_server_unsent. */
+    /* Copies. Returns the bytes that the client has not taken. While there are such bytes, every
+     * change is reported by router_server_unsent. */
     size_t (*send)(void *context, uint64_t connection, struct slice bytes);
-    /* After all that was sent, or at once. */
+    /* Closes after all output has left; abort closes at once. */
     void (*close)(void *context, uint64_t connection);
     void (*abort)(void *context, uint64_t connection);
 };
@@ -103,11 +103,11 @@ struct link_port {
     void *context;
     /* Copies. False, and nothing is sent: the link is down. */
     bool (*send)(void *context, uint64_t link, struct slice frame);
-    /* The link to that process which this one keeps up; 0: it is down. */
+    /* The link that this process keeps up to that process; 0: it is down. */
     uint64_t (*find)(void *context, enum peer_kind kind, uint32_t id);
-    /* An envelope of consensus; it may be lost, doubled or late. NULL: it is no node. */
+    /* An envelope of consensus; it may be lost, duplicated or late. NULL: not a node. */
     void (*envelope)(void *context, uint32_t node, struct slice frame);
-    /* Closes the link: the other end has sent what it may not send, and `why` says what. */
+    /* Closes the link: the other end sent something forbidden. `why` says what. */
     void (*refuse)(void *context, uint64_t link, const char *why);
 };
 

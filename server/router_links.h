@@ -1,6 +1,6 @@
 /* router_links.h - a router behind links: its messages to nodes and GAC servers as frames.
  *
- * A router makes all its links itself, to the nodes and GAC servers that it was told of. */
+ * A router makes all its links itself, to the nodes and GAC servers of its command line. */
 #ifndef WEIR_SERVER_ROUTER_LINKS_H
 #define WEIR_SERVER_ROUTER_LINKS_H
 
@@ -21,9 +21,9 @@ void router_links_deinit(struct router_links *l);
 struct router_port router_links_peers(struct router_links *l);
 
 void router_links_up(struct router_links *l, const struct link_peer *to);
-/* `gone`: the other end closed the link; otherwise that process cannot be reached. */
+/* `gone`: the other end closed the link; otherwise that process is unreachable. */
 void router_links_down(struct router_links *l, const struct link_peer *to, bool gone);
-/* A frame that the other end may not send closes its link. */
+/* A frame came over a link. A forbidden frame closes its link. */
 void router_links_frame(struct router_links *l, const struct link_peer *from, struct slice frame);
 
 #endif

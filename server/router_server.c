@@ -1,4 +1,4 @@
-/* router_server.c - events in, effects out. */
+/* router_server.c - passes events to the router, and its effects to the ports. */
 #include "server/router_server.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 struct router_server {
     struct router_server_options options;
     struct router *router; /* owns */
-    bool pumping;          /* an event inside an effect leaves its effects to the pump */
+    bool pumping;          /* inside an effect: the pump takes further effects */
 };
 
 static struct instant router_now(const struct router_server *s)
@@ -74,7 +74,7 @@ void router_server_pump(struct router_server *s)
 void router_server_open(struct router_server *s, uint64_t connection)
 {
     router_open(s->router, router_now(s), connection);
-    router_server_pump(s); /* it may have been turned away */
+    router_server_pump(s); /* the router may have refused it */
 }
 
 void router_server_open_admin(struct router_server *s, uint64_t connection)

@@ -1,8 +1,8 @@
-/* router_server.h - a router at work: its turns and its effects.
+/* router_server.h - drives a router: its turns and its effects.
  *
- * The one driver of struct router (router/router.h), in daemons and in the simulator. Connections
- * are named by numbers that are never used again.
- * After every event but router_server_reply the router's effects are taken. */
+ * The only driver of struct router (router/router.h), in daemons and in the simulator. Connections
+ * have numbers that are never reused. The router's effects are taken after every event except
+ * router_server_reply. */
 #ifndef WEIR_SERVER_ROUTER_SERVER_H
 #define WEIR_SERVER_ROUTER_SERVER_H
 
@@ -26,10 +26,10 @@ void router_server_destroy(struct router_server *s); /* NULL: nothing */
 void router_server_open(struct router_server *s, uint64_t connection);
 void router_server_open_admin(struct router_server *s, uint64_t connection);
 void router_server_receive(struct router_server *s, uint64_t connection, struct slice bytes);
-/* The client will send nothing more, but still reads. */
+/* The client sends nothing more, but still reads. */
 void router_server_end(struct router_server *s, uint64_t connection);
 void router_server_close(struct router_server *s, uint64_t connection);
-/* So many bytes wait that the client has not taken. */
+/* `bytes`: output that the client has not taken. */
 void router_server_unsent(struct router_server *s, uint64_t connection, size_t bytes);
 
 /* ---- nodes and GAC servers ---- */
@@ -39,16 +39,16 @@ void router_server_unsent(struct router_server *s, uint64_t connection, size_t b
 void router_server_reply(struct router_server *s, uint32_t node, const struct reply *r);
 void router_server_node_lost(struct router_server *s, uint32_t node);
 void router_server_gac_up(struct router_server *s, uint32_t server);
-/* `gone`: the other end closed the link; otherwise the server cannot be reached. */
+/* `gone`: the other end closed the link; otherwise the server is unreachable. */
 void router_server_gac_down(struct router_server *s, uint32_t server, bool gone);
-/* STATUS_MALFORMED: the link is to be closed. */
+/* STATUS_MALFORMED: the caller must close the link. */
 enum status router_server_gac_receive(struct router_server *s, uint32_t server, struct slice frame);
 
 /* ---- turns ---- */
 
-/* Takes the effects. */
+/* Takes the router's effects. */
 void router_server_pump(struct router_server *s);
-/* What is due by time happens. */
+/* Does the work that is due by time. */
 void router_server_turn(struct router_server *s);
 struct instant router_server_deadline(const struct router_server *s);
 

@@ -1,4 +1,4 @@
-/* admin.c - where the admin listener is, and the token it asks for. */
+/* admin.c - the address of the admin listener, and its token. */
 #include "server/host/admin.h"
 
 #include <errno.h>

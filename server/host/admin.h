@@ -1,4 +1,4 @@
-/* admin.h - the admin listener of a router: where it is and who may use it. */
+/* admin.h - the admin listener of a router: its address and its token. */
 #ifndef WEIR_SERVER_HOST_ADMIN_H
 #define WEIR_SERVER_HOST_ADMIN_H
 
@@ -7,12 +7,12 @@
 #include "server/host/http_server.h"
 
 enum {
-    ADMIN_PORT_OFFSET = 600, /* from the public port, where --admin does not say */
+    ADMIN_PORT_OFFSET = 600, /* added to the public port if --admin gives no port */
 };
 
 struct admin {
     struct http_address at;
-    char token[HTTP_BEARER_MAX]; /* empty: none is needed */
+    char token[HTTP_BEARER_MAX]; /* empty: no token is needed */
 };
 
 /* For struct router_options. */
@@ -27,16 +27,16 @@ uint16_t admin_port_of(uint16_t public_port);
 /* A token from a file: a line of 16 to 127 printable characters. */
 enum status admin_read_token(const char *path, char out[HTTP_BEARER_MAX], struct buffer *error);
 
-/* What was asked for; borrows. */
+/* The options of the admin listener; borrows. */
 struct admin_wanted {
-    const char *address; /* empty: loopback, at the port that belongs to the public port */
+    const char *address; /* empty: loopback, at the public port's admin port */
     uint16_t port;
     uint16_t public_port;
     const char *token_file; /* NULL: none */
 };
 
 /* Borrows the address. STATUS_MALFORMED: the listener would be open to other machines without a
- * token, or the token cannot be read; `error` says so. */
+ * token, or the token cannot be read. `error` says which. */
 enum status admin_of(const struct admin_wanted *w, struct admin *out, struct buffer *error);
 
 #endif

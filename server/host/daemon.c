@@ -1,4 +1,4 @@
-/* daemon.c - what daemons do at their start, and what they tell people. */
+/* daemon.c - the start of daemons, and their messages for people. */
 #include "server/host/daemon.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ enum status daemon_introduce(const struct config *config, enum peer_kind kind, u
 static int64_t segments_of(const struct config *config)
 {
     enum {
-        AHEAD = 3 /* beyond log_max_bytes */
+        AHEAD = 3 /* segments beyond log_max_bytes */
     };
     return config->log_max_bytes / config->log_segment_bytes + AHEAD;
 }
@@ -60,8 +60,8 @@ static int64_t segments_of(const struct config *config)
 static int64_t needed(const struct config *config, uint32_t nodes, uint32_t links, bool serves)
 {
     enum {
-        OWN = 12,   /* the loop, standard streams, the faults port and who connects to it */
-        OF_NODE = 8 /* its directory, LMDB, a file that is being made */
+        OWN = 12,   /* the loop, standard streams, the faults port and its clients */
+        OF_NODE = 8 /* its directory, LMDB, a file being made */
     };
     return OWN + links + nodes * (OF_NODE + segments_of(config)) +
            (serves ? http_server_descriptors(config) : 0);
@@ -71,7 +71,7 @@ enum status daemon_fit_descriptors(struct config *config, uint32_t nodes, uint32
                                    bool serves, struct buffer *error)
 {
     enum {
-        CLIENTS_FEW = 64, /* a shorter log is better than fewer */
+        CLIENTS_FEW = 64, /* fewer clients are worse than a shorter log */
         CLIENTS_MIN = 4,
         SEGMENTS_MIN = 2
     };
@@ -117,7 +117,7 @@ int daemon_fail(const char *name, const struct buffer *error)
 enum status daemon_open_loop(struct loop **out, void (*stop)(void *context), void *context,
                              struct buffer *error)
 {
-    signal(SIGPIPE, SIG_IGN); /* a log that nobody reads any more is no reason to die */
+    signal(SIGPIPE, SIG_IGN); /* a closed standard error must not end the process */
     if (loop_create(out) == STATUS_OK && loop_on_stop(*out, stop, context) == STATUS_OK)
         return STATUS_OK;
     buffer_append_format(error, "cannot set up io_uring: %s (Linux 6.1 or newer is needed)",

@@ -1,4 +1,4 @@
-/* daemon.h - what the processes of a cluster have in common: messages over a transport. */
+/* daemon.h - functions shared by the processes of a cluster: messages over a transport. */
 #ifndef WEIR_SERVER_HOST_DAEMON_H
 #define WEIR_SERVER_HOST_DAEMON_H
 
@@ -8,7 +8,7 @@
 #include "host/transport.h"
 #include "server/host/faults.h"
 
-/* Processes of a cluster and where they are: what --peers and --gac say. */
+/* Processes of a cluster and their addresses, from --peers and --gac. */
 struct peer_list {
     struct {
         uint32_t id;
@@ -20,38 +20,39 @@ struct peer_list {
 
 uint64_t daemon_seed(void);
 
-/* What process `kind` `id` says of itself on its links: cluster_id and secret_file of its
- * configuration. `secret` holds the secret and must outlive the transport. `listens`: the address it accepts links
- * on, or NULL; without a secret that must be on this machine. STATUS_IO, STATUS_MALFORMED. */
+/* The identity of process `kind` `id` for its links: cluster_id and secret_file of its
+ * configuration. `secret` gets the secret and must outlive the transport. `listens`: the address on
+ * which it accepts links, or NULL. Without a secret that address must be loopback. STATUS_IO,
+ * STATUS_MALFORMED. */
 enum status daemon_introduce(const struct config *config, enum peer_kind kind, uint32_t id,
                              const char *listens, struct buffer *secret, struct buffer *error,
                              struct greeting_self *out);
 
-/* Raises the limit of open files and sockets. Where that is too little for `nodes` nodes in this
- * process, `links` links to others and, if it `serves` clients, those, it lowers `connections_max`,
- * then `log_max_bytes`, and says so. STATUS_IO: it is too little all the same. */
+/* Raises the limit of open files and sockets. The limit must suffice for `nodes` nodes in this
+ * process, for `links` links to others, and for clients if the process `serves` them. If it does
+ * not, lowers `connections_max`, then `log_max_bytes`, and says so. STATUS_IO: still too low. */
 enum status daemon_fit_descriptors(struct config *config, uint32_t nodes, uint32_t links,
                                    bool serves, struct buffer *error);
 
 /* Prints "weir NAME: " and the text to standard error; returns exit code 1. */
 int daemon_fail(const char *name, const struct buffer *error);
 
-/* A loop that stops on signals. `error` tells why not. */
+/* A loop that stops on signals. `error` gets the reason of a failure. */
 enum status daemon_open_loop(struct loop **out, void (*stop)(void *context), void *context,
                              struct buffer *error);
 
-/* Numbers 1 .. count, each once; `error` tells what is wrong with that option. */
+/* Whether the list has the numbers 1 .. count, each once. `error` gets the fault of that option. */
 bool daemon_list_valid(const struct peer_list *list, const char *option, struct buffer *error);
 
-/* The port that takes commands for faults (faults.h); says where on standard output. */
+/* Opens the port for fault commands (faults.h) and prints its address on standard output. */
 enum status daemon_open_faults(struct loop *l, struct transport *t, uint16_t port,
                                struct buffer *error, struct faults **out);
 
-/* Keeps up a link to each of them but `except`. */
+/* Keeps up a link to each process of the list except `except`. */
 void daemon_add_peers(struct transport *t, enum peer_kind kind, const struct peer_list *list,
                       uint32_t except);
 
-/* Once, when the node has stopped writing: what it was doing, on standard error. */
+/* Once, when the node has stopped writing: prints its last events on standard error. */
 void daemon_tell_stopped(const struct node *n, uint32_t id, bool *told);
 
 /* transport_handler.note: a line on standard error. */

@@ -22,7 +22,7 @@ static enum status fail(struct buffer *error, const char *what, const char *path
     return STATUS_IO;
 }
 
-/* Whether there is anything but LOCK. -1: it cannot be told. */
+/* Whether there is any file except LOCK. -1: unknown. */
 static int holds_data(const char *path)
 {
     DIR *d = opendir(path);

@@ -1,6 +1,8 @@
-/* data_dir.h - a node's directory, claimed: nobody else uses it, and what is in it has the form
- * that this program reads. The file LOCK stands for both: it is locked, and says the form in a
- * line. Not here: the log (host/log_dir.h), LMDB (engine/store). */
+/* data_dir.h - claims a node's directory.
+ *
+ * No other process uses a claimed directory, and its data has the format of this program. The file
+ * LOCK ensures both: it is locked, and contains the format in one line.
+ * Not here: the log (host/log_dir.h), LMDB (engine/store). */
 #ifndef WEIR_SERVER_HOST_DATA_DIR_H
 #define WEIR_SERVER_HOST_DATA_DIR_H
 
@@ -8,15 +10,15 @@
 #include "base/status.h"
 
 enum {
-    /* Goes up with every change of what is on disk: items, rows, log records. */
+    /* Raised by every change of the format of items, rows or log records. */
     DATA_FORMAT = 8,
     DATA_DIR_WAIT_MS = 5000
 };
 
-/* Makes the directory if there is none. `*fd`: closing it gives the directory up. A process that
- * has it is waited for, DATA_DIR_WAIT_MS at most, after `note` (may be NULL) got a line that says
- * so: it may have been killed, and be ending. Otherwise `error` tells why: STATUS_IO;
- * STATUS_CORRUPT: another form. */
+/* Makes the directory if it is missing. Closing `*fd` releases the claim. A process that has the
+ * directory may have been killed and be ending. So it is waited for, up to DATA_DIR_WAIT_MS, after
+ * `note` (may be NULL) got a line about it. On failure `error` gets the reason. STATUS_IO;
+ * STATUS_CORRUPT: another format. */
 enum status data_dir_claim(const char *path, void (*note)(void *context, const char *text),
                            void *context, struct buffer *error, int *fd);
 

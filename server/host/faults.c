@@ -48,7 +48,7 @@ static bool parse_integer(struct slice text, int64_t least, int64_t most, int64_
     return *out >= least && *out <= most;
 }
 
-/* What was expected, or NULL. */
+/* Returns the expected form, or NULL. */
 static const char *parse_peer(const struct slice *words, struct fault_command *out)
 {
     int64_t id;
@@ -104,7 +104,7 @@ static const char *parse_drift(const struct slice *words, struct fault_command *
 }
 
 static const struct verb {
-    const char *words[2]; /* what it begins with */
+    const char *words[2]; /* its first words */
     size_t word_count;    /* of the whole command */
     const char *(*parse)(const struct slice *words, struct fault_command *out);
     enum fault_verb verb;
@@ -278,8 +278,8 @@ static void on_opened(void *context, struct connection *c)
     TAILQ_INSERT_TAIL(&f->clients, client, entry);
 }
 
-/* False: the line was no command. Whoever speaks something else, such as HTTP, is not heard to the
- * end: one of the lines that follow might be a command. */
+/* False: the line was not a command. The rest of another protocol, such as HTTP, is not read: a
+ * later line might be a command. */
 static bool answer_line(struct fault_client *client)
 {
     struct fault_command command;

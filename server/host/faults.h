@@ -1,9 +1,9 @@
 /* faults.h - the admin port of a daemon started with --faults: its links, disk and clock break on
  * command.
  *
- * On 127.0.0.1, a command a line, an answer a line: "ok", "ok" and a text, or "error: " and what is
- * wrong, after which the connection is closed: what speaks another protocol gives no command. Who
- * can connect can break the process, so the port exists only if it was asked for.
+ * On 127.0.0.1, one command a line and one answer a line: "ok", "ok" and a text, or "error: " and
+ * the fault. After an error the connection is closed, so that a client of another protocol cannot
+ * give a command. Any client can break the process, so the port exists only on request.
  * Bounds: FAULTS_LINE_SIZE_MAX bytes a line, FAULTS_CLIENTS_MAX connections. */
 #ifndef WEIR_SERVER_HOST_FAULTS_H
 #define WEIR_SERVER_HOST_FAULTS_H
@@ -44,17 +44,17 @@ struct fault_command {
 /* STATUS_MALFORMED: `error` says what was expected, without control characters. */
 enum status fault_command_parse(struct slice line, struct fault_command *out, struct buffer *error);
 
-/* Does it; `answer` gets one line without its end. */
+/* Executes the command; `answer` gets one line without its end. */
 void fault_command_apply(const struct fault_command *c, struct loop *l, struct transport *t,
                          struct buffer *answer);
 
 struct faults;
 
-/* Listens on that port of 127.0.0.1; 0 = any. STATUS_IO: `error` says why not. */
+/* Listens on that port of 127.0.0.1; 0 = any. STATUS_IO: `error` gets the reason. */
 enum status faults_open(struct loop *l, struct transport *t, uint16_t port, struct buffer *error,
                         struct faults **out);
 uint16_t faults_port(const struct faults *f);
-/* Before the loop's end; NULL is fine. */
+/* Call before the loop is destroyed. NULL: does nothing. */
 void faults_close(struct faults *f);
 
 #endif

@@ -1,7 +1,7 @@
 /* http_server.c - the public listener and the admin listener of a router on a loop.
  *
- * The router is told what is unsent of each client, and bounds it. Here a client with much of it is
- * not read from either, so that TCP holds it back. */
+ * The router is told the unsent bytes of each client, and bounds them. This file also stops reading
+ * from a client with many unsent bytes, so that TCP holds the client back. */
 #include "server/host/http_server.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@ enum {
     MORE_MAX = 64,
 };
 
-/* Beyond connections_max so many are let in to be told so, and the rest closed without a word; and
- * so many may ask the admin listener. */
+/* The count of connections beyond connections_max that get a refusal; further ones are closed
+ * without an answer. Also the maximum of the admin listener. */
 static int64_t more_max(const struct config *config)
 {
     int64_t some = config->connections_max / 4 + 1;
@@ -59,7 +59,7 @@ static void http_received(void *context, struct connection *c, struct slice byte
     router_server_receive(s->router, connection_id(c), bytes);
 }
 
-/* The client has said all it will: the router closes once it has answered. */
+/* The client sends nothing more: the router closes the connection after its last answer. */
 static void http_ended(void *context, struct connection *c)
 {
     struct http_server *s = context;
@@ -73,7 +73,7 @@ static void http_closed(void *context, struct connection *c, int error)
     router_server_close(s->router, connection_id(c));
 }
 
-/* The user pointer of a connection is set while the router is told what is unsent of it. */
+/* The user pointer of a connection is set while the router is told of unsent bytes. */
 static void http_sent(void *context, struct connection *c)
 {
     struct http_server *s = context;

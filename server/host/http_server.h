@@ -10,25 +10,25 @@
 
 struct http_server;
 
-/* Where to listen, and which option says so. */
+/* An address to listen on, and the option that gave it. */
 struct http_address {
     const char *address;
     uint16_t port; /* 0: any free one */
     const char *option;
 };
 
-/* Sockets that it may have open at once. */
+/* The most sockets of a server at once. */
 int64_t http_server_descriptors(const struct config *config);
 
 /* Borrows the loop. */
 struct http_server *http_server_create(struct loop *l);
-/* Before the loop's end. NULL: nothing. */
+/* Call before the loop is destroyed. NULL: does nothing. */
 void http_server_destroy(struct http_server *s);
 
 /* For router_server_options. Borrows the server. */
 struct client_port http_server_clients(struct http_server *s);
 
-/* Listens for clients and for admin requests; `error` tells why not and what to do. Borrows the
+/* Listens for clients and for admin requests; `error` gets the fault and the remedy. Borrows the
  * router until the loop's end. */
 enum status http_server_listen(struct http_server *s, struct router_server *r,
                                const struct config *config, const struct http_address *at,

@@ -1,4 +1,4 @@
-/* link_transport.c - envelopes go over the same links as all other frames. */
+/* link_transport.c - sends envelopes over the same links as all other frames. */
 #include "server/host/link_transport.h"
 
 static bool transport_links_send(void *context, uint64_t link, struct slice frame)

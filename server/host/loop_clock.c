@@ -1,4 +1,4 @@
-/* loop_clock.c - time as of the start of a loop's turn. */
+/* loop_clock.c - the time at the start of a loop's turn. */
 #include "server/host/loop_clock.h"
 
 static struct instant clock_now(void *context)

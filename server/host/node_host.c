@@ -15,7 +15,7 @@ enum {
     READERS = 2,
 };
 
-/* On its way to the disk. */
+/* A batch of log records in flight to the disk. */
 struct log_write {
     struct node_host *host; /* NULL: none */
     uint64_t lsn;
@@ -23,7 +23,7 @@ struct log_write {
 
 struct node_host {
     struct loop *loop;     /* borrows */
-    const char *directory; /* borrows, while it opens */
+    const char *directory; /* borrows, during node_host_open */
     int lock_fd;
     struct log_dir *log_dir; /* owns */
     struct log_append append;

@@ -14,19 +14,19 @@ struct node_host_options {
     const char *directory; /* of this node; created if missing */
     struct node_options node;
     struct message_port messages;
-    /* One line for people while it opens, such as what it waits for. May be NULL. */
+    /* One line for people while the node opens, such as a wait. May be NULL. */
     void (*note)(void *context, const char *text);
     void *note_context;
 };
 
-/* Recovers what the directory holds, and starts the node. On failure `error` tells what and what to
- * do. */
+/* Recovers the node from the directory, and starts it. On failure `error` gets the fault and the
+ * remedy. */
 enum status node_host_open(struct loop *l, const struct node_host_options *options,
                            struct buffer *error, struct node_host **out);
-/* What is in flight is not waited for: it was never acknowledged. */
+/* Work in flight is not waited for: it was never acknowledged. */
 void node_host_close(struct node_host *h);
 
-/* Lends until the close. */
+/* Lends until node_host_close. */
 struct node_server *node_host_server(struct node_host *h);
 
 #endif

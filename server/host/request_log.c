@@ -6,7 +6,7 @@
 
 #include "host/loop.h"
 
-/* Texts may hold what a client sent: one request is one line. */
+/* Texts may contain a client's bytes: control characters must not break the line. */
 static void append_printable(struct buffer *out, struct slice text)
 {
     for (size_t i = 0; i < text.size; i++) {

@@ -2,8 +2,8 @@
  *
  * A line: time (UTC), the client's address, request id, operation, table/partition or -, the first
  * key in parentheses, HTTP status, units consumed, milliseconds, and for an error its type, its
- * text and its reasons. Items are not logged. A request that is refused before its operation is
- * known has no line. */
+ * text and its reasons. Items are not logged. A request refused before its operation is known has
+ * no line. */
 #ifndef WEIR_SERVER_HOST_REQUEST_LOG_H
 #define WEIR_SERVER_HOST_REQUEST_LOG_H
 

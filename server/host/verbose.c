@@ -9,7 +9,7 @@ enum {
     SUM_MS = 1000
 };
 
-/* Those that come with every request are added up. */
+/* Events of every request are counted, not printed. */
 static bool sum_up(struct verbose *v, const struct trace_event *e)
 {
     switch (e->kind) {
