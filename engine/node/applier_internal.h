@@ -25,8 +25,12 @@ void split_orphan(struct applier *applier, const struct partition *p);
  * replica's log has. A replica that has acknowledged a split must create the children. */
 void split_catch_up(struct applier *applier, struct partition *p,
                     const struct split_history *splits);
-/* Takes over the range of a snapshot, and erases the keys that the replica loses. False: the snapshot
- * is from before the replica's own range, or another replica here holds some of its keys. */
+/* Takes over the range of a snapshot, and erases the keys that the replica loses. False:
+ *   - The snapshot has an older epoch, and its range is narrower, or the replica has state or a
+ *     log, or a partition is being opened here, or keys beyond the replica's range are held by
+ *     another replica or are being erased.
+ *   - The snapshot has a newer epoch, and another replica here holds some of the absorbed keys, but
+ *     not exactly these keys. */
 bool split_take_range(struct applier *applier, struct partition *p,
                       const struct partition_info *told);
 
@@ -35,8 +39,8 @@ bool merge_is_sound(uint32_t group, struct slice payload);
 void merge_apply(struct applier *applier, struct partition *p, const struct raft_entry *e,
                  struct applied *out);
 /* A snapshot for `to` brings the keys [lo, hi), which `to` has absorbed. Removes the replica that
- * holds these keys here; the items stay. False: a replica
- * here holds some of the keys, but another range. */
+ * holds these keys here; the items stay. False: a replica here holds some of the keys, but another
+ * range. */
 bool merge_give_way(struct applier *applier, const struct partition *to, struct slice lo,
                     struct slice hi);
 

@@ -1,7 +1,7 @@
-/* raft_timers.h - when the replicas' rafts want to be called: a heap, the earliest first.
+/* raft_timers.h - the deadlines of the replicas' rafts: a heap, the earliest first.
  *
- * A node with thousands of idle replicas calls only those that are due. Equal deadlines go by
- * partition id, so that a simulated run replays. */
+ * A node with thousands of idle replicas calls only the replicas that are due. Equal deadlines are
+ * ordered by partition id, so that a simulated run replays. */
 #ifndef WEIR_ENGINE_NODE_DEADLINES_H
 #define WEIR_ENGINE_NODE_DEADLINES_H
 
@@ -15,11 +15,11 @@ struct raft_timers {
 };
 
 void raft_timers_deinit(struct raft_timers *timers);
-/* INSTANT_NEVER takes the partition out. */
+/* Sets the partition's deadline. INSTANT_NEVER takes the partition out. */
 void raft_timers_set(struct raft_timers *timers, struct partition *p, struct instant at);
-/* INSTANT_NEVER: there is none. */
+/* The earliest deadline. INSTANT_NEVER: no deadline. */
 struct instant raft_timers_first_at(const struct raft_timers *timers);
-/* Takes out the first partition if it is due; NULL: none is. */
+/* Takes out the first partition if it is due. NULL: no partition is due. */
 struct partition *raft_timers_take_due(struct raft_timers *timers, struct instant now);
 
 #endif

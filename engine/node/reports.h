@@ -12,22 +12,22 @@ struct reports {
     struct partitions *partitions;
     struct throughput *throughput;
     struct calls *calls;
-    uint32_t catalog_leader; /* a guess: where reports go */
-    bool waiting;            /* for the answer to the last one */
-    bool all;                /* the last one may be lost */
-    struct instant at;       /* the next one */
+    uint32_t catalog_leader; /* the node that answered the last report; 0: none yet */
+    bool waiting;            /* for the answer to the last report */
+    bool all;                /* the last report may be lost: the next one contains all */
+    struct instant at;       /* the next report */
 };
 
-/* Tells the catalog what the partitions led here hold and consume, where that changed, and asks
- * about those without a leader. */
+/* Sends the report that is due: what the partitions led here hold and consume, if that changed. The
+ * report also asks about replicas that know no leader, are doubted or frozen. */
 void reports_tick(struct reports *reports);
-/* Something is not to wait for the next report. */
+/* Brings the next report forward: there is urgent news. */
 void reports_soon(struct reports *reports);
-/* The answer: the replicas it names are nobody's, as the catalog's log says up to `as_of`. False:
- * it names none. Lends from the reply. */
+/* The answer to a report. True: `named` lists the replicas that belong to no group any more, by the
+ * catalog's log up to `as_of`. False: the report was refused. `named` lends from the reply. */
 bool reports_answered(struct reports *reports, const struct call_answer *answer, uint64_t *as_of,
                       struct reader *named);
-/* The next one of them that is here; NULL: no more. */
+/* The next named replica that must be closed here. NULL: no more. */
 struct partition *reports_next_named(struct reports *reports, struct reader *named);
 
 #endif

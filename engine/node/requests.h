@@ -1,6 +1,8 @@
-/* requests.h - what a node does when it is asked: for items (item_requests.c), for advice on where to cut a
- * partition (advice.c), for replicas to come, go and change (replicas.c), for tables (tables.c).
- * requests.c has the table of all kinds. */
+/* requests.h - runs the requests to a node.
+ *
+ * item_requests.c: items. advice.c: what partitions did, and where to cut them. replicas.c: opens
+ * and closes replicas, changes the members of groups. tables.c: tables, where the catalog is led.
+ * requests.c: the table of all kinds. */
 #ifndef WEIR_ENGINE_NODE_REQUESTS_H
 #define WEIR_ENGINE_NODE_REQUESTS_H
 
@@ -25,16 +27,18 @@ struct requests {
     struct applier *applier;
 };
 
-/* Answers it, now or later. */
+/* Answers the request, now or later. */
 void requests_run(struct requests *requests, struct operation *o);
 
-/* The reads of the partition that waited for leadership to be confirmed, or have lost it. */
+/* Runs the waiting reads of the partition whose leadership is confirmed. Refuses those whose
+ * leadership is lost. */
 void requests_run_reads(struct requests *requests, struct partition *p);
 
-/* Nobody counts on the replica any more, as the catalog's log up to `as_of` says: it is closed, if
- * there is room for the record. */
+/* No group counts on the replica any more, by the catalog's log up to `as_of`. Closes the replica
+ * if there is room for the record. */
 void requests_close_orphan(struct requests *requests, struct partition *p, uint64_t as_of);
-/* At the end of a turn in which the partition was stepped: one whose table is deleted is closed. */
+/* At the end of a turn in which the partition was stepped: closes the replica if its table is
+ * deleted and no promise holds it. */
 void requests_close_ended(struct requests *requests, struct partition *p);
 
 #endif

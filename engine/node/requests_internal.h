@@ -1,4 +1,4 @@
-/* requests_internal.h - what the files behind requests.h share: what each kind of request runs. */
+/* requests_internal.h - what the files behind requests.h share: a function per kind of request. */
 #ifndef WEIR_ENGINE_NODE_REQUESTS_INTERNAL_H
 #define WEIR_ENGINE_NODE_REQUESTS_INTERNAL_H
 
@@ -8,8 +8,8 @@
 void requests_get(struct requests *requests, struct operation *o);
 void requests_range(struct requests *requests, struct operation *o);
 void requests_write(struct requests *requests, struct operation *o);
-/* Whether a strong read may be answered from what is applied here, now. If not, it was refused, or
- * will run again. */
+/* Whether a strong read may be answered now, from the applied state. If not, the read was refused,
+ * or will run again. */
 bool requests_leads_read(struct requests *requests, struct partition *p, struct operation *o);
 
 /* ---- advice.c: what partitions did, and where to cut them ---- */

@@ -1,4 +1,6 @@
-/* rows.h - what a node keeps of itself in its store, beside the items: under NODE_TABLE_ID. */
+/* rows.h - the node's own rows in its store, beside the items: its replicas, identity and erasures.
+ *
+ * Every change of a row is part of the next checkpoint. */
 #ifndef WEIR_ENGINE_NODE_ROWS_H
 #define WEIR_ENGINE_NODE_ROWS_H
 
@@ -6,7 +8,7 @@
 #include "engine/node/identity.h"
 #include "engine/node/partition.h"
 
-/* Rows of the node itself live in the storage-key space of this table id. */
+/* The node's own rows have storage keys of this table id. */
 #define NODE_TABLE_ID UINT32_C(0xFFFFFFFF)
 
 struct partition_row {
@@ -34,11 +36,12 @@ void rows_store_generation(struct node_env *env, const struct identity *identity
 void rows_store_left_catalog(struct node_env *env, struct identity *identity);
 void rows_store_closed(struct node_env *env, const struct identity *identity);
 void rows_store_local_lsn(struct node_env *env, uint64_t lsn);
-/* Deletes in the background what a partition with this range of items owns; a restart goes on with
- * it. */
+/* Deletes in the background all keys that a partition with this range of items owns. The deletion
+ * goes on after a restart. */
 void rows_erase(struct node_env *env, struct slice lo, struct slice hi);
-/* Whether anything of that is still to be deleted. */
+/* Whether some of these keys are still to be deleted. */
 bool rows_are_erasing(const struct node_env *env, struct slice lo, struct slice hi);
+/* The range that begins at `lo` is deleted. */
 void rows_erased(struct node_env *env, struct slice lo);
 
 /* ---- at the start ---- */
@@ -51,9 +54,9 @@ struct rows_loader {
     void (*partition)(void *context, const struct partition_row *row,
                       const struct partition_info *info);
 };
-/* Tells what the node's rows say. STATUS_CORRUPT, STATUS_IO. */
+/* Loads the node's own rows, and calls `partition` for each replica. STATUS_CORRUPT, STATUS_IO. */
 enum status rows_load(const struct rows_loader *loader);
-/* Every row of [lo, hi), until one fails. */
+/* Calls `row` for every row of [lo, hi), until a call fails. */
 enum status rows_each(struct node_env *env, struct slice lo, struct slice hi, void *context,
                       enum status (*row)(void *context, struct slice key, struct slice value));
 

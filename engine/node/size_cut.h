@@ -1,4 +1,4 @@
-/* size_cut.h - the search for the middle of a partition's bytes, where it is cut when it is too big. */
+/* size_cut.h - finds the middle of a partition's bytes: the cut of a partition that is too big. */
 #ifndef WEIR_ENGINE_NODE_MIDDLES_H
 #define WEIR_ENGINE_NODE_MIDDLES_H
 
@@ -6,7 +6,8 @@
 #include "engine/node/env.h"
 #include "engine/node/partition.h"
 
-/* SPLIT_REFUSED_FEW_SAMPLES: it is not found yet, ask again. True: the search begins now. */
+/* SPLIT_REFUSED_FEW_SAMPLES: the middle is not found yet, ask again. True: the search begins now.
+ * The advice lends until the next search begins. */
 bool size_cut_advise(const struct node_env *env, struct partition *p, struct split_advice *out);
 
 /* A job of background.h. */

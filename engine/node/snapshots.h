@@ -1,7 +1,7 @@
-/* snapshots.h - a partition's range, streamed to a replica whose log ends before ours begins.
+/* snapshots.h - sends a partition's range to a replica whose log ends before the leader's begins.
  *
- * Both ends of the transfer (snapshots.c). Whether a replica takes a snapshot, and what it does with
- * it once it is whole, is for rebuild.c to say. */
+ * snapshots.c has both ends of the transfer. Not here: whether a replica takes a snapshot, and what
+ * happens once the snapshot is whole (rebuild.c). */
 #ifndef WEIR_ENGINE_NODE_SNAPSHOTS_H
 #define WEIR_ENGINE_NODE_SNAPSHOTS_H
 
@@ -27,8 +27,8 @@ struct snapshots {
     LIST_HEAD(, snapshot_out) out; /* owns */
     LIST_HEAD(, snapshot_in) in;   /* owns */
     struct token_bucket rate;
-    int64_t served_mcu;     /* consumed in all, at the last chunk */
-    struct buffer outgoing; /* a message while it is put together */
+    int64_t served_mcu;     /* the node's total consumption at the last chunk */
+    struct buffer outgoing; /* the message that is being built */
 };
 
 void snapshots_start(struct snapshots *snapshots);
@@ -39,40 +39,40 @@ void snapshots_end_turn(struct snapshots *snapshots);
 struct instant snapshots_deadline(const struct snapshots *snapshots);
 /* RESUME_SNAPSHOT_OUT, RESUME_SNAPSHOT_IN: pages have been read. */
 void snapshots_touched(struct snapshots *snapshots, enum resume resume, uint64_t id);
-/* Those on their way out end. */
+/* Ends all outgoing snapshots. */
 void snapshots_close(struct snapshots *snapshots);
-/* All of a partition end, which is about to be removed. */
+/* Ends all snapshots of a partition that is about to be removed. */
 void snapshots_forget(struct snapshots *snapshots, uint32_t group);
 
 /* ---- receiving ---- */
 
 /* A snapshot that another node offers. Slices lend from its message. */
 struct snapshot_offer {
-    struct partition *to; /* NULL: none is offered */
+    struct partition *to; /* NULL: the message was no new offer */
     uint64_t from;        /* member */
     uint64_t id;
     struct partition_row row;
     struct partition_info info;
 };
-/* A message of a snapshot. False: malformed. An offer is answered by one of those below, or not at
- * all: then it comes again. */
+/* A message of a snapshot. False: malformed. The caller answers an offer by accept, refuse or
+ * decline. An offer without an answer comes again. */
 bool snapshots_receive(struct snapshots *snapshots, uint32_t from_node, struct reader *r,
                        struct snapshot_offer *offer);
-/* Chunks may come. What there was of an earlier snapshot is forgotten. */
+/* Accepts: the sender may send chunks. Forgets the chunks of an earlier snapshot. */
 void snapshots_accept(struct snapshots *snapshots, const struct snapshot_offer *offer);
-/* It is to begin again, from a later checkpoint. */
+/* Makes the sender begin again, from a later checkpoint. */
 void snapshots_refuse(struct snapshots *snapshots, const struct snapshot_offer *offer);
-/* The log has brought the replica what the snapshot would. */
+/* The replica needs no snapshot: it has applied all that the snapshot contains. */
 void snapshots_decline(struct snapshots *snapshots, const struct snapshot_offer *offer);
 
-/* A checkpoint has been frozen; what is whole is in it. */
+/* A checkpoint was frozen. It contains the snapshots that are whole. */
 void snapshots_frozen(struct snapshots *snapshots);
-/* It is in the backing: the next replica whose snapshot is, to be installed (p->installing); NULL: no
- * more. */
+/* That checkpoint is in the backing. The next replica whose snapshot must be installed
+ * (p->installing). NULL: no more. */
 struct partition *snapshots_next_stored(struct snapshots *snapshots);
-/* The replica goes on from its snapshot's index. */
+/* The replica goes on from its snapshot's index: tells the sender. */
 void snapshots_installed(struct snapshots *snapshots, struct partition *p);
-/* Partitions that were waiting for a checkpoint are offered again. */
+/* Offers the snapshots that were waiting for a checkpoint. */
 void snapshots_offer_held(struct snapshots *snapshots);
 
 #endif

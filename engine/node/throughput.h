@@ -1,4 +1,4 @@
-/* throughput.h - what the node as a whole can serve, has served, and knows of its neighbours' rest. */
+/* throughput.h - the node's buckets, its consumption, and the headroom of the other nodes. */
 #ifndef WEIR_ENGINE_NODE_THROUGHPUT_H
 #define WEIR_ENGINE_NODE_THROUGHPUT_H
 
@@ -7,8 +7,8 @@
 struct throughput {
     struct node_admission admission;   /* the node's buckets */
     struct members members;            /* the other nodes' headroom */
-    struct admit_group group;          /* of the request in hand */
-    int64_t consumed_mcu[ADMIT_KINDS]; /* total, of what is led here and what is followed */
+    struct admit_group group;          /* of the request that is being run */
+    int64_t consumed_mcu[ADMIT_KINDS]; /* total, as leader and as follower */
 };
 
 #endif

@@ -1,5 +1,5 @@
-/* waiters.h - requests and scans that wait: for pages to be read by a reader thread, or, reads, for
- * leadership to be confirmed by a round of heartbeats. */
+/* waiters.h - requests and scans that wait until a reader thread has read their pages, and reads
+ * that wait until a round of heartbeats has confirmed leadership. */
 #ifndef WEIR_ENGINE_NODE_WAITERS_H
 #define WEIR_ENGINE_NODE_WAITERS_H
 
@@ -7,45 +7,45 @@
 #include "engine/node/operation.h"
 #include "engine/node/partition.h"
 
-/* What goes on once pages have been read. */
+/* What goes on once the pages have been read. */
 enum resume {
     RESUME_REQUEST,
-    RESUME_BACKGROUND,   /* background.c has its `subject` */
+    RESUME_BACKGROUND,   /* background.c; `subject` is the job and the partition */
     RESUME_SNAPSHOT_OUT, /* snapshots.c; `subject` is the snapshot's id */
-    RESUME_SNAPSHOT_IN,
+    RESUME_SNAPSHOT_IN,  /* the same */
 };
 
-/* Background work that reads the store on the loop, a slice at a time. Where data is not resident
- * a reader thread touches the slice's pages first. */
+/* Background work that reads the store on the loop, a slice at a time. If data is not resident, a
+ * reader thread first touches the slice's pages. */
 struct scan {
     enum {
         SCAN_IDLE,
         SCAN_WAITING, /* for its pages */
-        SCAN_READY    /* they have been read */
+        SCAN_READY    /* the pages have been read */
     } state;
-    uint64_t subject; /* for which they were asked for */
+    uint64_t subject; /* that the pages are for */
 };
 enum {
-    SCAN_BYTES = 256 * 1024, /* of items: a slice ends there */
-    SCAN_ITEMS = 256,
-    SCAN_MS = 1 /* between two slices */
+    SCAN_BYTES = 256 * 1024, /* a slice ends after so many bytes of items */
+    SCAN_ITEMS = 256,        /* or after so many items */
+    SCAN_MS = 1              /* between two slices */
 };
 
 struct deferred {
     struct operation operation;
     enum resume resume;
     uint64_t subject;    /* of a scan */
-    struct buffer bytes; /* what the operation's slices point to */
+    struct buffer bytes; /* the operation's slices borrow them */
     bool used;
-    int32_t next; /* of its partition's reads; they wait for `round`, in `term` */
-    uint64_t round;
-    uint64_t term;
+    int32_t next;   /* the next waiting read of the partition; -1: the last */
+    uint64_t round; /* of heartbeats that the read waits for */
+    uint64_t term;  /* in which it waits */
 };
 
 struct waiters {
     struct node_env *env;
-    struct deferred *slots; /* owns; `size` of them */
-    struct buffer spare;    /* for the bytes of the next one */
+    struct deferred *slots; /* owns `size` slots */
+    struct buffer spare;    /* for the bytes of the next operation */
     uint32_t size;
     uint32_t count;
 };
@@ -53,22 +53,23 @@ struct waiters {
 void waiters_init(struct waiters *waiters, struct node_env *env);
 void waiters_deinit(struct waiters *waiters);
 
-/* The operation is run again, from where admission left it, once its pages have been read. */
+/* Runs the operation again once its pages have been read. What admission decided stays. Refuses the
+ * operation if node_queue_max operations wait. */
 void waiters_touch(struct waiters *waiters, const struct operation *o, enum touched pages,
                    uint64_t bytes);
-/* The read is run again once the round is confirmed. False: too much waits, it was refused. */
+/* Keeps the read until the round is confirmed. False: too many operations wait; it was refused. */
 bool waiters_add_read(struct waiters *waiters, struct partition *p, const struct operation *o,
                       uint64_t round);
-/* The next read of the partition that need not wait any more, because its round is confirmed
- * (`confirmed` is the term then) or leadership is lost (0). False: there is none. What the
- * operation points to lends until the next call. */
+/* Takes the next read of the partition that has finished waiting: its round is confirmed
+ * (`confirmed` is the term), or leadership is lost (`confirmed` is 0). False: no such read. The
+ * operation's slices lend until the next call. */
 bool waiters_next_read(struct waiters *waiters, struct partition *p, struct operation *out);
-/* The reads that still wait are refused. */
+/* Refuses all waiting reads of the partition. */
 void waiters_drop_reads(struct waiters *waiters, struct partition *p, enum reply_code code,
                         const char *why);
 
-/* Whether a scan may read its next slice, from `key` on, now. False: its pages are being read, and
- * `resume` follows; or, with the scan still idle, too much waits: ask again in SCAN_MS. */
+/* Whether a scan may now read its next slice, from `key` on. False: its pages are being read, and
+ * `resume` follows. False with an idle scan: too many operations wait, ask again in SCAN_MS. */
 bool waiters_may_scan(struct waiters *waiters, struct scan *s, enum resume resume, uint64_t subject,
                       struct slice key);
 static inline struct instant waiters_scan_again_at(const struct waiters *waiters,
@@ -78,7 +79,7 @@ static inline struct instant waiters_scan_again_at(const struct waiters *waiters
                                     : instant_add(waiters->env->now, duration_ms(SCAN_MS));
 }
 
-/* The pages of a ticket have been read: who waited for them, lent until waiters_free. */
+/* The pages of a ticket have been read: returns what waited for them. Lends until waiters_free. */
 const struct deferred *waiters_resume(const struct waiters *waiters, uint32_t ticket);
 void waiters_free(struct waiters *waiters, uint32_t ticket);
 
