@@ -1,10 +1,10 @@
-/* admission_watch.c - what admission must keep to whatever strikes, looked at while it does. */
+/* admission_watch.c - checks what admission promises under all faults, while the faults go on. */
 #include "sim/admission_watch.h"
 
 #include "engine/node/node.h"
 
 enum {
-    SLACK_MS = 1000 /* for frames that were on their way, and nodes that are slow to read them */
+    SLACK_MS = 1000 /* for frames that were on their way, and for nodes that read them late */
 };
 
 static bool is_owed_to_a_dead_node(const struct admission_watch *w, uint32_t node, uint32_t member)

@@ -1,9 +1,10 @@
-/* admission_watch.h - what admission must keep to whatever strikes, looked at while it does.
+/* admission_watch.h - checks what admission promises under all faults, while the faults go on.
  *
- *   - No write is refused for want of headroom at a node that has been down for longer than
- *     report_deadline_ms, where dead_member is exclude: that node does no work.
- *   - No node owes more than each of the others could have spent of the second of its rate that it
- *     once told them it had. Where nobody checks members (write_check = off) there is no bound. */
+ *   - With dead_member = exclude, no write is refused for want of headroom at a node that has been
+ *     down for longer than report_deadline_ms: such a node does no work.
+ *   - No node owes more than one second of its rate for each node of the cluster. The other nodes
+ *     may each have spent the second that this node once told them of. With write_check = off no
+ *     node checks its members, and there is no bound. */
 #ifndef WEIR_SIM_ADMISSION_WATCH_H
 #define WEIR_SIM_ADMISSION_WATCH_H
 
@@ -16,10 +17,10 @@ struct admission_watch {
     struct node_process *const *nodes; /* borrows; by id */
 };
 
-/* An event of a node's trace. False: it should not have happened; `why` says what. */
+/* Checks an event of a node's trace. False: the event should not have happened; `why` tells. */
 bool admission_watch_saw(const struct admission_watch *w, uint32_t node,
                          const struct trace_event *e, struct buffer *why);
-/* At any time. */
+/* Checks the debts of all nodes. May be called at any time. False: `why` tells. */
 bool admission_watch_look(const struct admission_watch *w, struct buffer *why);
 
 #endif

@@ -1,4 +1,4 @@
-/* backing_memory.c - what stands in for LMDB: a sorted map of bytes in immutable versions. */
+/* backing_memory.c - a simulated store's backing: a sorted map in immutable versions. */
 #include "sim/backing_memory.h"
 
 #include <errno.h>
@@ -9,9 +9,9 @@
 #include "base/probe.h"
 #include "engine/store/long_key.h"
 
-/* ---- versions: sorted arrays of records which versions share ---- */
+/* ---- versions: sorted arrays of records; versions share records ---- */
 
-/* A record of LMDB: an item, or a bucket of those with long keys. */
+/* A record of LMDB: an item, or a bucket of items with long keys. */
 struct entry {
     uint32_t uses;
     uint32_t key_size;
@@ -39,7 +39,7 @@ static struct slice value_of(const struct entry *e)
 
 static struct entry *entry_create(const struct backing_change *c)
 {
-    must(c->key.size > 0 && c->key.size <= LONG_KEY_PREFIX_SIZE); /* LMDB takes no longer ones */
+    must(c->key.size > 0 && c->key.size <= LONG_KEY_PREFIX_SIZE); /* LMDB takes no longer keys */
     struct entry *e = malloc(sizeof *e + c->key.size + c->value.size);
     must(e != NULL);
     e->uses = 1;
@@ -100,11 +100,11 @@ static size_t version_find(const struct memory_version *v, struct slice key)
     return low;
 }
 
-/* ---- items in records: as engine/store/backing_lmdb.c finds them ---- */
+/* ---- items in records: found as in engine/store/backing_lmdb.c ---- */
 
 struct place {
     size_t at;
-    struct slice bucket; /* the place is inside this bucket, at bucket_entry */
+    struct slice bucket; /* the bucket at `at`; the place is at its bucket_entry */
     struct bucket_entry bucket_entry;
 };
 
@@ -125,7 +125,7 @@ static enum status version_get(const struct memory_version *v, struct slice key,
     return STATUS_OK;
 }
 
-/* The record at place->at, entered from the given side. */
+/* Enters the record at place->at, from its first or its last item. */
 static enum status place_enter(const struct memory_version *v, struct place *place, bool reverse,
                                struct backing_change *out)
 {
@@ -140,7 +140,7 @@ static enum status place_enter(const struct memory_version *v, struct place *pla
     bool found = reverse
                      ? bucket_seek_before(place->bucket, slice_make(NULL, 0), &place->bucket_entry)
                      : bucket_at(place->bucket, 0, &place->bucket_entry);
-    must(found); /* an empty bucket is no record */
+    must(found); /* an empty bucket is never stored */
     *out = (struct backing_change){place->bucket_entry.key, place->bucket_entry.value};
     return STATUS_OK;
 }
@@ -179,14 +179,14 @@ static enum status place_seek(const struct memory_version *v, struct place *plac
     enum status status = place_enter(v, place, false, out);
     if (status != STATUS_OK || slice_compare(out->key, key) >= 0)
         return status;
-    /* Inside the key's own bucket, before the key. */
+    /* The place is inside the key's own bucket, before the key. */
     if (!bucket_seek(place->bucket, key, &place->bucket_entry))
         return place_move(v, place, false, out);
     *out = (struct backing_change){place->bucket_entry.key, place->bucket_entry.value};
     return STATUS_OK;
 }
 
-/* The last item whose key is before `key`; an empty key: the last of all. */
+/* The last item whose key is before `key`. An empty key stands for the end of the map. */
 static enum status place_seek_before(const struct memory_version *v, struct place *place,
                                      struct slice key, struct backing_change *out)
 {
@@ -220,14 +220,14 @@ void memory_medium_wipe(struct memory_medium *m)
     m->version = version_create(0);
 }
 
-/* ---- one process' view of it ---- */
+/* ---- the view of one process ---- */
 
 struct memory_backing {
     struct backing backing;       /* first */
     struct memory_medium *medium; /* borrows */
-    struct memory_version *seen;  /* owns a use: what reads see */
+    struct memory_version *seen;  /* owns a use; the version that reads see */
     struct place place;
-    bool short_of_map; /* what the last write lacked was map */
+    bool short_of_map; /* the last write failed because the map was too small */
 };
 
 struct backing_snapshot {
@@ -253,7 +253,7 @@ static struct backing_info info(struct backing *b)
                                  .log_lsn = m->seen->log_lsn};
 }
 
-/* What reading the record gives: an error where it cannot be read. */
+/* Returns `status`, or an error if the record cannot be read. */
 static enum status read_record(struct memory_medium *m, struct slice key, enum status status)
 {
     if (m->unreadable_left == 0 || XXH3_64bits(key.data, key.size) % 64 >= m->unreadable)
@@ -296,7 +296,7 @@ static enum status refresh(struct backing *b)
 
 /* ---- writing ---- */
 
-/* A bucket may hold some of the range, and more. */
+/* Whether the record may hold keys of the range. A bucket may hold other keys too. */
 static bool may_be_erased(const struct backing_range *range, struct slice record)
 {
     return slice_compare(record, long_key_prefix(range->lo)) >= 0 &&
@@ -307,10 +307,10 @@ struct merge {
     struct memory_version *to;
     const struct backing_batch *batch;
     uint64_t erased_bytes;
-    bool whole_records; /* a mistake: buckets are erased as if they were items */
+    bool whole_records; /* a planted mistake: buckets are erased as if they were items */
 };
 
-/* What is left of the record, which is given up; NULL: nothing. */
+/* Gives up a use of the record. Returns a new record of what is left; NULL: nothing is left. */
 static struct entry *erase_record(struct merge *g, struct entry *e,
                                   const struct backing_range *range)
 {
@@ -346,12 +346,12 @@ static void merge_add_old(struct merge *g, struct entry *e)
     merge_add(g, e);
 }
 
-/* Of records. */
+/* Changes of records, in key order. */
 struct changes {
     struct backing_change *all; /* owns */
     size_t count;
     size_t capacity;
-    struct buffer *buckets; /* owns; values of those that are buckets */
+    struct buffer *buckets; /* owns; new values of buckets */
     size_t bucket_count;
     size_t bucket_capacity;
 };

@@ -1,4 +1,4 @@
-/* check.c - is what the nodes hold at the end whole, and the same wherever it should be? */
+/* check.c - at the end of a run: is the data of the nodes whole, and do the replicas agree? */
 #include "sim/check.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static bool check_range_read(struct node *n, const struct partition_info *p, str
     return status == STATUS_NOT_FOUND;
 }
 
-/* Every replica has the range that the catalog says. */
+/* No split is under way, and every replica has the range that the catalog says. */
 static bool check_shape(struct node_process *const *nodes, const struct partition_info *p,
                         struct buffer *why)
 {

@@ -1,21 +1,22 @@
-/* check.h - is what the nodes hold at the end whole, and the same wherever it should be? */
+/* check.h - at the end of a run: is the data of the nodes whole, and do the replicas agree? */
 #ifndef WEIR_SIM_CHECK_H
 #define WEIR_SIM_CHECK_H
 
 #include "sim/node_process.h"
 
-/* nodes[1 .. count], all up and at rest. False: `why` tells. */
+/* Checks the items and counts of nodes[1 .. count]. All nodes must be up. False: `why` tells. */
 bool check_nodes(struct node_process *const *nodes, uint32_t count, struct buffer *why);
 
-/* The partitions of the table (table_encode) are the whole key space, and all replicas of each hold
- * the same items. */
+/* Checks that the partitions of the table (table_encode) cover its keys, that no split is under way,
+ * and that each partition has this number of replicas. Each replica must have the range that the
+ * catalog says, and all must hold the same items. False: `why` tells. */
 bool check_replicas(struct node_process *const *nodes, struct slice table, uint32_t replicas,
                     struct buffer *why);
 
-/* The partitions of the table cover its keys exactly: no gap, no overlap. */
+/* Checks that the partitions of the table cover its keys: no gap, no overlap. False: `why` tells. */
 bool check_coverage(struct slice table, struct buffer *why);
 
-/* Who has led which group in which term, ever. */
+/* A node led the group in this term. */
 struct leader {
     uint32_t group;
     uint32_t node;
@@ -29,7 +30,8 @@ struct leaders {
 };
 
 void leaders_deinit(struct leaders *l);
-/* The first node that led it in that term: `node`, unless it was another. */
+/* Notes a leader. Returns the node that was noted first for this group and term. Raft allows only
+ * `node` itself. */
 uint32_t leaders_add(struct leaders *l, uint32_t group, uint64_t term, uint32_t node);
 
 #endif

@@ -1,4 +1,4 @@
-/* clock.h - the clock a process sees: it starts anywhere, and runs a little fast or slow.
+/* clock.h - the clock of a process: it starts at any reading, and runs a little fast or slow.
  *
  * Its reading never moves back, whatever the rate is set to. Units: drift in parts per million. */
 #ifndef WEIR_SIM_CLOCK_H
@@ -7,16 +7,16 @@
 #include "base/instant.h"
 #include "base/prng.h"
 
-/* What a wall clock that is right says at the start of virtual time. */
+/* The reading of a correct wall clock at the start of virtual time. */
 #define SIM_WALL_BASE_MS INT64_C(1700000000000)
 
 enum {
-    SIM_WALL_SKEW_MS = 500,             /* a wall clock is off by this much at most, */
-    SIM_WALL_SKEW_RARE_MS = 10 * 60000, /* and rarely by this much */
-    SIM_WALL_SKEW_RARE = 16             /* one in so many */
+    SIM_WALL_SKEW_MS = 500,             /* most that a wall clock is off */
+    SIM_WALL_SKEW_RARE_MS = 10 * 60000, /* most that a rare wall clock is off */
+    SIM_WALL_SKEW_RARE = 16             /* one wall clock in 16 is rare */
 };
 
-/* How far a process's wall clock is off, for as long as its world lasts. */
+/* How far a process's wall clock is off. The skew stays the same for the life of the world. */
 static inline int64_t sim_wall_skew_ms(uint64_t seed)
 {
     struct prng p = prng_seeded(seed);
@@ -26,8 +26,8 @@ static inline int64_t sim_wall_skew_ms(uint64_t seed)
 }
 
 struct sim_clock {
-    struct instant base; /* true time .. */
-    struct instant read; /* .. at which the clock read this */
+    struct instant base; /* true time at which the clock read `read` */
+    struct instant read;
     int64_t drift_ppm;
 };
 

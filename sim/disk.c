@@ -1,4 +1,4 @@
-/* disk.c - segments are arrays of bytes. */
+/* disk.c - simulated segments, as arrays of bytes. */
 #include "sim/disk.h"
 
 #include <errno.h>
@@ -98,7 +98,7 @@ static void trimmed_insert(struct disk *d, const struct disk_trimmed *t)
     d->trimmed[d->trimmed_count++] = *t;
 }
 
-/* Forgets what can never be a segment again. */
+/* Frees the trimmed segments that can never be segments again. */
 static void trimmed_sweep(struct disk *d)
 {
     size_t kept = 0;
@@ -179,7 +179,8 @@ void disk_trim(struct disk *d, uint64_t segment)
     memmove(d->segments, d->segments + gone, d->count * sizeof d->segments[0]);
 }
 
-/* What was being made is a segment or is not; DISK-4. */
+/* Decides whether the segment in the making exists. After a loss of power it also decides which
+ * trimmed segments come back (DISK-4). */
 static void settle_names(struct disk *d, bool power)
 {
     if (d->making && power && !d->making_from.synced && d->making_from.segment.bytes != NULL &&
@@ -277,10 +278,10 @@ uint64_t disk_write_end(struct disk *d, uint64_t lsn)
     return lsn + w.bytes.size;
 }
 
-/* Sectors reach the disk in any order, or not at all: some times all, some times none. */
+/* Each sector reaches the disk or not. Sometimes all do, sometimes none. */
 static void disk_tear(struct disk *d, const struct disk_write *w)
 {
-    uint64_t odds = prng_below(&d->prng, 4); /* of 3 */
+    uint64_t odds = prng_below(&d->prng, 4); /* a sector reaches the disk in `odds` of 3 cases */
     uint64_t segment = w->lsn / d->segment_bytes;
     size_t offset = w->lsn % d->segment_bytes, end = offset + w->bytes.size;
     for (size_t at = offset; at < end;) {
@@ -300,7 +301,7 @@ uint64_t disk_write_fail(struct disk *d, uint64_t lsn)
     return lsn + w.bytes.size;
 }
 
-/* What a process wrote outlives it, as far as it had come. */
+/* The process ends, but the machine does not: all of the write remains, or its first part. */
 static void cut_short(struct disk *d, const struct disk_write *w)
 {
     size_t size = w->bytes.size;

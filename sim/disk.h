@@ -1,15 +1,15 @@
 /* disk.h - the disk under a node's log: segment files, and what a crash leaves of the last writes.
  *
  * Invariants
- *   DISK-1  Only writes in flight can be lost or torn: each for itself, sector by sector, old or
- *           new.
- *   DISK-2  A write that failed is torn the same way; its sectors are settled at once.
- *   DISK-3  A segment made from a spare, which is a segment that was trimmed, holds what the spare
- *           held. Other new segments hold zeros.
- *   DISK-4  A trim is durable once a segment was made after it. Before, a loss of power may bring
- *           trimmed segments back.
- *   DISK-5  A disk that lies reports writes as durable and loses them all when the power goes. It
- *           breaks DISK-1 on purpose: a check that finds nothing then is worth nothing.
+ *   DISK-1  Only writes in flight can be lost or torn. In a loss of power each sector of such a
+ *           write is old or new.
+ *   DISK-2  A failed write is torn in the same way. Its sectors do not change later.
+ *   DISK-3  A spare is a trimmed segment. A segment made from a spare holds what the spare held.
+ *           Other new segments hold zeros.
+ *   DISK-4  A trim is durable once a segment was made after it. Before that, a loss of power may
+ *           bring trimmed segments back.
+ *   DISK-5  A disk that lies reports writes as durable, and loses them all in a loss of power. It
+ *           breaks DISK-1 on purpose: the checks must find the loss.
  * Not here: how long a write takes, and when the disk is full or fails (sim/node_process,
  * sim/faults). */
 #ifndef WEIR_SIM_DISK_H
@@ -21,17 +21,17 @@
 struct disk_segment {
     uint64_t number;
     uint8_t *bytes; /* owns; a whole segment */
-    size_t extent;  /* zeros from here on */
+    size_t extent;  /* from this offset on, all bytes are zero */
 };
 
-/* A segment without its name. */
+/* A trimmed segment: its file has lost the segment's name. */
 struct disk_trimmed {
     struct disk_segment segment;
-    bool spare;  /* may become another segment; otherwise its file was removed */
-    bool synced; /* DISK-4 */
+    bool spare;  /* may become another segment; otherwise the file was removed */
+    bool synced; /* the trim is durable (DISK-4) */
 };
 
-/* What a lying disk has overwritten. */
+/* The bytes that a write on a lying disk has overwritten. */
 struct disk_undo {
     uint64_t segment;
     size_t offset;
@@ -40,12 +40,12 @@ struct disk_undo {
 
 enum {
     DISK_WRITES_MAX = 4,
-    DISK_SPARES_MAX = 8 /* as host/log_dir.h */
+    DISK_SPARES_MAX = 8 /* as in host/log_dir.h */
 };
 
 struct disk_write {
     uint64_t lsn;
-    struct slice bytes; /* borrows until the write ends or the crash */
+    struct slice bytes; /* borrows until the write ends or the disk crashes */
 };
 
 struct disk {
@@ -57,13 +57,13 @@ struct disk {
     struct disk_trimmed *trimmed; /* owns; the newest last */
     size_t trimmed_count;
     size_t trimmed_capacity;
-    bool making; /* a segment is being made: this number, from this spare if `bytes` is not NULL */
+    bool making; /* making_number is being made, from making_from if that has bytes */
     uint64_t making_number;
     struct disk_trimmed making_from; /* owns */
     struct disk_write flying[DISK_WRITES_MAX];
     uint32_t flying_count;
-    bool full;     /* nothing can be allocated */
-    bool no_files; /* no file can be opened to make a segment of */
+    bool full;     /* no space can be allocated */
+    bool no_files; /* no file can be opened for a new segment */
     bool unreadable;
     bool lies;
     struct disk_undo *undo; /* owns; oldest first */
@@ -74,30 +74,33 @@ struct disk {
 void disk_init(struct disk *d, uint64_t segment_bytes, uint64_t seed);
 void disk_deinit(struct disk *d);
 
-/* Lowest and highest segment there; false: none. */
+/* The lowest and the highest segment. False: there is none. */
 bool disk_range(const struct disk *d, uint64_t *first, uint64_t *last);
-/* What a segment holds, without the zeros at its end. Lends until the next change. */
+/* The content of a segment, without the zeros at its end. Lends until the next change. */
 struct slice disk_read(const struct disk *d, uint64_t segment);
 bool disk_has(const struct disk *d, uint64_t segment);
-/* A process begins to use it: what is no segment by now is removed. */
+/* A new process opens the disk: trimmed segments are no spares any more. */
 void disk_open(struct disk *d);
-/* Makes a segment, unless it is there; above those that are. STATUS_FULL; STATUS_IO, with errno. */
+/* Makes the segment if it does not exist. Its number must be above all others. STATUS_FULL;
+ * STATUS_IO, with errno. */
 enum status disk_prepare(struct disk *d, uint64_t segment);
-/* The same in two steps, between which time passes, or the power goes. */
+/* disk_prepare in two steps: time may pass between them, or the power may fail. */
 void disk_make_begin(struct disk *d, uint64_t segment);
 int disk_make_end(struct disk *d); /* 0 or errno */
-/* Durably. The segment exists. True: there was something else than zeros. */
+/* Zeroes a part of an existing segment, durably. True: the part held other bytes than zeros. */
 bool disk_zero(struct disk *d, uint64_t segment, uint64_t offset, uint64_t size);
-/* Segments below this one go. */
+/* Removes all segments below this number. */
 void disk_trim(struct disk *d, uint64_t segment);
 
-/* Writes inside one prepared segment, no two over the same bytes; named by where they begin. */
+/* A write lies inside one existing segment. Writes in flight do not overlap. `lsn` is the place and
+ * the name of the write. */
 void disk_write_begin(struct disk *d, uint64_t lsn, struct slice bytes);
-/* The lsn behind it. */
+/* Both return the lsn behind the write. */
 uint64_t disk_write_end(struct disk *d, uint64_t lsn);
 uint64_t disk_write_fail(struct disk *d, uint64_t lsn);
 
-/* The process ends, or with `power` the machine: before what it wrote from is freed. */
+/* The process ends; with `power`, the whole machine. Call it before the memory of the writes in
+ * flight is freed. */
 void disk_crash(struct disk *d, bool power);
 void disk_wipe(struct disk *d);
 

@@ -1,4 +1,4 @@
-/* drains.c - somebody who empties nodes, and fills them again, while all else goes on. */
+/* drains.c - drains nodes at random moments, and lets them hold replicas again. */
 #include "sim/drains.h"
 
 #include <stdlib.h>
@@ -10,18 +10,18 @@
 
 enum {
     UNDO_MS = 500,
-    UNDO_TRIES = 12 /* until the catalog has a leader that hears of it */
+    UNDO_TRIES = 12 /* enough to outlast a catalog without a leader */
 };
 
 struct drains {
     struct drains_options options;
     struct prng prng;
     bool on;
-    bool drained[SIM_NODES_MAX + 1]; /* or somebody was asked for it */
+    bool drained[SIM_NODES_MAX + 1]; /* asked for; the catalog may have missed it */
     uint32_t count;
     uint32_t undo_tries; /* left */
     struct buffer body;
-    struct buffer answer; /* of no use */
+    struct buffer answer; /* ignored */
 };
 
 static void drains_ask(struct drains *d, uint32_t node, bool drain)

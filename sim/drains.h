@@ -1,7 +1,7 @@
-/* drains.h - somebody who empties nodes, and fills them again, while all else goes on.
+/* drains.h - drains nodes at random moments, and lets them hold replicas again.
  *
- * At most as many nodes are drained as may hold nothing: the others are enough for the replicas.
- * After drains_end every node may hold replicas again. */
+ * The nodes that are not drained are always enough for the replicas. After drains_end every node
+ * may hold replicas again. */
 #ifndef WEIR_SIM_DRAINS_H
 #define WEIR_SIM_DRAINS_H
 
@@ -21,7 +21,8 @@ void drains_destroy(struct drains *d);
 
 void drains_begin(struct drains *d);
 void drains_end(struct drains *d);
-/* Nobody was ever drained, or every node was told often enough that it may hold replicas again. */
+/* Since drains_end every node was told often enough that it may hold replicas. True also if no node
+ * was ever drained. */
 bool drains_are_over(const struct drains *d);
 
 #endif

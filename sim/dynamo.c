@@ -1,4 +1,4 @@
-/* dynamo.c - what simulated clients say in DynamoDB's words, and what they make of the answers. */
+/* dynamo.c - simulated clients' requests in DynamoDB's JSON, and how they read the answers. */
 #include "sim/dynamo.h"
 
 #include "base/big_endian.h"
@@ -10,26 +10,27 @@
 #define APPEND(b, text) buffer_append(b, text, sizeof text - 1)
 
 enum {
-    NUMBER_OFFSET = 12, /* of sort keys that are numbers: some are negative */
+    NUMBER_OFFSET = 12, /* for number sort keys: some are negative */
     BIG_LEAST = 100000,
     BIG_MOST = ITEM_SIZE_MAX - PARTITION_KEY_SIZE_MAX - SORT_KEY_SIZE_MAX - 512
 };
 
 /* ---- keys ---- */
 
-/* Bytes that fill a key up. A byte of zero is two in a storage key, and six in JSON. */
+/* Bytes that fill up a key. A zero byte takes two bytes in a storage key, and six in JSON. */
 struct fill {
     uint32_t size;
     bool zeros;
 };
 
-/* The bytes of a key attribute; a number's are its digits. */
+/* The bytes of a key attribute. A number has its digits here. */
 struct key_text {
     size_t size;
     uint8_t bytes[PARTITION_KEY_SIZE_MAX];
 };
 
-/* A third just above or below what LMDB takes for a key, a third as long as may be. */
+/* A third of the fills is just above or below LMDB's limit for keys. A third is as long as
+ * allowed. */
 static struct fill fill_of(const struct dynamo_keys *k, uint64_t what, uint32_t most)
 {
     if (k->long_percent == 0)
@@ -50,7 +51,7 @@ static void key_text_fill(struct key_text *t, struct fill f, uint8_t with)
     t->size += f.size;
 }
 
-/* Keys of one collection share all of it. */
+/* All keys of a collection have the same partition key. */
 static void make_partition(const struct dynamo_keys *k, uint32_t key, struct key_text *out)
 {
     const uint32_t collection = dynamo_collection(k, key);
@@ -62,7 +63,7 @@ static void make_partition(const struct dynamo_keys *k, uint32_t key, struct key
             out, fill_of(k, 2 * collection + 1, PARTITION_KEY_SIZE_MAX - (uint32_t)out->size), 'x');
 }
 
-/* The sort keys of a collection share their fill. In strings the number stands behind it. */
+/* The sort keys of a collection share their fill. In a string the number comes after the fill. */
 static void make_sort(const struct dynamo_keys *k, uint32_t key, struct key_text *out)
 {
     uint8_t digits[DECIMAL_SIZE_MAX];
@@ -88,7 +89,7 @@ static void make_sort(const struct dynamo_keys *k, uint32_t key, struct key_text
     }
 }
 
-/* As the table stores it: a number's bytes become its encoding. */
+/* The attribute as the table stores it: a number's digits become its encoding. */
 static struct attr stored(enum attr_type type, struct key_text *t)
 {
     struct number n;
@@ -196,7 +197,7 @@ static void append_run(struct buffer *out, uint8_t c, size_t size)
     out->size += size;
 }
 
-/* Zeros of a string are escaped. */
+/* Appends text of a JSON string. Zero bytes are escaped. */
 static void dynamo_append_string(struct buffer *out, struct slice text)
 {
     const uint8_t *zero = memchr(text.data, 0, text.size);
@@ -235,7 +236,7 @@ static void append_sort_value(struct buffer *out, const struct dynamo_keys *k, u
     append_value(out, k->sort, &text);
 }
 
-/* `{"k":{"S":"2"},"s":{"S":"key-7"}`, still open */
+/* `{"k":{"S":"2"},"s":{"S":"key-7"}`, without the closing brace. */
 static void append_key(struct buffer *out, const struct dynamo_table *t, uint32_t key)
 {
     APPEND(out, "{\"k\":");
@@ -246,7 +247,7 @@ static void append_key(struct buffer *out, const struct dynamo_table *t, uint32_
     append_sort_value(out, t->keys, key);
 }
 
-/* Maps and lists around a value; `},{` stands nowhere, which parts items. */
+/* Maps and lists around a value. `},{` separates items, so it must not occur in here. */
 static void append_nested(struct buffer *out, uint32_t depth, struct prng *p, uint8_t c,
                           size_t size)
 {
@@ -266,7 +267,7 @@ static void append_nested(struct buffer *out, uint32_t depth, struct prng *p, ui
         buffer_append_text(out, lists >> (i - 1) & 1 ? "]}" : "}}");
 }
 
-/* `,"p":..`, or nothing. */
+/* Appends the attribute "p", or nothing. */
 static void append_filler(struct buffer *out, const struct dynamo_filler *f, uint64_t value)
 {
     enum {
@@ -427,8 +428,8 @@ void dynamo_query(struct buffer *out, const struct dynamo_table *t, const struct
 
 /* ---- answers ---- */
 
-/* What follows the text; NULL data: it is not there. A text's second character is rare: the first
- * one is mostly a quote. */
+/* The bytes after the text. NULL data: the text does not occur. The search goes by the text's
+ * second character: the first is mostly a quote, which is frequent. */
 static struct slice dynamo_behind(struct slice in, const char *text, size_t size)
 {
     const uint8_t *at = in.data, *end = in.data + in.size;
@@ -469,11 +470,11 @@ bool dynamo_is_whole(const struct dynamo_table *t, struct slice item, uint64_t v
     return whole;
 }
 
-/* The number of the key whose attribute begins here. */
+/* Reads the number of a key from the text of its attribute. */
 static uint32_t key_number(const struct dynamo_keys *k, struct slice text)
 {
     enum {
-        BASE64_SIZE = 8 /* which hold the four bytes of the number */
+        BASE64_SIZE = 8 /* they hold the four bytes of the number */
     };
     uint8_t bytes[BASE64_SIZE];
     const enum attr_type type = k->sort != 0 ? k->sort : k->partition;
@@ -495,7 +496,7 @@ static uint32_t key_number(const struct dynamo_keys *k, struct slice text)
 
 bool dynamo_next(const struct dynamo_table *t, struct slice *rest, struct dynamo_found *out)
 {
-    static const char between[] = "},{"; /* items: inside of one there is always a name */
+    static const char between[] = "},{"; /* between items; inside an item a name follows `,` */
     const struct dynamo_keys *k = t->keys;
     char name[] = "\"k\":{\"S\":\"";
     name[1] = k->sort != 0 ? 's' : 'k';

@@ -1,27 +1,27 @@
-/* dynamo.h - what simulated clients say in DynamoDB's words, and what they make of the answers.
+/* dynamo.h - simulated clients' requests in DynamoDB's JSON, and how they read the answers.
  *
- * Tables have the partition key `k`, most also the sort key `s`; the number an item holds is `v`.
- * A key is a number. The partition key begins with the number of the key's collection, the sort key
- * holds the key's own number. Without a sort key each key is a collection. The answers are our own:
- * they are searched, not parsed. */
+ * Tables have the partition key `k`. Most also have the sort key `s`. An item holds its number in
+ * `v`. A key is a number. The partition key begins with the number of the key's collection; the
+ * sort key holds the key's own number. Without a sort key each key is a collection. The answers
+ * come from our own routers: they are searched, not parsed. */
 #ifndef WEIR_SIM_DYNAMO_H
 #define WEIR_SIM_DYNAMO_H
 
 #include "engine/item/item.h"
 
-/* What keys look like. */
+/* The form of a table's keys. */
 struct dynamo_keys {
     enum attr_type partition; /* S, N or B */
-    enum attr_type sort;      /* the same; 0: the table has no sort key */
-    uint32_t collection;      /* keys in an item collection: 1 without a sort key */
-    uint32_t long_percent;    /* of collections and of sort keys: up to what a key may be */
+    enum attr_type sort;      /* S, N or B; 0: the table has no sort key */
+    uint32_t collection;      /* keys in an item collection; 1 without a sort key */
+    uint32_t long_percent; /* of collections and of sort keys: filled, up to the limit for keys */
     uint64_t seed;
 };
 
-/* What items hold besides key and number. Their writer's number decides it: a reader can tell
- * whether an item is whole. */
+/* What items hold besides key and number. The item's number decides the filler, so a reader can
+ * tell whether an item is whole. */
 struct dynamo_filler {
-    uint32_t most; /* bytes; 0: no such filler */
+    uint32_t most; /* bytes; 0: no filler */
     uint32_t big_percent;
     uint64_t seed;
 };
@@ -35,21 +35,21 @@ struct dynamo_table {
 
 struct dynamo_spec {
     const struct dynamo_keys *keys; /* borrows */
-    uint32_t units;                 /* of each kind; 0: on demand */
+    uint32_t units;                 /* read units, and write units; 0: on demand */
     bool whole_collections;
 };
 
 struct dynamo_write {
     uint32_t key;
     uint64_t value; /* 0: delete */
-    size_t pad;     /* bytes, where the table has no filler */
+    size_t pad;     /* bytes, if the table has no filler */
 };
 
 enum dynamo_range {
     DYNAMO_ALL,
     DYNAMO_BETWEEN,
-    DYNAMO_AT_LEAST, /* `low` */
-    DYNAMO_BELOW,    /* `high` */
+    DYNAMO_AT_LEAST, /* from `low` on */
+    DYNAMO_BELOW,    /* below `high` */
 };
 
 struct dynamo_query {
@@ -60,17 +60,17 @@ struct dynamo_query {
     uint32_t limit; /* 0: none */
     bool consistent;
     bool backward;
-    bool goes_on; /* behind this key: */
+    bool goes_on; /* starts behind `after` */
     uint32_t after;
 };
 
-/* The number of the collection a key is in. */
+/* The number of the key's collection. */
 static inline uint32_t dynamo_collection(const struct dynamo_keys *k, uint32_t key)
 {
     return key / k->collection;
 }
 
-/* Where the table keeps it. */
+/* Appends the storage key under which the table keeps the key. */
 void dynamo_storage_key(struct buffer *out, uint32_t table_id, const struct dynamo_keys *k,
                         uint32_t key);
 /* The order of two keys of a collection: negative, 0 or positive. */
@@ -78,7 +78,7 @@ int dynamo_order(const struct dynamo_keys *k, uint32_t a, uint32_t b);
 /* Whether the answers to the query may name the key. */
 bool dynamo_asks_for(const struct dynamo_query *q, const struct dynamo_keys *k, uint32_t key);
 
-/* The bodies of requests, appended. */
+/* These append the body of a request. */
 void dynamo_create_table(struct buffer *out, const char *name, const struct dynamo_spec *spec);
 void dynamo_update_table(struct buffer *out, const char *name, uint32_t units);
 void dynamo_tag_table(struct buffer *out, const char *name, uint32_t value);
@@ -93,9 +93,9 @@ void dynamo_batch_write(struct buffer *out, const struct dynamo_table *t,
 void dynamo_scan(struct buffer *out, const struct dynamo_table *t, bool consistent);
 void dynamo_query(struct buffer *out, const struct dynamo_table *t, const struct dynamo_query *q);
 
-/* The number in the first item; 0: there is none. */
+/* The number in the first item. 0: there is no item. */
 uint64_t dynamo_value(struct slice body);
-/* Whether the item, or the answer with one item, has what the writer of its value wrote. */
+/* Whether `item`, or an answer with one item, has the filler that belongs to the value. */
 bool dynamo_is_whole(const struct dynamo_table *t, struct slice item, uint64_t value);
 /* An item or a key of an answer. */
 struct dynamo_found {
@@ -103,10 +103,11 @@ struct dynamo_found {
     uint32_t key;
     uint64_t value;
 };
-/* The next one in the answer; `rest` begins as the body. */
+/* Finds the next item or key of an answer. `rest` starts as the body. False: there is none. */
 bool dynamo_next(const struct dynamo_table *t, struct slice *rest, struct dynamo_found *out);
-/* What came before the keys or items that were not dealt with, and those. */
+/* Divides an answer: `left` begins with the unprocessed keys or items, `done` comes before. */
 void dynamo_split(struct slice body, struct slice *done, struct slice *left);
+/* Whether the body contains the text. */
 bool dynamo_says(struct slice body, const char *text);
 
 #endif

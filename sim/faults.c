@@ -1,4 +1,4 @@
-/* faults.c - what goes wrong, and when: strikes at random times, each of which ends by itself. */
+/* faults.c - strikes the cluster with faults at random times. Each fault ends by itself. */
 #include "sim/faults.h"
 
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 enum {
     CUTS_MAX = 64,
     RESTART_RETRY_MS = 200,
-    WATCHED_MS = 30000 /* a checkpoint that fails may have begun before the end, and take long */
+    WATCHED_MS = 30000 /* a checkpoint that fails late may have begun before faults_end */
 };
 
-/* A way that is cut, and until when. */
+/* A way that is cut. */
 struct cut {
     bool used;
     uint32_t from;
@@ -22,11 +22,11 @@ struct cut {
 struct faults {
     struct faults_options options;
     struct prng prng;
-    struct prng more_prng; /* for the later kinds of faults: the others' draws do not move */
-    struct prng read_prng; /* for read errors: the same */
+    struct prng more_prng; /* for faults that came later: the draws of the others stay the same */
+    struct prng read_prng; /* for read errors, for the same reason */
     struct config configs[SIM_NODES_MAX + 1];
     bool on;
-    struct instant watched_until; /* after the end: for nodes that stop late */
+    struct instant watched_until; /* after faults_end: nodes that stop before this are restarted */
     uint64_t strikes;
     uint32_t wipes;
     bool wiped[SIM_NODES_MAX + 1];
@@ -41,7 +41,7 @@ static struct instant now(const struct faults *f)
 
 static int64_t between_ms(struct faults *f, int64_t low, int64_t high)
 {
-    /* Short as often as long. */
+    /* Short times are more likely than long times. */
     int64_t top = prng_between(&f->prng, low, high);
     return prng_between(&f->prng, low, top) * NS_PER_MS;
 }
@@ -104,7 +104,7 @@ static void ambush_power(void *context, uint64_t id)
         crash(f, (uint32_t)id, true);
 }
 
-/* At any time, or at one of the moments that are short. */
+/* Strikes at once, or waits for one of the short moments in enum node_point. */
 static void strike_crash(struct faults *f, enum sim_fault fault)
 {
     uint32_t id = some_node(f);
@@ -116,7 +116,7 @@ static void strike_crash(struct faults *f, enum sim_fault fault)
         crash(f, id, fault == SIM_POWER);
 }
 
-/* So many that a majority of each group keeps its disks, whatever else happens. */
+/* The limit lets a majority of each group keep its disks, whatever else happens. */
 static void strike_wipe(struct faults *f)
 {
     uint32_t id = some_node(f);
@@ -170,7 +170,7 @@ static void strike_pause(struct faults *f)
     world_pause(f->options.world, process, instant_add(now(f), (struct duration){ns}));
 }
 
-/* A node at least, for so long that its peers have given it up. */
+/* Suspends a node's machine, often for so long that its peers give up the node. */
 static void strike_suspend(struct faults *f)
 {
     int64_t ns = prng_between(&f->more_prng, 100, 6000) * NS_PER_MS;
@@ -183,7 +183,7 @@ static void strike_suspend(struct faults *f)
                          f->options.plan->mistake == SIM_MISTAKE_CLOCK_STOPS);
 }
 
-/* One node of a rolling restart: it comes back soon. */
+/* One step of a rolling restart: the node comes back soon, with other settings. */
 static void strike_settings(struct faults *f)
 {
     int64_t ns = prng_between(&f->more_prng, 1, 300) * NS_PER_MS;
@@ -218,7 +218,7 @@ static void reset_later(void *context, uint64_t argument)
                   (uint32_t)(argument & 0xFFFF));
 }
 
-/* A slot is used again only after its end's event: `used` says whether that has come. */
+/* A slot is in use until end_cut has run for it. */
 static void cut_way(struct faults *f, uint32_t from, uint32_t to, int64_t ns)
 {
     size_t i = 0;
@@ -235,7 +235,7 @@ static void cut_way(struct faults *f, uint32_t from, uint32_t to, int64_t ns)
                      (uint64_t)from << 16 | to);
 }
 
-/* One from all others, or two sides. */
+/* Cuts one process off from all others, or divides the processes into two sides. */
 static void strike_cut(struct faults *f)
 {
     uint32_t all = servers(f);
@@ -306,7 +306,7 @@ static void strike_full(struct faults *f)
     scheduler_in(&f->options.world->scheduler, (struct duration){ns}, end_full, f, id);
 }
 
-/* A node whose disk has failed refuses writes until somebody starts it anew. */
+/* A node whose disk has failed refuses writes until it is restarted. */
 static void restart_stopped(void *context, uint64_t id)
 {
     struct faults *f = context;
@@ -316,7 +316,7 @@ static void restart_stopped(void *context, uint64_t id)
         node_process_crash(p, prng_below(&f->prng, 2) == 0);
         start_node(f, id);
     } else if ((f->on || instant_before(now(f), f->watched_until)) && node_process_is_up(p)) {
-        /* nothing was written yet, or the node has not heard of it */
+        /* The fault has not hit a read or write yet, or the node has not noticed. */
         scheduler_in(&f->options.world->scheduler, duration_ms(RESTART_RETRY_MS), restart_stopped,
                      f, id);
     }
@@ -347,7 +347,8 @@ static void end_unreadable(void *context, uint64_t id)
     set_unreadable(context, id, 0, 0);
 }
 
-/* Of the store one read, or some records or all for a while; of the log all, at a start. */
+/* In the store one read fails, or for a while the reads of some or all records. Sometimes the node
+ * also restarts, and cannot read its log. */
 static void strike_read_error(struct faults *f)
 {
     struct scheduler *scheduler = &f->options.world->scheduler;
@@ -434,7 +435,7 @@ static void strike_one(struct faults *f, enum sim_fault fault)
         strike_read_error(f);
         break;
     case SIM_DRAIN: /* sim/drains */
-    case SIM_DROP:  /* the network's, all the time */
+    case SIM_DROP:  /* in sim/network, all the time */
     case SIM_DUPLICATE:
     case SIM_REORDER:
     case SIM_FAULTS:
@@ -451,7 +452,8 @@ static void strike(void *context, uint64_t argument)
     enum sim_fault fault = (enum sim_fault)prng_below(&f->prng, SIM_FAULTS_FIRST);
     if (f->options.plan->faults & SIM_FAULT_BIT(fault))
         strike_one(f, fault);
-    /* Most draws hit a fault that is not chosen: they count for little. */
+    /* Most draws hit a fault that the plan does not have. So there are four draws for each
+     * strike. */
     int64_t mean = f->options.plan->strike_ns / 4;
     scheduler_in(&f->options.world->scheduler,
                  (struct duration){prng_between(&f->prng, 0, 2 * mean)}, strike, f, 0);
@@ -497,7 +499,7 @@ void faults_begin(struct faults *f)
         strike_reads(f, 0);
 }
 
-/* Everything must answer afterwards: that takes a network in which a leader keeps its support. */
+/* After the faults every key must answer. For that, leaders must be able to keep their support. */
 static void calm_network(struct faults *f)
 {
     static const struct network_faults none = {0};
@@ -525,7 +527,7 @@ void faults_end(struct faults *f)
         node_process_slow_disk(p, 1);
         node_process_mend_disk(p);
         start_node(f, id);
-        restart_stopped(f, id); /* also if a write that is in flight turns out to have failed */
+        restart_stopped(f, id); /* also later, if a write in flight fails */
     }
     struct world *w = f->options.world;
     for (uint32_t process = world_router(w, 0); process < world_client(w, 0); process++)

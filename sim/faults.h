@@ -1,7 +1,8 @@
-/* faults.h - what goes wrong, and when: strikes at random times, each of which ends by itself.
+/* faults.h - strikes the cluster with faults at random times. Each fault ends by itself.
  *
- * After faults_end everything is as it should be: all processes run, all ways are open, no disk is
- * slow, full or about to fail. */
+ * After faults_end all processes are started, all ways are open, and no disk is slow, full or about
+ * to fail. Pauses that have begun still end by themselves, clocks keep their rates, and a lying
+ * disk goes on lying. */
 #ifndef WEIR_SIM_FAULTS_H
 #define WEIR_SIM_FAULTS_H
 
@@ -9,8 +10,8 @@
 #include "sim/world.h"
 
 enum faults_trace {
-    FAULTS_TRACE_STRIKE = 48, /* enum sim_fault << 16 | process, how long in ns */
-    FAULTS_TRACE_END,         /* of all */
+    FAULTS_TRACE_STRIKE = 48, /* enum sim_fault << 16 | process, length in ns (SIM_CLOCK: ppm) */
+    FAULTS_TRACE_END,         /* 0, number of strikes */
 };
 
 struct faults_options {
@@ -29,8 +30,8 @@ void faults_destroy(struct faults *f);
 
 void faults_begin(struct faults *f);
 void faults_end(struct faults *f);
-/* The process ends, or with `power` the machine, and comes back. False: not any more, or it is down
- * already. */
+/* Ends the node's process, or with `power` its machine; the node comes back. False: the faults are
+ * over, or the node is down. */
 bool faults_kill(struct faults *f, uint32_t node, bool power);
 uint64_t faults_strikes(const struct faults *f);
 

@@ -17,7 +17,7 @@ struct gac_process_options {
     const struct surroundings *around; /* borrows */
     const struct config *config;       /* borrows */
     uint32_t process;
-    uint32_t number; /* of this server, 1 .. servers */
+    uint32_t number; /* number of this server, 1 .. servers */
     uint32_t servers;
     uint64_t seed;
 };

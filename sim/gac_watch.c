@@ -1,5 +1,5 @@
-/* gac_watch.c - what routers take of a table's limit, beside an ideal bucket at its rate: what that
- * could not have let in is over-admission. */
+/* gac_watch.c - compares what routers take of a table's limit with an ideal bucket at the same
+ * rate. Over-admission is what the ideal bucket would have refused. */
 #include "sim/gac_watch.h"
 
 #include "base/must.h"

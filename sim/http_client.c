@@ -1,7 +1,7 @@
-/* http_client.c - requests as all clients write them (workload/client_request.h).
+/* http_client.c - writes requests as all clients do (workload/client_request.h).
  *
- * Answers are read here and not by workload/client_response.h: llhttp costs 10 % of the instructions
- * of a simulated request, for bytes that come from our own router. */
+ * Answers are not read by workload/client_response.h: all bytes come from our own router, and
+ * llhttp would cost 10 % of the instructions of a simulated request. */
 #include "sim/http_client.h"
 
 #include "base/limits.h"
@@ -46,7 +46,7 @@ static uint64_t http_client_number_at(const uint8_t *p, const uint8_t *end)
     return value;
 }
 
-/* Where the head ends, behind its blank line; NULL: not yet. */
+/* The first byte after the head's blank line. NULL: the head is not complete. */
 static const uint8_t *head_end(struct slice in)
 {
     const uint8_t *at = in.data, *end = in.data + in.size;
@@ -58,7 +58,7 @@ static const uint8_t *head_end(struct slice in)
     return NULL;
 }
 
-/* False: the answer is not whole yet. The last line of our router's head is the length. */
+/* False: the answer is not complete. Our router's head ends with the length. */
 static bool http_client_parse(struct slice in, struct slice *head, struct slice *body)
 {
     static const char before_length[] = "Content-Length: ";
@@ -97,7 +97,7 @@ static void http_client_answered(struct http_client *c, struct slice head, struc
     buffer_deinit(&unpacked);
 }
 
-/* The answers that have come whole; bytes of the next one may follow. */
+/* Takes the complete answers. The bytes of an incomplete one wait in c->in. */
 static void http_client_received(void *context, uint64_t link, struct slice bytes)
 {
     struct http_client *c = context;
@@ -105,7 +105,7 @@ static void http_client_received(void *context, uint64_t link, struct slice byte
     struct slice head, body;
     if (link != c->link)
         return;
-    must(c->calling); /* nothing was asked */
+    must(c->calling); /* no answer comes without a call */
     if (c->in.size > 0) {
         buffer_append_slice(&c->in, bytes);
         whole = c->in;
@@ -140,7 +140,7 @@ static void http_client_closed(void *context, uint64_t link, bool gone)
         http_client_finish(c, HTTP_CLIENT_LOST, slice_make(NULL, 0));
 }
 
-/* One timer for all calls: it runs on while they come and go. */
+/* One timer serves all calls. It keeps running when a call ends. */
 static void timer(void *context, uint64_t timer_at)
 {
     struct http_client *c = context;
@@ -191,7 +191,7 @@ static void write_chunks(struct http_client *c, struct slice body)
                        http_client_often(c, 20) ? "0\r\nTrailer: yes\r\n\r\n" : "0\r\n\r\n");
 }
 
-/* Chunks of some bytes are for bodies that are not long. */
+/* Only short bodies go in chunks: a chunk may be a few bytes. */
 static void write_request(struct http_client *c, const char *operation, struct slice body)
 {
     enum {
@@ -249,7 +249,7 @@ static bool send_out(struct http_client *c, struct slice rest)
     return send_some(c, rest);
 }
 
-/* Closed at an odd place: the last byte is not sent. */
+/* Closes the link somewhere in the request: at least the last byte is not sent. */
 static void http_client_cut_off(struct http_client *c, size_t before)
 {
     PROBE("a client gives a request up half-way");
@@ -305,7 +305,7 @@ static void http_client_accepted(void *context, uint64_t link, uint32_t from)
 {
     (void)context;
     (void)link;
-    must(from == 0); /* nobody dials a client */
+    must(from == 0); /* no process connects to a client */
 }
 
 static void http_client_datagram(void *context, uint32_t from, struct slice frame)

@@ -1,45 +1,45 @@
 /* http_client.h - one DynamoDB client in the simulated world: a connection, one call at a time.
  *
- * A call is answered, times out, or its connection goes down; either way exactly once. After a
- * time-out or a lost connection the next call goes to another router.
+ * A call ends exactly once: it is answered, times out, or its connection goes down. After a
+ * time-out or a lost connection the next call goes to a router chosen at random.
  *
- * Requests and answers take every form that HTTP allows (struct http_manners): a client may send
- * other requests before its own without waiting, and gives up some requests half-way. */
+ * Requests and answers take every form that HTTP allows (struct http_manners). A client may send
+ * other requests before its own, without waiting, and it gives up some requests half-way. */
 #ifndef WEIR_SIM_HTTP_CLIENT_H
 #define WEIR_SIM_HTTP_CLIENT_H
 
 #include "sim/network.h"
 
-/* How often, in percent of the calls. */
+/* Each in percent of the calls. */
 struct http_manners {
     uint32_t pieces;       /* the request comes in many pieces */
-    uint32_t chunked;      /* its body in chunks */
-    uint32_t packed;       /* its body in gzip */
+    uint32_t chunked;      /* the request's body comes in chunks */
+    uint32_t packed;       /* the request's body is in gzip */
     uint32_t unpacks;      /* the answer may be in gzip */
-    uint32_t pipelined;    /* other requests are sent before */
-    uint32_t ends;         /* nothing is sent afterwards: the answer is the connection's last */
+    uint32_t pipelined;    /* other requests are sent first */
+    uint32_t ends;         /* the client sends nothing more: the answer is the connection's last */
     uint32_t cut;          /* the connection is closed before the request is whole */
-    bool cut_too_late;     /* a mistake: the request was whole */
-    int64_t read_bytes_ms; /* some clients read no faster; 0: all do */
+    bool cut_too_late;     /* a planted mistake: the request was whole */
+    int64_t read_bytes_ms; /* half of the clients read only so fast; 0: all read at full speed */
 };
 
 struct http_client_options {
     struct scheduler *scheduler; /* borrows */
     struct network *network;     /* borrows */
     uint32_t process;
-    uint32_t router_first; /* routers are processes router_first .. + router_count - 1 */
+    uint32_t router_first; /* the routers are router_first .. router_first + router_count - 1 */
     uint32_t router_count;
     uint32_t split_per_million; /* requests sent in two pieces */
     struct http_manners manners;
     uint64_t seed;
 };
 
-/* What became of a call: the HTTP status, or one of these. */
+/* The result of a call: the HTTP status, or one of these. */
 enum {
     HTTP_CLIENT_TIMEOUT = 0,
-    HTTP_CLIENT_LOST = -1,     /* sent, and the connection went down */
-    HTTP_CLIENT_NOT_SENT = -2, /* no router to be reached */
-    HTTP_CLIENT_CUT = -3       /* given up before it was whole: it must not be done */
+    HTTP_CLIENT_LOST = -1,     /* the request was sent, and the connection went down */
+    HTTP_CLIENT_NOT_SENT = -2, /* no router can be reached */
+    HTTP_CLIENT_CUT = -3 /* given up before the request was whole; the request must not be done */
 };
 
 typedef void http_client_done(void *context, int status, struct slice body);
@@ -49,16 +49,16 @@ struct http_client {
     struct prng prng;
     struct prng manners_prng;
     uint64_t link;
-    uint32_t router; /* index of the one to use next */
+    uint32_t router; /* index of the router to use next */
     bool calling;
-    bool ended;          /* nothing more is sent over the link */
+    bool ended;          /* the client sends nothing more over the link */
     uint32_t to_ignore;  /* answers to other requests that come before the call's */
     int64_t deadline_ns; /* of the call */
     int64_t timer_at_ns; /* INT64_MAX: not running */
     http_client_done *done;
     void *context;
     struct buffer out;
-    struct buffer in; /* what has come of an answer that is not whole */
+    struct buffer in; /* the bytes of an answer that is not complete */
 };
 
 void http_client_init(struct http_client *c, const struct http_client_options *options);

@@ -1,5 +1,5 @@
-/* leader_kill.c - the node that leads a partition dies in the middle of its split, at a stage of
- * the test's choice. */
+/* leader_kill.c - kills the leader of a partition in the middle of a split, once in a run, at a
+ * stage of the test's choice. */
 #include "sim/leader_kill.h"
 
 void leader_kill_init(struct leader_kill *k, const struct leader_kill_options *options)
@@ -31,12 +31,12 @@ static void leader_kill_strike(void *context, uint64_t watch)
     enum split_stage stage = stage_of(k);
     if (watch != k->watch || k->killed_at != SPLIT_STAGE_NONE || stage != k->options.stage ||
         !node_process_is_up(k->options.world->nodes[k->leader]))
-        return; /* the moment has passed: at the next split */
+        return; /* the moment has passed; the next split will do */
     if (k->options.kill(k->options.context, k->leader, prng_below(&k->prng, 2) == 0))
         k->killed_at = stage;
 }
 
-/* Often at once, else within the time that a disk or two round trips take. */
+/* Strikes often at once, else within the time that a disk write or two round trips take. */
 static void consider(struct leader_kill *k)
 {
     enum {

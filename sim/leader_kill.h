@@ -1,8 +1,8 @@
-/* leader_kill.h - the node that leads a partition dies in the middle of its split, at a stage of
- * the test's choice. Once in a run.
+/* leader_kill.h - kills the leader of a partition in the middle of a split, once in a run, at a
+ * stage of the test's choice.
  *
- * Watches what nodes tell of themselves: from the moment a leader has put a split into its log
- * until every replica has LOG_SPLIT_DONE on its disk. */
+ * Watches the traces of nodes: from the moment when a leader has put a split into its log until
+ * LOG_SPLIT_DONE is durable at every replica. */
 #ifndef WEIR_SIM_LEADER_KILL_H
 #define WEIR_SIM_LEADER_KILL_H
 
@@ -11,20 +11,20 @@
 #include "sim/world.h"
 
 struct leader_kill_options {
-    enum split_stage stage; /* SPLIT_STAGE_NONE: nobody dies */
+    enum split_stage stage; /* SPLIT_STAGE_NONE: no leader is killed */
     uint32_t replicas;      /* of a partition */
     struct world *world;    /* borrows */
     uint64_t seed;
-    /* Now. False: it cannot be, faults have ended. */
+    /* Kills the node at once. False: this is not possible, because the faults are over. */
     bool (*kill)(void *context, uint32_t node, bool power);
     void *context;
 };
 
-/* How far one node is with the split that is watched. */
+/* How far one node is with the watched split. */
 struct leader_kill_replica {
     bool applied;
     bool durable;
-    int64_t end_lsn; /* of what it wrote of it */
+    int64_t end_lsn; /* where its latest record of the split ends */
 };
 
 struct leader_kill {
@@ -32,7 +32,7 @@ struct leader_kill {
     struct prng prng;
     uint32_t partition; /* 0: none is being split */
     uint32_t leader;
-    uint32_t watch; /* a kill that is due is for this one */
+    uint32_t watch; /* counts watched splits; a kill that is due is for one of them */
     bool due;
     struct leader_kill_replica replicas[SIM_NODES_MAX + 1];
     enum split_stage killed_at; /* SPLIT_STAGE_NONE: not yet */

@@ -1,4 +1,4 @@
-/* lmdb_medium.c - LMDB itself under a simulated node, in memory where the machine has such a place. */
+/* lmdb_medium.c - LMDB itself under a simulated node, in /dev/shm if the machine has it. */
 #include "sim/lmdb_medium.h"
 
 #include <stdio.h>

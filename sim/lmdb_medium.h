@@ -1,8 +1,8 @@
 /* lmdb_medium.h - LMDB itself under a simulated node: a directory that lives as long as the medium.
  *
- * What LMDB has committed outlives the process and the machine: each commit is synchronous. In a
- * run the job of a checkpoint is done at one moment, so neither a crash nor a loss of power falls
- * into a commit (tests/fault does that).
+ * Each commit of LMDB is synchronous: what is committed outlives the process and the machine. In a
+ * run, the job of a checkpoint takes no time. So no crash and no loss of power falls into a commit;
+ * tests/fault tests that.
  * Not here: full disks, writes and reads that fail (sim/backing_memory.h). */
 #ifndef WEIR_SIM_LMDB_MEDIUM_H
 #define WEIR_SIM_LMDB_MEDIUM_H

@@ -1,5 +1,5 @@
-/* plan.c - everything a seed decides before a run: the cluster's shape, timings, settings, the
- * work, and which faults may strike how often. */
+/* plan.c - everything that a seed decides before a run: the cluster's shape, timings, settings, the
+ * work, and the faults and how often they strike. */
 #include "sim/plan.h"
 
 #include "gac/gac_message.h"
@@ -24,7 +24,8 @@ const char *sim_fault_help(enum sim_fault fault)
     return FAULTS[fault].help;
 }
 
-/* Between low and high, small values as likely as large ones by their order of magnitude. */
+/* Draws between low and high. Small values are likelier: a random number of doublings limits
+ * them. */
 static int64_t spread(struct prng *p, int64_t low, int64_t high)
 {
     int64_t top = low;
@@ -41,7 +42,7 @@ static bool often(struct prng *p, uint32_t percent)
 static uint32_t choose(struct prng *p, uint32_t fixed, uint32_t low, uint32_t high)
 {
     uint32_t chosen =
-        (uint32_t)prng_between(p, low, high); /* drawn in any case: seeds stay apart */
+        (uint32_t)prng_between(p, low, high); /* always drawn: later draws do not change */
     return fixed > 0 ? fixed : chosen;
 }
 
@@ -63,7 +64,7 @@ static void plan_faults(struct plan *plan, struct prng *p, const struct sim_opti
     plan->split_per_million = often(p, 30) ? 50000 : 0;
 }
 
-/* Some limits are set below what a configuration may: the rare happens more often. */
+/* Some limits are lower than a configuration allows: rare events happen more often. */
 static void plan_config(struct config *c, struct prng *p)
 {
     config_init(c, often(p, 90) ? PROFILE_OFF : PROFILE_AWS);
@@ -89,12 +90,13 @@ static void plan_replication(struct plan *plan, struct prng *p)
     c->election_ms = spread(p, 10, 500);
     c->append_retry_ms = spread(p, 5, 500);
     c->follower_max_bytes = spread(p, 1, 1024) * KIB;
-    if (c->follower_max_bytes > c->log_segment_bytes / 2) /* a message must fit the log ahead */
+    if (c->follower_max_bytes > c->log_segment_bytes / 2) /* a message must fit into the log */
         c->follower_max_bytes = c->log_segment_bytes / 2;
     c->group_max_bytes = spread(p, 8, 1024) * KIB;
     c->entries_max_bytes = spread(p, 1, 1024) * KIB;
     c->snapshot_bytes_s = often(p, 50) ? 64 * MIB : spread(p, 64, 4096) * KIB;
-    /* Each clock may be off by half of what two may differ by, and a little less. */
+    /* Two clocks may differ by clock_drift_ppm. Each may be off by a little less than half of
+     * it. */
     plan->drift_ppm = prng_between(p, 1, c->clock_drift_ppm / 2 - 10);
 }
 
@@ -135,7 +137,7 @@ static void plan_workload(struct workload *w, struct prng *p)
     };
 }
 
-/* From a stream of its own: the rest of a seed's plan does not depend on it. */
+/* Draws from its own stream: the rest of a seed's plan does not depend on it. */
 static void plan_gac(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6761635f73696d00));
@@ -148,12 +150,12 @@ static void plan_gac(struct plan *plan, const struct sim_options *o)
         plan->config.gac = GAC_OFF;
         return;
     }
-    if (plan->config.profile == PROFILE_OFF) /* for routers: nodes limit nothing still */
+    if (plan->config.profile == PROFILE_OFF) /* for routers: the nodes still limit nothing */
         plan->config.profile = PROFILE_RESEARCH;
     plan->workload.units = (uint32_t)spread(&p, 20, 1000);
-    plan->config.partition_max_wcu = plan->workload.units; /* as many partitions as before */
+    plan->config.partition_max_wcu = plan->workload.units; /* keeps the number of partitions */
     plan->config.gac_bank_ms = spread(&p, 1000, 20000);
-    /* Nobody is taken for silent because of a slow network. */
+    /* No process may be taken for silent only because the network is slow. */
     const struct network_delays *d = &plan->delays;
     int64_t delay_ns = d->least_ns + d->spread_ns + d->tail_ns + plan->tick_ns;
     plan->config.gac_lifetime_ms = spread(&p, 100, 5000) + 10 * delay_ns / NS_PER_MS;
@@ -161,7 +163,7 @@ static void plan_gac(struct plan *plan, const struct sim_options *o)
     plan->config.gac_wait_ms = spread(&p, 1, 200);
 }
 
-/* From a stream of its own too. */
+/* Draws from its own stream. */
 static void plan_tick(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x7469636b00000000));
@@ -173,7 +175,7 @@ static void plan_tick(struct plan *plan, const struct sim_options *o)
         plan->tick_ns = ticks ? us * NS_PER_US : 0;
 }
 
-/* ---- what later seeds have besides ---- */
+/* ---- parts that were added later ---- */
 
 void plan_vary_settings(const struct config *base, struct config *c, struct prng *p)
 {
@@ -218,13 +220,13 @@ static void plan_tables(struct plan *plan, struct prng *p)
         w->shapes[0].long_percent = long_percent;
     }
     uint32_t big = (uint32_t)prng_between(p, 1, 5);
-    /* An item as large owes for minutes where something is throttled. */
+    /* Only without throttling: an item of this size makes a debt of minutes. */
     if (often(p, 20) && plan->config.log_segment_bytes >= 8 * MIB &&
         plan->config.profile == PROFILE_OFF)
         w->filler.big_percent = big;
 }
 
-/* What is tight is shared by all. */
+/* Budgets that may be tight are the same for all nodes. */
 static void plan_budgets(struct plan *plan, struct prng *p)
 {
     struct config *c = &plan->config;
@@ -234,7 +236,7 @@ static void plan_budgets(struct plan *plan, struct prng *p)
         c->http_memory_max_bytes =
             plan->workload.filler.big_percent > 0 ? memory + 8 * MIB : memory;
     if (often(p, 30))
-        c->resident_max_bytes = resident; /* cold data, whoever reads it */
+        c->resident_max_bytes = resident; /* most data is cold, whatever reads it */
     if (often(p, 20))
         c->node_silent_ms = silent_ms;
     c->commit_tell_ms = often(p, 50) ? 5 : spread(p, 0, 500);
@@ -243,12 +245,12 @@ static void plan_budgets(struct plan *plan, struct prng *p)
     c->load_report_ms = spread(p, 10, 500);
 }
 
-/* Limits at nodes that a few clients reach: of partitions, nodes and members. Each node can serve
- * what all tables are promised. From a stream of its own too. */
+/* Limits of partitions, nodes and members that a few clients reach. Each node can serve all that
+ * the tables are promised. Draws from its own stream. */
 static void plan_limits(struct plan *plan, const struct sim_options *o)
 {
     enum {
-        TABLE_PARTITIONS = 4, /* as sim/table_churn.c creates them, at most */
+        TABLE_PARTITIONS = 4, /* the most that sim/table_churn.c gives a table */
         DEMAND_PARTITIONS = 4
     };
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6c696d6974730000));
@@ -281,7 +283,7 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     c->node_wcu = c->node_rcu = promised * percent / 100;
 }
 
-/* From a stream of its own. */
+/* Draws from its own stream. */
 static void plan_merges(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6d65726765730000));
@@ -295,7 +297,7 @@ static void plan_merges(struct plan *plan, const struct sim_options *o)
     plan->config.merge_freeze_ms = freeze_ms;
 }
 
-/* Ways, processors and clients' manners. From a stream of its own. */
+/* Speeds of ways and processors, clients' manners, read errors, LMDB. Draws from its own stream. */
 static void plan_world(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x776f726c64000000));
@@ -323,8 +325,8 @@ static enum attr_type some_type(struct prng *p)
     return draw == 0 ? ATTR_NUMBER : draw == 1 ? ATTR_BINARY : ATTR_STRING;
 }
 
-/* Tables without a sort key are among them; long keys are in all plans but those of plain ones.
- * From a stream of its own. */
+/* Key types and fillers. Some tables have no sort key. All plans but the plain ones have long keys.
+ * Draws from its own stream. */
 static void plan_shapes(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x7368617065730000));
@@ -356,7 +358,7 @@ static void plan_shapes(struct plan *plan, const struct sim_options *o)
         plan->config.group_max_bytes = least;
 }
 
-/* From a stream of its own: plans of earlier seeds stay what they were. */
+/* Draws from its own stream: the earlier parts of a seed's plan stay the same. */
 static void plan_more(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6d6f726500000000));
@@ -387,12 +389,12 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     }
 }
 
-/* As little besides the machines as there can be. */
+/* The least work beside the machines: no history, no splits, short delays. */
 static void plan_bench(struct plan *plan)
 {
     config_init(&plan->config, PROFILE_OFF);
     plan->config.node_queue_max = 1024;
-    plan->config.log_segment_bytes = 256 * KIB; /* little, used again and again */
+    plan->config.log_segment_bytes = 256 * KIB; /* a small log, used again and again */
     plan->config.log_max_bytes = 4 * MIB;
     plan->config.memtable_max_bytes = MIB;
     plan->config.entries_max_bytes = 128 * KIB;
@@ -419,7 +421,7 @@ void plan_make(const struct sim_options *o, struct plan *out)
     *out = (struct plan){.seed = o->seed, .keep_history = true};
     out->nodes = choose(&p, o->nodes, 1, 7);
     if (out->nodes > 5 && o->nodes == 0)
-        out->nodes = 3; /* most of them */
+        out->nodes = 3; /* three nodes are the likeliest cluster */
     out->replicas = choose(&p, o->replicas, 1, out->nodes);
     if (o->replicas == 0 && often(&p, 50))
         out->replicas = 3;
@@ -439,7 +441,7 @@ void plan_make(const struct sim_options *o, struct plan *out)
     out->cut_ns = often(&p, 75) ? cut_ns : 0;
     out->workload.whole_collections = often(&p, 50);
     out->kill_leader_at = o->kill_leader_at;
-    if (o->kill_leader_at != SPLIT_STAGE_NONE) /* a split to catch comes soon */
+    if (o->kill_leader_at != SPLIT_STAGE_NONE) /* the split to catch must come soon */
         out->cut_ns = cut_ns < 100 * NS_PER_MS ? cut_ns : 100 * NS_PER_MS;
     plan_tick(out, o);
     if (o->bench)

@@ -63,44 +63,44 @@ enum {
 const char *sim_fault_name(enum sim_fault fault);
 const char *sim_fault_help(enum sim_fault fault);
 
-/* How far a split is on its way through its group: what its leader has, then the others. */
+/* How far a split has come in its group: first at the leader, then at the other members. */
 enum split_stage {
     SPLIT_STAGE_NONE,
-    SPLIT_STAGE_PROPOSED, /* it is in the leader's log, not on its disk */
-    SPLIT_STAGE_LOGGED,   /* on its disk, and not applied */
-    SPLIT_STAGE_APPLIED,  /* applied there; LOG_SPLIT_DONE is not on its disk */
-    SPLIT_STAGE_DONE,     /* that is; nobody else has applied it */
-    SPLIT_STAGE_FOLLOWED, /* others have, and not all have that on their disks */
+    SPLIT_STAGE_PROPOSED, /* in the leader's log, but not durable there */
+    SPLIT_STAGE_LOGGED,   /* durable at the leader, and not applied */
+    SPLIT_STAGE_APPLIED,  /* applied at the leader; its LOG_SPLIT_DONE is not durable */
+    SPLIT_STAGE_DONE,     /* LOG_SPLIT_DONE is durable; no other member has applied the split */
+    SPLIT_STAGE_FOLLOWED, /* other members have applied the split; not all have it durably */
     SPLIT_STAGES
 };
 
-/* What the world does wrong on purpose, to show that a run finds it. */
+/* Mistakes that the world makes on purpose, to show that a run finds them. */
 enum sim_mistake {
     SIM_MISTAKE_NONE,
-    SIM_MISTAKE_CLOCK_STOPS,   /* clocks stand still while their machine is suspended */
-    SIM_MISTAKE_WHOLE_RECORDS, /* whole buckets of long keys are erased with a range's end */
-    SIM_MISTAKE_DEAD_MEMBERS,  /* nodes that are down are taken to have no headroom */
-    SIM_MISTAKE_CUT_REQUESTS,  /* requests that are given up half-way are done */
-    SIM_MISTAKE_READ_ERRORS,   /* reads that fail find nothing */
+    SIM_MISTAKE_CLOCK_STOPS,   /* a machine's clock stands still while the machine is suspended */
+    SIM_MISTAKE_WHOLE_RECORDS, /* an erase takes whole buckets of long keys at a range's ends */
+    SIM_MISTAKE_DEAD_MEMBERS,  /* dead_member = zero: a node that is down has no headroom */
+    SIM_MISTAKE_CUT_REQUESTS,  /* a request that a client says it gave up was sent whole */
+    SIM_MISTAKE_READ_ERRORS,   /* a read that fails finds nothing */
 };
 
-/* What the caller fixes; 0: the seed decides. */
+/* What the caller chooses. 0 or false: the seed decides. */
 struct sim_options {
     uint64_t seed;
-    uint32_t faults;    /* those that may be chosen */
-    bool faults_forced; /* they all strike, not just the seed's choice of them */
+    uint32_t faults;    /* the faults that may be chosen */
+    bool faults_forced; /* all of these faults strike; the seed does not choose among them */
     uint32_t nodes;
     uint32_t replicas;
     uint32_t routers;
-    int gac; /* servers of global admission control, or SIM_GAC_NONE */
+    int gac; /* GAC servers; SIM_GAC_NONE: none */
     uint32_t clients;
-    int merges;        /* percent of the splits that are merges instead, or SIM_MERGES_NONE */
-    int tick_us;       /* events happen at multiples of it; or SIM_TICK_NONE: at any time */
-    int64_t length_ms; /* of the time in which faults strike */
-    enum split_stage kill_leader_at; /* of the first split that can be caught there */
-    bool plain; /* one table of short keys, the same settings for all; no fault of the later ones */
+    int merges;        /* percent of the splits that are merges instead; SIM_MERGES_NONE: none */
+    int tick_us;       /* events happen at multiples of it; SIM_TICK_NONE: at any time */
+    int64_t length_ms; /* how long faults strike */
+    enum split_stage kill_leader_at; /* at the first split that can be caught there */
+    bool plain; /* one table, short keys, the same settings everywhere, only the first faults */
     enum sim_mistake mistake;
-    bool bench; /* no history, no pauses, quiet network: how fast is it? */
+    bool bench; /* no history, no pauses, a quiet network: to measure the speed */
 };
 
 struct plan {
@@ -109,34 +109,34 @@ struct plan {
     uint32_t nodes;
     uint32_t replicas;
     uint32_t routers;
-    uint32_t gac; /* servers */
+    uint32_t gac; /* GAC servers */
     uint32_t clients;
     int64_t tick_ns; /* 0: none */
     int64_t length_ns;
     int64_t strike_ns;      /* mean time between two faults */
     int64_t cut_ns;         /* mean time between two splits of a partition; 0: none */
-    uint32_t merge_percent; /* of the splits: two partitions are merged instead */
+    uint32_t merge_percent; /* of the splits, this many are merges instead */
     enum split_stage kill_leader_at;
-    int64_t drift_ppm; /* at most */
+    int64_t drift_ppm; /* the most that a clock gains or loses */
     bool keep_history;
     uint32_t split_per_million;
     struct config config;
     struct config configs[SIM_NODES_MAX + 1]; /* of the nodes, by id */
     enum sim_mistake mistake;
-    bool lmdb;   /* in place of its double */
+    bool lmdb;   /* the stores use LMDB instead of sim/backing_memory */
     bool moves;  /* replicas may move */
-    bool limits; /* nodes throttle what clients ask for */
+    bool limits; /* nodes limit what clients use */
     struct workload workload;
     struct network_delays delays;
     struct network_speed speed;
     struct http_manners manners;          /* of clients */
-    struct network_faults network_faults; /* while faults strike */
+    struct network_faults network_faults; /* as long as faults strike */
     struct node_timings timings;
 };
 
 void plan_make(const struct sim_options *options, struct plan *out);
-/* Other settings for a node of a cluster with these: what a rolling restart may change. Nobody
- * beats more slowly than anybody supports. */
+/* Draws other settings for one node of a cluster with these: what a rolling restart may change.
+ * heartbeat_ms stays below the support_ms of all nodes. */
 void plan_vary_settings(const struct config *base, struct config *c, struct prng *p);
 void plan_describe(const struct plan *p, struct buffer *out);
 

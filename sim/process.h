@@ -12,7 +12,7 @@
 
 struct reply;
 
-/* What the world tells of its processes. A function that is NULL is not called. */
+/* What the world tells about its processes. A function that is NULL is not called. */
 struct process_watch {
     /* An event of a node's trace (enum node_trace). */
     void (*saw)(void *context, uint32_t node, const struct trace_event *e);
@@ -25,7 +25,7 @@ struct process_watch {
     void *context;
 };
 
-/* Where processes are. */
+/* What all processes of a world share. */
 struct surroundings {
     struct scheduler *scheduler; /* borrows */
     struct network *network;     /* borrows */
@@ -40,13 +40,13 @@ struct process {
     uint32_t life;
     bool paused;
     struct instant paused_until;
-    /* The end of a pause, instead of letting the network go on. NULL: the network goes on. */
+    /* Called at the end of a pause. NULL: the network goes on instead. */
     void (*resumed)(struct process *p);
     struct sim_clock clock;
-    int64_t wall_skew_ms; /* of its wall clock */
+    int64_t wall_skew_ms; /* how far its wall clock is ahead */
 };
 
-/* The clock reads any time. `handler` gets `context`. */
+/* The clock starts at a random reading. `handler` gets `context`. */
 void process_init(struct process *p, const struct surroundings *around, uint32_t number,
                   struct prng *prng, const struct network_handler *handler, void *context);
 
@@ -76,7 +76,7 @@ struct instant process_alarm(const struct process *p, struct instant at);
  * already, and nothing changes. */
 bool process_pause(struct process *p, struct instant until);
 
-/* For a network_handler of a process that takes every link, or no datagram. */
+/* Handlers for a process that takes every link, and for a process that takes no datagrams. */
 void process_link_accept(void *context, uint64_t link, uint32_t from);
 void process_datagram_refuse(void *context, uint32_t from, struct slice frame);
 /* Closes a link because of what came over it. */
