@@ -1,4 +1,4 @@
-/* api_error.c - faults as texts, statuses and answers. */
+/* api_error.c - builds the texts and the answers of faults. */
 #include "router/api_error.h"
 
 #include <stdarg.h>
@@ -24,7 +24,7 @@ void fault_deinit(struct fault *f)
 
 /* The conversions that fault_set knows. */
 enum conversion {
-    CONVERSION_SIZED, /* a text of a given size: NUL bytes in it are bytes like others */
+    CONVERSION_SIZED, /* a text of a given size, which may hold NUL bytes */
     CONVERSION_TEXT,
     CONVERSION_INT,
     CONVERSION_UNSIGNED,
@@ -43,7 +43,7 @@ static enum conversion fault_conversion_of(const char **format)
             return (enum conversion)i;
         }
     }
-    must(false); /* one it does not know */
+    must(false); /* an unknown conversion */
     return CONVERSIONS;
 }
 
@@ -54,7 +54,7 @@ static void fault_append_integer(struct buffer *out, int64_t value)
     buffer_append_decimal(out, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-/* Not vsnprintf: it ends a text at its first NUL, and a client may send one. */
+/* Why not vsnprintf: it ends a text at the first NUL, and a client may send NUL. */
 static void fault_append_formatted(struct buffer *out, const char *format, va_list *arguments)
 {
     for (;;) {

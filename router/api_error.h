@@ -1,6 +1,6 @@
-/* api_error.h - the errors a client sees: kind, HTTP status, the service's type name, and a text.
+/* api_error.h - the errors that a client sees: kind, HTTP status, the service's type name, text.
  *
- * A function that can refuse takes a fault and returns false after it has set it. */
+ * A function that can refuse takes a fault. To refuse, it sets the fault and returns false. */
 #ifndef WEIR_ROUTER_FAULT_H
 #define WEIR_ROUTER_FAULT_H
 
@@ -48,8 +48,9 @@ struct fault {
 
 void fault_deinit(struct fault *f);
 
-/* Sets kind and text, clears `more`; always false, so that a check can return it. The format knows
- * %s, %.*s (which may hold NUL), %d, %u, %lld and %zu. The text may not be the fault's own. */
+/* Sets kind and text, and clears `more`. Always returns false: a check can return the call. The
+ * format knows %s, %.*s (may hold NUL), %d, %u, %lld and %zu. An argument may not point into the
+ * fault. */
 bool fault_set(struct fault *f, enum fault_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -60,10 +61,11 @@ const char *fault_type(enum fault_kind kind);
 /* The body of the answer. */
 void fault_write(struct buffer *out, const struct fault *f);
 
-/* A refusal of what weir does not have yet: never silently ignored. */
+/* Refuses what weir does not support yet; weir never ignores it silently. */
 bool fault_set_later(struct fault *f, const char *what);
 
-/* Printf arguments for UTF-8 in "%.*s", cut between characters to what an error text can bear. */
+/* SHOWN: the two arguments of "%.*s" for a UTF-8 text. A text above FAULT_SHOWN_MAX bytes is cut
+ * between two characters. */
 enum {
     FAULT_SHOWN_MAX = 2048
 };

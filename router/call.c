@@ -1,4 +1,4 @@
-/* call.c - the life of an API request. */
+/* call.c - the life of an API request: memory, steps, answer, tables, requests to nodes. */
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -101,7 +101,7 @@ void call_end(struct call *c)
     r->finished = c;
 }
 
-/* The fault is NULL if the call was done. */
+/* Tells `answered`. The fault is NULL if the call was done. */
 static void call_tell(const struct call *c, int status, const struct fault *f)
 {
     const struct router *r = c->router;
@@ -131,7 +131,7 @@ static void call_tell(const struct call *c, int status, const struct fault *f)
     buffer_deinit(&key);
 }
 
-/* Ends the call with what is in its body. The fault is NULL if the call was done. */
+/* Ends the call and answers with its body. The fault is NULL if the call was done. */
 static void call_answer(struct call *c, int status, const struct fault *f)
 {
     struct client *client = c->client;
@@ -154,7 +154,7 @@ void call_fail(struct call *c)
     call_answer(c, fault_status(f->kind), f);
 }
 
-/* A request that was sent may have changed something: the answer must not be thrown away. */
+/* A request of the call may have changed something: the answer must not be thrown away. */
 static bool call_may_have_written(const struct call *c)
 {
     for (const struct subrequest *s = c->subrequests; s != NULL; s = s->next_of_call) {
@@ -174,7 +174,7 @@ static bool call_within_budget(struct call *c)
                      "(http_memory_max_bytes); please try again");
 }
 
-/* One step; false: the call has failed. */
+/* Does the next step. False: the call has failed. */
 static bool call_step(struct call *c)
 {
     if (!call_within_budget(c))

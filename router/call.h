@@ -1,9 +1,9 @@
 /* call.h - one API request, from the whole HTTP request to its answer.
  *
  * Invariants:
- *   CALL-1  a call that ended holds no timer, no reply slot, no table and no place in a queue; its
- *           memory stays until an event that is not a reply: nodes may answer while they read a
- *           lent request. */
+ *   CALL-1  a call that ended holds no timer, no reply slot, no table and no place in a queue. Its
+ *           memory stays until call_reap: a node may answer while it still reads a lent request.
+ * Not here: requests to nodes (subrequest.h), what an operation does (operations/). */
 #ifndef WEIR_ROUTER_CALL_H
 #define WEIR_ROUTER_CALL_H
 
@@ -23,38 +23,38 @@ enum return_consumed {
     CONSUMED_INDEXES
 };
 
-/* A table a call holds. */
+/* A table that a call holds. */
 struct route_use {
     struct route *route;
     struct route_use *next;
 };
 
-/* One API request. Owned by the router; lives from the request to its answer. */
+/* Owned by the router. */
 struct call {
     struct router *router; /* borrows */
     struct client *client; /* borrows; NULL: the client is gone */
     const struct operation *operation;
-    struct arena arena;  /* owns; everything of the call that needs no buffer */
-    struct buffer bytes; /* owns; items and keys: complete before any subrequest is made */
+    struct arena arena;  /* owns; all that needs no buffer */
+    struct buffer bytes; /* owns; items and keys; complete before the first subrequest is made */
     struct buffer body;  /* owns; the answer */
-    void *state;         /* the operation's, from the arena */
+    void *state;         /* of the operation; from the arena */
     enum return_consumed consumed;
     int64_t consumed_mcu; /* by all subrequests so far */
     struct instant begun;
     const char *content_type;
     char request_id[REQUEST_ID_SIZE];
-    struct http_throttle throttle; /* of a throttled part, even if the call succeeds */
+    struct http_throttle throttle; /* why a part was throttled, even if the call succeeds */
     struct subrequest *subrequests;
     struct route_use *routes;
     struct route_waiter *waiters;
-    struct instant follow_until; /* operations/table_description.h */
-    uint32_t follow_table;       /* its id */
-    uint32_t outstanding;
-    uint32_t routes_pending;
-    bool ready; /* `ready` of the operation was called */
+    struct instant follow_until; /* a change of a table: operations/table_description.h */
+    uint32_t follow_table;       /* the id of that table */
+    uint32_t outstanding;        /* subrequests without a final reply */
+    uint32_t routes_pending;     /* tables that the call waits for */
+    bool ready;                  /* the operation's `ready` was called */
     bool ended;
     size_t accounted;
-    struct call *next; /* spare or finished */
+    struct call *next; /* in the router's list of spare or of finished calls */
 };
 
 struct call *call_create(struct router *r, struct client *c, const struct operation *o);
@@ -64,15 +64,17 @@ void call_begin(struct call *c, const struct json_value members[]);
 void call_advance(struct call *c);
 /* Answers with router->fault and ends. */
 void call_fail(struct call *c);
-/* Gives back everything but memory; nobody is answered. */
+/* Gives back all that CALL-1 names. The client gets no answer. */
 void call_end(struct call *c);
-/* Keeps the table until the call ends; returns it. */
+/* Keeps the route until the call ends, and returns it. */
 struct route *call_hold_route(struct call *c, struct route *route);
-/* A table that the call wants does not exist or cannot be read. */
+/* A table that the call wants does not exist or cannot be read: the call fails. */
 void call_route_refused(struct call *c, const struct reply *refusal);
-/* Memory of ended calls; `all`: also of those whose requests may still be lent. */
+/* Frees the memory of ended calls, or keeps it for new calls. `all`: also of calls that have made
+ * requests; no request may be lent now. */
 void call_reap(struct router *r, bool all);
 void call_destroy(struct call *c);
+/* Brings the bytes that the call accounts for up to date. */
 void call_account(struct call *c);
 
 #endif

@@ -1,15 +1,15 @@
 /* client.c - the life of a client connection: requests, answers, close.
  *
- * The host tells how many bytes for a client it still holds. A client with more than UNSENT_MAX
- * unsent bytes is blocked: none of its requests begins until the client has read them. Unsent
- * bytes count in held_bytes. A client that takes nothing for http_unread_ms is closed; where
- * memory is short, after UNREAD_GRACE_MS, the longest first.
+ * The host reports how many bytes for a client it still holds (unsent bytes). A client with more
+ * than UNSENT_MAX of them is blocked: its next request begins only after the client has read some.
+ * Unsent bytes count in held_bytes. A client that takes no bytes for http_unread_ms is closed. If
+ * memory is short, it is closed after UNREAD_GRACE_MS; the client that waits longest goes first.
  *
  *   reading --(whole request)--> busy --(answer)--> reading
  *      |  \--(refused)-> draining --\      \
  *      \--(idle or too slow)---------> closing --> gone
  *
- * client_receive and client_resume_all lead from reading to busy, client_answer back. */
+ * client_receive and client_resume_all lead from reading to busy; client_answer leads back. */
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -95,7 +95,7 @@ bool client_next_effect(struct router *r, struct router_effect *out)
         *out = (struct router_effect){
             .kind = ROUTER_SEND_BYTES, .connection = c->id, .bytes = buffer_slice(&r->lent)};
         if (c->closing)
-            return true; /* the close follows */
+            return true; /* the close is the next effect */
     } else {
         *out = (struct router_effect){.kind = c->aborting ? ROUTER_ABORT : ROUTER_CLOSE,
                                       .connection = c->id};
@@ -109,7 +109,7 @@ bool client_next_effect(struct router *r, struct router_effect *out)
     if (c->call != NULL)
         call_end(c->call);
     c->close_told = true;
-    if (c->unsent == 0) /* else the client stays until the host has sent everything, or gives up */
+    if (c->unsent == 0) /* else the client stays until the host has sent all or has closed */
         client_destroy(c);
     return true;
 }
@@ -137,7 +137,7 @@ static void client_list_remove(struct client **first, struct client *c, size_t n
         *first = *(struct client **)((char *)c + next);
 }
 
-/* The refusal is sent at once, before the client asks for anything. */
+/* Sends the refusal at once; the client need not have sent a request. */
 static void client_turn_away(struct client *c)
 {
     struct router *r = c->router;
@@ -201,8 +201,8 @@ void client_close(struct router *r, uint64_t id)
 
 /* ---- refusals ---- */
 
-/* The answer is on its way. The rest of the client's body is read and dropped: if the connection
- * were closed with unread bytes, the client would lose the answer. */
+/* Reads and drops the rest of a refused body. Why: TCP resets a connection that is closed with
+ * unread bytes, and the client would lose the answer. */
 static void client_drain(struct client *c, uint64_t bytes)
 {
     c->draining = true;
@@ -219,11 +219,11 @@ static uint64_t client_body_left(const struct client *c, size_t received)
     if (h->head.expects_continue)
         return 0; /* the client waits for 100 Continue */
     if (announced == 0)
-        return h->body_max; /* chunked: the length is not known, so the largest body is read */
+        return h->body_max; /* chunked: the length is not known; assume the largest body */
     return announced > received ? announced - received : 0;
 }
 
-/* `rest`: bytes after those that were refused. */
+/* `rest`: bytes that were received after the refused bytes. */
 static void client_refuse(struct client *c, size_t rest)
 {
     const struct config *config = c->router->config;
@@ -286,7 +286,8 @@ static void client_request_came(struct client *c)
     endpoints_serve(r, c);
 }
 
-/* A body that grows past the budget is dropped while it arrives, and refused at its end. */
+/* A body that exceeds the memory budget is dropped while it arrives. Its request is refused at the
+ * end of the body. */
 static void client_check_budget(struct client *c)
 {
     client_account(c);
@@ -298,13 +299,14 @@ static void client_check_budget(struct client *c)
     client_account(c);
 }
 
-/* The client has to read answers before another of its requests begins. */
+/* The client must read answers before its next request begins. */
 static bool client_is_blocked(const struct client *c)
 {
     return c->out.size + c->unsent > UNSENT_MAX && !c->http.in_request;
 }
 
-/* Returns the bytes that were taken: all, unless a call has begun or the client is blocked. */
+/* Returns how many bytes were taken. Stops early if a call began, or the client is blocked or
+ * closing. */
 static size_t client_feed(struct client *c, struct slice bytes)
 {
     size_t at = 0;
@@ -319,7 +321,7 @@ static size_t client_feed(struct client *c, struct slice bytes)
             client_headers_came(c);
         } else if (event == HTTP_EVENT_REQUEST) {
             client_request_came(c);
-            http_drop_body(&c->http); /* parsed: the bytes are of no more use */
+            http_drop_body(&c->http); /* parsed: the bytes are not needed any more */
             call_reap(c->router, false);
         } else if (event == HTTP_EVENT_REFUSED) {
             client_refuse(c, bytes.size - at);
@@ -331,7 +333,7 @@ static size_t client_feed(struct client *c, struct slice bytes)
     return at;
 }
 
-/* Which of the two clocks runs while nothing is being answered. */
+/* While the client has no call: times the arrival of a request, or the idle time between two. */
 static void client_watch(struct client *c)
 {
     struct router *r = c->router;
@@ -367,8 +369,7 @@ static void client_keep_backlog(struct client *c, struct slice bytes)
     size_t waiting = c->backlog.size - c->backlog_at;
     bool full = waiting > 0 && waiting + bytes.size > client_backlog_max(r);
     if (full || !client_make_room(r, bytes.size)) {
-        /* The client sends requests without reading answers: a close is the only way to stop
-         * this. */
+        /* The client sends requests without reading answers: only a close stops it. */
         client_start_closing(c);
         return;
     }
@@ -407,7 +408,7 @@ static void client_resume(struct client *c)
     client_watch(c);
 }
 
-/* All requests are answered, and the bytes that are left are no request. */
+/* Closes a client that sends nothing more, once all its requests are answered. */
 static void client_close_if_ended(struct client *c)
 {
     if (c->ended && c->call == NULL && c->backlog.size == 0 && !c->closing)

@@ -1,7 +1,8 @@
 /* client.h - client connections: what they send, what they get, when they close.
  *
  * Invariants:
- *   CLIENT-1  a client has at most one call; bytes that come meanwhile wait in its backlog. */
+ *   CLIENT-1  a client has at most one call. Bytes that come during the call wait in the backlog.
+ * Not here: parsing (http/http.h), what requests mean (endpoints.h). */
 #ifndef WEIR_ROUTER_CLIENT_H
 #define WEIR_ROUTER_CLIENT_H
 
@@ -20,23 +21,23 @@ struct client {
     struct buffer backlog; /* owns; received while a call was running */
     size_t backlog_at;
     struct call *call;
-    size_t unsent; /* bytes for the client that the host still holds */
-    struct timer timer;
-    struct timer unread; /* runs while the client takes none of them */
+    size_t unsent;       /* bytes for the client that the host still holds */
+    struct timer timer;  /* idle, or a request or a dropped body is arriving */
+    struct timer unread; /* runs while the client takes no unsent bytes */
     struct client *next_output;
     struct client *next_resume;
     bool in_output;
     bool in_resume;
-    bool feeding;     /* http is at work further up the stack */
-    bool admin;       /* came by the admin listener */
-    bool counted;     /* in client_count */
-    bool closing;     /* closes once `out` is sent */
-    bool close_told;  /* the host closes the connection once no bytes are unsent */
-    bool aborting;    /* closes at once */
-    bool ended;       /* the client sends nothing more: close once all its requests are answered */
-    bool draining;    /* refused: further bytes are dropped, then the client is closed */
-    bool over_budget; /* the request being read will be refused for lack of memory */
-    uint64_t drain_left;
+    bool feeding;        /* client_feed is running */
+    bool admin;          /* a client of the admin listener */
+    bool counted;        /* in client_count */
+    bool closing;        /* closes once `out` is sent */
+    bool close_told;     /* the host closes the connection once no bytes are unsent */
+    bool aborting;       /* closes at once */
+    bool ended;          /* sends nothing more: closes once all requests are answered */
+    bool draining;       /* was refused: further bytes are dropped, then the client is closed */
+    bool over_budget;    /* the request being read will be refused for lack of memory */
+    uint64_t drain_left; /* bytes still to be dropped */
     size_t accounted;
 };
 
@@ -47,21 +48,22 @@ void client_end(struct router *r, uint64_t id);
 /* The host says that the connection is gone. */
 void client_close(struct router *r, uint64_t id);
 void client_expire(struct router *r, struct client *c);
-/* The number of unsent bytes has changed. True: some of the client's requests began. */
+/* The number of unsent bytes has changed. True: the backlog was read on; effects may follow. */
 bool client_unsent(struct router *r, uint64_t id, size_t bytes);
 /* The client has taken no bytes for too long. */
 void client_unread(struct router *r, struct client *c);
-/* Whether `more` bytes fit the budget. To make them fit, clients that do not read are closed. */
+/* Whether `more` bytes fit the memory budget. If they do not, clients that do not read are closed
+ * first. */
 bool client_make_room(struct router *r, uint64_t more);
 void client_destroy(struct client *c);
-/* Next bytes or close to hand to the host. */
+/* The next bytes or the next close for the host. False: none. */
 bool client_next_effect(struct router *r, struct router_effect *out);
 
 /* Feeds the backlogs of clients whose calls were answered during the event. */
 void client_resume_all(struct router *r);
 
-/* Answers the request that http read last. The client goes on with what follows. `throttle`: NULL:
- * nothing was. */
+/* Answers the request that http read last. The client then goes on with its backlog. `throttle`
+ * NULL: nothing was throttled. */
 void client_answer(struct client *c, int status, const char *type, struct slice body,
                    const char *request_id, const struct http_throttle *throttle);
 

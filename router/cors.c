@@ -1,9 +1,9 @@
-/* cors.c - origins compared with the setting. */
+/* cors.c - compares an origin with the setting cors_origins. */
 #include "router/cors.h"
 
 #include "router/router_internal.h"
 
-/* After scheme and host: an optional port. */
+/* Whether only an optional port follows scheme and host. */
 static bool cors_ends(const char *rest)
 {
     if (*rest == '\0')
@@ -13,7 +13,7 @@ static bool cors_ends(const char *rest)
     return rest[1 + strspn(rest + 1, "0123456789")] == '\0';
 }
 
-/* 127.0.0.0/8 in full: four numbers. */
+/* Skips an address of 127.0.0.0/8, written as four numbers. NULL: there is none. */
 static const char *cors_skip_ipv4(const char *host)
 {
     const char *at = host;

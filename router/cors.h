@@ -1,9 +1,12 @@
-/* cors.h - which web pages a browser lets read answers (the Fetch standard's CORS protocol).
+/* cors.h - the web pages that a browser lets read answers (CORS protocol of the Fetch standard).
  *
- * A browser sends a page's request to any address, but asks first whether the page may. The setting
- * cors_origins names the pages: none; loopback, pages that come from this machine, and then only
- * while the router itself listens on loopback; *, all; or a list of origins. No admin request is
- * ever allowed. */
+ * A browser asks a server of another origin whether a page may use the server. The setting
+ * cors_origins names the pages that may:
+ *   none      no page
+ *   loopback  pages of this machine, if the router's public listener is on loopback
+ *   *         all pages
+ *   a list    pages of these origins
+ * Admin requests are never allowed. */
 #ifndef WEIR_ROUTER_CORS_H
 #define WEIR_ROUTER_CORS_H
 
@@ -12,8 +15,8 @@
 struct client;
 struct router;
 
-/* The Origin of the client's request if a page from there may read the answer; else empty. Lends
- * until the client's next request begins. */
+/* The Origin of the client's request, if a page of that origin may read the answer; otherwise
+ * empty. Lends until the client's next request begins. */
 struct slice cors_allowed(const struct router *r, const struct client *c);
 
 #endif

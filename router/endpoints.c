@@ -1,4 +1,4 @@
-/* endpoints.c - the table of endpoints, and the one dispatcher. */
+/* endpoints.c - the table of endpoints, and the dispatcher. */
 #include "router/endpoints.h"
 
 #include "router/admin/guard.h"
@@ -71,7 +71,7 @@ static const struct endpoint ALL[] = {
      .serve = serve_body,
      .shown = "/",
      .about = "DynamoDB's operations"},
-    {.method = HTTP_POST, /* of no service */
+    {.method = HTTP_POST, /* X-Amz-Target names no service */
      .path = "/",
      .public_only = true,
      .types = JSON_TYPES,
@@ -171,7 +171,7 @@ static void answer_nothing_there(struct router *r, struct client *c)
 
 /* ---- the dispatcher ---- */
 
-/* A browser asks which requests a page may send. */
+/* A browser asks whether a page may send requests. */
 static void answer_preflight(struct router *r, struct client *c)
 {
     if (cors_allowed(r, c).size > 0)
@@ -204,7 +204,7 @@ static void endpoints_dispatch(struct router *r, struct client *c)
         e->serve(r, c, e);
 }
 
-/* The body has been read; the memory of a large one is given back. */
+/* The body in the scratch buffer is not needed any more. The memory of a large body is freed. */
 static void endpoints_drop_body(struct router *r)
 {
     if (r->scratch.capacity > (1 << 20))

@@ -1,7 +1,7 @@
-/* endpoints.h - one table of endpoints: method, path, target, and the function that serves them.
+/* endpoints.h - the table of endpoints: method, path, target, and the function that serves each.
  *
- * The public listener serves DynamoDB at /, and those pages below /weir/ that change nothing. Pages
- * that change the cluster are served by the admin listener alone. */
+ * The public listener serves DynamoDB at /, and the pages below /weir/ that change nothing. The
+ * admin listener serves all pages below /weir/. */
 #ifndef WEIR_ROUTER_ENDPOINTS_H
 #define WEIR_ROUTER_ENDPOINTS_H
 
@@ -17,25 +17,25 @@ struct endpoint {
     llhttp_method_t method; /* GET: HEAD too */
     const char *path;
     const struct service
-        *service;     /* X-Amz-Target begins with its target; NULL: it may say anything */
-    uint32_t types;   /* bits 1 << enum http_content_type that a body may have; 0: any */
+        *service;     /* X-Amz-Target begins with the service's target; NULL: any X-Amz-Target */
+    uint32_t types;   /* types that a body may have: bits 1 << enum http_content_type; 0: any */
     bool public_only; /* not on the admin listener */
-    bool changes;     /* the cluster */
+    bool changes;     /* changes the cluster: only on the admin listener */
     void (*serve)(struct router *r, struct client *c, const struct endpoint *e);
     const struct operation *operation; /* for `serve` */
-    const char *shown;                 /* the path in the list of pages; NULL: it is not listed */
-    const char *about;
+    const char *shown;                 /* the path in the list of pages */
+    const char *about;                 /* NULL: not listed */
 };
 
-/* A whole request has come. */
+/* A whole request of the client has come. */
 void endpoints_serve(struct router *r, struct client *c);
 
-/* An answer with an id of its own. */
+/* Answers with a new request id. */
 void endpoints_answer(struct router *r, struct client *c, int status, const char *type,
                       struct slice body);
-/* The answer that says `r->fault`. */
+/* Answers with r->fault. */
 void endpoints_answer_fault(struct router *r, struct client *c, const char *type);
-/* Sets the fault and answers; false. */
+/* Sets r->fault and answers with it. Always false. */
 bool endpoints_refuse(struct router *r, struct client *c, enum fault_kind kind, const char *text);
 /* The Content-Type of the answer to the client's request. */
 const char *endpoints_answer_type(const struct client *c);

@@ -1,4 +1,4 @@
-/* request_id.h - x-amzn-RequestId: 52 characters as the service's, 130 of their bits random. */
+/* request_id.h - x-amzn-RequestId: 52 characters as the service sends, with 130 random bits. */
 #ifndef WEIR_ROUTER_REQUEST_ID_H
 #define WEIR_ROUTER_REQUEST_ID_H
 

@@ -1,4 +1,4 @@
-/* route.c - the route cache: a hash table of entries, each with the waiters for its fetch. */
+/* route.c - the route cache: a hash table of entries. Each entry has the waiters for its fetch. */
 #include "router/route.h"
 
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 struct route_entry {
     struct route_entry *next; /* in its bucket */
     uint32_t bucket;
-    struct route *route; /* owns a use; NULL: not known */
-    bool stale;          /* a node has refused it: it is fetched again, and used until then */
+    struct route *route; /* holds one use; NULL: not known */
+    bool stale;          /* a node refused a request because of the route */
     bool fetching;
     struct subrequest fetch;
     TAILQ_HEAD(, route_waiter) waiters;
@@ -67,15 +67,14 @@ static void route_entry_remove(struct router *r, struct route_entry *e)
     free(e);
 }
 
-/* An entry without a route and without a fetch is not kept. */
+/* Removes an entry that has no route and no fetch. */
 static void route_entry_tidy(struct router *r, struct route_entry *e)
 {
     if (e->route == NULL && !e->fetching)
         route_entry_remove(r, e);
 }
 
-/* Beyond the number of tables that a cluster may have, a table is forgotten for each new one.
- */
+/* Forgets tables while there are more than tables_max. */
 static void route_evict(struct router *r)
 {
     while ((int64_t)r->route_count > r->config->tables_max) {
@@ -133,7 +132,7 @@ struct route *route_want(struct router *r, struct slice name, bool fresh, struct
 
 void route_cancel(struct router *r, struct route_waiter *w)
 {
-    (void)r; /* the fetch goes on: its table will be of use to the next */
+    (void)r; /* the fetch goes on: the cache keeps its table */
     struct route_entry *e = w->entry;
     if (e == NULL)
         return;
@@ -168,7 +167,7 @@ void route_each(const struct router *r, void *context,
     }
 }
 
-/* NULL if the reply holds no table that could be routed by. */
+/* NULL: the reply holds no table with partitions. */
 static struct route *route_create(const struct reply *reply)
 {
     struct route *route = calloc(1, sizeof *route);
@@ -185,7 +184,7 @@ static struct route *route_create(const struct reply *reply)
     return NULL;
 }
 
-/* The leader of the range that a partition was part of is the first guess for its leader. */
+/* The first guess for a partition's leader: the leader of the partition that had its first key. */
 static void route_keep_leaders(struct route *route, const struct route *before)
 {
     if (before == NULL || before->table.id != route->table.id)
@@ -197,7 +196,7 @@ static void route_keep_leaders(struct route *route, const struct route *before)
     }
 }
 
-/* Hands the table, or the refusal, to a waiter. */
+/* Gives the table to a waiter. `route` NULL: gives the refusal. */
 static void route_tell(struct router *r, struct route_waiter *w, struct route *route,
                        const struct reply *refusal)
 {
@@ -216,7 +215,7 @@ static void route_tell(struct router *r, struct route_waiter *w, struct route *r
     call_advance(c);
 }
 
-/* Near the front: waiters that are not due came later. */
+/* Fast: waiters that are due stand before waiters that came later. */
 static struct route_waiter *route_first_due(const struct route_entry *e)
 {
     struct route_waiter *w;
@@ -232,8 +231,9 @@ void route_fetched(struct router *r, struct route_entry *e, const struct reply *
     struct route *route = reply->code == REPLY_OK ? route_create(reply) : NULL;
     const struct reply *refusal = reply->code == REPLY_OK ? &NO_TABLE : reply;
     bool usable = route != NULL && route->table.status != TABLE_CREATING;
-    /* A waiter that came after the fetch began may know that the table exists by now: another fetch
-     * follows. Waiters that are told may want the table again: they are appended. */
+    /* A waiter that came during the fetch may know that the table exists now: if the fetch found no
+     * usable table, another fetch follows. A waiter that is told may want the table again: it is
+     * appended. */
     struct route_waiter *w;
     TAILQ_FOREACH (w, &e->waiters, same) {
         w->due = usable || !w->late;

@@ -1,9 +1,9 @@
-/* route.h - the route cache: tables by name as the catalog last told them.
+/* route.h - the route cache: tables by name, as the catalog last described them.
  *
- * One fetch at a time for a table, however many wait for it. A table that is being created is
- * handed to the waiters, and not kept. A route is dropped when a node says that it is wrong; users
- * of the route keep it until they are done.
- * Bound: as many tables as the cluster may have. */
+ * For each table one fetch runs at a time; all waiters share it. The waiters get a table that is
+ * being created, but the cache does not keep it. A route is stale after a node has refused a
+ * request because of the route. Users of a route keep it until they are done.
+ * Bound: tables_max routes, and the fetches in flight. */
 #ifndef WEIR_ROUTER_ROUTE_H
 #define WEIR_ROUTER_ROUTE_H
 
@@ -22,34 +22,35 @@ struct route {
     struct buffer bytes;
     struct arena arena;
     uint32_t uses;
-    uint32_t *leaders; /* by partition: the node that leads it, as last heard; 0: not known */
+    uint32_t *leaders; /* by partition: the node that last led it; 0: not known */
 };
 
 /* A waiter for a table: a call at its start, or a subrequest that was sent to the wrong node. */
 struct route_waiter {
-    TAILQ_ENTRY(route_waiter) same; /* who waits for the same table */
+    TAILQ_ENTRY(route_waiter) same; /* the waiters for the same table */
     struct route_entry *entry;      /* NULL: not waiting */
     struct call *call;
-    struct subrequest *subrequest; /* NULL: the call itself */
+    struct subrequest *subrequest; /* NULL: the call itself waits */
     struct route **out;            /* of a call: gets the table */
-    bool late;                     /* it came during a fetch */
-    bool due;                      /* to be told of the fetch that has just ended */
+    bool late;                     /* began to wait during a fetch */
+    bool due;                      /* must be told the result of the fetch that has just ended */
     struct route_waiter *next_of_call;
 };
 
-/* The table, with a use the caller must give back; or NULL: the waiter is told later. `fresh`: not
- * one that was dropped. */
+/* The route. The caller must give it back with route_release. NULL: the waiter is told later.
+ * `fresh`: a stale route will not do. */
 struct route *route_want(struct router *r, struct slice name, bool fresh, struct route_waiter *w);
 void route_cancel(struct router *r, struct route_waiter *w);
 void route_release(struct route *route);
 
-/* A node has refused a request because of the route: the catalog is asked again. Until it answers,
- * other requests use the route: it may be wrong about one partition only, or the catalog may be out
- * of reach. */
+/* A node has refused a request because of the route, which becomes stale: the next route_want asks
+ * the catalog. Until the catalog answers, other requests use the stale route. Reason: it may be
+ * wrong about one partition only, or the catalog may be out of reach. */
 void route_drop(struct router *r, const struct route *route);
+/* The table has changed: the cache forgets its route at once. */
 void route_forget(struct router *r, struct slice name);
 
-/* Every table in the cache. */
+/* Visits every table in the cache. */
 void route_each(const struct router *r, void *context,
                 void (*visit)(void *context, const struct table *t));
 

@@ -1,4 +1,4 @@
-/* router.c - events handed to the parts of the router, effects taken from them. */
+/* router.c - hands events to the parts of the router, and takes effects from them. */
 #include "router/router.h"
 
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "router/silence.h"
 
 enum {
-    PATIENCE_MS = 1000 /* about what it takes to elect another leader */
+    PATIENCE_MS = 1000 /* about the time of an election */
 };
-static const int64_t BACKOFF_MS[BACKOFFS] = {1, 2, 10, 25, 50, 100}; /* then as the last */
+static const int64_t BACKOFF_MS[BACKOFFS] = {1, 2, 10, 25, 50, 100}; /* the last repeats */
 
 struct router *router_create(const struct router_options *options)
 {

@@ -28,7 +28,7 @@ enum {
     ROUTE_BUCKETS = 1024, /* a power of two */
     SPARE_BUFFERS = 64,
     SPARE_CALLS = 256,
-    /* Buffers that grew larger are given back to the allocator, not kept for the next use. */
+    /* A buffer that grew larger is freed after its use; others are kept for the next use. */
     KEPT_BUFFER_MAX = 64 * 1024,
 };
 
@@ -38,18 +38,18 @@ struct router {
     struct instant now;
     int64_t wall_ms; /* at wall_at */
     struct instant wall_at;
-    char date[HTTP_DATE_SIZE]; /* of the second date_s */
+    char date[HTTP_DATE_SIZE]; /* the text of date_s */
     int64_t date_s;
     struct instant date_until;
     struct prng prng;
-    uint32_t catalog_node;  /* a guess: who leads group 0 */
+    uint32_t catalog_node;  /* a guess: the node that leads the catalog */
     struct gac_client *gac; /* owns */
     struct json_parser *json;
-    struct buffer scratch; /* a request's body, padded for the parser */
+    struct buffer scratch; /* a request's body, padded for the parser; or an answer's body */
     size_t scratch_accounted;
     struct fault fault; /* of the call at work */
     struct id_map clients;
-    int64_t client_count; /* of the public listener, not turned away */
+    int64_t client_count; /* clients of the public listener, without those turned away */
     struct timer_queue idle;
     struct timer_queue unread;
     struct timer_queue arriving;
@@ -57,21 +57,21 @@ struct router {
     struct timer_queue backoffs[BACKOFFS];
     struct timer_queue patience;
     struct timer_queue looks;
-    int64_t looks_to_give_up;   /* at a silent node */
+    int64_t looks_to_give_up;   /* looks without an answer after which a node is given up */
     struct node_watch *watches; /* owns; by node */
     uint32_t pings_due;
-    struct reply_slot *slots;
+    struct reply_slot *slots; /* owns */
     uint32_t slot_count;
     uint32_t slot_free; /* index + 1; 0: none */
     struct subrequest_queue sending;
     struct id_map limit_waiters;             /* by gac_key_number */
     LIST_HEAD(, limit_waiters) limit_queues; /* owns; one for each key that requests wait for */
     struct subrequest_queue limit_refused;   /* told at the end of the event */
-    uint64_t limit_changes; /* of the GAC client, when the waiting subrequests were last tried */
+    uint64_t limit_changes; /* gac_client_changes when the waiting subrequests were last tried */
     struct timer_queue limit_waits;
     struct client *output_first;
     struct client *output_last;
-    struct client *resume; /* answered, with a backlog to go on with */
+    struct client *resume; /* clients that were answered during the event */
     struct buffer lent;    /* the bytes of the last effect */
     struct buffer spare[SPARE_BUFFERS];
     uint32_t spare_count;
@@ -82,10 +82,10 @@ struct router {
     uint32_t route_count;
     uint32_t route_evict;
     size_t held_bytes;
-    struct metrics_router counters; /* without the gauges */
+    struct metrics_router counters; /* the gauges in it are not used */
 };
 
-/* Sets how many bytes an owner accounts for. */
+/* Sets the number of bytes that a client, a call or the scratch buffer accounts for. */
 static inline void router_account(struct router *r, size_t *accounted, size_t bytes)
 {
     r->held_bytes = r->held_bytes - *accounted + bytes;
@@ -102,7 +102,7 @@ static inline int64_t router_wall_ms(const struct router *r)
     return r->wall_ms + instant_since(r->now, r->wall_at).ns / NS_PER_MS;
 }
 
-/* HTTP_DATE_SIZE characters, made once a second. */
+/* The Date of an answer: HTTP_DATE_SIZE characters, made once a second. */
 const char *router_date(struct router *r);
 
 #endif

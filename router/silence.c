@@ -1,4 +1,4 @@
-/* silence.c - looks at nodes, and pings. */
+/* silence.c - looks at nodes, and sends pings. */
 #include "router/silence.h"
 
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 #include "base/probe.h"
 
 enum {
-    /* A node that is silent for long is pinged at every so many looks: few bytes wait in its socket
-     * stays little. TCP loses no ping, but a link that a test has cut does. */
+    /* A node that is silent for long is pinged only at every LOOKS_PER_PING-th look: few bytes wait
+     * in its socket. TCP loses no ping, but a link that a test has cut loses pings. */
     LOOKS_PER_PING = 8
 };
 

@@ -1,4 +1,4 @@
-/* silence.h - which nodes do not answer.
+/* silence.h - finds nodes that do not answer.
  *
  *   a node's watch:  idle --a request is sent--> watched --no answer since the last look--> pinged
  *                    pinged --silent_heartbeats looks without an answer--> silent
@@ -6,29 +6,28 @@
  *                    any --an answer--> watched --nothing awaited at a look--> idle
  *                    any --the link is lost--> idle
  *
- * A router looks at each node that owes it an answer once in heartbeat_ms. A node that has answered
- * nothing since the last look is sent a ping. A node at work answers a ping at once, however long
- * the requests themselves take, so slow requests make no silence. Every answer ends a silence.
+ * Once per heartbeat_ms a router looks at each node that owes an answer. If the node has answered
+ * nothing since the last look, the router sends a ping. A working node answers a ping at once, even
+ * while requests take long: slow requests cause no silence. Every answer ends a silence.
  *
- * Why looks are counted, not time: a router that itself stood still counts one look, not all that
- * it missed, and reads the answers that have come before it looks again.
+ * Why looks are counted, not time: a router that itself stood still counts one look. It then reads
+ * the answers that have come before it looks again.
  *
  * Invariants
- *   SILENCE-1  a watch is looked at while something is awaited or a ping is unanswered.
- *   SILENCE-2  a router that awaits nothing sends no ping, unless an earlier ping is unanswered.
- * Not here: what becomes of requests to a silent node (subrequest.c). */
+ *   SILENCE-1  a node is looked at while an answer is awaited or a ping is unanswered.
+ *   SILENCE-2  a router that awaits no answer sends no ping, unless an earlier ping is unanswered.
+ * Not here: what happens to requests to a silent node (subrequest.c). */
 #ifndef WEIR_ROUTER_SILENCE_H
 #define WEIR_ROUTER_SILENCE_H
 
 #include "base/must.h"
 #include "router/router_internal.h"
 
-/* What is known of a node's answering. */
 struct node_watch {
     uint32_t node;
-    uint32_t awaited; /* requests on their way to the node */
+    uint32_t awaited; /* requests that the node has to answer */
     int64_t missed;   /* looks in a row at which a ping was unanswered */
-    bool heard;       /* since the last look */
+    bool heard;       /* the node answered since the last look */
     bool pinged;      /* a ping is unanswered */
     bool ping_due;    /* the host has not taken the ping yet */
     struct timer look;
@@ -37,20 +36,20 @@ struct node_watch {
 void silence_init(struct router *r);
 void silence_deinit(struct router *r);
 
-/* NULL: not a node of this router's list. The catalog may name such a node. */
+/* NULL: the router does not know the node. The catalog may name such a node. */
 static inline struct node_watch *silence_watch(const struct router *r, uint32_t node)
 {
     return node >= 1 && node <= r->options.node_count ? &r->watches[node] : NULL;
 }
 
-/* The node does not answer pings: others are asked first. */
+/* The node does not answer pings: the router prefers other nodes. */
 static inline bool silence_is_silent(const struct router *r, uint32_t node)
 {
     const struct node_watch *w = silence_watch(r, node);
     return w != NULL && w->missed >= r->config->silent_heartbeats;
 }
 
-/* A request is on its way to the node. */
+/* A request was sent to the node. */
 static inline void silence_sent(struct router *r, uint32_t node)
 {
     struct node_watch *w = silence_watch(r, node);
@@ -61,7 +60,7 @@ static inline void silence_sent(struct router *r, uint32_t node)
         timer_start(&w->look, &r->looks, r->now);
 }
 
-/* Nobody waits for that request's answer any more. */
+/* The router waits no more for the answer to a request. */
 static inline void silence_withdrawn(struct router *r, uint32_t node)
 {
     struct node_watch *w = silence_watch(r, node);
@@ -71,7 +70,7 @@ static inline void silence_withdrawn(struct router *r, uint32_t node)
     w->awaited--;
 }
 
-/* Something came from the node. */
+/* A reply came from the node. */
 static inline void silence_heard(struct router *r, uint32_t node)
 {
     struct node_watch *w = silence_watch(r, node);
@@ -85,7 +84,7 @@ static inline void silence_heard(struct router *r, uint32_t node)
 void silence_link_lost(struct router *r, uint32_t node);
 /* It is time to look at the node. */
 void silence_look(struct router *r, struct node_watch *w);
-/* The next ping to hand to the host. */
+/* The next ping for the host to send. False: none. */
 bool silence_next_ping(struct router *r, struct router_effect *out);
 
 #endif

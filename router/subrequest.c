@@ -1,22 +1,25 @@
 /* subrequest.c - requests to nodes: sent, answered, sent again, given up.
  *
- * A subrequest's deadline runs from its first start; all retries happen within it. A request is
- * retried only if it did nothing: a node refused it as wrongly routed (after a split the new map is
- * fetched at once), a node that does not lead refused it, or it was never sent. A read is retried
- * also if its node went away. A write whose node went away has an unknown outcome and is never
- * repeated.
+ * A subrequest's deadline runs from its first start. All retries happen before the deadline. A
+ * request is retried if it did nothing:
+ *   - a node refused it as wrongly routed. After a split the new map is fetched at once;
+ *   - a node refused it because the node does not lead;
+ *   - it was never sent.
+ * A read is also retried if its node went away. A write whose node went away has an unknown outcome
+ * and is never repeated.
  *
  * A node may be silent (silence.h): stopped, cut off, or busy for a moment. Then
- *   - a read on its way there is sent to another node, and the first answer is dropped;
- *   - new requests go to other nodes. A leader's followers refuse writes until one of them leads,
- *     and the router tries again within the deadline: a false alarm costs a pause, and no error;
- *   - a write on its way there waits on. If the node answers, the client gets the answer. Once the
- *     node was silent for support_ms, others may lead, and the outcome is unknown.
+ *   - a read that was sent to the node is sent to another node. A later answer of the silent node
+ *     is dropped;
+ *   - new requests go to other nodes. The followers refuse writes until one of them leads, and the
+ *     router tries again until the deadline. A false alarm costs a pause, but causes no error;
+ *   - a write that was sent to the node waits. If the node answers, the client gets the answer.
+ *     Once the node was silent for support_ms, another node may lead: the outcome is unknown.
  * A request that no other node can serve waits until the deadline.
  *
- * Writes and strong reads go to the leader: the one a node named last, else the members in turn.
- * Eventual reads go to any member; with read_tokens = group one that is throttled is tried at the
- * other members. */
+ * Writes and strong reads go to the leader that a node named last. If no leader is known, the
+ * router asks the members in turn. Eventual reads go to any member. With read_tokens = group, an
+ * eventual read that is throttled is tried at the other members. */
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -29,10 +32,10 @@
 #include "router/silence.h"
 
 enum {
-    ATTEMPTS_PER_MAP = 4, /* then the catalog is asked again where partitions are */
+    ATTEMPTS_PER_MAP = 4, /* then the catalog is asked for the map again */
 };
 
-/* ---- ids: a slot and how often it was used, so that a late reply matches no subrequest ---- */
+/* ---- ids: slot and use count of the slot; a late reply matches no subrequest ---- */
 
 struct reply_slot {
     struct subrequest *subrequest; /* NULL: free */
@@ -73,7 +76,7 @@ static void reply_slot_give(struct router *r, struct subrequest *s)
     r->slot_free = s->slot + 1;
 }
 
-/* ---- queues: of those the host has to take, of those that wait for tokens ---- */
+/* ---- queues: subrequests that the host must take, or that wait for tokens ---- */
 
 void subrequest_queue_add(struct subrequest_queue *q, struct subrequest *s)
 {
@@ -104,7 +107,7 @@ bool subrequest_next_effect(struct router *r, struct router_effect *out)
     return true;
 }
 
-/* ---- where to ---- */
+/* ---- which node ---- */
 
 static bool subrequest_asks_catalog(const struct subrequest *s)
 {
@@ -126,7 +129,7 @@ static uint32_t *subrequest_leader(const struct subrequest *s, const struct part
     return &s->route->leaders[p - s->route->table.partitions];
 }
 
-/* The member whose turn it is, or the first after it that is not silent. */
+/* The first member from `turn` on that is not silent. If all are silent, the member of `turn`. */
 static uint32_t subrequest_member_in_turn(const struct router *r, const struct partition_info *p,
                                           uint32_t turn)
 {
@@ -151,7 +154,7 @@ static uint32_t subrequest_choose_node(struct router *r, struct subrequest *s,
     return s->guessed ? subrequest_member_in_turn(r, p, s->turn) : leader;
 }
 
-/* Who may lead the catalog, if `node` does not: the next that is not silent. */
+/* The node to ask for the catalog after `node`: the next node that is not silent. */
 static uint32_t subrequest_catalog_after(const struct router *r, uint32_t node)
 {
     uint32_t count = r->options.node_count, next = node % count + 1;
@@ -160,7 +163,7 @@ static uint32_t subrequest_catalog_after(const struct router *r, uint32_t node)
     return next;
 }
 
-/* False: the route is the one that a node has refused. */
+/* Chooses partition and node. False: the choice is the one that a node has just refused. */
 static bool subrequest_route(struct router *r, struct subrequest *s)
 {
     const struct partition_info *p = subrequest_partition(s);
@@ -168,7 +171,7 @@ static bool subrequest_route(struct router *r, struct subrequest *s)
     bool same = s->attempts > 0 && s->request.partition == p->id && s->request.epoch == p->epoch &&
                 s->node == node;
     if (s->request.partition != p->id || s->request.epoch != p->epoch)
-        s->silent = 0; /* its members may be others */
+        s->silent = 0; /* the partition may have other members */
     s->request.partition = p->id;
     s->request.epoch = p->epoch;
     s->node = node;
@@ -202,7 +205,7 @@ void subrequest_admitted(struct router *r, struct subrequest *s)
     subrequest_send(r, s);
 }
 
-/* No longer on its way: neither queued nor awaited. */
+/* Takes the subrequest out of queue, slot, timers and waiters. The deadline runs on. */
 static void subrequest_withdraw(struct router *r, struct subrequest *s)
 {
     subrequest_queue_remove(s);
@@ -219,7 +222,7 @@ void subrequest_cancel(struct router *r, struct subrequest *s)
 {
     if (s->state == SUBREQUEST_IDLE || s->state == SUBREQUEST_DONE)
         return;
-    /* A request that was sent will be done, though nobody waits for the reply. */
+    /* A node does the request that was sent, although no one waits for the reply. */
     if (s->state == SUBREQUEST_SENT)
         limit_keep(r, s);
     else
@@ -231,13 +234,13 @@ void subrequest_cancel(struct router *r, struct subrequest *s)
 
 static void subrequest_settle(struct router *r, struct subrequest *s, const struct reply *reply)
 {
-    if (reply->code == REPLY_UNKNOWN) /* it may be done */
+    if (reply->code == REPLY_UNKNOWN) /* the request may be done */
         limit_keep(r, s);
     else
         limit_settle(r, s, reply->code == REPLY_OK ? reply->consumed_mcu : 0);
 }
 
-/* The final reply. */
+/* Takes the final reply. */
 static void subrequest_finish(struct router *r, struct subrequest *s, const struct reply *reply)
 {
     subrequest_settle(r, s, reply);
@@ -270,7 +273,7 @@ void subrequest_refused(struct router *r, struct subrequest *s, const struct adm
     subrequest_finish(r, s, &reply);
 }
 
-/* ---- once more ---- */
+/* ---- retries ---- */
 
 static void subrequest_back_off(struct router *r, struct subrequest *s)
 {
@@ -294,7 +297,7 @@ void subrequest_start_later(struct router *r, struct subrequest *s)
     s->attempts++;
 }
 
-/* By the present map, or by a fresh one. */
+/* Sends again by the cached map. `fresh`: not by a stale map. */
 static void subrequest_reroute(struct router *r, struct subrequest *s, bool fresh)
 {
     struct slice name = s->route->table.name;
@@ -311,8 +314,7 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
                        const struct reply *refusal)
 {
     if (found == NULL && refusal->code == REPLY_NOT_LEADER) {
-        subrequest_back_off(r,
-                            s); /* the catalog has no leader now: the map there is may still do */
+        subrequest_back_off(r, s); /* no catalog leader now; the map in use may still be right */
         return;
     }
     if (found == NULL) {
@@ -320,15 +322,14 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
         return;
     }
     if (found->table.id != s->route->table.id) {
-        /* The table was deleted and created again, perhaps with other keys.
-         */
+        /* The table was deleted and created again, perhaps with other keys. */
         subrequest_give_up(
             r, s, REPLY_OVERLOADED,
             "the table was deleted and created anew meanwhile: nothing was done, try again");
         return;
     }
     s->route = call_hold_route(s->call, found);
-    /* A request that a node has just refused is not sent to it again before a pause. */
+    /* A node that has just refused the request gets it again only after a pause. */
     if (subrequest_route(r, s) || s->rested)
         subrequest_send(r, s);
     else
@@ -357,12 +358,12 @@ static void subrequest_forget_leader(struct subrequest *s)
         *known = 0;
 }
 
-/* Refused as not here, or not as the table says. */
+/* The node refused the request as wrongly routed. */
 static void subrequest_try_again(struct router *r, struct subrequest *s)
 {
     subrequest_withdraw(r, s);
     s->attempts++;
-    s->turn++; /* that member may be lost, and the map true */
+    s->turn++; /* perhaps the map is right, and only that member is lost */
     s->rested = false;
     r->counters.internal_retries++;
     if (traits_of(&s->request)->data) {
@@ -375,7 +376,7 @@ static void subrequest_try_again(struct router *r, struct subrequest *s)
         subrequest_back_off(r, s);
 }
 
-/* Nothing was done, and the catalog has a newer map: it is fetched at once. */
+/* Nothing was done, and the catalog has a newer map: fetches the map at once. */
 static void subrequest_try_by_new_map(struct router *r, struct subrequest *s)
 {
     subrequest_withdraw(r, s);
@@ -389,8 +390,7 @@ static void subrequest_try_by_new_map(struct router *r, struct subrequest *s)
         subrequest_back_off(r, s);
 }
 
-/* The node that was asked does not lead, or cannot be reached: next is the named leader, or the
- * next member. */
+/* The node does not lead, or cannot be reached: asks the named leader or the next member. */
 static void subrequest_try_elsewhere(struct router *r, struct subrequest *s, uint32_t leader)
 {
     uint32_t asked = s->node;
@@ -418,7 +418,7 @@ static void subrequest_try_elsewhere(struct router *r, struct subrequest *s, uin
     subrequest_send(r, s);
 }
 
-/* Whether the node that was asked has answered: for the message of a refusal. */
+/* Notes whether the node has answered, for the text of a refusal. */
 static void subrequest_note_answered(struct subrequest *s, bool answered)
 {
     if (!traits_of(&s->request)->data)
@@ -430,7 +430,7 @@ static void subrequest_note_answered(struct subrequest *s, bool answered)
     }
 }
 
-/* Those that were not even asked, because they are silent. */
+/* Also notes the members that were not asked because they are silent. */
 static void subrequest_note_silent_members(const struct router *r, struct subrequest *s)
 {
     if (!traits_of(&s->request)->data)
@@ -458,8 +458,8 @@ static void subrequest_try_refused_elsewhere(struct router *r, struct subrequest
     subrequest_try_elsewhere(r, s, reply->leader);
 }
 
-/* Its node may answer pings and yet be cut off from the others. Those are asked from now on, for
- * this request too if it may be done twice. */
+/* The node may answer pings, but be cut off from the other nodes. New requests go to other nodes
+ * from now on. So does this request, if it may be done twice. */
 void subrequest_patience_over(struct router *r, struct subrequest *s)
 {
     if (traits_of(&s->request)->data && !subrequest_is_eventual(s))
@@ -477,7 +477,7 @@ static bool subrequest_may_use_other_tokens(const struct router *r, const struct
            s->redirects + 1 < subrequest_partition(s)->member_count;
 }
 
-/* ---- what comes back ---- */
+/* ---- replies, and their absence ---- */
 
 static struct subrequest *subrequest_find_sent(struct router *r, uint32_t node, uint64_t id)
 {
@@ -488,7 +488,7 @@ static struct subrequest *subrequest_find_sent(struct router *r, uint32_t node, 
     return s != NULL && s->state == SUBREQUEST_SENT && s->node == node ? s : NULL;
 }
 
-/* A node whose disk has failed does not know that another one leads by now. */
+/* A node whose disk has failed may not know that another node leads. */
 static bool subrequest_is_led_elsewhere(const struct subrequest *s, const struct reply *reply)
 {
     return reply->code == REPLY_STOPPED && traits_of(&s->request)->data &&
@@ -504,13 +504,12 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
         subrequest_give_up(r, s, REPLY_UNKNOWN, "the node's answer is to another kind of request");
         return;
     }
-    if (s->guessed && reply->code == REPLY_OK) /* a leader that was silent is not asked next time */
+    if (s->guessed && reply->code == REPLY_OK) /* this node leads, not the silent node */
         *subrequest_leader(s, subrequest_partition(s)) = node;
     bool others = reply->code == REPLY_WRONG_PARTITION && traits_of(&s->request)->data &&
                   s->attempts + 1 < subrequest_partition(s)->member_count;
     if (others)
-        subrequest_try_refused_elsewhere(r, s,
-                                         reply); /* this replica may be the only one that is lost */
+        subrequest_try_refused_elsewhere(r, s, reply); /* perhaps only this replica is lost */
     else if (reply->code == REPLY_WRONG_PARTITION)
         subrequest_try_again(r, s);
     else if (reply->code == REPLY_STALE_MAP && traits_of(&s->request)->data)
@@ -535,7 +534,7 @@ void subrequest_not_sent(struct router *r, uint32_t node, uint64_t id)
 
 void subrequest_node_lost(struct router *r, uint32_t node)
 {
-    /* Only requests that were sent before this call: newer ones go to other nodes. */
+    /* Only requests that were sent before this call: retries go to other nodes. */
     for (uint32_t i = 0; i < r->slot_count; i++) {
         struct subrequest *s = r->slots[i].subrequest;
         if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node)
@@ -553,8 +552,8 @@ static bool subrequest_has_other_node(const struct router *r, const struct subre
                                         : r->options.node_count > 1;
 }
 
-/* Another node can answer, too, and is not silent. Once is enough: where every answer takes longer
- * than silence does, a read that moved on each time would never be answered. */
+/* Whether another node can answer and is not silent. A read is hedged once only: if all answers
+ * take longer than the time to silence, a read that moved each time would never get an answer. */
 static bool subrequest_may_hedge(const struct router *r, const struct subrequest *s)
 {
     if (traits_of(&s->request)->once || s->hedged)

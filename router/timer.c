@@ -1,4 +1,4 @@
-/* timer.c - a timer joins its queue at the end: it is due last, as all have the same delay. */
+/* timer.c - a timer joins the end of its queue: with one delay for all, the newest is due last. */
 #include "router/timer.h"
 
 void timer_queue_init(struct timer_queue *q, struct duration delay)

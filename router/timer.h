@@ -1,5 +1,7 @@
-/* timer.h - timers in queues of one delay each: the earliest is always first, so that starting,
- * stopping and expiring take constant time however many there are. */
+/* timer.h - timers in queues. All timers of a queue have the same delay.
+ *
+ * Promise: starting, stopping and expiring a timer take constant time, because the first timer of
+ * a queue is always the earliest. */
 #ifndef WEIR_ROUTER_TIMER_H
 #define WEIR_ROUTER_TIMER_H
 
@@ -10,7 +12,7 @@
 
 struct timer_queue;
 
-/* Zeroed = stopped. */
+/* A zeroed timer is stopped. */
 struct timer {
     TAILQ_ENTRY(timer) entry;
     struct timer_queue *queue; /* NULL: stopped */
@@ -24,11 +26,11 @@ struct timer_queue {
 
 void timer_queue_init(struct timer_queue *q, struct duration delay);
 
-/* Starts anew if it runs. `now` must not move back. */
+/* A running timer starts anew. `now` must not move back. */
 void timer_start(struct timer *t, struct timer_queue *q, struct instant now);
 void timer_stop(struct timer *t);
 
-/* Stops and returns a timer that is due, or NULL. */
+/* Stops and returns a timer that is due. NULL: none. */
 struct timer *timer_queue_expire(struct timer_queue *q, struct instant now);
 
 static inline struct instant timer_queue_next(const struct timer_queue *q)

@@ -1,4 +1,4 @@
-/* limit.c - tokens taken before a request is sent; queues of those that wait for tokens. */
+/* limit.c - takes tokens before a request is sent, and keeps the queues of waiting requests. */
 #include "router/limiter/limit.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "base/must.h"
 #include "engine/message/request_traits.h"
 
-/* Subrequests that wait for tokens of one key. An empty queue stays until tokens come next. */
+/* Subrequests that wait for tokens of one key. An empty queue stays until the next retry. */
 struct limit_waiters {
     struct subrequest_queue queue;
     uint64_t id;
@@ -32,7 +32,7 @@ bool limit_find(const struct router *r, const struct table *t, enum admit_kind k
     return policy != GAC_OFF && units > 0;
 }
 
-/* The charge of admission at the node, before the work. */
+/* The amount that admission at the node charges before the work. */
 static int64_t limit_least_cost(const struct request *q)
 {
     if (!traits_of(q)->write)
@@ -40,7 +40,7 @@ static int64_t limit_least_cost(const struct request *q)
     return write_cost_mcu(q->write.item.size > 0 ? item_size(q->write.item) : 0);
 }
 
-/* The limits that hold for the request; how many. */
+/* The limits that apply to the request. Returns how many. */
 static uint32_t limit_needs(const struct router *r, const struct subrequest *s,
                             struct limit_need needs[LIMITS_MAX])
 {
@@ -84,7 +84,7 @@ static struct limit_waiters *limit_waiters_of(const struct router *r, struct gac
                                         : id_map_find(&r->limit_waiters, gac_key_number(key));
 }
 
-/* At the end of the queue of the key that it is short of. */
+/* Appends the subrequest to the queue of the key that is short. */
 static void limit_park(struct router *r, struct subrequest *s)
 {
     struct limit_waiters *w = limit_waiters_of(r, s->limits.short_of);
@@ -123,7 +123,8 @@ void limit_wait_over(struct router *r, struct subrequest *s)
         limit_refuse(r, s, (struct duration){0});
 }
 
-/* Whether others wait for one of the limits; not for that of the queue that `s` is first in. */
+/* Whether other requests wait for one of the limits. A queue in which `s` is first does not
+ * count. */
 static bool limit_is_queued(const struct router *r, struct subrequest *s,
                             const struct limit_need needs[], uint32_t count)
 {
@@ -191,7 +192,7 @@ void limit_tell(struct router *r, const struct table *t, bool created)
 
 /* ---- at the end of an event ---- */
 
-/* In the order of the queue, until a subrequest has to wait on. */
+/* Tries the subrequests in the order of the queue, until one must wait on. */
 static void limit_retry(struct router *r, struct limit_waiters *w)
 {
     struct subrequest *s;
@@ -204,7 +205,7 @@ static void limit_retry(struct router *r, struct limit_waiters *w)
         subrequest_queue_remove(s);
         timer_stop(&s->backoff);
         if (verdict == GAC_WAIT)
-            limit_park(r, s); /* for another one of its limits now */
+            limit_park(r, s); /* waits for another of its limits now */
         else
             subrequest_admitted(r, s);
     }

@@ -5,7 +5,7 @@
 #include "gac/client.h"
 
 enum {
-    LIMITS_MAX = 4 /* of one request: a table's; room for those of indexes */
+    LIMITS_MAX = 4 /* limits of one request: the table's, and room for those of indexes */
 };
 
 struct limit_share {
@@ -13,12 +13,12 @@ struct limit_share {
     int64_t mcu;
 };
 
-/* All that a request needs, or nothing. */
+/* All tokens that a request needs, or none. */
 struct limits_taken {
     struct limit_share list[LIMITS_MAX];
     uint32_t count;
-    struct gac_key short_of; /* waits, or was refused, for tokens of this key */
-    struct duration wait;    /* of a refusal: after which it is worth trying again */
+    struct gac_key short_of; /* the key whose tokens are short */
+    struct duration wait;    /* of a refusal: a second try may succeed after this time */
 };
 
 #endif
