@@ -1,4 +1,4 @@
-/* http_answer.c - the answers: header lines in front of a body that is already there. */
+/* answer.c - writes answers: header lines, then the body. */
 #include <libdeflate.h>
 #include <stdio.h>
 #include <time.h>
@@ -32,7 +32,7 @@ static struct slice answer_reason_of(int status)
     }
 }
 
-/* For a browser: which page may read the answer, and which requests the page may send. */
+/* Tells a browser which page may read the answer, and which requests the page may send. */
 static void answer_write_cors(struct buffer *out, const struct http_answer *a)
 {
     buffer_append_format(out,
@@ -50,7 +50,7 @@ static void answer_write_cors(struct buffer *out, const struct http_answer *a)
                                 "\r\nAccess-Control-Max-Age: 600");
 }
 
-/* SDKs read x-amz-retry-after, in milliseconds, of errors only. */
+/* SDKs read x-amz-retry-after (milliseconds) only in errors. */
 static void answer_write_throttle(struct buffer *out, const struct http_throttle *t, bool failed)
 {
     buffer_append_format(out, "\r\nx-weir-throttled-by: %s", t->by);

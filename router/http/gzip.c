@@ -1,8 +1,8 @@
-/* gzip.c - whole bodies in and out of gzip and deflate, by libdeflate.
+/* gzip.c - packs and unpacks whole bodies as gzip and deflate, with libdeflate.
  *
- * The unpacked size is not known in advance: gzip tells the size at its end, of its last member
- * alone, and may lie. So a size is guessed, and doubled each time it does not suffice, up to the
- * caller's limit. */
+ * The unpacked size is not known in advance. The size at the end of gzip's bytes is the size of the
+ * last member only, and may be wrong. Therefore a size is guessed. While it is too small, it is
+ * doubled, up to the caller's limit. */
 #include "router/http/gzip.h"
 
 #include <libdeflate.h>
@@ -11,9 +11,9 @@
 
 enum {
     FASTEST = 1,
-    LENGTH_SIZE = 4, /* at the end of gzip's bytes: how many they unpack to, modulo 2^32 */
+    LENGTH_SIZE = 4, /* the last bytes of gzip: the unpacked size modulo 2^32 */
     ROOM_MIN = 4096,
-    ROOM_FACTOR = 4, /* a guess for JSON */
+    ROOM_FACTOR = 4, /* the guess for deflate: JSON unpacks to about four times its size */
 };
 
 static size_t gzip_guess(enum content_coding coding, struct slice bytes)
@@ -35,7 +35,7 @@ static enum libdeflate_result gzip_unpack_one(struct libdeflate_decompressor *d,
                : libdeflate_zlib_decompress_ex(d, bytes.data, bytes.size, to, room, taken, size);
 }
 
-/* One member or stream; `bytes` moves behind it. */
+/* Unpacks one member or stream. `bytes` moves past its end. */
 static enum status gzip_unpack_member(struct libdeflate_decompressor *d, struct buffer *out,
                                       enum content_coding coding, struct slice *bytes, size_t guess,
                                       size_t size_max)

@@ -1,4 +1,4 @@
-/* gzip.h - whole bodies in and out of content codings (RFC 9110 8.4.1). */
+/* gzip.h - packs and unpacks whole bodies by content codings (RFC 9110 8.4.1). */
 #ifndef WEIR_ROUTER_HTTP_GZIP_H
 #define WEIR_ROUTER_HTTP_GZIP_H
 
@@ -10,13 +10,14 @@ enum content_coding {
     CODING_DEFLATE, /* RFC 1950: zlib's header and checksum around deflate */
 };
 
-/* Appends what `bytes` unpack to. STATUS_TOO_LARGE: more than `size_max` bytes, so that a small
- * body cannot grow without bound; STATUS_MALFORMED: not of that coding, cut short, or followed by
- * something else. */
+/* Appends the unpacked `bytes`. In case of an error `out` is as before.
+ * STATUS_TOO_LARGE: they unpack to more than `size_max` bytes. The limit keeps a small body from
+ * growing without bound.
+ * STATUS_MALFORMED: they are not of that coding, are cut short, or other bytes follow. */
 enum status coding_unpack(struct buffer *out, enum content_coding coding, struct slice bytes,
                           size_t size_max);
 
-/* Appends `bytes` packed. */
+/* Appends the packed `bytes`. */
 void coding_pack(struct buffer *out, enum content_coding coding, struct slice bytes);
 
 #endif

@@ -1,6 +1,6 @@
-/* head.c - header lines: those that the router reads, and those that it refuses.
+/* head.c - the header lines that the router reads, and the lines that it refuses.
  *
- * Both parsers give every line to http_head_take, so a line means the same on both ways. */
+ * Both parsers give every line to http_head_take: a line means the same to both. */
 #include <strings.h>
 
 #include "router/http/http_internal.h"
@@ -24,7 +24,7 @@ struct slice http_trimmed(struct slice s)
     return s;
 }
 
-/* The next element of a list, trimmed; `rest` moves behind its end. */
+/* The next element of a list, trimmed. An element ends before `end`; `rest` moves past `end`. */
 static struct slice head_next(struct slice *rest, char end)
 {
     const uint8_t *at = memchr(rest->data, end, rest->size);
@@ -46,7 +46,7 @@ void http_head_clear(struct http_head *head)
     buffer_clear(&head->text);
 }
 
-/* A value that is too long makes the head malformed: nothing is cut. */
+/* A value that is too long makes the head malformed (HTTP-6). */
 static void head_bound(struct http_head *head, struct slice value, size_t bound)
 {
     head->malformed |= value.size >= bound;
@@ -86,7 +86,7 @@ static void head_take_host(struct http_head *head, struct slice value)
 static void head_take_type(struct http_head *head, struct slice value)
 {
     head_once(head, HTTP_ONCE_TYPE);
-    if (slice_is(value, "application/x-amz-json-1.0")) { /* as nearly all write it */
+    if (slice_is(value, "application/x-amz-json-1.0")) { /* as nearly all clients write it */
         head->type = HTTP_TYPE_AMZ_JSON;
         return;
     }
@@ -112,7 +112,7 @@ static void head_take_coding(struct http_head *head, struct slice value)
     }
 }
 
-/* A weight in thousandths: 0, 1, 0.375; -1: it is none. */
+/* A weight such as 0, 1 or 0.375, in thousandths. -1: the text is no weight. */
 static int head_weight(struct slice text)
 {
     int weight = 0, unit = 1000;
@@ -129,7 +129,7 @@ static int head_weight(struct slice text)
     return weight <= 1000 ? weight : -1;
 }
 
-/* The weight in name;q=0.5; 1 if there is none, 0 if it is malformed. */
+/* The weight in name;q=0.5, in thousandths: 1000 if there is none, 0 if it is malformed. */
 static int head_weight_of(struct slice parameters)
 {
     int weight = 1000;
@@ -170,16 +170,16 @@ static void head_take_attempt(struct http_head *head, struct slice value)
 
 static void head_take_authorization(struct http_head *head, struct slice value)
 {
-    (void)value; /* http_bearer's */
+    (void)value; /* http_bearer reads it */
     head_once(head, HTTP_ONCE_AUTHORIZATION);
 }
 
-/* Several lines are one list. `chunked` is the only coding that is known. */
+/* Several lines are one list. The router knows only `chunked`. */
 static void head_take_transfer(struct http_head *head, struct slice value)
 {
     do {
         struct slice name = head_next(&value, ',');
-        head->malformed |= head->chunked; /* nothing may follow it */
+        head->malformed |= head->chunked; /* no coding may follow chunked */
         if (head_is(name, "chunked"))
             head->chunked = true;
         else
@@ -201,7 +201,7 @@ static void head_take_origin(struct http_head *head, struct slice value)
 
 static void head_take_length(struct http_head *head, struct slice value)
 {
-    (void)value; /* the parser's */
+    (void)value; /* the parsers read it */
     head_once(head, HTTP_ONCE_LENGTH);
 }
 
@@ -265,15 +265,15 @@ bool http_head_take(struct http_head *head, struct slice name, struct slice valu
 
 /* ---- the request line ---- */
 
-/* Where "://" stands; `text.size`: nowhere. */
+/* The position of "://"; text.size: there is none. */
 static size_t head_scheme_end(struct slice text)
 {
     const uint8_t *at = text.size == 0 ? NULL : memmem(text.data, text.size, "://", 3);
     return at == NULL ? text.size : (size_t)(at - text.data);
 }
 
-/* http://host/path is /path: clients of a proxy send the first form (RFC 9112 3.2.2). Its empty
- * path is /, for which a byte of "://" stands. */
+/* Finds path and query. The path of http://host/path is /path: clients of a proxy send this form
+ * (RFC 9112 3.2.2). Its empty path is /, taken from "://". */
 static void head_split_target(struct http_head *head)
 {
     struct slice text = http_text(head, head->target);
@@ -311,7 +311,7 @@ enum http_refusal http_head_check(struct http_head *head)
     return HTTP_REFUSAL_NONE;
 }
 
-/* ---- looking things up ---- */
+/* ---- lookup ---- */
 
 struct slice http_lines(const struct http_head *head)
 {
@@ -351,7 +351,8 @@ struct slice http_bearer(const struct http_head *head)
 
 /* ---- the coding of an answer ---- */
 
-/* Thousandths; a coding that is not named has the weight of `*`, else `missing`. */
+/* The weight of a coding in thousandths. A coding that is not named has the weight of `*`.
+ * `missing` is the weight without `*`. */
 static int head_accepted_weight(const struct http_head *head, enum http_accepted coding,
                                 int missing)
 {

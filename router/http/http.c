@@ -1,9 +1,9 @@
-/* http.c - the general parser: llhttp, strict, and rules of RFC 9112 that llhttp leaves out.
+/* http.c - the general parser: strict llhttp, and the rules of RFC 9112 that llhttp leaves out.
  *
- * llhttp finds the parts. Every byte that is no part of a body comes by check_lines as well, which
- * knows nothing of HTTP but lines: a lone CR or LF, or a line that begins with a blank, is refused
- * whatever llhttp makes of it. The first fault in the bytes decides: an input is answered the
- * same in one piece and byte by byte. */
+ * llhttp finds the parts. http_check_lines looks at every byte outside of bodies as well, and knows
+ * only lines. It refuses a lone CR or LF, and a line that begins with a blank, even where llhttp
+ * accepts them. The first fault in the bytes decides: an input gets the same answer in one piece
+ * and byte by byte. */
 #include "router/http/http.h"
 
 #include "base/must.h"
@@ -11,7 +11,7 @@
 
 enum {
     CHUNK_LINES_FACTOR =
-        8, /* bytes between chunks for a byte in them: more than "1\r\n" and "\r\n" */
+        8, /* bytes of chunk lines per byte of body: more than "1\r\n" and "\r\n" need */
 };
 
 void http_request_begin(struct http *h)
@@ -43,7 +43,7 @@ static bool http_refuse(struct http *h, enum http_refusal why)
     return false;
 }
 
-/* The size of the lines between chunks is bounded by the size of the chunks. */
+/* Bounds the head by header_max, and the lines between chunks by the size of the chunks. */
 static bool http_check_size(struct http *h)
 {
     if (!h->head_told)
@@ -52,7 +52,7 @@ static bool http_check_size(struct http *h)
            http_refuse(h, HTTP_REFUSAL_HEADERS);
 }
 
-/* Where the request line begins and ends; empty lines may stand before it. */
+/* Notes the begin and the end of the request line. Empty lines may stand before it. */
 static void http_check_request_line(struct http *h, uint8_t byte)
 {
     if (byte == '\n' && h->request_line == HTTP_IN_LINE)
@@ -69,13 +69,13 @@ static bool http_check_byte(struct http *h, uint8_t byte)
     if ((last == '\r') != (byte == '\n') || (last == '\n' && blank))
         return http_refuse(h, HTTP_REFUSAL_MALFORMED);
     if (h->request_line == HTTP_IN_LINE && last == ' ' && blank)
-        return http_refuse(h, HTTP_REFUSAL_MALFORMED); /* llhttp skips any number */
+        return http_refuse(h, HTTP_REFUSAL_MALFORMED); /* llhttp skips any number of blanks */
     http_check_request_line(h, byte);
     return http_check_size(h);
 }
 
-/* Checks the bytes before `end` that are no part of a body. A fault in them comes before any fault
- * that llhttp or a callback found behind them. */
+/* Checks the bytes before `end` that are outside of bodies. A fault in these bytes replaces any
+ * fault that llhttp or a callback found after them. */
 static bool http_check_lines(struct http *h, const uint8_t *end)
 {
     const enum http_refusal behind = h->refusal;
@@ -90,7 +90,7 @@ static bool http_check_lines(struct http *h, const uint8_t *end)
     return true;
 }
 
-/* ---- llhttp's callbacks: anything but 0 stops it ---- */
+/* ---- llhttp's callbacks: any result but 0 stops llhttp ---- */
 
 static struct http *http_of(llhttp_t *p)
 {
@@ -103,7 +103,7 @@ static int http_on_message_begin(llhttp_t *p)
     return 0;
 }
 
-/* Appends to the head's text, and to the part of it that is `span`. */
+/* Appends to the head's text and to `span`, the last part of the text. */
 static void http_text_add(struct http *h, struct http_span *span, const char *at, size_t size)
 {
     struct buffer *text = &h->head.text;
@@ -121,7 +121,7 @@ static int http_on_url(llhttp_t *p, const char *at, size_t size)
     return 0;
 }
 
-/* Lines after a chunked body say nothing about the request: they are only counted. */
+/* Lines after a chunked body say nothing about the request: only their size counts. */
 static int http_on_header_field(llhttp_t *p, const char *at, size_t size)
 {
     struct http *h = http_of(p);
@@ -132,7 +132,7 @@ static int http_on_header_field(llhttp_t *p, const char *at, size_t size)
     return 0;
 }
 
-/* Behind the name and a colon; once for each line. */
+/* Writes the colon after the name, once for each line. The value begins there. */
 static void http_value_begin(struct http *h)
 {
     if (h->value.at > 0)
@@ -151,7 +151,7 @@ static int http_on_header_value(llhttp_t *p, const char *at, size_t size)
     return 0;
 }
 
-/* A line is complete. */
+/* A header line is complete. */
 static void http_line_take(struct http *h)
 {
     struct buffer *text = &h->head.text;
@@ -165,7 +165,7 @@ static void http_line_take(struct http *h)
 static int http_on_header_end(llhttp_t *p)
 {
     struct http *h = http_of(p);
-    if (h->name.size == 0) { /* llhttp takes a line without a name */
+    if (h->name.size == 0) { /* llhttp accepts a line without a name */
         http_refuse(h, HTTP_REFUSAL_MALFORMED);
         return -1;
     }
@@ -181,7 +181,7 @@ static int http_on_headers_complete(llhttp_t *p)
     h->head.method = (llhttp_method_t)p->method;
     h->head.http_1_0 = p->http_major == 1 && p->http_minor == 0;
     h->head.keep_alive = llhttp_should_keep_alive(p) != 0;
-    p->upgrade = 0; /* offers to speak another protocol are not taken */
+    p->upgrade = 0; /* the router speaks no other protocol */
     enum http_refusal refusal = http_head_check(&h->head);
     if (p->method == HTTP_CONNECT || p->http_major != 1)
         refusal = HTTP_REFUSAL_MALFORMED;
@@ -251,7 +251,7 @@ static const llhttp_settings_t SETTINGS = {
     .on_message_complete = http_on_message_complete,
 };
 
-/* ---- */
+/* ---- the functions of http.h ---- */
 
 void http_init(struct http *h, const struct config *config)
 {
@@ -292,7 +292,7 @@ static enum http_event http_event_of(struct http *h, llhttp_errno_t error)
     return HTTP_EVENT_REQUEST;
 }
 
-/* The request is not whole, and the caller drops the bytes: the body so far is copied. */
+/* The request is incomplete, and the caller drops the bytes: copies the body so far. */
 static void http_keep_pieces(struct http *h)
 {
     if (h->body.size > 0 && h->pieces.size == 0) {

@@ -1,18 +1,19 @@
-/* http.h - one HTTP/1.1 connection: bytes into requests, answers into bytes.
+/* http.h - one HTTP/1.1 connection: turns bytes into requests, and answers into bytes.
  *
- * A plain request that came whole, as SDKs send them, is read directly (plain.c). llhttp parses all
- * others, strictly; http.c adds the rules of RFC 9112 that llhttp leaves out.
+ * plain.c reads a plain request, as SDKs send it, if the whole request has come. llhttp parses all
+ * other requests strictly. http.c adds the rules of RFC 9112 that llhttp leaves out.
  *
- * Promises: requests come out one by one, in order. The head is copied to a buffer, where every
- * header line and the target can be looked up until the next request begins. A body is read in
- * place; only one that arrives in pieces is copied. A request whose end two readers could see in
- * two places is refused:
+ * Promises: requests come out one by one, in order. The head is copied to a buffer. Every header
+ * line and the target can be looked up until the next request begins. A body is read in place, and
+ * copied only if it arrives in pieces. A request is refused if two readers could disagree about
+ * where it ends. An accepted request keeps these rules:
  *   HTTP-1  a line ends in CR LF; neither byte stands alone outside a body
  *   HTTP-2  no line begins with a space or a tab
- *   HTTP-3  Host, Content-Length, X-Amz-Target, Authorization, Content-Type, Origin stand once
+ *   HTTP-3  Host, Content-Length, X-Amz-Target, Authorization, Content-Type, Origin stand at most
+ *           once
  *   HTTP-4  HTTP/1.1 has a Host
- *   HTTP-5  Transfer-Encoding is `chunked`, or the request is refused
- *   HTTP-6  nothing of a head is cut: what is too long is refused
+ *   HTTP-5  Transfer-Encoding is absent or `chunked`
+ *   HTTP-6  nothing of a head is cut: a head or value that is too long is refused
  * Not here: time (router.c), what requests mean (endpoints.c). */
 #ifndef WEIR_ROUTER_HTTP_HTTP_H
 #define WEIR_ROUTER_HTTP_HTTP_H
@@ -28,19 +29,18 @@ enum {
     HTTP_HOST_MAX = 256,
     HTTP_PATH_MAX = 512,
     HTTP_ORIGIN_MAX = 256,
-    HTTP_BEARER_MAX = 128,     /* the admin token's file holds fewer */
-    HTTP_TEXT_KEPT_MAX = 4096, /* a head's buffer that is kept for the next one */
+    HTTP_BEARER_MAX = 128,     /* the admin token is shorter */
+    HTTP_TEXT_KEPT_MAX = 4096, /* a head's buffer up to this size is kept for the next head */
     HTTP_REQUEST_ID_SIZE = 52,
     HTTP_DATE_SIZE = 29,
-    HTTP_PACKED_SIZE_MIN = 4096, /* a smaller body fits a few packets anyway */
+    HTTP_PACKED_SIZE_MIN = 4096, /* a smaller body is not packed: it fits a few packets anyway */
 };
 
 enum http_event {
-    HTTP_EVENT_MORE,    /* all bytes taken; not yet a request */
-    HTTP_EVENT_HEADERS, /* the header lines are there: look at them, then call again with the rest
-                         */
-    HTTP_EVENT_REQUEST, /* a request; its body is in `body` */
-    HTTP_EVENT_REFUSED, /* `refusal` says why; answer it, then close */
+    HTTP_EVENT_MORE,    /* all bytes are taken; the request is not complete */
+    HTTP_EVENT_HEADERS, /* the header lines are complete: look at them, then call again */
+    HTTP_EVENT_REQUEST, /* a request is complete; its body is in `body` */
+    HTTP_EVENT_REFUSED, /* `refusal` says why: answer, then close */
 };
 
 enum http_refusal {
@@ -49,7 +49,7 @@ enum http_refusal {
     HTTP_REFUSAL_HEADERS, /* too long */
     HTTP_REFUSAL_BODY,    /* too long */
     HTTP_REFUSAL_TARGET,  /* the path is too long */
-    HTTP_REFUSAL_CODING,  /* a transfer coding besides chunked */
+    HTTP_REFUSAL_CODING,  /* another transfer coding than chunked */
 };
 
 enum http_content_type {
@@ -59,7 +59,7 @@ enum http_content_type {
     HTTP_TYPE_OTHER
 };
 
-/* Header lines that may stand only once. */
+/* Header lines that may stand at most once. */
 enum http_once {
     HTTP_ONCE_HOST = 1,
     HTTP_ONCE_TARGET = 2,
@@ -89,58 +89,59 @@ struct http_head {
     llhttp_method_t method;
     enum http_content_type type;
     enum content_coding body_coding;
-    uint32_t attempt;                 /* amz-sdk-request: attempt=N; 0 if not there */
-    uint32_t once;                    /* bits of enum http_once: lines that were there */
-    uint16_t accepted[HTTP_ACCEPTED]; /* 1 + thousandths of a weight; 0: not named */
-    bool unknown_coding;              /* another Content-Encoding */
+    uint32_t attempt;                 /* N of amz-sdk-request: attempt=N; 0: absent */
+    uint32_t once;                    /* bits of enum http_once: the lines that were present */
+    uint16_t accepted[HTTP_ACCEPTED]; /* 1 + the weight in thousandths; 0: not named */
+    bool unknown_coding;              /* Content-Encoding names another coding, or more than one */
     bool expects_continue;
     bool keep_alive;
     bool http_1_0;
-    bool malformed;              /* a line that may not be there, or is twice */
-    bool chunked;                /* Transfer-Encoding: chunked */
-    bool other_coding;           /* Transfer-Encoding: another one as well */
+    bool malformed;              /* a line is invalid or too long, or stands twice */
+    bool chunked;                /* Transfer-Encoding names chunked */
+    bool other_coding;           /* Transfer-Encoding names another coding */
     struct http_span target;     /* of the request line, as it was sent */
     struct http_span path;       /* of the target, without scheme, host and query */
-    struct http_span query;      /* behind the `?` */
+    struct http_span query;      /* of the target, after the `?` */
     struct http_span amz_target; /* the value of X-Amz-Target */
-    uint32_t lines_at;           /* in the text: the first header line */
-    struct buffer text;          /* owns; all of the above points into it */
+    uint32_t lines_at;           /* position of the first header line in `text` */
+    struct buffer text;          /* owns; the spans point into it */
 };
 
 struct http {
     llhttp_t parser;
     struct http_head head;
-    struct buffer pieces; /* owns; a body that came in more than one piece */
-    struct slice body;    /* borrows from pieces or from the bytes given last */
-    size_t header_size; /* of the current request so far, chunk extensions and trailers included */
-    uint64_t body_size; /* of the current request, so far */
-    uint64_t chunk_lines;    /* bytes between chunks, so far */
-    const uint8_t *lines_at; /* inside http_receive: from here on no byte has been looked at */
-    bool lines_wrong;        /* something was wrong before a body */
-    uint8_t line_last;       /* the byte before it, outside of bodies; a line feed at first */
+    struct buffer pieces;    /* owns; a body that came in more than one piece */
+    struct slice body;       /* borrows from `pieces` or from the bytes given last */
+    size_t header_size;      /* bytes of head and chunk extensions of the current request so far */
+    uint64_t body_size;      /* of the current request so far */
+    uint64_t chunk_lines;    /* bytes between and after the chunks so far */
+    const uint8_t *lines_at; /* inside http_receive: the next byte that check_lines looks at */
+    bool lines_wrong;        /* check_lines has found a fault before a body */
+    uint8_t line_last;       /* the byte before lines_at, outside of bodies; at first a line feed */
     enum {
         HTTP_BEFORE_LINE,
         HTTP_IN_LINE,
         HTTP_AFTER_LINE
     } request_line;
     bool discarding;   /* the body is read and dropped */
-    size_t plain_body; /* of a plain request whose head was told: all of it is there */
+    size_t plain_body; /* size of the body of a plain request whose head was told; else 0 */
     bool fresh;        /* the next byte begins a request */
-    bool in_request;   /* between its first byte and its last */
-    bool head_told;    /* HTTP_EVENT_HEADERS was returned for it */
+    bool in_request;   /* between the first and the last byte of a request */
+    bool head_told;    /* HTTP_EVENT_HEADERS was returned for the request */
     bool due;          /* the next event may need no further bytes */
     enum http_refusal refusal;
     size_t header_max;
     size_t body_max;
-    struct http_span name; /* of the header line being read */
+    struct http_span name; /* of the header line that is being read */
     struct http_span value;
 };
 
 void http_init(struct http *h, const struct config *config);
 void http_deinit(struct http *h);
 
-/* Takes bytes up to the next event; `taken` gets how many. To be called with what is left until all
- * is taken, and while http_is_due: after the head of a request without a body nothing is left. */
+/* Takes bytes up to the next event; `taken` gets how many. Call again with the rest until all bytes
+ * are taken, and while http_is_due: after the head of a request without a body no bytes are left.
+ */
 enum http_event http_receive(struct http *h, struct slice bytes, size_t *taken);
 
 static inline bool http_is_due(const struct http *h)
@@ -151,46 +152,44 @@ static inline bool http_is_due(const struct http *h)
 /* After HTTP_EVENT_HEADERS: Content-Length, or 0 if chunked or without a body. */
 uint64_t http_body_announced(const struct http *h);
 
-/* After HTTP_EVENT_HEADERS: the body is not wanted, only its end. */
+/* After HTTP_EVENT_HEADERS: read the body to its end, but do not keep it. */
 void http_discard_body(struct http *h);
 
-/* After HTTP_EVENT_REFUSED: what was read of a head that is not whole, or not valid, is forgotten.
- */
+/* After HTTP_EVENT_REFUSED: forgets a head that is incomplete or invalid. */
 void http_drop_head(struct http *h);
 
-/* The current request's body is done with. */
+/* The body of the current request is not needed any more. */
 void http_drop_body(struct http *h);
 
-/* ---- looking things up in a head ---- */
+/* ---- lookup in a head ---- */
 
 static inline struct slice http_text(const struct http_head *head, struct http_span span)
 {
     return slice_make(head->text.data + span.at, span.size);
 }
 
-/* Bytes held beyond what is kept for every connection. */
+/* The size of a head's buffer that is too large to be kept; otherwise 0. */
 static inline size_t http_large_head(const struct http_head *head)
 {
     return head->text.capacity > HTTP_TEXT_KEPT_MAX ? head->text.capacity : 0;
 }
 
-/* Steps through the header lines, in the order they came: `rest` begins as http_lines says. Names
- * are as they were sent, values without blanks at their ends. Both lend until the next request
- * begins. */
+/* Steps through the header lines in their order: start with `rest` = http_lines. A name is as it
+ * was sent; a value has no blanks at its ends. Both lend until the next request begins. */
 struct slice http_lines(const struct http_head *head);
 bool http_next_line(struct slice *rest, struct slice *name, struct slice *value);
 
-/* The value of the first line of that name, which is in lower case; data NULL: there is none. */
+/* The value of the first line with that name; `name` is in lower case. data NULL: no such line. */
 struct slice http_find(const struct http_head *head, const char *name);
 
 /* The token of Authorization: Bearer; empty: there is none. */
 struct slice http_bearer(const struct http_head *head);
 
-/* Of an answer to what was throttled, or was in part. */
+/* Why the request, or a part of it, was throttled. */
 struct http_throttle {
     const char *by;     /* the reason's name; NULL: nothing was throttled */
-    uint32_t partition; /* 0: refused for its table's limit, before there was one */
-    int64_t wait_ms;    /* until the same might pass; 0: not known */
+    uint32_t partition; /* 0: refused by the limit of the table, before a partition was asked */
+    int64_t wait_ms;    /* a second try may succeed after this time; 0: not known */
 };
 
 struct http_answer {
@@ -200,18 +199,18 @@ struct http_answer {
     const char *request_id;               /* HTTP_REQUEST_ID_SIZE characters */
     const char *date;                     /* HTTP_DATE_SIZE characters */
     const struct http_throttle *throttle; /* NULL: nothing was throttled */
-    struct slice origin; /* allowed to read the answer; size 0: nobody asked, or is not allowed */
-    enum content_coding coding; /* compress the body so, if that is worth it */
-    bool preflight;             /* the answer to a browser that asks what it may send */
+    struct slice origin;        /* a page of this origin may read the answer; size 0: none may */
+    enum content_coding coding; /* of a body of at least HTTP_PACKED_SIZE_MIN bytes */
+    bool preflight;             /* answers a browser that asks what a page may send */
     bool keep_alive;
-    bool http_1_0;  /* the client needs to be told that the connection stays */
-    bool head_only; /* of a HEAD request: the body is only measured */
+    bool http_1_0;  /* the answer must say that the connection stays open */
+    bool head_only; /* answers a HEAD request: the body is only measured */
 };
 
-/* The coding that Accept-Encoding likes best. */
+/* The coding with the highest weight in Accept-Encoding. */
 enum content_coding http_accepted_coding(const struct http_head *head);
 
-/* HTTP_DATE_SIZE characters, as RFC 9110 5.6.7 wants them: Sun, 06 Nov 1994 08:49:37 GMT. */
+/* HTTP_DATE_SIZE characters, as in RFC 9110 5.6.7: Sun, 06 Nov 1994 08:49:37 GMT. */
 void http_date(int64_t wall_s, char out[HTTP_DATE_SIZE]);
 
 void http_write_answer(struct buffer *out, const struct http_answer *a);

@@ -1,4 +1,4 @@
-/* http_internal.h - what the files of the HTTP parser share. */
+/* http_internal.h - functions that the files of the HTTP parser share. */
 #ifndef WEIR_ROUTER_HTTP_HTTP_INTERNAL_H
 #define WEIR_ROUTER_HTTP_HTTP_INTERNAL_H
 
@@ -6,33 +6,35 @@
 
 /* ---- http.c ---- */
 
-/* A request's first byte has come. */
+/* The first byte of a request has come. */
 void http_request_begin(struct http *h);
-/* Its last byte has come. */
+/* The last byte of the request has come. */
 void http_request_end(struct http *h);
 
 /* ---- head.c ---- */
 
 void http_head_clear(struct http_head *head);
 
-/* `name` is `field`, which is in lower case. Most names differ at their ends. */
+/* Whether `name` is `field`, in any case. `field` is in lower case, and as long as `name`. Compares
+ * the last characters first: most names differ there. */
 bool http_is_field(const char *field, const char *name, size_t size);
 
-/* Without blanks at its ends. */
+/* The slice without blanks at its ends. */
 struct slice http_trimmed(struct slice s);
 
-/* Takes from a header line what the router wants to know of every request. False: the line says
- * nothing to it. `at`: where the value stands in the head's text, or will stand. */
+/* Takes a header line that the router reads of every request. False: another line. `at`: the
+ * position that the value has, or will have, in the head's text. */
 bool http_head_take(struct http_head *head, struct slice name, struct slice value, size_t at);
 
-/* All lines are there: what is wrong with them. */
+/* Checks the complete head, and finds path and query in its target. */
 enum http_refusal http_head_check(struct http_head *head);
 
 /* ---- plain.c ---- */
 
-/* A plain request stands in `bytes`, whole: its head is taken. False: nothing has changed. */
+/* Takes the head, if `bytes` begins with a whole plain request. False: not taken; llhttp must read
+ * the request. */
 bool http_plain_begins(struct http *h, struct slice bytes, size_t *taken);
-/* The body of the plain request whose head was taken. */
+/* Takes the body of the plain request whose head was taken. */
 enum http_event http_plain_ends(struct http *h, struct slice bytes, size_t *taken);
 
 #endif

@@ -1,8 +1,8 @@
-/* plain.c - plain requests that came whole, read directly (docs/decisions/0012).
+/* plain.c - reads plain requests directly (docs/decisions/0012).
  *
- * "POST / HTTP/1.1", header lines without anything unusual, a body of one length, and all of it in
- * the bytes at hand. llhttp reads all other requests, and all that are malformed, from their first
- * byte on: this file refuses nothing. */
+ * A plain request is "POST / HTTP/1.1", usual header lines and a body of a given length, all in the
+ * bytes at hand. This file refuses nothing: llhttp reads all other requests, malformed ones too,
+ * from their first byte. */
 #include <strings.h>
 
 #include "base/must.h"
@@ -23,7 +23,8 @@ static bool plain_name(struct slice s)
     return all;
 }
 
-/* Eight bytes at a time: `bad` gets the high bit of each byte below ' ' and of each 0x7F. */
+/* Whether all bytes are at least ' ' and not 0x7F. Looks at eight bytes at a time: `bad` gets the
+ * high bit of each other byte. */
 static bool plain_printable(struct slice s)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
@@ -55,7 +56,7 @@ static bool plain_length(struct slice value, uint64_t *length)
     return *length > 0;
 }
 
-/* `start` is where the request begins: the head's text will be a copy from there on. */
+/* `start`: the first byte of the request. The head's text will be a copy that begins there. */
 static bool plain_line(struct http *h, const uint8_t *start, struct slice line, uint64_t *length)
 {
     const uint8_t *colon = memchr(line.data, ':', line.size), *end = line.data + line.size;

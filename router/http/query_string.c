@@ -1,4 +1,4 @@
-/* query_string.c - parameters of a path, percent-decoded and bound to names. */
+/* query_string.c - decodes the parameters of a path and binds them to names. */
 #include "router/http/query_string.h"
 
 static int query_hex(uint8_t c)
@@ -10,7 +10,7 @@ static int query_hex(uint8_t c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Bytes before the first `end`, or all of them. */
+/* The number of bytes before the first `end`; all bytes if there is no `end`. */
 static size_t query_until(struct slice s, char end)
 {
     const uint8_t *at = s.size == 0 ? NULL : memchr(s.data, end, s.size);

@@ -1,19 +1,19 @@
-/* query_string.h - the parameters behind the `?` of a path: table=users&after=7.
+/* query_string.h - the parameters after the `?` of a path: table=users&after=7.
  *
- * Bytes from outside: any string is taken apart, nothing is trusted. Names and values are
- * percent-decoded; `+` stands for itself. A name without `=` has an empty value. */
+ * The string comes from outside and may hold any bytes. Names and values are percent-decoded; `+`
+ * stands for itself. A name without `=` has an empty value. */
 #ifndef WEIR_ROUTER_HTTP_QUERY_STRING_H
 #define WEIR_ROUTER_HTTP_QUERY_STRING_H
 
 #include "base/arena.h"
 #include "router/api_error.h"
 
-/* values[i] gets the value of names[i], with data NULL if it is absent; names end in NULL. Refuses
- * a parameter that is not among them, and one given twice, by name. */
+/* values[i] gets the value of names[i]; data NULL: absent. `names` ends in NULL. Refuses a
+ * parameter that is not in `names` or is given twice; the error names the parameter. */
 bool query_string_read(struct slice query, struct arena *arena, const char *const names[],
                        struct slice values[], struct fault *fault);
 
-/* A whole number of at most 18 digits; -1: the value is anything else. */
+/* A number of at most 18 digits, without a sign. -1: the value is no such number. */
 int64_t query_string_number(struct slice value);
 
 #endif

@@ -1,9 +1,10 @@
-/* json.h - the JSON of requests, read in place: a thin C face over simdjson's DOM.
+/* json.h - reads the JSON of requests: a thin C interface to simdjson's DOM.
  *
- * Promises: hostile text yields an error, never a crash; nothing is allocated per document once a
- * parser has seen one as large. Strings are valid UTF-8 (they may hold NUL).
+ * Promises: hostile text causes an error, never a crash. A parser allocates nothing for a document
+ * if it has seen one as large before, except after a very large one. Strings are valid UTF-8, and
+ * may hold NUL.
  * Lifetime: values and strings lend from the parser until its next json_parse.
- * Duplicate members of an object are all yielded, in order; the caller decides.
+ * Duplicate members of an object all come, in order; the caller decides what they mean.
  * Why simdjson: docs/decisions/0002-json.md. Not here: writing (json_writer.h). */
 #ifndef WEIR_ROUTER_JSON_JSON_H
 #define WEIR_ROUTER_JSON_JSON_H
@@ -16,12 +17,12 @@ extern "C" {
 #endif
 
 enum {
-    JSON_PADDING = 64,    /* readable bytes a text must have after its end */
-    JSON_DEPTH_MAX = 128, /* fewer lists and objects nest; an item needs two for each level */
+    JSON_PADDING = 64,    /* readable bytes that must follow a text */
+    JSON_DEPTH_MAX = 128, /* nested lists and objects; an item needs two for each of its levels */
 };
 
 enum json_type {
-    JSON_ABSENT = 0, /* what a zeroed json_value is */
+    JSON_ABSENT = 0, /* a zeroed json_value */
     JSON_NULL,
     JSON_BOOL,
     JSON_INTEGER, /* fits int64 */
@@ -31,10 +32,10 @@ enum json_type {
     JSON_OBJECT,
 };
 
-/* A value of the document parsed last. */
+/* A value of the document that was parsed last. */
 struct json_value {
     enum json_type type;
-    const void *words[2]; /* where it stands */
+    const void *words[2]; /* simdjson's element */
 };
 
 struct json_parser;
@@ -42,11 +43,11 @@ struct json_parser;
 struct json_parser *json_parser_create(void);
 void json_parser_destroy(struct json_parser *p);
 
-/* `text` must be followed by JSON_PADDING readable bytes, whatever they hold.
- * STATUS_MALFORMED: not JSON, not UTF-8, nested too deeply or a number out of range. */
+/* JSON_PADDING readable bytes of any content must follow `text`.
+ * STATUS_MALFORMED: not JSON, not UTF-8, nested too deeply, or a number is out of range. */
 enum status json_parse(struct json_parser *p, struct slice text, struct json_value *root);
 
-/* Each of these must meet its type. */
+/* The value must have the type of the function. */
 bool json_bool(const struct json_value *v);
 int64_t json_integer(const struct json_value *v);
 double json_decimal(const struct json_value *v);
@@ -64,7 +65,7 @@ bool json_next_element(struct json_cursor *c, struct json_value *value);
 struct json_cursor json_members(const struct json_value *object);
 bool json_next_member(struct json_cursor *c, struct slice *name, struct json_value *value);
 
-/* The first member of this name; JSON_ABSENT if there is none, or `object` is no object. */
+/* The first member with this name. JSON_ABSENT: there is none, or `object` is no object. */
 static inline struct json_value json_find(const struct json_value *object, const char *name)
 {
     struct json_value value = {JSON_ABSENT, {NULL, NULL}};

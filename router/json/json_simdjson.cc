@@ -1,3 +1,4 @@
+/* json_simdjson.cc - json.h over simdjson: a json_value holds a simdjson element as bytes. */
 #include "router/json/json.h"
 
 #include <cstring>
@@ -13,8 +14,8 @@ using simdjson::dom::object;
 static_assert(JSON_PADDING >= simdjson::SIMDJSON_PADDING, "simdjson reads this far past the end");
 static_assert(sizeof(element) <= sizeof(json_value::words), "an element fits a value");
 
-/* A parser keeps buffers of about ten times its largest document: one that grew past this is given
- * up when smaller documents follow. */
+/* A parser keeps buffers of about ten times its largest document. If the largest document was
+ * larger than this, a smaller document replaces the parser by a new one. */
 static constexpr size_t KEPT_SIZE_MAX = 1 << 20;
 
 struct json_parser {
@@ -112,7 +113,7 @@ size_t json_count(const struct json_value *v)
                                 : element_of(v).get_object().value_unsafe().size();
 }
 
-/* A cursor holds where the next entry stands and where the last one ends. */
+/* The content of a json_cursor: the next entry, and the end. */
 template <class Iterator>
 struct span {
     Iterator next;

@@ -1,9 +1,9 @@
-/* json_writer.c - values appended as JSON. */
+/* json_writer.c - appends values as JSON. */
 #include "router/json/json_writer.h"
 
 #include "router/json/base64.h"
 
-/* What a byte becomes: 0 = itself, 'u' = \u00XX, else a backslash and this. */
+/* How a byte is written: 0 = itself, 'u' = \u00XX, else a backslash and this character. */
 static const char ESCAPES[256] = {
     ['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r',
     ['\t'] = 't', [0x00] = 'u',  [0x01] = 'u', [0x02] = 'u', [0x03] = 'u', [0x04] = 'u',

@@ -1,7 +1,7 @@
-/* json_writer.h - JSON appended to a buffer.
+/* json_writer.h - appends JSON to a buffer.
  *
- * A value after another needs no help: the comma between them is written here, seen from the last
- * byte in the buffer. The caller opens and closes in pairs; strings are UTF-8 already. */
+ * These functions write the commas: the last byte in the buffer tells whether a comma is needed.
+ * The caller opens and closes in pairs, and gives strings that are valid UTF-8. */
 #ifndef WEIR_ROUTER_JSON_JSON_WRITER_H
 #define WEIR_ROUTER_JSON_JSON_WRITER_H
 
@@ -12,7 +12,7 @@ void json_write_open(struct buffer *out, char c);
 /* c is one of } ] */
 void json_write_close(struct buffer *out, char c);
 
-/* The name of the member that the next value belongs to; escaped. */
+/* Writes the name of a member, escaped. The next value is the member's value. */
 void json_write_name(struct buffer *out, struct slice name);
 /* The same for a name of ours, which needs no escaping. */
 void json_write_key(struct buffer *out, const char *name);
@@ -23,10 +23,11 @@ void json_write_base64(struct buffer *out, struct slice bytes);
 void json_write_integer(struct buffer *out, int64_t value);
 void json_write_bool(struct buffer *out, bool value);
 void json_write_null(struct buffer *out);
-/* Thousandths as a decimal without trailing zeros: 1500 is 1.5, 2000 is 2.0 as the service says. */
+/* Writes thousandths as a decimal with one to three digits after the point, as the service does:
+ * 1500 is 1.5, 2000 is 2.0. */
 void json_write_thousandths(struct buffer *out, int64_t value);
 
-/* The same with the member's name, which is ours and needs no escaping, in front. */
+/* json_member_*: json_write_key with the name, then the value. */
 static inline void json_member_open(struct buffer *out, const char *name, char c)
 {
     json_write_key(out, name);
@@ -63,7 +64,7 @@ static inline void json_member_thousandths(struct buffer *out, const char *name,
     json_write_thousandths(out, value);
 }
 
-/* A measured number, to the nearest thousandth. */
+/* Rounds to the nearest thousandth. */
 static inline void json_member_real(struct buffer *out, const char *name, double value)
 {
     json_member_thousandths(out, name, (int64_t)(value * 1000 + (value < 0 ? -0.5 : 0.5)));

@@ -1,4 +1,4 @@
-/* shape.c - an input checked against its shape: types first, then constraints. */
+/* shape.c - checks an input against its shape: types first, then constraints. */
 #include "router/json/shape.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 static const char PATTERN[] = "[a-zA-Z0-9_.-]+";
 static const char MODEL[] = "com.amazonaws.dynamodb.v20120810.";
 
-/* Where a value stands; printed only in errors. */
+/* The path of a value in the input; printed only in errors. */
 struct path {
     const struct path *parent;
     struct slice name;
@@ -22,7 +22,7 @@ struct path {
 
 struct check {
     struct fault *fault;
-    struct buffer list; /* owns; of failed constraints */
+    struct buffer list; /* owns; the texts of failed constraints */
     uint32_t errors;
 };
 
@@ -49,8 +49,8 @@ static void shape_path_append(struct buffer *out, const struct path *p, bool as_
         out->data[start] = (uint8_t)tolower(out->data[start]);
 }
 
-/* As the service prints a value: strings and numbers as they are, the rest roughly as Java would.
- */
+/* Shows a value as the service does: strings and numbers as they are, the rest roughly as Java
+ * prints it. */
 static void shape_shown_append(struct buffer *out, const struct json_value *v)
 {
     struct slice text;
@@ -76,7 +76,7 @@ static void shape_shown_append(struct buffer *out, const struct json_value *v)
     }
 }
 
-/* Starts an entry of the list; false if the list is full. */
+/* Starts an entry of the list. False: the list is full. */
 static bool shape_constraint_begin(struct check *c, const struct json_value *v,
                                    const struct path *path)
 {
@@ -109,8 +109,7 @@ static void shape_constraint_failed(struct check *c, const struct json_value *v,
         buffer_append_format(&c->list, "%s%lld", rule, (long long)bound);
 }
 
-/* Messages of the service's newer constraints have the member's name as it was sent, and no
- * value. */
+/* Messages of the service's newer constraints name the member as it was sent, and have no value. */
 static void shape_constraint_bare(struct check *c, const struct path *path, const char *rule,
                                   int64_t bound)
 {
@@ -155,7 +154,7 @@ bool shape_is_table_name(struct slice text)
     return text.size > 0;
 }
 
-/* Length as Java counts it: UTF-16 units. */
+/* The length in UTF-16 units, as Java counts. */
 static int64_t shape_string_length(struct slice text)
 {
     int64_t length = 0;
@@ -221,7 +220,7 @@ static const char *shape_token_name(const struct json_value *v)
     }
 }
 
-/* A scalar was due: `java` is its class without package. */
+/* Refuses a value where a scalar was expected. `java`: the scalar's class without its package. */
 static bool shape_refuse_scalar(struct check *c, const struct json_value *v, const char *package,
                                 const char *java)
 {
@@ -428,7 +427,7 @@ static bool shape_check_list(struct check *c, const struct shape *shape, const s
     return true;
 }
 
-/* The service prints the bounds of a map's keys, or of its lists, all together. */
+/* The service shows all bounds of a map's keys, or of its lists, in one text. */
 static void shape_map_rule_append(struct buffer *out, const struct shape *rule)
 {
     buffer_append_format(out,
@@ -468,7 +467,7 @@ static void shape_check_map_keys(struct check *c, const struct shape *shape,
     }
 }
 
-/* For maps of few entries. */
+/* Compares all pairs of names: only for small maps. */
 static bool shape_refuse_equal_names(struct check *c, const struct json_value *map)
 {
     struct json_cursor cursor = json_members(map);
@@ -498,7 +497,7 @@ static bool shape_check_map(struct check *c, const struct shape *shape, const st
     struct json_cursor cursor = json_members(v);
     struct json_value element;
     struct path at = {path, {NULL, 0}, 0, true};
-    /* A list's length was judged with the keys; only its elements are left. */
+    /* shape_check_map_keys has checked the lengths of lists; only their elements are left. */
     struct shape inner = *shape->element;
     if (inner.kind == SHAPE_LIST)
         inner.min_set = false, inner.max = 0;
@@ -521,7 +520,7 @@ static bool shape_check_members(struct check *c, const struct shape *shape,
         const struct shape_member *m = &shape->members[i];
         const bool absent = members[i].type == JSON_ABSENT;
         if (absent && m->use != MEMBER_REQUIRED)
-            continue; /* most of them */
+            continue;
         struct path at = {path, slice_of(m->name), 0, false};
         if (absent) {
             shape_constraint_null(c, &at);
@@ -532,7 +531,7 @@ static bool shape_check_members(struct check *c, const struct shape *shape,
     return true;
 }
 
-/* The name of a member given twice; NULL: none is. */
+/* Binds the members. Returns the name of a member that is given twice; NULL: none. */
 static const char *shape_bind_members(const struct shape *shape, const struct json_value *structure,
                                       struct json_value members[SHAPE_MEMBERS_MAX])
 {
@@ -559,7 +558,7 @@ static const char *shape_bind_members(const struct shape *shape, const struct js
     return NULL;
 }
 
-/* A member that is given twice is refused: nobody can tell which value is meant. */
+/* Binds the members. Refuses a member that is given twice: it is not clear which value is meant. */
 static bool shape_bind_once(struct check *c, const struct shape *shape,
                             const struct json_value *structure,
                             struct json_value members[SHAPE_MEMBERS_MAX])
@@ -608,7 +607,7 @@ static bool shape_check_value(struct check *c, const struct shape *shape,
     return true;
 }
 
-/* CreateTable and its kin look at the name before the list of constraints. */
+/* For operations such as CreateTable, which check the name before the list of constraints. */
 static bool shape_check_name_first(const struct json_value *name, struct fault *fault)
 {
     if (name->type == JSON_ABSENT)

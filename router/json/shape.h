@@ -1,12 +1,13 @@
 /* shape.h - the shapes of operations' inputs, and the checks that come before an operation's own.
  *
- * A request is checked in the service's order: first that every value has the type its member asks
- * for (SerializationException at the first that has not), then the constraints of the model, all in
- * one list ("2 validation errors detected: ..."), at most SHAPE_ERRORS_MAX of them. Members
- * that are not part of a shape are ignored, as the service does; members that weir does not support
- * yet are refused by name.
+ * A request is checked in the service's order:
+ *   1. Types. The first value of a wrong type is answered with a SerializationException.
+ *   2. The constraints of the model. All failed constraints, SHAPE_ERRORS_MAX at most, form one
+ *      error: "2 validation errors detected: ...".
+ * Members that are not part of a shape are ignored, as by the service. Members that weir does not
+ * support yet are refused by name.
  *
- * Not here: what values mean together (operations), attribute values' contents (value.h). */
+ * Not here: what values mean together (operations), the contents of attribute values (value.h). */
 #ifndef WEIR_ROUTER_JSON_SHAPE_H
 #define WEIR_ROUTER_JSON_SHAPE_H
 
@@ -27,30 +28,30 @@ enum shape_kind {
     SHAPE_LIST,
     SHAPE_MAP,
     SHAPE_STRUCTURE,
-    SHAPE_ANYTHING, /* refused later, so not looked at */
+    SHAPE_ANYTHING, /* not checked: the member is refused later */
 };
 
 struct shape {
     enum shape_kind kind;
-    /* Of a number its value, of a string its characters, of lists and maps their entries. max 0: no
-     * upper bound; min_set because 0 and "none" differ for numbers. */
+    /* Bounds of a number's value, a string's length in UTF-16 units, the entries of a list or map.
+     * max 0: no upper bound. min_set false: no lower bound. */
     int64_t min;
     int64_t max;
     bool min_set;
-    bool named; /* a table's name: letters, digits and _.- */
-    bool bare;  /* the message of a bound has no value, and the member's name as it was sent */
-    bool parameterized;          /* the service answers a wrong type with a Java cast error */
-    const char *choices;         /* "A, B": the strings allowed */
-    const char *java;            /* the service's class for a structure or a map's values */
-    const struct shape *element; /* of a list or map */
-    const struct shape *key;     /* of a map */
-    const struct shape_member *members; /* of a structure; ends in one without a name */
+    bool named;          /* a table's name: letters, digits and _.- */
+    bool bare;           /* messages of bounds have no value; they name the member as it was sent */
+    bool parameterized;  /* the service answers a wrong type with a Java cast error */
+    const char *choices; /* "A, B": the allowed strings */
+    const char *java;    /* the service's class for a structure or for a map's values */
+    const struct shape *element;        /* of a list or map */
+    const struct shape *key;            /* of a map */
+    const struct shape_member *members; /* of a structure; a member without a name ends them */
 };
 
 enum member_use {
     MEMBER_OPTIONAL,
     MEMBER_REQUIRED,
-    MEMBER_LATER, /* weir refuses it: not supported yet */
+    MEMBER_LATER, /* weir does not support it yet, and refuses it */
 };
 
 struct shape_member {
@@ -59,9 +60,9 @@ struct shape_member {
     enum member_use use;
 };
 
-/* Checks all of `input` and binds its members, in the order of the shape: absent members and JSON
- * nulls are JSON_ABSENT. `name_first`: the service checks TableName, member 0, before all
- * other constraints, and its message differs from theirs. */
+/* Checks all of `input` and binds its members, in the order of the shape. Absent members and JSON
+ * nulls become JSON_ABSENT. `name_first`: the service checks TableName, which is member 0, before
+ * the other constraints. Its message for this error differs from the other messages. */
 bool shape_check(const struct shape *shape, const struct json_value *input, bool name_first,
                  struct json_value members[SHAPE_MEMBERS_MAX], struct fault *fault);
 
@@ -69,16 +70,18 @@ bool shape_check(const struct shape *shape, const struct json_value *input, bool
 void shape_bind(const struct shape *shape, const struct json_value *structure,
                 struct json_value members[SHAPE_MEMBERS_MAX]);
 
-/* False, with the fault set: a member is present that weir does not support yet. */
+/* Refuses a member that weir does not support yet: false, and the fault is set. */
 bool shape_refuse_later(const struct shape *shape, const struct json_value members[],
                         struct fault *fault);
 
-/* Whether the characters are those of a table's name; not its length. */
+/* Whether all characters may occur in a table's name. Of the length checks only that it is not
+ * 0. */
 bool shape_is_table_name(struct slice text);
 
-/* Of a value that passed shape_check as SHAPE_BOOLEAN, or is absent: then `otherwise`. */
+/* The value must have passed shape_check as SHAPE_BOOLEAN. Absent: `otherwise`. */
 bool shape_boolean(const struct json_value *v, bool otherwise);
-/* Of a SHAPE_INTEGER or SHAPE_LONG, fractions cut off; absent: `otherwise`. */
+/* The value must have passed shape_check as SHAPE_INTEGER or SHAPE_LONG. Fractions are rounded
+ * down. Absent: `otherwise`. */
 int64_t shape_integer(const struct json_value *v, int64_t otherwise);
 
 #endif

@@ -1,4 +1,4 @@
-/* value.c - attribute values read from JSON into items, and written back. */
+/* value.c - reads attribute values from JSON into items, and writes them as JSON. */
 #include "router/json/value.h"
 
 #include <stdlib.h>
@@ -64,22 +64,21 @@ static bool value_read_number(struct value_reader *r, struct slice text)
 
 /* ---- bounds ---- */
 
-/* Every element of a container adds a byte to its item's size, so a container that has more of
- * them is too large, whatever they are. Names, and elements of sets, are distinct: there are not
- * DISTINCT_MAX distinct byte strings whose sizes sum up to an item, and a number has 2 bytes. */
+/* Every element adds at least one byte to the size of its item: a container with more than
+ * ELEMENTS_MAX elements is too large. Names and the elements of a set are distinct: more than
+ * DISTINCT_MAX distinct byte strings do not fit an item. A number has at least 2 bytes. */
 enum {
     ELEMENTS_MAX = ITEM_SIZE_MAX,
     DISTINCT_MAX = ITEM_SIZE_MAX / 2,
 };
 
-/* Reading stops here: the rest would only cost memory. */
+/* Reading stops: the rest would only cost memory. */
 static bool value_too_large(struct value_reader *r)
 {
     return value_refuse(r, "Item size has exceeded the maximum allowed size");
 }
 
-/* Asked before each element that follows another. A single large value passes: its own check tells
- * more. */
+/* Called before each element. One large value passes: a later check gives a better message. */
 static bool value_item_fits(struct value_reader *r)
 {
     return r->writer.size <= ITEM_SIZE_MAX || value_too_large(r);
@@ -96,16 +95,16 @@ static bool value_read_blob(struct value_reader *r, struct slice text)
 
 /* ---- duplicates ---- */
 
-/* Distinct byte strings of the item being written, named by where they stand in it. */
+/* Byte strings of the item that is being written, which must be distinct. */
 struct strings {
     const struct buffer *item;
-    bool named; /* names of a map; else values of a set */
-    uint32_t *at;
+    bool named;   /* names of a map; else values of a set */
+    uint32_t *at; /* positions in `item` */
     size_t count;
 };
 
 enum {
-    STRINGS_FEW = 8 /* are compared each with each */
+    STRINGS_FEW = 8 /* up to so many are compared pair by pair */
 };
 
 static struct slice strings_at(const struct strings *s, size_t i)
@@ -142,7 +141,7 @@ static void strings_sift(struct strings *s, size_t root, size_t count)
     }
 }
 
-/* Heapsort: no memory but the positions, and n log n whatever a client sends. */
+/* Why heapsort: it needs no further memory, and n log n steps for any input. */
 static void strings_sort(struct strings *s)
 {
     for (size_t i = s->count / 2; i-- > 0;)
@@ -153,7 +152,7 @@ static void strings_sort(struct strings *s)
     }
 }
 
-/* Whether two are equal; changes their order. */
+/* Whether two strings are equal. May change the order of the positions. */
 static bool strings_repeat(struct strings *s)
 {
     if (s->count > STRINGS_FEW) {

@@ -1,7 +1,8 @@
-/* value.h - attribute values between JSON and the engine's items.
+/* value.h - converts attribute values from JSON to the engine's items, and back.
  *
- * Reading: the JSON passed shape_check, so types are right; what is checked here is what the
- * service checks next: one datatype each, numbers, sets, nesting. Texts are the service's. */
+ * The JSON must have passed shape_check, which checks types. These functions check what the service
+ * checks next: one datatype per value, numbers, sets, nesting. The texts of errors are the
+ * service's. */
 #ifndef WEIR_ROUTER_JSON_VALUE_H
 #define WEIR_ROUTER_JSON_VALUE_H
 
@@ -10,7 +11,7 @@
 #include "router/api_error.h"
 #include "router/json/json.h"
 
-/* Bytes inside a buffer that still grows. */
+/* Bytes inside a buffer that may still grow and move. */
 struct span {
     size_t at;
     size_t size;
@@ -21,12 +22,12 @@ static inline struct slice span_in(const struct buffer *b, struct span s)
     return slice_make(b->data + s.at, s.size);
 }
 
-/* Appends a map of attribute values as one item. The arena is for scratch. False: the fault is set
- * and `out` is as it was. */
+/* Appends a map of attribute values as one item. The arena is scratch memory. False: the fault is
+ * set, and `out` is as before. */
 bool value_read_item(struct buffer *out, struct arena *arena, const struct json_value *map,
                      struct span *item, struct fault *fault);
 
-/* The same for one attribute value: an item with a single attribute of an empty name. */
+/* The same for one attribute value: appends an item with one attribute, whose name is empty. */
 bool value_read_item_of_one(struct buffer *out, struct arena *arena, const struct json_value *value,
                             struct span *item, struct fault *fault);
 
