@@ -1,4 +1,4 @@
-/* network.c - links and datagrams between simulated processes, and everything that befalls them. */
+/* network.c - links and datagrams between simulated processes, and their faults. */
 #include "sim/network.h"
 
 #include <stdlib.h>
@@ -11,26 +11,26 @@ enum message_kind_sim {
     MESSAGE_DATA,
     MESSAGE_END,
     MESSAGE_CLOSE,
-    MESSAGE_TIMEOUT, /* a close that needs no way */
+    MESSAGE_TIMEOUT, /* a close that no cut way and no pause stops */
 };
 
 struct message {
     struct message *next;
     int64_t at_ns;
-    int64_t cost_ns; /* of processor time, once the process has heard of it; before: -1 */
+    int64_t cost_ns; /* processor time; -1 until the message has arrived */
     enum message_kind_sim kind;
-    uint32_t from; /* datagrams */
+    uint32_t from; /* of a datagram */
     uint32_t to;
     size_t size;
     size_t capacity;
     uint8_t bytes[];
 };
 
-/* What is on its way to one end. */
+/* The messages on their way to one end. */
 struct direction {
     struct message *first; /* owns */
     struct message *last;
-    int64_t last_at_ns; /* nothing overtakes it */
+    int64_t last_at_ns; /* arrival of the last message; later messages are not earlier */
     size_t bytes;
     bool scheduled;
 };
@@ -53,9 +53,9 @@ struct process {
     bool alive;
     bool paused;
     int64_t read_bytes_ms; /* 0: as fast as the way */
-    int64_t busy_until_ns; /* with all that has arrived */
-    int64_t busy_ns;       /* with what it has just been given */
-    struct message *held;  /* owns; datagrams that came while it was paused, oldest first */
+    int64_t busy_until_ns; /* with everything that has arrived */
+    int64_t busy_ns;       /* with the message that it is handling */
+    struct message *held;  /* owns; datagrams that came during a pause, oldest first */
     struct message *held_last;
 };
 
@@ -67,8 +67,8 @@ struct network {
     struct prng speed_prng;
     struct process *processes; /* owns; by number */
     uint8_t *cuts;             /* owns; by from * (processes + 1) + to */
-    int64_t *datagram_at;      /* owns; the same; arrival of the last one */
-    int64_t *free_at;          /* owns; the same; the way has passed on all that was sent */
+    int64_t *datagram_at;      /* owns; same index; arrival of the last datagram */
+    int64_t *free_at;          /* owns; same index; when the way has passed on all that was sent */
     struct link **links;       /* owns */
     uint32_t link_count;
     uint32_t link_capacity;
@@ -78,7 +78,7 @@ struct network {
 
 enum {
     SPARE_SIZE = 1024,
-    PIECE_SIZE = 16384, /* of a stream, on a slow way */
+    PIECE_SIZE = 16384, /* largest piece of a stream on a slow way */
     MILLION = 1000000
 };
 
@@ -147,7 +147,7 @@ static int64_t speed_toward(const struct network *n, uint32_t to)
     return reader > 0 && (way == 0 || reader < way) ? reader : way;
 }
 
-/* When a message that is sent now has left: what was sent before leaves before it. */
+/* When a message that is sent now leaves: after all that was sent before. */
 static int64_t sent_at(struct network *n, uint32_t from, uint32_t to, size_t size)
 {
     const int64_t now = n->options.scheduler->now.ns, speed = speed_toward(n, to);
@@ -158,8 +158,8 @@ static int64_t sent_at(struct network *n, uint32_t from, uint32_t to, size_t siz
     return *free_at;
 }
 
-/* A process works on one event after the other. False: it is busy, and gets to this one at
- * `m->at_ns`. */
+/* A process handles one event after the other. False: the process is busy, and takes the message at
+ * m->at_ns. */
 static bool takes(struct network *n, struct process *p, struct message *m)
 {
     const int64_t now = n->options.scheduler->now.ns;
@@ -189,7 +189,7 @@ static uint64_t handle_of(const struct link *l, int end)
     return ((uint64_t)l->generation << 24 | l->slot) << 1 | (unsigned)end;
 }
 
-/* NULL: that link is no more, or this end of it is closed. */
+/* NULL: the link does not exist any more, or this end is closed. */
 static struct link *link_at(struct network *n, uint64_t handle, int *end)
 {
     uint64_t slot = handle >> 1 & 0xFFFFFF;
@@ -236,7 +236,7 @@ static void drop_messages(struct link *l, int end)
     *pair_at(l->network, l->network->free_at, l->process[1 - end], l->process[end]) = 0;
 }
 
-/* Once neither end knows it any more and nothing is on its way. */
+/* Frees the link once both ends are closed and no message is on its way. */
 static void link_tidy(struct link *l)
 {
     if (!l->used || l->open[0] || l->open[1] || l->toward[0].first != NULL ||
@@ -290,7 +290,7 @@ static void end_closed(struct link *l, int end, bool gone)
     if (!l->open[end])
         return;
     l->open[end] = false;
-    drop_messages(l, 1 - end); /* what it sent and was not delivered */
+    drop_messages(l, 1 - end); /* the undelivered messages of this end */
     if (l->open[1 - end])
         enqueue_kind(l, 1 - end, MESSAGE_TIMEOUT);
     network_note(n, NETWORK_TRACE_LINK_DOWN, l->process[end], l->process[1 - end], 0);
@@ -330,7 +330,7 @@ static void network_deliver(struct link *l, int end, const struct message *m)
     }
 }
 
-/* The sender of a stream on a slow way hears what still waits. */
+/* Tells the sender of a stream on a slow way how many bytes still wait. */
 static void tell_waiting(struct link *l, int end)
 {
     const struct process *p = &l->network->processes[l->process[1 - end]];
@@ -450,13 +450,13 @@ void network_reset(struct network *n, uint32_t a, uint32_t b)
             continue;
         for (int end = 0; end < 2; end++) {
             drop_messages(l, end);
-            l->toward[end].scheduled = false; /* what is scheduled finds nothing, or this */
+            l->toward[end].scheduled = false; /* a scheduled pump finds nothing, or the time-out */
             enqueue_kind(l, end, MESSAGE_TIMEOUT);
         }
     }
 }
 
-/* Whatever stood still may go on: it is sent again. */
+/* Messages that could not go on are on their way again, with a new delay. */
 static void resume_links(struct network *n)
 {
     for (uint32_t i = 0; i < n->link_count; i++) {
@@ -678,7 +678,7 @@ struct network *network_create(const struct network_options *options)
     return n;
 }
 
-/* Datagrams on their way hang on the scheduler's events. */
+/* The scheduler's events hold the datagrams on their way. */
 static void free_datagrams(const struct network *n)
 {
     const struct scheduler *s = n->options.scheduler;

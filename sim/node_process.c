@@ -17,15 +17,15 @@ enum {
     MILLION = 1000000,
     LSN_BITS = 48,
     ZEROS_NS_PER_BYTE = 10,
-    /* no links have these handles */
+    /* Handles that no link has. */
     ASKER = 1,   /* node_process_ask */
     VISITOR = 2, /* node_process_receive */
 };
 
-/* However slow a disk is. */
+/* A slow disk makes no operation longer than this. */
 static const int64_t disk_ns_max = 2 * NS_PER_S;
 
-/* Work of the driver that another thread does. */
+/* Work that the driver gives to another thread. */
 struct node_work {
     bool used;
     enum work_kind kind;
@@ -45,11 +45,11 @@ struct node_process {
     struct prng timing_prng;
     struct prng life_prng;
     uint64_t hash;
-    uint64_t traced; /* events of the node's trace that were looked at */
+    uint64_t traced; /* events of the node's trace that the watch has seen */
     bool turn_scheduled;
     int64_t wake_at_ns;
-    bool suspended;   /* not just paused: nobody reads its clock */
-    bool clock_stops; /* until it goes on: it then reads what it read */
+    bool suspended;   /* the machine is suspended, not only the process paused */
+    bool clock_stops; /* after the suspension the clock reads stopped_at */
     struct instant stopped_at;
     int64_t slow_times;
     bool fail_write;
@@ -57,7 +57,7 @@ struct node_process {
     size_t work_count;
     bool checkpoint_running;
     struct instant since; /* node_process_since */
-    uint64_t *peers;      /* owns; links this node has dialled, by node; 0: down */
+    uint64_t *peers;      /* owns; by node; the links that this node made; 0: down */
     bool redial_scheduled;
     enum node_point armed;
     scheduler_run *ambush;
@@ -97,7 +97,7 @@ void node_process_arm(struct node_process *p, enum node_point point, scheduler_r
     p->ambush_context = context;
 }
 
-/* The moment is here, and lasts so long. */
+/* The moment has come, and lasts for `ns`. */
 static void node_moment_begin(struct node_process *p, enum node_point point, int64_t ns)
 {
     if (p->armed != point)
@@ -164,7 +164,7 @@ static void node_trace_look(void *context)
 
 /* ---- background work ---- */
 
-/* Which work of which life. */
+/* The life, and the index of the work. */
 static uint64_t node_work_argument(const struct node_process *p, size_t work)
 {
     return (uint64_t)p->process.life << 32 | work;
@@ -199,7 +199,7 @@ static void node_work_done(void *context, uint64_t argument)
     node_turn_want(p);
 }
 
-/* A pause stops the flush thread too. From here on the checkpoint is durable. */
+/* Makes the checkpoint durable. A pause stops the checkpoint's thread too. */
 static void node_checkpoint_commit(void *context, uint64_t argument)
 {
     struct node_process *p = context;
@@ -280,7 +280,7 @@ static void node_segment_made(void *context, uint64_t life)
     node_turn_want(p);
 }
 
-/* A write with an fsync at least; zeros come on top, as they are written to a slow disk. */
+/* Takes as long as a log write. If a new segment is filled with zeros, that time comes on top. */
 static void process_log_make(void *context, uint64_t segment, bool written)
 {
     struct node_process *p = context;
@@ -334,7 +334,7 @@ static void process_log_trim(void *context, uint64_t segment)
     disk_trim(&p->disk, segment);
 }
 
-/* After everything that came at once. */
+/* Runs after all events that came at about the same time. */
 static void node_process_turn(void *context, uint64_t life)
 {
     struct node_process *p = context;
@@ -553,7 +553,7 @@ void node_process_crash(struct node_process *p, bool power)
     p->suspended = p->clock_stops = false;
     memset(p->peers, 0, (p->options.node_count + 1) * sizeof p->peers[0]);
     process_end(&p->process, NODE_PROCESS_TRACE_CRASHED, power);
-    if (power) /* another boot, another start of the monotonic clock */
+    if (power) /* after a boot the monotonic clock starts at another reading */
         p->process.clock =
             (struct sim_clock){.base = node_scheduler(p)->now,
                                .read = {prng_between(&p->life_prng, 1, 1000 * NS_PER_S)},

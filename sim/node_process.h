@@ -1,8 +1,8 @@
 /* node_process.h - a storage node in the simulated world: the machine, its disk and its clock.
  *
- * It gives the driver of a node (server/node_server.h) its ports. Events that come at about the same
- * time share one turn of the driver. Log writes, new segments, checkpoints and page reads take time.
- * After a crash the node has what its disk and its backing have, and nothing else.
+ * The process gives the driver of a node (server/node_server.h) its ports. Events that come at
+ * about the same time share one turn of the driver. Log writes, new segments, checkpoints and page
+ * reads take time. After a crash the node has what its disk and its backing hold, and nothing else.
  * Not here: which faults happen when (sim/faults). */
 #ifndef WEIR_SIM_NODE_PROCESS_H
 #define WEIR_SIM_NODE_PROCESS_H
@@ -15,9 +15,9 @@
 
 enum node_process_trace {
     NODE_PROCESS_TRACE_STARTED = 16, /* node, records replayed */
-    NODE_PROCESS_TRACE_CRASHED,      /* node, 1: the power went */
-    NODE_PROCESS_TRACE_LOG,          /* node, end lsn of a batch on disk */
-    NODE_PROCESS_TRACE_LOG_FAILED,   /* node, lsn */
+    NODE_PROCESS_TRACE_CRASHED,      /* node, 1 if the power failed */
+    NODE_PROCESS_TRACE_LOG,          /* node, end lsn of a batch that is on the disk */
+    NODE_PROCESS_TRACE_LOG_FAILED,   /* node, end lsn of a batch that failed */
     NODE_PROCESS_TRACE_CHECKPOINT,   /* node, - */
     NODE_PROCESS_TRACE_WIPED,        /* node, - */
 };
@@ -37,18 +37,18 @@ struct node_process_options {
     const struct surroundings *around; /* borrows */
     const struct config *config;       /* borrows */
     uint32_t id;                       /* of the node and of the process */
-    uint32_t node_count;               /* nodes are processes 1 .. node_count */
+    uint32_t node_count;               /* the nodes are processes 1 .. node_count */
     struct node_timings timings;
-    bool lmdb; /* under the store; otherwise its double (sim/backing_memory.h) */
+    bool lmdb; /* the store uses LMDB, not sim/backing_memory */
     uint64_t seed;
 };
 
-/* Short moments at which a crash finds more than at others. */
+/* Short moments, which a crash at a random time would rarely hit. */
 enum node_point {
     NODE_POINT_NONE,
     NODE_POINT_LOG,        /* a log write is in flight */
     NODE_POINT_CHECKPOINT, /* a checkpoint is being written */
-    NODE_POINT_COMMITTED,  /* a checkpoint is durable, and the node does not know yet */
+    NODE_POINT_COMMITTED,  /* a checkpoint is durable, but the node does not know yet */
     NODE_POINT_STARTED,    /* the process has just been started */
     NODE_POINTS
 };
@@ -58,7 +58,7 @@ struct node_process;
 struct node_process *node_process_create(const struct node_process_options *options);
 void node_process_destroy(struct node_process *p);
 
-/* Recovers. STATUS_FULL, STATUS_IO: a later start may succeed. Otherwise the data is damaged. */
+/* Starts and recovers. STATUS_FULL, STATUS_IO: a later start may succeed. Others: damaged data. */
 enum status node_process_start(struct node_process *p, struct buffer *error);
 void node_process_crash(struct node_process *p, bool power);
 void node_process_wipe(struct node_process *p); /* the process is down */
@@ -66,38 +66,38 @@ bool node_process_is_up(const struct node_process *p);
 /* A pause (process_pause) of the whole machine. Ignored while the process is paused.
  * `clock_stops`: afterwards the clock reads what it read before. */
 void node_process_suspend(struct node_process *p, struct instant until, bool clock_stops);
-/* The process is down; the configuration counts from the next start on. Borrows. */
+/* The process must be down. The configuration is used from the next start on. Borrows. */
 void node_process_set_config(struct node_process *p, const struct config *config);
 
-/* Since when, in true time, the process is down, or has run without a pause. */
+/* The true time since which the process is down, or runs without a pause. */
 struct instant node_process_since(const struct node_process *p);
 const struct config *node_process_config(const struct node_process *p);
 
-/* Runs `ambush` once, with the node's id, at some time inside the next such moment. */
+/* Runs `ambush` once, with the node's id, at a random time inside the next such moment. */
 void node_process_arm(struct node_process *p, enum node_point point, scheduler_run *ambush,
                       void *context);
 
-/* The log write in flight, or the next one, fails. */
+/* The next log write that ends fails, also if that write is already in flight. */
 void node_process_fail_write(struct node_process *p);
-/* No write is about to fail any more. */
+/* Ends node_process_fail_write, and the failure that waits in the medium. */
 void node_process_mend_disk(struct node_process *p);
-/* From now on the disk takes this many times as long for everything. */
+/* From now on each disk operation takes this many times as long, up to a limit. */
 void node_process_slow_disk(struct node_process *p, int64_t times);
 
-/* NULL while it is down. */
+/* NULL while the node is down. */
 struct node *node_process_node(struct node_process *p);
-/* A request beside the network. A suspended machine does not get it. The body of an answer that is
- * OK goes into `answer`, which must live as long as the node. */
+/* Gives the node a request, without the network. A suspended machine does not get the request. The
+ * body of an OK answer goes into `answer`, which must live as long as the node. */
 void node_process_ask(struct node_process *p, const struct request *r, struct buffer *answer);
-/* A frame of that process, over a link that the network does not know. The node is up. Its answer
- * goes to the watch; an answer to a node goes over the link to that node. False: the node has closed
- * the link. */
+/* Gives the node a frame as if it came from that peer. The node must be up. The answer goes to the
+ * watch. If the peer is a node with a link, the answer goes over that link. False: the node has
+ * closed the link. */
 bool node_process_receive(struct node_process *p, enum peer_kind kind, uint32_t id,
                           struct slice frame);
 
 struct disk *node_process_disk(struct node_process *p);
 struct memory_medium *node_process_medium(struct node_process *p);
-/* Of the node's traces, in all its lives so far. */
+/* A hash of the node's traces in all lives so far. */
 uint64_t node_process_hash(const struct node_process *p);
 struct process *node_process_base(struct node_process *p);
 

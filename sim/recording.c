@@ -1,4 +1,4 @@
-/* recording.c - what clients did and saw, key by key, and whether that is possible. */
+/* recording.c - records what clients did and saw, key by key, and checks that this is possible. */
 #include "sim/recording.h"
 
 #include <stdlib.h>
@@ -112,7 +112,7 @@ static void describe_op(const struct recorded *r, struct buffer *out)
     buffer_append_u8(out, '\n');
 }
 
-/* The operations around the one that does not fit. */
+/* Describes the operations around the culprit. */
 static void describe_key(const struct recording *h, uint32_t key, uint64_t culprit,
                          struct buffer *out)
 {
@@ -145,7 +145,7 @@ static const struct recorded *writer_of(const struct recording_key *k, uint64_t 
     return found ? &k->ops[low] : NULL;
 }
 
-/* A value was there to be seen before `until`. */
+/* A write of the value began by `until_ns`, and may have succeeded. */
 static bool possible(const struct recording_key *k, uint64_t value, int64_t until_ns)
 {
     if (value == 0)
@@ -154,7 +154,7 @@ static bool possible(const struct recording_key *k, uint64_t value, int64_t unti
     return w != NULL && w->op.outcome != HISTORY_FAIL && w->op.invoked_ns <= until_ns;
 }
 
-/* The write was done before a deletion of its table began that was done before `since`. */
+/* The write ended before a deletion of its table began. The deletion ended before `since_ns`. */
 static bool outlived_its_table(const struct recording_key *k, uint64_t value, int64_t since_ns)
 {
     const struct recorded *w = value == 0 ? NULL : writer_of(k, value);
@@ -225,7 +225,7 @@ static int by_old(const void *a, const void *b)
     return x->old < y->old ? -1 : x->old > y->old;
 }
 
-/* A value is replaced once: two writes that saw the same one were not serialized. */
+/* A value is replaced once. Two writes that replaced the same value were not serialized. */
 static bool verify_replaced(const struct recording *h, uint32_t key, struct buffer *why)
 {
     const struct recording_key *k = &h->keys[key];
@@ -251,10 +251,10 @@ static bool verify_replaced(const struct recording *h, uint32_t key, struct buff
     return good;
 }
 
-/* Before the write began something was there, and nobody took it away until the write was done. */
+/* A value was there before the write began, and no deletion can have removed it in time. */
 static bool overlooks(const struct recording_key *k, const struct recorded *w)
 {
-    int64_t there_ns = INT64_MIN; /* when the write that left something began */
+    int64_t there_ns = INT64_MIN; /* begin of the latest write that left a value */
     for (size_t i = 0; i < k->count; i++) {
         const struct recorded *r = &k->ops[i];
         if (r->op.kind == HISTORY_WRITE && r->op.value != 0 && r->op.outcome == HISTORY_OK &&

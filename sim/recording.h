@@ -1,12 +1,14 @@
-/* recording.h - what clients did and saw, key by key, and whether that is possible.
+/* recording.h - records what clients did and saw, key by key, and checks that this is possible.
  *
- * Checked: strong reads and writes of a key are linearizable; an eventual read shows a value that
- * some write of that key, not known to have failed, had set out to write by then, and none of a
- * table that was deleted before the read began (eventual reads: from `calm_ns` on, while a way may
- * be cut a replica cannot hear of it); no two writes replaced the same value, and none
- * overlooked one; nothing
- * was wrong with an answer as such (recording_wrong).
- * Values are the numbers of the operations that wrote them; 0 means absent. A table's deletion is a
+ * The checks:
+ *   - Strong reads and writes of a key are linearizable.
+ *   - A read shows a value only if a write of that value to the key had begun by the end of the
+ *     read, and is not known to have failed.
+ *   - A read does not show a value of a table that was deleted before the read began. Eventual
+ *     reads are checked from `calm_ns` on: before that a cut replica may miss the deletion.
+ *   - No two writes replaced the same value, and no write overlooked a value.
+ *   - No answer was wrong in itself (recording_wrong).
+ * A value is the number of the operation that wrote it; 0 means absent. A table's deletion is a
  * write of 0 to each of its keys. */
 #ifndef WEIR_SIM_RECORDING_H
 #define WEIR_SIM_RECORDING_H
@@ -19,10 +21,10 @@ struct recorded {
     struct history_op op;
     uint32_t client;
     bool consistent;
-    bool old_known; /* a write that was told what it replaced */
+    bool old_known; /* the write was told what it replaced */
     uint64_t old;
-    const char *wrong; /* with the answer that told of it; NULL: nothing */
-    bool clears;       /* the deletion of the table */
+    const char *wrong; /* what is wrong with the answer; NULL: nothing */
+    bool clears;       /* this write is a deletion of the table */
 };
 
 struct recording_key {
@@ -35,16 +37,16 @@ struct recording {
     struct recording_key *keys; /* owns */
     uint32_t key_count;
     uint64_t next_id;
-    int64_t calm_ns; /* no fault strikes any more */
-    bool off;        /* nothing is kept */
-    bool undecided;  /* a key was too tangled to judge */
+    int64_t calm_ns; /* no fault strikes from this time on */
+    bool off;        /* nothing is recorded */
+    bool undecided;  /* a key's history was too complex to judge */
 };
 
 /* Names one operation until it has returned. */
 struct recording_ticket {
     uint32_t key;
     size_t index;
-    uint64_t id; /* the value, if it writes one */
+    uint64_t id; /* also the value that the operation writes */
 };
 
 void recording_init(struct recording *h, uint32_t key_count);
@@ -53,18 +55,19 @@ void recording_deinit(struct recording *h);
 struct recording_ticket recording_invoke(struct recording *h, struct instant now, uint32_t client,
                                          uint32_t key, enum history_kind kind, bool consistent,
                                          bool deletes);
-/* The key's table is to be deleted. */
+/* A deletion of the key's table begins. */
 struct recording_ticket recording_clear(struct recording *h, struct instant now, uint32_t key);
-/* `value`: what a read saw. */
+/* `value`: what a read saw. HISTORY_INFO: the outcome is unknown. */
 void recording_return(struct recording *h, struct instant now, const struct recording_ticket *t,
                       enum history_outcome outcome, uint64_t value);
-/* Before recording_return: what the write replaced. */
+/* The value that the write replaced. Call it before recording_return. */
 void recording_replaced(struct recording *h, const struct recording_ticket *t, uint64_t old);
 
-/* The answer that told of it is wrong: it "..". `what`: static. */
+/* The answer to the operation is wrong. `what` ends the sentence "the answer to op N ...";
+ * static. */
 void recording_wrong(struct recording *h, const struct recording_ticket *t, const char *what);
 
-/* False: `why` gets what is wrong and with it the key's history. */
+/* False: `why` gets the error and the key's history. */
 bool recording_verify(struct recording *h, struct buffer *why);
 
 #endif

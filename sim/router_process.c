@@ -47,7 +47,7 @@ static int64_t router_clock_wall_ms(void *context)
 
 static void router_process_wake(void *context, uint64_t life);
 
-/* After every event. */
+/* Call it after every event. */
 static void router_alarm_set(struct router_process *p)
 {
     struct instant at = process_alarm(&p->process, router_server_deadline(p->server));

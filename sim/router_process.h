@@ -20,7 +20,7 @@ struct router_process_options {
     const struct config *config;       /* borrows */
     uint32_t process;
     uint32_t node_count;
-    uint32_t gac_first; /* servers are processes gac_first .. + gac_servers - 1 */
+    uint32_t gac_first; /* first process of the GAC servers */
     uint32_t gac_servers;
     uint64_t seed;
 };
@@ -34,7 +34,8 @@ void router_process_start(struct router_process *p);
 void router_process_crash(struct router_process *p);
 bool router_process_is_up(const struct router_process *p);
 struct process *router_process_base(struct router_process *p);
-/* The tokens that the router holds and has taken; the router is up. False: it never took any. */
+/* The tokens that the router holds and has taken. The router must be up. False: the router has
+ * taken no tokens within ten minutes. */
 bool router_process_holding(const struct router_process *p, struct gac_key key,
                             struct gac_holding *out);
 

@@ -1,4 +1,4 @@
-/* scheduler.c - virtual time: what happens next, and when. */
+/* scheduler.c - virtual time: runs events in the order of their times. */
 #include "sim/scheduler.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 enum {
     CHILDREN = 4,
-    PLACE_BITS = 24 /* at most so many events wait; sequences have the other 40 */
+    PLACE_BITS = 24 /* at most 2^24 events wait; sequence numbers have the other 40 bits */
 };
 
 void scheduler_deinit(struct scheduler *s)
@@ -71,7 +71,7 @@ static void slot_add(struct scheduler *s, uint32_t place)
     s->used[slot / 64] |= UINT64_C(1) << slot % 64;
 }
 
-/* The first slot in use from now on, in the order of time; SCHEDULER_SLOTS: none. */
+/* The first slot in use from now on, in the order of time. SCHEDULER_SLOTS: none is in use. */
 static size_t slot_first(const struct scheduler *s)
 {
     enum {
@@ -93,7 +93,7 @@ static void slot_take_first(struct scheduler *s, size_t slot)
         s->used[slot / 64] &= ~(UINT64_C(1) << slot % 64);
 }
 
-/* ---- what is further off ---- */
+/* ---- the far future ---- */
 
 static void heap_add(struct scheduler *s, scheduler_key key)
 {
@@ -108,7 +108,7 @@ static void heap_add(struct scheduler *s, scheduler_key key)
     s->heap[hole] = key;
 }
 
-/* Of the children from `first` on. */
+/* The earliest of the children from `first` on. */
 static size_t earliest(const struct scheduler *s, size_t first)
 {
     const scheduler_key *h = s->heap + first;
@@ -139,7 +139,7 @@ static void heap_take_first(struct scheduler *s)
     s->heap[hole] = last;
 }
 
-/* ---- */
+/* ---- scheduling ---- */
 
 void scheduler_at(struct scheduler *s, struct instant at, scheduler_run *run, void *context,
                   uint64_t argument)

@@ -1,4 +1,4 @@
-/* sim.c - one simulated run: a world, work and faults, and the check of everything at the end. */
+/* sim.c - one simulated run: a world, work and faults, and the checks at the end. */
 #include "sim/sim.h"
 
 #include <stdarg.h>
@@ -17,16 +17,16 @@
 #include "sim/world.h"
 
 enum {
-    SETUP_S = 60, /* bounds, in virtual time */
+    SETUP_S = 60, /* bounds, in virtual time: until the table is active */
     CALM_S = 30,
-    TABLES_S = 90, /* until every table is there again, and no node is drained */
-    SETTLE_S = 10, /* for what is acknowledged to be everywhere */
-    MOVES_S = 120, /* for replicas that move to be where they belong */
+    TABLES_S = 90, /* until every table exists again, and no node is drained */
+    SETTLE_S = 10, /* until acknowledged writes are everywhere */
+    MOVES_S = 120, /* until moving replicas are where they belong */
     MOVES_LOOK_S = 5,
     ASK_TRIES = 20,
     STEPS_BETWEEN_LOOKS = 4,
     EVENTS_BETWEEN_DEBTS = 64,
-    LIMITED_UNITS = 50 /* of a key: written once and read twice, ten times over */
+    LIMITED_UNITS = 50 /* per key: ten times one write and two reads */
 };
 
 struct sim {
@@ -44,13 +44,13 @@ struct sim {
     struct sim_client *clients[SIM_CLIENTS_MAX];
     uint64_t events;
     int64_t calm_ns;
-    struct buffer told[TABLES_MAX]; /* tables, as the catalog tells of them in the end */
+    struct buffer told[TABLES_MAX]; /* the tables, as the catalog describes them at the end */
     struct buffer violation;
 };
 
 static void violate(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The first one counts: the others may follow from it. */
+/* Only the first violation counts: later ones may follow from it. */
 static void violate(struct sim *s, const char *format, ...)
 {
     char text[512];
@@ -73,7 +73,7 @@ static void not_whole(void *context, struct slice why)
     violate(context, "%.*s\n", (int)why.size, (const char *)why.data);
 }
 
-/* Of a group in a term there is one leader, whatever it and others have forgotten since. */
+/* A group has at most one leader in a term, also if nodes have forgotten it since. */
 static void node_leads(struct sim *s, uint32_t node, uint32_t group, uint64_t term)
 {
     uint32_t other = leaders_add(&s->leaders, group, term, node);
@@ -92,7 +92,7 @@ static void node_saw(void *context, uint32_t node, const struct trace_event *e)
     leader_kill_saw(&s->leader_kill, node, e);
 }
 
-/* Nothing here damages bytes, and no process speaks for another one. */
+/* A violation: nothing here damages bytes, and no process pretends to be another one. */
 static void link_refused(void *context, uint32_t process, const char *why)
 {
     violate(context, "process %u closed a link: the other end %s\n", process, why);
@@ -114,7 +114,7 @@ static void create_world(struct sim *s)
         .nodes = p->nodes,
         .routers = p->routers,
         .gac = p->gac,
-        .clients = p->clients + 1, /* the last one makes tables and deletes them */
+        .clients = p->clients + 1, /* the last client makes and deletes tables */
         .tick_ns = p->tick_ns,
         .config = &p->config,
         .configs = p->configs,
@@ -257,7 +257,7 @@ static void watch(struct sim *s)
                        s->plan.routers);
 }
 
-/* Until `until`, a violation, or, if `done` is given, that. */
+/* Runs until `until`, a violation, or `done`. True: `done` holds. */
 static bool sim_pass(struct sim *s, struct instant until, bool (*done)(const struct sim *s))
 {
     uint64_t steps = 0;
@@ -299,7 +299,7 @@ static void sim_set_up(struct sim *s)
         waited_in_vain(s, "the table does not become active");
 }
 
-/* Whoever leads the catalog answers, once it knows that it still does. */
+/* The leader of the catalog answers, once it knows that it still leads. */
 static void sim_table_ask(struct sim *s, uint32_t table)
 {
     const struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of(tables_name(table))};
@@ -320,7 +320,7 @@ static bool check_tables(struct sim *s, struct buffer *why)
     return true;
 }
 
-/* Replicas may still be on their way, because of drained and silent nodes: for so long. */
+/* Waits at most MOVES_S: replicas may still be moving, because of drained and silent nodes. */
 static void await_moves(struct sim *s)
 {
     struct buffer why = {0};
@@ -342,9 +342,10 @@ static bool is_settled(const struct sim *s)
     return tables_are_settled(s->tables) && drains_are_over(s->drains) && clients_done(s);
 }
 
-/* Until every key has answered. Under the periodic policy tokens come once a period and expire with
- * it: a client that writes and reads in turn may wait for a period each time. Where nodes limit,
- * what was spent before has to come in again, and a piece of a partition may get a tenth of it. */
+/* The time within which every key must answer. Under the periodic policy tokens come once a period
+ * and expire with it: a client that writes and reads in turn may wait for a period each time. Where
+ * nodes limit, debts are paid first, and a piece of a partition may get a tenth of the
+ * throughput. */
 static struct duration calm_time(const struct sim *s)
 {
     const struct workload *w = &s->plan.workload;
@@ -379,9 +380,9 @@ static void calm(struct sim *s)
     await_moves(s);
 }
 
-/* Nothing beyond what the table may use. A fault may add what a new ledger begins with, and what is
- * held where nobody hears of it: each about a grant to everyone. With policy periodic every ledger
- * begins with a period's worth, the first one too. */
+/* Routers must not take more than the table may use. A fault may add what a new ledger begins with,
+ * and tokens that no ledger hears of: each about a grant to every router. With policy periodic
+ * every ledger, also the first, begins with the tokens of a period. */
 static bool check_watch(struct sim *s, const struct gac_watch *w)
 {
     enum {
@@ -495,7 +496,7 @@ static const char *kind_text(uint32_t kind)
     }
 }
 
-/* Messages are too many to tell; how many there were is told. */
+/* Leaves out messages, because there are too many. */
 static void describe_events(const struct sim *s, struct buffer *out)
 {
     buffer_append_text(out, "the last events (ns of true time):\n");

@@ -1,5 +1,5 @@
-/* sim_client.c - what a client does all day: makes the first table, works on a few hot keys, or
- * asks whether every key answers. */
+/* sim_client.c - one simulated client: makes the first table, works on a few hot keys, or tests
+ * that every key answers. */
 #include "sim/sim_client.h"
 
 #include <stdlib.h>
@@ -13,23 +13,23 @@ enum {
     RETRY_MS = 50,
     SETUP_TIMEOUT_MS = 5000,
     MANY_MAX = 25,
-    FIRST_TABLE_PERCENT = 50 /* of the work */
+    FIRST_TABLE_PERCENT = 50 /* of the operations */
 };
 
-/* Steps of the plans that have steps. */
+/* Steps of CLIENT_SETUP and CLIENT_PROBE. */
 enum step {
     STEP_CREATE,
     STEP_DESCRIBE,
     STEP_WRITE,
     STEP_READ,
-    STEP_READ_EVENTUAL, /* of tables that come and go */
+    STEP_READ_EVENTUAL, /* if tables come and go */
     STEP_DONE
 };
 
-/* What is asked of a key, and its place in the history. */
+/* An operation on one key in the present call, and its place in the history. */
 struct asked {
     struct recording_ticket ticket;
-    bool answered; /* the answer has said what became of it */
+    bool answered; /* the answer has told the outcome */
 };
 
 struct sim_client {
@@ -38,22 +38,22 @@ struct sim_client {
     struct prng prng;
     enum client_plan plan;
     enum step step;
-    uint32_t probe_key; /* of all tables' keys, the first table's first */
-    uint32_t table;     /* of what is called */
+    uint32_t probe_key; /* index in the keys of all tables */
+    uint32_t table;     /* of the present call */
     struct dynamo_table target;
-    struct dynamo_query query; /* the last one */
-    bool query_goes_on;        /* with another page */
+    struct dynamo_query query; /* the last query */
+    bool query_goes_on;        /* the next operation reads another page */
     bool querying;
-    uint64_t mark;  /* tables_mark when it was called */
-    bool scheduled; /* the next operation is */
+    uint64_t mark;  /* tables_mark at the start of the call */
+    bool scheduled; /* the next operation is scheduled */
     bool calling;
-    bool probing; /* what is called is the probe's step */
+    bool probing; /* the present call is a step of CLIENT_PROBE */
     struct asked asked[MANY_MAX];
     uint32_t asked_count;
     bool writes;
     bool wants_old;
     int last_status;
-    struct buffer last_error; /* what was said with it, if it was not 200 */
+    struct buffer last_error; /* body of the last answer, if that was not 200 */
     struct client_counters counters;
     struct buffer body;
 };
@@ -72,7 +72,7 @@ static bool chance(struct sim_client *c, uint32_t percent)
 
 /* ---- outcomes ---- */
 
-/* 500 may mean that nobody knows; everything else that is not 200 did nothing. */
+/* After 500, a time-out or a lost connection the outcome is unknown. Other failures did nothing. */
 static enum history_outcome outcome_of(int status)
 {
     if (status == 200)
@@ -127,7 +127,7 @@ static void aim(struct sim_client *c, uint32_t table, bool eventual)
     c->mark = eventual ? 0 : tables_mark(c->options.tables, table);
 }
 
-/* The number that a write of it writes. */
+/* Returns the number to write; 0 for a deletion. */
 static uint64_t sim_client_ask(struct sim_client *c, uint32_t key, enum history_kind kind,
                                bool consistent, bool deletes)
 {
@@ -174,7 +174,7 @@ static void probe_on(struct sim_client *c)
         c->step = STEP_DONE;
 }
 
-/* What is wrong with an answer (recording_wrong). */
+/* For recording_wrong. */
 static const char not_whole[] = "has an item that nobody wrote like this";
 
 static void one_done(void *context, int status, struct slice body)
@@ -266,7 +266,7 @@ static void many_read(struct sim_client *c, struct slice items)
         blame(c, "has more items than the limit");
 }
 
-/* A page ends here: what it does not name up to its last key is not there. */
+/* A page has ended. Keys up to the page's last key do not exist if the page does not name them. */
 static void page_ended(struct sim_client *c, struct slice key)
 {
     struct dynamo_found last;
@@ -289,15 +289,15 @@ static void page_ended(struct sim_client *c, struct slice key)
     }
 }
 
-/* What was left undone may be a write nobody knows the outcome of ("internal processing failure").
- * Of the rest a read saw what is there, and nothing where nothing is. */
+/* An unprocessed write may still have happened ("internal processing failure"). An unprocessed read
+ * saw nothing. Of the other keys a read saw those that exist. */
 static void many_ok(struct sim_client *c, struct slice body)
 {
     static const char more[] = "\"LastEvaluatedKey\"";
     struct slice done, left, key = slice_make(NULL, 0);
     struct dynamo_found found;
     const uint8_t *at = memmem(body.data, body.size, more, sizeof more - 1);
-    if (at != NULL) { /* its key is no item */
+    if (at != NULL) { /* the key in it is not an item */
         key = slice_make(at, (size_t)(body.data + body.size - at));
         body.size = (size_t)(at - body.data);
     }
@@ -328,7 +328,7 @@ static void many_done(void *context, int status, struct slice body)
     go_on(c, outcome == HISTORY_OK);
 }
 
-/* Different ones, at least one: each with its own chance. */
+/* Chooses different keys, at least one. */
 static uint32_t some_keys(struct sim_client *c, uint32_t *out)
 {
     uint32_t count = 0, keys = c->options.workload->keys;
@@ -342,7 +342,7 @@ static uint32_t some_keys(struct sim_client *c, uint32_t *out)
     return count;
 }
 
-/* The query's next page; false: it asks for no key. */
+/* Asks for the query's next page. False: no key can be in that page. */
 static bool query_page(struct sim_client *c)
 {
     const struct dynamo_query *q = &c->query;
@@ -361,7 +361,7 @@ static bool query_page(struct sim_client *c)
     return true;
 }
 
-/* From one key of the collection to another one, or with all before or behind the key. */
+/* A range between two keys of the collection, from a key on, or below a key. */
 static void choose_range(struct sim_client *c, uint32_t key)
 {
     struct dynamo_query *q = &c->query;
@@ -376,7 +376,7 @@ static void choose_range(struct sim_client *c, uint32_t key)
         q->range = DYNAMO_AT_LEAST;
 }
 
-/* Of the collection the key is in. */
+/* Queries the key's collection. */
 static void sim_client_query(struct sim_client *c, uint32_t key, bool consistent)
 {
     const struct dynamo_keys *k = c->target.keys;

@@ -1,5 +1,5 @@
-/* splits.c - partitions are cut at random moments, at random keys, and neighbours merged, while
- * everything else goes on. */
+/* splits.c - splits partitions at random keys, and merges neighbours, at random moments of a
+ * run. */
 #include "sim/splits.h"
 
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "sim/table_churn.h"
 
 enum {
-    ANSWER_MS = 20,      /* until the map that was asked for is looked at */
-    PARTITIONS_MAX = 24, /* of the table */
+    ANSWER_MS = 20,      /* from the question to the look at the answer */
+    PARTITIONS_MAX = 24, /* a table with this many is not split */
     CUTS_MOST = 4,
 };
 
@@ -23,24 +23,24 @@ struct splits {
     struct splits_options options;
     struct prng prng;
     bool on;
-    uint32_t at; /* the table that was asked for last */
+    uint32_t at; /* the table of the last question */
     uint32_t partitions;
     struct buffer table;  /* the catalog's last answer */
-    struct buffer answer; /* to a split: of no use */
+    struct buffer answer; /* to a split or merge: ignored */
     struct buffer cuts[CUTS_MOST];
     struct buffer body;
 };
 
 static void later(struct splits *s);
 
-/* Everybody is asked: who leads the catalog answers. */
+/* Asks all nodes: the leader of the catalog answers. */
 static void ask_all(struct splits *s, const struct request *r, struct buffer *answer)
 {
     buffer_clear(answer);
     world_ask(s->options.world, r, answer);
 }
 
-/* A client's key, or anything in its table. */
+/* A key of the clients, or a random place in the table. */
 static void make_cut(struct splits *s, uint32_t table_id, struct buffer *out)
 {
     const struct workload *w = &s->options.plan->workload;
@@ -57,7 +57,7 @@ static void make_cut(struct splits *s, uint32_t table_id, struct buffer *out)
     }
 }
 
-/* Cuts in order, inside the partition: as many as lie there. */
+/* Chooses cuts inside the partition, in order. Draws outside it are dropped. */
 static void choose_cuts(struct splits *s, const struct partition_info *p, struct table_split *split)
 {
     uint32_t wanted = 1 + (uint32_t)prng_below(&s->prng, CUTS_MOST);
@@ -94,7 +94,7 @@ static void ask_split(struct splits *s, const struct table *t)
     ask_all(s, &r, &s->answer);
 }
 
-/* Of neighbours that may well be on different nodes, or change. */
+/* Asks for a merge of two neighbours. They may be on different nodes, or change meanwhile. */
 static void ask_merge(struct splits *s, const struct table *t)
 {
     if (t->partition_count < 2)

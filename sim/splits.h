@@ -1,9 +1,8 @@
-/* splits.h - partitions are cut at random moments, at random keys, and neighbours merged, while
- * everything else goes on.
+/* splits.h - splits partitions at random keys, and merges neighbours, at random moments of a run.
  *
- * Each time the catalog is asked for the table, whose partitions must be the whole key space, and
- * then for a split of one of them. Many come to nothing: another one is under way, the catalog has
- * no leader, the epoch has passed. */
+ * Each time it asks the catalog for a table, and checks that the partitions are the whole key
+ * space. Then it asks for a split or a merge. Many requests come to nothing: another split is under
+ * way, the catalog has no leader, or the epoch has passed. */
 #ifndef WEIR_SIM_SPLITS_H
 #define WEIR_SIM_SPLITS_H
 
@@ -14,7 +13,7 @@ struct splits_options {
     const struct plan *plan; /* borrows */
     struct world *world;     /* borrows */
     uint64_t seed;
-    /* The table is not whole. `why` lends for the call. */
+    /* The partitions are not the whole key space. `why` lends for the call. */
     void (*failed)(void *context, struct slice why);
     void *context;
 };
@@ -25,7 +24,7 @@ struct splits *splits_create(const struct splits_options *options);
 void splits_destroy(struct splits *s);
 void splits_begin(struct splits *s);
 void splits_end(struct splits *s);
-/* Partitions there were in the end, as far as it was told. */
+/* The number of partitions in the catalog's last answer. */
 uint32_t splits_partitions(const struct splits *s);
 
 #endif

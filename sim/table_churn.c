@@ -1,4 +1,5 @@
-/* table_churn.c - tables that come and go while clients work on them, and what answers may say then. */
+/* table_churn.c - tables come and go while clients work on them; checks what answers may say
+ * then. */
 #include "sim/table_churn.h"
 
 #include <stdio.h>
@@ -11,20 +12,20 @@
 enum {
     RETRY_MS = 100,
     CALL_TIMEOUT_MS = 6000,
-    QUIET_MS = 12000 /* no call that was given up is on its way any more */
+    QUIET_MS = 12000 /* then no abandoned call is on its way any more */
 };
 
-/* What is known of a table: it may be there, or it is certain that it is not. */
+/* What is known of a table. Gone: it certainly does not exist. Otherwise it may exist. */
 struct slot {
     bool gone;
-    bool create_unknown; /* a CreateTable may still happen: nothing is certain any more */
+    bool create_unknown; /* a CreateTable may still happen: from now on nothing is certain */
     uint64_t gone_count;
     uint64_t incarnations;
-    struct recording_ticket *clears; /* owns; a deletion under way, by key */
+    struct recording_ticket *clears; /* owns; by key; the present deletion */
     bool clearing;
 };
 
-/* What the client is about: one table at a time.
+/* The client's work, on one table at a time.
  *
  *   IDLE -> CREATE -> AWAIT_ACTIVE -> IDLE      create_or_retry, await_active
  *   IDLE -> UPDATE -> AWAIT_ACTIVE -> IDLE      update
@@ -44,10 +45,10 @@ struct tables {
     struct prng prng;
     struct slot slots[TABLES_MAX];
     enum work work;
-    uint32_t at; /* the table it is about */
+    uint32_t at; /* the table of the work */
     bool on;
     bool settling;
-    uint32_t settled; /* tables below this one are there */
+    uint32_t settled; /* tables below this one exist or are being made */
     bool scheduled;
     bool calling;
     struct instant quiet_until;
@@ -104,7 +105,7 @@ static void tables_clear_begin(struct tables *t)
         s->clears[key] = recording_clear(t->options.history, tables_now(t), t->at * keys + key);
 }
 
-/* Not called: it may happen at any time. */
+/* Without this call the deletion may happen at any later time. */
 static void tables_clear_end(struct tables *t)
 {
     struct slot *s = &t->slots[t->at];
@@ -201,7 +202,7 @@ static void create_or_retry(struct tables *t, int status, struct slice body)
 static void delete_or_retry(struct tables *t, int status, struct slice body)
 {
     if (outcome_is_unknown(status)) {
-        /* This one stays as it is, an outcome nobody knows; the next has tickets of its own. */
+        /* The outcome of this deletion stays unknown. The next deletion has its own tickets. */
         t->slots[t->at].clearing = false;
         t->quiet_until = instant_add(tables_now(t), duration_ms(QUIET_MS));
     } else if (status == 200 || dynamo_says(body, "ResourceNotFound"))
@@ -230,7 +231,7 @@ static void await_gone(struct tables *t, int status, struct slice body)
     t->work = WORK_IDLE;
 }
 
-/* The next piece of work; false: there is none. */
+/* Chooses the next work. False: there is none. True with WORK_IDLE: look again later. */
 static bool tables_choose(struct tables *t)
 {
     uint32_t count = t->options.workload->tables;
@@ -268,7 +269,7 @@ static void tables_done(void *context, int status, struct slice body)
         create_or_retry(t, status, body);
         break;
     case WORK_UPDATE:
-        t->work = WORK_AWAIT_ACTIVE; /* also if it may not be changed so */
+        t->work = WORK_AWAIT_ACTIVE; /* also if the change was refused */
         break;
     case WORK_DELETE:
         delete_or_retry(t, status, body);

@@ -1,17 +1,16 @@
-/* table_churn.h - tables that come and go while clients work on them, and what that means for answers.
+/* table_churn.h - tables come and go while clients work on them; checks what answers may say then.
  *
- * Table 0 is `sim`: the first client makes it, and it stays. The others are made, changed and
- * deleted by one client of their own, for as long as faults strike. Afterwards all of them are made
- * to be there.
+ * Table 0 is `sim`: the first client makes it, and it stays. A client of its own makes, changes and
+ * deletes the other tables while faults strike. Afterwards this client makes all of them exist.
  *
- * In the history a deletion is a write of nothing to every key of the table, from the first
- * DeleteTable to the moment DescribeTable finds no table. A DeleteTable whose outcome nobody knows
- * may happen at any later time, once.
+ * In the history a deletion is a write of 0 to every key of the table. The deletion lasts from the
+ * first DeleteTable until DescribeTable finds no table. A DeleteTable whose outcome is unknown may
+ * happen once, at any later time.
  *
  * Invariants
- *   TABLES-1  Once a table is known to be gone, no write and no strong read that begins later is
- *             answered 200, until the next CreateTable begins. An eventual read may see a replica
- *             that cannot hear of it. */
+ *   TABLES-1  Once a table is known to be gone, a write or strong read that begins before the next
+ *             CreateTable is not answered 200. An eventual read may see a replica that does not
+ *             know of the deletion. */
 #ifndef WEIR_SIM_TABLES_H
 #define WEIR_SIM_TABLES_H
 
@@ -35,15 +34,15 @@ struct tables *tables_create(const struct tables_options *options);
 void tables_destroy(struct tables *t);
 
 void tables_begin(struct tables *t);
-/* No more changes: every table is made to be there. */
+/* Ends the changes. Every table is made to exist. */
 void tables_end(struct tables *t);
 bool tables_are_settled(const struct tables *t);
 void tables_describe(const struct tables *t, struct buffer *out);
 
 const char *tables_name(uint32_t table);
-/* What a request remembers of its table when it begins; 0: the table may be there. */
+/* For tables_answered: call it when a request begins. 0: the table may exist. */
 uint64_t tables_mark(const struct tables *t, uint32_t table);
-/* The request was answered 200. */
+/* A request was answered 200. Checks TABLES-1. */
 void tables_answered(struct tables *t, uint32_t table, uint64_t mark);
 
 #endif

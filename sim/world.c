@@ -1,4 +1,4 @@
-/* world.c - processes are made as the plan says, each with a stream of random numbers. */
+/* world.c - makes the processes of the plan, each with its own stream of random numbers. */
 #include "sim/world.h"
 
 #include "base/must.h"

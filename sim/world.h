@@ -1,8 +1,8 @@
 /* world.h - a cluster in the simulated world, built from one description.
  *
- * The one builder of clusters, for `weir sim` and for tests: virtual time, a network, and the
- * processes of nodes, routers and GAC servers, each with its clock and, for nodes, its disk. The
- * processes run the drivers of server/.
+ * `weir sim` and the tests build their clusters here: virtual time, a network, and the processes of
+ * nodes, routers and GAC servers. Each process has its clock, and each node its disk. The processes
+ * run the drivers of server/.
  * Processes have numbers: nodes 1 .. nodes, then routers, GAC servers and clients. A client is
  * whatever the caller attaches to its number (sim/network.h).
  * The same plan and the same calls give the same world. */
@@ -20,7 +20,7 @@ enum {
     WORLD_GAC_MAX = 5
 };
 
-/* One stream of random numbers per concern: more of one changes nothing in the others. */
+/* One stream of random numbers per concern: more draws from one do not change the others. */
 enum world_stream {
     WORLD_NETWORK = 1,
     WORLD_NODES,
@@ -38,7 +38,7 @@ struct world_plan {
     uint64_t seed;
     uint32_t nodes;
     uint32_t routers;
-    uint32_t gac; /* servers */
+    uint32_t gac; /* GAC servers */
     uint32_t clients;
     int64_t tick_ns;              /* events happen at multiples of it; 0: at any time */
     const struct config *config;  /* borrows; of routers and GAC servers */
@@ -48,7 +48,7 @@ struct world_plan {
     struct network_delays delays;
     struct network_speed speed;
     struct node_timings timings;
-    bool lmdb; /* under the nodes' stores (sim/lmdb_medium.h) */
+    bool lmdb; /* the nodes' stores use LMDB (sim/lmdb_medium.h) */
     struct process_watch watch;
 };
 
@@ -63,15 +63,15 @@ struct world {
     struct gac_process *gac[WORLD_GAC_MAX];            /* owns; 0 .. plan.gac - 1 */
 };
 
-/* No process runs yet. Events refer to `w`, which stays where it is. */
+/* No process runs yet. Events hold pointers to `w`, which must not move. */
 void world_init(struct world *w, const struct world_plan *plan);
 void world_deinit(struct world *w);
 /* Starts all processes. */
 void world_start(struct world *w);
-/* Runs what happens within this time. */
+/* Runs the events of the next `ns` nanoseconds. */
 void world_pass(struct world *w, int64_t ns);
 
-/* The seed of a stream; `which` tells those of one concern apart. */
+/* The seed of a stream. `which` is one of several streams of a concern. */
 uint64_t world_seed(const struct world *w, enum world_stream stream, uint32_t which);
 
 /* ---- processes: their numbers, from 0 within each kind ---- */
