@@ -1,4 +1,4 @@
-/* advice.c - what partitions did, and advice on where to cut them. */
+/* advice.c - requests for the statistics of partitions, and for advice on where to cut them. */
 #include "engine/node/requests_internal.h"
 #include "engine/node/size_cut.h"
 

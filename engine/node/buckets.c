@@ -1,20 +1,20 @@
 /* buckets.c - the buckets of the replicas here: begun, told to other replicas, kept over a restart.
  *
- * A partition's buckets are its leader's; followers have mirrors of them. What is written reaches a
- * mirror with the log. Everything else the leader tells, some time after it was spent: what the
- * buckets hold, up to which entry of the log that counts the writes, and how much of each
- * follower's reads it counts. So a mirror is the leader's buckets, less what this replica has
- * served that the leader did not know of, less the writes that came since.
+ * A partition's buckets are its leader's; followers have mirrors of them. Writes reach a mirror
+ * with the log. The leader tells everything else some time after it was spent: the balances, the
+ * log entry up to which they count the writes, and how much they count of each follower's reads. So
+ * a mirror holds the leader's balances, less the later writes, less the reads of this replica that
+ * the leader did not count.
  *
- * With read_cap = group or measured a follower serves eventual reads from its mirror, and tells its
- * leader how much it has served since it began: a message that is lost is made good by the next,
- * and one that comes twice changes nothing. All replicas together overdraw the buckets by what they
- * serve between two messages, and pay that back. Messages come faster the less is left,
- * report_quick_ms apart at most.
+ * With read_cap = group or measured a follower serves eventual reads from its mirror. It tells its
+ * leader its total since its node began. So the next message makes up for a lost one, and a
+ * repeated message changes nothing. All replicas together overdraw the buckets by what they serve
+ * between two messages, and pay that back. The less is left, the sooner a message follows, but
+ * messages are at least report_quick_ms apart.
  *
- * Restarts. The log gets a record of all that was spent from, once in bucket_save_ms, and less
- * often of what only refills. The row of a replica has the same, and all that is true when the node
- * ends in good order. Time in which the node was down adds nothing and pays nothing back. */
+ * Restarts. Once per bucket_save_ms the log gets a record of the buckets that were spent from.
+ * Buckets that only refill are recorded less often. A replica's row has the same balances, and the
+ * final ones after an orderly end. Buckets do not change while the node is down. */
 #include "engine/node/buckets.h"
 
 #include <stdlib.h>
@@ -23,17 +23,17 @@
 #include "engine/store/change_set.h"
 
 enum {
-    LEFT_PART = 64,  /* of what is left for all replicas: so much is told soon .. */
-    SAVED_PART = 64, /* .. and of the allocation, where what is saved could be forgotten */
+    LEFT_PART = 64,  /* reads of 1/64 of what is left for all replicas are told soon */
+    SAVED_PART = 64, /* so are reads of 1/64 of the allocation, in a partition that saves burst */
     SEEN_MAX = REPLICAS_MAX + 1,
-    REFILL_SAVES = 10, /* where nothing is spent, it is saved every so many intervals */
-    HEARD_MS = 1000,   /* for so long after a follower's reads the leader's are told soon */
+    REFILL_SAVES = 10, /* buckets that only refill are saved every so many intervals */
+    HEARD_MS = 1000,   /* so long after a follower's reads the leader's reads are told soon */
 };
 
-/* By a node in its life: centuries at 3,000 units a second. What is more is damage. */
+/* The most that a node spends in its life: centuries at 3,000 units a second. More is damage. */
 #define SPENT_MAX_MCU (INT64_C(1) << 54)
 
-/* What the levels count of a follower's reads. */
+/* How much of a follower's reads the levels count. */
 struct seen {
     uint64_t member;
     uint64_t life; /* of its node */
@@ -43,15 +43,15 @@ struct seen {
 struct mirror {
     struct partition *partition; /* borrows */
     LIST_ENTRY(mirror) place;
-    bool listed; /* its buckets are to be told */
+    bool listed; /* its buckets must be told at say_at */
     struct instant say_at;
     struct instant said_at;
     int64_t unsaid_mcu;      /* reads since then */
-    struct instant heard_at; /* reads of a follower, while this one leads */
-    /* What the leader told last, in this order. */
+    struct instant heard_at; /* when a follower told reads, while this replica leads */
+    /* The leader's last message. A greater (term, sequence) is later. */
     uint64_t term;
     uint64_t sequence;
-    uint64_t upto;      /* entries up to it are counted */
+    uint64_t upto;      /* the balances count the writes up to this entry */
     uint64_t spent_mcu; /* eventual reads that this replica has served as a follower */
     uint32_t seen_count;
     struct seen seen[SEEN_MAX];
@@ -85,7 +85,7 @@ static void buckets_drop_unused(struct buckets *buckets, struct table_share *sha
     free(share);
 }
 
-/* Once it counts on no share. */
+/* Only while the partition counts on no share. */
 static void buckets_join(struct buckets *buckets, struct partition *p)
 {
     struct table_share *share = buckets_share_of(buckets, p->info.table_id);
@@ -164,14 +164,14 @@ static struct mirror *buckets_mirror_of(struct partition *p)
     return p->mirror;
 }
 
-/* Where to note what is counted of a follower's reads. The life of a new one is 0. */
+/* The place that notes how much of a follower's reads is counted. In a new place `life` is 0. */
 static struct seen *buckets_seen_of(struct mirror *m, uint64_t member)
 {
     for (uint32_t i = 0; i < m->seen_count; i++) {
         if (m->seen[i].member == member)
             return &m->seen[i];
     }
-    if (m->seen_count == SEEN_MAX) { /* replicas come and go: the first one has gone */
+    if (m->seen_count == SEEN_MAX) { /* the oldest place belongs to a replica that is gone */
         memmove(&m->seen[0], &m->seen[1], (SEEN_MAX - 1) * sizeof m->seen[0]);
         m->seen_count--;
     }
@@ -191,8 +191,8 @@ static void buckets_say_at(struct buckets *buckets, struct partition *p, struct 
     buckets->mirror_at = instant_earlier(buckets->mirror_at, m->say_at);
 }
 
-/* Whether a delay may cost something: replicas could serve what is left more than once, or what was
- * saved up could be forgotten with a leader. */
+/* Whether a delay may cost something: replicas could serve the same tokens twice, or the next
+ * leader could serve saved burst again. */
 static bool buckets_is_urgent(const struct buckets *buckets, const struct partition *p)
 {
     const struct mirror *m = p->mirror;
@@ -230,7 +230,7 @@ void buckets_spent(struct buckets *buckets, struct partition *p, enum admit_kind
     if (eventual && buckets->env->config->read_cap == READ_CAP_MEASURED)
         admission_spare_cap(&p->admission, ADMIT_READ, cost_mcu / 3);
     if (p->led == 0 && buckets->env->config->read_cap == READ_CAP_REPLICA)
-        return; /* they are this replica's own */
+        return; /* the buckets for reads are this replica's own */
     if (p->led == 0)
         buckets_mirror_of(p)->spent_mcu += (uint64_t)cost_mcu;
     buckets_note_change(buckets, p, cost_mcu);
@@ -261,7 +261,7 @@ void buckets_heard(struct buckets *buckets, uint32_t node)
 /* ---- telling ---- */
 
 /* u32 group | u64 term | u64 sequence | u64 upto | reads and writes: i64 cap, allocation, burst |
- * u8 followers, each: u64 member, u64 life, u64 mcu of its reads that are counted. */
+ * u8 followers, each: u64 member, u64 life, u64 mcu of its counted reads. */
 static void buckets_tell_levels(struct buckets *buckets, struct partition *p, uint32_t node)
 {
     struct mirror *m = p->mirror;
@@ -297,7 +297,7 @@ static void buckets_say(struct buckets *buckets, struct partition *p)
 {
     struct mirror *m = p->mirror;
     uint32_t leader = raft_member_node(raft_leader(p->raft));
-    if (p->led == 0 && !buckets_is_peer(buckets, leader)) { /* whoever leads next is told */
+    if (p->led == 0 && !buckets_is_peer(buckets, leader)) { /* wait for the next leader */
         buckets_say_at(
             buckets, p,
             instant_add(buckets->env->now, duration_ms(buckets->env->config->report_ms)));
@@ -321,7 +321,7 @@ static void buckets_say(struct buckets *buckets, struct partition *p)
 
 /* ---- being told ---- */
 
-/* The leader counts what a follower has served since it told last. */
+/* The leader counts what a follower has served since its last message. */
 bool buckets_receive_reads(struct buckets *buckets, struct reader *r, uint32_t from, uint64_t life)
 {
     uint32_t group = reader_u32(r);
@@ -330,14 +330,13 @@ bool buckets_receive_reads(struct buckets *buckets, struct reader *r, uint32_t f
         return false;
     struct partition *p = partitions_find(buckets->partitions, group);
     if (p == NULL || p->led == 0 || life == 0)
-        return true; /* it tells whoever leads */
+        return true; /* the follower tells the present leader */
     struct mirror *m = buckets_mirror_of(p);
     struct seen *s = buckets_seen_of(m, member);
     uint64_t before = s->life == 0 ? spent : s->life == life ? s->spent_mcu : 0;
     if (s->life == life && spent <= before)
-        return true; /* it came twice, or late */
-    int64_t more =
-        (int64_t)(spent - before); /* of one that nobody told of: what comes from now on */
+        return true;                          /* a repeated or late message */
+    int64_t more = (int64_t)(spent - before); /* 0 at a follower's first message */
     *s = (struct seen){member, life, spent};
     m->heard_at = buckets->env->now;
     admission_spend(&p->admission, &buckets->throughput->admission, ADMIT_READ, buckets->env->now,
@@ -374,7 +373,7 @@ static bool buckets_levels_decode(struct reader *r, struct levels *out)
     return !r->failed && out->seen_count <= SEEN_MAX;
 }
 
-/* What this replica has served that they do not count. */
+/* What this replica has served and the levels do not count. */
 static int64_t buckets_uncounted(const struct buckets *buckets, const struct partition *p,
                                  const struct levels *l)
 {
@@ -401,7 +400,7 @@ static void buckets_take_levels(struct buckets *buckets, struct partition *p,
     if (buckets->env->config->read_cap == READ_CAP_REPLICA)
         return;
     int64_t own = buckets_uncounted(buckets, p, l);
-    if (own > 0) /* what was told before was lost, or is on its way */
+    if (own > 0) /* the last message to the leader was lost, or is on its way */
         buckets_say_at(
             buckets, p,
             instant_add(buckets->env->now, duration_ms(buckets->env->config->report_ms)));
@@ -427,15 +426,15 @@ bool buckets_receive_levels(struct buckets *buckets, struct reader *r)
     return true;
 }
 
-/* Whether what the leader told counts the entry, or nothing was told yet. */
+/* Whether the leader's last message counts the entry, or no message has come. */
 static bool buckets_is_told(const struct partition *p, uint64_t index)
 {
     return p->mirror == NULL || p->mirror->term == 0 || index <= p->mirror->upto;
 }
 
-/* A follower pays for the write too: its node does the same work, and its buckets must tell the
- * truth on the day it leads. It pays when the write comes, not when it is committed: until then
- * others would be given the same tokens. */
+/* A follower pays for the write too: its node does the same work, and its buckets must be right
+ * when it leads. It pays when the write comes: if it paid at the commit, others could get the same
+ * tokens in between. */
 void buckets_follow(struct buckets *buckets, struct partition *p, const struct raft_entry *e)
 {
     struct change_set set;
@@ -461,7 +460,7 @@ static bool buckets_append_kept(struct buckets *buckets)
     return fits;
 }
 
-/* Record: of each partition u32 id, u64 epoch, and what its buckets hold. */
+/* Record, for each partition: u32 id, u64 epoch, its balances. */
 static void buckets_save(struct buckets *buckets)
 {
     enum {
@@ -474,7 +473,7 @@ static void buckets_save(struct buckets *buckets)
         struct partition *p = buckets->partitions->all[i];
         if (p->buckets == BUCKETS_SAVED)
             continue;
-        p->stored = false; /* the next checkpoint has it too */
+        p->stored = false; /* the next checkpoint stores the balances too */
         bool still = admission_refills(&p->admission, buckets->env->now);
         p->buckets = still ? BUCKETS_REFILLED : BUCKETS_SAVED;
         refills |= still;
@@ -488,7 +487,7 @@ static void buckets_save(struct buckets *buckets)
     if (refills)
         buckets->save_at =
             instant_add(buckets->env->now, (struct duration){interval.ns * REFILL_SAVES});
-    if (!buckets_append_kept(buckets)) /* it is left to the next time */
+    if (!buckets_append_kept(buckets)) /* try again at the next interval */
         buckets->save_at = instant_add(buckets->env->now, interval);
 }
 
@@ -519,7 +518,7 @@ void buckets_finish(struct buckets *buckets)
     }
 }
 
-/* Of a replay: the node has not started, and buckets begin with it. */
+/* In a replay: buckets begin at the node's start, with these balances. */
 enum status buckets_replay(struct buckets *buckets, struct slice payload)
 {
     struct reader r = {payload, false};

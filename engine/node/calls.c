@@ -1,4 +1,4 @@
-/* calls.c - calls in the order of their beginning, each with its request as a frame. */
+/* calls.c - the list of calls, in the order of their beginning, and when a call asks which node. */
 #include "engine/node/calls.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 
 enum {
     SILENCE_MS = 250,  /* without an answer: another node is asked, or the same node again */
-    PAUSE_MS = 10,     /* after a refusal, twice as long after each further one */
-    PAUSE_DOUBLES = 4, /* so many times at most */
+    PAUSE_MS = 10,     /* after a refusal; doubles with each further refusal */
+    PAUSE_DOUBLES = 4, /* at most so many times */
     LENGTH_SIZE = 4    /* before a frame */
 };
 
@@ -184,7 +184,7 @@ bool calls_tick(struct calls *calls, struct call_answer *out)
     struct call *c;
     TAILQ_FOREACH (c, &calls->all, entry) {
         if (!instant_before(calls->env->now, c->deadline)) {
-            calls->at = calls->env->now; /* those behind it were not looked at */
+            calls->at = calls->env->now; /* the calls after this one were not checked */
             call_answer(calls, c, &UNANSWERED, out);
             return true;
         }

@@ -1,4 +1,4 @@
-/* catalog_replica.c - the replica of the catalog, group 0, where there is one on this node. */
+/* catalog_replica.c - this node's replica of the catalog (group 0), if there is one. */
 #include "engine/node/catalog_replica.h"
 
 #include "engine/node/rows.h"
@@ -65,7 +65,7 @@ enum status catalog_replica_load(struct catalog_replica *catalog)
 
 void catalog_replica_forget(struct catalog_replica *catalog)
 {
-    if (catalog->state != NULL) /* none is loaded while the replica waits for a snapshot */
+    if (catalog->state != NULL) /* NULL while the replica waits for a snapshot */
         catalog_destroy(catalog->state);
     catalog->state = NULL;
 }

@@ -1,4 +1,4 @@
-/* checkpoints.c - when the memtable goes to the backing, and how much is erased with it. */
+/* checkpoints.c - when the memtable is written to the backing, and how much is erased then. */
 #include "engine/node/checkpoints.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 enum {
     RETRY_MS = 1000,
     ERASE_MS = 250,   /* between two checkpoints that erase */
-    ERASE_MS_MIN = 5, /* the same, where there was little to erase */
+    ERASE_MS_MIN = 5, /* the same, after few bytes were erased */
 };
 
 static struct instant checkpoints_next(const struct checkpoints *checkpoints)
@@ -17,7 +17,7 @@ static struct instant checkpoints_next(const struct checkpoints *checkpoints)
     return instant_add(checkpoints->env->now, duration_ms(checkpoints->env->config->checkpoint_ms));
 }
 
-/* How much of what is to be erased goes with a checkpoint now. */
+/* How many bytes a checkpoint that begins now may erase. */
 static uint64_t checkpoints_erase_share(struct checkpoints *checkpoints)
 {
     if (!store_erase_pending(checkpoints->env->store) ||
@@ -27,9 +27,9 @@ static uint64_t checkpoints_erase_share(struct checkpoints *checkpoints)
     return (uint64_t)(checkpoints->env->config->erase_bytes_s * ERASE_MS / 1000);
 }
 
-/* Ranges came to their end: the next ones wait as long as their bytes take at the rate. A deleted
- * table leaves as many ranges as it had partitions, and replicas may wait for a range to be empty.
- */
+/* A range is erased: the next range waits as long as the erased bytes take at erase_bytes_s, not
+ * for all of ERASE_MS. A deleted table leaves a range per partition, and new replicas may wait for
+ * a range to be empty. */
 static void checkpoints_pace_next_ranges(struct checkpoints *checkpoints)
 {
     int64_t ms = (int64_t)(store_erased_bytes(checkpoints->env->store) * 1000 /
@@ -133,7 +133,7 @@ void checkpoints_soon(struct checkpoints *checkpoints)
 struct instant checkpoints_deadline(const struct checkpoints *checkpoints)
 {
     if (checkpoints->env->stop_error != 0)
-        return INSTANT_NEVER; /* no checkpoint will come of it */
+        return INSTANT_NEVER; /* a stopped node makes no checkpoint */
     if (store_is_frozen(checkpoints->env->store))
         return checkpoints->running ? INSTANT_NEVER : checkpoints->retry_at;
     return checkpoints_next_by_time(checkpoints);

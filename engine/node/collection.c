@@ -1,4 +1,4 @@
-/* collection.c - what an item collection holds, in tables that keep collections whole. */
+/* collection.c - the row with the size of an item collection: its key and its value. */
 #include "engine/node/collection.h"
 
 #include <xxhash.h>

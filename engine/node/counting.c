@@ -1,4 +1,4 @@
-/* counting.c - what partitions hold is counted anew, a slice at a time. */
+/* counting.c - counts a partition's items and bytes again, a slice at a time. */
 #include "engine/node/counting.h"
 
 #include "engine/item/item.h"
@@ -28,7 +28,7 @@ void counting_slice(struct node_env *env, struct partition *p)
             break;
         bytes += item.size;
         if (!item_checksum_holds(item))
-            continue; /* of an item that is damaged, whoever reads it is told */
+            continue; /* a damaged item does not count; a reader of it gets an error */
         p->item_count++;
         p->item_bytes += (int64_t)item_size(item);
     }
@@ -38,7 +38,7 @@ void counting_slice(struct node_env *env, struct partition *p)
     if (status == STATUS_OK)
         buffer_append_slice(&to, key);
     if (status != STATUS_OK && status != STATUS_NOT_FOUND)
-        partition_count_anew(p); /* what was counted behind the place is not known to be whole */
+        partition_count_anew(p); /* the store cannot be read: the count may lack items */
     if (status == STATUS_OK || status == STATUS_NOT_FOUND) {
         buffer_deinit(&p->counted_to);
         p->counted_to = to;

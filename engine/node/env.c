@@ -1,4 +1,4 @@
-/* env.c - the effects of an event, and what they lend. */
+/* env.c - the effects of an event, and the memory that they lend. */
 #include "engine/node/env.h"
 
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include "base/must.h"
 
 enum {
-    EFFECTS_KEPT = 1024 /* room for more is given back with the next event */
+    EFFECTS_KEPT = 1024 /* a larger array is freed at the next event */
 };
 
 void env_init(struct node_env *env, const struct node_options *options, struct store *store)

@@ -1,7 +1,7 @@
-/* heat.c - what partitions led here are asked for.
+/* heat.c - counts the heat of the partitions that this node leads.
  *
- * Eventual reads that followers serve are not seen: a follower's heat would be its own, and the
- * leader's is what reaches a limit first. Range reads count at the key they begin with. */
+ * Eventual reads that followers serve do not count: the leader reaches a limit before a follower
+ * does. A range read counts at the key it begins with. */
 #include "engine/node/heat.h"
 
 static struct instant node_heat_cool_at(const struct node_heat *heat)
@@ -15,7 +15,7 @@ static int64_t node_heat_maximum_mcu(const struct node_heat *heat, enum admit_ki
                                               : heat->env->config->partition_max_wcu);
 }
 
-/* A load that has just lasted long enough to be a reason for a split is reported at once. */
+/* Reports a load at once when it has lasted long enough to be a reason for a split. */
 static void node_heat_count_excess(struct node_heat *heat, struct partition *p,
                                    enum admit_kind kind, int64_t cost_mcu)
 {
@@ -44,7 +44,7 @@ void node_heat_add(struct node_heat *heat, struct partition *p, enum admit_kind 
         heat->at = node_heat_cool_at(heat);
 }
 
-/* Without heat anywhere there is no deadline. */
+/* If no partition has heat, there is no deadline. */
 void node_heat_tick(struct node_heat *heat)
 {
     bool any = false;
