@@ -1,4 +1,4 @@
-/* groups.c - driving the replicas' raft: records to the log, messages to the peers, deadlines. */
+/* groups.c - drives the replicas' raft: records to the log, messages to the peers, deadlines. */
 #include "engine/node/groups.h"
 
 #include <stdio.h>
@@ -86,13 +86,13 @@ static void groups_send_messages(struct groups *groups)
         const struct raft_message *m = &groups->outbox.messages[i];
         uint32_t node = raft_member_node(m->to);
         if (node == groups->env->id || node > groups->env->node_count)
-            continue; /* a generation of this node that is gone */
+            continue; /* an earlier generation of this node, or an unknown node */
         raft_message_encode(peers_message(groups->peers, node, PEER_RAFT), m);
     }
     groups->outbox.count = 0;
 }
 
-/* At once, not at the turn's end: proposals lend what a follower's log may cut off. */
+/* At once, not at the turn's end: proposals borrow entries that a follower's log may cut off. */
 static void groups_see_lead_lost(struct groups *groups, struct partition *p)
 {
     if (p->led == 0 || raft_leading(p->raft) == p->led)
@@ -149,13 +149,13 @@ void groups_persisted(struct groups *groups)
 static void groups_tick_group(struct groups *groups, struct partition *p)
 {
     struct node_env *env = groups->env;
-    if (!node_log_has_space(groups->log, 0)) { /* each may write a term and a vote */
+    if (!node_log_has_space(groups->log, 0)) { /* a tick may write a term and a vote */
         struct instant again = instant_add(env->now, duration_ms(env->config->append_retry_ms));
         raft_timers_set(&groups->timers, p, again);
         return;
     }
     raft_tick(p->raft, env->now);
-    groups_stepped(groups, p); /* its deadline is set at the end of the turn */
+    groups_stepped(groups, p); /* the deadline is set at the end of the turn */
 }
 
 void groups_tick(struct groups *groups, bool all)
@@ -178,8 +178,8 @@ void groups_heard(struct groups *groups, uint32_t node)
     }
 }
 
-/* Hands a group back to the member that should lead it, once that one has caught up: so leaders
- * stay spread after a node has come back. A few at a time. */
+/* Hands groups back to the members that should lead them, at most HAND_BACK_MAX at a time. So
+ * leaders stay spread after a node has come back. A member gets its group once it has caught up. */
 void groups_hand_back(struct groups *groups)
 {
     uint32_t left = HAND_BACK_MAX;
@@ -219,7 +219,9 @@ bool groups_see_leader(struct groups *groups, struct partition *p)
     return true;
 }
 
-/* What followers may still need stays, while it is little; of a settled group nothing stays. */
+/* Drops applied entries. A leader keeps the entries that a member lacks, unless the group's entries
+ * take more than entries_max_bytes. Entries after p->hold stay. Without `all`, only a group with
+ * enough bytes is compacted, and a follower only above entries_max_bytes. */
 static void groups_compact_group(struct groups *groups, struct partition *p, bool all)
 {
     uint64_t bytes = raft_memory_bytes(p->raft);
@@ -278,8 +280,8 @@ void groups_rest(struct groups *groups, struct partition *p)
 
 /* ---- the log ---- */
 
-/* Start of the record of the first entry that is not applied; UINT64_MAX: there is none. Records of
- * entries stand in the log in the order of their indexes, so that entry's is the first of them. */
+/* Start of the record of the first entry that is not applied; UINT64_MAX: no such entry. Records
+ * are in the log in the order of their entries' indexes, so this record is the first one needed. */
 static uint64_t groups_pinned_by(const struct partition *p)
 {
     const struct raft_entry *e = raft_entry_at(p->raft, raft_applied(p->raft) + 1);
@@ -297,7 +299,7 @@ uint64_t groups_pinned_lsn(const struct groups *groups)
     return pinned;
 }
 
-/* All entries that are not applied, in order, or none. */
+/* Logs all entries that are not applied, in order; none of them if the log lacks space. */
 static void groups_relog_group(struct groups *groups, struct partition *p)
 {
     size_t bytes = 0;
@@ -326,12 +328,12 @@ void groups_relog(struct groups *groups, uint64_t lsn)
 
 /* ---- refusals ---- */
 
-/* Whether that replica's node can be reached, and is the one it was. */
+/* Whether the member's node can be reached, and still has the same generation. */
 static bool groups_is_there(const struct groups *groups, uint64_t member)
 {
     uint32_t node = raft_member_node(member);
     if (node > groups->env->node_count)
-        return false; /* started with fewer nodes than the data knows */
+        return false; /* the process was started with fewer nodes than the data knows */
     uint32_t generation = node == groups->env->id ? groups->identity->generation
                                                   : groups->peers->nodes[node].generation;
     return raft_member_generation(member) == generation && peers_reach(groups->peers, node);
@@ -398,7 +400,7 @@ struct inflight *groups_propose(struct groups *groups, struct partition *p,
     return e;
 }
 
-/* After the message: entries of it that are in the log now, and that the group had committed
+/* After the message was received: notes which of its entries the group had already committed
  * without this replica, because the replica was away or is behind. */
 static void groups_note_late(struct partition *p, const struct raft_message *m)
 {
@@ -423,7 +425,7 @@ void groups_receive(struct groups *groups, uint32_t from, const struct raft_mess
     bool takes = p != NULL && !p->closing && raft_member_node(m->from) == from &&
                  node_log_has_space(groups->log, bytes);
     if (!takes || (bytes > 0 && groups->log->map_full))
-        return; /* it is sent again */
+        return; /* the sender sends the message again */
     raft_receive(p->raft, groups->env->now, m);
     groups_note_late(p, m);
     groups_stepped(groups, p);

@@ -1,4 +1,4 @@
-/* item_requests.c - reads and writes: route, admit, evaluate, propose or answer, settle. */
+/* item_requests.c - reads and writes: route, admit, evaluate, settle, then propose or answer. */
 #include "base/must.h"
 #include "base/probe.h"
 #include "engine/item/item.h"
@@ -59,7 +59,7 @@ static bool items_holds_key(struct requests *requests, const struct partition *p
     return false;
 }
 
-/* The other nodes that will do a write of this partition. */
+/* The other nodes that will do a write of this partition; none for a read. */
 static const struct admit_group *items_group_of(struct requests *requests,
                                                 const struct partition *p, enum admit_kind kind)
 {
@@ -74,7 +74,8 @@ static const struct admit_group *items_group_of(struct requests *requests,
     return &requests->throughput->group;
 }
 
-/* Charges the least the request can cost. A request that waited for a page was charged before. */
+/* Charges the least that the request can cost. A request that was admitted before it waited for a
+ * page is not charged again. */
 static bool items_admit(struct requests *requests, struct partition *p, struct operation *o,
                         enum admit_kind kind, int64_t cost_mcu)
 {
@@ -121,7 +122,7 @@ static void items_refuse_corrupt(struct requests *requests, const struct operati
 
 /* ---- reads ---- */
 
-/* The checksum is about to read all of the item: its lines come in together, not one by one. */
+/* Loads the item's cache lines together: the checksum will read them one by one. */
 static void items_prefetch(struct slice item)
 {
     enum {
@@ -165,14 +166,14 @@ void requests_get(struct requests *requests, struct operation *o)
     r->item.bytes = item;
 }
 
-/* Collects items until a limit or the end; false if one is damaged. */
+/* Collects items until a limit or the end. STATUS_CORRUPT: an item is damaged. */
 static enum status items_collect(struct requests *requests, const struct partition *p,
                                  const struct request *q, struct reply *r)
 {
     struct items_cursor c;
     struct slice key, item;
     buffer_clear(
-        &requests->env->range_out); /* several reads that waited may be answered in one event */
+        &requests->env->range_out); /* one event may answer several reads that were waiting */
     items_seek(p, requests->env->store, q->range.lo, q->range.hi, q->range.reverse, &c);
     enum status status;
     while ((status = items_next(&c, &key, &item)) == STATUS_OK) {
@@ -203,7 +204,7 @@ void requests_range(struct requests *requests, struct operation *o)
         (p->info.hi.size > 0 && slice_compare(p->info.hi, q->range.hi) < 0))
         q->range.hi = p->info.hi;
     if (q->range.bytes_max > PAGE_SIZE_MAX)
-        q->range.bytes_max = PAGE_SIZE_MAX; /* what a reply has room for */
+        q->range.bytes_max = PAGE_SIZE_MAX; /* a reply has room for so much */
     if (!items_admit(requests, p, o, ADMIT_READ, least))
         return;
     if (store_needs_touch(requests->env->store) && o->touched == 0) {
@@ -229,7 +230,7 @@ void requests_range(struct requests *requests, struct operation *o)
 
 /* ---- writes ---- */
 
-/* The item a write replaces, as of everything proposed so far. */
+/* The item that a write replaces, after all writes proposed so far. */
 static enum status items_current_item(struct requests *requests, const struct operation *o,
                                       uint64_t hash, struct slice *item)
 {
@@ -244,7 +245,7 @@ static enum status items_current_item(struct requests *requests, const struct op
     return item->data == NULL ? STATUS_NOT_FOUND : STATUS_OK;
 }
 
-/* The item collection a write falls in, as of everything proposed so far. */
+/* The size of the write's item collection, after all writes proposed so far. */
 static enum status items_current_collection(struct requests *requests, const struct operation *o,
                                             struct slice key, uint64_t hash, int64_t *bytes)
 {
@@ -259,23 +260,23 @@ static enum status items_current_collection(struct requests *requests, const str
     return status == STATUS_OK ? collection_decode(key, row, bytes) : status;
 }
 
-/* What a write does, as it is to be proposed. */
+/* The effect of a write, before it is proposed. */
 struct write {
     uint64_t hash;
-    int64_t old_size; /* item_size of what was there; -1: nothing */
+    int64_t old_size; /* item_size of the replaced item; -1: no item */
     int64_t cost_mcu;
-    int64_t collection_bytes;
+    int64_t collection_bytes; /* after the write */
     uint64_t collection_hash;
 };
 
-/* Bytes the write adds to what is stored; negative: it takes some away. */
+/* Bytes that the write adds to the stored bytes; negative: the write frees bytes. */
 static int64_t items_grows_by(const struct operation *o, const struct write *w)
 {
     int64_t size = o->request.op == REQUEST_PUT ? (int64_t)item_size(o->request.write.item) : 0;
     return size - (w->old_size > 0 ? w->old_size : 0);
 }
 
-/* What the collection will hold, into the write. */
+/* Sets the size that the item collection will have after the write. */
 static enum status items_change_collection(struct requests *requests, const struct partition *p,
                                            const struct operation *o, struct write *w)
 {
@@ -292,7 +293,7 @@ static enum status items_change_collection(struct requests *requests, const stru
     return status;
 }
 
-/* The row goes before the item, which is the entry's last bytes. */
+/* The collection's row goes before the item: the item must be the last bytes of the entry. */
 static void items_append_collection(struct buffer *out, const struct request *q,
                                     const struct write *w)
 {
@@ -335,7 +336,8 @@ static void items_propose_write(struct requests *requests, struct partition *p,
     e->want_old = q->write.want_old;
 }
 
-/* What is there, and what comes of it. False: the operation was refused, or is run again. */
+/* Reads what the write replaces, and computes its effect. False: the operation was refused, or will
+ * run again. */
 static bool items_evaluate(struct requests *requests, struct partition *p, struct operation *o,
                            struct write *out)
 {

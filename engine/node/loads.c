@@ -1,4 +1,4 @@
-/* loads.c - what the catalog's leader has heard of the load on partitions and nodes. */
+/* loads.c - the load on partitions and nodes, as reported to the catalog's leader. */
 #include "engine/node/loads.h"
 
 #include <stdlib.h>
@@ -25,7 +25,8 @@ void loads_destroy(struct loads *l)
     free(l);
 }
 
-/* What came since the last report; a counter that fell belongs to a node that was restarted. */
+/* The increase since the last report. If a counter fell, its node was restarted: then the whole
+ * counter is the increase. */
 static int64_t loads_since(int64_t *last, int64_t now)
 {
     int64_t more = now >= *last ? now - *last : now;
@@ -33,7 +34,7 @@ static int64_t loads_since(int64_t *last, int64_t now)
     return more;
 }
 
-/* A node that lies can make a total useless, and no more. */
+/* False figures of a node can make a total useless, but do no other harm. */
 static void loads_add(int64_t *total, int64_t more)
 {
     if (__builtin_add_overflow(*total, more, total))
@@ -66,7 +67,8 @@ static struct partition_load *find_or_add(struct loads *l, uint32_t partition)
 
 static const struct load_counts nothing;
 
-/* `known`: the last report was the same member's. */
+/* `known`: the last report came from the same member. Otherwise only the member's own totals are
+ * noted. */
 static void loads_count(struct partition_load *p, const struct partition_report *r, bool known)
 {
     if (p->counts == NULL && memcmp(r->totals, nothing.totals, sizeof r->totals) == 0)

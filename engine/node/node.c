@@ -1,4 +1,4 @@
-/* node.c - a node's life, its events and its turns: what its components do together. */
+/* node.c - a node's life, events and turns: composes the components, and acts on their results. */
 #include "engine/node/node.h"
 
 #include <stdio.h>
@@ -60,7 +60,7 @@ static void node_compose_lower(struct node *n)
     groups_init(&n->groups);
 }
 
-/* Those that decide what replicas there are, and what they answer. */
+/* The components that decide which replicas exist, and how they answer. */
 static void node_compose_upper(struct node *n)
 {
     struct node_env *env = &n->env;
@@ -150,8 +150,8 @@ enum status node_create(const struct node_options *options, struct store *store,
 
 void node_destroy(struct node *n)
 {
-    snapshots_deinit(&n->snapshots); /* they look at the partitions */
-    settling_end(&n->settling);      /* and what was reported for it */
+    snapshots_deinit(&n->snapshots); /* uses the partitions */
+    settling_end(&n->settling);      /* also destroys the loads */
     catalog_replica_forget(&n->catalog);
     calls_deinit(&n->calls);
     partitions_deinit(&n->partitions);
@@ -167,7 +167,8 @@ void node_destroy(struct node *n)
     free(n);
 }
 
-/* Writes down which node this is, and for how long it gives support from now on. */
+/* Logs the node's generation, and for how long it gives support from now on. A node without a
+ * generation draws one. */
 static void node_keep_support(struct node *n)
 {
     uint32_t generation = n->identity.generation != 0 ? n->identity.generation
@@ -178,7 +179,8 @@ static void node_keep_support(struct node *n)
     n->identity.support_changing = true;
 }
 
-/* A shorter support than an earlier life gave counts once that life's promises are over. */
+/* If an earlier life gave a longer support, logs the shorter one once that life's promises are
+ * over. */
 static void node_shorten_support(struct node *n)
 {
     bool shorter = n->identity.support_kept.ns > duration_ms(n->env.config->support_ms).ns;
@@ -234,7 +236,7 @@ static void event_begin(struct node *n, struct instant now)
     peers_reclaim(&n->peers);
 }
 
-/* What is in flight when the node stops has an unknown outcome. */
+/* The node has stopped: answers all requests in flight. The outcome of writes is unknown. */
 static void node_answer_all(struct node *n)
 {
     char why[128];
@@ -247,7 +249,7 @@ static void node_answer_all(struct node *n)
     proposals_drop_own(&n->proposals, why);
 }
 
-/* What components found, and others have to know. */
+/* Acts on what components noted during the event. */
 static void event_end(struct node *n)
 {
     if (n->groups.catalog_lost)
@@ -277,8 +279,8 @@ static void node_answer_call(struct node *n, const struct call_answer *answer)
     }
 }
 
-/* An answer to a request of this node's own. A proposal that was refused is made again when the
- * next look shows that it is still wanted. */
+/* An answer to a request of this node itself. If a proposal was refused, its component proposes
+ * again at its next look, if the proposal is still needed. */
 static void node_take_reply(struct node *n, const struct reply *reply)
 {
     struct call_answer answer;
@@ -300,7 +302,7 @@ const struct node_effect *node_next_effect(struct node *n)
     while (env->effect_next < env->effect_count) {
         const struct node_effect *e = &env->effects[env->effect_next++];
         if (e->kind == NODE_REPLY && e->to == FROM_SELF) {
-            struct reply reply = e->reply; /* what it brings about may move the effects */
+            struct reply reply = e->reply; /* taking the reply may move the array of effects */
             node_take_reply(n, &reply);
         } else if (e->kind == NODE_REQUEST && e->to == env->id) {
             const struct request request = e->request;
@@ -372,7 +374,7 @@ void node_log_error(struct node *n, int error)
     n->log.error = error;
 }
 
-/* Records of the node's own that are durable take effect. */
+/* Applies the node's own records that are durable. */
 static void node_apply_own(struct node *n)
 {
     for (struct inflight *e; (e = proposals_take_own(&n->proposals)) != NULL;) {
@@ -407,7 +409,7 @@ void node_checkpoint_done(struct node *n, struct instant now, enum status status
 {
     event_begin(n, now);
     if (status == STATUS_FULL)
-        snapshots_close(&n->snapshots); /* the map cannot grow under them */
+        snapshots_close(&n->snapshots); /* the map cannot grow while a snapshot is open */
     if (checkpoints_ended(&n->checkpoints, status)) {
         groups_relog(&n->groups, n->log.local_lsn);
         applier_stored(&n->applier);
@@ -426,7 +428,7 @@ void node_finish(struct node *n)
     n->checkpoints.at = n->env.now;
 }
 
-/* Everything applied goes with it, each replica's row with the index up to which that is. */
+/* The checkpoint contains everything applied, and for each replica a row with its applied index. */
 static void node_checkpoint(struct node *n)
 {
     groups_compact(&n->groups);
@@ -476,7 +478,7 @@ void node_tick(struct node *n, struct instant now)
     event_end(n);
 }
 
-/* A replica that was stepped in this turn. */
+/* Ends the turn for a replica that was stepped in it. */
 static void node_end_stepped(struct node *n, struct partition *p)
 {
     bool leads;

@@ -1,4 +1,4 @@
-/* partition.c - a replica of a partition: its range, its counters, what its buckets held. */
+/* partition.c - a replica of a partition: its range, its counters, its saved balances. */
 #include "engine/node/partition.h"
 
 #include <stdlib.h>
@@ -79,7 +79,7 @@ bool partition_is_row(const struct partition *p, struct slice key)
 void partition_count_item(struct partition *p, struct slice key, int64_t items, int64_t bytes)
 {
     if (p->counting && slice_compare(key, buffer_slice(&p->counted_to)) >= 0)
-        return; /* it will be counted as it is then */
+        return; /* the count has not reached the key: it will see the new item */
     p->item_count += items;
     p->item_bytes += bytes;
 }

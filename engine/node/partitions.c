@@ -54,7 +54,7 @@ struct partition *partitions_find(const struct partitions *partitions, uint32_t 
     return partitions->slots[at];
 }
 
-/* Index of the first one with an id of at least `id`. */
+/* Index of the first partition whose id is at least `id`. */
 static uint32_t partitions_lower_bound(const struct partitions *partitions, uint32_t id)
 {
     uint32_t low = 0, high = partitions->count;
@@ -88,7 +88,7 @@ void partitions_add(struct partitions *partitions, struct partition *p)
         slots_put(partitions, p);
 }
 
-/* Those behind it that could not have its slot move up. */
+/* Moves up the partitions after the gap that wanted the slot of the gap, or one before it. */
 static void slots_close_gap(struct partitions *partitions, uint32_t gap)
 {
     for (uint32_t at = (gap + 1) & partitions->slot_mask; partitions->slots[at] != NULL;

@@ -1,4 +1,4 @@
-/* restore.c - what the store holds of a node's earlier life. */
+/* restore.c - loads the state of a node's earlier life from the store. */
 #include "engine/node/node_internal.h"
 #include "engine/node/rows.h"
 
@@ -41,7 +41,8 @@ enum status node_load(struct node *n, struct buffer *error)
     return status;
 }
 
-/* The last node of all groups that this node knows: each replica knows its own, the catalog all. */
+/* The highest node number in the groups that this node knows. A replica knows its own group, the
+ * catalog knows all groups. */
 static uint32_t load_last_node_known(const struct node *n)
 {
     uint32_t last = 0;
