@@ -1,5 +1,5 @@
-/* apply.c - what a committed entry does to a replica, and a durable record of the node's own to the
- * node, in service and in replay alike. */
+/* apply.c - applies committed entries to replicas, and durable own records to the node. In service
+ * and in replay the effect is the same. */
 #include "base/must.h"
 #include "base/probe.h"
 #include "engine/item/item.h"
@@ -38,14 +38,15 @@ static void apply_change(struct applier *applier, struct partition *p, const str
         store_put(applier->env->store, c->key, c->value);
 }
 
-/* An entry that was proposed before a split or a merge changes nothing: its keys may be others'. */
+/* A write that was proposed before a split or a merge changes nothing if the partition has lost a
+ * key of it, or is frozen. */
 static void apply_write(struct applier *applier, struct partition *p, const struct raft_entry *e,
                         struct applied *out)
 {
     struct change_set set, seen;
     struct change c;
     bool held = p->frozen.index == 0;
-    change_set_reopen(e->payload, &set); /* it was whole when it was logged, or read from the log */
+    change_set_reopen(e->payload, &set); /* it was checked when it was logged or replayed */
     seen = set;
     while (held && change_set_next(&seen, &c))
         held = partition_holds(p, c.key);
@@ -74,7 +75,7 @@ static void apply_catalog(struct applier *applier, struct partition *p, const st
     out->reply.code = result.code;
     out->reply.text = arena_copy(&applier->env->lent, result.text);
     if (result.table == NULL || !catalog_replica_leads(applier->catalog))
-        return; /* nobody here has asked for it */
+        return; /* no request of this node waits for the table */
     buffer_clear(&applier->env->scratch);
     table_encode(&applier->env->scratch, result.table);
     out->reply.kind = ANSWER_TABLE;
@@ -89,7 +90,7 @@ static void apply_members(struct applier *applier, struct partition *p, const st
     (void)e;
     (void)out;
     if (p->led != 0)
-        buckets_led(applier->buckets, p); /* for a member that is new */
+        buckets_led(applier->buckets, p); /* tells a new member the buckets */
 }
 
 static void apply_nothing(struct applier *applier, struct partition *p, const struct raft_entry *e,
@@ -107,7 +108,7 @@ static bool write_is_whole(uint32_t group, struct slice payload)
     return group != CATALOG_GROUP && change_set_open(payload, &set);
 }
 
-/* Items are checked where they are read, too: what is checked here would be counted. */
+/* Reading checks items too. This check keeps bad items out of the counts. */
 static bool item_change_is_sound(const struct change *c)
 {
     bool put = c->value.data != NULL;
@@ -162,16 +163,16 @@ static bool members_are_sound(uint32_t group, struct slice payload)
 {
     (void)group;
     (void)payload;
-    return true; /* the decoder of raft's messages, or raft itself, has looked at them */
+    return true; /* the decoder of raft's messages, or raft itself, checks them */
 }
 
-/* The kinds of entries of a group. A new one is a row here. */
+/* The kinds of entries of a group. A new kind is a row here. */
 static const struct entry_kind {
-    /* Of a record of this node's own log, whose checksum held. */
+    /* Whether a record of this node's log is usable. Its checksum held. */
     bool (*is_whole)(uint32_t group, struct slice payload);
-    /* The same for an entry that another node sent: nothing in it is believed. */
+    /* Whether an entry of another node is usable. Nothing in it is trusted. */
     bool (*is_sound)(uint32_t group, struct slice payload);
-    /* It is committed. */
+    /* Applies the committed entry. */
     void (*apply)(struct applier *applier, struct partition *p, const struct raft_entry *e,
                   struct applied *out);
 } entry_kinds[LOG_KINDS] = {
@@ -257,11 +258,11 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
     if (p != NULL) {
         if (info.epoch != p->info.epoch ||
             partition_member_on(&info, applier->env->id) != raft_self(p->raft))
-            return STATUS_OK; /* it was split meanwhile: ranges come with the group's log alone */
+            return STATUS_OK; /* split meanwhile: only the group's log changes the range */
         info.lo = p->info.lo;
         info.hi = p->info.hi;
         partition_set(p, &info);
-        if (applier->env->started) /* its buckets begin with the node */
+        if (applier->env->started) /* before the start it has no buckets */
             buckets_changed(applier->buckets, p);
         return STATUS_OK;
     }
@@ -283,7 +284,7 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
     buckets_begin(applier->buckets, p);
     groups_start(applier->groups, p, applier->env->now);
     if (info.members[0] == raft_self(p->raft) && info.joined == 0) {
-        raft_campaign(p->raft, applier->env->now); /* nobody has led it yet: this one should */
+        raft_campaign(p->raft, applier->env->now); /* a new group, which this replica should lead */
         groups_stepped(applier->groups, p);
     }
     return STATUS_OK;
@@ -297,7 +298,7 @@ void applier_remove_partition(struct applier *applier, struct partition *p)
     split_orphan(applier, p);
     partitions_remove(applier->partitions, p);
     buckets_end(applier->buckets, p);
-    groups_forget(applier->groups, p); /* last: nothing lists the partition after this */
+    groups_forget(applier->groups, p); /* last: the calls above may put it on a list */
     rows_remove_partition(applier->env, p->info.id);
     env_note(applier->env, NODE_TRACE_PARTITION_CLOSED, p->info.id, (int64_t)raft_applied(p->raft));
     partition_destroy(p);
@@ -310,7 +311,7 @@ static void apply_leave_catalog(struct applier *applier)
     rows_store_left_catalog(applier->env, applier->identity);
 }
 
-/* The record's index says up to where the catalog's log was known to whoever had it closed. */
+/* The record's index: up to where the catalog's log was known to the sender of the close. */
 static enum status apply_partition_close(struct applier *applier, const struct own_record *record)
 {
     struct partition *p = partitions_find(applier->partitions, record->group);
@@ -345,7 +346,7 @@ static enum status apply_buckets(struct applier *applier, const struct own_recor
     return applier->env->started ? STATUS_OK : buckets_replay(applier->buckets, record->payload);
 }
 
-/* The kinds of the node's own records. A new one is a row here. */
+/* The kinds of the node's own records. A new kind is a row here. */
 static enum status (*const own_kinds[LOG_KINDS])(struct applier *applier,
                                                  const struct own_record *record) = {
     [LOG_NODE] = apply_node,
@@ -377,7 +378,7 @@ enum status applier_replay_to(struct applier *applier, struct partition *p, uint
     return applier->env->stop_error == 0 ? STATUS_OK : STATUS_CORRUPT;
 }
 
-/* Records of the children may follow: they are made now, as they were then. */
+/* Applies the split now, as in service: records of the children may follow. */
 static enum status apply_replay_split_done(struct applier *applier, const struct log_record *record)
 {
     struct partition *p = partitions_find(applier->partitions, record->group);
@@ -396,9 +397,9 @@ static enum status apply_replay_entry(struct applier *applier, const struct log_
 {
     struct partition *p = partitions_find(applier->partitions, record->group);
     if (p == NULL || record->lsn < p->since_lsn)
-        return STATUS_OK; /* of a replica that is gone */
+        return STATUS_OK; /* the record of an earlier replica */
     if (record->kind == LOG_HARD_STATE) {
-        p->stored = false; /* the log that says it may be trimmed with the next checkpoint */
+        p->stored = false; /* the next checkpoint may trim this record from the log */
         raft_replay_hard_state(p->raft, record->term, record->index);
         return STATUS_OK;
     }

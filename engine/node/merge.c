@@ -1,21 +1,21 @@
-/* merge.c - two partitions that adjoin become one, at the node: entries of their logs.
+/* merge.c - two neighbouring partitions become one, at the node: entries of their logs.
  *
- * The upper partition's log gets an entry that freezes it: what follows it changes nothing, and the
- * replicas that have applied it serve nothing. Once all of them have, the catalog gives its keys to
- * the lower partition, whose log gets an entry by which each replica takes over what the upper
- * one's replica beside it holds. Nothing is copied: the items are in the node's store already.
+ * An entry of the upper partition's log freezes it: later entries change nothing, and the replicas
+ * that have applied the entry serve nothing. Once all replicas have, the catalog gives the keys to
+ * the lower partition. By an entry of the lower partition's log each of its replicas takes over the
+ * keys of the upper replica on the same node. Nothing is copied: the items are in the node's store.
  * engine/catalog/merge.c has the order of the steps, docs/decisions/0022 why nothing is lost.
  *
  * Invariants
- *   ABSORB-1  A replica takes over a range only from a replica that is frozen by the entry which the
- *             catalog names. Where that entry is not known to be committed yet, it is in the log:
- *             it was applied here before, or the catalog would not know all replicas as frozen.
- *   ABSORB-2  A frozen replica keeps its state: no snapshot of the same epoch replaces it, unless the
- *             catalog has given the merge up.
- *   ABSORB-3  A replica is said to be open with its new range once the node cannot forget, in a
- *             crash, that it has taken the range over. Then the upper one's replica is nobody's.
- *   ABSORB-4  A snapshot of the lower partition from before the entry is not sent once the leader has
- *             applied the entry, and is not taken by a replica that was opened behind it. */
+ *   ABSORB-1  A replica takes over a range only from a replica that is frozen by the entry that the
+ *             catalog names. If the replica does not know that this entry is committed, its log has
+ *             the entry: the catalog knows all replicas as frozen, so it was applied here before.
+ *   ABSORB-2  A frozen replica keeps its state: no snapshot of the same epoch replaces it, unless
+ *             the catalog has given the merge up.
+ *   ABSORB-3  A replica counts as open with its new range once a crash cannot make the node forget
+ *             that it has taken the range over. Then the upper replica belongs to no group.
+ *   ABSORB-4  Once the leader has applied the entry, it sends no snapshot of the lower partition
+ *             from before the entry. A replica that was opened after the entry takes none. */
 #include <errno.h>
 
 #include "base/must.h"
@@ -76,7 +76,8 @@ bool merge_is_sound(uint32_t group, struct slice payload)
 
 /* ---- what is taken over ---- */
 
-/* It may have restarted, and not know yet that the entry is committed (ABSORB-1). */
+/* Whether the upper replica is frozen by that entry. After a restart the replica may not know that
+ * the entry is committed: then it is applied here (ABSORB-1). */
 static bool merge_is_frozen_by(struct applier *applier, struct partition *upper,
                                const struct partition_info *info)
 {
@@ -128,7 +129,7 @@ void applier_run_merge(struct applier *applier, const struct operation *o)
         env_refuse(applier->env, o, REPLY_OVERLOADED, "partition %u is being merged or split",
                    p->info.id);
     } else if (info.merge == MERGE_ABSORB && !merge_may_take_over(applier, &info)) {
-        /* The entry would stop every node of the group: a wrong word must not get that far. */
+        /* Such an entry would stop every node of the group. */
         env_refuse(applier->env, o, REPLY_OVERLOADED, "node %u does not hold partition %u frozen",
                    applier->env->id, info.merge_with);
     } else if (proposals_may_write(applier->proposals, o, q->group.info.size) &&
@@ -163,7 +164,7 @@ static void merge_thaw(struct applier *applier, struct partition *p, uint64_t ep
     env_note(applier->env, NODE_TRACE_THAWED, p->info.id, (int64_t)epoch);
 }
 
-/* Of an earlier life. */
+/* Adds up the balances of an earlier life. */
 static void merge_join_kept(struct partition *p, struct partition *upper, uint64_t epoch)
 {
     if (p->kept == NULL || upper->kept == NULL)
@@ -194,7 +195,7 @@ static void merge_absorb(struct applier *applier, struct partition *p, const str
 {
     struct partition *upper = partitions_find(applier->partitions, told->merge_with);
     if (!merge_may_take_over(applier, told)) {
-        /* Nothing is guessed: it is not known what those keys hold. */
+        /* Do not guess: the node does not know which items those keys have. */
         PROBE("what is to be taken over is not here");
         env_stop(applier->env, ENOTRECOVERABLE);
         return;
@@ -244,9 +245,9 @@ void merge_apply(struct applier *applier, struct partition *p, const struct raft
 
 /* ---- snapshots ---- */
 
-/* Who was taken over holds just these keys, and nothing else here holds any of them: until this
- * replica follows, its group does not split (MERGE-4). It may not know that it is frozen, after a
- * restart: nobody is left to tell it. */
+/* The absorbed replica has exactly these keys, and no other replica here has any of them: the group
+ * does not split before all its replicas have followed (MERGE-4). After a restart the absorbed
+ * replica may not know that it is frozen: its group is gone and cannot tell it. */
 bool merge_give_way(struct applier *applier, const struct partition *to, struct slice lo,
                     struct slice hi)
 {

@@ -2,7 +2,7 @@
  *
  * A node hosts partitions, appends their writes to one log, applies them once they are durable, and
  * moves them to its store's backing by checkpoints. The node that leads group 0 also runs the
- * catalog. Nodes talk to each other in envelopes, at most one per turn and peer.
+ * catalog. Nodes talk to each other in envelopes, as a rule at most one per turn and peer.
  *
  * Promises
  *   N1  The only I/O is reading the store's backing. No clock, no thread, no global.
@@ -55,7 +55,8 @@ void node_log_written(struct node *n, struct instant now, uint64_t lsn, int erro
 /* Segments up to this lsn exist on disk. Writes beyond it are refused: as REPLY_FULL if the disk is
  * full, otherwise as REPLY_OVERLOADED until the host has made more. */
 void node_log_space(struct node *n, uint64_t end_lsn, bool disk_full);
-/* The errno of the failure to make a segment; refusals contain it. 0 or ENOSPC: the disk is full. */
+/* The errno of the last attempt to make a segment; 0: it succeeded. ENOSPC, EDQUOT and EFBIG mean
+ * that the disk is full. Other errors are part of the refusals' text. */
 void node_log_error(struct node *n, int error);
 void node_checkpoint_done(struct node *n, struct instant now, enum status status);
 /* Makes a checkpoint due at the next tick. */
@@ -74,8 +75,8 @@ void node_end_turn(struct node *n, struct instant now);
 /* NULL if all were taken; otherwise lends until the next call. */
 const struct node_effect *node_next_effect(struct node *n);
 
-/* The next bytes for the log. NULL: no bytes, or `log_writes` batches are in flight. The batch stays
- * valid until node_log_written. Call until the result is NULL. */
+/* The next bytes for the log. NULL: no bytes, or `log_writes` batches are in flight. The batch
+ * stays valid until node_log_written. Call until the result is NULL. */
 const struct log_batch *node_next_batch(struct node *n);
 
 /* ---- looking ---- */
@@ -94,7 +95,8 @@ uint64_t node_log_end(const struct node *n); /* lsn the next record gets */
 bool node_is_stopped(const struct node *n);
 bool node_is_full(const struct node *n); /* the map or its disk: checkpoints wait for space */
 bool node_is_idle(const struct node *n); /* nothing in flight, no checkpoint being written */
-/* Each replica knows a leader, and each replica that leads is ready for requests. */
+/* The node has a replica of the catalog, each replica knows a leader, and each replica that leads
+ * is ready for requests. A node that leads the catalog must also know enough nodes for a table. */
 bool node_is_ready(const struct node *n);
 struct store *node_store(struct node *n);
 

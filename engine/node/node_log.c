@@ -1,8 +1,8 @@
-/* node_log.c - the one log of a node, and the room there is in it. */
+/* node_log.c - the free space in the node's log. */
 #include "engine/node/node_log.h"
 
 enum {
-    /* Space that proposals and entries leave for terms and votes. */
+    /* Space that proposals and entries leave free for terms and votes. */
     LOG_RESERVE = 64 * 1024
 };
 

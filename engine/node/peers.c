@@ -1,4 +1,4 @@
-/* peers.c - the other nodes: who is alive, and the envelopes to them. */
+/* peers.c - the other nodes: which nodes are alive, and the envelopes to them. */
 #include "engine/node/peers.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 enum {
     PEER_FRESH = 1,
-    PEER_REPORT = 2, /* the headroom is told anew */
-    PEER_SHARED = 4, /* more than one partition bursts there */
+    PEER_REPORT = 2, /* the headroom is a report */
+    PEER_SHARED = 4, /* more than one partition bursts on the sender */
     PEER_FLAGS = 7,
     HEAD_SIZE = 30 + LIVENESS_BEAT_SIZE,
     ENVELOPE_FLUSH_BYTES = 4 * 1024 * 1024,
@@ -88,7 +88,7 @@ static void peers_append_head(struct peers *peers, struct buffer *out, uint32_t 
     peer->beat_due = false;
 }
 
-/* The head is written last, into the room that was left for it: it tells the latest. */
+/* Writes the head last, into the room left for it, so that its figures are the latest. */
 static void peers_close_envelope(struct peers *peers, uint32_t node)
 {
     struct peer *peer = &peers->nodes[node];
@@ -196,10 +196,10 @@ enum status peers_open_envelope(struct peers *peers, struct reader *r, struct en
         return STATUS_MALFORMED;
     *out = (struct envelope){.from = from};
     if (env->stop_error != 0)
-        return STATUS_OK; /* a node that cannot write promises nothing */
+        return STATUS_OK; /* a stopped node promises nothing */
     struct peer *peer = &peers->nodes[from];
     struct liveness_change change = liveness_heard(&peers->liveness, env->now, from, &beat);
-    if (change.believed) { /* a late frame of an earlier life tells nothing of this one */
+    if (change.believed) { /* not a late frame of the peer's earlier life */
         peer->generation = generation;
         peer->fresh = flags & PEER_FRESH;
     }
@@ -209,7 +209,7 @@ enum status peers_open_envelope(struct peers *peers, struct reader *r, struct en
         members_reported(members, from, env->now, balance, capacity, flags & PEER_SHARED);
     if (change.answer && peers_may_speak(peers))
         peers_begin_envelope(peers, from);
-    if (change.got || change.restarted) /* anew, it keeps quiet for as long as support lasts */
+    if (change.got || change.restarted) /* after a start a node is quiet for as long as support */
         peer->settled_at = instant_add(env->now, duration_ms(2 * env->config->support_ms));
     out->life = change.believed ? beat.incarnation : 0;
     out->fresh = change.believed && peer->fresh;

@@ -7,7 +7,7 @@
 #include "base/must.h"
 
 enum {
-    OWN_MIN = 8 /* slots at least, for the node's own records when the queue is full */
+    OWN_MIN = 8 /* at least so many slots for own records when the queue is full */
 };
 
 void proposals_init(struct proposals *proposals, struct node_env *env, struct node_log *log)
@@ -145,7 +145,7 @@ bool proposals_may_write(struct proposals *proposals, const struct operation *o,
                                             : "the log's disk is full");
         return false;
     }
-    /* What ends a partition ends what waits in it, and may be the only thing that does. */
+    /* Closing a partition ends the proposals that wait in it. Perhaps nothing else can end them. */
     bool closes = o->request.op == REQUEST_PARTITION_CLOSE && !proposals_are_full(proposals);
     bool full =
         proposals_are_full(proposals) || proposals->count >= proposals->env->config->node_queue_max;
@@ -186,7 +186,7 @@ static bool shadows_are_held(const struct proposals *proposals, const struct inf
     return true;
 }
 
-/* Whose answer it is. */
+/* An operation with the sender and the id that the answer needs. */
 static struct operation inflight_asker(const struct inflight *e)
 {
     return (struct operation){.from = e->from, .request.id = e->request_id};
@@ -199,7 +199,7 @@ void proposals_void(struct proposals *proposals, struct partition *p)
         if (shadows_are_held(proposals, e, p))
             continue;
         shadows_drop(proposals, e);
-        e->kind = LOG_NOOP; /* its place in the order stays */
+        e->kind = LOG_NOOP; /* the proposal keeps its place in the order */
         const struct operation o = inflight_asker(e);
         if (e->answer)
             env_refuse(proposals->env, &o, REPLY_STALE_MAP,

@@ -1,4 +1,4 @@
-/* raft_timers.c - a binary heap of partitions; each knows its place, counted from 1. */
+/* raft_timers.c - a binary heap of partitions. Each partition knows its place, counted from 1. */
 #include "engine/node/raft_timers.h"
 
 #include <stdlib.h>

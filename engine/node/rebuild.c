@@ -1,4 +1,4 @@
-/* rebuild.c - a replica that takes a snapshot: whether, and what becomes of it. */
+/* rebuild.c - whether a replica takes a snapshot, and its installation. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -6,9 +6,9 @@
 #include "base/probe.h"
 #include "engine/node/applier_internal.h"
 
-/* What a snapshot contains is committed. Where the log here has it already, it is applied as soon
- * as it is durable, and no state is given up for it: this may be the only disk left with what comes
- * behind it, and a replica without state does not run. */
+/* Whether the log here has the snapshot's last entry. A snapshot contains only committed entries,
+ * so the replica applies them once they are durable, and keeps its state. This disk may be the last
+ * one with the entries after the snapshot, and a replica without state cannot become leader. */
 static bool rebuild_is_about_to_apply(struct applier *applier, struct partition *p,
                                       const struct raft_base *base)
 {
@@ -21,7 +21,7 @@ static bool rebuild_is_about_to_apply(struct applier *applier, struct partition 
     return raft_applied(p->raft) < base->index;
 }
 
-/* What there was begins to be replaced. */
+/* From now on the replica has no state: chunks will replace it. */
 static void rebuild_begin(struct applier *applier, struct partition *p)
 {
     if (!p->no_state)
@@ -31,7 +31,7 @@ static void rebuild_begin(struct applier *applier, struct partition *p)
     p->thaws = false;
     proposals_drop(applier->proposals, p, "the replica is being rebuilt");
     groups_stepped(applier->groups, p);
-    rows_store_partition(applier->env, p); /* in the same checkpoint as the first change */
+    rows_store_partition(applier->env, p); /* in the checkpoint of the first chunk, or before */
 }
 
 void applier_offered(struct applier *applier, const struct snapshot_offer *offer)
@@ -40,11 +40,11 @@ void applier_offered(struct applier *applier, const struct snapshot_offer *offer
     const struct raft_base *base = &offer->row.base;
     if (partition_is_frozen(p) && offer->info.epoch == p->info.epoch) {
         PROBE("a frozen replica needs no snapshot");
-        return; /* it may be taken over at any moment: it keeps what it has */
+        return; /* another partition may absorb it at any moment: it keeps its state */
     }
     split_catch_up(applier, p, &offer->row.splits);
     if (rebuild_is_about_to_apply(applier, p, base))
-        return; /* the offer comes again, if it has to */
+        return; /* the offer comes again if it is still needed */
     if (!p->no_state && base->index <= raft_applied(p->raft)) {
         snapshots_decline(applier->snapshots, offer);
         return;
@@ -52,7 +52,7 @@ void applier_offered(struct applier *applier, const struct snapshot_offer *offer
     if (partition_led_term(p) != 0 || p->installing != NULL)
         return;
     if (base->index < raft_applied(p->raft) || base->index + 1 < raft_first(p->raft)) {
-        snapshots_refuse(applier->snapshots, offer); /* it may not forget that it had more */
+        snapshots_refuse(applier->snapshots, offer); /* the replica has had more than this */
         return;
     }
     if (!split_take_range(applier, p, &offer->info)) {
@@ -70,7 +70,7 @@ static void rebuild_install(struct applier *applier, struct partition *p)
         PROBE("a node that cannot read its catalog stops");
         catalog_replica_forget(applier->catalog);
         env_stop(applier->env, EIO);
-        return; /* still without state: nothing is applied to a part of the catalog */
+        return; /* still without state: no entry is applied to an incomplete catalog */
     }
     must(raft_install(p->raft, applier->env->now, p->installing));
     free(p->installing);

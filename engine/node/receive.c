@@ -1,10 +1,10 @@
 /* receive.c - envelopes of other nodes, and how a cluster begins.
  *
- * A node that holds nothing is fresh. When the first `replicas` nodes have all told each other that
- * they are, each opens its replica of group 0, with the same members, named by the generations they
- * told. A node that comes later, or lost its disk, hears the founders' list instead: if its
- * generation is on it, it opens its replica; if not, it waits for the catalog to give it replicas
- * under its new generation. */
+ * The first `replicas` nodes are fresh while they have no replica of group 0 (peers_is_fresh). When
+ * a fresh node has heard that all the others are fresh, it opens its replica of group 0. All open
+ * it with the same members, named by the nodes' generations. A fresh node that starts late, or has
+ * lost its disk, is sent the founders' list instead. If its generation is on the list, it opens its
+ * replica. If not, it waits until the catalog gives it replicas under its new generation. */
 #include "engine/node/node_internal.h"
 
 /* ---- how a cluster begins ---- */

@@ -1,14 +1,14 @@
-/* replicas.c - replicas that the catalog wants here are opened, others closed, and the members of
- * groups changed.
+/* replicas.c - opens the replicas that the catalog wants here, closes others, and changes the
+ * members of groups.
  *
- * The catalog's leader says so again and again until it is acknowledged, and a word may be on its way
- * for long: each says up to where the catalog's log was known to whoever said it. What was closed is
- * opened by no older word. The record of a replica is on disk before the answer. */
+ * The catalog's leader repeats an order until it is acknowledged, and an order may come late. So
+ * each order says up to where its sender knew the catalog's log (`as_of`). An order from before the
+ * last close opens nothing. The record of a replica is on disk before the answer. */
 #include "base/must.h"
 #include "base/probe.h"
 #include "engine/node/requests_internal.h"
 
-/* The answer to an own record comes when it is durable. */
+/* The request is answered when its own record is durable. */
 static void replicas_answer_later(struct inflight *e, const struct operation *o)
 {
     e->answer = true;
@@ -16,12 +16,12 @@ static void replicas_answer_later(struct inflight *e, const struct operation *o)
     e->request_id = o->request.id;
 }
 
-/* `p`: NULL, there is no replica, and none may come by an older word. */
+/* `p` NULL: there is no replica. The record then only keeps older orders from opening one. */
 static struct inflight *replicas_append_close(struct requests *requests, struct partition *p,
                                               uint32_t group, uint64_t as_of)
 {
     if (p != NULL)
-        p->closing = true; /* a second one on its way finds nothing left to do */
+        p->closing = true; /* if a second record follows, it finds no replica */
     if (as_of > requests->identity->closed_as_of)
         requests->identity->closed_as_of = as_of;
     return proposals_append_own(requests->proposals, LOG_PARTITION_CLOSE, group, as_of,
@@ -35,8 +35,9 @@ void requests_close_orphan(struct requests *requests, struct partition *p, uint6
         replicas_append_close(requests, p, p->info.id, as_of);
 }
 
-/* Whether the replica here is to be this member, or there is none. If not it was refused: what was
- * moved away is closed first, if that was never told, and what is meant for it comes too late. */
+/* Whether the replica here is this member, or there is no replica. If not, the order was refused.
+ * An older member than this one was moved away: it is closed first. For an older member the order
+ * comes too late. */
 static bool replicas_is_member(struct requests *requests, const struct operation *o,
                                struct partition *p, uint64_t member, uint64_t as_of)
 {
@@ -51,7 +52,7 @@ static bool replicas_is_member(struct requests *requests, const struct operation
     return false;
 }
 
-/* Whether the replica is being opened, and not by the same word. */
+/* Whether the replica is being opened by another order. */
 static bool replicas_is_opening(const struct requests *requests, uint32_t partition,
                                 struct slice word)
 {
@@ -108,7 +109,7 @@ void requests_open(struct requests *requests, struct operation *o)
     }
     if (p != NULL && info.epoch != p->info.epoch) {
         bool older = info.epoch < p->info.epoch;
-        p->thaws = p->frozen.index != 0 && !older; /* only that gives it another epoch */
+        p->thaws = p->frozen.index != 0 && !older; /* only a thaw gives it a newer epoch */
         env_refuse(requests->env, o, older ? REPLY_STALE_MAP : REPLY_OVERLOADED,
                    "partition %u is at epoch %llu here", info.id,
                    (unsigned long long)p->info.epoch);
@@ -136,9 +137,9 @@ void requests_open(struct requests *requests, struct operation *o)
             proposals_append_own(requests->proposals, LOG_PARTITION, info.id, 0, word), o);
 }
 
-/* Closes what has ended, unless it is still held by a promise: the leader that was given it may
- * serve by lease, and counts on this replica. The promise ends when the leader gives up, or lapses
- * with its node's support. */
+/* Closes the replica of a deleted table, unless a promise holds it: the promised leader may serve
+ * by lease, and counts on this replica. The promise ends when that leader resigns, or when the
+ * support for its node lapses. */
 void requests_close_ended(struct requests *requests, struct partition *p)
 {
     if (!p->close_asked || p->closing || raft_is_promised(p->raft))
@@ -152,7 +153,7 @@ void requests_close_ended(struct requests *requests, struct partition *p)
         replicas_answer_later(replicas_append_close(requests, p, p->info.id, p->close_as_of), &o);
 }
 
-/* The table is deleted. From here on the replica serves nothing, closed or not. */
+/* The table is deleted. From now on the replica serves nothing, even before it is closed. */
 static void replicas_end_partition(struct requests *requests, const struct operation *o,
                                    struct partition *p, uint64_t as_of)
 {
@@ -166,8 +167,8 @@ static void replicas_end_partition(struct requests *requests, const struct opera
     requests_close_ended(requests, p);
 }
 
-/* The replica that is meant, or one from before it; one that has come since stays. Where there is
- * none yet, none comes by an older word. */
+/* Closes the named member, or an older one; a newer member stays. If there is no replica, older
+ * orders will open none. */
 void requests_close(struct requests *requests, struct operation *o)
 {
     struct partition_info info;
@@ -195,7 +196,8 @@ void requests_close(struct requests *requests, struct operation *o)
                               o);
 }
 
-/* Whether the members in force are committed: until then an earlier leader's may come back. */
+/* Whether the members in force are committed. Before that, an earlier leader's members may come
+ * back. */
 static bool replicas_members_applied(const struct partition *p)
 {
     const struct raft_members *m = raft_members(p->raft), *a = raft_members_applied(p->raft);
@@ -205,14 +207,15 @@ static bool replicas_members_applied(const struct partition *p)
     return same;
 }
 
-/* The next step from the members there are to those there should be: add, promote, remove. */
+/* The next step from the present members to the wanted members: add, promote, remove. RAFT_INVALID:
+ * nothing is left to do. */
 static enum raft_outcome replicas_step_members(struct requests *requests, struct partition *p,
                                                const struct partition_info *info)
 {
     const struct raft_members *m = raft_members(p->raft);
     for (uint32_t i = 0; i < m->count; i++) {
         if (raft_member_arrival(m->all[i].id) > info->arrivals)
-            return RAFT_PENDING; /* said before that one came: it has been said anew since */
+            return RAFT_PENDING; /* the order is older than this member; a newer order exists */
     }
     for (uint32_t i = 0; i < info->member_count; i++) {
         const struct raft_member *member = raft_members_find(m, info->members[i]);
@@ -233,7 +236,7 @@ static enum raft_outcome replicas_step_members(struct requests *requests, struct
     return replicas_members_applied(p) ? RAFT_INVALID /* nothing to do */ : RAFT_PENDING;
 }
 
-/* Then a write waits for one more of them. */
+/* Whether there are more voters than wanted. Then a write may wait for one more acknowledgement. */
 static bool replicas_has_too_many_voters(const struct partition *p,
                                          const struct partition_info *info)
 {

@@ -24,7 +24,8 @@ static void reports_describe(const struct reports *reports, const struct partiti
     }
 }
 
-/* Appends the record of what has something to say. */
+/* Appends the replica's record: of a leader whose figures have changed, or of a replica that asks
+ * whether its group still exists. With `all`, the figures of leaders need not have changed. */
 static void reports_append(const struct reports *reports, struct buffer *b, struct partition *p,
                            bool all)
 {
@@ -34,7 +35,7 @@ static void reports_append(const struct reports *reports, struct buffer *b, stru
     if (leads ? p->info.id == CATALOG_GROUP : well)
         return;
     if (leads && p->counting)
-        return; /* what it holds is not known yet */
+        return; /* its count is not known yet */
     reports_describe(reports, p, leads, &r);
     uint64_t hash = XXH3_64bits(&r, sizeof r);
     if (leads && !all && hash == p->reported && p->frozen.index == 0)
@@ -93,7 +94,8 @@ void reports_soon(struct reports *reports)
     reports->at = instant_earlier(reports->at, soon);
 }
 
-/* Another leader has heard what was new since the last report, and lacks the rest. */
+/* If a node answers that was not asked first, it has only the changes since the last report. Then
+ * the next report contains all. */
 bool reports_answered(struct reports *reports, const struct call_answer *answer, uint64_t *as_of,
                       struct reader *named)
 {
@@ -107,13 +109,13 @@ bool reports_answered(struct reports *reports, const struct call_answer *answer,
     if (answer->moved)
         reports_soon(reports);
     for (uint32_t i = 0; i < reports->partitions->count; i++)
-        reports->partitions->all[i]->doubted = false; /* whoever doubts it still says so again */
+        reports->partitions->all[i]->doubted = false; /* set again if the doubt remains */
     *as_of = reply->gone.as_of;
     return true;
 }
 
-/* What its group has let go of counts for nobody, whatever it has promised whom. A partition that
- * is gone is closed where it is led, too: the others have closed. */
+/* A replica that its group has let go of does not count, whatever it has promised. If the whole
+ * partition is gone, its leader is closed too: the other replicas are closed. */
 struct partition *reports_next_named(struct reports *reports, struct reader *named)
 {
     while (named->left.size > 0) {

@@ -1,12 +1,12 @@
-/* requests.c - which code answers which request, and who may answer it. */
+/* requests.c - the table of all kinds of requests: the function of each, and where it may run. */
 #include "base/must.h"
 #include "engine/node/requests_internal.h"
 
-/* Where a request is answered; elsewhere it is refused before its `run` sees it. */
+/* Where a request is answered. Elsewhere it is refused before its `run` is called. */
 enum answered_at {
-    AT_THE_NODE,       /* `run` says where */
-    AT_CATALOG,        /* by the leader of group 0 */
-    AT_CATALOG_SURELY, /* by one that is known to lead it still */
+    AT_THE_NODE,       /* at any node; `run` may refuse */
+    AT_CATALOG,        /* at the leader of group 0 */
+    AT_CATALOG_SURELY, /* at the leader of group 0, after its leadership is confirmed */
 };
 
 static void requests_ping(struct requests *requests, struct operation *o)
@@ -51,10 +51,10 @@ static const struct request_kind {
     [REQUEST_TABLE_LIST] = {requests_list_tables, AT_CATALOG_SURELY},
     [REQUEST_EVENTS] = {requests_list_events, AT_CATALOG_SURELY},
     [REQUEST_TABLE_REPORT] = {requests_take_report,
-                              AT_CATALOG_SURELY}, /* replicas may be erased by it */
+                              AT_CATALOG_SURELY}, /* the answer may erase replicas */
 };
 
-/* If not, the request was refused, or will run again. */
+/* Whether the request may run. If not, it was refused, or will run again. */
 static bool catalog_may_answer(struct requests *requests, struct operation *o, enum answered_at at)
 {
     struct partition *p = partitions_find(requests->partitions, CATALOG_GROUP);

@@ -1,4 +1,4 @@
-/* rows.c - what a node keeps of itself in its store, beside the items: under NODE_TABLE_ID. */
+/* rows.c - the node's own rows in its store: their keys and values. */
 #include "engine/node/rows.h"
 
 #include <xxhash.h>
@@ -10,8 +10,8 @@
 enum {
     ROW_PARTITION = 'p',  /* | id, BE: a replica */
     ROW_ERASE = 'e',      /* | lower bound: a range still to be erased; value: upper bound */
-    ROW_GENERATION = 'g', /* u32, u64: for how long the node gives support, in ns */
-    ROW_LEFT = 'c',       /* a replica of the catalog was moved away: this node founds none */
+    ROW_GENERATION = 'g', /* u32 generation, u64 length of the support that the node gives, in ns */
+    ROW_LEFT = 'c',       /* a replica of the catalog was moved away: this node founds no catalog */
     ROW_CLOSED = 'd',     /* u64: closed_as_of */
     ROW_LOCAL_LSN = 'l',  /* u64: own records before it are in the rows */
     ROW_NO_STATE = 1,     /* flags of a replica */
@@ -39,7 +39,7 @@ struct slice rows_partition_key(struct node_env *env, uint32_t id)
 /* Value: XXH3 of what follows | since lsn | applied index and term | term | vote | items | bytes |
  * u8 flags | members as of the applied index, sized | u8 splits, index and term each | with
  * ROW_COUNTING: the key up to which it has counted, sized | with ROW_FROZEN: index and term of the
- * entry | with ROW_BUCKETS: what its buckets hold | partition_info. */
+ * entry | with ROW_BUCKETS: its balances | partition_info. */
 void rows_store_partition(struct node_env *env, struct partition *p)
 {
     struct buffer row = {0}, members = {0};

@@ -1,17 +1,18 @@
-/* settling.c - leading group 0: getting partitions where the catalog wants them.
+/* settling.c - the catalog's leader makes replicas exist where the catalog says.
  *
- * A table whose partitions may not be in place is being settled: every replica is opened (or
- * closed) at its node, again and again while the node can be reached, until it has acknowledged;
- * groups whose intended members have changed are told to change; one that is to be split is told
- * to, and the nodes that have applied the split find the children open already. Once a majority of
- * each group has acknowledged, CATALOG_SETTLE is proposed; the rest goes on behind it. All steps
- * may be repeated: a new leader settles every table once.
+ * A table is settled while its replicas may differ from the catalog. Each node is asked to open (or
+ * close) its replica, again and again while the node can be reached, until it acknowledges. Groups
+ * whose intended members have changed are asked to change their members. A partition that must be
+ * split is asked to split; nodes that have applied the split have the children already. Once a
+ * majority of each group has acknowledged, CATALOG_SETTLE is proposed. The other replicas follow
+ * later. All steps may be repeated: a new leader settles every table once.
  *
- * A merge goes from step to step (engine/catalog/merge.c): where the slots of a partition allow the
- * next one, the catalog is told. What is frozen for longer than merge_freeze_ms is given up.
+ * A merge goes from step to step (engine/catalog/merge.c). When the slots of a partition allow the
+ * next step, it is proposed to the catalog. A merge whose freeze lasts longer than merge_freeze_ms
+ * is given up.
  *
- * Nodes are watched too: one that lives under another generation than the catalog knows has lost
- * its disk, and its replicas are replaced. */
+ * Nodes are watched too. A node with another generation than the catalog knows has lost its disk:
+ * its replicas are replaced. */
 #include "engine/node/settling.h"
 
 #include <stdlib.h>
@@ -23,31 +24,31 @@
 enum {
     SEND_AGAIN_MS = 250,
     MEMBERS_MS = 5, /* while a group has more voters than it should: that slows its writes */
-    MERGE_MS = 10,  /* while a partition that is to be merged serves nothing */
-    SPLIT_MS = 10,  /* after the leader has applied a split: then the others have, mostly */
+    MERGE_MS = 10,  /* while a partition serves nothing because of a merge */
+    SPLIT_MS = 10,  /* after the leader has applied a split: most followers have applied it then */
     NODES_MS = 50,
-    SLOTS = 16,       /* of a partition: its members, then the group's own */
-    MEMBERS_SLOT = 7, /* it has the right members */
+    SLOTS = 16,       /* of a partition: one per member, then one per task of the group */
+    MEMBERS_SLOT = 7, /* the group has the right members */
     SPLIT_SLOT = 8,   /* it has split off the partitions that name it as their parent */
-    LEAVING_SLOT = 9, /* what was moved away is erased: once the group has let go of it */
-    MERGE_SLOT = 10,  /* it has thawed, or taken over the partition above */
-    MERGE_QUICK = 50, /* attempts of a merge that follow each other soon */
-    ANSWER_MS = 2500, /* after that the words may be old: a call for them begins anew */
+    LEAVING_SLOT = 9, /* the replica that was moved away is erased; begins once it is let go */
+    MERGE_SLOT = 10,  /* the group has thawed, or taken over the partition above */
+    MERGE_QUICK = 50, /* so many attempts of a merge follow each other soon */
+    ANSWER_MS = 2500, /* after that a request may be outdated: a new call begins */
 };
 
 _Static_assert((int)REPLICAS_MAX <= (int)MEMBERS_SLOT, "a slot for each");
 _Static_assert((int)REPLICAS_MAX < (int)CALL_CANDIDATES_MAX, "and the replica on its way out");
 
-/* What was said of a partition, and which of its slots have acknowledged it. */
+/* What the nodes were told about a partition, and which of its slots have acknowledged. */
 struct settled {
     uint32_t partition;
-    uint16_t done;   /* a bit per slot; those that it does not have are done */
-    uint16_t asked;  /* the same: a call waits for an answer */
-    uint32_t leader; /* the node that answered for the group last; 0: none yet */
-    uint64_t hash;   /* of what was said */
-    /* while it is being frozen */
+    uint16_t done;   /* a bit per slot; set too for slots that the partition does not have */
+    uint16_t asked;  /* a bit per slot: a call waits for an answer */
+    uint32_t leader; /* the node that last answered for the group; 0: none yet */
+    uint64_t hash;   /* of what the nodes were told */
+    /* while the partition is being frozen */
     struct instant freeze_until;
-    struct frozen frozen; /* as its replicas say */
+    struct frozen frozen; /* by its replicas' answers */
 };
 
 struct settling_table {
@@ -56,15 +57,15 @@ struct settling_table {
     enum table_status status;
     uint32_t count;
     uint32_t attempt;
-    uint32_t missing; /* slots not done */
+    uint32_t missing; /* slots that are not done, and steps of the catalog that are awaited */
     bool splitting;
-    bool proposed;             /* CATALOG_SETTLE is in the log */
+    bool proposed;             /* CATALOG_SETTLE was proposed */
     struct instant send_at;    /* INSTANT_NEVER: all is done */
-    struct instant show_until; /* the status stays for table_change_delay_ms */
+    struct instant show_until; /* until then the table keeps its status (table_change_delay_ms) */
     struct settled at[];       /* by partition, in key order */
 };
 
-/* Of a table that is deleted nothing is merged any more. */
+/* The merge step of a partition; none in a table that is being deleted. */
 static enum merge_step settling_merge_of(const struct settling_table *s,
                                          const struct partition_info *p)
 {
@@ -79,7 +80,8 @@ static struct settling_table *settling_find(struct settling *settling, uint32_t 
     return s;
 }
 
-/* Group 0 is settled as table 0; until the catalog knows of it, from its leader's own info. */
+/* The table's partitions, and their number. Group 0 is settled as table 0. Until the catalog knows
+ * group 0, its info comes from the replica here. */
 static uint32_t settling_partitions_of(const struct settling *settling, uint32_t table_id,
                                        const struct partition_info **out)
 {
@@ -93,7 +95,7 @@ static uint32_t settling_partitions_of(const struct settling *settling, uint32_t
     return t->partition_count;
 }
 
-/* The partitions that are to be split off from this one follow it. */
+/* The number of partitions that must be split off from this partition. They follow it. */
 static uint32_t settling_children_of(const struct partition_info *p, uint32_t index, uint32_t count)
 {
     uint32_t children = 0;
@@ -102,9 +104,10 @@ static uint32_t settling_children_of(const struct partition_info *p, uint32_t in
     return children;
 }
 
-/* As nodes hear of it, but for a step of a merge: the rest is for the catalog to remember. Where a
- * replica has joined a group that has begun, the members are no longer those it began with: whoever
- * opens only now starts from a snapshot too, and with it learns who the members are. */
+/* Appends the info that nodes are told, without the fields that only the catalog needs. Requests
+ * for a step of a merge send the whole info instead. If a replica has joined since the group began,
+ * the members are not the first members any more. Then each replica that opens now starts from a
+ * snapshot, and learns the members from it. */
 static void settling_append_told(struct buffer *out, enum table_status status,
                                  const struct partition_info *p)
 {
@@ -119,7 +122,7 @@ static void settling_append_told(struct buffer *out, enum table_status status,
     partition_info_encode(out, &told);
 }
 
-/* The slots a partition has. */
+/* The slots that a partition has. */
 static uint16_t settling_slots_of(enum table_status status, const struct partition_info *partitions,
                                   uint32_t index, uint32_t count)
 {
@@ -137,9 +140,9 @@ static uint16_t settling_slots_of(enum table_status status, const struct partiti
     return slots;
 }
 
-/* What has acknowledged the same words before need not hear them again: a table of a thousand
- * partitions is not settled anew for a change of one. `old` lists the same partitions in the same
- * order, but for those that have come between by a split, and those that a merge has ended. */
+/* A slot that has acknowledged the same info before stays done: a change of one partition does not
+ * settle a table of a thousand partitions again. `old` lists the same partitions in the same order,
+ * except those that a split has added and those that a merge has ended. */
 static void settling_carry_over(struct settling_table *s, const struct settling_table *old)
 {
     uint32_t k = 0;
@@ -159,7 +162,7 @@ static void settling_carry_over(struct settling_table *s, const struct settling_
     }
 }
 
-/* Of what is said to the nodes about the partition. */
+/* The hash of what nodes are told about the partition. */
 static uint64_t settling_hash_of(struct settling *settling, enum table_status status,
                                  const struct partition_info *p)
 {
@@ -169,7 +172,7 @@ static uint64_t settling_hash_of(struct settling *settling, enum table_status st
                                 p->merge == MERGE_FREEZE);
 }
 
-/* `old`, which may be NULL, is taken over. */
+/* Begins to settle the table. Takes over `old`, which may be NULL, and frees it. */
 static void settling_settle_table(struct settling *settling, uint32_t table_id,
                                   enum table_status status, struct settling_table *old)
 {
@@ -207,7 +210,7 @@ static void settling_settle_table(struct settling *settling, uint32_t table_id,
     LIST_INSERT_HEAD(&settling->tables, s, place);
 }
 
-/* The children are there, whether or not the group has answered for the split. */
+/* The children exist, even if the parent's group has not answered for the split. */
 static void settling_end_split(struct settling_table *s)
 {
     s->splitting = false;
@@ -233,7 +236,7 @@ void settling_changed(struct settling *settling, const struct table *t)
                    s->proposed && (s->status != TABLE_ACTIVE || s->splitting);
     if (settled) {
         settling_end_split(s);
-        s->status = TABLE_ACTIVE; /* what is missing goes on */
+        s->status = TABLE_ACTIVE; /* missing replicas are still asked for */
         return;
     }
     if (s != NULL)
@@ -289,7 +292,7 @@ static void settling_propose(struct settling *settling, enum catalog_op op, uint
     settling_propose_command(settling, &command);
 }
 
-/* What was moved away is let go of, or erased. */
+/* CATALOG_LET_GO or CATALOG_LEFT: the group has let go of the leaving replica, or it is erased. */
 static void settling_propose_left(struct settling *settling, enum catalog_op op,
                                   const struct partition_info *p)
 {
@@ -300,7 +303,8 @@ static void settling_propose_left(struct settling *settling, enum catalog_op op,
     settling_propose_decision(settling, op, &d);
 }
 
-/* What the slots of a merging partition allow. The catalog is told until it says what is next. */
+/* Proposes the step that the slots of a merging partition allow. It is proposed again until the
+ * catalog has taken it. */
 static void settling_propose_merge(struct settling *settling, const struct settling_table *s,
                                    const struct partition_info *p, const struct settled *at)
 {
@@ -356,8 +360,8 @@ static enum request_op settling_op_of(const struct settling_table *s,
     return slot == MEMBERS_SLOT ? REQUEST_PARTITION_MEMBERS : REQUEST_PARTITION_OPEN;
 }
 
-/* The nodes to ask: of what is for the leader the node that answered last, then the others. The
- * replica on its way out may lead, too. */
+/* The nodes to ask. A replica's slot: its node. A slot of the group: first the node that answered
+ * last, then the others, and the leaving replica's node, which may lead. */
 static void settling_choose_nodes(const struct settling *settling, const struct settled *at,
                                   const struct partition_info *p, uint32_t slot,
                                   struct call_options *out)
@@ -380,7 +384,7 @@ static void settling_choose_nodes(const struct settling *settling, const struct 
     }
 }
 
-/* The words of a request, by its kind. */
+/* Fills in the body of a request, by its kind. */
 static void settling_say(struct settling *settling, const struct settling_table *s,
                          const struct partition_info *partitions, uint32_t index,
                          struct request *out)
@@ -431,7 +435,7 @@ static void settling_send_slot(struct settling *settling, struct settling_table 
     calls_begin(settling->calls, &options, &request);
 }
 
-/* Said until there is nothing to say it for, acknowledged or not. */
+/* Asks the node to open a replica, without waiting for the answer. */
 static void settling_open_unanswered(struct settling *settling, enum table_status status,
                                      const struct partition_info *told, uint32_t node)
 {
@@ -449,8 +453,8 @@ static void settling_open_unanswered(struct settling *settling, enum table_statu
     calls_tell(settling->calls, node, &request);
 }
 
-/* A replica on its way out may not have been opened yet, and the group counts on its vote until it
- * is removed. It has the place of a replica that has joined. */
+/* Opens the leaving replica, if it is not open yet: the group counts on its vote until it is
+ * removed. The info names it in the place of a replica that has joined. */
 static void settling_open_leaving(struct settling *settling, enum table_status status,
                                   const struct partition_info *p)
 {
@@ -466,8 +470,9 @@ static void settling_open_leaving(struct settling *settling, enum table_status s
     settling_open_unanswered(settling, status, &told, raft_member_node(p->leaving));
 }
 
-/* Until the group has split, its replicas are opened as it is: one that began behind the split
- * would take no part in it, and once all had, nobody could split the group any more. */
+/* Until the group has split, its replicas are opened with the epoch and range from before the
+ * split. A replica opened with the new ones would not apply the split. If all were, no replica
+ * could make the split. */
 static void settling_open_unsplit(struct settling *settling, const struct settling_table *s,
                                   const struct partition_info *partitions, uint32_t index,
                                   uint32_t node)
@@ -483,9 +488,10 @@ static bool settling_is_done(const struct settling_table *s, uint32_t index, uin
     return s->at[index].done >> slot & 1;
 }
 
-/* A replica on its way out is erased only after the group counts on it no more, and the catalog
- * knows that. One whose node cannot be reached is left to itself: it asks the catalog when it is
- * back. Of a deleted table every replica counts until it is closed (is_closed). */
+/* Whether the leaving replica may be erased now: the group does not count on it any more, the
+ * catalog knows that, and its node can be reached. If the node cannot be reached, the slot is done:
+ * the replica asks the catalog when its node is back. In a deleted table every replica counts until
+ * it is closed (settling_is_closed). */
 static bool settling_may_erase(struct settling *settling, struct settling_table *s,
                                const struct partition_info *p, uint32_t index)
 {
@@ -499,9 +505,9 @@ static bool settling_may_erase(struct settling *settling, struct settling_table 
     return p->let_go && reachable;
 }
 
-/* Children are opened once they have come out of their parent: before, a node that holds neither
- * could not take the parent's range as it still is. And one may come out on a node for as long as
- * the parent is there: that one is closed first. */
+/* Whether the slot of a child must wait for its parent. A child is opened only after its parent has
+ * split: otherwise a node without the parent could not open the parent with its old range. In a
+ * deleted table the parent's replica is closed first: until then it may still create the child. */
 static bool settling_must_wait(const struct settling_table *s,
                                const struct partition_info *partitions, uint32_t index,
                                uint32_t slot)
@@ -514,7 +520,8 @@ static bool settling_must_wait(const struct settling_table *s,
     return !settling_is_done(s, parent, s->status == TABLE_DELETING ? slot : SPLIT_SLOT);
 }
 
-/* But for those of what is moved away. A group that is to split does so at once, as a rule. */
+/* Sends what the partition's slots lack, except LEAVING_SLOT and MERGE_SLOT. Replicas of a group
+ * that must split are opened only from the second attempt on: the group usually splits at once. */
 static void settling_send_slots(struct settling *settling, struct settling_table *s,
                                 const struct partition_info *partitions, uint32_t index)
 {
@@ -556,9 +563,9 @@ static void settling_send_missing(struct settling *settling, struct settling_tab
     s->send_at = instant_add(settling->env->now, duration_ms(SEND_AGAIN_MS));
 }
 
-/* Whether the replicas that are not closed yet can elect no leader, nor keep one by lease. Who
- * votes is not known while the members change: those that have not joined lately do, the others
- * may. */
+/* Whether the open replicas are too few to elect a leader or to support a leader's lease. While the
+ * members change, it is not known which of them vote: the members that have not joined lately vote,
+ * the others may. */
 static bool settling_is_closed(const struct settling_table *s, const struct partition_info *p,
                                uint32_t index)
 {
@@ -573,7 +580,7 @@ static bool settling_is_closed(const struct settling_table *s, const struct part
     return left <= voters / 2;
 }
 
-/* Whether each group has a majority of its replicas where they should be. */
+/* Whether each group has a majority of its replicas open, or, in a deleted table, closed enough. */
 static bool settling_is_usable(const struct settling *settling, const struct settling_table *s)
 {
     const struct partition_info *partitions;
@@ -587,7 +594,7 @@ static bool settling_is_usable(const struct settling *settling, const struct set
     return true;
 }
 
-/* Proposes what the acknowledgements allow; rests when all is done. */
+/* Proposes CATALOG_SETTLE if the acknowledgements allow it. Rests when all is done. */
 static void settling_advance(struct settling *settling, struct settling_table *s)
 {
     bool unsettled = s->status != TABLE_ACTIVE || s->splitting;
@@ -610,7 +617,7 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
     if (slot >= MEMBERS_SLOT && slot != LEAVING_SLOT)
         s->at[index].leader = answer->node;
     if (settling_is_done(s, index, slot))
-        return; /* an answer to what is settled already */
+        return; /* the slot is done already */
     const struct partition_info *partitions;
     must(settling_partitions_of(settling, s->table_id, &partitions) == s->count);
     if (slot == MEMBERS_SLOT && reply->members.too_many_voters)
@@ -621,26 +628,26 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
         s->send_at =
             instant_earlier(s->send_at, instant_add(settling->env->now, duration_ms(MERGE_MS)));
     if (reply->code != REPLY_OK)
-        return; /* it is sent again */
+        return; /* the request is sent again */
     if (merge == MERGE_FREEZE && slot < MEMBERS_SLOT) {
         if (reply->frozen.index == 0)
             return; /* the replica is not frozen yet */
         s->at[index].frozen = (struct frozen){reply->frozen.index, reply->frozen.term};
     }
     s->at[index].done |= (uint16_t)(1U << slot);
-    s->missing -= slot != LEAVING_SLOT; /* CATALOG_LEFT ends that, and settles the table anew */
+    s->missing -= slot != LEAVING_SLOT; /* CATALOG_LEFT settles the table again, without the slot */
     if (merge != MERGE_NONE)
         settling_propose_merge(settling, s, &partitions[index], &s->at[index]);
     if (slot == SPLIT_SLOT)
         s->send_at = instant_add(settling->env->now, duration_ms(SPLIT_MS));
     if (slot == MEMBERS_SLOT || slot == LEAVING_SLOT)
-        s->send_at = settling->env->now; /* what waited for it goes out */
+        s->send_at = settling->env->now; /* other slots waited for this one */
     settling_advance(settling, s);
 }
 
 /* ---- nodes ---- */
 
-/* The catalog is told where its own replicas are, so that they can be moved like all others. */
+/* Tells the catalog where its own replicas are, so that they can be moved like all others. */
 static void settling_propose_found(struct settling *settling)
 {
     struct catalog_command command = catalog_replica_command(settling->catalog, CATALOG_FOUND);
@@ -716,7 +723,7 @@ void settling_tick(struct settling *settling)
             continue;
         settling_send_missing(settling, s);
         if (s->proposed && (s->status != TABLE_ACTIVE || s->splitting))
-            s->proposed = false; /* it may not have got through */
+            s->proposed = false; /* the proposal may be lost */
         settling_advance(settling, s);
     }
 }

@@ -1,9 +1,9 @@
-/* size_cut.c - where a partition that has grown too big is cut: in the middle of its bytes.
+/* size_cut.c - finds the cut of a partition that is too big: in the middle of its bytes.
  *
- * Asked for it, the leader reads its items from the first one on, a slice at a time, until half of
- * what it holds lies behind; whoever asks meanwhile is told to ask again. What is written meanwhile
- * shifts the middle a little, and that is all. Partitions that are searched side by side take
- * turns, and each keeps what was found. */
+ * At the first request the leader starts to read its items from the first key on, a slice at a
+ * time, until it has read half of its bytes. Requests meanwhile are told to ask again. Writes
+ * meanwhile shift the middle a little, which does no harm. Searches in several partitions take
+ * turns. Each partition keeps its result. */
 #include "engine/node/size_cut.h"
 
 #include <stdlib.h>
@@ -15,18 +15,18 @@
 #include "engine/node/waiters.h"
 
 enum {
-    KEPT_MS = 10000 /* what was found; then it is looked for anew */
+    KEPT_MS = 10000 /* an older result is not used: a new search begins */
 };
 
 static void size_cut_set(struct buffer *to, struct slice bytes)
 {
-    struct buffer copy = {0}; /* it may be part of what is there */
+    struct buffer copy = {0}; /* `bytes` may lie in `to` */
     buffer_append_slice(&copy, bytes);
     buffer_deinit(to);
     *to = copy;
 }
 
-/* The key a cut between two neighbours begins with; empty: there may be none. */
+/* The cut between two neighbouring keys. Empty: no cut is allowed there. */
 static struct slice size_cut_cut_between(const struct partition *p, struct slice last,
                                          struct slice key)
 {
@@ -35,7 +35,8 @@ static struct slice size_cut_cut_between(const struct partition *p, struct slice
     return last.size == 0 || inside ? slice_make(NULL, 0) : cut;
 }
 
-/* Whether what lies before the key is half of it: then the nearer cut is kept. */
+/* Adds the item. Keeps the cut before the key if it is nearer to the middle than the kept cut.
+ * True: the middle is passed, the search is over. */
 static bool size_cut_pass(struct partition *p, struct middle *m, struct slice key,
                           struct slice item)
 {
@@ -78,7 +79,7 @@ static void size_cut_read_slice(struct node_env *env, struct partition *p)
         found = item_checksum_holds(item) && size_cut_pass(p, m, key, item);
     }
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
-        size_cut_give_up(p); /* of what cannot be read nothing is said */
+        size_cut_give_up(p); /* no advice for a partition that cannot be read */
     } else if (found || status == STATUS_NOT_FOUND) {
         m->step = MIDDLE_FOUND;
         m->found_at = env->now;
@@ -137,7 +138,7 @@ bool size_cut_advise(const struct node_env *env, struct partition *p, struct spl
     *out = (struct split_advice){.verdict = SPLIT_REFUSED_FEW_SAMPLES};
     bool known = m != NULL && m->epoch == p->info.epoch;
     if (p->counting || (known && m->step == MIDDLE_SOUGHT))
-        return false; /* it is asked again */
+        return false; /* the caller asks again */
     bool fresh = known && m->step == MIDDLE_FOUND &&
                  instant_before(env->now, instant_add(m->found_at, duration_ms(KEPT_MS)));
     if (!fresh) {
@@ -145,6 +146,6 @@ bool size_cut_advise(const struct node_env *env, struct partition *p, struct spl
         return true;
     }
     size_cut_conclude(p, m, out);
-    m->step = MIDDLE_TOLD; /* what it lends stays until the next one begins */
+    m->step = MIDDLE_TOLD; /* the advice borrows from `m` until the next search begins */
     return false;
 }

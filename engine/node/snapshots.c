@@ -1,13 +1,14 @@
-/* snapshots.c - a partition's range, streamed to a replica whose log ends before ours begins.
+/* snapshots.c - sends a partition's range to a replica whose log ends before the leader's begins.
  *
- * The sender reads the backing as it was at its last checkpoint, in a read transaction, chunk by
- * chunk: one is on its way at a time, sent again until it is acknowledged, all of a node's
- * snapshots together at most snapshot_bytes_s. The receiver puts each chunk in place of what it had
- * in that interval of keys: it never needs room for two copies, and going on after a lost message
- * is sending the chunk again. While it lasts the replica has no state (raft.h): it votes but
- * neither runs, reads nor takes entries, and its row says so, so that a crash half-way starts over.
- * Once the last chunk has reached the backing with a row that says so, the replica goes on from the
- * snapshot's index.
+ * The sender reads the backing as of its last checkpoint, in a read transaction, chunk by chunk.
+ * One chunk is on its way at a time, and is sent again until it is acknowledged. All snapshots of a
+ * node together send at most snapshot_bytes_s. The receiver replaces its keys in the chunk's
+ * interval by the chunk. So it never needs room for two copies, and after a lost message the sender
+ * only repeats the chunk.
+ *
+ * Meanwhile the replica has no state (raft.h): it votes, but is no candidate, serves no reads and
+ * takes no entries. Its row says so: after a crash the snapshot starts over. Once the last chunk is
+ * in the backing, with a row that says so, the replica goes on from the snapshot's index.
  *
  * Messages: u8 kind | u32 group | u64 from | u64 to (member ids) | u64 id | BEGIN: sized row of the
  * partition | CHUNK: u64 sequence, u8 last, u32 count, each: sized key, sized value |
@@ -24,7 +25,7 @@ enum {
     SNAPSHOT_BEGIN = 1,
     SNAPSHOT_CHUNK,
     SNAPSHOT_ACK,
-    CHUNK_BYTES = 64 * 1024, /* what a turn can spare */
+    CHUNK_BYTES = 64 * 1024, /* as much as one turn has time for */
     SNAPSHOTS_OUT_MAX = 4,
     TRIES_MAX = 25,
 };
@@ -34,14 +35,14 @@ struct snapshot_out {
     uint32_t group;
     uint64_t to;
     uint64_t id;
-    uint64_t term; /* led in, when it began */
+    uint64_t term; /* in which this node leads; after that term the snapshot ends */
     uint64_t index;
     struct backing_snapshot *source; /* owns */
     struct buffer row;
-    struct buffer hi;   /* the range's end as of the row: it may have been split since */
-    struct buffer key;  /* the last one acknowledged */
-    struct buffer sent; /* the last one of the chunk on its way */
-    uint64_t sequence;  /* 0: BEGIN is to be acknowledged first */
+    struct buffer hi;   /* the range's end in the row; the partition may have been split since */
+    struct buffer key;  /* the last acknowledged key */
+    struct buffer sent; /* the last key of the chunk on its way */
+    uint64_t sequence;  /* of the chunk; 0: BEGIN is not acknowledged yet */
     bool on_its_way;
     bool sent_last;
     uint32_t tries;
@@ -61,21 +62,21 @@ struct snapshot_in {
     bool counting;
     struct buffer counted_to;
     struct split_history splits;
-    struct frozen as_frozen; /* the partition was, at the base */
-    struct buffer key;       /* everything up to it is in place */
-    bool has_chunk;          /* one is being put in place, a slice of what is there at a time */
+    struct frozen as_frozen; /* the partition's `frozen` at the base */
+    struct buffer key;       /* everything up to this key is in place */
+    bool has_chunk;          /* a chunk is being put in place, in slices of the old keys */
     bool chunk_last;
-    uint32_t chunk_count; /* of `chunk` */
-    struct buffer chunk;  /* its items that are not in place yet */
-    struct buffer to;     /* its last key */
+    uint32_t chunk_count; /* items in `chunk` */
+    struct buffer chunk;  /* the chunk's items that are not in place yet */
+    struct buffer to;     /* the chunk's last key */
     struct instant again_at;
     struct scan scan;
-    bool whole;  /* all of it, on its way to the backing */
-    bool frozen; /* in the checkpoint that is being written */
+    bool whole;  /* all chunks are in the memtable, on their way to the backing */
+    bool frozen; /* the checkpoint that is being written contains the snapshot */
     bool installed;
 };
 
-/* How much dearer a byte is while the node serves requests. */
+/* By this factor a byte costs more of the rate while the node serves requests. */
 static int64_t snapshot_busy_factor(const struct snapshots *snapshots)
 {
     int64_t factor =
@@ -83,7 +84,8 @@ static int64_t snapshot_busy_factor(const struct snapshots *snapshots)
     return factor > 1 ? factor : 1;
 }
 
-/* A chunk at a time: what was saved in quiet times would go out at once, ahead of requests. */
+/* The bucket holds one chunk. A deeper bucket would save tokens in quiet times, and then many
+ * chunks would go out ahead of requests. */
 void snapshots_start(struct snapshots *snapshots)
 {
     const int64_t most = 4 * (int64_t)CHUNK_BYTES + (int64_t)LOG_PAYLOAD_SIZE_MAX;
@@ -91,7 +93,7 @@ void snapshots_start(struct snapshots *snapshots)
                       most * snapshot_busy_factor(snapshots), CHUNK_BYTES, snapshots->env->now);
 }
 
-/* Requests come first: a snapshot that is sent while there are any is sent slowly. */
+/* Requests come first: a chunk costs more if the node has served requests since the last chunk. */
 static void snapshot_pay(struct snapshots *snapshots, int64_t bytes)
 {
     int64_t served_mcu = snapshots->throughput->consumed_mcu[ADMIT_READ] +
@@ -142,7 +144,8 @@ static void snapshot_post(struct snapshots *snapshots, uint64_t to)
                         buffer_slice(&snapshots->outgoing));
 }
 
-/* The partition as of the last checkpoint, if the log goes on from there. */
+/* Opens the partition as of the last checkpoint. False: the log does not continue from there, or
+ * the checkpoint is from before a merge or a split. */
 static bool snapshot_open_source(struct snapshots *snapshots, const struct partition *p,
                                  struct snapshot_out *s)
 {
@@ -162,7 +165,7 @@ static bool snapshot_open_source(struct snapshots *snapshots, const struct parti
     }
     struct partition_info info;
     struct reader r = {row.info, false};
-    must(partition_info_decode(&r, &info) == STATUS_OK); /* its checksum held */
+    must(partition_info_decode(&r, &info) == STATUS_OK); /* the checksum held */
     if (info.epoch != p->info.epoch) {                   /* from before a merge or a split */
         store_snapshot_close(snapshots->env->store, s->source);
         return false;
@@ -173,7 +176,7 @@ static bool snapshot_open_source(struct snapshots *snapshots, const struct parti
     return true;
 }
 
-/* A replica of a node that has lost its disk since is nowhere any more. */
+/* Whether the member is gone: its node is unknown or this node, or has another generation now. */
 static bool snapshot_is_gone(const struct snapshots *snapshots, uint64_t member)
 {
     uint32_t node = raft_member_node(member);
@@ -181,7 +184,8 @@ static bool snapshot_is_gone(const struct snapshots *snapshots, uint64_t member)
            snapshots->peers->nodes[node].generation != raft_member_generation(member);
 }
 
-/* The next member that needs one and can be sent it; those who cannot are asked for again later. */
+/* The next member that needs a snapshot and can be reached. For the others the attempt counts as
+ * failed; raft asks again later. */
 static uint64_t snapshot_next_receiver(struct snapshots *snapshots, struct partition *p)
 {
     uint64_t to = raft_next_snapshot(p->raft);
@@ -211,7 +215,7 @@ void snapshots_offer(struct snapshots *snapshots, struct partition *p)
     if (!snapshot_open_source(snapshots, p, s)) {
         free(s);
         p->hold = raft_applied(p->raft);
-        rows_store_partition(snapshots->env, p); /* so that the next checkpoint has it */
+        rows_store_partition(snapshots->env, p); /* the next checkpoint will have a usable row */
         checkpoints_soon(snapshots->checkpoints);
         return;
     }
@@ -226,7 +230,8 @@ void snapshots_offer(struct snapshots *snapshots, struct partition *p)
     env_note(snapshots->env, NODE_TRACE_SNAPSHOT_BEGUN, p->info.id, (int64_t)s->index);
 }
 
-/* What comes first of the ranges, at or behind `from`. STATUS_NOT_FOUND: nothing does. */
+/* The first item of the ranges at `from` or after it; with `after`, only after it.
+ * STATUS_NOT_FOUND: no item. */
 static enum status snapshot_next_item(struct snapshots *snapshots, const struct snapshot_out *s,
                                       struct key_ranges ranges, struct slice from, bool after,
                                       struct backing_change *out)
@@ -245,7 +250,8 @@ static enum status snapshot_next_item(struct snapshots *snapshots, const struct 
     return STATUS_NOT_FOUND;
 }
 
-/* Items from behind the last key on, up to a chunk's size; an error ends the snapshot. */
+/* Appends the items after the last acknowledged key, up to a chunk's size. False: an error; the
+ * snapshot must end. */
 static bool snapshot_append_items(struct snapshots *snapshots, const struct partition *p,
                                   struct snapshot_out *s, struct buffer *out)
 {
@@ -280,7 +286,7 @@ static bool snapshot_append_items(struct snapshots *snapshots, const struct part
     return true;
 }
 
-/* False: it cannot go on. */
+/* Sends BEGIN or the next chunk. False: the snapshot cannot go on. */
 static bool snapshot_send_next(struct snapshots *snapshots, struct partition *p,
                                struct snapshot_out *s)
 {
@@ -322,7 +328,7 @@ static void snapshot_receive_ack(struct snapshots *snapshots, uint64_t id, uint6
         snapshot_drop_out(snapshots, s, installed);
         return;
     }
-    if (sequence == 0) { /* it is to begin again, from a later checkpoint */
+    if (sequence == 0) { /* the receiver asks for a new snapshot, from a later checkpoint */
         struct partition *p = partitions_find(snapshots->partitions, s->group);
         snapshot_drop_out(snapshots, s, 0);
         if (p != NULL)
@@ -331,11 +337,11 @@ static void snapshot_receive_ack(struct snapshots *snapshots, uint64_t id, uint6
         return;
     }
     if (sequence == s->sequence && s->on_its_way && s->sent_last && s->sequence > 0) {
-        s->tries = 0; /* all of it is there, not yet durable: asked again from time to time */
+        s->tries = 0; /* the receiver has all, but not durably: the last chunk is sent again */
         return;
     }
     if (sequence != s->sequence + 1 || !s->on_its_way)
-        return; /* late or doubled */
+        return; /* a late or repeated message */
     if (s->sequence > 0) {
         buffer_clear(&s->key);
         buffer_append_slice(&s->key, buffer_slice(&s->sent));
@@ -414,7 +420,7 @@ void snapshots_decline(struct snapshots *snapshots, const struct snapshot_offer 
     snapshot_send_ack(snapshots, offer->to, offer->from, offer->id, 1, offer->row.base.index);
 }
 
-/* What a snapshot begins with. An offer that was accepted, and comes again, is acknowledged. */
+/* The offer of a snapshot. A repeated offer of an accepted snapshot is acknowledged again. */
 static bool snapshot_receive_begin(struct snapshots *snapshots, struct snapshot_offer *offer,
                                    struct partition *p, struct slice row)
 {
@@ -431,9 +437,9 @@ static bool snapshot_receive_begin(struct snapshots *snapshots, struct snapshot_
     return true;
 }
 
-/* Keys of ours behind s->key, up to the chunk's last one, that are not in the chunk, whose keys
- * ascend: they are gone. The last chunk reaches to the partition's end. `all` is false if a slice
- * was read: `at` is the last key of it. */
+/* Collects in `gone` the replica's keys after s->key and up to the chunk's last key that the chunk
+ * does not have: they must be deleted. The chunk's keys ascend. The last chunk reaches to the
+ * partition's end. `all` false: only a slice was read, and `at` is its last key. */
 static enum status snapshot_collect_gone(struct snapshots *snapshots, const struct partition *p,
                                          const struct snapshot_in *s, struct buffer *gone,
                                          struct buffer *at, bool *all)
@@ -457,7 +463,7 @@ static enum status snapshot_collect_gone(struct snapshots *snapshots, const stru
             next = --count > 0 ? reader_sized(&chunk) : slice_make(NULL, 0);
         }
         if (s->key.size > 0 && slice_equal(key, lo))
-            continue; /* in place already: a slice holds at least one key behind it */
+            continue; /* in place already; the slice has at least one key after it */
         if (next.data == NULL || !slice_equal(next, key))
             buffer_append_sized(gone, key);
         bytes += value.size;
@@ -470,7 +476,7 @@ static enum status snapshot_collect_gone(struct snapshots *snapshots, const stru
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-/* Puts the chunk's items up to `to` in place, empty: all of them; what is gone goes. */
+/* Puts the chunk's items up to `to` in place (empty: all items), and deletes the keys in `gone`. */
 static void snapshot_put_items(struct snapshots *snapshots, struct snapshot_in *s,
                                struct slice gone, struct slice to)
 {
@@ -495,7 +501,8 @@ static void snapshot_put_items(struct snapshots *snapshots, struct snapshot_in *
     s->chunk = rest;
 }
 
-/* Whether the keys ascend within the partition, behind what is in place; `to` gets the last. */
+/* Whether the chunk's keys ascend, lie in the partition, and come after s->key. `to` is the last
+ * key. */
 static bool snapshot_chunk_is_valid(const struct partition *p, const struct snapshot_in *s,
                                     struct reader chunk, uint32_t count, struct slice *to)
 {
@@ -513,7 +520,7 @@ static bool snapshot_chunk_is_valid(const struct partition *p, const struct snap
     return chunk.left.size == 0;
 }
 
-/* All of it is in the memtable: the next checkpoint takes it, and a row that says so. */
+/* The whole snapshot is in the memtable: the next checkpoint stores it, with a row that says so. */
 static void snapshot_finish(struct snapshots *snapshots, struct partition *p, struct snapshot_in *s)
 {
     s->whole = true;
@@ -531,7 +538,7 @@ static void snapshot_finish(struct snapshots *snapshots, struct partition *p, st
     checkpoints_soon(snapshots->checkpoints);
 }
 
-/* A slice of the chunk. */
+/* Puts a slice of the chunk in place. */
 static void snapshot_put_slice(struct snapshots *snapshots, struct partition *p,
                                struct snapshot_in *s)
 {
@@ -577,7 +584,7 @@ static bool snapshot_chunk(struct snapshots *snapshots, struct partition *p, uin
         return false;
     if (s == NULL || s->id != id || sequence > s->sequence) {
         snapshot_send_ack(snapshots, p, from, id, 0,
-                          0); /* forgotten in a restart: it is to begin again */
+                          0); /* forgotten in a restart: the sender must begin again */
         return true;
     }
     if (sequence < s->sequence || s->whole) {
@@ -586,12 +593,12 @@ static bool snapshot_chunk(struct snapshots *snapshots, struct partition *p, uin
     }
     struct slice to;
     if (s->has_chunk)
-        return true; /* it is being put in place */
+        return true; /* the chunk is being put in place */
     if (!snapshot_chunk_is_valid(p, s, *r, count, &to))
         return false;
     if (snapshots->log->map_full || store_active_bytes(snapshots->env->store) >=
                                         2 * (size_t)snapshots->env->config->memtable_max_bytes)
-        return true; /* it comes again */
+        return true; /* no room now: the chunk comes again */
     s->has_chunk = true;
     s->chunk_last = last;
     s->chunk_count = count;

@@ -1,23 +1,24 @@
-/* split.c - a partition cut into several: one entry of its log, applied by every replica at
- * the same place.
+/* split.c - splits a partition: an entry of its log, applied by every replica at the same place.
  *
- * Applying it narrows the replica's range and makes the children groups at once, of the data that
- * is in the store already. A child begins at index 1, term 1, with the members the parent's log has
- * at that place: the same on every replica. What was measured about the parent is divided.
+ * Applying the entry narrows the replica's range and creates the children's groups at once. Their
+ * items are in the store already. A child begins at index 1, term 1, with the members of the
+ * parent's log at that place, which are the same on every replica. The children get their shares of
+ * the parent's buckets.
  *
  * Invariants
- *   SPLIT-1  Ranges of a node's replicas never overlap: a child is not opened, nor a snapshot of a wider
- *       range taken, where another replica holds some of it.
- *   SPLIT-2  A range and its epoch change by LOG_SPLIT or a snapshot, never by what the catalog
- *       says, and the epoch never falls. A replica is opened as its group is: with the range from
- *       before a split until the group has split. One that is opened later begins behind the split
- *       and passes over its entry.
- *   SPLIT-3  Who has acknowledged the entry comes to hold the children: it applies the entry, in the
- *       replay too (LOG_SPLIT_DONE precedes every record of a child), or before a snapshot
- *       overtakes it. So a majority that has the entry is one that has the children.
- *   SPLIT-4  While the parent's leader may serve by a lease what is a child's now, nobody but its own
- *       node's replica is elected in the child (raft_start_child). One that became a voter of the
- *       parent after the entry has applied it before it serves, and holds nobody up.
+ *   SPLIT-1  Ranges of a node's replicas never overlap. While another replica holds some of the
+ *       keys, no child is opened, and no snapshot of a wider range is taken.
+ *   SPLIT-2  A range and its epoch change only with LOG_SPLIT, LOG_MERGE or a snapshot, never
+ *       because the catalog says so. The epoch falls only in a replica without state and log
+ *       (split_widen). A replica is opened with its group's range: until the group has split, the
+ *       range from before the split. A replica that is opened later begins after the split and
+ *       skips the entry.
+ *   SPLIT-3  A replica that has acknowledged the entry will hold the children: it applies the
+ *       entry, also in the replay (LOG_SPLIT_DONE precedes every record of a child) and before a
+ *       snapshot overtakes the entry. So a majority with the entry is a majority with the children.
+ *   SPLIT-4  While the parent's leader may serve a child's keys by lease, only the replica on that
+ *       leader's node can be elected in the child (raft_start_child). A member that became a voter
+ *       of the parent after the entry has applied the entry before it serves, and blocks nothing.
  */
 #include "base/must.h"
 #include "base/probe.h"
@@ -29,9 +30,9 @@ enum {
 
 /* ---- asked by the catalog ---- */
 
-/* A replica that was opened after its group had split begins with the epoch after the split, and
- * cannot tell whether it was made. Members that were there before know. Which they are is not known
- * here: the next one in order gets its turn, so that all do. */
+/* A replica that was opened after the split's decision begins with the epoch after the split, and
+ * cannot tell whether the group has split. Older members know. This replica does not know which
+ * members are older: it hands leadership to the next member in order, so that each has its turn. */
 static void split_hand_split_on(struct applier *applier, struct partition *p,
                                 const struct operation *o)
 {
@@ -113,7 +114,7 @@ void applier_run_split(struct applier *applier, const struct operation *o)
 
 /* ---- applying it ---- */
 
-/* As the node keeps it: what the catalog alone has to remember is left out. */
+/* The info as the node keeps it, without the fields that only the catalog needs. */
 static struct partition_info split_kept_info(const struct partition *parent,
                                              const struct partition_info *told, uint32_t node)
 {
@@ -121,14 +122,15 @@ static struct partition_info split_kept_info(const struct partition *parent,
     info.parent = 0;
     memset(info.share_ppm, 0, sizeof info.share_ppm);
     if (partition_member_on(&info, node) != raft_self(parent->raft)) {
-        /* The catalog wants others by now; until they are there, this replica is one. */
+        /* The catalog wants other members by now. Until they have joined, this one is a member. */
         info.member_count = parent->info.member_count;
         memcpy(info.members, parent->info.members, sizeof info.members);
     }
     return info;
 }
 
-/* NULL: there is one already, which has come without the split, or should be none. */
+/* NULL: the child was opened before, without the split, or this replica was removed from the group:
+ * then its keys are erased. */
 static struct partition *split_create_child(struct applier *applier, const struct partition *parent,
                                             const struct partition_info *told, uint64_t since_lsn)
 {
@@ -153,11 +155,11 @@ static struct partition *split_create_child(struct applier *applier, const struc
     return child;
 }
 
-/* What was measured about the parent, and what it owes, goes to the pieces by their shares. */
+/* Divides the parent's balances and debts among the pieces, by their shares. */
 static void split_divide_load(struct applier *applier, struct partition *parent,
                               const struct partition_split *s, struct partition *const children[])
 {
-    struct admission elsewhere[SPLIT_CUTS_MAX]; /* of children that are not made here */
+    struct admission elsewhere[SPLIT_CUTS_MAX]; /* of children that are not created here */
     struct admission *pieces[SPLIT_CUTS_MAX + 1] = {&parent->admission};
     struct admission_rates rates[SPLIT_CUTS_MAX + 1] = {partition_rates(&s->parent)};
     uint32_t shares[ADMIT_KINDS][SPLIT_CUTS_MAX + 1];
@@ -191,7 +193,8 @@ static void split_start_children(struct applier *applier, struct partition *pare
     }
 }
 
-/* Those of earlier splits may be without a leader still. */
+/* The parent will tell these children of its promise (applier_stepped). Children of earlier splits
+ * stay in the range of ids, because they may still lack a leader. */
 static void split_follow_children(struct partition *p, struct partition *const children[],
                                   uint32_t count)
 {
@@ -229,14 +232,14 @@ void split_apply(struct applier *applier, struct partition *p, const struct raft
     split_follow_children(p, children, s.child_count);
     env_note(applier->env, NODE_TRACE_SPLIT, p->info.id, (int64_t)e->index);
     if (!applier->env->started)
-        return; /* everybody starts, and buckets begin, with the node */
+        return; /* the node's start begins the buckets and starts all replicas */
     background_wake(applier->background, BACKGROUND_COUNT);
     split_divide_load(applier, p, &s, children);
     proposals_void(applier->proposals, p);
     split_start_children(applier, p, children, s.child_count);
 }
 
-/* The one with this id, if it is a child that is still to be followed; or NULL. */
+/* The child with this id, if it must still follow its parent. NULL: no such child. */
 static struct partition *split_followed_child(const struct applier *applier,
                                               const struct partition *p, uint32_t id)
 {
@@ -257,7 +260,7 @@ void applier_stepped(struct applier *applier, struct partition *p)
         }
         leaderless = true;
         raft_follow_parent(child->raft, applier->env->now, p->raft);
-        if (partition_led_term(p) != 0) /* the others may have applied it by now */
+        if (partition_led_term(p) != 0) /* other members may have applied the split by now */
             raft_campaign(child->raft, applier->env->now);
         groups_stepped(applier->groups, child);
     }
@@ -305,7 +308,8 @@ static void split_take_info(struct partition *p, const struct partition_info *to
     partition_set(p, &info);
 }
 
-/* The group may need this replica before it can split at all. */
+/* Takes the wider range of an older epoch: the group may need this replica to make the split at
+ * all. False: see split_take_range. */
 static bool split_widen(struct applier *applier, struct partition *p,
                         const struct partition_info *told)
 {
@@ -313,9 +317,9 @@ static bool split_widen(struct applier *applier, struct partition *p,
     bool past = state || raft_last(p->raft) > 0, opening = false;
     const struct inflight *e;
     STAILQ_FOREACH (e, &applier->proposals->own, place)
-        opening |= e->kind == LOG_PARTITION; /* perhaps of a child */
+        opening |= e->kind == LOG_PARTITION; /* perhaps a child's */
     if (slice_compare(told->hi, p->info.hi) < 0)
-        return false; /* from before a merge: what was taken over since is nowhere else */
+        return false; /* from before a merge: no other replica here has the absorbed keys */
     if (past || opening || partitions_hold_range(applier->partitions, p->info.hi, told->hi) ||
         rows_are_erasing(applier->env, p->info.hi, told->hi))
         return false;
@@ -335,7 +339,7 @@ bool split_take_range(struct applier *applier, struct partition *p,
         if (!merge_give_way(applier, p, p->info.hi, told->hi))
             return false;
         split_take_info(p, told);
-        p->absorbed_lsn = UINT64_MAX; /* until it is installed */
+        p->absorbed_lsn = UINT64_MAX; /* until the snapshot is installed */
         return true;
     }
     PROBE("a snapshot brings a range that was split");
@@ -345,7 +349,7 @@ bool split_take_range(struct applier *applier, struct partition *p,
     if (!slice_equal(buffer_slice(&hi), p->info.hi) &&
         !partitions_hold_range(applier->partitions, p->info.hi, buffer_slice(&hi)))
         rows_erase(applier->env, p->info.hi,
-                   buffer_slice(&hi)); /* the children's own snapshots bring theirs */
+                   buffer_slice(&hi)); /* the children get these keys by their own snapshots */
     buffer_deinit(&hi);
     return true;
 }

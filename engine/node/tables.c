@@ -1,4 +1,4 @@
-/* tables.c - leading group 0: answering for tables, and hearing from the nodes. */
+/* tables.c - requests about tables, decisions, events and reports, at the catalog's leader. */
 #include "engine/catalog/report.h"
 #include "engine/node/requests_internal.h"
 
@@ -96,8 +96,7 @@ void requests_list_tables(struct requests *requests, struct operation *o)
     r->page.records = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
 }
 
-/* A load that has just become a reason for a split is not to wait for the controller's next look.
- */
+/* Makes the controller look at once if a load has just become a reason for a split. */
 static void tables_note_excess(struct requests *requests, const struct partition_report *r)
 {
     const struct partition_load *before = loads_of(requests->catalog->loads, r->partition);
@@ -109,7 +108,8 @@ static void tables_note_excess(struct requests *requests, const struct partition
     }
 }
 
-/* Replicas that say they have no leader may be of groups that are gone: those are named. */
+/* Takes a report. The answer names the replicas in it that belong to no group any more: their
+ * partition is gone, or they know no leader and the catalog does not have them as members. */
 void requests_take_report(struct requests *requests, struct operation *o)
 {
     struct reader r = {o->request.report.records, false};
@@ -157,7 +157,7 @@ void requests_list_events(struct requests *requests, struct operation *o)
     reply->page.records = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
 }
 
-/* Whether a node that is well has had the time to say so to this leader of the catalog. */
+/* Whether every healthy node has had time to report to this leader of the catalog. */
 static bool tables_has_heard_everyone(const struct requests *requests)
 {
     int64_t wait_ms = requests->env->config->support_ms + requests->env->config->load_report_ms;
@@ -165,8 +165,9 @@ static bool tables_has_heard_everyone(const struct requests *requests)
                            instant_add(requests->catalog->led_since, duration_ms(wait_ms)));
 }
 
-/* Whether another node that answers, and may hold replicas, has none of the partition. The catalog
- * need not know it yet: it soon will. */
+/* Whether another node answers, may hold replicas, and has no replica of the partition. A node that
+ * has not had time to answer counts too. The catalog may not know the node yet, but it soon will.
+ */
 static bool tables_has_other_place(const struct requests *requests, const struct partition_info *p)
 {
     for (uint32_t node = 1; node <= requests->env->node_count; node++) {
@@ -178,7 +179,7 @@ static bool tables_has_other_place(const struct requests *requests, const struct
     return false;
 }
 
-/* A partition of the table that the node could not give away; NULL: there is none. */
+/* A partition of the table that the node could not give away. NULL: no such partition. */
 static const struct partition_info *tables_stuck_on(const struct requests *requests,
                                                     const struct table *t, uint32_t node)
 {
@@ -190,7 +191,7 @@ static const struct partition_info *tables_stuck_on(const struct requests *reque
     return NULL;
 }
 
-/* A node is not told to give away what no other node can take now. */
+/* Whether other nodes can take all replicas of the node. If not, the request was refused. */
 static bool tables_drain_has_room(struct requests *requests, const struct operation *o,
                                   uint32_t node)
 {

@@ -1,25 +1,25 @@
-/* verify.c - reading back everything a node holds. */
+/* verify.c - reads everything that a node holds, and checks it. */
 #include <xxhash.h>
 
 #include "engine/node/collection.h"
 #include "engine/node/node_internal.h"
 #include "engine/node/owned_keys.h"
 
-/* What one replica holds. */
+/* The content of a replica, as read. */
 struct tally {
     int64_t items;
     int64_t bytes;
     uint64_t checksum;
-    int64_t counted_items; /* of them those the partition's own count is about */
+    int64_t counted_items; /* those that the partition's own count includes */
     int64_t counted_bytes;
     bool miscounted_collection;
 };
 
 /* The item collection that is being read. */
 struct collection_tally {
-    bool counted; /* false: there is none, or its partition counts none */
+    bool counted; /* false: no collection, or the partition does not count collections */
     struct buffer key;
-    int64_t told; /* by its row */
+    int64_t told; /* the bytes in its row */
     int64_t bytes;
 };
 
@@ -132,7 +132,7 @@ enum status node_verify_replicas(struct node *n, struct node_verification *out,
         out->bytes += t.bytes;
         bool counted = p->item_count == t.counted_items && p->item_bytes == t.counted_bytes &&
                        !t.miscounted_collection;
-        out->miscounted += !counted && !p->no_state; /* half a snapshot is nobody's count */
+        out->miscounted += !counted && !p->no_state; /* an unfinished snapshot has no count */
         if (replica != NULL && p->info.id != CATALOG_GROUP)
             verify_tell(p, &t, replica, context);
     }

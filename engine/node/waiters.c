@@ -1,4 +1,4 @@
-/* waiters.c - requests and scans that wait for pages, or for leadership to be confirmed. */
+/* waiters.c - requests and scans that wait for pages, reads that wait for confirmed leadership. */
 #include "engine/node/waiters.h"
 
 #include <stdlib.h>
@@ -27,8 +27,8 @@ void waiters_deinit(struct waiters *waiters)
     buffer_deinit(&waiters->spare);
 }
 
-/* The request may lie in this slot's own bytes: it waited here before. So the copy is made beside
- * them. */
+/* Copies the request's slices to `spare`, then swaps `spare` and the slot's bytes: the request may
+ * lie in these bytes, because it waited in this slot before. */
 static void waiters_copy_request(struct waiters *waiters, struct deferred *d)
 {
     struct request *r = &d->operation.request;
@@ -45,7 +45,7 @@ static void waiters_copy_request(struct waiters *waiters, struct deferred *d)
         *s = slice_make(from, s->size);
 }
 
-/* -1: all are taken. */
+/* -1: all slots are taken. */
 static int32_t waiters_take_slot(struct waiters *waiters)
 {
     if (waiters->count == waiters->size)
@@ -58,7 +58,7 @@ static int32_t waiters_take_slot(struct waiters *waiters)
     return (int32_t)ticket;
 }
 
-/* Keeps the operation to run it again from where it is. -1: it was refused. */
+/* Keeps the operation, to run it again later. -1: the operation was refused. */
 static int32_t waiters_keep(struct waiters *waiters, const struct operation *o)
 {
     int32_t ticket = waiters_take_slot(waiters);
@@ -132,7 +132,7 @@ static struct deferred *waiters_take_read(struct waiters *waiters, struct partit
 {
     struct deferred *d = &waiters->slots[p->reads_first];
     p->reads_first = d->next;
-    d->used = false; /* its bytes stay until the slot is taken again */
+    d->used = false; /* the bytes stay until the slot is taken again */
     waiters->count--;
     return d;
 }
