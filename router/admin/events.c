@@ -1,5 +1,5 @@
-/* events.c - GET /weir/events[?after=N]: the latest decisions of the controller and their
- * reasons, as JSON; and POST /weir/drain?node=N[&undo=1]: the controller empties a node. */
+/* events.c - GET /weir/events[?after=N]: the latest decisions of the controller and their reasons,
+ * as JSON. POST /weir/drain?node=N[&undo=1]: the controller drains a node; undo=1 ends that. */
 #include <stdio.h>
 
 #include "engine/catalog/catalog.h"

@@ -1,9 +1,9 @@
-/* guard.c - refusals of the admin listener. */
+/* guard.c - the checks of the admin listener: Origin, token, Content-Type. */
 #include "router/admin/guard.h"
 
 #include "router/router_internal.h"
 
-/* In constant time: the time must not tell how many bytes are right. */
+/* Takes constant time: the time must not tell how many bytes are right. */
 static bool admin_same_token(const char *expected, struct slice given)
 {
     size_t size = strlen(expected);

@@ -1,4 +1,4 @@
-/* page_metrics.c - names from the registry, values from the caller. */
+/* page_metrics.c - takes names and units from the registry, values from the caller. */
 #include "router/admin/page_metrics.h"
 
 #include "router/json/json_writer.h"

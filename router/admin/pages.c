@@ -1,4 +1,4 @@
-/* pages.c - what the pages share. */
+/* pages.c - reads the parameters of a page's address. */
 #include "router/admin/pages.h"
 
 #include "router/http/query_string.h"

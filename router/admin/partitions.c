@@ -1,10 +1,11 @@
-/* partitions.c - GET /weir/partitions[?table=NAME]: what every partition is doing, as JSON.
+/* partitions.c - GET /weir/partitions[?table=NAME]: the work of every partition, as JSON.
  *
- *   LIST: names, page by page (or the one asked for) -> TABLES: their partitions, from the catalog
- * -> NODES: statistics of all nodes -> answer.
+ * 1. The catalog lists the tables' names, page by page, unless one table is asked for.
+ * 2. The catalog describes each table with its partitions.
+ * 3. All nodes send their statistics.
  *
- * Statistics are the nodes' own counters since they started; a node that does not answer is named
- * under "silent_nodes" and its partitions are missing. */
+ * Statistics are counters of the nodes since their start. The replicas of a node that does not
+ * answer are missing; the node is named under "silent_nodes". */
 #include <stdio.h>
 
 #include "router/admin/page_metrics.h"
@@ -25,11 +26,11 @@ struct partitions {
 
 struct table_name {
     struct slice name;
-    struct table *table; /* NULL: gone */
+    struct table *table; /* NULL: the catalog has not described it */
     struct table_name *next;
 };
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static void partitions_add_name(struct call *c, struct partitions *p, struct slice name)
 {
@@ -81,7 +82,7 @@ static bool partitions_begin(struct call *c, const struct json_value m[])
     return true;
 }
 
-/* ---- taking ---- */
+/* ---- replies ---- */
 
 static bool partitions_take_names(struct call *c, struct partitions *p, const struct reply *r)
 {
@@ -128,7 +129,7 @@ static const struct partition_info *partitions_find_partition(const struct parti
 
 /* ---- writing ---- */
 
-/* Refusals of this router for the table's limit: they never reached a node. */
+/* Requests that this router refused by the table's limit: no node has seen them. */
 static void partitions_write_refused(struct call *c, const struct table *t, enum admit_kind kind)
 {
     struct gac_limit limit;
@@ -157,7 +158,7 @@ static void partitions_write_tables(struct call *c, const struct partitions *p)
     json_write_close(out, ']');
 }
 
-/* The hash a partition's bound starts with; an open end is the last hash. */
+/* The hash with which a partition's bound begins. An open upper end is the last hash. */
 static void partitions_write_hash(struct buffer *out, const char *key, struct slice bound, bool end)
 {
     char text[17];
@@ -170,7 +171,7 @@ static void partitions_write_throttled(struct buffer *out, const int64_t refused
 {
     const char *reasons[ADMIT_REASONS] = {NULL};
     for (int reason = ADMIT_OK + 1; reason < ADMIT_REASONS; reason++)
-        if (reason != ADMIT_REFUSED_TABLE) /* routers refuse for it: refused_by_routers */
+        if (reason != ADMIT_REFUSED_TABLE) /* only routers refuse so: refused_by_routers */
             reasons[reason] = admit_reason_name((enum admit_reason)reason);
     page_write_labelled(out, METRIC_THROTTLED, reasons, refused, ADMIT_REASONS);
 }
@@ -197,7 +198,7 @@ static void partitions_write_kind(struct buffer *out, const struct partition_sta
     json_write_close(out, '}');
 }
 
-/* The step of a merge that the partition's replicas are to take. */
+/* The step of a merge that the partition's replicas must take. */
 static const char *const merge_names[] = {
     [MERGE_FREEZE] = "freeze", [MERGE_THAW] = "thaw", [MERGE_ABSORB] = "absorb"};
 

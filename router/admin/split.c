@@ -1,9 +1,10 @@
-/* split.c - POST /weir/split: cuts a partition by hand.
+/* split.c - POST /weir/split: splits a partition by hand.
  *
  *   {"TableName": name, "Partition": number, "Cut": base64 of a storage key}
  *
- * Without a Cut the partition's range of hashes is halved. The answer, {"Partitions": how many the
- * table has now}, comes once the catalog has cut its map; the nodes follow within milliseconds. */
+ * Without a Cut the partition's range of hashes is halved. The answer is {"Partitions": the table's
+ * number of partitions}. It comes when the catalog has changed its map. The nodes split the
+ * partition within milliseconds after that. */
 #include "engine/catalog/split.h"
 #include "router/admin/pages.h"
 #include "router/json/base64.h"
@@ -34,7 +35,7 @@ static const struct shape SPLIT_INPUT = {
 struct split {
     struct slice name;
     uint32_t partition;
-    struct slice cut; /* empty: in the middle */
+    struct slice cut; /* empty: the middle of the range of hashes */
 };
 
 static bool split_begin(struct call *c, const struct json_value m[])
@@ -54,7 +55,7 @@ static bool split_begin(struct call *c, const struct json_value m[])
     return true;
 }
 
-/* Halves the range of hashes; false: the range is a single hash. */
+/* Finds the middle of the range of hashes. False: the range is too narrow. */
 static bool split_find_middle(struct call *c, const struct partition_info *info, struct slice *cut)
 {
     uint64_t lo = storage_key_bound_hash(info->lo, 0);

@@ -1,4 +1,4 @@
-/* key_schema.c - key conditions against a table's key schema. */
+/* key_schema.c - checks key conditions against a table's key schema. */
 #include "router/expression/key_schema.h"
 
 #include "router/expression/names.h"

@@ -1,5 +1,5 @@
-/* key_schema.h - KeyConditionExpression as the service checks it: the expression alone, before the
- * table is looked up; then against the table's key schema. */
+/* key_schema.h - checks KeyConditionExpression in the service's order: first the expression alone,
+ * before the table is looked up; then the expression against the table's key schema. */
 #ifndef WEIR_ROUTER_EXPRESSION_KEY_SCHEMA_H
 #define WEIR_ROUTER_EXPRESSION_KEY_SCHEMA_H
 
@@ -7,11 +7,13 @@
 #include "engine/expression/key_condition.h"
 #include "router/api_error.h"
 
-/* All that can be said without the table. The result lends from the arena and from `text`. */
+/* Parses and checks the expression without the table. The result lends from the arena and from
+ * `text`. */
 bool key_conditions_read(struct slice text, struct expression_names *names, struct arena *arena,
                          struct key_conditions *out, struct fault *fault);
 
-/* Which condition is on which key of the table; `sort->op` may be KEY_ANY. */
+/* Finds the conditions of partition key and sort key, and checks their values. sort->op is KEY_ANY
+ * if there is no condition on the sort key. */
 bool key_conditions_match(const struct key_conditions *c, const struct table *t,
                           struct key_condition *partition, struct key_condition *sort,
                           struct fault *fault);

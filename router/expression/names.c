@@ -1,4 +1,4 @@
-/* names.c - ExpressionAttributeNames and ExpressionAttributeValues out of JSON. */
+/* names.c - reads ExpressionAttributeNames and ExpressionAttributeValues from JSON. */
 #include "router/expression/names.h"
 
 #include "base/limits.h"
@@ -17,7 +17,7 @@ static bool names_key_is_valid(struct slice key, char sign)
     return true;
 }
 
-/* Reads the keys of one map; the caller reads the values. */
+/* Reads the keys of one map, and values that are strings. The caller reads other values. */
 static bool names_read_keys(struct arena *arena, const struct json_value *map, const char *what,
                             char sign, struct expression_name **out, size_t *count,
                             struct fault *fault)
@@ -50,7 +50,7 @@ static bool names_read_keys(struct arena *arena, const struct json_value *map, c
     return true;
 }
 
-/* One attribute value, encoded as an item that holds nothing else. */
+/* Reads one attribute value. It lies in the arena, encoded as the only attribute of an item. */
 static bool names_read_value(struct arena *arena, struct slice key, const struct json_value *value,
                              struct attr *out, struct fault *fault)
 {

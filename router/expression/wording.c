@@ -1,8 +1,8 @@
-/* wording.c - the service's texts for expressions that it refuses. */
+/* wording.c - the service's texts for faults of expressions. */
 #include "engine/expression/condition.h"
 #include "router/expression/names.h"
 
-/* Of an expression of any kind: "Invalid FilterExpression: " is in front, fault->text behind. */
+/* For expressions of any kind: stands between "Invalid FilterExpression: " and the fault's text. */
 static const char *const TEXTS[] = {
     [EXPRESSION_EMPTY] = "The expression can not be empty;",
     [EXPRESSION_TOO_MANY_OPERATORS] = "The expression contains too many operators",
@@ -21,7 +21,7 @@ static const char *const TEXTS[] = {
 
 #define INVALID_KEY "Invalid condition in KeyConditionExpression: "
 
-/* Of key conditions: nothing is in front. */
+/* For key conditions: stands before the fault's text. */
 static const char *const KEY_TEXTS[] = {
     [EXPRESSION_KEY_OPERATOR] = "Invalid operator used in KeyConditionExpression: ",
     [EXPRESSION_KEY_BETWEEN] = INVALID_KEY "BETWEEN operator must have the key attribute as its "
@@ -38,7 +38,7 @@ static const char *const KEY_TEXTS[] = {
     [EXPRESSION_KEY_COUNT] = "Conditions can be of length 1 or 2 only",
 };
 
-/* {S:text} as the service prints it. */
+/* {S:text}, as the service prints a value. */
 static void wording_value(struct buffer *out, const struct attr *v)
 {
     struct number n = {0};
@@ -83,7 +83,7 @@ static void wording_same(struct buffer *out, const struct expression_fault *why)
     buffer_append_u8(out, ']');
 }
 
-/* Texts with more than one argument. */
+/* For the faults that are not in the tables above. */
 static void wording_append(struct buffer *out, const struct expression_fault *why)
 {
     switch (why->error) {

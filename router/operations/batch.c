@@ -1,4 +1,4 @@
-/* batch.c - many items in one call: parts that are done, parts that come back as unprocessed. */
+/* batch.c - many items in one call: entries that are done, and entries that failed. */
 #include "router/operations/batch.h"
 
 #include "router/json/json_writer.h"
@@ -20,7 +20,7 @@ bool batch_read(struct call *c, const struct json_value *request_items, uint32_t
                          "The requestItems parameter is required for %s", c->operation->name);
     b->plan = item_plan_create(c, tables, entries_max);
     b->plan->distinct = true;
-    b->plan->table_count = b->plan->count = 0; /* so far */
+    b->plan->table_count = b->plan->count = 0; /* count up again while reading */
     b->tables = arena_zalloc(&c->arena, tables * sizeof *b->tables);
     b->entries = arena_zalloc(&c->arena, entries_max * sizeof *b->entries);
     b->entries_max = entries_max;
@@ -52,17 +52,16 @@ bool batch_ready(struct call *c)
     return items_ready(c, b->plan);
 }
 
-/* ---- what came back ---- */
+/* ---- replies ---- */
 
-/* A part that may have been done is graver than one that was not: the call must not say that
- * nothing was done. A part that is refused for good is gravest: sending the batch again would be
- * in vain. */
+/* An entry that may have been done is graver than an entry that was not done: the call must not say
+ * that nothing was done. A full collection is gravest: sending the batch again does not help. */
 static int batch_gravity(enum reply_code code)
 {
     return code == REPLY_COLLECTION_FULL ? 2 : code == REPLY_UNKNOWN;
 }
 
-/* The gravest; of equal ones the first. */
+/* Keeps the gravest failure; of equally grave failures the first. */
 static void batch_keep_failure(struct call *c, struct batch *b, struct subrequest *s,
                                const struct reply *r)
 {

@@ -1,9 +1,9 @@
-/* batch.h - BatchGetItem and BatchWriteItem: many keys at once, in parallel, each on its own.
+/* batch.h - BatchGetItem and BatchWriteItem: many items in parallel, one request for each item.
  *
- * Parts that were throttled or failed come back as unprocessed. If no part was done, the call
- * fails with the fault of its gravest part. A write whose collection is full fails the call,
- * even if other parts were done: the exception is documented for the call, its precedence is a
- * guess. */
+ * Entries that were throttled or failed come back as unprocessed. If no entry was done, the call
+ * fails with the gravest failure of an entry. A write whose collection is full fails the call, even
+ * if other entries were done. The service documents this exception; that it comes before the other
+ * results is a guess. */
 #ifndef WEIR_ROUTER_OPERATIONS_BATCH_H
 #define WEIR_ROUTER_OPERATIONS_BATCH_H
 
@@ -14,8 +14,8 @@ enum {
 }; /* bytes of items in one answer */
 
 struct batch_entry {
-    bool done;
-    int64_t collection_bytes; /* BatchWriteItem, where they are counted */
+    bool done;                /* will not come back as unprocessed */
+    int64_t collection_bytes; /* BatchWriteItem: the collection's size, if the table counts sizes */
     struct span json;         /* BatchGetItem: the item found, in call->body; size 0: none */
 };
 
@@ -26,37 +26,37 @@ struct batch_table {
 };
 
 struct batch {
-    struct item_plan *plan;      /* items of a table stand together */
-    struct batch_table *tables;  /* beside plan->tables */
-    struct batch_entry *entries; /* beside plan->items */
+    struct item_plan *plan;      /* the items of a table follow each other */
+    struct batch_table *tables;  /* same indexes as plan->tables */
+    struct batch_entry *entries; /* same indexes as plan->items */
     uint32_t entries_max;
-    uint32_t done;
-    int64_t item_bytes;
+    uint32_t done;      /* entries that nodes have done */
+    int64_t item_bytes; /* size of the items found so far */
     bool want_collections;
-    struct subrequest *failed; /* the gravest; NULL: none */
+    struct subrequest *failed; /* the entry with the gravest failure; NULL: none */
     struct reply failure;
 };
 
-/* Takes RequestItems table by table: `read_table` adds what stands under the table's name. */
+/* Reads RequestItems table by table: `read_table` adds the entries of one table. */
 bool batch_read(struct call *c, const struct json_value *request_items, uint32_t entries_max,
                 bool (*read_table)(struct call *c, struct batch *b,
                                    const struct json_value *value));
-/* An entry of the table being read, its op and item still to be set. NULL: there are too many. */
+/* Adds an entry to the table that is being read; the caller sets op and item. NULL: too many. */
 struct item_request *batch_add(struct call *c, struct batch *b);
 
-/* For struct operation: sends all entries; refuses keys that do not fit their table, and the same
- * key twice. */
+/* For the operation's `ready`: sends all entries. Refuses a key that does not fit its table, and a
+ * key that occurs twice. */
 bool batch_ready(struct call *c);
 
-/* The entry that the reply is for; NULL if the node did not do it. */
+/* The entry of the reply. NULL: the node did not do the request. */
 struct batch_entry *batch_take_reply(struct call *c, struct subrequest *s, const struct reply *r);
-/* The entry will not come back as unprocessed. */
+/* Marks the entry as done: it will not come back as unprocessed. */
 void batch_finish_entry(struct batch *b, struct batch_entry *e);
 
-/* False, with the fault of a part, if no part was done, or a part is refused for good. */
+/* False: an entry failed and none was done, or a collection is full; the fault is set. */
 bool batch_succeeded(struct call *c, const struct batch *b);
 
-/* "ConsumedCapacity":[...] if it was asked for. */
+/* Writes "ConsumedCapacity":[...] if the client has asked for it. */
 void batch_write_capacity(struct buffer *out, const struct call *c, const struct batch *b);
 
 #endif

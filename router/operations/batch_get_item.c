@@ -1,4 +1,4 @@
-/* batch_get_item.c - BatchGetItem: many items by their keys. */
+/* batch_get_item.c - BatchGetItem: gets many items by their keys. */
 #include "base/limits.h"
 #include "router/expression/names.h"
 #include "router/json/json_writer.h"
@@ -8,7 +8,7 @@
 
 /* ---- the request alone ---- */
 
-/* The same attributes, in whatever order. */
+/* Whether two keys have the same attributes, in any order. */
 static bool batch_keys_equal(struct slice a, struct slice b)
 {
     struct attr_cursor left = item_attrs(a), right = item_attrs(b);
@@ -79,7 +79,7 @@ static bool batch_get_begin(struct call *c, const struct json_value m[])
     return true;
 }
 
-/* ---- what came back ---- */
+/* ---- replies ---- */
 
 static bool batch_get_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
@@ -90,7 +90,7 @@ static bool batch_get_reply(struct call *c, struct subrequest *s, const struct r
     if (r->item.found) {
         b->item_bytes += item_size(r->item.bytes);
         if (b->item_bytes > BATCH_ANSWER_MAX)
-            return true; /* unprocessed, though it was read */
+            return true; /* comes back as unprocessed, although it was read */
         buffer_clear(&c->router->scratch);
         value_write_item(&c->router->scratch, r->item.bytes);
         e->json = (struct span){c->body.size, c->router->scratch.size};

@@ -1,4 +1,4 @@
-/* batch_write_item.c - BatchWriteItem: many items put or deleted. */
+/* batch_write_item.c - BatchWriteItem: puts or deletes many items. */
 #include "base/limits.h"
 #include "router/json/json_writer.h"
 #include "router/operations/batch.h"
@@ -54,7 +54,7 @@ static bool batch_write_begin(struct call *c, const struct json_value m[])
     return true;
 }
 
-/* ---- what came back ---- */
+/* ---- replies ---- */
 
 static bool batch_write_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {

@@ -1,4 +1,4 @@
-/* create_table.c - CreateTable: from the members of the input to a table_spec. */
+/* create_table.c - CreateTable: makes a table_spec from the members of the input. */
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
@@ -30,7 +30,7 @@ static bool create_read_billing(struct call *c, const struct json_value m[],
 
 /* ---- keys ---- */
 
-/* `name`: which member of the elements it is. */
+/* Appends a member of each element. `name` is the index of the member. */
 static void create_append_names(struct buffer *out, const struct json_value *list,
                                 const struct shape *shape, int name)
 {
@@ -65,7 +65,7 @@ static bool create_undefined(struct call *c, const struct json_value m[])
     return false;
 }
 
-/* The type AttributeDefinitions gives the name; 0: none. */
+/* The attribute's type in AttributeDefinitions; 0: not defined. */
 static enum attr_type create_defined_type(const struct json_value *definitions, struct slice name)
 {
     struct json_cursor cursor = json_elements(definitions);
@@ -78,7 +78,7 @@ static enum attr_type create_defined_type(const struct json_value *definitions, 
     return 0;
 }
 
-/* Few: a table has two keys. */
+/* Compares only the first COMPARED_MAX: a table has at most two keys, so more are refused later. */
 static bool create_definitions_differ(struct call *c, const struct json_value *list)
 {
     enum {
@@ -164,7 +164,7 @@ static bool create_refuse_lists(struct call *c, const struct json_value m[])
     return true;
 }
 
-/* The typed request: what the catalog is asked for. */
+/* Reads the request into a spec for the catalog. */
 static bool create_read(struct call *c, const struct json_value m[], struct table_spec *spec)
 {
     struct table_settings settings = {

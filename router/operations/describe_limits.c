@@ -1,4 +1,4 @@
-/* describe_limits.c - DescribeLimits and DescribeEndpoints: answered without asking anybody. */
+/* describe_limits.c - DescribeLimits and DescribeEndpoints: answered without requests to nodes. */
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"

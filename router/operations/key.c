@@ -1,4 +1,4 @@
-/* key.c - keys of items under a key schema. */
+/* key.c - takes keys out of items by a key schema, and checks them. */
 #include "router/operations/key.h"
 
 #include "router/json/json_writer.h"

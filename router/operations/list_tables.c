@@ -4,7 +4,7 @@
 #include "router/operations/shapes.h"
 
 enum {
-    NAMES_MAX = 100 /* in one answer */
+    NAMES_MAX = 100 /* names in one answer, by default */
 };
 
 static bool list_tables_begin(struct call *c, const struct json_value m[])

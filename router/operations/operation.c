@@ -1,4 +1,4 @@
-/* operation.c - the operations of each service. */
+/* operation.c - the list of the operations of each service. */
 #include "router/operations/operation.h"
 
 #include "router/operations/operations.h"
@@ -24,7 +24,7 @@ static const struct operation *const OPERATIONS[] = {
     NULL,
 };
 
-/* DynamoDB's others, from the service model. */
+/* DynamoDB's other operations, from the service model. */
 static const char *const LATER[] = {
     "BatchExecuteStatement",
     "CreateBackup",

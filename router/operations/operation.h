@@ -1,10 +1,10 @@
-/* operation.h - an API operation as the router runs it, and the functions that operations share.
+/* operation.h - the steps of an API operation, and the functions that operations share.
  *
- * begin    the request alone: everything that can be refused without its table. May ask for tables.
- * ready    the tables are there: the key schema's checks, and the requests to nodes.
- * reply    one of them has its final reply.
- * finish   all of them have: completes call->body, or sends further requests. May be missing.
- * Each returns false after it has set the fault that answers the call. */
+ * begin    Reads the request. Refuses all that can be refused without its table. May ask for
+ * tables. ready    The tables are there. Checks keys against key schemas, and sends requests to
+ * nodes. reply    A request has its final reply. finish   All requests have. Completes call->body,
+ * or sends further requests. May be NULL. To refuse, a step sets the fault that answers the call,
+ * and returns false. */
 #ifndef WEIR_ROUTER_OPERATIONS_OPERATION_H
 #define WEIR_ROUTER_OPERATIONS_OPERATION_H
 
@@ -24,64 +24,65 @@ struct operation {
     bool (*finish)(struct call *c);
 };
 
-/* What a prefix of X-Amz-Target stands for. */
+/* The operations behind a prefix of X-Amz-Target. */
 struct service {
     const char *target;                        /* "DynamoDB_20120810." */
-    const struct operation *const *operations; /* NULL ends them */
-    const char *const *later; /* those that weir does not have yet; NULL ends them */
+    const struct operation *const *operations; /* NULL ends the list */
+    const char *const *later; /* operations that weir does not have yet; NULL ends the list */
 };
 
 extern const struct service service_dynamodb;
 
-/* NULL if weir has no such operation. */
+/* NULL: weir has no such operation. */
 const struct operation *service_find(const struct service *s, struct slice name);
 /* Whether the service has the operation and weir does not support it yet. */
 bool service_has_later(const struct service *s, struct slice name);
 
-/* ---- what operations share ---- */
+/* ---- shared functions ---- */
 
 static inline struct fault *call_fault(struct call *c)
 {
     return &c->router->fault;
 }
 
-/* `*out` gets the table, now or before `ready`. A name that is no table fails the call. */
+/* `*out` gets the table, now or before `ready`. If there is no such table, the call fails. */
 void call_want_table(struct call *c, struct slice name, struct route **out);
 
-/* Whether data may be asked for: the service knows no table that is being created. */
+/* Refuses a table that is being created: for data requests, the service knows no such table. */
 bool call_table_usable(struct call *c, const struct table *t);
 
-/* The storage key, copied to the arena. */
+/* The storage key, in the call's arena. */
 struct slice call_storage_key(struct call *c, const struct table *t, const struct key *key);
 
-/* The same for what a request of this kind names: a whole item to put, else a key alone. Refuses a
- * table that is not usable and a key that does not fit it. */
+/* The storage key of a request's item: a whole item for REQUEST_PUT, otherwise a key alone. Refuses
+ * a table that is being created, and a key that does not fit the table. */
 bool call_find_key(struct call *c, const struct table *t, enum request_op op, struct slice item,
                    struct slice *out);
 
-/* A request to a node about the table's data; fill it in, then call_send. */
+/* Makes a request for the table's data, or for the catalog. Fill it in, then call_send. */
 struct subrequest *call_data_request(struct call *c, struct route *route, enum request_op op);
 struct subrequest *call_catalog_request(struct call *c, enum request_op op);
 void call_send(struct call *c, struct subrequest *s);
 
 /* Asks the catalog for a table. */
 void call_get_table(struct call *c, struct slice name);
-/* Asks the catalog for what the spec says: REQUEST_TABLE_CREATE or REQUEST_TABLE_UPDATE. */
+/* Sends the spec to the catalog: REQUEST_TABLE_CREATE or REQUEST_TABLE_UPDATE. */
 void call_send_spec(struct call *c, enum request_op op, const struct table_spec *spec);
 
-/* Sets the fault for any reply that is not REPLY_OK; false. */
+/* Sets the fault for a reply that is not REPLY_OK. Always false. */
 bool call_refuse(struct call *c, const struct subrequest *s, const struct reply *reply);
 
-/* ReturnConsumedCapacity: reads the member; writes {"TableName":...} for an amount of capacity. */
+/* Reads ReturnConsumedCapacity. */
 void call_take_consumed(struct call *c, const struct json_value *member);
+/* Writes {"TableName":...} for an amount of capacity. */
 void capacity_write(struct buffer *out, const struct call *c, const struct table *t,
                     int64_t consumed_mcu);
-/* "ConsumedCapacity":{...} if it was asked for. */
+/* Writes "ConsumedCapacity":{...} if the client has asked for it. */
 void capacity_write_member(struct buffer *out, const struct call *c, const struct table *t,
                            int64_t consumed_mcu);
 
-/* {"member": the item the node found, and the capacity; member NULL: the capacity alone. Left open.
- */
+/* Begins the body: {"member": the item that the node found, then the capacity. `member` NULL: only
+ * the capacity. The caller writes the closing brace. */
 bool call_begin_answer(struct call *c, struct subrequest *s, const struct reply *r,
                        const char *member);
 

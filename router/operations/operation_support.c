@@ -1,4 +1,4 @@
-/* operation_support.c - what operations share: capacity, keys, refusals, answers. */
+/* operation_support.c - functions that operations share: capacity, keys, refusals, answers. */
 #include "engine/message/request_traits.h"
 #include "router/json/json_writer.h"
 #include "router/operations/operation.h"
@@ -90,7 +90,7 @@ void call_send_spec(struct call *c, enum request_op op, const struct table_spec 
     call_send(c, s);
 }
 
-/* ---- replies that say no ---- */
+/* ---- refusals ---- */
 
 static bool refuse_busy(struct call *c, const struct reply *reply, struct slice name)
 {
@@ -107,7 +107,7 @@ static bool refuse_busy(struct call *c, const struct reply *reply, struct slice 
                      doing, SHOWN(name));
 }
 
-/* A node's text, after ours. */
+/* Sets the fault with our text, then the node's text. */
 static bool refuse_explain(struct call *c, enum fault_kind kind, const char *text,
                            const struct reply *reply)
 {
@@ -115,7 +115,7 @@ static bool refuse_explain(struct call *c, enum fault_kind kind, const char *tex
                      SHOWN(reply->text));
 }
 
-/* " 1, 3": the nodes of the members whose bit is set. */
+/* Appends the nodes of the members whose bit is set: " 1, 3". */
 static void append_nodes(struct buffer *out, const struct partition_info *p, uint32_t members)
 {
     const char *comma = "";
@@ -179,7 +179,7 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
     switch (reply->code) {
     case REPLY_THROTTLED:
         if (s->route == NULL)
-            break; /* the catalog admits everybody */
+            break; /* the catalog does not throttle */
         return throttle_refuse(c, s, &reply->verdict);
     case REPLY_OVERLOADED:
         return refuse_explain(c, FAULT_UNAVAILABLE, "The node is overloaded and did nothing",

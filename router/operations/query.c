@@ -8,12 +8,12 @@
 
 /* The typed request, and its plan. */
 struct query {
-    struct page page; /* first: what page_reply takes call->state for */
+    struct page page; /* must be first: page_reply takes call->state as a page */
     struct key_conditions conditions;
     struct span start_key; /* encoded as an item; size 0: none */
 };
 
-/* The service says where a bad value was only for some of them. */
+/* The service blames the starting key only for some bad values. */
 static bool query_read_start_key(struct call *c, const struct json_value *member, struct span *out)
 {
     if (member->type == JSON_ABSENT)
@@ -102,7 +102,7 @@ static bool query_start_key_counts(struct call *c, struct slice item, const stru
     return count == (table_has_sort_key(t) ? 2 : 1) || query_start_key_invalid(c);
 }
 
-/* The key must lie where the query could have stopped. */
+/* Refuses a starting key at which the query could not have stopped. */
 static bool query_start_key_inside(struct call *c, const struct key *key,
                                    const struct key_condition *partition,
                                    const struct key_condition *sort)

@@ -1,4 +1,4 @@
-/* query_scan.h - what Query and Scan share: members of their inputs, and the answer. */
+/* query_scan.h - functions that Query and Scan share: members of their inputs, and the answer. */
 #ifndef WEIR_ROUTER_OPERATIONS_PAGE_H
 #define WEIR_ROUTER_OPERATIONS_PAGE_H
 
@@ -6,21 +6,21 @@
 
 struct page {
     struct ranges_plan plan;
-    struct plan_range range; /* the only one */
+    struct plan_range range; /* the plan's only range */
     bool count_only;
-    bool by_partition; /* a Scan rounds the capacity of each partition up, a Query that of all */
+    bool by_partition; /* Scan rounds the capacity up for each partition, Query once for all */
 };
 
-/* Select, Limit and ConsistentRead. */
+/* Reads Select, Limit and ConsistentRead. */
 bool page_read(struct call *c, struct page *p, const struct json_value *select,
                const struct json_value *limit, const struct json_value *consistent);
-/* Says of the fault that the starting key is to blame; false. */
+/* Adds to the fault's text that the starting key is invalid. Always false. */
 bool page_blame_start_key(struct call *c);
 
-/* `ready`, once the range is set. */
+/* For the operation's `ready`, after the range was set: sends the first request. */
 void page_start(struct call *c, struct page *p);
 
-/* For struct operation, where call->state begins with a page. */
+/* For the operation's `reply` and `finish`. call->state must begin with a struct page. */
 bool page_reply(struct call *c, struct subrequest *s, const struct reply *r);
 bool page_finish(struct call *c);
 

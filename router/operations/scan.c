@@ -1,4 +1,4 @@
-/* scan.c - Scan: all items of a table, or of a segment of it. */
+/* scan.c - Scan: all items of a table, or of one segment of a table. */
 #include "router/expression/names.h"
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
@@ -7,7 +7,7 @@
 
 /* The typed request, and its plan. */
 struct scan {
-    struct page page; /* first: what page_reply takes call->state for */
+    struct page page; /* must be first: page_reply takes call->state as a page */
     int64_t segment;
     int64_t segments;
     struct span start_key; /* encoded as an item; size 0: none */
@@ -63,7 +63,7 @@ static bool scan_begin(struct call *c, const struct json_value m[])
     return true;
 }
 
-/* The first hash of a segment: all of them together cover the 2^64 hashes. */
+/* The first hash of a segment. All segments together cover the 2^64 hashes. */
 static uint64_t scan_segment_hash(int64_t segment, int64_t segments)
 {
     return (uint64_t)(((unsigned __int128)segment << 64) / (uint64_t)segments);

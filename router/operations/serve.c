@@ -1,4 +1,4 @@
-/* serve.c - a body: unpacked, parsed, checked against the operation's input. */
+/* serve.c - unpacks and parses a body, and checks it against the operation's input. */
 #include "router/operations/serve.h"
 
 #include "router/http/gzip.h"
@@ -7,8 +7,8 @@
 #include "router/router_internal.h"
 
 enum {
-    UNPACKED_FREE = 1 << 20, /* any body may unpack to so much: the largest item, say */
-    UNPACKED_RATIO_MAX = 64, /* and a larger body to so many times its size: JSON has about 10 */
+    UNPACKED_FREE = 1 << 20, /* any body may unpack to so many bytes: enough for the largest item */
+    UNPACKED_RATIO_MAX = 64, /* a larger body to so many times its size; JSON reaches about 10 */
 };
 
 static size_t body_unpacked_max(const struct router *r, size_t packed)
@@ -19,7 +19,8 @@ static size_t body_unpacked_max(const struct router *r, size_t packed)
     return most < body_max ? most : body_max;
 }
 
-/* A small body may unpack to a large one, which counts in held_bytes from here on. */
+/* Unpacks the body to the scratch buffer. A small body may become large, so the scratch buffer
+ * counts in held_bytes from now on. */
 static bool body_unpack(struct router *r, struct client *c)
 {
     const struct http_head *head = &c->http.head;
@@ -47,7 +48,7 @@ static bool body_unpack(struct router *r, struct client *c)
                             "(http_memory_max_bytes); please try again");
 }
 
-/* The body, unpacked and padded, in the scratch buffer. */
+/* Takes the body to the scratch buffer, unpacked and padded. */
 static bool body_take(struct router *r, struct client *c)
 {
     const struct http_head *head = &c->http.head;
@@ -63,7 +64,7 @@ static bool body_take(struct router *r, struct client *c)
     return true;
 }
 
-/* The operation that X-Amz-Target names. */
+/* Finds the operation that X-Amz-Target names. */
 static bool serve_find(struct router *r, struct client *c, const struct service *service,
                        const struct operation **out)
 {
@@ -83,7 +84,7 @@ static bool serve_find(struct router *r, struct client *c, const struct service 
     return false;
 }
 
-/* Runs the operation on the body that body_take took. */
+/* Runs the operation. `root` is the JSON of the body in the scratch buffer. */
 static void serve_run(struct router *r, struct client *c, const struct operation *o,
                       const struct json_value *root)
 {

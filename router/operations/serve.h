@@ -1,13 +1,13 @@
-/* serve.h - from a whole HTTP request to an operation: the checks the service makes before any
- * operation's own, in its order. */
+/* serve.h - from a whole HTTP request to an operation: makes the checks that the service makes
+ * before an operation's own checks, in the service's order. */
 #ifndef WEIR_ROUTER_OPERATIONS_SERVE_H
 #define WEIR_ROUTER_OPERATIONS_SERVE_H
 
 #include "router/endpoints.h"
 
-/* Runs the endpoint's operation, or the one that X-Amz-Target names, on the JSON of the body. */
+/* Runs an operation on the JSON of the body: the endpoint's, or the one that X-Amz-Target names. */
 void serve_body(struct router *r, struct client *c, const struct endpoint *e);
-/* Runs the endpoint's operation, which takes what it needs from the query. */
+/* Runs the endpoint's operation. It reads its parameters from the query of the path. */
 void serve_query(struct router *r, struct client *c, const struct endpoint *e);
 
 #endif

@@ -1,5 +1,5 @@
-/* shapes.h - the shapes of operations' inputs, and the members of each by name: GET_ITEM_KEY is the
- * index of Key among the members of GetItemInput.
+/* shapes.h - the shapes of operations' inputs, and the indexes of their members: GET_ITEM_KEY is
+ * the index of Key among the members of GetItemInput.
  *
  * Generated: tools/shapes writes shapes.inc from the service model and tools/shapes.json. */
 #ifndef WEIR_ROUTER_OPERATIONS_SHAPES_H

@@ -1,4 +1,4 @@
-/* table_description.c - a table described, its changes followed, its settings read. */
+/* table_description.c - describes a table, follows its changes, reads its settings. */
 #include "router/operations/table_description.h"
 
 #include "engine/message/request_traits.h"
@@ -42,7 +42,7 @@ static void table_write_keys(struct buffer *out, const struct table *t)
     json_write_close(out, ']');
 }
 
-/* Seconds since 1970. */
+/* Writes seconds since 1970. 0: the time is not known, and nothing is written. */
 static void table_write_date(struct buffer *out, const char *key, int64_t wall_ms)
 {
     if (wall_ms == 0)
@@ -160,7 +160,7 @@ bool table_take_reply(struct call *c, const struct subrequest *s, const struct r
 /* ---- changes ---- */
 
 enum {
-    FOLLOWS = 1 /* subrequest->index: asks whether a change has happened */
+    FOLLOWS = 1 /* value of subrequest->index: asks whether a change has happened */
 };
 
 static void table_change_ask(struct call *c, struct slice name, uint32_t attempts)
@@ -181,7 +181,7 @@ static void table_change_follow(struct call *c, const struct table *t)
     table_change_ask(c, arena_copy(&c->arena, t->name), 0);
 }
 
-/* Of a reply that says nothing about the table: not known, hence not over. */
+/* Whether the change has happened. A reply that does not tell counts as: not yet. */
 static bool table_change_is_over(const struct call *c, const struct reply *r)
 {
     struct table t;

@@ -1,4 +1,4 @@
-/* table_tags.c - tags checked, sorted, written. */
+/* table_tags.c - checks, sorts and writes tags. */
 #include "router/operations/table_tags.h"
 
 #include "router/json/json_writer.h"
@@ -40,7 +40,7 @@ static struct slice tag_list_encode(struct call *c, const struct tag_list *list)
     return copy;
 }
 
-/* ---- what may be a key ---- */
+/* ---- allowed tags ---- */
 
 static bool tag_refuse_reserved(struct call *c, struct slice key)
 {
@@ -148,7 +148,7 @@ bool table_tags_change(struct call *c, const struct json_value *list, bool remov
         if (!tag_check_changed(c, &tag) || !tag_list_add(c, &tags, &tag))
             return false;
     }
-    if (tags.count == 0) /* the service's words */
+    if (tags.count == 0) /* the service's texts */
         return fault_set(call_fault(c), FAULT_VALIDATION,
                          remove ? "Atleast one Tag Key needs to be provided as Input."
                                 : "Atleast one Tag needs to be provided as Input.");

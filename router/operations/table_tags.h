@@ -1,22 +1,21 @@
-/* table_tags.h - tags as requests bring them and as answers tell them.
+/* table_tags.h - tags in requests and in answers.
  *
- * The tags weir:gac and weir:item-collections steer a table, and only CreateTable may give them.
- * Other keys that begin with weir: are refused, so that a slip of the pen is not taken for a tag.
- */
+ * The tags weir:gac and weir:item-collections are settings of a table; only CreateTable may set
+ * them. Other keys that begin with weir: are refused: they may be misspelled. */
 #ifndef WEIR_ROUTER_OPERATIONS_TABLE_TAGS_H
 #define WEIR_ROUTER_OPERATIONS_TABLE_TAGS_H
 
 #include "router/operations/operation.h"
 
-/* CreateTable: all of them into spec->tags, from the call's arena, and what those of weir say into
- * the spec, whose keys are known already. */
+/* For CreateTable: puts all tags into spec->tags (in the call's arena), and the settings of weir's
+ * tags into the spec. The spec's keys must be set before. */
 bool table_tags_create(struct call *c, const struct json_value *list, struct table_spec *spec);
 
-/* TagResource (`list`: tags) and UntagResource (`remove`; `list`: keys). */
+/* For TagResource (`list`: tags) and UntagResource (`remove`; `list`: keys). */
 bool table_tags_change(struct call *c, const struct json_value *list, bool remove,
                        struct table_spec *spec);
 
-/* [{"Key": .., "Value": ..}, ..] */
+/* Writes [{"Key": ..., "Value": ...}, ...]. */
 void table_tags_write(struct buffer *out, const struct table *t);
 
 #endif

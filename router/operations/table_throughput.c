@@ -1,11 +1,11 @@
-/* table_throughput.c - throughput read, checked and described. */
+/* table_throughput.c - reads, checks and describes throughput. */
 #include "router/operations/table_throughput.h"
 
 #include "engine/admission/share.h"
 #include "router/json/json_writer.h"
 #include "router/operations/shapes.h"
 
-/* By enum admit_kind. */
+/* Indexes of members, by enum admit_kind. */
 static const int ON_DEMAND[ADMIT_KINDS] = {
     [ADMIT_READ] = ON_DEMAND_THROUGHPUT_MAX_READ_REQUEST_UNITS,
     [ADMIT_WRITE] = ON_DEMAND_THROUGHPUT_MAX_WRITE_REQUEST_UNITS,
@@ -50,7 +50,7 @@ static bool throughput_read_provisioned(struct call *c, const struct json_value 
            throughput_check_bounds(c, "WriteCapacityUnits", out->wcu);
 }
 
-/* A structure of two numbers, of which one may be missing. */
+/* Reads a structure of two numbers. One of them may be missing. */
 static bool throughput_read_pair(struct call *c, const struct shape *shape,
                                  const int index[ADMIT_KINDS], const struct json_value *member,
                                  bool has[ADMIT_KINDS], int64_t units[ADMIT_KINDS])
@@ -84,7 +84,7 @@ bool table_read_throughput(struct call *c, const struct json_value *provisioned,
 
 /* ---- the request against the table ---- */
 
-/* -1 removes the maximum of a table that exists. */
+/* -1 (MAXIMUM_NONE) removes the maximum of an existing table. */
 static bool throughput_take_maximum(struct call *c, const struct throughput_asked *asked,
                                     const struct table *t, enum admit_kind kind,
                                     struct table_spec *spec)
@@ -105,7 +105,7 @@ static bool throughput_take_maximum(struct call *c, const struct throughput_aske
                      name);
 }
 
-/* Warm throughput can only grow; a new table starts with some. */
+/* Warm throughput can only grow. A new table has at least its initial throughput. */
 static bool throughput_take_warm(struct call *c, const struct throughput_asked *asked,
                                  const struct table *t, enum admit_kind kind,
                                  struct table_spec *spec)
@@ -153,7 +153,7 @@ bool table_take_throughput(struct call *c, const struct throughput_asked *asked,
            throughput_take_warm(c, asked, t, ADMIT_WRITE, spec);
 }
 
-/* ---- as described ---- */
+/* ---- the description ---- */
 
 static void throughput_write_maximum(struct buffer *out, const struct table *t)
 {
@@ -166,8 +166,8 @@ static void throughput_write_maximum(struct buffer *out, const struct table *t)
     json_write_close(out, '}');
 }
 
-/* How much of it the present partitions can serve; a partition that is yet to be split off does not
- * count. */
+/* The warm throughput that the present partitions can serve. A partition that its parent has not
+ * split off yet does not count. */
 static int64_t throughput_served(const struct config *config, const struct table *t,
                                  enum admit_kind kind)
 {

@@ -1,13 +1,15 @@
-/* tag_resource.c - TagResource, UntagResource and ListTagsOfResource. A table is the only resource
- * there is. The catalog makes the change, so changes at the same time do not undo each other. */
+/* tag_resource.c - TagResource, UntagResource and ListTagsOfResource. The only resources are
+ * tables.
+ *
+ * The catalog makes a change: changes at the same time do not undo each other. */
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
 #include "router/operations/table_tags.h"
 
-/* The table in arn:partition:dynamodb:region:account:table/name; of any region and account, as
- * clients may use any. */
+/* The table in arn:partition:dynamodb:region:account:table/name. Clients may use any region and
+ * account. */
 static bool resource_table_of(struct call *c, const struct json_value *arn, struct slice *name)
 {
     struct slice left = json_string(arn);
@@ -32,7 +34,8 @@ static bool resource_table_of(struct call *c, const struct json_value *arn, stru
     return true;
 }
 
-/* The table in the reply; the service names the resource and not the table where there is none. */
+/* Takes the table out of the reply. If there is none, the service's text names the resource, not
+ * the table. */
 static bool resource_found(struct call *c, struct subrequest *s, const struct reply *r,
                            struct table *out)
 {
@@ -65,7 +68,7 @@ static bool untag_begin(struct call *c, const struct json_value m[])
     return resource_change(c, &m[UNTAG_RESOURCE_RESOURCE_ARN], &m[UNTAG_RESOURCE_TAG_KEYS], true);
 }
 
-/* The answer has no body, as the service has it. */
+/* The answer has no body, as in the service. */
 static bool resource_changed(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct table t;
@@ -79,7 +82,7 @@ static bool list_tags_begin(struct call *c, const struct json_value m[])
     struct slice name;
     if (!resource_table_of(c, &m[LIST_TAGS_OF_RESOURCE_RESOURCE_ARN], &name))
         return false;
-    if (m[LIST_TAGS_OF_RESOURCE_NEXT_TOKEN].type == JSON_STRING) /* all tags stand on one page */
+    if (m[LIST_TAGS_OF_RESOURCE_NEXT_TOKEN].type == JSON_STRING) /* one page has all tags */
         return fault_set(call_fault(c), FAULT_VALIDATION, "Invalid NextToken");
     call_get_table(c, name);
     return true;

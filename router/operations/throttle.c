@@ -5,8 +5,8 @@
 #include "router/json/json_writer.h"
 #include "router/operations/operation.h"
 
-/* The one place that says which exception a refusal is. The documentation contradicts itself about
- * key ranges of provisioned tables, so that is a setting. */
+/* Chooses the exception of a refusal. The documentation contradicts itself about key ranges of
+ * provisioned tables: a setting decides. */
 static enum fault_kind throttle_exception_of(const struct config *config, const struct table *t,
                                              enum admit_reason reason)
 {
@@ -24,7 +24,8 @@ const char *throttle_reason_name(enum admit_kind kind, enum admit_reason reason)
                               : "TableWriteProvisionedThroughputExceeded";
 }
 
-/* A table on demand is refused for its maximum by its allocations, or by routers that share it. */
+/* Whether an on-demand table is at its maximum: its partitions' allocations enforce the maximum, or
+ * the routers that share it. */
 static bool throttle_is_maximum(const struct table *t, enum admit_kind kind,
                                 enum admit_reason reason)
 {
@@ -58,7 +59,7 @@ static void throttle_write_reasons(struct call *c, const struct table *t, enum a
     buffer_deinit(&arn);
 }
 
-/* ---- words ---- */
+/* ---- texts ---- */
 
 static int64_t throttle_wait_ms(const struct admit_verdict *verdict)
 {
@@ -127,7 +128,7 @@ static const char *throttle_text_of(const struct table *t, enum admit_reason rea
            "increasing your provisioning level with the UpdateTable API.";
 }
 
-/* ---- refusing ---- */
+/* ---- refusals ---- */
 
 void throttle_note(struct call *c, const struct subrequest *s, const struct admit_verdict *verdict)
 {

@@ -1,13 +1,13 @@
 /* throttle.h - what a client sees of an admission refusal.
  *
  * The service documents the reasons {Table|Index}{Read|Write}{KeyRangeThroughputExceeded |
- * ProvisionedThroughputExceeded | AccountLimitExceeded | MaxOnDemandThroughputExceeded}, and two
+ * ProvisionedThroughputExceeded | AccountLimitExceeded | MaxOnDemandThroughputExceeded}. It has two
  * exceptions: ProvisionedThroughputExceededException for provisioned tables, ThrottlingException
- * for on-demand ones. weir knows more reasons than that: a partition's allocation, its node, a
- * member of its replication group and the table's limit being short are all
- * ProvisionedThroughputExceeded in ThrottlingReasons; the message and the header lines say which it
- * was, where, and when to come again. Source: DynamoDB developer guide, "Diagnosing throttling
- * issues". */
+ * for on-demand tables. weir has more reasons: tokens may be short at the partition, at its node,
+ * at a member of its group or in the table's limit. In ThrottlingReasons these are
+ * ProvisionedThroughputExceeded, or MaxOnDemandThroughputExceeded for the maximum of a table. The
+ * message and the header lines tell the exact reason, the place, and when to try again.
+ * Source: DynamoDB developer guide, "Diagnosing throttling issues". */
 #ifndef WEIR_ROUTER_OPERATIONS_THROTTLE_H
 #define WEIR_ROUTER_OPERATIONS_THROTTLE_H
 
@@ -15,15 +15,15 @@
 #include "engine/message/message.h"
 #include "router/router_internal.h"
 
-/* "TableReadKeyRangeThroughputExceeded", ...: static. */
+/* "TableReadKeyRangeThroughputExceeded" and others; a static text. */
 const char *throttle_reason_name(enum admit_kind kind, enum admit_reason reason);
 
-/* The call's answer tells of it in header lines, whatever else it says: x-weir-throttled-by with
- * the name of the reason, x-weir-partition, x-weir-retry-after-ms. Of several refusals the one that
- * waits longest is told. */
+/* Notes the refusal for the header lines of the answer, even if the call succeeds:
+ * x-weir-throttled-by with the reason's name, x-weir-partition, x-weir-retry-after-ms. Of several
+ * refusals the answer tells the one with the longest wait. */
 void throttle_note(struct call *c, const struct subrequest *s, const struct admit_verdict *verdict);
 
-/* Sets the fault of a call whose request was refused; false. */
+/* Sets the fault of a call whose request was refused. Always false. */
 bool throttle_refuse(struct call *c, const struct subrequest *s,
                      const struct admit_verdict *verdict);
 

@@ -1,12 +1,12 @@
-/* update_table.c - UpdateTable: reads the table first, because members that are not given stay
- * as they are. */
+/* update_table.c - UpdateTable: reads the table first, because members that are not given keep
+ * their values. */
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
 #include "router/operations/table_throughput.h"
 
-/* The typed request: it is completed by the table as it is. */
+/* The typed request. The present table completes it. */
 struct update_table {
     struct table_spec spec; /* the request, without the throughput */
     bool throughput;        /* throughput or a billing mode is given */
@@ -17,7 +17,7 @@ struct update_table {
 static bool update_read_change(struct call *c, struct update_table *u, const struct json_value m[])
 {
     struct fault *f = call_fault(c);
-    bool any = false; /* members that weir does not support yet were refused before */
+    bool any = false; /* serve_run has refused members that weir does not support yet */
     for (int i = 0; i < SHAPE_MEMBERS_OF_update_table; i++)
         any |= i != UPDATE_TABLE_TABLE_NAME && m[i].type != JSON_ABSENT;
     if (!any)
@@ -79,7 +79,7 @@ static bool update_unchanged(struct call *c, const struct table *t,
         (long long)t->rcu, (long long)asked->rcu, (long long)t->wcu, (long long)asked->wcu);
 }
 
-/* Whether the spec asks for anything the table is not. */
+/* Whether the spec changes the table's class or encryption. */
 static bool update_changes_labels(const struct table *t, const struct table_spec *spec)
 {
     bool class = spec->class != TABLE_CLASS_UNSAID && spec->class != t->class;
@@ -101,7 +101,7 @@ static bool update_changes_throughput(const struct table *t, const struct table_
     return change;
 }
 
-/* The table as it is. */
+/* The reply with the present table. */
 static bool update_found(struct call *c, struct subrequest *get, const struct reply *r)
 {
     struct update_table *u = c->state;

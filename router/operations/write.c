@@ -1,4 +1,4 @@
-/* write.c - PutItem and DeleteItem: one item written whole, or removed by its key. */
+/* write.c - PutItem and DeleteItem: puts a whole item, or deletes an item by its key. */
 #include "router/operations/write.h"
 
 #include "base/limits.h"
@@ -8,9 +8,9 @@
 #include "router/operations/shapes.h"
 #include "router/plan/items.h"
 
-/* The typed request of both. */
+/* The typed request of both operations. */
 struct write {
-    struct item_plan *plan; /* of one item */
+    struct item_plan *plan; /* for one item */
     bool want_collection;
 };
 
@@ -42,7 +42,7 @@ void write_collection(struct buffer *out, const struct table *t, struct slice it
     json_write_close(out, '}');
 }
 
-/* NONE or ALL_OLD. */
+/* ReturnValues: NONE or ALL_OLD. */
 static bool write_read_return_values(struct call *c, struct item_request *q,
                                      const struct json_value *member)
 {
@@ -52,7 +52,7 @@ static bool write_read_return_values(struct call *c, struct item_request *q,
     return fault_set(call_fault(c), FAULT_VALIDATION, "Return values set to invalid value");
 }
 
-/* The inputs differ in what names the item; so do the indexes of their members. */
+/* The indexes of members in the inputs of PutItem and DeleteItem. */
 struct write_members {
     enum request_op op;
     int table_name, item_or_key, return_values, return_consumed, return_metrics;

@@ -1,16 +1,16 @@
-/* write.h - what PutItem and DeleteItem share with BatchWriteItem. */
+/* write.h - functions that PutItem, DeleteItem and BatchWriteItem share. */
 #ifndef WEIR_ROUTER_OPERATIONS_WRITE_H
 #define WEIR_ROUTER_OPERATIONS_WRITE_H
 
 #include "router/operations/operation.h"
 
-/* Item size as DynamoDB counts it. */
+/* Refuses an item that is too large. The size is counted as in DynamoDB. */
 bool write_item_fits(struct slice item, struct fault *fault);
 
-/* ReturnItemCollectionMetrics: SIZE. */
+/* Whether ReturnItemCollectionMetrics is SIZE. */
 bool write_wants_collection(const struct json_value *member);
-/* {"ItemCollectionKey":...} of an item that was written, or its key. The estimate is a range of
- * whole gigabytes. */
+/* Writes {"ItemCollectionKey":...} for an item that was written, or for its key. `bytes`: the size
+ * of the collection. The estimate is a range of whole GiB. */
 void write_collection(struct buffer *out, const struct table *t, struct slice item, int64_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* items.c - items by their keys: one request each, all at once. */
+/* items.c - sends one request for each item, all at once. */
 #include "router/plan/items.h"
 
 struct item_plan *item_plan_create(struct call *c, uint32_t tables, uint32_t items)
@@ -18,7 +18,7 @@ void items_begin(struct call *c, struct item_plan *p)
         call_want_table(c, p->tables[i].name, &p->tables[i].route);
 }
 
-/* Comparing each with each is quick: a batch has at most 100 keys. */
+/* Comparing all pairs is fast: a batch has at most 100 keys. */
 static bool items_differ(struct call *c, const struct item_plan *p)
 {
     for (uint32_t i = 1; i < p->count; i++) {

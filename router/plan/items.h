@@ -1,8 +1,7 @@
-/* items.h - a plan: get, put or delete items by their keys, all at once, each on its own.
+/* items.h - a plan: gets, puts or deletes items by their keys, with one request for each item.
  *
- * Single operations and batches say here, without JSON, which items to read or write. The plan
- * looks the tables up, makes storage keys, and sends one request for each item; the operation
- * takes the replies. */
+ * Single operations and batches fill in a plan, which has no JSON. The plan looks up the tables,
+ * makes storage keys, and sends all requests at once. The operation takes the replies. */
 #ifndef WEIR_ROUTER_PLAN_ITEMS_H
 #define WEIR_ROUTER_PLAN_ITEMS_H
 
@@ -10,16 +9,16 @@
 
 struct item_table {
     struct slice name;   /* lends from the call's arena */
-    struct route *route; /* the plan's */
+    struct route *route; /* set by the plan */
 };
 
 struct item_request {
     enum request_op op; /* REQUEST_GET, REQUEST_PUT or REQUEST_DELETE */
-    uint32_t table;     /* index */
-    struct span item;   /* in call->bytes: the item to put, else the key, encoded as an item */
-    bool consistent;    /* a read */
-    bool want_old;      /* a write: the reply holds the item that was there */
-    struct slice key;   /* the plan's: the storage key */
+    uint32_t table;     /* index in item_plan.tables */
+    struct span item;   /* in call->bytes: the item to put, or the key, encoded as an item */
+    bool consistent;    /* for reads */
+    bool want_old;      /* for writes: the reply holds the item that was there before */
+    struct slice key;   /* the storage key; set by the plan */
 };
 
 struct item_plan {
@@ -27,16 +26,16 @@ struct item_plan {
     uint32_t table_count;
     struct item_request *items;
     uint32_t count;
-    bool distinct; /* the same key twice is refused */
+    bool distinct; /* refuse a key that occurs twice */
 };
 
-/* All zeros, in the call's arena. */
+/* A plan in the call's arena, with zeroed tables and items. */
 struct item_plan *item_plan_create(struct call *c, uint32_t tables, uint32_t items);
 
-/* For struct operation's `begin`: wants the tables. */
+/* For the operation's `begin`: asks for the tables. */
 void items_begin(struct call *c, struct item_plan *p);
-/* For `ready`: refuses keys that do not fit their tables, or sends everything. A reply is to
- * p->items[subrequest->index]. */
+/* For the operation's `ready`: sends all requests, or refuses a key that does not fit its table. A
+ * reply belongs to p->items[subrequest->index]. */
 bool items_ready(struct call *c, struct item_plan *p);
 
 #endif

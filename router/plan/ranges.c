@@ -1,4 +1,4 @@
-/* ranges.c - pages of items: one range, or several merged. */
+/* ranges.c - reads pages of items from one range, or merges several ranges. */
 #include "router/plan/ranges.h"
 
 #include "base/limits.h"
@@ -10,7 +10,7 @@ void plan_range_skip_past(struct call *c, struct plan_range *range, bool reverse
         range->hi = slice_compare(key, range->hi) < 0 ? key : range->hi;
         return;
     }
-    /* The least string after the key: itself and a zero byte. */
+    /* The least string after the key: the key and a zero byte. */
     uint8_t *after = arena_alloc(&c->arena, key.size + 1);
     memcpy(after, key.data, key.size);
     after[key.size] = 0;
@@ -41,7 +41,7 @@ static void ranges_send(struct call *c, struct ranges_plan *p, uint32_t index)
     call_send(c, s);
 }
 
-/* Of each range that has nothing to take, and may have. */
+/* Sends a request for each range that has no unread items and has not ended. */
 static void ranges_send_all(struct call *c, struct ranges_plan *p)
 {
     for (uint32_t i = 0; i < p->count; i++) {
@@ -80,7 +80,7 @@ static bool ranges_is_full(const struct ranges_plan *p)
     return (p->limit > 0 && p->taken >= p->limit) || p->read_bytes >= PAGE_SIZE_MAX;
 }
 
-/* All items of a reply at once: there is no other range. */
+/* With one range: takes all items of a reply at once. */
 static bool ranges_take_all(struct call *c, struct ranges_plan *p, const struct reply *r)
 {
     struct reader items = {r->range.items, false};
@@ -112,7 +112,7 @@ static bool ranges_storage_key(struct call *c, const struct ranges_plan *p, stru
     return true;
 }
 
-/* The key of the range's first item that is not taken. */
+/* Sets `next` to the key of the range's first unread item. */
 static bool ranges_peek(struct call *c, const struct ranges_plan *p, struct plan_range *range)
 {
     struct reader items = range->unread;
@@ -122,7 +122,8 @@ static bool ranges_peek(struct call *c, const struct ranges_plan *p, struct plan
     return items.failed ? ranges_cut_short(c) : ranges_storage_key(c, p, item, &range->next);
 }
 
-/* Items of a reply wait until it is their turn. A range with more to come goes on behind them. */
+/* Keeps the items of a reply until the merge takes them. If the partition has more items, the range
+ * continues after these. */
 static bool ranges_keep_all(struct call *c, struct ranges_plan *p, struct plan_range *range,
                             const struct reply *r)
 {
@@ -141,7 +142,7 @@ static bool ranges_keep_all(struct call *c, struct ranges_plan *p, struct plan_r
     return ranges_peek(c, p, range);
 }
 
-/* Whether the range's next item comes before the other's. */
+/* Whether the next item of `a` comes before the next item of `b`. */
 static bool ranges_is_before(const struct ranges_plan *p, const struct plan_range *a,
                              const struct plan_range *b)
 {
@@ -151,7 +152,7 @@ static bool ranges_is_before(const struct ranges_plan *p, const struct plan_rang
     return p->reverse ? order > 0 : order < 0;
 }
 
-/* The range whose item is next. NULL: they have all ended, or one has to be read first. */
+/* The range that has the next item. NULL: all ranges have ended, or a range must be read first. */
 static struct plan_range *ranges_first(struct ranges_plan *p)
 {
     struct plan_range *first = NULL;
@@ -188,7 +189,7 @@ static bool ranges_merge(struct call *c, struct ranges_plan *p)
     return true;
 }
 
-/* ---- what comes back ---- */
+/* ---- replies ---- */
 
 bool ranges_reply(struct call *c, struct ranges_plan *p, struct subrequest *s,
                   const struct reply *r)
@@ -201,7 +202,7 @@ bool ranges_reply(struct call *c, struct ranges_plan *p, struct subrequest *s,
     }
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
-    p->route = s->route; /* perhaps a newer one */
+    p->route = s->route; /* may be a newer map */
     p->consumed_mcu += read_cost_mcu(r->range.read_bytes, p->consistent);
     if (p->count == 1 ? !ranges_take_all(c, p, r) : !ranges_keep_all(c, p, range, r))
         return false;

@@ -1,55 +1,55 @@
-/* ranges.h - a plan: a page of items out of one range of storage keys, or of several, merged.
+/* ranges.h - a plan: a page of items from one range of storage keys, or from several, merged.
  *
  * A range is read partition by partition, in the direction of the page. Several ranges are read at
- * the same time, and their items come in the order of their storage keys. A page ends after `limit`
- * items, after PAGE_SIZE_MAX bytes of items, or where its ranges end. Items
- * that were read and are behind the page's end are dropped; their capacity was consumed. */
+ * the same time; their items come in the order of their storage keys. A page ends after `limit`
+ * items, after PAGE_SIZE_MAX bytes of items, or at the end of its ranges. Items that were read but
+ * lie after the page's end are dropped; their capacity was consumed. */
 #ifndef WEIR_ROUTER_PLAN_RANGES_H
 #define WEIR_ROUTER_PLAN_RANGES_H
 
 #include "router/operations/operation.h"
 
 struct plan_range {
-    struct slice lo; /* what is still to be read: [lo, hi) */
+    struct slice lo; /* [lo, hi) is still to be read */
     struct slice hi;
-    size_t prefix;        /* so many bytes of its storage keys do not count in the order */
-    struct reader unread; /* items that were read and not taken; only of several ranges */
-    struct slice next;    /* the storage key of the first of them */
-    bool ended;           /* nothing is left of [lo, hi) */
+    size_t prefix;        /* the order ignores so many first bytes of the range's storage keys */
+    struct reader unread; /* items that were read and not taken; only with several ranges */
+    struct slice next;    /* the storage key of the first item in `unread` */
+    bool ended;           /* [lo, hi) is empty */
 };
 
 struct ranges_plan {
-    struct slice table;        /* its name; lends from the call's arena */
-    struct plan_range *ranges; /* to be set before ranges_start */
+    struct slice table;        /* the table's name; lends from the call's arena */
+    struct plan_range *ranges; /* set before ranges_start */
     uint32_t count;
-    int64_t limit; /* items; 0: none */
+    int64_t limit; /* items; 0: no limit */
     bool consistent;
     bool reverse;
-    /* Each item of the page, in order; the item lends until the function returns. */
+    /* Gets each item of the page, in order. The item lends until the function returns. */
     void (*take)(struct call *c, struct slice item);
 
     /* results */
-    struct route *route;  /* the table as it was routed by last */
+    struct route *route;  /* the map in use */
     int64_t taken;        /* items */
-    int64_t read_bytes;   /* of them, as the service counts */
+    int64_t read_bytes;   /* size of the items taken, as the service counts */
     int64_t consumed_mcu; /* by all replies */
-    struct key last;      /* of the last item taken; lends from the call's arena */
-    bool ended;
-    bool truncated; /* by a limit, or because the rest was throttled: `last` is where to go on */
+    struct key last;      /* the key of the last item taken; lends from the call's arena */
+    bool ended;           /* the page is complete */
+    bool truncated;       /* by a limit, or because the rest was throttled: continue after `last` */
 };
 
-/* `begin`: wants the table. */
+/* For the operation's `begin`: asks for the table. */
 void ranges_begin(struct call *c, struct ranges_plan *p);
-/* `ready`, once the ranges are set: the first requests. */
+/* For the operation's `ready`, after the ranges were set: sends the first requests. */
 void ranges_start(struct call *c, struct ranges_plan *p);
-/* `reply`: false if the call fails. */
+/* For the operation's `reply`. False: the call fails. */
 bool ranges_reply(struct call *c, struct ranges_plan *p, struct subrequest *s,
                   const struct reply *r);
-/* `finish`: the page is whole (p->ended), or further requests were sent; false if the call
- * fails. */
+/* For the operation's `finish`: completes the page (p->ended), or sends further requests. False:
+ * the call fails. */
 bool ranges_finish(struct call *c, struct ranges_plan *p);
 
-/* Nothing up to this storage key is read. */
+/* Excludes the key, and all storage keys before it in the direction of the page. */
 void plan_range_skip_past(struct call *c, struct plan_range *range, bool reverse, struct slice key);
 
 #endif
