@@ -1,5 +1,5 @@
-/* sim_client.h - what a client does all day: makes the first table, works on a few hot keys, or
- * asks whether every key answers. Everything it asks and is told goes into the history. */
+/* sim_client.h - one simulated client: makes the first table, works on a few hot keys, or tests
+ * that every key answers. All its requests and answers go into the history. */
 #ifndef WEIR_SIM_SIM_CLIENT_H
 #define WEIR_SIM_SIM_CLIENT_H
 
@@ -15,23 +15,23 @@ enum {
 
 struct workload {
     uint32_t tables; /* the first stays */
-    uint32_t keys;   /* of each table */
+    uint32_t keys;   /* the first table stays */
     struct dynamo_keys shapes[TABLES_MAX];
     struct dynamo_filler filler; /* of all tables */
     uint32_t partitions;         /* of the table, at the start */
-    uint32_t units;              /* a partition's: the table has so many times that, of each kind */
+    uint32_t units;              /* of each kind, for each partition of the table */
     uint32_t read_percent;
     uint32_t delete_percent;   /* of writes */
     uint32_t eventual_percent; /* of reads */
-    uint32_t old_percent;      /* of writes: asked for what they replace */
-    uint32_t many_percent;     /* of all: BatchGetItem, BatchWriteItem, Scan */
-    uint32_t query_percent;    /* of the reads of many: Query of a collection */
-    uint32_t range_percent;    /* of queries: of a range of sort keys, page by page */
-    uint32_t pad_bytes;        /* of an item without filler, at most */
-    int64_t churn_ns;          /* between two changes of tables: 0 .. twice this */
+    uint32_t old_percent;      /* of writes: these ask for the old item */
+    uint32_t many_percent;     /* of all operations: BatchGetItem, BatchWriteItem, Scan, Query */
+    uint32_t query_percent;    /* of the reads of many keys: Query of a collection */
+    uint32_t range_percent;    /* of queries: with a range; of pages: the next page follows */
+    uint32_t pad_bytes;        /* at most, in an item without filler */
+    int64_t churn_ns;          /* between two changes of a table: 0 .. twice this */
     int64_t think_ns;          /* between two operations: 0 .. this */
     int64_t timeout_ns;
-    bool whole_collections; /* of the table, and counted */
+    bool whole_collections; /* the first table keeps item collections whole */
 };
 
 struct client_counters {
@@ -39,8 +39,8 @@ struct client_counters {
     uint64_t ok;
     uint64_t failed;
     uint64_t unknown;
-    uint64_t shed;     /* of the failed: by a node whose queue is full */
-    uint64_t rejected; /* of the failed: the request is wrong, it is said; no retry would help */
+    uint64_t shed;     /* failed: refused by a node whose queue is full */
+    uint64_t rejected; /* failed: the request is wrong, so a retry would not help */
 };
 
 struct sim_client_options {
@@ -55,9 +55,9 @@ struct sim_client_options {
 
 enum client_plan {
     CLIENT_IDLE,
-    CLIENT_SETUP, /* until the table is active */
-    CLIENT_LOAD,  /* without end */
-    CLIENT_PROBE, /* until each key that falls to this client was written and read */
+    CLIENT_SETUP, /* makes the table, until it is active */
+    CLIENT_LOAD,  /* works without end */
+    CLIENT_PROBE, /* writes and reads each of the client's keys */
 };
 
 struct sim_client;
@@ -65,12 +65,12 @@ struct sim_client;
 struct sim_client *sim_client_create(const struct sim_client_options *options);
 void sim_client_destroy(struct sim_client *c);
 
-/* What is under way is finished first. */
+/* The present operation is finished first. */
 void sim_client_set_plan(struct sim_client *c, enum client_plan plan);
-/* SETUP, PROBE: it has done it. IDLE: nothing is under way. */
+/* SETUP, PROBE: the plan is done. IDLE: no operation is under way. */
 bool sim_client_is_done(const struct sim_client *c);
 struct client_counters sim_client_counters(const struct sim_client *c);
-/* What it is waiting for, for people. */
+/* Tells people what the client waits for. */
 void sim_client_describe(const struct sim_client *c, struct buffer *out);
 
 #endif
