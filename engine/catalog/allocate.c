@@ -1,11 +1,11 @@
-/* allocate.c - what partitions are allocated, and the nodes that carry them.
+/* allocate.c - allocations of a table's partitions, and the nodes that carry them.
  *
- * A provisioned table's partitions share its throughput; those of a table on demand share what it
- * has shown to need (table.promised; docs/decisions/0009), and burst beyond that. A node is
- * promised to what the partitions it has replicas of are allocated. The maximum of a table on
- * demand bounds each partition, unless routers keep it.
+ * The partitions of a provisioned table share its throughput. The partitions of a table on demand
+ * share what the table has shown to need (table.promised; docs/decisions/0009), and burst beyond
+ * that. The promise of a node is the sum of the allocations of its replicas' partitions. The
+ * maximum of a table on demand bounds each partition, unless routers keep the maximum.
  *
- * Every member's node carries the writes, the leader's the reads. */
+ * The nodes of all members carry the writes. The leader's node carries the reads. */
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -23,7 +23,7 @@ static void node_take(const struct table *t, uint32_t index, uint32_t member,
         loads[node][ADMIT_READ] += rates[ADMIT_READ];
 }
 
-/* The table `except` left out. */
+/* The loads of all tables but `except`. */
 static void node_loads(const struct catalog *c, uint32_t except, int64_t (*loads)[ADMIT_KINDS],
                        uint32_t *partitions)
 {
@@ -42,8 +42,8 @@ void catalog_node_loads(const struct catalog *c, int64_t (*loads)[ADMIT_KINDS],
     node_loads(c, CATALOG_TABLE_ID, loads, partitions);
 }
 
-/* The node with the smallest share of its write capacity promised, then the least work, among those
- * that are known and not `taken`. 0: none. */
+/* Among the known nodes that are not drained and not `taken`: the node with the fewest promised
+ * writes, then the node with the least work. 0: there is no such node. */
 static uint32_t least_loaded(const struct catalog *c, uint32_t node_count,
                              int64_t (*loads)[ADMIT_KINDS], const uint32_t *partitions,
                              const struct partition_info *taken)
@@ -61,8 +61,8 @@ static uint32_t least_loaded(const struct catalog *c, uint32_t node_count,
     return best;
 }
 
-/* Which of the replicas should lead: the one whose node is promised the fewest reads, which leaders
- * alone serve, then has the least work. */
+/* Puts the replica first that should lead: the one whose node is promised the fewest reads, then
+ * the one whose node has the least work. Only leaders serve the promised reads. */
 static void choose_leader(struct partition_info *p, int64_t (*loads)[ADMIT_KINDS],
                           const uint32_t *partitions)
 {
@@ -79,7 +79,7 @@ static void choose_leader(struct partition_info *p, int64_t (*loads)[ADMIT_KINDS
     p->members[0] = first;
 }
 
-/* Finds nodes for the replicas, the one that should lead first. */
+/* Finds nodes for the replicas. The replica that should lead comes first. */
 static bool allocate_place(struct catalog *c, const struct catalog_command *command,
                            struct partition_info *p, int64_t (*loads)[ADMIT_KINDS],
                            const uint32_t *partitions)
@@ -98,7 +98,7 @@ static bool allocate_place(struct catalog *c, const struct catalog_command *comm
     return true;
 }
 
-/* Takes on the table, where `placing` on nodes it finds. */
+/* Adds the table to the loads of its nodes; `placing`: finds the nodes first. */
 static bool allocate_carry(struct catalog *c, const struct catalog_command *command,
                            struct table *t, bool placing)
 {
@@ -150,8 +150,8 @@ void catalog_share(const struct catalog_command *command, struct table *t)
     }
 }
 
-/* After a split the nodes of its partitions may be promised more of it than before. What does not
- * fit it has to burst for. */
+/* Halves all shares until the nodes can carry them: after a split they may be promised more than
+ * before. The table must burst for what is missing. */
 void catalog_share_what_fits(struct catalog *c, const struct catalog_command *command,
                              struct table *t)
 {

@@ -127,15 +127,14 @@ bool catalog_is_drained(const struct catalog *c, uint32_t node)
     return node <= NODES_MAX && c->drained[node];
 }
 
-/* Whether its node lives under another generation. Of one that was never heard of nothing is known.
- */
+/* Whether the member's node has another generation now. False for a node never heard of. */
 static bool is_lost(const struct catalog *c, uint64_t member)
 {
     uint32_t generation = catalog_generation(c, raft_member_node(member));
     return generation != 0 && generation != raft_member_generation(member);
 }
 
-/* While a merge rests on the replicas there are, none joins. */
+/* False while a merge needs the present replicas. */
 static bool may_replace(const struct partition_info *p)
 {
     return p->merge != MERGE_FREEZE && (p->merge != MERGE_ABSORB || p->absorbed);
@@ -144,7 +143,7 @@ static bool may_replace(const struct partition_info *p)
 bool catalog_needs_replacing(const struct catalog *c, const struct table *t)
 {
     if (t->status == TABLE_CREATING)
-        return false; /* groups begin with the members they were given: the others open first */
+        return false; /* a new group first begins with the members that it was given */
     for (uint32_t p = 0; p < t->partition_count; p++) {
         for (uint32_t i = 0; i < t->partitions[p].member_count; i++) {
             if (may_replace(&t->partitions[p]) && is_lost(c, t->partitions[p].members[i]))
@@ -154,7 +153,7 @@ bool catalog_needs_replacing(const struct catalog *c, const struct table *t)
     return false;
 }
 
-/* NULL: there is none. */
+/* NULL: there is no such group. */
 static const struct partition_info *find_group(const struct catalog *c, uint32_t group)
 {
     if (group == CATALOG_GROUP)
@@ -169,7 +168,7 @@ static const struct partition_info *find_group(const struct catalog *c, uint32_t
     return NULL;
 }
 
-/* No partition any more, and yet what the lower one's last replicas may still need. */
+/* Whether the partition has left the map, but the lower one's last replicas may still need it. */
 static bool is_being_absorbed(const struct catalog *c, uint32_t partition)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -220,7 +219,7 @@ void catalog_report(struct catalog *c, uint32_t table_id, uint32_t partition, in
 
 /* ---- changing the set ---- */
 
-/* Gives the entry memory of its own for what `t` says (whose slices may point into the entry). */
+/* Copies `t` into the entry's own memory. Slices of `t` may point into the entry. */
 static void entry_set(struct entry *e, const struct table *t)
 {
     struct buffer bytes = {0};
@@ -290,7 +289,7 @@ static struct buffer *row_open(struct catalog *c, struct catalog_result *result,
     return &c->row_values[i];
 }
 
-/* A row's value: XXH3 of what follows, then the bytes. */
+/* A row's value: the XXH3 of the bytes, then the bytes. */
 static void row_close(struct catalog *c, struct catalog_result *result)
 {
     struct buffer *b = &c->row_values[result->row_count - 1];
@@ -362,7 +361,7 @@ static void catalog_refuse_change(struct catalog *c, struct catalog_result *out,
     out->text = buffer_slice(&c->text);
 }
 
-/* n equal ranges of the hash space; the first starts and the last ends with the table. */
+/* Equal ranges of the hash space. The first begins and the last ends with the table. */
 static void cut_hash_space(struct catalog *c, struct table *t, struct arena *arena)
 {
     for (uint32_t i = 0; i < t->partition_count; i++) {
@@ -384,7 +383,7 @@ static void cut_hash_space(struct catalog *c, struct table *t, struct arena *are
     }
 }
 
-/* False: it is refused. */
+/* False: the command is refused. */
 static bool catalog_has_ids(struct catalog *c, uint32_t wanted, struct catalog_result *out)
 {
     if (wanted <= PARTITION_ID_MAX - c->next_partition_id)
@@ -395,7 +394,7 @@ static bool catalog_has_ids(struct catalog *c, uint32_t wanted, struct catalog_r
     return false;
 }
 
-/* What a new table is, but for its partitions. False: it is refused. */
+/* Fills in a new table without its partitions. False: `c->text` tells which limit is exceeded. */
 static bool create_table(struct catalog *c, const struct catalog_command *command, struct table *t,
                          struct arena *arena)
 {
@@ -465,7 +464,7 @@ static struct entry *find_active(struct catalog *c, const struct catalog_command
     return e;
 }
 
-/* Whether the partitions are to hear of their shares. */
+/* Whether the partitions must be told new shares. */
 static bool update_reaches_partitions(const struct table_spec *spec, const struct table *t)
 {
     bool warms =
@@ -542,7 +541,7 @@ void catalog_join(struct partition_info *p, uint32_t i, uint32_t node, uint32_t 
     p->joined |= 1U << i;
 }
 
-/* What a node held under a generation that is gone is lost: it starts again from a snapshot. */
+/* The data of a lost generation is lost. The replica joins anew, and starts from a snapshot. */
 static void catalog_replace(struct catalog *c, const struct catalog_command *command,
                             struct catalog_result *out)
 {
@@ -570,9 +569,9 @@ static void catalog_found(struct catalog *c, const struct catalog_command *comma
     struct partition_info group;
     must(partition_info_decode(&r, &group) == STATUS_OK);
     if (c->itself != NULL)
-        return; /* by a leader before */
+        return; /* an earlier leader has founded it */
     const struct table t = {.id = CATALOG_TABLE_ID,
-                            .name = slice_of("(catalog)"), /* which no table can be called */
+                            .name = slice_of("(catalog)"), /* no table can have this name */
                             .status = TABLE_ACTIVE,
                             .partition_key = {slice_of("-"), ATTR_STRING},
                             .billing = BILLING_PROVISIONED,
@@ -612,7 +611,7 @@ static void split_partition(struct catalog *c, const struct catalog_command *com
     struct table t = e->table, before = e->table;
     uint32_t at = (uint32_t)(p - t.partitions), first_id = c->next_partition_id;
     size_t size = before.partition_count * sizeof before.partitions[0];
-    before.partitions = arena_alloc(&arena, size); /* of which the rates are read */
+    before.partitions = arena_alloc(&arena, size); /* catalog_keep_boosts reads their rates */
     memcpy(before.partitions, e->table.partitions, size);
     t.partition_count += split.cut_count;
     t.partitions = arena_alloc(&arena, t.partition_count * sizeof t.partitions[0]);
@@ -621,7 +620,7 @@ static void split_partition(struct catalog *c, const struct catalog_command *com
            (e->table.partition_count - at - 1) * sizeof t.partitions[0]);
     catalog_cut_partition(c, &split, &t.partitions[at]);
     bool on_demand = t.billing == BILLING_ON_DEMAND;
-    if (on_demand) /* what nodes are promised to it must not keep it from growing */
+    if (on_demand) /* a table on demand grows even if its nodes cannot be promised more */
         catalog_share_what_fits(c, command, &t);
     if (on_demand || catalog_allocate(c, command, &t, false)) {
         entry_set(e, &t);
@@ -652,13 +651,13 @@ static void catalog_settle(struct catalog *c, const struct catalog_command *comm
 {
     struct entry *e = find_id(c, command->table_id);
     if (e == NULL || (e->table.status == TABLE_ACTIVE && !table_is_splitting(&e->table)))
-        return; /* settled before: a leader resumed what another had finished */
+        return; /* settled already: a new leader settles every table once */
     if (e->table.status != command->status) {
         PROBE("what is settled was changed before the catalog heard of it");
         return;
     }
     if (e->table.status != TABLE_DELETING) {
-        /* One that was proposed before the split says nothing about it. */
+        /* A CATALOG_SETTLE from before the split has another count, and does not end the split. */
         if (command->partition_count == e->table.partition_count)
             end_split(e);
         set_status(c, e, TABLE_ACTIVE, out);
@@ -669,7 +668,7 @@ static void catalog_settle(struct catalog *c, const struct catalog_command *comm
     out->table = &e->table;
 }
 
-/* ---- for decisions.c ---- */
+/* ---- for the other files of the catalog ---- */
 
 struct entry *catalog_entry(const struct catalog *c, uint32_t table_id)
 {

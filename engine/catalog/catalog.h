@@ -1,17 +1,17 @@
 /* catalog.h - tables, partitions and placement: the state machine of replication group 0.
  *
- * Commands are applied in log order; the same commands give the same state on every replica. A
- * command carries everything that is decided outside: the settings in force, a random uuid, the
- * wall clock. Nothing about tables is kept anywhere else: routers cache, nodes keep what they host.
+ * Commands are applied in log order. The same commands give the same state on every replica. A
+ * command carries everything that is decided outside: settings, a random uuid, the wall clock. Only
+ * the catalog keeps facts about tables: routers cache them, nodes keep what they host.
  *
- * A table is CREATING, UPDATING or DELETING until the nodes have taken over its partitions; whoever
- * leads the group drives that (engine/node/settling.c) and then proposes CATALOG_SETTLE. A split is
- * driven the same way, while the table stays ACTIVE: the new partitions are in the map at once and
- * name the group they have yet to be split off from until CATALOG_SETTLE; a table has one split
- * under way at a time. So is a merge (merge.c).
+ * A table is CREATING, UPDATING or DELETING until the nodes have taken over its partitions. The
+ * leader of the group drives that (engine/node/settling.c), then proposes CATALOG_SETTLE. A split
+ * is driven in the same way, while the table stays ACTIVE. The new partitions are in the map at
+ * once. Until CATALOG_SETTLE they name the group from which they are to be split off. A partition
+ * takes part in one split at a time. A merge is driven in the same way too (merge.c).
  *
- * Persistence: the state is a set of rows in the storage-key space under table id 0; catalog_apply
- * says which rows changed, catalog_load_row takes them back. */
+ * Persistence: the state is a set of rows in the storage-key space under table id 0. catalog_apply
+ * tells which rows changed. catalog_load_row takes a row back. */
 #ifndef WEIR_ENGINE_CATALOG_CATALOG_H
 #define WEIR_ENGINE_CATALOG_CATALOG_H
 
@@ -27,23 +27,23 @@ enum {
 
 enum catalog_op {
     CATALOG_CREATE = 1, /* spec */
-    CATALOG_UPDATE,     /* spec: name, and what is not AS_IT_IS */
+    CATALOG_UPDATE,     /* spec: the name, and what changes */
     CATALOG_DELETE,     /* spec: name */
-    CATALOG_SETTLE,     /* table_id: the nodes have done what the table's status asks for */
-    CATALOG_NODE,       /* node, generation: as which the node lives from now on */
-    CATALOG_REPLACE,    /* table_id: replicas of generations that are gone give way to new ones */
-    CATALOG_SPLIT,      /* split: a partition is cut; its group is yet to be told */
-    /* decision: see engine/catalog/decision.h; they may tell an event */
-    CATALOG_EVENT,  /* nothing but the event */
-    CATALOG_MOVE,   /* a replica to another node, or one more */
-    CATALOG_LET_GO, /* the group counts no more on what was moved away */
-    CATALOG_LEFT,   /* that is erased where it was */
-    CATALOG_RATES,  /* allocations of partitions of a table */
-    CATALOG_PEAK,   /* what a table on demand consumed, more than ever before */
-    CATALOG_DRAIN,  /* a node is to hold nothing, or may again */
-    CATALOG_LEAD,   /* another of a partition's replicas should lead it */
-    CATALOG_MERGE,  /* two partitions that adjoin become one */
-    CATALOG_FOUND,  /* group: where the catalog's own replicas are, of which it knows nothing yet */
+    CATALOG_SETTLE,     /* table_id: the nodes have done what its status or its splits ask for */
+    CATALOG_NODE,       /* node, generation: the node has this generation from now on */
+    CATALOG_REPLACE,    /* table_id: replicas of lost generations give way to new ones */
+    CATALOG_SPLIT,      /* split: cuts a partition; its group is told later */
+    /* with a decision (engine/catalog/decision.h), which may have an event */
+    CATALOG_EVENT,  /* only the event */
+    CATALOG_MOVE,   /* a replica goes to another node, or there is one more */
+    CATALOG_LET_GO, /* the group does not count on the moved replica any more */
+    CATALOG_LEFT,   /* the moved replica is erased on its old node */
+    CATALOG_RATES,  /* allocations of a table's partitions */
+    CATALOG_PEAK,   /* a table on demand consumed more than ever before */
+    CATALOG_DRAIN,  /* a node must hold nothing, or may hold replicas again */
+    CATALOG_LEAD,   /* another replica of a partition should lead */
+    CATALOG_MERGE,  /* two neighbouring partitions become one */
+    CATALOG_FOUND,  /* group: where the catalog's own replicas are; only the first one counts */
     CATALOG_OPS,
 };
 
@@ -54,29 +54,29 @@ struct catalog_command {
     uint32_t node;
     uint32_t generation;
     struct slice decision; /* encoded */
-    /* SETTLE: of the table, as it was settled. Said of one that has changed since, it means
-     * nothing: a deletion is not done because a split is. */
+    /* SETTLE: the state of the table that was settled. Another status since then: no effect. Other
+     * partitions since then: no split ends. */
     uint32_t partition_count;
     enum table_status status;
     struct slice split; /* SPLIT: table_split_encode */
     struct slice group; /* FOUND: partition_info_encode */
     uint8_t uuid[16];
     int64_t wall_ms;
-    /* settings in force where it was proposed */
+    /* settings of the proposing node */
     uint32_t node_count;
-    uint32_t replicas;                      /* of a partition; fewer if there are fewer nodes */
+    uint32_t replicas;                      /* of each partition; never more than node_count */
     int64_t node_mcu[ADMIT_KINDS];          /* a node's capacity per second */
     int64_t partition_max_mcu[ADMIT_KINDS]; /* per second */
     int64_t table_max[ADMIT_KINDS];         /* units */
     int64_t on_demand[ADMIT_KINDS];         /* units */
     int64_t on_demand_promise_percent;
     int64_t on_demand_switches_max;
-    uint8_t gac; /* enum gac_policy, of tables that name none */
+    uint8_t gac; /* enum gac_policy, for tables that name none */
     int64_t tables_max;
     int64_t table_partitions_max;
 };
 
-/* Fills in the settings. */
+/* Fills in the settings, and BILLING_PROVISIONED. */
 void catalog_command_init(struct catalog_command *c, enum catalog_op op,
                           const struct config *config, uint32_t node_count, int64_t wall_ms);
 void catalog_command_encode(struct buffer *out, const struct catalog_command *c);
@@ -89,22 +89,22 @@ struct catalog_row {
     struct slice value; /* NULL data: remove */
 };
 
-/* The generation under which the node lives; 0: it was never heard of. */
+/* The generation of the node; 0: the node was never heard of. */
 uint32_t catalog_generation(const struct catalog *c, uint32_t node);
-/* Whether CATALOG_REPLACE would change anything. */
+/* Whether CATALOG_REPLACE would change the table. */
 bool catalog_needs_replacing(const struct catalog *c, const struct table *t);
-/* Whether each replica of one partition stands beside one of the other, on the same disk, and none
- * of them gives way to another. */
+/* Whether each replica of one partition is on the same node and disk as one of the other. False if
+ * a replica is leaving. */
 bool catalog_stand_together(const struct catalog *c, const struct partition_info *a,
                             const struct partition_info *b);
-/* Whether the node is to hold nothing. */
+/* Whether the node must hold nothing. */
 bool catalog_is_drained(const struct catalog *c, uint32_t node);
-/* Whether the partition is one that no table has any more. */
+/* Whether the partition existed, and no table has it any more. */
 bool catalog_is_gone(const struct catalog *c, uint32_t partition);
-/* Whether the partition should have this member, or may get it yet, or has not got rid of it. */
+/* Whether the partition has this member, may still get it, or has not erased it yet. */
 bool catalog_may_have(const struct catalog *c, uint32_t partition, uint64_t member);
-/* Whether the partition is known, of that table, and has this member. What is not known yet to this
- * replica of the catalog is not. */
+/* Whether this replica of the catalog knows the partition in that table, with this member (also a
+ * leaving one). */
 bool catalog_has(const struct catalog *c, uint32_t table_id, uint32_t partition, uint64_t member);
 
 enum {
@@ -114,44 +114,43 @@ enum {
 /* Lends until the next catalog_apply. */
 struct catalog_result {
     enum reply_code code;
-    struct slice text;         /* why not */
-    const struct table *table; /* as it is now; as it was, if it is gone */
+    struct slice text;         /* why the command was refused */
+    const struct table *table; /* as it is now; a deleted table as it was */
     uint32_t row_count;
     struct catalog_row rows[CATALOG_ROWS_MAX];
 };
 
 struct catalog *catalog_create(void);
-/* Forgets everything: its rows are about to be loaded anew. */
+/* Forgets everything, so that rows can be loaded. */
 void catalog_clear(struct catalog *c);
 void catalog_destroy(struct catalog *c);
 
-/* STATUS_CORRUPT: the row fails its checksum or makes no sense. */
+/* STATUS_CORRUPT: the checksum or the content of the row is wrong. */
 enum status catalog_load_row(struct catalog *c, struct slice key, struct slice value);
 
-/* `command` must decode: the proposer has checked it. */
+/* `command` must decode. The proposer has checked that. */
 void catalog_apply(struct catalog *c, struct slice command, struct catalog_result *out);
 
-/* Tables in name order; NULL if there is none. They lend until the next catalog_apply. */
+/* Tables are in name order. NULL: there is none. Results lend until the next catalog_apply. */
 const struct table *catalog_find(const struct catalog *c, struct slice name);
 const struct table *catalog_find_id(const struct catalog *c, uint32_t id);
 const struct table *catalog_after(const struct catalog *c, struct slice name);
 
-/* The catalog's own group, like a table of one partition whose replicas may be moved; NULL: it is
- * not founded yet. */
+/* The catalog's own group, as a table of one partition whose replicas may be moved. NULL: the group
+ * is not founded yet. */
 const struct table *catalog_itself(const struct catalog *c);
 
-/* Events are numbered from 1; the last EVENTS_MAX are kept. 0: none yet. */
+/* Events have numbers from 1; the last EVENTS_MAX are kept. 0: there is none yet. */
 uint64_t catalog_last_event(const struct catalog *c);
-/* Encoded; lends until the next catalog_apply. Empty: it is not kept. */
+/* An encoded event. Lends until the next catalog_apply. Empty: the event is not kept. */
 struct slice catalog_event(const struct catalog *c, uint64_t number);
 
-/* What each node of 0 .. NODES_MAX is promised to carry per second, added up in `loads`, and in
- * `partitions` the work of its replicas, a leader's counted twice. */
+/* For each node of 0 .. NODES_MAX: adds what it is promised to carry per second to `loads`, and the
+ * work of its replicas to `partitions`. A replica that should lead counts twice. */
 void catalog_node_loads(const struct catalog *c, int64_t (*loads)[ADMIT_KINDS],
                         uint32_t *partitions);
 
-/* Items and bytes as a node last reported them for a partition: not part of the replicated state.
- */
+/* A node's report of a partition's items and bytes. They are not part of the replicated state. */
 void catalog_report(struct catalog *c, uint32_t table_id, uint32_t partition, int64_t items,
                     int64_t bytes);
 

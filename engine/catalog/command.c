@@ -24,11 +24,11 @@ void catalog_command_init(struct catalog_command *c, enum catalog_op op,
     };
 }
 
-/* Bounds of what calculations rely on: settings of the node that proposed it, and its clock. */
+/* Bounds of the proposing node's settings and clock. Calculations rely on the bounds. */
 static const int64_t command_rate_max = INT64_C(1) << 50;
 static const int64_t command_wall_max = INT64_C(1) << 52;
 
-/* The head: table_spec follows to the end. */
+/* The head of a command. The table_spec follows, up to the end. */
 static void command_walk(struct codec *c, struct catalog_command *m)
 {
     m->op = (enum catalog_op)codec_choice(c, m->op, 1, CATALOG_OPS - 1);
@@ -67,7 +67,7 @@ void catalog_command_encode(struct buffer *out, const struct catalog_command *c)
     table_spec_encode(out, &c->spec);
 }
 
-/* The records within the command. */
+/* Checks the records inside the command. */
 static bool parts_are_sound(const struct catalog_command *c)
 {
     struct table_split split;

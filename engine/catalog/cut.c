@@ -1,4 +1,4 @@
-/* cut.c - whether a partition can be cut as asked, and the partitions that come of it. */
+/* cut.c - decides whether a partition can be cut as asked, and makes the pieces. */
 #include "engine/catalog/catalog_internal.h"
 #include "engine/item/storage_key.h"
 
@@ -12,9 +12,9 @@ static bool divides_collection(const struct table_split *split)
     return false;
 }
 
-/* Whether a partition is frozen, so that there will soon be one fewer. CATALOG_SETTLE tells by the
- * number of partitions which splits it ends: a merge and another split must not come between a
- * split and its end, or the number would be the same again. */
+/* Whether a partition of the table is frozen: no split may begin then. CATALOG_SETTLE tells by the
+ * number of partitions which splits it ends. A merge and another split between a split and its end
+ * would leave this number the same. */
 static bool has_frozen(const struct table *t)
 {
     bool frozen = false;
@@ -23,7 +23,7 @@ static bool has_frozen(const struct table *t)
     return frozen;
 }
 
-/* NULL: nothing speaks against a cut at this time. */
+/* NULL: the table and the partition can be cut now. */
 static const char *why_not_now(const struct table *t, const struct partition_info *p)
 {
     if (p != NULL && table_partition_is_changing(t, p))

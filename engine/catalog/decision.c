@@ -1,6 +1,4 @@
-/* decision.c - what the controller has the catalog do, and tell: the payload of CATALOG_MOVE,
- * CATALOG_RATES, CATALOG_PEAK, CATALOG_DRAIN, CATALOG_LEAD, CATALOG_MERGE, CATALOG_LET_GO,
- * CATALOG_LEFT and CATALOG_EVENT. */
+/* decision.c - decisions of the controller, as bytes. */
 #include "engine/catalog/decision.h"
 
 #include "engine/admission/admission.h"

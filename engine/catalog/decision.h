@@ -1,9 +1,10 @@
-/* decision.h - what the controller has the catalog do, and tell: the payload of CATALOG_MOVE,
+/* decision.h - what the controller tells the catalog to do: the payload of CATALOG_MOVE,
  * CATALOG_RATES, CATALOG_PEAK, CATALOG_DRAIN, CATALOG_LEAD, CATALOG_MERGE, CATALOG_LET_GO,
  * CATALOG_LEFT and CATALOG_EVENT.
  *
- * A decision is made on a view that may be old when it is applied. So it says what it rests on, and
- * is refused where that does not hold any more; applied twice, it is refused the second time. */
+ * A decision may rest on an old view of the cluster. So it names what it rests on, and is refused
+ * if that is no longer true. Applied twice, RATES, PEAK and EVENT record their event twice. All
+ * others are refused or change nothing the second time. */
 #ifndef WEIR_ENGINE_CATALOG_DECISION_H
 #define WEIR_ENGINE_CATALOG_DECISION_H
 
@@ -14,15 +15,15 @@ enum {
     DECISION_RATES_MAX = 64 /* partitions whose allocation one decision changes */
 };
 
-/* CATALOG_MERGE: what is said of a merge, in this order. BEGIN, GIVE_UP, THAWED and ABSORB name the
- * upper partition, ABSORBED and DONE the lower one. */
+/* CATALOG_MERGE: the steps of a merge. BEGIN, GIVE_UP, THAWED and ABSORB_IT name the upper
+ * partition, ABSORBED and DONE the lower one. */
 enum merge_word {
-    MERGE_BEGIN = 1, /* the upper partition is to be frozen */
-    MERGE_GIVE_UP,   /* not all its replicas were frozen in time: it is to serve again */
-    MERGE_THAWED,    /* it does */
+    MERGE_BEGIN = 1, /* the upper partition must be frozen */
+    MERGE_GIVE_UP,   /* instead of ABSORB_IT: some replicas did not freeze in time, it must thaw */
+    MERGE_THAWED,    /* after GIVE_UP: the upper partition serves again */
     MERGE_ABSORB_IT, /* all its replicas are frozen: the lower one takes over its keys */
-    MERGE_ABSORBED,  /* the lower one's group has done so */
-    MERGE_DONE       /* all its replicas have */
+    MERGE_ABSORBED,  /* the lower partition's group has taken over the keys */
+    MERGE_DONE       /* all replicas of the lower partition have taken over the keys */
 };
 
 struct decision_rate {
@@ -33,24 +34,24 @@ struct decision_rate {
 
 struct decision {
     uint32_t table_id;
-    /* MOVE: of partition at epoch, the replica on from_node goes to to_node; from_node 0: to_node
-     * gets one more. LET_GO: its group counts no more on the replica on from_node. LEFT: that is
-     * erased. LEAD: the one on to_node should lead. */
+    /* MOVE: the replica on from_node goes to to_node; from_node 0: to_node gets one more. LET_GO:
+     * the group does not count on the replica on from_node any more. LEFT: that replica is erased.
+     * LEAD: the replica on to_node should lead. All name the partition at this epoch. */
     uint32_t partition;
     uint64_t epoch;
     uint32_t from_node;
-    uint32_t to_node; /* DRAIN: this one */
-    bool drain;       /* DRAIN: or no longer */
+    uint32_t to_node; /* DRAIN: the node */
+    bool drain;       /* DRAIN: must hold nothing; otherwise it may hold replicas again */
     uint32_t rate_count;
     struct decision_rate rates[DECISION_RATES_MAX]; /* RATES */
     int64_t peak[2];       /* PEAK: units per second, by enum admit_kind; 0: none */
-    enum merge_word merge; /* MERGE, of partition at epoch */
+    enum merge_word merge; /* MERGE: of the partition at this epoch */
     uint32_t merge_with;   /* BEGIN: the partition below, and its epoch */
     uint64_t merge_with_epoch;
     uint64_t frozen_index; /* ABSORB_IT: the entry that froze the upper one */
     uint64_t frozen_term;
     bool has_event;
-    struct event event; /* number: not said; slices lend as whoever fills it in says */
+    struct event event; /* without its number; slices lend as long as the caller says */
 };
 
 void decision_encode(struct buffer *out, const struct decision *d);

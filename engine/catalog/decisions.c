@@ -1,10 +1,11 @@
-/* decisions.c - what the controller decides, as the catalog does it.
+/* decisions.c - applies decisions of the controller: moves, allocations, drained nodes, events.
  *
- * Invariants:
- *   D1  a partition has at most one replica on its way out (`leaving`); until that is erased nothing
- *       else of it moves. So no node gets a replica back that its group still counts on.
- *   D2  no decision promises more of a node than it has.
- *   D3  a decision that is refused changes nothing and tells nothing. */
+ * Invariants
+ *   DECISIONS-1  A partition has at most one replica that was moved away and not erased
+ *                (`leaving`). Until that is erased, no other replica of the partition moves. So no
+ *                node gets a replica back on which its group still counts.
+ *   DECISIONS-2  No decision promises more of a node than it has.
+ *   DECISIONS-3  A refused decision changes nothing and records no event. */
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -54,7 +55,7 @@ void catalog_tell(struct catalog *c, const struct catalog_command *command,
     catalog_row_close(c, out);
 }
 
-/* ---- what they rest on ---- */
+/* ---- what decisions rest on ---- */
 
 void catalog_refuse_stale(struct catalog *c, struct catalog_result *out, const char *why)
 {
@@ -84,8 +85,7 @@ static struct partition_info *find_partition(struct entry *e, uint32_t partition
     return NULL;
 }
 
-/* Whether the nodes can carry all tables as they are now (D2), those aside that carry
- * no more than before. */
+/* What each node is promised to carry, and the work of its replicas. */
 struct promises {
     int64_t loads[NODES_MAX + 1][ADMIT_KINDS];
     uint32_t partitions[NODES_MAX + 1];
@@ -97,6 +97,7 @@ static void count_promises(const struct catalog *c, struct promises *p)
     catalog_node_loads(c, p->loads, p->partitions);
 }
 
+/* DECISIONS-2. A node that is promised no more than before may be over its capacity. */
 static bool within_capacity(const struct catalog_command *command, const struct promises *before,
                             const struct promises *after)
 {
@@ -126,7 +127,7 @@ static uint32_t member_index(const struct partition_info *p, uint32_t node)
     return i;
 }
 
-/* NULL: it can be done. */
+/* NULL: the replica can be moved. */
 static const char *why_not_move(const struct catalog *c, const struct catalog_command *command,
                                 const struct decision *d, const struct table *t,
                                 const struct partition_info *p)
@@ -180,8 +181,8 @@ static void decisions_move(struct catalog *c, const struct catalog_command *comm
     catalog_tell(c, command, d, out);
 }
 
-/* First the group lets go of it, then it is erased. Between the two it must not be opened anew: it
- * would vote, and know nothing of what it has acknowledged. */
+/* First the group lets go of the replica, then the replica is erased. In between the replica must
+ * not be opened again: it would vote without the entries that it has acknowledged. */
 static void decisions_left(struct catalog *c, const struct catalog_command *command,
                            const struct decision *d, struct catalog_result *out)
 {
@@ -190,7 +191,7 @@ static void decisions_left(struct catalog *c, const struct catalog_command *comm
     bool lets_go = command->op == CATALOG_LET_GO;
     if (p == NULL || p->leaving == 0 || raft_member_node(p->leaving) != d->from_node ||
         (lets_go && p->let_go))
-        return; /* said before */
+        return; /* the catalog knows this already */
     p->let_go = lets_go;
     if (!lets_go)
         p->leaving = 0;
@@ -199,7 +200,7 @@ static void decisions_left(struct catalog *c, const struct catalog_command *comm
     catalog_tell(c, command, d, out);
 }
 
-/* The first replica should lead. */
+/* The first replica should lead: this changes the order of the replicas. */
 static void decisions_lead(struct catalog *c, const struct catalog_command *command,
                            const struct decision *d, struct catalog_result *out)
 {
@@ -274,7 +275,7 @@ static void set_rates(struct catalog *c, const struct catalog_command *command, 
     catalog_tell(c, command, d, out);
 }
 
-/* Adds `sign` times the boosts. */
+/* Adds the boosts, `sign` 1, or takes them away again, `sign` -1. */
 static void add_boosts(struct table *t, const struct table *before, const struct table_split *split,
                        uint32_t at, int64_t sign)
 {
@@ -333,7 +334,7 @@ static void take_peak(struct catalog *c, const struct catalog_command *command,
 
 /* ---- nodes ---- */
 
-/* A node that has not been heard of yet may be drained: it gets no replica when it comes. */
+/* A node that was never heard of may be drained too: it gets no replica when it comes. */
 static void decisions_drain(struct catalog *c, const struct catalog_command *command,
                             const struct decision *d, struct catalog_result *out)
 {

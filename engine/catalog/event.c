@@ -1,5 +1,4 @@
-/* event.c - decisions about the cluster, told to people: what, about which partition, why, and the
- * figures before and after. */
+/* event.c - names of events, and events as bytes. */
 #include "engine/catalog/event.h"
 
 #include "base/limits.h"

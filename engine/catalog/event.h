@@ -1,8 +1,8 @@
-/* event.h - decisions about the cluster, told to people: what, about which partition, why, and the
- * figures before and after.
+/* event.h - a decision about the cluster, described for people: what, for which partition, why, and
+ * a figure before and after.
  *
- * The last EVENTS_MAX of them are part of the catalog: replicated, and numbered from 1 without a
- * gap. */
+ * The last EVENTS_MAX events are part of the catalog: they are replicated, and numbered from 1
+ * without a gap. */
 #ifndef WEIR_ENGINE_CATALOG_EVENT_H
 #define WEIR_ENGINE_CATALOG_EVENT_H
 
@@ -46,7 +46,7 @@ struct event {
     uint32_t partition;
     struct slice table;  /* its name */
     struct slice reason; /* for people */
-    struct slice figure; /* what `before` and `after` count; empty: nothing */
+    struct slice figure; /* what `before` and `after` count; empty: no figure */
     int64_t before;
     int64_t after;
 };
@@ -54,7 +54,7 @@ struct event {
 /* The bytes of an event (base/codec.h). */
 void event_walk(struct codec *c, struct event *e);
 void event_encode(struct buffer *out, const struct event *e);
-/* Borrows from the bytes. STATUS_MALFORMED: texts that are too long, and unknown kinds, too. */
+/* Borrows from the bytes. STATUS_MALFORMED: also too long texts, and kinds above the last one. */
 enum status event_decode(struct reader *r, struct event *out);
 
 #endif

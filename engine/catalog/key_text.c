@@ -1,4 +1,4 @@
-/* key_text.c - a storage key as people read it. */
+/* key_text.c - writes a storage key for people. */
 #include "engine/catalog/key_text.h"
 
 #include <ctype.h>
@@ -6,7 +6,7 @@
 #include "engine/item/number.h"
 #include "engine/item/storage_key.h"
 
-/* A string keeps its UTF-8. */
+/* Does not cut inside a UTF-8 character. */
 static void append_string(struct buffer *out, struct slice value)
 {
     bool text = slice_is_utf8(value);

@@ -1,16 +1,16 @@
-/* key_text.h - a storage key as people read it. */
+/* key_text.h - writes a storage key for people. */
 #ifndef WEIR_ENGINE_CATALOG_KEY_TEXT_H
 #define WEIR_ENGINE_CATALOG_KEY_TEXT_H
 
 #include "engine/catalog/table.h"
 
 enum {
-    KEY_TEXT_PART_MAX = 64 /* bytes shown of a string, 32 of a binary value; then ".." */
+    KEY_TEXT_PART_MAX = 64 /* most bytes shown of a string; of a binary value 32; then ".." */
 };
 
-/* Appends `id="a", n=17`: the key parts by the names and types of the table's key. A part that is
- * not whole is shown as far as it goes, and ends in "..". Bytes that are no text are shown as a
- * dot, binary values in hexadecimal. Nothing for a key that ends within its hash. */
+/* Appends `id="a", n=17`: the key's parts, by the names and types of the table's key. An incomplete
+ * part is shown up to its end, then "..". A byte that is not text is shown as a dot. Binary values
+ * are in hexadecimal. Appends nothing for a key that ends inside its hash. */
 void key_text_append(struct buffer *out, const struct table *t, struct slice key);
 
 #endif

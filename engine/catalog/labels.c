@@ -1,4 +1,4 @@
-/* labels.c - what a table keeps only to tell it again: its tags, its class, the key it names for
+/* labels.c - what a table only stores and returns: its tags, its class, the key that it names for
  * encryption. Nothing in weir acts on them. */
 #include "engine/catalog/catalog_internal.h"
 

@@ -1,29 +1,29 @@
-/* merge.c - two partitions that adjoin become one, as the catalog does it.
+/* merge.c - two neighbouring partitions become one, as the catalog does it.
  *
- *   BEGIN       upper: FREEZE. Its replicas serve nothing and take nothing any more.
+ *   BEGIN       upper: FREEZE. Its replicas must serve nothing and take nothing.
  *   ABSORB_IT   all its replicas are frozen. It leaves the map; lower: ABSORB, with its keys.
- *   ABSORBED    the lower one's group has taken them over
- *   DONE        and so has its last replica
- *   GIVE_UP     in place of ABSORB_IT. upper: THAW, with the next epoch.
- *   THAWED      it serves again
+ *   ABSORBED    the lower one's group has taken over the keys.
+ *   DONE        all replicas of the lower one have.
+ *   GIVE_UP     instead of ABSORB_IT. upper: THAW, with the next epoch.
+ *   THAWED      the upper one serves again.
  *
- * Invariants:
- *   MERGE-1  Either ABSORB_IT or GIVE_UP is recorded of a frozen partition, never both.
- *   MERGE-2  When ABSORB_IT is recorded, each replica of the lower partition stands beside one of
- *            the upper partition on the same disk.
+ * Invariants
+ *   MERGE-1  For a frozen partition the catalog records ABSORB_IT or GIVE_UP, never both.
+ *   MERGE-2  When ABSORB_IT is recorded, each replica of the lower partition is on the same disk as
+ *            one of the upper partition.
  *   MERGE-3  From ABSORB_IT to ABSORBED no replica of the lower partition is replaced or moved: a
  *            new one would have nothing to take over.
- *   MERGE-4  Until DONE the upper partition is not gone, so that a replica of it is erased by nobody,
- *            and the lower one is not split.
+ *   MERGE-4  Until DONE the upper partition does not count as gone (catalog_is_gone), so no node
+ *            erases its replicas. Until DONE the lower partition is not split.
  *
- * docs/decisions/0022 has why that is safe. */
+ * docs/decisions/0022 tells why that is safe. */
 #include <stdlib.h>
 
 #include "base/must.h"
 #include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"
 
-/* Index of the partition at that epoch; the number of partitions: there is none. */
+/* Index of the partition at that epoch. partition_count: there is none. */
 static uint32_t find_at(const struct table *t, uint32_t partition, uint64_t epoch)
 {
     uint32_t i = 0;
@@ -49,7 +49,7 @@ bool catalog_stand_together(const struct catalog *c, const struct partition_info
     return true;
 }
 
-/* NULL: it can be done. */
+/* NULL: the merge can begin. */
 static const char *why_not_begin(const struct catalog *c, const struct table *t, uint32_t upper,
                                  const struct decision *d)
 {
@@ -79,7 +79,7 @@ static void merge_begin(struct catalog *c, const struct catalog_command *command
     catalog_tell(c, command, d, out);
 }
 
-/* What was reported of the upper one's size is the lower one's, until there are new reports. */
+/* The upper partition's reported size goes to the lower one until there are new reports. */
 static void join_sizes(struct entry *e, uint32_t upper, uint32_t before)
 {
     e->sizes[upper - 1].items += e->sizes[upper].items;
@@ -87,7 +87,7 @@ static void join_sizes(struct entry *e, uint32_t upper, uint32_t before)
     memmove(e->sizes + upper, e->sizes + upper + 1, (before - upper - 1) * sizeof e->sizes[0]);
 }
 
-/* The table with the upper partition's keys in the lower one. */
+/* Makes `t`: the table with the upper partition's keys in the lower one. */
 static void merge_join(const struct table *before, uint32_t upper, const struct decision *d,
                        struct table *t)
 {
@@ -106,8 +106,8 @@ static void merge_join(const struct table *before, uint32_t upper, const struct 
     lower->absorbed = false;
 }
 
-/* The throughput has just been divided equally. What partitions had beyond their equal share before
- * stays theirs, and the lower one gets the upper one's; all of it, or nothing if the nodes cannot
+/* The throughput was just divided equally. What a partition had beyond its equal share before stays
+ * its own. The lower partition gets the upper one's. All is kept, or nothing if the nodes cannot
  * carry it. */
 static void keep_boosts(struct catalog *c, const struct catalog_command *command,
                         const struct table *before, uint32_t upper, struct table *t)
@@ -135,7 +135,7 @@ static void merge_absorb_upper(struct catalog *c, const struct catalog_command *
     const struct table before = e->table;
     uint32_t upper = find_at(&before, d->partition, d->epoch);
     if (upper == before.partition_count || before.partitions[upper].merge != MERGE_FREEZE)
-        return; /* said before, or given up */
+        return; /* recorded before, or given up */
     const struct partition_info *lower = upper == 0 ? NULL : &before.partitions[upper - 1];
     if (lower == NULL || lower->id != before.partitions[upper].merge_with ||
         lower->merge != MERGE_NONE || lower->parent != 0 || before.partitions[upper].parent != 0 ||
@@ -162,7 +162,7 @@ static void merge_absorb_upper(struct catalog *c, const struct catalog_command *
     arena_deinit(&arena);
 }
 
-/* From one step to another; said twice, the second time changes nothing. */
+/* From one step to the next. A step that is recorded already changes nothing. */
 static void merge_take_step(struct catalog *c, const struct catalog_command *command,
                             struct entry *e, const struct decision *d, struct catalog_result *out)
 {

@@ -1,14 +1,14 @@
-/* modes.c - what a table may ask for: provisioned or on demand, and what it is made ready for.
+/* modes.c - the throughput that a table may ask for, provisioned or on demand.
  *
  * Invariants, for reads and for writes:
- *   T1  warm never falls. It is no less than what was ever provisioned or asked for, than what
- *       tables on demand start with once it was on demand, and than twice its highest peak (up to
- *       the limit of a table).
- *   T2  promised never falls. Of a table on demand it is no less than its highest peak, than half
- *       of what it had been made ready for when it was switched or was asked to be made ready for,
- *       and than on_demand_promise_percent of warm.
+ *   MODES-1  warm never falls. It is at least all that was ever provisioned or asked for as warm
+ *            throughput, and twice the highest peak (up to the limit of a table). Once the table
+ *            was on demand, it is at least what such tables start with.
+ *   MODES-2  promised never falls. For a table on demand it is at least the highest peak, half of
+ *            warm at each switch to on demand, half of the warm throughput asked for while on
+ *            demand, and on_demand_promise_percent of warm at the last change.
  *
- * The controller sees to it that there are partitions enough for what is warm (control/split.c).
+ * The controller makes enough partitions for warm (control/split.c).
  *
  * Documented of DynamoDB: what a new table starts with; twice the previous peak at once; after a
  * switch half of the most ever provisioned counts as the previous peak; four switches to on demand
@@ -54,7 +54,7 @@ static bool check_limits(struct catalog *c, const struct catalog_command *comman
     return true;
 }
 
-/* Notes the switch, if there may be one. */
+/* Notes the switch. False: there were too many; `c->text` says so. */
 static bool switch_to_on_demand(struct catalog *c, const struct catalog_command *command,
                                 struct table *t)
 {

@@ -4,7 +4,7 @@
 #include "base/codec.h"
 #include "engine/catalog/table.h"
 
-/* Sums of many never overflow: a petabyte, or what the largest cluster consumes in a century. */
+/* Limits under which sums never overflow: a petabyte, and a century of the largest cluster. */
 static const int64_t stored_max = INT64_C(1) << 50;
 static const int64_t total_max = INT64_C(1) << 60;
 

@@ -1,5 +1,4 @@
-/* split.c - a partition cut into several: what is asked of the catalog, and what the catalog then
- * asks of the partition's group; as bytes. */
+/* split.c - the requests of a split as bytes, and shares of a load. */
 #include "engine/catalog/split.h"
 
 #include "base/must.h"
@@ -50,7 +49,7 @@ void table_split_share_equally(struct table_split *s)
     }
 }
 
-/* The children lie one behind the other behind the parent. */
+/* The children follow the parent in key order, without a gap. */
 static void children_walk(struct codec *c, struct partition_split *s)
 {
     struct slice at = s->parent.hi;

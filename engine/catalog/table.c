@@ -1,4 +1,4 @@
-/* table.c - tables and their partitions as the catalog knows them, and as bytes. */
+/* table.c - tables and their partitions, as the catalog knows them and as bytes. */
 #include "engine/catalog/table.h"
 
 #include "base/must.h"
@@ -22,7 +22,7 @@ static void key_attr_walk(struct codec *c, struct key_attr *k)
     codec_check(c, is_key_attr(k));
 }
 
-/* Item collections are whole, and counted, only where there are any. */
+/* Only a table with a sort key can have whole item collections. */
 static void whole_walk(struct codec *c, bool *whole, const struct key_attr *sort_key)
 {
     codec_bool(c, whole);
@@ -35,7 +35,7 @@ static void pair_walk(struct codec *c, int64_t least, int64_t most, int64_t pair
         codec_i64(c, &pair[kind], least, most);
 }
 
-/* What a table only tells again. */
+/* What is only stored and returned. */
 static void told_walk(struct codec *c, enum table_class *class, enum table_encryption *encryption,
                       struct slice *key)
 {
@@ -45,7 +45,7 @@ static void told_walk(struct codec *c, enum table_class *class, enum table_encry
     codec_check(c, slice_is_utf8(*key));
 }
 
-/* Letters, digits, _ - and . as the service has it. Names go into pages and log lines. */
+/* Letters, digits, _, - and . as in DynamoDB. Names appear in pages and log lines. */
 static bool is_table_name(struct slice name)
 {
     for (size_t i = 0; i < name.size; i++) {

@@ -27,15 +27,14 @@ struct tag {
 };
 
 void tag_append(struct buffer *out, const struct tag *tag);
-/* The next entry of the list, which is then shorter. False: the list is at its end. The list must
- * have passed tags_valid. */
+/* Takes the next entry off the list. False: the list is at its end. The list must have passed
+ * tags_valid. */
 bool tags_next(struct slice *list, struct tag *out);
 
-/* Whether the bytes are a list as above. `change`: entries may remove. */
+/* Whether the bytes are such a list. `change`: entries may remove tags. */
 bool tags_valid(struct slice list, bool change);
 
-/* Appends `tags` with the change made, and returns how many tags that are. Both lists must be
- * valid. */
+/* Appends `tags` with the change made. Returns the number of tags. Both lists must be valid. */
 uint32_t tags_merge(struct buffer *out, struct slice tags, struct slice change);
 
 #endif
