@@ -336,7 +336,7 @@ static void strike_failing(struct faults *f)
 
 static void set_unreadable(struct faults *f, uint64_t id, uint32_t records, uint32_t reads)
 {
-    struct memory_medium *m = node_process_medium(node_at(f, id));
+    struct medium *m = node_process_medium(node_at(f, id));
     m->unreadable = records;
     m->unreadable_left = reads;
     node_process_disk(node_at(f, id))->unreadable = false;

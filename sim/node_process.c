@@ -9,7 +9,6 @@
 #include "engine/message/frames.h"
 #include "engine/message/request_traits.h"
 #include "server/node_links.h"
-#include "sim/lmdb_medium.h"
 
 enum {
     REDIAL_MS_MIN = 20,
@@ -38,8 +37,7 @@ struct node_process {
     struct process process;
     struct node_process_options options;
     struct disk disk;
-    struct memory_medium medium;
-    struct lmdb_medium lmdb;
+    struct medium medium;
     struct node_server *server; /* owns; NULL: down */
     struct node_links links;
     struct prng timing_prng;
@@ -501,9 +499,8 @@ static enum status node_process_open(struct node_process *p, struct buffer *erro
         .messages = node_links_messages(&p->links),
         .stepped = node_trace_look,
         .stepped_context = p};
-    struct backing *backing = p->options.lmdb ? lmdb_medium_open(&p->lmdb, p->options.config)
-                                              : backing_open_memory(&p->medium);
-    struct store *store = store_create(backing, (uint64_t)p->options.config->resident_max_bytes);
+    struct store *store =
+        store_create(medium_open(&p->medium), (uint64_t)p->options.config->resident_max_bytes);
     disk_open(&p->disk);
     return node_server_open(&options, store, error, &p->server);
 }
@@ -565,8 +562,7 @@ void node_process_wipe(struct node_process *p)
     must(p->server == NULL);
     process_note(&p->process, NODE_PROCESS_TRACE_WIPED, 0);
     disk_wipe(&p->disk);
-    memory_medium_wipe(&p->medium);
-    lmdb_medium_wipe(&p->lmdb);
+    medium_wipe(&p->medium);
 }
 
 static void node_resumed(struct process *process)
@@ -645,7 +641,7 @@ struct disk *node_process_disk(struct node_process *p)
     return &p->disk;
 }
 
-struct memory_medium *node_process_medium(struct node_process *p)
+struct medium *node_process_medium(struct node_process *p)
 {
     return &p->medium;
 }
@@ -666,8 +662,8 @@ struct node_process *node_process_create(const struct node_process_options *opti
     p->timing_prng = prng_seeded(options->seed);
     p->life_prng = prng_seeded(options->seed + 1);
     disk_init(&p->disk, (uint64_t)options->config->log_segment_bytes, options->seed + 2);
-    memory_medium_init(&p->medium, (uint64_t)options->config->map_initial_bytes,
-                       (uint64_t)options->config->map_max_bytes);
+    p->medium.map_initial_bytes = (uint64_t)options->config->map_initial_bytes;
+    p->medium.map_max_bytes = (uint64_t)options->config->map_max_bytes;
     process_init(&p->process, options->around, options->id, &p->life_prng, &handler, p);
     p->process.resumed = node_resumed;
     p->process.wall_skew_ms = sim_wall_skew_ms(options->seed + 3);
@@ -687,8 +683,7 @@ void node_process_destroy(struct node_process *p)
     node_links_deinit(&p->links);
     free(p->works);
     disk_deinit(&p->disk);
-    memory_medium_deinit(&p->medium);
-    lmdb_medium_wipe(&p->lmdb);
+    medium_wipe(&p->medium);
     free(p->peers);
     free(p);
 }

@@ -9,8 +9,8 @@
 
 #include "base/peer.h"
 #include "engine/node/node.h"
-#include "sim/backing_memory.h"
 #include "sim/disk.h"
+#include "sim/medium.h"
 #include "sim/process.h"
 
 enum node_process_trace {
@@ -39,7 +39,6 @@ struct node_process_options {
     uint32_t id;                       /* of the node and of the process */
     uint32_t node_count;               /* the nodes are processes 1 .. node_count */
     struct node_timings timings;
-    bool lmdb; /* the store uses LMDB, not sim/backing_memory */
     uint64_t seed;
 };
 
@@ -96,7 +95,7 @@ bool node_process_receive(struct node_process *p, enum peer_kind kind, uint32_t 
                           struct slice frame);
 
 struct disk *node_process_disk(struct node_process *p);
-struct memory_medium *node_process_medium(struct node_process *p);
+struct medium *node_process_medium(struct node_process *p);
 /* A hash of the node's traces in all lives so far. */
 uint64_t node_process_hash(const struct node_process *p);
 struct process *node_process_base(struct node_process *p);

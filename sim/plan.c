@@ -315,7 +315,6 @@ static void plan_world(struct plan *plan, const struct sim_options *o)
     }
     if ((often(&p, 30) || o->faults_forced) && (o->faults & SIM_FAULT_BIT(SIM_READ_ERROR)) != 0)
         plan->faults |= SIM_FAULT_BIT(SIM_READ_ERROR);
-    plan->lmdb = prng_below(&p, 16) == 0;
     m->cut_too_late = o->mistake == SIM_MISTAKE_CUT_REQUESTS;
 }
 
@@ -468,15 +467,14 @@ static void describe_limits(const struct plan *p, struct buffer *out)
 static void describe_world(const struct plan *p, struct buffer *out)
 {
     const struct http_manners *m = &p->manners;
-    buffer_append_format(
-        out,
-        "; stores in %s; a way passes on %lld bytes a ms, an event takes up to %lld ns; "
-        "requests: %u%% in pieces, %u%% in chunks, %u%% packed, %u%% with others "
-        "before, %u%% the last, %u%% cut off; answers: %u%% may be packed, some "
-        "are read at %lld bytes a ms",
-        p->lmdb ? "LMDB" : "memory", (long long)p->speed.way_bytes_ms, (long long)p->speed.event_ns,
-        m->pieces, m->chunked, m->packed, m->pipelined, m->ends, m->cut, m->unpacks,
-        (long long)m->read_bytes_ms);
+    buffer_append_format(out,
+                         "; a way passes on %lld bytes a ms, an event takes up to %lld ns; "
+                         "requests: %u%% in pieces, %u%% in chunks, %u%% packed, %u%% with others "
+                         "before, %u%% the last, %u%% cut off; answers: %u%% may be packed, some "
+                         "are read at %lld bytes a ms",
+                         (long long)p->speed.way_bytes_ms, (long long)p->speed.event_ns, m->pieces,
+                         m->chunked, m->packed, m->pipelined, m->ends, m->cut, m->unpacks,
+                         (long long)m->read_bytes_ms);
 }
 
 static void describe_tables(const struct plan *p, struct buffer *out)

@@ -77,11 +77,10 @@ enum split_stage {
 /* Mistakes that the world makes on purpose, to show that a run finds them. */
 enum sim_mistake {
     SIM_MISTAKE_NONE,
-    SIM_MISTAKE_CLOCK_STOPS,   /* a machine's clock stands still while the machine is suspended */
-    SIM_MISTAKE_WHOLE_RECORDS, /* an erase takes whole buckets of long keys at a range's ends */
-    SIM_MISTAKE_DEAD_MEMBERS,  /* dead_member = zero: a node that is down has no headroom */
-    SIM_MISTAKE_CUT_REQUESTS,  /* a request that a client says it gave up was sent whole */
-    SIM_MISTAKE_READ_ERRORS,   /* a read that fails finds nothing */
+    SIM_MISTAKE_CLOCK_STOPS,  /* a machine's clock stands still while the machine is suspended */
+    SIM_MISTAKE_DEAD_MEMBERS, /* dead_member = zero: a node that is down has no headroom */
+    SIM_MISTAKE_CUT_REQUESTS, /* a request that a client says it gave up was sent whole */
+    SIM_MISTAKE_READ_ERRORS,  /* a read that fails finds nothing */
 };
 
 /* What the caller chooses. 0 or false: the seed decides. */
@@ -123,7 +122,6 @@ struct plan {
     struct config config;
     struct config configs[SIM_NODES_MAX + 1]; /* of the nodes, by id */
     enum sim_mistake mistake;
-    bool lmdb;   /* the stores use LMDB instead of sim/backing_memory */
     bool moves;  /* replicas may move */
     bool limits; /* nodes limit what clients use */
     struct workload workload;

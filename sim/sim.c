@@ -123,14 +123,11 @@ static void create_world(struct sim *s)
         .delays = p->delays,
         .speed = p->speed,
         .timings = p->timings,
-        .lmdb = p->lmdb,
         .watch = {.saw = node_saw, .refused = link_refused, .context = s}};
     world_init(&s->world, &world);
-    for (uint32_t id = 1; id <= p->nodes; id++) {
-        struct memory_medium *m = node_process_medium(s->world.nodes[id]);
-        m->erases_whole_records = p->mistake == SIM_MISTAKE_WHOLE_RECORDS;
-        m->hides_errors = p->mistake == SIM_MISTAKE_READ_ERRORS;
-    }
+    for (uint32_t id = 1; id <= p->nodes; id++)
+        node_process_medium(s->world.nodes[id])->hides_errors =
+            p->mistake == SIM_MISTAKE_READ_ERRORS;
 }
 
 static void create_clients(struct sim *s)

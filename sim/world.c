@@ -49,7 +49,6 @@ static void world_create_processes(struct world *w)
                                            .id = id,
                                            .node_count = p->nodes,
                                            .timings = p->timings,
-                                           .lmdb = p->lmdb,
                                            .seed = world_seed(w, WORLD_NODES, id)});
     for (uint32_t i = 0; i < p->routers; i++)
         w->routers[i] = router_process_create(

@@ -48,7 +48,6 @@ struct world_plan {
     struct network_delays delays;
     struct network_speed speed;
     struct node_timings timings;
-    bool lmdb; /* the nodes' stores use LMDB (sim/lmdb_medium.h) */
     struct process_watch watch;
 };
 

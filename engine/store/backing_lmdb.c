@@ -17,6 +17,7 @@
 #include "base/must.h"
 #include "engine/store/backing.h"
 #include "engine/store/long_key.h"
+#include "replication/raft_mutation.h"
 
 static const char meta_log_lsn[] = "log_lsn";
 
@@ -291,7 +292,7 @@ static int write_change(struct lmdb *l, MDB_cursor *cursor, const struct backing
 static int lmdb_erase_record(struct lmdb *l, MDB_cursor *cursor, MDB_val k, MDB_val v,
                              const struct backing_range *range, uint64_t *erased_bytes)
 {
-    if (!long_key_is_bucket(slice_of_val(k))) {
+    if (!long_key_is_bucket(slice_of_val(k)) || MUTATED(RAFT_MUTATION_WHOLE_RECORDS)) {
         *erased_bytes += erase_cost(k.mv_size, v.mv_size);
         return mdb_cursor_del(cursor, 0);
     }

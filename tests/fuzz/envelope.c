@@ -3,7 +3,7 @@
  * schedules (tests/property/raft_property.c). Seeds: tests/fuzz/seeds/envelope. */
 #include "base/must.h"
 #include "engine/node/node.h"
-#include "sim/backing_memory.h"
+#include "sim/medium.h"
 
 enum {
     SEGMENT = 8 << 20,
@@ -11,7 +11,7 @@ enum {
 };
 
 static struct config config;
-static struct memory_medium medium;
+static struct medium medium = {.map_initial_bytes = 1 << 20, .map_max_bytes = 1 << 30};
 static struct node *node;
 static struct instant now;
 static int age;
@@ -19,11 +19,10 @@ static int age;
 static void open_node(void)
 {
     struct buffer error = {0};
-    memory_medium_init(&medium, 1 << 20, 1 << 30);
     config_init(&config, PROFILE_AWS);
     const struct node_options options = {.config = &config, .id = 2, .node_count = 3, .seed = 1};
-    must(node_create(&options, store_create(backing_open_memory(&medium), UINT64_MAX), &error,
-                     &node) == STATUS_OK);
+    must(node_create(&options, store_create(medium_open(&medium), UINT64_MAX), &error, &node) ==
+         STATUS_OK);
     node_start(node, now, SEGMENT, 0);
     node_log_space(node, SEGMENT * UINT64_C(1000), false);
 }
@@ -52,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (++age == LIFE) {
         node_destroy(node);
-        memory_medium_deinit(&medium);
+        medium_wipe(&medium);
         node = NULL;
         age = 0;
     }

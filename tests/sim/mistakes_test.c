@@ -65,9 +65,8 @@ static void erasing_whole_buckets_of_long_keys_is_found(void **state)
                                       .nodes = 4,
                                       .replicas = 2,
                                       .gac = SIM_GAC_NONE,
-                                      .length_ms = 10000,
-                                      .mistake = SIM_MISTAKE_WHOLE_RECORDS},
-                 RAFT_MUTATION_NONE, 1, SEEDS);
+                                      .length_ms = 10000},
+                 RAFT_MUTATION_WHOLE_RECORDS, 1, SEEDS);
 }
 
 static void leases_that_count_on_ones_own_settings_are_found(void **state)

@@ -29,7 +29,7 @@ static bool says(const struct answer *a, const char *text)
 static void set_unreadable(struct lab *l, bool unreadable)
 {
     for (uint32_t id = 1; id <= l->world.plan.nodes; id++) {
-        struct memory_medium *m = node_process_medium(l->world.nodes[id]);
+        struct medium *m = node_process_medium(l->world.nodes[id]);
         m->unreadable = 64;
         m->unreadable_left = unreadable ? UINT32_MAX : 0;
     }

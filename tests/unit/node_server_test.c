@@ -124,7 +124,7 @@ static void a_torn_write_behind_what_the_store_took_over_is_cleaned(void **state
 {
     struct scene *s = *state;
     struct disk *d = node_process_disk(s->node);
-    struct store *store = store_create(backing_open_memory(node_process_medium(s->node)), GIB);
+    struct store *store = store_create(medium_open(node_process_medium(s->node)), GIB);
     store_freeze(store, SEGMENT, 0);
     enum status status = store_checkpoint_write(store);
     store_checkpoint_done(store, status);

@@ -1,6 +1,6 @@
 /* What a partition owns under several ranges of keys, read in order. */
 #include "engine/node/owned_keys.h"
-#include "sim/backing_memory.h"
+#include "sim/medium.h"
 #include "tests/check.h"
 
 static const struct key_ranges RANGES = {
@@ -11,15 +11,15 @@ static const struct key_ranges RANGES = {
 };
 
 struct letters {
-    struct memory_medium medium;
+    struct medium medium;
     struct store *store;
 };
 
 /* Every letter of the alphabet is a key. */
 static void letters_init(struct letters *l)
 {
-    memory_medium_init(&l->medium, 1 << 20, 1 << 20);
-    l->store = store_create(backing_open_memory(&l->medium), UINT64_MAX);
+    l->medium = (struct medium){.map_initial_bytes = 1 << 20, .map_max_bytes = 1 << 20};
+    l->store = store_create(medium_open(&l->medium), UINT64_MAX);
     for (uint8_t key = 'a'; key <= 'z'; key++)
         store_put(l->store, slice_make(&key, 1), slice_make(&key, 1));
 }
@@ -27,7 +27,7 @@ static void letters_init(struct letters *l)
 static void letters_deinit(struct letters *l)
 {
     store_destroy(l->store);
-    memory_medium_deinit(&l->medium);
+    medium_wipe(&l->medium);
 }
 
 static void expect_owned(struct letters *l, struct key_ranges ranges, const char *expected)

@@ -1,9 +1,9 @@
 /* The parts of the simulated world, each by itself: a world that is wrong proves nothing. */
 #include "tests/check.h"
 
-#include "sim/backing_memory.h"
 #include "sim/clock.h"
 #include "sim/disk.h"
+#include "sim/medium.h"
 #include "sim/network.h"
 
 /* ---- scheduler ---- */
@@ -342,10 +342,9 @@ static void a_reader_of_the_backing_sees_its_own_version_and_a_new_process_the_l
 {
     (void)state;
     struct prng p = prng_seeded(1);
-    struct memory_medium medium;
+    struct medium medium = {.map_initial_bytes = 1 << 20, .map_max_bytes = 1 << 20};
     struct model seen = {{0}}, last = {{0}}, snapped;
-    memory_medium_init(&medium, 1 << 20, 1 << 20);
-    struct backing *b = backing_open_memory(&medium);
+    struct backing *b = medium_open(&medium);
     for (uint64_t round = 1; round <= 100; round++) {
         struct backing_snapshot *s;
         assert_int_equal(b->methods->snapshot_open(b, &s), STATUS_OK);
@@ -361,7 +360,7 @@ static void a_reader_of_the_backing_sees_its_own_version_and_a_new_process_the_l
         b->methods->snapshot_close(b, s);
         if (round % 3 == 0) {
             b->methods->close(b);
-            b = backing_open_memory(&medium);
+            b = medium_open(&medium);
         } else {
             assert_int_equal(b->methods->refresh(b), STATUS_OK);
         }
@@ -370,7 +369,7 @@ static void a_reader_of_the_backing_sees_its_own_version_and_a_new_process_the_l
         assert_reads(b, &seen, false);
     }
     b->methods->close(b);
-    memory_medium_deinit(&medium);
+    medium_wipe(&medium);
 }
 
 /* ---- network ---- */
