@@ -5,10 +5,12 @@
  * before the items, in the same partition. Snapshots, splits and erasure treat it like an item.
  *
  * Invariants
- *   C1  The row holds the sum of the items' item_size. A collection without items has no row.
- *   C2  A log entry holds the size of its collection after the entry. The leader computes the size
- *       from the row and the writes in flight. A replica writes the size without reading.
- *   C3  No cut divides a collection. So all entries of a collection are in the same log.
+ *   COLLECTION-1  The row holds the sum of the items' item_size. A collection without items has no
+ *                 row.
+ *   COLLECTION-2  A log entry holds the size of its collection after the entry. The leader computes
+ *                 the size from the row and the writes in flight. A replica writes the size without
+ *                 reading.
+ *   COLLECTION-3  No cut divides a collection. So all entries of a collection are in the same log.
  *
  * Value: XXH3 of key and bytes, u64 | bytes, u64. */
 #ifndef WEIR_ENGINE_NODE_COLLECTION_H

@@ -5,13 +5,13 @@
  * catalog. Nodes talk to each other in envelopes, as a rule at most one per turn and peer.
  *
  * Promises
- *   N1  The only I/O is reading the store's backing. No clock, no thread, no global.
- *   N2  Every request gets exactly one reply.
- *   N3  A write is acknowledged only after its log record is on the disks of a majority.
- *   N4  After a failed log write or checkpoint the node is stopped. It refuses writes until it is
- *       restarted; reads go on. A failed write is never retried.
- *   N5  While the disk or the map is full, the node refuses writes. Reads go on. Writes are served
- *       again once there is space.
+ *   NODE-1  The only I/O is reading the store's backing. No clock, no thread, no global.
+ *   NODE-2  Every request gets exactly one reply.
+ *   NODE-3  A write is acknowledged only after its log record is on the disks of a majority.
+ *   NODE-4  After a failed log write or checkpoint the node is stopped. It refuses writes until it
+ *           is restarted; reads go on. A failed write is never retried.
+ *   NODE-5  While the disk or the map is full, the node refuses writes. Reads go on. Writes are
+ *           served again once there is space.
  *
  * Use: create the node, replay the log, start the node. Then give it events, and take the effects
  * after each event. A turn ends with node_end_turn and the writing of the next batch. */

@@ -1,10 +1,9 @@
-/* backing.h - where a store keeps what has left the log: an ordered, durable map of bytes.
+/* backing.h - the durable part of a store: an ordered map of bytes. A checkpoint writes to it.
  *
- * An interface, so that a simulated store with crash semantics can stand in for LMDB. Two threads
- * use it: the owner reads (get, seek, next; in a snapshot that backing_refresh renews), one other
- * writes (backing_write). backing_touch may be called from any thread.
- * Lifetimes: what reads return lends until backing_refresh, backing_grow or the cursor's next step.
- */
+ * The backing is an interface: a simulated backing with crash semantics can replace LMDB.
+ * Threads: the owner reads (get, seek, step), in a snapshot that `refresh` renews. One other thread
+ * writes (`write`). Any thread may call `touch`.
+ * Lifetimes: results of reads lend until `refresh`, `grow` or the cursor's next step. */
 #ifndef WEIR_ENGINE_STORE_BACKING_H
 #define WEIR_ENGINE_STORE_BACKING_H
 
@@ -13,7 +12,7 @@
 
 struct backing;
 
-/* One change of a write: value.data == NULL deletes. */
+/* A change of one key. value.data == NULL: the key is deleted. */
 struct backing_change {
     struct slice key;
     struct slice value;
@@ -25,21 +24,20 @@ struct backing_range {
     struct slice hi;
 };
 
-/* What one durable write changes, all or nothing. */
+/* The changes of one durable write: all or nothing. */
 struct backing_batch {
     /* Changes in ascending key order, pulled one by one; false at the end. */
     bool (*next)(void *context, struct backing_change *out);
     void *context;
-    /* Afterwards keys in these ranges are deleted, until they come to `erase_max_bytes` as
-     * erase_cost counts them. */
+    /* After the changes, keys in these ranges are deleted, until the sum of their erase_cost
+     * reaches `erase_max_bytes`. */
     const struct backing_range *erase;
     size_t erase_count;
     uint64_t erase_max_bytes;
-    uint64_t log_lsn; /* the log before it is not needed any more */
+    uint64_t log_lsn; /* the log before this lsn is not needed any more */
 };
 
-/* What it takes to delete a record: its page is found and rewritten, however small the record is.
- */
+/* The cost of deleting a record, in bytes. Even for a small record a page is read and rewritten. */
 static inline uint64_t erase_cost(size_t key_size, size_t value_size)
 {
     return 256 + key_size + value_size;
@@ -51,8 +49,8 @@ struct backing_info {
     uint64_t log_lsn; /* of the last write */
 };
 
-/* What the backing held when it was opened, whatever is written later. Belongs to the owner's
- * thread; keeps the space of what is replaced meanwhile from being used again. */
+/* The backing as it was when the snapshot was opened. Belongs to the owner's thread. While it is
+ * open, the space of replaced data is not used again. */
 struct backing_snapshot;
 
 struct backing_methods {
@@ -60,29 +58,31 @@ struct backing_methods {
     struct backing_info (*info)(struct backing *b);
     /* STATUS_OK, STATUS_NOT_FOUND, STATUS_IO. */
     enum status (*get)(struct backing *b, struct slice key, struct slice *value);
-    /* First key >= `key`, or last key < `key` (reverse; an empty key: the last of all). */
+    /* The first key >= `key`; in reverse the last key < `key`, for an empty `key` the last key. */
     enum status (*seek)(struct backing *b, struct slice key, bool reverse,
                         struct backing_change *out);
     enum status (*step)(struct backing *b, bool reverse, struct backing_change *out);
-    /* The owner's reads see the last write from now on. */
+    /* From now on the owner's reads see the last write. */
     enum status (*refresh)(struct backing *b);
-    /* STATUS_FULL: map or disk full, nothing was changed, may be tried again after backing_grow or
-     * when there is space; STATUS_IO: never again. `erased_bytes`, less than the batch's most:
-     * nothing is left of the ranges. */
+    /* STATUS_FULL: map or disk is full, and nothing was changed; try again after `grow`, or when
+     * there is space. STATUS_IO: do not try again. If `erased_bytes` is less than the batch's
+     * `erase_max_bytes`, the ranges are empty. */
     enum status (*write)(struct backing *b, const struct backing_batch *batch,
                          uint64_t *erased_bytes);
-    /* Doubles the map. Called by the owner while nobody else is inside. STATUS_FULL: at its limit,
-     * or what the last write lacked was not map. */
+    /* Doubles the map. Called by the owner while no write runs. STATUS_FULL: the map is at its
+     * limit, or the last write did not lack map. */
     enum status (*grow)(struct backing *b);
-    /* STATUS_OK, STATUS_IO (too many are open). Close it before the backing, and before grow. */
+    /* STATUS_OK, STATUS_IO (too many snapshots are open). Close the snapshot before the backing,
+     * and before `grow`. */
     enum status (*snapshot_open)(struct backing *b, struct backing_snapshot **out);
     void (*snapshot_close)(struct backing *b, struct backing_snapshot *s);
-    /* As get; and the first key >= `key` (`after`: > `key`). They lend until the next of them. */
+    /* Like `get`. Like `seek` forwards, with `after` the first key > `key`. Results lend until the
+     * next call of either. */
     enum status (*snapshot_get)(struct backing *b, struct backing_snapshot *s, struct slice key,
                                 struct slice *value);
     enum status (*snapshot_seek)(struct backing *b, struct backing_snapshot *s, struct slice key,
                                  bool after, struct backing_change *out);
-    /* Reads from `key`, up to `bytes` in the given direction, so that the pages are resident. */
+    /* Reads `bytes` from `key` on, in the given direction, so that the pages become resident. */
     void (*touch)(struct backing *b, struct slice key, bool reverse, uint64_t bytes);
 };
 

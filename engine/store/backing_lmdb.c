@@ -1,9 +1,9 @@
 /* backing_lmdb.c - a store's backing in one LMDB environment.
  *
- * Two databases: `items` (storage keys; long ones as long_key.h says) and `meta` (the log
- * position). Every write is one synchronous transaction: after power loss LMDB holds the last one
- * in full. Threads: the owner reads in a snapshot of its own; one other thread writes; touches come
- * from any thread. `lock` keeps touches out while the map is moved, nothing else. */
+ * It has two databases: `items` (storage keys; long keys by long_key.h) and `meta` (the log
+ * position). Every write is one synchronous transaction: after a power loss LMDB has the whole last
+ * transaction. The owner reads in a snapshot of its own, one other thread writes, any thread
+ * touches. `lock` only keeps touches out while the map is moved. */
 #include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
@@ -26,7 +26,7 @@ struct backing_snapshot {
     MDB_txn *txn;
     MDB_cursor *cursor;
     MDB_dbi items;
-    struct slice bucket; /* the cursor stands inside this bucket, at bucket_entry */
+    struct slice bucket; /* the position is in this bucket, at bucket_entry; data NULL: no bucket */
     struct bucket_entry bucket_entry;
 };
 
@@ -36,10 +36,10 @@ struct lmdb {
     MDB_dbi items;
     MDB_dbi meta;
     uint64_t map_max_bytes;
-    bool map_full; /* what the last write lacked was map, not disk */
+    bool map_full; /* the last write lacked map, not disk */
     pthread_rwlock_t lock;
-    struct backing_snapshot now; /* what the owner reads, renewed by refresh */
-    struct buffer scratch;       /* the writer's; a bucket being rewritten */
+    struct backing_snapshot now; /* the owner reads it; refresh renews it */
+    struct buffer scratch;       /* the writer's: the bucket that is being rewritten */
 };
 
 static struct lmdb *lmdb_of(struct backing *b)
@@ -128,7 +128,7 @@ static enum status lmdb_snapshot_get(struct backing *b, struct backing_snapshot 
     return STATUS_OK;
 }
 
-/* The record the cursor stands on, entered from the given side. */
+/* Takes the record at the cursor. In a bucket: its first entry, in reverse its last. */
 static enum status lmdb_enter(struct backing_snapshot *s, MDB_val k, MDB_val v, bool reverse,
                               struct backing_change *out)
 {
@@ -180,7 +180,7 @@ static enum status seek_forward(struct backing_snapshot *s, struct slice key,
     enum status status = lmdb_enter(s, k, v, false, out);
     if (status != STATUS_OK || slice_compare(out->key, key) >= 0)
         return status;
-    /* Inside the key's own bucket, before the key. */
+    /* The record is the key's own bucket, and the bucket's first entry is before the key. */
     if (!bucket_seek(s->bucket, key, &s->bucket_entry))
         return lmdb_move(s, false, out);
     *out = (struct backing_change){s->bucket_entry.key, s->bucket_entry.value};
@@ -287,8 +287,8 @@ static int write_change(struct lmdb *l, MDB_cursor *cursor, const struct backing
     return error == MDB_NOTFOUND ? 0 : error;
 }
 
-/* Erases what the record under the cursor holds of the range. A bucket may reach beyond the range
- * at either end: the entries outside it stay. */
+/* Erases the part of the record at the cursor that lies in the range. A bucket may reach beyond the
+ * range: its entries outside the range stay. */
 static int lmdb_erase_record(struct lmdb *l, MDB_cursor *cursor, MDB_val k, MDB_val v,
                              const struct backing_range *range, uint64_t *erased_bytes)
 {
@@ -319,7 +319,7 @@ static int erase_range(struct lmdb *l, MDB_cursor *cursor, const struct backing_
         error = lmdb_erase_record(l, cursor, k, v, range, erased_bytes);
         if (error != 0)
             return error;
-        error = mdb_cursor_get(cursor, &k, &v, MDB_NEXT); /* after a deletion: the one behind it */
+        error = mdb_cursor_get(cursor, &k, &v, MDB_NEXT); /* after a deletion: the one after it */
     }
     return error == MDB_NOTFOUND ? 0 : error;
 }
@@ -354,9 +354,9 @@ static int write_all(struct lmdb *l, MDB_txn *txn, const struct backing_batch *b
     return mdb_put(txn, l->meta, &k, &v, 0);
 }
 
-/* LMDB reports a write that ran short as EIO. It is a full disk if the file cannot grow now; the
- * transaction was given up before anything that counts was written. The size must grow too: limits
- * on files and quotas know nothing of space kept beyond the end. */
+/* LMDB reports a short write as EIO. The disk is full if the file cannot grow now. The failed
+ * transaction has no effect. The check must also grow the file's size: file size limits and quotas
+ * do not count space allocated beyond the end. */
 static bool disk_is_full(const struct lmdb *l)
 {
     int fd;
@@ -386,7 +386,7 @@ static enum status lmdb_write_batch(struct backing *b, const struct backing_batc
     return error == EIO && disk_is_full(l) ? STATUS_FULL : lmdb_status_of(error);
 }
 
-/* LMDB cannot live without its map, so whether there is address space is tried out first. */
+/* Tries whether there is address space for the map: LMDB cannot go on without its map. */
 static bool address_space_left(uint64_t size)
 {
     void *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -416,7 +416,7 @@ static enum status lmdb_grow(struct backing *b)
 
 /* ---- any thread ---- */
 
-/* Reads a byte of every page, for its effect on the page cache only. */
+/* Reads a byte of every page, only to load the page into memory. */
 static uint64_t touch_pages(MDB_val v)
 {
     uint64_t sum = 0;
@@ -496,7 +496,7 @@ static int open_databases(struct lmdb *l)
     return mdb_txn_commit(txn);
 }
 
-/* The configured first size, or what the environment has grown to. */
+/* Sets the map to the configured first size, unless the environment has grown beyond it. */
 static int set_map_size(struct lmdb *l, uint64_t initial)
 {
     MDB_envinfo env;

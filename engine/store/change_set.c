@@ -1,4 +1,4 @@
-/* change_set.c - the payload of a write's log entry, written and read. */
+/* change_set.c - writes and reads the payload of a write's log entry. */
 #include "engine/store/change_set.h"
 
 #include "base/must.h"
@@ -42,7 +42,7 @@ void change_set_append(struct buffer *out, const struct change *c)
         buffer_append_sized(out, c->old);
 }
 
-/* False: it is not whole, or makes no sense. */
+/* False: the change is incomplete, or makes no sense. */
 static bool change_read(struct reader *r, struct change *out)
 {
     struct slice head = reader_take(r, CHANGE_HEAD_SIZE);
@@ -96,7 +96,7 @@ bool change_set_next(struct change_set *set, struct change *out)
     struct reader r = {set->left, false};
     if (set->count == 0)
         return false;
-    must(change_read(&r, out)); /* change_set_open has read it */
+    must(change_read(&r, out)); /* change_set_open has checked it */
     set->left = r.left;
     set->count--;
     return true;

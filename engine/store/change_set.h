@@ -1,14 +1,14 @@
-/* change_set.h - the payload of a write's log entry: everything that changes together.
+/* change_set.h - the payload of a write's log entry: changes that happen together.
  *
  * Bytes: head of CHANGE_SET_HEAD_SIZE: i64 cost_mcu | u32 number of changes | u32 burst; then each
  * change: head of CHANGE_HEAD_SIZE: i32 old_size | u32 key size | u32 value size | u8 space |
- * u8 flags | u16 0; its key; its value; with CHANGE_HAS_OLD: u32 size, the value that was there. */
+ * u8 flags | u16 0; its key; its value; with CHANGE_HAS_OLD: u32 size, the replaced value. */
 #ifndef WEIR_ENGINE_STORE_CHANGE_SET_H
 #define WEIR_ENGINE_STORE_CHANGE_SET_H
 
 #include "base/buffer.h"
 
-/* What a key is the key of. Numbers are never reused. */
+/* The kind of data that a key belongs to. Numbers are never reused. */
 enum key_space {
     SPACE_ITEMS = 1,
     SPACE_COLLECTIONS = 2, /* rows of item collections: engine/node/collection.h */
@@ -25,31 +25,32 @@ struct change {
     enum key_space space;
     struct slice key;
     struct slice value; /* data NULL: the key is deleted */
-    int64_t old_size;   /* items: item_size of what was there; -1: nothing was */
-    struct slice old;   /* the value that was there; data NULL: nobody asked for it */
+    int64_t old_size;   /* items: item_size of the replaced item; -1: no item */
+    struct slice old;   /* the replaced value; data NULL: not contained */
 };
 
 struct change_set {
-    int64_t cost_mcu; /* what the leader charged */
-    uint32_t burst;   /* 1: from the burst bucket; 2: with tokens the members had set aside */
-    uint32_t count;   /* of changes that were not read yet */
+    int64_t cost_mcu; /* charged by the leader */
+    uint32_t burst;   /* 1: from the burst bucket; 2: also with tokens that the members set aside */
+    uint32_t count;   /* of changes that are not read yet */
     struct slice left;
 };
 
-/* ---- writing: `out` holds nothing else ---- */
+/* ---- writing: `out` must be empty at change_set_begin ---- */
 
 void change_set_begin(struct buffer *out, int64_t cost_mcu, uint32_t burst);
 void change_set_append(struct buffer *out, const struct change *c);
-/* All but the value, which is to follow as the set's last bytes. No old value. */
+/* Appends the last change without its value. The caller appends the value as the set's last bytes.
+ * No old value. */
 void change_set_append_last(struct buffer *out, const struct change *c);
 
 /* ---- reading: slices point into the payload ---- */
 
 /* False: not a whole set. */
 bool change_set_open(struct slice payload, struct change_set *out);
-/* The same for a payload that was found to be whole before: only the head is read. */
+/* Only for a payload that change_set_open has checked before: reads only the head. */
 void change_set_reopen(struct slice payload, struct change_set *out);
-/* False: there are no more. */
+/* Reads the next change. False: no more. */
 bool change_set_next(struct change_set *set, struct change *out);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/must.h"
 
 enum {
-    END_SIZE_MAX = LOG_BLOCK_SIZE + LOG_HEADER_SIZE /* a LOG_END and the gap before it */
+    END_SIZE_MAX = LOG_BLOCK_SIZE + LOG_HEADER_SIZE /* a LOG_END record and the gap before it */
 };
 
 void log_writer_init(struct log_writer *w, uint32_t node, uint32_t in_flight_max,
@@ -44,7 +44,7 @@ static uint64_t segment_of(const struct log_writer *w, uint64_t lsn)
     return lsn / w->segment_bytes;
 }
 
-/* Behind batches that are not yet on disk, in a block of its own. */
+/* Opens a batch. If earlier batches are not on disk yet, the batch begins at the next block. */
 static struct log_batch *batch_open(struct log_writer *w)
 {
     struct log_batch *b = w->spare;
@@ -62,7 +62,7 @@ static struct log_batch *batch_open(struct log_writer *w)
     return b;
 }
 
-/* The batch that records may be added to now. */
+/* The batch that takes a record of this size now. */
 static struct log_batch *batch_filling(struct log_writer *w, size_t size)
 {
     struct log_batch *b = TAILQ_LAST(&w->batches, log_batches);
@@ -110,8 +110,9 @@ uint64_t log_writer_append(struct log_writer *w, enum log_kind kind, uint32_t gr
     return w->next_lsn;
 }
 
-/* Beside others only once it is no smaller than the one written first: so a write that takes long
- * does not keep the rest waiting, and as long as all take the same time none is made for less. */
+/* Whether a batch may be written beside those in flight: only if it is no smaller than the first of
+ * them. So a slow write does not hold up the rest, and while all writes take equally long, no extra
+ * write is made for few records. */
 static bool may_join(const struct log_writer *w, const struct log_batch *b)
 {
     const struct log_batch *first = TAILQ_FIRST(&w->batches);

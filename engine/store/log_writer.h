@@ -1,11 +1,13 @@
 /* log_writer.h - the writing end of a node's shared log: records in, batches out.
  *
- * Everything appended while as many batches as may be are on their way to the disk goes out with
- * the next one: group commit by itself, without a timer. A record is durable once the log is
- * written up to its end, whatever of what follows it is on disk already.
+ * At most `in_flight_max` batches are written at once. Records that are appended meanwhile form the
+ * next batch: group commit without a timer. A record is durable once the log is written up to the
+ * record's end. Later bytes may be on disk before that.
  *
- * Invariants: W1 batches in flight lie in one segment, and no two in one block of it. W2 a batch
- * lies in one segment. W3 a batch that failed is never written again: the owner stops. */
+ * Invariants
+ *   WRITER-1  Batches in flight lie in one segment, and no two of them share a block.
+ *   WRITER-2  A batch lies in one segment.
+ *   WRITER-3  A batch that failed is never written again: the owner stops. */
 #ifndef WEIR_ENGINE_STORE_LOG_WRITER_H
 #define WEIR_ENGINE_STORE_LOG_WRITER_H
 
@@ -39,22 +41,23 @@ struct log_writer {
     uint32_t in_flight;
 };
 
-/* Goes on at `next_lsn`, which recovery found to be the end. 0 < `in_flight_max` <= LOG_WRITES_MAX.
- */
+/* Goes on at `next_lsn`, the end of the log as recovery found it. 0 < `in_flight_max` <=
+ * LOG_WRITES_MAX. */
 void log_writer_init(struct log_writer *w, uint32_t node, uint32_t in_flight_max,
                      uint64_t segment_bytes, uint64_t next_lsn);
 void log_writer_deinit(struct log_writer *w);
 
-/* The record's end: it is durable once the log is up to there. */
+/* Returns the record's end: the record is durable once the log is durable up to there. */
 uint64_t log_writer_append(struct log_writer *w, enum log_kind kind, uint32_t group, uint64_t term,
                            uint64_t index, struct slice payload);
 
-/* The next batch to write now, if there is one and it may join those in flight: it is as large as
- * the first of them. It stays put until log_writer_written; `lsn` tells segment (lsn /
- * segment_bytes) and offset. */
+/* The next batch to write now. NULL: no batch, or it may not join the batches in flight: it must be
+ * at least as large as the first of them, and in the same segment. The batch stays valid until
+ * log_writer_written. Its segment is lsn / segment_bytes. */
 const struct log_batch *log_writer_next(struct log_writer *w);
 
-/* The batch in flight that begins at `lsn` is on disk: moves `written_lsn` as far as all is. */
+/* The batch in flight that begins at `lsn` is on disk. Moves `written_lsn` to the first byte that
+ * is not on disk. */
 void log_writer_written(struct log_writer *w, uint64_t lsn);
 
 #endif

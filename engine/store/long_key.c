@@ -1,4 +1,4 @@
-/* long_key.c - keys that LMDB cannot hold as they are. */
+/* long_key.c - keys that are too long for LMDB: reads and rewrites buckets. */
 #include "engine/store/long_key.h"
 
 #include "engine/store/backing.h"

@@ -1,9 +1,10 @@
-/* long_key.h - keys that LMDB cannot hold as they are.
+/* long_key.h - keys that are too long for LMDB.
  *
- * LMDB's keys end at 511 bytes, storage keys at STORAGE_KEY_SIZE_MAX. A key shorter than 511 bytes
- * is stored as it is. All longer keys that share their first 511 bytes live in one LMDB record, a
- * bucket, whose value is their list in key order. So LMDB's order stays the key order. Buckets are
- * small unless many long keys share a long prefix; then each write rewrites its bucket. */
+ * LMDB's keys have at most 511 bytes, storage keys at most STORAGE_KEY_SIZE_MAX. A key of less than
+ * 511 bytes is stored as it is. All other keys with the same first 511 bytes are in one LMDB
+ * record, a bucket: its value lists them and their values in key order. So LMDB's order is the key
+ * order. Each write of a long key rewrites its bucket. Buckets are small unless many long keys
+ * share a long prefix. */
 #ifndef WEIR_ENGINE_STORE_LONG_KEY_H
 #define WEIR_ENGINE_STORE_LONG_KEY_H
 
@@ -20,7 +21,7 @@ struct bucket_entry {
     size_t end;
 };
 
-/* The key LMDB is asked for. */
+/* The key of the LMDB record. */
 static inline struct slice long_key_prefix(struct slice key)
 {
     return key.size < LONG_KEY_PREFIX_SIZE ? key : slice_make(key.data, LONG_KEY_PREFIX_SIZE);
@@ -31,17 +32,18 @@ static inline bool long_key_is_bucket(struct slice lmdb_key)
     return lmdb_key.size == LONG_KEY_PREFIX_SIZE;
 }
 
-/* The entry at offset `at`; false at the end or if the bytes are damaged. */
+/* The entry at offset `at`. False: the end of the bucket, or damaged bytes. */
 bool bucket_at(struct slice bucket, size_t at, struct bucket_entry *out);
-/* First entry >= key; last entry < key (an empty key: the last). */
+/* The first entry >= key; the last entry < key (an empty key: the last entry). False: no such
+ * entry. */
 bool bucket_seek(struct slice bucket, struct slice key, struct bucket_entry *out);
 bool bucket_seek_before(struct slice bucket, struct slice key, struct bucket_entry *out);
 
 /* Appends the bucket with `key` set to `value`, or without it (value.data == NULL). */
 void bucket_change(struct slice bucket, struct slice key, struct slice value, struct buffer *out);
 
-/* Appends the bucket without its entries in [lo, hi); hi empty: no upper bound. Returns how many
- * entries were left out, and adds what erasing each costs (backing.h) to `cost`. */
+/* Appends the bucket without its entries in [lo, hi); hi empty: no upper bound. Returns the number
+ * of erased entries, and adds their erase_cost (backing.h) to `cost`. */
 uint32_t bucket_erase(struct slice bucket, struct slice lo, struct slice hi, struct buffer *out,
                       uint64_t *cost);
 

@@ -1,4 +1,4 @@
-/* memtable.c - committed writes that are not in LMDB yet, in key order. */
+/* memtable.c - committed writes that are not in the backing yet: a hash index and a skip list. */
 #include "engine/store/memtable.h"
 
 #include <stdlib.h>
@@ -11,7 +11,8 @@ enum {
     SLOTS_MIN = 1024
 };
 
-/* What a lookup reads is side by side, and where the key's bytes are does not have to be read. */
+/* The parts that a lookup reads are side by side. The place of the key's bytes is known without a
+ * pointer. */
 struct node {
     struct mem_entry entry; /* first: a mem_entry is a node */
     uint8_t key[];          /* then its links, aligned */
@@ -24,24 +25,24 @@ struct links {
     struct node *next[];
 };
 
-/* Hashes are compared where slots are, side by side: a node is only read once it is all but found.
- */
+/* A lookup compares hashes in the slots, which are side by side. It reads a node only if the hash
+ * matches. */
 struct slot {
     uint64_t hash;
     struct node *node; /* NULL: free */
 };
 
 struct memtable {
-    struct arena arena;  /* owns nodes: close together, for they are what is searched */
+    struct arena arena;  /* owns the nodes: searches read them, so they lie close together */
     struct arena values; /* owns */
-    struct node *head;   /* before the first; all levels */
+    struct node *head;   /* before the first node; has all levels */
     struct node *last;
-    struct node *newest;  /* of the chain of `older` */
-    struct node *ordered; /* it and all older ones are in the skip list */
+    struct node *newest;  /* starts the chain of `older` */
+    struct node *ordered; /* this node and all older ones are in the skip list */
     size_t levels;        /* in use */
     size_t count;
     size_t slot_count;  /* a power of two, and at least twice `count` */
-    struct slot *slots; /* owns; a key stands in the first free one from its hash on */
+    struct slot *slots; /* owns; a key is in the first slot from its hash on that was free */
 };
 
 static size_t links_at(size_t key_size)
@@ -109,7 +110,7 @@ static bool has_key(const struct node *n, struct slice key)
     return n->entry.key.size == key.size && memcmp(n->key, key.data, key.size) == 0;
 }
 
-/* The key's slot, or the free one it would have. */
+/* The key's slot, or the free slot for a new key. */
 static struct slot *memtable_find(const struct memtable *m, struct slice key, uint64_t hash)
 {
     size_t i = hash & (m->slot_count - 1);
@@ -158,8 +159,8 @@ static void grow_slots(struct memtable *m)
     m->slot_count = count;
 }
 
-/* One level more with probability 1/4 each, from the hash's high bits (the low ones choose the
- * slot). */
+/* Each further level has probability 1/4. The levels come from the hash's high bits; its low bits
+ * choose the slot. */
 static int memtable_levels_of(uint64_t hash)
 {
     int levels = 1 + __builtin_clzll(hash | 1) / 2;
@@ -197,7 +198,7 @@ static void memtable_link(struct memtable *m, struct node *n)
         links_of(l->next[0])->previous = n;
 }
 
-/* Brings the skip list up to date. */
+/* Puts the new keys into the skip list. */
 static void memtable_order(struct memtable *m)
 {
     for (struct node *n = m->newest; n != m->ordered; n = links_of(n)->older)
@@ -205,7 +206,7 @@ static void memtable_order(struct memtable *m)
     m->ordered = m->newest;
 }
 
-/* Most keys differ in their first bytes: those are compared without reading the key. */
+/* Most keys differ in their first bytes. These bytes are compared without reading the key. */
 struct place {
     uint64_t head; /* slice_head */
     const struct mem_entry *entry;

@@ -16,7 +16,7 @@ struct erasure {
 };
 
 enum {
-    ERASE_AT_ONCE = 64 /* ranges, by one checkpoint */
+    ERASE_AT_ONCE = 64 /* the most ranges in one checkpoint */
 };
 
 struct store {
@@ -27,9 +27,9 @@ struct store {
     uint64_t log_lsn;
     uint64_t used_bytes;
     uint64_t resident_max_bytes;
-    struct erasures erasures; /* owns; the first ones are at work */
-    struct erasures erased;   /* owns; done, and to be told */
-    struct buffer told;
+    struct erasures erasures; /* owns; the checkpoint works on the first ones */
+    struct erasures erased;   /* owns; done, to be returned by store_next_erased */
+    struct buffer told;       /* the bound that store_next_erased lends */
     /* the flush thread's, between freeze and done */
     const struct mem_entry **flushing; /* owns */
     size_t flushed;
@@ -105,7 +105,7 @@ void store_touch(struct store *s, struct slice key, bool reverse, uint64_t bytes
     s->backing->methods->touch(s->backing, key, reverse, bytes);
 }
 
-/* Whether a memtable knows the key; then `status` is the answer. */
+/* Whether a memtable knows the key. Then `status` is the answer. */
 static bool get_in_memory(const struct store *s, struct slice key, struct slice *value,
                           enum status *status)
 {

@@ -1,14 +1,17 @@
 /* store.h - a node's applied state: memtables over a durable backing.
  *
- * Writes go to the active memtable. A checkpoint freezes it and hands it to the flush thread, which
- * writes it to the backing in one transaction; meanwhile writes go to a fresh one. Reads see active
- * over frozen over backing.
+ * Writes go to the active memtable. A checkpoint freezes this memtable. The flush thread writes it
+ * to the backing in one transaction; meanwhile writes go to a new memtable. Reads look into the
+ * active memtable, then the frozen one, then the backing.
  *
- * Invariants: S1 the backing holds exactly the log up to store_log_lsn. S2 at most one memtable is
- * frozen, and it never changes. S3 a checkpoint that failed for want of space keeps its memtable
- * frozen: nothing is lost, and it is tried again.
- * Threads: all functions belong to the owner's thread but store_checkpoint_write and store_touch.
- */
+ * Invariants
+ *   STORE-1  The backing holds the effects of the log before store_log_lsn. It may also hold
+ *            effects of later records.
+ *   STORE-2  At most one memtable is frozen. It never changes.
+ *   STORE-3  If a checkpoint finds no space, its memtable stays frozen: nothing is lost, and the
+ *            checkpoint is tried again.
+ * Threads: all functions belong to the owner's thread, except store_checkpoint_write and
+ * store_touch. */
 #ifndef WEIR_ENGINE_STORE_STORE_H
 #define WEIR_ENGINE_STORE_STORE_H
 
@@ -22,20 +25,20 @@ struct store;
 struct store *store_create(struct backing *backing, uint64_t resident_max_bytes);
 void store_destroy(struct store *s);
 
-/* Where the log must be replayed from. */
+/* The log must be replayed from here on. */
 uint64_t store_log_lsn(const struct store *s);
 uint64_t store_used_bytes(const struct store *s);
 
-/* value.data == NULL deletes. */
+/* Copies key and value. value.data == NULL: deletes the key. */
 void store_put(struct store *s, struct slice key, struct slice value);
 
-/* STATUS_OK, STATUS_NOT_FOUND, STATUS_IO; STATUS_PENDING: the answer may lie on a page that is not
- * in memory. Then let another thread run store_touch for the key and ask again with `touched`.
- * Asked only when the data exceeds `resident_max_bytes`. The value lends until the next store_put,
- * store_checkpoint_done or store_grow. */
+/* STATUS_OK, STATUS_NOT_FOUND, STATUS_IO, STATUS_PENDING. STATUS_PENDING: the answer may be on a
+ * page that is not in memory. Then let another thread run store_touch for the key, and ask again
+ * with `touched`. This happens only while the backing uses more than `resident_max_bytes`. The
+ * value lends until the next store_put, store_checkpoint_done or store_grow. */
 enum status store_get(struct store *s, struct slice key, bool touched, struct slice *value);
 
-/* Whether reads of the backing must be preceded by store_touch. */
+/* Whether store_touch must run before each read of the backing. */
 bool store_needs_touch(const struct store *s);
 void store_touch(struct store *s, struct slice key, bool reverse, uint64_t bytes);
 
@@ -44,7 +47,7 @@ void store_touch(struct store *s, struct slice key, bool reverse, uint64_t bytes
 struct store_cursor {
     struct store *store;
     bool reverse;
-    struct slice end; /* first key outside, forwards; last key inside, backwards */
+    struct slice end; /* forwards: the first key outside; in reverse: the least key inside */
     const struct mem_entry *active;
     const struct mem_entry *frozen;
     struct backing_change backing;
@@ -52,7 +55,8 @@ struct store_cursor {
     enum status failure;
 };
 
-/* Keys in [lo, hi), hi empty = no bound, in order or in reverse. No write may happen meanwhile. */
+/* Reads the keys in [lo, hi), in order or in reverse; hi empty: no bound. No store_put is allowed
+ * while the cursor is used. */
 void store_seek(struct store *s, struct slice lo, struct slice hi, bool reverse,
                 struct store_cursor *out);
 /* STATUS_OK, STATUS_NOT_FOUND (the end), STATUS_IO, STATUS_CORRUPT. */
@@ -63,37 +67,38 @@ enum status store_next(struct store_cursor *c, struct slice *key, struct slice *
 size_t store_active_bytes(const struct store *s);
 bool store_is_frozen(const struct store *s);
 
-/* Deletes the range in the background, with those of the checkpoints to come that may erase. */
+/* Deletes the range in the background, in later checkpoints that may erase. */
 void store_erase(struct store *s, struct slice lo, struct slice hi);
 bool store_erase_pending(const struct store *s);
 bool store_erase_overlaps(const struct store *s, struct slice lo, struct slice hi);
 
-/* Freezes the active memtable, which holds the log up to `lsn`. Of what is to be erased about so
- * many bytes go with it; 0: nothing does. */
+/* Freezes the active memtable. With it the backing has the log up to `lsn`. The checkpoint erases
+ * about `erase_max_bytes` of the pending ranges; 0: nothing. */
 void store_freeze(struct store *s, uint64_t lsn, uint64_t erase_max_bytes);
 /* On the flush thread: the statuses of backing_methods.write. */
 enum status store_checkpoint_write(struct store *s);
-/* Back on the owner's thread, with what store_checkpoint_write returned. */
+/* On the owner's thread: the result of store_checkpoint_write. */
 void store_checkpoint_done(struct store *s, enum status status);
-/* The ranges it has erased to their end, by their lower bounds, each once. False: no more. Lends
+/* The lower bound of the next range that was erased completely, each once. False: no more. Lends
  * until the next call. */
 bool store_next_erased(struct store *s, struct slice *lo);
-/* By the last checkpoint that erased, in erase_cost (engine/store/backing.h). */
+/* Bytes that the last checkpoint erased, as erase_cost (engine/store/backing.h) counts them. */
 uint64_t store_erased_bytes(const struct store *s);
-/* ---- snapshots: what the backing holds, for as long as they are open ---- */
+/* ---- snapshots: the backing as it was when the snapshot was opened ---- */
 
 struct backing_snapshot;
 
-/* To be closed before store_grow. */
+/* Close the snapshot before store_grow. */
 enum status store_snapshot_open(struct store *s, struct backing_snapshot **out);
 void store_snapshot_close(struct store *s, struct backing_snapshot *snapshot);
 enum status store_snapshot_get(struct store *s, struct backing_snapshot *snapshot, struct slice key,
                                struct slice *value);
-/* The first key >= `key` (`after`: > `key`); STATUS_NOT_FOUND: there is none. */
+/* The first key >= `key` (`after`: > `key`). STATUS_NOT_FOUND: no such key. */
 enum status store_snapshot_seek(struct store *s, struct backing_snapshot *snapshot,
                                 struct slice key, bool after, struct backing_change *out);
 
-/* A bigger map, while no checkpoint is being written. STATUS_FULL: it is as big as it may be. */
+/* Makes the map bigger. No checkpoint may be running. STATUS_FULL: the map is as big as it may be,
+ * or the last checkpoint did not lack map. */
 enum status store_grow(struct store *s);
 
 #endif

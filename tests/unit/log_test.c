@@ -38,7 +38,7 @@ static void disk_destroy(struct disk *d)
 static void disk_write(struct disk *d, const struct log_writer *w, const struct log_batch *b)
 {
     assert_true(b->bytes.size > 0 && b->bytes.size <= LOG_BATCH_SIZE_MAX);
-    /* W2 */
+    /* WRITER-2 */
     assert_int_equal(b->lsn / SEGMENT_BYTES, (b->lsn + b->bytes.size - 1) / SEGMENT_BYTES);
     assert_true(b->lsn + b->bytes.size <= SEGMENTS * SEGMENT_BYTES);
     memcpy(d->bytes + b->lsn, b->bytes.data, b->bytes.size);
@@ -96,7 +96,7 @@ static uint64_t assert_batch(const struct log_batch *b, uint64_t index)
     return index;
 }
 
-/* W1: together in one segment, and none in a block of another. */
+/* WRITER-1: together in one segment, and none in a block of another. */
 static void assert_may_fly(const struct log_batch *const *flying, size_t count)
 {
     assert_in_range(count, 1, LOG_WRITES_MAX);

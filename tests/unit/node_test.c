@@ -245,7 +245,7 @@ static void a_full_map_refuses_writes_until_a_checkpoint_finds_room(void **state
     lone_deinit(&w);
 }
 
-/* N4, and that a stopped node rests: its deadline is never in the past. */
+/* NODE-4, and that a stopped node rests: its deadline is never in the past. */
 static void a_failed_disk_stops_the_node(void **state)
 {
     (void)state;

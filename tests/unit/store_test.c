@@ -405,7 +405,7 @@ static void erasing_a_range_takes_all_of_it_and_nothing_else(void **state)
     store_destroy(s);
 }
 
-/* S3: a checkpoint that finds no room changes nothing, and is written once there is some. */
+/* STORE-3: a checkpoint that finds no room changes nothing, and is written once there is some. */
 static void a_full_map_keeps_the_memtable_until_the_map_has_grown(void **state)
 {
     enum {
