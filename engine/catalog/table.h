@@ -1,4 +1,4 @@
-/* table.h - tables and their partitions as the catalog knows them, and as bytes. */
+/* table.h - tables and their partitions, as the catalog knows them and as bytes. */
 #ifndef WEIR_ENGINE_CATALOG_TABLE_H
 #define WEIR_ENGINE_CATALOG_TABLE_H
 
@@ -17,23 +17,22 @@ enum table_status {
     TABLE_DELETING
 };
 enum table_billing {
-    BILLING_AS_IT_IS = 0, /* in an update: billing, throughput and what is warm stay */
+    BILLING_AS_IT_IS = 0, /* in an update: billing, throughput and warm throughput stay */
     BILLING_PROVISIONED = 1,
     BILLING_ON_DEMAND
 };
 enum table_class {
-    TABLE_CLASS_UNSAID = 0, /* in an update: as it is; of a table: nobody said, so it is STANDARD */
+    TABLE_CLASS_UNSAID = 0, /* in an update: no change; in a table: none was named, so STANDARD */
     TABLE_CLASS_STANDARD,
     TABLE_CLASS_INFREQUENT_ACCESS
 };
 enum table_encryption {
-    ENCRYPTION_UNSAID = 0, /* in an update: as it is; of a table: nobody said, so by default */
+    ENCRYPTION_UNSAID = 0, /* in an update: no change; in a table: none was named, so by default */
     ENCRYPTION_BY_DEFAULT,
     ENCRYPTION_WITH_KEY /* the table names a key; no byte is encrypted with it */
 };
 
-/* One key attribute: type is ATTR_STRING, ATTR_NUMBER or ATTR_BINARY; an empty name = no sort key.
- */
+/* A key attribute of type ATTR_STRING, ATTR_NUMBER or ATTR_BINARY. Empty name: no sort key. */
 struct key_attr {
     struct slice name;
     enum attr_type type;
@@ -46,7 +45,7 @@ enum {
 };
 #define TABLE_UNITS_MAX INT64_C(1000000000000) /* of anything per second */
 
-/* What CreateTable and UpdateTable ask for. Pairs are by enum admit_kind. */
+/* What CreateTable and UpdateTable ask for. Pairs are indexed by enum admit_kind. */
 struct table_spec {
     struct slice name;
     struct key_attr partition_key; /* create only */
@@ -56,58 +55,58 @@ struct table_spec {
     enum table_billing billing;
     int64_t rcu; /* 0 on demand */
     int64_t wcu;
-    int64_t warm[2];    /* units per second to be served at once; 0: as it is */
-    int64_t maximum[2]; /* units per second on demand; 0: as it is */
-    /* What is only told again. */
+    int64_t warm[2];    /* units per second to serve at once; 0: no change */
+    int64_t maximum[2]; /* units per second on demand; 0: no change */
+    /* only stored and returned */
     enum table_class class;
     enum table_encryption encryption;
-    struct slice encryption_key; /* as it was given; empty: the service's own */
+    struct slice encryption_key; /* as the client gave it; empty: the service's own key */
     struct slice tags;           /* a change: engine/catalog/tags.h */
 };
 
 enum {
     REPLICAS_MAX = 7,
     NODES_MAX = 1024,
-    PARTITION_ID_MAX = 1 << 24 /* nodes have arrays with a place for each id */
+    PARTITION_ID_MAX = 1 << 24 /* nodes have arrays indexed by id */
 };
 
-/* A merge (merge.c): where a partition is in it. */
+/* The step of a merge (merge.c) at which a partition is. */
 enum merge_step {
     MERGE_NONE = 0,
-    MERGE_FREEZE, /* the upper one: its replicas are to serve nothing and take nothing any more */
-    MERGE_THAW,   /* the upper one: the merge was given up, it is to serve again */
-    MERGE_ABSORB  /* the lower one: its replicas are to take over what the upper one's hold */
+    MERGE_FREEZE, /* the upper partition: its replicas must serve nothing and take nothing */
+    MERGE_THAW,   /* the upper partition: the merge was given up, its replicas must serve again */
+    MERGE_ABSORB  /* the lower partition: its replicas must take over the upper one's items */
 };
 
-/* A partition: storage keys in [lo, hi); hi empty = to the end of the table. */
+/* A partition has the storage keys in [lo, hi). Empty hi: to the end of the table. */
 struct partition_info {
     uint32_t id; /* replication group number, never reused */
     uint64_t epoch;
     uint32_t table_id;
     struct slice lo;
     struct slice hi;
-    bool whole_collections; /* its table's */
-    uint8_t gac;            /* its table's */
-    bool on_demand;         /* its table's */
+    bool whole_collections; /* as in its table */
+    uint8_t gac;            /* as in its table */
+    bool on_demand;         /* as in its table */
     int64_t rate_mcu[2];    /* allocation per second, by enum admit_kind */
-    int64_t maximum_mcu[2]; /* on demand: it serves at most this; 0: what any partition may */
-    /* Where its replicas should be; the first one should lead. Who is in the group at this moment,
-     * the group itself knows. */
+    int64_t maximum_mcu[2]; /* on demand: serves at most this per second; 0: as any partition */
+    /* Where its replicas should be; the first one should lead. Only the group itself knows its
+     * present members. */
     uint32_t member_count;
     uint64_t members[REPLICAS_MAX]; /* raft_member_id */
-    uint32_t joined;                /* bit i: members[i] came later, and starts from a snapshot */
+    uint32_t joined;                /* bit i: members[i] joined later, and starts from a snapshot */
     uint32_t arrivals;              /* replicas that have joined since the group began */
-    uint64_t leaving; /* a replica that gives way to one of them, and is not erased yet; 0: none */
-    bool let_go;      /* its group counts on it no more, and never again: it is opened no more */
-    /* The group it has yet to be split off from, and its share of that one's load; 0: none. */
+    uint64_t leaving; /* a replica that was moved away and is not erased yet; 0: none */
+    bool let_go;      /* the group does not count on `leaving`, which must not be opened again */
+    /* The group from which it is still to be split off, and its share of that load; 0: none. */
     uint32_t parent;
     uint32_t share_ppm[2];
     enum merge_step merge;
-    uint32_t merge_with; /* FREEZE, THAW: the one below; ABSORB: the upper one, which is no more */
-    /* ABSORB: the entry of the upper one's log behind which it has changed nothing. */
+    uint32_t merge_with; /* FREEZE, THAW: the lower one; ABSORB: the former upper one */
+    /* ABSORB: the log entry that froze the upper partition; nothing has changed there since. */
     uint64_t frozen_index;
     uint64_t frozen_term;
-    bool absorbed; /* ABSORB: the group has done so; its last replicas may yet follow */
+    bool absorbed; /* ABSORB: the group has done so; its last replicas may still follow */
 };
 
 _Static_assert(NODES_MAX < 1 << RAFT_NODE_BITS, "a member's id has room for its node");
@@ -119,29 +118,29 @@ struct table {
     enum table_status status;
     struct key_attr partition_key;
     struct key_attr sort_key;
-    /* No cut divides an item collection, and none may hold more than collection_max_bytes; its
-     * bytes are counted (engine/node/collection.h). There is a sort key. */
+    /* No cut divides an item collection, and no collection may hold more than collection_max_bytes.
+     * The bytes are counted (engine/node/collection.h). Only with a sort key. */
     bool whole_collections;
-    uint8_t gac; /* what it says about global admission control: base/config.h */
+    uint8_t gac; /* how it takes part in global admission control: base/config.h */
     enum table_billing billing;
-    uint64_t version; /* of what it may use: one more with every UpdateTable */
+    uint64_t version; /* of billing and throughput: one more with each change */
     int64_t rcu;
     int64_t wcu;
     /* Units per second, by enum admit_kind; engine/catalog/modes.c has the rules. */
-    int64_t warm[2];                              /* it is to serve at once */
-    int64_t promised[2];                          /* on demand: its nodes are to carry */
+    int64_t warm[2];                              /* to serve at once */
+    int64_t promised[2];                          /* on demand: reserved on its nodes */
     int64_t maximum[2];                           /* on demand; 0: none */
-    int64_t on_demand_ms[ON_DEMAND_SWITCHES_MAX]; /* switches to on demand, the last one first */
+    int64_t on_demand_ms[ON_DEMAND_SWITCHES_MAX]; /* switches to on demand, the latest first */
     int64_t created_ms;                           /* wall clock */
     int64_t increased_ms;                         /* LastIncreaseDateTime; 0 = never */
     int64_t decreased_ms;
     uint32_t decreases_today;
-    /* What is only told again. */
+    /* only stored and returned */
     enum table_class class;
     enum table_encryption encryption;
     struct slice encryption_key;
     struct slice tags;
-    int64_t item_count; /* as of the last checkpoint the catalog heard of */
+    int64_t item_count; /* from the nodes' last reports */
     int64_t size_bytes;
     uint32_t partition_count;
     struct partition_info *partitions; /* in key order; together they cover the table */
@@ -153,7 +152,7 @@ static inline uint32_t partition_node(const struct partition_info *p, uint32_t i
     return raft_member_node(p->members[i]);
 }
 
-/* The member the node has in it; 0: none. */
+/* The partition's member on the node; 0: none. */
 uint64_t partition_member_on(const struct partition_info *p, uint32_t node);
 
 void table_spec_encode(struct buffer *out, const struct table_spec *spec);
@@ -167,15 +166,15 @@ void table_encode(struct buffer *out, const struct table *t);
 /* Slices borrow from `bytes`; the partitions come from the arena. */
 enum status table_decode(struct slice bytes, struct arena *arena, struct table *out);
 
-/* Whether a partition of it has yet to be split off from another. */
+/* Whether a partition of the table is still to be split off from another. */
 bool table_is_splitting(const struct table *t);
-/* Whether this one of it has, or another from this one. */
+/* Whether the partition is still to be split off from another, or another from it. */
 bool table_partition_is_splitting(const struct table *t, const struct partition_info *p);
-/* Whether partitions of it are being merged. */
+/* Whether partitions of the table are being merged. */
 bool table_is_merging(const struct table *t);
-/* Whether this one of it is, with the next one below or above. */
+/* Whether the partition is being merged with its lower or upper neighbour. */
 bool table_partition_is_merging(const struct table *t, const struct partition_info *p);
-/* Any of these. */
+/* Whether a split or a merge is under way. */
 static inline bool table_is_changing(const struct table *t)
 {
     return table_is_splitting(t) || table_is_merging(t);
@@ -188,12 +187,12 @@ static inline bool table_partition_is_changing(const struct table *t,
 
 /* The partition that holds a storage key. */
 const struct partition_info *table_partition_of(const struct table *t, struct slice key);
-/* The one that holds the keys just before it. */
+/* The partition that holds the keys just before `key`. */
 const struct partition_info *table_partition_before(const struct table *t, struct slice key);
-/* Of data: the one that has the key, or that a range begins in. */
+/* For a data request: the partition of its key, or the partition in which its range begins. */
 const struct partition_info *table_partition_for(const struct table *t, const struct request *q);
-/* What is left of the keys [lo, hi) once a partition of the table has been read to its end, in key
- * order or against it. False: nothing is left. The bounds then lend from the table. */
+/* What is left of the keys [lo, hi) after a partition of the table was read to its end, in key
+ * order or against it. False: nothing is left. The changed bound lends from the table. */
 bool table_range_past(const struct table *t, uint32_t partition, bool reverse, struct slice *lo,
                       struct slice *hi);
 

@@ -10,7 +10,7 @@ static bool is_over(const struct excess *e, struct instant now)
     return instant_before(now, e->until);
 }
 
-/* Whether the gap, which goes on, may still be made up for. */
+/* Whether the present gap is still short enough to be made up for. */
 static bool may_be_bridged(const struct excess *e, struct instant now, int64_t gap_ms)
 {
     int64_t lasted_ns = e->gap.ns - e->since.ns, most_ns = gap_ms * NS_PER_MS;

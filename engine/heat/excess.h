@@ -1,16 +1,17 @@
-/* excess.h - for how long, without a break, more has been asked for than a partition may serve.
+/* excess.h - how long, without a break, more has been asked for than a partition may serve.
  *
- * A queue that nobody waits in: what is asked for goes in by cost, the maximum takes it out. While
- * the queue is not empty the load is above the maximum. The queue holds at most `lull_ms` of the
- * maximum, so a load that ends, ends the excess within that time, and no single request lasts
- * longer.
+ * The measure is a queue in which no request waits: the cost of each request goes in, the maximum
+ * takes cost out. While the queue is not empty, the load is above the maximum. The queue holds at
+ * most `lull_ms` of the maximum. So the excess ends within that time after its load, and no single
+ * request makes it last longer.
  *
- * A machine that halts for a moment makes a gap, and what was due meanwhile comes at once. A gap of
- * at most `gap_ms`, no longer than the excess before it, is none if what comes afterwards makes up
- * for it: if as much came in all as the maximum would have taken.
+ * A machine that halts for a moment makes a gap. What was due in the gap comes at once afterwards.
+ * A gap does not end the excess if it lasts at most `gap_ms`, and no longer than the excess before
+ * it, and if the load then makes up for it: if, in all, as much came as the maximum would have
+ * taken.
  *
- * Whoever leads the partition counts, refused requests included. A load that is only a little below
- * the maximum is above it for moments, never for long.
+ * The leader of the partition counts, also refused requests. A load that is a little below the
+ * maximum is above it for moments, never for long.
  *
  * `now` must not move back. O(1), no allocation. */
 #ifndef WEIR_ENGINE_HEAT_EXCESS_H
@@ -18,11 +19,11 @@
 
 #include "base/instant.h"
 
-/* Zeroes: none. */
+/* All zeroes: there is no excess. */
 struct excess {
-    struct instant since; /* it has lasted */
-    struct instant until; /* the queue will be empty; or would have been, in a gap */
-    struct instant gap;   /* began; zero: there is none */
+    struct instant since; /* when the excess began */
+    struct instant until; /* when the queue will be empty; in a gap this time has passed */
+    struct instant gap;   /* when the gap began; zero: there is no gap */
 };
 
 struct excess_rule {
@@ -34,7 +35,7 @@ struct excess_rule {
 void excess_add(struct excess *e, struct instant now, int64_t cost_mcu,
                 const struct excess_rule *rule);
 
-/* 0: there is none. */
+/* How long the excess has lasted. 0: there is none. */
 int64_t excess_ms(const struct excess *e, struct instant now);
 
 #endif

@@ -1,12 +1,13 @@
 /* heat.c - two sketches, and exact sums beside them.
  *
  * Invariants
- *   T1  A meter without a sketch has no weight and no samples.
- *   T2  Sums decay with the sketches, at the same instants.
- *   T3  covered_ns is the decayed length of the time the sums cover: sum / covered is a rate.
+ *   METER-1  A meter without a sketch has no weight and no samples.
+ *   METER-2  Sums decay with the sketches, at the same instants.
+ *   METER-3  covered_ns is the decayed length of the time that the sums cover: sum / covered is a
+ *            rate.
  *
- * Decay is by steps: once per half-life everything is halved. So a steady rate r over a long time
- * sums up to r times (one to two half-lives), which is what covered_ns says. */
+ * Decay goes in steps: once per half-life everything is halved. After a long time with a steady
+ * rate r the sum is r times one to two half-lives; covered_ns is this time. */
 #include "engine/heat/heat.h"
 
 #include <stdlib.h>
@@ -15,22 +16,22 @@
 
 struct heat_meter {
     struct sketch *sketch; /* owns; NULL: nothing was asked for */
-    int64_t total_mcu;     /* decayed; exact but for the rounding of halves */
+    int64_t total_mcu;     /* decayed; exact, except for the rounding of halves */
     int64_t samples;       /* decayed */
 };
 
 struct heat_state {
     struct heat_meter meters[ADMIT_KINDS];
-    struct instant started_at; /* the current step */
+    struct instant started_at; /* of the current step */
     int64_t covered_ns;        /* decayed, up to started_at */
-    struct instant slot_at;    /* the current stretch of recent_ms */
+    struct instant slot_at;    /* start of the current stretch of recent_ms */
     int64_t slot_mcu[ADMIT_KINDS];
     int64_t last_slot_mcu[ADMIT_KINDS];
-    bool has_last; /* the stretch before was there from its beginning */
+    bool has_last; /* last_slot_mcu covers a whole stretch */
 };
 _Static_assert(sizeof(struct heat_state) <= 256, "HEAT_MEMORY_MAX");
 
-/* What a request costs at least: whole units are not sampled until there are too many. */
+/* The least cost of a request: whole units are not sampled until there are too many. */
 static const int64_t unit_mcu[ADMIT_KINDS] = {[ADMIT_READ] = 500, [ADMIT_WRITE] = 1000};
 
 static uint32_t shared_size(struct slice lo, struct slice hi)
@@ -88,7 +89,7 @@ static void meter_decay(struct heat_meter *m)
 static void heat_decay(struct heat_state *s, struct instant now, int64_t half_life_ns)
 {
     enum {
-        STEPS_MAX = 64 /* nothing is left after so many */
+        STEPS_MAX = 64 /* nothing is left after this many */
     };
     int64_t steps = instant_since(now, s->started_at).ns / half_life_ns;
     s->started_at.ns += steps * half_life_ns;
@@ -98,11 +99,11 @@ static void heat_decay(struct heat_state *s, struct instant now, int64_t half_li
             meter_decay(&s->meters[kind]);
     }
     if (s->meters[ADMIT_READ].sketch == NULL && s->meters[ADMIT_WRITE].sketch == NULL)
-        *s = (struct heat_state){.started_at = now, .slot_at = now}; /* a rest is not counted into
-                                                                        the rate that follows */
+        /* The time without heat must not count in the rate that follows. */
+        *s = (struct heat_state){.started_at = now, .slot_at = now};
 }
 
-/* The state as of now; NULL: no heat. */
+/* The state as of now. NULL: there is no heat. */
 static struct heat_state *state_at(struct heat *h, struct instant now)
 {
     struct heat_state *s = h->state;
@@ -187,8 +188,8 @@ int64_t heat_rate(struct heat *h, struct instant now, enum admit_kind kind)
     return (int64_t)((__int128)s->meters[kind].total_mcu * NS_PER_S / covered_ns);
 }
 
-/* What is asked for at random, one unit a time, varies by the root of its number: three of these
- * are no chance. */
+/* The difference from its mean that a sum of random single units has by chance: up to three times
+ * the root of their number. */
 static int64_t chance_mcu(int64_t sum_mcu)
 {
     int64_t units = sum_mcu / MCU_PER_UNIT, root = 1;
@@ -252,7 +253,7 @@ static int by_key(const void *a, const void *b)
     return slice_compare(((const struct heat_point *)a)->key, ((const struct heat_point *)b)->key);
 }
 
-/* Equal neighbours become one. */
+/* Unites equal neighbours. */
 static uint32_t heat_unite(struct heat_point *points, uint32_t count)
 {
     uint32_t kept = 0;

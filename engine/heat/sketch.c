@@ -1,14 +1,15 @@
 /* sketch.c - a KLL sketch of fixed height; sketch.h tells what it promises.
  *
  * Invariants
- *   K1  No level is full between calls: each has room for one more key of SKETCH_KEY_MAX bytes.
- *   K2  A level's bytes hold its entries' keys and nothing else.
- *   K3  0 < until <= rest + until, and the point drawn lies inside its stretch.
+ *   LEVEL-1  No level is full between calls: each has room for one more key of SKETCH_KEY_MAX
+ *            bytes.
+ *   LEVEL-2  A level's bytes hold its entries' keys and nothing else.
+ *   LEVEL-3  0 < until <= rest + until, and the point drawn lies inside its stretch.
  *
- * Why a fixed height: decay bounds what a sketch has to hold. Where KLL would put another level on
- * top, this one halves all levels and doubles the unit, so that costs below the unit are sampled:
- * one point, at random, in each stretch of a unit. So a sketch that is asked for a lot is always
- * between half full and full, and as precise as it can be. */
+ * Why a fixed height: decay bounds what a sketch has to hold. KLL would put another level on top;
+ * this sketch halves all levels and doubles the unit. Costs below the unit are sampled: one random
+ * point in each stretch of a unit. So a sketch with much demand is always between half full and
+ * full, and as precise as possible. */
 #include "engine/heat/sketch.h"
 
 #include "base/must.h"
@@ -21,15 +22,15 @@ enum {
         880000,        /* four standard deviations from standing still, in the shortest windows */
     AVERAGED_OVER = 4, /* windows */
     UNITS_MAX = (1 << SKETCH_LEVELS) - 1, /* one key at every level */
-    SAMPLED_MAX = 2,                      /* points within less than a unit */
+    SAMPLED_MAX = 2,                      /* most points within less than a unit */
     WINDOW_MIN = 24,                      /* keys */
     PLACES_LOG = 8,
     PLACES = 1 << PLACES_LOG, /* for a rough order */
     RUN = 8,                  /* put in order by insertion */
 };
 
-/* About 0.85 of the level above; bytes: 40 a key, and two of the longest. What a level holds fits
- * into an empty one above it, beside one key left over. */
+/* Each level has about 0.85 of the entries of the level above. Bytes: 40 for each key, and two of
+ * the longest keys. The keys of a level fit into the level above if that has at most one key. */
 static const struct place {
     uint16_t entries, first_entry;
     uint16_t bytes, first_byte;
@@ -77,7 +78,7 @@ static void sort_run(const uint8_t *bytes, struct sketch_entry *e, uint32_t coun
     }
 }
 
-/* Without branches where heads differ: which of two keys is less cannot be predicted. */
+/* Has no branch on keys whose heads differ: the order of two keys cannot be predicted. */
 static void sketch_merge(const uint8_t *bytes, const struct sketch_entry *a, uint32_t a_count,
                          const struct sketch_entry *b, uint32_t b_count, struct sketch_entry *out)
 {
@@ -95,8 +96,8 @@ static void sketch_merge(const uint8_t *bytes, const struct sketch_entry *a, uin
     memcpy(out + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);
 }
 
-/* Places entries roughly by their heads' values: hashes, as most keys begin with, are then all but
- * in order. False, and nothing done, where too many would share a place. */
+/* Puts entries roughly in the order of their heads. Most keys begin with hashes: these are then
+ * nearly in order. False: too many entries would share a place, and nothing is done. */
 static bool sketch_spread(const struct sketch_entry *from, uint32_t count, struct sketch_entry *to)
 {
     uint16_t ends[PLACES] = {0};
@@ -121,7 +122,7 @@ static bool sketch_spread(const struct sketch_entry *from, uint32_t count, struc
     return true;
 }
 
-/* Bytes that all keys begin with. */
+/* The number of bytes that all keys begin with. */
 static uint32_t common_size(const uint8_t *bytes, const struct sketch_entry *e, uint32_t count)
 {
     const struct slice first = sketch_key_of(bytes, &e[0]);
@@ -137,8 +138,8 @@ static uint32_t common_size(const uint8_t *bytes, const struct sketch_entry *e, 
     return common;
 }
 
-/* Heads that say nothing are replaced by what follows that all keys have in common: keys of one
- * item collection, by their sort keys. */
+/* Takes heads from the bytes behind the first `from`. If all heads are equal, heads behind the
+ * common bytes are better: keys of one item collection are sorted by their sort keys. */
 static void set_heads(const uint8_t *bytes, struct sketch_entry *e, uint32_t count, uint32_t from)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -193,7 +194,7 @@ static void sketch_average(uint32_t *ppm, uint32_t part, uint32_t count, bool fi
         first ? (uint32_t)now : (uint32_t)((int32_t)*ppm + (now - (int32_t)*ppm) / AVERAGED_OVER);
 }
 
-/* Of sorted entries, those before `key`; with `equal`, those that are no greater. */
+/* The number of sorted entries below `key`; with `equal`, of those that are not above it. */
 static uint32_t count_below(const uint8_t *bytes, const struct sketch_entry *e, uint32_t count,
                             struct slice key, bool equal)
 {
@@ -209,7 +210,7 @@ static uint32_t count_below(const uint8_t *bytes, const struct sketch_entry *e, 
     return low;
 }
 
-/* A sorted level is what was asked for since it was empty: a window in time. */
+/* A sorted level holds the demand since the level was empty: a window in time. */
 static void sketch_watch(struct sketch *s, int h)
 {
     struct sketch_level *l = &s->levels[h];
@@ -272,7 +273,7 @@ static void sketch_push(struct sketch *s, int h, struct slice key, uint64_t head
     l->bytes += (uint32_t)key.size;
 }
 
-/* What is left of a level whose pairs went on: the last entry of an odd number. */
+/* Clears a level whose pairs went up. The last entry of an odd number stays. */
 static void keep_last(struct sketch *s, int h)
 {
     struct sketch_level *l = &s->levels[h];
@@ -286,7 +287,7 @@ static void keep_last(struct sketch *s, int h)
     l->bytes = e.size;
 }
 
-/* One of each pair of a sorted level, and the last of an odd number or not. */
+/* Keeps one of each pair of a sorted level; `last`: also the last entry of an odd number. */
 static void keep_half(struct sketch *s, int h, bool second, bool last)
 {
     uint8_t bytes[LEVEL_BYTES_MAX];
@@ -301,7 +302,7 @@ static void keep_half(struct sketch *s, int h, bool second, bool last)
         sketch_push(s, h, sketch_key_of(bytes, &e[count - 1]), e[count - 1].head);
 }
 
-/* Every level forgets every other key; what is left keeps its weight. */
+/* Every level forgets every other key. The keys that are left keep their weight. */
 static void sketch_halve(struct sketch *s)
 {
     s->variance4 /= 4;
@@ -322,14 +323,14 @@ static void draw_point(struct sketch *s)
     s->rest = s->unit - s->until;
 }
 
-/* What was worked out for the last unit holds no more. */
+/* The unit has changed: forgets what was computed for the old unit. */
 static void unit_changed(struct sketch *s)
 {
     s->whole_cost = 0;
     draw_point(s);
 }
 
-/* Where the top is full. */
+/* Makes room in the top level. */
 static void sketch_coarsen(struct sketch *s)
 {
     do {
@@ -344,7 +345,7 @@ static void sketch_promote(struct sketch *s, int h)
     struct sketch_level *l = &s->levels[h];
     const struct sketch_entry *e = entries_of(s, h);
     const uint8_t *bytes = bytes_of(s, h);
-    if (l->count < 2) /* the level above had to coarsen more than once */
+    if (l->count < 2) /* coarsening has taken the pairs already */
         return;
     sort_level(s, h);
     sketch_watch(s, h);
@@ -356,7 +357,7 @@ static void sketch_promote(struct sketch *s, int h)
     s->variance4 += INT64_C(4) << (2 * h);
 }
 
-/* Makes room in a level that is full (K1 for it and all above). */
+/* Makes room in a full level. Afterwards LEVEL-1 holds for this level and all above. */
 static void sketch_squeeze(struct sketch *s, int h)
 {
     if (h == TOP) {
@@ -370,7 +371,7 @@ static void sketch_squeeze(struct sketch *s, int h)
         sketch_squeeze(s, h + 1);
 }
 
-/* ---- what it is for ---- */
+/* ---- adding and reading ---- */
 
 void sketch_init(struct sketch *s, int64_t unit_mcu, uint64_t seed)
 {
@@ -389,7 +390,7 @@ void sketch_init(struct sketch *s, int64_t unit_mcu, uint64_t seed)
     unit_changed(s);
 }
 
-/* The units that `cost`, less than a unit, passes. */
+/* The number of sampled points within `cost`, which is less than a unit. */
 static int64_t sketch_sampled(struct sketch *s, int64_t cost)
 {
     int64_t units = 0;
@@ -430,7 +431,7 @@ bool sketch_add(struct sketch *s, struct slice key, int64_t cost_mcu)
     if (key.size > SKETCH_KEY_MAX)
         key.size = SKETCH_KEY_MAX;
     const uint64_t head = slice_head(key);
-    for (int64_t left = units; left > 0; left &= left - 1) /* its bits */
+    for (int64_t left = units; left > 0; left &= left - 1) /* a key for each bit */
         sketch_push(s, __builtin_ctzll((uint64_t)left), key, head);
     for (int64_t left = units; left > 0; left &= left - 1)
         if (sketch_full(s, __builtin_ctzll((uint64_t)left)))
@@ -461,7 +462,7 @@ uint32_t sketch_items(const struct sketch *s, struct sketch_item *out)
     return count;
 }
 
-/* The least whole number whose square is no less. */
+/* The least whole number whose square is at least `square`. */
 static int64_t sketch_root(int64_t square)
 {
     int64_t low = 0, high = INT64_C(1) << 31;

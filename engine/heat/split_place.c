@@ -1,20 +1,20 @@
-/* split_place.c - where cuts fall.
+/* split_place.c - places the cuts of a split.
  *
- * A key that fills a child by itself (split_fill_percent) has a child of its own: a cut just before
- * it and one just behind it, where its neighbours there are worth a child. What is left between
- * such keys is divided equally, by the sum of both kinds, each over its maximum; into as few
- * children as keep each kind at the fill, in every one of them. So one decision fits reads and
- * writes, wherever either lies.
+ * A key that fills a child by itself (split_fill_percent) gets a child of its own. There is a cut
+ * just before the key and a cut just behind it, if the neighbours there are worth a child. The
+ * ranges between such keys are divided equally, by the sum of both kinds, each over its maximum.
+ * There are as few children as keep each kind within the fill in every child. So one decision fits
+ * reads and writes, wherever they are.
  *
- * Equal parts are placed from the left, each cut where what is left would divide equally: a heavy
- * key takes its child and the others share the rest. */
+ * Equal parts are placed from the left. Each cut is where the rest would divide equally: a heavy
+ * key takes its child, and the others share the rest. */
 #include "base/limits.h"
 #include "base/must.h"
 #include "engine/heat/split_point_internal.h"
 #include "engine/item/storage_key.h"
 
 enum {
-    MORE_CHILDREN = 2 /* tried beyond what both kinds together need, where keys are heavy */
+    MORE_CHILDREN = 2 /* tried beyond the need of both kinds together, because of heavy keys */
 };
 
 struct slice split_whole_key(const struct division *d, struct slice rest)
@@ -28,7 +28,7 @@ struct slice split_whole_key(const struct division *d, struct slice rest)
 
 /* ---- where a cut may fall ---- */
 
-/* The least number of `b`'s bytes that tell it from `a`, which is before it. */
+/* The least number of bytes of `b` that tell it from `a`. `a` is before `b`. */
 static size_t separating_size(struct slice a, struct slice b)
 {
     size_t size = 0;
@@ -37,7 +37,7 @@ static size_t separating_size(struct slice a, struct slice b)
     return size + 1;
 }
 
-/* The shortest key between the point and the one before. */
+/* The shortest key between the point and the point before. */
 static struct slice cut_before(const struct division *d, uint32_t i)
 {
     struct slice key = d->points[i].key;
@@ -62,8 +62,8 @@ static int64_t split_place_distance(int64_t a, int64_t b)
     return a < b ? b - a : a - b;
 }
 
-/* The allowed cut behind `first` and before `end` whose weight below is nearest to `target`; 0:
- * none. */
+/* The allowed cut behind `first` and before `end` whose weight below is nearest to `target`. 0:
+ * there is none. */
 static uint32_t nearest_cut(const struct division *d, uint32_t first, uint32_t end, int64_t target)
 {
     uint32_t right = first + 1, left;
@@ -93,7 +93,7 @@ static void add_cut(struct division *d, struct slice cut, uint32_t point)
     d->cut_points[d->cut_count++] = point;
 }
 
-/* Of the points [from, to). */
+/* Divides the points [from, to). */
 static void place_equally(struct division *d, uint32_t from, uint32_t to, uint32_t parts)
 {
     uint32_t last = from;
@@ -107,8 +107,7 @@ static void place_equally(struct division *d, uint32_t from, uint32_t to, uint32
     }
 }
 
-/* Whether each of the children that were placed behind cut `first`, in [from, to), is within the
- * fill. */
+/* Whether each child in [from, to), from cut `first` on, is within the fill. */
 static bool all_fit(const struct division *d, uint32_t first, uint32_t from, uint32_t to)
 {
     for (uint32_t i = first; i <= d->cut_count; i++) {
@@ -130,7 +129,7 @@ static uint32_t run_end(const struct division *d, uint32_t i)
     return end;
 }
 
-/* What children can be within the fill for: what no cut divides counts as one child. */
+/* The need that cuts can divide. What no cut divides counts as at most one full child. */
 static int64_t divisible_need(const struct division *d, int kind, uint32_t from, uint32_t to)
 {
     int64_t need = split_need(d, kind, from, to);
@@ -148,7 +147,7 @@ static uint32_t parts_for(const struct division *d, int64_t need_ppm)
     return parts > SPLIT_CUTS_MAX + 1 ? SPLIT_CUTS_MAX + 1 : (uint32_t)parts;
 }
 
-/* The fewest equal parts of [from, to), between `least` and `most`, that fit; if none do, as many
+/* The fewest equal parts of [from, to), between `least` and `most`, that fit. If none fit: as many
  * as one kind needs. */
 static void place_fewest(struct division *d, uint32_t from, uint32_t to, uint32_t least,
                          uint32_t most)
@@ -173,9 +172,8 @@ static void place_fewest(struct division *d, uint32_t from, uint32_t to, uint32_
 
 /* ---- keys that fill a child by themselves ---- */
 
-/* The range of the point's key, or of its collection, and nothing else. False: the point is not
- * known to be a whole key, but where a range read began, or cut off: there is nothing to be alone
- * with. */
+/* The range of the point's key, or of its collection, and nothing else. False: the point is not a
+ * whole key. It is where a range read began, or it was cut off. */
 static bool range_of(const struct division *d, uint32_t i, struct split_lone *lone)
 {
     struct slice key = split_whole_key(d, d->points[i].key);
@@ -214,8 +212,8 @@ static void find_lones(struct division *d)
     }
 }
 
-/* Whether what the points ask for is worth a child of its own. A load that was there before the key
- * grew popular may be gone: what counts is what was asked for over all of the time. */
+/* Whether the demand for the points is worth a child. A load from before the key grew popular may
+ * be gone, so the mean over all the time with heat counts, if it is lower. */
 static bool is_worth_a_child(const struct division *d, uint32_t from, uint32_t to)
 {
     int64_t worth = 0, doubt = 0;
@@ -236,7 +234,7 @@ static void place_around_lones(struct division *d)
         uint32_t from = i == 0 ? 0 : d->lones[i - 1].to;
         uint32_t to = i == d->lone_count ? d->count : d->lones[i].from;
         bool child = is_worth_a_child(d, from, to);
-        /* of each key that follows two cuts at most */
+        /* two cuts are kept for each key that follows */
         uint32_t room = SPLIT_CUTS_MAX - d->cut_count - 2 * (d->lone_count - i);
         if (child && i > 0 && is_inside(d, d->lones[i - 1].hi)) {
             add_cut(d, d->lones[i - 1].hi, from);

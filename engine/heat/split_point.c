@@ -1,9 +1,9 @@
-/* split_point.c - from a sorted list of keys and weights to advice: where the cuts fall is
- * split_place.c's; here it is judged whether they help, and told why not.
+/* split_point.c - makes advice from sorted keys and weights: judges whether cuts help, and tells
+ * why not. split_place.c places the cuts.
  *
- * A unit of a kind weighs one over the partition's maximum of that kind: that is what a partition
- * runs out of. Each maximum holds by itself: what is served is the lesser of need and maximum, of
- * each kind in each child. */
+ * A unit of a kind weighs one over the partition's maximum of that kind: a partition runs out of
+ * its maximum. Each maximum holds by itself: each child serves of each kind the lesser of need and
+ * maximum. */
 #include "engine/heat/split_point.h"
 
 #include "base/limits.h"
@@ -27,9 +27,9 @@ struct split_question split_question_of(const struct config *config, struct slic
     };
 }
 
-/* ---- what it would bring ---- */
+/* ---- what the cuts would bring ---- */
 
-/* Parts of a kind, rounded so that neighbours add up. */
+/* A child's share of a kind. Shares are rounded so that they add up to the whole. */
 static uint32_t share_of(const struct division *d, int kind, uint32_t child)
 {
     const int64_t children = d->cut_count + 1, all = d->sums[d->count].mcu[kind];
@@ -45,7 +45,7 @@ static int64_t need_of(const struct division *d, int kind, uint32_t child)
     return split_need(d, kind, split_child_from(d, child), split_child_to(d, child));
 }
 
-/* What the hottest child asks for of its scarcest kind, of what the parent does. */
+/* The greatest need of any kind in any child, relative to the greatest need of the parent. */
 static int64_t hottest_child_ppm(const struct division *d)
 {
     int64_t parent = 0, hottest = 0;
@@ -72,7 +72,7 @@ static int64_t served_after_ppm(const struct division *d, int kind)
     return served;
 }
 
-/* What noise may pretend is no gain. */
+/* A gain that may be noise does not count. */
 static bool lets_more_be_served(const struct division *d)
 {
     int64_t gain = 0, doubt = 0;
@@ -91,7 +91,7 @@ static bool split_point_helps(const struct division *d)
 
 /* ---- why not ---- */
 
-/* The heaviest run of points that no cut may divide, from the key `*first`; its weight. */
+/* The weight of the heaviest run of points that no cut may divide. The run begins at `*first`. */
 static int64_t split_point_heaviest(const struct division *d, bool collections, uint32_t *first)
 {
     int64_t most = 0;
@@ -138,7 +138,7 @@ static void split_point_explain(const struct division *d, struct split_advice *o
 
 /* ---- direction ---- */
 
-/* That of the kinds that make up at least half of what is asked for. */
+/* The direction of the kinds that make up at least half of the demand. */
 static enum sketch_direction direction_of(const struct heat *h, const struct division *d)
 {
     int64_t moving = 0, unknown = 0, all = d->need_ppm[ADMIT_READ] + d->need_ppm[ADMIT_WRITE];
@@ -210,7 +210,7 @@ static int64_t rate_of(const struct division *d, int kind, int64_t part_ppm)
     return (int64_t)((__int128)d->q->max_mcu[kind] * part_ppm / SPLIT_WHOLE_PPM);
 }
 
-/* The heaviest key that is cut out, and what is served of it. */
+/* Tells the heaviest key that is cut out, and what is served of it. */
 static void tell_lone(const struct division *d, struct split_advice *out)
 {
     const struct split_lone *best = NULL;
