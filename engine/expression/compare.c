@@ -1,4 +1,4 @@
-/* compare.c - attribute values compared in place. */
+/* compare.c - compares attribute values in place. */
 #include "engine/expression/compare.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ bool attr_is_ordered(enum attr_type type)
 int attr_compare(const struct attr *a, const struct attr *b)
 {
     must(a->type == b->type);
-    return slice_compare(a->body, b->body); /* numbers are encoded in their order */
+    return slice_compare(a->body, b->body); /* the encoding of numbers keeps their order */
 }
 
 static bool attr_is_set(enum attr_type type)
@@ -23,7 +23,7 @@ static bool attr_is_set(enum attr_type type)
 
 /* ---- equality ---- */
 
-/* What a set or map is looked up by: the element itself, or the name. */
+/* An element of a set or map. The key is the element's bytes in a set, its name in a map. */
 struct compare_entry {
     struct slice key;
     struct attr value;
@@ -72,7 +72,7 @@ static uint32_t attr_count(const struct attr *container)
     return count;
 }
 
-/* Whether the other one has every entry of `a`. */
+/* Whether the sorted entries have every entry of `a`. */
 static bool compare_has_all(const struct attr *a, const struct compare_entry *sorted, size_t count)
 {
     const bool set = attr_is_set(a->type);
@@ -86,7 +86,7 @@ static bool compare_has_all(const struct attr *a, const struct compare_entry *so
     return true;
 }
 
-/* Sets or maps of `count` entries each, whose entries differ among themselves. */
+/* Compares two sets or maps of `count` entries each. The keys within each are distinct. */
 static bool compare_unordered(const struct attr *a, const struct attr *b, uint32_t count)
 {
     struct compare_entry few[COMPARE_FEW], *sorted = few;
@@ -119,7 +119,7 @@ static bool compare_lists(const struct attr *a, const struct attr *b)
 bool attr_equal(const struct attr *a, const struct attr *b)
 {
     if (a->type != b->type || a->body.size != b->body.size)
-        return false; /* equal values are encoded in as many bytes */
+        return false; /* the encodings of equal values have the same size */
     if (slice_equal(a->body, b->body))
         return true;
     if (a->type == ATTR_LIST)

@@ -1,8 +1,8 @@
-/* compare.h - attribute values compared as conditions compare them.
+/* compare.h - compares attribute values, as conditions do.
  *
- * Promises: bytes in, an answer out; values are such that item_check or attr_is_sound accepts them.
- * Nothing is allocated, but for sets and maps of more than COMPARE_FEW elements that have the same
- * size and are not the same bytes: these are sorted. */
+ * item_check or attr_is_sound must have accepted the values.
+ * Promise: nothing is allocated, with one exception: two sets or maps of more than COMPARE_FEW
+ * elements, of the same size but of different bytes, are sorted. */
 #ifndef WEIR_ENGINE_EXPRESSION_COMPARE_H
 #define WEIR_ENGINE_EXPRESSION_COMPARE_H
 
@@ -12,21 +12,21 @@ enum {
     COMPARE_FEW = 16
 };
 
-/* S, N or B: values of one of these types have an order. */
+/* Whether values of the type have an order: S, N and B do. */
 bool attr_is_ordered(enum attr_type type);
-/* Of two values of one ordered type: < 0, 0 or > 0. */
+/* Compares two values of the same ordered type: < 0, 0 or > 0. */
 int attr_compare(const struct attr *a, const struct attr *b);
 
-/* Of any two values. Sets and maps have no order; lists have one. */
+/* Compares any two values. The order of elements counts in lists, but not in sets and maps. */
 bool attr_equal(const struct attr *a, const struct attr *b);
 
-/* A part of a string or binary, an element of a set or list. */
+/* Whether `part` is a part of a string or binary, or an element of a set or list. */
 bool attr_contains(const struct attr *whole, const struct attr *part);
 
 bool attr_begins_with(const struct attr *whole, const struct attr *start);
 
-/* size(): bytes of a string or binary, elements of a set, list or map. False: the type has none.
- * That a string's bytes are counted, and not its characters, is documented for PartiQL's size. */
+/* size(): the bytes of a string or binary, the elements of a set, list or map. False: other types
+ * have no size. Source for bytes, not characters, of a string: documentation of PartiQL's size. */
 bool attr_length(const struct attr *value, uint32_t *length);
 
 #endif

@@ -31,7 +31,7 @@ static bool condition_is_operand(const struct condition *c)
 
 /* ---- functions and parentheses ---- */
 
-/* "(a, b, c)" into the arguments of `c`. */
+/* Reads "(a, b, c)" into the operands of `c`. */
 static bool condition_arguments(struct parser *p, struct condition *c)
 {
     if (!parser_expect(p, TOKEN_OPEN))
@@ -73,7 +73,7 @@ static struct condition *condition_parentheses(struct parser *p)
     return c;
 }
 
-/* An operand, a function, or anything in parentheses. */
+/* Reads an operand, a function, or anything in parentheses. */
 static struct condition *condition_term(struct parser *p)
 {
     struct condition *c = NULL;
@@ -154,7 +154,7 @@ static struct condition *condition_in(struct parser *p, struct condition *left)
     return c;
 }
 
-/* A condition, or an operand where one stands alone: the caller decides whether it may. */
+/* Reads a condition, or an operand that stands alone. The caller checks whether an operand may. */
 static struct condition *condition_simple(struct parser *p)
 {
     struct condition *left = condition_term(p);
@@ -171,7 +171,7 @@ static struct condition *condition_simple(struct parser *p)
     return left;
 }
 
-/* Operands that are no condition may not be joined by AND, OR or NOT. */
+/* Checks that AND, OR, NOT or the whole expression has a condition here, not a lone operand. */
 static bool condition_is_whole(struct parser *p, const struct condition *c)
 {
     if (c->kind == CONDITION_PATH || c->kind == CONDITION_VALUE) {
@@ -198,7 +198,7 @@ static struct condition *condition_not(struct parser *p)
     return c;
 }
 
-/* A chain of one operator; its operands are kept flat, in order. */
+/* Reads a chain of one operator. The node has all operands, in order. */
 static struct condition *condition_chain(struct parser *p, enum token_kind op,
                                          enum condition_kind kind,
                                          struct condition *(*parse)(struct parser *))

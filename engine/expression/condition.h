@@ -5,7 +5,7 @@
  *              | operand IN (operand, ...) | function(operand, ...) | (condition)
  *   operand   := path | :value | size(path) | (operand)
  *
- * A program (program.h) is what a tree becomes to be sent and evaluated.
+ * Not here: the program, which is the tree as bytes, to be sent and evaluated (program.h).
  * Source: DynamoDB developer guide, "Condition and filter expressions, operators, and functions".
  */
 #ifndef WEIR_ENGINE_EXPRESSION_CONDITION_H
@@ -15,10 +15,11 @@
 #include "engine/expression/token.h"
 
 enum {
-    CONDITION_IN_MAX = 100,    /* operands behind IN: the service's limit */
+    CONDITION_IN_MAX = 100,    /* operands after IN: the service's limit */
     CONDITION_DEPTH_MAX = 300, /* levels of parentheses, NOT and functions */
 };
 
+/* The comments name the members of struct condition that a kind uses. */
 enum condition_kind {
     CONDITION_OR = 1,
     CONDITION_AND,
@@ -49,14 +50,14 @@ struct condition {
     struct slice name; /* of the function */
     struct path_part *path;
     struct attr value;
-    struct condition *args; /* the first; `next` leads on */
+    struct condition *args; /* the first operand; `next` leads to the others */
     struct condition *next;
     uint32_t arg_count;
     bool parenthesized;
 };
 
-/* The tree lends from the arena, from `text` and from `names`, where what it uses is marked. NULL:
- * the fault says why. */
+/* Parses the text, and marks the names and values that it uses. The tree lends from the arena, from
+ * `text` and from `names`. NULL: the fault says why. */
 const struct condition *condition_parse(struct slice text, struct expression_names *names,
                                         struct arena *arena, struct expression_fault *fault);
 

@@ -1,8 +1,8 @@
-/* evaluate.c - whether an item fulfils a program.
+/* evaluate.c - evaluates whether an item fulfils a program.
  *
- * The bytes passed program_check: what is read here is there. A path that leads to nothing has no
- * value; a comparison with it is false, but <> is true. Values of different types are not equal and
- * have no order. */
+ * The program has passed program_check: all bytes that are read exist. A path that leads to nothing
+ * has no value. Without a value <> is true, and other comparisons are false. Values of different
+ * types are not equal and have no order. */
 #include <stdio.h>
 
 #include "base/must.h"
@@ -11,9 +11,9 @@
 #include "engine/expression/program_internal.h"
 
 struct evaluated {
-    bool there;
+    bool there; /* there is a value */
     struct attr value;
-    uint8_t number[NUMBER_ENCODED_MAX]; /* of size(), where `value` points */
+    uint8_t number[NUMBER_ENCODED_MAX]; /* the result of size(); `value` points to it */
 };
 
 /* ---- operands ---- */
@@ -46,7 +46,7 @@ static bool evaluate_member(const struct attr *map, struct slice name, struct at
     return false;
 }
 
-/* Reads all of the path, wherever it ends in the item. */
+/* Reads the whole path, even if it leads to nothing. */
 static bool evaluate_path(struct reader *r, struct slice item, struct attr *out)
 {
     const uint32_t count = evaluate_u16(r);
@@ -108,7 +108,7 @@ static bool evaluate_equal(const struct evaluated *a, const struct evaluated *b)
     return a->there && b->there && attr_equal(&a->value, &b->value);
 }
 
-/* Whether the two have an order; `order` gets it. */
+/* Whether the two values have an order; `order` gets it. */
 static bool evaluate_order(const struct evaluated *a, const struct evaluated *b, int *order)
 {
     if (!a->there || !b->there || a->value.type != b->value.type || !attr_is_ordered(a->value.type))
@@ -174,7 +174,7 @@ static bool evaluate_type(struct reader *r, struct slice item)
     return value.there && value.value.type == reader_u8(r);
 }
 
-/* The first operand that is `decides` decides. */
+/* Evaluates AND or OR: the first operand whose result is `decides` decides. */
 static bool evaluate_chain(struct reader *r, struct slice item, bool decides)
 {
     const uint32_t count = evaluate_u16(r);

@@ -1,5 +1,5 @@
-/* expression.h - what all expressions share: document paths, the names and values that #n and :v
- * stand for, and what may be wrong with a text.
+/* expression.h - parts of all expressions: document paths, the names and values that #n and :v
+ * stand for, and the faults of a text.
  *
  * Not here: JSON, and the service's texts for a fault (router/expression). */
 #ifndef WEIR_ENGINE_EXPRESSION_EXPRESSION_H
@@ -9,7 +9,7 @@
 #include "engine/item/item.h"
 
 enum {
-    EXPRESSION_OPERATORS_MAX = 300 /* and functions: the service's limit for one expression */
+    EXPRESSION_OPERATORS_MAX = 300 /* operators and functions: the service's limit */
 };
 
 /* One step of a document path: a name, or the index of a list's element. */
@@ -25,7 +25,7 @@ struct expression_name {
     struct slice key; /* "#n" or ":v" */
     struct slice name;
     struct attr value;
-    bool used; /* an expression has it */
+    bool used; /* an expression uses it */
 };
 
 struct expression_names {
@@ -35,14 +35,15 @@ struct expression_names {
     size_t value_count;
 };
 
-/* What may be wrong. Of those from EXPRESSION_PARENTHESES to EXPRESSION_RESERVED the service tells
- * the first in this order, wherever it stands; all behind EXPRESSION_NAME_UNDEFINED have one rank,
- * and the first in the text is told. The comments name the members of expression_fault that say
- * more. */
+/* The faults of an expression. If a text has several faults, the service tells one:
+ * - A fault before EXPRESSION_PARENTHESES ends the parsing, and is told.
+ * - Otherwise, of EXPRESSION_PARENTHESES to EXPRESSION_RESERVED, the first in this list is told.
+ * - Otherwise, of EXPRESSION_NAME_UNDEFINED and after, the first in the text is told.
+ * A comment names the members of expression_fault that are set. */
 enum expression_error {
     EXPRESSION_OK,
     EXPRESSION_EMPTY,
-    EXPRESSION_TOO_LONG, /* count: its bytes */
+    EXPRESSION_TOO_LONG, /* count: bytes of the text */
     EXPRESSION_SYNTAX,   /* text: the token, empty at the end of the text; near */
     EXPRESSION_TOO_MANY_OPERATORS,
     EXPRESSION_PARENTHESES,
@@ -56,17 +57,17 @@ enum expression_error {
     EXPRESSION_BETWEEN_TYPES,   /* low, high */
     EXPRESSION_BETWEEN_ORDER,   /* low, high */
     EXPRESSION_OPERAND_COUNT,   /* text: the function; count */
-    EXPRESSION_OPERAND_TYPE,    /* text: the function; type, 0: a value of the request is due */
+    EXPRESSION_OPERAND_TYPE,    /* text: the function; type; 0: the operand is not a :value */
     EXPRESSION_PATH_REQUIRED,   /* text: the function */
-    EXPRESSION_TYPE_NAME,       /* text: of no type */
+    EXPRESSION_TYPE_NAME,       /* text: names no type */
     /* of key conditions */
     EXPRESSION_KEY_OPERATOR,       /* text */
-    EXPRESSION_KEY_BETWEEN,        /* its first operand is no attribute */
-    EXPRESSION_KEY_BEGINS_WITH,    /* the same */
-    EXPRESSION_KEY_FUNCTION,       /* size() */
+    EXPRESSION_KEY_BETWEEN,        /* the first operand is no attribute */
+    EXPRESSION_KEY_BEGINS_WITH,    /* the first operand is no attribute */
+    EXPRESSION_KEY_FUNCTION,       /* size() is not allowed */
     EXPRESSION_KEY_TWO_PATHS,      /* in one condition */
     EXPRESSION_KEY_NESTED,         /* a path of more than one step */
-    EXPRESSION_KEY_NO_PATH,        /* in a condition */
+    EXPRESSION_KEY_NO_PATH,        /* a condition without an attribute */
     EXPRESSION_KEY_TWO_CONDITIONS, /* on one attribute */
     EXPRESSION_KEY_VALUE_TYPE,     /* text: the operator's name; type */
     EXPRESSION_KEY_COUNT,          /* more than two conditions */
@@ -77,8 +78,8 @@ struct expression_fault {
     struct slice text;            /* borrows from the expression */
     struct slice near;            /* borrows from the expression */
     const struct path_part *path; /* borrows from the arena */
-    struct attr low;              /* borrow from the names */
-    struct attr high;
+    struct attr low;              /* borrows from the names */
+    struct attr high;             /* borrows from the names */
     enum attr_type type;
     size_t count;
 };

@@ -1,5 +1,5 @@
-/* key_condition.c - from the tree of a key condition to conditions on attributes, and to the range
- * of storage keys that fulfils them. */
+/* key_condition.c - turns the tree of a key condition into conditions on attributes, and these into
+ * a range of storage keys. */
 #include "engine/expression/key_condition.h"
 
 #include "engine/expression/compare.h"
@@ -22,7 +22,7 @@ static bool key_refuse_operator(struct key_gathering *g, struct slice name)
     return false;
 }
 
-/* What a key condition may not be at all. */
+/* Refuses operators and functions that a key condition may not have. */
 static bool key_check_kind(struct key_gathering *g, const struct condition *c)
 {
     switch (c->kind) {
@@ -67,7 +67,7 @@ static enum key_operator key_operator_of(const struct condition *c, bool mirrore
     }
 }
 
-/* The one attribute among the operands. */
+/* Finds the only attribute among the operands. */
 static bool key_find_path(struct key_gathering *g, const struct condition *c,
                           const struct condition **out)
 {
@@ -98,7 +98,7 @@ static bool key_gather_one(struct key_gathering *g, const struct condition *c)
             return key_refuse(g, EXPRESSION_KEY_TWO_CONDITIONS);
     }
     if (out->count++ >= 2)
-        return true; /* refused once all are seen */
+        return true; /* refused after all conditions were looked at */
     struct key_condition *k = &out->list[out->count - 1];
     *k =
         (struct key_condition){.name = path->path->name, .op = key_operator_of(c, path != c->args)};
@@ -184,7 +184,8 @@ bool key_condition_holds(const struct key_condition *c, const struct attr *value
 
 /* ---- bounds ---- */
 
-/* What out gained since `start` becomes the least key that no string starting with it reaches. */
+/* Replaces the bytes since `start` by the least byte string that is greater than all strings that
+ * begin with these bytes. */
 static void key_bound_succeed(struct buffer *out, size_t start)
 {
     struct buffer tail = {0};

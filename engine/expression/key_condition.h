@@ -1,7 +1,7 @@
 /* key_condition.h - key conditions: one equality on the partition key, and at most one condition
  * on the sort key.
  *
- * Not here: whether they fit a table's key schema (router/expression/key_schema.h). */
+ * Not here: whether the conditions fit a table's key schema (router/expression/key_schema.h). */
 #ifndef WEIR_ENGINE_EXPRESSION_KEY_CONDITION_H
 #define WEIR_ENGINE_EXPRESSION_KEY_CONDITION_H
 
@@ -21,7 +21,7 @@ enum key_operator {
 struct key_condition {
     struct slice name;
     enum key_operator op;
-    struct attr values[2]; /* the second of BETWEEN */
+    struct attr values[2]; /* only BETWEEN has the second */
 };
 
 struct key_conditions {
@@ -29,15 +29,16 @@ struct key_conditions {
     uint32_t count;
 };
 
-/* What a tree says of attributes that may be keys. The result borrows what the tree borrows. False:
- * the fault says why. */
+/* Takes the conditions on attributes out of a tree. The result lends from the same memory as the
+ * tree. False: the fault says why. */
 bool key_conditions_gather(const struct condition *tree, struct key_conditions *out,
                            struct expression_fault *fault);
 
-/* Whether a value of the sort key fulfils its condition. */
+/* Whether a value of the sort key fulfils the condition. */
 bool key_condition_holds(const struct key_condition *c, const struct attr *value);
 
-/* Appends the lower and the upper bound, [lo, hi), of the storage keys that fulfil both. */
+/* Appends the lower and the upper bound, [lo, hi), of the storage keys that fulfil both conditions.
+ */
 void key_condition_append_lo(struct buffer *out, uint32_t table_id,
                              const struct key_condition *partition,
                              const struct key_condition *sort);

@@ -1,4 +1,4 @@
-/* operand.c - which operands operators and functions take. */
+/* operand.c - checks the operands of operators and functions. */
 #include "engine/expression/compare.h"
 #include "engine/expression/condition.h"
 #include "engine/expression/parser.h"

@@ -1,4 +1,4 @@
-/* parser.c - tokens, paths and values of an expression, and the fault to tell. */
+/* parser.c - reads tokens, paths and values of an expression, and keeps the fault to tell. */
 #include "engine/expression/parser.h"
 
 #include "base/limits.h"
@@ -56,7 +56,7 @@ bool parser_expect(struct parser *p, enum token_kind kind)
 
 /* ---- faults ---- */
 
-/* Nothing that is gathered counts beside a fault that ends the parsing. */
+/* A fault that ends the parsing replaces a noted fault. */
 static void *parser_fail(struct parser *p, const struct expression_fault *fault)
 {
     if (!p->failed)
@@ -65,7 +65,7 @@ static void *parser_fail(struct parser *p, const struct expression_fault *fault)
     return NULL;
 }
 
-/* The service shows the token and what stands around it. */
+/* The service shows the token and its neighbours. */
 void *parser_syntax_error(struct parser *p)
 {
     const struct slice last = parser_next(p).text;

@@ -1,5 +1,5 @@
-/* parser.h - what the parsers of expressions share: a token of look-ahead, paths and values, the
- * gathering of faults. For the files of engine/expression alone. */
+/* parser.h - functions that the parsers of expressions share: tokens with look-ahead, paths and
+ * values, faults. For the files of engine/expression only. */
 #ifndef WEIR_ENGINE_EXPRESSION_PARSER_H
 #define WEIR_ENGINE_EXPRESSION_PARSER_H
 
@@ -12,12 +12,12 @@ struct parser {
     struct slice text;
     struct expression_names *names; /* borrows */
     struct arena *arena;            /* borrows */
-    struct expression_fault *fault; /* borrows; the one to tell, so far */
+    struct expression_fault *fault; /* borrows; the fault to tell, so far */
     struct token previous;
     struct token token;
-    bool failed; /* a fault that ends the parsing */
+    bool failed; /* a fault has ended the parsing */
     uint32_t depth;
-    uint32_t operators; /* and functions */
+    uint32_t operators; /* operators and functions so far */
 };
 
 /* False: the text is empty or too long. */
@@ -29,31 +29,33 @@ bool parser_expect(struct parser *p, enum token_kind kind);
 void parser_advance(struct parser *p);
 enum token_kind parser_following(const struct parser *p);
 
-/* Ends the parsing at the present token. Returns NULL, for whatever was due. */
+/* Ends the parsing with a syntax error at the present token. Always NULL. */
 void *parser_syntax_error(struct parser *p);
-/* An operator or a function was read; false: it is one too many. */
+/* Counts an operator or a function. False: there are too many. */
 bool parser_count_operator(struct parser *p);
+/* Ends the parsing: there are too many operators. Always NULL. */
 void *parser_too_many(struct parser *p);
 
-/* The parsing goes on: a fault of a lower rank may follow, and is told instead. */
+/* Notes a fault, and the parsing goes on. A fault that comes first in the ranks of enum
+ * expression_error replaces the noted fault. */
 void parser_note(struct parser *p, const struct expression_fault *fault);
 
-/* NULL: a syntax error. */
+/* Reads a path. NULL: a syntax error. */
 struct path_part *parser_path(struct parser *p);
-/* A :value; its type is 0 if it is not defined. */
+/* Reads a :value. Type 0: it is not defined. */
 struct attr parser_value(struct parser *p);
 
-/* ---- operand.c: which operands operators and functions take ---- */
+/* ---- operand.c: the operands of operators and functions ---- */
 
-/* Only size() may stand inside another operator or function. */
+/* Notes a function other than size() inside another operator or function. */
 void operand_check_nested(struct parser *p, const struct condition *c);
-/* size() is no condition. */
+/* Notes size() where a condition must stand. */
 void operand_check_condition(struct parser *p, const struct condition *c);
-/* The two sides of a comparison must not be the same path. */
+/* Notes a comparison of a path with itself. */
 void operand_check_distinct(struct parser *p, const struct condition *c);
-/* Bounds of BETWEEN: one type, in order. */
+/* Notes bounds of BETWEEN that differ in type or are not in order. */
 void operand_check_between(struct parser *p, const struct condition *c);
-/* Name, number and types of a function's operands; sets c->function. */
+/* Sets c->function. Notes an unknown name, and a wrong number or type of operands. */
 void operand_check_function(struct parser *p, struct condition *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* program.c - a condition's tree into bytes, and the check of bytes from outside. */
+/* program.c - turns a condition's tree into bytes, and checks bytes from outside. */
 #include "engine/expression/program.h"
 
 #include "base/must.h"
@@ -120,7 +120,7 @@ void program_encode(struct buffer *out, const struct condition *c)
 
 struct program_checker {
     struct reader r;
-    uint32_t operators; /* as the parser counts them */
+    uint32_t operators; /* counted as in the parser */
 };
 
 static bool check_condition(struct program_checker *c);
@@ -149,7 +149,7 @@ static bool check_path(struct program_checker *c)
 static bool check_operand(struct program_checker *c)
 {
     uint8_t kind = reader_u8(&c->r);
-    if (kind == PROGRAM_SIZE) { /* of a path or a value */
+    if (kind == PROGRAM_SIZE) { /* the operand of SIZE is a path or a value */
         c->operators++;
         kind = reader_u8(&c->r);
     }
@@ -171,13 +171,13 @@ static bool check_operands(struct program_checker *c, uint32_t count)
     return true;
 }
 
-/* Each operand of a chain is as long as it says. */
+/* Checks that each operand of a chain has exactly the size that is written before it. */
 static bool check_chain(struct program_checker *c)
 {
     const uint32_t count = check_u16(c);
     if (count < 2)
         return false;
-    c->operators += count - 2; /* the caller has counted one */
+    c->operators += count - 2; /* of count - 1 operators, the caller has counted one */
     for (uint32_t i = 0; i < count; i++) {
         struct slice operand = reader_sized(&c->r);
         struct reader rest = c->r;
@@ -197,7 +197,7 @@ static bool check_type(struct program_checker *c)
     return type >= ATTR_STRING && type <= ATTR_MAP;
 }
 
-/* Recursion is bounded: every level counts an operator. */
+/* The recursion is bounded, because every level counts an operator. */
 static bool check_condition(struct program_checker *c)
 {
     const uint8_t op = reader_u8(&c->r);

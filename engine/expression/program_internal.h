@@ -1,4 +1,4 @@
-/* program_internal.h - the bytes that stand for operations; see program.h. */
+/* program_internal.h - the byte values of a program's operations (program.h). */
 #ifndef WEIR_ENGINE_EXPRESSION_PROGRAM_INTERNAL_H
 #define WEIR_ENGINE_EXPRESSION_PROGRAM_INTERNAL_H
 

@@ -1,4 +1,4 @@
-/* reserved.c - the words DynamoDB does not take as attribute names in expressions.
+/* reserved.c - the words that DynamoDB does not accept as attribute names in expressions.
  * Source: DynamoDB developer guide, "Reserved words in DynamoDB". */
 #include <ctype.h>
 

@@ -1,4 +1,4 @@
-/* token.c - an expression into tokens. */
+/* token.c - cuts an expression into tokens. */
 #include "engine/expression/token.h"
 
 #include <strings.h>
@@ -74,7 +74,7 @@ static enum token_kind sign_kind(uint8_t c)
     }
 }
 
-/* Bytes of the UTF-8 character that starts with `lead`, as far as they are there. */
+/* The size of the UTF-8 character that begins with `lead`, at most `left`. */
 static size_t character_size(uint8_t lead, size_t left)
 {
     size_t size = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;

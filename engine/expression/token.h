@@ -1,4 +1,4 @@
-/* token.h - the words of DynamoDB expressions. */
+/* token.h - the tokens of DynamoDB expressions. */
 #ifndef WEIR_ENGINE_EXPRESSION_TOKEN_H
 #define WEIR_ENGINE_EXPRESSION_TOKEN_H
 
@@ -6,7 +6,7 @@
 
 enum token_kind {
     TOKEN_END,
-    TOKEN_BAD,       /* a character no expression has */
+    TOKEN_BAD,       /* a character that no expression has */
     TOKEN_NAME,      /* attribute or function */
     TOKEN_NAME_REF,  /* #name */
     TOKEN_VALUE_REF, /* :value */
@@ -37,10 +37,10 @@ struct token {
     struct slice text; /* borrows from the expression; empty at the end */
 };
 
-/* The token at `from`, after white space; the next starts at text.data + text.size. */
+/* The first token from `from` on. The next token is looked for from text.data + text.size on. */
 struct token token_at(struct slice expression, size_t from);
 
-/* Whether DynamoDB reserves the word as an attribute name, in any case. */
+/* Whether the word is reserved and therefore no attribute name, in upper or lower case. */
 bool token_is_reserved(struct slice name);
 
 #endif

@@ -1,10 +1,10 @@
 /* item.c - reads items in place.
  *
- * Promises: no allocation; nothing outside the slice is read, whatever its bytes are; nesting is
- * bounded by NESTING_MAX before it is followed.
+ * Promises: no allocation. No byte outside the slice is read, whatever the slice holds. The
+ * recursion is bounded by NESTING_MAX.
  *
- * Invariant: item_check accepts exactly what item_writer.c writes, but for what the header says it
- * does not look at. */
+ * item_check accepts exactly what item_writer.c can write, apart from the checks that item.h names
+ * as not made. */
 #include "engine/item/item.h"
 
 #include "base/must.h"
@@ -36,12 +36,13 @@ enum attr_type attr_type_of(struct slice name)
     return 0;
 }
 
-/* Names of one map that are compared with each other: a stack array, quadratic time. */
+/* So many names of a map are compared with each other. Why a bound: they lie on the stack, and the
+ * time is quadratic. */
 enum {
     DUPLICATES_CHECKED_MAX = 64
 };
 
-/* Takes `size` bytes off the front; false if there are fewer. */
+/* Takes `size` bytes off the front. False: there are fewer. */
 static bool item_take(struct slice *left, size_t size, struct slice *out)
 {
     if (left->size < size)
@@ -51,7 +52,7 @@ static bool item_take(struct slice *left, size_t size, struct slice *out)
     return true;
 }
 
-/* A little-endian length of `width` bytes, then as many bytes. */
+/* Takes a little-endian length of `width` bytes, and then so many bytes. */
 static bool take_sized(struct slice *left, size_t width, struct slice *out)
 {
     uint32_t size = 0;

@@ -1,9 +1,9 @@
 /* item.h - an item as bytes: written once, read in place without allocation.
  *
- * Header: u64 XXH3 checksum of all that follows, u32 DynamoDB size, u32 attribute count; then the
- * attributes, each a name and a value. All of it little-endian; a nested value carries its length,
- * so that a reader skips it in one step.
- * Size: as DynamoDB counts it: name bytes + value bytes, see docs/architecture.md.
+ * Header: u64 XXH3 checksum of all bytes after it, u32 size, u32 attribute count. Then the
+ * attributes follow, each a name and a value. Numbers are little-endian. A value carries its
+ * length: a reader skips a nested value in one step.
+ * Size: as DynamoDB counts, the bytes of names and values (attr_measure in item.c).
  * Not here: which attributes are the key (storage_key.h), JSON (router). */
 #ifndef WEIR_ENGINE_ITEM_ITEM_H
 #define WEIR_ENGINE_ITEM_ITEM_H
@@ -25,34 +25,34 @@ enum attr_type {
     ATTR_MAP,
 };
 
-/* A value inside an encoded item. body: the bytes of a string or binary; the encoding of a number
- * (number_decode); one byte of a bool; the elements of a set, list or map. */
+/* A value inside an encoded item. `body` has the bytes of a string or binary, the encoding of a
+ * number (number.h), one byte of a bool, or the elements of a set, list or map. */
 struct attr {
     enum attr_type type;
     struct slice body; /* borrows from the item */
 };
 
-/* "S", "SS", ..: static. */
+/* "S", "SS" and so on; a static text. */
 const char *attr_type_name(enum attr_type type);
-/* The reverse; 0 for anything else. */
+/* The type with this name; 0: there is none. */
 enum attr_type attr_type_of(struct slice name);
 
 /* ---- writing ---- */
 
-/* Appends one item to `out`. Calls must come in order: item_begin; per attribute item_name and a
- * value; item_end. Lists and sets hold values without names, maps hold names and values. The caller
- * checks nesting, duplicates and limits first; misuse is a must(). */
+/* Appends one item to `out`. Call item_begin, then item_name and a value for each attribute, then
+ * item_end. In lists and sets, write values without names; in maps, names and values. The caller
+ * must have checked nesting, duplicates and limits; a wrong call aborts (must). */
 struct item_writer {
     struct buffer *out; /* borrows */
     size_t start;
     uint32_t depth;
     struct {
-        size_t at; /* where the container's length stands */
+        size_t at; /* position of the container's length */
         uint32_t count;
         enum attr_type type;
-    } open[NESTING_MAX + 2]; /* the item, NESTING_MAX lists and maps, a set in the innermost */
-    uint32_t size;
-    bool named; /* a name waits for its value */
+    } open[NESTING_MAX + 2]; /* the item, NESTING_MAX lists and maps, and a set in the innermost */
+    uint32_t size;           /* as DynamoDB counts, so far */
+    bool named;              /* a name waits for its value */
 };
 
 void item_begin(struct item_writer *w, struct buffer *out);
@@ -66,29 +66,30 @@ void item_open(struct item_writer *w, enum attr_type container);
 void item_close(struct item_writer *w);
 /* Copies a value of another item. */
 void item_attr(struct item_writer *w, const struct attr *value);
-/* Completes the header; the item is the bytes appended since item_begin. Returns item_size. */
+/* Completes the header. The item is all bytes appended since item_begin. Returns item_size. */
 uint32_t item_end(struct item_writer *w);
 
 /* ---- reading ---- */
 
-/* Checksum and structure of bytes from disk or network: STATUS_CORRUPT or STATUS_OK.
- * Every reader below may then trust the bytes. Numbers are canonical, sizes and counts true, the
- * first 64 names of a map distinct. Not looked at: UTF-8, duplicates in sets, ITEM_SIZE_MAX. */
+/* Checks checksum and structure of bytes from disk or network: STATUS_CORRUPT or STATUS_OK. After
+ * that, all readers below may trust the bytes. Numbers are canonical, sizes and counts are right,
+ * and the first 64 names of a map are distinct. Not checked: UTF-8, duplicates in sets,
+ * ITEM_SIZE_MAX. */
 enum status item_check(struct slice item);
 
-/* The same of one value that stands alone: whether its bytes are what a writer writes. */
+/* The same check for a single value, which has no checksum. */
 bool attr_is_sound(const struct attr *value);
 
-/* Only the checksum: what a read verifies on its way. */
+/* Checks only the checksum, as every read of an item does. */
 bool item_checksum_holds(struct slice item);
 
-/* DynamoDB's size in bytes. */
+/* The item's size as DynamoDB counts, in bytes. */
 uint32_t item_size(struct slice item);
 
-/* Attributes at the top. */
+/* The number of attributes, without nested ones. */
 uint32_t item_count(struct slice item);
 
-/* DynamoDB's size of a value, without its name. */
+/* The value's size as DynamoDB counts, in bytes, without its name. */
 uint64_t attr_size(const struct attr *value);
 
 /* Steps through the attributes of an item, or the elements of a container. */

@@ -1,4 +1,4 @@
-/* item_internal.h - what the reader and the writer of items share; not for others.
+/* item_internal.h - the format of items, for their reader and their writer only.
  *
  *   item    u64 checksum | u32 size | u32 count | count * (name value)
  *   name    u16 length | bytes
@@ -18,16 +18,16 @@ enum {
     ITEM_SIZE_AT = 8,
     ITEM_COUNT_AT = 12,
     ITEM_HEADER_SIZE = 16,
-    /* What the service counts for a list or map, and for each element of one. */
+    /* The bytes that the service counts for a list or map, and for each of its elements. */
     ATTR_CONTAINER_SIZE = 3,
     ATTR_ELEMENT_SIZE = 1,
 };
 
-/* The type of a set's elements; 0 for types that are not sets. */
+/* The type of a set's elements. 0: `type` is not a set. */
 enum attr_type attr_set_element(enum attr_type type);
 
-/* Adds the value's size as the service counts it. False if the body is not what the writer writes
- * inside `depth` containers. */
+/* Adds the value's size, as the service counts, to `size`. `depth`: the lists and maps around the
+ * value. False: the writer would not write this body there. */
 bool attr_measure(const struct attr *value, uint32_t depth, uint64_t *size);
 
 #endif

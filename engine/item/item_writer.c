@@ -1,11 +1,11 @@
-/* item_writer.c - writes items; item.c holds the format.
+/* item_writer.c - writes items in the format of item_internal.h.
  *
- * Promise: what it writes passes item_check, and re-writing what item_check accepts gives the same
- * bytes.
+ * Promises: written items pass item_check. Writing the values of an item that item_check accepts
+ * again gives the same bytes.
  *
  * Invariants:
- *   W1  open[0] is the item, open[depth] the innermost container.
- *   W2  in a map a value follows its name, and a name is followed by its value. */
+ *   ITEM-1  open[0] is the item; open[depth] is the innermost container.
+ *   ITEM-2  in a map, names and values alternate, beginning with a name. */
 #include "base/must.h"
 #include "engine/item/item_internal.h"
 
@@ -59,7 +59,7 @@ void item_name(struct item_writer *w, struct slice name)
     w->named = true;
 }
 
-/* The type byte, after all a value of the type is allowed here. */
+/* Checks that a value of the type is allowed here, counts the value, and writes the type. */
 static void value_begin(struct item_writer *w, enum attr_type type)
 {
     enum attr_type container = w->open[w->depth].type;

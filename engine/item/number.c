@@ -1,16 +1,21 @@
 /* number.c - DynamoDB numbers as text and as ordered bytes.
  *
- * Encoding: zero is the one byte 02. Every other number is a sign byte (01 negative, 03 positive),
- * the exponent + 130, the digits in pairs as pair + 2, and a final 01; behind the sign all bytes of
- * a negative number are complemented. A last digit that stands alone makes a pair with 0.
+ * Encoding: zero is the byte 02. Every other number is
+ *   - a sign byte: 01 negative, 03 positive;
+ *   - the exponent + 130, one byte;
+ *   - the digits in pairs, one byte each: pair + 2. A single last digit makes a pair with 0;
+ *   - a final 01.
+ * All bytes of a negative number but the sign are complemented.
  *
- * Why it orders: the sign decides, then the exponent of the first digit, then the digits as a
- * fraction; the final 01 is less than any pair, so a number that is another's prefix comes first.
- * Why no byte pair is 00: a storage key doubles every 00 byte; only exponent -130 has one.
+ * Why this keeps the order: the sign decides first, then the exponent of the first digit, then the
+ * digits as a fraction. The final 01 is less than any pair: of two numbers with the same first
+ * digits, the shorter number is less in magnitude.
+ * Why pairs are never 00: a storage key escapes each byte 00 with a second byte. Only the exponent
+ * byte can be 00: for -130 of a positive number, and for 125 of a negative number.
  *
  * Invariants:
- *   N1  one value, one encoding: no leading or trailing zero digit, one zero, no negative zero.
- *   N2  no encoding is a prefix of another.
+ *   NUMBER-1  one value has one encoding: no leading or trailing zero digit, no negative zero.
+ *   NUMBER-2  no encoding is a prefix of another.
  *
  * Not here: arithmetic. */
 #include "engine/item/number.h"
@@ -21,7 +26,7 @@ enum {
     SIGN_NEGATIVE = 1,
     SIGN_ZERO = 2,
     SIGN_POSITIVE = 3,
-    PAIR_BASE = 2, /* what is added to a pair of digits */
+    PAIR_BASE = 2, /* is added to a pair of digits */
     PAIR_MAX = PAIR_BASE + 99,
     ENCODING_END = 1,
     PAIRS_MAX = NUMBER_DIGITS_MAX / 2,
@@ -49,10 +54,10 @@ static void number_check(const struct number *n)
 /* ---- text ---- */
 
 struct mantissa {
-    int64_t digits;         /* all of them, zeros included */
-    int64_t integer_digits; /* before the point */
+    int64_t digits;         /* all digits so far, zeros included */
+    int64_t integer_digits; /* digits before the point */
     int64_t first;          /* index of the first digit that is not 0 */
-    int64_t zeros;          /* since the last digit that is not 0 */
+    int64_t zeros;          /* zeros since the last digit that is not 0 */
     bool too_many;
 };
 
@@ -74,7 +79,7 @@ static void mantissa_digit(struct mantissa *m, struct number *out, uint8_t digit
     out->digits[out->count++] = digit;
 }
 
-/* Digits with at most one point among them; returns how many bytes that took. */
+/* Reads digits with at most one point. Returns the number of bytes read. */
 static size_t mantissa_scan(struct slice text, struct mantissa *m, struct number *out)
 {
     bool point = false;
@@ -95,7 +100,8 @@ static size_t mantissa_scan(struct slice text, struct mantissa *m, struct number
     return at;
 }
 
-/* All of `text` as e, sign, digits; empty is exponent 0. It saturates far outside every range. */
+/* Reads all of `text` as e, sign, digits. An empty text is exponent 0. A large exponent stops
+ * growing far outside the valid range. */
 static bool exponent_scan(struct slice text, int64_t *out)
 {
     *out = 0;
@@ -237,14 +243,15 @@ enum status number_decode(struct slice bytes, struct number *out, size_t *used)
     return STATUS_MALFORMED;
 }
 
-/* The service keeps numbers in base 100, aligned at the point: a pair that holds a significant
- * digit counts one byte. For 123.45 that is ceil(3/2) + ceil(2/2); zeros at either end are free. */
+/* The service keeps numbers in base 100, with pairs aligned at the point. Each pair with a
+ * significant digit counts one byte: for 123.45 these are ceil(3/2) + ceil(2/2) bytes. Zeros at
+ * both ends do not count. One byte is added for the number, and one for a negative sign. */
 uint32_t number_size(const struct number *n)
 {
     number_check(n);
     if (n->count == 0)
         return 1;
-    /* Shifted by an even number, so that halving never meets a negative position. */
+    /* Positions are shifted by an even number: halving never meets a negative position. */
     int first = n->exponent + 200;
     int last = first - n->count + 1;
     must(last >= 0);

@@ -1,7 +1,7 @@
-/* number.h - DynamoDB numbers: up to 38 significant digits, magnitude 1E-130 .. 9.99..E+125.
+/* number.h - DynamoDB numbers: up to 38 significant digits, magnitude 1E-130 to 9.99...E+125.
  *
- * The encoding orders as the numbers do, byte by byte, and is self-delimiting, so that it can stand
- * inside a storage key. Equal numbers encode equally: 1, 1.0 and 10E-1 are the same bytes.
+ * The byte order of encodings is the order of the numbers. An encoding tells where it ends, and can
+ * stand inside a storage key. Equal numbers have the same encoding: 1, 1.0 and 10E-1 do.
  * Source: DynamoDB developer guide, "Supported data types and naming rules", Number. */
 #ifndef WEIR_ENGINE_ITEM_NUMBER_H
 #define WEIR_ENGINE_ITEM_NUMBER_H
@@ -17,8 +17,8 @@ enum {
     NUMBER_TEXT_MAX = 176,   /* bytes with the final NUL */
 };
 
-/* value = (negative ? -1 : 1) * d0.d1d2.. * 10^exponent; zero has no digits and exponent 0.
- * Neither first nor last digit is 0. */
+/* value = (negative ? -1 : 1) * d0.d1d2... * 10^exponent. The first and the last digit are not 0.
+ * Zero has no digits and exponent 0. */
 struct number {
     bool negative;
     int16_t exponent;
@@ -36,18 +36,18 @@ enum number_error {
 
 enum number_error number_parse(struct slice text, struct number *out);
 
-/* Plain digits at every magnitude, as the service answers: 1E+2 reads 100, 1E-3 reads 0.001.
- * Returns the length; NUL ended. */
+/* Writes plain digits without an exponent, as the service does: 100 for 1E+2, 0.001 for 1E-3.
+ * Returns the length without the final NUL. */
 size_t number_format(const struct number *n, char out[NUMBER_TEXT_MAX]);
 
-/* Returns the bytes written, at most NUMBER_ENCODED_MAX. */
+/* Returns the number of bytes written. */
 size_t number_encode(const struct number *n, uint8_t out[NUMBER_ENCODED_MAX]);
 
-/* Decodes the number at the start of `bytes`; `used` gets its length.
- * STATUS_MALFORMED for anything number_encode does not write. */
+/* Decodes the number at the start of `bytes`; `used` gets the size of the encoding.
+ * STATUS_MALFORMED: number_encode does not write these bytes. */
 enum status number_decode(struct slice bytes, struct number *out, size_t *used);
 
-/* Bytes the number counts in an item's size. */
+/* The bytes that the service counts for the number in an item's size. */
 uint32_t number_size(const struct number *n);
 
 #endif

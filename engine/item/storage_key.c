@@ -1,4 +1,4 @@
-/* storage_key.c - where an item lives: one byte string whose order is the key order. */
+/* storage_key.c - writes, reads and checks storage keys. */
 #include "engine/item/storage_key.h"
 
 #include "base/big_endian.h"
@@ -19,7 +19,7 @@ static struct slice key_bytes(const struct attr *key)
     return key->body;
 }
 
-/* Runs without a zero byte are copied whole: most keys have none. */
+/* Copies runs without a zero byte at once: most keys have no zero byte. */
 static void append_escaped(struct buffer *out, struct slice bytes)
 {
     while (bytes.size > 0) {
@@ -104,7 +104,7 @@ size_t storage_key_collection_size(struct slice key)
     return key.size;
 }
 
-/* Where the key part that begins at `at` ends; 0: nowhere, or it has a byte that is not escaped. */
+/* The end of the key part that begins at `at`. 0: no end, or a zero byte that is not escaped. */
 static size_t end_of_part(struct slice key, size_t at)
 {
     while (at + 1 < key.size) {

@@ -1,10 +1,11 @@
-/* storage_key.h - where an item lives: one byte string whose order is the key order.
+/* storage_key.h - the byte string under which an item is stored. Byte order is key order.
  *
- *   table id (u32 BE) | xxh3-64 of the partition key, not escaped (BE) | partition key | sort key
+ *   table id (u32 BE) | xxh3-64 of the partition key (BE) | partition key | sort key
  *
- * Each key part is escaped (00 becomes 00 FF) and ends in 00 01; numbers stand in number.h's
- * encoding first. So byte order is: table, hash, partition key, sort key; and a partition is a
- * range [lo, hi) of such strings, whose ends may fall anywhere, inside an item collection too. */
+ * Each key part is escaped (00 becomes 00 FF) and ends in 00 01. Numbers are encoded by number.h
+ * first. The hash is that of the bytes before escaping. The byte order is: table, hash, partition
+ * key, sort key. A partition is a range [lo, hi) of such strings. Its bounds may be any strings,
+ * also inside an item collection. */
 #ifndef WEIR_ENGINE_ITEM_STORAGE_KEY_H
 #define WEIR_ENGINE_ITEM_STORAGE_KEY_H
 
@@ -16,47 +17,47 @@ enum {
     STORAGE_KEY_BOUND_SIZE = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE
 };
 
-/* Key attributes are of type S, N or B; `sort` is NULL where the table has no sort key. */
+/* Appends an item's storage key. Key attributes are of type S, N or B. `sort` is NULL if the table
+ * has no sort key. */
 void storage_key_append(struct buffer *out, uint32_t table_id, const struct attr *partition,
                         const struct attr *sort);
 
-/* The prefix shared by all items of one partition key. */
+/* Appends the prefix that all items of a collection share. */
 void storage_key_append_collection(struct buffer *out, uint32_t table_id,
                                    const struct attr *partition);
 
-/* Appended to a collection prefix: the sort key's bytes without terminator (for begins_with), or
- * with it. */
+/* Appends a sort key to a collection's prefix. `terminated` false: without the final 00 01, for
+ * begins_with. */
 void storage_key_append_sort(struct buffer *out, const struct attr *sort, bool terminated);
 
-/* table id | hash: the lower bound of a hash range. */
+/* Writes table id | hash: the lower bound of a range of hashes. */
 void storage_key_append_hash(struct buffer *out, uint32_t table_id, uint64_t hash);
 struct slice storage_key_write_bound(uint8_t out[STORAGE_KEY_BOUND_SIZE], uint32_t table_id,
                                      uint64_t hash);
 
-/* The hash that the bound of a range begins with, zeros behind a shorter bound; `open` for a bound
- * without a hash. */
+/* The hash in the bound of a range; zeros complete a shorter bound. A bound without a hash gives
+ * `open`. */
 uint64_t storage_key_bound_hash(struct slice bound, uint64_t open);
 
-/* Where piece number i, from 1 on, begins if the hashes from lo to hi are cut into equal pieces. */
+/* Cut number i, 1 to pieces - 1, if the hashes from lo to hi are cut into equal pieces. */
 uint64_t storage_key_even_cut(uint64_t lo, uint64_t hi, uint32_t i, uint32_t pieces);
 
-/* Whether the bytes can be an item's: a table, a hash, and one or two key parts, each escaped and
- * terminated. The hash is not compared. */
+/* Whether the bytes can be an item's key: a table, a hash, and one or two key parts, each escaped
+ * and terminated, at most STORAGE_KEY_SIZE_MAX bytes. Does not check that the hash is right. */
 bool storage_key_is_whole(struct slice key);
 
-/* To read a key part by part: `key` loses its table and hash (all of it, if it ends there), and
- * then a part each time, whose bytes without escapes are appended. False: the key ended within the
- * part.
- */
+/* Read a key part by part. storage_key_skip_hash takes table and hash off the front of `key`, or
+ * all of a shorter key. storage_key_next_part then takes off one part, and appends its bytes
+ * without escapes. False: the key ended within the part. */
 void storage_key_skip_hash(struct slice *key);
 bool storage_key_next_part(struct slice *key, struct buffer *out);
 
-/* Turns `key` into the least byte string greater than every string it is a prefix of; an all-FF
- * key becomes empty, which stands for "no upper bound". */
+/* Turns `key` into the least byte string that is greater than all strings that begin with `key`. A
+ * key of only FF becomes empty, which means "no upper bound". */
 void storage_key_successor(struct buffer *key);
 
-/* Bytes of a storage key up to the end of its partition key: what all items of its collection begin
- * with. All of them where the end is not among them: the key was cut off. */
+/* The size of the prefix that all items of the key's collection share. The whole size if the key
+ * was cut off before the end of its partition key. */
 size_t storage_key_collection_size(struct slice key);
 
 uint64_t storage_key_hash(const struct attr *partition);

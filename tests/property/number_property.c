@@ -55,7 +55,7 @@ static void order(struct prng *p)
         struct slice ys = slice_make(y, number_encode(&b, y));
         int bytes = slice_compare(xs, ys), slow = number_compare_slowly(&a, &b);
         assert_true((bytes > 0) - (bytes < 0) == slow);
-        /* N2: so that what follows in a key cannot change the order. */
+        /* NUMBER-2: the bytes that follow in a key cannot change the order. */
         if (slow != 0)
             assert_false(slice_starts_with(xs, ys) || slice_starts_with(ys, xs));
     }
