@@ -1,7 +1,7 @@
 /* client.h - client connections: what they send, what they get, when they close.
  *
  * Invariants:
- *   CLIENT-1  a client has at most one call. Bytes that come during the call wait in the backlog.
+ *   CLIENT-1  a client has at most one call. Bytes that come during a call wait in the backlog.
  * Not here: parsing (http/http.h), what requests mean (endpoints.h). */
 #ifndef WEIR_ROUTER_CLIENT_H
 #define WEIR_ROUTER_CLIENT_H
@@ -18,7 +18,7 @@ struct client {
     struct router *router; /* borrows */
     struct http http;
     struct buffer out;     /* owns; to be sent */
-    struct buffer backlog; /* owns; received while a call was running */
+    struct buffer backlog; /* owns; received during a call, or while the client was blocked */
     size_t backlog_at;
     struct call *call;
     size_t unsent;       /* bytes for the client that the host still holds */

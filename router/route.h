@@ -44,7 +44,7 @@ void route_cancel(struct router *r, struct route_waiter *w);
 void route_release(struct route *route);
 
 /* A node has refused a request because of the route, which becomes stale: the next route_want asks
- * the catalog. Until the catalog answers, other requests use the stale route. Reason: it may be
+ * the catalog. Until the catalog answers, other requests use the stale route, because it may be
  * wrong about one partition only, or the catalog may be out of reach. */
 void route_drop(struct router *r, const struct route *route);
 /* The table has changed: the cache forgets its route at once. */

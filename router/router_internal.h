@@ -5,7 +5,8 @@
  *        \---------(answer)------------/
  *
  * Invariants:
- *   CORE-1  held_bytes is the sum of what clients and calls account for. */
+ *   CORE-1  held_bytes is the sum of the bytes that clients, calls and the scratch buffer account
+ *           for. */
 #ifndef WEIR_ROUTER_CORE_H
 #define WEIR_ROUTER_CORE_H
 

@@ -37,8 +37,7 @@ bool key_conditions_gather(const struct condition *tree, struct key_conditions *
 /* Whether a value of the sort key fulfils the condition. */
 bool key_condition_holds(const struct key_condition *c, const struct attr *value);
 
-/* Appends the lower and the upper bound, [lo, hi), of the storage keys that fulfil both conditions.
- */
+/* Appends a bound of the range [lo, hi) of the storage keys that fulfil both conditions. */
 void key_condition_append_lo(struct buffer *out, uint32_t table_id,
                              const struct key_condition *partition,
                              const struct key_condition *sort);

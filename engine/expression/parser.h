@@ -36,8 +36,8 @@ bool parser_count_operator(struct parser *p);
 /* Ends the parsing: there are too many operators. Always NULL. */
 void *parser_too_many(struct parser *p);
 
-/* Notes a fault, and the parsing goes on. A fault that comes first in the ranks of enum
- * expression_error replaces the noted fault. */
+/* Notes a fault; the parsing goes on. A fault of an earlier rank (enum expression_error) replaces
+ * the noted fault. */
 void parser_note(struct parser *p, const struct expression_fault *fault);
 
 /* Reads a path. NULL: a syntax error. */

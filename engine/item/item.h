@@ -1,8 +1,8 @@
 /* item.h - an item as bytes: written once, read in place without allocation.
  *
  * Header: u64 XXH3 checksum of all bytes after it, u32 size, u32 attribute count. Then the
- * attributes follow, each a name and a value. Numbers are little-endian. A value carries its
- * length: a reader skips a nested value in one step.
+ * attributes follow, each a name and a value. All of this is little-endian. A set, list or map
+ * carries its length: a reader skips it in one step.
  * Size: as DynamoDB counts, the bytes of names and values (attr_measure in item.c).
  * Not here: which attributes are the key (storage_key.h), JSON (router). */
 #ifndef WEIR_ENGINE_ITEM_ITEM_H

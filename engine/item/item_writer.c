@@ -1,7 +1,7 @@
 /* item_writer.c - writes items in the format of item_internal.h.
  *
- * Promises: written items pass item_check. Writing the values of an item that item_check accepts
- * again gives the same bytes.
+ * Promises: written items pass item_check. If item_check accepts an item, writing its attributes
+ * gives the same bytes again.
  *
  * Invariants:
  *   ITEM-1  open[0] is the item; open[depth] is the innermost container.

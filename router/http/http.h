@@ -9,8 +9,8 @@
  * where it ends. An accepted request keeps these rules:
  *   HTTP-1  a line ends in CR LF; neither byte stands alone outside a body
  *   HTTP-2  no line begins with a space or a tab
- *   HTTP-3  Host, Content-Length, X-Amz-Target, Authorization, Content-Type, Origin stand at most
- *           once
+ *   HTTP-3  Host, Content-Length, X-Amz-Target, Authorization, Content-Type and Origin occur at
+ *           most once
  *   HTTP-4  HTTP/1.1 has a Host
  *   HTTP-5  Transfer-Encoding is absent or `chunked`
  *   HTTP-6  nothing of a head is cut: a head or value that is too long is refused
@@ -139,9 +139,8 @@ struct http {
 void http_init(struct http *h, const struct config *config);
 void http_deinit(struct http *h);
 
-/* Takes bytes up to the next event; `taken` gets how many. Call again with the rest until all bytes
- * are taken, and while http_is_due: after the head of a request without a body no bytes are left.
- */
+/* Takes bytes up to the next event; `taken` gets how many. Call again with the rest until all are
+ * taken, and while http_is_due: after the head of a request without a body no bytes are left. */
 enum http_event http_receive(struct http *h, struct slice bytes, size_t *taken);
 
 static inline bool http_is_due(const struct http *h)

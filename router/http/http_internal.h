@@ -15,14 +15,14 @@ void http_request_end(struct http *h);
 
 void http_head_clear(struct http_head *head);
 
-/* Whether `name` is `field`, in any case. `field` is in lower case, and as long as `name`. Compares
- * the last characters first: most names differ there. */
+/* Whether `name` is `field`, in upper or lower case. `field` is in lower case; both have `size`
+ * characters. Compares the last characters first: most names differ there. */
 bool http_is_field(const char *field, const char *name, size_t size);
 
 /* The slice without blanks at its ends. */
 struct slice http_trimmed(struct slice s);
 
-/* Takes a header line that the router reads of every request. False: another line. `at`: the
+/* Takes a header line that the router reads in every request. False: any other line. `at`: the
  * position that the value has, or will have, in the head's text. */
 bool http_head_take(struct http_head *head, struct slice name, struct slice value, size_t at);
 

@@ -23,8 +23,8 @@ static bool plain_name(struct slice s)
     return all;
 }
 
-/* Whether all bytes are at least ' ' and not 0x7F. Looks at eight bytes at a time: `bad` gets the
- * high bit of each other byte. */
+/* Whether all bytes are printable: at least ' ', and not 0x7F. Looks at eight bytes at a time:
+ * `bad` gets the high bit of each byte that is not printable. */
 static bool plain_printable(struct slice s)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;

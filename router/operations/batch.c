@@ -20,7 +20,7 @@ bool batch_read(struct call *c, const struct json_value *request_items, uint32_t
                          "The requestItems parameter is required for %s", c->operation->name);
     b->plan = item_plan_create(c, tables, entries_max);
     b->plan->distinct = true;
-    b->plan->table_count = b->plan->count = 0; /* count up again while reading */
+    b->plan->table_count = b->plan->count = 0; /* reading counts them up */
     b->tables = arena_zalloc(&c->arena, tables * sizeof *b->tables);
     b->entries = arena_zalloc(&c->arena, entries_max * sizeof *b->entries);
     b->entries_max = entries_max;

@@ -2,8 +2,8 @@
  *
  * Entries that were throttled or failed come back as unprocessed. If no entry was done, the call
  * fails with the gravest failure of an entry. A write whose collection is full fails the call, even
- * if other entries were done. The service documents this exception; that it comes before the other
- * results is a guess. */
+ * if other entries were done. The service documents this exception for the call. Its precedence
+ * over the other results is a guess. */
 #ifndef WEIR_ROUTER_OPERATIONS_BATCH_H
 #define WEIR_ROUTER_OPERATIONS_BATCH_H
 

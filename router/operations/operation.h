@@ -1,10 +1,11 @@
 /* operation.h - the steps of an API operation, and the functions that operations share.
  *
- * begin    Reads the request. Refuses all that can be refused without its table. May ask for
- * tables. ready    The tables are there. Checks keys against key schemas, and sends requests to
- * nodes. reply    A request has its final reply. finish   All requests have. Completes call->body,
- * or sends further requests. May be NULL. To refuse, a step sets the fault that answers the call,
- * and returns false. */
+ * begin    Reads the request, and refuses what can be refused without tables. May ask for tables.
+ * ready    The tables are there. Checks keys against key schemas, and sends requests to nodes.
+ * reply    A request has its final reply.
+ * finish   All requests have. Completes call->body, or sends further requests. May be NULL.
+ *
+ * To refuse, a step sets the fault that answers the call, and returns false. */
 #ifndef WEIR_ROUTER_OPERATIONS_OPERATION_H
 #define WEIR_ROUTER_OPERATIONS_OPERATION_H
 
