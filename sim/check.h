@@ -7,13 +7,13 @@
 /* Checks the items and counts of nodes[1 .. count]. All nodes must be up. False: `why` tells. */
 bool check_nodes(struct node_process *const *nodes, uint32_t count, struct buffer *why);
 
-/* Checks that the partitions of the table (table_encode) cover its keys, that no split is under way,
- * and that each partition has this number of replicas. Each replica must have the range that the
+/* Checks that the partitions of the table (table_encode) cover its keys, and that no split is under
+ * way. Each partition must have this number of replicas. Each replica must have the range that the
  * catalog says, and all must hold the same items. False: `why` tells. */
 bool check_replicas(struct node_process *const *nodes, struct slice table, uint32_t replicas,
                     struct buffer *why);
 
-/* Checks that the partitions of the table cover its keys: no gap, no overlap. False: `why` tells. */
+/* Checks that the partitions cover the table's keys: no gap, no overlap. False: `why` tells. */
 bool check_coverage(struct slice table, struct buffer *why);
 
 /* A node led the group in this term. */

@@ -1,10 +1,10 @@
-/* split_point.h - where to cut a partition so that more of what it is asked for is served; or why
- * no cut would help.
+/* split_point.h - where to cut a partition so that more of its demand is served; or why no cut
+ * would help.
  *
- * A cut is advised where it lets materially more be served: of each kind a partition serves what it
- * is asked for, up to its maximum, and so will each child. Where nothing is refused yet, it is
- * advised if the hottest child is materially lighter. A key that fills a partition by itself is cut
- * out, alone, if its neighbours gain by it.
+ * A cut is advised if it lets materially more be served. A partition serves its demand of each kind
+ * up to its maximum, and each child will do the same. A cut is also advised if the hottest child is
+ * materially lighter than the partition. A key that fills a partition by itself is cut out, alone,
+ * if its neighbours gain by it.
  *
  * Shares are of the heat (cost-weighted, decayed) that `heat.h` has seen, in parts per million.
  * Source: DynamoDB, USENIX ATC 2022, section 3.2 (split for consumption, and when not to). The test
@@ -15,7 +15,7 @@
 #include "engine/heat/heat.h"
 
 enum {
-    SPLIT_CUTS_MAX = 15, /* at once */
+    SPLIT_CUTS_MAX = 15, /* in one split */
     SPLIT_KINDS = 2,     /* reads, writes: enum admit_kind */
     SPLIT_WHOLE_PPM = 1000000,
 };
@@ -23,42 +23,40 @@ _Static_assert((int)SPLIT_KINDS == (int)ADMIT_KINDS, "shares are by enum admit_k
 
 enum split_verdict {
     SPLIT_ADVISED = 0,
-    SPLIT_REFUSED_FEW_SAMPLES = 1, /* not enough seen to tell */
+    SPLIT_REFUSED_FEW_SAMPLES = 1, /* too little was seen to decide */
     SPLIT_REFUSED_POPULAR_KEY = 2, /* one key carries the heat */
-    SPLIT_REFUSED_SEQUENTIAL = 3,  /* access only moves forward: the heat will be elsewhere */
-    SPLIT_REFUSED_COLLECTION = 4,  /* the heat lies in one item collection that must stay whole */
-    SPLIT_REFUSED_NO_BENEFIT = 5,  /* hardly more would be served, nor the hottest child lighter */
+    SPLIT_REFUSED_SEQUENTIAL = 3,  /* the demand moves on: the heat will be elsewhere */
+    SPLIT_REFUSED_COLLECTION = 4,  /* the heat is in one item collection that must stay whole */
+    SPLIT_REFUSED_NO_BENEFIT = 5,  /* little more is served, no child much lighter */
     SPLIT_VERDICTS,
 };
 
 const char *split_verdict_name(enum split_verdict v); /* "advised", "popular-key", ... static */
 
-/* Slices lend as the function that fills it says. */
+/* Slices lend as long as the function that fills the advice says. */
 struct split_advice {
     enum split_verdict verdict;
-    int64_t samples;                   /* observations it rests on, decayed */
+    int64_t samples;                   /* observations behind the advice, decayed */
     uint32_t cut_count;                /* ADVISED: 1 .. SPLIT_CUTS_MAX */
-    struct slice cuts[SPLIT_CUTS_MAX]; /* storage keys, ascending: each begins a child */
-    /* Of each child, of reads and of writes; each adds up to SPLIT_WHOLE_PPM. Equal where the
-     * parent has seen none of a kind. */
+    struct slice cuts[SPLIT_CUTS_MAX]; /* storage keys, ascending; each begins a child */
+    /* Each child's share of the reads and of the writes. The shares of a kind add up to
+     * SPLIT_WHOLE_PPM, and are equal if the partition has seen none of the kind. */
     uint32_t share_ppm[SPLIT_KINDS][SPLIT_CUTS_MAX + 1];
-    /* ADVISED: what is served of each kind, as the partition is and by all children, mcu per
-     * second.
-     */
+    /* ADVISED: what is served of each kind, by the partition now and by all children, mcu/s. */
     int64_t served_before_mcu[SPLIT_KINDS];
     int64_t served_after_mcu[SPLIT_KINDS];
-    /* POPULAR_KEY: it; COLLECTION: where the collection begins; ADVISED: the heaviest key that is
-     * cut out, empty: none is. */
+    /* POPULAR_KEY: the key. COLLECTION: where the collection begins. ADVISED: the heaviest key that
+     * is cut out; empty: none is. */
     struct slice key;
-    uint32_t key_share_ppm;              /* its share of the heat */
-    int64_t key_served_mcu[SPLIT_KINDS]; /* ADVISED: what is served of it afterwards */
+    uint32_t key_share_ppm;              /* the key's share of the heat */
+    int64_t key_served_mcu[SPLIT_KINDS]; /* ADVISED: what is served of the key after the split */
 };
 
 struct split_question {
     struct slice lo; /* the partition's range, as in heat_init */
     struct slice hi;
     int64_t max_mcu[SPLIT_KINDS]; /* partition maxima, mcu per second, > 0 */
-    uint32_t children;            /* wanted, up to SPLIT_CUTS_MAX + 1; 0: what the rate needs */
+    uint32_t children;            /* wanted, up to SPLIT_CUTS_MAX + 1; 0: as many as needed */
     bool whole_collections;       /* cuts may only fall between partition keys */
     /* settings split_fill_percent, split_largest_percent, split_gain_percent, split_samples_min */
     int64_t fill_ppm;
@@ -67,16 +65,18 @@ struct split_question {
     int64_t samples_min;
 };
 
-/* What the rate needs, by the settings. */
+/* A question by the settings, for as many children as the rate needs. */
 struct split_question split_question_of(const struct config *config, struct slice lo,
                                         struct slice hi);
 
-/* Cuts lie strictly inside the range, as short as can be. Slices lend until the arena is reset. */
+/* Cuts lie strictly inside the range, and are as short as possible. Slices lend until the arena is
+ * reset. */
 void split_advise(struct heat *h, struct instant now, const struct split_question *q,
                   struct arena *arena, struct split_advice *out);
 
 void split_advice_encode(struct buffer *out, const struct split_advice *a);
-/* Borrows from the bytes. STATUS_MALFORMED: cuts out of order or shares that are not whole, too. */
+/* Borrows from the bytes. STATUS_MALFORMED: also cuts out of order, and shares that do not add up
+ * to the whole. */
 enum status split_advice_decode(struct slice bytes, struct split_advice *out);
 
 #endif

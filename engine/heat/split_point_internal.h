@@ -5,12 +5,12 @@
 #include "engine/heat/split_point.h"
 
 enum {
-    SPLIT_ERRORS = 3 /* standard deviations: an estimate that small may be none */
+    SPLIT_ERRORS = 3 /* standard deviations; a smaller estimate may be noise */
 };
 
 /* A key, or a collection that must stay whole, that fills a child by itself. */
 struct split_lone {
-    uint32_t from, to; /* its points */
+    uint32_t from, to; /* its points: [from, to) */
     struct slice lo;   /* the range that holds nothing else */
     struct slice hi;
 };
@@ -26,16 +26,16 @@ struct division {
     uint32_t shared;
     const struct heat_point *points;
     uint32_t count;
-    struct split_sum *sums;           /* [count + 1]: of the points before */
-    int64_t *below;                   /* [count + 1]: the same, both kinds over their maxima */
-    int64_t need_ppm[SPLIT_KINDS];    /* asked for now, of the partition maximum */
-    int64_t lasting_ppm[SPLIT_KINDS]; /* that much was asked for for as long as there is heat */
+    struct split_sum *sums;           /* [count + 1]: sums of the points before */
+    int64_t *below;                   /* [count + 1]: the same; both kinds, each over its maximum */
+    int64_t need_ppm[SPLIT_KINDS];    /* demand now, of the partition maximum */
+    int64_t lasting_ppm[SPLIT_KINDS]; /* mean demand over all the time with heat */
     int64_t error_ppm[SPLIT_KINDS];   /* of an interval's need, one standard deviation */
-    uint32_t *collections; /* [count]: equal for points of one; NULL: cuts may divide them */
+    uint32_t *collections; /* [count]: equal within a collection; NULL: cuts may divide it */
     struct split_lone lones[SPLIT_CUTS_MAX];
     uint32_t lone_count;
     struct slice cuts[SPLIT_CUTS_MAX];
-    uint32_t cut_points[SPLIT_CUTS_MAX]; /* a child begins with this one */
+    uint32_t cut_points[SPLIT_CUTS_MAX]; /* the first point of each child but the lowest */
     uint32_t cut_count;
 };
 
@@ -44,7 +44,7 @@ static inline int64_t split_ppm(int64_t part, int64_t whole)
     return whole == 0 ? 0 : (int64_t)((__int128)part * SPLIT_WHOLE_PPM / whole);
 }
 
-/* What the points [from, to) are asked for, of the partition maximum. */
+/* The demand for the points [from, to), of the partition maximum. */
 static inline int64_t split_need(const struct division *d, int kind, uint32_t from, uint32_t to)
 {
     int64_t all = d->sums[d->count].mcu[kind];
@@ -62,10 +62,10 @@ static inline uint32_t split_child_to(const struct division *d, uint32_t child)
     return child == d->cut_count ? d->count : d->cut_points[child];
 }
 
-/* The storage key of which a point keeps the rest. */
+/* The whole storage key: a point keeps only the rest of it. */
 struct slice split_whole_key(const struct division *d, struct slice rest);
 
-/* Puts the cuts into `d`: as many equal parts as the question wants, or what the rate needs. */
+/* Puts the cuts into `d`: as many equal parts as the question wants, or as the rate needs. */
 void split_place(struct division *d);
 
 #endif

@@ -1,4 +1,4 @@
-/* catalog_world.c - a catalog that applies what it decides. */
+/* catalog_world.c - applies commands to a catalog, and keeps the rows that would be on disk. */
 #include "tests/support/catalog_world.h"
 
 #include "tests/check.h"

@@ -19,48 +19,48 @@ struct catalog_world {
     struct buffer text; /* why the last command was refused */
 };
 
-/* Nodes from 1 on, and the table: 3,001 read and 1,999 write units a second in two partitions of
- * three replicas; settled. */
+/* Nodes 1 .. nodes, and the settled table: 3,001 read and 1,999 write units a second in two
+ * partitions of three replicas. */
 void catalog_world_init(struct catalog_world *w, uint32_t nodes);
 void catalog_world_deinit(struct catalog_world *w);
 
 enum reply_code catalog_world_apply(struct catalog_world *w, struct catalog_command *c);
-/* With the table's spec in it. */
+/* A command with the table's spec. */
 struct catalog_command catalog_world_command(const struct catalog_world *w, enum catalog_op op);
 enum reply_code catalog_world_decide(struct catalog_world *w, enum catalog_op op,
                                      const struct decision *d);
 enum reply_code catalog_world_split(struct catalog_world *w, const struct table_split *s);
-/* That so many partitions are settled, while the table is as `status` says. */
+/* Settles the table, as it was with this number of partitions and this status. */
 enum reply_code catalog_world_settle(struct catalog_world *w, uint32_t partition_count,
                                      enum table_status status);
-/* The node lives under that generation from now on. */
+/* The node has that generation from now on. */
 void catalog_world_introduce(struct catalog_world *w, uint32_t node, uint32_t generation);
 
-/* What the catalog is told of a merge, with an event: of that partition, to be begun with the one
- * below, as frozen by entry 77 of term 5. */
+/* A step of a merge, with an event. `p` is the partition that the step names. BEGIN: with the
+ * partition below. ABSORB_IT: frozen by entry 77 of term 5. */
 struct decision catalog_world_word(enum merge_word word, const struct partition_info *p);
 enum reply_code catalog_world_say(struct catalog_world *w, enum merge_word word,
                                   const struct partition_info *p);
-/* Cut just above its first hash. */
+/* Cuts the partition just above its first hash. */
 enum reply_code catalog_world_halve(struct catalog_world *w, const struct partition_info *p);
 enum reply_code catalog_world_move(struct catalog_world *w, const struct partition_info *p,
                                    uint32_t from, uint32_t to);
-/* The group counts no more on what was moved away, and that is erased. */
+/* The group lets go of the replica that was moved away, and that replica is erased. */
 void catalog_world_end_move(struct catalog_world *w, const struct partition_info *p);
-/* Replicas of lost disks are replaced; whether there were any that may be. */
+/* Replaces replicas of lost disks. False: there was nothing to replace. */
 bool catalog_world_replace(struct catalog_world *w);
 
-/* The table's partition, in key order. */
+/* The table's partition `i`, in key order. */
 const struct partition_info *catalog_world_at(const struct catalog_world *w, uint32_t i);
-/* NULL: it is gone. */
+/* NULL: the table is gone. */
 const struct table *catalog_world_table(const struct catalog_world *w);
 /* The storage key of a hash in the table. */
 struct slice catalog_world_key(uint32_t table_id, uint64_t hash, uint8_t out[12]);
-/* The partitions cover the table in order. */
+/* Checks that the partitions cover the table in order. */
 void catalog_world_covers(const struct table *t);
-/* And share its provisioned throughput. */
+/* Checks that the partitions also share the table's provisioned throughput. */
 void catalog_world_is_whole(const struct table *t);
-/* A catalog that is loaded from the rows has the same table. */
+/* Checks that a catalog loaded from the rows has the same table. */
 void catalog_world_reloads(const struct catalog_world *w);
 
 #endif

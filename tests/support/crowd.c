@@ -22,7 +22,7 @@ static void set_throughput(struct crowd *c, int64_t rcu, int64_t wcu)
     assert_int_equal(counts.ok, 1);
 }
 
-/* Numbers are tried until every partition has its keys. */
+/* Tries numbers until every partition has its keys. */
 static void find_keys(struct crowd *c)
 {
     struct arena arena = {0};
@@ -49,7 +49,7 @@ void crowd_init(struct crowd *c, struct lab *l, uint32_t partitions, int64_t uni
                 uint64_t seed)
 {
     enum {
-        OTHER_KIND = 1000 /* units of what is not asked for */
+        OTHER_KIND = 1000 /* units of the kind that the crowd does not use */
     };
     *c = (struct crowd){.lab = l,
                         .table = "crowd",

@@ -1,4 +1,4 @@
-/* expect.h - what tests of operations say: this request gets that answer. Include after check.h. */
+/* expect.h - for tests of operations: this request must get that answer. Include after check.h. */
 #ifndef WEIR_TESTS_SUPPORT_EXPECT_H
 #define WEIR_TESTS_SUPPORT_EXPECT_H
 

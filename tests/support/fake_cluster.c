@@ -372,7 +372,7 @@ static void answer_create(struct fake_cluster *f, const struct table_spec *spec,
         t->status = TABLE_ACTIVE;
 }
 
-/* Its name is free. */
+/* Frees the table's name. */
 static void drop(struct table *t)
 {
     t->name.size = 0;
@@ -452,7 +452,7 @@ static void answer(struct fake_cluster *f, uint32_t node, const struct request *
     else if (q->op == REQUEST_STATS)
         answer_stats(f, node, &r, &body);
     else if (q->op == REQUEST_PING)
-        ; /* OK says it all */
+        ; /* REPLY_OK is the whole answer */
     else if (node != catalog)
         r = (struct reply){.id = q->id, .code = REPLY_NOT_LEADER, .leader = catalog};
     else

@@ -2,12 +2,12 @@
  *
  * Nodes and catalog answer from memory, and clients are buffers. Answers come at once, or a test
  * delivers held answers one by one, in any order, or never.
- * Why a double: a test gives single requests the answers that it wants (any refusal, any leader, any
- * order), and fuzz targets need thousands of runs a second. What a router and nodes do together is
+ * Why a double: a test gives single requests the answers that it wants (any refusal, any leader,
+ * any order). Fuzz targets need thousands of runs a second. What a router and nodes do together is
  * tested in a simulated world (tests/support/lab.h).
- * The double is no kinder than the cluster: a request needs a partition of the right epoch with a
- * replica on that node and a key inside its range; an item is checked; a request that the router may
- * not send breaks an invariant. */
+ * The double is no kinder than the cluster. A request needs a partition of the right epoch with a
+ * replica on that node and a key inside its range. An item is checked. A request that the router
+ * may not send fails a must. */
 #ifndef WEIR_TESTS_SUPPORT_FAKE_CLUSTER_H
 #define WEIR_TESTS_SUPPORT_FAKE_CLUSTER_H
 
@@ -26,7 +26,7 @@ struct fake_item {
     struct buffer item;
 };
 
-/* A request the router has sent and nobody has answered. */
+/* A request that the router has sent, and that is not answered yet. */
 struct fake_request {
     uint32_t node;
     struct buffer frame; /* request_encode's */
@@ -37,7 +37,7 @@ struct fake_client {
     bool open;
     bool closed;  /* by the router */
     bool aborted; /* by the router, without waiting for what is unsent */
-    bool unread;  /* it reads nothing: what it was sent stays with the host */
+    bool unread;  /* reads nothing: what it is sent stays unsent */
     size_t unsent;
 };
 
@@ -64,12 +64,12 @@ struct fake_cluster {
     bool on_loopback;
     const char *admin_token;
     uint32_t down;     /* bit i: node i cannot be reached */
-    uint32_t hung;     /* bit i: node i answers nothing; what it is sent is held */
+    uint32_t hung;     /* bit i: node i does not answer; requests to it are held */
     uint32_t leader;   /* leads all partitions and the catalog; 0: partitions are led by whoever is
                           asked, the catalog by node 1 */
-    bool no_leader;    /* nobody leads a partition: all name `leader`, as if it did */
-    bool hold_changes; /* tables stay as CREATING, and as DELETING */
-    bool hold;         /* nodes work on what they are asked; they answer pings */
+    bool no_leader;    /* no node leads a partition; refusals name `leader` all the same */
+    bool hold_changes; /* tables stay CREATING or DELETING */
+    bool hold;         /* requests to nodes are held, except pings */
     struct fake_request *held;
     size_t held_count;
     size_t held_room;
@@ -77,13 +77,13 @@ struct fake_cluster {
     struct fake_frame *frames;
     size_t frame_count;
     struct fake_client clients[FAKE_CLIENTS_MAX + 1]; /* by connection id, from 1 */
-    /* the next `fail_count` data requests get this code */
+    /* the next `fail_count` data requests get this answer */
     enum reply_code fail_code;
     enum admit_reason fail_reason;
     int64_t fail_wait_us;
     int fail_count;
-    int fail_after; /* once so many were answered */
-    /* what was asked */
+    int fail_after; /* after this many were answered */
+    /* requests so far, by operation */
     int64_t asked[REQUEST_OPS];
 };
 
@@ -104,14 +104,14 @@ void fake_repartition(struct fake_cluster *f, struct table *t, uint32_t partitio
 void fake_open(struct fake_cluster *f, uint64_t connection);
 void fake_send(struct fake_cluster *f, uint64_t connection, struct slice bytes);
 void fake_open_admin(struct fake_cluster *f, uint64_t connection);
-/* One with `unread` has taken all but `left` bytes. */
+/* A client with `unread` has now taken all but `left` bytes. */
 void fake_read(struct fake_cluster *f, uint64_t connection, size_t left);
 void fake_send_text(struct fake_cluster *f, uint64_t connection, const char *text);
 
-/* Time passes; the router is told at each of its deadlines on the way. */
+/* Lets time pass, with a tick at each of the router's deadlines. */
 void fake_advance_ms(struct fake_cluster *f, int64_t ms);
 
-/* Takes effects until there are none. */
+/* Takes the router's effects until there are none. */
 void fake_pump(struct fake_cluster *f);
 
 /* Answers held requests: the one at `index`, all, or with a code. */
@@ -123,7 +123,7 @@ void fake_answer_code(struct fake_cluster *f, size_t index, enum reply_code code
 
 /* Frames held so far arrive. */
 void fake_deliver_gac(struct fake_cluster *f);
-/* The link to it closes; it may be there again. */
+/* The link to the server closes, or is open again. */
 void fake_gac_down(struct fake_cluster *f, uint32_t server, bool gone);
 void fake_gac_up(struct fake_cluster *f, uint32_t server);
 
@@ -135,13 +135,14 @@ struct fake_answer {
     struct slice body;
 };
 
-/* Takes the first answer from what the client received; checks Content-Length and x-amz-crc32.
- * Lends until the next. */
+/* Takes the first answer from what the client has received. Checks Content-Length and x-amz-crc32.
+ * Lends until the next call. */
 struct fake_answer fake_take_answer(struct fake_cluster *f, uint64_t connection);
 /* The value of a header line, or an empty slice. */
 struct slice fake_header(struct fake_answer a, const char *name);
 
-/* POST with X-Amz-Target and the body, on connection 1, opened anew if needed; its answer. */
+/* Sends a POST with X-Amz-Target and the body on connection 1, which is opened if needed. Returns
+ * the answer. */
 struct fake_answer fake_call(struct fake_cluster *f, const char *operation, const char *body);
 /* Appends the request that fake_call sends. */
 void fake_request_text(struct buffer *out, const char *operation, struct slice body);

@@ -1,4 +1,4 @@
-/* frame_world.c - a cluster that records what its nodes hear, and takes it back tampered with. */
+/* frame_world.c - records what the nodes of a cluster hear, and gives it back tampered with. */
 #include "tests/support/frame_world.h"
 
 #include <stdlib.h>
@@ -33,14 +33,14 @@ struct frame_world {
     struct frame_class classes[CLASSES_MAX];
     size_t class_count;
     uint64_t next_id;
-    struct reply answer; /* the router's last; its slices are in `answered` */
+    struct reply answer; /* to the router's last request; its slices are in `answered` */
     bool has_answer;
     struct buffer answered;
     struct arena arena;
     struct buffer table_bytes;
     struct table table;
     bool recording;
-    bool lied; /* a frame of a node was tampered with */
+    bool lied; /* a tampered frame came from a node */
 };
 
 static struct slice encoded(const struct buffer *b)
@@ -50,7 +50,7 @@ static struct slice encoded(const struct buffer *b)
 
 /* ---- recording ---- */
 
-/* Frames of a kind: requests by operation, envelopes by their first message. */
+/* The class of a frame: of requests by operation, of envelopes by their first message. */
 static uint32_t class_of(struct slice frame)
 {
     enum {
@@ -134,7 +134,7 @@ static void request_answered(void *context, uint32_t node, const struct reply *r
     buffer_deinit(&frame);
 }
 
-/* Asks this node, within a second. */
+/* Asks this node. False: there was no answer within a second. */
 static bool ask(struct frame_world *w, uint32_t node, struct request *r)
 {
     struct buffer frame = {0};
@@ -151,7 +151,7 @@ static bool ask(struct frame_world *w, uint32_t node, struct request *r)
     return w->has_answer;
 }
 
-/* Asks one node after the other until one takes it, or says that its table's limit is used up. */
+/* Asks one node after the other until a node does the request, or throttles it. */
 static bool ask_any(struct frame_world *w, struct request *r)
 {
     struct instant end = instant_add(w->world.scheduler.now, duration_ms(AVAILABLE_MS));
@@ -204,7 +204,7 @@ static void append_item(struct buffer *out, uint32_t name, size_t filler)
     item_end(&writer);
 }
 
-/* Whoever leads, and whatever the map is at the moment. */
+/* Sends a data request to one node after the other. Fetches the map again if no node serves it. */
 static bool items_request(struct frame_world *w, enum request_op op, uint32_t name, size_t filler)
 {
     struct buffer key = {0}, item = {0};
@@ -254,7 +254,7 @@ static void request_table(struct frame_world *w)
     buffer_deinit(&body);
 }
 
-/* A router may have deleted it: then another of its name. */
+/* A tampered request may have deleted the table: then another one is made. */
 static bool has_table(struct frame_world *w)
 {
     struct request get = {.op = REQUEST_TABLE_GET, .table.name = slice_of("orchard")};
@@ -291,7 +291,7 @@ void frame_world_restart(struct frame_world *w)
         if (node_process_is_up(w->world.nodes[id]))
             node_process_crash(w->world.nodes[id], true);
     }
-    /* A tampered entry may name members on nodes that are not there: the node says so, and ends. */
+    /* A tampered entry may name members on nodes that do not exist: the node says so, and ends. */
     for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++)
         must(node_process_start(w->world.nodes[id], &error) == STATUS_OK ||
              (w->lied && error.size > 0));
@@ -304,7 +304,7 @@ static void create_table(struct frame_world *w)
     must(has_table(w));
 }
 
-/* A replica that has missed what the others have compacted. */
+/* Brings a replica back that has missed entries which the others have compacted. */
 static void bring_one_back(struct frame_world *w, uint32_t id)
 {
     world_cut_off(&w->world, id);
@@ -336,7 +336,7 @@ static void split_table(struct frame_world *w)
     buffer_deinit(&body);
 }
 
-/* The two it was cut into. */
+/* Merges the two pieces of the partition that was cut. */
 static void merge_table(struct frame_world *w)
 {
     const struct partition_info *lower = &w->table.partitions[0], *upper = lower + 1;
@@ -351,7 +351,7 @@ static void merge_table(struct frame_world *w)
     decision_encode(&body, &d);
     struct request r = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), CATALOG_MERGE}};
     for (int tries = 0; tries < 20 && w->table.partition_count == before; tries++) {
-        world_ask(&w->world, &r, &answer); /* as its controller */
+        world_ask(&w->world, &r, &answer); /* as the controller does */
         frame_world_pass(w, 1000);
         must(fetch_table(w));
     }

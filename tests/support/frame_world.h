@@ -1,9 +1,9 @@
-/* frame_world.h - three nodes with replicas, and frames that somebody has tampered with.
+/* frame_world.h - three nodes with replicas, and frames that were tampered with.
  *
  * A world (sim/world.h) with a founded catalog, a table of three partitions with items, a replica
- * that was brought back by a snapshot, splits and a merge. What nodes hear from each other and from a
- * router is recorded. A tampered frame reaches a node as if a link had carried it: a frame that does
- * not decode, or that the role of its link may not send, closes the link, and nothing else happens.
+ * that was brought back by a snapshot, splits and a merge. What nodes hear from each other and from
+ * a router is recorded. A tampered frame reaches a node as if a link had carried it. If the frame
+ * does not decode, or its link may not send it, the node closes the link, and nothing else happens.
  * One world at a time; the same calls give the same world. */
 #ifndef WEIR_TESTS_SUPPORT_FRAME_WORLD_H
 #define WEIR_TESTS_SUPPORT_FRAME_WORLD_H
@@ -19,34 +19,35 @@ enum {
 struct frame_world;
 
 struct frame_world *frame_world_create(void);
-/* Three nodes of this configuration, which have just been started and hold nothing. */
+/* Three nodes of this configuration, which have just started and hold nothing. */
 struct frame_world *frame_world_begin(const struct config *config);
 /* Whether the catalog answers within this time. */
 bool frame_world_answers(struct frame_world *w, int64_t ms);
 void frame_world_destroy(struct frame_world *w);
 
-/* Frames recorded so far, of every kind a few. */
+/* The number of frames recorded so far: a few of every kind. */
 size_t frame_world_recorded(const struct frame_world *w);
 /* Lends until the next call. */
 struct slice frame_world_frame(const struct frame_world *w, size_t which);
 
-/* A frame over a link of that process to a node. False: the link would be closed. */
+/* Gives a node a frame as if over a link of that process. False: the link would be closed. */
 bool frame_world_inject(struct frame_world *w, enum peer_kind kind, uint32_t id, uint32_t node,
                         struct slice frame);
-/* A router's request, to one node after the other until one has something else to say than that it
- * does not lead. `*body` (may be NULL) is the answer's and lends until the next call. */
+/* Sends a router's request to one node after the other, until an answer is not REPLY_NOT_LEADER.
+ * `*body` (may be NULL) is the body of the answer, and lends until the next call. */
 enum reply_code frame_world_ask(struct frame_world *w, struct request *r, struct slice *body);
-/* Time passes, and everything that is due happens. */
+/* Lets time pass, with all that is due. */
 void frame_world_pass(struct frame_world *w, int64_t ms);
 
-/* The power of all nodes goes at once, and they start anew on what is on their disks. After tampered
- * frames of nodes a node may stay down, for a reason that it has given. */
+/* The power of all nodes fails at once, and they start again from their disks. After tampered
+ * frames of nodes a node may stay down, with a reason. */
 void frame_world_restart(struct frame_world *w);
-/* Whether each partition of the table takes a write and gives it back within a minute. */
+/* Whether the table takes writes and gives them back, each within a minute. Makes the table again
+ * if it was deleted. */
 bool frame_world_is_available(struct frame_world *w);
 
-/* Changes a frame as random numbers want it: bytes, numbers, lengths, cuts, insertions, pieces of
- * other recorded frames. `frame` is the copy that is changed. */
+/* Changes `frame`, a copy, at random: bytes, numbers, lengths, cuts, insertions, pieces of other
+ * recorded frames. */
 void frame_world_mutate(const struct frame_world *w, struct prng *p, struct buffer *frame);
 
 #endif

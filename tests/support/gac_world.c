@@ -7,8 +7,8 @@
 #include "base/must.h"
 
 enum {
-    DOWN_AFTER_MS = 400, /* how long a cut link is not noticed by the host */
-    WAIT_MS = 50         /* a request waits so long for tokens that are asked for */
+    DOWN_AFTER_MS = 400, /* until the host notices a cut link */
+    WAIT_MS = 50         /* how long a request waits for tokens that were asked for */
 };
 
 static const struct gac_key key = {7, 0, GAC_WRITE};
@@ -134,7 +134,7 @@ static void drop_first(struct gac_world_router *r)
     memmove(&r->costs[0], &r->costs[1], r->waiting * sizeof r->costs[0]);
 }
 
-/* Those who wait try again, in order. */
+/* Waiting requests try again, in order. */
 static void try_again(struct gac_world *w, uint32_t router)
 {
     struct gac_world_router *r = &w->routers[router];

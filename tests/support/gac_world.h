@@ -1,7 +1,7 @@
 /* gac_world.h - the token leases of routers and GAC servers in virtual time, for one table.
  *
- * It has the two state machines of the protocol (gac/client.h, gac/server.h), without routers and
- * nodes, so that millions of requests are cheap. Requests arrive at each router by a Poisson process.
+ * The world has the two state machines of the protocol (gac/client.h, gac/server.h), without routers
+ * and nodes: millions of requests are cheap. Requests arrive at each router by a Poisson process.
  * A router admits a request if it has tokens, lets the request wait if tokens are on their way, and
  * refuses it otherwise. An ideal bucket has the rate and the capacity of the table. What the ideal
  * bucket could not have admitted is over-admission. */
@@ -25,7 +25,7 @@ struct gac_world_options {
     uint32_t servers;
     enum gac_policy policy;
     int64_t units;       /* a second: what the table may use */
-    int64_t bank_ms;     /* what it may save up */
+    int64_t bank_ms;     /* what it may save up, as time at that rate */
     int64_t delay_ns;    /* of a message, on average */
     int64_t drift_ppm;   /* clocks run up to this much too fast or slow */
     int64_t skew_ns;     /* and are set apart by up to this much */
@@ -35,20 +35,20 @@ struct gac_world_options {
 };
 
 struct gac_link {
-    bool cut;           /* nothing arrives, nobody is told */
-    uint64_t life;      /* of the link: frames of earlier ones are lost */
-    int64_t last_ns[2]; /* frames stay in order: when the last one arrives, by direction */
+    bool cut;           /* nothing arrives, and no end is told */
+    uint64_t life;      /* frames of an earlier life of the link are lost */
+    int64_t last_ns[2]; /* by direction: arrival of the last frame, so that frames stay in order */
 };
 
 struct gac_world_router {
     struct gac_client *client; /* owns; NULL: down */
     uint64_t life;
     int64_t per_second;    /* requests that arrive, in thousandths */
-    uint32_t flow;         /* of arrivals: one more with each change */
-    uint64_t changes;      /* seen */
+    uint32_t flow;         /* counts changes of the load: arrivals of earlier flows are dropped */
+    uint64_t changes;      /* gac_client_changes that the waiting requests have seen */
     uint32_t waiting;      /* requests */
-    struct instant *until; /* owns; when each of them is refused, in order, and .. */
-    int64_t *costs;        /* .. owns; what it costs */
+    struct instant *until; /* owns; when each of them is refused, in order */
+    int64_t *costs;        /* owns; the cost of each of them */
     uint32_t waiting_capacity;
     struct instant tick_at;
     int64_t clock_offset_ns;
@@ -74,7 +74,7 @@ struct gac_world {
     uint64_t next_link;
     struct token_bucket ideal;
     int64_t over_mcu;  /* the most by which the ideal bucket was overdrawn */
-    uint64_t messages; /* frames with asks, and their answers, each way */
+    uint64_t messages; /* frames with asks, and their answers */
     uint64_t offered, admitted, refused;
     uint64_t dear_admitted;
 };
@@ -82,23 +82,23 @@ struct gac_world {
 void gac_world_init(struct gac_world *w, const struct gac_world_options *options);
 void gac_world_deinit(struct gac_world *w);
 
-/* From now on; requests a second at one router, in thousandths. */
+/* Sets the load of a router from now on: requests a second, in thousandths. */
 void gac_world_load(struct gac_world *w, uint32_t router, int64_t per_second_thousandths);
 void gac_world_run(struct gac_world *w, int64_t ns);
-/* Counters and the measure of over-admission start again; the ideal bucket does not. */
+/* Counters and the measure of over-admission start again. The ideal bucket goes on. */
 void gac_world_measure(struct gac_world *w);
 
-/* The process ends: links close, and the other side sees that. */
+/* The process ends: its links close, and the other ends see that. */
 void gac_world_crash_server(struct gac_world *w, uint32_t server);
 void gac_world_start_server(struct gac_world *w, uint32_t server);
 void gac_world_crash_router(struct gac_world *w, uint32_t router);
 void gac_world_start_router(struct gac_world *w, uint32_t router);
-/* Messages between the two are lost from here on, or no longer. */
+/* Messages between the two are lost from now on, or arrive again. */
 void gac_world_cut(struct gac_world *w, uint32_t router, uint32_t server, bool cut);
 
-/* What all routers hold, mcu. */
+/* The mcu that all routers hold. */
 int64_t gac_world_held(const struct gac_world *w);
-/* Which server answers for the table, as most routers have it. */
+/* The server that answers for the table, by the first router that knows. 0: no router knows. */
 uint32_t gac_world_owner(const struct gac_world *w);
 
 #endif

@@ -1,4 +1,4 @@
-/* lab.h - a simulated cluster for tests (sim/world.h), with clients that send requests at a pace. */
+/* lab.h - a simulated cluster for tests (sim/world.h). Its clients send requests at a pace. */
 #ifndef WEIR_TESTS_SUPPORT_LAB_H
 #define WEIR_TESTS_SUPPORT_LAB_H
 
@@ -13,7 +13,7 @@ enum {
     LAB_CLIENTS = 256 /* of a router */
 };
 
-/* What became of requests. */
+/* Outcomes of requests. */
 struct counts {
     int64_t ok;
     int64_t key_range;
@@ -23,14 +23,13 @@ struct counts {
 };
 
 struct lab {
-    /* Its plan, until lab_start: three nodes, a router and no GAC server, unless a test says
-     * otherwise. */
+    /* Until lab_start a test may change its plan: three nodes, a router and no GAC server. */
     struct world world;
     struct config configs[LAB_NODES_MAX + 1]; /* by node; 0: of routers and GAC servers */
-    uint64_t leads[LAB_NODES_MAX + 1];        /* by node: how often it has begun to lead a group */
+    uint64_t leads[LAB_NODES_MAX + 1];        /* by node: how often it began to lead a group */
     struct gac_watch *watch;                  /* borrows; NULL: none */
     struct http_client clients[LAB_ROUTERS_MAX][LAB_CLIENTS];
-    struct counts *counts[LAB_ROUTERS_MAX][LAB_CLIENTS]; /* of the call under way; NULL: free */
+    struct counts *counts[LAB_ROUTERS_MAX][LAB_CLIENTS]; /* of the present call; NULL: free */
     uint32_t next_client[LAB_ROUTERS_MAX];
     struct buffer body;
 };
@@ -38,11 +37,10 @@ struct lab {
 struct flow {
     const char *table;
     const char *operation;
-    const char
-        *more; /* members of the request; with `rest`: up to a number, one higher each time */
-    const char *rest; /* what comes after it, or NULL */
+    const char *more; /* members of the request; with `rest`: up to a counted number */
+    const char *rest; /* what comes after the number; NULL: nothing */
     int64_t number;
-    const char (*puts)[64]; /* or several `more`, in turn; NULL: that one */
+    const char (*puts)[64]; /* several `more`, used in turn; NULL: only `more` */
     int put_count;
     int put_next;
     int64_t per_second;
@@ -51,7 +49,7 @@ struct flow {
 };
 
 void lab_init(struct lab *l);
-/* Before the start; of all daemons. */
+/* Sets a setting of all processes. Call it before lab_start. */
 void lab_set(struct lab *l, const char *name, const char *value);
 void lab_start(struct lab *l);
 void lab_deinit(struct lab *l);
@@ -59,10 +57,10 @@ void lab_pass(struct lab *l, int64_t ns);
 
 /* Sends a request. Its outcome is counted in `counts` when the answer comes. */
 void lab_call(struct lab *l, struct counts *counts, const char *operation, const char *body);
-/* The same, through that router, counted from 0. */
+/* lab_call through that router. Routers are counted from 0. */
 void lab_call_at(struct lab *l, uint32_t router, struct counts *counts, const char *operation,
                  const char *body);
-/* For a client of the test's own. */
+/* Options for an HTTP client of the test's own. */
 struct http_client_options lab_http(const struct lab *l, uint64_t seed);
 void lab_create_table(struct lab *l, const char *name, int rcu, int wcu);
 /* Sends each flow's requests at its pace, evenly. */
@@ -70,10 +68,10 @@ void lab_run_flows(struct lab *l, struct flow *flows, int count, int64_t ns);
 
 /* The table as the catalog's leader has it. It lives in the arena. */
 struct table lab_table_of(struct lab *l, const char *name, struct arena *arena);
-/* How many events of this kind all nodes know. */
+/* The number of events of this kind that the nodes know, added up over all nodes. */
 int64_t lab_events_of(struct lab *l, enum event_kind kind);
 
-/* The one partition of the table that was created as the `table`th, on this node. */
+/* The figures on this node of the table's only partition. `table` is the table's id. */
 struct partition_stats lab_stats_of(struct lab *l, uint32_t node, uint32_t table);
 uint32_t lab_leader_of(struct lab *l, uint32_t table);
 /* The node that leads the catalog; 0: none does. */

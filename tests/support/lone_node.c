@@ -1,4 +1,5 @@
-/* lone_node.c - effects are kept for the test, which says when the disk has done its work. */
+/* lone_node.c - keeps the node's effects for the test, which says when the disk has done its
+ * work. */
 #include "tests/support/lone_node.h"
 
 #include "engine/item/storage_key.h"
@@ -100,7 +101,7 @@ static enum status lone_log_prepare(void *context, uint64_t segment)
     return STATUS_OK;
 }
 
-/* Nothing is behind the end of `log`. */
+/* There is nothing behind the end of `log`. */
 static enum status lone_log_zero(void *context, uint64_t segment, uint64_t offset, uint64_t size)
 {
     const struct lone_node *w = context;
@@ -254,7 +255,6 @@ uint64_t lone_ask(struct lone_node *w, struct request *r)
     return r->id;
 }
 
-/* The one answer there is. */
 const struct answer *lone_answer(const struct lone_node *w)
 {
     assert_int_equal(w->answer_count, 1);
@@ -282,7 +282,7 @@ void lone_key(struct lone_node *w, uint32_t name)
     storage_key_append(&w->key, w->table.id, &id, &a);
 }
 
-/* {v: version, f: filler}; the filler's length is 100 * version % 5000, or `filler`. */
+/* {v: version, f: `filler` bytes}. */
 static struct slice item_of(struct lone_node *w, uint32_t version, size_t filler)
 {
     static uint8_t bytes[400000];
@@ -344,7 +344,6 @@ static uint32_t version_in(struct slice item)
     return version;
 }
 
-/* 0: not found. */
 uint32_t answer_version(const struct answer *a)
 {
     assert_int_equal(a->code, REPLY_OK);

@@ -1,9 +1,9 @@
 /* lone_node.h - the state machine of a node (engine/node/node.h) with hand-made inputs.
  *
- * A test says when each log write, checkpoint and read of a page ends, and how: events between those
- * steps are what unit tests of a node are about. The log is a buffer, LMDB is in a directory, and a
- * start recovers as a daemon does (server/node_recovery.h). No controller and no links. Clusters and
- * drivers are tested in a simulated world (tests/support/lab.h, frame_world.h).
+ * A test says when and how each log write, checkpoint and read of a page ends: unit tests of a node
+ * are about events between those steps. The log is a buffer, LMDB is in a directory, and a start
+ * recovers as a daemon does (server/node_recovery.h). There is no controller, and there are no links.
+ * Clusters and drivers are tested in a simulated world (tests/support/lab.h, frame_world.h).
  * One table `t` with a partition key `id`; items have numbers as names, and versions. With
  * `collections` the table has a sort key `n`, and names are spread over that many collections. */
 #ifndef WEIR_TESTS_SUPPORT_LONE_NODE_H
@@ -39,15 +39,15 @@ struct lone_node {
     void *directory;
     struct config config;
     uint64_t resident_max;
-    uint32_t collections; /* before the table is created; 0: no sort key */
-    uint8_t gac;          /* the same: what the table says (base/config.h) */
+    uint32_t collections; /* set before the table is created; 0: no sort key */
+    uint8_t gac; /* set before the table is created: the table's word on GAC (base/config.h) */
     struct node *node;
     struct instant now;
-    struct buffer log; /* what is on disk of segment 0 */
+    struct buffer log; /* the bytes of segment 0 on the disk */
     const struct log_batch *flying;
     bool checkpoint;
     uint64_t trimmed;
-    struct answer answers[ANSWERS_MAX]; /* since the last ask, in order */
+    struct answer answers[ANSWERS_MAX]; /* since the last request, in order */
     size_t answer_count;
     uint32_t touches[TOUCHES_MAX];
     size_t touch_count;
@@ -61,55 +61,55 @@ struct lone_node {
 
 /* ---- life ---- */
 
-/* The configuration may be changed, and `resident_max`, before the node is opened. */
+/* The configuration and `resident_max` may be changed before the node is opened. */
 void lone_init(struct lone_node *w, enum profile profile);
 void lone_set(struct lone_node *w, const char *name, const char *value);
-/* Recovers what the log and the directory hold. */
+/* Starts the node from the log and the directory, and writes until it is ready. */
 void lone_open(struct lone_node *w);
-/* Opened, with an ACTIVE table. */
+/* Opens the node, and creates the table. */
 void lone_open_table(struct lone_node *w, int64_t rcu, int64_t wcu);
-/* The process dies; what is in `log` is on disk. */
+/* The process dies. What is in `log` is on the disk. */
 void lone_die(struct lone_node *w);
-/* Recovers, with room in the log up to that lsn, and takes one turn. */
+/* Starts the node, with room in the log up to that lsn, and takes one turn. */
 void lone_start(struct lone_node *w, uint64_t log_space);
-/* Dies and is opened. */
+/* lone_die, then lone_open. */
 void lone_crash(struct lone_node *w);
 void lone_deinit(struct lone_node *w);
 
 /* ---- the disk and the clock, a step at a time ---- */
 
-/* Every event leaves its replies in `answers`, its touches in `touches`. */
+/* Takes the node's effects: replies go to `answers`, touches to `touches`. */
 void lone_take_effects(struct lone_node *w);
-/* False: nothing to write. */
+/* False: there is nothing to write. */
 bool lone_write_begin(struct lone_node *w);
 void lone_write_end(struct lone_node *w, int error);
-/* The bytes in flight are in `log`, and the node does not know. */
+/* The bytes in flight are in `log`, but the node does not know. */
 void lone_write_reaches_disk(struct lone_node *w);
 void lone_write_all(struct lone_node *w);
 void lone_checkpoint_end(struct lone_node *w);
 void lone_checkpoint_all(struct lone_node *w);
 void lone_pass(struct lone_node *w, int64_t ms);
 
-/* ---- requests: the id; `answers` is emptied first ---- */
+/* ---- requests: each empties `answers` first; lone_ask and the like return the id ---- */
 
 uint64_t lone_ask(struct lone_node *w, struct request *r);
 uint64_t lone_ask_for(struct lone_node *w, enum request_op op, uint32_t name);
 uint64_t lone_put(struct lone_node *w, uint32_t name, uint32_t version);
 uint64_t lone_put_sized(struct lone_node *w, uint32_t name, uint32_t version, size_t filler);
 struct request lone_request(struct lone_node *w, enum request_op op, uint32_t name);
-/* Into w->key. */
+/* Makes the storage key of the name in w->key. */
 void lone_key(struct lone_node *w, uint32_t name);
-/* The one answer there is. */
+/* The answer. There must be exactly one. */
 const struct answer *lone_answer(const struct lone_node *w);
 void lone_assert_answer(const struct lone_node *w, enum reply_code code);
-/* Of the item in it; 0: not found. */
+/* The version of the item in the answer. 0: not found. */
 uint32_t answer_version(const struct answer *a);
 uint32_t lone_get(struct lone_node *w, uint32_t name);
-/* Into w->table. */
+/* Fetches the table into w->table. */
 void lone_fetch_table(struct lone_node *w);
-/* CREATE, UPDATE or DELETE, settled. */
+/* Creates, updates or deletes the table, and waits until that is settled. */
 void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t wcu);
-/* Every item is whole, every count true. */
+/* Checks that every item is whole and every count true. */
 void lone_assert_verified(struct lone_node *w, int64_t items);
 
 #endif

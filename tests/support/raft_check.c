@@ -1,6 +1,6 @@
-/* What must hold of a raft world at every moment: one leader a term, leader completeness, log
- * matching, one sequence of applied entries, nothing acknowledged lost, reads that see every write
- * acknowledged before them, one lease holder. */
+/* raft_check.c - what must hold in a raft world at every moment: one leader a term, leader
+ * completeness, log matching, one sequence of applied entries, nothing acknowledged lost, reads
+ * that see every write acknowledged before them, one lease holder. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static void remember(struct paper *w, const struct raft_entry *e, uint64_t seen_
         (struct paper_committed){e->term, paper_entry_id(e), seen_term, hash};
 }
 
-/* Somebody applies an entry: it is the next one, and the same that everybody applied there. */
+/* A node applies an entry: it must be the next one, and equal to what other nodes applied there. */
 void paper_check_applied(struct paper *w, struct paper_node *n, const struct raft_entry *e)
 {
     if (e->index != n->applied + 1) {
@@ -83,7 +83,7 @@ void paper_check_applied(struct paper *w, struct paper_node *n, const struct raf
     }
 }
 
-/* Reads that are confirmed are answered from what is applied. */
+/* Answers confirmed reads from what is applied. */
 void paper_answer(struct paper *w, struct paper_node *n)
 {
     uint64_t leading = raft_leading(n->raft);
@@ -152,7 +152,8 @@ static uint64_t floor_of(const struct raft *r)
     return raft_first(r) - 1;
 }
 
-/* Equal (index, term) in two logs: equal entries before, as far as both have them. */
+/* If two logs have an entry of the same index and term, their entries before it are equal, as far
+ * as both logs have them. */
 static void check_pair(struct paper *w, const struct raft *a, const struct raft *b)
 {
     uint64_t low = floor_of(a) > floor_of(b) ? floor_of(a) : floor_of(b);

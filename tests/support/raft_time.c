@@ -1,4 +1,4 @@
-/* How time passes in a raft world: by hand in small steps, or by itself from event to event. */
+/* raft_time.c - passes time in a raft world: by hand in small steps, or from event to event. */
 #include "base/must.h"
 #include "tests/support/raft_world.h"
 
@@ -136,7 +136,7 @@ bool paper_elect(struct paper *w, uint32_t node)
 
 /* ---- automatic ---- */
 
-/* When a clock reads `local`, or a little later. */
+/* The real time at which the node's clock reads `local`, or a little later. */
 static int64_t real_time(const struct paper *w, const struct paper_node *n, struct instant local)
 {
     if (local.ns == INSTANT_NEVER.ns)

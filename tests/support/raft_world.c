@@ -54,7 +54,7 @@ static struct paper_message *post(struct paper *w, enum paper_message_kind kind,
     return m;
 }
 
-/* However a stream ends, its sender notices. */
+/* The sender of a snapshot learns how the snapshot ended. */
 static void end_snapshot(struct paper *w, const struct paper_node *n, uint32_t to, uint64_t member,
                          uint64_t index)
 {
@@ -319,8 +319,8 @@ void paper_checkpoint(struct paper *w, uint32_t node, bool compact)
     (void)w;
     if (n->raft == NULL)
         return;
-    /* As a node does: also in the middle of a snapshot. Only with its state may it forget its log.
-     */
+    /* As a node does: also in the middle of a snapshot. A replica without its state must keep its
+     * log. */
     uint64_t applied = raft_applied(n->raft);
     bool no_state = n->row.base.no_state;
     compact = compact && !no_state;
@@ -328,7 +328,7 @@ void paper_checkpoint(struct paper *w, uint32_t node, bool compact)
                                      *raft_members_applied(n->raft), no_state};
     n->row.term = raft_term(n->raft);
     n->row.vote = raft_vote(n->raft);
-    if (!n->installing) /* else it is neither the old state's nor the new one's */
+    if (!n->installing) /* during an installation the hash belongs to neither state */
         n->row.hash = n->hash;
     uint64_t pinned = raft_pinned_lsn(n->raft);
     trim(n, pinned < n->durable_lsn ? pinned : n->durable_lsn);
@@ -441,7 +441,7 @@ static void begin_install(struct paper *w, struct paper_node *n, const struct pa
     n->install_at = w->now + prng_between(&w->prng, 1, 5 * w->options.delay_ns_max);
 }
 
-/* The state and the base become durable together; the core learns of it after that. */
+/* The state and the base become durable together. Then raft learns of them. */
 void paper_install(struct paper *w, uint32_t node)
 {
     struct paper_node *n = &w->nodes[node];
@@ -537,7 +537,7 @@ static void stream_snapshots(struct paper *w, struct paper_node *n)
         raft_snapshot_started(n->raft, member);
         uint32_t to = raft_member_node(member);
         if (is_lost(w, n->id, to)) {
-            end_snapshot(w, n, n->id, member, 0); /* noticed later */
+            end_snapshot(w, n, n->id, member, 0); /* the sender notices later */
             continue;
         }
         struct paper_message *m = post(w, PAPER_SNAPSHOT, n->id, to);

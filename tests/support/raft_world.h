@@ -1,10 +1,10 @@
 /* raft_world.h - replicas of one group on paper nodes: virtual time, clocks that drift, disks that
- * lose what was not synced, a network whose every message is in the test's hand.
+ * lose what was not synced, a network whose messages the test delivers.
  *
- * By hand (`automatic` false): messages wait in the bag until the test delivers them, writes wait
- * until the test syncs; only liveness beats pass by themselves where no link is cut. Automatic:
- * paper_run lets time pass, everything arrives after a random delay.
- * What must hold is checked on the way (raft_check.c); the first violation stays in `violation`. */
+ * By hand (`automatic` false): messages wait in the bag until the test delivers them, and writes
+ * wait until the test syncs. Only liveness beats pass by themselves, if the link is not cut.
+ * Automatic: paper_run lets time pass, and everything arrives after a random delay.
+ * The checks run on the way (raft_check.c). `violation` keeps the first violation. */
 #ifndef WEIR_TESTS_SUPPORT_RAFT_WORLD_H
 #define WEIR_TESTS_SUPPORT_RAFT_WORLD_H
 
@@ -20,7 +20,7 @@ enum {
 };
 
 struct paper_record {
-    uint64_t lsn; /* of its end */
+    uint64_t lsn; /* of the record's end */
     enum log_kind kind;
     uint64_t term;
     uint64_t index;
@@ -28,13 +28,13 @@ struct paper_record {
     uint8_t payload[PAPER_PAYLOAD_MAX];
 };
 
-/* What is durable besides the log: the state as of base.index, and the hard state as of then. */
+/* What is durable beside the log: the state as of base.index, and the hard state of that time. */
 struct paper_row {
     struct raft_base base;
     uint64_t term;
     uint64_t vote;
     uint64_t hash;
-    uint64_t since_lsn; /* older records are of a replica that is gone */
+    uint64_t since_lsn; /* older records belong to a replica that is gone */
     uint32_t generation;
     bool hosted;
 };
@@ -46,7 +46,7 @@ struct paper_proposal {
 };
 
 struct paper_read {
-    uint64_t floor; /* what it must reflect */
+    uint64_t floor; /* the read must reflect this index */
     uint64_t round;
     uint64_t term;
 };
@@ -59,12 +59,12 @@ struct paper_node {
     uint32_t id;
     bool up;
     bool paused;
-    bool stuck; /* by hand: paper_settle does not sync its disk */
+    bool stuck; /* by hand: paper_settle does not sync this disk */
     int64_t clock_offset;
     int64_t clock_ppm;
     struct liveness liveness;
-    struct instant live_at; /* its deadline, on this node's clock */
-    struct raft *raft;      /* NULL: hosts none */
+    struct instant live_at; /* liveness_deadline, on this node's clock */
+    struct raft *raft;      /* NULL: there is no replica here */
     struct raft_outbox outbox;
     struct raft_shared shared;
     /* disk */
@@ -73,9 +73,9 @@ struct paper_node {
     size_t record_count;
     size_t record_capacity;
     uint64_t next_lsn;
-    uint64_t submitted_lsn; /* the batch on its way ends here; 0: none */
+    uint64_t submitted_lsn; /* end of the batch on its way; 0: there is none */
     int64_t sync_at;
-    int64_t slow_disk; /* times slower than usual, if above 1 */
+    int64_t slow_disk; /* factor by which the disk is slower than usual, if above 1 */
     uint64_t durable_lsn;
     /* state machine */
     uint64_t applied;
@@ -85,7 +85,7 @@ struct paper_node {
     uint32_t proposal_count;
     struct paper_read reads[PAPER_WAITING_MAX];
     uint32_t read_count;
-    /* a snapshot that is being installed */
+    /* the snapshot that is being installed */
     bool installing;
     struct paper_row incoming;
     uint32_t incoming_from;
@@ -104,12 +104,12 @@ struct paper_message {
     uint32_t from;
     uint32_t to;
     uint64_t sequence;
-    int64_t at;                /* arrives, in automatic worlds */
-    struct buffer bytes;       /* of a beat or a message of raft */
-    struct raft_message shape; /* of the latter, without entries: for tests to choose by */
+    int64_t at;                /* arrival, in automatic worlds */
+    struct buffer bytes;       /* of a beat or a raft message */
+    struct raft_message shape; /* the raft message without entries: tests choose by it */
     struct paper_row row;      /* SNAPSHOT */
     uint64_t to_member;        /* SNAPSHOT, SNAPSHOT_END */
-    uint64_t index;            /* SNAPSHOT_END: what is installed; 0: it failed */
+    uint64_t index;            /* SNAPSHOT_END: what is installed; 0: the snapshot failed */
 };
 
 struct paper_options {
@@ -117,7 +117,7 @@ struct paper_options {
     uint32_t voters; /* nodes 1 .. voters are the first members */
     uint64_t seed;
     bool automatic;
-    int64_t clock_ppm_max; /* each clock is off by up to this, either way */
+    int64_t clock_ppm_max; /* each clock gains or loses at most this */
     int64_t delay_ns_max;  /* of a message */
     int64_t sync_ns_max;
     struct duration election;
@@ -129,18 +129,18 @@ struct paper_options {
     uint64_t message_max_bytes;
 };
 
-/* Numbers that suit tests by hand: no drift, elections of 150 ms. */
+/* Defaults for tests by hand: no drift, elections of 150 ms. */
 struct paper_options paper_options_default(uint32_t nodes, uint32_t voters);
 
-/* What was seen committed, by index. */
+/* A committed entry, by index. */
 struct paper_committed {
     uint64_t term;
-    uint64_t id;        /* of the proposal; 0: another entry */
-    uint64_t seen_term; /* of the replica that first applied it */
-    uint64_t hash;      /* of the state after it */
+    uint64_t id;        /* of the proposal; 0: another kind of entry */
+    uint64_t seen_term; /* term of the replica that applied it first */
+    uint64_t hash;      /* of the state after the entry */
 };
 
-/* How often what is worth testing happened. */
+/* How often events happened that are worth testing. */
 struct paper_counts {
     uint64_t leaders;
     uint64_t acknowledged;
@@ -167,20 +167,20 @@ struct paper {
     size_t bag_capacity;
     uint64_t sequence;
     uint64_t next_id;       /* of proposals */
-    uint64_t raft_messages; /* sent, ever */
+    uint64_t raft_messages; /* sent since the beginning */
     struct raft_members first;
     struct arena arena;
     struct trace trace;
-    /* what is known to everybody, see raft_check.c */
+    /* what all nodes must agree with: raft_check.c */
     struct paper_committed *committed;
-    uint64_t committed_count; /* indexes 1 .. */
+    uint64_t committed_count; /* indexes 1 .. committed_count */
     uint64_t committed_capacity;
     uint64_t acknowledged; /* highest index of an acknowledged proposal */
     uint64_t acknowledged_count;
     uint64_t reads_done;
     struct paper_counts counts;
     uint64_t leader_of[4096]; /* by term */
-    char violation[256];      /* "": none so far */
+    char violation[256];      /* "": there is none */
 };
 
 struct paper *paper_create(const struct paper_options *options);
@@ -190,52 +190,53 @@ uint64_t paper_member(const struct paper *w, uint32_t node);
 
 /* ---- nodes ---- */
 
-/* Unsynced records are lost; of the batch on its way `kept` records survive. */
+/* Unsynced records are lost. Of the batch on its way the first `kept` records survive. */
 void paper_crash(struct paper *w, uint32_t node, uint32_t kept);
 void paper_start(struct paper *w, uint32_t node);
-void paper_host(struct paper *w, uint32_t node); /* a fresh replica, of a new generation */
+void paper_host(struct paper *w, uint32_t node); /* a new replica, of a new generation */
 void paper_unhost(struct paper *w, uint32_t node);
-/* The state becomes durable as it is, the log before it goes. */
+/* Makes the present state durable, and trims the log before it. */
 void paper_checkpoint(struct paper *w, uint32_t node, bool compact);
-void paper_rewrite(struct paper *w, uint32_t node); /* unapplied entries go to the log's end */
-void paper_turn(struct paper *w, uint32_t node);    /* what every event ends with */
+void paper_rewrite(struct paper *w, uint32_t node); /* writes unapplied entries again */
+void paper_turn(struct paper *w, uint32_t node);    /* the end of every event */
 
 /* ---- events ---- */
 
-/* 0: refused; otherwise its id. */
+/* The proposal's id; 0: refused. */
 uint64_t paper_propose(struct paper *w, uint32_t node, uint32_t size);
 enum raft_outcome paper_change(struct paper *w, uint32_t node, enum raft_change change,
                                uint64_t member);
 enum raft_outcome paper_transfer(struct paper *w, uint32_t node, uint32_t to);
 enum raft_outcome paper_ask(struct paper *w, uint32_t node); /* a read */
 void paper_campaign(struct paper *w, uint32_t node);
-/* Everything written is durable. */
+/* All written records become durable. */
 void paper_sync(struct paper *w, uint32_t node);
-/* Only what was written up to `lsn` is. */
+/* Only the records up to `lsn` become durable. */
 void paper_sync_to(struct paper *w, uint32_t node, uint64_t lsn);
-void paper_deliver(struct paper *w, size_t at);      /* takes it out of the bag */
-void paper_deliver_copy(struct paper *w, size_t at); /* and leaves it there */
+void paper_deliver(struct paper *w, size_t at);      /* takes the message out of the bag */
+void paper_deliver_copy(struct paper *w, size_t at); /* leaves the message in the bag */
 void paper_drop(struct paper *w, size_t at);
 void paper_install(struct paper *w, uint32_t node);
 void paper_post_beat(struct paper *w, struct paper_node *n, uint32_t to, bool heartbeat);
-/* What is due at a node now: beats, lapses, the replica's deadline. */
+/* Does what is due at a node: beats, ends of support, the replica's deadline. */
 void paper_wake(struct paper *w, uint32_t node);
 
 /* ---- by hand: many at once ---- */
 
-/* First in the bag from `from` to `to` of this kind; 0 for any. SIZE_MAX: none. */
+/* The first message in the bag from `from` to `to` of this kind; 0: any. SIZE_MAX: there is
+ * none. */
 size_t paper_find(const struct paper *w, uint32_t from, uint32_t to, enum raft_message_kind kind);
 bool paper_deliver_first(struct paper *w, uint32_t from, uint32_t to, enum raft_message_kind kind);
 void paper_drop_all(struct paper *w, uint32_t from, uint32_t to);
-/* Delivers and syncs until nothing is left; what a cut link carries is dropped. */
+/* Delivers and syncs until nothing is left. Messages over cut links are dropped. */
 void paper_settle(struct paper *w);
 void paper_cut(struct paper *w, uint32_t a, uint32_t b, bool cut); /* both ways */
 void paper_isolate(struct paper *w, uint32_t node, bool cut);
-/* Time passes in small steps, settling (or not) after each. */
+/* Lets time pass in small steps. `settle`: paper_settle after each. */
 void paper_pass(struct paper *w, int64_t ms, bool settle);
-/* Some node leads and may serve. 0: none. */
+/* The node that leads in the latest term and may serve. 0: there is none. */
 uint32_t paper_leader(const struct paper *w);
-/* As paper_pass until somebody leads; false: nobody did. */
+/* The node campaigns, and time passes until it leads. False: it does not lead within 5 s. */
 bool paper_elect(struct paper *w, uint32_t node);
 
 /* ---- automatic ---- */
@@ -245,9 +246,9 @@ void paper_run(struct paper *w, int64_t ns);
 /* ---- checks (raft_check.c) ---- */
 
 void paper_fail(struct paper *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void paper_dump(const struct paper *w); /* for people: what every node is at */
+void paper_dump(const struct paper *w); /* for people: the state of every node */
 void paper_check_applied(struct paper *w, struct paper_node *n, const struct raft_entry *e);
-void paper_check(struct paper *w); /* leaders, leases, logs */
+void paper_check(struct paper *w); /* leaders and leases */
 void paper_check_logs(struct paper *w);
 void paper_check_snapshot(struct paper *w, const struct paper_row *row);
 void paper_answer(struct paper *w, struct paper_node *n);
