@@ -1,4 +1,4 @@
-/* frames.c - what all requests and all replies have, then the fields of each kind by its row. */
+/* frames.c - encodes and decodes frames: the fields of every message, then those of its kind. */
 #include "engine/message/frames.h"
 
 #include "base/must.h"
@@ -25,7 +25,7 @@ static size_t fields_size(const uint16_t *f, const void *message)
     return size;
 }
 
-/* The switches are there because a copy of a known size costs a fraction of one of any size. */
+/* A switch, because copying a known size is much faster than copying a variable size. */
 static uint8_t *fields_put(uint8_t *at, const uint16_t *f, const void *message)
 {
     for (;; f++) {
@@ -50,7 +50,7 @@ static uint8_t *fields_put(uint8_t *at, const uint16_t *f, const void *message)
     }
 }
 
-/* False: bytes are missing or left over, or a boolean is none. */
+/* False: bytes are missing or left over, or a boolean is not 0 or 1. */
 static bool fields_take(struct reader *r, const uint16_t *f, void *message)
 {
     bool sound = true;
@@ -79,13 +79,13 @@ static bool fields_take(struct reader *r, const uint16_t *f, void *message)
 
 /* ---- frames ---- */
 
-/* The union, which begins at `from`: zeroing all of a message costs more than reading its head. */
+/* Zeroes the union, which begins at `from`. The head is read anyway: zeroing it too costs time. */
 static inline void message_clear(void *message, size_t from, size_t size)
 {
     memset((uint8_t *)message + from, 0, size - from);
 }
 
-/* Opens a frame of `size` bytes: its length, then its kind. Returns where the rest goes. */
+/* Opens a frame of `size` bytes: writes its length and kind. Returns the place for the rest. */
 static uint8_t *frame_open(struct buffer *out, enum message_kind kind, size_t size)
 {
     must(size <= FRAME_SIZE_MAX);

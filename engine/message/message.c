@@ -1,4 +1,4 @@
-/* message.c - what a partition did, and what its buckets hold, as bytes. */
+/* message.c - struct partition_stats as bytes. */
 #include "engine/message/message.h"
 
 #include "base/codec.h"

@@ -1,8 +1,8 @@
-/* message.h - what routers, nodes and the catalog say to each other.
+/* message.h - the requests and replies between routers, nodes and the catalog.
  *
- * Messages are structs. In one process they are handed over as they are; between processes
- * frames.h carries them in frames.
- * Every request has exactly one reply with the same id; a lost connection answers none of them. */
+ * Messages are structs. Within a process they are handed over as they are. Between processes they
+ * travel in frames (frames.h). Every request gets exactly one reply, with the same id. If the
+ * connection is lost, its open requests get no reply. */
 #ifndef WEIR_ENGINE_MESSAGE_MESSAGE_H
 #define WEIR_ENGINE_MESSAGE_MESSAGE_H
 
@@ -26,25 +26,25 @@ enum request_op {
     REQUEST_TABLE_LIST,
     REQUEST_TABLE_UPDATE,
     REQUEST_TABLE_DELETE,
-    REQUEST_TABLE_REPORT,     /* of a node about its replicas */
-    REQUEST_TABLE_SPLIT,      /* the reply's map is as it is to be */
-    REQUEST_PARTITION_SPLIT,  /* to the group's leader; OK once the group has applied it */
+    REQUEST_TABLE_REPORT,     /* a node's report on its replicas */
+    REQUEST_TABLE_SPLIT,      /* the reply has the table as it will be after the split */
+    REQUEST_PARTITION_SPLIT,  /* to the group's leader; OK once the leader has applied the split */
     REQUEST_EVENTS,           /* oldest first */
     REQUEST_DECIDE,           /* OK: done, or done before */
-    REQUEST_PARTITION_HEAT,   /* to the group's leader: where to cut it so that its heat divides */
-    REQUEST_PARTITION_MIDDLE, /* the same for its bytes; few-samples: not found yet, ask again */
+    REQUEST_PARTITION_HEAT,   /* to the group's leader: where to cut, so that the heat divides */
+    REQUEST_PARTITION_MIDDLE, /* the same for bytes; few-samples: not found yet, ask again */
     REQUEST_PING,             /* to the node itself: OK at once, whatever else it does */
-    REQUEST_PARTITION_MERGE,  /* to the group's leader; OK once the group has done what
+    REQUEST_PARTITION_MERGE,  /* to the group's leader; OK once the leader has done what
                                  `info.merge` says. FREEZE: to each replica; OK once it is frozen */
     REQUEST_OPS,
 };
 
 /* Slices are borrowed. */
 struct request {
-    uint64_t id;        /* the sender's; comes back in the reply */
-    enum request_op op; /* says which member of the union holds what is asked */
-    uint32_t partition; /* replication group; 0: the request is for none */
-    uint64_t epoch;     /* of the partition as the sender knows it; older or newer is refused */
+    uint64_t id;        /* chosen by the sender; the reply has it too */
+    enum request_op op; /* says which member of the union is used */
+    uint32_t partition; /* replication group; 0: none, or the catalog */
+    uint64_t epoch;     /* of the partition, as the sender knows it; another epoch is refused */
     union {
         struct {
             struct slice key; /* storage key */
@@ -53,11 +53,11 @@ struct request {
         struct {
             struct slice key;
             struct slice item; /* PUT */
-            bool want_old;     /* reply with the item that was there */
+            bool want_old;     /* the reply must have the replaced item */
         } write;               /* PUT, DELETE */
         struct {
             struct slice lo; /* inclusive */
-            struct slice hi; /* exclusive; empty: the partition's */
+            struct slice hi; /* exclusive; empty: the partition's end */
             bool consistent;
             bool reverse;       /* from the upper end downwards */
             uint32_t items_max; /* 0: no limit */
@@ -66,7 +66,7 @@ struct request {
         struct {
             struct slice info;  /* struct partition_info */
             uint64_t as_of;     /* up to where the sender knew the catalog's log */
-            bool table_deleted; /* CLOSE: no lease may rest on a replica that is closed */
+            bool table_deleted; /* CLOSE: wait until no leader's lease relies on the replica */
         } replica;              /* PARTITION_OPEN, PARTITION_CLOSE */
         struct {
             struct slice info; /* struct partition_info */
@@ -75,7 +75,7 @@ struct request {
             struct slice bytes; /* struct partition_split */
         } split;                /* PARTITION_SPLIT */
         struct {
-            uint32_t children; /* wanted; 0: as many as the partition's rate needs */
+            uint32_t children; /* wanted number; 0: as many as the partition's rate needs */
         } heat;                /* PARTITION_HEAT */
         struct {
             struct slice name;
@@ -87,14 +87,14 @@ struct request {
         } cut;                  /* TABLE_SPLIT */
         struct {
             struct slice after; /* a name; empty: from the first */
-            uint32_t names_max; /* 0: as many as a page holds */
+            uint32_t names_max; /* 0: as many as fit in a page */
         } list;                 /* TABLE_LIST */
         struct {
             struct slice records; /* engine/catalog/report.h */
         } report;                 /* TABLE_REPORT */
         struct {
             uint64_t after;      /* the number of an event */
-            uint32_t events_max; /* 0: as many as a page holds */
+            uint32_t events_max; /* 0: as many as fit in a page */
         } events;                /* EVENTS */
         struct {
             struct slice decision; /* engine/catalog/decision.h */
@@ -105,25 +105,25 @@ struct request {
 
 enum reply_code {
     REPLY_OK = 0,
-    REPLY_THROTTLED = 1,       /* verdict says by what, and until when */
+    REPLY_THROTTLED = 1,       /* the verdict has the reason and the time to wait */
     REPLY_WRONG_PARTITION = 2, /* not here, not this epoch, or key outside: refresh the map */
-    REPLY_OVERLOADED = 3,      /* the node sheds load; nothing was done */
-    REPLY_FULL = 4,            /* disk or map full: writes refused, nothing was done */
-    REPLY_STOPPED = 5,         /* the node's disk failed: writes refused until restart */
-    REPLY_CORRUPT = 6,         /* the stored item fails its checksum */
-    REPLY_UNKNOWN = 7,         /* a write whose outcome is not known */
-    REPLY_MALFORMED = 8,       /* the request makes no sense; text says why */
+    REPLY_OVERLOADED = 3,      /* not done: the node is busy, or a change is under way; try again */
+    REPLY_FULL = 4,            /* disk or map is full: writes are refused, nothing was done */
+    REPLY_STOPPED = 5,         /* the node's disk failed: writes are refused until a restart */
+    REPLY_CORRUPT = 6,         /* the stored item fails its checksum, or cannot be read */
+    REPLY_UNKNOWN = 7,         /* the outcome of the write is unknown */
+    REPLY_MALFORMED = 8,       /* the request makes no sense; `text` says why */
     REPLY_TABLE_EXISTS = 9,
     REPLY_TABLE_NOT_FOUND = 10,
-    REPLY_TABLE_BUSY = 11,     /* being created, updated or deleted */
-    REPLY_LIMIT_EXCEEDED = 12, /* text names the limit */
-    REPLY_NOT_LEADER = 13,     /* nothing was done; `leader` may, or nobody for now: try again */
-    REPLY_STALE_MAP = 14, /* the partition was split since: nothing was done, ask the catalog */
+    REPLY_TABLE_BUSY = 11,      /* being created, updated or deleted */
+    REPLY_LIMIT_EXCEEDED = 12,  /* `text` names the limit */
+    REPLY_NOT_LEADER = 13,      /* nothing was done; ask `leader`, if 0 try again later */
+    REPLY_STALE_MAP = 14,       /* the sender's map is old: nothing was done, ask the catalog */
     REPLY_COLLECTION_FULL = 15, /* the item collection may not grow; nothing was done */
     REPLY_CODES,
 };
 
-/* What a reply tells beside its code: which member of its union. */
+/* The member of the union that a reply uses. */
 enum answer_kind {
     ANSWER_NONE,
     ANSWER_ITEM,
@@ -143,22 +143,22 @@ struct reply {
     uint64_t id;
     enum reply_code code;
     uint32_t leader;              /* the node that leads the group; 0: not known */
-    struct slice text;            /* what went wrong, for people */
-    struct admit_verdict verdict; /* data operations: what admission said */
-    int64_t consumed_mcu;         /* what the request was charged in the end */
+    struct slice text;            /* the error, for people */
+    struct admit_verdict verdict; /* data operations: the decision of admission */
+    int64_t consumed_mcu;         /* the final cost of the request */
     enum answer_kind kind;
     union {
         struct {
             struct slice bytes;       /* the item, if found */
-            bool found;               /* GET: item there; want_old: the item that was there */
-            int64_t collection_bytes; /* PUT, DELETE: in the item collection now, or -1: not
+            bool found;               /* GET: the item exists; want_old: an item was replaced */
+            int64_t collection_bytes; /* PUT, DELETE: size of the item collection now; -1: not
                                          counted */
         } item;                       /* GET, PUT, DELETE */
         struct {
             struct slice items; /* each u32 size + bytes */
             uint32_t count;
-            int64_t read_bytes; /* sum of their item_size */
-            bool more;          /* a limit stopped it before the end of range or partition */
+            int64_t read_bytes; /* sum of the items' item_size */
+            bool more;          /* a limit was reached before the end of the range or partition */
         } range;                /* RANGE */
         struct {
             struct slice bytes; /* struct table */
@@ -172,7 +172,8 @@ struct reply {
             struct slice records; /* struct partition_stats, see partition_stats_* */
         } stats;                  /* STATS */
         struct {
-            bool too_many_voters; /* for now: ask again soon */
+            bool too_many_voters; /* with OVERLOADED: the group has more voters than wanted members,
+                                     which slows its writes: ask again soon */
         } members;                /* PARTITION_MEMBERS */
         struct {
             uint64_t index; /* of the entry that froze the replica */
@@ -182,11 +183,11 @@ struct reply {
             struct slice bytes; /* struct split_advice */
         } advice;               /* PARTITION_HEAT, PARTITION_MIDDLE */
         struct {
-            struct slice
-                replicas;   /* of the reporter's, those that are nobody's: each u32 partition,
-                                      u64 member, u8 1: the partition is gone */
-            uint64_t as_of; /* the index in the catalog's log that says so */
-        } gone;             /* TABLE_REPORT */
+            struct slice replicas; /* those of the report that belong to no group any more: each u32
+                                      partition, u64 member, u8 1: the whole partition is gone,
+                                      0: only this replica */
+            uint64_t as_of;        /* up to this index of the catalog's log */
+        } gone;                    /* TABLE_REPORT */
     };
 };
 
@@ -200,14 +201,14 @@ enum message_kind {
 /* What a partition did since the node started: one record of a REQUEST_STATS reply. */
 struct load_total {
     int64_t consumed_mcu;
-    int64_t refused_mcu;            /* total cost of requests refused, as far as known */
-    int64_t refused[ADMIT_REASONS]; /* requests; ADMIT_OK: none */
+    int64_t refused_mcu;            /* total cost of refused requests, as far as it is known */
+    int64_t refused[ADMIT_REASONS]; /* requests, by reason; ADMIT_OK: 0 */
 };
 
 struct partition_counts {
     struct load_total load;
     int64_t admitted; /* requests */
-    int64_t burst;    /* of them from burst */
+    int64_t burst;    /* admitted requests that were a burst */
 };
 
 struct partition_stats {
@@ -215,9 +216,9 @@ struct partition_stats {
     uint32_t node;
     uint32_t table_id;
     bool leads;
-    uint8_t voters;    /* of the group; 0 where it is not led */
-    uint8_t caught_up; /* of them, with everything committed, in no need of a snapshot */
-    int64_t bytes;     /* of the items it holds; -1: counted anew just now, after a cut */
+    uint8_t voters;    /* of the group; 0: this replica does not lead */
+    uint8_t caught_up; /* voters that have all committed entries and need no snapshot */
+    int64_t bytes;     /* of its items; -1: they are being counted again */
     struct {
         int64_t allocated_mcu; /* per second */
         struct partition_counts counts;

@@ -1,4 +1,4 @@
-/* request_traits.c - the table. A request without a row is refused wherever it comes from. */
+/* request_traits.c - the table. A request without a row is refused from every sender. */
 #include "engine/message/request_traits.h"
 
 enum {
@@ -17,7 +17,7 @@ _Static_assert(sizeof(struct request) <= 256 && sizeof(struct reply) <= 256,
 #define U32(member)         FIELD(FIELD_U32, member)
 #define U64(member)         FIELD(FIELD_U64, member)
 
-/* What a router has to know of requests for items to be written, and for tables to be changed. */
+/* The traits of requests that write items, and of requests that change tables. */
 #define WRITES        .data = true, .write = true, .once = true, .changes = true
 #define CHANGES_TABLE .once = true, .changes = true, .names_table = true
 
@@ -63,7 +63,7 @@ const struct request_traits request_traits[REQUEST_OPS] = {
     [REQUEST_TABLE_REPORT] = {NODE, ANSWER_GONE, .fields = {SLICE(report.records)}},
     [REQUEST_EVENTS] = {ROUTER | TOOL, ANSWER_PAGE,
                         .fields = {U64(events.after), U32(events.events_max)}},
-    /* a drain alone; it may be repeated */
+    /* from a router only a drain (server/link_rights.c), which may be repeated */
     [REQUEST_DECIDE] = {ROUTER, ANSWER_TABLE, .fields = {U8(decide.op), SLICE(decide.decision)},
                         .changes = true},
 };

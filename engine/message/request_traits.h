@@ -1,5 +1,5 @@
-/* request_traits.h - one table of all kinds of requests: their fields, what they are answered with,
- * who may send them, and what a router has to know of them. */
+/* request_traits.h - one table of all kinds of requests: their fields, answers and senders, and how
+ * a router treats them. */
 #ifndef WEIR_ENGINE_MESSAGE_REQUEST_TRAITS_H
 #define WEIR_ENGINE_MESSAGE_REQUEST_TRAITS_H
 
@@ -19,8 +19,8 @@ enum field_type {
     FIELD_U64
 };
 
-/* A field is a member of the union of struct request or struct reply: its enum field_type << 8, and
- * its offset in the struct. */
+/* A field is a member of the union of struct request or struct reply. Its number: enum field_type
+ * << 8 | its offset in the struct. */
 static inline enum field_type field_type(uint16_t field)
 {
     return (enum field_type)(field >> 8);
@@ -32,19 +32,18 @@ static inline void *field_of(const void *message, uint16_t field)
 }
 
 struct request_traits {
-    unsigned
-        senders; /* processes that may send it to a node: bits 1 << enum peer_kind; 0: nobody */
-    enum answer_kind answer;                 /* of its replies, where they have one */
+    unsigned senders; /* processes that may send it to a node: bits 1 << enum peer_kind; 0: none */
+    enum answer_kind answer;                 /* of its replies, unless they have none */
     uint16_t fields[MESSAGE_FIELDS_MAX + 1]; /* in the order of the frame */
-    bool data;  /* asks for a table's data: routed by its key, admitted, paid for; else it goes
-                         to the catalog, or to a node about itself */
-    bool write; /* of data: paid for as a write */
-    bool any_replica; /* of data: unless it is consistent, any replica may serve it; else the leader
-                         alone */
-    bool once;        /* sent to one node: it is not repeated where its outcome is not known */
-    bool changes;     /* something may be different afterwards: its answer must not be lost */
-    bool of_node;     /* asks the node that is named about itself */
-    bool names_table; /* a refusal names the table that was asked for */
+    bool data;  /* for a table's data: routed by its key, admitted, charged; otherwise it goes to
+                   the catalog, or to a node about that node */
+    bool write; /* data: charged as a write */
+    bool any_replica; /* data: any replica may serve it, unless it is consistent; otherwise only the
+                         leader serves it */
+    bool once;        /* not sent to another node while its outcome is unknown */
+    bool changes;     /* may change something: its answer must not be thrown away */
+    bool of_node;     /* asks a named node about that node */
+    bool names_table; /* a refusal names the table of the request */
 };
 
 /* By op. */
@@ -61,13 +60,14 @@ static inline enum admit_kind request_admit_kind(const struct request *q)
     return traits_of(q)->write ? ADMIT_WRITE : ADMIT_READ;
 }
 
-/* Whether the reply has the answer of such a request, or none: a node may be at fault. */
+/* Whether the reply has the kind of answer that belongs to the request, or none. A faulty node may
+ * send another. */
 static inline bool reply_fits(const struct reply *r, enum request_op op)
 {
     return r->kind == ANSWER_NONE || r->kind == request_traits[op].answer;
 }
 
-/* Of what is asked about a table by its name; empty: nothing is. */
+/* The name of the request's table. Empty: the request names no table. */
 static inline struct slice request_table_name(const struct request *q)
 {
     switch (q->op) {
@@ -83,19 +83,19 @@ static inline struct slice request_table_name(const struct request *q)
     }
 }
 
-/* Of data: the key that is asked for, or the least key of a range. */
+/* For data: the request's key, or the least key of its range. */
 static inline struct slice request_key(const struct request *q)
 {
     return q->op == REQUEST_GET ? q->get.key : q->op == REQUEST_RANGE ? q->range.lo : q->write.key;
 }
 
-/* Of data: whether the leader has to answer a read. */
+/* For data: whether the request is a read that only the leader may answer. */
 static inline bool request_is_consistent(const struct request *q)
 {
     return q->op == REQUEST_GET ? q->get.consistent : q->op == REQUEST_RANGE && q->range.consistent;
 }
 
-/* The next slice of the message, from field `*at` on; NULL: there are no more. */
+/* The next slice of the message, from field `*at` on. NULL: no more. */
 static inline struct slice *message_next_slice(const uint16_t *fields, const void *message,
                                                uint32_t *at)
 {
@@ -104,7 +104,7 @@ static inline struct slice *message_next_slice(const uint16_t *fields, const voi
     return fields[*at] == 0 ? NULL : field_of(message, fields[(*at)++]);
 }
 
-/* The bytes of the reply's answer, whatever its kind: none has more than one slice. */
+/* The bytes of the reply's answer, whatever its kind: no kind has more than one slice. */
 static inline struct slice reply_bytes(const struct reply *r)
 {
     uint32_t at = 0;
