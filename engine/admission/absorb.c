@@ -1,10 +1,9 @@
-/* absorb.c - the buckets of two partitions that have become one: the inverse of divide.c.
+/* absorb.c - merges the buckets of two partitions that have become one: the inverse of divide.c.
  *
- * Invariants:
+ * Invariants
  *   SUM-1  A balance is the sum of both balances, or the capacity if the sum is more. A debt is
  *          never cut.
- *   SUM-2  The same two partitions become the same one on every replica whose buckets were the
- *          same. */
+ *   SUM-2  If two replicas have the same buckets before, they have the same buckets afterwards. */
 #include "base/must.h"
 #include "engine/admission/admission_internal.h"
 
@@ -14,7 +13,7 @@ static int64_t saturated_sum(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-/* Taken by bursts in that round, which is the last one with a burst or the one before. */
+/* What bursts took in that round. It is the last round with a burst, or the round before. */
 static int64_t taken_in(const struct admission_meter *m, int64_t round)
 {
     if (m->burst_round == round)
@@ -22,7 +21,7 @@ static int64_t taken_in(const struct admission_meter *m, int64_t round)
     return m->burst_round == round + 1 ? m->burst_before_mcu : 0;
 }
 
-/* Without this the one would get as much of the node as if it had taken less. */
+/* Adds up what both took by bursts. Otherwise the node would give the merged partition too much. */
 static void join_bursts(struct admission_meter *m, const struct admission_meter *other)
 {
     const struct admission_meter own = *m;

@@ -1,10 +1,10 @@
-/* admission.c - a partition's buckets: what every policy decides on.
+/* admission.c - a partition's buckets, on which the policies decide.
  *
- * Invariants:
- *   A1  a decision debits partition and node, or neither.
- *   A2  tokens reach the burst bucket only from a full allocation bucket, and none is lost on the
- *       way while there is room.
- *   A3  refilling forgives no debt. */
+ * Invariants
+ *   ADMIT-1  A decision debits partition and node, or neither.
+ *   ADMIT-2  Tokens reach the burst bucket only from a full allocation bucket. While the burst
+ *            bucket has room, no token is lost on the way.
+ *   ADMIT-3  Refilling forgives no debt. */
 #include "engine/admission/admission.h"
 
 #include "base/must.h"
@@ -55,8 +55,9 @@ const char *admit_reason_name(enum admit_reason reason)
     return names[reason];
 }
 
-/* A debt of less than one largest item would forgive what a request admitted by min(cost, capacity)
- * still owes on a partition of a few units per second. */
+/* On a partition of a few units per second, a request passes once the bucket is full, and then owes
+ * the rest. So the limit is at least the cost of one largest item: otherwise debt would be
+ * forgiven. */
 int64_t admission_debt_max(const struct config *config, int64_t rate_mcu)
 {
     const int64_t least = 2 * (ITEM_SIZE_MAX / 1024) * MCU_PER_UNIT; /* a transactional write */
@@ -139,7 +140,7 @@ void admission_change(struct admission *a, const struct admission_policy *policy
     }
 }
 
-/* ---- what a table was promised ---- */
+/* ---- the promise to a table ---- */
 
 void admission_join(struct admission *a, struct table_share *share, struct instant now)
 {
@@ -159,7 +160,7 @@ void admission_join(struct admission *a, struct table_share *share, struct insta
     share->partitions++;
 }
 
-/* It takes as much with it as it brought. */
+/* Takes the partition's allocation, and what is left of it, out of the table's promise. */
 void admission_leave(struct admission *a, struct instant now)
 {
     struct table_share *share = a->table;
@@ -207,7 +208,7 @@ void group_spend(const struct admission_case *c, int64_t cost_mcu)
         member_spend(c->group->members, c->group->nodes[i], c->now, cost_mcu);
 }
 
-/* With all buckets up to now. */
+/* A case with all buckets refilled up to now. */
 static struct admission_case case_of(struct admission *a, struct node_admission *node,
                                      enum admit_kind kind, struct instant now,
                                      const struct admit_group *group)
@@ -249,9 +250,9 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
     a->policy->settle(&c, verdict, extra_mcu);
 }
 
-/* Late writes come all at once, though the leader admitted them one after the other while its
- * buckets refilled. So a late write leaves the node's bucket with no more debt than its own cost
- * leaves in a full bucket. */
+/* Late writes come all at once, but the leader admitted them one after the other while its buckets
+ * refilled. So a late write leaves no more debt in the node's bucket than it would leave in a full
+ * bucket. */
 static void spare_late(struct token_bucket *b, int64_t before_mcu, int64_t cost_mcu)
 {
     int64_t least = b->capacity - cost_mcu < 0 ? b->capacity - cost_mcu : 0;
@@ -261,7 +262,7 @@ static void spare_late(struct token_bucket *b, int64_t before_mcu, int64_t cost_
         b->balance = least;
 }
 
-/* The round's count of bursts stays: it is the node's. */
+/* Leaves the counts of bursts as they are: they belong to the node. */
 static void set_balances(struct admission_meter *m, const struct admission_balances *b)
 {
     m->cap.balance = b->cap_mcu;
@@ -284,17 +285,17 @@ void admission_follow(struct admission *a, struct node_admission *node, enum adm
     struct admit_verdict verdict = {.reason = ADMIT_OK, .burst = follow & FOLLOW_BURST};
     verdict.promised = verdict.burst && promise_has(&c, cost_mcu);
     if (verdict.burst && !verdict.promised)
-        node_burst_enter(&c); /* it takes its part of the residual here too */
+        node_burst_enter(&c); /* the burst takes its part of the residual here too */
     a->policy->settle(&c, &verdict, cost_mcu);
     if (follow & FOLLOW_PAID)
         bucket->balance = node_mcu;
     if ((follow & (FOLLOW_PAID | FOLLOW_LATE)) == FOLLOW_LATE)
         spare_late(bucket, node_mcu, cost_mcu);
-    if (follow & (FOLLOW_LATE | FOLLOW_TOLD)) /* the leader's word counts it, or will */
+    if (follow & (FOLLOW_LATE | FOLLOW_TOLD)) /* the leader's levels count the write, or will */
         set_balances(c.meter, &before);
 }
 
-/* ---- what another replica knows, or another life ---- */
+/* ---- balances of another replica, or of an earlier life ---- */
 
 struct admission_balances admission_balances(const struct admission *a, enum admit_kind kind,
                                              struct instant now)
@@ -358,7 +359,8 @@ static int64_t admission_lesser(int64_t cost_mcu, int64_t balance_mcu)
     return cost_mcu < had ? cost_mcu : had;
 }
 
-/* As far as the allocation has it, then as a burst; what nobody has the allocation owes. */
+/* First takes from the allocation, then, as a burst, from what is saved. The allocation owes the
+ * rest. */
 void admission_spend(struct admission *a, struct node_admission *node, enum admit_kind kind,
                      struct instant now, int64_t cost_mcu)
 {

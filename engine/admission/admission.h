@@ -5,9 +5,11 @@
  * Units: mcu = 1/1000 of a read or write capacity unit; rates in mcu per second.
  * Source: DynamoDB, USENIX ATC 2022, section 4; differences are named at each function.
  *
- * For reads and for writes separately a partition has a cap, an allocation and a burst bucket, and
- * a node has one bucket. A bucket "has" a cost when balance >= min(cost, capacity); the whole cost
- * is then debited and the balance may go below zero. */
+ * For each kind (reads, writes) a partition has a cap, an allocation bucket and a burst bucket, and
+ * a node has one bucket. A bucket "has" a cost if balance >= min(cost, capacity). Then the whole
+ * cost is debited, and the balance may go below zero.
+ *
+ * Not here: the limit of a whole table (router/limiter/limit.h, gac/). */
 #ifndef WEIR_ENGINE_ADMISSION_ADMISSION_H
 #define WEIR_ENGINE_ADMISSION_ADMISSION_H
 
@@ -26,18 +28,17 @@ enum admit_kind {
 
 enum admit_reason {
     ADMIT_OK = 0,
-    ADMIT_REFUSED_KEY_RANGE = 1,  /* the partition maximum; burst never lifts it */
-    ADMIT_REFUSED_ALLOCATION = 2, /* allocation and burst both short */
-    ADMIT_REFUSED_NODE = 3,       /* neighbours have used up the node */
+    ADMIT_REFUSED_KEY_RANGE = 1,  /* the partition maximum; burst never exceeds it */
+    ADMIT_REFUSED_ALLOCATION = 2, /* allocation and burst are both short */
+    ADMIT_REFUSED_NODE = 3,       /* the node has no headroom for a burst */
     ADMIT_REFUSED_MEMBER = 4,     /* a member of the replication group has no headroom */
-    ADMIT_REFUSED_TABLE =
-        5, /* what the table may use, all over: at routers (router/limiter/limit.h) */
+    ADMIT_REFUSED_TABLE = 5, /* the limit of the whole table, at routers (router/limiter/limit.h) */
     ADMIT_REASONS,
 };
 
 const char *admit_reason_name(enum admit_reason reason); /* "ok", "key-range", ... static */
 
-/* Balances as the decision saw them, before any debit. */
+/* The balances at the decision, before any debit. */
 struct admit_levels {
     int64_t cap_mcu;
     int64_t allocation_mcu;
@@ -48,33 +49,33 @@ struct admit_levels {
 struct admit_verdict {
     enum admit_reason reason;
     bool burst;           /* admitted beyond the allocation */
-    bool promised;        /* a burst within what the node has promised to the table */
+    bool promised;        /* a burst within the node's promise to the table */
     uint32_t member;      /* the node that refused, for ADMIT_REFUSED_MEMBER */
-    struct duration wait; /* until the same request passes, were nothing else to come: to the ns; at
-                             most, where bursts share a node */
+    struct duration wait; /* until the same request passes if no other comes: exact to the ns, or an
+                             upper bound if several partitions burst on the node */
     struct admit_levels levels;
 };
 
-/* What a node has promised to a table whose limit routers keep: what its partitions here are
- * allocated, together. What some of them leave unused the others may use before they count as
- * bursting (node_admission.c). */
+/* The node's promise to a table whose limit routers keep: the sum of the allocations of the table's
+ * partitions here. What some of them leave unused, the others may use before they count as bursting
+ * (node_admission.c). */
 struct table_share {
     uint32_t table_id;
     uint32_t partitions; /* that count on it */
     struct token_bucket buckets[ADMIT_KINDS];
 };
 
-/* Who shares what the node has left for bursts: see node_admission.c. */
+/* The partitions that share the node's residual: see node_admission.c. */
 struct node_residual {
     int64_t round;
-    int32_t bursters;        /* partitions that burst in this round, let or not */
+    int32_t bursters;        /* partitions that asked for a burst in this round, admitted or not */
     int32_t bursters_before; /* in the round before */
 };
 
 /* The buckets of a node that all its partitions debit. */
 struct node_admission {
-    int64_t round_ns; /* as long as its buckets are deep */
-    int64_t round;    /* the last one in which somebody burst, and when it began */
+    int64_t round_ns; /* the depth of the node's buckets, as time */
+    int64_t round;    /* the last round in which a partition burst, and when it began */
     int64_t round_began_ns;
     struct token_bucket buckets[ADMIT_KINDS];
     struct node_residual residual[ADMIT_KINDS];
@@ -93,101 +94,101 @@ struct admission_meter {
     struct token_bucket cap;
     struct token_bucket allocation;
     struct token_bucket burst;
-    int64_t burst_round;      /* the node's round in which it burst last */
-    int64_t burst_mcu;        /* taken in it */
+    int64_t burst_round;      /* the node's round in which the partition burst last */
+    int64_t burst_mcu;        /* taken by bursts in that round */
     int64_t burst_before_mcu; /* in the round before */
 };
 
 struct admission {
     const struct admission_policy *policy; /* borrows a static table */
-    struct table_share *table;             /* borrows; NULL: it counts on none */
+    struct table_share *table;             /* borrows; NULL: counts on no table's promise */
     struct admission_meter meters[ADMIT_KINDS];
 };
 
 struct admission_rates {
     int64_t rate_mcu[ADMIT_KINDS];    /* allocated, per second */
-    int64_t maximum_mcu[ADMIT_KINDS]; /* less than a partition may serve; 0: as much */
+    int64_t maximum_mcu[ADMIT_KINDS]; /* lowers the partition maximum; 0: does not */
 };
 
 /* "allocation", "burst", "always-burst", "none"; NULL for any other name. */
 const struct admission_policy *admission_policy_find(struct slice name);
-/* The configured one, of a table that says `gac` (base/config.h). Where routers keep the table's
- * limit, partitions need not save up to burst: always-burst takes the place of burst. So it does
- * for a table on demand, which has no limit, whatever else limits. */
+/* The policy of a table's partitions. `gac`: the table's own choice (base/config.h). It is the
+ * configured policy, except:
+ *   - always-burst instead of burst, if routers keep the table's limit: then partitions need not
+ *     save tokens before they burst.
+ *   - always-burst instead of any policy but none, for an on-demand table. */
 const struct admission_policy *admission_policy_of(const struct config *config, uint8_t gac,
                                                    bool on_demand);
-/* Known names, separated by ", ": for error texts. */
+/* The known names, separated by ", ", for error texts. */
 const char *admission_policy_names(void);
 
 void node_admission_init(struct node_admission *n, const struct config *config, struct instant now);
-/* Whether more than one partition bursts here, in this round or the last. */
+/* Whether more than one partition bursts on this node, in this round or the last. */
 bool node_admission_is_shared(const struct node_admission *n, enum admit_kind kind,
                               struct instant now);
 
-/* Buckets start full, burst starts empty. Each may owe debt_max_s of its rate, but never less than
- * one largest item. now >= 0, here and everywhere. */
+/* Cap and allocation start full, burst starts empty. Each bucket may owe debt_max_s of its rate,
+ * and at least the cost of one largest item. now >= 0, in all functions. */
 void admission_init(struct admission *a, const struct admission_policy *policy,
                     const struct config *config, const struct admission_rates *rates,
                     struct instant now);
 
-/* A new allocation, perhaps under another policy: balances are kept, cut to the new capacities. It
- * counts on no table now. */
+/* Sets a new allocation, perhaps under another policy. Keeps the balances, cut to the new
+ * capacities. Afterwards the partition counts on no table's promise. */
 void admission_change(struct admission *a, const struct admission_policy *policy,
                       const struct config *config, const struct admission_rates *rates,
                       struct instant now);
 
-/* The partition counts on what its table was promised here, which grows by its allocation; and not
- * any more. Nothing where the policy does not share: there a partition has its own part and no
- * other. */
+/* From now on the partition counts on the promise to its table, which grows by the partition's
+ * allocation; from now on it does not. Does nothing if the policy does not share. */
 void admission_join(struct admission *a, struct table_share *share, struct instant now);
 void admission_leave(struct admission *a, struct instant now);
 
-/* The partition was cut: `pieces[0]`, which counts on no table, is what is left of it, the others
- * are new; each gets its rates
- * and its share of every balance and debt. The sums stay what they were, to the mcu: what one piece
- * cannot hold another takes, and nothing is lost while the pieces together have room. The new ones
- * need not be initialized. `share_ppm` of each kind adds up to the whole. count <= 16. */
+/* The partition was cut. `pieces[0]` is what is left of it, and counts on no table's promise. The
+ * others are new, and need not be initialized. Each piece gets its rates and its share of every
+ * balance and debt. The sums stay the same, to the mcu: what does not fit into one piece goes to
+ * another, and nothing is lost while the pieces together have room. `share_ppm` of each kind adds
+ * up to one million. count <= 16. */
 void admission_divide(struct admission *const pieces[], uint32_t count, const struct config *config,
                       const struct admission_rates rates[],
                       const uint32_t *const share_ppm[ADMIT_KINDS], struct instant now);
 
-/* Two partitions have become one: `into`, which counts on no table, gets the rates of the one, and
- * takes over what `from` holds and owes. A balance is the sum of both, or the new capacity if that
- * is less. A debt is kept to the mcu: the debt limit of its bucket rises if it must. What both took
- * by bursts lately counts as taken by the one. `from` stays as it is: whoever closes it leaves its
- * table. What admission_divide has divided comes together again, but for the fraction of a token.
- */
+/* Two partitions have become one. `into` counts on no table's promise. It gets the new rates, and
+ * takes over the balances and debts of `from`. A balance is the sum of both, or the new capacity if
+ * that is less. A debt is kept to the mcu: if necessary, the debt limit of its bucket rises. What
+ * both took by bursts lately counts as taken by `into`. `from` stays as it is: the caller that
+ * closes it calls admission_leave. This is the inverse of admission_divide, except for the fraction
+ * of a token. */
 void admission_absorb(struct admission *into, const struct admission *from,
                       const struct config *config, const struct admission_rates *rates,
                       struct instant now);
 
-/* Charge `cost_mcu` >= 0 to partition and node: both or neither. `group`: for a write, the other
- * nodes that will do it too; NULL: none are asked. */
+/* Charges `cost_mcu` >= 0 to partition and node: both or neither. `group`: for a write, the other
+ * nodes that will do the write too; NULL: no other node is asked. */
 struct admit_verdict admission_try(struct admission *a, struct node_admission *node,
                                    enum admit_kind kind, struct instant now, int64_t cost_mcu,
                                    const struct admit_group *group);
 
-/* The work cost `extra_mcu` >= 0 more than was charged by the admitted `verdict`: debit the same
- * buckets, into debt if need be, at most to their debt limit. */
+/* The work cost `extra_mcu` >= 0 more than was charged with the admitted `verdict`. Debits the same
+ * buckets, if necessary into debt, at most to their debt limit. */
 void admission_settle(struct admission *a, struct node_admission *node, enum admit_kind kind,
                       struct instant now, const struct admit_verdict *verdict, int64_t extra_mcu,
                       const struct admit_group *group);
 
-/* Of what another node admitted. */
+/* Facts about a write that another node admitted. */
 enum follow {
-    FOLLOW_BURST = 1, /* from the burst bucket */
-    FOLLOW_PAID = 2,  /* with tokens that this node has set aside before */
-    FOLLOW_LATE = 4, /* and had already committed when it came here: the node owes nothing for it */
-    FOLLOW_TOLD = 8, /* and is counted in what the leader told of its buckets */
+    FOLLOW_BURST = 1, /* it was a burst */
+    FOLLOW_PAID = 2,  /* it was paid with tokens that this node had set aside */
+    FOLLOW_LATE = 4,  /* it was committed before it came here: it adds little debt to the node */
+    FOLLOW_TOLD = 8,  /* the leader's last levels count it */
 };
 
-/* What another node admitted for this partition and this one does too, as a member of its group:
- * debits the same buckets here, so that they tell the truth when this node leads. `follow`: the
- * bits of enum follow. */
+/* This node does a write that the partition's leader on another node admitted. Debits the same
+ * buckets here, so that they are right when this node leads. `follow`: bits of enum follow. */
 void admission_follow(struct admission *a, struct node_admission *node, enum admit_kind kind,
                       struct instant now, int64_t cost_mcu, uint32_t follow);
 
-/* What the buckets of one kind hold: as a leader tells followers, and as it is kept. */
+/* The balances of one kind. A leader tells them to followers; they are saved for the next life. */
 struct admission_balances {
     int64_t cap_mcu;
     int64_t allocation_mcu;
@@ -195,32 +196,33 @@ struct admission_balances {
 };
 struct admission_balances admission_balances(const struct admission *a, enum admit_kind kind,
                                              struct instant now);
-/* Cut to the capacities; debts are taken over as they are. */
+/* Sets the balances, cut to the capacities. Debts are taken over as they are. */
 void admission_restore(struct admission *a, enum admit_kind kind, struct instant now,
                        const struct admission_balances *b);
-/* Whether they are as those of a new partition: nothing is owed, nothing saved. */
+/* Whether the balances are those of a new partition: no debt, no saved burst. */
 bool admission_is_new(const struct admission *a, struct instant now);
-/* Whether time alone will change them. */
+/* Whether time alone will change the balances. */
 bool admission_refills(const struct admission *a, struct instant now);
 
-/* What the partition could serve at once; 0: nothing, or it owes. */
+/* What the partition could serve at once; 0: nothing, or it has a debt. */
 int64_t admission_left_mcu(const struct admission *a, enum admit_kind kind);
 
-/* Another replica has served so much on these buckets; its own node has paid for the work. */
+/* Debits what another replica has served on these buckets. Its own node has paid for the work. */
 void admission_spend(struct admission *a, struct node_admission *node, enum admit_kind kind,
                      struct instant now, int64_t cost_mcu);
-/* What was charged counts so much less towards the partition maximum. */
+/* Gives `mcu` back to the cap: so much of what was charged does not count towards the partition
+ * maximum. */
 void admission_spare_cap(struct admission *a, enum admit_kind kind, int64_t mcu);
 
 /* Levels now, for status pages. */
 struct admit_levels admission_levels(const struct admission *a, const struct node_admission *node,
                                      enum admit_kind kind, struct instant now);
 
-/* ---- units (spec of the service: sizes round up per item) ---- */
+/* ---- units (specification of the service: sizes are rounded up) ---- */
 
-/* Whole units for one read of `size` bytes: 4 KiB steps, at least one; halved if not consistent. */
+/* The cost of a read: one unit per 4 KiB, rounded up, at least one unit; half if not consistent. */
 int64_t read_cost_mcu(int64_t size_bytes, bool consistent);
-/* 1 KiB steps, at least one. */
+/* The cost of a write: one unit per 1 KiB, rounded up, at least one unit. */
 int64_t write_cost_mcu(int64_t size_bytes);
 
 #endif

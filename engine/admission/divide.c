@@ -1,9 +1,10 @@
-/* divide.c - a partition's buckets, divided among the pieces it was cut into.
+/* divide.c - divides a partition's buckets among the pieces of a split.
  *
- * Invariants:
- *   D1  the balances of a bucket's pieces add up to its balance, as far as their capacities have
- *       room for it; debts always do.
- *   D2  the same cut gives the same pieces on every replica whose buckets were the same. */
+ * Invariants
+ *   DIVIDE-1  The balances of a bucket's pieces add up to its balance, if their capacities together
+ *             have room for it. Debts always add up.
+ *   DIVIDE-2  If two replicas have the same buckets before, they have the same pieces afterwards.
+ */
 #include "base/must.h"
 #include "engine/admission/admission_internal.h"
 
@@ -12,8 +13,8 @@ enum {
     WHOLE_PPM = 1000000
 };
 
-/* Largest shares first would be fairer by less than a token: what does not divide goes to the
- * first pieces. */
+/* The remainder goes to the first pieces. Giving it to the largest shares would be fairer, by less
+ * than a token. */
 static void shares_of(int64_t amount, uint32_t count, const uint32_t share_ppm[], int64_t out[])
 {
     int64_t given = 0;
@@ -28,7 +29,7 @@ static void shares_of(int64_t amount, uint32_t count, const uint32_t share_ppm[]
     }
 }
 
-/* What a piece cannot hold goes to the first ones that can. */
+/* What does not fit into a piece goes to the first pieces with room. */
 static void pour_over(uint32_t count, struct token_bucket *const buckets[], int64_t parts[])
 {
     int64_t over = 0;
@@ -46,7 +47,7 @@ static void pour_over(uint32_t count, struct token_bucket *const buckets[], int6
     }
 }
 
-/* `whole`: what there was; the pieces have their capacities and rates. */
+/* `whole`: the bucket before the split. The pieces' buckets have their capacities and rates. */
 static void bucket_divide(const struct token_bucket *whole, uint32_t count,
                           struct token_bucket *const buckets[], const uint32_t share_ppm[])
 {

@@ -1,12 +1,11 @@
-/* member.c - what a node knows of the other nodes' headroom for writes, which a burst write needs
- * at every member of its replication group. */
+/* member.c - what a node knows of the other nodes' headroom for writes: reports and leases. */
 #include "engine/admission/member.h"
 
 #include <stdlib.h>
 
 #include "base/must.h"
 
-/* The least worth asking for: a second of this would be a burst hardly anybody sees. */
+/* The least amount of a request for tokens. As units per second it would be a very small burst. */
 #define LEASE_LEAST_MCU INT64_C(20000)
 
 void members_init(struct members *m, const struct config *config, uint32_t node_count)
@@ -48,7 +47,7 @@ void members_reported(struct members *m, uint32_t node, struct instant now, int6
     struct member *member = member_of(m, node);
     if (is_silent(m, member, now)) {
         member->back = true;
-        member->asking = false; /* what was asked for meanwhile is lost: it is asked anew */
+        member->asking = false; /* a request during the silence is lost: ask again */
     }
     member->heard = true;
     member->heard_at = now;
@@ -57,7 +56,7 @@ void members_reported(struct members *m, uint32_t node, struct instant now, int6
     member->shared = shared;
 }
 
-/* Until `lacking` tokens have come in at the node's rate. */
+/* The time in which the node's bucket gets `lacking_mcu`. */
 static struct duration refill_time(const struct member *member, int64_t lacking_mcu)
 {
     if (member->capacity_mcu <= 0)
@@ -73,11 +72,12 @@ static bool lease_has(struct members *m, struct member *member, struct instant n
         return true;
     if (__builtin_add_overflow(member->lacked_mcu, cost_mcu, &member->lacked_mcu))
         member->lacked_mcu = INT64_MAX / 4;
-    *wait = (struct duration){m->lease.ns / 8}; /* by then a grant may have come */
+    *wait = (struct duration){m->lease.ns / 8}; /* a grant may have come by then */
     return false;
 }
 
-/* Who shares a node with others leaves them as much as it has taken: node_admission.c. */
+/* Whether the last report has headroom. On a shared node as much as the partition has taken must
+ * remain for the others: node_admission.c. */
 static bool gauge_has(const struct member *member, int64_t cost_mcu, int64_t taken_mcu,
                       struct duration *wait)
 {
@@ -92,7 +92,7 @@ static bool gauge_has(const struct member *member, int64_t cost_mcu, int64_t tak
     return false;
 }
 
-/* Whether what it does is paid for with the tokens it has set aside. */
+/* Whether the member's work is paid with the tokens that it has set aside. */
 static bool is_leased(const struct members *m, const struct member *member, struct instant now)
 {
     return m->mode == WRITE_CHECK_LEASE && !member->back && !is_silent(m, member, now);
@@ -115,12 +115,12 @@ bool member_has(struct members *m, uint32_t node, struct instant now, int64_t co
     if (m->dead == DEAD_MEMBER_LAST_KNOWN && member->heard &&
         gauge_has(member, cost_mcu, taken_mcu, wait))
         return true;
-    *wait = m->deadline; /* until it is heard of again, or is no member any more */
+    *wait = m->deadline; /* by then the member may be heard again, or be replaced */
     return false;
 }
 
-/* What a silent one would have to set aside is counted too, so that it is asked for enough when it
- * comes back. */
+/* Counts spending at a silent member too, so that the first request after its silence asks for
+ * enough. */
 void member_spend(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu)
 {
     struct member *member = member_of(m, node);
@@ -141,7 +141,7 @@ bool member_asks(struct members *m, uint32_t node, struct instant now, uint64_t 
         return false;
     int64_t age_ns = instant_since(now, member->asked_at).ns;
     if (is_silent(m, member, now)) {
-        if (age_ns >= m->lease.ns) { /* what a lease is spent in is counted, no longer */
+        if (age_ns >= m->lease.ns) { /* count spending for the length of one lease, no longer */
             member->asked_at = now;
             member->spent_mcu = member->lacked_mcu = 0;
         }
@@ -153,7 +153,7 @@ bool member_asks(struct members *m, uint32_t node, struct instant now, uint64_t 
         return false;
     int64_t wanted = member->spent_mcu + member->spent_mcu / 2 + 2 * member->lacked_mcu;
     int64_t least = LEASE_LEAST_MCU;
-    if (instant_before(now, member->held_until)) { /* what is left is good for as long again */
+    if (instant_before(now, member->held_until)) { /* a grant prolongs the tokens that are left */
         wanted -= member->held_mcu;
         least = LEASE_LEAST_MCU / 4;
     }
@@ -173,7 +173,7 @@ void member_granted(struct members *m, uint32_t node, struct instant now, uint64
         return;
     member->asking = false;
     if (!instant_before(now, member->held_until))
-        member->held_mcu = 0; /* what is left of the last one has expired */
+        member->held_mcu = 0; /* the rest of the last grant has expired */
     struct instant until = instant_add(member->asked_at, m->lease);
     if (!instant_before(now, until) || granted_mcu == 0)
         return;

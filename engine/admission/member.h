@@ -1,20 +1,21 @@
-/* member.h - what a node knows of the other nodes' headroom for writes, which a burst write needs
- * at every member of its replication group.
+/* member.h - what a node knows of the other nodes' headroom for writes. A burst write needs
+ * headroom at every member of its replication group.
  *
- * Two ways, and none (enum write_check):
- *   gauge  a node's last report of its bucket: free, but as old as the report; many leaders may
- *          spend the same tokens meanwhile (DynamoDB, USENIX ATC 2022, section 4.3).
- *   lease  tokens the other node has set aside, and debited, before they are spent here: what
- * leaders spend together is never more than what was set aside, whatever the reports' age (ours).
- * A member that is silent for longer than the report deadline does no work, and is not asked (enum
- * dead_member has the alternatives). The member's next frame ends the silence; no acknowledgement
- * of an entry comes before that frame. Until the member has set tokens aside again, its reports
- * stand in for leases.
+ * Two ways to know it, or none (enum write_check):
+ *   gauge  The node's last report of its bucket. It costs nothing, but is old: meanwhile many
+ *          leaders may spend the same tokens (DynamoDB, USENIX ATC 2022, section 4.3).
+ *   lease  Tokens that the other node has set aside, and debited, before they are spent here. All
+ *          leaders together never spend more than was set aside, whatever the reports' age (ours).
  *
- * Leases. The holder asks ahead of use: for as much as it spent and lacked lately, and more while
- * it runs short. It counts the lease's time from the sending of the request, so clocks need not
- * agree; requests are numbered, so that a late or doubled grant adds nothing. What is not spent
- * expires.
+ * A member that is silent for longer than the report deadline does no work. By default it is not
+ * asked; enum dead_member has the alternatives. The member's next frame ends the silence. No
+ * acknowledgement of an entry comes before that frame. Until the member has set tokens aside again,
+ * its reports replace the lease.
+ *
+ * Leases. The holder asks before it needs tokens: for as much as it spent and lacked lately, and
+ * more while it runs short. It counts the lease's time from the sending of the request, so clocks
+ * need not agree. Requests are numbered, so that a late or repeated grant adds nothing. Unspent
+ * tokens expire.
  *
  * Promises: pure; O(1) per member; no allocation after init. Units: mcu of writes. */
 #ifndef WEIR_ENGINE_ADMISSION_MEMBER_H
@@ -25,22 +26,22 @@
 #include "base/token_bucket.h"
 
 struct member {
-    /* its last report */
+    /* the member's last report */
     bool heard;
     bool shared; /* more than one partition bursts there */
-    bool back;   /* after a silence, and has set no tokens aside since */
+    bool back;   /* has set no tokens aside since its last silence */
     struct instant heard_at;
     int64_t balance_mcu;
-    int64_t capacity_mcu; /* also what it gets per second */
-    /* tokens it has set aside for this node */
+    int64_t capacity_mcu; /* also taken as the refill per second */
+    /* tokens that the member has set aside for this node */
     int64_t held_mcu;
     struct instant held_until;
-    /* the request on its way, or the last one */
+    /* the request on its way, or the last request */
     uint64_t number;
     bool asking;
     struct instant asked_at;
-    int64_t spent_mcu;  /* since then */
-    int64_t lacked_mcu; /* since then: asked for in vain */
+    int64_t spent_mcu;  /* since asked_at */
+    int64_t lacked_mcu; /* since asked_at: cost of requests for which tokens were missing */
 };
 
 struct members {
@@ -55,13 +56,13 @@ struct members {
 void members_init(struct members *m, const struct config *config, uint32_t node_count);
 void members_deinit(struct members *m);
 
-/* `shared`: more than one partition bursts there. */
+/* The node's report has come. `shared`: more than one partition bursts there. */
 void members_reported(struct members *m, uint32_t node, struct instant now, int64_t balance_mcu,
                       int64_t capacity_mcu, bool shared);
 bool member_is_silent(struct members *m, uint32_t node, struct instant now);
 
-/* Whether the node has headroom for the cost of a partition whose bursts took `taken_mcu` lately;
- * if not, `wait` gets how long until it may. */
+/* Whether the node has headroom for `cost_mcu` of a partition whose bursts took `taken_mcu` lately.
+ * If not, `wait` gets the time until it may have headroom. */
 bool member_has(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu,
                 int64_t taken_mcu, struct duration *wait);
 void member_spend(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu);
@@ -76,8 +77,8 @@ void member_granted(struct members *m, uint32_t node, struct instant now, uint64
 
 /* ---- leases, on the granting side ---- */
 
-/* Sets tokens aside: debits the node's bucket by what is returned. One holder gets at most half of
- * what is there. */
+/* Sets tokens aside: debits the node's bucket, and returns the amount. A holder gets at most half
+ * of the balance. */
 int64_t member_grant(struct token_bucket *node, struct instant now, int64_t wanted_mcu);
 
 #endif

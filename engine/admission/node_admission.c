@@ -1,46 +1,45 @@
-/* node_admission.c - the node's capacity, and how those that burst share what is left of it.
+/* node_admission.c - the node's capacity, and how bursting partitions share the rest of it.
  *
- * Allocated work is debited here and never asked; bursts take what remains, the residual. First
- * come would take all of it: whoever asks most often finds the token that just fell. So every
- * partition that bursts counts what its bursts took lately, and while more than one partition
- * bursts, the node lets it take on only if as much as it has already taken would remain for the
- * others:
+ * Allocated work debits the node's bucket without a check. Bursts take the rest, the residual.
+ * First come, first served would give the residual to the partition that asks most often. So each
+ * partition counts what its bursts took lately. While more than one partition bursts, the node
+ * admits a burst only if as much as the partition has taken would remain for the others:
  *
- *     balance >= min(taken by it lately + cost, capacity)
+ *     balance >= min(taken lately by the partition + cost, capacity)
  *
- * Why this shares fairly: the bound is the same for all, so of two that are short, the one that has
- * taken less passes first, and those that want more than their share come to equal amounts, after
- * those that want less got all they asked for (max-min). It needs no list of
- * partitions and gives everything away when only one bursts: that one sees `balance >= cost`.
- * It is deficit round robin's aim by the means of dynamic buffer thresholds (Choudhury and Hahne,
- * IEEE/ACM Transactions on Networking 6(2), 1998): a refused request is not queued here, so there
- * is no queue to go round.
+ * Why this is fair (max-min): all partitions have the same bound. Of two partitions that are
+ * refused, the one that has taken less passes first. Partitions that want less than their share get
+ * all they ask for. The others come to equal amounts. The rule needs no list of partitions. If only
+ * one partition bursts, it may take everything: its condition is `balance >= cost`.
+ * Source: the aim is that of deficit round robin, the means are dynamic buffer thresholds
+ * (Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). A refused request is not
+ * queued here, so there is no queue to go round.
  *
  * Bursts that a leader elsewhere admitted, and that this node follows, count like its own. A leader
- * asks the same of the other members: of a node where more than one partition bursts, as much as
- * its own has taken (member.c).
+ * applies the same rule to the other members' nodes, if more than one partition bursts there
+ * (member.c).
  *
- * What the partitions of a table were allocated here was promised to the table. Where routers keep
- * the table's limit, a hot partition may use what the others leave of that, and takes nothing from
- * anybody: such a burst is asked for its cost alone, and does not count as taken.
+ * The allocations of a table's partitions here are the node's promise to the table. If routers keep
+ * the table's limit, a hot partition may use what the others leave of the promise. This takes
+ * nothing from other tables. So such a burst needs only its cost, and does not count as taken.
  *
- * Invariants:
- *   F1  a partition that took nothing lately is asked for its cost alone.
- *   F2  a sole burster is asked for its cost alone.
- *   F3  a full node passes every cost.
- *   F4  so is a burst within what the table was promised. */
+ * Invariants
+ *   RESIDUAL-1  The burst of a partition that took nothing lately needs only its cost.
+ *   RESIDUAL-2  If only one partition bursts, its burst needs only its cost.
+ *   RESIDUAL-3  A full node admits every cost.
+ *   RESIDUAL-4  A burst within the promise to the table needs only its cost. */
 #include "base/must.h"
 #include "engine/admission/admission_internal.h"
 
-/* Lately: in the time of a round before now, as far as two counters tell: what this round took, and
- * of what the round before took the part by which it reaches into that time. So no moment is better
- * to begin than another, and nodes need not begin their rounds together. A round is as long as the
- * bucket is deep: shorter ones would forget what a partition took before the tokens came back, and
- * favour whoever asks for small amounts. */
+/* "Lately" is the time of one round before now. Two counters estimate it: what this round took, and
+ * a part of what the round before took, as large as the part of that round that lies in this time.
+ * So the start of a round is no better moment than another, and nodes need not start their rounds
+ * together. A round is as long as the bucket is deep: shorter rounds would forget what a partition
+ * took before the tokens came back, and favour small requests. */
 static int64_t round_of(const struct node_admission *n, struct instant now)
 {
     if ((uint64_t)(now.ns - n->round_began_ns) < (uint64_t)n->round_ns)
-        return n->round; /* dividing costs as much as all the rest */
+        return n->round; /* saves a division, which costs as much as all the rest */
     return now.ns / n->round_ns;
 }
 
@@ -64,7 +63,7 @@ void node_burst_enter(const struct admission_case *c)
     }
 }
 
-/* More than one partition bursts in this round, or did in the one before. */
+/* Whether more than one partition bursts in this round, or did in the round before. */
 static bool is_shared(const struct node_residual *residual, int64_t round)
 {
     if (residual->round == round)
@@ -72,7 +71,7 @@ static bool is_shared(const struct node_residual *residual, int64_t round)
     return residual->round + 1 == round && residual->bursters > 1;
 }
 
-/* Of what a round took, the part that lies less than a round before `at`, which is in the next. */
+/* The part of what the last round took that lies less than a round before `at`. */
 static int64_t part_of(int64_t taken_mcu, int64_t round_ns, struct instant at)
 {
     int64_t whole_us = round_ns / NS_PER_US, left_us = (round_ns - at.ns % round_ns) / NS_PER_US;
@@ -94,7 +93,7 @@ int64_t burst_taken_mcu(const struct admission_case *c, struct instant at)
     return __builtin_add_overflow(m->burst_mcu, before, &sum) ? INT64_MAX : sum;
 }
 
-/* What the node must hold for the burst. */
+/* The balance that the node must have for the burst. */
 static int64_t cost_with_reserve(const struct admission_case *c, int64_t cost_mcu,
                                  struct instant at)
 {
@@ -115,8 +114,8 @@ bool node_burst_has(const struct admission_case *c, int64_t cost_mcu, bool promi
     return token_bucket_has(&c->node->buckets[c->kind], needed);
 }
 
-/* At most: the reserve as it is now is asked for until the round after this one has ended, though
- * it falls all the time. The exact moment would cost ten times as much to find. */
+/* An upper bound: it assumes that the reserve stays as it is until the next round has ended,
+ * although it falls all the time. Finding the exact time would cost ten times as much. */
 struct duration node_burst_wait(const struct admission_case *c, int64_t cost_mcu)
 {
     const struct token_bucket *bucket = &c->node->buckets[c->kind];

@@ -1,4 +1,4 @@
-/* policy_allocation.c - the allocated throughput and nothing else: what is not used is lost. */
+/* policy_allocation.c - only the allocated throughput: unused tokens are lost. */
 #include "engine/admission/admission_internal.h"
 
 static void allocation_debit(const struct admission_case *c, int64_t cost_mcu)

@@ -1,6 +1,7 @@
-/* policy_burst.c - the allocated throughput, then more, if the node has it to spare: under `burst`
- * what the partition has saved (DynamoDB, USENIX ATC 2022, section 4.1), under `always-burst`
- * whatever is asked for, because the table's limit is kept elsewhere (section 4.3). */
+/* policy_burst.c - the allocated throughput, and more if the node has headroom.
+ *
+ * burst: as much as the partition has saved (DynamoDB, USENIX ATC 2022, section 4.1).
+ * always-burst: as much as is asked for, because routers keep the table's limit (section 4.3). */
 #include "engine/admission/admission_internal.h"
 
 static bool burst_saves(const struct admission_case *c)
@@ -18,9 +19,9 @@ static void burst_debit(const struct admission_case *c, int64_t cost_mcu, bool b
     node_debit(c, cost_mcu, burst, promised);
 }
 
-/* When the cap has the cost, and either the allocation has it or burst and node both do. Burst has
- * no rate of its own: it grows only while the allocation is full, and a full allocation passes any
- * cost. So a burst bucket that is short now is never what lets the request pass first. */
+/* The time until the cap has the cost, and the allocation has it or both burst and node have it.
+ * The burst bucket grows only while the allocation is full, and a full allocation has any cost. So
+ * a burst bucket that is short now never lets the request pass first. */
 static struct duration burst_earliest(const struct admission_case *c, int64_t cost_mcu, bool burst)
 {
     struct duration wait = token_bucket_wait(&c->meter->allocation, cost_mcu);
@@ -54,7 +55,7 @@ static void burst_decide(const struct admission_case *c, int64_t cost_mcu,
             return;
         }
     }
-    if (node) { /* the member's answer is the earliest, unless the allocation comes first */
+    if (node) { /* wait for the member's headroom or for the allocation, whichever comes first */
         verdict->wait =
             duration_shorter(verdict->wait, token_bucket_wait(&m->allocation, cost_mcu));
         verdict->reason = ADMIT_REFUSED_MEMBER;

@@ -1,5 +1,5 @@
-/* policy_none.c - never throttles, and charges nothing, so that the buckets owe nothing to the past
- * when another policy takes over. */
+/* policy_none.c - never throttles. Charges nothing, so that no debt remains when another policy
+ * takes over. */
 #include "engine/admission/admission_internal.h"
 
 static void none_decide(const struct admission_case *c, int64_t cost_mcu,

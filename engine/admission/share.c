@@ -1,4 +1,4 @@
-/* share.c - a table's throughput divided over its partitions. */
+/* share.c - divides a table's throughput among its partitions. */
 #include "engine/admission/share.h"
 
 #include "base/must.h"
