@@ -1,4 +1,4 @@
-/* call.c - the life of an API request: memory, steps, answer, tables, requests to nodes. */
+/* call.c - the life of an API request. */
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -101,7 +101,7 @@ void call_end(struct call *c)
     r->finished = c;
 }
 
-/* Tells `answered`. The fault is NULL if the call was done. */
+/* The fault is NULL if the call was done. */
 static void call_tell(const struct call *c, int status, const struct fault *f)
 {
     const struct router *r = c->router;
@@ -174,7 +174,7 @@ static bool call_within_budget(struct call *c)
                      "(http_memory_max_bytes); please try again");
 }
 
-/* Does the next step. False: the call has failed. */
+/* False: the call has failed. */
 static bool call_step(struct call *c)
 {
     if (!call_within_budget(c))

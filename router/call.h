@@ -48,13 +48,13 @@ struct call {
     struct route_use *routes;
     struct route_waiter *waiters;
     struct instant follow_until; /* a change of a table: operations/table_description.h */
-    uint32_t follow_table;       /* the id of that table */
+    uint32_t follow_table;       /* its id */
     uint32_t outstanding;        /* subrequests without a final reply */
     uint32_t routes_pending;     /* tables that the call waits for */
     bool ready;                  /* the operation's `ready` was called */
     bool ended;
     size_t accounted;
-    struct call *next; /* in the router's list of spare or of finished calls */
+    struct call *next; /* spare or finished */
 };
 
 struct call *call_create(struct router *r, struct client *c, const struct operation *o);
@@ -68,13 +68,11 @@ void call_fail(struct call *c);
 void call_end(struct call *c);
 /* Keeps the route until the call ends, and returns it. */
 struct route *call_hold_route(struct call *c, struct route *route);
-/* A table that the call wants does not exist or cannot be read: the call fails. */
+/* A table that the call wants does not exist or cannot be read. */
 void call_route_refused(struct call *c, const struct reply *refusal);
-/* Frees the memory of ended calls, or keeps it for new calls. `all`: also of calls that have made
- * requests; no request may be lent now. */
+/* Gives back the memory of ended calls. `all`: also of calls whose requests may have been lent. */
 void call_reap(struct router *r, bool all);
 void call_destroy(struct call *c);
-/* Brings the bytes that the call accounts for up to date. */
 void call_account(struct call *c);
 
 #endif

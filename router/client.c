@@ -286,8 +286,7 @@ static void client_request_came(struct client *c)
     endpoints_serve(r, c);
 }
 
-/* A body that exceeds the memory budget is dropped while it arrives. Its request is refused at the
- * end of the body. */
+/* A body that exceeds the memory budget is dropped while it arrives, and refused at its end. */
 static void client_check_budget(struct client *c)
 {
     client_account(c);

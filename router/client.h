@@ -18,11 +18,11 @@ struct client {
     struct router *router; /* borrows */
     struct http http;
     struct buffer out;     /* owns; to be sent */
-    struct buffer backlog; /* owns; received during a call, or while the client was blocked */
+    struct buffer backlog; /* owns; received and not yet read by http */
     size_t backlog_at;
     struct call *call;
     size_t unsent;       /* bytes for the client that the host still holds */
-    struct timer timer;  /* idle, or a request or a dropped body is arriving */
+    struct timer timer;  /* for an idle client, or for bytes that arrive */
     struct timer unread; /* runs while the client takes no unsent bytes */
     struct client *next_output;
     struct client *next_resume;
@@ -52,8 +52,7 @@ void client_expire(struct router *r, struct client *c);
 bool client_unsent(struct router *r, uint64_t id, size_t bytes);
 /* The client has taken no bytes for too long. */
 void client_unread(struct router *r, struct client *c);
-/* Whether `more` bytes fit the memory budget. If they do not, clients that do not read are closed
- * first. */
+/* Whether `more` bytes fit the budget. Before it refuses, it closes clients that do not read. */
 bool client_make_room(struct router *r, uint64_t more);
 void client_destroy(struct client *c);
 /* The next bytes or the next close for the host. False: none. */

@@ -29,7 +29,7 @@ enum {
     ROUTE_BUCKETS = 1024, /* a power of two */
     SPARE_BUFFERS = 64,
     SPARE_CALLS = 256,
-    /* A buffer that grew larger is freed after its use; others are kept for the next use. */
+    /* A buffer that grew larger is freed after its use. */
     KEPT_BUFFER_MAX = 64 * 1024,
 };
 
@@ -46,7 +46,7 @@ struct router {
     uint32_t catalog_node;  /* a guess: the node that leads the catalog */
     struct gac_client *gac; /* owns */
     struct json_parser *json;
-    struct buffer scratch; /* a request's body, padded for the parser; or an answer's body */
+    struct buffer scratch; /* a request's body, padded for the parser, for example */
     size_t scratch_accounted;
     struct fault fault; /* of the call at work */
     struct id_map clients;
@@ -58,7 +58,7 @@ struct router {
     struct timer_queue backoffs[BACKOFFS];
     struct timer_queue patience;
     struct timer_queue looks;
-    int64_t looks_to_give_up;   /* looks without an answer after which a node is given up */
+    int64_t looks_to_give_up;   /* at a silent node */
     struct node_watch *watches; /* owns; by node */
     uint32_t pings_due;
     struct reply_slot *slots; /* owns */
@@ -86,7 +86,7 @@ struct router {
     struct metrics_router counters; /* the gauges in it are not used */
 };
 
-/* Sets the number of bytes that a client, a call or the scratch buffer accounts for. */
+/* Sets the number of bytes that an owner accounts for. */
 static inline void router_account(struct router *r, size_t *accounted, size_t bytes)
 {
     r->held_bytes = r->held_bytes - *accounted + bytes;

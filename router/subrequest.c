@@ -1,12 +1,9 @@
 /* subrequest.c - requests to nodes: sent, answered, sent again, given up.
  *
- * A subrequest's deadline runs from its first start. All retries happen before the deadline. A
- * request is retried if it did nothing:
- *   - a node refused it as wrongly routed. After a split the new map is fetched at once;
- *   - a node refused it because the node does not lead;
- *   - it was never sent.
- * A read is also retried if its node went away. A write whose node went away has an unknown outcome
- * and is never repeated.
+ * A subrequest's deadline runs from its first start; all retries happen before it. A request is
+ * retried if it did nothing: it was never sent, or a node refused it because the node does not
+ * lead, or as wrongly routed. After a split the new map is fetched at once. A read is also retried
+ * if its node went away. A write whose node went away has an unknown outcome and is never repeated.
  *
  * A node may be silent (silence.h): stopped, cut off, or busy for a moment. Then
  *   - a read that was sent to the node is sent to another node. A later answer of the silent node
@@ -240,7 +237,6 @@ static void subrequest_settle(struct router *r, struct subrequest *s, const stru
         limit_settle(r, s, reply->code == REPLY_OK ? reply->consumed_mcu : 0);
 }
 
-/* Takes the final reply. */
 static void subrequest_finish(struct router *r, struct subrequest *s, const struct reply *reply)
 {
     subrequest_settle(r, s, reply);
@@ -458,8 +454,8 @@ static void subrequest_try_refused_elsewhere(struct router *r, struct subrequest
     subrequest_try_elsewhere(r, s, reply->leader);
 }
 
-/* The node may answer pings, but be cut off from the other nodes. New requests go to other nodes
- * from now on. So does this request, if it may be done twice. */
+/* The node may answer pings, but be cut off from other nodes. New requests now go to other nodes,
+ * and so does this request if it may be done twice. */
 void subrequest_patience_over(struct router *r, struct subrequest *s)
 {
     if (traits_of(&s->request)->data && !subrequest_is_eventual(s))

@@ -1,6 +1,6 @@
 /* subrequest.h - one request to a node or to the catalog, with its deadline, retries and tokens.
  *
- * The rules of retries are in subrequest.c. Not here: the answer to the client (call.h). */
+ * Not here: the answer to the client (call.h). */
 #ifndef WEIR_ROUTER_SUBREQUEST_H
 #define WEIR_ROUTER_SUBREQUEST_H
 
@@ -34,8 +34,8 @@ struct subrequest {
     enum subrequest_state state;
     uint32_t node;
     uint32_t slot;
-    uint32_t attempts;          /* failed so far */
-    uint32_t index;             /* for use by the operation */
+    uint32_t attempts;
+    uint32_t index;             /* the operation's own */
     uint32_t turn;              /* the next member to ask, where no leader is known */
     uint32_t redirects;         /* resends since the last pause */
     uint32_t silent;            /* bit i: the partition's member i is silent, or did not answer */
@@ -67,7 +67,7 @@ void subrequest_not_sent(struct router *r, uint32_t node, uint64_t id);
 void subrequest_deadline(struct router *r, struct subrequest *s);
 void subrequest_patience_over(struct router *r, struct subrequest *s);
 void subrequest_backoff_over(struct router *r, struct subrequest *s);
-/* After the wait for tokens: the subrequest has its tokens, or it gets none. */
+/* After the wait for tokens. */
 void subrequest_admitted(struct router *r, struct subrequest *s);
 void subrequest_refused(struct router *r, struct subrequest *s,
                         const struct admit_verdict *verdict);

@@ -19,8 +19,7 @@ enum {
     CONDITION_DEPTH_MAX = 300, /* levels of parentheses, NOT and functions */
 };
 
-/* The comments name the members of struct condition that a kind uses. */
-enum condition_kind {
+enum condition_kind { /* the comments name the members in use */
     CONDITION_OR = 1,
     CONDITION_AND,
     CONDITION_NOT,
@@ -50,7 +49,7 @@ struct condition {
     struct slice name; /* of the function */
     struct path_part *path;
     struct attr value;
-    struct condition *args; /* the first operand; `next` leads to the others */
+    struct condition *args; /* the first operand; `next`: the others */
     struct condition *next;
     uint32_t arg_count;
     bool parenthesized;

@@ -1,8 +1,8 @@
 /* evaluate.c - evaluates whether an item fulfils a program.
  *
- * The program has passed program_check: all bytes that are read exist. A path that leads to nothing
- * has no value. Without a value <> is true, and other comparisons are false. Values of different
- * types are not equal and have no order. */
+ * The program has passed program_check. A path that leads to nothing has no value. Without a value,
+ * <> is true and other comparisons are false. Values of different types are not equal and have no
+ * order. */
 #include <stdio.h>
 
 #include "base/must.h"
@@ -11,7 +11,7 @@
 #include "engine/expression/program_internal.h"
 
 struct evaluated {
-    bool there; /* there is a value */
+    bool there;
     struct attr value;
     uint8_t number[NUMBER_ENCODED_MAX]; /* the result of size(); `value` points to it */
 };

@@ -98,7 +98,7 @@ static bool key_gather_one(struct key_gathering *g, const struct condition *c)
             return key_refuse(g, EXPRESSION_KEY_TWO_CONDITIONS);
     }
     if (out->count++ >= 2)
-        return true; /* refused after all conditions were looked at */
+        return true; /* refused at the end */
     struct key_condition *k = &out->list[out->count - 1];
     *k =
         (struct key_condition){.name = path->path->name, .op = key_operator_of(c, path != c->args)};

@@ -53,7 +53,7 @@ void operand_check_nested(struct parser *p, const struct condition *c);
 void operand_check_condition(struct parser *p, const struct condition *c);
 /* Notes a comparison of a path with itself. */
 void operand_check_distinct(struct parser *p, const struct condition *c);
-/* Notes bounds of BETWEEN that differ in type or are not in order. */
+/* Notes bounds of BETWEEN of different types, or not in order. */
 void operand_check_between(struct parser *p, const struct condition *c);
 /* Sets c->function. Notes an unknown name, and a wrong number or type of operands. */
 void operand_check_function(struct parser *p, struct condition *c);

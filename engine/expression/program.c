@@ -171,7 +171,7 @@ static bool check_operands(struct program_checker *c, uint32_t count)
     return true;
 }
 
-/* Checks that each operand of a chain has exactly the size that is written before it. */
+/* Each operand must have exactly the size that is written before it. */
 static bool check_chain(struct program_checker *c)
 {
     const uint32_t count = check_u16(c);

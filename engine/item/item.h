@@ -40,8 +40,8 @@ enum attr_type attr_type_of(struct slice name);
 /* ---- writing ---- */
 
 /* Appends one item to `out`. Call item_begin, then item_name and a value for each attribute, then
- * item_end. In lists and sets, write values without names; in maps, names and values. The caller
- * must have checked nesting, duplicates and limits; a wrong call aborts (must). */
+ * item_end. Lists and sets have values without names, maps have names and values. The caller checks
+ * nesting, duplicates and limits first; a wrong call aborts (must). */
 struct item_writer {
     struct buffer *out; /* borrows */
     size_t start;
@@ -71,10 +71,9 @@ uint32_t item_end(struct item_writer *w);
 
 /* ---- reading ---- */
 
-/* Checks checksum and structure of bytes from disk or network: STATUS_CORRUPT or STATUS_OK. After
- * that, all readers below may trust the bytes. Numbers are canonical, sizes and counts are right,
- * and the first 64 names of a map are distinct. Not checked: UTF-8, duplicates in sets,
- * ITEM_SIZE_MAX. */
+/* Checks checksum and structure of bytes from disk or network: STATUS_CORRUPT or STATUS_OK. The
+ * readers below may then trust the bytes. Numbers are canonical, sizes and counts right, the first
+ * 64 names of a map distinct. Not checked: UTF-8, duplicates in sets, ITEM_SIZE_MAX. */
 enum status item_check(struct slice item);
 
 /* The same check for a single value, which has no checksum. */

@@ -8,10 +8,10 @@
  * All bytes of a negative number but the sign are complemented.
  *
  * Why this keeps the order: the sign decides first, then the exponent of the first digit, then the
- * digits as a fraction. The final 01 is less than any pair: of two numbers with the same first
- * digits, the shorter number is less in magnitude.
- * Why pairs are never 00: a storage key escapes each byte 00 with a second byte. Only the exponent
- * byte can be 00: for -130 of a positive number, and for 125 of a negative number.
+ * digits as a fraction. The final 01 is less than any pair: of two positive numbers with the same
+ * first digits, the shorter comes first. The complement reverses all this for negative numbers.
+ * Why pairs are never 00: a storage key needs two bytes for a byte 00. Only an exponent can be 00:
+ * -130 of a positive number, 125 of a negative number.
  *
  * Invariants:
  *   NUMBER-1  one value has one encoding: no leading or trailing zero digit, no negative zero.
@@ -100,8 +100,7 @@ static size_t mantissa_scan(struct slice text, struct mantissa *m, struct number
     return at;
 }
 
-/* Reads all of `text` as e, sign, digits. An empty text is exponent 0. A large exponent stops
- * growing far outside the valid range. */
+/* Reads all of `text` as e, sign, digits. Empty: exponent 0. Saturates far outside the range. */
 static bool exponent_scan(struct slice text, int64_t *out)
 {
     *out = 0;
@@ -243,9 +242,9 @@ enum status number_decode(struct slice bytes, struct number *out, size_t *used)
     return STATUS_MALFORMED;
 }
 
-/* The service keeps numbers in base 100, with pairs aligned at the point. Each pair with a
- * significant digit counts one byte: for 123.45 these are ceil(3/2) + ceil(2/2) bytes. Zeros at
- * both ends do not count. One byte is added for the number, and one for a negative sign. */
+/* The service keeps numbers in base 100, aligned at the point. Each pair with a significant digit
+ * counts one byte: for 123.45 these are ceil(3/2) + ceil(2/2) bytes. Zeros at both ends are
+ * free. */
 uint32_t number_size(const struct number *n)
 {
     number_check(n);

@@ -2,10 +2,9 @@
  *
  *   table id (u32 BE) | xxh3-64 of the partition key (BE) | partition key | sort key
  *
- * Each key part is escaped (00 becomes 00 FF) and ends in 00 01. Numbers are encoded by number.h
- * first. The hash is that of the bytes before escaping. The byte order is: table, hash, partition
- * key, sort key. A partition is a range [lo, hi) of such strings. Its bounds may be any strings,
- * also inside an item collection. */
+ * Each key part is escaped (00 becomes 00 FF) and ends in 00 01; the hash is of unescaped bytes.
+ * Numbers are encoded by number.h first. A partition is a range [lo, hi) of such strings. Its
+ * bounds may be any strings, also inside an item collection. */
 #ifndef WEIR_ENGINE_ITEM_STORAGE_KEY_H
 #define WEIR_ENGINE_ITEM_STORAGE_KEY_H
 
@@ -46,9 +45,9 @@ uint64_t storage_key_even_cut(uint64_t lo, uint64_t hi, uint32_t i, uint32_t pie
  * and terminated, at most STORAGE_KEY_SIZE_MAX bytes. Does not check that the hash is right. */
 bool storage_key_is_whole(struct slice key);
 
-/* Read a key part by part. storage_key_skip_hash takes table and hash off the front of `key`, or
- * all of a shorter key. storage_key_next_part then takes off one part, and appends its bytes
- * without escapes. False: the key ended within the part. */
+/* To read a key part by part: the first function takes table and hash off `key`, or all of a
+ * shorter key. The second takes off one part, and appends it unescaped. False: the key ended in the
+ * part. */
 void storage_key_skip_hash(struct slice *key);
 bool storage_key_next_part(struct slice *key, struct buffer *out);
 

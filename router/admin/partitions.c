@@ -129,7 +129,7 @@ static const struct partition_info *partitions_find_partition(const struct parti
 
 /* ---- writing ---- */
 
-/* Requests that this router refused by the table's limit: no node has seen them. */
+/* Refusals by the table's limit at this router: no node has seen these requests. */
 static void partitions_write_refused(struct call *c, const struct table *t, enum admit_kind kind)
 {
     struct gac_limit limit;

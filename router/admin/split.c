@@ -2,9 +2,8 @@
  *
  *   {"TableName": name, "Partition": number, "Cut": base64 of a storage key}
  *
- * Without a Cut the partition's range of hashes is halved. The answer is {"Partitions": the table's
- * number of partitions}. It comes when the catalog has changed its map. The nodes split the
- * partition within milliseconds after that. */
+ * Without a Cut the partition's range of hashes is halved. The answer {"Partitions": count} comes
+ * when the catalog has changed its map. The nodes follow within milliseconds. */
 #include "engine/catalog/split.h"
 #include "router/admin/pages.h"
 #include "router/json/base64.h"

@@ -1,5 +1,5 @@
-/* key_schema.h - checks KeyConditionExpression in the service's order: first the expression alone,
- * before the table is looked up; then the expression against the table's key schema. */
+/* key_schema.h - checks KeyConditionExpression in the service's order: first alone, before the
+ * table is looked up; then against the table's key schema. */
 #ifndef WEIR_ROUTER_EXPRESSION_KEY_SCHEMA_H
 #define WEIR_ROUTER_EXPRESSION_KEY_SCHEMA_H
 

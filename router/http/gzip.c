@@ -1,8 +1,7 @@
 /* gzip.c - packs and unpacks whole bodies as gzip and deflate, with libdeflate.
  *
- * The unpacked size is not known in advance. The size at the end of gzip's bytes is the size of the
- * last member only, and may be wrong. Therefore a size is guessed. While it is too small, it is
- * doubled, up to the caller's limit. */
+ * The unpacked size is not known in advance: gzip tells the size of its last member only, and the
+ * size may be wrong. A guess is doubled while it is too small, up to the caller's limit. */
 #include "router/http/gzip.h"
 
 #include <libdeflate.h>
@@ -13,7 +12,7 @@ enum {
     FASTEST = 1,
     LENGTH_SIZE = 4, /* the last bytes of gzip: the unpacked size modulo 2^32 */
     ROOM_MIN = 4096,
-    ROOM_FACTOR = 4, /* the guess for deflate: JSON unpacks to about four times its size */
+    ROOM_FACTOR = 4, /* a guess for JSON */
 };
 
 static size_t gzip_guess(enum content_coding coding, struct slice bytes)

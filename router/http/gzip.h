@@ -10,10 +10,9 @@ enum content_coding {
     CODING_DEFLATE, /* RFC 1950: zlib's header and checksum around deflate */
 };
 
-/* Appends the unpacked `bytes`. In case of an error `out` is as before.
- * STATUS_TOO_LARGE: they unpack to more than `size_max` bytes. The limit keeps a small body from
- * growing without bound.
- * STATUS_MALFORMED: they are not of that coding, are cut short, or other bytes follow. */
+/* Appends the unpacked `bytes`.
+ * STATUS_TOO_LARGE: more than `size_max` bytes; a small body must not grow without bound.
+ * STATUS_MALFORMED: not of that coding, cut short, or other bytes follow. */
 enum status coding_unpack(struct buffer *out, enum content_coding coding, struct slice bytes,
                           size_t size_max);
 

@@ -24,7 +24,7 @@ struct slice http_trimmed(struct slice s)
     return s;
 }
 
-/* The next element of a list, trimmed. An element ends before `end`; `rest` moves past `end`. */
+/* The next element of a list, trimmed. `rest` moves past the `end` of the element. */
 static struct slice head_next(struct slice *rest, char end)
 {
     const uint8_t *at = memchr(rest->data, end, rest->size);
@@ -351,8 +351,7 @@ struct slice http_bearer(const struct http_head *head)
 
 /* ---- the coding of an answer ---- */
 
-/* The weight of a coding in thousandths. A coding that is not named has the weight of `*`.
- * `missing` is the weight without `*`. */
+/* Thousandths. A coding that is not named has the weight of `*`; without `*`, `missing`. */
 static int head_accepted_weight(const struct http_head *head, enum http_accepted coding,
                                 int missing)
 {

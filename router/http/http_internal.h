@@ -15,8 +15,8 @@ void http_request_end(struct http *h);
 
 void http_head_clear(struct http_head *head);
 
-/* Whether `name` is `field`, in upper or lower case. `field` is in lower case; both have `size`
- * characters. Compares the last characters first: most names differ there. */
+/* Whether `name` is `field`, which is in lower case; both have `size` characters. Compares the last
+ * characters first: most names differ there. */
 bool http_is_field(const char *field, const char *name, size_t size);
 
 /* The slice without blanks at its ends. */
@@ -31,8 +31,7 @@ enum http_refusal http_head_check(struct http_head *head);
 
 /* ---- plain.c ---- */
 
-/* Takes the head, if `bytes` begins with a whole plain request. False: not taken; llhttp must read
- * the request. */
+/* Takes the head, if `bytes` begins with a whole plain request. False: llhttp must read it. */
 bool http_plain_begins(struct http *h, struct slice bytes, size_t *taken);
 /* Takes the body of the plain request whose head was taken. */
 enum http_event http_plain_ends(struct http *h, struct slice bytes, size_t *taken);

@@ -14,8 +14,8 @@ using simdjson::dom::object;
 static_assert(JSON_PADDING >= simdjson::SIMDJSON_PADDING, "simdjson reads this far past the end");
 static_assert(sizeof(element) <= sizeof(json_value::words), "an element fits a value");
 
-/* A parser keeps buffers of about ten times its largest document. If the largest document was
- * larger than this, a smaller document replaces the parser by a new one. */
+/* A parser keeps buffers of about ten times its largest document. A parser that grew past this size
+ * is replaced when a smaller document follows. */
 static constexpr size_t KEPT_SIZE_MAX = 1 << 20;
 
 struct json_parser {

@@ -49,8 +49,7 @@ static void shape_path_append(struct buffer *out, const struct path *p, bool as_
         out->data[start] = (uint8_t)tolower(out->data[start]);
 }
 
-/* Shows a value as the service does: strings and numbers as they are, the rest roughly as Java
- * prints it. */
+/* Shows a value as the service does: strings and numbers as they are, the rest roughly as Java. */
 static void shape_shown_append(struct buffer *out, const struct json_value *v)
 {
     struct slice text;
@@ -558,7 +557,7 @@ static const char *shape_bind_members(const struct shape *shape, const struct js
     return NULL;
 }
 
-/* Binds the members. Refuses a member that is given twice: it is not clear which value is meant. */
+/* Refuses a member that is given twice: it is not clear which value is meant. */
 static bool shape_bind_once(struct check *c, const struct shape *shape,
                             const struct json_value *structure,
                             struct json_value members[SHAPE_MEMBERS_MAX])

@@ -40,7 +40,7 @@ bool limit_take(struct router *r, struct subrequest *s);
 /* Settles the tokens. A second call does nothing. `used_mcu` is what the request cost, 0 if it was
  * not done. */
 void limit_settle(struct router *r, struct subrequest *s, int64_t used_mcu);
-/* limit_settle for a request that may have been done: counts what was taken as its cost. */
+/* The same for a request that may have been done: its cost is what was taken. */
 void limit_keep(struct router *r, struct subrequest *s);
 
 /* This router has just changed or created the table: all routers will hear of the new limits. */
@@ -53,8 +53,7 @@ void limit_wait_over(struct router *r, struct subrequest *s);
 /* How many requests wait for tokens of the key. */
 int64_t limit_waiting(const struct router *r, struct gac_key key);
 
-/* At the end of an event: tries waiting requests again, and tells refusals. True: a request was
- * refused. */
+/* At the end of an event. True: a request was refused. */
 bool limit_run(struct router *r);
 
 void limit_deinit(struct router *r);

@@ -27,13 +27,13 @@ struct batch_table {
 
 struct batch {
     struct item_plan *plan;      /* the items of a table follow each other */
-    struct batch_table *tables;  /* same indexes as plan->tables */
-    struct batch_entry *entries; /* same indexes as plan->items */
+    struct batch_table *tables;  /* one for each of plan->tables */
+    struct batch_entry *entries; /* one for each of plan->items */
     uint32_t entries_max;
     uint32_t done;      /* entries that nodes have done */
     int64_t item_bytes; /* size of the items found so far */
     bool want_collections;
-    struct subrequest *failed; /* the entry with the gravest failure; NULL: none */
+    struct subrequest *failed; /* the gravest failure; NULL: none */
     struct reply failure;
 };
 
@@ -44,8 +44,7 @@ bool batch_read(struct call *c, const struct json_value *request_items, uint32_t
 /* Adds an entry to the table that is being read; the caller sets op and item. NULL: too many. */
 struct item_request *batch_add(struct call *c, struct batch *b);
 
-/* For the operation's `ready`: sends all entries. Refuses a key that does not fit its table, and a
- * key that occurs twice. */
+/* Sends all entries. Refuses a key that does not fit its table, and a key that occurs twice. */
 bool batch_ready(struct call *c);
 
 /* The entry of the reply. NULL: the node did not do the request. */

@@ -78,7 +78,7 @@ static enum attr_type create_defined_type(const struct json_value *definitions, 
     return 0;
 }
 
-/* Compares only the first COMPARED_MAX: a table has at most two keys, so more are refused later. */
+/* More than COMPARED_MAX are refused later: a table has two keys. */
 static bool create_definitions_differ(struct call *c, const struct json_value *list)
 {
     enum {
@@ -164,7 +164,6 @@ static bool create_refuse_lists(struct call *c, const struct json_value m[])
     return true;
 }
 
-/* Reads the request into a spec for the catalog. */
 static bool create_read(struct call *c, const struct json_value m[], struct table_spec *spec)
 {
     struct table_settings settings = {

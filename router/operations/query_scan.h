@@ -17,10 +17,10 @@ bool page_read(struct call *c, struct page *p, const struct json_value *select,
 /* Adds to the fault's text that the starting key is invalid. Always false. */
 bool page_blame_start_key(struct call *c);
 
-/* For the operation's `ready`, after the range was set: sends the first request. */
+/* After the range was set: sends the first request. */
 void page_start(struct call *c, struct page *p);
 
-/* For the operation's `reply` and `finish`. call->state must begin with a struct page. */
+/* call->state must begin with a struct page. */
 bool page_reply(struct call *c, struct subrequest *s, const struct reply *r);
 bool page_finish(struct call *c);
 

@@ -19,8 +19,7 @@ static size_t body_unpacked_max(const struct router *r, size_t packed)
     return most < body_max ? most : body_max;
 }
 
-/* Unpacks the body to the scratch buffer. A small body may become large, so the scratch buffer
- * counts in held_bytes from now on. */
+/* A small body may unpack to a large one: the scratch buffer counts in held_bytes from now on. */
 static bool body_unpack(struct router *r, struct client *c)
 {
     const struct http_head *head = &c->http.head;
@@ -48,7 +47,7 @@ static bool body_unpack(struct router *r, struct client *c)
                             "(http_memory_max_bytes); please try again");
 }
 
-/* Takes the body to the scratch buffer, unpacked and padded. */
+/* Copies the body, unpacked and padded, to the scratch buffer. */
 static bool body_take(struct router *r, struct client *c)
 {
     const struct http_head *head = &c->http.head;
@@ -64,7 +63,7 @@ static bool body_take(struct router *r, struct client *c)
     return true;
 }
 
-/* Finds the operation that X-Amz-Target names. */
+/* The operation that X-Amz-Target names. */
 static bool serve_find(struct router *r, struct client *c, const struct service *service,
                        const struct operation **out)
 {

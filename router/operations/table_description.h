@@ -13,11 +13,10 @@ void table_description_write(struct buffer *out, const struct router *r, const s
 bool table_take_reply(struct call *c, const struct subrequest *s, const struct reply *r,
                       struct table *out);
 
-/* Writes {"member": description} from a catalog's reply that holds a table. Unless the operation
- * only reads the table, the cached route is forgotten, because the table has changed. The answer
- * about a change (CREATING, UPDATING, DELETING) is then held until the change has happened, at most
- * TABLE_CHANGE_WAIT_MS: the client's next request finds the table ready or gone. With
- * table_change_delay_ms above 0 the answer is not held. */
+/* Writes {"member": description} from a catalog's reply that holds a table. After a change the
+ * cached route is forgotten. The answer about a change (CREATING, UPDATING, DELETING) is held until
+ * the change has happened, at most TABLE_CHANGE_WAIT_MS: the next request then finds the table
+ * ready or gone. With table_change_delay_ms above 0 the answer is not held. */
 bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
                               const char *member);
 enum {
@@ -27,8 +26,7 @@ enum {
 /* True: the reply belongs to such a wait, and is done with. The wait goes on or ends. */
 bool table_change_took(struct call *c, struct subrequest *s, const struct reply *r);
 
-/* table_change_took, or table_description_answer with "TableDescription": for an operation's
- * `reply`. */
+/* table_change_took, or table_description_answer with "TableDescription". */
 bool table_description_reply(struct call *c, struct subrequest *s, const struct reply *r);
 
 /* Settings other than throughput. weir refuses deletion protection and streams if they are switched

@@ -166,8 +166,7 @@ static void throughput_write_maximum(struct buffer *out, const struct table *t)
     json_write_close(out, '}');
 }
 
-/* The warm throughput that the present partitions can serve. A partition that its parent has not
- * split off yet does not count. */
+/* The warm throughput that the present partitions can serve, without those not yet split off. */
 static int64_t throughput_served(const struct config *config, const struct table *t,
                                  enum admit_kind kind)
 {

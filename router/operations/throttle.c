@@ -24,8 +24,7 @@ const char *throttle_reason_name(enum admit_kind kind, enum admit_reason reason)
                               : "TableWriteProvisionedThroughputExceeded";
 }
 
-/* Whether an on-demand table is at its maximum: its partitions' allocations enforce the maximum, or
- * the routers that share it. */
+/* An on-demand table's maximum is enforced by its allocations, or by the routers that share it. */
 static bool throttle_is_maximum(const struct table *t, enum admit_kind kind,
                                 enum admit_reason reason)
 {

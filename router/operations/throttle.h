@@ -18,9 +18,9 @@
 /* "TableReadKeyRangeThroughputExceeded" and others; a static text. */
 const char *throttle_reason_name(enum admit_kind kind, enum admit_reason reason);
 
-/* Notes the refusal for the header lines of the answer, even if the call succeeds:
- * x-weir-throttled-by with the reason's name, x-weir-partition, x-weir-retry-after-ms. Of several
- * refusals the answer tells the one with the longest wait. */
+/* Notes the refusal for the answer's header lines, even if the call succeeds: x-weir-throttled-by
+ * (the reason's name), x-weir-partition, x-weir-retry-after-ms. Of several refusals, the longest
+ * wait is told. */
 void throttle_note(struct call *c, const struct subrequest *s, const struct admit_verdict *verdict);
 
 /* Sets the fault of a call whose request was refused. Always false. */

@@ -101,7 +101,6 @@ static bool update_changes_throughput(const struct table *t, const struct table_
     return change;
 }
 
-/* The reply with the present table. */
 static bool update_found(struct call *c, struct subrequest *get, const struct reply *r)
 {
     struct update_table *u = c->state;

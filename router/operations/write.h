@@ -9,8 +9,8 @@ bool write_item_fits(struct slice item, struct fault *fault);
 
 /* Whether ReturnItemCollectionMetrics is SIZE. */
 bool write_wants_collection(const struct json_value *member);
-/* Writes {"ItemCollectionKey":...} for an item that was written, or for its key. `bytes`: the size
- * of the collection. The estimate is a range of whole GiB. */
+/* Writes {"ItemCollectionKey":...} for an item or its key. `bytes`: the size of the collection. The
+ * estimate is a range of whole GiB. */
 void write_collection(struct buffer *out, const struct table *t, struct slice item, int64_t bytes);
 
 #endif

@@ -41,7 +41,7 @@ static void ranges_send(struct call *c, struct ranges_plan *p, uint32_t index)
     call_send(c, s);
 }
 
-/* Sends a request for each range that has no unread items and has not ended. */
+/* For each range that has no unread items and has not ended. */
 static void ranges_send_all(struct call *c, struct ranges_plan *p)
 {
     for (uint32_t i = 0; i < p->count; i++) {

@@ -38,15 +38,14 @@ struct ranges_plan {
     bool truncated;       /* by a limit, or because the rest was throttled: continue after `last` */
 };
 
-/* For the operation's `begin`: asks for the table. */
+/* `begin`: asks for the table. */
 void ranges_begin(struct call *c, struct ranges_plan *p);
-/* For the operation's `ready`, after the ranges were set: sends the first requests. */
+/* `ready`, after the ranges were set: sends the first requests. */
 void ranges_start(struct call *c, struct ranges_plan *p);
-/* For the operation's `reply`. False: the call fails. */
+/* `reply`. False: the call fails. */
 bool ranges_reply(struct call *c, struct ranges_plan *p, struct subrequest *s,
                   const struct reply *r);
-/* For the operation's `finish`: completes the page (p->ended), or sends further requests. False:
- * the call fails. */
+/* `finish`: completes the page (p->ended), or sends further requests. False: the call fails. */
 bool ranges_finish(struct call *c, struct ranges_plan *p);
 
 /* Excludes the key, and all storage keys before it in the direction of the page. */
