@@ -2,7 +2,7 @@
  *
  *   a node's watch:  idle --a request is sent--> watched --no answer since the last look--> pinged
  *                    pinged --silent_heartbeats looks without an answer--> silent
- *                    silent --as many looks as make support_ms--> given up
+ *                    silent --looks without an answer make support_ms in all--> given up
  *                    any --an answer--> watched --nothing awaited at a look--> idle
  *                    any --the link is lost--> idle
  *
