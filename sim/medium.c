@@ -1,5 +1,5 @@
 /* medium.c - the disk under the store of a simulated node: LMDB itself, and reads and writes that
- * fail. The directory lies in memory where the machine has such a place. */
+ * fail. The directory is in /dev/shm if the machine has it. */
 #include "sim/medium.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ struct medium_backing {
     struct backing backing; /* first */
     struct backing *lmdb;   /* owns */
     struct medium *medium;  /* borrows */
-    bool refused;           /* the last write, by the medium */
+    bool refused;           /* the medium has refused the last write */
 };
 
 static struct medium_backing *medium_of(struct backing *b)
@@ -28,7 +28,7 @@ static const struct backing_methods *lmdb_methods(struct backing *b)
     return medium_of(b)->lmdb->methods;
 }
 
-/* The status of a read of this key: an error where the medium cannot read the key. */
+/* Returns `status`, or an error if the key cannot be read. */
 static enum status medium_read(struct backing *b, struct slice key, enum status status)
 {
     struct medium *m = medium_of(b)->medium;

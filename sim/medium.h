@@ -1,10 +1,10 @@
 /* medium.h - the disk under the store of a simulated node: LMDB itself, and reads and writes that
  * fail.
  *
- * What LMDB has committed outlives the process and the machine: each commit is synchronous. A run
- * does the work of a checkpoint at one moment, so neither a crash nor a loss of power falls into a
- * commit (tests/fault does that).
- * Not here: how long a write takes (sim/node_process); the log (sim/disk). */
+ * Each commit of LMDB is synchronous: what is committed outlives the process and the machine. In a
+ * run the job of a checkpoint takes no time. So no crash and no loss of power falls into a commit;
+ * tests/fault tests that.
+ * Not here: how long a write takes (sim/node_process), and the log (sim/disk). */
 #ifndef WEIR_SIM_MEDIUM_H
 #define WEIR_SIM_MEDIUM_H
 
@@ -16,9 +16,9 @@ struct medium {
     uint64_t map_max_bytes;
     bool full;                /* writes find no space */
     bool fails;               /* the next write fails */
-    uint32_t unreadable;      /* so many of 64 keys cannot be read, by their hash */
-    uint32_t unreadable_left; /* until so many reads have failed */
-    bool hides_errors;        /* a mistake, to show that it is found: a failed read finds nothing */
+    uint32_t unreadable;      /* of 64 keys, this many cannot be read; a hash chooses them */
+    uint32_t unreadable_left; /* reads that still fail; then all keys can be read */
+    bool hides_errors;        /* a planted mistake: a failed read finds nothing */
 };
 
 /* Borrows the medium until the backing is closed. */

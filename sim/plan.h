@@ -1,5 +1,5 @@
-/* plan.h - everything a seed decides before a run: the cluster's shape, timings, settings, the
- * work, and which faults may strike how often. */
+/* plan.h - everything that a seed decides before a run: the cluster's shape, timings, settings, the
+ * work, and the faults and how often they strike. */
 #ifndef WEIR_SIM_PLAN_H
 #define WEIR_SIM_PLAN_H
 
@@ -8,7 +8,7 @@
 #include "sim/node_process.h"
 #include "sim/sim_client.h"
 
-/* Names on the command line, and what they mean. */
+/* Code, name on the command line, help. */
 #define FAULT_LIST_SIM(X)                                                                     \
     X(SIM_CRASH, "crash", "a node's process ends; what it wrote stays")                       \
     X(SIM_POWER, "power", "a node's machine goes down; unsynced writes tear")                 \
@@ -47,15 +47,15 @@ enum {
     SIM_CLIENTS_MAX = 256,
     SIM_TICK_US_MAX = 1000,
     SIM_TICK_NONE = -1,
-    SIM_FAULTS_FIRST = SIM_LYING_DISK + 1, /* those that seeds of plain plans draw from */
-    SIM_FAULTS_MORE = SIM_SETTINGS + 1,    /* and those that other seeds draw from together */
+    SIM_FAULTS_FIRST = SIM_LYING_DISK + 1, /* faults below this are drawn for all plans */
+    SIM_FAULTS_MORE = SIM_SETTINGS + 1,    /* the later faults below this: not in plain plans */
 };
 
 #define SIM_FAULT_BIT(fault) (UINT32_C(1) << (fault))
-/* All that a correct cluster must bear. */
+/* All faults that a correct cluster must survive. */
 #define SIM_FAULTS_ALL ((SIM_FAULT_BIT(SIM_FAULTS) - 1) & ~SIM_FAULT_BIT(SIM_LYING_DISK))
 
-/* Those that servers of global admission control and their links to routers feel. */
+/* The faults that hit GAC servers and their links to routers. */
 #define SIM_FAULTS_GAC                                                                \
     (SIM_FAULT_BIT(SIM_PAUSE) | SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_ONE_WAY) | \
      SIM_FAULT_BIT(SIM_RESET) | SIM_FAULT_BIT(SIM_CLOCK) | SIM_FAULT_BIT(SIM_ROUTER))

@@ -14,8 +14,8 @@ enum {
 };
 
 struct workload {
-    uint32_t tables; /* the first stays */
-    uint32_t keys;   /* the first table stays */
+    uint32_t tables; /* the first table stays */
+    uint32_t keys;   /* of each table */
     struct dynamo_keys shapes[TABLES_MAX];
     struct dynamo_filler filler; /* of all tables */
     uint32_t partitions;         /* of the table, at the start */

@@ -65,8 +65,7 @@ struct fake_cluster {
     const char *admin_token;
     uint32_t down;     /* bit i: node i cannot be reached */
     uint32_t hung;     /* bit i: node i does not answer; requests to it are held */
-    uint32_t leader;   /* leads all partitions and the catalog; 0: partitions are led by whoever is
-                          asked, the catalog by node 1 */
+    uint32_t leader;   /* leads partitions and catalog; 0: each node does, node 1 the catalog */
     bool no_leader;    /* no node leads a partition; refusals name `leader` all the same */
     bool hold_changes; /* tables stay CREATING or DELETING */
     bool hold;         /* requests to nodes are held, except pings */

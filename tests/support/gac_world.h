@@ -1,7 +1,7 @@
 /* gac_world.h - the token leases of routers and GAC servers in virtual time, for one table.
  *
- * The world has the two state machines of the protocol (gac/client.h, gac/server.h), without routers
- * and nodes: millions of requests are cheap. Requests arrive at each router by a Poisson process.
+ * The world has the two state machines of the protocol (gac/client.h, gac/server.h). There are no
+ * real routers and nodes: requests are cheap. They arrive at each router by a Poisson process.
  * A router admits a request if it has tokens, lets the request wait if tokens are on their way, and
  * refuses it otherwise. An ideal bucket has the rate and the capacity of the table. What the ideal
  * bucket could not have admitted is over-admission. */

@@ -2,7 +2,7 @@
  *
  * A test says when and how each log write, checkpoint and read of a page ends: unit tests of a node
  * are about events between those steps. The log is a buffer, LMDB is in a directory, and a start
- * recovers as a daemon does (server/node_recovery.h). There is no controller, and there are no links.
+ * recovers as a daemon does (server/node_recovery.h). There are no controller and no links.
  * Clusters and drivers are tested in a simulated world (tests/support/lab.h, frame_world.h).
  * One table `t` with a partition key `id`; items have numbers as names, and versions. With
  * `collections` the table has a sort key `n`, and names are spread over that many collections. */
