@@ -1,9 +1,10 @@
 /* split_advice.c - advice as bytes.
  *
- * u8 verdict, u64 samples; ADVISED: u32 cuts, each u32 size + bytes, then the shares of reads and
- * those of writes, u32 each, u32 size + key that is cut out, u32 share, and for reads and writes
- * u64 each: what is served before, afterwards, and of the key; POPULAR_KEY and COLLECTION: u32 size
- * + key, u32 share. */
+ *   u8 verdict | u64 samples
+ *   POPULAR_KEY, COLLECTION:  u32 size, key | u32 share
+ *   ADVISED:  u32 cuts | each cut: u32 size, bytes | shares of reads, then of writes, u32 each
+ *             | u32 size, key that is cut out | u32 share
+ *             | for reads, then for writes: u64 served before, u64 after, u64 of the key */
 #include "base/codec.h"
 #include "base/limits.h"
 #include "base/must.h"
