@@ -146,8 +146,8 @@ void admission_leave(struct admission *a, struct instant now);
 
 /* The partition was cut. `pieces[0]` is what is left of it, and counts on no table's promise. The
  * others are new, and need not be initialized. Each piece gets its rates and its share of every
- * balance and debt. The sums stay the same, to the mcu: what does not fit into one piece goes to
- * another, and nothing is lost while the pieces together have room. `share_ppm` of each kind adds
+ * balance and debt. What does not fit into one piece goes to another. The sums stay the same, to
+ * the mcu, while the pieces together have room. `share_ppm` of each kind adds
  * up to one million. count <= 16. */
 void admission_divide(struct admission *const pieces[], uint32_t count, const struct config *config,
                       const struct admission_rates rates[],

@@ -31,8 +31,8 @@
 #include "base/must.h"
 #include "engine/admission/admission_internal.h"
 
-/* "Lately" is the time of one round before now. Two counters estimate it: what this round took, and
- * a part of what the round before took, as large as the part of that round that lies in this time.
+/* "Lately" is the time of one round before now. Two counters estimate it: all that this round took,
+ * and of the round before the part that lies in this time.
  * So the start of a round is no better moment than another, and nodes need not start their rounds
  * together. A round is as long as the bucket is deep: shorter rounds would forget what a partition
  * took before the tokens came back, and favour small requests. */

@@ -26,11 +26,11 @@ void split_orphan(struct applier *applier, const struct partition *p);
 void split_catch_up(struct applier *applier, struct partition *p,
                     const struct split_history *splits);
 /* Takes over the range of a snapshot, and erases the keys that the replica loses. False:
- *   - The snapshot has an older epoch, and its range is narrower, or the replica has state or a
- *     log, or a partition is being opened here, or keys beyond the replica's range are held by
- *     another replica or are being erased.
- *   - The snapshot has a newer epoch, and another replica here holds some of the absorbed keys, but
- *     not exactly these keys. */
+ *   - The snapshot has an older epoch, and one of these holds: its range is narrower; the replica
+ *     has state or a log; a partition is being opened here; another replica holds some of the keys
+ *     beyond the replica's range; some of these keys are being erased.
+ *   - The snapshot has a newer epoch and a wider range, and another replica here holds some of the
+ *     additional keys, but not exactly these. */
 bool split_take_range(struct applier *applier, struct partition *p,
                       const struct partition_info *told);
 

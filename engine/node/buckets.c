@@ -1,10 +1,10 @@
 /* buckets.c - the buckets of the replicas here: begun, told to other replicas, kept over a restart.
  *
  * A partition's buckets are its leader's; followers have mirrors of them. Writes reach a mirror
- * with the log. The leader tells everything else some time after it was spent: the balances, the
- * log entry up to which they count the writes, and how much they count of each follower's reads. So
- * a mirror holds the leader's balances, less the later writes, less the reads of this replica that
- * the leader did not count.
+ * with the log. The leader tells everything else some time after it was spent: the balances, up to
+ * which log entry they count the writes, and how many of each follower's reads. So a mirror holds
+ * the leader's balances, less the later writes, less the reads of this replica that the leader did
+ * not count.
  *
  * With read_cap = group or measured a follower serves eventual reads from its mirror. It tells its
  * leader its total since its node began. So the next message makes up for a lost one, and a

@@ -1,11 +1,12 @@
 /* groups.h - drives the replicas' raft: records to the log, messages to the peers, deadlines.
  *
- * After every call of raft on a partition, groups_stepped is called: raft's records are appended to
- * the log, its messages to the envelopes, and the replica is listed as dirty. At the end of a turn
+ * groups_stepped is called after every call of raft on a partition. It appends raft's records to
+ * the log and its messages to the envelopes, and lists the replica as dirty. At the end of a turn
  * node.c handles the dirty replicas.
  *
  * Invariants
- *   GROUPS-1  Between calls of raft the outbox is empty, and all records that raft gave are in the log.
+ *   GROUPS-1  Between calls of raft the outbox is empty, and all records that raft gave are in the
+ *             log.
  *   GROUPS-2  p->led is the term in which this node may propose. All p->proposals are of that
  *             term, in index order.
  *   GROUPS-3  Everything that the log holds before groups_pinned_lsn is in the store too. */
@@ -30,7 +31,7 @@ struct groups {
     LIST_HEAD(, partition) writing; /* replicas with records that are not durable */
     struct raft_timers timers;
     struct instant hand_back_at; /* when groups_hand_back acts next */
-    bool catalog_lost;           /* group 0 was led here; to be taken back by whoever has seen it */
+    bool catalog_lost; /* group 0 is no longer led here; node.c acts on it and clears it */
 };
 
 void groups_init(struct groups *groups);
@@ -70,7 +71,7 @@ struct partition *groups_next_dirty(struct groups *groups);
 void groups_flush(struct groups *groups, struct partition *p);
 /* Whether the replica has become leader, or leads in another term. */
 bool groups_see_leader(struct groups *groups, struct partition *p);
-/* Keeps the few entries that followers may still need. A settled group keeps none. */
+/* At the end of a turn: compacts a big log, as far as followers allow, and sets raft's deadline. */
 void groups_rest(struct groups *groups, struct partition *p);
 /* Leadership goes back to the members that should have it, a few at a time. */
 void groups_hand_back(struct groups *groups);

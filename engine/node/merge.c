@@ -8,8 +8,8 @@
  *
  * Invariants
  *   ABSORB-1  A replica takes over a range only from a replica that is frozen by the entry that the
- *             catalog names. If the replica does not know that this entry is committed, its log has
- *             the entry: the catalog knows all replicas as frozen, so it was applied here before.
+ *             catalog names. If the replica does not know that this entry is committed, its log
+ *             still has the entry: the catalog knows that all replicas have applied it.
  *   ABSORB-2  A frozen replica keeps its state: no snapshot of the same epoch replaces it, unless
  *             the catalog has given the merge up.
  *   ABSORB-3  A replica counts as open with its new range once a crash cannot make the node forget
@@ -245,9 +245,9 @@ void merge_apply(struct applier *applier, struct partition *p, const struct raft
 
 /* ---- snapshots ---- */
 
-/* The absorbed replica has exactly these keys, and no other replica here has any of them: the group
- * does not split before all its replicas have followed (MERGE-4). After a restart the absorbed
- * replica may not know that it is frozen: its group is gone and cannot tell it. */
+/* Only the absorbed replica here has any of these keys, and it has exactly these: the group does
+ * not split before all its replicas have followed (MERGE-4). After a restart the absorbed replica
+ * may not know that it is frozen: its group is gone and cannot tell it. */
 bool merge_give_way(struct applier *applier, const struct partition *to, struct slice lo,
                     struct slice hi)
 {

@@ -63,14 +63,14 @@ struct partition {
     struct buffer bytes;        /* partition_info_encode, as it is stored */
     struct raft *raft;          /* owns */
     struct instant deadline;    /* when raft wants to be called (raft_timers.h) */
-    uint32_t deadline_place;    /* among all; 0: it does not */
+    uint32_t deadline_place;    /* in the heap, from 1; 0: no deadline */
     uint64_t since_lsn; /* the group's records before this lsn belong to an earlier replica */
     bool no_state;      /* a snapshot is being installed: nothing can be read */
     struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
     struct frozen frozen;
-    bool thaws; /* frozen, and the catalog has given the merge up: nobody takes it over */
+    bool thaws; /* frozen, and the catalog has given the merge up: no partition absorbs it */
     uint64_t absorbed_lsn; /* the node may forget a merge until its log is durable up to here */
-    uint64_t hold;         /* entries after it stay for whoever gets a snapshot; 0: none */
+    uint64_t hold;         /* entries after it stay for the receiver of a snapshot; 0: none */
     bool ended;            /* its table is deleted: it serves nothing any more */
     bool close_asked;      /* by close_from: answered when a promise to a leader is over */
     uint64_t close_from;
@@ -79,17 +79,17 @@ struct partition {
     bool closing;         /* a LOG_PARTITION_CLOSE is on its way */
     bool stored;          /* its row in the store is up to date */
     bool dirty;           /* in the node's list of replicas that were stepped */
-    bool writing;         /* in its list of those with records that are not durable */
+    bool writing;         /* in the node's list of replicas with records that are not durable */
     LIST_ENTRY(partition) dirty_place;
     LIST_ENTRY(partition) writing_place;
     uint64_t logged_lsn;               /* end of its last record */
-    uint64_t led;                      /* raft_leading as it was seen last */
+    uint64_t led;                      /* raft_leading, as groups.c saw it last */
     STAILQ_HEAD(, inflight) proposals; /* of that term, not applied, oldest first */
     int32_t reads_first;               /* deferred until leadership is confirmed; -1: none */
     int32_t reads_last;
-    uint64_t late_until; /* entries up to it came here when they were committed already */
+    uint64_t late_until; /* entries up to this index were committed before they came here */
     struct admission admission;
-    struct mirror *mirror;     /* owns; NULL: nothing was told yet (buckets.c) */
+    struct mirror *mirror;     /* owns; NULL: no mirror yet (buckets.c) */
     struct kept_buckets *kept; /* owns; of an earlier life, until the node starts; or NULL */
     enum {
         BUCKETS_SAVED,
@@ -104,21 +104,21 @@ struct partition {
     int64_t item_count;
     int64_t item_bytes;
     bool counting;
-    bool doubted; /* whether it is still a member: the next report asks, as if it had no leader */
+    bool doubted; /* perhaps no member any more: the next report asks the catalog */
     struct buffer counted_to;
     struct middle *middle;        /* owns; NULL: no search */
-    struct split_history *splits; /* owns; NULL: there were none */
-    /* The partition it was split off from, while this replica knows no leader: it may have taken
-     * over a promise of the parent's replica here. 0: none. */
+    struct split_history *splits; /* owns; NULL: no splits */
+    /* The partition that this one was split off from, while this replica knows no leader: it may
+     * have taken over a promise of the parent's replica here. 0: none. */
     uint32_t parent;
-    /* Its own children in that state have ids from child_first to child_last. */
+    /* The ids of its own children that know no leader lie from child_first to child_last. */
     uint32_t child_first;
-    uint32_t child_last; /* 0: there are none */
-    uint64_t reported;   /* hash of what the catalog was told last; 0: nothing yet */
+    uint32_t child_last; /* 0: no such children */
+    uint64_t reported;   /* hash of the last report to the catalog; 0: no report yet */
 };
 
-/* The term in which the group is led here, also before an entry of it is committed; 0: it is not.
- * Snapshots cannot wait for p->led: a majority may need one before anything can be committed. */
+/* The term in which the group is led here, also before an entry of that term is committed; 0: not
+ * led here. Snapshots cannot wait for p->led: a majority may need one before any commit. */
 static inline uint64_t partition_led_term(const struct partition *p)
 {
     return raft_role(p->raft) == RAFT_LEADER ? raft_term(p->raft) : 0;

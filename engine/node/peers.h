@@ -64,8 +64,8 @@ static inline bool peers_may_speak(const struct peers *peers)
            peers->identity->support_kept.ns >= peers->env->config->support_ms * NS_PER_MS;
 }
 
-/* Whether this node waits for a cluster to begin: it is one of the first `replicas` nodes, has no
- * replica of the catalog, and none was moved away from here. */
+/* Whether this node waits for a cluster to begin: it is one of the first `replicas` nodes, and has
+ * no replica of the catalog. A node from which such a replica was moved away does not wait. */
 bool peers_is_fresh(const struct peers *peers);
 
 /* Begins a message of this kind in the node's envelope. The caller appends its bytes. */

@@ -488,8 +488,8 @@ static bool settling_is_done(const struct settling_table *s, uint32_t index, uin
     return s->at[index].done >> slot & 1;
 }
 
-/* Whether the leaving replica may be erased now: the group does not count on it any more, the
- * catalog knows that, and its node can be reached. If the node cannot be reached, the slot is done:
+/* Whether the leaving replica may be erased now: the catalog knows that its group does not count on
+ * it any more, and its node can be reached. If the node cannot be reached, the slot is done:
  * the replica asks the catalog when its node is back. In a deleted table every replica counts until
  * it is closed (settling_is_closed). */
 static bool settling_may_erase(struct settling *settling, struct settling_table *s,

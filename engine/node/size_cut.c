@@ -1,7 +1,7 @@
 /* size_cut.c - finds the cut of a partition that is too big: in the middle of its bytes.
  *
- * At the first request the leader starts to read its items from the first key on, a slice at a
- * time, until it has read half of its bytes. Requests meanwhile are told to ask again. Writes
+ * At the first request the leader begins to read its items from the first key on, in slices. The
+ * search ends when half of its bytes are read. Requests meanwhile are told to ask again. Writes
  * meanwhile shift the middle a little, which does no harm. Searches in several partitions take
  * turns. Each partition keeps its result. */
 #include "engine/node/size_cut.h"

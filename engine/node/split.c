@@ -13,9 +13,10 @@
  *       (split_widen). A replica is opened with its group's range: until the group has split, the
  *       range from before the split. A replica that is opened later begins after the split and
  *       skips the entry.
- *   SPLIT-3  A replica that has acknowledged the entry will hold the children: it applies the
- *       entry, also in the replay (LOG_SPLIT_DONE precedes every record of a child) and before a
- *       snapshot overtakes the entry. So a majority with the entry is a majority with the children.
+ *   SPLIT-3  A replica that has acknowledged the entry will hold the children. It applies the entry
+ *       also in the replay: LOG_SPLIT_DONE precedes every record of a child. It applies the entry
+ *       before a snapshot overtakes it. So a majority with the entry is a majority with the
+ *       children.
  *   SPLIT-4  While the parent's leader may serve a child's keys by lease, only the replica on that
  *       leader's node can be elected in the child (raft_start_child). A member that became a voter
  *       of the parent after the entry has applied the entry before it serves, and blocks nothing.

@@ -108,8 +108,8 @@ static void tables_note_excess(struct requests *requests, const struct partition
     }
 }
 
-/* Takes a report. The answer names the replicas in it that belong to no group any more: their
- * partition is gone, or they know no leader and the catalog does not have them as members. */
+/* Takes a report. The answer names its replicas that belong to no group any more. Their partition
+ * is gone, or they know no leader and the catalog does not have them as members. */
 void requests_take_report(struct requests *requests, struct operation *o)
 {
     struct reader r = {o->request.report.records, false};

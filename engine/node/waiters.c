@@ -27,8 +27,8 @@ void waiters_deinit(struct waiters *waiters)
     buffer_deinit(&waiters->spare);
 }
 
-/* Copies the request's slices to `spare`, then swaps `spare` and the slot's bytes: the request may
- * lie in these bytes, because it waited in this slot before. */
+/* Copies the request's slices to `spare`, then swaps `spare` and the slot's bytes. The request may
+ * lie in these bytes: it may have waited in this slot before. */
 static void waiters_copy_request(struct waiters *waiters, struct deferred *d)
 {
     struct request *r = &d->operation.request;

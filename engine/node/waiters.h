@@ -1,5 +1,6 @@
-/* waiters.h - requests and scans that wait until a reader thread has read their pages, and reads
- * that wait until a round of heartbeats has confirmed leadership. */
+/* waiters.h - requests and scans that wait for pages, reads that wait for confirmed leadership.
+ *
+ * A reader thread reads the pages. A round of heartbeats confirms leadership. */
 #ifndef WEIR_ENGINE_NODE_WAITERS_H
 #define WEIR_ENGINE_NODE_WAITERS_H
 

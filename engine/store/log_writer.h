@@ -51,8 +51,8 @@ void log_writer_deinit(struct log_writer *w);
 uint64_t log_writer_append(struct log_writer *w, enum log_kind kind, uint32_t group, uint64_t term,
                            uint64_t index, struct slice payload);
 
-/* The next batch to write now. NULL: no batch, or it may not join the batches in flight: it must be
- * at least as large as the first of them, and in the same segment. The batch stays valid until
+/* The next batch to write now. NULL: no batch, or it may not join the batches in flight. To join,
+ * it must be at least as large as the first of them, and in the same segment. It stays valid until
  * log_writer_written. Its segment is lsn / segment_bytes. */
 const struct log_batch *log_writer_next(struct log_writer *w);
 
