@@ -3,7 +3,7 @@
  * Invariants
  *   SUM-1  A balance is the sum of both balances, or the capacity if the sum is more. A debt is
  *          never cut.
- *   SUM-2  If two replicas have the same buckets before, they have the same buckets afterwards. */
+ *   SUM-2  If two replicas have the same buckets, they get the same merged buckets. */
 #include "base/must.h"
 #include "engine/admission/admission_internal.h"
 

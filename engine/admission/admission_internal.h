@@ -41,8 +41,7 @@ int64_t admission_depth(int64_t rate_mcu, int64_t depth_ms);
 
 /* ---- admission.c ---- */
 
-/* Refills the partition's buckets up to now. What does not fit into the allocation goes to burst.
- */
+/* Refills the partition's buckets up to now. What does not fit the allocation goes to burst. */
 void meter_refill(struct admission_meter *m, struct instant now);
 
 /* Whether every other member of the group has headroom. If not, `verdict` gets the member and the

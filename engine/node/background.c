@@ -1,4 +1,4 @@
-/* background.c - the jobs, and whose turn it is. */
+/* background.c - the table of jobs, and which partition has its turn. */
 #include "engine/node/background.h"
 
 #include "engine/node/counting.h"
@@ -39,7 +39,7 @@ void background_touched(struct background *background, uint64_t subject)
     state->at = background->env->now;
 }
 
-/* The one whose pages were asked for; otherwise the next in turn. */
+/* The partition whose pages were asked for, or else the next partition with work. NULL: no work. */
 static struct partition *background_next(const struct background *background,
                                          enum background_job job)
 {

@@ -1,4 +1,5 @@
-/* buckets.h - the buckets of the replicas here. They are told to other replicas and survive a restart.
+/* buckets.h - the buckets of the replicas here. They are told to other replicas and survive a
+ * restart.
  *
  * The leader of a partition has its buckets. Followers have mirrors of them (buckets.c). */
 #ifndef WEIR_ENGINE_NODE_BUCKETS_H

@@ -149,7 +149,7 @@ void calls_end_all(struct calls *calls, enum call_kind kind)
     calls_end_some(calls, kind, NULL);
 }
 
-/* Whether another node may do what this one cannot. */
+/* Whether another node may do what this node cannot. */
 static bool call_goes_on(const struct call *c, enum reply_code code)
 {
     return c->options.candidate_count != 1 &&

@@ -37,8 +37,8 @@ struct call_options {
     uint32_t subject;
     uint32_t token;
     uint32_t first; /* the node to ask first; 0: the first candidate */
-    /* The nodes that may lead the partition. 0 of them: each node of the cluster may. 1: the call is
-     * for that node, and each answer of that node ends the call. */
+    /* The nodes that may lead the partition. 0 of them: each node of the cluster may. 1: the call
+     * is for that node, and each answer of that node ends the call. */
     uint32_t candidate_count;
     uint32_t candidates[CALL_CANDIDATES_MAX];
     struct duration patience; /* from now to the deadline */
@@ -77,7 +77,8 @@ void calls_end_all(struct calls *calls, enum call_kind kind);
 
 /* A reply came. True: it ends a call, and `out` is its answer. */
 bool calls_take_reply(struct calls *calls, const struct reply *reply, struct call_answer *out);
-/* Asks again for each call that is due. True: a call has reached its deadline. Call calls_tick again. */
+/* Asks again for each call that is due. True: a call has reached its deadline. Call calls_tick
+ * again. */
 bool calls_tick(struct calls *calls, struct call_answer *out);
 
 #endif

@@ -21,8 +21,8 @@ void checkpoints_soon(struct checkpoints *checkpoints);
 bool checkpoints_tick(struct checkpoints *checkpoints);
 /* The log must stay from `pinned_lsn` on. */
 void checkpoints_begin(struct checkpoints *checkpoints, uint64_t pinned_lsn);
-/* If the checkpoint found no space, no snapshot of the store may be open. True: the checkpoint is in
- * the backing. False: it will be tried again, or the node has stopped. */
+/* If the checkpoint found no space, no snapshot of the store may be open. True: the checkpoint is
+ * in the backing. False: it will be tried again, or the node has stopped. */
 bool checkpoints_ended(struct checkpoints *checkpoints, enum status status);
 
 struct instant checkpoints_deadline(const struct checkpoints *checkpoints);

@@ -1,8 +1,8 @@
 /* identity.h - the node's generation, and the promises of its lives.
  *
  * A node that starts on an empty directory draws a generation. The generation, support_kept and
- * closed_as_of survive restarts: own records in the log (LOG_NODE, LOG_PARTITION_CLOSE), and rows in
- * the store (rows.h). */
+ * closed_as_of survive restarts: own records in the log (LOG_NODE, LOG_PARTITION_CLOSE), and rows
+ * in the store (rows.h). */
 #ifndef WEIR_ENGINE_NODE_IDENTITY_H
 #define WEIR_ENGINE_NODE_IDENTITY_H
 

@@ -40,7 +40,7 @@ struct node_load {
 struct loads {
     struct node_load nodes[NODES_MAX + 1];
     struct id_map
-        partitions; /* owns struct partition_load; key: partition + 1, because the catalog's id is 0 */
+        partitions; /* owns struct partition_load; key: partition + 1, because no key may be 0 */
 };
 
 struct loads *loads_create(void);

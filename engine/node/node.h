@@ -49,8 +49,7 @@ void node_request(struct node *n, struct instant now, uint64_t from, const struc
 void node_reply(struct node *n, struct instant now, const struct reply *reply);
 /* An envelope another node sent with NODE_SEND. STATUS_MALFORMED: close the link. */
 enum status node_receive(struct node *n, struct instant now, struct slice frame);
-/* The batch of node_next_batch that begins at `lsn` is on disk, or failed for good (error: errno).
- */
+/* The batch of node_next_batch that begins at `lsn` is on disk, or it failed (error: errno). */
 void node_log_written(struct node *n, struct instant now, uint64_t lsn, int error);
 /* Segments up to this lsn exist on disk. Writes beyond it are refused: as REPLY_FULL if the disk is
  * full, otherwise as REPLY_OVERLOADED until the host has made more. */

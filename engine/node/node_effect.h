@@ -40,8 +40,8 @@ struct node_effect {
     };
 };
 
-/* The events of a node's trace: code, text, whether a number follows the text (the partition, unless
- * the text names something else), and the meaning of the value. */
+/* The events of a node's trace: code, text, whether a number follows the text (the partition,
+ * unless the text names something else), and the meaning of the value. */
 #define NODE_TRACE_LIST(X)                                                                   \
     X(NODE_TRACE_STARTED, "started", false, "log lsn")                                       \
     X(NODE_TRACE_THROTTLED, "throttled a request of partition", true, "cost in mcu")         \

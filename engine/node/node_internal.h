@@ -1,7 +1,7 @@
 /* node_internal.h - struct node: all components, from the lowest to the highest.
  *
- * Only these files include it: node.c (life, events, turns), receive.c (envelopes), restore.c (loads
- * the state of an earlier life from the store), verify.c and control_view.c (only read). */
+ * Only these files include it: node.c (life, events, turns), receive.c (envelopes), restore.c
+ * (loads the state of an earlier life from the store), verify.c and control_view.c (only read). */
 #ifndef WEIR_ENGINE_NODE_NODE_INTERNAL_H
 #define WEIR_ENGINE_NODE_NODE_INTERNAL_H
 

@@ -1,9 +1,9 @@
 /* owned_keys.h - the keys a partition owns, and the cursors that read them.
  *
  * A partition is a range of items' storage keys, [lo, hi). It may own rows under other keys (enum
- * key_space), in further ranges that follow from lo and hi. Snapshots, erasing and verifying go over
- * all owned ranges (key_ranges_of). Code that reads items uses an items_cursor, which skips other
- * rows. */
+ * key_space), in further ranges that follow from lo and hi. Snapshots, erasing and verifying go
+ * over all owned ranges (key_ranges_of). Code that reads items uses an items_cursor, which skips
+ * other rows. */
 #ifndef WEIR_ENGINE_NODE_RANGES_H
 #define WEIR_ENGINE_NODE_RANGES_H
 

@@ -166,8 +166,7 @@ static bool tables_has_heard_everyone(const struct requests *requests)
 }
 
 /* Whether another node answers, may hold replicas, and has no replica of the partition. A node that
- * has not had time to answer counts too. The catalog may not know the node yet, but it soon will.
- */
+ * has not had time to answer counts too. The catalog may not know the node yet, but will soon. */
 static bool tables_has_other_place(const struct requests *requests, const struct partition_info *p)
 {
     for (uint32_t node = 1; node <= requests->env->node_count; node++) {

@@ -38,8 +38,7 @@ const struct mem_entry *memtable_get(const struct memtable *m, struct slice key,
  * a frozen memtable. */
 const struct mem_entry **memtable_sorted(const struct memtable *m);
 
-/* The first entry >= key; the last entry < key (an empty key: the last entry). NULL: no such entry.
- */
+/* The first entry >= key; the last entry < key (an empty key: the last entry). NULL: no entry. */
 const struct mem_entry *memtable_seek(struct memtable *m, struct slice key);
 const struct mem_entry *memtable_seek_before(struct memtable *m, struct slice key);
 const struct mem_entry *memtable_next(const struct memtable *m, const struct mem_entry *e);
