@@ -59,7 +59,7 @@ struct call_answer {
     uint32_t subject;
     uint32_t token;
     uint32_t node; /* the node that was asked last */
-    bool moved;    /* `node` is not the node that was asked first */
+    bool moved;    /* more than one node was asked */
     const struct reply *reply;
 };
 

@@ -94,8 +94,8 @@ void reports_soon(struct reports *reports)
     reports->at = instant_earlier(reports->at, soon);
 }
 
-/* If a node answers that was not asked first, it has only the changes since the last report. Then
- * the next report contains all. */
+/* If more than one node was asked, the node that answered may have only the changes since the last
+ * report. Then the next report contains all. */
 bool reports_answered(struct reports *reports, const struct call_answer *answer, uint64_t *as_of,
                       struct reader *named)
 {
