@@ -47,18 +47,6 @@ void histogram_record_many(struct histogram *h, int64_t value, uint64_t times)
     h->sum += (unsigned __int128)(uint64_t)value * times;
 }
 
-void histogram_merge(struct histogram *into, const struct histogram *from)
-{
-    if (from->count == 0)
-        return;
-    into->min = into->count == 0 || from->min < into->min ? from->min : into->min;
-    into->max = from->max > into->max ? from->max : into->max;
-    for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
-        into->counts[i] += from->counts[i];
-    into->count += from->count;
-    into->sum += from->sum;
-}
-
 int64_t histogram_percentile(const struct histogram *h, uint32_t per_100000)
 {
     must(per_100000 <= HISTOGRAM_WHOLE);

@@ -32,8 +32,6 @@ void histogram_init(struct histogram *h);
 void histogram_record(struct histogram *h, int64_t value);
 void histogram_record_many(struct histogram *h, int64_t value, uint64_t times);
 
-void histogram_merge(struct histogram *into, const struct histogram *from);
-
 /* The least reportable value that at least `per_100000` of 100,000 records do not exceed; 0 gives
  * the minimum, 100000 the maximum, both exact. 0 while empty. */
 int64_t histogram_percentile(const struct histogram *h, uint32_t per_100000);

@@ -10,10 +10,9 @@
 #include "router/router_internal.h"
 
 struct route_entry {
-    struct route_entry *next; /* in its bucket */
-    uint32_t bucket;
-    struct route *route; /* holds one use; NULL: not known */
-    bool stale;          /* a node refused a request because of the route */
+    LIST_ENTRY(route_entry) entry; /* of its bucket */
+    struct route *route;           /* holds one use; NULL: not known */
+    bool stale;                    /* a node refused a request because of the route */
     bool fetching;
     struct subrequest fetch;
     TAILQ_HEAD(, route_waiter) waiters;
@@ -28,10 +27,12 @@ static uint32_t route_bucket_of(struct slice name)
 
 static struct route_entry *route_entry_find(struct router *r, struct slice name)
 {
-    struct route_entry *e = r->routes[route_bucket_of(name)];
-    while (e != NULL && !slice_equal(slice_make(e->name, e->name_size), name))
-        e = e->next;
-    return e;
+    struct route_entry *e;
+    LIST_FOREACH (e, &r->routes[route_bucket_of(name)], entry) {
+        if (slice_equal(slice_make(e->name, e->name_size), name))
+            return e;
+    }
+    return NULL;
 }
 
 static struct route_entry *route_entry_add(struct router *r, struct slice name)
@@ -39,11 +40,9 @@ static struct route_entry *route_entry_add(struct router *r, struct slice name)
     struct route_entry *e = calloc(1, sizeof *e + name.size);
     must(e != NULL);
     TAILQ_INIT(&e->waiters);
-    e->bucket = route_bucket_of(name);
     e->name_size = name.size;
     memcpy(e->name, name.data, name.size);
-    e->next = r->routes[e->bucket];
-    r->routes[e->bucket] = e;
+    LIST_INSERT_HEAD(&r->routes[route_bucket_of(name)], e, entry);
     r->route_count++;
     return e;
 }
@@ -58,10 +57,7 @@ static void route_entry_set(struct route_entry *e, struct route *route)
 
 static void route_entry_remove(struct router *r, struct route_entry *e)
 {
-    struct route_entry **at = &r->routes[e->bucket];
-    while (*at != e)
-        at = &(*at)->next;
-    *at = e->next;
+    LIST_REMOVE(e, entry);
     r->route_count--;
     route_entry_set(e, NULL);
     free(e);
@@ -81,9 +77,9 @@ static void route_evict(struct router *r)
         uint32_t tried = 0;
         struct route_entry *e = NULL;
         while (e == NULL && tried++ < ROUTE_BUCKETS) {
-            e = r->routes[r->route_evict++ & (ROUTE_BUCKETS - 1)];
+            e = LIST_FIRST(&r->routes[r->route_evict++ & (ROUTE_BUCKETS - 1)]);
             while (e != NULL && e->fetching)
-                e = e->next;
+                e = LIST_NEXT(e, entry);
         }
         if (e == NULL)
             return;
@@ -160,7 +156,8 @@ void route_each(const struct router *r, void *context,
                 void (*visit)(void *context, const struct table *t))
 {
     for (uint32_t i = 0; i < ROUTE_BUCKETS; i++) {
-        for (const struct route_entry *e = r->routes[i]; e != NULL; e = e->next) {
+        const struct route_entry *e;
+        LIST_FOREACH (e, &r->routes[i], entry) {
             if (e->route != NULL)
                 visit(context, &e->route->table);
         }
@@ -262,9 +259,10 @@ void route_fetched(struct router *r, struct route_entry *e, const struct reply *
 void route_cache_deinit(struct router *r)
 {
     for (uint32_t i = 0; i < ROUTE_BUCKETS; i++) {
-        while (r->routes[i] != NULL) {
-            subrequest_cancel(r, &r->routes[i]->fetch);
-            route_entry_remove(r, r->routes[i]);
+        struct route_entry *e;
+        while ((e = LIST_FIRST(&r->routes[i])) != NULL) {
+            subrequest_cancel(r, &e->fetch);
+            route_entry_remove(r, e);
         }
     }
 }

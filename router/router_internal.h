@@ -79,7 +79,7 @@ struct router {
     struct call *spare_calls;
     uint32_t spare_call_count;
     struct call *finished;
-    struct route_entry *routes[ROUTE_BUCKETS];
+    LIST_HEAD(, route_entry) routes[ROUTE_BUCKETS];
     uint32_t route_count;
     uint32_t route_evict;
     size_t held_bytes;

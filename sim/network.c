@@ -2,6 +2,7 @@
 #include "sim/network.h"
 
 #include <stdlib.h>
+#include <sys/queue.h>
 #include <xxhash.h>
 
 #include "base/must.h"
@@ -15,7 +16,7 @@ enum message_kind_sim {
 };
 
 struct message {
-    struct message *next;
+    STAILQ_ENTRY(message) entry;
     int64_t at_ns;
     int64_t cost_ns; /* processor time; -1 until the message has arrived */
     enum message_kind_sim kind;
@@ -26,11 +27,12 @@ struct message {
     uint8_t bytes[];
 };
 
+STAILQ_HEAD(messages, message);
+
 /* The messages on their way to one end. */
 struct direction {
-    struct message *first; /* owns */
-    struct message *last;
-    int64_t last_at_ns; /* arrival of the last message; later messages are not earlier */
+    struct messages messages; /* owns */
+    int64_t last_at_ns;       /* arrival of the last message; later messages are not earlier */
     size_t bytes;
     bool scheduled;
 };
@@ -55,8 +57,7 @@ struct process {
     int64_t read_bytes_ms; /* 0: as fast as the way */
     int64_t busy_until_ns; /* with everything that has arrived */
     int64_t busy_ns;       /* with the message that it is handling */
-    struct message *held;  /* owns; datagrams that came during a pause, oldest first */
-    struct message *held_last;
+    struct messages held;  /* owns; datagrams that came during a pause, oldest first */
 };
 
 struct network {
@@ -73,7 +74,7 @@ struct network {
     uint32_t link_count;
     uint32_t link_capacity;
     uint32_t link_free;    /* slot + 1 */
-    struct message *spare; /* owns */
+    struct messages spare; /* owns */
 };
 
 enum {
@@ -87,16 +88,15 @@ enum {
 static struct message *message_create(struct network *n, enum message_kind_sim kind,
                                       struct slice bytes)
 {
-    struct message *m = n->spare;
+    struct message *m = STAILQ_FIRST(&n->spare);
     if (m != NULL && bytes.size <= SPARE_SIZE) {
-        n->spare = m->next;
+        STAILQ_REMOVE_HEAD(&n->spare, entry);
     } else {
         size_t capacity = bytes.size < SPARE_SIZE ? SPARE_SIZE : bytes.size;
         m = malloc(sizeof *m + capacity);
         must(m != NULL);
         m->capacity = capacity;
     }
-    m->next = NULL;
     m->cost_ns = -1;
     m->kind = kind;
     m->size = bytes.size;
@@ -111,17 +111,23 @@ static void message_release(struct network *n, struct message *m)
         free(m);
         return;
     }
-    m->next = n->spare;
-    n->spare = m;
+    STAILQ_INSERT_HEAD(&n->spare, m, entry);
 }
 
-static void messages_free(struct message *m)
+/* The first message, which leaves the list; NULL: there is none. */
+static struct message *messages_take(struct messages *list)
 {
-    while (m != NULL) {
-        struct message *next = m->next;
+    struct message *m = STAILQ_FIRST(list);
+    if (m != NULL)
+        STAILQ_REMOVE_HEAD(list, entry);
+    return m;
+}
+
+static void messages_free(struct messages *list)
+{
+    struct message *m;
+    while ((m = messages_take(list)) != NULL)
         free(m);
-        m = next;
-    }
 }
 
 static int64_t delay(struct network *n)
@@ -218,6 +224,10 @@ static struct link *link_take(struct network *n)
         l->slot = n->link_count;
         n->links[n->link_count++] = l;
     }
+    for (int end = 0; end < 2; end++) {
+        l->toward[end] = (struct direction){0};
+        STAILQ_INIT(&l->toward[end].messages);
+    }
     l->generation++;
     l->used = true;
     return l;
@@ -226,12 +236,9 @@ static struct link *link_take(struct network *n)
 static void drop_messages(struct link *l, int end)
 {
     struct direction *d = &l->toward[end];
-    while (d->first != NULL) {
-        struct message *m = d->first;
-        d->first = m->next;
+    struct message *m;
+    while ((m = messages_take(&d->messages)) != NULL)
         message_release(l->network, m);
-    }
-    d->last = NULL;
     d->bytes = 0;
     *pair_at(l->network, l->network->free_at, l->process[1 - end], l->process[end]) = 0;
 }
@@ -239,12 +246,10 @@ static void drop_messages(struct link *l, int end)
 /* Frees the link once both ends are closed and no message is on its way. */
 static void link_tidy(struct link *l)
 {
-    if (!l->used || l->open[0] || l->open[1] || l->toward[0].first != NULL ||
-        l->toward[1].first != NULL)
+    if (!l->used || l->open[0] || l->open[1] || !STAILQ_EMPTY(&l->toward[0].messages) ||
+        !STAILQ_EMPTY(&l->toward[1].messages))
         return;
     l->used = false;
-    for (int end = 0; end < 2; end++)
-        l->toward[end] = (struct direction){0};
     l->next_free = l->network->link_free;
     l->network->link_free = l->slot + 1;
 }
@@ -269,11 +274,7 @@ static void enqueue(struct link *l, int end, struct message *m)
     if (m->at_ns < d->last_at_ns)
         m->at_ns = d->last_at_ns;
     d->last_at_ns = m->at_ns;
-    if (d->last == NULL)
-        d->first = m;
-    else
-        d->last->next = m;
-    d->last = m;
+    STAILQ_INSERT_TAIL(&d->messages, m, entry);
     if (!d->scheduled)
         schedule_pump(l, end, m->at_ns);
 }
@@ -348,8 +349,8 @@ static void network_pump(void *context, uint64_t argument)
     if (!l->used || handle_of(l, end) != argument)
         return;
     d->scheduled = false;
-    while (d->first != NULL && !d->scheduled) {
-        struct message *m = d->first;
+    struct message *m;
+    while ((m = STAILQ_FIRST(&d->messages)) != NULL && !d->scheduled) {
         if (m->kind != MESSAGE_TIMEOUT && blocked(n, l->process[1 - end], l->process[end]))
             return;
         if (m->at_ns > n->options.scheduler->now.ns) {
@@ -360,9 +361,7 @@ static void network_pump(void *context, uint64_t argument)
             schedule_pump(l, end, m->at_ns);
             return;
         }
-        d->first = m->next;
-        if (d->first == NULL)
-            d->last = NULL;
+        STAILQ_REMOVE_HEAD(&d->messages, entry);
         d->bytes -= m->size;
         network_deliver(l, end, m);
         const bool data = m->kind == MESSAGE_DATA;
@@ -463,7 +462,7 @@ static void resume_links(struct network *n)
         struct link *l = n->links[i];
         for (int end = 0; l->used && end < 2; end++) {
             struct direction *d = &l->toward[end];
-            if (d->first != NULL && !d->scheduled)
+            if (!STAILQ_EMPTY(&d->messages) && !d->scheduled)
                 schedule_pump(l, end, n->options.scheduler->now.ns + delay(n));
         }
     }
@@ -471,23 +470,13 @@ static void resume_links(struct network *n)
 
 /* ---- datagrams ---- */
 
-static void network_hold(struct process *p, struct message *m)
-{
-    m->next = NULL;
-    if (p->held == NULL)
-        p->held = m;
-    else
-        p->held_last->next = m;
-    p->held_last = m;
-}
-
 static void network_arrive(void *context, uint64_t argument)
 {
     struct network *n = context;
     struct message *m = (struct message *)(uintptr_t)argument;
     struct process *p = &n->processes[m->to];
     if (p->alive && p->paused) {
-        network_hold(p, m);
+        STAILQ_INSERT_TAIL(&p->held, m, entry);
         return;
     }
     if (p->alive && !network_is_cut(n, m->from, m->to)) {
@@ -535,12 +524,10 @@ void network_datagram(struct network *n, uint32_t from, uint32_t to, struct slic
 
 static void release_held(struct network *n, struct process *p)
 {
-    while (p->held != NULL) {
-        struct message *m = p->held;
-        p->held = m->next;
+    struct message *m;
+    while ((m = messages_take(&p->held)) != NULL)
         scheduler_at(n->options.scheduler, n->options.scheduler->now, network_arrive, n,
                      (uintptr_t)m);
-    }
 }
 
 /* ---- processes and ways ---- */
@@ -569,8 +556,8 @@ void network_kill(struct network *n, uint32_t process)
     for (uint32_t i = 0; i < n->link_count; i++) {
         struct link *l = n->links[i];
         for (int end = 0; l->used && end < 2; end++) {
-            bool connecting =
-                l->toward[end].first != NULL && l->toward[end].first->kind == MESSAGE_OPEN;
+            const struct message *first = STAILQ_FIRST(&l->toward[end].messages);
+            bool connecting = first != NULL && first->kind == MESSAGE_OPEN;
             if (l->process[end] != process || (!l->open[end] && !connecting))
                 continue;
             l->open[end] = false;
@@ -675,6 +662,9 @@ struct network *network_create(const struct network_options *options)
     n->datagram_at = calloc(side * side, sizeof n->datagram_at[0]);
     n->free_at = calloc(side * side, sizeof n->free_at[0]);
     must(n->processes != NULL && n->cuts != NULL && n->datagram_at != NULL && n->free_at != NULL);
+    STAILQ_INIT(&n->spare);
+    for (uint32_t p = 0; p < side; p++)
+        STAILQ_INIT(&n->processes[p].held);
     return n;
 }
 
@@ -693,13 +683,13 @@ void network_destroy(struct network *n)
     free_datagrams(n);
     for (uint32_t i = 0; i < n->link_count; i++) {
         for (int end = 0; end < 2; end++)
-            messages_free(n->links[i]->toward[end].first);
+            messages_free(&n->links[i]->toward[end].messages);
         free(n->links[i]);
     }
     for (uint32_t p = 0; p <= n->options.processes; p++)
-        messages_free(n->processes[p].held);
+        messages_free(&n->processes[p].held);
     free(n->links);
-    messages_free(n->spare);
+    messages_free(&n->spare);
     free(n->processes);
     free(n->cuts);
     free(n->datagram_at);

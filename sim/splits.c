@@ -23,8 +23,7 @@ struct splits {
     struct splits_options options;
     struct prng prng;
     bool on;
-    uint32_t at; /* the table of the last question */
-    uint32_t partitions;
+    uint32_t at;          /* the table of the last question */
     struct buffer table;  /* the catalog's last answer */
     struct buffer answer; /* to a split or merge: ignored */
     struct buffer cuts[CUTS_MOST];
@@ -125,7 +124,6 @@ static void splits_look(void *context, uint64_t argument)
         s->options.failed(s->options.context, buffer_slice(&why));
     else if (s->table.size > 0) {
         must(table_decode(buffer_slice(&s->table), &arena, &t) == STATUS_OK);
-        s->partitions = t.partition_count;
         uint32_t percent = s->options.plan->merge_percent;
         if (s->on && percent > 0 && prng_below(&s->prng, 100) < percent)
             ask_merge(s, &t);
@@ -168,11 +166,6 @@ void splits_begin(struct splits *s)
 void splits_end(struct splits *s)
 {
     s->on = false;
-}
-
-uint32_t splits_partitions(const struct splits *s)
-{
-    return s->partitions;
 }
 
 struct splits *splits_create(const struct splits_options *options)

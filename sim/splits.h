@@ -24,7 +24,5 @@ struct splits *splits_create(const struct splits_options *options);
 void splits_destroy(struct splits *s);
 void splits_begin(struct splits *s);
 void splits_end(struct splits *s);
-/* The number of partitions in the catalog's last answer. */
-uint32_t splits_partitions(const struct splits *s);
 
 #endif

@@ -85,11 +85,6 @@ uint64_t store_log_lsn(const struct store *s)
     return s->log_lsn;
 }
 
-uint64_t store_used_bytes(const struct store *s)
-{
-    return s->used_bytes;
-}
-
 void store_put(struct store *s, struct slice key, struct slice value)
 {
     memtable_put(s->active, key, memtable_hash(key), value);

@@ -27,7 +27,6 @@ void store_destroy(struct store *s);
 
 /* The log must be replayed from here on. */
 uint64_t store_log_lsn(const struct store *s);
-uint64_t store_used_bytes(const struct store *s);
 
 /* Copies key and value. value.data == NULL: deletes the key. */
 void store_put(struct store *s, struct slice key, struct slice value);

@@ -19,28 +19,26 @@ enum {
 
 struct partitions {
     struct slice only; /* a table's name; empty: all */
-    struct table_name *first;
-    struct table_name *last;
+    STAILQ_HEAD(, table_name) names;
     bool nodes_asked;
 };
 
 struct table_name {
     struct slice name;
     struct table *table; /* NULL: the catalog has not described it */
-    struct table_name *next;
+    STAILQ_ENTRY(table_name) entry;
 };
 
 /* ---- requests ---- */
 
-static void partitions_add_name(struct call *c, struct partitions *p, struct slice name)
+/* Returns the name in the call's arena. */
+static struct slice partitions_ask_table(struct call *c, struct partitions *p, struct slice name)
 {
     struct table_name *n = arena_zalloc(&c->arena, sizeof *n);
     n->name = arena_copy(&c->arena, name);
-    if (p->last != NULL)
-        p->last->next = n;
-    else
-        p->first = n;
-    p->last = n;
+    STAILQ_INSERT_TAIL(&p->names, n, entry);
+    call_get_table(c, n->name);
+    return n->name;
 }
 
 static void partitions_ask_names(struct call *c, struct slice after)
@@ -49,11 +47,6 @@ static void partitions_ask_names(struct call *c, struct slice after)
     s->request.list.after = after;
     s->request.list.names_max = LIST_PAGE;
     call_send(c, s);
-}
-
-static void partitions_ask_table(struct call *c, struct table_name *n)
-{
-    call_get_table(c, n->name);
 }
 
 static void partitions_ask_nodes(struct call *c)
@@ -71,13 +64,13 @@ static bool partitions_begin(struct call *c, const struct json_value m[])
     struct partitions *p = arena_zalloc(&c->arena, sizeof *p);
     static const char *const NAMES[] = {"table", NULL};
     c->state = p;
+    STAILQ_INIT(&p->names);
     if (!page_read_query(c, NAMES, &p->only))
         return false;
     if (p->only.data == NULL) {
         partitions_ask_names(c, slice_make(NULL, 0));
     } else {
-        partitions_add_name(c, p, p->only);
-        partitions_ask_table(c, p->first);
+        partitions_ask_table(c, p, p->only);
     }
     return true;
 }
@@ -87,24 +80,26 @@ static bool partitions_begin(struct call *c, const struct json_value m[])
 static bool partitions_take_names(struct call *c, struct partitions *p, const struct reply *r)
 {
     struct reader names = {r->page.records, false};
+    struct slice last = slice_make(NULL, 0);
     for (uint32_t i = 0; i < r->page.count && !names.failed; i++) {
         struct slice name = reader_sized(&names);
         if (names.failed)
             break;
-        partitions_add_name(c, p, name);
-        partitions_ask_table(c, p->last);
+        last = partitions_ask_table(c, p, name);
     }
-    if (r->page.more && p->last != NULL)
-        partitions_ask_names(c, p->last->name);
+    if (r->page.more && last.data != NULL)
+        partitions_ask_names(c, last);
     return true;
 }
 
 static void partitions_take_table(struct call *c, struct partitions *p, const struct subrequest *s,
                                   const struct reply *r)
 {
-    struct table_name *n = p->first;
-    while (n != NULL && !slice_equal(n->name, s->request.table.name))
-        n = n->next;
+    struct table_name *n;
+    STAILQ_FOREACH (n, &p->names, entry) {
+        if (slice_equal(n->name, s->request.table.name))
+            break;
+    }
     if (n == NULL || r->code != REPLY_OK)
         return;
     struct table *t = arena_alloc(&c->arena, sizeof *t);
@@ -116,7 +111,8 @@ static const struct partition_info *partitions_find_partition(const struct parti
                                                               uint32_t partition,
                                                               const struct table **table)
 {
-    for (const struct table_name *n = p->first; n != NULL; n = n->next) {
+    const struct table_name *n;
+    STAILQ_FOREACH (n, &p->names, entry) {
         for (uint32_t i = 0; n->table != NULL && i < n->table->partition_count; i++) {
             if (n->table->partitions[i].id == partition) {
                 *table = n->table;
@@ -143,7 +139,8 @@ static void partitions_write_tables(struct call *c, const struct partitions *p)
 {
     struct buffer *out = &c->body;
     json_member_open(out, "tables", '[');
-    for (const struct table_name *n = p->first; n != NULL; n = n->next) {
+    const struct table_name *n;
+    STAILQ_FOREACH (n, &p->names, entry) {
         if (n->table == NULL)
             continue;
         json_write_open(out, '{');

@@ -1,7 +1,7 @@
 #include "base/histogram.h"
 #include "tests/check.h"
 
-static struct histogram a, b, both;
+static struct histogram a;
 
 static void small_values_are_exact(void **state)
 {
@@ -59,25 +59,6 @@ static void one_in_a_hundred_thousand_shows_at_p99999(void **state)
     assert_int_equal(histogram_percentile(&a, 99999), 127);
 }
 
-static void merging_is_recording_both(void **state)
-{
-    (void)state;
-    struct prng p = prng_seeded(7);
-    histogram_init(&a);
-    histogram_init(&b);
-    histogram_init(&both);
-    for (int i = 0; i < 1000; i++) {
-        int64_t value = (int64_t)prng_below(&p, 1000000);
-        histogram_record(i % 3 ? &a : &b, value);
-        histogram_record(&both, value);
-    }
-    histogram_merge(&a, &b);
-    assert_memory_equal(&a, &both, sizeof a);
-    histogram_init(&b);
-    histogram_merge(&a, &b);
-    assert_memory_equal(&a, &both, sizeof a);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -86,7 +67,6 @@ int main(void)
         cmocka_unit_test(a_value_is_reported_never_low_and_at_most_a_128th_high),
         cmocka_unit_test(the_greatest_value_has_a_bucket),
         cmocka_unit_test(one_in_a_hundred_thousand_shows_at_p99999),
-        cmocka_unit_test(merging_is_recording_both),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
